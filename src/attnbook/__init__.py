@@ -1,0 +1,25 @@
+"""From Kernel Regression to the Transformer, one weighted average at a time.
+
+Every function takes NumPy, PyTorch or JAX arrays and gives back the same kind, dtype and device.
+Importing attnbook imports neither PyTorch nor JAX: the library in use is the one whose arrays
+come in. Learned layers live in attnbook.torch and attnbook.jax.
+"""
+
+from importlib.metadata import version
+
+from attnbook import kernels, scores
+from attnbook.attention import attend, causal_mask, padding_mask, softmax
+from attnbook.regression import leave_one_out, nadaraya_watson
+
+__version__ = version("attnbook")
+
+__all__ = [
+    "attend",
+    "causal_mask",
+    "kernels",
+    "leave_one_out",
+    "nadaraya_watson",
+    "padding_mask",
+    "scores",
+    "softmax",
+]

@@ -1,0 +1,126 @@
+"""Attention: a weighted average whose weights are the softmax of scores."""
+
+from collections.abc import Callable
+from typing import Any
+
+from array_api_compat import array_namespace, is_jax_array, is_torch_array
+from jaxtyping import Bool, Float, Int
+
+from attnbook import arguments, scores
+
+Array = Any  # a NumPy, PyTorch or JAX array
+Score = Callable[[Array, Array], Array]
+
+
+def softmax(
+    scores: Float[Array, "... n"], mask: Bool[Array, "... n"] | None = None
+) -> Float[Array, "... n"]:
+    """Softmax over the last axis, w_j = exp(s_j) / Σ_l exp(s_l), the sum over what the mask allows.
+
+    The largest score is subtracted first, so no exponential overflows.
+
+    Args:
+        scores: of shape (..., n).
+        mask: boolean, broadcastable to the scores, True = takes part. A row with no True has weights 0.
+
+    Returns:
+        Weights of the scores' shape: not negative, each row summing to 1 (or to 0 where it is empty).
+    """
+    xp = array_namespace(scores)
+    if mask is None:
+        return _softmax(xp, scores)
+    some = xp.any(mask, axis=-1, keepdims=True)
+    shut = xp.where(some, -xp.inf, xp.zeros_like(scores))  # an empty row: any finite score will do
+    return xp.where(some, _softmax(xp, xp.where(mask, scores, shut)), xp.zeros_like(scores))
+
+
+def _softmax(xp: Any, scores: Array) -> Array:
+    """Softmax over the last axis, by the library's own where it has one."""
+    if is_torch_array(scores):
+        return scores.softmax(-1)
+    if is_jax_array(scores):
+        import jax
+
+        return jax.nn.softmax(scores, axis=-1)
+    if scores.shape[-1] == 0:
+        return scores
+    exponentials = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
+    return exponentials / xp.sum(exponentials, axis=-1, keepdims=True)
+
+
+def attend(
+    queries: Float[Array, "... m d"],
+    keys: Float[Array, "... n d"],
+    values: Float[Array, "... n p"],
+    *,
+    score: Score = scores.scaled_dot,
+    mask: Bool[Array, "..."] | None = None,
+    return_weights: bool = False,
+) -> Any:
+    """Attention, out_i = Σ_j w_ij v_j with w_i = softmax_j(score(q_i, k_j)).
+
+    With score=gaussian_score this is the Nadaraya–Watson estimator, with the default it is the
+    transformer's attention.
+
+    Args:
+        queries: of shape (..., m, d).
+        keys: of shape (..., n, d).
+        values: of shape (..., n, p); leading axes broadcast.
+        score: a function of queries and keys that gives the (..., m, n) scores.
+        mask: boolean, broadcastable to (..., m, n), True = may attend.
+        return_weights: give the (..., m, n) weights too.
+
+    Returns:
+        The averages, of shape (..., m, p), or the pair (averages, weights). A query that may attend
+        to nothing has weights 0 and output 0. float16 and bfloat16 are computed in float32.
+
+    Raises:
+        ValueError: shapes or dtypes that do not fit.
+        TypeError: arrays of different libraries.
+
+    Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
+    """
+    xp = arguments.attention(queries, keys, values, mask)
+    dtype = queries.dtype
+    queries, keys, values = widen(xp, queries, keys, values)
+    weights = softmax(score(queries, keys), mask)
+    output = xp.astype(weights @ values, dtype)
+    return (output, xp.astype(weights, dtype)) if return_weights else output
+
+
+def widen(xp: Any, *arrays: Array) -> tuple[Array, ...]:
+    """Half precision in float32, where its sums neither overflow nor lose their digits."""
+    return tuple(xp.astype(a, xp.float32) if a.dtype.itemsize < 4 else a for a in arrays)
+
+
+def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
+    """Causal mask, True where key j is not later than query i: j ≤ i.
+
+    Args:
+        n: the number of tokens.
+        like: an array whose library and device the mask takes.
+
+    Returns:
+        Boolean, of shape (n, n).
+    """
+    xp = array_namespace(like)
+    position = xp.arange(n, device=like.device)
+    return position[None, :] <= position[:, None]
+
+
+def padding_mask(lengths: Int[Array, "..."], n: int) -> Bool[Array, "... 1 n"]:
+    """Padding mask, True for the first lengths[b] of n keys.
+
+    Args:
+        lengths: integers of shape (...), one a sequence, from 0 to n.
+        n: the padded length.
+
+    Returns:
+        Boolean, of shape (..., 1, n): the same for every query.
+    """
+    xp = array_namespace(lengths)
+    if not xp.isdtype(lengths.dtype, "integral"):
+        raise ValueError(f"lengths: got dtype {lengths.dtype}, expected integers")
+    if arguments.known_true(xp.any((lengths < 0) | (lengths > n))):
+        raise ValueError(f"lengths: got {lengths}, expected integers from 0 to n = {n}")
+    return (xp.arange(n, device=lengths.device) < lengths[..., None])[..., None, :]

@@ -1,0 +1,128 @@
+"""Kernel regression: the prediction at a query is an average of the values, weighted by a kernel."""
+
+from typing import Any
+
+from array_api_compat import array_namespace
+from jaxtyping import Bool, Float
+
+from attnbook import arguments, fused, kernels
+from attnbook.attention import softmax, widen
+from attnbook.scores import gaussian_score
+from attnbook.streaming import over_queries
+
+Array = Any  # a NumPy, PyTorch or JAX array
+
+
+def nadaraya_watson(
+    queries: Float[Array, "... m d"],
+    keys: Float[Array, "... n d"],
+    values: Float[Array, "... n p"],
+    *,
+    kernel: kernels.Kernel = kernels.gaussian,
+    bandwidth: Any = 1.0,
+    mask: Bool[Array, "..."] | None = None,
+    return_weights: bool = False,
+) -> Any:
+    """Nadaraya–Watson estimator, f̂(q_i) = Σ_j w_ij v_j with w_ij = K(u_ij) / Σ_l K(u_il).
+
+    u_ij = ‖(q_i − k_j) / h‖ is the distance in bandwidths. Without return_weights the queries are
+    taken in blocks, and memory grows with m + n, not with m × n.
+
+    Args:
+        queries: points to predict at, of shape (..., m, d).
+        keys: points with known values, of shape (..., n, d).
+        values: of shape (..., n, p); leading axes broadcast.
+        kernel: a function of u ≥ 0, such as kernels.gaussian.
+        bandwidth: h > 0, a number, or (d,) numbers, one a coordinate; in the units of the keys.
+        mask: boolean, broadcastable to (..., m, n), True = counts as a neighbour.
+        return_weights: give the (..., m, n) weights too.
+
+    Returns:
+        Predictions of shape (..., m, p), or the pair (predictions, weights). A query with no
+        neighbour, all K(u_ij) = 0, is NaN. The Gaussian kernel never underflows: far from all data
+        the prediction is the nearest key's value.
+
+    Raises:
+        ValueError: a bandwidth that is not above 0, data that are empty, not finite or of shapes
+            that do not fit, a kernel that is no function.
+        TypeError: arrays of different libraries.
+
+    Source: Nadaraya (1964), Watson (1964).
+    """
+    xp = arguments.attention(queries, keys, values, mask)
+    arguments.data(xp, queries=queries, keys=keys, values=values)
+    arguments.kernel(kernel)
+    dtype = queries.dtype
+    queries, keys, values = widen(xp, queries, keys, values)
+    bandwidth = arguments.bandwidth(xp, bandwidth, keys)
+    if return_weights:
+        weights = kernel_weights(queries, keys, kernel, bandwidth, mask)
+        return xp.astype(weights @ values, dtype), xp.astype(weights, dtype)
+    if kernel is kernels.gaussian and mask is None and fused.fits(queries, keys, values, bandwidth):
+        return xp.astype(fused.gaussian_average(queries, keys, values, bandwidth), dtype)
+    output = over_queries(_average, (queries, mask), (keys, values, bandwidth), kernel)
+    return xp.astype(output, dtype)
+
+
+def leave_one_out(
+    keys: Float[Array, "... n d"],
+    values: Float[Array, "... n p"],
+    *,
+    kernel: kernels.Kernel = kernels.gaussian,
+    bandwidth: Any = 1.0,
+) -> Float[Array, "... n p"]:
+    """Leave-one-out prediction, f̂₋ᵢ(k_i): nadaraya_watson at every key from all the others.
+
+    Setting the weight w_ii to 0 before the weights are normalised equals n refits, in one pass.
+
+    Args:
+        keys: of shape (..., n, d).
+        values: of shape (..., n, p).
+        kernel: a function of u ≥ 0.
+        bandwidth: h > 0, a number, or (d,) numbers, one a coordinate.
+
+    Returns:
+        Predictions of shape (..., n, p); NaN where a key has no neighbour but itself.
+
+    Raises:
+        ValueError, TypeError: as nadaraya_watson.
+
+    Source: Stone (1974) for the criterion; Härdle and Marron (1985) for kernel regression.
+    """
+    xp = arguments.attention(keys, keys, values, None)
+    arguments.data(xp, keys=keys, values=values)
+    arguments.kernel(kernel)
+    dtype = keys.dtype
+    keys, values = widen(xp, keys, values)
+    bandwidth = arguments.bandwidth(xp, bandwidth, keys)
+    rows = xp.arange(keys.shape[-2], device=keys.device)[:, None]
+    output = over_queries(_average_of_others, (keys, rows), (keys, values, bandwidth), kernel)
+    return xp.astype(output, dtype)
+
+
+def kernel_weights(
+    queries: Array, keys: Array, kernel: kernels.Kernel, bandwidth: Any, mask: Array | None
+) -> Array:
+    """Weights w_ij = K(u_ij) / Σ_l K(u_il), of shape (..., m, n); NaN in a row without neighbours."""
+    xp = array_namespace(queries)
+    if kernel is kernels.gaussian:  # the ratio as a softmax, which has no 0/0 far from the data
+        weights = softmax(gaussian_score(queries, keys, bandwidth), mask)
+        return (
+            weights if mask is None else xp.where(xp.any(mask, -1, keepdims=True), weights, xp.nan)
+        )
+    similarity = kernel(kernels.distance(queries, keys, bandwidth))
+    if mask is not None:
+        similarity = xp.where(mask, similarity, xp.zeros_like(similarity))
+    total = xp.sum(similarity, axis=-1, keepdims=True)
+    return similarity / xp.where(total > 0, total, xp.nan)
+
+
+def _average(queries: Array, mask: Any, keys: Array, values: Array, h: Any, kernel: Any) -> Array:
+    return kernel_weights(queries, keys, kernel, h, mask) @ values
+
+
+def _average_of_others(
+    queries: Array, rows: Array, keys: Array, values: Array, h: Any, kernel: Any
+) -> Array:
+    others = rows != array_namespace(keys).arange(keys.shape[-2], device=keys.device)
+    return kernel_weights(queries, keys, kernel, h, others) @ values
