@@ -1,57 +1,103 @@
-"""What the functions accept. Anything else is a ValueError in one line: the argument, what came, what was expected.
+"""What the functions accept. Anything else is an error: the argument, what came, what was expected.
 
 Values can be looked at only where they are known: under jax.jit, torch.compile and vmap the shapes
 are checked and the values are not.
 """
 
 import math
+import operator
 import sys
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_jax_array, is_torch_array
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_array_api_obj,
+    is_jax_array,
+    is_torch_array,
+)
 
 Array = Any
+
+SHAPES = {
+    "queries": "(..., m, d)",
+    "q": "(..., m, d)",
+    "keys": "(..., n, d)",
+    "k": "(..., n, d)",
+    "values": "(..., n, p)",
+}
+
+
+def one_library(**arrays: Array) -> Any:
+    """Check that every argument is an array, and all of one library; return its namespace."""
+    for name, array in arrays.items():
+        if not is_array_api_obj(array):
+            kind = type(array).__name__
+            raise TypeError(f"{name}: got a {kind}, expected a NumPy, PyTorch or JAX array")
+    try:
+        return array_namespace(*arrays.values())
+    except TypeError:
+        kinds = ", ".join(type(a).__module__.split(".")[0] for a in arrays.values())
+        names = ", ".join(arrays)
+        raise TypeError(f"{names}: got arrays of {kinds}, expected one library") from None
+
+
+def floating(**arrays: Array) -> Any:
+    """Check that the arrays are of one library and one floating dtype; return the namespace."""
+    xp = one_library(**arrays)
+    first = next(iter(arrays))
+    for name, array in arrays.items():
+        if not xp.isdtype(array.dtype, "real floating"):
+            raise ValueError(f"{name}: got dtype {array.dtype}, expected a floating one")
+        expected = arrays[first].dtype
+        if array.dtype != expected:
+            raise ValueError(f"{name}: got dtype {array.dtype}, expected {expected} as in {first}")
+    return xp
+
+
+def points(**arrays: Array) -> Any:
+    """Check queries, keys and values, as many of them as there are; return their namespace."""
+    xp = floating(**arrays)
+    for name, array in arrays.items():
+        if array.ndim < 2:
+            hint = f": write {name}[:, None] for a single column" if array.ndim == 1 else ""
+            shape = tuple(array.shape)
+            raise ValueError(f"{name}: got shape {shape}, expected {SHAPES[name]}{hint}")
+    first, *others = (name for name in arrays if name != "values")
+    keys = others[0] if others else first
+    d, expected = arrays[keys].shape[-1], arrays[first].shape[-1]
+    if d != expected:
+        raise ValueError(f"{keys}: got {d} coordinates, expected {expected} as in {first}")
+    if d == 0:
+        raise ValueError(f"{keys}: got no coordinates, expected at least one")
+    if "values" in arrays:
+        rows, expected = arrays["values"].shape[-2], arrays[keys].shape[-2]
+        if rows != expected:
+            raise ValueError(f"values: got {rows} rows, expected {expected}, one a key")
+    leading_axes(**arrays)
+    return xp
 
 
 def attention(queries: Array, keys: Array, values: Array, mask: Array | None) -> Any:
     """Check the four arrays that every weighted average takes; return their namespace."""
-    xp = array_namespace(queries, keys, values)
-    for name, array, shape in (
-        ("queries", queries, "(..., m, d)"),
-        ("keys", keys, "(..., n, d)"),
-        ("values", values, "(..., n, p)"),
-    ):
-        if array.ndim < 2:
-            hint = f": write {name}[:, None] for a single column" if array.ndim == 1 else ""
-            raise ValueError(f"{name}: got shape {tuple(array.shape)}, expected {shape}{hint}")
-        if not xp.isdtype(array.dtype, "real floating"):
-            raise ValueError(f"{name}: got dtype {array.dtype}, expected a floating one")
-        if array.dtype != queries.dtype:
-            raise ValueError(
-                f"{name}: got dtype {array.dtype}, expected {queries.dtype} as the queries have"
-            )
-    if keys.shape[-1] != queries.shape[-1]:
-        raise ValueError(
-            f"keys: got {keys.shape[-1]} coordinates, expected {queries.shape[-1]} as the queries have"
-        )
-    if values.shape[-2] != keys.shape[-2]:
-        raise ValueError(
-            f"values: got {values.shape[-2]} rows, expected {keys.shape[-2]}, one a key"
-        )
+    xp = points(queries=queries, keys=keys, values=values)
     lead = leading_axes(queries=queries, keys=keys, values=values)
-    if mask is not None:
-        array_namespace(queries, mask)  # a TypeError where the kinds are mixed
-        if not xp.isdtype(mask.dtype, "bool"):
-            raise ValueError(f"mask: got dtype {mask.dtype}, expected bool, True = may attend")
-        target = (*lead, queries.shape[-2], keys.shape[-2])
-        if not broadcasts(tuple(mask.shape), target):
-            raise ValueError(
-                f"mask: got shape {tuple(mask.shape)}, expected one that fits {target}"
-            )
+    fitting_mask(mask, (*lead, queries.shape[-2], keys.shape[-2]), queries=queries)
     return xp
+
+
+def fitting_mask(mask: Array | None, target: tuple[int, ...], **like: Array) -> None:
+    """Check that a mask is boolean, of the arrays' library, and fits the target's shape."""
+    if mask is None:
+        return
+    xp = one_library(**like, mask=mask)
+    if not xp.isdtype(mask.dtype, "bool"):
+        raise ValueError(f"mask: got dtype {mask.dtype}, expected bool, True = may attend")
+    if mask.ndim == 0 or not broadcasts(tuple(mask.shape), target):
+        raise ValueError(f"mask: got shape {tuple(mask.shape)}, expected one that fits {target}")
 
 
 def leading_axes(**arrays: Array) -> tuple[int, ...]:
@@ -60,7 +106,9 @@ def leading_axes(**arrays: Array) -> tuple[int, ...]:
         return np.broadcast_shapes(*(tuple(a.shape[:-2]) for a in arrays.values()))
     except ValueError:
         shapes = ", ".join(f"{name} {tuple(a.shape)}" for name, a in arrays.items())
-        raise ValueError(f"{', '.join(arrays)}: leading axes do not broadcast: {shapes}") from None
+        raise ValueError(
+            f"{', '.join(arrays)}: got shapes {shapes}, expected leading axes that broadcast"
+        ) from None
 
 
 def broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -72,12 +120,10 @@ def broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def data(xp: Any, **arrays: Array) -> None:
-    """Refuse data without a row or a coordinate, and data with NaN or infinity in it."""
+    """Refuse keys without a row, and data with NaN or infinity in them."""
     for name, array in arrays.items():
         if name == "keys" and array.shape[-2] == 0:
             raise ValueError("keys: got no rows, expected at least one")
-        if name == "keys" and array.shape[-1] == 0:
-            raise ValueError("keys: got no coordinates, expected at least one")
         bad = ~xp.isfinite(array)
         if known_true(xp.any(bad)):
             count = int(xp.sum(xp.astype(bad, xp.int64)))
@@ -90,37 +136,52 @@ def data(xp: Any, **arrays: Array) -> None:
 def bandwidth(xp: Any, h: Any, like: Array) -> Any:
     """The bandwidth as a Python number or an array of shape () or (d,) of the data's kind."""
     d = like.shape[-1]
+    expected = f"expected a number above 0, or {d} of them, one a coordinate"
     if isinstance(h, Real):  # NumPy's scalars too: they would promote float32 arrays
         h = float(h)
-        if not 0 < h < float("inf"):
-            raise ValueError(f"bandwidth: got {h}, expected a number above 0")
+        if not 0 < h < math.inf:
+            raise ValueError(f"bandwidth: got {h}, {expected}")
         return h
-    if isinstance(h, Sequence):
-        h = xp.asarray(h, dtype=like.dtype, device=like.device)
-    array_namespace(like, h)  # a TypeError where the kinds are mixed
+    if isinstance(h, list | tuple) and all(isinstance(number, Real) for number in h):
+        h = xp.asarray([float(number) for number in h], dtype=like.dtype, device=device(like))
+    if not is_array_api_obj(h):
+        raise ValueError(f"bandwidth: got {h!r}, {expected}")
+    one_library(data=like, bandwidth=h)
     if tuple(h.shape) not in ((), (d,)):
-        raise ValueError(
-            f"bandwidth: got shape {tuple(h.shape)}, expected () or ({d},), one a coordinate"
-        )
+        raise ValueError(f"bandwidth: got shape {tuple(h.shape)}, {expected}")
     if known_true(~xp.all((h > 0) & xp.isfinite(h))):
-        raise ValueError(f"bandwidth: got {h}, expected numbers above 0")
+        raise ValueError(f"bandwidth: got {h}, {expected}")
     return xp.astype(h, like.dtype)
 
 
 def starting_bandwidth(h: float | Sequence[float]) -> np.ndarray:
     """The bandwidth that a layer starts with, as a NumPy array of shape () or (d,)."""
-    array = np.asarray(h, dtype=float)
+    try:
+        array = np.asarray(h, dtype=float)
+    except (TypeError, ValueError):
+        array = np.asarray(math.nan)
     if array.ndim > 1 or array.size == 0 or not np.all((array > 0) & np.isfinite(array)):
-        raise ValueError(f"bandwidth: got {h}, expected a number above 0, or one a coordinate")
+        raise ValueError(f"bandwidth: got {h!r}, expected a number above 0, or one a coordinate")
     return array
 
 
-def kernel(function: Any) -> None:
-    """Refuse what is not a function of u."""
-    if not callable(function):
-        raise ValueError(
-            f"kernel: got {function!r}, expected a function of u such as attnbook.kernels.gaussian"
-        )
+def function(example: str, **argument: Any) -> None:
+    """Refuse what cannot be called, and name a function that can."""
+    for name, value in argument.items():
+        if not callable(value):
+            raise ValueError(f"{name}: got {value!r}, expected a function such as {example}")
+
+
+def count(**argument: Any) -> int:
+    """A number of rows, as a Python integer."""
+    ((name, number),) = argument.items()
+    try:
+        integer = operator.index(number)
+    except TypeError:
+        integer = -1
+    if integer < 0:
+        raise ValueError(f"{name}: got {number!r}, expected an integer, 0 or more")
+    return integer
 
 
 def known_true(condition: Array) -> bool:

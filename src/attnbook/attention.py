@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from array_api_compat import array_namespace, is_jax_array, is_torch_array
+from array_api_compat import device, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float, Int
 
 from attnbook import arguments, scores
@@ -13,7 +13,7 @@ Score = Callable[[Array, Array], Array]
 
 
 def softmax(
-    scores: Float[Array, "... n"], mask: Bool[Array, "... n"] | None = None
+    scores: Float[Array, "... n"], mask: Bool[Array, "..."] | None = None
 ) -> Float[Array, "... n"]:
     """Softmax over the last axis, w_j = exp(s_j) / Σ_l exp(s_l), the sum over what the mask allows.
 
@@ -21,12 +21,20 @@ def softmax(
 
     Args:
         scores: of shape (..., n).
-        mask: boolean, broadcastable to the scores, True = takes part. A row with no True has weights 0.
+        mask: boolean, broadcastable to the scores, True = takes part.
 
     Returns:
-        Weights of the scores' shape: not negative, each row summing to 1 (or to 0 where it is empty).
+        Weights of the scores' shape, not negative, each row summing to 1. A row that the mask
+        leaves empty is 0.
+
+    Raises:
+        ValueError: scores without an axis or not floating, a mask that does not fit.
+        TypeError: arrays of different libraries.
     """
-    xp = array_namespace(scores)
+    xp = arguments.floating(scores=scores)
+    if scores.ndim == 0:
+        raise ValueError("scores: got shape (), expected (..., n)")
+    arguments.fitting_mask(mask, tuple(scores.shape), scores=scores)
     if mask is None:
         return _softmax(xp, scores)
     some = xp.any(mask, axis=-1, keepdims=True)
@@ -75,12 +83,13 @@ def attend(
         to nothing has weights 0 and output 0. float16 and bfloat16 are computed in float32.
 
     Raises:
-        ValueError: shapes or dtypes that do not fit.
+        ValueError: shapes or dtypes that do not fit, a score that is no function.
         TypeError: arrays of different libraries.
 
     Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
     """
     xp = arguments.attention(queries, keys, values, mask)
+    arguments.function("attnbook.scores.dot", score=score)
     dtype = queries.dtype
     queries, keys, values = widen(xp, queries, keys, values)
     weights = softmax(score(queries, keys), mask)
@@ -90,21 +99,25 @@ def attend(
 
 def widen(xp: Any, *arrays: Array) -> tuple[Array, ...]:
     """Half precision in float32, where its sums neither overflow nor lose their digits."""
-    return tuple(xp.astype(a, xp.float32) if a.dtype.itemsize < 4 else a for a in arrays)
+    return tuple(xp.astype(a, xp.float32) if xp.finfo(a.dtype).bits < 32 else a for a in arrays)
 
 
 def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
     """Causal mask, True where key j is not later than query i: j ≤ i.
 
     Args:
-        n: the number of tokens.
+        n: the number of tokens, 0 or more.
         like: an array whose library and device the mask takes.
 
     Returns:
         Boolean, of shape (n, n).
+
+    Raises:
+        ValueError: n that is no integer or below 0.
+        TypeError: like that is no array.
     """
-    xp = array_namespace(like)
-    position = xp.arange(n, device=like.device)
+    xp = arguments.one_library(like=like)
+    position = xp.arange(arguments.count(n=n), device=device(like))
     return position[None, :] <= position[:, None]
 
 
@@ -116,11 +129,17 @@ def padding_mask(lengths: Int[Array, "..."], n: int) -> Bool[Array, "... 1 n"]:
         n: the padded length.
 
     Returns:
-        Boolean, of shape (..., 1, n): the same for every query.
+        Boolean, of shape (..., 1, n), the same for every query.
+
+    Raises:
+        ValueError: lengths that are no integers from 0 to n.
+        TypeError: lengths that are no array.
     """
-    xp = array_namespace(lengths)
+    xp = arguments.one_library(lengths=lengths)
+    position = xp.arange(arguments.count(n=n), device=device(lengths))
     if not xp.isdtype(lengths.dtype, "integral"):
         raise ValueError(f"lengths: got dtype {lengths.dtype}, expected integers")
-    if arguments.known_true(xp.any((lengths < 0) | (lengths > n))):
+    ends = xp.astype(lengths, position.dtype)
+    if arguments.known_true(xp.any((ends < 0) | (ends > n))):
         raise ValueError(f"lengths: got {lengths}, expected integers from 0 to n = {n}")
-    return (xp.arange(n, device=lengths.device) < lengths[..., None])[..., None, :]
+    return (position < ends[..., None])[..., None, :]

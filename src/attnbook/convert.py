@@ -1,5 +1,6 @@
 """The same layer in the other library: parameters are carried over bit for bit, by name."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,13 @@ def torch_to_jax(layer: Any) -> Any:
     twin = _twin_class(layer, attnbook.jax)()
     for name, parameter in layer.named_parameters():
         array = parameter.detach().cpu().numpy()
-        copied = jnp.asarray(array)
+        copied = jnp.array(array)  # a copy: the torch layer may go on learning in place
         if copied.dtype != array.dtype:
             raise ValueError(
                 f"layer: {name} is {array.dtype}, which JAX would round to {copied.dtype}: "
                 'set jax.config.update("jax_enable_x64", True) first, or convert the layer'
             )
-        twin = eqx.tree_at(lambda t, name=name: getattr(t, name), twin, copied)
+        twin = eqx.tree_at(operator.attrgetter(name), twin, copied)
     return twin
 
 

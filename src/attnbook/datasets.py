@@ -1,7 +1,9 @@
 """Every data set of the book, as NumPy arrays: made from a seed, or shipped inside a package."""
 
+import json
 from dataclasses import dataclass
-from typing import Literal
+from importlib.resources import files
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,7 +17,7 @@ def curve(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def noise_level(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The running example's standard deviation, s(x) = 0.2 + 0.05 |x|."""
+    """The running example's standard deviation, s(x) = 0.2 + 0.05 abs(x)."""
     return 0.2 + 0.05 * np.abs(x)
 
 
@@ -41,10 +43,11 @@ def heteroskedastic(
 
 
 def engel() -> tuple[Float[Array, "235 1"], Float[Array, "235 1"]]:
-    """Engel's data: income and food expenditure of 235 Belgian working-class households, in francs a year.
+    """Engel's data: income and food expenditure of 235 Belgian working-class households.
 
     Returns:
-        income and food expenditure, float64, of shape (235, 1) each, by increasing income.
+        income and food expenditure in francs a year, float64, of shape (235, 1) each, by
+        increasing income.
 
     Source: Engel (1857), as in Koenker and Bassett (1982); shipped with statsmodels.
     """
@@ -81,3 +84,13 @@ def digits(*, seed: int = 0, held_out: float = 0.25) -> Digits:
         images, labels, test_size=held_out, random_state=seed, stratify=labels
     )
     return Digits(train_images, train_labels, test_images, test_labels)
+
+
+def results(name: str) -> dict[str, Any]:
+    """Stored results of an experiment in benchmarks/, with their date and machine."""
+    folder = files("attnbook").joinpath("assets", "results")
+    try:
+        return json.loads(folder.joinpath(f"{name}.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        stored = ", ".join(sorted(f.name.removesuffix(".json") for f in folder.iterdir()))
+        raise ValueError(f"name: got {name!r}, expected one of {stored}") from None

@@ -11,13 +11,17 @@ from typing import Any
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
-def torch_device() -> Any:
-    """The torch.device to use: CUDA where there is one, else Apple's MPS, else the CPU."""
+def torch_device(*, double: bool = False) -> Any:
+    """The torch.device to use: CUDA where there is one, else Apple's MPS, else the CPU.
+
+    Args:
+        double: the work is in float64, which MPS does not have.
+    """
     import torch
 
     if torch.cuda.is_available():
         return torch.device("cuda")
-    if torch.backends.mps.is_available():
+    if torch.backends.mps.is_available() and not double:
         return torch.device("mps")
     return torch.device("cpu")
 

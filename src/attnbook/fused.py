@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_torch_array
 
+from attnbook import streaming
 from attnbook.arguments import known_true
-from attnbook.streaming import BLOCK_BYTES
 
 Array = Any
 
@@ -25,15 +25,18 @@ WIDTH = 16  # columns are padded to multiples of it, where the fused kernels are
 
 
 def fits(queries: Array, keys: Array, values: Array, bandwidth: Any) -> bool:
-    """Whether the fused way is open: large plain torch arrays, no gradient asked for, no cancellation."""
+    """Whether the fused way is open: large torch arrays, no gradient asked for, no cancellation."""
     if not is_torch_array(queries):
         return False
     import torch
 
     arrays = [a for a in (queries, keys, values, bandwidth) if is_torch_array(a)]
     weights_bytes = queries.shape[-2] * keys.shape[-2] * queries.dtype.itemsize
-    if weights_bytes <= BLOCK_BYTES or max(keys.shape[-1] + 1, values.shape[-1]) > 4 * WIDTH:
+    columns = max(keys.shape[-1] + 1, values.shape[-1])
+    if weights_bytes <= streaming.BLOCK_BYTES or columns > 4 * WIDTH or 0 in queries.shape[:-2]:
         return False
+    if queries.is_cuda and queries.dtype == torch.float64:
+        return False  # CUDA has no fused kernel for it, and would hold all weights
     if torch.is_grad_enabled() and any(a.requires_grad for a in arrays):
         return False  # its CPU kernel has no second derivative
     scaled_queries, scaled_keys = _centred(queries, keys, bandwidth)

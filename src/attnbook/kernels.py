@@ -1,7 +1,7 @@
 """Kernels: how much a key counts at u = distance / bandwidth.
 
-A kernel is any function of u ≥ 0 that is not negative. Only ratios of kernel values enter a weighted
-average, so a constant factor changes no prediction.
+A kernel is any function of u ≥ 0 that is not negative. Only ratios of kernel values enter a
+weighted average, so a constant factor changes no prediction.
 """
 
 import operator
@@ -11,6 +11,8 @@ from typing import Any
 
 from array_api_compat import array_namespace
 from jaxtyping import Float
+
+from attnbook import arguments
 
 Array = Any  # a NumPy, PyTorch or JAX array
 Kernel = Callable[[Array], Array]  # of u = distance / bandwidth
@@ -27,7 +29,7 @@ def gaussian(u: Float[Array, "..."]) -> Float[Array, "..."]:
 
     Source: Nadaraya (1964), Watson (1964), up to the constant 1/√(2π).
     """
-    xp = array_namespace(u)
+    xp = arguments.floating(u=u)
     return xp.exp(-0.5 * u * u)
 
 
@@ -40,7 +42,7 @@ def boxcar(u: Float[Array, "..."]) -> Float[Array, "..."]:
     Returns:
         K(u), the shape of u. Averaging with it is averaging over a ball of radius h.
     """
-    xp = array_namespace(u)
+    xp = arguments.floating(u=u)
     return xp.where(u <= 1, xp.ones_like(u), xp.zeros_like(u))
 
 
@@ -53,7 +55,7 @@ def triangular(u: Float[Array, "..."]) -> Float[Array, "..."]:
     Returns:
         K(u), the shape of u.
     """
-    xp = array_namespace(u)
+    xp = arguments.floating(u=u)
     return xp.where(u < 1, 1 - u, xp.zeros_like(u))
 
 
@@ -68,7 +70,7 @@ def epanechnikov(u: Float[Array, "..."]) -> Float[Array, "..."]:
 
     Source: Epanechnikov (1969): among kernels on a line, the least mean squared error.
     """
-    xp = array_namespace(u)
+    xp = arguments.floating(u=u)
     return xp.where(u < 1, 0.75 * (1 - u * u), xp.zeros_like(u))
 
 
@@ -78,7 +80,8 @@ def squared_distance(
     """Squared distance in bandwidths, u²_ij = Σ_c ((q_ic − k_jc) / h_c)².
 
     Differences come first: the expanded square ‖q‖² − 2 q·k + ‖k‖² needs one matrix product, but
-    loses digits where distances are small beside the coordinates. Time grows with d, memory does not.
+    loses digits where distances are small beside the coordinates. Time grows with d, memory does
+    not.
 
     Args:
         queries: of shape (..., m, d).
@@ -88,7 +91,9 @@ def squared_distance(
     Returns:
         u², of shape (..., m, n).
     """
-    per_coordinate = getattr(bandwidth, "ndim", 0) == 1
+    xp = arguments.points(queries=queries, keys=keys)
+    bandwidth = arguments.bandwidth(xp, bandwidth, keys)
+    per_coordinate = not isinstance(bandwidth, float) and bandwidth.ndim == 1
 
     def term(c: int) -> Any:
         u = (queries[..., :, None, c] - keys[..., None, :, c]) / (
@@ -105,6 +110,14 @@ def distance(
     """Distance in bandwidths, u_ij = √u²_ij; see squared_distance.
 
     At u = 0 the root has no derivative; the one given here is 0, so that gradients stay finite.
+
+    Args:
+        queries: of shape (..., m, d).
+        keys: of shape (..., n, d); leading axes broadcast.
+        bandwidth: h, a number, or an array of shape () or (d,), in the units of the coordinates.
+
+    Returns:
+        u, of shape (..., m, n).
     """
     squared = squared_distance(queries, keys, bandwidth)
     xp = array_namespace(squared)

@@ -1,8 +1,9 @@
-"""Kernel regression: the prediction at a query is an average of the values, weighted by a kernel."""
+"""Kernel regression: the prediction at a query is an average of values, weighted by a kernel."""
 
+import math
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float
 
 from attnbook import arguments, fused, kernels
@@ -51,13 +52,15 @@ def nadaraya_watson(
     """
     xp = arguments.attention(queries, keys, values, mask)
     arguments.data(xp, queries=queries, keys=keys, values=values)
-    arguments.kernel(kernel)
+    arguments.function("attnbook.kernels.gaussian", kernel=kernel)
     dtype = queries.dtype
     queries, keys, values = widen(xp, queries, keys, values)
     bandwidth = arguments.bandwidth(xp, bandwidth, keys)
     if return_weights:
-        weights = kernel_weights(queries, keys, kernel, bandwidth, mask)
-        return xp.astype(weights @ values, dtype), xp.astype(weights, dtype)
+        weights, some = kernel_weights(queries, keys, kernel, bandwidth, mask)
+        output = xp.where(some, weights @ values, math.nan)
+        weights = xp.where(some, weights, math.nan)
+        return xp.astype(output, dtype), xp.astype(weights, dtype)
     if kernel is kernels.gaussian and mask is None and fused.fits(queries, keys, values, bandwidth):
         return xp.astype(fused.gaussian_average(queries, keys, values, bandwidth), dtype)
     output = over_queries(_average, (queries, mask), (keys, values, bandwidth), kernel)
@@ -89,40 +92,46 @@ def leave_one_out(
 
     Source: Stone (1974) for the criterion; Härdle and Marron (1985) for kernel regression.
     """
-    xp = arguments.attention(keys, keys, values, None)
+    xp = arguments.points(keys=keys, values=values)
     arguments.data(xp, keys=keys, values=values)
-    arguments.kernel(kernel)
+    arguments.function("attnbook.kernels.gaussian", kernel=kernel)
     dtype = keys.dtype
     keys, values = widen(xp, keys, values)
     bandwidth = arguments.bandwidth(xp, bandwidth, keys)
-    rows = xp.arange(keys.shape[-2], device=keys.device)[:, None]
+    rows = xp.arange(keys.shape[-2], device=device(keys))[:, None]
     output = over_queries(_average_of_others, (keys, rows), (keys, values, bandwidth), kernel)
     return xp.astype(output, dtype)
 
 
 def kernel_weights(
     queries: Array, keys: Array, kernel: kernels.Kernel, bandwidth: Any, mask: Array | None
-) -> Array:
-    """Weights w_ij = K(u_ij) / Σ_l K(u_il), of shape (..., m, n); NaN in a row without neighbours."""
+) -> tuple[Array, Array]:
+    """Weights w_ij = K(u_ij) / Σ_l K(u_il), (..., m, n), and which row has neighbours, (..., m, 1).
+
+    The weights of a row without one are 0 here: NaN must come after the average, or a gradient
+    would multiply it by 0, and be NaN for every key.
+    """
     xp = array_namespace(queries)
     if kernel is kernels.gaussian:  # the ratio as a softmax, which has no 0/0 far from the data
         weights = softmax(gaussian_score(queries, keys, bandwidth), mask)
-        return (
-            weights if mask is None else xp.where(xp.any(mask, -1, keepdims=True), weights, xp.nan)
-        )
+        if mask is None:
+            return weights, weights[..., :1] >= 0  # every query has a neighbour
+        return weights, xp.any(mask, axis=-1, keepdims=True)
     similarity = kernel(kernels.distance(queries, keys, bandwidth))
     if mask is not None:
         similarity = xp.where(mask, similarity, xp.zeros_like(similarity))
     total = xp.sum(similarity, axis=-1, keepdims=True)
-    return similarity / xp.where(total > 0, total, xp.nan)
+    some = total > 0
+    return similarity / xp.where(some, total, xp.ones_like(total)), some
 
 
 def _average(queries: Array, mask: Any, keys: Array, values: Array, h: Any, kernel: Any) -> Array:
-    return kernel_weights(queries, keys, kernel, h, mask) @ values
+    weights, some = kernel_weights(queries, keys, kernel, h, mask)
+    return array_namespace(queries).where(some, weights @ values, math.nan)
 
 
 def _average_of_others(
     queries: Array, rows: Array, keys: Array, values: Array, h: Any, kernel: Any
 ) -> Array:
-    others = rows != array_namespace(keys).arange(keys.shape[-2], device=keys.device)
-    return kernel_weights(queries, keys, kernel, h, others) @ values
+    position = array_namespace(keys).arange(keys.shape[-2], device=device(keys))
+    return _average(queries, rows != position, keys, values, h, kernel)

@@ -5,6 +5,7 @@ from typing import Any
 
 from jaxtyping import Float
 
+from attnbook import arguments
 from attnbook.kernels import squared_distance
 
 Array = Any  # a NumPy, PyTorch or JAX array
@@ -23,6 +24,7 @@ def gaussian_score(
     Returns:
         Scores of shape (..., m, n), at most 0.
     """
+    arguments.points(q=q, k=k)
     return -0.5 * squared_distance(q, k, bandwidth)
 
 
@@ -38,6 +40,7 @@ def dot(q: Float[Array, "... m d"], k: Float[Array, "... n d"]) -> Float[Array, 
 
     Source: Luong, Pham and Manning (2015), section 3.1, "dot".
     """
+    arguments.points(q=q, k=k)
     return q @ k.mT
 
 

@@ -6,7 +6,7 @@ weights again instead of keeping them.
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ BLOCK_BYTES = 2**21  # of weights at a time: about what a processor's cache hold
 
 def over_queries(
     average: Callable[..., Array],
-    per_query: tuple[Array | None, ...],
+    per_query: tuple[Any, ...],
     shared: tuple[Any, ...],
     kernel: Callable[[Array], Array],
 ) -> Array:
@@ -38,23 +38,27 @@ def over_queries(
     queries, keys = per_query[0], shared[0]
     m = queries.shape[-2]
     batch = math.prod(np.broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
-    rows = BLOCK_BYTES // max(1, batch * keys.shape[-2] * queries.dtype.itemsize)
-    rows = max(1, rows)
+    itemsize = array_namespace(queries).finfo(queries.dtype).bits // 8
+    rows = max(1, BLOCK_BYTES // max(1, batch * keys.shape[-2] * itemsize))
     if rows >= m or (is_torch_array(queries) and _torch_transforms()):
         return average(*per_query, *shared, kernel)
-    cut = [a is not None and a.ndim >= 2 and a.shape[-2] == m for a in per_query]
+    cut = tuple(a is not None and a.ndim >= 2 and a.shape[-2] == m for a in per_query)
     if is_jax_array(queries):
-        return _jax_blocks()(average, kernel, rows, tuple(cut), per_query, shared)
-    block = _torch_checkpoint(average) if is_torch_array(queries) else average
-    blocks = [
-        block(
-            *(a[..., i : i + rows, :] if c else a for a, c in zip(per_query, cut, strict=True)),
-            *shared,
-            kernel,
-        )
-        for i in range(0, m, rows)
-    ]
-    return array_namespace(queries).concat(blocks, axis=-2)
+        if any(is_jax_array(a) and 0 in a.shape for a in shared):  # lax.map cannot cut nothing
+            return average(*per_query, *shared, kernel)
+        return _jax_blocks()(average, kernel, rows, cut, per_query, shared)
+    if is_torch_array(queries):
+        return _torch_blocks()(average, kernel, rows, cut, len(per_query), *per_query, *shared)
+    return array_namespace(queries).concat(
+        [average(*part, *shared, kernel) for part in _parts(per_query, cut, rows)], axis=-2
+    )
+
+
+def _parts(per_query: tuple[Any, ...], cut: tuple[bool, ...], rows: int) -> Iterator[list[Any]]:
+    """The per-query arrays, a block of rows at a time."""
+    for start in range(0, per_query[0].shape[-2], rows):
+        stop = min(start + rows, per_query[0].shape[-2])
+        yield [a[..., start:stop, :] if c else a for a, c in zip(per_query, cut, strict=True)]
 
 
 def _torch_transforms() -> bool:
@@ -64,14 +68,61 @@ def _torch_transforms() -> bool:
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
-def _torch_checkpoint(average: Callable[..., Array]) -> Callable[..., Array]:
-    """The block's weights are computed again for its gradient, in place of being kept."""
-    import torch
-    from torch.utils.checkpoint import checkpoint
+@functools.cache
+def _torch_blocks() -> Callable[..., Array]:
+    """Blocks whose weights are computed again for the gradient, of any order.
 
-    if not torch.is_grad_enabled():
-        return average
-    return functools.partial(checkpoint, average, use_reentrant=False, preserve_rng_state=False)
+    torch.utils.checkpoint would do for a block, but it imports the compiler: seconds, and 600 MiB.
+    The averages go into one array made beforehand: small ones left between freed large ones would
+    keep the allocator from using their place again.
+    """
+    import torch
+
+    class Blocks(torch.autograd.Function):
+        @staticmethod
+        def forward(
+            ctx: Any, average: Any, kernel: Any, rows: int, cut: Any, split: int, *given: Any
+        ) -> Any:
+            ctx.save_for_backward(*(a for a in given if is_torch_array(a)))
+            ctx.others = [None if is_torch_array(a) else (a,) for a in given]
+            ctx.call = average, kernel, rows, cut, split
+            per_query, shared = given[:split], given[split:]
+            output, done = None, 0
+            for part in _parts(per_query, cut, rows):
+                block = average(*part, *shared, kernel)
+                if output is None:
+                    m = per_query[0].shape[-2]
+                    output = block.new_empty((*block.shape[:-2], m, block.shape[-1]))
+                output[..., done : done + block.shape[-2], :] = block
+                done += block.shape[-2]
+            return output
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            average, kernel, rows, cut, split = ctx.call
+            saved, needed = iter(ctx.saved_tensors), ctx.needs_input_grad[5:]
+            given = tuple(next(saved) if other is None else other[0] for other in ctx.others)
+            wanted = [a for a, need in zip(given, needed, strict=True) if need]
+            higher, done = torch.is_grad_enabled(), 0
+            sums = [torch.zeros_like(a) for a in wanted]
+            with torch.enable_grad():
+                for part in _parts(given[:split], cut, rows):
+                    block = average(*part, *given[split:], kernel)
+                    here = gradient[..., done : done + block.shape[-2], :]
+                    found = torch.autograd.grad((block * here).sum(), wanted, create_graph=higher)
+                    sums = [a + b for a, b in zip(sums, found, strict=True)]
+                    done += block.shape[-2]
+            sums_left = iter(sums)
+            return (
+                None,
+                None,
+                None,
+                None,
+                None,
+                *(next(sums_left) if need else None for need in needed),
+            )
+
+    return Blocks.apply
 
 
 @functools.cache
@@ -85,7 +136,9 @@ def _jax_blocks() -> Callable[..., Array]:
 
         def one(moving: Any) -> Array:
             parts = iter(moving)
-            block = [next(parts)[..., None, :] if c else a for a, c in zip(per_query, cut)]
+            block = [
+                next(parts)[..., None, :] if c else a for a, c in zip(per_query, cut, strict=True)
+            ]
             return average(*block, *shared, kernel)[..., 0, :]
 
         moving = [jnp.moveaxis(a, -2, 0) for a, c in zip(per_query, cut, strict=True) if c]

@@ -10,7 +10,7 @@ from attnbook.regression import nadaraya_watson
 
 
 class KernelRegression(eqx.Module):
-    """Nadaraya–Watson regression with a Gaussian kernel, f̂(q) = Σ_j softmax_j(−‖(q − k_j)/h‖²/2) v_j.
+    """Gaussian kernel regression, f̂(q) = Σ_j softmax_j(−‖(q − k_j)/h‖²/2) v_j, with h learned.
 
     The parameter is log h, so that every step of an optimiser leaves h above 0.
 

@@ -1,0 +1,94 @@
+# Every command of the project. `make` alone lists them.
+# Another environment than .venv, such as conda's: make PY=python book
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help env assets book test test-gpu notebooks lab serve lint benchmarks constraints clean FORCE
+
+BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
+ifeq ($(origin PY),undefined)
+PY := $(BIN_OF_VENV)/python
+ENV := .venv/.complete
+else
+ENV := check-env
+endif
+
+# Asked only when used: jupyter-book and npm lie beside the environment's Python.
+BIN = $(shell $(PY) -c "import sysconfig; print(sysconfig.get_path('scripts').replace(chr(92), '/'))")
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@echo "With another environment than .venv: make PY=python <target>"
+
+env: $(ENV)  ## the environment in .venv, with the versions of constraints.txt
+
+# The stamp holds the folder's path: a .venv does not survive a move, nor the loss of its Python.
+COMPLETE := $(shell test -e $(PY) && test "$$(cat .venv/.complete 2>/dev/null)" = "$(CURDIR)" && echo yes)
+
+.venv/.complete: pyproject.toml constraints.txt $(if $(COMPLETE),,FORCE)
+	@for python in python3 python3.13 python3.12 python3.11 python; do \
+	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	    exec $$python tools/environment.py; \
+	  fi; \
+	done; \
+	echo "attnbook needs Python 3.11 or newer, and none is on the PATH" >&2; \
+	command -v python3 >/dev/null && echo "  (python3 is $$(python3 --version 2>&1))." >&2; \
+	echo "  Do: install one from your system's packages, python.org or conda; or name one: make PY=/path/to/python." >&2; \
+	echo "  Still works: reading chapters/*.md and *.ipynb in any editor, and the notebooks on Colab." >&2; \
+	exit 1
+
+check-env: FORCE
+	@$(PY) tools/check_environment.py
+
+# npm writes this file last, so that it is the stamp of a complete installation.
+assets: node_modules/.package-lock.json  ## fonts, formulas and test tools of the site, from npm
+
+node_modules/.package-lock.json: package-lock.json | $(ENV)
+	@$(PY) tools/environment.py --npm
+
+book: env assets  ## build the website into _build/html
+	$(PY) tools/fill_cache.py
+	"$(BIN)/jupyter-book" build . -W -n --keep-going
+	@echo
+	@echo "The book is at $(CURDIR)/_build/html/index.html"
+	@echo "Open that file, or type 'make serve' and go to http://localhost:8000"
+
+serve:  ## show the built website on http://localhost:8000
+	@test -f _build/html/index.html || { echo "There is no built book yet. Do: make book" >&2; exit 1; }
+	@$(MAKE) --no-print-directory env
+	$(PY) -m http.server 8000 --bind localhost --directory _build/html
+
+notebooks: env  ## weave chapters/*.md into notebooks and execute those whose code changed
+	$(PY) tools/weave.py -j 2
+
+# The setting that opens Markdown as a notebook lies under _build: no setting of the user's changes.
+lab: env  ## JupyterLab on the sources
+	@$(PY) -m jupytext_config --settings-file _build/lab/overrides.json set-default-viewer markdown
+	$(PY) -m jupyterlab --LabApp.app_settings_dir=$(CURDIR)/_build/lab --LabApp.default_url=/lab/tree/chapters
+
+test: env assets  ## everything: lint, types, tests, the book, every notebook, the site
+	@MAKE="$(MAKE)" $(PY) tools/run_tests.py
+
+test-gpu: env  ## the GPU tests, and every notebook on the GPU
+	@$(PY) tools/run_tests.py gpu
+
+lint: env  ## lint and types only
+	@$(PY) tools/run_tests.py lint types
+
+benchmarks: env  ## time, memory and error against statsmodels and scikit-learn
+	$(PY) -m benchmarks
+
+# Held back from the newest: what the outputs of the committed notebooks and the site's templates depend on.
+FIXED := torch==2.13.0 jax==0.10.2 equinox==0.13.8 jupyter-book==1.0.4.post1
+UV := _build/uv/$(notdir $(BIN_OF_VENV))
+
+constraints: env  ## refresh constraints.txt with the newest versions that fit together
+	$(PY) -m venv _build/uv
+	$(UV)/python -m pip install --quiet --disable-pip-version-check uv
+	printf '%s\n' $(FIXED) > _build/uv/fixed.txt
+	$(UV)/uv pip compile pyproject.toml --extra test --upgrade --constraint _build/uv/fixed.txt \
+	  --universal --python-version 3.11 --fork-strategy fewest \
+	  --no-header --no-annotate --no-emit-index-url --quiet --output-file constraints.txt
+
+clean:  ## remove what was built (.venv and node_modules stay)
+	rm -rf _build .jupyter_cache .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage

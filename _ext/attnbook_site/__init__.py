@@ -1,0 +1,25 @@
+"""The book's Sphinx extension: formulas at build time, back-end tabs, no outside requests.
+
+Parts, one module each:
+
+- ``maths``: every formula is typeset by KaTeX while the site is built.
+- ``tabs``: neighbouring cells tagged ``torch`` and ``jax`` become one block with two tabs.
+- ``citations``: author and year in round brackets.
+- ``assets``: fonts, styles and Bokeh go into the site; what no page uses goes out.
+- ``project``: the repository's address and the version, read from pyproject.toml.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from . import assets, citations, maths, project, tabs
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect the parts to Sphinx."""
+    for part in (project, maths, citations, tabs, assets):
+        part.setup(app)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,148 @@
+"""Files of the site: what a page needs goes in; what the theme ships and no page uses goes out."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from os import environ
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ExtensionError
+
+from .icons import icon_styles
+from .maths import node_program
+
+HERE = Path(__file__).parent
+BOKEH = ("bokeh.min.js", "bokeh-widgets.min.js")
+STYLES = ("katex/katex.css", "icons.css", "page.css", "content.css", "print.css")
+MARKUP = {
+    '<div role="list" class="citation-list">': '<div class="citation-list">',
+    '<summary aria-label="Toggle hidden content">': "<summary>",
+}
+UNUSED_SCRIPTS = ("mathjax", "thebe", "fontawesome")
+FONT_SOURCES = re.compile(r',url\(fonts/[^)]*\.(?:woff|ttf)\) format\("[a-z]+"\)')
+
+
+def build_date() -> str:
+    """Today, or the day that SOURCE_DATE_EPOCH names, as "21 November 2026"."""
+    epoch = environ.get("SOURCE_DATE_EPOCH")
+    day = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    return f"{day.day} {day:%B %Y}"
+
+
+def configure(app: Sphinx, config: Config) -> None:
+    """Our templates and styles; our own scripts are the only ones added to every page."""
+    config.templates_path = [str(HERE / "templates"), *config.templates_path]
+    config.html_static_path = [*config.html_static_path, str(HERE / "static")]
+    config.html_context = {
+        **config.html_context,
+        "build_date": build_date(),
+        "default_mode": "auto",
+    }
+
+
+def copy_katex(source: Path, target: Path) -> None:
+    """KaTeX's stylesheet and its woff2 fonts."""
+    (target / "fonts").mkdir(parents=True, exist_ok=True)
+    styles = (source / "katex.min.css").read_text(encoding="utf-8")
+    (target / "katex.css").write_text(FONT_SOURCES.sub("", styles), encoding="utf-8")
+    for font in (source / "fonts").glob("*.woff2"):
+        shutil.copy2(font, target / "fonts")
+
+
+def copy_text_face(source: Path, target: Path) -> None:
+    """The serif of the running text, upright and italic, each one file with all weights."""
+    target.mkdir(parents=True, exist_ok=True)
+    for style in ("normal", "italic"):
+        shutil.copy2(source / "files" / f"source-serif-4-latin-wght-{style}.woff2", target)
+
+
+def copy_bokeh(target: Path) -> None:
+    """Bokeh's scripts, which a live figure loads when the reader reaches it."""
+    try:
+        import bokeh
+    except ImportError:
+        return
+    target.mkdir(parents=True, exist_ok=True)
+    for name in BOKEH:
+        shutil.copy2(Path(bokeh.__file__).parent / "server" / "static" / "js" / name, target)
+
+
+def copy_assets(app: Sphinx) -> None:
+    """Bring what npm and pip installed into the site. No page loads all of it."""
+    if app.builder.format != "html":
+        return
+    modules, static = Path(app.confdir) / "node_modules", Path(app.outdir) / "_static"
+    if not (modules / "katex").is_dir():
+        raise ExtensionError(f"the site needs KaTeX and its fonts: run npm ci in {app.confdir}")
+    copy_katex(modules / "katex" / "dist", static / "katex")
+    copy_text_face(modules / "@fontsource-variable" / "source-serif-4", static / "fonts")
+    copy_bokeh(static / "bokeh")
+    (static / "icons.css").write_text(icon_styles(), encoding="utf-8")
+    for priority, name in enumerate(STYLES, start=900):
+        app.add_css_file(name, priority=priority)
+    app.add_js_file("site.js", loading_method="defer", priority=900)
+
+
+def drop_unused(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Take out scripts that no page uses or that ask another host."""
+    for kind in ("script_files", "css_files"):
+        context[kind] = [f for f in context.get(kind, []) if keeps(str(getattr(f, "filename", f)))]
+
+
+def mend_markup(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Take back two labels that mislead assistive devices.
+
+    A list of references has no list items, and a folded cell's label would hide the words that say
+    what is folded.
+    """
+    body = context.get("body", "")
+    for wrong, right in MARKUP.items():
+        body = body.replace(wrong, right)
+    context["body"] = body
+
+
+def keeps(file: str) -> bool:
+    """Whether a page loads this file: only what lies in the site itself, and is used."""
+    return "//" not in file and not any(word in file for word in UNUSED_SCRIPTS)
+
+
+def copy_notebooks(app: Sphinx, error: Exception | None) -> None:
+    """Offer for download the notebook beside each chapter's source; the theme's holds raw MyST."""
+    if error or app.builder.format != "html":
+        return
+    for page in app.env.found_docs:
+        notebook = Path(app.srcdir) / f"{page}.ipynb"
+        offered = Path(app.outdir) / "_sources" / f"{page}.ipynb"
+        if notebook.is_file() and offered.is_file():
+            shutil.copy2(notebook, offered)
+
+
+def trim_theme(app: Sphinx, error: Exception | None) -> None:
+    """Leave out unused style rules, and the theme's icon fonts, icon scripts and source maps."""
+    if error or app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    shutil.rmtree(static / "vendor", ignore_errors=True)
+    for file in {*static.rglob("*.map"), *static.rglob("fontawesome.*")}:
+        file.unlink()
+    modules = Path(app.confdir) / "node_modules"
+    subprocess.run([node_program(), str(HERE / "trim_styles.js"), modules, app.outdir], check=True)
+
+
+def setup(app: Sphinx) -> None:
+    """Connect to the steps of a build."""
+    app.add_config_value(
+        "comments_config", {}, "html"
+    )  # Jupyter Book sets it for an extension we leave out
+    app.connect("config-inited", configure)
+    app.connect("builder-inited", copy_assets)
+    app.connect("html-page-context", drop_unused, priority=990)
+    app.connect("html-page-context", mend_markup)
+    app.connect("build-finished", copy_notebooks)
+    app.connect("build-finished", trim_theme)

@@ -1,0 +1,77 @@
+// Back-end tabs, and scrolling boxes that the keyboard can reach. The pages read without it.
+"use strict";
+
+const STORE = "attnbook-backend";
+const SCROLLING = "pre, .math-scroll, .pst-scrollable-table-container, .cell_output > .output";
+
+/** Show this back end in every block of the page; keep it for other pages and visits if asked to. */
+function show(backend, keep) {
+  document.documentElement.dataset.backend = backend;
+  for (const tab of document.querySelectorAll(".backend-tabs [role=tab]")) {
+    const chosen = tab.dataset.backend === backend;
+    tab.setAttribute("aria-selected", String(chosen));
+    tab.tabIndex = chosen ? 0 : -1;
+  }
+  if (keep) {
+    try { localStorage.setItem(STORE, backend); } catch { /* no storage: the choice lasts for the page */ }
+  }
+  markScrolling();
+}
+
+/** Choose a back end at one block, which stays where it is on the screen. */
+function choose(tab) {
+  const before = tab.getBoundingClientRect().top;
+  show(tab.dataset.backend, true);
+  window.scrollBy({ top: tab.getBoundingClientRect().top - before, behavior: "instant" });
+  tab.focus({ preventScroll: true });
+}
+
+/** Arrow keys, Home and End move between the tabs of a block. */
+function onKey(event) {
+  const tabs = [...event.currentTarget.children];
+  const at = tabs.indexOf(event.target);
+  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  choose(tabs[(to + tabs.length) % tabs.length]);
+}
+
+/** Make a block's panels into tabs. */
+function makeTabs(block) {
+  const list = document.createElement("div");
+  list.className = "backend-tabs";
+  list.setAttribute("role", "tablist");
+  list.setAttribute("aria-label", "Library");
+  list.addEventListener("keydown", onKey);
+  for (const panel of block.querySelectorAll(":scope > .backend-panel")) {
+    const tab = document.createElement("button");
+    tab.type = "button";
+    tab.id = `${panel.id}-tab`;
+    tab.dataset.backend = panel.dataset.backend;
+    tab.textContent = panel.querySelector(".backend-name").textContent;
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", panel.id);
+    tab.addEventListener("click", () => choose(tab));
+    panel.setAttribute("role", "tabpanel");
+    panel.setAttribute("aria-labelledby", tab.id);
+    list.append(tab);
+  }
+  block.prepend(list);
+  block.classList.add("is-tabbed");
+}
+
+/** A box that scrolls sideways can be focused, so that the arrow keys scroll it. */
+function markScrolling() {
+  for (const box of document.querySelectorAll(SCROLLING)) {
+    if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+
+document.querySelectorAll(".backend-block:not(.backend-single)").forEach(makeTabs);
+show(document.documentElement.dataset.backend || "torch", false);
+window.addEventListener("resize", markScrolling);
+window.addEventListener("load", markScrolling);
+window.addEventListener("storage", (event) => {
+  if (event.key === STORE && event.newValue) show(event.newValue, false);
+});

@@ -1,0 +1,219 @@
+"""Speed, memory and error of nadaraya_watson against its peers, as ratios within one run.
+
+    python -m benchmarks            all sizes; stores the results (about 20 minutes)
+    python -m benchmarks --quick    1,000 points, one round; stores nothing
+
+Each measurement is a process of its own: a warm-up call (which compiles, for JAX), then the timed
+ones. The ways take turns, and a ratio is formed within a round, so that a slow spell of the machine
+hits both sides. KernelReg works query by query: it is timed on 200 queries and scaled up. Peak
+memory is what the timed calls add to the process's resident set.
+"""
+
+import argparse
+import json
+import platform
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnbook import datasets, devices, nadaraya_watson
+
+STORED = Path(__file__).parents[1] / "src/attnbook/assets/results/nadaraya_watson.json"
+BANDWIDTH = {1: 0.25, 3: 0.5}
+WAYS = ("KernelReg", "scikit-learn", "NumPy", "torch", "torch, weights", "torch, gradient",
+        "JAX", "JAX, weights", "JAX, gradient")  # fmt: skip
+PLAIN = ("scikit-learn", "torch, weights", "JAX, weights")  # they hold the (n, n) weights
+ROUNDS, CHECKED = 3, 200
+
+
+def data(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (n, d))
+    return x, datasets.curve(x[:, :1]) + 0.3 * rng.standard_normal((n, 1))
+
+
+def prepare(way: str, x: np.ndarray, y: np.ndarray, h: float) -> Callable[[], Any]:
+    """The call to be timed, from float64 data; all but KernelReg work in float32."""
+    if way == "KernelReg":
+        from statsmodels.nonparametric.kernel_regression import KernelReg
+
+        d = x.shape[1]
+        fit = KernelReg(y[:, 0], x, var_type="c" * d, reg_type="lc", bw=[h] * d).fit
+        return lambda: fit(x[:CHECKED])[0][:, None]
+    x, y = x.astype(np.float32), y.astype(np.float32)
+    if way == "scikit-learn":
+        from sklearn.metrics.pairwise import rbf_kernel
+
+        def ratio_of_sums() -> np.ndarray:
+            similarity = rbf_kernel(x, x, gamma=1 / (2 * h * h))
+            return similarity @ y / similarity.sum(axis=1, keepdims=True)
+
+        return ratio_of_sums
+    if way == "NumPy":
+        return lambda: nadaraya_watson(x, x, y, bandwidth=h)
+    return prepare_torch(way, x, y, h) if way.startswith("torch") else prepare_jax(way, x, y, h)
+
+
+def prepare_torch(way: str, x: np.ndarray, y: np.ndarray, h: float) -> Callable[[], Any]:
+    import torch
+
+    keys, values = torch.as_tensor(x), torch.as_tensor(y)
+    if "gradient" not in way:
+
+        def predict() -> np.ndarray:
+            out = nadaraya_watson(keys, keys, values, bandwidth=h, return_weights="weights" in way)
+            return (out[0] if "weights" in way else out).numpy()
+
+        return predict
+    bandwidth = torch.tensor(h, requires_grad=True)
+
+    def gradient() -> float:
+        out = nadaraya_watson(keys, keys, values, bandwidth=bandwidth)
+        return torch.autograd.grad(((out - values) ** 2).mean(), bandwidth)[0].item()
+
+    return gradient
+
+
+def prepare_jax(way: str, x: np.ndarray, y: np.ndarray, h: float) -> Callable[[], Any]:
+    import jax
+    import jax.numpy as jnp
+
+    keys, values = jnp.asarray(x), jnp.asarray(y)
+    if "gradient" in way:
+
+        def loss(bandwidth: Any) -> Any:
+            return jnp.mean(
+                (nadaraya_watson(keys, keys, values, bandwidth=bandwidth) - values) ** 2
+            )
+
+        slope = jax.jit(jax.grad(loss))
+        return lambda: float(slope(h))
+
+    @jax.jit
+    def predict(keys: Any, values: Any) -> Any:
+        out = nadaraya_watson(keys, keys, values, bandwidth=h, return_weights="weights" in way)
+        return out[0] if "weights" in way else out
+
+    return lambda: np.asarray(predict(keys, values))
+
+
+def measure(way: str, n: int, d: int) -> dict[str, float]:
+    """Seconds, MiB and error of one way, in this process."""
+    warnings.simplefilter("ignore")  # statsmodels warns of a coming change in pandas
+    x, y = data(n, d)
+    h = BANDWIDTH[d]
+    call = prepare(way, x, y, h)
+    if way != "KernelReg":
+        prepare(way, x[:64], y[:64], h)()  # imports and thread pools are not the call's memory
+    before = peak_mib()
+    start = time.perf_counter()
+    answer = call()
+    first = time.perf_counter() - start
+    seconds = []
+    for _ in range(1 if first > 5 else 3):
+        start = time.perf_counter()
+        answer = call()
+        seconds.append(time.perf_counter() - start)
+    scale = n / CHECKED if way == "KernelReg" else 1
+    result = {"seconds": min(seconds) * scale, "first": first * scale, "MiB": peak_mib() - before}
+    if "gradient" not in way:
+        exact = nadaraya_watson(x[:CHECKED], x, y, bandwidth=h)
+        result["error"] = float(np.abs(answer[:CHECKED] - exact).max())
+    return result
+
+
+def peak_mib() -> float:
+    per_mib = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_mib
+
+
+def compare(n: int, d: int, rounds: int) -> dict[str, dict[str, float]]:
+    """All ways at one size, in turns; the median over the rounds."""
+    ways = [way for way in WAYS if not (way in PLAIN and n > 20_000)]  # 10 GB of weights
+    taken: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way in ways:
+            command = [sys.executable, __file__, "--one", way, str(n), str(d)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            taken[way].append(json.loads(done.stdout.splitlines()[-1]))
+    rows = {}
+    for way, runs in taken.items():
+        ratios = [taken["KernelReg"][i]["seconds"] / run["seconds"] for i, run in enumerate(runs)]
+        rows[way] = {key: float(np.median([run[key] for run in runs])) for key in runs[0]}
+        rows[way] |= {"ratio": float(np.median(ratios)), "least": min(ratios), "most": max(ratios)}
+    return rows
+
+
+def binned_ratio() -> dict[str, float]:
+    """How much faster binning and FFT are than the blocks, at 10,000 points on a line."""
+    from scipy.signal import fftconvolve
+
+    x, y = data(10_000, 1)
+    h, bins = 0.05, 4096
+    edges = np.linspace(-3 - 5 * h, 3 + 5 * h, bins + 1)
+    kernel = np.exp(-0.5 * (np.arange(1 - bins, bins) * (edges[1] - edges[0]) / h) ** 2)
+
+    def binned() -> np.ndarray:
+        count, total = np.histogram(x, edges)[0], np.histogram(x, edges, weights=y)[0]
+        return fftconvolve(total, kernel, "same") / fftconvolve(count, kernel, "same")
+
+    ratios = []
+    for _ in range(5):
+        seconds = []
+        for call in (binned, lambda: nadaraya_watson(x, x, y, bandwidth=h)):
+            start = time.perf_counter()
+            call()
+            seconds.append(time.perf_counter() - start)
+        ratios.append(seconds[1] / seconds[0])
+    return {"ratio": float(np.median(ratios)), "least": min(ratios), "most": max(ratios)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument(
+        "--one", nargs=3, metavar=("WAY", "N", "D"), help="one measurement, as JSON"
+    )
+    options = parser.parse_args()
+    if options.one:
+        way, n, d = options.one
+        print(json.dumps(measure(way, int(n), int(d))))
+        return
+    speed = {}
+    for n in (1000,) if options.quick else (1000, 10_000, 50_000):
+        for d in (1, 3):
+            rows = compare(n, d, 1 if options.quick else ROUNDS)
+            speed[f"{n} points, {d} inputs"] = rows
+            print(
+                f"\n{n} points, {d} input(s)   x KernelReg (least … most)  seconds     MiB   error"
+            )
+            for way, row in rows.items():
+                error = f"{row['error']:.0e}" if "error" in row else ""
+                ratio = f"{row['ratio']:10.1f} ({row['least']:.1f} … {row['most']:.1f})"
+                print(f"{way:16s} {ratio} {row['seconds']:12.4f} {row['MiB']:8.0f}   {error}")
+    binned = binned_ratio()
+    print(f"\nbinning and FFT against blocks, NumPy, on a line: {binned['ratio']:.0f} times")
+    if not options.quick:
+        machine = f"{devices.describe()}; {platform.processor() or platform.machine()}"
+        stored = {
+            "date": date.today().isoformat(),
+            "machine": machine,
+            "speed": speed,
+            "binned": binned,
+        }
+        STORED.parent.mkdir(parents=True, exist_ok=True)
+        STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

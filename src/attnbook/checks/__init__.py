@@ -1,0 +1,10 @@
+"""Checks for the exercises, one module a chapter.
+
+A check takes the reader's function, tries it on cases with a known answer and stops at the first
+thing that is wrong, with its likely cause. It gives back a Verdict, which a notebook shows.
+"""
+
+from attnbook.checks import ch01
+from attnbook.checks.verdict import Verdict
+
+__all__ = ["Verdict", "ch01"]

@@ -1,0 +1,90 @@
+"""The book's plots: one style, one palette, the same colour for the same thing in every chapter.
+
+The data are dots, the truth is a thin line, an estimate a thick one. Backgrounds are transparent
+and greys lie between black and white, so that a figure reads in a light and in a dark theme.
+"""
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+GREY = "#7f7f7f"  # axes, text and data: contrast above 3 on white and on near black
+COLOURS = {
+    "data": GREY,
+    "truth": "#009e73",
+    "estimate": "#1f7fc4",
+    "weights": "#d55e00",
+    "other": "#b8639b",
+}  # after Okabe and Ito: told apart with any kind of colour vision
+
+STYLE = {
+    "figure.figsize": (5.6, 3.2),
+    "figure.constrained_layout.use": True,
+    "savefig.transparent": True,
+    "svg.hashsalt": "attnbook",  # the same figure gives the same file
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": GREY,
+    "axes.titlecolor": GREY,
+    "axes.prop_cycle": plt.cycler(color=[c for k, c in COLOURS.items() if k != "data"]),
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "text.color": GREY,
+    "legend.frameon": False,
+    "lines.linewidth": 2.2,
+    "lines.solid_capstyle": "round",
+}
+
+
+def use_style() -> None:
+    """Set the book's style for every figure that follows; in a notebook, figures become SVG."""
+    plt.rcParams.update(STYLE)
+    try:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        set_matplotlib_formats("svg", metadata={"Date": None})
+    except (ImportError, AttributeError):  # not in a notebook
+        pass
+
+
+def panels(
+    rows: int = 1, columns: int = 1, *, height: float = 3.2, **kwargs: Any
+) -> tuple[Figure, Any]:
+    """A figure of rows × columns axes, as wide as the page."""
+    return plt.subplots(rows, columns, figsize=(STYLE["figure.figsize"][0], height), **kwargs)
+
+
+def regression(
+    axes: Axes,
+    data: tuple[np.ndarray, np.ndarray] | None = None,
+    truth: tuple[np.ndarray, np.ndarray] | None = None,
+    estimate: tuple[np.ndarray, np.ndarray] | None = None,
+    *,
+    title: str = "",
+    units: tuple[str, str] = ("x", "y"),
+) -> None:
+    """Dots, thin line, thick line: data, truth and estimate, each a pair (x, y)."""
+    if data is not None:
+        axes.plot(*map(np.ravel, data), ".", color=COLOURS["data"], markersize=4, alpha=0.6)
+    if truth is not None:
+        axes.plot(*map(np.ravel, truth), color=COLOURS["truth"], linewidth=1)
+    if estimate is not None:
+        axes.plot(*map(np.ravel, estimate), color=COLOURS["estimate"])
+    axes.set(title=title, xlabel=units[0], ylabel=units[1])
+
+
+def stems(axes: Axes, x: np.ndarray, heights: np.ndarray, *, colour: str = "weights") -> None:
+    """One thin vertical bar a point: weights."""
+    axes.vlines(np.ravel(x), 0, np.ravel(heights), color=COLOURS[colour], linewidth=1.5)
+    axes.set_ylim(bottom=0)
+
+
+def label(axes: Axes, text: str, at: tuple[float, float], colour: str) -> None:
+    """Name a line where it is, in its colour."""
+    axes.annotate(text, at, color=COLOURS.get(colour, colour), fontsize=9)

@@ -1,0 +1,63 @@
+"""What every test module shares: the back ends, and settings under which nothing passes by luck."""
+
+from __future__ import annotations
+
+import functools
+
+import backends
+import numpy as np
+import pytest
+
+load = functools.cache(backends.load)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hypothesis draws the same examples in every run, and no clock fails a test."""
+    try:
+        from hypothesis import settings
+    except ImportError:  # the site's own checks run without it
+        return
+    settings.register_profile("attnbook", derandomize=True, deadline=None, max_examples=25)
+    settings.load_profile("attnbook")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for a back end runs on each; one that asks for gradients, where they are."""
+    names = backends.chosen()
+    if "differentiable" in metafunc.fixturenames:
+        names = [n for n in names if n not in ("numpy", "strict")]
+        metafunc.parametrize("differentiable", names, indirect=True)
+    elif "backend" in metafunc.fixturenames:
+        metafunc.parametrize("backend", names, indirect=True)
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest) -> backends.Backend:
+    return _importable(request.param)
+
+
+@pytest.fixture
+def differentiable(request: pytest.FixtureRequest) -> backends.Backend:
+    return _importable(request.param)
+
+
+def _importable(name: str) -> backends.Backend:
+    try:
+        return load(name)
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"{missing.name} is not installed")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+@pytest.fixture(params=["one block", "several blocks"])
+def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Everything in one block, or blocks of two queries at seven float64 keys."""
+    from attnbook import streaming
+
+    if request.param == "several blocks":
+        monkeypatch.setattr(streaming, "BLOCK_BYTES", 2 * 7 * 8)
+    return request.param

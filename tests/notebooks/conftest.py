@@ -1,0 +1,46 @@
+"""A two-chapter book with every construct, written afresh for each test that asks for it."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from nbformat import NotebookNode
+from sample import FILES, HEADER, ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+from weave import woven
+from weaving.book import read_book
+
+
+@pytest.fixture
+def book_root(tmp_path: Path) -> Path:
+    """The folder of the sample book."""
+    for name, text in FILES.items():
+        path = tmp_path / "book" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return tmp_path / "book"
+
+
+@pytest.fixture
+def sample(book_root: Path) -> NotebookNode:
+    """The sample book's first chapter, woven."""
+    book = read_book(book_root)
+    return next(iter(woven(book, book.chapters()).values()))
+
+
+@pytest.fixture
+def weave_text(book_root: Path) -> Callable[[str], str]:
+    """Weave a chapter 1 with this text below its title; its Markdown below the set-up cell."""
+
+    def weave_text(text: str) -> str:
+        source = book_root / "chapters/01-sample.md"
+        source.write_text(f"{HEADER}# Sample\n\n{text}\n", "utf-8")
+        book = read_book(book_root)
+        notebook = woven(book, book.chapters()[:1])[book.chapters()[0]]
+        cells = [cell for cell in notebook.cells[2:] if cell.cell_type == "markdown"]
+        return "\n\n".join(cell.source for cell in cells)
+
+    return weave_text

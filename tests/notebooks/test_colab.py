@@ -1,0 +1,118 @@
+"""Colab without Colab: each notebook, from its own set-up cell, where no attnbook is installed."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+import pytest
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from sample import ROOT
+from weaving.book import read_book
+from weaving.execution import TIMEOUT, PythonKernels
+from weaving.notebook import is_setup
+
+NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
+PREINSTALLED = ["torch", "jax", "numpy", "matplotlib", "ipykernel"]
+SETUP_SECONDS = 60
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    """What a command prints; an AssertionError with all of it if it fails."""
+    result = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True)
+    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
+def versions(python: Path) -> dict[str, str]:
+    """Each distribution that this Python sees, with its version."""
+    code = "import importlib.metadata as m, json; "
+    code += "print(json.dumps({d.name: d.version for d in m.distributions()}))"
+    found: dict[str, str] = json.loads(run(python, "-c", code))
+    return found
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of a clean environment with what Colab has and the book needs."""
+    folder = tmp_path_factory.mktemp("colab") / "env"
+    venv.create(folder, with_pip=True, symlinks=os.name != "nt", upgrade_deps=True)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", *PREINSTALLED)
+    assert "attnbook" not in versions(python)
+    return python
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a repository whose one commit is the working tree as it is."""
+    folder = tmp_path_factory.mktemp("clone")
+    listed = run("git", "ls-files", "-z", "-co", "--exclude-standard", cwd=ROOT)
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    run("git", "init", "-q", cwd=folder)
+    run("git", "add", "-A", cwd=folder)
+    who = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
+    run("git", *who, "commit", "-q", "-m", "the working tree", cwd=folder)
+    return folder.as_uri()
+
+
+def start(notebook: NotebookNode, python: Path, folder: Path) -> None:
+    """Execute a notebook in place with the kernel of this Python, timing its cells."""
+    kernels = PythonKernels(str(python))
+    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=kernels)
+    resources = {"metadata": {"path": str(folder)}}
+    client = NotebookClient(notebook, km=manager, timeout=TIMEOUT, resources=resources)
+    asyncio.run(client.async_execute(cleanup_kc=True))
+
+
+def seconds(cell: NotebookNode) -> float:
+    """How long a cell ran."""
+    times = cell.metadata.execution
+    begin, end = times["iopub.execute_input"], times["iopub.status.idle"]
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs_on_colab(
+    path: Path,
+    machine: Path,
+    repository: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
+) -> None:
+    monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab-test")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    if "attnbook" in versions(machine):
+        run(machine, "-m", "pip", "uninstall", "-q", "-y", "attnbook")
+    before = versions(machine)
+
+    notebook = nbformat.read(path, as_version=4)
+    setup = next(cell for cell in notebook.cells if is_setup(cell))
+    address = read_book(ROOT).repository
+    assert f"git+{address}" in setup.source
+    setup.source = setup.source.replace(address, repository)
+    start(notebook, machine, tmp_path)
+
+    taken = seconds(setup)
+    record_property("setup_seconds", taken)
+    print(f"{path.stem}: the set-up cell took {taken:.1f} s", file=sys.stderr)
+    printed = [output.text for output in setup.outputs if output.get("name") == "stdout"]
+    assert printed == ["attnbook is installed.\n"]
+    assert taken <= SETUP_SECONDS
+    after = versions(machine)
+    assert "attnbook" in after
+    assert {name: after.get(name) for name in before} == before

@@ -1,0 +1,113 @@
+"""Each construct of the chapters, as Markdown that Colab and JupyterLab show."""
+
+from collections.abc import Callable
+
+import pytest
+
+SITE = "https://book.test"
+
+CONSTRUCTS = [
+    ("$$\na = b\n$$ (eq-a)", "$$\na = b \\tag{1.1}\n$$"),
+    ("$$ a = b $$", "$$\na = b\n$$"),
+    ("```{math}\n:label: eq-a\na = b\n```", "$$\na = b \\tag{1.1}\n$$"),
+    (
+        "\\begin{align}\na &= b\n\\end{align}",
+        "$$\n\\begin{aligned}\na &= b\n\\end{aligned} \\tag{1.1}\n$$",
+    ),
+    ("\\begin{equation*}\na\n\\end{equation*}", "$$\na\n$$"),
+    ("$$ a $$ (eq-a)\n\n{eq}`eq-a`", "$$\na \\tag{1.1}\n$$\n\n(1.1)"),
+    ("{eq}`eq-far`", f"[(2.1)]({SITE}/chapters/02-other.html#equation-eq-far)"),
+    ("{eq}`eq-z`", f"[(1)]({SITE}/appendix.html#equation-eq-z)"),
+    ("{ref}`sec-far`", f"[Far away]({SITE}/chapters/02-other.html#sec-far)"),
+    ("{ref}`there <sec-far>`", f"[there]({SITE}/chapters/02-other.html#sec-far)"),
+    ("{doc}`02-other`", f"[Other *chapter*]({SITE}/chapters/02-other.html)"),
+    ("{doc}`end </appendix>`", f"[end]({SITE}/appendix.html)"),
+    ("[end](../appendix.md)", f"[end]({SITE}/appendix.html)"),
+    ("[](sec-far)", f"[Far away]({SITE}/chapters/02-other.html#sec-far)"),
+    ("[out](https://out.test)", "[out](https://out.test)"),
+    ("(sec)=\n## Here\n\n{ref}`sec`", "## Here\n\nHere"),
+    ("{cite:p}`nadaraya1964,\nwatson1964`", "(Nadaraya, 1964; Watson, 1964)"),
+    ("{cite}`fan1996`", "(Fan and Gijbels, 1996)"),
+    ("{cite:t}`bahdanau2015`", "Bahdanau et al. (2015)"),
+    ("{py:obj}`attnbook.attend`, {func}`~a.b.c`", "`attnbook.attend`, `c`"),
+    ("`{eq}`, `` {eq}`eq-no` ``", "`{eq}`, `` {eq}`eq-no` ``"),
+    ("```\n{eq}`eq-no`\n```", "```\n{eq}`eq-no`\n```"),
+    ("% dropped\n\nkept", "kept"),
+    ("- {eq}`eq-z`\n- b", f"- [(1)]({SITE}/appendix.html#equation-eq-z)\n- b"),
+    (":::{note}\nBody.\n:::", "> **Note.**\n>\n> Body."),
+    ("```{seealso} Body.\n```", "> **See also.**\n>\n> Body."),
+    (":::{admonition} Why?\n$$\na\nb\n$$\n:::", "> **Why?**\n>\n> $$a b$$"),
+    (
+        ":::{admonition} Why *so*\n:class: tip, dropdown\n- b\n:::",
+        "<details>\n<summary>Why <em>so</em></summary>\n\n- b\n\n</details>",
+    ),
+    (":::{dropdown} Hint\nB.\n:::", "<details>\n<summary>Hint</summary>\n\nB.\n\n</details>"),
+    (
+        ":::{exercise} Means\n:label: ex\nDo.\n:::\n\n:::{solution} ex\nSo.\n:::\n\n{ref}`ex`",
+        "> **Exercise 1.1 (Means).**\n>\n> Do.\n\n<details>\n<summary>Solution to Exercise 1.1 "
+        "(Means)</summary>\n\nSo.\n\n</details>\n\nExercise 1.1",
+    ),
+    (
+        ":::{prf:lemma}\n:label: l\nL.\n:::\n\n:::{prf:proof}\nP.\n:::\n\n{prf:ref}`l`",
+        "> **Lemma 1.1.**\n>\n> L.\n\n> *Proof.* P.\n\nLemma 1.1",
+    ),
+    (
+        "::::{tab-set}\n:::{tab-item} PyTorch\nT.\n:::\n:::{tab-item} JAX\nJ.\n:::\n::::",
+        "**PyTorch**\n\nT.\n\n**JAX**\n\nJ.",
+    ),
+    (
+        ":::{figure} pics/a.svg\n:name: f\n:alt: An a\nThe a.\n:::\n\n"
+        "{numref}`f`, {numref}`No. %s <f>`",
+        f"![An a]({SITE}/_images/a.svg)\n\n**Figure 1.1.** The a.\n\nFigure 1.1, No. 1.1",
+    ),
+    (
+        "```{code-cell} ipython3\nmystnb:\n```".replace(
+            "mystnb:", ":mystnb: {figure: {caption: C.}}"
+        ),
+        "**Figure 1.1.** C.",
+    ),
+    (
+        "{cite:t}`fan1996`\n\n```{bibliography}\n```",
+        "Fan and Gijbels (1996)\n\n- Jianqing Fan and Irène Gijbels. *Local Polynomials*. "
+        "Chapman, 1996.",
+    ),
+]
+
+MISTAKES = [
+    (
+        "```{danger}\n```",
+        r"01-sample.md:14: unknown directive {danger}; expected one of",
+    ),
+    ("a\n{sup}`2`", r"01-sample.md:15: unknown role {sup}; expected one of"),
+    (":::{note}\n\na {eq}`no`\n:::", r"01-sample.md:16: no page of the book has the label 'no'"),
+    ("{cite:p}`no`", r"01-sample.md:14: no reference 'no' in references.bib"),
+    ("{doc}`no`", r"01-sample.md:14: no page 'no'; the book has index"),
+    ("$$a$$ (eq-z)", r"appendix.md:3: label 'eq-z' is given twice, first in chapters/01-sample.md"),
+    ("{ref}`eq-z`", r"01-sample.md:14: {ref} cannot refer to the equation 'eq-z'"),
+    (":::{solution} no\n:::", r"01-sample.md:14: no exercise 'no' on this page"),
+    (":::{note}\nnever", r"01-sample.md:14: the fence ':::{note}' is never closed"),
+    (":::{note}\n:colour: red\nb\n:::", r"01-sample.md:14: unknown option 'colour' of {note}"),
+    (":::{note}\n## No\n:::", r"01-sample.md:15: a heading inside a directive"),
+    ("::::{tip}\n```{code-cell} python\n1\n```\n::::", r"01-sample.md:15: a code-cell inside"),
+    ("<div>", r"01-sample.md:14: raw HTML, '<div>'"),
+    ("a[^1]", r"01-sample.md:14: footnotes are not used here: [^1]"),
+    ("![a](b.png)", r"01-sample.md:14: a picture needs the figure directive"),
+    (":::{figure} a.svg\nNo alt.\n:::", r"01-sample.md:14: {figure} needs a path, :alt: and"),
+    ("(lost)=\nno heading", r"01-sample.md:14: a target must stand before a heading"),
+    ("# Second title", r"01-sample.md:1: a page must begin with its title"),
+    ("```{code-cell} p\n:tags: [a\n```", r"01-sample.md:14: the options of {code-cell} cannot be"),
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), CONSTRUCTS)
+def test_construct(weave_text: Callable[[str], str], source: str, expected: str) -> None:
+    assert weave_text(source) == expected
+
+
+@pytest.mark.parametrize(("source", "message"), MISTAKES)
+def test_mistake_names_file_and_line(
+    weave_text: Callable[[str], str], source: str, message: str
+) -> None:
+    with pytest.raises(ValueError) as caught:
+        weave_text(source)
+    assert message in str(caught.value)

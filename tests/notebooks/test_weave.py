@@ -1,0 +1,225 @@
+"""The notebooks are their chapters: nothing lost, nothing raw, nothing stale."""
+
+import copy
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from fidelity import score
+from nbformat import NotebookNode
+from sample import CHAPTER_1, HEADER, ROOT
+from weave import check, main, woven
+from weaving.book import read_book
+from weaving.notebook import text_of
+
+CHAPTERS = sorted((ROOT / "chapters").glob("*.md"))
+SKIPPING = {"nbval-ignore-output", "nbval-skip", "raises-exception"}
+SKIPPING_COMMENTS = ("NBVAL_IGNORE_OUTPUT", "NBVAL_SKIP", "NBVAL_RAISES_EXCEPTION")
+
+
+def assert_faithful(chapter: Path, notebook: NotebookNode) -> None:
+    """Hold a notebook to the highest score."""
+    result = score(chapter, notebook)
+    assert result.raw_tokens == []
+    assert result.missing_tags == []
+    assert result.missing_alts == []
+    assert result.changed_cells == []
+    assert result.headings == result.source_headings
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_chapter_is_faithful(chapter: Path) -> None:
+    assert_faithful(chapter, nbformat.read(chapter.with_suffix(".ipynb"), as_version=4))
+
+
+def test_chapters_are_fresh() -> None:
+    book = read_book(ROOT)
+    assert check(book, book.chapters()) == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_outputs_are_compared(chapter: Path) -> None:
+    notebook = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    skipping = [
+        cell
+        for cell in cells
+        if SKIPPING & set(cell.metadata.get("tags", []))
+        or any(comment in cell.source for comment in SKIPPING_COMMENTS)
+    ]
+    assert len(skipping) <= 0.05 * len(cells)
+    assert any(cell.outputs for cell in cells), "a stripped notebook compares nothing"
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+
+
+def test_sample_is_faithful(book_root: Path, sample: NotebookNode) -> None:
+    assert_faithful(book_root / "chapters/01-sample.md", sample)
+
+
+@pytest.mark.parametrize(
+    ("part", "planted"),
+    [
+        ("raw_tokens", "{eq}`eq-mean`"),
+        ("raw_tokens", "> :::{note}"),
+        ("raw_tokens", "(target)="),
+        ("raw_tokens", "% comment"),
+        ("raw_tokens", "$$ (eq-mean)"),
+    ],
+)
+def test_score_sees_raw_tokens(
+    book_root: Path, sample: NotebookNode, part: str, planted: str
+) -> None:
+    sample.cells[2].source += f"\n\n{planted}\n"
+    result = score(book_root / "chapters/01-sample.md", sample)
+    assert len(getattr(result, part)) == 1
+
+
+def test_score_sees_what_is_lost(book_root: Path, sample: NotebookNode) -> None:
+    for cell in sample.cells:
+        if cell.cell_type == "code" and "setup" not in cell.metadata.tags:
+            cell.metadata = NotebookNode()
+            cell.source += "\n"
+    result = score(book_root / "chapters/01-sample.md", sample)
+    assert len(result.missing_tags) == 3
+    assert len(result.missing_alts) == 1
+    assert len(result.changed_cells) == 3
+
+
+def test_setup_cell_follows_the_title(
+    sample: NotebookNode, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sample.cells[0].source.startswith("# Sample\n")
+    assert sample.cells[1].metadata.tags == ["setup"]
+    assert "git+https://git.test/r" in sample.cells[1].source
+    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
+    exec(sample.cells[1].source, {})
+    assert capsys.readouterr() == ("", "")
+
+
+def test_weaving_is_deterministic(book_root: Path) -> None:
+    book = read_book(book_root)
+    texts = [[text_of(nb) for nb in woven(book, book.chapters()).values()] for _ in range(2)]
+    assert texts[0] == texts[1]
+
+
+def test_ids_outlive_edits_elsewhere(book_root: Path, sample: NotebookNode) -> None:
+    added = "```{code-cell} ipython3\n0\n```\n\n"
+    source = book_root / "chapters/01-sample.md"
+    source.write_text(HEADER + CHAPTER_1.replace("(sec-why)", f"{added}(sec-why)"), "utf-8")
+    book = read_book(book_root)
+    other = woven(book, book.chapters())[book.chapters()[0]]
+    ids, new_ids = ([cell.id for cell in notebook.cells] for notebook in (sample, other))
+    assert len(set(ids)) == len(ids)
+    assert len(set(ids) - set(new_ids)) == 1, "only the text that the new cell divides"
+
+
+@pytest.fixture
+def executed(book_root: Path) -> Path:
+    """The sample book with its notebooks executed."""
+    assert main(["-j", "2"], book_root) == 0
+    return book_root
+
+
+def test_executes_once(executed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = executed / "chapters/01-sample.ipynb"
+    before = path.read_bytes()
+    assert main([], executed) == 0
+    assert "executed" not in capsys.readouterr().out
+    assert path.read_bytes() == before
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == [1, 2, 3, 4]
+    assert [output.text for cell in code for output in cell.outputs[:1]] == ["1\n", "2\n", "dot\n"]
+    assert notebook.metadata.language_info == {"name": "python"}
+
+    source = executed / "chapters/01-sample.md"
+    source.write_text(source.read_text("utf-8").replace("x = 2", "x = 5"), "utf-8")
+    assert main(["--no-execute"], executed) == 0
+    assert main(["--check"], executed) == 1
+    assert main([], executed) == 0
+    assert "01-sample.ipynb: woven and executed" in capsys.readouterr().out
+    assert main(["--check"], executed) == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("A mean is a mean", "A mean is mean", "its text or metadata differ"),
+        ("print(x)", "print(x )", "its code cells differ"),
+        ('"torch"', '"jax"', "its code cells differ"),
+        ('"A dot"', '"A spot"', "its text or metadata differ"),
+        ('"execution_count": 2', '"execution_count": null', "not executed in order"),
+        ('{\n "cells"', '"cells"', "is not a notebook"),
+    ],
+)
+def test_hand_edit_is_seen(
+    executed: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, problem: str
+) -> None:
+    path = executed / "chapters/01-sample.ipynb"
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), "utf-8")
+    edited = path.read_bytes()
+    assert main(["--check"], executed) == 1
+    assert f"chapters/01-sample.ipynb {problem}" in capsys.readouterr().err.replace(
+        "is stale or edited by hand: ", ""
+    ).replace("has cells that were ", "")
+    assert path.read_bytes() == edited
+    assert main(["--no-execute"], executed) == 0
+
+
+def test_missing_notebook_is_seen(book_root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check"], book_root) == 1
+    assert "chapters/01-sample.ipynb is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("raise OSError('no luck')", "OSError: no luck"),
+        ("print(object())", "has a memory address"),
+    ],
+)
+def test_failing_cell_leaves_the_old_notebook(
+    executed: Path, capsys: pytest.CaptureFixture[str], code: str, message: str
+) -> None:
+    path = executed / "chapters/01-sample.ipynb"
+    before = path.read_bytes()
+    source = executed / "chapters/01-sample.md"
+    source.write_text(source.read_text("utf-8").replace('print("dot")', code), "utf-8")
+    assert main([], executed) == 1
+    error = capsys.readouterr().err
+    assert "01-sample: " in error
+    assert f"    {code}" in error
+    assert message in error
+    assert path.read_bytes() == before
+
+
+def test_outputs_are_cleaned(book_root: Path) -> None:
+    source = book_root / "chapters/02-other.md"
+    code = "import sys\nprint(1, flush=True)\nprint('bar', file=sys.stderr, flush=True)\nprint(2)"
+    source.write_text(source.read_text("utf-8").replace("print(3)", code), "utf-8")
+    assert main([str(source)], book_root) == 0
+    cell = json.loads(source.with_suffix(".ipynb").read_text("utf-8"))["cells"][-1]
+    assert cell["metadata"] == {}
+    assert cell["outputs"] == [
+        {"name": "stdout", "output_type": "stream", "text": ["1\n", "2\n"]},
+    ]
+
+
+def test_chapter_outside_the_book(book_root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nowhere.md"], book_root) == 1
+    assert "nowhere.md is not in _toc.yml" in capsys.readouterr().err
+
+
+def test_weaving_changes_no_stored_outputs(executed: Path) -> None:
+    path = executed / "chapters/02-other.ipynb"
+    stored = nbformat.read(path, as_version=4)
+    before = copy.deepcopy(stored.cells[-1].outputs)
+    source = executed / "chapters/02-other.md"
+    source.write_text(source.read_text("utf-8").replace("Far away", "Far off"), "utf-8")
+    assert main(["--no-execute"], executed) == 0
+    after = nbformat.read(path, as_version=4)
+    assert after.cells[-1].outputs == before
+    assert "Far off" in path.read_text("utf-8")

@@ -1,0 +1,43 @@
+"""A browser with no network beyond this machine, and the built site behind a loopback address."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+from site_visits import CHROMIUM_NAMES, NO_NETWORK, SITE, Visit, chromium_path, served, visit
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium; without one the tests are skipped, but not on CI."""
+    path = chromium_path()
+    if path is None:
+        names = ", ".join(CHROMIUM_NAMES)
+        missing = f"the site's tests need Chromium: set CHROMIUM, or put one of {names} on PATH"
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(NO_NETWORK))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """The address of the built site."""
+    if not (SITE / "index.html").is_file():
+        pytest.fail(f"no site in {SITE}: run make book")
+    with served(SITE) as address:
+        yield address
+
+
+@pytest.fixture
+def open_page(browser: Browser, site: str) -> Iterator[Visit]:
+    """A fresh visit with an empty store: ``page = open_page.go("index.html")``."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    yield visit(context, site)
+    context.close()

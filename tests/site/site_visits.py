@@ -1,0 +1,99 @@
+"""A browser's visit to the built site, and what the page asked for and complained about."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, Page, Response
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "_build" / "html"
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+NO_NETWORK = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def chromium_path() -> str | None:
+    """The Chromium that CHROMIUM names, or one on PATH."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+
+
+def pages_of(site: Path) -> list[str]:
+    """Every page of a built site, as paths below it."""
+    pages = (file.relative_to(site) for file in site.rglob("*.html"))
+    return sorted(
+        page.as_posix() for page in pages if page.parts[0] not in ("_static", "_sources", "_images")
+    )
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """A file server that keeps its log to itself."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a folder behind a loopback server."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@dataclass
+class Visit:
+    """An open page, with what it asked for and what it complained about."""
+
+    page: Page
+    address: str
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    responses: list[Response] = field(default_factory=list)
+
+    @property
+    def outside(self) -> list[str]:
+        """Requests to any host but the site's own."""
+        own = urlsplit(self.address).netloc
+        return [
+            url
+            for url in self.requests
+            if urlsplit(url).scheme != "data" and urlsplit(url).netloc != own
+        ]
+
+    def go(self, path: str) -> Page:
+        """Open a page of the site and wait until it rests."""
+        self.page.goto(f"{self.address}/{path}", wait_until="networkidle")
+        return self.page
+
+
+def visit(context: BrowserContext, address: str) -> Visit:
+    """A new page that keeps a record."""
+    result = Visit(context.new_page(), address)
+    result.page.on("request", lambda request: result.requests.append(request.url))
+    result.page.on("response", lambda response: result.responses.append(response))
+    result.page.on("pageerror", lambda error: result.complaints.append(str(error)))
+    result.page.on(
+        "console",
+        lambda message: (
+            message.type in ("error", "warning") and result.complaints.append(message.text)
+        ),
+    )
+    return result

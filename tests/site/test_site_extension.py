@@ -1,0 +1,162 @@
+"""The site's extension on a small book that shows every feature once, and on books with a fault."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from site_visits import ROOT, served
+
+FIXTURE = Path(__file__).parent / "fixture"
+PLAIN = "# A page\n\n{body}\n"
+
+
+def build(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run Jupyter Book as make book does."""
+    program = Path(sys.executable).with_name("jupyter-book")
+    return subprocess.run(
+        [str(program), "build", str(folder), "-W", "-n", "--keep-going"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1"},
+        timeout=120,
+    )
+
+
+def make_book(
+    folder: Path, source: Path | None = None, body: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Build a book with this repository's configuration, from ``source`` or of one page."""
+    if source:
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+        for chapter in (folder / "chapters").glob("*.md"):
+            chapter.with_suffix(".ipynb").write_text("{}", encoding="utf-8")
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "_toc.yml").write_text("format: jb-book\nroot: index\n", encoding="utf-8")
+        (folder / "references.bib").write_text("", encoding="utf-8")
+        (folder / "index.md").write_text(PLAIN.format(body=body), encoding="utf-8")
+    config = (ROOT / "_config.yml").read_text(encoding="utf-8")
+    config = config.replace("attnbook_site: _ext", f"attnbook_site: {(ROOT / '_ext').as_posix()}")
+    (folder / "_config.yml").write_text(config, encoding="utf-8")
+    shutil.copy2(ROOT / "pyproject.toml", folder)
+    if not (folder / "node_modules").exists():
+        (folder / "node_modules").symlink_to(ROOT / "node_modules", target_is_directory=True)
+    return build(folder)
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The address and the folder of the small book's site."""
+    folder = tmp_path_factory.mktemp("sample")
+    done = make_book(folder, FIXTURE)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    with served(folder / "_build" / "html") as address:
+        yield address, folder / "_build" / "html"
+
+
+def test_neighbouring_cells_and_tab_sets_become_blocks(
+    sample: tuple[str, Path], browser: Browser
+) -> None:
+    """Cells and prose follow one choice; a cell of one back end alone stays, under its name."""
+    page = browser.new_page()
+    page.goto(f"{sample[0]}/chapters/01-sample.html", wait_until="networkidle")
+    assert page.locator(".backend-block").count() == 3
+    assert page.get_by_role("tablist").count() == 2
+    assert "from PyTorch" in page.locator(".bd-article").inner_text()
+    assert "In JAX the parameters" not in page.locator(".bd-article").inner_text()
+    page.get_by_role("tab", name="JAX").nth(0).click()
+    text = page.locator(".bd-article").inner_text()
+    assert "from JAX" in text and "In JAX the parameters" in text and "from PyTorch" not in text
+    assert "PyTorch alone" in text
+    assert page.locator(".backend-single .backend-name").inner_text() == "PyTorch"
+    page.close()
+
+
+def test_runs_of_cells_are_parted_where_a_back_end_returns(sample: tuple[str, Path]) -> None:
+    """torch, jax, torch, jax are two blocks; torch, torch, jax is one."""
+    html = (sample[1] / "chapters" / "02-second.html").read_text(encoding="utf-8")
+    panels = re.findall(r'<div class="backend-(block|panel)', html)
+    assert panels == ["block", "panel", "panel", "block", "panel", "panel"]
+    first = html[
+        html.index("backend-block") : html.index("backend-block", html.index("backend-block") + 1)
+    ]
+    assert first.count("from PyTorch") == 2 * 2 and first.count("from JAX") == 2
+
+
+def test_equations_count_by_chapter(sample: tuple[str, Path]) -> None:
+    """The second chapter begins with 2.1, and knows the first chapter's numbers."""
+    html = (sample[1] / "chapters" / "02-second.html").read_text(encoding="utf-8")
+    assert re.findall(r'class="eqno">\(([\d.]+)\)', html) == ["2.1"]
+    assert ">(2.1)</a>" in html and ">(1.1)</a>" in html
+
+
+def test_figures_are_drawings_with_their_alt_text(sample: tuple[str, Path]) -> None:
+    """SVG comes before PNG, and the alt text reaches the image with and without a caption."""
+    html = (sample[1] / "chapters" / "01-sample.html").read_text(encoding="utf-8")
+    images = dict(re.findall(r'<img alt="([^"]*)" src="\.\./_images/[^"]*\.(\w+)"', html))
+    assert images == {
+        "A bell-shaped curve over the line from minus three to three": "svg",
+        "A short diagonal line": "svg",
+    }
+
+
+def test_the_download_is_the_notebook_beside_the_source(sample: tuple[str, Path]) -> None:
+    """Not the theme's copy, whose text cells are raw MyST."""
+    assert (sample[1] / "_sources" / "chapters" / "01-sample.ipynb").read_text(
+        encoding="utf-8"
+    ) == "{}"
+
+
+def test_a_figure_stands_on_the_page_in_the_dark(
+    sample: tuple[str, Path], browser: Browser
+) -> None:
+    """The theme would put it on a light box, with changed colours."""
+    page = browser.new_page(color_scheme="dark")
+    page.goto(f"{sample[0]}/chapters/01-sample.html", wait_until="networkidle")
+    style = "(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).filter])"
+    assert page.locator(".cell_output img").first.evaluate(style) == ["rgba(0, 0, 0, 0)", "none"]
+    page.close()
+
+
+def test_long_boxes_scroll_and_can_be_reached(sample: tuple[str, Path], browser: Browser) -> None:
+    """On a phone long formulas and code scroll in their own boxes, by keyboard too."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(f"{sample[0]}/chapters/01-sample.html", wait_until="networkidle")
+    wide = "e => e.scrollWidth > e.clientWidth + 1 && e.tabIndex === 0"
+    assert page.locator("#equation-eq-long .math-scroll").evaluate(wide)
+    assert page.locator("div.cell_input pre").first.evaluate(wide)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
+
+
+def test_formulas_that_katex_refuses_fail_the_build(tmp_path: Path) -> None:
+    """With the page, the line and KaTeX's own words; the formula after them is shown."""
+    done = make_book(tmp_path / "book", body="$\\frac{1}{$\n\n$\\nosuchcommand{x}$\n\n$a^2$")
+    said = done.stderr + done.stdout
+    assert done.returncode != 0
+    assert "index.md:3" in said and "expected '}'" in said
+    assert "index.md:5" in said and r"Undefined control sequence: \nosuchcommand" in said
+    html = (tmp_path / "book" / "_build" / "html" / "index.html").read_text(encoding="utf-8")
+    assert html.count("katex-error") == 2 and html.count('class="katex"') == 1
+
+
+def test_a_second_build_still_has_its_styles(sample: tuple[str, Path], browser: Browser) -> None:
+    """Styles are trimmed to the pages at hand; the next build starts from the whole ones."""
+    folder = sample[1].parents[1]
+    page = folder / "index.md"
+    page.write_text(
+        page.read_text(encoding="utf-8") + "\n:::{seealso}\nAnother box.\n:::\n", encoding="utf-8"
+    )
+    assert build(folder).returncode == 0
+    styles = (sample[1] / "_static" / "styles" / "pydata-sphinx-theme.css").read_text(
+        encoding="utf-8"
+    )
+    assert ".admonition.seealso" in styles

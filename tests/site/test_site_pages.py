@@ -1,0 +1,121 @@
+"""What must hold of every page of the site, in both themes and at both widths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+from site_visits import ROOT, SITE, Visit, pages_of, visit
+
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+WEIGHT_LIMIT = 1_000_000
+WIDTHS = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
+PAGES = pages_of(SITE) if SITE.is_dir() else ["index.html"]
+
+UNSHOWN_MATHS = r"""() => [
+  ...[...document.querySelectorAll(".math")]
+    .filter(e => !e.querySelector(".katex")).map(e => e.textContent),
+  ...[...document.querySelectorAll(".katex-error")].map(e => e.textContent),
+  ...[...document.querySelectorAll(".bd-article p, .bd-article li, .bd-article td, .bd-article dd")]
+    .filter(e => {
+      const copy = e.cloneNode(true);
+      copy.querySelectorAll("code, pre, .katex").forEach(part => part.remove());
+      return /\$[^$]+\$|\\\(|\\\[|\\begin\{/.test(copy.textContent);
+    }).map(e => e.textContent)]"""
+UNNAMED_IMAGES = """() => [...document.querySelectorAll(".bd-article img")]
+  .filter(e => !(e.getAttribute("alt") || "").trim()
+            || /^(_images|[.][.]|[0-9a-f]{64})|[.](svg|png)$/.test(e.alt)).map(e => e.src)"""
+INVISIBLE_ICONS = """() => [...document.querySelectorAll(".fa-solid, .fas, .fab, .far")]
+  .filter(e => !getComputedStyle(e).maskImage.startsWith("url")).map(e => e.className)"""
+BROKEN_IMAGES = (
+    """() => [...document.images].filter(e => e.complete && !e.naturalWidth).map(e => e.src)"""
+)
+TOO_WIDE = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
+# text that a box shows only in part, where nothing scrolls
+CUT_OFF = """() => [...document.querySelectorAll(
+    ".bd-article :is(p, li, .math-scroll, pre, figure, table, .admonition)")]
+  .filter(e => {
+    if (!e.offsetParent || e.closest(".katex")) return false;
+    for (let box = e; box && !box.matches(".bd-article"); box = box.parentElement)
+      if (/auto|scroll/.test(getComputedStyle(box).overflowX)) return false;
+    return e.getBoundingClientRect().right > document.documentElement.clientWidth + 1;
+  }).map(e => e.className + " " + e.textContent.slice(0, 60))"""
+
+
+def axe_findings(page: Page) -> list[str]:
+    """Serious and critical findings of axe on an open page, one line each."""
+    page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
+    run = "async () => (await axe.run({resultTypes: ['violations']})).violations"
+    violations = page.evaluate(run)
+    return [
+        f"{finding['id']} ({finding['impact']}): {node['target']} {node['failureSummary']}"
+        for finding in violations
+        if finding["impact"] in ("serious", "critical")
+        for node in finding["nodes"]
+    ]
+
+
+def weight(seen: Visit) -> dict[str, int]:
+    """Bytes of each file of a first load, uncompressed, without figures and live figures."""
+    return {
+        answer.url.removeprefix(seen.address): len(answer.body())
+        for answer in seen.responses
+        if answer.request.resource_type != "image" and "/bokeh/" not in answer.url
+    }
+
+
+def check_page(page: Page) -> None:
+    """Content that does not depend on theme or width."""
+    assert page.evaluate(UNSHOWN_MATHS) == []
+    assert page.evaluate(UNNAMED_IMAGES) == []
+    assert page.evaluate(BROKEN_IMAGES) == []
+    assert page.evaluate(INVISIBLE_ICONS) == []
+    assert page.locator("h1:visible").count() == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_page(browser: Browser, site: str, path: str, theme: str) -> None:
+    """No outside request, no complaint, everything shown, named, reachable and inside the page."""
+    assert AXE.is_file(), "axe-core is missing: run npm ci"
+    context = browser.new_context(viewport=WIDTHS["desk"], color_scheme=theme)
+    try:
+        seen = visit(context, site)
+        page = seen.go(path)
+        assert page.locator("html").get_attribute("data-theme") == theme
+        check_page(page)
+        files = weight(seen)
+        assert sum(files.values()) <= WEIGHT_LIMIT, sorted(
+            files.items(), key=lambda item: -item[1]
+        )[:8]
+        assert axe_findings(page) == []
+        page.set_viewport_size(WIDTHS["phone"])
+        page.wait_for_timeout(50)
+        assert page.evaluate(TOO_WIDE) <= 0
+        assert page.evaluate(CUT_OFF) == []
+        assert axe_findings(page) == []
+        assert seen.outside == []
+        assert seen.complaints == []
+        assert context.cookies() == []
+    finally:
+        context.close()
+
+
+def test_nothing_in_the_pages_loads_from_elsewhere() -> None:
+    """No script, style, image or frame of any page has another host's address."""
+    loads = (
+        'src="http',
+        'src="//',
+        '<link href="http',
+        'type="text/css" href="http',
+        "@import url(h",
+    )
+    for path in PAGES:
+        text = (SITE / path).read_text(encoding="utf-8")
+        assert [word for word in loads if word in text] == [], path
+
+
+def test_the_site_is_built() -> None:
+    """Without a site the list of pages is empty, and the other tests here would say nothing."""
+    assert isinstance(SITE, Path) and (SITE / "index.html").is_file(), "run make book"

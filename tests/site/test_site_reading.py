@@ -1,0 +1,195 @@
+"""What a reader does: choose a back end, search, open the notebook, copy code, print."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+from site_visits import ROOT, SITE, Visit, pages_of, visit
+
+HTML = (
+    {path: (SITE / path).read_text(encoding="utf-8") for path in pages_of(SITE)}
+    if SITE.is_dir()
+    else {}
+)
+CHAPTERS = [path for path in HTML if path.startswith("chapters/")]
+TABBED = [path for path in CHAPTERS if HTML[path].count('class="backend-panel"') >= 2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REPOSITORY = PROJECT["urls"]["Repository"]
+
+
+@pytest.fixture
+def chapter(open_page: Visit) -> Page:
+    """The first chapter that has back-end tabs, open."""
+    assert TABBED, "no chapter shows back-end tabs: run make book"
+    return open_page.go(TABBED[0])
+
+
+@pytest.fixture
+def plain_page(browser: Browser, site: str) -> Iterator[Visit]:
+    """A visit without JavaScript."""
+    context = browser.new_context(java_script_enabled=False)
+    yield visit(context, site)
+    context.close()
+
+
+def shown(page: Page) -> tuple[int, int]:
+    """How many panels of tabbed blocks show PyTorch, and how many JAX."""
+    block = ".backend-block:not(.backend-single) >"
+    panel = f"{block} [data-backend=%s].backend-panel:visible"
+    return page.locator(panel % "torch").count(), page.locator(panel % "jax").count()
+
+
+def blocks(page: Page) -> int:
+    """The number of tabbed blocks on the page."""
+    return page.locator(".backend-block:not(.backend-single)").count()
+
+
+def test_tabs_switch_the_whole_page_and_stay(chapter: Page, open_page: Visit) -> None:
+    """One click switches every block; the choice survives a reload and goes to other pages."""
+    number = blocks(chapter)
+    assert number > 0 and shown(chapter) == (number, 0)
+    chapter.get_by_role("tab", name="JAX").first.click()
+    assert shown(chapter) == (0, number)
+    chapter.reload(wait_until="networkidle")
+    assert shown(chapter) == (0, number)
+    assert chapter.get_by_role("tab", name="JAX").first.get_attribute("aria-selected") == "true"
+    elsewhere = open_page.go("index.html" if len(TABBED) == 1 else TABBED[1])
+    assert elsewhere.locator("html").get_attribute("data-backend") == "jax"
+    assert shown(elsewhere) == (0, blocks(elsewhere))
+
+
+def test_tabs_are_tabs_to_assistive_devices(chapter: Page) -> None:
+    """A tablist with tabs and panels that name each other, moved through with the arrow keys."""
+    tabs = chapter.get_by_role("tablist").first.get_by_role("tab")
+    assert tabs.all_inner_texts() == ["PyTorch", "JAX"]
+    tabs.nth(0).focus()
+    chapter.keyboard.press("ArrowRight")
+    assert tabs.nth(1).evaluate("tab => tab === document.activeElement")
+    assert [tab.get_attribute("tabindex") for tab in tabs.all()] == ["-1", "0"]
+    assert shown(chapter) == (0, blocks(chapter))
+    panel = chapter.locator(f"#{tabs.nth(1).get_attribute('aria-controls')}")
+    assert panel.get_attribute("role") == "tabpanel" and panel.is_visible()
+    assert panel.get_attribute("aria-labelledby") == tabs.nth(1).get_attribute("id")
+
+
+def test_both_back_ends_show_in_print(chapter: Page) -> None:
+    """On paper both panels stand, and the frame around the text is gone."""
+    chapter.emulate_media(media="print")
+    number = blocks(chapter)
+    assert shown(chapter) == (number, number)
+    frame = chapter.locator(".bd-sidebar-primary, .bd-header-article, .backend-tabs")
+    assert not any(part.is_visible() for part in frame.all())
+    folded = chapter.locator(".admonition.dropdown > :not(.toggle-button)")
+    assert all(part.is_visible() for part in folded.all())
+
+
+def test_both_back_ends_show_without_javascript(plain_page: Visit) -> None:
+    """Without JavaScript the two stand one after another, each under its name."""
+    page = plain_page.go(TABBED[0])
+    number = blocks(page)
+    assert shown(page) == (number, number)
+    assert page.locator(".backend-name:visible").count() >= 2 * number
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_equations_are_numbered_by_chapter(path: str) -> None:
+    """1.1, 1.2, … without a gap, and every reference to one shows such a number."""
+    chapter = int(re.search(r"chapters/(\d+)", path)[1])
+    numbers = re.findall(r'<span class="eqno">\(([^)]*)\)', HTML[path])
+    assert numbers == [f"{chapter}.{k}" for k in range(1, len(numbers) + 1)]
+    references = re.findall(r'href="[^"]*#equation-[^"]*"[^>]*>(?!#)(.*?)</a>', HTML[path])
+    assert [r for r in references if not re.fullmatch(r"\(\d+\.\d+\)", r)] == []
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_links_to_colab_and_the_repository(path: str) -> None:
+    """Colab opens the notebook beside the chapter's source, on main; the rest, the repository."""
+    stem = path.removesuffix(".html")
+    owner_and_name = REPOSITORY.removeprefix("https://github.com/")
+    colab = re.findall(r'href="(https://colab[^"]*)"', HTML[path])
+    assert colab == [
+        f"https://colab.research.google.com/github/{owner_and_name}/blob/main/{stem}.ipynb"
+    ]
+    assert f'href="{REPOSITORY}"' in HTML[path]
+    assert f'href="{REPOSITORY}/edit/main/{stem}.md"' in HTML[path]
+    assert f'href="{REPOSITORY}/issues/new?' in HTML[path]
+
+
+def test_search_finds_a_word_of_the_chapter(open_page: Visit) -> None:
+    """The search page answers from the site's own index and leads to the chapter."""
+    page = open_page.go("search.html?q=weighted+average")
+    page.locator("#search-results li a").first.wait_for(timeout=5000)
+    links = page.locator("#search-results li a")
+    found = links.evaluate_all("links => links.map(link => link.href)")
+    assert any(path in link for link in found for path in CHAPTERS), found
+    assert open_page.outside == [] and open_page.complaints == []
+
+
+def test_search_button_and_keys_open_the_search(chapter: Page) -> None:
+    """Ctrl+K opens a field; Enter goes to the search page."""
+    chapter.keyboard.press("Control+k")
+    field = chapter.locator("#pst-search-dialog input")
+    field.fill("bandwidth")
+    field.press("Enter")
+    chapter.wait_for_url("**/search.html?q=bandwidth*")
+
+
+def test_skip_link_leads_to_the_text(chapter: Page) -> None:
+    """The first stop of the keyboard skips to the text."""
+    chapter.keyboard.press("Tab")
+    assert chapter.evaluate("document.activeElement.textContent").strip() == "Skip to main content"
+    chapter.keyboard.press("Enter")
+    assert chapter.url.endswith("#main-content")
+
+
+def test_copy_button_copies_the_cell(browser: Browser, site: str) -> None:
+    """The button of a cell puts the cell's code, whole, on the clipboard."""
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = visit(context, site).go(TABBED[0])
+    cell = page.locator("div.cell_input:visible").first
+    cell.hover()
+    cell.locator("button.copybtn").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() == cell.locator("pre").inner_text().strip()
+    context.close()
+
+
+def test_theme_button_switches_and_stays(chapter: Page) -> None:
+    """The theme button changes the theme, and the choice survives a reload."""
+    button = chapter.locator(".theme-switch-button:visible").first
+    before = chapter.locator("html").get_attribute("data-theme")
+    for _ in range(3):
+        button.click()
+        if chapter.locator("html").get_attribute("data-theme") != before:
+            break
+    after = chapter.locator("html").get_attribute("data-theme")
+    assert after != before
+    chapter.reload(wait_until="networkidle")
+    assert chapter.locator("html").get_attribute("data-theme") == after
+
+
+def test_footer_names_version_and_day() -> None:
+    """Every page says which version it is and when it was built."""
+    version = PROJECT["version"]
+    for path, text in HTML.items():
+        assert re.search(rf"version {re.escape(version)} · built on \d+ \w+ \d{{4}}", text), path
+
+
+def test_bokeh_is_in_the_site_but_in_no_page() -> None:
+    """Live figures load Bokeh themselves, from the site."""
+    for name in ("bokeh.min.js", "bokeh-widgets.min.js"):
+        assert (SITE / "_static" / "bokeh" / name).stat().st_size > 10_000
+    assert not [
+        path for path, text in HTML.items() if re.search(r'<script[^>]*src="[^"]*bokeh', text)
+    ]
+
+
+def test_lock_file_names_no_host() -> None:
+    """The lock file holds versions and hashes only: npm asks the registry of its own machine."""
+    packages = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    assert [name for name, entry in packages.items() if "resolved" in entry] == []

@@ -1,0 +1,222 @@
+"""Softmax, attention and its masks."""
+
+import math
+
+import numpy as np
+import pytest
+import reference
+
+from attnbook import attend, causal_mask, padding_mask, scores, softmax
+
+SHAPES = {  # of a mask, for b = 11 sequences, m = 3 queries, n = 7 keys
+    "(n,)": (7,),
+    "(1, n)": (1, 7),
+    "(m, 1)": (3, 1),
+    "(m, n)": (3, 7),
+    "(b, 1, n)": (11, 1, 7),
+    "(b, m, n)": (11, 3, 7),
+    "(13, b, m, n)": (13, 11, 3, 7),
+}
+
+
+def sample(rng, *lead, m=3, n=7, d=2, p=5):
+    return (rng.normal(size=(*lead, *size)) for size in ((m, d), (n, d), (n, p)))
+
+
+def test_softmax_by_hand(backend):
+    """exp 0 : exp log 3 = 1 : 3, whatever is added to both."""
+    for shift in (0.0, 1000.0, -1000.0, 1e5):
+        row = np.array([0.0, math.log(3)]) + shift
+        np.testing.assert_allclose(backend.call(softmax, row), [0.25, 0.75], rtol=1e-10)
+
+
+def test_softmax_of_large_scores_does_not_overflow(backend):
+    rows = np.array([[1e30, 1e30, -1e30], [0.0, 800.0, 1600.0]])
+    np.testing.assert_array_equal(backend.call(softmax, rows), [[0.5, 0.5, 0], [0, 0, 1]])
+
+
+def test_softmax_is_over_the_last_axis(backend, rng):
+    rows = rng.normal(size=(2, 3, 7))
+    expected = [[reference.softmax(row, [True] * 7) for row in page] for page in rows.tolist()]
+    np.testing.assert_allclose(backend.call(softmax, rows), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(7,), (1, 7), (3, 7), (2, 1, 7), (2, 3, 7), (3, 1)])
+def test_softmax_with_a_mask(backend, rng, shape):
+    rows, mask = rng.normal(size=(2, 3, 7)), rng.random(shape) < 0.6
+    allowed = np.broadcast_to(mask, rows.shape)
+    expected = [
+        [reference.softmax(r, a) for r, a in zip(*page, strict=True)]
+        for page in zip(rows.tolist(), allowed.tolist(), strict=True)
+    ]
+    np.testing.assert_allclose(backend.call(softmax, rows, mask), expected, rtol=1e-13)
+
+
+def test_softmax_counts_only_what_the_mask_allows(backend):
+    """A score of 1000 behind the mask leaves 1 : 3 as it is, and a NaN does too."""
+    mask = np.array([True, False, True])
+    for hidden in (1000.0, -1000.0, math.inf, math.nan):
+        row = np.array([0.0, hidden, math.log(3)])
+        out = backend.call(softmax, row, mask)
+        np.testing.assert_allclose(out, [0.25, 0, 0.75], rtol=1e-14)
+
+
+def test_softmax_of_an_empty_row_is_0(backend):
+    mask = np.array([[True, True], [False, False]])
+    out = backend.call(softmax, np.array([[2.0, 2.0], [5.0, 7.0]]), mask)
+    np.testing.assert_array_equal(out, [[0.5, 0.5], [0.0, 0.0]])
+
+
+def test_softmax_without_entries(backend):
+    assert backend.call(softmax, np.empty((3, 0))).shape == (3, 0)
+    assert backend.call(softmax, np.empty((0, 3))).shape == (0, 3)
+
+
+def test_attend_by_hand(backend):
+    """Query (0, √2), unit vectors as keys: scores 0 and 1, so weights 1 : e."""
+    query, values = np.array([[0.0, math.sqrt(2)]]), np.array([[10.0], [20.0]])
+    second = math.e / (1 + math.e)
+    output, weights = backend.call(attend, query, np.eye(2), values, return_weights=True)
+    np.testing.assert_allclose(weights, [[1 - second, second]], rtol=1e-14)
+    np.testing.assert_allclose(output, [[10 + 10 * second]], rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["scaled_dot", "dot", "gaussian_score"])
+@pytest.mark.parametrize("d", [2, 5])
+def test_attend_equals_the_loop(backend, rng, name, d):
+    q, k, v = sample(rng, d=d)
+    out = backend.call(attend, q, k, v, score=getattr(scores, name))
+    expected, _ = reference.attend(q, k, v, getattr(reference, name))
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+def test_attend_scales_by_default(backend, rng):
+    q, k, v = sample(rng, d=5)
+    expected, _ = reference.attend(q, k, v, reference.scaled_dot)
+    np.testing.assert_allclose(backend.call(attend, q, k, v), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("density", [0.5, 0.05])
+def test_attend_with_masks(backend, rng, shape, density):
+    """At 0.05 most rows are empty: weights 0, output 0."""
+    q, k, v = sample(rng, 11)
+    mask = rng.random(shape) < density
+    output, weights = backend.call(attend, q, k, v, mask=mask, return_weights=True)
+    expected_output, expected_weights = reference.attend(q, k, v, mask=mask)
+    np.testing.assert_allclose(weights, expected_weights, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(output, expected_output, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(output[~expected_weights.any(-1)], 0)
+
+
+def test_attend_without_weights_is_the_first_of_the_pair(backend, rng):
+    q, k, v = sample(rng)
+    pair = backend.call(attend, q, k, v, mask=causal_like(3, 7), return_weights=True)
+    alone = backend.call(attend, q, k, v, mask=causal_like(3, 7))
+    np.testing.assert_allclose(pair[0], alone, rtol=1e-13)
+
+
+def causal_like(m, n):
+    return np.arange(n) <= np.arange(m)[:, None]
+
+
+def test_leading_axes_broadcast(backend, rng):
+    q, k, v = rng.normal(size=(11, 1, 3, 2)), rng.normal(size=(13, 7, 2)), rng.normal(size=(7, 5))
+    expected, _ = reference.attend(q, k, v)
+    out = backend.call(attend, q, k, v)
+    assert out.shape == (11, 13, 3, 5)
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+def test_values_may_have_more_leading_axes_than_queries(backend, rng):
+    q, k, v = rng.normal(size=(3, 2)), rng.normal(size=(7, 2)), rng.normal(size=(11, 7, 5))
+    np.testing.assert_allclose(
+        backend.call(attend, q, k, v), reference.attend(q, k, v)[0], rtol=1e-12
+    )
+
+
+def test_nothing_to_attend_to_gives_0(backend, rng):
+    q, k, v = sample(rng, n=0)
+    output, weights = backend.call(attend, q, k, v, return_weights=True)
+    np.testing.assert_array_equal(output, np.zeros((3, 5)))
+    assert weights.shape == (3, 0)
+    mask = np.ones((3, 0), dtype=bool)
+    np.testing.assert_array_equal(backend.call(attend, q, k, v, mask=mask), np.zeros((3, 5)))
+
+
+def test_no_queries_and_no_columns(backend, rng):
+    assert backend.call(attend, *sample(rng, m=0)).shape == (0, 5)
+    assert backend.call(attend, *sample(rng, p=0)).shape == (3, 0)
+    assert backend.call(attend, *sample(rng, 0)).shape == (0, 3, 5)
+
+
+def test_large_half_precision_scores_do_not_overflow(backend):
+    """300 · 300 = 90000 is beyond float16's 65504; the weights are 1 and 0 all the same."""
+    for half in backend.half:
+        q, k, v = (
+            backend.cast(backend.array(np.array(a)), half)
+            for a in ([[300.0]], [[300.0], [200.0]], [[3.0], [5.0]])
+        )
+        output, weights = attend(q, k, v, return_weights=True)
+        assert backend.dtype(output) == backend.dtype(weights) == half
+        assert backend.numpy(backend.cast(output, "float32")).item() == 3
+
+
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_half_precision_sums_do_not_stall(backend, half):
+    """The mean of 4097 ones in half precision, where adding one at a time stops at 256 or 2048."""
+    if half not in backend.half:
+        pytest.skip(f"{backend.name} has no {half}")
+    q, k, v = (
+        backend.cast(backend.array(np.ones(shape)), half)
+        for shape in ((1, 2), (4097, 2), (4097, 1))
+    )
+    assert backend.numpy(backend.cast(attend(q, k, v), "float32")).item() == 1
+
+
+def test_keeps_float32(backend, rng):
+    q, k, v = (a.astype(np.float32) for a in sample(rng))
+    output, weights = backend.call(attend, q, k, v, return_weights=True)
+    assert output.dtype == weights.dtype == np.float32
+    np.testing.assert_allclose(output, reference.attend(q, k, v)[0], rtol=1e-5)
+
+
+def test_empty_rows_have_finite_gradients(differentiable, rng):
+    q, k, v = sample(rng)
+    mask = differentiable.array(causal_like(3, 7) & (np.arange(3) != 0)[:, None])
+    for score in (scores.scaled_dot, scores.gaussian_score):
+        loss = lambda q, k, v, s=score: (attend(q, k, v, score=s, mask=mask) ** 2).sum()  # noqa: E731
+        dq, dk, dv = differentiable.gradient(loss, q, k, v)
+        np.testing.assert_array_equal(dq[0], 0)  # it attends to nothing
+        np.testing.assert_array_equal(dk[3:], 0)  # nothing attends to them
+        np.testing.assert_array_equal(dv[3:], 0)
+        assert np.all(np.isfinite(dq))
+        assert np.all(dq[2] != 0)
+        assert np.all(dk[:3] != 0)
+        assert np.all(dv[:3] != 0)
+
+
+def test_causal_mask_by_hand(backend):
+    out = backend.call(lambda like: causal_mask(3, like=like), np.ones(2))
+    assert out.dtype == bool
+    np.testing.assert_array_equal(
+        out, [[True, False, False], [True, True, False], [True, True, True]]
+    )
+    assert backend.call(lambda like: causal_mask(0, like), np.ones(2)).shape == (0, 0)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_padding_mask_by_hand(backend, dtype):
+    lengths = np.array([[0, 1], [2, 3]], dtype=dtype)
+    out = backend.call(padding_mask, lengths, 3)
+    assert out.dtype == bool
+    rows = [[False] * 3, [True, False, False], [True, True, False], [True] * 3]
+    np.testing.assert_array_equal(out, np.array(rows).reshape(2, 2, 1, 3))
+
+
+def test_padding_mask_of_one_sequence_and_of_long_ones(backend):
+    out = backend.call(padding_mask, np.array(2), 3)
+    np.testing.assert_array_equal(out, [[True, True, False]])
+    out = backend.call(padding_mask, np.array([200], dtype=np.uint8), 300)
+    assert out.shape == (1, 1, 300)
+    assert out.sum() == 200

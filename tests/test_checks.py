@@ -1,0 +1,148 @@
+"""Every check accepts right answers in all three libraries and names each usual wrong one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attnbook.checks import ch01
+
+
+def softmax(s):
+    e = np.exp(s - s.max())
+    return e / e.sum()
+
+
+def slope(query, keys, values, h):
+    d2 = (query - keys) ** 2
+    w = softmax(-d2 / (2 * h * h))
+    return np.sum(w * (d2 - np.sum(w * d2)) * values) / h**3
+
+
+def uncentred_slope(query, keys, values, h):
+    d2 = (query - keys) ** 2
+    return np.sum(softmax(-d2 / (2 * h * h)) * d2 * values) / h**3
+
+
+def line(query, keys, values, h, rows=0.5, centre=True, part=1):
+    w = np.exp(-((query - keys) ** 2) / (2 * h * h)) ** rows
+    return np.polyfit(keys - query * centre, values, 1, w=w)[part]
+
+
+def naive_weights(d, h):
+    k = np.exp(-(d**2) / (2 * h**2))
+    return k / k.sum()
+
+
+def patched_weights(d, h):
+    k = np.exp(-(d**2) / (2 * h**2))
+    return k / (k.sum() + 1e-16)
+
+
+WRONG = [
+    (ch01.epanechnikov, lambda u: np.maximum(0, 1 - u), "triangular"),
+    (ch01.epanechnikov, lambda u: np.maximum(0, 1 - u**2), "constant is not"),
+    (ch01.epanechnikov, lambda u: 0.75 * (1 - u**2), "not negative"),
+    (ch01.epanechnikov, lambda u: 0.75 * np.maximum(0, 1 - u), "not squared"),
+    (ch01.epanechnikov, lambda u: 0.75 * (u <= 1), "boxcar"),
+    (ch01.epanechnikov, lambda u: 0.5 * np.maximum(0, 1 - u**2), "expected 0.48"),
+    (ch01.epanechnikov, lambda u: 0.48, "give shape ()"),
+    (ch01.epanechnikov, lambda u: None, "returns nothing"),
+    (ch01.epanechnikov, lambda u: "a parabola", "str"),
+    (ch01.epanechnikov, lambda u: 1 / 0, "ZeroDivisionError"),
+    (ch01.effective_neighbours, lambda w: (w**2).sum(1), "one over it"),
+    (ch01.effective_neighbours, lambda w: 1 / w.sum(1), "square the weights"),
+    (ch01.effective_neighbours, lambda w: (w > 0).sum(1), "counts every weight"),
+    (
+        ch01.effective_neighbours,
+        lambda w: np.exp(-(w * np.log(np.where(w > 0, w, 1))).sum(1)),
+        "entropy",
+    ),
+    (ch01.effective_neighbours, lambda w: (w**2).sum(1) ** -0.5, "square root"),
+    (ch01.effective_neighbours, lambda w: 1 / (w**2).sum(0), "shape (3,)"),
+    (
+        ch01.effective_neighbours,
+        lambda w: 1 / (w**2).sum(0 if w.shape == (2, 2) else 1),
+        "over the queries",
+    ),
+    (ch01.data_for_half_the_error, lambda: 2, "mean"),
+    (ch01.data_for_half_the_error, lambda: 4, "standard error"),
+    (ch01.data_for_half_the_error, lambda: 32, "best bandwidth"),
+    (ch01.data_for_half_the_error, lambda: 2 ** (4 / 5), "2^(4/5)"),
+    (ch01.gaussian_weights, lambda d, h: np.exp(-(d**2) / (2 * h**2)), "sum to 1"),
+    (ch01.gaussian_weights, lambda d, h: softmax(-((d / h) ** 2)), "ℓ convention"),
+    (ch01.gaussian_weights, lambda d, h: softmax(-(d**2) / (2 * h)), "bandwidth is not squared"),
+    (ch01.gaussian_weights, lambda d, h: softmax(-d / (2 * h**2)), "distance is not squared"),
+    (ch01.gaussian_weights, lambda d, h: softmax(d**2 / (2 * h**2)), "sign"),
+    (ch01.gaussian_weights, naive_weights, "underflows"),
+    (ch01.gaussian_weights, patched_weights, "small constant"),
+    (ch01.bandwidth_gradient, lambda *a: -slope(*a), "sign"),
+    (ch01.bandwidth_gradient, uncentred_slope, "denominator"),
+    (ch01.bandwidth_gradient, lambda q, k, v, h: slope(q, k, v, h) * h, "log h"),
+    (ch01.bandwidth_gradient, lambda q, k, v, h: slope(q, k, v, h) * h**3, "h³ is missing"),
+    (
+        ch01.local_linear,
+        lambda q, k, v, h: softmax(-((q - k) ** 2) / (2 * h * h)) @ v,
+        "local constant",
+    ),
+    (ch01.local_linear, lambda *a: line(*a, part=0), "slope of the line"),
+    (ch01.local_linear, lambda *a: line(*a, centre=False), "at x = 0"),
+    (ch01.local_linear, lambda *a: line(*a, rows=0), "one line for all"),
+    (ch01.local_linear, lambda *a: line(*a, rows=1), "twice"),
+    (ch01.two_bandwidths, lambda k, v: [0.3, 0.3], "One bandwidth for both"),
+    (ch01.two_bandwidths, lambda k, v: [30.0, 0.15], "swapped"),
+    (ch01.two_bandwidths, lambda k, v: [0.01, 0.02], "leave the point itself out"),
+    (ch01.two_bandwidths, lambda k, v: [1.0, 2.0], "grid wide enough"),
+    (ch01.two_bandwidths, lambda k, v: [0.3, -1.0], "two numbers above 0"),
+    (ch01.two_bandwidths, lambda k, v: 0.3, "two numbers above 0"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize(("check", "wrong", "cause"), WRONG)
+def test_a_wrong_answer_hears_its_own_cause(check, wrong, cause):
+    verdict = check(wrong)
+    assert verdict.status == "wrong"
+    assert cause in verdict.message, verdict
+    others = {text for other, _, text in WRONG if other is check} - {cause}
+    assert not any(text in verdict.message for text in others), verdict
+
+
+def torch_weights(d, h):
+    import torch
+
+    return torch.softmax(-(d**2) / (2 * h**2), dim=-1).requires_grad_()
+
+
+def jax_weights(d, h):
+    import jax
+    import jax.numpy as jnp
+
+    return jax.nn.softmax(-(jnp.square(d)) / (2 * h**2))
+
+
+@pytest.mark.parametrize(
+    "answer", [lambda d, h: softmax(-(d**2) / (2 * h * h)), torch_weights, jax_weights]
+)
+def test_right_answers_in_three_libraries(answer):
+    assert ch01.gaussian_weights(answer).status == "right"
+
+
+def test_an_error_of_the_readers_is_shown_and_not_one_of_another_library():
+    def broken(d, h):
+        import torch
+
+        return torch.softmax(d, dim=3)
+
+    verdict = ch01.gaussian_weights(broken)
+    assert verdict.status == "wrong"
+    assert "Dimension out of range" in verdict.message
+
+
+def test_not_written_yet_is_a_friendly_line():
+    def stub(u):
+        raise NotImplementedError
+
+    verdict = ch01.epanechnikov(stub)
+    assert verdict.status == "not yet"
+    assert repr(verdict).startswith("… epanechnikov: not written yet")

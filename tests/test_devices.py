@@ -1,0 +1,69 @@
+"""Which device: here as if there were others too."""
+
+import os
+import re
+
+import pytest
+from processes import run_python
+
+from attnbook import devices
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "double", "expected"),
+    [
+        (True, True, False, "cuda"),
+        (True, True, True, "cuda"),
+        (False, True, False, "mps"),
+        (False, True, True, "cpu"),
+        (False, False, False, "cpu"),
+    ],
+)
+def test_torch_device(monkeypatch, cuda, mps, double, expected):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert devices.torch_device(double=double) == torch.device(expected)
+
+
+def test_jax_device():
+    jax = pytest.importorskip("jax")
+    assert devices.jax_device() == jax.numpy.ones(2).device
+
+
+def test_describe():
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    text = devices.describe()
+    assert f"PyTorch {torch.__version__} on " in text
+    assert f"JAX {jax.__version__} on " in text
+    assert re.search(rf"{os.cpu_count()} logical cores; Python 3\.\d+\.\d+;", text)
+    assert "\n" not in text
+
+
+def test_describe_without_back_ends():
+    printed = run_python(
+        "import sys; sys.modules['torch'] = sys.modules['jax'] = None\n"
+        "from attnbook import devices; print(devices.describe())"
+    )
+    assert printed.strip().endswith("no PyTorch; no JAX")
+
+
+def test_jax_does_not_take_the_whole_gpu():
+    """The setting is made on import, and a reader's own is kept."""
+    code = "import os; from attnbook import devices; print(os.environ['XLA_PYTHON_CLIENT_PREALLOCATE'])"
+    environment = {k: v for k, v in os.environ.items() if k == "XLA_PYTHON_CLIENT_PREALLOCATE"}
+    assert run_python(code, XLA_PYTHON_CLIENT_PREALLOCATE="true").strip() == "true"
+    if not environment:
+        assert run_python(code).strip() == "false"
+
+
+def test_full_precision():
+    """Both libraries are asked for float32 products in float32."""
+    pytest.importorskip("torch")
+    pytest.importorskip("jax")
+    printed = run_python(
+        "from attnbook import devices; devices.full_precision()\n"
+        "import jax, torch\n"
+        "print(torch.get_float32_matmul_precision(), jax.config.jax_default_matmul_precision)"
+    )
+    assert printed.strip() == "highest highest"

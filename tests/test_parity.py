@@ -1,0 +1,136 @@
+"""NumPy, torch and JAX agree, forward and backward, for every public name: no name without a case."""
+
+import inspect
+
+import backends
+import numpy as np
+import pytest
+
+import attnbook
+from attnbook import (
+    attend,
+    causal_mask,
+    kernels,
+    leave_one_out,
+    nadaraya_watson,
+    padding_mask,
+    scores,
+    softmax,
+)
+
+RNG = np.random.default_rng(11)
+Q, K, V = RNG.normal(size=(11, 3, 2)), RNG.normal(size=(11, 7, 2)), RNG.normal(size=(11, 7, 5))
+H, U = np.array([0.7, 1.3]), RNG.uniform(0, 1.5, size=(3, 7))
+MASK = RNG.random((11, 3, 7)) < 0.7
+
+CASES = {  # "name" or "name, variant": a function of floating arrays, and these
+    "attend": (attend, Q, K, V),
+    "attend, masked": (
+        lambda q, k, v: attend(q, k, v, mask=causal_mask(7, like=q)[4:, :]),
+        *(Q, K, V),
+    ),
+    "attend, Gaussian": (lambda q, k, v: attend(q, k, v, score=scores.gaussian_score), Q, K, V),
+    "attend, weights": (lambda q, k, v: attend(q, k, v, return_weights=True)[1], Q, K, V),
+    "causal_mask": (lambda q: causal_mask(5, like=q), Q),
+    "padding_mask": (lambda q: padding_mask(_lengths(q), 7), Q),
+    "softmax": (softmax, U),
+    "softmax, masked": (lambda u: softmax(u, u < 0.9), U),
+    **{
+        f"nadaraya_watson, {kernel.__name__}": (
+            lambda q, k, v, h, f=kernel: nadaraya_watson(q, k, v, kernel=f, bandwidth=2 * h),
+            *(Q, K, V, H),
+        )
+        for kernel in (kernels.gaussian, kernels.boxcar, kernels.triangular, kernels.epanechnikov)
+    },
+    "nadaraya_watson, one bandwidth": (
+        lambda q, k, v, h: nadaraya_watson(q, k, v, bandwidth=h),
+        *(Q, K, V, np.array(0.8)),
+    ),
+    "nadaraya_watson, masked": (
+        lambda q, k, v: nadaraya_watson(q, k, v, mask=causal_mask(7, like=q)[4:, :]),
+        *(Q, K, V),
+    ),
+    "nadaraya_watson, weights": (
+        lambda q, k, v, h: nadaraya_watson(q, k, v, bandwidth=h, return_weights=True)[1],
+        *(Q, K, V, H),
+    ),
+    "leave_one_out": (lambda k, v, h: leave_one_out(k, v, bandwidth=h), K, V, H),
+    "leave_one_out, Epanechnikov": (
+        lambda k, v, h: leave_one_out(k, v, kernel=kernels.epanechnikov, bandwidth=4 * h),
+        *(K, V, H),
+    ),
+    "kernels.gaussian": (kernels.gaussian, U),
+    "kernels.boxcar": (kernels.boxcar, U),
+    "kernels.triangular": (kernels.triangular, U),
+    "kernels.epanechnikov": (kernels.epanechnikov, U),
+    "kernels.distance": (kernels.distance, Q, K, H),
+    "kernels.squared_distance": (kernels.squared_distance, Q, K, H),
+    "scores.dot": (scores.dot, Q, K),
+    "scores.scaled_dot": (scores.scaled_dot, Q, K),
+    "scores.gaussian_score": (scores.gaussian_score, Q, K, H),
+}
+
+
+def _lengths(like):
+    """The lengths 1, 4 and 7, of the library of `like`."""
+    positions = causal_mask(3, like=like)
+    xp = attnbook.arguments.one_library(like=like)
+    return 3 * xp.sum(xp.astype(positions, xp.int64), axis=-1) - 2
+
+
+def public_names():
+    found = set()
+    for name in attnbook.__all__:
+        value = getattr(attnbook, name)
+        if not inspect.ismodule(value):
+            found.add(name)
+            continue
+        functions = inspect.getmembers(value, inspect.isfunction)
+        found |= {
+            f"{name}.{n}"
+            for n, f in functions
+            if f.__module__ == value.__name__ and not n.startswith("_")
+        }
+    return found
+
+
+def test_every_public_name_has_a_case():
+    assert {case.split(",")[0] for case in CASES} == public_names()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_forward(backend, case):
+    """The libraries against NumPy: 1e-10 in float64, 1e-5 in float32."""
+    function, *arrays = CASES[case]
+    if backend.name == "numpy":
+        pytest.skip("the libraries are compared with NumPy")
+    expected = function(*arrays)
+    out = backend.call(function, *arrays)
+    assert out.dtype == expected.dtype
+    np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-10)
+    single = [a.astype(np.float32) for a in arrays]
+    out = backend.call(function, *single)
+    assert out.dtype == (bool if expected.dtype == bool else np.float32)
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "mask" not in c.split(",")[0]])
+def test_gradients(case):
+    """torch and JAX under jit: 1e-9 in float64, in every argument, the bandwidth too."""
+    if not {"torch", "jax-jit"} <= set(backends.chosen()):
+        pytest.skip("torch and jax-jit are not both among the back ends of this run")
+    function, *arrays = CASES[case]
+    weights = np.random.default_rng(3).normal(size=function(*arrays).shape)
+    grads = []
+    for name in ("torch", "jax-jit"):
+        backend = backends.load(name)
+        cotangent = backend.array(weights)
+
+        def loss(*args, cotangent=cotangent):
+            return (function(*args) * cotangent).sum()
+
+        grads.append(backend.gradient(loss, *arrays))
+    for a, b, array in zip(*grads, arrays, strict=True):
+        assert a.shape == array.shape
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+    assert any(np.any(g != 0) for g in grads[0]) or "boxcar" in case

@@ -1,0 +1,93 @@
+"""Blocks of queries: which there are, and that nothing but memory depends on them."""
+
+import numpy as np
+import pytest
+
+from attnbook import streaming
+
+
+def averages(sizes):
+    """A stand-in for the weighted average that notes how many queries each block has."""
+
+    def average(queries, extra, keys, values, kernel):
+        sizes.append(queries.shape[-2])
+        return kernel((queries @ keys.mT) @ values) + (0 if extra is None else extra)
+
+    return average
+
+
+def double(x):
+    return 2 * x
+
+
+@pytest.mark.parametrize("name", ["numpy", "strict", "torch"])
+def test_blocks_by_hand(request, monkeypatch, name):
+    """Seven queries in blocks of three: 3, 3 and the remainder 1; the extra row goes along."""
+    import backends
+
+    if name not in backends.chosen():
+        pytest.skip(f"{name} is not among the back ends of this run")
+    backend = backends.load(name)
+    q, k, v = np.arange(14.0).reshape(7, 2), np.eye(2), np.ones((2, 1))
+    expected = 2 * q.sum(1, keepdims=True)
+    extra = np.arange(7.0)[:, None]
+    for bytes_, blocks in (
+        (3 * 2 * 8, [3, 3, 1]),
+        (4 * 2 * 8 - 1, [3, 3, 1]),
+        (7 * 2 * 8, [7]),
+        (7 * 2 * 8 - 1, [6, 1]),
+        (1, [1] * 7),
+    ):
+        monkeypatch.setattr(streaming, "BLOCK_BYTES", bytes_)
+        for more in (None, extra):
+            sizes = []
+            moving = (backend.array(q), None if more is None else backend.array(more))
+            shared = backend.array(k), backend.array(v)
+            out = streaming.over_queries(averages(sizes), moving, shared, double)
+            assert sizes == blocks
+            np.testing.assert_array_equal(
+                backend.numpy(out), expected + (0 if more is None else more)
+            )
+
+
+def test_leading_axes_count(monkeypatch):
+    """Five sequences fill a block five times as fast; an extra with one row goes to every block."""
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 2 * 5 * 3 * 8)
+    q, k, v = np.ones((5, 1, 3, 2)), np.ones((3, 2)), np.ones((3, 1))
+    sizes = []
+    extra = np.full((1, 1), 100.0)
+    out = streaming.over_queries(averages(sizes), (q, extra), (k, v), double)
+    assert sizes == [2, 1]
+    np.testing.assert_array_equal(out, np.full((5, 1, 3, 1), 112.0))
+
+
+def test_float32_blocks_have_twice_the_rows(monkeypatch):
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 2 * 2 * 8)
+    q, k, v = (np.ones(shape, np.float32) for shape in ((7, 2), (2, 2), (2, 1)))
+    sizes = []
+    streaming.over_queries(averages(sizes), (q, None), (k, v), double)
+    assert sizes == [4, 3]
+
+
+def test_jax_goes_in_blocks(monkeypatch):
+    """JAX maps over blocks in one compiled loop; the remainder is a block of its own."""
+    import backends
+
+    if "jax" not in backends.chosen():
+        pytest.skip("jax is not among the back ends of this run")
+    backend = backends.load("jax")
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 3 * 2 * 8)
+    q, k, v = np.arange(14.0).reshape(7, 2), np.eye(2), np.ones((2, 1))
+    sizes = []
+    average = averages(sizes)
+
+    def run(q, k, v, extra):
+        return streaming.over_queries(average, (q, extra), (k, v), double)
+
+    extra = np.arange(7.0)[:, None]
+    expected = 2 * q.sum(1, keepdims=True) + extra
+    arrays = [backend.array(a) for a in (q, k, v, extra)]
+    np.testing.assert_array_equal(backend.numpy(run(*arrays)), expected)
+    text = str(backend.jax.make_jaxpr(run)(*arrays))
+    assert "scan" in text
+    assert "f64[7,2] = dot" not in text

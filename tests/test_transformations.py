@@ -1,0 +1,196 @@
+"""What the libraries do to functions: derivatives, batching, compilation."""
+
+import functools
+import warnings
+
+import backends
+import numpy as np
+import pytest
+
+from attnbook import attend, causal_mask, kernels, leave_one_out, nadaraya_watson, scores, streaming
+
+FUNCTIONS = {
+    "attend": attend,
+    "attend, Gaussian": functools.partial(attend, score=scores.gaussian_score),
+    "nadaraya_watson": functools.partial(nadaraya_watson, bandwidth=0.8),
+    "nadaraya_watson, Epanechnikov": functools.partial(
+        nadaraya_watson, kernel=kernels.epanechnikov, bandwidth=4.0
+    ),
+}
+# torch's own forward-mode rules are written with torch.jit.script, which it deprecates
+forward_mode = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+every = pytest.mark.parametrize("name", FUNCTIONS)
+
+
+def needs(name):
+    if name not in backends.chosen():
+        pytest.skip(f"{name} is not among the back ends of this run")
+    return backends.load(name)
+
+
+def sample(rng, *lead):
+    return [rng.normal(size=(*lead, *shape)) for shape in ((3, 2), (7, 2), (7, 5))]
+
+
+@pytest.fixture
+def torch():
+    return needs("torch").xp
+
+
+@pytest.fixture
+def jax():
+    return needs("jax").jax
+
+
+# PyTorch
+
+
+@every
+def test_gradcheck_to_the_second_derivative(torch, rng, small_blocks, name):
+    arrays = [torch.from_numpy(a[..., :2, :]).requires_grad_() for a in sample(rng)]
+    if small_blocks == "several blocks":
+        streaming.BLOCK_BYTES = 1  # undone with the fixture
+    assert torch.autograd.gradcheck(FUNCTIONS[name], arrays)
+    assert torch.autograd.gradgradcheck(FUNCTIONS[name], arrays)
+
+
+def test_gradcheck_in_the_bandwidth(torch, rng, small_blocks):
+    k, v = (torch.from_numpy(a) for a in sample(rng)[1:])
+    h = torch.tensor([0.7, 1.3], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda h: leave_one_out(k, v, bandwidth=h), [h])
+    assert torch.autograd.gradgradcheck(lambda h: leave_one_out(k, v, bandwidth=h), [h])
+    function = functools.partial(nadaraya_watson, kernel=kernels.triangular)
+    assert torch.autograd.gradcheck(lambda h: function(k, k, v, bandwidth=5 * h), [h])
+
+
+@forward_mode
+@every
+def test_torch_func(torch, rng, small_blocks, name):
+    """grad equals autograd, jacrev equals jacfwd, vmap equals the batch axis."""
+    function = FUNCTIONS[name]
+    q, k, v = map(torch.from_numpy, sample(rng, 11))
+    loss = lambda q, k, v: (function(q, k, v) ** 2).sum()  # noqa: E731
+    leaf = q.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(loss(leaf, k, v), [leaf])
+    torch.testing.assert_close(torch.func.grad(loss)(q, k, v), expected, rtol=1e-10, atol=1e-10)
+    batch = torch.func.vmap(function)(q, k, v)
+    torch.testing.assert_close(batch, function(q, k, v), rtol=1e-10, atol=1e-10)
+    shared = torch.func.vmap(function, in_dims=(0, None, None))(q, k[0], v[0])
+    torch.testing.assert_close(shared, function(q, k[0], v[0]), rtol=1e-10, atol=1e-10)
+    back = torch.func.jacrev(function, 2)(q[0], k[0], v[0])
+    forward = torch.func.jacfwd(function, 2)(q[0], k[0], v[0])
+    assert back.shape == (3, 5, 7, 5)
+    torch.testing.assert_close(back, forward, rtol=1e-10, atol=1e-10)
+    assert back.abs().max() > 0.1
+
+
+@pytest.mark.slow
+@every
+def test_torch_compile_without_a_graph_break(torch, rng, name):
+    """aot_eager: Dynamo's capture and the backward graph, without a C++ compiler."""
+    compiled = torch.compile(FUNCTIONS[name], fullgraph=True, backend="aot_eager")
+    arrays = [torch.from_numpy(a).requires_grad_() for a in sample(rng)]
+    with warnings.catch_warnings():
+        # Dynamo looks through a function that the interpreter caches, and says so
+        warnings.filterwarnings("ignore", message=".*lru_cache", category=UserWarning)
+        out = compiled(*arrays)
+        grads = torch.autograd.grad(out.sum(), arrays)
+    expected = FUNCTIONS[name](*arrays)
+    torch.testing.assert_close(out, expected, rtol=1e-10, atol=1e-10)
+    for a, b in zip(grads, torch.autograd.grad(expected.sum(), arrays), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.slow
+def test_torch_compile_while_the_bandwidth_changes(torch, rng):
+    """A number that differs from call to call becomes a symbol in the graph."""
+    compiled = torch.compile(nadaraya_watson, fullgraph=True, backend="aot_eager")
+    q, k, v = map(torch.from_numpy, sample(rng))
+    for bandwidth in (0.5, 0.75, 1.5, 2.0):
+        for kernel in (kernels.gaussian, kernels.triangular):
+            how = {"bandwidth": 3 * bandwidth, "kernel": kernel}
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=".*lru_cache", category=UserWarning)
+                out = compiled(q, k, v, **how)
+            torch.testing.assert_close(
+                out, nadaraya_watson(q, k, v, **how), rtol=1e-10, atol=1e-10
+            )
+
+
+@pytest.mark.slow
+def test_torch_compile_with_masks_and_bandwidth(torch, rng):
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def compiled(k, v, h):
+        mask = causal_mask(7, like=k)
+        return (
+            nadaraya_watson(k, k, v, bandwidth=h, mask=mask),
+            attend(k, k, v, mask=mask),
+            leave_one_out(k, v, bandwidth=h),
+        )
+
+    k, v = (torch.from_numpy(a) for a in sample(rng)[1:])
+    h = torch.tensor([0.7, 1.3], dtype=torch.float64)
+    mask = causal_mask(7, like=k)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*lru_cache", category=UserWarning)
+        outs = compiled(k, v, h)
+    expected = (
+        nadaraya_watson(k, k, v, bandwidth=h, mask=mask),
+        attend(k, k, v, mask=mask),
+        leave_one_out(k, v, bandwidth=h),
+    )
+    for out, right in zip(outs, expected, strict=True):
+        torch.testing.assert_close(out, right, rtol=1e-10, atol=1e-10)
+
+
+# JAX
+
+
+@every
+def test_jax_gradients_are_slopes(jax, rng, small_blocks, name):
+    """Forward and reverse derivatives against finite differences, to the second order."""
+    from jax.test_util import check_grads
+
+    arrays = [jax.numpy.asarray(a) for a in sample(rng)]
+    check_grads(FUNCTIONS[name], arrays, order=2, modes=["rev"], rtol=1e-4, atol=1e-4)
+    check_grads(FUNCTIONS[name], arrays, order=1, modes=["fwd"], rtol=1e-4, atol=1e-4)
+
+
+@every
+def test_vmap_equals_the_batch_axis(jax, rng, small_blocks, name):
+    function = FUNCTIONS[name]
+    q, k, v = (jax.numpy.asarray(a) for a in sample(rng, 11))
+    np.testing.assert_allclose(jax.vmap(function)(q, k, v), function(q, k, v), rtol=1e-10)
+    shared = jax.jit(jax.vmap(function, in_axes=(0, None, None)))(q, k[0], v[0])
+    np.testing.assert_allclose(shared, function(q, k[0], v[0]), rtol=1e-10)
+
+
+@forward_mode
+def test_hessian_in_the_bandwidths(jax, torch, rng, small_blocks):
+    """The curvature of the leave-one-out error: jax.hessian = torch.func.hessian."""
+    k, v = sample(rng)[1:]
+
+    def loss(log_h, k, v, exp):
+        return ((v - leave_one_out(k, v, bandwidth=exp(log_h))) ** 2).mean()
+
+    start = np.array([0.1, -0.4])
+    arrays = [jax.numpy.asarray(a) for a in (start, k, v)]
+    ours = jax.jit(jax.hessian(lambda *a: loss(*a, jax.numpy.exp)))(*arrays)
+    tensors = [torch.from_numpy(a) for a in (start, k, v)]
+    theirs = torch.func.hessian(lambda *a: loss(*a, torch.exp))(*tensors)
+    assert theirs.abs().min() > 1e-4
+    np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-9)
+
+
+def test_a_kernel_with_a_parameter_of_its_own(jax, rng, small_blocks):
+    """A kernel that closes over a traced number: d/da of the prediction with K(u) = exp(−a u²)."""
+    q, k, v = (jax.numpy.asarray(a) for a in sample(rng))
+
+    def loss(a):
+        kernel = lambda u: jax.numpy.exp(-a * u * u)  # noqa: E731
+        return nadaraya_watson(q, k, v, kernel=kernel).sum()
+
+    step = 1e-5
+    slope = (loss(0.5 + step) - loss(0.5 - step)) / (2 * step)
+    np.testing.assert_allclose(jax.grad(loss)(0.5), slope, rtol=1e-7)
+    np.testing.assert_allclose(jax.jit(jax.grad(loss))(0.5), slope, rtol=1e-7)

@@ -1,0 +1,101 @@
+"""The book as its configuration files tell it: pages in order, addresses, names of numbers."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+@dataclass(frozen=True)
+class Page:
+    """One source file; ``number`` is the chapter's, None on pages without one."""
+
+    docname: str
+    path: Path
+    number: int | None
+
+    @property
+    def is_chapter(self) -> bool:
+        """Whether the page becomes a notebook."""
+        return self.docname.startswith("chapters/")
+
+
+@dataclass(frozen=True)
+class Book:
+    """Where the book's parts lie, and what it calls them."""
+
+    root: Path
+    title: str
+    pages: tuple[Page, ...]
+    site: str  # address of the published book
+    repository: str
+    references: tuple[Path, ...]
+    figure_format: str
+
+    def page(self, path: Path) -> Page:
+        """The page of a source file."""
+        for page in self.pages:
+            if page.path == path.resolve():
+                return page
+        known = ", ".join(page.docname for page in self.pages)
+        raise ValueError(f"{path} is not in _toc.yml; it lists {known}")
+
+    def chapters(self) -> tuple[Page, ...]:
+        """The pages that become notebooks."""
+        return tuple(page for page in self.pages if page.is_chapter)
+
+    def file(self, page: Page) -> str:
+        """A page's path from the root, for messages."""
+        return page.path.relative_to(self.root).as_posix()
+
+    def address(self, docname: str, anchor: str = "") -> str:
+        """The address of a place on the published site."""
+        return f"{self.site}/{docname}.html" + (f"#{anchor}" if anchor else "")
+
+
+def read_book(root: Path) -> Book:
+    """Read pyproject.toml, _config.yml and _toc.yml of the book at ``root``."""
+    root = root.resolve()
+    urls = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
+    config = yaml.safe_load((root / "_config.yml").read_text("utf-8"))
+    sphinx = config.get("sphinx", {}).get("config", {}) or {}
+    return Book(
+        root=root,
+        title=config["title"],
+        pages=tuple(_pages(root)),
+        site=urls["Book"].rstrip("/"),
+        repository=urls["Repository"],
+        references=tuple(root / name for name in config.get("bibtex_bibfiles", [])),
+        figure_format=sphinx.get("numfig_format", {}).get("figure", "Fig. %s"),
+    )
+
+
+def _pages(root: Path) -> list[Page]:
+    """The pages in the order of _toc.yml; numbers run on through the numbered parts."""
+    toc: dict[str, Any] = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
+    pages = [_page(root, toc["root"], None)]
+    default = toc.get("defaults", {}).get("numbered", False)
+    count = 0
+    for part in toc.get("parts", [toc]):
+        numbered = part.get("numbered", part.get("options", {}).get("numbered", default))
+        for chapter in part.get("chapters", []):
+            number = None
+            if numbered:
+                count += 1
+                number = count
+            pages.append(_page(root, chapter["file"], number))
+            pages.extend(
+                _page(root, below["file"], number) for below in chapter.get("sections", [])
+            )
+    return pages
+
+
+def _page(root: Path, name: str, number: int | None) -> Page:
+    """The page of one _toc.yml entry, which may leave out the file's ending."""
+    docname = name.removesuffix(".md")
+    path = root / f"{docname}.md"
+    if not path.exists():
+        raise FileNotFoundError(f"_toc.yml names {name!r}, but there is no {path}")
+    return Page(docname, path, number)

@@ -1,0 +1,111 @@
+"""Execute a notebook and clean what it leaves, so that stored outputs are the reader's outputs."""
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+from tqdm import tqdm
+
+from weaving.notebook import METADATA, code_cells
+
+TIMEOUT = 600  # seconds a cell
+ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+class ExecutionError(RuntimeError):
+    """A cell failed: which chapter, which cell, and Python's traceback."""
+
+
+class PythonKernels(KernelSpecManager):
+    """Offers one kernel: that of the given Python, whatever else is installed."""
+
+    def __init__(self, python: str) -> None:
+        super().__init__()
+        self.python = python
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        """The kernel of ``self.python``, for any name."""
+        argv = [self.python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        argv.append("--IPKernelApp.log_level=ERROR")
+        return KernelSpec(argv=argv, display_name="Python 3", language="python")
+
+
+def execute(
+    notebook: NotebookNode, name: str, folder: Path, python: str = sys.executable, row: int = 0
+) -> None:
+    """Run all cells in place, with a progress bar, and clean the outputs."""
+    cells = code_cells(notebook)
+    bar = tqdm(total=len(cells), desc=name, unit="cell", position=row, file=sys.stderr)
+    kernels = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=PythonKernels(python))
+
+    def cell_done(**_: Any) -> None:
+        bar.update()
+
+    client = NotebookClient(
+        notebook,
+        km=kernels,
+        timeout=TIMEOUT,
+        record_timing=False,
+        resources={"metadata": {"path": str(folder)}},
+        on_cell_executed=cell_done,
+    )
+    try:
+        asyncio.run(client.async_execute(cleanup_kc=True))  # closes its loop; kernel included
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        plain = COLOUR.sub("", str(error))
+        raise ExecutionError(f"{name}: a cell fails\n{_failed(cells)}\n{plain}") from error
+    finally:
+        bar.close()
+    notebook.metadata = NotebookNode({k: NotebookNode(v) for k, v in METADATA.items()})
+    clean(notebook, name)
+
+
+def clean(notebook: NotebookNode, name: str) -> None:
+    """Drop stderr, widgets and timings; join streams; refuse memory addresses."""
+    for cell in code_cells(notebook):
+        cell.metadata.pop("execution", None)
+        outputs: list[NotebookNode] = []
+        for output in cell.outputs:
+            if output.get("name") == "stderr" or WIDGET in output.get("data", {}):
+                continue
+            if output.output_type == "stream" and outputs and outputs[-1].output_type == "stream":
+                outputs[-1].text += output.text
+            else:
+                outputs.append(output)
+        cell.outputs = outputs
+        _refuse_addresses(cell, name)
+
+
+def _refuse_addresses(cell: NotebookNode, name: str) -> None:
+    """A memory address differs in every run and tells the reader nothing."""
+    for output in cell.outputs:
+        text = output.get("text", "") + output.get("data", {}).get("text/plain", "")
+        found = ADDRESS.search(text)
+        if found:
+            raise ExecutionError(
+                f"{name}: the output of this cell has a memory address, {found[0]!r}; "
+                f"end its last line with a semicolon\n{_head(cell)}"
+            )
+
+
+def _failed(cells: list[NotebookNode]) -> str:
+    """The head of the cell that raised; of the last one that began if none did."""
+    for cell in cells:
+        if any(output.output_type == "error" for output in cell.outputs):
+            return _head(cell)
+    begun = [cell for cell in cells if cell.execution_count is not None]
+    return _head((begun or cells)[-1])
+
+
+def _head(cell: NotebookNode) -> str:
+    """The first lines of a cell, to find it by."""
+    return "\n".join(f"    {line}" for line in cell.source.splitlines()[:5])

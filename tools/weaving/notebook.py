@@ -1,0 +1,121 @@
+"""Put a chapter's notebook together: translated prose, code cells, the set-up cell."""
+
+import hashlib
+from collections import Counter
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from pybtex.database import BibliographyData
+
+from weaving.blocks import Block, parse
+from weaving.book import Book, Page
+from weaving.labels import Table
+from weaving.markdown import figure_caption, render
+from weaving.roles import Translator
+
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+SETUP_TAG = "setup"
+SETUP = """\
+# On Colab: install the book's package, keeping every library that is there. Elsewhere: nothing.
+import importlib
+import os
+import subprocess
+import sys
+
+if "COLAB_RELEASE_TAG" in os.environ:
+    package = "attnbook[notebooks,torch,jax] @ git+{repository}"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, package], check=True)
+    importlib.invalidate_caches()
+    print("attnbook is installed.")"""
+
+
+def weave(book: Book, page: Page, table: Table, references: BibliographyData) -> NotebookNode:
+    """The chapter's notebook, without outputs."""
+    blocks = parse(page.path.read_text("utf-8"), book.file(page))
+    translator = Translator(book, table, references, page)
+    _cells(blocks, translator)  # gathers the keys cited, for the list at the chapter's end
+    notebook = new_notebook(cells=_cells(blocks, translator), metadata=METADATA)
+    notebook.nbformat_minor = 5
+    return notebook
+
+
+def _cells(blocks: tuple[Block, ...], translator: Translator) -> list[NotebookNode]:
+    """The cells in the order of the source; the set-up cell comes after the title."""
+    book, page = translator.book, translator.page
+    cells: list[NotebookNode] = []
+    waiting: list[Block] = []
+    for block in blocks:
+        if block.name == "code-cell" or block.kind == "break":
+            _flush(cells, waiting, translator)
+            if block.name == "code-cell":
+                cells.append(_code_cell(block))
+                _add_markdown(cells, figure_caption(block, translator))
+            continue
+        waiting.append(block)
+        if block.kind == "heading" and block.level == 1:
+            _flush(cells, waiting, translator)
+            cells[-1].source += f"\n\n{_origin(book, page)}"
+            cells.append(setup_cell(book.repository))
+    _flush(cells, waiting, translator)
+    _give_ids(cells)
+    return cells
+
+
+def setup_cell(repository: str) -> NotebookNode:
+    """The cell that makes the package importable on Colab."""
+    source = SETUP.format(repository=repository)
+    return new_code_cell(source, metadata={"tags": [SETUP_TAG]})
+
+
+def text_of(notebook: NotebookNode) -> str:
+    """The notebook as its file holds it."""
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook, version=nbformat.NO_CONVERT) + "\n"
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """The notebook's code cells."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def is_setup(cell: NotebookNode) -> bool:
+    """Whether a cell is the one that weaving adds."""
+    return SETUP_TAG in cell.metadata.get("tags", [])
+
+
+def _origin(book: Book, page: Page) -> str:
+    """One line that leads from the notebook to its page."""
+    return f"*A chapter of [{book.title}]({book.address(page.docname)}).*"
+
+
+def _flush(cells: list[NotebookNode], waiting: list[Block], translator: Translator) -> None:
+    """Make a Markdown cell of the blocks gathered so far."""
+    _add_markdown(cells, render(waiting, translator))
+    waiting.clear()
+
+
+def _add_markdown(cells: list[NotebookNode], source: str) -> None:
+    """Append a Markdown cell unless it is empty."""
+    if source:
+        cells.append(new_markdown_cell(source))
+
+
+def _code_cell(block: Block) -> NotebookNode:
+    """A code cell with its tags and its alt text."""
+    metadata: dict[str, Any] = dict(block.options)
+    return new_code_cell(block.text.strip("\n"), metadata=metadata)
+
+
+def _give_ids(cells: list[NotebookNode]) -> None:
+    """Ids that depend on the cells' sources alone, so that an edit changes no other cell."""
+    seen: Counter[str] = Counter()
+    for cell in cells:
+        digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
+        seen[digest] += 1
+        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
