@@ -112,9 +112,7 @@ def test_torch_compile_while_the_bandwidth_changes(torch, rng):
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message=".*lru_cache", category=UserWarning)
                 out = compiled(q, k, v, **how)
-            torch.testing.assert_close(
-                out, nadaraya_watson(q, k, v, **how), rtol=1e-10, atol=1e-10
-            )
+            torch.testing.assert_close(out, nadaraya_watson(q, k, v, **how), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.slow
@@ -141,6 +139,35 @@ def test_torch_compile_with_masks_and_bandwidth(torch, rng):
     )
     for out, right in zip(outs, expected, strict=True):
         torch.testing.assert_close(out, right, rtol=1e-10, atol=1e-10)
+
+
+def test_boxcar_has_a_gradient_in_the_values_alone(torch, rng, small_blocks):
+    """Its weights are constants: 0 in the bandwidth; in the values, what each key weighs."""
+    q, k, v = (torch.from_numpy(a) for a in sample(rng))
+    h = torch.tensor(4.0, dtype=torch.float64, requires_grad=True)
+    v.requires_grad_()
+    out = nadaraya_watson(q, k, v, kernel=kernels.boxcar, bandwidth=h)
+    dv, dh = torch.autograd.grad(out.sum(), [v, h], allow_unused=True, materialize_grads=True)
+    _, weights = nadaraya_watson(q, k, v, kernel=kernels.boxcar, bandwidth=4.0, return_weights=True)
+    torch.testing.assert_close(dv, weights.sum(0)[:, None].expand(7, 5), rtol=1e-12, atol=1e-12)
+    assert dh == 0
+
+
+def test_torch_kernel_with_a_parameter_of_its_own(torch, rng, small_blocks):
+    """A kernel that learns: d/da of the prediction with K(u) = exp(−a u²)."""
+    q, k, v = (torch.from_numpy(a) for a in sample(rng))
+    h = torch.tensor(1.1, dtype=torch.float64, requires_grad=True)
+
+    def loss(a):
+        return nadaraya_watson(q, k, v, kernel=lambda u: torch.exp(-a * u * u), bandwidth=h).sum()
+
+    a = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    step = 1e-5
+    with torch.no_grad():
+        slope = (loss(0.5 + step) - loss(0.5 - step)) / (2 * step)
+    da, dh = torch.autograd.grad(loss(a), [a, h])
+    torch.testing.assert_close(da, slope, rtol=1e-7, atol=0)
+    torch.testing.assert_close(1.1 * dh, -2 * 0.5 * da, rtol=1e-10, atol=0)  # a u² = a r² / h²
 
 
 # JAX

@@ -23,7 +23,8 @@ COLOURS = {
 STYLE = {
     "figure.figsize": (5.6, 3.2),
     "figure.constrained_layout.use": True,
-    "savefig.transparent": True,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
     "svg.hashsalt": "attnbook",  # the same figure gives the same file
     "font.size": 10,
     "axes.titlesize": 10,

@@ -47,7 +47,7 @@ def over_queries(
         if any(is_jax_array(a) and 0 in a.shape for a in shared):  # lax.map cannot cut nothing
             return average(*per_query, *shared, kernel)
         return _jax_blocks()(average, kernel, rows, cut, per_query, shared)
-    if is_torch_array(queries):
+    if is_torch_array(queries) and not _learned(kernel, queries):
         return _torch_blocks()(average, kernel, rows, cut, len(per_query), *per_query, *shared)
     return array_namespace(queries).concat(
         [average(*part, *shared, kernel) for part in _parts(per_query, cut, rows)], axis=-2
@@ -66,6 +66,13 @@ def _torch_transforms() -> bool:
     import torch
 
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+
+
+def _learned(kernel: Callable[[Array], Array], like: Array) -> bool:
+    """Whether the kernel holds numbers that want a gradient, which _torch_blocks would not see."""
+    import torch
+
+    return torch.is_grad_enabled() and kernel(like.new_ones((1, 1))).requires_grad
 
 
 @functools.cache
@@ -109,9 +116,17 @@ def _torch_blocks() -> Callable[..., Array]:
                 for part in _parts(given[:split], cut, rows):
                     block = average(*part, *given[split:], kernel)
                     here = gradient[..., done : done + block.shape[-2], :]
-                    found = torch.autograd.grad((block * here).sum(), wanted, create_graph=higher)
-                    sums = [a + b for a, b in zip(sums, found, strict=True)]
                     done += block.shape[-2]
+                    if not block.requires_grad:  # a boxcar's weights are constants
+                        continue
+                    found = torch.autograd.grad(
+                        (block * here).sum(),
+                        wanted,
+                        create_graph=higher,
+                        allow_unused=True,
+                        materialize_grads=True,
+                    )
+                    sums = [a + b for a, b in zip(sums, found, strict=True)]
             sums_left = iter(sums)
             return (
                 None,
