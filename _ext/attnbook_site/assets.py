@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from datetime import UTC, datetime
+from hashlib import sha256
 from os import environ
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,18 @@ def configure(app: Sphinx, config: Config) -> None:
     """Our templates and styles; our own scripts are the only ones added to every page."""
     config.templates_path = [str(HERE / "templates"), *config.templates_path]
     config.html_static_path = [*config.html_static_path, str(HERE / "static")]
+    config.attnbook_static = digest(HERE)
     config.html_context = {
         **config.html_context,
         "build_date": build_date(),
         "default_mode": "auto",
     }
+
+
+def digest(folder: Path) -> str:
+    """A fingerprint of every file below a folder."""
+    files = sorted(f for f in folder.rglob("*") if f.is_file() and f.suffix != ".pyc")
+    return sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
 
 
 def copy_katex(source: Path, target: Path) -> None:
@@ -137,9 +145,9 @@ def trim_theme(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Connect to the steps of a build."""
-    app.add_config_value(
-        "comments_config", {}, "html"
-    )  # Jupyter Book sets it for an extension we leave out
+    # Jupyter Book sets this one for an extension that we leave out.
+    app.add_config_value("comments_config", {}, "html")
+    app.add_config_value("attnbook_static", "", "html")  # a changed style writes the pages again
     app.connect("config-inited", configure)
     app.connect("builder-inited", copy_assets)
     app.connect("html-page-context", drop_unused, priority=990)

@@ -1,0 +1,85 @@
+"""The live figure answers, with Python's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from playwright.sync_api import Browser, Page
+from site_visits import Visit, visit
+
+from attnbook import datasets, kernels, nadaraya_watson
+
+CHAPTER = "chapters/01-kernel-regression.html"
+HOST = "#live-kernel-regression"
+SET = """([name, value]) => {
+  const model = Bokeh.documents.at(-1).get_model_by_name(name);
+  model.value = value;
+}"""
+READ = """(name) => {
+  const source = Bokeh.documents.at(-1).get_model_by_name(name);
+  return Object.fromEntries(Object.entries(source.data).map(([key, column]) => [key, [...column]]));
+}"""
+
+
+@pytest.fixture(scope="module")
+def figure(browser: Browser, site: str) -> Iterator[Page]:
+    """The chapter with its live figure on the screen; every test sets what it reads."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = visit(context, site).go(CHAPTER)
+    assert page.evaluate("typeof Bokeh") == "undefined"  # nothing is loaded before it is wanted
+    page.locator(HOST).scroll_into_view_if_needed()
+    page.wait_for_selector(f"{HOST}[data-ready=true]")
+    yield page
+    context.close()
+
+
+@pytest.mark.parametrize("name", ["gaussian", "boxcar", "triangular", "epanechnikov"])
+@pytest.mark.parametrize("log_h", [-1.5, -0.92, 0.3])
+def test_the_curve_and_the_weights_are_pythons(figure: Page, name: str, log_h: float) -> None:
+    for control, value in (("kernel", name), ("bandwidth", log_h), ("position", 1.234)):
+        figure.evaluate(SET, [control, value])
+    x, y = datasets.heteroskedastic()
+    kernel, h = getattr(kernels, name), 10**log_h
+    curve, data, query = (figure.evaluate(READ, source) for source in ("curve", "data", "query"))
+
+    estimate = np.array([np.nan if v is None else v for v in curve["estimate"]], dtype=float)
+    expected = nadaraya_watson(np.c_[curve["x"]], x, y, kernel=kernel, bandwidth=h)[:, 0]
+    assert_allclose(estimate, expected, atol=1e-6)
+
+    at = np.array([[1.234]])
+    expected, weights = nadaraya_watson(at, x, y, kernel=kernel, bandwidth=h, return_weights=True)
+    assert_allclose(query["y"][0], expected[0, 0], atol=1e-6)
+    assert_allclose(data["weight"], weights[0], atol=1e-6)
+
+
+def test_a_query_without_neighbour_is_said_to_have_none(figure: Page) -> None:
+    for control, value in (("kernel", "boxcar"), ("bandwidth", -1.5), ("position", 3.4)):
+        figure.evaluate(SET, [control, value])
+    words = figure.evaluate("Bokeh.documents.at(-1).get_model_by_name('words').text")
+    assert "no neighbour" in words
+    assert np.isnan(figure.evaluate(READ, "query")["y"][0])
+
+
+def test_the_sliders_move_by_keyboard_and_have_names(figure: Page) -> None:
+    slider = figure.get_by_role("slider", name="query x")
+    before = figure.evaluate(READ, "query")["x"][0]
+    slider.press("ArrowRight")
+    assert figure.evaluate(READ, "query")["x"][0] > before
+    assert figure.get_by_role("slider", name="bandwidth h").count() == 1
+
+
+def test_a_tap_moves_the_query(figure: Page) -> None:
+    figure.evaluate(SET, ["position", -0.5])
+    figure.locator(f"{HOST} .bk-events").first.click(position={"x": 400, "y": 150})
+    assert figure.evaluate(READ, "query")["x"][0] != -0.5
+
+
+def test_nothing_goes_wrong_on_the_way(open_page: Visit) -> None:
+    page = open_page.go(CHAPTER)
+    page.locator(HOST).scroll_into_view_if_needed()
+    page.wait_for_selector(f"{HOST}[data-ready=true]")
+    assert open_page.outside == []
+    assert open_page.complaints == []
