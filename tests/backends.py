@@ -108,6 +108,7 @@ class Torch(Backend):
     def __init__(self) -> None:
         import torch
 
+        torch.set_num_threads(1)  # the arrays are tiny, and the tests run side by side
         self.xp = torch
 
     def array(self, a: np.ndarray) -> Any:

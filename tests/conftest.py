@@ -11,16 +11,6 @@ import pytest
 load = functools.cache(backends.load)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Hypothesis draws the same examples in every run, and no clock fails a test."""
-    try:
-        from hypothesis import settings
-    except ImportError:  # the site's own checks run without it
-        return
-    settings.register_profile("attnbook", derandomize=True, deadline=None, max_examples=25)
-    settings.load_profile("attnbook")
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that asks for a back end runs on each; one that asks for gradients, where they are."""
     names = backends.chosen()
@@ -61,3 +51,11 @@ def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     if request.param == "several blocks":
         monkeypatch.setattr(streaming, "BLOCK_BYTES", 2 * 7 * 8)
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def _blocks_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that sets BLOCK_BYTES means it for every library."""
+    from attnbook import streaming
+
+    monkeypatch.setattr(streaming, "XLA_BLOCKS", 1)

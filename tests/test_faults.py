@@ -34,7 +34,9 @@ def copy(tmp_path):
 def run_tests(
     copy: Path, tests: tuple[str, ...], backends: str
 ) -> subprocess.CompletedProcess[str]:
-    options = ["-x", "-q", "--tb=line", "-p", "no:cacheprovider", "-W", "error", "-c", os.devnull]
+    config = copy.parent / "pytest.ini"  # the project's own settings name plugins
+    config.write_text("[pytest]\nmarkers =\n    slow\n    gpu\nfilterwarnings = error\n")
+    options = ["-x", "-q", "--tb=line", "-p", "no:cacheprovider", "-c", str(config)]
     options += ["--rootdir", str(HERE), *(str(HERE / test) for test in tests)]
     environment = os.environ | {
         "ATTNBOOK_BACKENDS": backends,
@@ -42,6 +44,8 @@ def run_tests(
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTEST_ADDOPTS": "",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
     }
     return subprocess.run(
         [sys.executable, "-c", RUN, str(copy), *options],
@@ -56,7 +60,7 @@ def skip_without(backends: str, tests: tuple[str, ...]) -> None:
     needed = {"jax-jit": "jax", "numpy": "numpy", "torch": "torch", "jax": "jax"}
     for name in backends.split(","):
         pytest.importorskip(needed[name])
-    if "test_fused.py" in tests:
+    if any("test_fused.py" in test for test in tests):
         pytest.importorskip("torch")
 
 

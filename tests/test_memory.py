@@ -1,21 +1,24 @@
 """Without return_weights the (m, n) weights never exist: peak memory of a process of its own."""
 
+from pathlib import Path
+
 import backends
 import pytest
 from processes import run_python
 
-resource = pytest.importorskip("resource", reason="Windows does not tell a process's peak memory")
+if not Path("/proc/self/status").is_file():
+    pytest.skip("a process's own peak memory is read from Linux' /proc", allow_module_level=True)
 
-N = 9001
-WEIGHTS = 4 * N * N / 2**20  # MiB of one (n, n) array in float32: 309
+N = 6007
+WEIGHTS = 4 * N * N / 2**20  # MiB of one (n, n) array in float32: 138
 MEASURE = f"""
-import resource, sys
+from pathlib import Path
 import numpy as np
 from attnbook import kernels, leave_one_out, nadaraya_watson
 
-def peak():
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+def peak():  # not getrusage: its number begins with that of the process that started this one
+    (line,) = (a for a in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in a)
+    return int(line.split()[1]) / 2**10  # MiB
 
 rng = np.random.default_rng(0)
 x, y = (rng.normal(size=({N}, 1)).astype(np.float32) for _ in range(2))
@@ -28,7 +31,6 @@ out = [nadaraya_watson(x, x, y), leave_one_out(x, y, kernel=kernels.epanechnikov
     "torch": """
 import torch
 torch.ones(2, requires_grad=True).exp().sum().backward()
-torch.utils.checkpoint.checkpoint(torch.exp, torch.ones(2, requires_grad=True), use_reentrant=False)
 x, y = torch.from_numpy(x), torch.from_numpy(y)
 h = torch.tensor(0.5, requires_grad=True)
 before = peak()
@@ -52,12 +54,12 @@ jax.block_until_ready(out)
 
 @pytest.mark.parametrize("name", RUNS)
 def test_memory_grows_with_m_plus_n(name):
-    """Prediction, leave-one-out and gradient together stay below half of one array of weights."""
+    """Prediction, leave-one-out and gradient together need less than one array of weights."""
     if name not in backends.chosen():
         pytest.skip(f"{name} is not among the back ends of this run")
     pytest.importorskip(name)
     printed = run_python(MEASURE + RUNS[name] + "print(peak() - before)")
-    assert float(printed.split()[-1]) < WEIGHTS / 2
+    assert float(printed.split()[-1]) < WEIGHTS
 
 
 def test_the_measure_sees_the_weights():

@@ -2,16 +2,18 @@
 
 import functools
 
-import backends
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from attnbook import attend, kernels, nadaraya_watson, scores
 
-load = functools.cache(backends.load)
+# the same examples in every run, and no clock that fails a test
+settings.register_profile("attnbook", derandomize=True, deadline=None, max_examples=25)
+settings.load_profile("attnbook")
+
 finite = functools.partial(st.floats, allow_nan=False, allow_subnormal=False, width=64)
 
 AVERAGES = {

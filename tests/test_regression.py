@@ -226,8 +226,8 @@ def test_leave_one_out_by_hand(backend):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("bandwidth", [1.1, np.array([0.9, 1.9])])
-def test_leave_one_out_equals_refits(backend, rng, small_blocks, name, bandwidth):
+def test_leave_one_out_equals_refits(backend, rng, small_blocks, name):
+    bandwidth = np.array([0.9, 1.9])
     k, v = rng.normal(size=(7, 2)), rng.normal(size=(7, 5))
     refits = [
         reference.nadaraya_watson(k[[i]], np.delete(k, i, 0), np.delete(v, i, 0), name, bandwidth)[

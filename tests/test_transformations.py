@@ -19,7 +19,8 @@ FUNCTIONS = {
 }
 # torch's own forward-mode rules are written with torch.jit.script, which it deprecates
 forward_mode = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
-every = pytest.mark.parametrize("name", FUNCTIONS)
+IN_BLOCKS = " in blocks"
+NAMES = [*FUNCTIONS, *(name + IN_BLOCKS for name in FUNCTIONS if "nadaraya" in name)]
 
 
 def needs(name):
@@ -30,6 +31,14 @@ def needs(name):
 
 def sample(rng, *lead):
     return [rng.normal(size=(*lead, *shape)) for shape in ((3, 2), (7, 2), (7, 5))]
+
+
+@pytest.fixture(params=NAMES)
+def function(request, monkeypatch):
+    """Each average; those that go in blocks also with one query a block."""
+    if request.param.endswith(IN_BLOCKS):
+        monkeypatch.setattr(streaming, "BLOCK_BYTES", 1)
+    return FUNCTIONS[request.param.removesuffix(IN_BLOCKS)]
 
 
 @pytest.fixture
@@ -45,13 +54,20 @@ def jax():
 # PyTorch
 
 
-@every
-def test_gradcheck_to_the_second_derivative(torch, rng, small_blocks, name):
+def test_gradcheck_to_the_second_derivative(torch, rng, function):
     arrays = [torch.from_numpy(a[..., :2, :]).requires_grad_() for a in sample(rng)]
-    if small_blocks == "several blocks":
-        streaming.BLOCK_BYTES = 1  # undone with the fixture
-    assert torch.autograd.gradcheck(FUNCTIONS[name], arrays)
-    assert torch.autograd.gradgradcheck(FUNCTIONS[name], arrays)
+    assert torch.autograd.gradcheck(function, arrays)
+    assert torch.autograd.gradgradcheck(function, arrays)
+
+
+@pytest.mark.parametrize("size", [1, 2**20])
+def test_gradcheck_where_queries_are_keys(torch, rng, monkeypatch, size):
+    """leave_one_out has the same tensor in two places, and its gradient is the sum of both."""
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", size)
+    arrays = [torch.from_numpy(a[:3]).requires_grad_() for a in sample(rng)[1:]]
+    assert torch.autograd.gradcheck(leave_one_out, arrays)
+    assert torch.autograd.gradgradcheck(leave_one_out, arrays)
+    assert torch.autograd.gradcheck(lambda x, y: nadaraya_watson(x, x, y), arrays)
 
 
 def test_gradcheck_in_the_bandwidth(torch, rng, small_blocks):
@@ -64,10 +80,8 @@ def test_gradcheck_in_the_bandwidth(torch, rng, small_blocks):
 
 
 @forward_mode
-@every
-def test_torch_func(torch, rng, small_blocks, name):
+def test_torch_func(torch, rng, function):
     """grad equals autograd, jacrev equals jacfwd, vmap equals the batch axis."""
-    function = FUNCTIONS[name]
     q, k, v = map(torch.from_numpy, sample(rng, 11))
     loss = lambda q, k, v: (function(q, k, v) ** 2).sum()  # noqa: E731
     leaf = q.clone().requires_grad_()
@@ -85,17 +99,16 @@ def test_torch_func(torch, rng, small_blocks, name):
 
 
 @pytest.mark.slow
-@every
-def test_torch_compile_without_a_graph_break(torch, rng, name):
+def test_torch_compile_without_a_graph_break(torch, rng, function):
     """aot_eager: Dynamo's capture and the backward graph, without a C++ compiler."""
-    compiled = torch.compile(FUNCTIONS[name], fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
     arrays = [torch.from_numpy(a).requires_grad_() for a in sample(rng)]
     with warnings.catch_warnings():
         # Dynamo looks through a function that the interpreter caches, and says so
         warnings.filterwarnings("ignore", message=".*lru_cache", category=UserWarning)
         out = compiled(*arrays)
         grads = torch.autograd.grad(out.sum(), arrays)
-    expected = FUNCTIONS[name](*arrays)
+    expected = function(*arrays)
     torch.testing.assert_close(out, expected, rtol=1e-10, atol=1e-10)
     for a, b in zip(grads, torch.autograd.grad(expected.sum(), arrays), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
@@ -173,19 +186,16 @@ def test_torch_kernel_with_a_parameter_of_its_own(torch, rng, small_blocks):
 # JAX
 
 
-@every
-def test_jax_gradients_are_slopes(jax, rng, small_blocks, name):
+def test_jax_gradients_are_slopes(jax, rng, function):
     """Forward and reverse derivatives against finite differences, to the second order."""
     from jax.test_util import check_grads
 
     arrays = [jax.numpy.asarray(a) for a in sample(rng)]
-    check_grads(FUNCTIONS[name], arrays, order=2, modes=["rev"], rtol=1e-4, atol=1e-4)
-    check_grads(FUNCTIONS[name], arrays, order=1, modes=["fwd"], rtol=1e-4, atol=1e-4)
+    check_grads(function, arrays, order=2, modes=["rev"], rtol=1e-4, atol=1e-4)
+    check_grads(function, arrays, order=1, modes=["fwd"], rtol=1e-4, atol=1e-4)
 
 
-@every
-def test_vmap_equals_the_batch_axis(jax, rng, small_blocks, name):
-    function = FUNCTIONS[name]
+def test_vmap_equals_the_batch_axis(jax, rng, function):
     q, k, v = (jax.numpy.asarray(a) for a in sample(rng, 11))
     np.testing.assert_allclose(jax.vmap(function)(q, k, v), function(q, k, v), rtol=1e-10)
     shared = jax.jit(jax.vmap(function, in_axes=(0, None, None)))(q, k[0], v[0])

@@ -68,7 +68,7 @@ def epanechnikov(u: Float[Array, "..."]) -> Float[Array, "..."]:
     Returns:
         K(u), the shape of u.
 
-    Source: Epanechnikov (1969): among kernels on a line, the least mean squared error.
+    Source: Epanechnikov (1969), who showed it the best for estimating a density.
     """
     xp = arguments.floating(u=u)
     return xp.where(u < 1, 0.75 * (1 - u * u), xp.zeros_like(u))

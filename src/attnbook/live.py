@@ -16,7 +16,15 @@ import numpy as np
 from bokeh.embed import json_item
 from bokeh.events import Pan, Tap
 from bokeh.layouts import column
-from bokeh.models import ColumnDataSource, CustomJS, Div, InlineStyleSheet, Select, Slider
+from bokeh.models import (
+    ColumnDataSource,
+    CustomJS,
+    CustomJSTickFormatter,
+    Div,
+    InlineStyleSheet,
+    Select,
+    Slider,
+)
 from bokeh.plotting import figure
 
 from attnbook.figures import COLOURS, GREY
@@ -99,9 +107,10 @@ def kernel_regression(
         title="kernel", name="kernel", options=["gaussian", "boxcar", "triangular", "epanechnikov"],
         value="gaussian", **wide,
     )  # fmt: skip
-    bandwidth = Slider(
-        title="bandwidth h (logarithm to base 10)", name="bandwidth", start=-1.7, end=0.7,
-        step=0.01, value=-0.92, **wide,
+    power = CustomJSTickFormatter(code="return Math.pow(10, tick).toPrecision(3)")
+    bandwidth = Slider(  # of the logarithm to base 10
+        title="bandwidth h", name="bandwidth", start=-2, end=0.7, step=0.01, value=-0.92,
+        format=power, **wide,
     )  # fmt: skip
     position = Slider(
         title="query x", name="position", start=-3.5, end=3.5, step=0.01, value=-0.5, **wide

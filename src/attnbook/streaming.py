@@ -14,7 +14,8 @@ from array_api_compat import array_namespace, is_jax_array, is_torch_array
 
 Array = Any
 
-BLOCK_BYTES = 2**21  # of weights at a time: about what a processor's cache holds
+BLOCK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a block
+XLA_BLOCKS = 4  # JAX fuses a block's steps into fewer arrays: its blocks may be larger
 
 
 def over_queries(
@@ -39,7 +40,8 @@ def over_queries(
     m = queries.shape[-2]
     batch = math.prod(np.broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
     itemsize = array_namespace(queries).finfo(queries.dtype).bits // 8
-    rows = max(1, BLOCK_BYTES // max(1, batch * keys.shape[-2] * itemsize))
+    block_bytes = BLOCK_BYTES * (XLA_BLOCKS if is_jax_array(queries) else 1)
+    rows = max(1, block_bytes // max(1, batch * keys.shape[-2] * itemsize))
     if rows >= m or (is_torch_array(queries) and _torch_transforms()):
         return average(*per_query, *shared, kernel)
     cut = tuple(a is not None and a.ndim >= 2 and a.shape[-2] == m for a in per_query)
@@ -107,12 +109,14 @@ def _torch_blocks() -> Callable[..., Array]:
         @staticmethod
         def backward(ctx: Any, gradient: Any) -> Any:
             average, kernel, rows, cut, split = ctx.call
-            saved, needed = iter(ctx.saved_tensors), ctx.needs_input_grad[5:]
-            given = tuple(next(saved) if other is None else other[0] for other in ctx.others)
-            wanted = [a for a, need in zip(given, needed, strict=True) if need]
+            needed = ctx.needs_input_grad[5:]
             higher, done = torch.is_grad_enabled(), 0
-            sums = [torch.zeros_like(a) for a in wanted]
             with torch.enable_grad():
+                # a view for each place: leave_one_out has one tensor as queries and as keys
+                saved = (a.view_as(a) for a in ctx.saved_tensors)
+                given = tuple(next(saved) if other is None else other[0] for other in ctx.others)
+                wanted = [a for a, need in zip(given, needed, strict=True) if need]
+                sums = [torch.zeros_like(a) for a in wanted]
                 for part in _parts(given[:split], cut, rows):
                     block = average(*part, *given[split:], kernel)
                     here = gradient[..., done : done + block.shape[-2], :]

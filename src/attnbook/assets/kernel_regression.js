@@ -29,5 +29,5 @@ query.data = { x: [position.value], y: [prediction] };
 const neighbours = 1 / counted.reduce((sum, value) => sum + value * value, 0);
 words.text = Number.isFinite(prediction)
   ? `h = ${h.toPrecision(3)}: at x = ${position.value.toFixed(2)} the prediction is ${prediction.toFixed(3)},` +
-    ` an average over about ${neighbours.toFixed(1)} points (one over the sum of the squared weights).`
+    ` an average over about ${neighbours.toFixed(1)} points.`
   : `h = ${h.toPrecision(3)}: at x = ${position.value.toFixed(2)} there is no neighbour, and no prediction.`;
