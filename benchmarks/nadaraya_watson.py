@@ -31,7 +31,8 @@ BANDWIDTH = {1: 0.25, 3: 0.5}
 WAYS = ("KernelReg", "scikit-learn", "NumPy", "torch", "torch, weights", "torch, gradient",
         "JAX", "JAX, weights", "JAX, gradient", "binned, FFT")  # fmt: skip
 PLAIN = ("scikit-learn", "torch, weights", "JAX, weights")  # they hold the (n, n) weights
-ROUNDS, CHECKED = 3, 200
+ROUNDS = {1000: 3, 10_000: 3, 50_000: 1}  # by size
+CHECKED = 200
 
 
 def data(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -181,9 +182,9 @@ def main() -> None:
         print(json.dumps(measure(way, int(n), int(d))))
         return
     speed = {}
-    for n in (1000,) if options.quick else (1000, 10_000, 50_000):
+    for n in (1000,) if options.quick else ROUNDS:
         for d in (1, 3):
-            rows = compare(n, d, 1 if options.quick else ROUNDS)
+            rows = compare(n, d, 1 if options.quick else ROUNDS[n])
             speed[f"{n} points, {d} inputs"] = rows
             print(
                 f"\n{n} points, {d} input(s)   x KernelReg (least … most)  seconds     MiB   error"

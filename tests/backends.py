@@ -171,7 +171,7 @@ class JaxJit(Jax):
         """function compiled, or what was compiled for the same key: every compilation takes long."""
         from attnbook import streaming
 
-        key = (*key, streaming.BLOCK_BYTES)
+        key = (*key, streaming.BLOCK_BYTES, streaming.XLA_BLOCKS)
         try:
             return self.known.setdefault(key, self.jax.jit(function))
         except TypeError:  # a key with a list in it

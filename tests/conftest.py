@@ -50,12 +50,5 @@ def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
     if request.param == "several blocks":
         monkeypatch.setattr(streaming, "BLOCK_BYTES", 2 * 7 * 8)
+        monkeypatch.setattr(streaming, "XLA_BLOCKS", 1)
     return request.param
-
-
-@pytest.fixture(autouse=True)
-def _blocks_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that sets BLOCK_BYTES means it for every library."""
-    from attnbook import streaming
-
-    monkeypatch.setattr(streaming, "XLA_BLOCKS", 1)

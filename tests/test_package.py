@@ -31,7 +31,7 @@ SOURCED = {
     "attnbook.datasets.engel",
     "attnbook.datasets.digits",
 }
-# helpers of the package, public by spelling only
+# used inside the package; public by spelling only
 INNER = {"attnbook.attention.widen", "attnbook.regression.kernel_weights"}
 
 

@@ -76,7 +76,8 @@ def test_jax_goes_in_blocks(monkeypatch):
     if "jax" not in backends.chosen():
         pytest.skip("jax is not among the back ends of this run")
     backend = backends.load("jax")
-    monkeypatch.setattr(streaming, "BLOCK_BYTES", 3 * 2 * 8)
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 3 * 2 * 4)
+    monkeypatch.setattr(streaming, "XLA_BLOCKS", 2)
     q, k, v = np.arange(14.0).reshape(7, 2), np.eye(2), np.ones((2, 1))
     sizes = []
     average = averages(sizes)
@@ -90,4 +91,5 @@ def test_jax_goes_in_blocks(monkeypatch):
     np.testing.assert_array_equal(backend.numpy(run(*arrays)), expected)
     text = str(backend.jax.make_jaxpr(run)(*arrays))
     assert "scan" in text
+    assert "length=2" in text  # two whole blocks of three
     assert "f64[7,2] = dot" not in text
