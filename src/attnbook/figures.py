@@ -72,7 +72,7 @@ def regression(
 ) -> None:
     """Dots, thin line, thick line: data, truth and estimate, each a pair (x, y)."""
     if data is not None:
-        axes.plot(*map(np.ravel, data), ".", color=COLOURS["data"], markersize=4, alpha=0.6)
+        axes.plot(*map(np.ravel, data), ".", color=COLOURS["data"], ms=4, alpha=0.6, zorder=3)
     if truth is not None:
         axes.plot(*map(np.ravel, truth), color=COLOURS["truth"], linewidth=1)
     if estimate is not None:
