@@ -25,6 +25,8 @@ MARKUP = {
     '<div role="list" class="citation-list">': '<div class="citation-list">',
     '<summary aria-label="Toggle hidden content">': "<summary>",
 }
+# Names, punctuation and blanks need no colour; their spans would be half of a cell's bytes.
+PLAIN_CODE = re.compile(r'<span class="[npw]">([^<]*)</span>')
 UNUSED_SCRIPTS = ("mathjax", "thebe", "fontawesome")
 FONT_SOURCES = re.compile(r',url\(fonts/[^)]*\.(?:woff|ttf)\) format\("[a-z]+"\)')
 
@@ -104,7 +106,7 @@ def drop_unused(app: Sphinx, page: str, template: str, context: dict[str, Any], 
 
 
 def mend_markup(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Take back two labels that mislead assistive devices.
+    """Take back two labels that mislead assistive devices, and markup that shows nothing.
 
     A list of references has no list items, and a folded cell's label would hide the words that say
     what is folded.
@@ -112,7 +114,7 @@ def mend_markup(app: Sphinx, page: str, template: str, context: dict[str, Any], 
     body = context.get("body", "")
     for wrong, right in MARKUP.items():
         body = body.replace(wrong, right)
-    context["body"] = body
+    context["body"] = PLAIN_CODE.sub(r"\1", body)
 
 
 def keeps(file: str) -> bool:
