@@ -68,6 +68,12 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
     "scores.dot": (scores.dot, Q, K),
     "scores.scaled_dot": (scores.scaled_dot, Q, K),
     "scores.gaussian_score": (scores.gaussian_score, Q, K, H),
+    "scores.general": (scores.general, Q, K, RNG.normal(size=(2, 2))),
+    "scores.cosine": (scores.cosine, Q, K),
+    "scores.additive": (
+        scores.additive,
+        *(Q, K, RNG.normal(size=(13, 2)), RNG.normal(size=(13, 2)), RNG.normal(size=13)),
+    ),
 }
 
 

@@ -7,7 +7,6 @@ are checked and the values are not.
 import math
 import operator
 import sys
-from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -89,6 +88,31 @@ def attention(queries: Array, keys: Array, values: Array, mask: Array | None) ->
     return xp
 
 
+def two_widths(q: Array, k: Array) -> Any:
+    """Check queries and keys that need not have the same number of coordinates."""
+    xp = floating(q=q, k=k)
+    points(q=q)
+    points(k=k)
+    leading_axes(q=q, k=k)
+    return xp
+
+
+def parameter(like: Array, expected: tuple[int | str, ...], **argument: Array) -> Array:
+    """A score's parameter in the dtype of the queries; a letter in expected is any length."""
+    ((name, array),) = argument.items()
+    xp = one_library(q=like, **argument)
+    shape = tuple(array.shape)
+    if len(shape) != len(expected) or any(
+        isinstance(wanted, int) and got != wanted
+        for got, wanted in zip(shape, expected, strict=True)
+    ):
+        wanted = ", ".join(map(str, expected)) + ("," if len(expected) == 1 else "")
+        raise ValueError(f"{name}: got shape {shape}, expected ({wanted})")
+    if not xp.isdtype(array.dtype, "real floating"):
+        raise ValueError(f"{name}: got dtype {array.dtype}, expected a floating one")
+    return xp.astype(array, like.dtype)
+
+
 def fitting_mask(mask: Array | None, target: tuple[int, ...], **like: Array) -> None:
     """Check that a mask is boolean, of the arrays' library, and fits the target's shape."""
     if mask is None:
@@ -154,15 +178,17 @@ def bandwidth(xp: Any, h: Any, like: Array) -> Any:
     return xp.astype(h, like.dtype)
 
 
-def starting_bandwidth(h: float | Sequence[float]) -> np.ndarray:
-    """The bandwidth that a layer starts with, as a NumPy array of shape () or (d,)."""
-    try:
-        array = np.asarray(h, dtype=float)
-    except (TypeError, ValueError):
-        array = np.asarray(math.nan)
-    if array.ndim > 1 or array.size == 0 or not np.all((array > 0) & np.isfinite(array)):
-        raise ValueError(f"bandwidth: got {h!r}, expected a number above 0, or one a coordinate")
-    return array
+def heads(like: Array, bandwidths: Array, combination: Array) -> tuple[Array, Array]:
+    """A bandwidth, or one a coordinate, and a coefficient for each head."""
+    combination = parameter(like, ("heads",), combination=combination)
+    count, d = combination.shape[0], like.shape[-1]
+    one_library(queries=like, bandwidths=bandwidths)
+    if tuple(bandwidths.shape) not in ((count,), (count, d)) or count == 0:
+        raise ValueError(
+            f"bandwidths: got shape {tuple(bandwidths.shape)}, expected ({count},) or ({count}, "
+            f"{d}), one a head and at least one, as in combination"
+        )
+    return bandwidths, combination
 
 
 def function(example: str, **argument: Any) -> None:
@@ -182,6 +208,17 @@ def count(**argument: Any) -> int:
     if integer < 0:
         raise ValueError(f"{name}: got {number!r}, expected an integer, 0 or more")
     return integer
+
+
+def tokens(tokens: Array, vocab_size: int) -> None:
+    """Check token numbers: PyTorch would stop with an index error, JAX would clip them."""
+    xp = one_library(tokens=tokens)
+    if not xp.isdtype(tokens.dtype, "integral") or tokens.ndim == 0:
+        got = f"dtype {tokens.dtype}, shape {tuple(tokens.shape)}"
+        raise ValueError(f"tokens: got {got}, expected integers of shape (..., n)")
+    if known_true(xp.any((tokens < 0) | (tokens >= vocab_size))):
+        got = f"{int(xp.min(tokens))} to {int(xp.max(tokens))}"
+        raise ValueError(f"tokens: got {got}, expected 0 to {vocab_size - 1}")
 
 
 def known_true(condition: Array) -> bool:

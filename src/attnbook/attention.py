@@ -1,12 +1,13 @@
 """Attention: a weighted average whose weights are the softmax of scores."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from array_api_compat import device, is_jax_array, is_torch_array
+from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float, Int
 
-from attnbook import arguments, scores
+from attnbook import arguments, fused, scores
 
 Array = Any  # a NumPy, PyTorch or JAX array
 Score = Callable[[Array, Array], Array]
@@ -68,7 +69,8 @@ def attend(
     """Attention, out_i = Σ_j w_ij v_j with w_i = softmax_j(score(q_i, k_j)).
 
     With score=gaussian_score this is the Nadaraya–Watson estimator, with the default it is the
-    transformer's attention.
+    transformer's attention. The default, without return_weights, takes PyTorch's fused kernel where
+    that is the faster way, and is compiled in JAX.
 
     Args:
         queries: of shape (..., m, d).
@@ -88,13 +90,36 @@ def attend(
 
     Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
     """
-    xp = arguments.attention(queries, keys, values, mask)
+    arguments.attention(queries, keys, values, mask)
     arguments.function("attnbook.scores.dot", score=score)
-    dtype = queries.dtype
+    if score is not scores.scaled_dot or return_weights:
+        output, weights = _average(queries, keys, values, mask, score)
+        return (output, weights) if return_weights else output
+    if fused.takes(queries, keys, values):
+        return fused.scaled_dot_average(queries, keys, values, mask, _scaled_dot_average)
+    average = _compiled() if is_jax_array(queries) else _scaled_dot_average
+    return average(queries, keys, values, mask)
+
+
+def _average(
+    queries: Array, keys: Array, values: Array, mask: Array | None, score: Score
+) -> tuple[Array, Array]:
+    """The formula: averages and weights."""
+    xp, dtype = array_namespace(queries), queries.dtype
     queries, keys, values = widen(xp, queries, keys, values)
     weights = softmax(score(queries, keys), mask)
-    output = xp.astype(weights @ values, dtype)
-    return (output, xp.astype(weights, dtype)) if return_weights else output
+    return xp.astype(weights @ values, dtype), xp.astype(weights, dtype)
+
+
+def _scaled_dot_average(queries: Array, keys: Array, values: Array, mask: Array | None) -> Array:
+    return _average(queries, keys, values, mask, scores.scaled_dot)[0]
+
+
+@functools.cache
+def _compiled() -> Callable[..., Array]:
+    import jax
+
+    return jax.jit(_scaled_dot_average)
 
 
 def widen(xp: Any, *arrays: Array) -> tuple[Array, ...]:

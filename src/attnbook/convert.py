@@ -1,5 +1,6 @@
 """The same layer in the other library: parameters are carried over bit for bit, by name."""
 
+import inspect
 import operator
 from typing import Any
 
@@ -17,6 +18,7 @@ def torch_to_jax(layer: Any) -> Any:
         ValueError: float64 parameters while JAX has jax_enable_x64 off and would round them.
     """
     import equinox as eqx
+    import jax
     import jax.numpy as jnp
     import torch
 
@@ -24,13 +26,16 @@ def torch_to_jax(layer: Any) -> Any:
 
     if not isinstance(layer, torch.nn.Module):
         raise TypeError(f"layer: got {type(layer).__name__}, expected a layer of attnbook.torch")
-    twin = _twin_class(layer, attnbook.jax)()
+    twin = _twin(layer, attnbook.jax, key=jax.random.key(0))
     for name, parameter in layer.named_parameters():
-        array = parameter.detach().cpu().numpy()
-        copied = jnp.array(array)  # a copy: the torch layer may go on learning in place
-        if copied.dtype != array.dtype:
+        dtype = str(parameter.dtype).removeprefix("torch.")
+        tensor = parameter.detach().cpu()
+        if dtype == "bfloat16":  # which NumPy does not have; float32 holds it exactly
+            tensor = tensor.float()
+        copied = jnp.array(tensor.numpy()).astype(dtype)  # a copy: the torch layer may learn on
+        if str(copied.dtype) != dtype:
             raise ValueError(
-                f"layer: {name} is {array.dtype}, which JAX would round to {copied.dtype}: "
+                f"layer: {name} is {dtype}, which JAX would round to {copied.dtype}: "
                 'set jax.config.update("jax_enable_x64", True) first, or convert the layer'
             )
         twin = eqx.tree_at(operator.attrgetter(name), twin, copied)
@@ -53,17 +58,33 @@ def jax_to_torch(layer: Any) -> Any:
 
     if not isinstance(layer, eqx.Module):
         raise TypeError(f"layer: got {type(layer).__name__}, expected a layer of attnbook.jax")
-    twin = _twin_class(layer, attnbook.torch)()
+    twin = _twin(layer, attnbook.torch)
     for name, _ in list(twin.named_parameters()):
-        array = torch.from_numpy(np.array(getattr(layer, name)))
-        setattr(twin, name, torch.nn.Parameter(array))
+        array = operator.attrgetter(name)(layer)
+        half = str(array.dtype) == "bfloat16"
+        copied = torch.from_numpy(np.array(array.astype("float32") if half else array))
+        owner, _, last = name.rpartition(".")
+        copied = copied.bfloat16() if half else copied
+        setattr(twin.get_submodule(owner), last, torch.nn.Parameter(copied))
     return twin
 
 
-def _twin_class(layer: Any, module: Any) -> Any:
-    """The class of the same name in the other back end."""
+def _twin(layer: Any, module: Any, **key: Any) -> Any:
+    """A layer of the same name and arguments in the other back end; its parameters are its own.
+
+    What a constructor takes, the layer has as an attribute.
+    """
     name = type(layer).__name__
-    known = type(layer).__module__.startswith("attnbook.") and name in module.__all__
-    if not known:
-        raise TypeError(f"layer: got {name}, expected one of {', '.join(module.__all__)}")
-    return getattr(module, name)
+    layers = [n for n in module.__all__ if inspect.isclass(getattr(module, n))]
+    if not type(layer).__module__.startswith("attnbook.") or name not in layers:
+        raise TypeError(f"layer: got {name}, expected one of {', '.join(layers)}")
+    twin_class = getattr(module, name)
+    taken = [argument for argument in inspect.signature(twin_class).parameters if argument != "key"]
+    return twin_class(**{argument: _plain(getattr(layer, argument)) for argument in taken}, **key)
+
+
+def _plain(value: Any) -> Any:
+    """An argument as the other back end takes it."""
+    if hasattr(value, "detach"):  # a tensor
+        return value.detach().cpu().float().numpy()
+    return np.asarray(value, dtype=np.float32) if hasattr(value, "shape") else value

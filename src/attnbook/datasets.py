@@ -86,6 +86,24 @@ def digits(*, seed: int = 0, held_out: float = 0.25) -> Digits:
     return Digits(train_images, train_labels, test_images, test_labels)
 
 
+def digit_comparisons(
+    n: int, *, seed: int = 0, length: int = 10
+) -> tuple[Int[Array, "n length"], Float[Array, " n"]]:
+    """Rows of random digits, and whether a row has more 4s than 2s.
+
+    Args:
+        n: the number of rows.
+        seed: of NumPy's default generator.
+        length: of a row.
+
+    Returns:
+        Digits from 0 to 9, int64, of shape (n, length); labels, 1.0 or 0.0, float32, of shape (n,).
+    """
+    digits = np.random.default_rng(seed).integers(0, 10, size=(n, length))
+    more = np.sum(digits == 4, axis=1) > np.sum(digits == 2, axis=1)
+    return digits, more.astype(np.float32)
+
+
 def results(name: str) -> dict[str, Any]:
     """Stored results of an experiment in benchmarks/, with their date and machine."""
     folder = files("attnbook").joinpath("assets", "results")

@@ -103,6 +103,42 @@ def leave_one_out(
     return xp.astype(output, dtype)
 
 
+def multi_head(
+    queries: Float[Array, "... m d"],
+    keys: Float[Array, "... n d"],
+    values: Float[Array, "... n p"],
+    *,
+    bandwidths: Any,
+    combination: Float[Array, " heads"],
+    mask: Bool[Array, "..."] | None = None,
+) -> Float[Array, "... m p"]:
+    """Multi-head kernel regression, f̂(q) = Σ_h a_h f̂_h(q), a Gaussian estimator of each bandwidth.
+
+    The combination is free in sign and sum: the prediction may leave the range of the values.
+
+    Args:
+        queries: of shape (..., m, d).
+        keys: of shape (..., n, d).
+        values: of shape (..., n, p).
+        bandwidths: an array of shape (heads,) or (heads, d), each above 0.
+        combination: a, an array of shape (heads,).
+        mask: boolean, broadcastable to (..., m, n), True = counts as a neighbour.
+
+    Returns:
+        Predictions of shape (..., m, p); NaN where a query has no neighbour.
+
+    Raises:
+        ValueError, TypeError: as nadaraya_watson.
+    """
+    arguments.attention(queries, keys, values, mask)
+    bandwidths, combination = arguments.heads(queries, bandwidths, combination)
+    outputs = (
+        nadaraya_watson(queries, keys, values, bandwidth=bandwidths[h, ...], mask=mask)
+        for h in range(combination.shape[0])
+    )
+    return sum(combination[h] * output for h, output in enumerate(outputs))
+
+
 def kernel_weights(
     queries: Array, keys: Array, kernel: kernels.Kernel, bandwidth: Any, mask: Array | None
 ) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from array_api_compat import array_namespace
 from jaxtyping import Float
 
 from attnbook import arguments
@@ -57,3 +58,85 @@ def scaled_dot(q: Float[Array, "... m d"], k: Float[Array, "... n d"]) -> Float[
     Source: Vaswani et al. (2017), equation 1.
     """
     return dot(q, k) / math.sqrt(q.shape[-1])
+
+
+def general(
+    q: Float[Array, "... m d_q"], k: Float[Array, "... n d_k"], weight: Float[Array, "d_q d_k"]
+) -> Float[Array, "... m n"]:
+    """General (bilinear) score, s_ij = q_iᵀ W k_j: what a query looks for is learned.
+
+    Args:
+        q: queries of shape (..., m, d_q).
+        k: keys of shape (..., n, d_k); leading axes broadcast.
+        weight: W, of shape (d_q, d_k).
+
+    Returns:
+        Scores of shape (..., m, n).
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Source: Luong, Pham and Manning (2015), section 3.1, "general".
+    """
+    arguments.two_widths(q, k)
+    weight = arguments.parameter(q, (q.shape[-1], k.shape[-1]), weight=weight)
+    return q @ weight @ k.mT
+
+
+def cosine(q: Float[Array, "... m d"], k: Float[Array, "... n d"]) -> Float[Array, "... m n"]:
+    """Cosine of the angle, s_ij = q_i · k_j / (‖q_i‖ ‖k_j‖), between −1 and 1.
+
+    A vector of zeros has no angle; its scores are 0, as if it stood at a right angle to all others.
+
+    Args:
+        q: queries of shape (..., m, d).
+        k: keys of shape (..., n, d); leading axes broadcast.
+
+    Returns:
+        Scores of shape (..., m, n).
+
+    Source: Graves, Wayne and Danihelka (2014), equation 6.
+    """
+    arguments.points(q=q, k=k)
+    return _unit(q) @ _unit(k).mT
+
+
+def _unit(x: Array) -> Array:
+    """Unit vectors x / ‖x‖, whose squares neither overflow nor underflow; 0 where x is 0."""
+    xp = array_namespace(x)
+    largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
+    x = x / xp.where(largest > 0, largest, xp.ones_like(largest))
+    squares = xp.sum(x * x, axis=-1, keepdims=True)
+    return x / xp.sqrt(xp.where(squares > 0, squares, xp.ones_like(squares)))
+
+
+def additive(
+    q: Float[Array, "... m d_q"],
+    k: Float[Array, "... n d_k"],
+    w_q: Float[Array, "r d_q"],
+    w_k: Float[Array, "r d_k"],
+    v: Float[Array, " r"],
+) -> Float[Array, "... m n"]:
+    """Additive score, s_ij = vᵀ tanh(W_q q_i + W_k k_j): a small network with one hidden layer.
+
+    Args:
+        q: queries of shape (..., m, d_q).
+        k: keys of shape (..., n, d_k); leading axes broadcast.
+        w_q: W_q, of shape (r, d_q).
+        w_k: W_k, of shape (r, d_k).
+        v: of shape (r,).
+
+    Returns:
+        Scores of shape (..., m, n). On the way the (..., m, n, r) hidden values are in memory.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Source: Bahdanau, Cho and Bengio (2015), section A.1.2.
+    """
+    xp = arguments.two_widths(q, k)
+    w_q = arguments.parameter(q, ("r", q.shape[-1]), w_q=w_q)
+    w_k = arguments.parameter(q, (w_q.shape[0], k.shape[-1]), w_k=w_k)
+    v = arguments.parameter(q, (w_q.shape[0],), v=v)
+    hidden = (q @ w_q.mT)[..., :, None, :] + (k @ w_k.mT)[..., None, :, :]  # (..., m, n, r)
+    return xp.tanh(hidden) @ v

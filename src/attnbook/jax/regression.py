@@ -1,12 +1,14 @@
-"""Kernel regression with a bandwidth that can be learned."""
+"""Kernel regression whose bandwidth, heads or metric are learned."""
+
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, PRNGKeyArray
 
-from attnbook import arguments
-from attnbook.regression import nadaraya_watson
+from attnbook import starting
+from attnbook.regression import multi_head, nadaraya_watson
 
 
 class KernelRegression(eqx.Module):
@@ -27,7 +29,7 @@ class KernelRegression(eqx.Module):
     def __init__(
         self, bandwidth: float | list[float] = 1.0, *, key: PRNGKeyArray | None = None
     ) -> None:
-        self.log_bandwidth = jnp.log(jnp.asarray(arguments.starting_bandwidth(bandwidth)))
+        self.log_bandwidth = jnp.log(jnp.asarray(starting.bandwidth(bandwidth)))
 
     @property
     def bandwidth(self) -> Array:
@@ -43,3 +45,81 @@ class KernelRegression(eqx.Module):
     ) -> Float[Array, "... m p"]:
         """Predictions at the queries; arguments and errors as attnbook.nadaraya_watson."""
         return nadaraya_watson(queries, keys, values, bandwidth=self.bandwidth, mask=mask)
+
+
+class MultiHeadKernelRegression(eqx.Module):
+    """Multi-head kernel regression, f̂(q) = Σ_h a_h f̂_h(q), with bandwidths and a learned.
+
+    The combination a starts as the mean of the heads, 1 / heads each.
+
+    Args:
+        bandwidths: where they start: one number a head, or (heads, d), one a head and coordinate.
+        key: a random key, as every layer takes one; nothing here is random.
+
+    Raises:
+        ValueError: a bandwidth that is not above 0, or no head.
+    """
+
+    log_bandwidths: Array
+    combination: Array
+
+    def __init__(
+        self,
+        bandwidths: Sequence[float] | Sequence[Sequence[float]],
+        *,
+        key: PRNGKeyArray | None = None,
+    ) -> None:
+        start = jnp.asarray(starting.bandwidths(bandwidths))
+        self.log_bandwidths = jnp.log(start)
+        self.combination = jnp.full(len(start), 1 / len(start), dtype=start.dtype)
+
+    @property
+    def bandwidths(self) -> Array:
+        """The bandwidths h, of shape (heads,) or (heads, d)."""
+        return jnp.exp(self.log_bandwidths)
+
+    def __call__(
+        self,
+        queries: Float[Array, "... m d"],
+        keys: Float[Array, "... n d"],
+        values: Float[Array, "... n p"],
+        mask: Array | None = None,
+    ) -> Float[Array, "... m p"]:
+        """Predictions at the queries; arguments and errors as attnbook.regression.multi_head."""
+        return multi_head(
+            queries,
+            keys,
+            values,
+            bandwidths=self.bandwidths,
+            combination=self.combination,
+            mask=mask,
+        )
+
+
+class MetricKernelRegression(eqx.Module):
+    """Gaussian kernel regression with scores −‖W(q − k)‖²/2, the metric W learned.
+
+    Args:
+        metric: where W starts, of shape (r, d); the identity over h is KernelRegression(h).
+        key: a random key, as every layer takes one; nothing here is random.
+
+    Raises:
+        ValueError: a metric that is no matrix of finite numbers.
+    """
+
+    metric: Array
+
+    def __init__(
+        self, metric: Sequence[Sequence[float]], *, key: PRNGKeyArray | None = None
+    ) -> None:
+        self.metric = jnp.asarray(starting.metric(metric))
+
+    def __call__(
+        self,
+        queries: Float[Array, "... m d"],
+        keys: Float[Array, "... n d"],
+        values: Float[Array, "... n p"],
+        mask: Array | None = None,
+    ) -> Float[Array, "... m p"]:
+        """Predictions at the queries; arguments and errors as attnbook.nadaraya_watson."""
+        return nadaraya_watson(queries @ self.metric.mT, keys @ self.metric.mT, values, mask=mask)

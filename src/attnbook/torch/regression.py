@@ -1,11 +1,13 @@
-"""Kernel regression with a bandwidth that can be learned."""
+"""Kernel regression whose bandwidth, heads or metric are learned."""
+
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnbook import arguments
-from attnbook.regression import nadaraya_watson
+from attnbook import starting
+from attnbook.regression import multi_head, nadaraya_watson
 
 
 class KernelRegression(nn.Module):
@@ -24,7 +26,7 @@ class KernelRegression(nn.Module):
 
     def __init__(self, bandwidth: float | list[float] = 1.0) -> None:
         super().__init__()
-        start = torch.as_tensor(arguments.starting_bandwidth(bandwidth))
+        start = torch.as_tensor(starting.bandwidth(bandwidth))
         self.log_bandwidth = nn.Parameter(start.to(torch.get_default_dtype()).log())
 
     @property
@@ -41,3 +43,76 @@ class KernelRegression(nn.Module):
     ) -> Float[Tensor, "... m p"]:
         """Predictions at the queries; arguments and errors as attnbook.nadaraya_watson."""
         return nadaraya_watson(queries, keys, values, bandwidth=self.bandwidth, mask=mask)
+
+
+class MultiHeadKernelRegression(nn.Module):
+    """Multi-head kernel regression, f̂(q) = Σ_h a_h f̂_h(q), with bandwidths and a learned.
+
+    The combination a starts as the mean of the heads, 1 / heads each.
+
+    Args:
+        bandwidths: where they start: one number a head, or (heads, d), one a head and coordinate.
+
+    Raises:
+        ValueError: a bandwidth that is not above 0, or no head.
+    """
+
+    log_bandwidths: nn.Parameter
+    combination: nn.Parameter
+
+    def __init__(self, bandwidths: Sequence[float] | Sequence[Sequence[float]]) -> None:
+        super().__init__()
+        start = torch.as_tensor(starting.bandwidths(bandwidths))
+        start = start.to(torch.get_default_dtype())
+        self.log_bandwidths = nn.Parameter(start.log())
+        self.combination = nn.Parameter(torch.full((len(start),), 1 / len(start)))
+
+    @property
+    def bandwidths(self) -> Tensor:
+        """The bandwidths h, of shape (heads,) or (heads, d)."""
+        return self.log_bandwidths.exp()
+
+    def forward(
+        self,
+        queries: Float[Tensor, "... m d"],
+        keys: Float[Tensor, "... n d"],
+        values: Float[Tensor, "... n p"],
+        mask: Tensor | None = None,
+    ) -> Float[Tensor, "... m p"]:
+        """Predictions at the queries; arguments and errors as attnbook.regression.multi_head."""
+        return multi_head(
+            queries,
+            keys,
+            values,
+            bandwidths=self.bandwidths,
+            combination=self.combination,
+            mask=mask,
+        )
+
+
+class MetricKernelRegression(nn.Module):
+    """Gaussian kernel regression with scores −‖W(q − k)‖²/2, the metric W learned.
+
+    Args:
+        metric: where W starts, of shape (r, d); the identity over h is KernelRegression(h).
+
+    Raises:
+        ValueError: a metric that is no matrix of finite numbers.
+    """
+
+    metric: nn.Parameter
+
+    def __init__(self, metric: Sequence[Sequence[float]]) -> None:
+        super().__init__()
+        start = torch.as_tensor(starting.metric(metric))
+        self.metric = nn.Parameter(start.to(torch.get_default_dtype()))
+
+    def forward(
+        self,
+        queries: Float[Tensor, "... m d"],
+        keys: Float[Tensor, "... n d"],
+        values: Float[Tensor, "... n p"],
+        mask: Tensor | None = None,
+    ) -> Float[Tensor, "... m p"]:
+        """Predictions at the queries; arguments and errors as attnbook.nadaraya_watson."""
+        return nadaraya_watson(queries @ self.metric.mT, keys @ self.metric.mT, values, mask=mask)

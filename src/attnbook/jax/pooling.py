@@ -1,0 +1,68 @@
+"""Attention pooling with a learned query."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+from jax import Array
+from jaxtyping import Int, PRNGKeyArray
+
+from attnbook import arguments, starting
+from attnbook.pooling import pool
+
+
+class AttentionPooling(eqx.Module):
+    """One number for a sequence of tokens: a learned query attends to them; see attnbook.pooling.
+
+    Args:
+        vocab_size: how many different tokens there are.
+        embed_dim: the width of a token's embedding.
+        key_dim: the width of the query and the keys.
+        hidden_dim: of the networks that make the values and read the average.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1.
+    """
+
+    embedding: eqx.nn.Embedding
+    query: Array
+    key: eqx.nn.Linear
+    value_hidden: eqx.nn.Linear
+    value_out: eqx.nn.Linear
+    head_hidden: eqx.nn.Linear
+    head_out: eqx.nn.Linear
+    vocab_size: int = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    key_dim: int = eqx.field(static=True)
+    hidden_dim: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        vocab_size: int,
+        embed_dim: int = 16,
+        key_dim: int = 32,
+        hidden_dim: int = 32,
+        *,
+        key: PRNGKeyArray,
+    ) -> None:
+        self.vocab_size = starting.size(vocab_size=vocab_size)
+        self.embed_dim = starting.size(embed_dim=embed_dim)
+        self.key_dim = starting.size(key_dim=key_dim)
+        self.hidden_dim = starting.size(hidden_dim=hidden_dim)
+        keys = jax.random.split(key, 7)
+        self.embedding = eqx.nn.Embedding(vocab_size, embed_dim, key=keys[0])
+        self.query = jax.random.normal(keys[1], (1, key_dim))
+        self.key = eqx.nn.Linear(embed_dim, key_dim, key=keys[2])
+        self.value_hidden = eqx.nn.Linear(embed_dim, hidden_dim, key=keys[3])
+        self.value_out = eqx.nn.Linear(hidden_dim, 1, key=keys[4])
+        self.head_hidden = eqx.nn.Linear(1, hidden_dim, key=keys[5])
+        self.head_out = eqx.nn.Linear(hidden_dim, 1, key=keys[6])
+
+    def __call__(
+        self, tokens: Int[Array, "... n"], mask: Array | None = None, return_weights: bool = False
+    ) -> Any:
+        """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
+        arguments.tokens(tokens, self.vocab_size)
+        logits, weights, values = pool(self, tokens, mask)
+        return (logits, weights, values) if return_weights else logits

@@ -1,0 +1,65 @@
+"""Training in JAX."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import optax
+from jax import Array
+
+from attnbook import training
+from attnbook.training import Batch, History
+
+Model = TypeVar("Model", bound=eqx.Module)
+
+
+def train(
+    model: Model,
+    loss: Callable[..., Array],
+    batches: Sequence[Batch] | Iterator[Batch],
+    *,
+    learning_rate: float | Sequence[float],
+    gate: tuple[int, float] | None = None,
+    name: str = "JAX",
+) -> tuple[Model, History]:
+    """Minimise loss(model, *batch) with Adam, one step a batch; attnbook.torch.train is the twin.
+
+    Args:
+        model: left as it is.
+        loss: of the model and a batch's arrays, a scalar.
+        batches: tuples of NumPy arrays; a new shape among them compiles anew.
+        learning_rate: one for all steps, or one a step.
+        gate: (steps, loss): a training whose loss, averaged over the 20 steps before, is larger
+            than this after so many steps ends at once.
+        name: what the progress bar says.
+
+    Returns:
+        The trained model and the history of its losses.
+
+    Raises:
+        ValueError: no batch, learning rates that do not fit.
+        TrainingFailed: a loss that is not finite; a gate that is not met.
+
+    Source: Kingma and Ba (2015), algorithm 1.
+    """
+    optimiser = optax.scale_by_adam()
+    learned, fixed = eqx.partition(model, eqx.is_inexact_array)
+    state = optimiser.init(learned)
+
+    @jax.jit
+    def change(learned: Any, state: Any, batch: Any, rate: float) -> Any:
+        def of_learned(learned: Any) -> Array:
+            return loss(eqx.combine(learned, fixed), *batch)
+
+        value, gradient = jax.value_and_grad(of_learned)(learned)
+        direction, state = optimiser.update(gradient, state)
+        return jax.tree.map(lambda p, d: p - rate * d, learned, direction), state, value
+
+    def step(batch: Batch, rate: float) -> Array:
+        nonlocal learned, state
+        learned, state, value = change(learned, state, batch, rate)
+        return value
+
+    history = training.run(step, batches, learning_rate, gate, name)
+    return eqx.combine(learned, fixed), history

@@ -1,0 +1,122 @@
+"""The training loop that both back ends share: a step for every batch, and what is kept of it."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from tqdm import tqdm
+
+from attnbook import arguments
+
+Batch = tuple[np.ndarray, ...]
+
+SHOWN = 20  # steps between two looks at the loss: to look at it waits for the device
+
+
+class TrainingFailed(RuntimeError):
+    """A training that need not be waited for: its loss is no number, or is not coming down."""
+
+
+@dataclass(frozen=True)
+class History:
+    """What a training leaves beside the model.
+
+    Args:
+        losses: the loss of every step, before that step's change of the parameters.
+        cpu_seconds: processor time of all threads, compilation included.
+        first_seconds: of it, the first step, in which JAX compiles.
+    """
+
+    losses: Float[np.ndarray, " steps"]
+    cpu_seconds: float
+    first_seconds: float
+
+
+def minibatches(
+    arrays: Sequence[np.ndarray], *, size: int, steps: int, seed: int
+) -> Iterator[Batch]:
+    """Rows drawn anew for every step, the same for both back ends: without repeats in a batch.
+
+    Args:
+        arrays: of n rows each, such as inputs and labels.
+        size: rows a batch, at most n.
+        steps: the number of batches.
+        seed: of NumPy's default generator.
+
+    Raises:
+        ValueError: arrays of different length, a size that is not from 1 to n.
+    """
+    rows = {len(a) for a in arrays}
+    if len(rows) != 1:
+        raise ValueError(f"arrays: got {sorted(rows)} rows, expected the same number in each")
+    (n,) = rows
+    if not 1 <= arguments.count(size=size) <= n:
+        raise ValueError(f"size: got {size}, expected 1 to {n}, the number of rows")
+    rng = np.random.default_rng(seed)
+    drawn = (rng.choice(n, size, replace=False) for _ in range(arguments.count(steps=steps)))
+    return (tuple(a[batch] for a in arrays) for batch in drawn)
+
+
+def run(
+    step: Callable[[Batch, float], Any],
+    batches: Sequence[Batch] | Iterator[Batch],
+    learning_rate: float | Sequence[float],
+    gate: tuple[int, float] | None,
+    name: str,
+) -> History:
+    """Call step(batch, rate) for every batch, with a progress bar.
+
+    Args:
+        step: changes the parameters and gives the loss, an array of any library.
+        batches: tuples of NumPy arrays.
+        learning_rate: one for all steps, or one a step.
+        gate: (steps, loss): after so many steps the loss, averaged over the last SHOWN of them,
+            must not be above this.
+        name: what the progress bar says.
+
+    Raises:
+        ValueError: no batch, too few learning rates, one that is not above 0.
+        TrainingFailed: a loss that is not finite; a gate that is not met.
+    """
+    rates = np.atleast_1d(np.asarray(learning_rate, dtype=float))
+    if rates.ndim != 1 or not np.all((rates >= 0) & np.isfinite(rates)):
+        raise ValueError(f"learning_rate: got {learning_rate}, expected numbers, 0 or more")
+    losses: list[Any] = []
+    start = time.process_time()
+    first_seconds = 0.0
+    with tqdm(batches, desc=name, unit="step") as bar:
+        for number, batch in enumerate(bar):
+            if len(rates) > 1 and number >= len(rates):
+                raise ValueError(f"learning_rate: got {len(rates)} numbers, expected one a batch")
+            losses.append(step(batch, float(rates[min(number, len(rates) - 1)])))
+            if number % SHOWN == 0:
+                bar.set_postfix(loss=f"{_known(losses[-1:], number):.4g}")
+            if number == 0:
+                first_seconds = time.process_time() - start
+            if gate is not None and number + 1 == gate[0]:
+                _hold(gate, _known(losses[-SHOWN:], number))
+    if not losses:
+        raise ValueError("batches: got none, expected at least one")
+    _known(losses, len(losses))
+    numbers = np.array([float(loss) for loss in losses])
+    return History(numbers, time.process_time() - start, first_seconds)
+
+
+def _known(losses: list[Any], number: int) -> float:
+    """The mean of losses that are numbers."""
+    mean = math.fsum(float(loss) for loss in losses) / len(losses)
+    if not math.isfinite(mean):
+        raise TrainingFailed(f"the loss is {mean} by step {number}: try a lower learning rate")
+    return mean
+
+
+def _hold(gate: tuple[int, float], loss: float) -> None:
+    steps, least = gate
+    if loss > least:
+        raise TrainingFailed(
+            f"the loss is {loss:.4g} after {steps} steps, expected {least:.4g} or less"
+        )
