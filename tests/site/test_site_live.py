@@ -22,6 +22,7 @@ READ = """(name) => {
   const source = Bokeh.documents.at(-1).get_model_by_name(name);
   return Object.fromEntries(Object.entries(source.data).map(([key, column]) => [key, [...column]]));
 }"""
+WORDS = "Bokeh.documents.at(-1).get_model_by_name('words').text"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_the_curve_and_the_weights_are_pythons(figure: Page, name: str, log_h: f
 def test_a_query_without_neighbour_is_said_to_have_none(figure: Page) -> None:
     for control, value in (("kernel", "boxcar"), ("bandwidth", -1.5), ("position", 3.4)):
         figure.evaluate(SET, [control, value])
-    words = figure.evaluate("Bokeh.documents.at(-1).get_model_by_name('words').text")
+    words = figure.evaluate(WORDS)
     assert "no neighbour" in words
     assert np.isnan(figure.evaluate(READ, "query")["y"][0])
 

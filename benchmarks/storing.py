@@ -1,0 +1,26 @@
+"""Where results of experiments are kept, with their date and machine."""
+
+import json
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnbook import devices
+
+FOLDER = Path(__file__).parents[1] / "src/attnbook/assets/results"
+
+
+def store(name: str, **results: Any) -> None:
+    """Write results/name.json, which datasets.results reads."""
+    found = {"date": date.today().isoformat(), "machine": devices.describe(), **results}
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    FOLDER.joinpath(f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def summary(numbers: Sequence[float]) -> dict[str, float]:
+    """Median and the range in which eight of ten lie, four digits."""
+    low, median, high = np.quantile(numbers, [0.1, 0.5, 0.9])
+    return {key: float(f"{v:.4g}") for key, v in (("median", median), ("low", low), ("high", high))}

@@ -1,0 +1,12 @@
+"""Live figures: Bokeh models whose callbacks are JavaScript, so that no kernel stands behind them.
+
+One definition runs on the website, in Colab and in JupyterLab. The website serves BokehJS itself;
+a notebook takes it from Bokeh's own host.
+"""
+
+from attnbook.live.heads import kernel_heads
+from attnbook.live.page import LiveFigure
+from attnbook.live.plane import query_and_keys
+from attnbook.live.regression import kernel_regression
+
+__all__ = ["LiveFigure", "kernel_heads", "kernel_regression", "query_and_keys"]

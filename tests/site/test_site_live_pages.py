@@ -1,0 +1,99 @@
+"""Every live figure alone on a page: drawn, named, inside the page, on a desk and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import bokeh
+import numpy as np
+import pytest
+from playwright.sync_api import Browser
+from site_visits import Visit, served, visit
+from test_site_pages import AXE, TOO_WIDE, WIDTHS, axe_findings
+
+from attnbook import datasets, live
+
+BOKEH = Path(bokeh.__file__).parent / "server" / "static" / "js"
+FIGURES = [name for name in live.__all__ if name != "LiveFigure"]
+THEMES = {"light": ("#ffffff", "#222222"), "dark": ("#121212", "#e0e0e0")}
+PAGE = """<!doctype html>
+<html lang="en" data-content_root="/">
+<head>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>A live figure</title><link rel="icon" href="data:,">
+<style>
+body {{ margin: 16px auto; padding: 0 16px; max-width: 720px; font-family: sans-serif;
+       background: {0}; color: {1} }}
+</style>
+</head>
+<body><main><h1>A live figure</h1>{2}</main></body>
+</html>"""
+
+
+KEYS = np.array(
+    [[1.5, 0.5], [0.4, 1.3], [-1.0, 1.1], [-1.4, -0.6], [0.2, -1.2], [0.7, 0.4], [0, 0]]
+)
+VALUES = np.array([[0, 0], [1, 2.5], [3, 3], [4, 1], [2.5, -1], [2, 1], [1, 0.5]])
+
+
+def regression() -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Data and truth, the truth over a grid that is not the data's."""
+    grid = np.linspace(-3, 3, 61)
+    return *datasets.heteroskedastic(), (grid, datasets.curve(grid))
+
+
+def figure(name: str) -> live.LiveFigure:
+    """A live figure of the package on the data of these tests."""
+    data = (KEYS, VALUES) if name == "query_and_keys" else regression()
+    return getattr(live, name)(*data)
+
+
+@contextmanager
+def alone(
+    browser: Browser,
+    folder: Path,
+    figure: live.LiveFigure,
+    theme: str = "light",
+    width: str = "desk",
+) -> Iterator[Visit]:
+    """A visit to a page with a figure and nothing else, Bokeh's scripts served from its package."""
+    (folder / "_static").mkdir()
+    (folder / "_static" / "bokeh").symlink_to(BOKEH)
+    page = PAGE.format(*THEMES[theme], figure._repr_html_())
+    (folder / "index.html").write_text(page, encoding="utf-8")
+    context = browser.new_context(viewport=WIDTHS[width])
+    with served(folder) as address:
+        seen = visit(context, address)
+        seen.go("index.html").wait_for_selector(f"#{figure.name}[data-ready=true]")
+        yield seen
+    context.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_whole(
+    browser: Browser, tmp_path: Path, name: str, theme: str, width: str
+) -> None:
+    assert AXE.is_file(), "axe-core is missing: run npm ci"
+    with alone(browser, tmp_path, figure(name), theme, width) as seen:
+        page = seen.page
+        assert page.evaluate(TOO_WIDE) <= 0
+        assert axe_findings(page) == []
+        for role in ("slider", "combobox", "button"):
+            named = [element.aria_snapshot() for element in page.get_by_role(role).all()]
+            assert all(f'{role} "' in text for text in named), named
+        assert seen.outside == []
+        assert seen.complaints == []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_same_figure_gives_the_same_text(name: str) -> None:
+    assert figure(name)._repr_html_() == figure(name)._repr_html_()
+
+
+def test_a_page_can_hold_all_of_them() -> None:
+    names = {figure(name).name for name in FIGURES}
+    assert len(names) == len(FIGURES)
