@@ -53,9 +53,10 @@ def error(model: nn.Module, data: Draw) -> float:
 
 
 def held_out_size(seed: int) -> dict[str, list[float]]:
-    """The bandwidth after 200 steps that hold out k random points each; the data are the book's."""
-    data, rows = draw(0), {}
-    x, y = data[:2]
+    """The bandwidth after 200 steps that each hold out k of the book's points at random."""
+    x, y = datasets.heteroskedastic(seed=0)
+    data: Draw = (x, y, *datasets.heteroskedastic(1000, seed=1, spacing="random"))
+    rows = {}
     for size in HELD_OUT:
         rng = np.random.default_rng(seed)
         model = KernelRegression(1.0).double()
@@ -121,12 +122,26 @@ def held_out(data: Draw, prediction: np.ndarray) -> float:
 def kernel_regression(data: Draw) -> np.ndarray:
     """Predictions at the new points with the bandwidth of least leave-one-out error."""
     x, y, new_x, _ = data
+    return nadaraya_watson(new_x, x, y, bandwidth=left_out_best(x, y))
+
+
+def left_out_best(x: np.ndarray, y: np.ndarray) -> float:
     left = [np.mean((y - leave_one_out(x, y, bandwidth=h)) ** 2) for h in BANDWIDTHS]
-    return nadaraya_watson(new_x, x, y, bandwidth=BANDWIDTHS[np.argmin(left)])
+    return float(BANDWIDTHS[np.argmin(left)])
+
+
+def choice(seed: int) -> dict[str, list[float]]:
+    """What choosing h by hidden points costs on new ones, and whether its h is the smaller one."""
+    data = draw(seed)
+    x, y, new_x, _ = data
+    errors = [held_out(data, nadaraya_watson(new_x, x, y, bandwidth=h)) for h in BANDWIDTHS]
+    chosen = left_out_best(x, y)
+    price = held_out(data, kernel_regression(data)) / min(errors)
+    return {"error / least": [price], "h / best h": [chosen / BANDWIDTHS[np.argmin(errors)]]}
 
 
 def scores(seed: int) -> dict[str, list[float]]:
-    """Held-out error of every estimator of the book's table, and of a rival."""
+    """Held-out error of the book's estimators and a rival; also beside that of the true curve."""
     data = draw(seed)
     x, y, new_x, _ = data
     two_heads = MultiHeadKernelRegression([0.07, 2.1])
@@ -138,8 +153,9 @@ def scores(seed: int) -> dict[str, list[float]]:
         "smoothing spline": make_smoothing_spline(x[:, 0], y[:, 0])(new_x),
         "the true curve": datasets.curve(new_x),
     }
-    rows = {name: [held_out(data, prediction)] for name, prediction in predictions.items()}
-    return rows | {"two heads": [error(two_heads, data)]}
+    errors = {name: held_out(data, prediction) for name, prediction in predictions.items()}
+    errors["two heads"] = error(two_heads, data)
+    return {name: [e, e / errors["the true curve"]] for name, e in errors.items()}
 
 
 def likelihood(seed: int, n: int = 150) -> dict[str, list[float]]:
@@ -208,6 +224,7 @@ def main() -> None:
     torch.set_num_threads(1)
     found = {
         "scores": over(scores, 2 if quick else 40),
+        "choice": over(choice, 2 if quick else 40),
         "likelihood": over(likelihood, 2 if quick else 100),
         "likelihood_1500": over(likelihood_1500, 2 if quick else 20),
         "held_out_size": over(held_out_size, 2 if quick else 20),

@@ -21,6 +21,7 @@ def store(name: str, **results: Any) -> None:
 
 
 def summary(numbers: Sequence[float]) -> dict[str, float]:
-    """Median and the range in which eight of ten lie, four digits."""
-    low, median, high = np.quantile(numbers, [0.1, 0.5, 0.9])
-    return {key: float(f"{v:.4g}") for key, v in (("median", median), ("low", low), ("high", high))}
+    """Median, the range in which eight of ten lie, least and most; four digits."""
+    names = ("median", "low", "high", "least", "most")
+    quantiles = np.quantile(numbers, [0.5, 0.1, 0.9, 0.0, 1.0])
+    return {name: float(f"{v:.4g}") for name, v in zip(names, quantiles, strict=True)}

@@ -30,9 +30,9 @@ def torch_to_jax(layer: Any) -> Any:
     for name, parameter in layer.named_parameters():
         dtype = str(parameter.dtype).removeprefix("torch.")
         tensor = parameter.detach().cpu()
-        if dtype == "bfloat16":  # which NumPy does not have; float32 holds it exactly
-            tensor = tensor.float()
-        copied = jnp.array(tensor.numpy()).astype(dtype)  # a copy: the torch layer may learn on
+        half = dtype == "bfloat16"  # which NumPy does not have; float32 holds it exactly
+        copied = jnp.array((tensor.float() if half else tensor).numpy())  # the layer may learn on
+        copied = copied.astype(dtype) if half else copied
         if str(copied.dtype) != dtype:
             raise ValueError(
                 f"layer: {name} is {dtype}, which JAX would round to {copied.dtype}: "
@@ -86,5 +86,5 @@ def _twin(layer: Any, module: Any, **key: Any) -> Any:
 def _plain(value: Any) -> Any:
     """An argument as the other back end takes it."""
     if hasattr(value, "detach"):  # a tensor
-        return value.detach().cpu().float().numpy()
-    return np.asarray(value, dtype=np.float32) if hasattr(value, "shape") else value
+        return value.detach().cpu().double().numpy()
+    return np.asarray(value, dtype=np.float64) if hasattr(value, "shape") else value

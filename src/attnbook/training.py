@@ -79,11 +79,11 @@ def run(
         name: what the progress bar says.
 
     Raises:
-        ValueError: no batch, too few learning rates, one that is not above 0.
+        ValueError: no batch, too few learning rates, one below 0.
         TrainingFailed: a loss that is not finite; a gate that is not met.
     """
     rates = np.atleast_1d(np.asarray(learning_rate, dtype=float))
-    if rates.ndim != 1 or not np.all((rates >= 0) & np.isfinite(rates)):
+    if rates.ndim != 1 or rates.size == 0 or not np.all((rates >= 0) & np.isfinite(rates)):
         raise ValueError(f"learning_rate: got {learning_rate}, expected numbers, 0 or more")
     losses: list[Any] = []
     start = time.process_time()

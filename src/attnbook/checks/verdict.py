@@ -1,6 +1,8 @@
 """What a check says, and how it calls a function written for any of the three libraries."""
 
+import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
@@ -49,17 +51,60 @@ def check(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
 
 
 def call(function: Function, *arguments: Any) -> np.ndarray:
-    """The function's answer as a float64 NumPy array, whichever library it was written for."""
+    """The function's answer as a float64 NumPy array, whichever library it was written for.
+
+    Each library's attempt gets its own copies: an answer may write into its arguments.
+    """
     errors = []
     for convert in _converters():
         try:
-            return to_numpy(function(*(convert(a) for a in arguments)))
+            return to_numpy(function(*(convert(deepcopy(a)) for a in arguments)))
         except (NotImplementedError, Wrong):
             raise
         except Exception as error:
             errors.append(error)
     # a TypeError mostly says that the arrays were another library's than the function's
     raise next((e for e in reversed(errors) if not isinstance(e, TypeError)), errors[0])
+
+
+def call_pair(function: Function, *arguments: Any) -> tuple[np.ndarray, np.ndarray]:
+    """As call, for an answer that is a pair of arrays; their shapes may differ."""
+    found: list[np.ndarray] = []
+
+    def both(*own: Any) -> int:
+        answer = function(*own)
+        if answer is None:
+            to_numpy(answer)  # says so
+        try:
+            first, second = answer
+        except (TypeError, ValueError):
+            raise Wrong("your function must return two arrays, with a comma between") from None
+        found[:] = [to_numpy(first), to_numpy(second)]
+        return 0
+
+    call(both, *arguments)
+    return found[0], found[1]
+
+
+def call_lean(function: Function, *arguments: Any) -> np.ndarray:
+    """As call; Wrong if Python and NumPy hold more than 20 MB for it at once.
+
+    What other libraries hold is not seen. Imports are slow here: call it on small arrays before.
+    """
+    was_on = tracemalloc.is_tracing()
+    tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        answer = call(function, *arguments)
+        held = (tracemalloc.get_traced_memory()[1] - before) / 1e6
+    finally:
+        if not was_on:
+            tracemalloc.stop()
+    if held > 20:
+        pairs = "does it build an array of all pairs?"
+        raise Wrong(f"on large arrays your function holds {held:.0f} MB at once: {pairs}")
+    return answer
 
 
 def _converters() -> Iterator[Function]:

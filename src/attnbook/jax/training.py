@@ -23,7 +23,7 @@ def train(
     gate: tuple[int, float] | None = None,
     name: str = "JAX",
 ) -> tuple[Model, History]:
-    """Minimise loss(model, *batch) with Adam, one step a batch; attnbook.torch.train is the twin.
+    """Minimise a loss with Adam, one step a batch; attnbook.torch.train is the twin.
 
     Args:
         model: left as it is.

@@ -44,5 +44,5 @@ class AttentionPooling(nn.Module):
     ) -> Any:
         """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
         arguments.tokens(tokens, self.vocab_size)
-        logits, weights, values = pool(self, tokens, mask)
+        logits, weights, values = pool(self, tokens.long(), mask)
         return (logits, weights, values) if return_weights else logits

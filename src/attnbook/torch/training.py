@@ -21,7 +21,7 @@ def train(
     gate: tuple[int, float] | None = None,
     name: str = "PyTorch",
 ) -> tuple[Model, History]:
-    """Minimise loss(model, *batch) with Adam, one step a batch; attnbook.jax.train is the twin.
+    """Minimise a loss with Adam, one step a batch; attnbook.jax.train is the twin.
 
     Args:
         model: changed in place.
@@ -47,7 +47,7 @@ def train(
     def step(batch: Batch, rate: float) -> Tensor:
         optimiser.param_groups[0]["lr"] = rate
         optimiser.zero_grad()
-        value = loss(model, *(torch.from_numpy(a).to(device) for a in batch))
+        value = loss(model, *(torch.tensor(a, device=device) for a in batch))
         torch.autograd.backward(value)
         optimiser.step()
         return value.detach()
