@@ -47,6 +47,28 @@ def scaled_dot(q: Row, k: Row) -> float:
     return dot(q, k) / len(q) ** 0.5
 
 
+def general(q: Row, k: Row, weight: Sequence[Row]) -> float:
+    return math.fsum(
+        q[a] * float(weight[a][b]) * k[b] for a in range(len(q)) for b in range(len(k))
+    )
+
+
+def norm(x: Row) -> float:
+    return math.hypot(*x)
+
+
+def cosine(q: Row, k: Row) -> float:
+    if norm(q) == 0 or norm(k) == 0:
+        return 0.0
+    return math.fsum((a / norm(q)) * (b / norm(k)) for a, b in zip(q, k, strict=True))
+
+
+def additive(q: Row, k: Row, w_q: Sequence[Row], w_k: Sequence[Row], v: Row) -> float:
+    return math.fsum(
+        float(v[r]) * math.tanh(dot(q, w_q[r]) + dot(k, w_k[r])) for r in range(len(v))
+    )
+
+
 def softmax(scores: Row, allowed: Sequence[bool]) -> list[float]:
     open_scores = [s for s, a in zip(scores, allowed, strict=True) if a]
     if not open_scores:
@@ -120,3 +142,57 @@ def attend(
     mask: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     return weighted_average(softmax, pairs(score, queries, keys), values, mask)
+
+
+def multi_head(
+    queries: np.ndarray,
+    keys: np.ndarray,
+    values: np.ndarray,
+    bandwidths: Any,
+    combination: Row,
+    mask: np.ndarray | None = None,
+) -> np.ndarray:
+    total: Any = 0.0
+    for h, a in zip(bandwidths, combination, strict=True):
+        total = total + float(a) * nadaraya_watson(queries, keys, values, bandwidth=h, mask=mask)[0]
+    return total
+
+
+def linear(weight: np.ndarray, bias: np.ndarray, x: Row) -> list[float]:
+    return [dot(row, x) + b for row, b in zip(weight.tolist(), bias.tolist(), strict=True)]
+
+
+def attention_pooling(
+    parameters: dict[str, np.ndarray], tokens: Sequence[int], allowed: Sequence[bool]
+) -> tuple[float, list[float], list[float]]:
+    """The logit, the weights and the values of one sequence, token by token."""
+
+    def layer(name: str, x: Row) -> list[float]:
+        return linear(parameters[f"{name}.weight"], parameters[f"{name}.bias"], x)
+
+    def network(name: str, x: Row) -> float:
+        hidden = [max(0.0, a) for a in layer(f"{name}_hidden", x)]
+        return layer(f"{name}_out", hidden)[0]
+
+    query, scores, values = parameters["query"][0].tolist(), [], []
+    for token in tokens:
+        embedded = parameters["embedding.weight"][token].tolist()
+        scores.append(scaled_dot(query, layer("key", embedded)))
+        values.append(network("value", embedded))
+    weights = softmax(scores, allowed)
+    pooled = math.fsum(w * v for w, v in zip(weights, values, strict=True))
+    return network("head", [pooled]), weights, values
+
+
+def adam(
+    slope: Callable[[float, Any], float], start: float, batches: Sequence[Any], rates: Row
+) -> list[float]:
+    """One parameter before every step and after the last: Kingma and Ba (2015), algorithm 1."""
+    first, second, path = 0.0, 0.0, [start]
+    for t, (batch, rate) in enumerate(zip(batches, rates, strict=True), 1):
+        g = slope(path[-1], batch)
+        first = 0.9 * first + 0.1 * g
+        second = 0.999 * second + 0.001 * g * g
+        unbiased, spread = first / (1 - 0.9**t), second / (1 - 0.999**t)
+        path.append(path[-1] - rate * unbiased / (math.sqrt(spread) + 1e-8))
+    return path

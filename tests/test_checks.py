@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnbook.checks import ch01
+from attnbook.checks.verdict import call
 
 
 def softmax(s):
@@ -146,3 +147,35 @@ def test_not_written_yet_is_a_friendly_line():
     verdict = ch01.epanechnikov(stub)
     assert verdict.status == "not yet"
     assert repr(verdict).startswith("… epanechnikov: not written yet")
+
+
+def test_an_answer_may_write_into_its_arguments():
+    def spoil(d, h):
+        d /= h
+        d *= d
+        d -= d.min()
+        np.exp(-d / 2, out=d)
+        return d / d.sum()
+
+    assert ch01.gaussian_weights(spoil).status == "right"
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+def test_each_library_gets_its_own_copy_of_the_arguments(library):
+    given, seen = (np.asarray([1.0, 2.0, 3.0]), np.asarray(4.0)), []
+
+    def spoil(a, b):
+        seen.append((type(a).__module__.split(".")[0], float(a.sum()), float(b)))
+        if hasattr(a, "at"):  # JAX's arrays stay as they are
+            assert library == "jax"
+            return a + b
+        a *= 0
+        b -= 1
+        if not seen[-1][0] == library:
+            raise TypeError("another library's array")
+        return a
+
+    call(spoil, *given)
+    assert [what for what in seen if what[1:] != (6.0, 4.0)] == []
+    assert seen[-1][0].startswith(library)
+    assert given[0].tolist() == [1, 2, 3] and given[1] == 4

@@ -1,5 +1,7 @@
 """The data sets: their sizes, their first numbers, and that a seed settles them."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,43 @@ def test_digits():
     assert np.any(digits.test_labels != other.test_labels)
     together = np.concatenate([digits.train_images, digits.test_images])
     assert len(np.unique(together, axis=0)) == 1797
+
+
+def test_digit_comparisons():
+    """Labels against a loop; every digit occurs, equally often; a seed settles it."""
+    digits, labels = datasets.digit_comparisons(211, length=13)
+    assert digits.shape == (211, 13)
+    assert digits.dtype == np.int64
+    assert labels.dtype == np.float32
+    expected = [1.0 if row.count(4) > row.count(2) else 0.0 for row in digits.tolist()]
+    assert labels.tolist() == expected
+    share = np.bincount(digits.ravel(), minlength=10) / digits.size
+    assert len(share) == 10
+    np.testing.assert_allclose(share, 0.1, atol=0.02)
+    for drawn in np.moveaxis(digits, 1, 0):  # every place has every digit
+        assert set(drawn.tolist()) == set(range(10))
+    again, other = (
+        datasets.digit_comparisons(211, length=13, seed=0),
+        datasets.digit_comparisons(211, length=13, seed=1),
+    )
+    np.testing.assert_array_equal(again[0], digits)
+    assert np.any(other[0] != digits)
+    assert datasets.digit_comparisons(3)[0].shape == (3, 10)
+
+
+@pytest.mark.parametrize("length", [1, 2, 10])
+def test_the_share_of_labels_is_the_exact_probability(length):
+    """4s and 2s are trinomial: Σ over a > b of n! / (a! b! (n − a − b)!) · 0.1^(a + b) · 0.8^(n − a − b)."""
+    probability = sum(
+        math.comb(length, a) * math.comb(length - a, b) * 0.1 ** (a + b) * 0.8 ** (length - a - b)
+        for a in range(length + 1)
+        for b in range(length + 1 - a)
+        if a > b
+    )
+    by_hand = {1: 0.1, 2: 0.1**2 + 2 * 0.1 * 0.8}
+    if length in by_hand:
+        assert probability == pytest.approx(by_hand[length])
+    n = 20_011
+    labels = datasets.digit_comparisons(n, length=length)[1]
+    error = math.sqrt(probability * (1 - probability) / n)
+    assert abs(labels.mean() - probability) < 4 * error

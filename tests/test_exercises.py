@@ -5,22 +5,26 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from attnbook import checks, kernels, leave_one_out, nadaraya_watson
+from attnbook import checks
 
-CHAPTERS = sorted((Path(__file__).parents[1] / "chapters").glob("[0-9]*.md"))
+ALL = sorted((Path(__file__).parents[1] / "chapters").glob("[0-9]*.md"))
+CHAPTERS = [path for path in ALL if "\n## Exercises\n" in path.read_text(encoding="utf-8")]
 SECTION = re.compile(r"````\{exercise\} (?P<title>[^\n]+)\n:label: (?P<label>\S+)\n(?P<rest>.*?)(?=````\{exercise\}|^## )", re.S | re.M)  # fmt: skip
 STUB = re.compile(r"```\{code-cell\} ipython3\n:tags: \[exercise\]\n\n(.*?)```", re.S)
 SOLUTION = re.compile(r"````\{solution\} (\S+)\n:class: dropdown\n(.*?)\n````", re.S)
 PYTHON = re.compile(r"```python\n(.*?)```", re.S)
+CELL = re.compile(r"^```\{code-cell\} ipython3\n(?:---\n.*?\n---\n|(?::.*\n)*)(.*?)^```", re.S | re.M)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Exercise:
+    chapter: Path
     label: str
     text: str
     stub: str
@@ -37,7 +41,8 @@ def exercises() -> list[Exercise]:
             (stub,), ((label, solution),) = STUB.findall(rest), SOLUTION.findall(rest)
             (code,) = PYTHON.findall(solution)
             hint = "```{dropdown} Hint" in rest
-            found.append(Exercise(match["label"], rest.split("````")[0], stub, hint, label, code))
+            text = rest.split("````")[0]
+            found.append(Exercise(chapter, match["label"], text, stub, hint, label, code))
     return found
 
 
@@ -45,11 +50,29 @@ EXERCISES = exercises()
 each = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.label)
 
 
-def run(code: str, check: str) -> checks.Verdict:
-    names = {"np": np, "checks": checks, "kernels": kernels}
-    names |= {"leave_one_out": leave_one_out, "nadaraya_watson": nadaraya_watson}
-    exec(code, names)
-    return eval(check, names)
+def module(chapter: Path) -> str:
+    """The name of the chapter's checks: ch01 for 01-kernel-regression.md."""
+    return "ch" + chapter.name[:2]
+
+
+@cache
+def names(chapter: Path) -> dict[str, object]:
+    """What a solution may use: NumPy, the checks and what the first cell imports of attnbook."""
+    first = CELL.search(chapter.read_text(encoding="utf-8"))
+    imports = [
+        node
+        for node in ast.parse(first[1] if first else "").body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "attnbook"
+    ]
+    found: dict[str, object] = {"np": np, "checks": checks}
+    exec(compile(ast.Module(imports, type_ignores=[]), str(chapter), "exec"), found)
+    return found
+
+
+def run(exercise: Exercise, code: str) -> checks.Verdict:
+    known = dict(names(exercise.chapter))
+    exec(code, known)
+    return eval(check_line(exercise), known)
 
 
 def check_line(exercise: Exercise) -> str:
@@ -79,14 +102,14 @@ def test_a_chapter_has_five_of_three_kinds(chapter):
 @each
 def test_stub_is_not_yet(exercise):
     code = exercise.stub.replace(check_line(exercise), "")
-    verdict = run(code, check_line(exercise))
+    verdict = run(exercise, code)
     assert isinstance(verdict, checks.Verdict)
     assert verdict.status == "not yet"
 
 
 @each
 def test_solution_passes(exercise):
-    verdict = run(exercise.solution, check_line(exercise))
+    verdict = run(exercise, exercise.solution)
     assert verdict.status == "right", verdict
 
 
@@ -104,7 +127,9 @@ def test_there_is_a_hint(exercise):
     assert exercise.hint
 
 
-def test_every_check_belongs_to_an_exercise():
-    public = {name for name, f in vars(checks.ch01).items() if hasattr(f, "__wrapped__")}
-    used = set(re.findall(r"checks\.ch01\.(\w+)", " ".join(e.stub for e in EXERCISES)))
-    assert used == public
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_every_check_belongs_to_an_exercise_of_its_chapter(chapter):
+    known = vars(getattr(checks, module(chapter)))
+    public = {(module(chapter), name) for name, f in known.items() if hasattr(f, "__wrapped__")}
+    stubs = " ".join(e.stub for e in EXERCISES if e.chapter == chapter)
+    assert set(re.findall(r"checks\.(\w+)\.(\w+)", stubs)) == public

@@ -1,5 +1,6 @@
 """A planted bug must fail a test: the suite is tested here."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,17 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from faults import FAULTS, TESTS, Fault
+from faults import FAULTS, TESTS, Fault, nursery
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent / "src" / "attnbook"
-# exit 70: another attnbook than the copy; 1: a test failed; 0: all passed; the rest: pytest's own
-RUN = """
-import sys, pytest, attnbook
-if not attnbook.__file__.startswith(sys.argv[1]):
-    sys.exit(70)
-sys.exit(pytest.main(sys.argv[2:]))
-"""
 
 pytestmark = pytest.mark.slow
 
@@ -31,29 +25,54 @@ def copy(tmp_path):
     return target
 
 
-def run_tests(
-    copy: Path, tests: tuple[str, ...], backends: str
-) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def nurseries():
+    """By back ends: processes that have imported them, and run tests in forks."""
+    started: dict[str, subprocess.Popen[str]] = {}
+
+    def of(backends: str) -> subprocess.Popen[str]:
+        if backends not in started or not nursery.FORKS:
+            started[backends] = subprocess.Popen(
+                [sys.executable, nursery.__file__, backends],
+                env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        return started[backends]
+
+    yield of
+    for process in started.values():
+        process.communicate()
+
+
+def run_tests(nurseries, copy: Path, tests: tuple[str, ...], backends: str) -> tuple[int, str]:
+    """The exit status, as nursery.run has it, and what was printed."""
     config = copy.parent / "pytest.ini"  # the project's own settings name plugins
     config.write_text("[pytest]\nmarkers =\n    slow\n    gpu\nfilterwarnings = error\n")
     options = ["-x", "-q", "--tb=line", "-p", "no:cacheprovider", "-c", str(config)]
     options += ["--rootdir", str(HERE), *(str(HERE / test) for test in tests)]
-    environment = os.environ | {
+    environment = {
         "ATTNBOOK_BACKENDS": backends,
         "PYTHONPATH": str(copy.parent),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTEST_ADDOPTS": "",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
     }
-    return subprocess.run(
-        [sys.executable, "-c", RUN, str(copy), *options],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    printed = copy.parent / "printed.txt"
+    request = {
+        "package": str(copy),
+        "output": str(printed),
+        "environment": environment,
+        "options": options,
+    }
+    process = nurseries(backends)
+    process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    answer = process.stdout.readline()
+    text = printed.read_text(encoding="utf-8", errors="replace") if printed.exists() else ""
+    assert answer, text
+    return int(answer), text
 
 
 def skip_without(backends: str, tests: tuple[str, ...]) -> None:
@@ -64,18 +83,17 @@ def skip_without(backends: str, tests: tuple[str, ...]) -> None:
         pytest.importorskip("torch")
 
 
-SELECTIONS = sorted({(f.tests or TESTS[f.module], f.backends) for f in FAULTS})
-
-
-@pytest.mark.parametrize(("tests", "backends"), SELECTIONS, ids=str)
-def test_without_a_fault_the_tests_pass(copy, tests, backends):
+@pytest.mark.parametrize("backends", sorted({f.backends for f in FAULTS}))
+def test_without_a_fault_the_tests_pass(nurseries, copy, backends):
+    selected = (f.tests or TESTS[f.module] for f in FAULTS if f.backends == backends)
+    tests = tuple(sorted({test for each in selected for test in each}))
     skip_without(backends, tests)
-    done = run_tests(copy, tests, backends)
-    assert done.returncode == 0, done.stdout + done.stderr
+    code, printed = run_tests(nurseries, copy, tests, backends)
+    assert code == 0, printed
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.module}: {f.words}")
-def test_fault_is_caught(copy, fault: Fault):
+def test_fault_is_caught(nurseries, copy, fault: Fault):
     tests = fault.tests or TESTS[fault.module]
     skip_without(fault.backends, tests)
     path = copy / f"{fault.module}.py"
@@ -83,13 +101,13 @@ def test_fault_is_caught(copy, fault: Fault):
     assert source.count(fault.original) == 1, "the original text must occur exactly once"
     path.write_text(source.replace(fault.original, fault.changed), encoding="utf-8")
     compile(path.read_text(encoding="utf-8"), path, "exec")
-    done = run_tests(copy, tests, fault.backends)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "1 failed" in done.stdout
+    code, printed = run_tests(nurseries, copy, tests, fault.backends)
+    assert code == 1, printed
+    assert "1 failed" in printed
 
 
-def test_every_core_module_has_at_least_seven():
+def test_every_module_has_at_least_seven():
     count = Counter(f.module for f in FAULTS)
-    for module in ("kernels", "scores", "attention", "regression", "streaming", "fused"):
+    for module in TESTS:
         assert count[module] >= 7, module
     assert len({(f.module, f.words) for f in FAULTS}) == len(FAULTS)

@@ -32,8 +32,10 @@ SLOPES = [  # dK/du at u
     ("gaussian", 2.0, -0.2706705664732254),
     ("boxcar", 0.5, 0.0),
     ("triangular", 0.25, -1.0),
+    ("triangular", 1.0, 0.0),  # at the edge, that of the outside
     ("triangular", 3.0, 0.0),
     ("epanechnikov", 0.5, -0.75),
+    ("epanechnikov", 1.0, 0.0),
     ("epanechnikov", 3.0, 0.0),
 ]
 

@@ -1,4 +1,4 @@
-"""The learned layers: torch = JAX = the function, before and after a conversion, and in learning."""
+"""The layers that learn a kernel: torch = JAX = the function, in gradients and in learning."""
 
 import backends
 import numpy as np
@@ -30,10 +30,6 @@ bandwidths = pytest.mark.parametrize("bandwidth", BANDWIDTHS, ids=["one", "one a
 @pytest.fixture
 def sample(rng):
     return [rng.normal(size=shape) for shape in ((11, 3, 2), (7, 2), (7, 5))]
-
-
-def test_the_two_libraries_have_the_same_layers():
-    assert attnbook.torch.__all__ == attnbook.jax.__all__
 
 
 @bandwidths
@@ -95,13 +91,124 @@ def test_parameter_is_the_logarithm_and_has_its_name():
     assert [f.name for f in twin.__dataclass_fields__.values()] == ["log_bandwidth"]
 
 
+HEADS = {"one a head": [0.7, 1.3, 2.9], "one a coordinate": [[0.7, 1.3], [2.9, 0.4], [1.1, 1.7]]}
+METRICS = {"square": [[2.0, 0.5], [-0.3, 1.1]], "to one": [[0.7, -1.3]], "to three": [[1.0, 0.0], [0.5, -2.0], [0.3, 0.3]]}  # fmt: skip
+
+
+def both(layer, *args):
+    """A torch layer in float64 and its twin, with the very same parameters."""
+    twin = getattr(attnbook.jax, layer)(*args)
+    return convert.jax_to_torch(twin), twin
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("start", HEADS.values(), ids=HEADS)
+def test_multi_head_layers_equal_the_loop(sample, rng, start, masked):
+    """At the start the mean of the heads; then with coefficients of either sign."""
+    mask = rng.random((11, 1, 7)) < 0.5 if masked else None
+    layer, twin = both("MultiHeadKernelRegression", start)
+    own = attnbook.torch.MultiHeadKernelRegression(start).double()
+    for made in (own.combination.detach(), twin.combination):
+        np.testing.assert_allclose(made, [1 / 3] * 3, rtol=1e-7)
+    for combination in ([1 / 3] * 3, [2.0, -1.3, 0.4]):
+        with torch.no_grad():
+            layer.combination.copy_(torch.tensor(combination, dtype=torch.float64))
+        twin = eqx.tree_at(lambda t: t.combination, twin, jnp.asarray(combination))
+        expected = reference.multi_head(*sample, start, combination, mask)
+        out = layer(
+            *map(torch.from_numpy, sample), mask=None if mask is None else torch.from_numpy(mask)
+        )
+        np.testing.assert_allclose(out.detach().numpy(), expected, rtol=1e-6, atol=1e-7)
+        theirs = twin(*map(jnp.asarray, sample), mask=None if mask is None else jnp.asarray(mask))
+        np.testing.assert_allclose(theirs, out.detach().numpy(), rtol=1e-11, atol=1e-13)
+    for made in (own, layer, twin):
+        found = made.bandwidths if made is twin else made.bandwidths.detach()
+        np.testing.assert_allclose(np.asarray(found), start, rtol=1e-6)
+    assert sorted(own.state_dict()) == ["combination", "log_bandwidths"]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("start", METRICS.values(), ids=METRICS)
+def test_metric_layers_equal_the_loop(sample, rng, start, masked):
+    """The loop over W q and W k; W may be wide, square or tall."""
+    mask = rng.random((11, 1, 7)) < 0.5 if masked else None
+    q, k, v = sample
+    expected, _ = reference.nadaraya_watson(
+        q @ np.array(start).T, k @ np.array(start).T, v, mask=mask
+    )
+    layer = attnbook.torch.MetricKernelRegression(start).double()
+    twin = attnbook.jax.MetricKernelRegression(start)
+    out = layer(
+        *map(torch.from_numpy, sample), mask=None if mask is None else torch.from_numpy(mask)
+    )
+    np.testing.assert_allclose(
+        out.detach().numpy(), expected, rtol=1e-5
+    )  # W was rounded to float32
+    out = twin(*map(jnp.asarray, sample), mask=None if mask is None else jnp.asarray(mask))
+    np.testing.assert_allclose(out, expected, rtol=1e-11)
+    assert list(layer.state_dict()) == ["metric"]
+
+
+def test_a_metric_is_a_score_of_distances(sample):
+    """The identity over h is KernelRegression(h), and a diagonal one bandwidth a coordinate."""
+    for h in ([0.5, 0.5], [0.5, 2.0]):
+        metric = attnbook.torch.MetricKernelRegression(np.diag(1 / np.array(h))).double()
+        plain = attnbook.torch.KernelRegression(h).double()
+        tensors = [torch.from_numpy(a) for a in sample]
+        torch.testing.assert_close(metric(*tensors), plain(*tensors), rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize(
-    "start", [0.0, -1.0, np.nan, np.inf, "wide", None, [], [[1.0]], [1.0, 0.0]]
+    ("name", "start"),
+    [
+        ("MultiHeadKernelRegression", HEADS["one a coordinate"]),
+        ("MetricKernelRegression", METRICS["square"]),
+    ],
 )
-def test_a_start_that_is_no_bandwidth(start):
-    for layer in (attnbook.torch.KernelRegression, attnbook.jax.KernelRegression):
+def test_gradients_of_every_parameter_agree(sample, name, start):
+    layer, twin = both(name, start)
+    names = [n for n, _ in layer.named_parameters()]
+    loss = (layer(*map(torch.from_numpy, sample)) ** 2).sum()
+    ours = dict(zip(names, torch.autograd.grad(loss, list(layer.parameters())), strict=True))
+    arrays = [jnp.asarray(a) for a in sample]
+    theirs = jax.jit(jax.grad(lambda twin: (twin(*arrays) ** 2).sum()))(twin)
+    assert names
+    for parameter in names:
+        np.testing.assert_allclose(
+            ours[parameter].numpy(), getattr(theirs, parameter), rtol=1e-9, atol=1e-9
+        )
+        assert np.all(np.abs(ours[parameter].numpy()) > 1e-6)
+
+
+@pytest.mark.parametrize("library", [attnbook.torch, attnbook.jax], ids=["torch", "jax"])
+def test_bad_starts(library):
+    """Every layer asks attnbook.starting."""
+    for start in ([0.0, 1.0], [[np.inf]], "wide", []):
         with pytest.raises(ValueError, match=r"bandwidth: got .*, expected a number above 0"):
-            layer(start)
+            library.KernelRegression(start)
+        with pytest.raises(ValueError, match=r"bandwidths: got .*, expected numbers above 0"):
+            library.MultiHeadKernelRegression(start)
+        with pytest.raises(ValueError, match=r"metric: got .*, expected a matrix"):
+            library.MetricKernelRegression(start)
+
+
+def test_what_a_layer_starts_from_does_not_learn():
+    """The caller's array is copied, in torch also where the default dtype is float64, as it is here."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        for name in ("MetricKernelRegression", "MultiHeadKernelRegression", "KernelRegression"):
+            start = np.full(64, 2.0) if name == "KernelRegression" else np.full((64, 64), 2.0)
+            layer, twin = (getattr(m, name)(start) for m in (attnbook.torch, attnbook.jax))
+            with torch.no_grad():
+                for parameter in layer.parameters():
+                    parameter.zero_()
+            assert np.all(start == 2)
+            kept = [np.array(a) for a in jax.tree.leaves(twin)]
+            start += 1
+            for a, b in zip(jax.tree.leaves(twin), kept, strict=True):
+                np.testing.assert_array_equal(a, b)
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_a_wild_step_leaves_the_bandwidth_above_0(sample):
@@ -138,53 +245,3 @@ def test_learning_finds_the_bandwidth_of_least_leave_one_out_error(rng):
     least = min(error(h).item() for h in np.geomspace(0.05, 1, 101))
     assert error(1.0).item() > 2 * least  # where it began
     assert error(layer.bandwidth).item() < 1.001 * least
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@bandwidths
-def test_round_trip_is_exact(sample, bandwidth, dtype):
-    layer = attnbook.torch.KernelRegression(bandwidth).to(getattr(torch, dtype))
-    twin = convert.torch_to_jax(layer)
-    back = convert.jax_to_torch(twin)
-    assert isinstance(twin, attnbook.jax.KernelRegression)
-    assert isinstance(back, attnbook.torch.KernelRegression)
-    assert str(twin.log_bandwidth.dtype) == dtype
-    assert back.log_bandwidth.dtype == layer.log_bandwidth.dtype
-    assert back.log_bandwidth.requires_grad
-    original = layer.log_bandwidth.detach().numpy()
-    np.testing.assert_array_equal(np.asarray(twin.log_bandwidth), original, strict=True)
-    np.testing.assert_array_equal(back.log_bandwidth.detach().numpy(), original, strict=True)
-
-
-def test_twins_share_no_memory():
-    """What one layer learns in place, its twin does not see."""
-    layer = attnbook.torch.KernelRegression(list(np.full(1024, 2.0)))
-    twin = convert.torch_to_jax(layer)
-    back = convert.jax_to_torch(twin)
-    with torch.no_grad():
-        layer.log_bandwidth.zero_()
-        back.log_bandwidth.add_(1)
-    np.testing.assert_allclose(twin.log_bandwidth, np.log(2), rtol=1e-6)
-
-
-def test_float64_needs_x64():
-    layer = attnbook.torch.KernelRegression(0.7).double()
-    jax.config.update("jax_enable_x64", False)
-    try:
-        with pytest.raises(ValueError, match=r"layer: log_bandwidth is float64, .* float32"):
-            convert.torch_to_jax(layer)
-        assert convert.torch_to_jax(layer.float()).log_bandwidth.dtype == np.float32
-        back = convert.jax_to_torch(attnbook.jax.KernelRegression(0.7))
-        assert back.log_bandwidth.dtype == torch.float32
-    finally:
-        jax.config.update("jax_enable_x64", True)
-
-
-@pytest.mark.parametrize("stranger", [None, 3, "layer", torch.nn.Linear(2, 3)])
-def test_what_cannot_be_converted(stranger):
-    with pytest.raises(TypeError, match=r"layer: got \w+, expected"):
-        convert.torch_to_jax(stranger)
-    with pytest.raises(TypeError, match=r"layer: got \w+, expected"):
-        convert.jax_to_torch(stranger)
-    with pytest.raises(TypeError, match="layer: got Linear, expected one of KernelRegression"):
-        convert.jax_to_torch(eqx.nn.Linear(2, 3, key=jax.random.key(0)))

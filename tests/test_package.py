@@ -11,11 +11,21 @@ from jaxtyping import jaxtyped
 from processes import run_python
 
 import attnbook
-from attnbook import arguments, attention, convert, datasets, devices, kernels, regression, scores
+from attnbook import (
+    arguments,
+    attention,
+    convert,
+    datasets,
+    devices,
+    kernels,
+    regression,
+    scores,
+    training,
+)
 
 PUBLIC = {
     f"{module.__name__}.{name}": function
-    for module in (attention, convert, datasets, devices, kernels, regression, scores)
+    for module in (attention, convert, datasets, devices, kernels, regression, scores, training)
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__ and not name.startswith("_")
 }
@@ -28,6 +38,9 @@ SOURCED = {
     "attnbook.regression.leave_one_out",
     "attnbook.scores.dot",
     "attnbook.scores.scaled_dot",
+    "attnbook.scores.general",
+    "attnbook.scores.cosine",
+    "attnbook.scores.additive",
     "attnbook.datasets.engel",
     "attnbook.datasets.digits",
 }
@@ -107,6 +120,11 @@ CALLS = [
     (scores.dot, (Q[0], K), {}),
     (scores.scaled_dot, (Q[0], K), {}),
     (scores.gaussian_score, (Q[0], K, H), {}),
+    (scores.general, (Q[0], np.ones((7, 5)), np.ones((2, 5))), {}),
+    (scores.cosine, (Q[0], K), {}),
+    (scores.additive, (Q[0], np.ones((7, 5)), np.ones((13, 2)), np.ones((13, 5)), np.ones(13)), {}),
+    (regression.multi_head, (Q, K, V), {"bandwidths": np.ones((3, 2)), "combination": np.ones(3)}),
+    (datasets.digit_comparisons, (11,), {"length": 13}),
     (datasets.curve, (U,), {}),
     (datasets.noise_level, (U,), {}),
     (datasets.heteroskedastic, (13,), {}),

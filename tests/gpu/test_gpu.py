@@ -4,11 +4,13 @@ Tolerances: float64 1e-10 as on the CPU; float32 1e-5 with full-precision produc
 2e-4 where the fused kernel expands the square (REACH² × eps, and sums in another order).
 """
 
+import copy
+
 import numpy as np
 import pytest
 from test_parity import CASES
 
-from attnbook import devices, kernels, leave_one_out, nadaraya_watson, streaming
+from attnbook import attend, devices, kernels, leave_one_out, nadaraya_watson, streaming, training
 
 pytestmark = pytest.mark.gpu
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
@@ -16,6 +18,8 @@ FUSED = 2e-4
 
 
 class TorchGpu:
+    torch = True
+
     def __init__(self):
         torch = pytest.importorskip("torch")
         if not torch.cuda.is_available():
@@ -36,6 +40,8 @@ class TorchGpu:
 
 
 class JaxGpu:
+    torch = False
+
     def __init__(self):
         jax = pytest.importorskip("jax")
         if devices.jax_device().platform == "cpu":
@@ -117,3 +123,83 @@ def test_gradients(gpu, rng, monkeypatch):
         ahead[i], behind[i] = ahead[i] + step * direction, behind[i] - step * direction
         slope = (loss(*ahead) - loss(*behind)) / (2 * step)
         np.testing.assert_allclose((grad * direction).sum(), slope, rtol=1e-6)
+
+
+HALF = {"float32": FUSED, "float16": 4e-3, "bfloat16": 3e-2}  # about 4 × eps of the rounded inputs
+
+
+def attention_sample(gpu, rng, dtype):
+    """Queries, keys and values in a dtype on the GPU, and what they are in float64 on the CPU."""
+    shapes = (5, 131, 13), (5, 257, 13), (257, 29)
+    arrays = [gpu.array(rng.normal(size=shape).astype("float32")) for shape in shapes]
+    on_gpu = [a.to(getattr(gpu.xp, dtype)) if gpu.torch else a.astype(dtype) for a in arrays]
+    return on_gpu, [wide(gpu, a) for a in on_gpu]
+
+
+def wide(gpu, a):
+    return gpu.numpy(a.float() if gpu.torch else a.astype("float32")).astype("float64")
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("dtype", HALF)
+def test_attend(gpu, rng, dtype, masked):
+    """torch's fused kernel and JAX's compiled formula: half precision is kept, an empty row is 0."""
+    arrays, exact = attention_sample(gpu, rng, dtype)
+    mask = rng.random((5, 131, 257)) < 0.3 if masked else None
+    if masked:
+        mask[:, 7] = False
+    out = attend(*arrays, mask=None if mask is None else gpu.array(mask))
+    assert str(out.dtype).endswith(dtype)
+    expected = attend(*exact, mask=mask)
+    np.testing.assert_allclose(wide(gpu, out), expected, rtol=HALF[dtype], atol=HALF[dtype])
+    if masked:
+        assert not wide(gpu, out)[:, 7].any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_attend_does_not_overflow(gpu, dtype):
+    """300 · 300 is beyond float16, with as many keys as the fused kernel wants."""
+    keys = np.where(np.arange(5003) == 11, 300.0, 200.0)[:, None]
+    q, k, v = (gpu.array(a.astype("float32")) for a in (np.full((3, 1), 300.0), keys, keys / 100))
+    q, k, v = (a.to(getattr(gpu.xp, dtype)) if gpu.torch else a.astype(dtype) for a in (q, k, v))
+    np.testing.assert_array_equal(wide(gpu, attend(q, k, v)), np.full((3, 1), 3.0))
+
+
+def test_gradients_of_attend(gpu, rng):
+    """float32, in every argument, against float64 on the CPU: first and, in torch, second."""
+    arrays, exact = attention_sample(gpu, rng, "float32")
+    arrays = [gpu.numpy(a) for a in arrays]
+
+    def loss(q, k, v):
+        return (attend(q, k, v) ** 2).sum()
+
+    torch = pytest.importorskip("torch")
+    leaves = [torch.from_numpy(a).requires_grad_() for a in exact]
+    expected = torch.autograd.grad(loss(*leaves), leaves)
+    for ours, right in zip(gpu.gradient(loss, *arrays), expected, strict=True):
+        scale = right.abs().max().item()
+        np.testing.assert_allclose(ours, right.numpy(), rtol=1e-3, atol=1e-4 * scale)
+
+
+def test_train(gpu, rng):
+    """The same weights and batches as in torch on the CPU: the same losses and parameters."""
+    cpu, convert = pytest.importorskip("attnbook.torch"), pytest.importorskip("attnbook.convert")
+    model = cpu.MultiHeadKernelRegression([[0.7, 1.3], [2.9, 0.4]]).double()
+    x = rng.uniform(-2, 2, size=(61, 2))
+    data = x, np.sin(2 * x[:, :1])
+    batches = list(training.minibatches(data, size=23, steps=31, seed=5))
+
+    def loss(model, x, y):
+        return ((model(x[:11], x[11:], y[11:]) - y[:11]) ** 2).mean()
+
+    if gpu.torch:
+        train, started = cpu.train, copy.deepcopy(model).to(gpu.device)
+    else:
+        train = pytest.importorskip("attnbook.jax").train
+        started = convert.torch_to_jax(model)
+    learnt, ours = train(started, loss, batches, learning_rate=0.05)
+    model, expected = cpu.train(model, loss, batches, learning_rate=0.05)
+    np.testing.assert_allclose(ours.losses, expected.losses, rtol=1e-7)
+    for name, parameter in model.named_parameters():
+        value = gpu.numpy(getattr(learnt, name))
+        np.testing.assert_allclose(value, parameter.detach().numpy(), rtol=1e-7, atol=1e-7)

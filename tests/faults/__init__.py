@@ -1,0 +1,37 @@
+"""Bugs that a test must catch: where, the text as it is, the text as it would be wrong, in words.
+
+Each is planted alone in a copy of the package, and the tests of its module must fail.
+"""
+
+from __future__ import annotations
+
+from faults import averages, formulas, layers, learning, paths
+from faults.planting import Fault
+
+__all__ = ["FAULTS", "TESTS", "Fault"]
+
+FAULTS = [f for group in (formulas, averages, paths, layers, learning) for f in group.FAULTS]
+TESTS = {  # of each module; on NumPy alone unless a fault names another back end
+    "kernels": ("test_kernels.py",),
+    "scores": ("test_scores.py",),
+    "attention": ("test_attention.py",),
+    "regression": ("test_regression.py", "test_multi_head.py"),
+    "streaming": ("test_streaming.py", "test_regression.py"),
+    "arguments": (
+        "test_arguments.py",
+        "test_argument_values.py",
+        "test_scores.py",
+        "test_multi_head.py",
+    ),
+    "fused": ("test_fused.py",),
+    "pooling": ("test_pooling.py",),
+    "starting": ("test_starting.py",),
+    "training": ("test_training_run.py",),
+    "convert": ("test_convert.py",),
+    "torch/pooling": ("test_pooling.py",),
+    "jax/pooling": ("test_pooling.py",),
+    "torch/regression": ("test_layers.py",),
+    "jax/regression": ("test_layers.py",),
+    "torch/training": ("test_training.py",),
+    "jax/training": ("test_training.py",),
+}

@@ -1,0 +1,173 @@
+"""Mistakes in attention and kernel regression."""
+
+from __future__ import annotations
+
+from faults.planting import fault
+
+FAULTS = [
+    # attention
+    fault(
+        "attention",
+        "largest score not subtracted",
+        "xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))",
+        "xp.exp(scores)",
+    ),
+    fault(
+        "attention",
+        "largest of all rows subtracted",
+        "xp.max(scores, axis=-1, keepdims=True)",
+        "xp.max(scores)",
+    ),
+    fault(
+        "attention",
+        "softmax over queries",
+        "xp.sum(exponentials, axis=-1, keepdims=True)",
+        "xp.sum(exponentials, axis=max(-2, -scores.ndim), keepdims=True)",
+    ),
+    fault(
+        "attention",
+        "weights do not sum to 1",
+        "return exponentials / xp.sum(exponentials, axis=-1, keepdims=True)",
+        "return exponentials",
+    ),
+    fault("attention", "no scale", "score: Score = scores.scaled_dot", "score: Score = scores.dot"),
+    fault("attention", "mask dropped", "score(queries, keys), mask)", "score(queries, keys))"),
+    fault(
+        "attention",
+        "mask after the softmax",
+        "xp.where(some, _softmax(xp, xp.where(mask, scores, shut)), xp.zeros_like(scores))",
+        "xp.where(mask, _softmax(xp, scores), xp.zeros_like(scores))",
+    ),
+    fault(
+        "attention", "mask inverted", "xp.where(mask, scores, shut)", "xp.where(mask, shut, scores)"
+    ),
+    fault("attention", "masked scores are 0", "xp.where(some, -xp.inf,", "xp.where(some, 0.0,"),
+    fault("attention", "masked scores are −10⁴", "xp.where(some, -xp.inf,", "xp.where(some, -1e4,"),
+    fault(
+        "attention",
+        "an empty row is the mean",
+        "xp.where(some, _softmax(xp, xp.where(mask, scores, shut)), xp.zeros_like(scores))",
+        "_softmax(xp, xp.where(mask, scores, shut))",
+    ),
+    fault("attention", "half precision stays half", ".bits < 32", ".bits < 16"),
+    fault("attention", "no dtype back", "xp.astype(weights @ values, dtype)", "weights @ values"),
+    fault("attention", "a token cannot see itself", "] <= position[:, None]", "] < position[:, None]"),
+    fault("attention", "sees the future", "] <= position[:, None]", "] >= position[:, None]"),
+    fault("attention", "one key of padding", "(position < ends", "(position <= ends"),
+    fault("attention", "mask lost without weights", "return average(queries, keys, values, mask)", "return average(queries, keys, values, None)"),
+    fault("attention", "no scale without weights", "values, mask, scores.scaled_dot)[0]", "values, mask, scores.dot)[0]"),
+    fault("attention", "every score scaled dot", "if score is not scores.scaled_dot or return_weights:", "if return_weights:"),
+    fault("attention", "weights as output", "mask, scores.scaled_dot)[0]", "mask, scores.scaled_dot)[1]"),
+    fault(
+        "attention",
+        "mask lost before the fused kernel",
+        "fused.scaled_dot_average(queries, keys, values, mask, ",
+        "fused.scaled_dot_average(queries, keys, values, None, ",
+        backends="torch",
+        tests=("test_attend_fast.py",),
+    ),
+    fault(
+        "attention",
+        "the fused kernel for every score",
+        "score is not scores.scaled_dot or return_weights:",
+        "return_weights:",
+        backends="torch",
+        tests=("test_attend_fast.py::test_only_the_default_goes_through_it",),
+    ),
+    fault(
+        "attention",
+        "JAX compiles at every call",
+        "@functools.cache\ndef _compiled",
+        "def _compiled",
+        backends="jax",
+        tests=("test_attend_derivatives.py::test_jax_derivatives_of_the_compiled_way",),
+    ),
+    # regression
+    fault(
+        "regression",
+        "mask dropped, Gaussian",
+        "softmax(gaussian_score(queries, keys, bandwidth), mask)",
+        "softmax(gaussian_score(queries, keys, bandwidth))",
+    ),
+    fault(
+        "regression",
+        "mask dropped, other kernels",
+        "xp.where(mask, similarity, xp.zeros_like(similarity))",
+        "similarity",
+    ),
+    fault(
+        "regression",
+        "mask after the weights",
+        "similarity / xp.where(some, total, xp.ones_like(total)), some",
+        "similarity / xp.sum(kernel(kernels.distance(queries, keys, bandwidth)), -1, keepdims=True), some",
+    ),
+    fault(
+        "regression",
+        "0 in place of NaN",
+        "array_namespace(queries).where(some, weights @ values, math.nan)",
+        "weights @ values",
+    ),
+    fault(
+        "regression",
+        "0 in place of NaN, with weights",
+        "output = xp.where(some, weights @ values, math.nan)",
+        "output = weights @ values",
+    ),
+    fault(
+        "regression",
+        "0 in place of NaN, in the weights",
+        "weights = xp.where(some, weights, math.nan)",
+        "weights = weights",
+    ),
+    fault("regression", "self not left out", "rows != position", "rows == rows"),
+    fault("regression", "self only", "rows != position", "rows == position"),
+    fault("regression", "sum over queries", "xp.sum(similarity, axis=-1,", "xp.sum(similarity, axis=-2,"),
+    fault(
+        "regression",
+        "weights do not sum to 1",
+        "similarity / xp.where(some, total, xp.ones_like(total))",
+        "similarity",
+    ),
+    fault("regression", "Gaussian underflows", "if kernel is kernels.gaussian:", "if False:"),
+    fault(
+        "regression",
+        "kernel ignored",
+        "kernel(kernels.distance(",
+        "kernels.epanechnikov(kernels.distance(",
+    ),
+    fault("regression", "K(u²)", "kernel(kernels.distance(", "kernel(kernels.squared_distance("),
+    fault(
+        "regression",
+        "h ignored",
+        "kernels.distance(queries, keys, bandwidth)",
+        "kernels.distance(queries, keys)",
+    ),
+    fault(
+        "regression",
+        "h not squared",
+        "gaussian_score(queries, keys, bandwidth)",
+        "gaussian_score(queries, keys, bandwidth**0.5)",
+    ),
+    fault(
+        "regression",
+        "NaN before the average, so that gradients are NaN",
+        "similarity / xp.where(some, total, xp.ones_like(total))",
+        "similarity / xp.where(some, total, math.nan)",
+        backends="torch",
+        tests=("test_regression.py::test_a_query_without_neighbour_spoils_no_gradient",),
+    ),
+    # regression: several heads
+    fault("regression", "combination dropped", "sum(combination[h] * output", "sum(output"),
+    fault(
+        "regression",
+        "the combination made to sum to 1",
+        "sum(combination[h] * output",
+        "sum(combination[h] / sum(combination[i] for i in range(len(combination))) * output",
+    ),
+    fault("regression", "coefficients made positive", "sum(combination[h] * output", "sum(abs(combination[h]) * output"),
+    fault("regression", "one bandwidth for all heads", "bandwidth=bandwidths[h, ...]", "bandwidth=bandwidths[0, ...]"),
+    fault("regression", "a bandwidth a coordinate, not a head", "bandwidth=bandwidths[h, ...]", "bandwidth=bandwidths"),
+    fault("regression", "mask dropped, heads", "bandwidths[h, ...], mask=mask)", "bandwidths[h, ...])"),
+    fault("regression", "last head lost", "for h in range(combination.shape[0])", "for h in range(combination.shape[0] - 1)"),
+    fault("regression", "heads in reverse", "enumerate(outputs))", "enumerate(list(outputs)[::-1]))"),
+]  # fmt: skip

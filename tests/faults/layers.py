@@ -1,0 +1,61 @@
+"""Mistakes in the layers, what they start from and their conversion."""
+
+from __future__ import annotations
+
+from faults.planting import Fault, fault
+
+
+def both(module: str, words: str, original: str, changed: str, *tests: str) -> Fault:
+    """A fault that only torch and JAX together show, in these tests of the module."""
+    names = tuple(f"test_{'convert' if module == 'convert' else 'layers'}.py::{t}" for t in tests)
+    return fault(module, words, original, changed, backends="torch,jax", tests=names)
+
+
+KERNEL = ("test_layers_equal_the_function", "test_layers_take_a_mask")
+HEADS = ("test_multi_head_layers_equal_the_loop",)
+METRIC = ("test_metric_layers_equal_the_loop",)
+ROUND = ("test_round_trip_is_exact",)
+
+FAULTS = [
+    # layers that learn a kernel
+    *(
+        both(module, *words, *tests)
+        for module, log in (("torch/regression", "self.log_bandwidth.exp()"), ("jax/regression", "jnp.exp(self.log_bandwidth)"))
+        for words, tests in (
+            (("log h for h", f"return {log}\n", "return self.log_bandwidth\n"), KERNEL),
+            (("mask dropped", "bandwidth=self.bandwidth, mask=mask)", "bandwidth=self.bandwidth)"), KERNEL),
+            (("mask dropped, heads", "            mask=mask,\n", "            mask=None,\n"), HEADS),
+            (("heads' bandwidths kept", "bandwidths=self.bandwidths,", "bandwidths=self.bandwidths * 0 + 1,"), HEADS),
+            (("combination not used", "combination=self.combination,", "combination=self.combination * 0 + 1,"), HEADS),
+            (("the heads' sum for their mean", "1 / len(start)", "1.0"), HEADS),
+            (("mask dropped, metric", "keys @ self.metric.mT, values, mask=mask)", "keys @ self.metric.mT, values)"), METRIC),
+            (("metric transposed", "(queries @ self.metric.mT, keys @ self.metric.mT,", "(queries @ self.metric, keys @ self.metric,"), METRIC),
+            (("metric of the keys alone", "(queries @ self.metric.mT,", "(queries @ (self.metric * 0 + 1).mT,"), METRIC),
+        )
+    ),
+    both("torch/regression", "the start learns", "torch.tensor(starting.metric", "torch.as_tensor(starting.metric", "test_what_a_layer_starts_from_does_not_learn"),
+    # starting
+    fault("starting", "bandwidth 0 let in", "np.all((array > 0) &", "np.all((array >= 0) &"),
+    fault("starting", "infinity let in", "np.all((array > 0) & np.isfinite(array))", "np.all(array > 0)"),
+    fault("starting", "empty bandwidths let in", "not in axes or array.size == 0 or", "not in axes or"),
+    fault("starting", "one number for all heads", 'h, (1, 2), expected', 'h, (0, 1, 2), expected'),
+    fault("starting", "a table of bandwidths for one head", '"bandwidth", h, (0, 1),', '"bandwidth", h, (0, 1, 2),'),
+    fault("starting", "a vector for a matrix", "array.ndim != 2 or", "array.ndim > 2 or"),
+    fault("starting", "NaN in a metric", " or not np.all(np.isfinite(array)):", ":"),
+    fault("starting", "integers stay integers", "np.asarray(given, dtype=float)", "np.asarray(given)"),
+    fault("starting", "words raise another error", "except (TypeError, ValueError):", "except TypeError:"),
+    fault("starting", "size 0 let in", "if integer < 1:", "if integer < 0:"),
+    fault("starting", "a size of NumPy's", "return integer", "return number"),
+    # convert
+    both("convert", "twins share memory", 'np.array(array.astype("float32") if half else array)', 'np.asarray(array.astype("float32") if half else array).view()', "test_twins_share_no_memory"),
+    both("convert", "float64 rounded without a word", "if str(copied.dtype) != dtype:", "if False:", "test_float64_needs_x64"),
+    both("convert", "a warning before the error", "copied = copied.astype(dtype) if half else copied", "copied = copied.astype(dtype)", "test_float64_needs_x64"),
+    both("convert", "bfloat16 comes back as float32", "copied = copied.bfloat16() if half else copied", "copied = copied", *ROUND),
+    both("convert", "what comes back does not learn", "torch.nn.Parameter(copied)", "torch.nn.Parameter(copied, requires_grad=False)", *ROUND),
+    both("convert", "nested names lose their owner", "setattr(twin.get_submodule(owner), last,", "setattr(twin, last,", "test_twins_predict_the_same"),
+    both("convert", "parameters left behind", "twin = eqx.tree_at(operator.attrgetter(name), twin, copied)", "eqx.tree_at(operator.attrgetter(name), twin, copied)", *ROUND),
+    both("convert", "sizes left behind", 'if argument != "key"]', 'if argument in ("bandwidth", "bandwidths", "metric", "vocab_size")]', "test_sizes_are_carried_over"),
+    both("convert", "arguments through float32", ".cpu().double().numpy()", ".cpu().float().numpy()", "test_bandwidths_that_float32_does_not_hold"),
+    both("convert", "a stranger of a known name", 'not type(layer).__module__.startswith("attnbook.") or name not in layers', "name not in layers", "test_what_cannot_be_converted"),
+    both("convert", "train is no layer", " if inspect.isclass(getattr(module, n))]", "]", "test_the_error_names_the_layers_and_no_function"),
+]  # fmt: skip

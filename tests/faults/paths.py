@@ -1,0 +1,147 @@
+"""Mistakes in the ways that save memory or time: blocks, the fused kernel."""
+
+from __future__ import annotations
+
+from faults.planting import Fault, fault
+
+TORCH_GRADIENTS = ("test_transformations.py::test_gradcheck_where_queries_are_keys",)
+TORCH_KERNEL = ("test_transformations.py::test_torch_kernel_with_a_parameter_of_its_own",)
+
+
+def attend(words: str, original: str, changed: str) -> Fault:
+    """In the fused way of attend."""
+    tests = ("test_attend_fast.py",)
+    return fault("fused", words, original, changed, backends="torch", tests=tests)
+
+
+def slopes(words: str, original: str, changed: str) -> Fault:
+    """In its derivatives."""
+    tests = ("test_attend_derivatives.py",)
+    return fault("fused", words, original, changed, backends="torch", tests=tests)
+
+
+FAULTS = [
+    # streaming
+    fault("streaming", "remainder lost", "range(0, per_query[0].shape[-2], rows)", "range(0, per_query[0].shape[-2] - rows + 1, rows)"),
+    fault("streaming", "blocks out of order", "range(0, per_query[0].shape[-2], rows)", "reversed(range(0, per_query[0].shape[-2], rows))"),
+    fault("streaming", "blocks overlap", "range(0, per_query[0].shape[-2], rows)", "range(0, per_query[0].shape[-2], max(1, rows - 1))"),
+    fault("streaming", "one row short", "min(start + rows, per_query[0].shape[-2])", "max(start + 1, start + rows - 1)"),
+    fault(
+        "streaming",
+        "mask not cut",
+        "a is not None and a.ndim >= 2 and a.shape[-2] == m",
+        "a is queries",
+    ),
+    fault("streaming", "leading axes not counted", "batch * keys.shape[-2]", "keys.shape[-2]"),
+    fault("streaming", "bits for bytes", ".bits // 8", ".bits"),
+    fault("streaming", "joined along the wrong axis", "cut, rows)], axis=-2", "cut, rows)], axis=-1"),
+    fault("streaming", "no blocks", "if rows >= m or", "if True or"),
+    fault(
+        "streaming",
+        "no blocks in JAX",
+        "batch_size=rows",
+        "batch_size=10**9",
+        backends="jax",
+        tests=("test_streaming.py",),
+    ),
+    fault(
+        "streaming",
+        "torch keeps every block's weights for the gradient",
+        "if is_torch_array(queries) and not _learned(kernel, queries):",
+        "if False:",
+        backends="torch",
+        tests=("test_memory.py::test_memory_grows_with_m_plus_n",),
+    ),
+    fault(
+        "streaming",
+        "JAX keeps every block's weights for the gradient",
+        "jax.checkpoint(one)",
+        "one",
+        backends="jax",
+        tests=("test_memory.py::test_memory_grows_with_m_plus_n",),
+    ),
+    fault(
+        "streaming",
+        "the gradient of torch's last block only",
+        "sums = [a + b for a, b in zip(sums, found, strict=True)]",
+        "sums = list(found)",
+        backends="torch",
+        tests=TORCH_GRADIENTS,
+    ),
+    fault(
+        "streaming",
+        "every torch block has the first one's share of the gradient",
+        "here = gradient[..., done : done + block.shape[-2], :]",
+        "here = gradient[..., : block.shape[-2], :]",
+        backends="torch",
+        tests=TORCH_GRADIENTS,
+    ),
+    fault(
+        "streaming",
+        "a tensor that is queries and keys is counted twice",
+        "(a.view_as(a) for a in ctx.saved_tensors)",
+        "iter(ctx.saved_tensors)",
+        backends="torch",
+        tests=TORCH_GRADIENTS,
+    ),
+    fault(
+        "streaming",
+        "no second derivative through torch's blocks",
+        "higher, done = torch.is_grad_enabled(), 0",
+        "higher, done = False, 0",
+        backends="torch",
+        tests=TORCH_GRADIENTS,
+    ),
+    fault(
+        "streaming",
+        "a learned kernel's gradient lost",
+        "and kernel(like.new_ones((1, 1))).requires_grad",
+        "and False",
+        backends="torch",
+        tests=TORCH_KERNEL,
+    ),
+    # fused
+    fault("fused", "not centred", "keys.mean(-2, keepdim=True)", "0 * keys.mean(-2, keepdim=True)"),
+    fault("fused", "norm of the key lost", "-0.5 * (k * k)", "-0.0 * (k * k)"),
+    fault("fused", "norm of the key without ½", "-0.5 * (k * k)", "-1.0 * (k * k)"),
+    fault("fused", "scaled by the padded width", "scale=1.0", "scale=None"),
+    fault("fused", "padding in place of values", ": values.shape[-1]]", "-values.shape[-1] :]"),
+    fault("fused", "reach too wide", "REACH = 13.0", "REACH = 1300.0"),
+    fault("fused", "reach too narrow", "REACH = 13.0", "REACH = 1.0"),
+    fault("fused", "gradients through it", "if torch.is_grad_enabled() and any(", "if False and any("),
+    fault(
+        "fused",
+        "far queries not seen",
+        "torch.maximum((scaled_queries**2).sum(-1).max(), (scaled_keys**2).sum(-1).max())",
+        "(scaled_keys**2).sum(-1).max()",
+    ),
+    fault(
+        "regression",
+        "mask lost in the fused kernel",
+        "kernels.gaussian and mask is None and",
+        "kernels.gaussian and",
+        tests=("test_fused.py",),
+    ),
+    # fused: scaled dot-product attention
+    attend("no scale", "attn_mask=mask, scale=1 / math.sqrt(d))", "attn_mask=mask, scale=1.0)"),
+    attend("scale of the padded width", "attn_mask=mask, scale=1 / math.sqrt(d))", "attn_mask=mask)"),
+    attend("mask not passed on", "attn_mask=mask, scale=1", "attn_mask=None, scale=1"),
+    attend("mask inverted", "attn_mask=mask, scale=1", "attn_mask=None if mask is None else ~mask, scale=1"),
+    attend("padding not cut off", "width)[..., :p]", "width)[..., :]"),
+    attend("padding in place of the values", "width)[..., :p]", "width)[..., -p:]"),
+    attend("no padding", "lead, width = np.broadcast_shapes(*shapes), max(d, p)", "lead, width = np.broadcast_shapes(*shapes), d"),
+    attend("the mask's leading axes not counted", "for a in (*arrays, mask) if a is not None", "for a in arrays"),
+    attend("leading axes not counted for the threshold", "return batch * queries", "return queries"),
+    attend("the threshold itself is too few", ">= FEWEST", "> FEWEST"),
+    attend("the dtype lost", "[..., :p].to(dtype)", "[..., :p]"),
+    slopes("no gradient", "return _differentiable()(*arrays, mask, plain)", "return _fused(*(a.detach() for a in arrays), mask)"),
+    slopes("gradients in reverse", "if need]\n            found", "if need][::-1]\n            found"),
+    slopes("gradients of the queries for all", "wanted = [a for a, need", "wanted = [inner[0] for a, need"),
+    slopes("no second derivative", "needed, higher = ctx.needs_input_grad[:3], torch.is_grad_enabled()", "needed, higher = ctx.needs_input_grad[:3], False"),
+    slopes("second derivative without the mask", "ctx.plain(*inner, mask)", "ctx.plain(*inner, None)"),
+    slopes("second derivative of the kernel itself", "return _differentiable()(*arrays, mask, plain)", "return _fused(*arrays, mask)"),
+    slopes("one tensor in three places counted thrice", "inner = [a.view_as(a) for a in saved]", "inner = list(saved)"),
+    slopes("backward once only", "gradient, retain_graph=True", "gradient, retain_graph=higher"),
+    slopes("forward mode not seen", "if any(dual.tangent is not None for dual in duals):", "if False:"),
+    slopes("torch.func not seen", "if torch._C._are_functorch_transforms_active():", "if False:"),
+]  # fmt: skip

@@ -1,0 +1,166 @@
+"""The same layer in the other library: every parameter bit for bit, there and back."""
+
+import inspect
+import operator
+
+import backends
+import numpy as np
+import pytest
+
+from attnbook import convert
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("equinox")
+
+if not {"torch", "jax"} <= set(backends.chosen()):
+    pytest.skip(
+        "torch and jax are not both among the back ends of this run", allow_module_level=True
+    )
+
+jax = backends.load("jax").jax
+jnp = jax.numpy
+
+import equinox as eqx  # noqa: E402
+
+import attnbook.jax  # noqa: E402
+import attnbook.torch  # noqa: E402
+
+MADE = {  # "layer" or "layer, variant": arguments, none of them the default
+    "KernelRegression": ((0.7,), {}),
+    "KernelRegression, one a coordinate": (([0.7, 1.3],), {}),
+    "MultiHeadKernelRegression": (([0.7, 1.3, 2.9],), {}),
+    "MultiHeadKernelRegression, one a coordinate": (([[0.7, 1.3], [2.9, 0.1], [3.1, 5.3]],), {}),
+    "MetricKernelRegression": (([[0.7, 1.3], [-2.9, 0.0], [0.1, 1.0]],), {}),
+    "AttentionPooling": ((11,), {"embed_dim": 2, "key_dim": 3, "hidden_dim": 5}),
+}
+DATA = {  # what a layer is called with
+    "KernelRegression": ((3, 2), (7, 2), (7, 5)),
+    "MultiHeadKernelRegression": ((3, 2), (7, 2), (7, 5)),
+    "MetricKernelRegression": ((3, 2), (7, 2), (7, 5)),
+}
+
+
+def classes(module):
+    return {n for n in module.__all__ if inspect.isclass(getattr(module, n))}
+
+
+def made(case, dtype="float32"):
+    """A torch layer whose parameters are no longer those it started from."""
+    args, how = MADE[case]
+    torch.manual_seed(3)
+    layer = getattr(attnbook.torch, case.split(",")[0])(*args, **how)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+    return layer.to(getattr(torch, dtype))
+
+
+def test_every_layer_has_a_case():
+    assert attnbook.torch.__all__ == attnbook.jax.__all__
+    names = {case.split(",")[0] for case in MADE}
+    assert classes(attnbook.torch) == classes(attnbook.jax) == names
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("case", MADE)
+def test_round_trip_is_exact(case, dtype):
+    """Names, nested ones too, dtypes and bits; what comes back learns."""
+    layer = made(case, dtype)
+    twin = convert.torch_to_jax(layer)
+    back = convert.jax_to_torch(twin)
+    name = case.split(",")[0]
+    assert type(twin) is getattr(attnbook.jax, name)
+    assert type(back) is getattr(attnbook.torch, name)
+    assert back.state_dict().keys() == layer.state_dict().keys()
+    leaves = len(jax.tree.leaves(eqx.filter(twin, eqx.is_inexact_array)))
+    assert leaves == len(list(layer.parameters())) == len(list(back.parameters()))
+    for path, original in layer.named_parameters():
+        carried, returned = operator.attrgetter(path)(twin), back.get_parameter(path)
+        assert str(carried.dtype) == dtype
+        assert returned.dtype == original.dtype
+        assert returned.requires_grad
+        exact = original.detach().double().numpy()  # which holds every bit of the three dtypes
+        np.testing.assert_array_equal(np.asarray(carried, dtype=np.float64), exact, strict=True)
+        np.testing.assert_array_equal(returned.detach().double().numpy(), exact, strict=True)
+
+
+@pytest.mark.parametrize("case", MADE)
+def test_twins_predict_the_same(rng, case):
+    layer = made(case, "float64")
+    name = case.split(",")[0]
+    if name in DATA:
+        arrays = [rng.normal(size=shape) for shape in DATA[name]]
+    else:
+        arrays = [rng.integers(0, 11, size=(3, 7))]
+    expected = layer(*map(torch.from_numpy, arrays)).detach().numpy()
+    twin = convert.torch_to_jax(layer)
+    out = twin(*map(jnp.asarray, arrays))
+    np.testing.assert_allclose(out, expected, rtol=1e-11, atol=1e-13)
+    back = convert.jax_to_torch(twin)(*map(torch.from_numpy, arrays)).detach().numpy()
+    np.testing.assert_array_equal(back, expected)
+    assert np.ptp(expected) > 1e-4
+
+
+def test_sizes_are_carried_over():
+    twin = convert.torch_to_jax(made("AttentionPooling"))
+    back = convert.jax_to_torch(twin)
+    for layer in (twin, back):
+        sizes = layer.vocab_size, layer.embed_dim, layer.key_dim, layer.hidden_dim
+        assert sizes == (11, 2, 3, 5)
+    assert back.embedding.num_embeddings == 11
+
+
+@pytest.mark.parametrize("case", ["KernelRegression", "MultiHeadKernelRegression"])
+def test_bandwidths_that_float32_does_not_hold(case):
+    """Log bandwidths of ±200: h is 10^±87, which a layer in float64 may well reach."""
+    layer = made(case, "float64")
+    with torch.no_grad():
+        for parameter, value in zip(layer.parameters(), (-200.0, 200.0), strict=False):
+            parameter.fill_(value)
+    back = convert.jax_to_torch(convert.torch_to_jax(layer))
+    for a, b in zip(layer.parameters(), back.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+def test_twins_share_no_memory():
+    """What one layer learns in place, its twin does not see."""
+    layer = attnbook.torch.KernelRegression(list(np.full(1024, 2.0)))
+    twin = convert.torch_to_jax(layer)
+    back = convert.jax_to_torch(twin)
+    with torch.no_grad():
+        layer.log_bandwidth.zero_()
+        back.log_bandwidth.add_(1)
+    np.testing.assert_allclose(twin.log_bandwidth, np.log(2), rtol=1e-6)
+
+
+def test_float64_needs_x64():
+    """An error, with no warning before it; float32 and bfloat16 go through."""
+    layer = attnbook.torch.KernelRegression(0.7).double()
+    jax.config.update("jax_enable_x64", False)
+    try:
+        with pytest.raises(ValueError, match=r"layer: log_bandwidth is float64, .* float32"):
+            convert.torch_to_jax(layer)
+        assert convert.torch_to_jax(layer.float()).log_bandwidth.dtype == np.float32
+        assert convert.torch_to_jax(layer.bfloat16()).log_bandwidth.dtype == jnp.bfloat16
+        back = convert.jax_to_torch(attnbook.jax.KernelRegression(0.7))
+        assert back.log_bandwidth.dtype == torch.float32
+    finally:
+        jax.config.update("jax_enable_x64", True)
+
+
+class KernelRegression(torch.nn.Module):
+    """A stranger of a known name."""
+
+
+@pytest.mark.parametrize("stranger", [None, 3, "layer", torch.nn.Linear(2, 3), KernelRegression()])
+def test_what_cannot_be_converted(stranger):
+    with pytest.raises(TypeError, match=r"layer: got \w+, expected"):
+        convert.torch_to_jax(stranger)
+    with pytest.raises(TypeError, match=r"layer: got \w+, expected"):
+        convert.jax_to_torch(stranger)
+
+
+def test_the_error_names_the_layers_and_no_function():
+    names = "AttentionPooling, KernelRegression, MetricKernelRegression, MultiHeadKernelRegression"
+    with pytest.raises(TypeError, match=f"layer: got Linear, expected one of {names}$"):
+        convert.jax_to_torch(eqx.nn.Linear(2, 3, key=jax.random.key(0)))

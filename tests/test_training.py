@@ -1,0 +1,177 @@
+"""Training in both back ends: Adam by hand, and torch = JAX step by step."""
+
+import math
+
+import backends
+import numpy as np
+import pytest
+import reference
+
+from attnbook import convert, training
+
+
+@pytest.fixture(params=["torch", "jax"])
+def library(request):
+    """attnbook.torch or attnbook.jax."""
+    yield from entered(request.param)
+
+
+@pytest.fixture
+def both():
+    """attnbook.torch and attnbook.jax."""
+    for one in entered("torch"):
+        for other in entered("jax"):
+            yield one, other
+
+
+def entered(name):
+    if name not in backends.chosen():
+        pytest.skip(f"{name} is not among the back ends of this run")
+    backend = backends.load(name)
+    module = pytest.importorskip(f"attnbook.{name}")
+    if name == "torch":
+        yield module
+        return
+    # optax's own formulas mix integers and floats, which the other tests' strict promotion refuses
+    with backend.jax.numpy_dtype_promotion("standard"):
+        yield module
+
+
+def curve(rng):
+    x = rng.uniform(-2, 2, size=(61, 2))
+    return x, np.sin(2 * x[:, :1]) + 0.1 * x[:, 1:]
+
+
+def prediction_error(model, x, y):
+    """The first half of a batch from the others."""
+    half = len(x) // 2
+    return ((model(x[:half], x[half:], y[half:]) - y[:half]) ** 2).mean()
+
+
+def minibatch(*numbers):
+    return [(np.array([number]),) for number in numbers]
+
+
+def product(model, x):
+    """h · x, whose slope in log h is h · x too."""
+    return (model.bandwidth * x).sum()
+
+
+def layer(library, h):
+    """A layer of one parameter, log h, in float64."""
+    made = library.KernelRegression(h)
+    return made.double() if library.__name__.endswith("torch") else made
+
+
+def numbers(model):
+    """The parameters as NumPy arrays, by name."""
+    if hasattr(model, "named_parameters"):
+        return {n: p.detach().numpy().copy() for n, p in model.named_parameters()}
+    return numbers(convert.jax_to_torch(model))
+
+
+def test_equals_adam_by_hand(library):
+    """The loss h · x in log h, with another rate for every step, one of them 0: loss and parameter."""
+    rng = np.random.default_rng(2)
+    inputs = rng.normal(size=23)
+    rates = np.where(np.arange(23) == 5, 0.0, np.geomspace(0.3, 0.001, 23))
+    model = layer(library, 0.7)
+    start = model.log_bandwidth.item()
+    model, history = library.train(model, product, minibatch(*inputs), learning_rate=rates)
+    path = reference.adam(lambda p, x: math.exp(p) * x, start, inputs, rates)
+    losses = [math.exp(p) * x for p, x in zip(path, inputs, strict=False)]
+    np.testing.assert_allclose(history.losses, losses, rtol=1e-9)  # before that step's change
+    np.testing.assert_allclose(model.log_bandwidth.item(), path[-1], rtol=1e-9)
+    assert path[5] == path[6] != path[7]
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("MultiHeadKernelRegression", ([[0.7, 1.3], [2.9, 0.4]],)),
+        ("MetricKernelRegression", ([[1.0, 0.2], [0.0, 0.5]],)),
+    ],
+)
+def test_torch_and_jax_learn_the_same(both, rng, name, args):
+    """The same weights and batches: every loss and every parameter, and another one than before."""
+    in_torch, in_jax = both
+    twin = getattr(in_jax, name)(*args)
+    model = convert.jax_to_torch(twin)
+    data = curve(rng)
+    tensors = list(map(backends.load("torch").array, data))
+    batches = list(training.minibatches(data, size=23, steps=41, seed=5))
+    start, before = numbers(model), prediction_error(model, *tensors)
+    same, ours = in_torch.train(model, prediction_error, batches, learning_rate=0.05)
+    learnt, theirs = in_jax.train(twin, prediction_error, batches, learning_rate=0.05)
+    assert same is model
+    assert ours.losses.shape == theirs.losses.shape == (41,)
+    np.testing.assert_allclose(ours.losses, theirs.losses, rtol=1e-8)
+    assert prediction_error(model, *tensors) < 0.8 * before
+    for parameter, value in numbers(model).items():
+        np.testing.assert_allclose(value, numbers(learnt)[parameter], rtol=1e-8, atol=1e-8)
+        assert np.all(np.abs(value - start[parameter]) > 0.01)
+        np.testing.assert_array_equal(numbers(twin)[parameter], start[parameter])  # left as it is
+
+
+def test_a_layer_of_layers_learns_the_same(both, rng):
+    """AttentionPooling, whose sizes are no parameters and stay."""
+    in_torch, in_jax = both
+    twin = in_jax.AttentionPooling(5, 2, 3, 5, key=backends.load("jax").jax.random.key(0))
+    model = convert.jax_to_torch(twin)
+    tokens = rng.integers(0, 5, size=(17, 3))
+    batches = training.minibatches((tokens, 1.0 * tokens[:, 0]), size=7, steps=29, seed=0)
+
+    def loss(model, tokens, labels):
+        return ((model(tokens) - labels) ** 2).mean()
+
+    batches = list(batches)
+    ours = in_torch.train(model, loss, batches, learning_rate=0.02)[1]
+    learnt, theirs = in_jax.train(twin, loss, iter(batches), learning_rate=0.02)
+    np.testing.assert_allclose(ours.losses, theirs.losses, rtol=1e-8)
+    for name, value in numbers(model).items():
+        if name != "key.bias":  # its gradient is rounding alone: the softmax does not see it
+            np.testing.assert_allclose(numbers(learnt)[name], value, rtol=1e-7, atol=1e-8)
+    assert learnt.vocab_size == 5
+
+
+def test_one_rate_for_all_and_one_a_step(library):
+    inputs = [1.0, 2.0, -1.0]
+    outs = [
+        library.train(layer(library, 0.7), product, minibatch(*inputs), learning_rate=rate)[1]
+        for rate in (0.1, [0.1], [0.1, 0.1, 0.1], [0.1, 0.2, 0.1])
+    ]
+    np.testing.assert_array_equal(outs[0].losses, outs[1].losses)
+    np.testing.assert_array_equal(outs[0].losses, outs[2].losses)
+    np.testing.assert_array_equal(outs[0].losses[:2], outs[3].losses[:2])
+    assert outs[0].losses[2] != outs[3].losses[2]
+
+
+def test_arrays_that_cannot_be_written_to(library):
+    """Such as a view of a JAX array: read, and left as they are."""
+    frozen = np.broadcast_to(np.array([2.0]), (3,))
+    history = library.train(layer(library, 0.5), product, [(frozen,)], learning_rate=0.1)[1]
+    np.testing.assert_allclose(history.losses, [3.0], rtol=1e-6)
+
+
+def test_progress_goes_to_stderr(library, capsys):
+    library.train(
+        layer(library, 0.7), product, minibatch(1.0, 2.0), learning_rate=0.1, name="Kernel"
+    )
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "Kernel" in printed.err
+    assert "2/2" in printed.err
+    assert "loss=0.7" in printed.err
+
+
+def test_the_history_tells_time(library):
+    """The first step is a part of the whole."""
+    history = library.train(layer(library, 0.7), product, minibatch(1.0, 2.0), learning_rate=0.1)[1]
+    assert 0 < history.first_seconds < history.cpu_seconds
+    assert history.losses.dtype == np.float64
+
+
+def test_the_gate_through_the_layers(library):
+    how = {"learning_rate": 0.0, "gate": (2, 0.5)}
+    with pytest.raises(training.TrainingFailed, match=r"0\.7 after 2 steps, expected 0\.5 or less"):
+        library.train(layer(library, 0.7), product, minibatch(1.0, 1.0, 1.0), **how)

@@ -1,0 +1,122 @@
+"""What both trainings share: the batches, the rates, the history, and what ends one early."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attnbook import training
+
+
+def play(losses, learning_rate=0.1, gate=None):
+    """run() with losses known beforehand; the rates that it asked for."""
+    rates = []
+
+    def step(batch, rate):
+        rates.append(rate)
+        return np.float64(batch[0][0])
+
+    try:
+        return training.run(
+            step, [(np.array([x]),) for x in losses], learning_rate, gate, "play"
+        ), rates
+    except training.TrainingFailed as failed:
+        return str(failed), rates
+
+
+def test_the_rates_go_to_their_steps():
+    assert play([1.0] * 3, [0.3, 0.2, 0.1])[1] == [0.3, 0.2, 0.1]
+    assert play([1.0] * 3, 0.3)[1] == [0.3] * 3
+    assert play([1.0] * 2, [0.3, 0.2, 0.1])[1] == [0.3, 0.2]
+
+
+@pytest.mark.parametrize("rate", [-0.1, math.nan, math.inf, [], [[0.1]], [0.1, -0.1], None])
+def test_bad_rates(rate):
+    with pytest.raises(ValueError, match=r"learning_rate: got .*, expected numbers, 0 or more"):
+        play([1.0], rate)
+
+
+def test_too_few_rates():
+    with pytest.raises(ValueError, match="learning_rate: got 2 numbers, expected one a batch"):
+        play([1.0] * 3, [0.1, 0.1])
+
+
+def test_no_batches():
+    for batches in ([], iter(())):
+        with pytest.raises(ValueError, match="batches: got none, expected at least one"):
+            training.run(lambda batch, rate: 1.0, batches, 0.1, None, "none")
+
+
+def test_history_keeps_every_loss():
+    losses = np.random.default_rng(0).normal(size=47)
+    history, _ = play(losses)
+    np.testing.assert_array_equal(history.losses, losses)
+    assert 0 <= history.first_seconds <= history.cpu_seconds
+
+
+@pytest.mark.parametrize(("at", "steps"), [(0, 1), (20, 21), (3, 21), (29, 30)])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_no_number_ends_it(at, steps, bad):
+    """At once where the loss is looked at, every 20 steps, and at the end at the latest."""
+    losses = [1.0] * at + [bad] * (30 - at)
+    message, rates = play(losses)
+    assert message.startswith(f"the loss is {bad} by step")
+    assert len(rates) == steps
+
+
+def test_one_bad_loss_among_good_ones_is_seen_at_the_end():
+    message, rates = play([1.0] * 3 + [math.nan] + [1.0] * 26)
+    assert "by step 30: try a lower learning rate" in message
+    assert len(rates) == 30
+
+
+def test_the_gate():
+    """25 steps, the mean of the last 20 of them: 5 of 10 do not count, 19 of 1 and one of 3 are 1.1."""
+    losses = [10.0] * 5 + [1.0] * 19 + [3.0] + [9.0] * 5
+    for least in (1.1, 1.2, 9.0):
+        assert len(play(losses, gate=(25, least))[1]) == 30
+    message, rates = play(losses, gate=(25, 1.09))
+    assert message == "the loss is 1.1 after 25 steps, expected 1.09 or less"
+    assert len(rates) == 25
+    assert len(play(losses, gate=(1, 9.9))[1]) == 1
+    assert len(play(losses, gate=(31, 0.0))[1]) == 30  # never reached
+
+
+def draw(seed=0, size=7, steps=11):
+    x = np.arange(13)
+    return list(training.minibatches((x, 10 * x[:, None]), size=size, steps=steps, seed=seed))
+
+
+def test_batches_are_rows_without_repeats():
+    batches = draw()
+    assert len(batches) == 11
+    for x, y in batches:
+        assert len(np.unique(x)) == 7
+        np.testing.assert_array_equal(y, 10 * x[:, None])
+    assert len({tuple(x) for x, _ in batches}) == 11  # drawn anew
+    assert set(np.concatenate([x for x, _ in batches])) == set(range(13))
+    np.testing.assert_array_equal(np.sort(draw(size=13)[0][0]), np.arange(13))
+
+
+def test_a_seed_settles_the_batches():
+    for a, b, c in zip(draw(), draw(), draw(seed=1), strict=True):
+        np.testing.assert_array_equal(a[0], b[0])
+        assert np.any(a[0] != c[0])
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"size": 0}, "size: got 0, expected 1 to 13, the number of rows"),
+        ({"size": 14}, "size: got 14, expected 1 to 13, the number of rows"),
+        ({"size": 2.5}, "size: got 2.5, expected an integer"),
+        ({"steps": -1}, "steps: got -1, expected an integer"),
+    ],
+)
+def test_bad_batches(how, message):
+    """Said at the call, not at the first batch."""
+    with pytest.raises(ValueError, match=message):
+        training.minibatches((np.arange(13),), **({"size": 7, "steps": 11, "seed": 0} | how))
+    with pytest.raises(ValueError, match=r"arrays: got \[12, 13\] rows, expected the same number"):
+        training.minibatches((np.arange(13), np.arange(12)), size=2, steps=1, seed=0)
+    assert draw(steps=0) == []
