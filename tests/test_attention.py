@@ -222,3 +222,22 @@ def test_padding_mask_of_one_sequence_and_of_long_ones(backend):
     out = backend.call(padding_mask, np.array([200], dtype=np.uint8), 300)
     assert out.shape == (1, 1, 300)
     assert out.sum() == 200
+
+
+def test_a_score_may_take_keys_of_another_width(backend, rng):
+    q, k, v = (rng.normal(size=shape) for shape in ((3, 2), (7, 5), (7, 11)))
+    weight = rng.normal(size=(2, 5))
+
+    def general(q, k, weight):
+        return sum(q[a] * weight[a][b] * k[b] for a in range(2) for b in range(5))
+
+    expected, _ = reference.attend(q, k, v, score=lambda q, k: general(q, k, weight))
+
+    def with_weight(q, k, v, weight):
+        return attend(q, k, v, score=lambda q, k: scores.general(q, k, weight))
+
+    np.testing.assert_allclose(backend.call(with_weight, q, k, v, weight), expected, rtol=1e-11)
+    with pytest.raises(ValueError, match="keys: got 5 coordinates, expected 2 as in queries"):
+        backend.call(attend, q, k, v)
+    with pytest.raises(ValueError, match="k: got 5 coordinates, expected 2 as in q"):
+        backend.call(lambda q, k, v: attend(q, k, v, score=scores.dot), q, k, v)

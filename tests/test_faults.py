@@ -31,7 +31,9 @@ def nurseries():
     started: dict[str, subprocess.Popen[str]] = {}
 
     def of(backends: str) -> subprocess.Popen[str]:
-        if backends not in started or not nursery.FORKS:
+        if backends in started and not nursery.FORKS:  # it has run its one
+            started.pop(backends).communicate()
+        if backends not in started:
             started[backends] = subprocess.Popen(
                 [sys.executable, nursery.__file__, backends],
                 env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},

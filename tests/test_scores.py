@@ -101,6 +101,16 @@ def test_cosine_at_any_length(backend, rng, size):
         np.testing.assert_allclose(backend.call(scores.cosine, a, b), expected, rtol=1e-12)
 
 
+def test_cosine_of_vectors_of_very_different_length(backend, rng):
+    """Side by side in one array: each is measured by itself."""
+    q, k = rng.normal(size=(3, 5)), rng.normal(size=(7, 5))
+    expected = reference.pairs(reference.cosine, q, k)
+    long, longer = np.array([[1e-300], [1.0], [1e300]]), 10.0 ** np.linspace(-300, 300, 7)[:, None]
+    np.testing.assert_allclose(
+        backend.call(scores.cosine, long * q, longer * k), expected, rtol=1e-12
+    )
+
+
 @pytest.mark.parametrize("size", [1e-30, 1e18, 1e37])
 def test_cosine_at_any_length_in_float32(backend, rng, size):
     q, k = rng.normal(size=(3, 5)), rng.normal(size=(7, 5))

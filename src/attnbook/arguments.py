@@ -80,9 +80,16 @@ def points(**arrays: Array) -> Any:
     return xp
 
 
-def attention(queries: Array, keys: Array, values: Array, mask: Array | None) -> Any:
+def attention(
+    queries: Array, keys: Array, values: Array, mask: Array | None, *, one_width: bool = True
+) -> Any:
     """Check the four arrays that every weighted average takes; return their namespace."""
-    xp = points(queries=queries, keys=keys, values=values)
+    if one_width:
+        xp = points(queries=queries, keys=keys, values=values)
+    else:
+        xp = floating(queries=queries, keys=keys, values=values)
+        points(queries=queries)
+        points(keys=keys, values=values)
     lead = leading_axes(queries=queries, keys=keys, values=values)
     fitting_mask(mask, (*lead, queries.shape[-2], keys.shape[-2]), queries=queries)
     return xp

@@ -59,7 +59,7 @@ def _softmax(xp: Any, scores: Array) -> Array:
 
 def attend(
     queries: Float[Array, "... m d"],
-    keys: Float[Array, "... n d"],
+    keys: Float[Array, "... n d_k"],
     values: Float[Array, "... n p"],
     *,
     score: Score = scores.scaled_dot,
@@ -74,7 +74,7 @@ def attend(
 
     Args:
         queries: of shape (..., m, d).
-        keys: of shape (..., n, d).
+        keys: of shape (..., n, d), or of the width that the score takes.
         values: of shape (..., n, p); leading axes broadcast.
         score: a function of queries and keys that gives the (..., m, n) scores.
         mask: boolean, broadcastable to (..., m, n), True = may attend.
@@ -90,8 +90,9 @@ def attend(
 
     Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
     """
-    arguments.attention(queries, keys, values, mask)
     arguments.function("attnbook.scores.dot", score=score)
+    one_width = score is scores.scaled_dot  # other scores say themselves which widths they take
+    arguments.attention(queries, keys, values, mask, one_width=one_width)
     if score is not scores.scaled_dot or return_weights:
         output, weights = _average(queries, keys, values, mask, score)
         return (output, weights) if return_weights else output

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from faults.planting import fault
 
+ARGUMENTS = ("test_arguments.py", "test_argument_values.py")
+DEVICE = ("test_default_device.py",)
 FAULTS = [
     # attention
     fault(
@@ -82,6 +84,8 @@ FAULTS = [
         backends="jax",
         tests=("test_attend_derivatives.py::test_jax_derivatives_of_the_compiled_way",),
     ),
+    fault("attention", "a causal mask on the default device", "count(n=n), device=device(like))", "count(n=n))", backends="torch", tests=DEVICE),
+    fault("attention", "a padding mask on the default device", "count(n=n), device=device(lengths))", "count(n=n))", backends="torch", tests=DEVICE),
     # regression
     fault(
         "regression",
@@ -156,6 +160,9 @@ FAULTS = [
         backends="torch",
         tests=("test_regression.py::test_a_query_without_neighbour_spoils_no_gradient",),
     ),
+    fault("regression", "values not looked at", "queries=queries, keys=keys, values=values)", "queries=queries, keys=keys)", tests=ARGUMENTS),
+    fault("regression", "the mask not looked at", "xp = arguments.attention(queries, keys, values, mask)", "xp = arguments.attention(queries, keys, values, None)", tests=ARGUMENTS),
+    fault("regression", "positions on the default device", "arange(keys.shape[-2], device=device(keys))[:, None]", "arange(keys.shape[-2])[:, None]", backends="torch", tests=DEVICE),
     # regression: several heads
     fault("regression", "combination dropped", "sum(combination[h] * output", "sum(output"),
     fault(

@@ -89,6 +89,7 @@ FAULTS = [
         "x / xp.where(largest > 0, largest, xp.ones_like(largest))",
         "x * xp.ones_like(largest)",
     ),
+    fault("scores", "the largest of all vectors", "xp.max(xp.abs(x), axis=-1, keepdims=True)", "xp.max(xp.abs(x))"),
     fault("scores", "no tanh", "xp.tanh(hidden) @ v", "hidden @ v"),
     fault("scores", "logistic for tanh", "xp.tanh(hidden) @ v", "(1 / (1 + xp.exp(-hidden))) @ v"),
     fault("scores", "v dropped", "xp.tanh(hidden) @ v", "xp.sum(xp.tanh(hidden), axis=-1)"),

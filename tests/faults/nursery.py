@@ -3,8 +3,7 @@
 To import PyTorch and JAX takes longer than most faults take to be found. Where processes cannot
 fork (Windows) or had better not (macOS), every run is a process of its own.
 
-    python nursery.py torch,jax       reads a run a line from stdin, answers each with its exit status
-    python nursery.py < one line      the same, once
+    python nursery.py torch,jax     reads a run a line from stdin, answers each with its exit status
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import warnings
 
 LIBRARIES = {
     "numpy": ["numpy", "pytest", "hypothesis.extra.numpy", "array_api_compat", "jaxtyping", "tqdm"],
-    "torch": ["torch"],
+    "torch": ["torch", "torch._dynamo", "torch._decomp"],  # the latter two at some first use
     "jax": ["jax.numpy", "equinox", "optax"],
 }
 FORKS = hasattr(os, "fork") and sys.platform == "linux"
@@ -56,20 +55,20 @@ def in_a_fork(request: dict) -> int:
 
 
 def main(backends: str) -> None:
-    warnings.simplefilter("error")
+    warnings.simplefilter("ignore")  # pytest sets its own filters for every test
     for name in ["numpy", *backends.split(",")] if FORKS else []:
         for library in LIBRARIES.get(name, []):
             try:
                 importlib.import_module(library)
             except ModuleNotFoundError:
                 continue
-    warnings.filterwarnings("ignore", message=".*fork")  # threads that only wait for work
-    answers = os.fdopen(os.dup(1), "w")
-    for line in sys.stdin:
-        code = (in_a_fork if FORKS else lambda request: run(**request))(json.loads(line))
-        print(code, file=answers, flush=True)
-        if not FORKS:
-            break
+    with os.fdopen(os.dup(1), "w") as answers:
+        for line in sys.stdin:
+            request = json.loads(line)
+            code = in_a_fork(request) if FORKS else run(**request)
+            print(code, file=answers, flush=True)
+            if not FORKS:
+                break
 
 
 if __name__ == "__main__":

@@ -8,6 +8,11 @@ TORCH_GRADIENTS = ("test_transformations.py::test_gradcheck_where_queries_are_ke
 TORCH_KERNEL = ("test_transformations.py::test_torch_kernel_with_a_parameter_of_its_own",)
 
 
+def gaussian(words: str, original: str, changed: str) -> Fault:
+    """In the fused way of kernel regression."""
+    return fault("fused", words, original, changed, backends="torch")
+
+
 def attend(words: str, original: str, changed: str) -> Fault:
     """In the fused way of attend."""
     tests = ("test_attend_fast.py",)
@@ -101,16 +106,15 @@ FAULTS = [
         tests=TORCH_KERNEL,
     ),
     # fused
-    fault("fused", "not centred", "keys.mean(-2, keepdim=True)", "0 * keys.mean(-2, keepdim=True)"),
-    fault("fused", "norm of the key lost", "-0.5 * (k * k)", "-0.0 * (k * k)"),
-    fault("fused", "norm of the key without ½", "-0.5 * (k * k)", "-1.0 * (k * k)"),
-    fault("fused", "scaled by the padded width", "scale=1.0", "scale=None"),
-    fault("fused", "padding in place of values", ": values.shape[-1]]", "-values.shape[-1] :]"),
-    fault("fused", "reach too wide", "REACH = 13.0", "REACH = 1300.0"),
-    fault("fused", "reach too narrow", "REACH = 13.0", "REACH = 1.0"),
-    fault("fused", "gradients through it", "if torch.is_grad_enabled() and any(", "if False and any("),
-    fault(
-        "fused",
+    gaussian("not centred", "keys.mean(-2, keepdim=True)", "0 * keys.mean(-2, keepdim=True)"),
+    gaussian("norm of the key lost", "-0.5 * (k * k)", "-0.0 * (k * k)"),
+    gaussian("norm of the key without ½", "-0.5 * (k * k)", "-1.0 * (k * k)"),
+    gaussian("scaled by the padded width", "scale=1.0", "scale=None"),
+    gaussian("padding in place of values", ": values.shape[-1]]", "-values.shape[-1] :]"),
+    gaussian("reach too wide", "REACH = 13.0", "REACH = 1300.0"),
+    gaussian("reach too narrow", "REACH = 13.0", "REACH = 1.0"),
+    gaussian("gradients through it", "if torch.is_grad_enabled() and any(", "if False and any("),
+    gaussian(
         "far queries not seen",
         "torch.maximum((scaled_queries**2).sum(-1).max(), (scaled_keys**2).sum(-1).max())",
         "(scaled_keys**2).sum(-1).max()",
@@ -120,6 +124,7 @@ FAULTS = [
         "mask lost in the fused kernel",
         "kernels.gaussian and mask is None and",
         "kernels.gaussian and",
+        backends="torch",
         tests=("test_fused.py",),
     ),
     # fused: scaled dot-product attention
