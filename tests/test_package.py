@@ -35,6 +35,7 @@ SOURCED = {
     "attnbook.kernels.gaussian",
     "attnbook.kernels.epanechnikov",
     "attnbook.regression.nadaraya_watson",
+    "attnbook.regression.in_metric",
     "attnbook.regression.leave_one_out",
     "attnbook.scores.dot",
     "attnbook.scores.scaled_dot",

@@ -139,6 +139,36 @@ def multi_head(
     return sum(combination[h] * output for h, output in enumerate(outputs))
 
 
+def in_metric(
+    queries: Float[Array, "... m d"],
+    keys: Float[Array, "... n d"],
+    values: Float[Array, "... n p"],
+    *,
+    metric: Float[Array, "r d"],
+    mask: Bool[Array, "..."] | None = None,
+) -> Float[Array, "... m p"]:
+    """Gaussian kernel regression with scores −‖W(q − k)‖²/2: that of the points moved by W.
+
+    Args:
+        queries: of shape (..., m, d).
+        keys: of shape (..., n, d).
+        values: of shape (..., n, p).
+        metric: W, an array of shape (r, d); the identity over h is one bandwidth h.
+        mask: boolean, broadcastable to (..., m, n), True = counts as a neighbour.
+
+    Returns:
+        Predictions of shape (..., m, p); NaN where a query has no neighbour.
+
+    Raises:
+        ValueError, TypeError: as nadaraya_watson.
+
+    Source: Weinberger and Tesauro (2007).
+    """
+    arguments.attention(queries, keys, values, mask)
+    moved = arguments.parameter(queries, ("r", queries.shape[-1]), metric=metric).mT
+    return nadaraya_watson(queries @ moved, keys @ moved, values, mask=mask)
+
+
 def kernel_weights(
     queries: Array, keys: Array, kernel: kernels.Kernel, bandwidth: Any, mask: Array | None
 ) -> tuple[Array, Array]:

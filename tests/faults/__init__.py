@@ -15,7 +15,7 @@ TESTS = {  # of each module; on NumPy alone unless a fault names another back en
     "kernels": ("test_kernels.py",),
     "scores": ("test_scores.py",),
     "attention": ("test_attention.py",),
-    "regression": ("test_regression.py", "test_multi_head.py"),
+    "regression": ("test_regression.py", "test_multi_head.py", "test_in_metric.py"),
     "streaming": ("test_streaming.py", "test_regression.py"),
     "arguments": (
         "test_arguments.py",

@@ -163,6 +163,10 @@ FAULTS = [
     fault("regression", "values not looked at", "queries=queries, keys=keys, values=values)", "queries=queries, keys=keys)", tests=ARGUMENTS),
     fault("regression", "the mask not looked at", "xp = arguments.attention(queries, keys, values, mask)", "xp = arguments.attention(queries, keys, values, None)", tests=ARGUMENTS),
     fault("regression", "positions on the default device", "arange(keys.shape[-2], device=device(keys))[:, None]", "arange(keys.shape[-2])[:, None]", backends="torch", tests=DEVICE),
+    # regression: a metric
+    fault("regression", "the metric transposed", 'metric=metric).mT', 'metric=metric)'),
+    fault("regression", "the keys not moved", "queries @ moved, keys @ moved", "queries @ moved, keys"),
+    fault("regression", "no mask in the metric", "keys @ moved, values, mask=mask)", "keys @ moved, values)"),
     # regression: several heads
     fault("regression", "combination dropped", "sum(combination[h] * output", "sum(output"),
     fault(

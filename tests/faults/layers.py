@@ -28,9 +28,9 @@ FAULTS = [
             (("heads' bandwidths kept", "bandwidths=self.bandwidths,", "bandwidths=self.bandwidths * 0 + 1,"), HEADS),
             (("combination not used", "combination=self.combination,", "combination=self.combination * 0 + 1,"), HEADS),
             (("the heads' sum for their mean", "1 / len(start)", "1.0"), HEADS),
-            (("mask dropped, metric", "keys @ self.metric.mT, values, mask=mask)", "keys @ self.metric.mT, values)"), METRIC),
-            (("metric transposed", "(queries @ self.metric.mT, keys @ self.metric.mT,", "(queries @ self.metric, keys @ self.metric,"), METRIC),
-            (("metric of the keys alone", "(queries @ self.metric.mT,", "(queries @ (self.metric * 0 + 1).mT,"), METRIC),
+            (("mask dropped, metric", "metric=self.metric, mask=mask)", "metric=self.metric)"), METRIC),
+            (("metric transposed", "metric=self.metric,", "metric=self.metric.mT,"), METRIC),
+            (("metric does not matter", "metric=self.metric,", "metric=self.metric * 0 + 1,"), METRIC),
         )
     ),
     both("torch/regression", "the start learns", "torch.tensor(starting.metric", "torch.as_tensor(starting.metric", "test_what_a_layer_starts_from_does_not_learn"),

@@ -8,7 +8,7 @@ from jax import Array
 from jaxtyping import Float, PRNGKeyArray
 
 from attnbook import starting
-from attnbook.regression import multi_head, nadaraya_watson
+from attnbook.regression import in_metric, multi_head, nadaraya_watson
 
 
 class KernelRegression(eqx.Module):
@@ -121,5 +121,5 @@ class MetricKernelRegression(eqx.Module):
         values: Float[Array, "... n p"],
         mask: Array | None = None,
     ) -> Float[Array, "... m p"]:
-        """Predictions at the queries; arguments and errors as attnbook.nadaraya_watson."""
-        return nadaraya_watson(queries @ self.metric.mT, keys @ self.metric.mT, values, mask=mask)
+        """Predictions at the queries; arguments and errors as attnbook.regression.in_metric."""
+        return in_metric(queries, keys, values, metric=self.metric, mask=mask)

@@ -11,7 +11,7 @@ from jax import Array
 from attnbook import training
 from attnbook.training import Batch, History
 
-Model = TypeVar("Model", bound=eqx.Module)
+Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
 
 
 def train(
@@ -26,7 +26,7 @@ def train(
     """Minimise a loss with Adam, one step a batch; attnbook.torch.train is the twin.
 
     Args:
-        model: left as it is.
+        model: a layer, or any other tree of arrays; left as it is.
         loss: of the model and a batch's arrays, a scalar.
         batches: tuples of NumPy arrays; a new shape among them compiles anew.
         learning_rate: one for all steps, or one a step.

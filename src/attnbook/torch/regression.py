@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnbook import starting
-from attnbook.regression import multi_head, nadaraya_watson
+from attnbook.regression import in_metric, multi_head, nadaraya_watson
 
 
 class KernelRegression(nn.Module):
@@ -114,5 +114,5 @@ class MetricKernelRegression(nn.Module):
         values: Float[Tensor, "... n p"],
         mask: Tensor | None = None,
     ) -> Float[Tensor, "... m p"]:
-        """Predictions at the queries; arguments and errors as attnbook.nadaraya_watson."""
-        return nadaraya_watson(queries @ self.metric.mT, keys @ self.metric.mT, values, mask=mask)
+        """Predictions at the queries; arguments and errors as attnbook.regression.in_metric."""
+        return in_metric(queries, keys, values, metric=self.metric, mask=mask)
