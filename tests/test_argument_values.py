@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from test_arguments import K, V, loo, nw
 
-from attnbook import arguments, nadaraya_watson, padding_mask
+from attnbook import nadaraya_watson, padding_mask
+from attnbook import tokens as check_tokens
 
 VALUES = {  # seen from the values: not where a transformation hides them
     "NaN query": (nw(q=np.array([[1.0, np.nan]])), "queries: got 1 entries of 2 that are NaN or infinite, expected finite numbers"),
@@ -36,7 +37,7 @@ def test_tokens(backend):
     """From 0 to the size of the vocabulary less one; under jax.jit only the dtype is seen."""
 
     def check(tokens):
-        arguments.tokens(tokens, 11)
+        check_tokens.numbers(11, tokens=tokens)
         return tokens
 
     good = np.array([[0, 10], [3, 7]])

@@ -1,11 +1,11 @@
 """The same layer in the other library: every parameter bit for bit, there and back."""
 
 import inspect
-import operator
 
 import backends
 import numpy as np
 import pytest
+from library import part
 
 from attnbook import convert
 
@@ -32,11 +32,24 @@ MADE = {  # "layer" or "layer, variant": arguments, none of them the default
     "MultiHeadKernelRegression, one a coordinate": (([[0.7, 1.3], [2.9, 0.1], [3.1, 5.3]],), {}),
     "MetricKernelRegression": (([[0.7, 1.3], [-2.9, 0.0], [0.1, 1.0]],), {}),
     "AttentionPooling": ((11,), {"embed_dim": 2, "key_dim": 3, "hidden_dim": 5}),
+    "GRUCell": ((5, 3), {}),
+    "EncoderDecoder": ((11, 11), {"embed_dim": 3, "hidden_dim": 10, "score": "general"}),
+    "EncoderDecoder, additive": ((11, 11), {"embed_dim": 3, "hidden_dim": 10}),
+    "EncoderDecoder, no attention": ((11, 11), {"embed_dim": 3, "hidden_dim": 10, "score": None}),
+    "SelfAttention": ((5, 3), {}),
+    "MultiHeadAttention": ((12, 4), {}),
+    "MultiHeadAttention, no bias": ((12, 4), {"bias": False, "dropout": 0.3}),
+    "MultiHeadAttention, shared": ((12, 4), {"num_kv_heads": 2, "dropout": 0.7}),
+    "AttentionOnly": ((11, 7, 12, 6, 3), {"num_kv_heads": 2}),
+    "AttentionOnly, one layer": ((11, 7), {"embed_dim": 6, "num_heads": 3, "num_layers": 1}),
 }
-DATA = {  # what a layer is called with
+DATA = {  # what a layer is called with: shapes of numbers
     "KernelRegression": ((3, 2), (7, 2), (7, 5)),
     "MultiHeadKernelRegression": ((3, 2), (7, 2), (7, 5)),
     "MetricKernelRegression": ((3, 2), (7, 2), (7, 5)),
+    "GRUCell": ((7, 5), (7, 3)),
+    "SelfAttention": ((2, 7, 5),),
+    "MultiHeadAttention": ((2, 5, 12), (2, 7, 12)),
 }
 
 
@@ -45,14 +58,22 @@ def classes(module):
 
 
 def made(case, dtype="float32"):
-    """A torch layer whose parameters are no longer those it started from."""
+    """A torch layer at rest, whose parameters are no longer those it started from."""
     args, how = MADE[case]
     torch.manual_seed(3)
     layer = getattr(attnbook.torch, case.split(",")[0])(*args, **how)
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape))
-    return layer.to(getattr(torch, dtype))
+    return layer.to(getattr(torch, dtype)).eval()
+
+
+def inputs(case, rng):
+    """Numbers of the shapes in DATA; tokens; or two sentences, the mask of one, and the other."""
+    name, tokens = case.split(",")[0], rng.integers(0, 11, size=(3, 7))
+    if name in DATA:
+        return [rng.normal(size=shape) for shape in DATA[name]]
+    return [tokens, np.arange(7) < 5 + 0 * tokens, tokens] if name == "EncoderDecoder" else [tokens]
 
 
 def test_every_layer_has_a_case():
@@ -75,7 +96,7 @@ def test_round_trip_is_exact(case, dtype):
     leaves = len(jax.tree.leaves(eqx.filter(twin, eqx.is_inexact_array)))
     assert leaves == len(list(layer.parameters())) == len(list(back.parameters()))
     for path, original in layer.named_parameters():
-        carried, returned = operator.attrgetter(path)(twin), back.get_parameter(path)
+        carried, returned = part(twin, path), back.get_parameter(path)
         assert str(carried.dtype) == dtype
         assert returned.dtype == original.dtype
         assert returned.requires_grad
@@ -86,19 +107,31 @@ def test_round_trip_is_exact(case, dtype):
 
 @pytest.mark.parametrize("case", MADE)
 def test_twins_predict_the_same(rng, case):
-    layer = made(case, "float64")
-    name = case.split(",")[0]
-    if name in DATA:
-        arrays = [rng.normal(size=shape) for shape in DATA[name]]
-    else:
-        arrays = [rng.integers(0, 11, size=(3, 7))]
+    layer, arrays = made(case, "float64"), inputs(case, rng)
     expected = layer(*map(torch.from_numpy, arrays)).detach().numpy()
     twin = convert.torch_to_jax(layer)
     out = twin(*map(jnp.asarray, arrays))
     np.testing.assert_allclose(out, expected, rtol=1e-11, atol=1e-13)
-    back = convert.jax_to_torch(twin)(*map(torch.from_numpy, arrays)).detach().numpy()
+    back = convert.jax_to_torch(twin).eval()(*map(torch.from_numpy, arrays)).detach().numpy()
     np.testing.assert_array_equal(back, expected)
     assert np.ptp(expected) > 1e-4
+
+
+@pytest.mark.parametrize("case", MADE)
+def test_arguments_are_carried_over(case):
+    """What a constructor takes, both twins have: a layer of other heads or dropout is another."""
+    layer = made(case)
+    twin = convert.torch_to_jax(layer)
+    back = convert.jax_to_torch(twin)
+    args, how = MADE[case]
+    names = list(inspect.signature(type(layer)).parameters)
+    if case.split(",")[0] not in ("KernelRegression", "MultiHeadKernelRegression", "MetricKernelRegression"):  # fmt: skip
+        for name, value in (dict(zip(names, args, strict=False)) | how).items():
+            for each in (layer, twin, back):
+                assert getattr(each, name) == value, name
+    for name in names:
+        if isinstance(getattr(layer, name), int | float | str | None):
+            assert getattr(layer, name) == getattr(twin, name) == getattr(back, name), name
 
 
 def test_sizes_are_carried_over():
@@ -161,6 +194,7 @@ def test_what_cannot_be_converted(stranger):
 
 
 def test_the_error_names_the_layers_and_no_function():
-    names = "AttentionPooling, KernelRegression, MetricKernelRegression, MultiHeadKernelRegression"
+    names = ", ".join(sorted(classes(attnbook.torch)))
+    assert "train" not in names
     with pytest.raises(TypeError, match=f"layer: got Linear, expected one of {names}$"):
         convert.jax_to_torch(eqx.nn.Linear(2, 3, key=jax.random.key(0)))

@@ -106,3 +106,110 @@ def test_the_share_of_labels_is_the_exact_probability(length):
     labels = datasets.digit_comparisons(n, length=length)[1]
     error = math.sqrt(probability * (1 - probability) / n)
     assert abs(labels.mean() - probability) < 4 * error
+
+
+def test_photograph_is_the_luma_of_its_square():
+    """Pixels of the picture as it is shipped: 0.299 red, 0.587 green, 0.114 blue, black is 0."""
+    pytest.importorskip("PIL")
+    from sklearn.datasets import load_sample_image
+
+    picture = load_sample_image("china.jpg").astype(float)
+    clean, noisy = datasets.photograph()
+    assert clean.shape == noisy.shape == (96, 96)
+    assert clean.dtype == noisy.dtype == np.float64
+    for i, j in ((0, 0), (7, 13), (95, 0), (0, 95), (95, 95)):
+        red, green, blue = picture[60 + i, 200 + j].tolist()
+        luma = (0.299 * red + 0.587 * green + 0.114 * blue) / 255
+        assert clean[i, j] == pytest.approx(luma, rel=1e-12)
+    assert clean.min() >= 0
+    assert clean.max() <= 1
+    assert np.ptp(clean) > 0.5
+
+
+def test_photograph_of_another_size():
+    """The same corner; up to 300 rows and columns."""
+    pytest.importorskip("PIL")
+    largest, _ = datasets.photograph(300, noise=0)
+    assert largest.shape == (300, 300)
+    for size in (1, 31):
+        part = datasets.photograph(size)[0]
+        np.testing.assert_allclose(part, largest[:size, :size], rtol=1e-14)
+    for size in (0, -1, 301):
+        with pytest.raises(ValueError, match=f"size: got {size}, expected 1 to 300"):
+            datasets.photograph(size)
+
+
+def test_the_noise_of_the_photograph():
+    """Normal, as large as it says, apart in every pixel, of its own seed, and not clipped."""
+    pytest.importorskip("PIL")
+    clean, noisy = datasets.photograph(211)
+    z = (noisy - clean) / 0.1
+    assert abs(z.mean()) < 4 / 211
+    assert abs(z.std() - 1) < 0.02
+    assert abs(np.mean(np.abs(z) < 1) - 0.6827) < 0.01
+    assert abs(np.corrcoef(z[1:].ravel(), z[:-1].ravel())[0, 1]) < 0.02
+    assert abs(np.corrcoef(z[:, 1:].ravel(), z[:, :-1].ravel())[0, 1]) < 0.02
+    twice = datasets.photograph(211, noise=0.2)[1] - clean
+    np.testing.assert_allclose(twice, 2 * (noisy - clean), rtol=0, atol=1e-14)
+    assert np.abs(twice + clean - 0.5).max() > 0.5
+    np.testing.assert_array_equal(datasets.photograph(211, seed=0)[1], noisy)
+    other, moved = datasets.photograph(211, seed=1)
+    np.testing.assert_array_equal(other, clean)
+    assert np.all(moved != noisy)
+    np.testing.assert_array_equal(*datasets.photograph(noise=0))
+    for noise in (-0.1, float("nan")):
+        with pytest.raises(ValueError, match=f"noise: got {noise}, expected 0 or more"):
+            datasets.photograph(noise=noise)
+
+
+def test_repeated_sequences_repeat():
+    """Token by token: what the mask says is foretold stood a period before, and nothing else did."""
+    tokens, foretold = datasets.repeated_sequences(211, length=31, vocab_size=13, periods=(3, 7))
+    assert tokens.shape == foretold.shape == (211, 31)
+    assert (tokens.dtype, foretold.dtype) == (np.int64, bool)
+    found = set()
+    for row, mask in zip(tokens.tolist(), foretold.tolist(), strict=True):
+        period = mask.index(True)
+        found.add(period)
+        assert len(set(row[:period])) == period
+        for j in range(31):
+            assert mask[j] == (j >= period)
+            assert mask[j] == (row[j] in row[:j])
+            if mask[j]:
+                assert row[j] == row[j - period]
+    assert found == {3, 4, 5, 6, 7}
+
+
+def test_repeated_sequences_are_random():
+    """Every token equally often, every period too; a seed settles them."""
+    tokens, foretold = datasets.repeated_sequences(5003, length=11, vocab_size=7, periods=(2, 6))
+    assert set(np.unique(tokens)) == set(range(7))
+    for place in (0, 1):  # before the first repetition
+        share = np.bincount(tokens[:, place], minlength=7) / 5003
+        np.testing.assert_allclose(share, 1 / 7, atol=0.02)
+    share = np.bincount(foretold.argmax(axis=1), minlength=7)[2:] / 5003
+    np.testing.assert_allclose(share, 0.2, atol=0.025)
+    how = dict(length=11, vocab_size=7, periods=(2, 6))
+    np.testing.assert_array_equal(datasets.repeated_sequences(5003, seed=0, **how)[0], tokens)
+    assert np.any(datasets.repeated_sequences(5003, seed=1, **how)[0] != tokens)
+    tokens, foretold = datasets.repeated_sequences(101)
+    assert tokens.shape == (101, 48)
+    assert 50 < tokens.max() < 64
+    assert 8 <= foretold.argmax(axis=1).min() < foretold.argmax(axis=1).max() <= 24
+
+
+@pytest.mark.parametrize("period", [1, 5])
+def test_repeated_sequences_of_one_period(period):
+    """A period of 1 is one token; the longest leaves one place, or uses up all tokens."""
+    tokens, foretold = datasets.repeated_sequences(
+        3, length=6, vocab_size=5, periods=(period, period)
+    )
+    assert foretold.sum(axis=1).tolist() == [6 - period] * 3
+    assert [len(set(row)) for row in tokens.tolist()] == [period] * 3
+
+
+@pytest.mark.parametrize("periods", [(0, 3), (4, 3), (3, 6), (-1, 2), (6, 6)])
+def test_repeated_sequences_bad_periods(periods):
+    for length, vocab_size in ((6, 11), (11, 5)):
+        with pytest.raises(ValueError, match=r"periods: got \(.*\), expected two from 1 to 5, in"):
+            datasets.repeated_sequences(3, length=length, vocab_size=vocab_size, periods=periods)

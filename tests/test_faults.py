@@ -26,8 +26,18 @@ def copy(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def nurseries():
-    """By back ends: processes that have imported them, and run tests in forks."""
+def nurseries(tmp_path_factory):
+    """By back ends: processes that have imported them, and run tests in forks.
+
+    What JAX has compiled for one fault it need not compile for the next.
+    """
+    settings = {
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
     started: dict[str, subprocess.Popen[str]] = {}
 
     def of(backends: str) -> subprocess.Popen[str]:
@@ -36,7 +46,7 @@ def nurseries():
         if backends not in started:
             started[backends] = subprocess.Popen(
                 [sys.executable, nursery.__file__, backends],
-                env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+                env=os.environ | settings,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

@@ -3,7 +3,7 @@
 import inspect
 import re
 import typing
-from types import UnionType
+from types import SimpleNamespace, UnionType
 
 import numpy as np
 import pytest
@@ -16,16 +16,28 @@ from attnbook import (
     attention,
     convert,
     datasets,
+    decoding,
     devices,
+    heads,
+    images,
     kernels,
+    losses,
+    positions,
+    recurrent,
     regression,
     scores,
+    stack,
     training,
 )
 
+FORMULAS = (
+    attention, heads, images, kernels, losses, positions, recurrent, regression, scores, stack
+)  # fmt: skip
+number_words = inspect.getmodule(datasets.number_words)  # the function has the module's name
+DATASETS = (datasets.curves, datasets.images, number_words, datasets.sequences, datasets.stored)
 PUBLIC = {
     f"{module.__name__}.{name}": function
-    for module in (attention, convert, datasets, devices, kernels, regression, scores, training)
+    for module in (*FORMULAS, convert, *DATASETS, decoding, devices, training)
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__ and not name.startswith("_")
 }
@@ -42,11 +54,28 @@ SOURCED = {
     "attnbook.scores.general",
     "attnbook.scores.cosine",
     "attnbook.scores.additive",
-    "attnbook.datasets.engel",
-    "attnbook.datasets.digits",
+    "attnbook.heads.self_attention",
+    "attnbook.heads.multi_head_attention",
+    "attnbook.positions.sinusoidal",
+    "attnbook.positions.rotary",
+    "attnbook.positions.alibi",
+    "attnbook.stack.attention_only",
+    "attnbook.training.warm_cosine",
+    "attnbook.datasets.curves.engel",
+    "attnbook.datasets.images.digits",
+    "attnbook.datasets.images.photograph",
+    "attnbook.decoding.beam",
+    "attnbook.images.non_local_means",
+    "attnbook.recurrent.gru",
+    "attnbook.recurrent.read",
+    "attnbook.recurrent.step",
+    "attnbook.recurrent.translate",
 }
 # used inside the package; public by spelling only
-INNER = {"attnbook.attention.widen", "attnbook.regression.kernel_weights"}
+INNER = {
+    "attnbook.attention.widen",
+    "attnbook.regression.kernel_weights",
+}
 
 
 def test_importing_attnbook_imports_no_back_end():
@@ -91,7 +120,7 @@ def test_docstring(name):
     documented = re.findall(r"^    (\w+): ", _section(text, "Args"), flags=re.MULTILINE)
     if len(parameters) > 1 or documented:
         assert documented == parameters
-    if name.split(".")[1] in ("attention", "kernels", "regression", "scores"):
+    if function.__module__ in {module.__name__ for module in FORMULAS}:
         assert _section(text, "Returns")
     assert ("Source: " in text) == (name in SOURCED)
 
@@ -103,6 +132,10 @@ def _section(text, title):
 
 Q, K, V, H, U = np.ones((11, 3, 2)), np.ones((7, 2)), np.ones((7, 5)), np.ones(2), np.ones((3, 7))
 BOTH = {"return_weights": True}
+X, W = np.ones((11, 7, 6)), np.ones((5, 6))
+LINEAR = SimpleNamespace(weight=np.ones((6, 6)), bias=None)
+HEADS = SimpleNamespace(embed_dim=6, num_heads=3, num_kv_heads=3, query=LINEAR, key=LINEAR, value=LINEAR, output=LINEAR)  # fmt: skip
+CELL = SimpleNamespace(input=LINEAR, hidden=SimpleNamespace(weight=np.ones((6, 2)), bias=None))
 CALLS = [
     (attention.softmax, (U,), {}),
     (attention.softmax, (U, np.ones(7, bool)), {}),
@@ -112,6 +145,7 @@ CALLS = [
     (attention.padding_mask, (np.array([[1, 2]]), 5), {}),
     (regression.nadaraya_watson, (Q, K, V), {"bandwidth": H}),
     (regression.leave_one_out, (K, V), {"bandwidth": H}),
+    (regression.in_metric, (Q, K, V), {"metric": np.ones((5, 2))}),
     (kernels.gaussian, (U,), {}),
     (kernels.boxcar, (U,), {}),
     (kernels.triangular, (U,), {}),
@@ -130,6 +164,22 @@ CALLS = [
     (datasets.noise_level, (U,), {}),
     (datasets.heteroskedastic, (13,), {}),
     (datasets.engel, (), {}),
+    (datasets.photograph, (13,), {"noise": 0.2, "seed": 1}),
+    (datasets.repeated_sequences, (11,), {"periods": (3, 5), "length": 13}),
+    (heads.self_attention, (X, W, W, np.ones((13, 6))), {}),
+    (heads.split_heads, (X, 3), {}),
+    (heads.merge_heads, (X,), {}),
+    (heads.multi_head_attention, (HEADS, np.ones((11, 5, 6)), X, X, np.ones((5, 7), bool)), {}),
+    (positions.sinusoidal, (7, 2), {}),
+    (positions.rotary, (X, np.arange(7)), {}),
+    (positions.rotary, (X, np.ones(7)), {}),
+    (positions.alibi, (3, 7), {}),
+    (images.patches, (X[0], 3), {}),
+    (images.non_local_means, (X[0], 0.5), {}),
+    (losses.cross_entropy, (X, np.ones((11, 7), int)), {}),
+    (losses.cross_entropy, (X, np.ones((11, 7), int), np.ones((11, 7), bool)), {}),
+    (recurrent.gru, (CELL, np.ones((11, 6)), np.ones((11, 2))), {}),
+    (datasets.number_words, (), {"train": 11, "held_out": 3}),
 ]
 
 
@@ -142,6 +192,21 @@ def test_annotations_are_true(function, args, how):
     with jaxtyped("context"):
         for name, value in {**bound, "return": out}.items():
             assert fits(value, hints[name]), f"{name}: {np.shape(value)} is no {hints[name]}"
+
+
+def test_every_formula_is_called():
+    """But those of a model, which NumPy does not have."""
+    called = {f"{function.__module__}.{function.__name__}" for function, *_ in CALLS}
+    formulas = {n for n, f in PUBLIC.items() if f.__module__ in {m.__name__ for m in FORMULAS}}
+    assert formulas - INNER - called == {
+        "attnbook.recurrent.encode",
+        "attnbook.recurrent.logits",
+        "attnbook.recurrent.read",
+        "attnbook.recurrent.step",
+        "attnbook.recurrent.translate",
+        "attnbook.recurrent.write",
+        "attnbook.stack.attention_only",
+    }
 
 
 def test_annotations_are_checked():

@@ -1,6 +1,7 @@
 """NumPy, torch and JAX agree, forward and backward, for every public name: no name without a case."""
 
 import inspect
+from types import SimpleNamespace
 
 import backends
 import numpy as np
@@ -10,10 +11,12 @@ import attnbook
 from attnbook import (
     attend,
     causal_mask,
+    heads,
     kernels,
     leave_one_out,
     nadaraya_watson,
     padding_mask,
+    positions,
     scores,
     softmax,
 )
@@ -22,6 +25,8 @@ RNG = np.random.default_rng(11)
 Q, K, V = RNG.normal(size=(11, 3, 2)), RNG.normal(size=(11, 7, 2)), RNG.normal(size=(11, 7, 5))
 H, U = np.array([0.7, 1.3]), RNG.uniform(0, 1.5, size=(3, 7))
 MASK = RNG.random((11, 3, 7)) < 0.7
+X, W = RNG.normal(size=(5, 7, 12)), RNG.normal(size=(4, 12, 12)) / 3
+PLACES = np.array([0.0, 1.0, 2.0, 5.0, 11.0, 23.0, -3.5])
 
 CASES = {  # "name" or "name, variant": a function of floating arrays, and these
     "attend": (attend, Q, K, V),
@@ -74,7 +79,33 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
         scores.additive,
         *(Q, K, RNG.normal(size=(13, 2)), RNG.normal(size=(13, 2)), RNG.normal(size=13)),
     ),
+    "heads.self_attention": (heads.self_attention, X, *W[:3]),
+    "heads.self_attention, masked": (
+        lambda x, *w: heads.self_attention(x, *w, mask=causal_mask(7, like=x)),
+        *(X, *W[:3]),
+    ),
+    "heads.split_heads": (lambda x: heads.split_heads(x, 3), X),
+    "heads.merge_heads": (heads.merge_heads, X),
+    "heads.multi_head_attention": (
+        lambda q, k, *w: heads.multi_head_attention(_layer(4, *w), q, k),
+        *(X, X[:, :5], *W),
+    ),
+    "heads.multi_head_attention, shared": (
+        lambda x, w_q, w_k, w_v, w_o: heads.multi_head_attention(
+            _layer(2, w_q, w_k[:6, :], w_v[:6, :], w_o), x, mask=causal_mask(7, like=x)
+        ),
+        *(X, *W),
+    ),
+    "positions.rotary": (positions.rotary, X, PLACES),
 }
+NUMBERS_IN = {"positions.alibi", "positions.sinusoidal"}  # and NumPy's arrays out
+
+
+def _layer(num_kv_heads, *weights):
+    """Four heads of width 3, of these projections."""
+    parts = zip(("query", "key", "value", "output"), weights, strict=True)
+    linear = {name: SimpleNamespace(weight=weight, bias=None) for name, weight in parts}
+    return SimpleNamespace(embed_dim=12, num_heads=4, num_kv_heads=num_kv_heads, **linear)
 
 
 def _lengths(like):
@@ -86,7 +117,7 @@ def _lengths(like):
 
 def public_names():
     found = set()
-    for name in attnbook.__all__:
+    for name in [*attnbook.__all__, "heads", "positions"]:
         value = getattr(attnbook, name)
         if not inspect.ismodule(value):
             found.add(name)
@@ -101,7 +132,7 @@ def public_names():
 
 
 def test_every_public_name_has_a_case():
-    assert {case.split(",")[0] for case in CASES} == public_names()
+    assert {case.split(",")[0] for case in CASES} == public_names() - NUMBERS_IN
 
 
 @pytest.mark.parametrize("case", CASES)

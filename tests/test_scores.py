@@ -128,6 +128,19 @@ def test_additive_by_hand(backend):
     np.testing.assert_allclose(out, [[35], [37 * 8 / 10]], rtol=1e-14)
 
 
+def test_additive_of_keys_that_were_multiplied_before(backend, rng):
+    """Without w_k the keys are W_k k already; they must be as wide as the hidden layer."""
+    q, k = rng.normal(size=(11, 1, 3, 2)), rng.normal(size=(13, 7, 5))
+    w_q, w_k, v = learned(rng, "additive")
+    expected = backend.call(scores.additive, q, k, w_q, w_k, v)
+    out = backend.call(scores.additive, q, k @ w_k.T, w_q, None, v)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
+    with pytest.raises(
+        ValueError, match=r"k: got 5 coordinates, expected 13 as w_q's rows: no w_k"
+    ):
+        backend.call(scores.additive, q, k, w_q, None, v)
+
+
 def test_additive_of_large_inputs_is_bounded(backend, rng):
     """tanh saturates: ±1e30 gives ± the sum of |v|."""
     w = np.ones((3, 1))

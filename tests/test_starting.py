@@ -52,3 +52,61 @@ def test_bad_starts(name):
     for start in BAD[name]:
         with pytest.raises(ValueError, match=EXPECTED[name]):
             getattr(starting, name)(start)
+
+
+def test_pairs_are_an_even_width():
+    for given in (2, 10, np.int64(4)):
+        out = starting.pairs(d=given)
+        assert type(out) is int
+        assert out == given
+    for wrong in (0, 1, 3, 11):
+        with pytest.raises(ValueError, match=f"d: got a width of {wrong}, expected an even one"):
+            starting.pairs(d=wrong)
+    for wrong in (-2, 2.0, "2", None):
+        with pytest.raises(ValueError, match=f"d: got {wrong!r}, expected an integer"):
+            starting.pairs(d=wrong)
+
+
+def test_parts_of_a_width():
+    for count, each in ((1, 12), (3, 4), (12, 1), (np.int64(4), 3)):
+        out = starting.parts(12, heads=count)
+        assert type(out) is int
+        assert out == each
+    for wrong in (5, 24):
+        message = f"heads: got {wrong}, expected a divisor of 12, the width"
+        with pytest.raises(ValueError, match=message):
+            starting.parts(12, heads=wrong)
+    for wrong in (0, -3, 3.0, "3", None):
+        with pytest.raises(ValueError, match=f"heads: got {wrong!r}, expected an integer"):
+            starting.parts(12, heads=wrong)
+
+
+def test_the_shape_of_heads():
+    """Width, heads, heads of keys and values, the width of a head; as many of both by default."""
+    assert starting.head_shape(12, 4, None) == (12, 4, 4, 3)
+    assert starting.head_shape(12, 4, 2) == (12, 4, 2, 3)
+    assert starting.head_shape(12, 4, 1) == (12, 4, 1, 3)
+    out = starting.head_shape(np.int64(12), np.int64(4), np.int64(2))
+    assert out == (12, 4, 2, 3)
+    assert [type(number) for number in out] == [int] * 4
+    for wrong in (3, 8):
+        message = f"num_kv_heads: got {wrong}, expected a divisor of 4, the heads"
+        with pytest.raises(ValueError, match=message):
+            starting.head_shape(12, 4, wrong)
+    with pytest.raises(ValueError, match="num_heads: got 5, expected a divisor of 12, the width"):
+        starting.head_shape(12, 5, 1)
+    for wrong in (0, -1, 2.0, "2"):
+        for name in ("embed_dim", "num_heads", "num_kv_heads"):
+            given = dict(embed_dim=12, num_heads=4, num_kv_heads=2) | {name: wrong}
+            with pytest.raises(ValueError, match=f"{name}: got {wrong!r}, expected an integer"):
+                starting.head_shape(**given)
+
+
+def test_a_share():
+    for given in (0, 0.0, 0.3, np.float32(0.5), 0.999):
+        out = starting.share(dropout=given)
+        assert type(out) is float
+        assert out == given
+    for wrong in (1, 1.0, -0.1, 7, np.inf, np.nan):
+        with pytest.raises(ValueError, match=f"dropout: got {wrong!r}, expected a share from 0 to"):
+            starting.share(dropout=wrong)

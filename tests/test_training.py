@@ -175,3 +175,43 @@ def test_the_gate_through_the_layers(library):
     how = {"learning_rate": 0.0, "gate": (2, 0.5)}
     with pytest.raises(training.TrainingFailed, match=r"0\.7 after 2 steps, expected 0\.5 or less"):
         library.train(layer(library, 0.7), product, minibatch(1.0, 1.0, 1.0), **how)
+
+
+def pair(library):
+    """Two parameters, a = 1 and b = 2, in the library's own kind of model."""
+    start = {"a": 1.0, "b": 2.0}
+    if library.__name__.endswith("jax"):
+        return {name: backends.load("jax").xp.asarray(number) for name, number in start.items()}
+    torch = backends.load("torch").xp
+    tensors = {n: torch.tensor(number, dtype=torch.float64) for n, number in start.items()}
+    return torch.nn.ParameterDict({n: torch.nn.Parameter(t) for n, t in tensors.items()})
+
+
+def weighed(model, x):
+    """Its gradient is (3 x, 4 x), of length 5 |x|."""
+    return ((3 * model["a"] + 4 * model["b"]) * x).sum()
+
+
+@pytest.mark.parametrize("clip", [None, 2.0, 0.5, 100])
+def test_clipped_gradients_by_hand(library, clip):
+    """Adam's own steps from gradients no longer than the limit, both parameters together."""
+    inputs = np.array([0.1, 7.0, -0.3, 0.5, -11.0, 0.0, 0.2, 1.3])
+    length = 5 * np.abs(inputs)
+    limit = math.inf if clip is None else clip
+    shrunk = inputs * np.minimum(1, limit / np.maximum(length, 1e-9))
+    if clip in (0.5, 2.0):
+        assert 0 < np.sum(shrunk != inputs) < 7
+    model = library.train(pair(library), weighed, minibatch(*inputs), learning_rate=0.1, clip=clip)[
+        0
+    ]
+    for name, start, slope in (("a", 1.0, 3), ("b", 2.0, 4)):
+        path = reference.adam(lambda _, x, slope=slope: slope * x, start, shrunk, [0.1] * 8)
+        np.testing.assert_allclose(model[name].item(), path[-1], rtol=1e-5)
+        loose = reference.adam(lambda _, x, slope=slope: slope * x, start, inputs, [0.1] * 8)
+        assert (abs(loose[-1] - path[-1]) > 1e-3) == (clip in (0.5, 2.0))
+
+
+@pytest.mark.parametrize("clip", [0, -1.0, math.nan])
+def test_bad_clips(library, clip):
+    with pytest.raises(ValueError, match=f"clip: got {clip}, expected a number above 0, or None"):
+        library.train(layer(library, 0.7), product, minibatch(1.0), learning_rate=0.1, clip=clip)

@@ -120,3 +120,42 @@ def test_bad_batches(how, message):
     with pytest.raises(ValueError, match=r"arrays: got \[12, 13\] rows, expected the same number"):
         training.minibatches((np.arange(13), np.arange(12)), size=2, steps=1, seed=0)
     assert draw(steps=0) == []
+
+
+def test_rates_rise_and_fall_by_hand():
+    """Half a cosine from the peak to almost 0; a straight rise in front multiplies it."""
+    out = training.warm_cosine(0.8, 4)
+    np.testing.assert_allclose(out, 0.4 * (1 + np.array([1, 0.5**0.5, 0, -(0.5**0.5)])), rtol=1e-14)
+    warm = training.warm_cosine(0.8, 4, warmup=3)
+    np.testing.assert_allclose(warm, out * [1 / 3, 2 / 3, 1, 1], rtol=1e-14)
+    np.testing.assert_array_equal(training.warm_cosine(0.8, 4, warmup=1), out)
+    np.testing.assert_array_equal(training.warm_cosine(3.0, 1), [3.0])
+    np.testing.assert_allclose(training.warm_cosine(1.0, 2, warmup=8), [1 / 8, 1 / 8], rtol=1e-14)
+
+
+def test_rates_of_a_training():
+    """As many as steps, all above 0, the peak behind the rise, and run() takes them."""
+    out = training.warm_cosine(0.01, 307, warmup=31)
+    assert out.shape == (307,)
+    assert out.argmax() == 30
+    assert 0.97 * 0.01 < out.max() < 0.01
+    assert np.all(out > 0)
+    assert np.all(np.diff(out[:31]) > 0) and np.all(np.diff(out[30:]) < 0)
+    assert play([1.0] * 4, training.warm_cosine(0.8, 4))[1] == training.warm_cosine(0.8, 4).tolist()
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"peak": 0.0}, r"peak, steps: got 0\.0, 7, expected above 0, and 1 or more"),
+        ({"peak": -1}, "peak, steps: got -1, 7, expected above 0, and 1 or more"),
+        ({"peak": math.nan}, "peak, steps: got nan, 7, expected above 0, and 1 or more"),
+        ({"steps": 0}, r"peak, steps: got 0\.1, 0, expected above 0, and 1 or more"),
+        ({"steps": 2.5}, r"steps: got 2\.5, expected an integer"),
+        ({"warmup": -1}, "warmup: got -1, expected an integer, 0 or more"),
+        ({"warmup": 0.1}, r"warmup: got 0\.1, expected an integer, 0 or more"),
+    ],
+)
+def test_bad_rises_and_falls(how, message):
+    with pytest.raises(ValueError, match=message):
+        training.warm_cosine(**({"peak": 0.1, "steps": 7} | how))

@@ -34,7 +34,7 @@ STAGES = {
     ],
     "book": ["{make} book PY={python}"],
     "notebooks": [NBVAL],
-    "colab": [f"{PYTEST} tests/notebooks"],
+    "colab": [f"{PYTEST} tests/notebooks -n 2"],
     "site": [f"{PYTEST} tests/site"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
 }

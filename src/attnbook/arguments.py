@@ -217,15 +217,22 @@ def count(**argument: Any) -> int:
     return integer
 
 
-def tokens(tokens: Array, vocab_size: int) -> None:
-    """Check token numbers: PyTorch would stop with an index error, JAX would clip them."""
-    xp = one_library(tokens=tokens)
-    if not xp.isdtype(tokens.dtype, "integral") or tokens.ndim == 0:
-        got = f"dtype {tokens.dtype}, shape {tuple(tokens.shape)}"
-        raise ValueError(f"tokens: got {got}, expected integers of shape (..., n)")
-    if known_true(xp.any((tokens < 0) | (tokens >= vocab_size))):
-        got = f"{int(xp.min(tokens))} to {int(xp.max(tokens))}"
-        raise ValueError(f"tokens: got {got}, expected 0 to {vocab_size - 1}")
+def rows(**argument: Array) -> Any:
+    """Check one floating array of rows; return its namespace."""
+    ((name, array),) = argument.items()
+    xp = floating(**argument)
+    if array.ndim < 2:
+        raise ValueError(f"{name}: got shape {tuple(array.shape)}, expected (..., n, width)")
+    return xp
+
+
+def widths(expected: int, **arrays: Array) -> None:
+    """Check that rows are as wide as a layer."""
+    for name, array in arrays.items():
+        rows(**{name: array})
+        if array.shape[-1] != expected:
+            got = tuple(array.shape)
+            raise ValueError(f"{name}: got shape {got}, expected (..., n, {expected})")
 
 
 def known_true(condition: Array) -> bool:

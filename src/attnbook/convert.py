@@ -1,7 +1,7 @@
 """The same layer in the other library: parameters are carried over bit for bit, by name."""
 
 import inspect
-import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ def torch_to_jax(layer: Any) -> Any:
                 f"layer: {name} is {dtype}, which JAX would round to {copied.dtype}: "
                 'set jax.config.update("jax_enable_x64", True) first, or convert the layer'
             )
-        twin = eqx.tree_at(operator.attrgetter(name), twin, copied)
+        twin = eqx.tree_at(partial(_part, name=name), twin, copied)
     return twin
 
 
@@ -60,13 +60,20 @@ def jax_to_torch(layer: Any) -> Any:
         raise TypeError(f"layer: got {type(layer).__name__}, expected a layer of attnbook.jax")
     twin = _twin(layer, attnbook.torch)
     for name, _ in list(twin.named_parameters()):
-        array = operator.attrgetter(name)(layer)
+        array = _part(layer, name)
         half = str(array.dtype) == "bfloat16"
         copied = torch.from_numpy(np.array(array.astype("float32") if half else array))
         owner, _, last = name.rpartition(".")
         copied = copied.bfloat16() if half else copied
         setattr(twin.get_submodule(owner), last, torch.nn.Parameter(copied))
     return twin
+
+
+def _part(layer: Any, name: str) -> Any:
+    """The parameter of a name such as layers.0.query.weight; a number is a place in a list."""
+    for part in name.split("."):
+        layer = layer[int(part)] if part.isdigit() else getattr(layer, part)
+    return layer
 
 
 def _twin(layer: Any, module: Any, **key: Any) -> Any:

@@ -36,8 +36,9 @@ def pool(
 
 
 def linear(layer: Any, x: Array) -> Array:
-    """A linear layer, x Wᵀ + b, with W of shape (out, in)."""
-    return x @ layer.weight.mT + layer.bias
+    """A linear layer, x Wᵀ + b, with W of shape (out, in), and b if it has one."""
+    product = x @ layer.weight.mT
+    return product if layer.bias is None else product + layer.bias
 
 
 def perceptron(hidden: Any, out: Any, x: Array) -> Array:

@@ -114,7 +114,7 @@ def additive(
     q: Float[Array, "... m d_q"],
     k: Float[Array, "... n d_k"],
     w_q: Float[Array, "r d_q"],
-    w_k: Float[Array, "r d_k"],
+    w_k: Float[Array, "r d_k"] | None,
     v: Float[Array, " r"],
 ) -> Float[Array, "... m n"]:
     """Additive score, s_ij = vᵀ tanh(W_q q_i + W_k k_j): a small network with one hidden layer.
@@ -123,7 +123,8 @@ def additive(
         q: queries of shape (..., m, d_q).
         k: keys of shape (..., n, d_k); leading axes broadcast.
         w_q: W_q, of shape (r, d_q).
-        w_k: W_k, of shape (r, d_k).
+        w_k: W_k, of shape (r, d_k), or None where k is W_k k already: a decoder asks the same keys
+            again and again, and multiplies them once.
         v: of shape (r,).
 
     Returns:
@@ -136,7 +137,11 @@ def additive(
     """
     xp = arguments.two_widths(q, k)
     w_q = arguments.parameter(q, ("r", q.shape[-1]), w_q=w_q)
-    w_k = arguments.parameter(q, (w_q.shape[0], k.shape[-1]), w_k=w_k)
-    v = arguments.parameter(q, (w_q.shape[0],), v=v)
-    hidden = (q @ w_q.mT)[..., :, None, :] + (k @ w_k.mT)[..., None, :, :]  # (..., m, n, r)
+    r = w_q.shape[0]
+    v = arguments.parameter(q, (r,), v=v)
+    if w_k is not None:
+        k = k @ arguments.parameter(q, (r, k.shape[-1]), w_k=w_k).mT
+    elif k.shape[-1] != r:
+        raise ValueError(f"k: got {k.shape[-1]} coordinates, expected {r} as w_q's rows: no w_k")
+    hidden = (q @ w_q.mT)[..., :, None, :] + k[..., None, :, :]  # (..., m, n, r)
     return xp.tanh(hidden) @ v

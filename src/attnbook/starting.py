@@ -37,6 +37,67 @@ def size(**argument: Any) -> int:
     return integer
 
 
+def limit(**argument: float | None) -> float | None:
+    """A number above 0, or None for no limit."""
+    ((name, number),) = argument.items()
+    if number is not None and not number > 0:
+        raise ValueError(f"{name}: got {number!r}, expected a number above 0, or None")
+    return number
+
+
+def pairs(**argument: Any) -> int:
+    """A width of pairs, as an even Python integer of at least 2."""
+    ((name, number),) = argument.items()
+    if arguments.count(**argument) < 2 or number % 2:
+        raise ValueError(f"{name}: got a width of {number}, expected an even one, 2 or more")
+    return int(number)
+
+
+def halves(**argument: Any) -> int:
+    """A width that two halves share: an even integer of at least 2."""
+    ((name, number),) = argument.items()
+    if size(**argument) % 2:
+        raise ValueError(f"{name}: got {number}, expected an even number, half for each direction")
+    return int(number)
+
+
+def parts(width: int, **argument: Any) -> int:
+    """The width of one of so many parts of a width."""
+    ((name, number),) = argument.items()
+    if width % size(**argument):
+        raise ValueError(f"{name}: got {number}, expected a divisor of {width}, the width")
+    return width // int(number)
+
+
+def head_shape(
+    embed_dim: int, num_heads: int, num_kv_heads: int | None
+) -> tuple[int, int, int, int]:
+    """A width, heads of queries, heads of keys and values, the width of a head."""
+    width = size(embed_dim=embed_dim)
+    head_dim = parts(width, num_heads=num_heads)
+    shared = num_heads if num_kv_heads is None else num_kv_heads
+    if num_heads % size(num_kv_heads=shared):
+        raise ValueError(
+            f"num_kv_heads: got {shared}, expected a divisor of {num_heads}, the heads"
+        )
+    return width, int(num_heads), int(shared), head_dim
+
+
+def share(**argument: float) -> float:
+    """A share of at least 0 and below 1."""
+    ((name, number),) = argument.items()
+    if not 0 <= number < 1:
+        raise ValueError(f"{name}: got {number!r}, expected a share from 0 to below 1")
+    return float(number)
+
+
+def decoder_score(score: str | None) -> str | None:
+    """The name of the score of a decoder, or None for a decoder without attention."""
+    if score not in ("additive", "general", "dot", None):
+        raise ValueError(f"score: got {score!r}, expected 'additive', 'general', 'dot' or None")
+    return score
+
+
 def _above_0(name: str, h: Any, axes: tuple[int, int], expected: str) -> np.ndarray:
     array = _numbers(h)
     if array.ndim not in axes or array.size == 0 or not np.all((array > 0) & np.isfinite(array)):

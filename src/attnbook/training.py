@@ -61,6 +61,26 @@ def minibatches(
     return (tuple(a[batch] for a in arrays) for batch in drawn)
 
 
+def warm_cosine(peak: float, steps: int, *, warmup: int = 0) -> Float[np.ndarray, " steps"]:
+    """Learning rates, peak · min(1, (t + 1) / warmup) · (1 + cos(π t / steps)) / 2 at step t.
+
+    Args:
+        peak: the largest rate, were there no fall.
+        steps: of the training.
+        warmup: steps of the rise; 0 for none.
+
+    Raises:
+        ValueError: a peak that is not above 0, a number of steps below 1.
+
+    Source: the fall is Loshchilov and Hutter's (2017), equation 5; the rise Goyal et al.'s (2017).
+    """
+    if not peak > 0 or arguments.count(steps=steps) < 1:
+        raise ValueError(f"peak, steps: got {peak}, {steps}, expected above 0, and 1 or more")
+    t = np.arange(steps)
+    rise = np.minimum(1, (t + 1) / max(1, arguments.count(warmup=warmup)))
+    return peak * rise * (1 + np.cos(np.pi * t / steps)) / 2
+
+
 def run(
     step: Callable[[Batch, float], Any],
     batches: Sequence[Batch] | Iterator[Batch],

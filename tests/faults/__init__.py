@@ -5,12 +5,13 @@ Each is planted alone in a copy of the package, and the tests of its module must
 
 from __future__ import annotations
 
-from faults import averages, formulas, layers, learning, paths
+from faults import averages, formulas, heads, layers, learning, paths, recurrence
 from faults.planting import Fault
 
 __all__ = ["FAULTS", "TESTS", "Fault"]
 
-FAULTS = [f for group in (formulas, averages, paths, layers, learning) for f in group.FAULTS]
+GROUPS = (formulas, averages, paths, layers, learning, heads, recurrence)
+FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module; on NumPy alone unless a fault names another back end
     "kernels": ("test_kernels.py",),
     "scores": ("test_scores.py",),
@@ -26,12 +27,27 @@ TESTS = {  # of each module; on NumPy alone unless a fault names another back en
     "fused": ("test_fused.py",),
     "pooling": ("test_pooling.py",),
     "starting": ("test_starting.py",),
+    "positions": ("test_positions.py",),
+    "heads": ("test_heads.py", "test_multi_head_attention.py"),
+    "stack": ("test_stack.py",),
+    "images": ("test_images.py",),
+    "datasets/images": ("test_datasets.py",),
+    "datasets/sequences": ("test_datasets.py",),
+    "recurrent": ("test_recurrent.py",),
+    "decoding": ("test_decoding.py",),
+    "losses": ("test_losses.py",),
+    "tokens": ("test_tokens.py",),
+    "datasets/number_words": ("test_number_words.py",),
     "training": ("test_training_run.py",),
     "convert": ("test_convert.py",),
     "torch/pooling": ("test_pooling.py",),
     "jax/pooling": ("test_pooling.py",),
+    "torch/attention": ("test_attention_layers.py",),
+    "jax/attention": ("test_attention_layers.py",),
     "torch/regression": ("test_layers.py",),
     "jax/regression": ("test_layers.py",),
     "torch/training": ("test_training.py",),
     "jax/training": ("test_training.py",),
+    "torch/recurrent": ("test_recurrent_layers.py",),
+    "jax/recurrent": ("test_recurrent_layers.py",),
 }

@@ -1,4 +1,4 @@
-"""Mistakes in attention and kernel regression."""
+"""Mistakes in attention, kernel regression and non-local means."""
 
 from __future__ import annotations
 
@@ -181,4 +181,28 @@ FAULTS = [
     fault("regression", "mask dropped, heads", "bandwidths[h, ...], mask=mask)", "bandwidths[h, ...])"),
     fault("regression", "last head lost", "for h in range(combination.shape[0])", "for h in range(combination.shape[0] - 1)"),
     fault("regression", "heads in reverse", "enumerate(outputs))", "enumerate(list(outputs)[::-1]))"),
+    # non-local means
+    *(
+        fault("images", *words)
+        for words in (
+            ("the border twice", 'mode="reflect"', 'mode="symmetric"'),
+            ("black beyond the border", 'mode="reflect"', 'mode="constant"'),
+            ("the other end beyond the border", 'mode="reflect"', 'mode="wrap"'),
+            ("a patch read by columns", "(width, width))", "(width, width)).mT"),
+            ("pixels in another order", "windows.reshape(image.size,", "windows.swapaxes(0, 1).reshape(image.size,"),
+            ("any shape", "if image.ndim != 2:", "if image.ndim < 2:"),
+            ("even widths", "width % 2 != 1 or ", ""),
+            ("widths below 1", "not 1 <= width <=", "not -1 <= width <="),
+            ("a width that the mirror does not fill", "min(image.shape) - 1", "min(image.shape) + 1"),
+            ("a width no larger than the image", "<= 2 * min(image.shape) - 1", "<= min(image.shape)"),
+            ("the larger side", "2 * min(image.shape)", "2 * max(image.shape)"),
+            ("the sum over a patch", "patches(image, width) / width", "patches(image, width)"),
+            ("divided twice", "patches(image, width) / width", "patches(image, width) / width**2"),
+            ("the corners averaged", "image.reshape(-1, 1)", "patches(image, width)[:, :1]"),
+            ("the pixels in columns", "image.reshape(-1, 1)", "image.T.reshape(-1, 1)"),
+            ("exp(−d²/h²)", "bandwidth=bandwidth", "bandwidth=bandwidth / 2**0.5"),
+            ("pixels ask, not patches", "nadaraya_watson(p, p,", "nadaraya_watson(image.reshape(-1, 1), image.reshape(-1, 1),"),
+            ("another patch by default", "width: int = 5", "width: int = 7"),
+        )
+    ),
 ]  # fmt: skip

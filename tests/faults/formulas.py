@@ -94,8 +94,8 @@ FAULTS = [
     fault("scores", "logistic for tanh", "xp.tanh(hidden) @ v", "(1 / (1 + xp.exp(-hidden))) @ v"),
     fault("scores", "v dropped", "xp.tanh(hidden) @ v", "xp.sum(xp.tanh(hidden), axis=-1)"),
     fault("scores", "tanh after v", "xp.tanh(hidden) @ v", "xp.tanh(hidden @ v)"),
-    fault("scores", "product for sum", "[..., :, None, :] + (k", "[..., :, None, :] * (k"),
-    fault("scores", "keys lost", "+ (k @ w_k.mT)[", "+ 0 * (k @ w_k.mT)["),
+    fault("scores", "product for sum", "[..., :, None, :] + k[", "[..., :, None, :] * k["),
+    fault("scores", "keys lost", "+ k[..., None, :, :]", "+ 0 * k[..., None, :, :]"),
     # arguments
     fault("arguments", "NaN let in", "bad = ~xp.isfinite(array)", "bad = xp.isfinite(array) & False"),
     fault("arguments", "infinity let in", "~xp.isfinite(array)", "xp.isnan(array)"),
@@ -111,6 +111,6 @@ FAULTS = [
     fault("arguments", "a parameter of any shape", "isinstance(wanted, int) and got != wanted", "False"),
     fault("arguments", "no head let in", " or count == 0:", ":"),
     fault("arguments", "any number of bandwidths", "not in ((count,), (count, d))", "in ((),)"),
-    fault("arguments", "a token too many", "(tokens >= vocab_size)", "(tokens > vocab_size)"),
-    fault("arguments", "tokens below 0 let in", "(tokens < 0) | ", ""),
+    fault("tokens", "a token too many", "(tokens >= vocab_size)", "(tokens > vocab_size)", tests=("test_argument_values.py",)),
+    fault("tokens", "tokens below 0 let in", "(tokens < 0) | ", "", tests=("test_argument_values.py",)),
 ]  # fmt: skip

@@ -29,7 +29,7 @@ HEAD, POOLED = (
 )
 FAULTS = [
     # pooling
-    fault("pooling", "no bias", "x @ layer.weight.mT + layer.bias", "x @ layer.weight.mT"),
+    fault("pooling", "no bias", "else product + layer.bias", "else product"),
     fault("pooling", "mask dropped", "keys, values, mask=mask, return", "keys, values, return"),
     fault("pooling", "a linear network", "xp.maximum(activations, xp.zeros_like(activations))", "activations"),
     fault("pooling", "tanh for max(0, ·)", "xp.maximum(activations, xp.zeros_like(activations))", "xp.tanh(activations)"),
@@ -43,7 +43,7 @@ FAULTS = [
         fault(f"{library}/pooling", *words, backends=library, tests=tests)
         for library in ("torch", "jax")
         for tests, *words in (
-            (TOKENS, "tokens not looked at", "arguments.tokens(tokens, self.vocab_size)", "pass"),
+            (TOKENS, "tokens not looked at", "check.numbers(self.vocab_size, tokens=tokens)", "pass"),
             (SEQUENCES, "mask dropped", ", mask)\n", ")\n"),
             (SEQUENCES, "values for weights", "(logits, weights, values) if", "(logits, values, weights) if"),
             (SEQUENCES, "weights for logits", "else logits", "else weights"),

@@ -16,7 +16,15 @@ import sys
 import warnings
 
 LIBRARIES = {
-    "numpy": ["numpy", "pytest", "hypothesis.extra.numpy", "array_api_compat", "jaxtyping", "tqdm"],
+    "always": [
+        "numpy",
+        "pytest",
+        "hypothesis.extra.numpy",
+        "array_api_compat",
+        "jaxtyping",
+        "tqdm",
+    ],
+    "numpy": ["sklearn.datasets", "num2words"],  # the data sets
     "torch": ["torch", "torch._dynamo", "torch._decomp"],  # the latter two at some first use
     "jax": ["jax.numpy", "equinox", "optax"],
 }
@@ -56,7 +64,7 @@ def in_a_fork(request: dict) -> int:
 
 def main(backends: str) -> None:
     warnings.simplefilter("ignore")  # pytest sets its own filters for every test
-    for name in ["numpy", *backends.split(",")] if FORKS else []:
+    for name in ["always", *backends.split(",")] if FORKS else []:
         for library in LIBRARIES.get(name, []):
             try:
                 importlib.import_module(library)

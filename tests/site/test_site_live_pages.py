@@ -16,7 +16,7 @@ from test_site_pages import AXE, TOO_WIDE, WIDTHS, axe_findings
 from attnbook import datasets, live
 
 BOKEH = Path(bokeh.__file__).parent / "server" / "static" / "js"
-FIGURES = [name for name in live.__all__ if name != "LiveFigure"]
+FIGURES = [name for name in live.__all__ if name.islower()]
 THEMES = {"light": ("#ffffff", "#222222"), "dark": ("#121212", "#e0e0e0")}
 PAGE = """<!doctype html>
 <html lang="en" data-content_root="/">
@@ -46,8 +46,12 @@ def regression() -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]
 
 def figure(name: str) -> live.LiveFigure:
     """A live figure of the package on the data of these tests."""
-    data = (KEYS, VALUES) if name == "query_and_keys" else regression()
-    return getattr(live, name)(*data)
+    if name == "attention_browser":
+        weights = np.full((2, 3), 1 / 3)
+        case = live.Attention("even", ["a", "b"], ["x", "y", "z"], {"one": weights, "two": weights})
+        return live.attention_browser([case], name="live-matrices")
+    data = {"query_and_keys": (KEYS, VALUES), "self_attention_points": (KEYS,)}
+    return getattr(live, name)(*data.get(name, regression()))
 
 
 @contextmanager

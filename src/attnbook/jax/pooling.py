@@ -7,7 +7,8 @@ import jax
 from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
-from attnbook import arguments, starting
+from attnbook import starting
+from attnbook import tokens as check
 from attnbook.pooling import pool
 
 
@@ -63,6 +64,6 @@ class AttentionPooling(eqx.Module):
         self, tokens: Int[Array, "... n"], mask: Array | None = None, return_weights: bool = False
     ) -> Any:
         """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
-        arguments.tokens(tokens, self.vocab_size)
+        check.numbers(self.vocab_size, tokens=tokens)
         logits, weights, values = pool(self, tokens, mask)
         return (logits, weights, values) if return_weights else logits

@@ -8,7 +8,7 @@ import jax
 import optax
 from jax import Array
 
-from attnbook import training
+from attnbook import starting, training
 from attnbook.training import Batch, History
 
 Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
@@ -20,6 +20,7 @@ def train(
     batches: Sequence[Batch] | Iterator[Batch],
     *,
     learning_rate: float | Sequence[float],
+    clip: float | None = None,
     gate: tuple[int, float] | None = None,
     name: str = "JAX",
 ) -> tuple[Model, History]:
@@ -30,6 +31,7 @@ def train(
         loss: of the model and a batch's arrays, a scalar.
         batches: tuples of NumPy arrays; a new shape among them compiles anew.
         learning_rate: one for all steps, or one a step.
+        clip: a gradient whose norm, over all parameters, is larger is scaled down to this.
         gate: (steps, loss): a training whose loss, averaged over the 20 steps before, is larger
             than this after so many steps ends at once.
         name: what the progress bar says.
@@ -38,12 +40,15 @@ def train(
         The trained model and the history of its losses.
 
     Raises:
-        ValueError: no batch, learning rates that do not fit.
+        ValueError: no batch, learning rates that do not fit, a clip that is not above 0.
         TrainingFailed: a loss that is not finite; a gate that is not met.
 
-    Source: Kingma and Ba (2015), algorithm 1.
+    Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
-    optimiser = optax.scale_by_adam()
+    limit = starting.limit(clip=clip)
+    adam = optax.scale_by_adam()
+    clipped = [] if limit is None else [optax.clip_by_global_norm(limit)]
+    optimiser = optax.chain(*clipped, adam)
     learned, fixed = eqx.partition(model, eqx.is_inexact_array)
     state = optimiser.init(learned)
 

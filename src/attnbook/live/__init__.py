@@ -4,9 +4,19 @@ One definition runs on the website, in Colab and in JupyterLab. The website serv
 a notebook takes it from Bokeh's own host.
 """
 
+from attnbook.live.attention import Attention, attention_browser
 from attnbook.live.heads import kernel_heads
 from attnbook.live.page import LiveFigure
 from attnbook.live.plane import query_and_keys
+from attnbook.live.points import self_attention_points
 from attnbook.live.regression import kernel_regression
 
-__all__ = ["LiveFigure", "kernel_heads", "kernel_regression", "query_and_keys"]
+__all__ = [
+    "Attention",
+    "LiveFigure",
+    "attention_browser",
+    "kernel_heads",
+    "kernel_regression",
+    "query_and_keys",
+    "self_attention_points",
+]

@@ -109,12 +109,12 @@ def updated_by(script: str, controls: Sequence[Any], **models: Any) -> Any:
     return update
 
 
-def follow_pointer(plot: Any, **sliders: Any) -> None:
+def follow_pointer(plot: Any, *, events: Sequence[Any] = (Tap, Pan), **sliders: Any) -> None:
     """A tap or a drag in the plot sets a slider of x, and one of y, to where the pointer is."""
     for axis, slider in sliders.items():
         move = CustomJS(
             args={"p": slider},
             code=f"p.value = Math.max(p.start, Math.min(p.end, cb_obj.{axis}))",
         )
-        plot.js_on_event(Tap, move)
-        plot.js_on_event(Pan, move)
+        for event in events:
+            plot.js_on_event(event, move)

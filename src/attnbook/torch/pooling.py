@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from attnbook import arguments, starting
+from attnbook import starting
+from attnbook import tokens as check
 from attnbook.pooling import pool
 
 
@@ -43,6 +44,6 @@ class AttentionPooling(nn.Module):
         self, tokens: Int[Tensor, "... n"], mask: Tensor | None = None, return_weights: bool = False
     ) -> Any:
         """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
-        arguments.tokens(tokens, self.vocab_size)
+        check.numbers(self.vocab_size, tokens=tokens)
         logits, weights, values = pool(self, tokens.long(), mask)
         return (logits, weights, values) if return_weights else logits

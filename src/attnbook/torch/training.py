@@ -6,7 +6,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from attnbook import training
+from attnbook import starting, training
 from attnbook.training import Batch, History
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -18,6 +18,7 @@ def train(
     batches: Sequence[Batch] | Iterator[Batch],
     *,
     learning_rate: float | Sequence[float],
+    clip: float | None = None,
     gate: tuple[int, float] | None = None,
     name: str = "PyTorch",
 ) -> tuple[Model, History]:
@@ -28,6 +29,7 @@ def train(
         loss: of the model and a batch's tensors, a scalar.
         batches: tuples of NumPy arrays, which go to the model's device.
         learning_rate: one for all steps, or one a step.
+        clip: a gradient whose norm, over all parameters, is larger is scaled down to this.
         gate: (steps, loss): a training whose loss, averaged over the 20 steps before, is larger
             than this after so many steps ends at once.
         name: what the progress bar says.
@@ -36,11 +38,12 @@ def train(
         The model and the history of its losses.
 
     Raises:
-        ValueError: no batch, learning rates that do not fit.
+        ValueError: no batch, learning rates that do not fit, a clip that is not above 0.
         TrainingFailed: a loss that is not finite; a gate that is not met.
 
-    Source: Kingma and Ba (2015), algorithm 1.
+    Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
+    limit = starting.limit(clip=clip)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.0)
     device = next(model.parameters()).device
 
@@ -49,6 +52,8 @@ def train(
         optimiser.zero_grad()
         value = loss(model, *(torch.tensor(a, device=device) for a in batch))
         torch.autograd.backward(value)
+        if limit is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), limit)
         optimiser.step()
         return value.detach()
 

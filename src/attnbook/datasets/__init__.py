@@ -1,0 +1,27 @@
+"""Every data set of the book, as NumPy arrays: made from a seed, or shipped inside a package."""
+
+from attnbook.datasets.curves import curve, engel, heteroskedastic, noise_level
+from attnbook.datasets.images import Digits, digits, photograph
+from attnbook.datasets.number_words import END, PAD, START, Pairs, Translation, number_words
+from attnbook.datasets.sequences import digit_comparisons, repeated_sequences
+from attnbook.datasets.stored import results, timeline
+
+__all__ = [
+    "END",
+    "PAD",
+    "START",
+    "Digits",
+    "Pairs",
+    "Translation",
+    "curve",
+    "digit_comparisons",
+    "digits",
+    "engel",
+    "heteroskedastic",
+    "noise_level",
+    "number_words",
+    "photograph",
+    "repeated_sequences",
+    "results",
+    "timeline",
+]

@@ -1,0 +1,140 @@
+"""Numbers in words, English to German or French: a translation task whose truth is known."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from attnbook import arguments
+
+Array = np.ndarray
+
+PAD, START, END = 0, 1, 2  # of every vocabulary
+SPECIAL = ["·", "<", ">"]  # how they are shown
+LARGEST = 999_999
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Numbers, and their words in two languages as padded rows of token numbers.
+
+    Args:
+        numbers: of shape (pairs,), no number twice.
+        source: English words, a row as "twenty one" is [w, w, PAD, …].
+        target: characters between START and END, then PAD.
+    """
+
+    numbers: Int[Array, " pairs"]
+    source: Int[Array, "pairs words"]
+    target: Int[Array, "pairs characters"]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translation task: pairs to learn from, pairs held out, and both vocabularies.
+
+    Args:
+        train: no number of it is held out.
+        held_out: never seen in training.
+        source_vocabulary: the English word of every token number.
+        target_vocabulary: the character of every token number.
+    """
+
+    train: Pairs
+    held_out: Pairs
+    source_vocabulary: list[str]
+    target_vocabulary: list[str]
+
+    def read(self, tokens: Sequence[int]) -> list[str]:
+        """The English words of a row of the source, without padding."""
+        return [self.source_vocabulary[t] for t in tokens if t != PAD]
+
+    def spell(self, tokens: Sequence[int]) -> str:
+        """The text of a row of the target, up to END."""
+        rows = [int(t) for t in tokens]
+        ends = rows.index(END) if END in rows else len(rows)
+        return "".join(self.target_vocabulary[t] for t in rows[:ends] if t not in (PAD, START))
+
+    def right(
+        self, written: Int[Array, "pairs any"], target: Int[Array, "pairs characters"]
+    ) -> Bool[Array, " pairs"]:
+        """Whether what was written is the target, token by token from after START to END."""
+        lengths = np.sum(target != PAD, axis=1) - 1  # without START
+        rows = zip(written, target, lengths, strict=True)
+        return np.array([np.array_equal(said[:n], true[1 : n + 1]) for said, true, n in rows])
+
+
+def number_words(
+    language: Literal["de", "fr"] = "de",
+    *,
+    train: int = 20_000,
+    held_out: int = 2_000,
+    seed: int = 0,
+) -> Translation:
+    """English number words and their translation, as the library num2words writes them.
+
+    The numbers lie between 0 and 999,999. A tenth of the draws falls below 1000, a tenth below
+    10,000, the rest anywhere; a number that comes again is dropped. Of English the hyphens and
+    commas are dropped.
+
+    Args:
+        language: of the target, "de" for German or "fr" for French.
+        train: how many numbers to learn from.
+        held_out: how many others to judge on.
+        seed: of NumPy's default generator.
+
+    Raises:
+        ValueError: another language, a count below 1, more than 300,000 numbers.
+    """
+    if language not in ("de", "fr"):
+        raise ValueError(f"language: got {language!r}, expected 'de' or 'fr'")
+    total = arguments.count(train=train) + arguments.count(held_out=held_out)
+    if not (train >= 1 and held_out >= 1 and total <= 300_000):
+        raise ValueError(
+            f"train, held_out: got {train}, {held_out}, expected 1 or more each, 300000 in all"
+        )
+    drawn = _drawn(total, seed)
+    source = [_words(int(n), "en").replace(",", "").replace("-", " ").split() for n in drawn]
+    target = [list(_words(int(n), language)) for n in drawn]
+    source_vocabulary, target_vocabulary = _vocabulary(source), _vocabulary(target)
+    sources = _rows(source, source_vocabulary)
+    targets = _rows([[SPECIAL[START], *t, SPECIAL[END]] for t in target], target_vocabulary)
+    return Translation(
+        Pairs(drawn[:train], sources[:train], targets[:train]),
+        Pairs(drawn[train:], sources[train:], targets[train:]),
+        source_vocabulary,
+        target_vocabulary,
+    )
+
+
+def _drawn(total: int, seed: int) -> Array:
+    """Different numbers in random order, some of them small."""
+    rng = np.random.default_rng(seed)
+    below = rng.choice([1_000, 10_000, LARGEST + 1], size=2 * total, p=[0.1, 0.1, 0.8])
+    numbers = np.floor(rng.random(2 * total) * below).astype(np.int64)
+    _, first = np.unique(numbers, return_index=True)
+    return rng.permutation(numbers[np.sort(first)][:total])  # or the small ones would come first
+
+
+@functools.lru_cache(maxsize=400_000)
+def _words(number: int, language: str) -> str:
+    from num2words import num2words
+
+    return str(num2words(number, lang=language))
+
+
+def _vocabulary(sentences: list[list[str]]) -> list[str]:
+    """The special tokens, then all others in alphabetical order."""
+    return SPECIAL + sorted({token for sentence in sentences for token in sentence})
+
+
+def _rows(sentences: list[list[str]], vocabulary: list[str]) -> Array:
+    """Token numbers, padded to the longest sentence."""
+    number_of = {token: number for number, token in enumerate(vocabulary)}
+    rows = np.full((len(sentences), max(map(len, sentences))), PAD)
+    for row, sentence in zip(rows, sentences, strict=True):
+        row[: len(sentence)] = [number_of[token] for token in sentence]
+    return rows

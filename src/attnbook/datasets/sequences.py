@@ -1,0 +1,61 @@
+"""Sequences: rows of digits, repeated tokens."""
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+Array = np.ndarray
+
+
+def digit_comparisons(
+    n: int, *, seed: int = 0, length: int = 10
+) -> tuple[Int[Array, "n length"], Float[Array, " n"]]:
+    """Rows of random digits, and whether a row has more 4s than 2s.
+
+    Args:
+        n: the number of rows.
+        seed: of NumPy's default generator.
+        length: of a row.
+
+    Returns:
+        Digits from 0 to 9, int64, of shape (n, length); labels, 1.0 or 0.0, float32, of shape (n,).
+    """
+    digits = np.random.default_rng(seed).integers(0, 10, size=(n, length))
+    more = np.sum(digits == 4, axis=1) > np.sum(digits == 2, axis=1)
+    return digits, more.astype(np.float32)
+
+
+def repeated_sequences(
+    n: int,
+    *,
+    seed: int = 0,
+    length: int = 48,
+    vocab_size: int = 64,
+    periods: tuple[int, int] = (8, 24),
+) -> tuple[Int[Array, "n length"], Bool[Array, "n length"]]:
+    """Rows of random tokens that repeat after a random period, and where they can be foretold.
+
+    Args:
+        n: the number of rows.
+        seed: of NumPy's default generator.
+        length: of a row.
+        vocab_size: tokens are 0 to vocab_size − 1. In a period none comes twice, so that the token
+            before tells which one follows.
+        periods: the shortest and the longest; every row has its own.
+
+    Returns:
+        Tokens, int64, of shape (n, length); a mask of the same shape, True where a token repeats
+        the one a period before.
+
+    Raises:
+        ValueError: periods that are not 1 or more, in order, below the length and at most
+            vocab_size.
+    """
+    least, most = periods
+    largest = min(length - 1, vocab_size)
+    if not 1 <= least <= most <= largest:
+        raise ValueError(f"periods: got {periods}, expected two from 1 to {largest}, in order")
+    rng = np.random.default_rng(seed)
+    period = rng.integers(least, most + 1, size=(n, 1))
+    fresh = np.argsort(rng.random((n, vocab_size)), axis=1)  # a random order of all tokens
+    position = np.arange(length)
+    return np.take_along_axis(fresh, position % period, axis=1), position >= period

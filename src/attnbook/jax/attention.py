@@ -1,0 +1,191 @@
+"""Self-attention and multi-head attention: parameters and initialisation."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
+
+from attnbook import arguments, heads, scores, stack, starting
+from attnbook import tokens as check
+
+Score = Callable[[Array, Array], Array]
+
+
+class SelfAttention(eqx.Module):
+    """One head of self-attention; its formula is attnbook.heads.self_attention.
+
+    Args:
+        embed_dim: the width of a token.
+        head_dim: the width of queries, keys, values and output; embed_dim if it is not given.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1.
+    """
+
+    query: eqx.nn.Linear
+    key: eqx.nn.Linear
+    value: eqx.nn.Linear
+    embed_dim: int = eqx.field(static=True)
+    head_dim: int = eqx.field(static=True)
+
+    def __init__(self, embed_dim: int, head_dim: int | None = None, *, key: PRNGKeyArray) -> None:
+        self.embed_dim = e = starting.size(embed_dim=embed_dim)
+        self.head_dim = d = starting.size(head_dim=embed_dim if head_dim is None else head_dim)
+        for_query, for_key, for_value = jax.random.split(key, 3)
+        self.query = eqx.nn.Linear(e, d, use_bias=False, key=for_query)
+        self.key = eqx.nn.Linear(e, d, use_bias=False, key=for_key)
+        self.value = eqx.nn.Linear(e, d, use_bias=False, key=for_value)
+
+    def __call__(
+        self,
+        x: Float[Array, "... n e"],
+        mask: Bool[Array, "..."] | None = None,
+        return_weights: bool = False,
+        *,
+        score: Score = scores.scaled_dot,
+    ) -> Any:
+        """Output (..., n, head_dim), or the pair (output, weights (..., n, n))."""
+        arguments.widths(self.embed_dim, x=x)
+        return heads.self_attention(
+            x, self.query.weight, self.key.weight, self.value.weight,
+            score=score, mask=mask, return_weights=return_weights,
+        )  # fmt: skip
+
+
+class MultiHeadAttention(eqx.Module):
+    """Several heads side by side; its formula is attnbook.heads.multi_head_attention.
+
+    Args:
+        embed_dim: the width of a token.
+        num_heads: of queries, a divisor of embed_dim.
+        num_kv_heads: of keys and values, a divisor of num_heads; as many as num_heads if it is not
+            given. One is multi-query attention, a number between is grouped-query attention.
+        bias: whether the four projections have one.
+        dropout: the share of the weights that is left out when the layer is called with a random
+            key, from 0 to below 1; the others grow by 1 / (1 − dropout).
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide, a
+            dropout outside [0, 1).
+    """
+
+    query: eqx.nn.Linear
+    key: eqx.nn.Linear
+    value: eqx.nn.Linear
+    output: eqx.nn.Linear
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    num_kv_heads: int = eqx.field(static=True)
+    bias: bool = eqx.field(static=True)
+    dropout: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        key: PRNGKeyArray,
+    ) -> None:
+        shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
+        self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
+        self.bias = bias
+        self.dropout = starting.share(dropout=dropout)
+        kv_dim = self.num_kv_heads * head_dim
+        keys = jax.random.split(key, 4)
+        self.query = eqx.nn.Linear(embed_dim, embed_dim, use_bias=bias, key=keys[0])
+        self.key = eqx.nn.Linear(embed_dim, kv_dim, use_bias=bias, key=keys[1])
+        self.value = eqx.nn.Linear(embed_dim, kv_dim, use_bias=bias, key=keys[2])
+        self.output = eqx.nn.Linear(embed_dim, embed_dim, use_bias=bias, key=keys[3])
+
+    def __call__(
+        self,
+        queries: Float[Array, "... m e"],
+        keys: Float[Array, "... n e"] | None = None,
+        values: Float[Array, "... n e"] | None = None,
+        mask: Bool[Array, "..."] | None = None,
+        return_weights: bool = False,
+        *,
+        score: Score = scores.scaled_dot,
+        key: PRNGKeyArray | None = None,
+    ) -> Any:
+        """Output (..., m, e), or the pair (output, weights (..., heads, m, n)).
+
+        With a random key weights are left out, as while training; without one none is.
+        """
+        drop = None if key is None or self.dropout == 0 else partial(self._drop, key)
+        return heads.multi_head_attention(
+            self, queries, keys, values, mask, return_weights, score, drop
+        )
+
+    def _drop(self, key: PRNGKeyArray, weights: Array) -> Array:
+        kept = jax.random.bernoulli(key, 1 - self.dropout, weights.shape)
+        return jnp.where(kept, weights / (1 - self.dropout), 0)
+
+
+class AttentionOnly(eqx.Module):
+    """A causal model of tokens, of attention alone; its formula is attnbook.stack.attention_only.
+
+    Args:
+        vocab_size: how many different tokens there are.
+        max_length: of a sequence.
+        embed_dim: the width of a token.
+        num_heads: in each layer, a divisor of embed_dim.
+        num_layers: how often tokens look back.
+        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide.
+    """
+
+    embedding: eqx.nn.Embedding
+    position: Array
+    layers: list[MultiHeadAttention]
+    readout: eqx.nn.Linear
+    vocab_size: int = eqx.field(static=True)
+    max_length: int = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    num_layers: int = eqx.field(static=True)
+    num_kv_heads: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        vocab_size: int,
+        max_length: int,
+        embed_dim: int = 64,
+        num_heads: int = 4,
+        num_layers: int = 2,
+        num_kv_heads: int | None = None,
+        *,
+        key: PRNGKeyArray,
+    ) -> None:
+        self.vocab_size = starting.size(vocab_size=vocab_size)
+        self.max_length = starting.size(max_length=max_length)
+        shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
+        self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
+        self.num_layers = starting.size(num_layers=num_layers)
+        keys = jax.random.split(key, 3 + num_layers)
+        self.embedding = eqx.nn.Embedding(vocab_size, embed_dim, key=keys[0])
+        self.position = jax.random.normal(keys[1], (max_length, embed_dim))
+        self.readout = eqx.nn.Linear(embed_dim, vocab_size, key=keys[2])
+        self.layers = [
+            MultiHeadAttention(embed_dim, num_heads, num_kv_heads=num_kv_heads, key=one)
+            for one in keys[3:]
+        ]
+
+    def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
+        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        check.numbers(self.vocab_size, self.max_length, tokens=tokens)
+        logits, weights = stack.attention_only(self, tokens, return_weights)
+        return (logits, weights) if return_weights else logits

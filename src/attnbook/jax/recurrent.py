@@ -1,0 +1,146 @@
+"""The recurrent encoder–decoder: parameters, and a scan through time."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+from jax import Array
+from jaxtyping import Bool, Int, PRNGKeyArray
+
+from attnbook import recurrent, starting, tokens
+from attnbook.recurrent import Memory
+
+
+class GRUCell(eqx.Module):
+    """A gated recurrent unit; its formula is attnbook.recurrent.gru.
+
+    Args:
+        input_dim: the width of an input.
+        hidden_dim: the width of the state.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1.
+    """
+
+    input: eqx.nn.Linear
+    hidden: eqx.nn.Linear
+    input_dim: int = eqx.field(static=True)
+    hidden_dim: int = eqx.field(static=True)
+
+    def __init__(self, input_dim: int, hidden_dim: int, *, key: PRNGKeyArray) -> None:
+        self.input_dim = starting.size(input_dim=input_dim)
+        self.hidden_dim = starting.size(hidden_dim=hidden_dim)
+        to_input, to_hidden, to_draw = jax.random.split(key, 3)
+        cell = (
+            eqx.nn.Linear(input_dim, 3 * hidden_dim, key=to_input),
+            eqx.nn.Linear(hidden_dim, 3 * hidden_dim, key=to_hidden),
+        )
+        parameters, tree = jax.tree.flatten(cell)
+        limit, keys = 1 / math.sqrt(hidden_dim), jax.random.split(to_draw, len(parameters))
+        self.input, self.hidden = jax.tree.unflatten(
+            tree,
+            [
+                jax.random.uniform(k, p.shape, p.dtype, -limit, limit)
+                for k, p in zip(keys, parameters, strict=True)
+            ],
+        )
+
+    def __call__(self, inputs: Array, state: Array) -> Array:
+        """The state after inputs (..., input_dim), from the state (..., hidden_dim) before."""
+        new: Array = recurrent.gru(self, inputs, state)
+        return new
+
+
+class EncoderDecoder(eqx.Module):
+    """A bidirectional GRU reads, a GRU with attention writes; see attnbook.recurrent.
+
+    Args:
+        source_vocab: how many different words are read.
+        target_vocab: how many different characters are written.
+        embed_dim: the width of a word's and of a character's embedding.
+        hidden_dim: the width of the decoder's state, and of the encoder's two states together.
+        score: "additive" (Bahdanau's), "general" or "dot" (Luong's), or None: no attention, the
+            decoder reads a summary of fixed width.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, an odd hidden_dim, another score.
+    """
+
+    source_embedding: eqx.nn.Embedding
+    target_embedding: eqx.nn.Embedding
+    forward_cell: GRUCell
+    backward_cell: GRUCell
+    start: eqx.nn.Linear
+    decoder_cell: GRUCell
+    output: eqx.nn.Linear
+    key: eqx.nn.Linear | None
+    query: eqx.nn.Linear | None
+    combine: Array | None
+    source_vocab: int = eqx.field(static=True)
+    target_vocab: int = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    hidden_dim: int = eqx.field(static=True)
+    score: str | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        source_vocab: int,
+        target_vocab: int,
+        embed_dim: int = 64,
+        hidden_dim: int = 128,
+        score: str | None = "additive",
+        *,
+        key: PRNGKeyArray,
+    ) -> None:
+        self.source_vocab = starting.size(source_vocab=source_vocab)
+        self.target_vocab = starting.size(target_vocab=target_vocab)
+        self.embed_dim = starting.size(embed_dim=embed_dim)
+        self.hidden_dim = h = starting.halves(hidden_dim=hidden_dim)
+        self.score = starting.decoder_score(score)
+        keys = jax.random.split(key, 10)
+        self.source_embedding = eqx.nn.Embedding(source_vocab, embed_dim, key=keys[0])
+        self.target_embedding = eqx.nn.Embedding(target_vocab, embed_dim, key=keys[1])
+        self.forward_cell = GRUCell(embed_dim, h // 2, key=keys[2])
+        self.backward_cell = GRUCell(embed_dim, h // 2, key=keys[3])
+        self.start = eqx.nn.Linear(h, h, key=keys[4])
+        self.decoder_cell = GRUCell(embed_dim + h, h, key=keys[5])
+        self.output = eqx.nn.Linear(2 * h, target_vocab, key=keys[6])
+        additive, multiplied = score == "additive", score in ("additive", "general")
+        self.key = eqx.nn.Linear(h, h, use_bias=False, key=keys[7]) if multiplied else None
+        self.query = eqx.nn.Linear(h, h, use_bias=False, key=keys[8]) if additive else None
+        self.combine = jax.random.normal(keys[9], (h,)) / math.sqrt(h) if additive else None
+
+    def __call__(
+        self,
+        source: Int[Array, "... n"],
+        mask: Bool[Array, "... n"],
+        written: Int[Array, "... m"],
+        return_weights: bool = False,
+    ) -> Any:
+        """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
+        tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
+        logits, weights = recurrent.translate(self, source, mask, written)
+        return (logits, weights) if return_weights else logits
+
+    def encode(
+        self, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
+    ) -> tuple[Memory, Array]:
+        """What the decoder may read, and the state it starts from."""
+        tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)
+        return recurrent.encode(self, source, mask)
+
+    @eqx.filter_jit
+    def step(
+        self, memory: Memory, state: Array, token: Int[Array, "..."]
+    ) -> tuple[Array, Array, Array]:
+        """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
+        return recurrent.write(self, memory, state, token)
+
+    @staticmethod
+    def unroll(step: Callable[..., Any], carry: Any, inputs: tuple[Array, ...]) -> Any:
+        """(carry, outputs) of carry, output = step(carry, inputs at t) for all t: jax.lax.scan."""
+        return jax.lax.scan(step, carry, inputs)

@@ -1,0 +1,106 @@
+"""Positions: what tells a token where it stands. Attention on its own does not know."""
+
+import math
+from typing import Any
+
+import numpy as np
+from array_api_compat import device
+from jaxtyping import Float, Real
+
+from attnbook import arguments, starting
+
+Array = Any  # a NumPy, PyTorch or JAX array
+
+BASE = 10_000.0  # wavelengths go from 2π to 2π · BASE
+
+
+def sinusoidal(n: int, d: int) -> Float[np.ndarray, "n d"]:
+    """Sinusoidal positions, P[p, 2i] = sin(p θ_i) and P[p, 2i + 1] = cos(p θ_i).
+
+    The frequencies are θ_i = 10000^(−2i/d). To move on by k positions is to turn every pair by the
+    angle k θ_i, wherever one starts.
+
+    Args:
+        n: the number of positions, 0 to n − 1.
+        d: the width, even.
+
+    Returns:
+        A NumPy array of shape (n, d), float64, to be added to embeddings.
+
+    Raises:
+        ValueError: n below 0, d that is odd or below 2.
+
+    Source: Vaswani et al. (2017), section 3.5.
+    """
+    angles = np.arange(arguments.count(n=n))[:, None] * _frequencies(starting.pairs(d=d))
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d)
+
+
+def rotary(x: Float[Array, "... n d"], positions: Real[Array, " n"]) -> Float[Array, "... n d"]:
+    """Rotary positions: the pair (x[2i], x[2i + 1]) of the token at p is turned by p θ_i.
+
+    With queries and keys turned, q_i · k_j depends on the positions through their difference alone.
+    The frequencies are θ_i = 10000^(−2i/d).
+
+    Args:
+        x: queries or keys of shape (..., n, d), d even.
+        positions: p of every token, integers or real numbers, of shape (n,).
+
+    Returns:
+        Of the shape and dtype of x; lengths are kept.
+
+    Raises:
+        ValueError: a width that is odd, positions that do not fit.
+        TypeError: arrays of different libraries.
+
+    Source: Su et al. (2024), equations 13 to 15. Some libraries pair x[i] with x[i + d/2] instead.
+    """
+    xp = arguments.floating(x=x)
+    arguments.one_library(x=x, positions=positions)
+    if x.ndim < 2 or tuple(positions.shape) != (x.shape[-2],):
+        got, shape = tuple(positions.shape), tuple(x.shape)
+        raise ValueError(f"positions: got shape {got}, expected (n,) for x of shape {shape}")
+    d = starting.pairs(x=x.shape[-1])
+    wide = xp.float64 if x.dtype == xp.float64 else xp.float32  # angles of far positions are large
+    theta = xp.asarray(_frequencies(d), dtype=wide, device=device(x))
+    angles = xp.astype(positions, wide)[:, None] * theta  # (n, d/2)
+    cos, sin = xp.cos(angles), xp.sin(angles)
+    even, odd = (xp.astype(x[..., start::2], wide) for start in (0, 1))
+    turned = xp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
+    return xp.astype(xp.reshape(turned, x.shape), x.dtype)
+
+
+def alibi(num_heads: int, n: int) -> Float[np.ndarray, "heads n n"]:
+    """Attention with linear biases, B[h, i, j] = −m_h · abs(i − j), to be added to the scores.
+
+    For a power of two heads the slopes are m_h = 2^(−8h/num_heads), h = 1, 2, …; for another number
+    those of the power below come first, then every other one of the power above.
+
+    Args:
+        num_heads: 1 or more.
+        n: the number of tokens.
+
+    Returns:
+        A NumPy array of shape (num_heads, n, n), float64. Under a causal mask only j ≤ i counts.
+
+    Raises:
+        ValueError: num_heads below 1, n below 0.
+
+    Source: Press, Smith and Lewis (2022), section 3; their code for other numbers of heads.
+    """
+    if arguments.count(num_heads=num_heads) < 1:
+        raise ValueError(f"num_heads: got {num_heads}, expected 1 or more")
+    position = np.arange(arguments.count(n=n))
+    distance = np.abs(position[:, None] - position[None, :])
+    return -_slopes(num_heads)[:, None, None] * distance
+
+
+def _frequencies(d: int) -> Float[np.ndarray, " pairs"]:
+    return BASE ** (-np.arange(0, d, 2) / d)
+
+
+def _slopes(num_heads: int) -> Float[np.ndarray, " heads"]:
+    power = 2 ** int(math.log2(num_heads))
+    slopes = 2.0 ** (-8 * np.arange(1, power + 1) / power)
+    between = 2.0 ** (-8 * np.arange(1, 2 * power + 1, 2) / (2 * power))
+    return np.concatenate([slopes, between[: num_heads - power]])

@@ -1,0 +1,215 @@
+"""The recurrent encoder–decoder with attention: one forward for both back ends.
+
+A layer of attnbook.torch or attnbook.jax holds the parameters, and knows how its library walks
+through time: unroll(step, carry, inputs), as jax.lax.scan does.
+"""
+
+from typing import Any, NamedTuple
+
+from array_api_compat import array_namespace, device
+from jaxtyping import Bool, Float, Int
+
+from attnbook import scores
+from attnbook.attention import attend
+from attnbook.pooling import linear
+
+Array = Any  # a PyTorch or JAX array
+
+
+class Memory(NamedTuple):
+    """What a decoder may read.
+
+    Args:
+        keys: of shape (..., n, hidden_dim), already multiplied by the score's matrix.
+        values: the encoder's states, of shape (..., n, hidden_dim).
+        mask: of shape (..., 1, n), True = a word, or None.
+    """
+
+    keys: Array
+    values: Array
+    mask: Array | None
+
+
+def gru(cell: Any, inputs: Float[Array, "... e"], state: Float[Array, "... h"]) -> Array:
+    """One step of a gated recurrent unit, h' = (1 − z) ⊙ c + z ⊙ h.
+
+    The gates are r, z = σ(W x + b + U h + d), the candidate is c = tanh(W x + b + r ⊙ (U h + d)).
+
+    Args:
+        cell: a GRUCell of either back end; rows of its matrices are those of r, z and c, as in
+            torch.nn.GRUCell.
+        inputs: x, of shape (..., input_dim).
+        state: h, of shape (..., hidden_dim).
+
+    Returns:
+        The new state, of the old one's shape.
+
+    Source: Cho et al. (2014), equations 5 to 8, with r applied after the product with U.
+    """
+    xp = array_namespace(inputs, state)
+    h = state.shape[-1]
+    from_input, from_state = linear(cell.input, inputs), linear(cell.hidden, state)
+    gates = 0.5 + 0.5 * xp.tanh(0.5 * (from_input + from_state)[..., : 2 * h])  # the logistic σ
+    r, z = gates[..., :h], gates[..., h:]
+    candidate = xp.tanh(from_input[..., 2 * h :] + r * from_state[..., 2 * h :])
+    return candidate + z * (state - candidate)
+
+
+def read(
+    model: Any, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
+) -> tuple[Float[Array, "... n hidden"], Float[Array, "... hidden"]]:
+    """The encoder's states, →h_j beside ←h_j: word j with what stands before and after it.
+
+    Args:
+        model: an EncoderDecoder of either back end.
+        source: token numbers.
+        mask: True = a word; padding leaves a state as it is.
+
+    Returns:
+        The states, of shape (..., n, hidden_dim), and the summary, of shape (..., hidden_dim): the
+        state →h of the last word beside ←h of the first, each of which has seen all words.
+
+    Source: Schuster and Paliwal (1997); Bahdanau, Cho and Bengio (2015), section 3.2.
+    """
+    xp = array_namespace(source)
+    embedded = model.source_embedding.weight[source]  # (..., n, embed_dim)
+    words, real = xp.moveaxis(embedded, -2, 0), xp.moveaxis(mask[..., None], -2, 0)  # time first
+
+    def walk(cell: Any, words: Array, real: Array) -> Array:
+        def step(state: Array, at: tuple[Array, Array]) -> tuple[Array, Array]:
+            word, is_word = at
+            state = xp.where(is_word, gru(cell, word, state), state)
+            return state, state
+
+        shape = (*words.shape[1:-1], cell.hidden.weight.shape[-1])
+        start = xp.zeros(shape, dtype=words.dtype, device=device(words))
+        _, states = model.unroll(step, start, (words, real))
+        return states
+
+    forward = walk(model.forward_cell, words, real)
+    backward = xp.flip(
+        walk(model.backward_cell, xp.flip(words, axis=0), xp.flip(real, axis=0)), axis=0
+    )
+    states = xp.moveaxis(xp.concat([forward, backward], axis=-1), 0, -2)
+    return states, xp.concat([forward[-1], backward[0]], axis=-1)
+
+
+def encode(
+    model: Any, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
+) -> tuple[Memory, Float[Array, "... hidden"]]:
+    """What the decoder may read, and the state it starts from, s_0 = tanh(W · summary + b).
+
+    Without a score the summary is all that it may read: attention to a single key.
+
+    Args:
+        model: an EncoderDecoder of either back end.
+        source: token numbers.
+        mask: True = a word.
+
+    Returns:
+        The memory, and s_0 of shape (..., hidden_dim).
+    """
+    xp = array_namespace(source)
+    states, summary = read(model, source, mask)
+    start = xp.tanh(linear(model.start, summary))
+    if model.score is None:
+        return Memory(summary[..., None, :], summary[..., None, :], None), start
+    keys = states if model.score == "dot" else linear(model.key, states)
+    return Memory(keys, states, mask[..., None, :]), start
+
+
+def step(
+    model: Any, memory: Memory, state: Float[Array, "... hidden"], written: Float[Array, "... e"]
+) -> tuple[Array, tuple[Array, Array, Array]]:
+    """One step of the decoder: the state asks, the context answers, both make the new state.
+
+    c_i = attend(s_{i−1}, memory) and s_i = GRU([y_{i−1}; c_i], s_{i−1}).
+
+    Args:
+        model: an EncoderDecoder of either back end.
+        memory: what encode gave.
+        state: s_{i−1}.
+        written: y_{i−1}, the embedding of the character before.
+
+    Returns:
+        s_i, and what to keep: s_i, the context c_i, the weights of shape (..., n).
+
+    Source: Bahdanau, Cho and Bengio (2015), equations 4 to 6 and section A.2.2.
+    """
+    xp = array_namespace(state)
+
+    def additive(q: Array, k: Array) -> Array:
+        return scores.additive(q, k, model.query.weight, None, model.combine)
+
+    score = additive if model.score == "additive" else scores.dot
+    asked = attend(
+        state[..., None, :], memory.keys, memory.values, score=score, mask=memory.mask,
+        return_weights=True,
+    )  # fmt: skip
+    context, weights = (array[..., 0, :] for array in asked)
+    state = gru(model.decoder_cell, xp.concat([written, context], axis=-1), state)
+    return state, (state, context, weights)
+
+
+def logits(model: Any, state: Array, context: Array) -> Float[Array, "... vocab"]:
+    """Logits of the next character, W [s_i; c_i] + b.
+
+    Args:
+        model: an EncoderDecoder of either back end.
+        state: s_i, of shape (..., hidden_dim).
+        context: c_i, of shape (..., hidden_dim).
+
+    Returns:
+        Of shape (..., target_vocab).
+    """
+    xp = array_namespace(state)
+    return linear(model.output, xp.concat([state, context], axis=-1))
+
+
+def translate(
+    model: Any,
+    source: Int[Array, "... n"],
+    mask: Bool[Array, "... n"],
+    written: Int[Array, "... m"],
+) -> tuple[Float[Array, "... m vocab"], Float[Array, "... m n"]]:
+    """Logits of every next character, given the true characters before: teacher forcing.
+
+    Args:
+        model: an EncoderDecoder of either back end.
+        source: token numbers of the words.
+        mask: True = a word.
+        written: token numbers of START and the characters, the last one left out.
+
+    Returns:
+        Logits and attention weights.
+
+    Source: teacher forcing is Williams and Zipser's (1989).
+    """
+    xp = array_namespace(source)
+    memory, start = encode(model, source, mask)
+    embedded = xp.moveaxis(model.target_embedding.weight[written], -2, 0)  # time first
+
+    def at(state: Array, inputs: tuple[Array]) -> tuple[Array, tuple[Array, Array, Array]]:
+        return step(model, memory, state, inputs[0])
+
+    _, (states, contexts, weights) = model.unroll(at, start, (embedded,))
+    return xp.moveaxis(logits(model, states, contexts), 0, -2), xp.moveaxis(weights, 0, -2)
+
+
+def write(
+    model: Any, memory: Memory, state: Float[Array, "... hidden"], token: Int[Array, "..."]
+) -> tuple[Array, Array, Array]:
+    """The decoder on its own: one step after a character that it has written.
+
+    Args:
+        model: an EncoderDecoder of either back end.
+        memory: what encode gave.
+        state: the state before.
+        token: the character's number, of shape (...).
+
+    Returns:
+        The new state, the next character's logits (..., target_vocab), the weights (..., n).
+    """
+    written = model.target_embedding.weight[token]
+    state, (_, context, weights) = step(model, memory, state, written)
+    return state, logits(model, state, context), weights

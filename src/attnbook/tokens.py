@@ -1,0 +1,56 @@
+"""What the models of sequences accept: token numbers, masks of them, labels."""
+
+from typing import Any
+
+from attnbook.arguments import known_true, one_library
+
+Array = Any
+
+
+def numbers(vocab_size: int, longest: int | None = None, **argument: Array) -> None:
+    """Check token numbers: PyTorch would stop with an index error, JAX would clip them."""
+    ((name, tokens),) = argument.items()
+    xp = one_library(**argument)
+    if not xp.isdtype(tokens.dtype, "integral") or tokens.ndim == 0:
+        got = f"dtype {tokens.dtype}, shape {tuple(tokens.shape)}"
+        raise ValueError(f"{name}: got {got}, expected integers of shape (..., n)")
+    if longest is not None and tokens.shape[-1] > longest:
+        raise ValueError(f"{name}: got {tokens.shape[-1]} of them, expected at most {longest}")
+    if known_true(xp.any((tokens < 0) | (tokens >= vocab_size))):
+        got = f"{int(xp.min(tokens))} to {int(xp.max(tokens))}"
+        raise ValueError(f"{name}: got {got}, expected 0 to {vocab_size - 1}")
+
+
+def sentences(source: Array, mask: Array, written: Array, source_vocab: int, vocab: int) -> None:
+    """Check what an encoder–decoder reads and what it has written."""
+    numbers(source_vocab, source=source)
+    numbers(vocab, written=written)
+    _mask(source, mask, "source")
+    if written.shape[-1] == 0:
+        raise ValueError("written: got no token, expected at least one, START")
+    if tuple(written.shape[:-1]) != tuple(source.shape[:-1]):
+        got, expected = tuple(written.shape[:-1]), tuple(source.shape[:-1])
+        raise ValueError(f"written: got leading axes {got}, expected {expected} as in source")
+    xp = one_library(mask=mask)
+    if source.shape[-1] == 0 or known_true(~xp.all(xp.any(mask, axis=-1))):
+        raise ValueError("mask: got a sentence without a word, expected at least one in each")
+
+
+def labels(logits: Array, labels: Array, mask: Array | None) -> None:
+    """Check labels and their mask against logits (..., n, vocab)."""
+    if logits.ndim < 2 or logits.shape[-1] == 0:
+        raise ValueError(f"logits: got shape {tuple(logits.shape)}, expected (..., n, vocab)")
+    one_library(logits=logits, labels=labels)
+    numbers(logits.shape[-1], labels=labels)
+    if tuple(labels.shape) != tuple(logits.shape[:-1]):
+        got, expected = tuple(labels.shape), tuple(logits.shape[:-1])
+        raise ValueError(f"labels: got shape {got}, expected {expected}, one a row of logits")
+    if mask is not None:
+        _mask(labels, mask, "labels")
+
+
+def _mask(tokens: Array, mask: Array, name: str) -> None:
+    xp = one_library(**{name: tokens}, mask=mask)
+    if not xp.isdtype(mask.dtype, "bool") or tuple(mask.shape) != tuple(tokens.shape):
+        got = f"dtype {mask.dtype}, shape {tuple(mask.shape)}"
+        raise ValueError(f"mask: got {got}, expected bool of shape {tuple(tokens.shape)}")

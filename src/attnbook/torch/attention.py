@@ -1,0 +1,185 @@
+"""Self-attention and multi-head attention: parameters and initialisation."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from attnbook import arguments, heads, scores, stack, starting
+from attnbook import tokens as check
+
+Score = Callable[[Tensor, Tensor], Tensor]
+
+
+class SelfAttention(nn.Module):
+    """One head of self-attention; its formula is attnbook.heads.self_attention.
+
+    Args:
+        embed_dim: the width of a token.
+        head_dim: the width of queries, keys, values and output; embed_dim if it is not given.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1.
+    """
+
+    def __init__(self, embed_dim: int, head_dim: int | None = None) -> None:
+        super().__init__()
+        self.embed_dim = starting.size(embed_dim=embed_dim)
+        self.head_dim = starting.size(head_dim=embed_dim if head_dim is None else head_dim)
+        self.query = nn.Linear(self.embed_dim, self.head_dim, bias=False)
+        self.key = nn.Linear(self.embed_dim, self.head_dim, bias=False)
+        self.value = nn.Linear(self.embed_dim, self.head_dim, bias=False)
+
+    def forward(
+        self,
+        x: Float[Tensor, "... n e"],
+        mask: Bool[Tensor, "..."] | None = None,
+        return_weights: bool = False,
+        *,
+        score: Score = scores.scaled_dot,
+    ) -> Any:
+        """Output (..., n, head_dim), or the pair (output, weights (..., n, n))."""
+        arguments.widths(self.embed_dim, x=x)
+        return heads.self_attention(
+            x, self.query.weight, self.key.weight, self.value.weight,
+            score=score, mask=mask, return_weights=return_weights,
+        )  # fmt: skip
+
+
+class MultiHeadAttention(nn.Module):
+    """Several heads side by side; its formula is attnbook.heads.multi_head_attention.
+
+    Args:
+        embed_dim: the width of a token.
+        num_heads: of queries, a divisor of embed_dim.
+        num_kv_heads: of keys and values, a divisor of num_heads; as many as num_heads if it is not
+            given. One is multi-query attention, a number between is grouped-query attention.
+        bias: whether the four projections have one.
+        dropout: the share of the weights that is left out in training mode, from 0 to below 1; the
+            others grow by 1 / (1 − dropout).
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide, a
+            dropout outside [0, 1).
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
+        self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
+        self.bias = bias
+        self.dropout = starting.share(dropout=dropout)
+        kv_dim = self.num_kv_heads * head_dim
+        self.query = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.key = nn.Linear(embed_dim, kv_dim, bias=bias)
+        self.value = nn.Linear(embed_dim, kv_dim, bias=bias)
+        self.output = nn.Linear(embed_dim, embed_dim, bias=bias)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "... m e"],
+        keys: Float[Tensor, "... n e"] | None = None,
+        values: Float[Tensor, "... n e"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+        return_weights: bool = False,
+        *,
+        score: Score = scores.scaled_dot,
+    ) -> Any:
+        """Output (..., m, e), or the pair (output, weights (..., heads, m, n))."""
+        drop = self._drop if self.training and self.dropout > 0 else None
+        return heads.multi_head_attention(
+            self, queries, keys, values, mask, return_weights, score, drop
+        )
+
+    def _drop(self, weights: Tensor) -> Tensor:
+        return nn.functional.dropout(weights, self.dropout)
+
+    @classmethod
+    def from_pytorch(cls, original: nn.MultiheadAttention) -> "MultiHeadAttention":
+        """The layer with the weights of a torch.nn.MultiheadAttention, copied.
+
+        Args:
+            original: with keys and values as wide as the queries, and nothing added to them.
+
+        Raises:
+            TypeError: something else.
+            ValueError: kdim or vdim of their own, add_bias_kv, add_zero_attn.
+        """
+        if not isinstance(original, nn.MultiheadAttention):
+            got = type(original).__name__
+            raise TypeError(f"original: got {got}, expected a torch.nn.MultiheadAttention")
+        plain = original.in_proj_weight is not None and original.bias_k is None
+        if not plain or original.add_zero_attn:
+            raise ValueError(
+                "original: got kdim, vdim, add_bias_kv or add_zero_attn, expected keys and values "
+                "of embed_dim and none added"
+            )
+        bias = original.in_proj_bias is not None
+        layer = cls(original.embed_dim, original.num_heads, bias=bias, dropout=original.dropout).to(
+            original.in_proj_weight
+        )
+        parts = [layer.query, layer.key, layer.value]
+        with torch.no_grad():
+            for part, weight in zip(parts, original.in_proj_weight.chunk(3), strict=True):
+                part.weight.copy_(weight)
+            layer.output.weight.copy_(original.out_proj.weight)
+            if bias:
+                for part, b in zip(parts, original.in_proj_bias.chunk(3), strict=True):
+                    part.bias.copy_(b)
+                layer.output.bias.copy_(original.out_proj.bias)
+        return layer.train(original.training)
+
+
+class AttentionOnly(nn.Module):
+    """A causal model of tokens, of attention alone; its formula is attnbook.stack.attention_only.
+
+    Args:
+        vocab_size: how many different tokens there are.
+        max_length: of a sequence.
+        embed_dim: the width of a token.
+        num_heads: in each layer, a divisor of embed_dim.
+        num_layers: how often tokens look back.
+        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        max_length: int,
+        embed_dim: int = 64,
+        num_heads: int = 4,
+        num_layers: int = 2,
+        num_kv_heads: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.vocab_size = starting.size(vocab_size=vocab_size)
+        self.max_length = starting.size(max_length=max_length)
+        shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
+        self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
+        self.num_layers = starting.size(num_layers=num_layers)
+        self.embedding = nn.Embedding(vocab_size, embed_dim)
+        self.position = nn.Parameter(torch.randn(max_length, embed_dim))
+        self.layers = nn.ModuleList(
+            MultiHeadAttention(embed_dim, num_heads, num_kv_heads=num_kv_heads)
+            for _ in range(num_layers)
+        )
+        self.readout = nn.Linear(embed_dim, vocab_size)
+
+    def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
+        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        check.numbers(self.vocab_size, self.max_length, tokens=tokens)
+        logits, weights = stack.attention_only(self, tokens.long(), return_weights)
+        return (logits, weights) if return_weights else logits

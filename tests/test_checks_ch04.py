@@ -1,0 +1,415 @@
+"""Chapter 4's checks accept right answers of any library and name each usual wrong one."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from attnbook.checks import ch04
+
+
+def softmax(s, mask=True):
+    s = np.where(mask, s, -np.inf)
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def taken(tokens, index):
+    return np.take_along_axis(tokens, index % tokens.shape[1], axis=1)
+
+
+def reverse(tokens, lengths, behind=None, shift=0):
+    """The right answer, and its neighbours: one too far, something else behind."""
+    j, size = np.arange(tokens.shape[1]), lengths[:, None]
+    behind = tokens if behind is None else behind
+    return np.where(j < size, taken(tokens, size - 1 - j + shift), behind)
+
+
+def from_the_end_of_the_row(tokens, lengths):
+    return np.where(np.arange(tokens.shape[1]) < lengths[:, None], tokens[:, ::-1], tokens)
+
+
+def rolled(tokens, lengths):
+    n = tokens.shape[1]
+    return np.stack([np.roll(row, n - length) for row, length in zip(tokens, lengths, strict=True)])
+
+
+def one_length(tokens, length):
+    return taken(tokens, np.tile(length - 1 - np.arange(tokens.shape[1]), (len(tokens), 1)))
+
+
+def all_turned_by_index(tokens, lengths):
+    return taken(tokens, lengths[:, None] - 1 - np.arange(tokens.shape[1]))
+
+
+def local(s, centre, width, window=None, scale=1.0, power=2, first=softmax):
+    """The right answer, and its neighbours: another window, exponent or softmax."""
+    d = np.abs(np.arange(s.shape[1]) - centre[:, None])
+    inside = d <= (width if window is None else window)
+    return first(s, inside) * np.exp(-scale * d**power / (2 * (width / 2) ** 2))
+
+
+def renormalised(s, centre, width):
+    w = local(s, centre, width)
+    return w / w.sum(-1, keepdims=True)
+
+
+def inside_the_softmax(s, centre, width):
+    d = np.arange(s.shape[1]) - centre[:, None]
+    return softmax(s - d**2 / (2 * (width / 2) ** 2), np.abs(d) <= width)
+
+
+def rounded_factor(s, centre, width):
+    d = np.round(np.arange(s.shape[1]) - centre[:, None])
+    return local(s, centre, width, scale=0) * np.exp(-(d**2) / (2 * (width / 2) ** 2))
+
+
+def open_window(s, centre, width):
+    return local(s, centre, width, window=width - 1e-9)
+
+
+def zeros(s, inside):
+    return softmax(np.where(inside, s, 0))
+
+
+def best(score):
+    return lambda s, n, a: np.argmax(score(s, n, a))
+
+
+def penalty(n, a):
+    return ((5 + n) / 6) ** a
+
+
+FIRST = np.array([0.5, 0.4, 0.1])
+SECOND = np.array([[0.4, 0.3, 0.3], [0.9, 0.1, 0.0], [0.2, 0.2, 0.6]])
+
+
+def places(weights):
+    return weights @ np.arange(weights.shape[1])
+
+
+def descents(p, margin=0.5):
+    return np.triu(p[:, None] - p > margin)
+
+
+def climbs(w):
+    return np.sum(np.triu(places(w) - places(w)[:, None] > 0.5))
+
+
+def apart(w):
+    return np.abs(places(w)[:, None] - places(w)) > 0.5
+
+
+G, C, R, L = ch04.gru_parameters, ch04.character_accuracy, ch04.reverse_padded, ch04.local_weights
+B, F, X = ch04.best_of_beam, ch04.greedy_fails, ch04.crossings
+WRONG = [
+    (G, lambda i, h: h * (i + h + 2), "That is one part"),
+    (G, lambda i, h: 2 * h * (i + h + 2), "Two parts are the gates"),
+    (G, lambda i, h: 4 * h * (i + h + 2), "an LSTM's"),
+    (G, lambda i, h: 6 * h * (i + h + 2), "in one direction"),
+    (G, lambda i, h: 3 * h * (i + h + 1), "One vector of bias is missing"),
+    (G, lambda i, h: 3 * h * (i + h), "The biases are missing"),
+    (G, lambda i, h: 3 * h * (i + h) + 2 * h, "Each of the three parts"),
+    (G, lambda i, h: 3 * (h * i + h * h + 2), "A bias is a vector"),
+    (G, lambda i, h: 3 * h * (i + 2), "U is missing"),
+    (G, lambda i, h: 3 * h * (h + 2), "W is missing"),
+    (G, lambda i, h: 3 * h * (2 * i + 2), "as many as the state's"),
+    (G, lambda i, h: 3 * i * (i + h + 2), "exchanged"),
+    (G, lambda i, h: 780, "you give 780, expected 7.45e+04"),
+    (C, lambda e, n: e**n, "the way back"),
+    (C, lambda e, n: e, "more characters than one"),
+    (C, lambda e, n: e / n, "probabilities multiply"),
+    (C, lambda e, n: 1 - (1 - e) / n, "but a line"),
+    (C, lambda e, n: 1 - e ** (1 / n), "of a wrong character"),
+    (C, lambda e, n: 1 - (1 - e) ** (1 / n), "one right character at least"),
+    (C, lambda e, n: np.log(e) / n, "That is log c"),
+    (C, lambda e, n: 100 * e ** (1 / n), "in percent"),
+    (C, lambda e, n: e ** (1 / (n + 1)), "One character too many"),
+    (C, lambda e, n: e**0.5, "at 30 characters you give 0.9487, expected 0.9965"),
+    (R, lambda t, n: t, "Nothing is reversed"),
+    (R, lambda t, n: t[:, ::-1], "The padding comes first"),
+    (R, from_the_end_of_the_row, "from the end of the row"),
+    (R, rolled, "The padding moves to the front"),
+    (R, lambda t, n: t[::-1], "along the other axis"),
+    (R, lambda t, n: reverse(t, n, shift=1), "One too far"),
+    (R, lambda t, n: reverse(t, n, shift=-1), "One too early"),
+    (R, lambda t, n: one_length(t, n.max()), "One length for all rows"),
+    (R, lambda t, n: one_length(t, n[0]), "One length for all rows"),
+    (R, lambda t, n: reverse(t, n, behind=0), "what is behind them has changed"),
+    (R, all_turned_by_index, "what is behind them has changed"),
+    (R, lambda t, n: reverse(t, n).astype(int), "lengths 5, 2, 1 and n = 5 you give"),
+    (R, lambda t, n: reverse(t, n)[:, :4], "give shape (3, 4)"),
+    (L, renormalised, "Your rows sum to 1"),
+    (L, inside_the_softmax, "Your rows sum to 1"),
+    (L, lambda *a: local(*a, scale=0), "(2σ²)) is missing"),
+    (L, lambda *a: local(*a, first=lambda s, m: m), "scores have no effect"),
+    (L, lambda *a: local(*a, window=np.inf), "The window is missing"),
+    (L, lambda *a: local(*a, first=lambda s, m: m * softmax(s)), "softmax is over all keys"),
+    (L, lambda *a: local(*a, first=zeros), "A score of 0"),
+    (L, lambda *a: local(*a, first=lambda s, m: m * zeros(s, m)), "A score of 0"),
+    (L, lambda *a: local(*a, scale=1 / 4), "You take D for σ: "),
+    (L, lambda s, c, w: local(s, c, w, scale=w / 4), "You take D for σ², or D/2"),
+    (L, lambda s, c, w: local(s, c, w, scale=w / 2), "You take D for σ², or D/2"),
+    (L, lambda *a: local(*a, scale=2), "The 2 of 2σ²"),
+    (L, lambda *a: local(*a, power=1), "not squared"),
+    (L, lambda *a: local(*a, scale=-1), "sign in the exponential"),
+    (L, lambda s, c, w: local(s, c, w) / (w / 2 * np.sqrt(2 * np.pi)), "a density"),
+    (L, lambda s, c, w: local(s, c, w, window=w / 2), "to each side"),
+    (L, open_window, "A key at the distance D"),
+    (L, lambda s, c, w: local(s, np.round(c), w), "Do not round"),
+    (L, rounded_factor, "Do not round"),
+    (L, lambda s, c, w: local(s, c - 1, w), "…, expected 0, 0, "),
+    (L, lambda *a: local(*a).sum(-1), "give shape (3,)"),
+    (B, best(lambda s, n, a: s), "has no effect"),
+    (B, best(lambda s, n, a: s * penalty(n, a)), "You multiply by the penalty"),
+    (B, lambda s, n, a: np.argmin(s / penalty(n, a)), "That is the smallest"),
+    (B, best(lambda s, n, a: s / n), "whatever α"),
+    (B, best(lambda s, n, a: s / n**a), "without the 5"),
+    (B, best(lambda s, n, a: s / (5 + n)), "does not depend on α"),
+    (B, best(lambda s, n, a: s - penalty(n, a)), "You subtract"),
+    (B, best(lambda s, n, a: s + penalty(n, a)), "You add"),
+    (B, best(lambda s, n, a: s / ((5 + n**a) / 6)), "the whole sum"),
+    (B, best(lambda s, n, a: n), "the longest"),
+    (B, lambda s, n, a: 0, "1 in turn, you give 0, 0"),
+    (B, lambda s, n, a: np.max(s / penalty(n, a)), "from 0, not the score"),
+    (B, lambda s, n, a: 1 + np.argmax(s), "from 0, not the score"),
+    (B, lambda s, n, a: s / penalty(n, a), "shape (6,): return one index"),
+    (F, lambda: (FIRST, SECOND[:2]), "(3,) and (2, 3), expected"),
+    (F, lambda: FIRST, "must return two arrays"),
+    (F, lambda: (np.log(FIRST), np.log(SECOND + 0.1)), "Are these logarithms"),
+    (F, lambda: (2 * FIRST, SECOND), "sum to 2, not 1"),
+    (F, lambda: (FIRST, SECOND.T), "Your columns sum to 1"),
+    (F, lambda: (FIRST, FIRST[:, None] * SECOND), "probabilities of pairs"),
+    (F, lambda: (FIRST, np.full((3, 3), 0.5)), "row 0 of the second array does not sum to 1. A row"),
+    (F, lambda: (FIRST, np.eye(3)), "no pair has more"),
+    (F, lambda: (FIRST, SECOND[[1, 0, 2]]), "no pair has more"),
+    (F, lambda: ([0.45, 0.45, 0.1], SECOND), "where greedy chooses"),
+    (F, lambda: (FIRST, [[0.4, 0.4, 0.2], [0.9, 0.1, 0], [1, 0, 0]]), "where greedy chooses"),
+    (F, lambda: ([0.36, 0.33, 0.31], [[0.4, 0.3, 0.3], [0.4, 0.3, 0.3], [1, 0, 0]]), "the third most"),
+    (F, lambda: ([0.4, 0.3, 0.3], SECOND), "tie for the second place"),
+    (X, climbs, "the pairs in order"),
+    (X, lambda w: np.sum(np.triu(apart(w))), "the earlier step looks further"),
+    (X, lambda w: np.sum(apart(w)), "You count every pair twice"),
+    (X, lambda w: np.sum(descents(places(w), 0)), "less than half a position"),
+    (X, lambda w: np.sum(descents(places(w), 1)), "you ask for one"),
+    (X, lambda w: np.sum(np.diff(places(w)) < -0.5), "neighbouring steps"),
+    (X, lambda w: np.sum(descents(places(w)).any(1)), "You count steps"),
+    (X, lambda w: 2 * np.sum(descents(places(w))) / len(w) / (len(w) - 1), "That is their share"),
+    (X, lambda w: np.sum(descents(w.argmax(1), 0)), "the largest weight"),
+    (X, lambda w: np.sum(descents(places(w.T))), "average over j"),
+    (X, lambda w: 0, "5, 4, 2] you give 0, expected 5"),
+    (X, lambda w: descents(places(w)), "give shape (6, 6)"),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("check", "wrong", "cause"), WRONG)
+def test_a_wrong_answer_hears_its_own_cause(check, wrong, cause):
+    verdict = check(wrong)
+    assert verdict.status == "wrong"
+    assert cause in verdict.message, verdict
+    others = {text for other, _, text in WRONG if other is check} - {cause}
+    assert not any(text in verdict.message for text in others), verdict
+
+
+def torch_cell(input_dim, hidden_dim):
+    import torch
+
+    return sum(p.numel() for p in torch.nn.GRUCell(input_dim, hidden_dim).parameters())
+
+
+def jax_cell(input_dim, hidden_dim):
+    import jax
+
+    from attnbook.jax import GRUCell
+
+    cell = GRUCell(input_dim, hidden_dim, key=jax.random.key(0))
+    return sum(leaf.size for leaf in jax.tree.leaves(cell))
+
+
+def torch_accuracy(exact, length):
+    import torch
+
+    return torch.tensor(exact, dtype=torch.float64).log().div(length).exp()
+
+
+def torch_reverse(tokens, lengths):
+    import torch
+
+    j = torch.arange(tokens.shape[1])
+    size = lengths[:, None]
+    return tokens.gather(1, torch.where(j < size, size - 1 - j, j))
+
+
+def jax_reverse(tokens, lengths):
+    import jax
+    import jax.numpy as jnp
+
+    j = jnp.arange(tokens.shape[1])
+    return jax.vmap(lambda row, size: row[jnp.where(j < size, size - 1 - j, j)])(tokens, lengths)
+
+
+def reverse_in_place(tokens, lengths):
+    for row, length in zip(tokens, lengths, strict=True):
+        row[:length] = row[:length][::-1].copy()
+    return tokens
+
+
+def reverse_by_sorting(tokens, lengths):
+    j = np.arange(tokens.shape[1])
+    order = np.argsort(np.where(j < lengths[:, None], -j, j), axis=1)
+    return np.take_along_axis(tokens, order, axis=1)
+
+
+def torch_local(scores, centre, width):
+    import torch
+
+    d = torch.arange(scores.shape[1]) - centre[:, None]
+    inside = scores.masked_fill(d.abs() > width, -torch.inf).softmax(-1)
+    return inside * torch.exp(-2 * (d / width) ** 2)
+
+
+def jax_local(scores, centre, width):
+    import jax
+    import jax.numpy as jnp
+
+    d = jnp.arange(scores.shape[1]) - centre[:, None]
+    window = jax.nn.softmax(scores, where=jnp.abs(d) <= width, axis=-1)
+    return window * jnp.exp(-2 * (d / width) ** 2)
+
+
+def loop_local(scores, centre, width):
+    weights = np.zeros_like(scores)
+    for row, c, w in zip(scores, centre, weights, strict=True):
+        window = [j for j in range(len(row)) if abs(j - c) <= width]
+        total = sum(np.exp(row[j]) for j in window)
+        for j in window:
+            w[j] = np.exp(row[j]) / total * np.exp(-((j - c) ** 2) / (2 * (width / 2) ** 2))
+    return weights
+
+
+def torch_best(log_probabilities, lengths, alpha):
+    return (log_probabilities / (5 + lengths).pow(alpha)).argmax()
+
+
+def jax_best(log_probabilities, lengths, alpha):
+    import jax.numpy as jnp
+
+    return jnp.argmax(log_probabilities / ((5 + lengths) / 6) ** alpha)
+
+
+def loop_best(log_probabilities, lengths, alpha):
+    return max(range(6), key=lambda i: log_probabilities[i] / ((5 + lengths[i]) / 6) ** alpha)
+
+
+def torch_fails():
+    import torch
+
+    return torch.tensor([0.3, 0.5, 0.2]), torch.tensor([[0.0, 0, 1], [0.4, 0.3, 0.3], [1, 0, 0]])
+
+
+def jax_fails():
+    import jax.numpy as jnp
+
+    return jnp.asarray(FIRST), jnp.asarray(SECOND)
+
+
+def torch_crossings(weights):
+    import torch
+
+    p = weights @ torch.arange(weights.shape[1], dtype=weights.dtype)
+    return torch.triu(p[:, None] - p > 0.5).sum()
+
+
+def jax_crossings(weights):
+    import jax.numpy as jnp
+
+    p = weights @ jnp.arange(weights.shape[1])
+    return jnp.sum(jnp.triu(p[:, None] - p > 0.5))
+
+
+def loop_crossings(weights):
+    p = [sum(j * w for j, w in enumerate(row)) for row in weights]
+    return sum(p[i] - later > 0.5 for i in range(len(p)) for later in p[i + 1 :])
+
+
+RIGHT = [
+    (G, torch_cell),
+    (G, jax_cell),
+    (G, lambda i, h: 3 * h * (i + h + 2)),
+    (C, torch_accuracy),
+    (C, lambda e, n: e ** (1 / n)),
+    (C, lambda e, n: np.exp(np.log(e) / n)),
+    (R, torch_reverse),
+    (R, jax_reverse),
+    (R, reverse),
+    (R, reverse_in_place),
+    (R, reverse_by_sorting),
+    (L, torch_local),
+    (L, jax_local),
+    (L, loop_local),
+    (L, local),
+    (L, lambda s, c, w: local(s.astype(np.float32), c.astype(np.float32), w)),
+    (B, torch_best),
+    (B, jax_best),
+    (B, loop_best),
+    (B, best(lambda s, n, a: s / penalty(n, a))),
+    (F, torch_fails),
+    (F, jax_fails),
+    (F, lambda: (FIRST.astype(np.float32), SECOND.tolist())),
+    (X, torch_crossings),
+    (X, jax_crossings),
+    (X, loop_crossings),
+    (X, lambda w: np.sum(descents(places(w)))),
+]
+
+
+@pytest.mark.parametrize(("check", "answer"), RIGHT)
+def test_right_answers_in_three_libraries(check, answer):
+    verdict = check(answer)
+    assert verdict.status == "right", verdict
+
+
+@pytest.mark.parametrize("check", [G, C, R, L, B, F, X])
+def test_not_written_yet_is_a_friendly_line(check):
+    def stub(*arguments):
+        raise NotImplementedError
+
+    verdict = check(stub)
+    assert verdict.status == "not yet"
+    assert repr(verdict).startswith(f"… {check.__name__}: not written yet")
+
+
+def test_what_the_beam_exercise_praises():
+    message = F(lambda: (FIRST, SECOND)).message
+    assert "writes (0, 0), with probability 0.2, a beam of two finds 0.36" in message
+
+
+def begins(text):
+    """Where the words of a German or French numeral begin, as the last exercise finds it."""
+    french = " " in text or "-" in text
+    word = "[^ -]+" if french else "hundert|tausend|und|.+?(?=hundert|tausend|und|$)"
+    return [m.start() for m in re.finditer(word, text) if m[0] not in ("und", "et")]
+
+
+def test_the_words_that_the_crossings_exercise_finds():
+    words = {
+        "einundzwanzig": [0, 6],
+        "dreihunderteinundzwanzig": [0, 4, 11, 17],
+        "hunderttausend": [0, 7],
+        "quatre-vingt-dix-huit": [0, 7, 13, 17],
+        "soixante et onze": [0, 12],
+    }
+    for text, expected in words.items():
+        assert begins(text) == expected
+
+
+def test_how_many_german_numbers_cross():
+    crosses = [n % 100 > 20 and n % 10 > 0 for n in range(1000)]
+    below_a_million = 1 - (1 - sum(crosses) / 1000) ** 2
+    assert below_a_million == pytest.approx(0.9216)
+    ideal = np.eye(2)[[1] * 3 + [0] * 7]  # the letters of ein and zwanzig
+    assert loop_crossings(ideal) == 21
+    assert loop_crossings(ideal[[0, 3]]) == 1

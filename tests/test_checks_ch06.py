@@ -1,0 +1,431 @@
+"""Chapter 6's checks accept right answers of any library and name each usual wrong one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attnbook import attend
+from attnbook.checks import ch06
+from attnbook.heads import merge_heads, split_heads
+from attnbook.positions import rotary
+
+
+def softmax(s, mask=True):
+    s = np.where(mask, s, -np.inf)
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def parameters(e, h, g, *, bias=True, query=1, output=1, key=1, value=1):
+    kv = g * (e // h)
+    return (e + bias) * (e * (query + output) + kv * (key + value))
+
+
+def cached(t, layers, g, d, b):
+    return 2 * t * layers * g * d * b
+
+
+def sliced(e, h):
+    return [slice(i * (e // h), (i + 1) * (e // h)) for i in range(h)]
+
+
+def read(cut=sliced, qk=None, ov=None):
+    """The right answer, and its neighbours, by what is done with the rows of a head."""
+    qk = qk or (lambda q, k, r: q[r].T @ k[r])
+    ov = ov or (lambda v, o, r: o[:, r] @ v[r])
+
+    def answer(w_q, w_k, w_v, w_o, h):
+        parts = cut(len(w_q), h)
+        return (
+            np.stack([qk(w_q, w_k, r) for r in parts]),
+            np.stack([ov(w_v, w_o, r) for r in parts]),
+        )
+
+    return answer
+
+
+def every_third(e, h):
+    return [slice(i, None, h) for i in range(h)]
+
+
+def all_rows(e, h):
+    return [slice(None)] * h
+
+
+def flat(n, h, d):
+    return np.arange(n * h * d).reshape(n, h * d)
+
+
+def column(n, h, d):
+    return np.indices((n, h * d))[1]
+
+
+def token(n, h, d):
+    return flat(n, h, d) // d % n
+
+
+def grouped(weight, h, g):
+    return weight.reshape(g, h // g, -1, weight.shape[1])
+
+
+def pooled(weight, h, g):
+    return grouped(weight, h, g).mean(1).reshape(-1, weight.shape[1])
+
+
+def frequencies(d):
+    return 10_000.0 ** (-np.arange(0, d, 2) / d)
+
+
+def previous(turn=-1.0, size=100.0, theta=frequencies, pairs=None):
+    """The right answer, and its neighbours, by the turn of the query."""
+
+    def answer(d):
+        key, query = np.zeros((2, d))
+        key[: None if pairs is None else 2 * pairs : 2] = 1
+        angle = turn * theta(d)
+        query[::2], query[1::2] = size * key[::2] * np.cos(angle), size * key[::2] * np.sin(angle)
+        return query, key
+
+    return answer
+
+
+def halves(d):
+    """Pairs i and i + d/2, as some libraries have them."""
+    angle = frequencies(d)
+    ones = np.ones(d // 2)
+    return 100 * np.hstack([np.cos(angle), -np.sin(angle)]), np.hstack([ones, 0 * ones])
+
+
+def induction(size=50.0, step=1, masks=(1, 1), look="before", copy="token", first=True, self=True):
+    """The right answer, and its neighbours: what is matched, copied and masked."""
+
+    def answer(tokens, vocab):
+        n = len(tokens)
+        own, position = np.eye(vocab)[tokens], np.eye(n)
+        causal = np.tri(n, dtype=bool)
+        masked = [causal if m else np.ones((n, n), bool) for m in masks]
+        before = softmax(size * np.eye(n, k=-step), masked[0]) @ own
+        places = {"token": own, "before": before}
+        scores = size * own @ places[look].T - size * first * position[0]
+        others = ~np.eye(n, dtype=bool) | (np.arange(n) == 0)
+        return softmax(scores, masked[1] & (self | others)) @ places[copy]
+
+    return answer
+
+
+def two_tokens(tokens, vocab):
+    """The query's own token and the one before it, both compared."""
+    n = len(tokens)
+    own, mask = np.eye(vocab)[tokens], np.tri(n, dtype=bool)
+    one, two = (softmax(50 * np.eye(n, k=-k), mask) @ own for k in (1, 2))
+    late = 100.0 * (np.arange(n) < 2)
+    return softmax(50 * (own @ one.T + one @ two.T) - late, mask) @ own
+
+
+def shut_diagonal(tokens, vocab):
+    """A query may not look at itself; the first one has nothing to look at and looks anyway."""
+    return induction(self=False)(tokens, vocab)
+
+
+def not_finite(tokens, vocab):
+    return np.full((len(tokens), vocab), np.nan)
+
+
+def scattered(tokens, vocab):
+    return np.random.default_rng(0).normal(size=(len(tokens), vocab))
+
+
+P, B, C, S = ch06.attention_parameters, ch06.cache_bytes, ch06.circuits, ch06.source_token
+G, T, N = ch06.pooled_kv, ch06.previous_token_qk, ch06.induction_by_hand
+WRONG = [
+    (P, lambda e, h, g: 4 * e * (e + 1), "has no effect"),
+    (P, lambda *a: parameters(*a, bias=False), "The biases are missing"),
+    (P, lambda e, h, g: parameters(e, h, g) - e, "The output layer has a bias"),
+    (P, lambda e, h, g: parameters(e, h, g, bias=False) + e, "value layers have biases too"),
+    (P, lambda e, h, g: parameters(e, h, g, bias=False) + 4 * e, "for each output of its layer"),
+    (P, lambda *a: parameters(*a, output=0), "The output layer is missing"),
+    (P, lambda *a: parameters(*a, value=0), "you count one"),
+    (P, lambda e, h, g: parameters(e, h, g, value=h // g), "the same number of heads"),
+    (P, lambda e, h, g: parameters(e, h, 1), "one key head: here"),
+    (P, lambda e, h, g: 2 * (e + 1) * (e + e // g), "as wide as a query head"),
+    (P, lambda e, h, g: h * parameters(e, h, g), "do not multiply"),
+    (P, lambda e, h, g: 2 * (e + 1) * (e + g * e), "and not e"),
+    (P, lambda e, h, g: 2 * e * (e + 1) + 2 * (g * e // h) * (g * e // h + 1), "reads all e"),
+    (P, lambda e, h, g: e, "expected 1.098e+04"),
+    (B, lambda *a: cached(*a) / 2, "Keys or values alone"),
+    (B, lambda *a: cached(*a) * 3 // 2, "A query is used"),
+    (B, lambda *a: cached(*a) / a[4], "numbers, not bytes"),
+    (B, lambda *a: cached(*a) * 8, "bits"),
+    (B, lambda *a: cached(*a) / a[1], "Each layer"),
+    (B, lambda *a: cached(*a) / a[2], "Each key head"),
+    (B, lambda *a: cached(*a) * a[0], "not with their square"),
+    (B, lambda *a: sum(cached(t + 1, *a[1:]) for t in range(a[0])), "adds up all steps"),
+    (B, lambda *a: cached(a[0] - 1, *a[1:]), "newest token"),
+    (B, lambda *a: 0, "expected 1.932e+04"),
+    (C, lambda *a: read()(*a)[::-1], "return QK first"),
+    (C, read(qk=lambda q, k, r: k[r].T @ q[r]), "query's token stands on the left"),
+    (C, read(qk=lambda q, k, r: q[r].T @ k[r] / len(q[r]) ** 0.5), "division by √d"),
+    (C, read(qk=lambda q, k, r: q[:, r] @ k[:, r].T), "not columns"),
+    (C, read(cut=every_third), "next to each other"),
+    (C, read(cut=all_rows), "the rows of all heads"),
+    (C, read(ov=lambda v, o, r: (o[:, r] @ v[r]).T), "acts on a column"),
+    (C, read(ov=lambda v, o, r: o[r].T @ v[r]), "columns of W_o, not rows"),
+    (C, read(ov=lambda v, o, r: o[r].T @ v[:, r].T), "not columns"),
+    (C, read(ov=lambda v, o, r: o[:, r] @ v[:, r].T), "not columns"),
+    (C, lambda q, k, v, o, h: (q.T @ k, o @ v), "shapes (6, 6) and (6, 6): for each"),
+    (C, read(qk=lambda q, k, r: q[r] @ k[r].T), "shapes (2, 3, 3) and (2, 6, 6): for each"),
+    (C, read(ov=lambda v, o, r: -o[:, r] @ v[r]), ", expected"),
+    (C, lambda *a: read()(*a)[0][:1], "two arrays"),
+    (S, lambda n, h, d: np.indices((n, h * d))[0], "the right merge"),
+    (S, lambda n, h, d: flat(n, h, d) // (n * d), "the head an entry came from"),
+    (S, lambda n, h, d: flat(n, h, d) // d, "through all heads"),
+    (S, lambda n, h, d: flat(n, h, d) % n, "head_dim numbers in a row"),
+    (S, lambda n, h, d: (np.arange(n)[:, None] + column(n, h, d) // d) % n, "num_heads vectors"),
+    (S, lambda n, h, d: token(n, h, d) + 1, "from 0"),
+    (S, lambda n, h, d: np.tile(np.arange(n)[:, None], (h, 1, d)), "merged it is (5, 6)"),
+    (S, lambda n, h, d: token(n, h, d).T, "give shape (6, 5), expected (5, 6)"),
+    (S, lambda n, h, d: 0 * flat(n, h, d), "expected 0, 0, 1, 1"),
+    (G, lambda w, h, g: w.reshape(h // g, g, h and len(w) // h, -1).mean(0).reshape(-1, len(w)),
+     "every num_kv_heads-th"),
+    (G, lambda w, h, g: pooled(w, h, g) * (h // g), "the sum of a group"),
+    (G, lambda w, h, g: grouped(w, h, g)[:, 0].reshape(-1, len(w)), "the first head"),
+    (G, lambda w, h, g: w.reshape(len(w) * g // h, h // g, -1).mean(1), "rows of one head"),
+    (G, lambda w, h, g: pooled(w.T, h, g).T, "Rows are outputs"),
+    (G, lambda w, h, g: grouped(w, h, g).mean(1).repeat(h // g, 0).reshape(w.shape),
+     "Each shared head once"),
+    (G, lambda w, h, g: pooled(w, h, h // g), "not of heads in a group"),
+    (G, lambda w, h, g: grouped(w, h, g).mean(1), "below each other"),
+    (G, lambda w, h, g: grouped(w, h, g).mean((1, 2)), "rows of a head stay apart"),
+    (G, lambda w, h, g: -pooled(w, h, g), "expected"),
+    (T, previous(turn=0), "Without a turn"),
+    (T, previous(turn=1), "at the token after"),
+    (T, previous(turn=-2), "at position i − 2"),
+    (T, previous(turn=3), "at position i + 3"),
+    (T, previous(size=10), "all scores larger"),
+    (T, previous(size=1), "all scores larger"),
+    (T, previous(size=0), "weight of 0.005. All scores"),
+    (T, previous(pairs=1, size=5000), "45 tokens back too"),
+    (T, previous(pairs=2, size=3000), "177 tokens back too"),
+    (T, previous(theta=lambda d: np.full(d // 2, 1.0)), "one angle"),
+    (T, previous(turn=1, theta=lambda d: np.full(d // 2, 1.0)), "one angle"),
+    (T, lambda d: previous()(d)[::-1], "at the token after"),
+    (T, halves, "the columns 2i and 2i + 1"),
+    (T, lambda d: (np.eye(d), np.eye(d)), "one query and one key for all tokens"),
+    (T, lambda d: (np.full(d, np.nan), np.ones(d)), "a weight of nan. All scores"),
+    (T, lambda d: np.ones(d), "two arrays"),
+    (N, induction(first=False), "Only the first token fails"),
+    (N, shut_diagonal, "twice in a row fails"),
+    (N, induction(look="token"), "You repeat the token"),
+    (N, induction(copy="before"), "You repeat the token"),
+    (N, induction(step=2), "two tokens back"),
+    (N, induction(step=-1, masks=(0, 1)), "sees the future"),
+    (N, induction(masks=(1, 0)), "sees the future"),
+    (N, induction(masks=(0, 0)), "sees the future"),
+    (N, lambda t, v: np.eye(v)[np.append(t[1:], 0)], "sees the future"),
+    (N, lambda t, v: np.eye(v)[np.append(t[:1], t[:-1])], "before the query's"),
+    (N, induction(size=0), "the commonest token"),
+    (N, induction(look="before", copy="token", size=0.5), "the commonest token"),
+    (N, lambda t, v: induction()(t, v).argmax(1), "Return logits"),
+    (N, lambda t, v: induction()(t, v).T, "shape (13, 22), expected"),
+    (N, not_finite, "NaN"),
+    (N, scattered, "you rank 6"),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("check", "wrong", "cause"), WRONG)
+def test_a_wrong_answer_hears_its_own_cause(check, wrong, cause):
+    verdict = check(wrong)
+    assert verdict.status == "wrong"
+    assert cause in verdict.message, verdict
+    others = {text for other, _, text in WRONG if other is check} - {cause}
+    assert not any(text in verdict.message for text in others), verdict
+
+
+def torch_circuits(w_q, w_k, w_v, w_o, num_heads):
+    import torch
+
+    q, k, v = (w.unflatten(0, (num_heads, -1)) for w in (w_q, w_k, w_v))
+    o = w_o.unflatten(1, (num_heads, -1))
+    return torch.einsum("hda,hdb->hab", q, k), torch.einsum("ahd,hdb->hab", o, v)
+
+
+def jax_circuits(w_q, w_k, w_v, w_o, num_heads):
+    import jax.numpy as jnp
+
+    q, k, v = (jnp.stack(jnp.split(w, num_heads)) for w in (w_q, w_k, w_v))
+    o = jnp.stack(jnp.split(w_o, num_heads, axis=1))
+    return q.mT @ k, o @ v
+
+
+def torch_source(n, num_heads, head_dim):
+    import torch
+
+    x = torch.arange(n)[None, :, None].expand(num_heads, n, head_dim)
+    return x.reshape(n, num_heads * head_dim)
+
+
+def loop_source(n, num_heads, head_dim):
+    order = [t for _ in range(num_heads) for t in range(n) for _ in range(head_dim)]
+    e = num_heads * head_dim
+    return [order[i * e : (i + 1) * e] for i in range(n)]
+
+
+def torch_pooled(weight, num_heads, num_kv_heads):
+    import torch
+
+    heads = weight.chunk(num_heads)
+    size = num_heads // num_kv_heads
+    groups = [heads[i : i + size] for i in range(0, num_heads, size)]
+    return torch.cat([torch.stack(group).mean(0) for group in groups])
+
+
+def jax_pooled(weight, num_heads, num_kv_heads):
+    import jax.numpy as jnp
+
+    e = weight.shape[0]
+    split = weight.reshape(num_kv_heads, num_heads // num_kv_heads, e // num_heads, e)
+    return jnp.mean(split, axis=1).reshape(-1, e)
+
+
+def torch_previous(d):
+    import torch
+
+    angles = torch.tensor(frequencies(d), dtype=torch.float32)
+    key = torch.stack([-torch.sin(angles), torch.cos(angles)], dim=-1).flatten()
+    return 200 * torch.tensor([0.0, 1.0]).repeat(d // 2), key
+
+
+def key_on(d):
+    """The key turned on by one position in place of the query back."""
+    turned, straight = previous(turn=1)(d)
+    return straight, turned
+
+
+def torch_induction(tokens, vocab_size):
+    import torch
+    from torch.nn.functional import one_hot, scaled_dot_product_attention
+
+    n = len(tokens)
+    own = one_hot(tokens, vocab_size).double()
+    position = torch.eye(n, dtype=torch.float64)
+    on = position.roll(1, dims=1)
+    on[-1] = 0
+    before = scaled_dot_product_attention(
+        *(x[None] for x in (900 * position, on, own)), is_causal=True
+    )[0]
+    before = before - position[:, :1]  # nothing matches the first
+    return scaled_dot_product_attention(
+        *(x[None] for x in (900 * own, before, own)), is_causal=True
+    )[0].log()
+
+
+def jax_induction(tokens, vocab_size):
+    import jax
+    import jax.numpy as jnp
+
+    n = len(tokens)
+    own = jax.nn.one_hot(tokens, vocab_size)
+    causal = jnp.tri(n, dtype=bool)
+    before = jnp.concatenate([jnp.zeros((1, vocab_size)), own[:-1]])
+    return jax.nn.softmax(jnp.where(causal, 50 * own @ before.T, -jnp.inf)) @ own
+
+
+def loop_induction(tokens, vocab_size):
+    """Counts of what followed."""
+    logits = np.full((len(tokens), vocab_size), -np.inf)
+    for i, now in enumerate(tokens):
+        for j in range(i):
+            if tokens[j] == now:
+                follows = tokens[j + 1]
+                logits[i, follows] = np.logaddexp(logits[i, follows], 0)
+    return logits
+
+
+RIGHT = [
+    (P, parameters),
+    (P, lambda e, h, g: sum(a * b + b for a, b in [(e, e)] * 2 + [(e, g * e // h)] * 2)),
+    (B, cached),
+    (B, lambda *a: float(np.prod(a)) * 2),
+    (C, read()),
+    (C, torch_circuits),
+    (C, jax_circuits),
+    (S, token),
+    (S, torch_source),
+    (S, loop_source),
+    (G, pooled),
+    (G, torch_pooled),
+    (G, jax_pooled),
+    (G, lambda w, h, g: pooled(w.astype(np.float32), h, g)),
+    (T, previous()),
+    (T, previous(size=60)),
+    (T, previous(size=1e4)),
+    (T, key_on),
+    (T, torch_previous),
+    (N, induction()),
+    (N, induction(size=8)),
+    (N, torch_induction),
+    (N, jax_induction),
+    (N, loop_induction),
+    (N, lambda *a: np.log(induction()(*a) + 1e-300)),
+    (N, lambda *a: induction()(*a).astype(np.float32)),
+]
+
+
+@pytest.mark.parametrize(("check", "answer"), RIGHT)
+def test_right_answers_in_three_libraries(check, answer):
+    verdict = check(answer)
+    assert verdict.status == "right", verdict
+
+
+@pytest.mark.parametrize("check", [P, B, C, S, G, T, N])
+def test_not_written_yet_is_a_friendly_line(check):
+    def stub(*arguments):
+        raise NotImplementedError
+
+    verdict = check(stub)
+    assert verdict.status == "not yet"
+    assert repr(verdict).startswith(f"… {check.__name__}: not written yet")
+
+
+def test_the_numbers_of_the_cache_exercise():
+    for heads, gigabytes in ((64, 10.7), (8, 1.3)):
+        assert round(cached(4096, 80, heads, 128, 2) / 1e9, 1) == gigabytes
+
+
+def test_one_or_two_tokens_on_sequences_that_repeat():
+    rng = np.random.default_rng(0)
+    right = []
+    for _ in range(200):
+        tokens = np.tile(rng.integers(0, 16, 32), 2)
+        i = np.arange(32, 63)
+        answers = [rule(tokens, 16)[i].argmax(1) for rule in (induction(), two_tokens)]
+        right.append([np.mean(answer == tokens[i + 1]) for answer in answers])
+    assert np.allclose(np.mean(right, axis=0), [0.34, 0.89], atol=0.02)
+
+
+def test_a_previous_token_head_may_start_anywhere():
+    query, key = previous()(32)
+    for start in (0, 1000):
+        turn = np.exp(1j * (start + np.arange(200))[:, None] * frequencies(32))
+        q, k = ((x[::2] + 1j * x[1::2]) * turn for x in (query, key))
+        w = softmax((q @ k.conj().T).real / 32**0.5, np.tri(200, dtype=bool))
+        assert np.diag(w, -1).min() > 0.999
+
+
+def test_the_two_matrices_of_a_head_give_what_attention_gives():
+    rng = np.random.default_rng(3)
+    x, (w_q, w_k, w_v, w_o) = rng.normal(size=(7, 6)), rng.normal(size=(4, 6, 6))
+    q, k, v = (split_heads(x @ w.T, 2) for w in (w_q, w_k, w_v))
+    expected = merge_heads(attend(q, k, v)) @ w_o.T
+    qk, ov = read()(w_q, w_k, w_v, w_o, 2)
+    w = softmax(x @ qk @ x.T / 3**0.5)  # (heads, 7, 7)
+    np.testing.assert_allclose((w @ x @ ov.mT).sum(0), expected, rtol=1e-12)
+
+
+def test_the_check_turns_pairs_as_the_package_does():
+    query, key = (x[None].repeat(7, 0) for x in previous()(32))
+    p = np.arange(7.0)
+    w = softmax(rotary(query, p) @ rotary(key, p).T / 32**0.5, np.tri(7, dtype=bool))
+    assert np.diag(w, -1).min() > 0.999

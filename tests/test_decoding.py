@@ -1,0 +1,252 @@
+"""Greedy decoding and beam search, on tables of probabilities that one can search through."""
+
+import itertools
+import math
+
+import backends
+import numpy as np
+import pytest
+import sequences
+
+from attnbook.decoding import beam, greedy
+
+START, END, LETTERS, VOCAB = 2, 0, (1, 2), 3
+WORDS = 5  # of a source
+
+
+@pytest.fixture(params=["torch", "jax"])
+def library(request):
+    sequences.skip_unless(request.param)
+    return backends.load(request.param)
+
+
+class Table:
+    """A model by its table: row `code` holds the logits after the beginning of that code.
+
+    A beginning's code is the source's first word, then one digit a token, in base VOCAB + 1.
+    """
+
+    def __init__(self, library, logits):
+        self.library, self.logits = library, library.array(logits)
+        self.steps = []
+
+    def encode(self, source, mask):
+        assert tuple(source.shape) == tuple(mask.shape)
+        return mask, source[:, :1]
+
+    def step(self, mask, state, token):
+        assert str(token.dtype) == str(state.dtype)
+        self.steps.append(self.library.numpy(token).tolist())
+        code = state * (VOCAB + 1) + token[:, None] + 1
+        weights = self.library.xp.where(mask, code, -code)  # any numbers that tell the step
+        return code, self.logits[code[:, 0]], weights
+
+
+def code(word, tokens):
+    """Of what has been fed: START, then the tokens."""
+    number = word
+    for token in (START, *tokens):
+        number = number * (VOCAB + 1) + token + 1
+    return number
+
+
+def table(rng, words=2, limit=4):
+    """Logits for every beginning below the limit."""
+    return 2 * rng.normal(size=(code(words, [VOCAB - 1] * limit), VOCAB))
+
+
+def log_probability(logits, word, tokens):
+    """Of the tokens, one after the other."""
+    total = 0.0
+    for i, token in enumerate(tokens):
+        row = logits[code(word, tokens[:i])].tolist()
+        total += row[token] - math.log(math.fsum(map(math.exp, row)))
+    return total
+
+
+def source(library, words, dtype="int64"):
+    """Sentences that begin with these words."""
+    given = np.zeros((len(words), WORDS), dtype=dtype)
+    given[:, 0] = words
+    mask = np.ones((len(words), WORDS), dtype=bool)
+    mask[:, 3:] = False
+    return library.array(given), library.array(mask)
+
+
+def search(library, logits, word=0, *, limit=4, width=2, **how):
+    given, mask = source(library, [word], **how)
+    model = Table(library, logits)
+    found = beam(model, given[0], mask[0], start=START, end=END, limit=limit, width=width)
+    assert all(type(t) is int for tokens, _ in found for t in tokens)
+    assert all(type(p) is float for _, p in found)
+    return found
+
+
+def followed(logits, word, limit):
+    """Greedy decoding of one sentence, token by token."""
+    tokens = []
+    while len(tokens) < limit and END not in tokens:
+        tokens.append(int(np.argmax(logits[code(word, tokens)])))
+    return tokens
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_greedy_follows_every_row_to_its_end(library, rng, dtype):
+    """Tokens, END behind the end, and the weights with which each was written."""
+    logits, words = table(rng, 11, 5), np.arange(11)
+    model = Table(library, logits)
+    written, read = greedy(model, *source(library, words, dtype), start=START, end=END, limit=5)
+    rows = [followed(logits, word, 5) for word in words]
+    lengths = [len(row) for row in rows]
+    assert {1, 2, 5} <= set(lengths)
+    assert written.tolist() == [row + [END] * (5 - len(row)) for row in rows]
+    assert (type(written), written.dtype, type(read)) == (np.ndarray, dtype, np.ndarray)
+    assert read.shape == (11, 5, WORDS)
+    for word, row in zip(words, rows, strict=True):
+        for i in range(len(row)):
+            before = code(word, row[:i])
+            assert read[word, i].tolist() == [before] * 3 + [-before] * 2
+    assert model.steps[0] == [START] * 11
+    assert model.steps[1:] == written[:, :-1].T.tolist()
+
+
+def test_greedy_stops_when_all_have_ended(library, rng):
+    logits = table(rng, 11, 5)
+    logits[[code(word, row) for word in range(11) for row in itertools.product(LETTERS, repeat=2)], END] = 99  # fmt: skip
+    model = Table(library, logits)
+    written, read = greedy(model, *source(library, range(11)), start=START, end=END, limit=5)
+    assert written.shape == (11, 3)
+    assert read.shape == (11, 3, WORDS)
+    assert len(model.steps) == 3
+    np.testing.assert_array_equal(written[:, -1], END)
+
+
+def test_greedy_ends_at_the_limit(library, rng):
+    """Nothing ends: the most probable letters, as many as allowed."""
+    logits = table(rng, 11, 5)
+    logits[:, END] = -99
+    for limit in (1, 2, 4):
+        written, _ = greedy(
+            Table(library, logits), *source(library, range(11)), start=START, end=END, limit=limit
+        )
+        assert written.tolist() == [followed(logits, word, limit) for word in range(11)]
+        assert END not in written
+
+
+def test_a_beam_of_one_is_greedy(library, rng):
+    logits = table(rng, 7, 4)
+    written, _ = greedy(
+        Table(library, logits), *source(library, range(7)), start=START, end=END, limit=4
+    )
+    for word, row in enumerate(written.tolist()):
+        ((tokens, probability),) = search(library, logits, word, width=1)
+        assert tokens + [END] * (4 - len(tokens)) == row
+        np.testing.assert_allclose(probability, log_probability(logits, word, tokens), rtol=1e-12)
+
+
+def test_a_wide_beam_finds_all_in_their_order(library, rng):
+    """Every sequence that ends within the limit, with its log-probability; none that does not."""
+    for word in range(2):
+        logits = table(rng)
+        ending = [
+            [*row, END] for n in range(4) for row in itertools.product(LETTERS, repeat=n)
+        ]  # 1 + 2 + 4 + 8
+        expected = sorted(((log_probability(logits, word, e), e) for e in ending), reverse=True)
+        found = search(library, logits, word, width=31)
+        assert [tokens for tokens, _ in found] == [tokens for _, tokens in expected]
+        probabilities = [p for _, p in found]
+        np.testing.assert_allclose(probabilities, [p for p, _ in expected], rtol=1e-12)
+
+
+def reference_beam(logits, word, limit, width):
+    """The same as lists that are sorted."""
+    beam, ended = [(0.0, [])], []
+    for _ in range(limit):
+        longer = [
+            (log_probability(logits, word, [*tokens, t]), [*tokens, t])
+            for _, tokens in beam
+            for t in range(VOCAB)
+        ]
+        kept = sorted(longer, reverse=True)[: width - len(ended)]
+        ended += [pair for pair in kept if pair[1][-1] == END]
+        beam = [pair for pair in kept if pair[1][-1] != END]
+        if not beam:
+            break
+    return sorted(ended or beam, reverse=True)
+
+
+@pytest.mark.parametrize("width", [2, 3, 5])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_every_width_equals_the_lists(library, rng, width, dtype):
+    """One that ends leaves the beam, and its place stays empty."""
+    logits = table(rng, 3, 3)
+    wider = False
+    for word in range(3):
+        found = search(library, logits, word, limit=3, width=width, dtype=dtype)
+        expected = reference_beam(logits, word, 3, width)
+        assert [tokens for tokens, _ in found] == [tokens for _, tokens in expected]
+        np.testing.assert_allclose([p for _, p in found], [p for p, _ in expected], rtol=1e-12)
+        wider |= len(found) < width
+    assert wider or width == 2
+
+
+def trap():
+    """0.6 for the first letter, whose ends have 0.3 each at most; 0.4 for the second, ends 0.9."""
+    p = np.full((code(0, [2, 2, 2]), VOCAB), 1 / 3)
+    p[code(0, [])] = [1e-9, 0.6, 0.4]
+    p[code(0, [1])] = [0.4, 0.3, 0.3]
+    p[code(0, [2])] = [0.9, 0.05, 0.05]
+    return np.log(p / p.sum(-1, keepdims=True))
+
+
+def test_the_greedy_trap(library):
+    """The most probable first letter begins nothing that is probable: a beam of two gets out."""
+    logits = trap()
+    written, _ = greedy(
+        Table(library, logits), *source(library, [0]), start=START, end=END, limit=3
+    )
+    assert written.tolist() == [[1, END]]
+    ((tokens, probability),) = search(library, logits, width=1)
+    assert tokens == [1, END]
+    np.testing.assert_allclose(math.exp(probability), 0.6 * 0.4, rtol=1e-8)
+    (best, probability), (second, less) = search(library, logits, width=2)
+    assert (best, second) == ([2, END], [1, END])
+    np.testing.assert_allclose(math.exp(probability), 0.4 * 0.9, rtol=1e-8)
+    np.testing.assert_allclose(math.exp(less), 0.6 * 0.4, rtol=1e-8)
+
+
+def test_where_nothing_ends_the_beginnings_come(library, rng):
+    logits = table(rng)
+    logits[:, END] = -99
+    found = search(library, logits, limit=3, width=2)
+    assert [tokens for tokens, _ in found] == [t for _, t in reference_beam(logits, 0, 3, 2)]
+    for tokens, probability in found:
+        assert len(tokens) == 3
+        assert END not in tokens
+        expected = log_probability(logits, 0, tokens)
+        np.testing.assert_allclose(probability, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_logits_in_float32(library, rng, size):
+    """Log-probabilities are float64's, whatever the model's dtype, and nothing overflows."""
+    logits = (size * table(rng)).astype(np.float32)
+    ((tokens, probability), *_) = search(library, logits, width=3)
+    expected = 0.0
+    for i, token in enumerate(tokens):
+        row = logits[code(0, tokens[:i])].astype(np.float64)
+        expected += row[token] - row.max() - np.log(np.exp(row - row.max()).sum())
+    np.testing.assert_allclose(probability, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(0, "1 or more"), (-1, "0 or more"), (2.5, "0 or more")]
+)
+def test_a_width_and_a_limit_are_sizes(library, number, expected):
+    message = f"got {number}, expected an integer, {expected}"
+    with pytest.raises(ValueError, match=f"width: {message}"):
+        search(library, trap(), width=number)
+    with pytest.raises(ValueError, match=f"limit: {message}"):
+        search(library, trap(), limit=number)
+    with pytest.raises(ValueError, match=f"limit: {message}"):
+        greedy(Table(library, trap()), *source(library, [0]), start=START, end=END, limit=number)

@@ -1,0 +1,146 @@
+"""What the models of sequences refuse: token numbers, masks and labels, on every library."""
+
+import backends
+import numpy as np
+import pytest
+
+from attnbook import tokens
+
+
+@pytest.fixture(autouse=True)
+def values_are_known(request):
+    """Under jit they are not."""
+    if "backend" in request.fixturenames and request.getfixturevalue("backend").name == "jax-jit":
+        pytest.skip("under jit the values are not known")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("shape", [(7,), (2, 7), (2, 3, 7), (0,), (2, 0)])
+def test_numbers(backend, rng, shape, dtype):
+    given = rng.integers(0, 11, size=shape).astype(dtype)
+    tokens.numbers(11, source=backend.array(given))
+    tokens.numbers(11, 7, source=backend.array(given))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([[0, 11]], "words: got 0 to 11, expected 0 to 10"),
+        ([[3, -1, 5]], "words: got -1 to 5, expected 0 to 10"),
+        ([[-2, 40]], "words: got -2 to 40, expected 0 to 10"),
+        ([[0.0, 1.0]], r"words: got dtype .*float64, shape \(1, 2\), expected integers of shape"),
+        ([[True]], r"words: got dtype .*bool, shape \(1, 1\), expected integers of shape"),
+        (3, r"words: got dtype .*int64, shape \(\), expected integers of shape \(..., n\)"),
+    ],
+)
+def test_bad_numbers(backend, given, message):
+    with pytest.raises(ValueError, match=message):
+        tokens.numbers(11, words=backend.array(np.array(given)))
+    with pytest.raises(TypeError, match="words: got a list, expected a NumPy, PyTorch or JAX"):
+        tokens.numbers(11, words=[1, 2])
+
+
+def test_too_many(backend):
+    given = backend.array(np.zeros((2, 8), dtype=np.int64))
+    tokens.numbers(11, 8, tokens=given)
+    with pytest.raises(ValueError, match="tokens: got 8 of them, expected at most 7"):
+        tokens.numbers(11, 7, tokens=given)
+
+
+SENTENCES = {
+    "source": np.array([[0, 12, 3], [5, 0, 0]]),
+    "mask": np.array([[True, True, True], [True, False, False]]),
+    "written": np.array([[16, 0, 1, 2, 3], [1, 1, 1, 1, 1]]),
+}
+BAD = [
+    ("source", SENTENCES["source"] + 1, "source: got 1 to 13, expected 0 to 12"),
+    ("source", SENTENCES["source"] * 1.0, r"source: got dtype .*float64, shape \(2, 3\)"),
+    ("source", SENTENCES["source"][0], r"mask: got dtype .*bool, shape \(2, 3\), expected bool of shape \(3,\)"),
+    ("written", SENTENCES["written"] + 1, "written: got 1 to 17, expected 0 to 16"),
+    ("written", SENTENCES["written"] - 1, "written: got -1 to 15, expected 0 to 16"),
+    ("written", SENTENCES["written"][0], r"written: got leading axes \(\), expected \(2,\) as in source"),
+    ("written", SENTENCES["written"][:1], r"written: got leading axes \(1,\), expected \(2,\) as in"),
+    ("mask", SENTENCES["mask"] * 1, r"mask: got dtype .*int64, shape \(2, 3\), expected bool of"),
+    ("mask", SENTENCES["mask"][:, None], r"mask: got .* shape \(2, 1, 3\), expected bool of shape \(2, 3\)"),
+    ("mask", SENTENCES["mask"][:, 1:], r"mask: got .* shape \(2, 2\), expected bool of shape \(2, 3\)"),
+    ("mask", SENTENCES["mask"] & [[True], [False]], "mask: got a sentence without a word, expected at"),
+]  # fmt: skip
+
+
+def check(backend, given):
+    arrays = [backend.array(a) for a in given.values()]
+    tokens.sentences(*arrays, 13, 17)
+
+
+@pytest.mark.parametrize(("name", "given", "message"), BAD)
+def test_bad_sentences(backend, name, given, message):
+    check(backend, SENTENCES)
+    check(backend, {n: a[0] for n, a in SENTENCES.items()})
+    with pytest.raises(ValueError, match=message):
+        check(backend, SENTENCES | {name: given})
+
+
+@pytest.mark.parametrize("written", [SENTENCES["written"][:, :0], SENTENCES["written"][:1, :0]])
+def test_nothing_is_written(backend, written):
+    """A text has START at least."""
+    with pytest.raises(ValueError, match="written: got no token, expected at least one, START"):
+        check(backend, SENTENCES | {"written": written})
+    check(backend, SENTENCES | {"written": SENTENCES["written"][:, :1]})
+
+
+def test_no_words_at_all(backend):
+    empty = {n: a[:, :0] if n != "written" else a for n, a in SENTENCES.items()}
+    with pytest.raises(ValueError, match="mask: got a sentence without a word, expected at least"):
+        check(backend, empty)
+
+
+LOGITS, LABELS = np.zeros((2, 3, 7)), np.array([[0, 6, 1], [2, 3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "mask", "message"),
+    [
+        (LOGITS[0, 0], LABELS[0, 0], None, r"logits: got shape \(7,\), expected \(..., n, vocab\)"),
+        (LOGITS[..., :0], LABELS, None, r"logits: got shape \(2, 3, 0\), expected \(..., n, vocab\)"),
+        (LOGITS, LABELS + 1, None, "labels: got 1 to 7, expected 0 to 6"),
+        (LOGITS, LABELS - 1, LABELS > 0, "labels: got -1 to 5, expected 0 to 6"),
+        (LOGITS, LABELS * 1.0, None, r"labels: got dtype .*float64, shape \(2, 3\), expected integers"),
+        (LOGITS, LABELS[0], None, r"labels: got shape \(3,\), expected \(2, 3\), one a row of logits"),
+        (LOGITS[:1], LABELS, None, r"labels: got shape \(2, 3\), expected \(1, 3\), one a row"),
+        (LOGITS, LABELS, LABELS, r"mask: got dtype .*int64, shape \(2, 3\), expected bool of shape"),
+        (LOGITS, LABELS, LABELS[0] > 0, r"mask: got dtype .*bool, shape \(3,\), expected bool of shape \(2, 3\)"),
+    ],
+)  # fmt: skip
+def test_bad_labels(backend, logits, labels, mask, message):
+    """What is masked must be a label too."""
+    tokens.labels(backend.array(LOGITS), backend.array(LABELS), backend.array(LABELS > 0))
+    mask = None if mask is None else backend.array(mask)
+    with pytest.raises(ValueError, match=message):
+        tokens.labels(backend.array(logits), backend.array(np.array(labels)), mask)
+
+
+def test_shapes_are_looked_at_under_jit():
+    """Values cannot be: a number outside the vocabulary passes."""
+    if "jax" not in backends.chosen():
+        pytest.skip("jax is not among the back ends of this run")
+    pytest.importorskip("jax")
+    jax = backends.load("jax").jax
+
+    def checked(source):
+        tokens.numbers(11, 3, source=source)
+        return source
+
+    assert int(jax.jit(checked)(jax.numpy.asarray([40]))[0]) == 40
+    with pytest.raises(ValueError, match="source: got 5 of them, expected at most 3"):
+        jax.jit(checked)(jax.numpy.asarray([1, 2, 3, 4, 5]))
+
+    def translated(source, mask, written):
+        tokens.sentences(source, mask, written, 11, 11)
+        return source
+
+    words, mask = jax.numpy.zeros((2, 3), dtype=int), jax.numpy.zeros((2, 3), dtype=bool)
+    np.testing.assert_array_equal(jax.jit(translated)(words, mask, words), words)
+    with pytest.raises(ValueError, match="mask: got a sentence without a word"):
+        jax.jit(translated)(words[:, :0], mask[:, :0], words)
+    with pytest.raises(ValueError, match="written: got no token"):
+        jax.jit(translated)(words, mask, words[:, :0])
