@@ -275,7 +275,7 @@ def jax_local(scores, centre, width):
     import jax
     import jax.numpy as jnp
 
-    d = jnp.arange(scores.shape[1]) - centre[:, None]
+    d = jnp.arange(scores.shape[1], dtype=scores.dtype) - centre[:, None]
     window = jax.nn.softmax(scores, where=jnp.abs(d) <= width, axis=-1)
     return window * jnp.exp(-2 * (d / width) ** 2)
 
@@ -326,7 +326,7 @@ def torch_crossings(weights):
 def jax_crossings(weights):
     import jax.numpy as jnp
 
-    p = weights @ jnp.arange(weights.shape[1])
+    p = weights @ jnp.arange(weights.shape[1], dtype=weights.dtype)
     return jnp.sum(jnp.triu(p[:, None] - p > 0.5))
 
 

@@ -370,7 +370,7 @@ def jax_bilateral(image, h_space, h_value):
     import jax
     import jax.numpy as jnp
 
-    r, c = jnp.indices(image.shape)
+    r, c = jnp.indices(image.shape, dtype=image.dtype)
     s = [-((a.ravel()[:, None] - a.ravel()) ** 2) / (2 * h * h) for a, h in
          ((r, h_space), (c, h_space), (image, h_value))]  # fmt: skip
     return (jax.nn.softmax(sum(s)) @ image.ravel()).reshape(image.shape)
@@ -421,10 +421,10 @@ def jax_heads(x, kernel, sharpness):
     import jax
     import jax.numpy as jnp
 
-    queries, keys = jnp.arange(len(x)), jnp.arange(-1, len(x) + 1)
+    queries, keys = (jnp.arange(a, len(x) - a, dtype=x.dtype) for a in (0, -1))
     k = jnp.stack([keys, keys**2], axis=1)
     heads = [
-        jax.nn.softmax(sharpness * jnp.stack([2 * (queries + o), -jnp.ones(len(x))], axis=1) @ k.T)
+        jax.nn.softmax(sharpness * jnp.stack([2 * (queries + o), -jnp.ones_like(x)], axis=1) @ k.T)
         for o in (-1, 0, 1)
     ]
     return sum(f * (w @ jnp.pad(x, 1)) for f, w in zip(kernel, heads, strict=True))

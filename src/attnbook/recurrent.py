@@ -66,8 +66,8 @@ def read(
         mask: True = a word; padding leaves a state as it is.
 
     Returns:
-        The states, of shape (..., n, hidden_dim), and the summary, of shape (..., hidden_dim): the
-        state →h of the last word beside ←h of the first, each of which has seen all words.
+        The states, of shape (..., n, hidden_dim), and the summary, of shape (..., hidden_dim). The
+        summary is →h of the last word beside ←h of the first, each of which has seen all words.
 
     Source: Schuster and Paliwal (1997); Bahdanau, Cho and Bengio (2015), section 3.2.
     """
@@ -132,7 +132,7 @@ def step(
         written: y_{i−1}, the embedding of the character before.
 
     Returns:
-        s_i, and what to keep: s_i, the context c_i, the weights of shape (..., n).
+        s_i, and the triple to keep, of s_i, the context c_i and the weights (..., n).
 
     Source: Bahdanau, Cho and Bengio (2015), equations 4 to 6 and section A.2.2.
     """
