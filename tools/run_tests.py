@@ -35,7 +35,7 @@ STAGES = {
     "book": ["{make} book PY={python}"],
     "notebooks": [NBVAL],
     "colab": [f"{PYTEST} tests/notebooks -n 2"],
-    "site": [f"{PYTEST} tests/site"],
+    "site": [f"{PYTEST} tests/site -n 2 --dist loadfile"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
 }
 ABOUT = {
