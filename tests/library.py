@@ -70,3 +70,24 @@ def part(layer: Any, name: str) -> Any:
     for step in name.split("."):
         layer = layer[int(step)] if step.isdecimal() else getattr(layer, step)
     return layer
+
+
+def with_parameters(library: Library, layer: Any, parameters: dict[str, np.ndarray]) -> Any:
+    """The layer with these numbers, in place in torch, a new one in JAX."""
+    if library.name == "jax":
+        import equinox as eqx
+
+        for path, a in parameters.items():
+            layer = eqx.tree_at(lambda m, p=path: part(m, p), layer, library.moved(np.array(a)))
+        return layer
+    with library.backend.xp.no_grad():
+        for path, a in parameters.items():
+            layer.get_parameter(path).copy_(library.moved(np.array(a)))
+    return layer
+
+
+def stirred(library: Library, name: str, *args: Any, **how: Any) -> Any:
+    """A layer whose norms are not what they start as, and whose weights are far from even."""
+    layer, draws = library.make(name, *args, **how), np.random.default_rng(3)
+    drawn = {n: 2 * p + draws.normal(size=p.shape) / 3 for n, p in library.parameters(layer).items()}  # fmt: skip
+    return with_parameters(library, layer, drawn)

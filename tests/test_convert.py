@@ -42,6 +42,18 @@ MADE = {  # "layer" or "layer, variant": arguments, none of them the default
     "MultiHeadAttention, shared": ((12, 4), {"num_kv_heads": 2, "dropout": 0.7}),
     "AttentionOnly": ((11, 7, 12, 6, 3), {"num_kv_heads": 2}),
     "AttentionOnly, one layer": ((11, 7), {"embed_dim": 6, "num_heads": 3, "num_layers": 1}),
+    "MLP": ((12, 5), {"activation": "relu", "dropout": 0.3}),
+    "MLP, gated": ((12, 5, "swiglu"), {}),
+    "EncoderBlock": ((12, 3, 5), {"norm": "post", "activation": "relu", "dropout": 0.3}),
+    "EncoderBlock, gated": ((12, 3, 5), {"activation": "swiglu"}),
+    "DecoderBlock": ((12, 3, 5), {"norm": "post", "activation": "relu", "dropout": 0.3}),
+    "DecoderBlock, gated": ((12, 3, 5), {"activation": "swiglu"}),
+    "EncoderOnly": ((12, 5, 7, 6, 3, 11, 2), {"norm": "post", "activation": "swiglu"}),
+    "EncoderOnly, no positions": ((12, 5), {"embed_dim": 6, "num_heads": 2, "num_layers": 1}),
+    "DecoderOnly": ((11, 7, 6, 3, 5, 3), {"norm": "post", "activation": "relu"}),
+    "DecoderOnly, gated": ((11, 7, 6, 3, 5, 1), {"activation": "swiglu"}),
+    "Transformer": ((11, 13, 7, 6, 3, 5, 3), {"norm": "post", "activation": "relu"}),
+    "Transformer, gated": ((11, 13, 7, 6, 3, 5, 1), {"activation": "swiglu"}),
 }
 DATA = {  # what a layer is called with: shapes of numbers
     "KernelRegression": ((3, 2), (7, 2), (7, 5)),
@@ -50,7 +62,12 @@ DATA = {  # what a layer is called with: shapes of numbers
     "GRUCell": ((7, 5), (7, 3)),
     "SelfAttention": ((2, 7, 5),),
     "MultiHeadAttention": ((2, 5, 12), (2, 7, 12)),
+    "MLP": ((2, 5, 12),),
+    "EncoderBlock": ((2, 5, 12),),
+    "DecoderBlock": ((2, 5, 12), (2, 7, 12)),
+    "EncoderOnly": ((2, 5, 12),),
 }
+TRANSLATORS = ("EncoderDecoder", "Transformer")
 
 
 def classes(module):
@@ -73,7 +90,7 @@ def inputs(case, rng):
     name, tokens = case.split(",")[0], rng.integers(0, 11, size=(3, 7))
     if name in DATA:
         return [rng.normal(size=shape) for shape in DATA[name]]
-    return [tokens, np.arange(7) < 5 + 0 * tokens, tokens] if name == "EncoderDecoder" else [tokens]
+    return [tokens, np.arange(7) < 5 + 0 * tokens, tokens] if name in TRANSLATORS else [tokens]
 
 
 def test_every_layer_has_a_case():
@@ -194,7 +211,7 @@ def test_what_cannot_be_converted(stranger):
 
 
 def test_the_error_names_the_layers_and_no_function():
-    names = ", ".join(sorted(classes(attnbook.torch)))
+    names = ", ".join(n for n in attnbook.torch.__all__ if n in classes(attnbook.torch))
     assert "train" not in names
     with pytest.raises(TypeError, match=f"layer: got Linear, expected one of {names}$"):
         convert.jax_to_torch(eqx.nn.Linear(2, 3, key=jax.random.key(0)))

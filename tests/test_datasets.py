@@ -213,3 +213,63 @@ def test_repeated_sequences_bad_periods(periods):
     for length, vocab_size in ((6, 11), (11, 5)):
         with pytest.raises(ValueError, match=r"periods: got \(.*\), expected two from 1 to 5, in"):
             datasets.repeated_sequences(3, length=length, vocab_size=vocab_size, periods=periods)
+
+
+SQUARES = np.array([[1, 2, 3, 4], [5, 6, 7, 8]])  # 2 × 2 pixels
+
+
+def moved(offsets, size, images=SQUARES):
+    out = datasets.shifted(images, np.array(offsets), size)
+    assert out.shape == (len(images), size**2)
+    assert out.dtype == images.dtype
+    return out.reshape(-1, size, size).tolist()
+
+
+def test_shifted_by_hand():
+    """Down and to the right of the centre of 4 × 4; each image by its own offset."""
+    middle = [[0, 0, 0, 0], [0, 1, 2, 0], [0, 3, 4, 0], [0, 0, 0, 0]]
+    down = [[0, 0, 0, 0], [0, 0, 0, 0], [0, 5, 6, 0], [0, 7, 8, 0]]
+    right = [[0, 0, 0, 0], [0, 0, 5, 6], [0, 0, 7, 8], [0, 0, 0, 0]]
+    assert moved([[0, 0], [1, 0]], 4) == [middle, down]
+    assert moved([[0, 0], [0, 1]], 4) == [middle, right]
+    up_left = [[1, 2, 0, 0], [3, 4, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert moved([[-1, -1], [0, 1]], 4) == [up_left, right]
+
+
+def test_shifted_off_the_canvas():
+    """What leaves it is cut off, and does not come in again on the other side."""
+    assert moved([[0, 0], [0, 0]], 2) == SQUARES.reshape(2, 2, 2).tolist()
+    assert moved([[1, 0], [0, -1]], 2) == [[[0, 0], [1, 2]], [[6, 0], [8, 0]]]
+    assert moved([[-1, -1], [1, 1]], 2) == [[[4, 0], [0, 0]], [[0, 0], [0, 5]]]
+    for far in (2, 7, -2, -7):
+        assert moved([[far, 0], [0, far]], 2) == [[[0, 0], [0, 0]]] * 2
+    assert moved([[2, 0], [0, 0]], 4)[0] == [[0, 0, 0, 0]] * 3 + [[0, 1, 2, 0]]
+    odd = [[[1, 2, 0], [3, 4, 0], [0, 0, 0]], [[0, 0, 0], [0, 5, 6], [0, 7, 8]]]
+    assert moved([[0, 0], [1, 1]], 3) == odd
+    before = SQUARES.copy()
+    assert moved([[0, 0], [0, 0]], 3, SQUARES / 2)[0][0][:2] == [0.5, 1.0]
+    np.testing.assert_array_equal(SQUARES, before)
+    assert datasets.shifted(SQUARES[:0], np.zeros((0, 2), int), 3).shape == (0, 9)
+
+
+@pytest.mark.parametrize(
+    ("images", "offsets", "size", "message"),
+    [
+        (SQUARES[:, :3], [[0, 0]] * 2, 4, r"images: got shape \(2, 3\), expected \(n, width"),
+        (SQUARES[0], [[0, 0]], 4, r"images: got shape \(4,\), expected"),
+        (SQUARES[:, :0], [[0, 0]] * 2, 4, r"images: got shape \(2, 0\), expected"),
+        (SQUARES.reshape(2, 2, 2), [[0, 0]] * 2, 4, r"images: got shape \(2, 2, 2\), expected"),
+        (SQUARES, [[0, 0]], 4, r"offsets: got int64 of shape \(1, 2\), expected integers \(2, 2\)"),
+        (SQUARES, [[0], [0]], 4, r"offsets: got int64 of shape \(2, 1\), expected integers"),
+        (
+            SQUARES,
+            [[0.0, 0.5]] * 2,
+            4,
+            r"offsets: got float64 of shape \(2, 2\), expected integers",
+        ),
+        (SQUARES, [[0, 0]] * 2, 1, "size: got 1, expected 2 or more, as wide as the images"),
+    ],
+)
+def test_shifted_bad_arguments(images, offsets, size, message):
+    with pytest.raises(ValueError, match=message):
+        datasets.shifted(images, np.array(offsets), size)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any, NamedTuple
 
 import backends
 import numpy as np
@@ -40,6 +41,33 @@ class Table:
         code = state * (VOCAB + 1) + token[:, None] + 1
         weights = self.library.xp.where(mask, code, -code)  # any numbers that tell the step
         return code, self.logits[code[:, 0]], weights
+
+
+class State(NamedTuple):
+    """The code again, cut into a number of its tens and one of its units, which is nested."""
+
+    tens: Any
+    units: Any
+
+
+class Split(Table):
+    """The same model with a state of several arrays, of different dtypes and numbers of axes."""
+
+    def encode(self, source, mask):
+        memory, code = super().encode(source, mask)
+        return memory, self.cut(code)
+
+    def cut(self, code):
+        units = self.library.xp.reshape(code % 10, (-1, 1, 1, 1))
+        return State(code // 10, State(units, self.library.cast(code[:, 0], "int32")))
+
+    def step(self, mask, state, token):
+        tens, (units, again) = state
+        assert type(state) is type(state.units) is State
+        code = 10 * tens + units[:, 0, 0]
+        assert self.library.numpy(code)[:, 0].tolist() == self.library.numpy(again).tolist()
+        code, logits, weights = super().step(mask, code, token)
+        return self.cut(code), logits, weights
 
 
 def code(word, tokens):
@@ -156,6 +184,24 @@ def test_a_wide_beam_finds_all_in_their_order(library, rng):
         assert [tokens for tokens, _ in found] == [tokens for _, tokens in expected]
         probabilities = [p for _, p in found]
         np.testing.assert_allclose(probabilities, [p for p, _ in expected], rtol=1e-12)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5])
+def test_a_state_of_several_arrays(library, rng, width):
+    """Every part of it follows its beginning."""
+    logits = table(rng, 3, 3)
+    for word in range(3):
+        given, mask = source(library, [word])
+        found = beam(Split(library, logits), given[0], mask[0], start=START, end=END, limit=3, width=width)  # fmt: skip
+        assert found == search(library, logits, word, limit=3, width=width)
+    given, mask = source(library, range(3))
+    how = {"start": START, "end": END, "limit": 3}
+    for ours, theirs in zip(
+        greedy(Split(library, logits), given, mask, **how),
+        greedy(Table(library, logits), given, mask, **how),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def reference_beam(logits, word, limit, width):

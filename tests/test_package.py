@@ -3,6 +3,7 @@
 import inspect
 import re
 import typing
+from collections.abc import Callable
 from types import SimpleNamespace, UnionType
 
 import numpy as np
@@ -12,38 +13,59 @@ from processes import run_python
 
 import attnbook
 from attnbook import (
+    activations,
     arguments,
     attention,
+    blocks,
     convert,
     datasets,
     decoding,
     devices,
+    gaussian_process,
     heads,
     images,
     kernels,
     losses,
+    ngrams,
     positions,
     recurrent,
     regression,
+    sampling,
     scores,
     stack,
     training,
+    transformer,
 )
 
 FORMULAS = (
-    attention, heads, images, kernels, losses, positions, recurrent, regression, scores, stack
+    attention, blocks, gaussian_process, heads, images, kernels, losses, ngrams, positions,
+    recurrent, regression, sampling, scores, stack, transformer
 )  # fmt: skip
 number_words = inspect.getmodule(datasets.number_words)  # the function has the module's name
-DATASETS = (datasets.curves, datasets.images, number_words, datasets.sequences, datasets.stored)
+DATASETS = (
+    datasets.curves, datasets.functions, datasets.images, number_words, datasets.reference,
+    datasets.sequences, datasets.stored,
+)  # fmt: skip
 PUBLIC = {
     f"{module.__name__}.{name}": function
-    for module in (*FORMULAS, convert, *DATASETS, decoding, devices, training)
+    for module in (*FORMULAS, activations, convert, *DATASETS, decoding, devices, training)
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__ and not name.startswith("_")
 }
 # formulas with a paper behind them
 SOURCED = {
+    "attnbook.activations.gelu",
+    "attnbook.activations.relu",
+    "attnbook.activations.silu",
     "attnbook.attention.attend",
+    "attnbook.blocks.decoder_block",
+    "attnbook.blocks.encoder_block",
+    "attnbook.blocks.layer_norm",
+    "attnbook.blocks.mlp",
+    "attnbook.blocks.residual",
+    "attnbook.blocks.rms_norm",
+    "attnbook.gaussian_process.covariance",
+    "attnbook.gaussian_process.posterior",
     "attnbook.kernels.gaussian",
     "attnbook.kernels.epanechnikov",
     "attnbook.regression.nadaraya_watson",
@@ -64,23 +86,33 @@ SOURCED = {
     "attnbook.datasets.curves.engel",
     "attnbook.datasets.images.digits",
     "attnbook.datasets.images.photograph",
+    "attnbook.datasets.reference.python_reference",
     "attnbook.decoding.beam",
     "attnbook.images.non_local_means",
+    "attnbook.ngrams.bits",
     "attnbook.recurrent.gru",
     "attnbook.recurrent.read",
     "attnbook.recurrent.step",
     "attnbook.recurrent.translate",
+    "attnbook.sampling.probabilities",
+    "attnbook.transformer.foretell",
+    "attnbook.transformer.translate",
 }
 # used inside the package; public by spelling only
 INNER = {
     "attnbook.attention.widen",
     "attnbook.regression.kernel_weights",
+    "attnbook.transformer.continued",
+    "attnbook.transformer.empty",
+    "attnbook.transformer.normed",
+    "attnbook.transformer.written",
 }
 
 
 def test_importing_attnbook_imports_no_back_end():
     printed = run_python(
         "import sys, attnbook, attnbook.datasets, attnbook.devices, attnbook.convert\n"
+        "import attnbook.transformer, attnbook.sampling, attnbook.ngrams, attnbook.gaussian_process\n"
         "print({'torch', 'jax', 'equinox', 'statsmodels', 'sklearn'} & set(sys.modules))"
     )
     assert printed.strip() == "set()"
@@ -135,6 +167,9 @@ BOTH = {"return_weights": True}
 X, W = np.ones((11, 7, 6)), np.ones((5, 6))
 LINEAR = SimpleNamespace(weight=np.ones((6, 6)), bias=None)
 HEADS = SimpleNamespace(embed_dim=6, num_heads=3, num_kv_heads=3, query=LINEAR, key=LINEAR, value=LINEAR, output=LINEAR)  # fmt: skip
+NORM = SimpleNamespace(weight=np.ones(6), bias=None, eps=1e-5)
+MLP = SimpleNamespace(hidden=LINEAR, output=LINEAR, activation="gelu")
+BLOCK = SimpleNamespace(mlp=MLP, attention_norm=NORM, cross_norm=NORM, mlp_norm=NORM, norm="pre")
 CELL = SimpleNamespace(input=LINEAR, hidden=SimpleNamespace(weight=np.ones((6, 2)), bias=None))
 CALLS = [
     (attention.softmax, (U,), {}),
@@ -180,7 +215,27 @@ CALLS = [
     (losses.cross_entropy, (X, np.ones((11, 7), int), np.ones((11, 7), bool)), {}),
     (recurrent.gru, (CELL, np.ones((11, 6)), np.ones((11, 2))), {}),
     (datasets.number_words, (), {"train": 11, "held_out": 3}),
-]
+    (heads.project, (HEADS, np.ones((11, 5, 6)), X, X), {}),
+    (activations.relu, (X,), {}),
+    (activations.gelu, (X,), {}),
+    (activations.silu, (X,), {}),
+    (blocks.layer_norm, (X, np.ones(6), np.ones(6)), {}),
+    (blocks.rms_norm, (X, np.ones(6)), {}),
+    (blocks.mlp, (MLP, X), {}),
+    (blocks.residual, (NORM, "post", np.tanh, X), {}),
+    (blocks.encoder_block, (BLOCK, X, np.tanh), {}),
+    (blocks.decoder_block, (BLOCK, X, np.tanh, np.tanh), {}),
+    (gaussian_process.covariance, (K.T, np.ones((2, 3)), np.ones(2)), {}),
+    (gaussian_process.covariance, (K.T, np.ones((2, 3)), 0.5), {}),
+    (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), 0.5, np.random.default_rng(0)), {}),
+    (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), np.ones(3), np.random.default_rng(0)), {}),
+    (gaussian_process.posterior, (U[:, :5], U, U), {"length_scale": 0.5, "noise": 0.1}),
+    (ngrams.bits, (np.arange(7), np.arange(5), 2), {"vocab_size": 7, "discount": 0.5}),
+    (sampling.probabilities, (U,), {"temperature": 0.5, "top_k": 3, "top_p": 0.5}),
+    (datasets.shifted, (np.ones((3, 4)), np.zeros((3, 2), int), 5), {}),
+    (datasets.smooth_functions, (3,), {"points": 5, "length_scale": (0.1, 0.5), "seed": 1}),
+    (datasets.python_reference, (), {"held_out": 0.2, "whole_topics": True}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "args", "how"), CALLS, ids=[c[0].__name__ for c in CALLS])
@@ -205,7 +260,14 @@ def test_every_formula_is_called():
         "attnbook.recurrent.step",
         "attnbook.recurrent.translate",
         "attnbook.recurrent.write",
+        "attnbook.sampling.sample",
         "attnbook.stack.attention_only",
+        "attnbook.transformer.encode",
+        "attnbook.transformer.foretell",
+        "attnbook.transformer.memorise",
+        "attnbook.transformer.read",
+        "attnbook.transformer.translate",
+        "attnbook.transformer.write",
     }
 
 
@@ -220,7 +282,7 @@ def test_annotations_are_checked():
 
 def fits(value, hint):
     """isinstance for the hints used here: jaxtyping's, unions and tuples of them, and Any."""
-    if hint is typing.Any or hint in (int, bool) or typing.get_origin(hint) is typing.Callable:
+    if hint is typing.Any or hint in (int, bool) or typing.get_origin(hint) is Callable:
         return True
     if isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union:
         return any(fits(value, option) for option in typing.get_args(hint))

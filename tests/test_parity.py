@@ -9,7 +9,9 @@ import pytest
 
 import attnbook
 from attnbook import (
+    activations,
     attend,
+    blocks,
     causal_mask,
     heads,
     kernels,
@@ -96,7 +98,43 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
         ),
         *(X, *W),
     ),
+    **{
+        f"heads.project, {part}": (
+            lambda q, k, v, *w, i=i: heads.project(_layer(2, *w), q, k, v)[i],
+            *(X, X[:, :5], X[:, 2:], W[0], W[1][:6], W[2][:6], W[3]),
+        )
+        for i, part in enumerate(("queries", "keys", "values"))
+    },
     "positions.rotary": (positions.rotary, X, PLACES),
+    "activations.relu": (activations.relu, X),
+    "activations.gelu": (activations.gelu, X),
+    "activations.silu": (activations.silu, X),
+    "blocks.layer_norm": (blocks.layer_norm, X, W[0, 0], W[1, 0]),
+    "blocks.rms_norm": (blocks.rms_norm, X, W[0, 0]),
+    **{
+        f"blocks.mlp, {activation}": (
+            lambda x, *w, a=activation: blocks.mlp(_block(w, a).mlp, x),
+            *(X, *W),
+        )
+        for activation in ("gelu", "relu", "swiglu")
+    },
+    **{
+        f"blocks.residual, {norm}": (
+            lambda x, g, b, norm=norm: blocks.residual(_norm(g, b), norm, lambda x: x * x, x),
+            *(X, W[0, 0], W[1, 0]),
+        )
+        for norm in ("pre", "post")
+    },
+    "blocks.encoder_block": (
+        lambda x, *w: blocks.encoder_block(_block(w), x, blocks.Reader(_layer(4, *w))),
+        *(X, *W),
+    ),
+    "blocks.decoder_block": (
+        lambda x, memory, *w: blocks.decoder_block(
+            *(_block(w), x, blocks.Reader(_layer(4, *w)), blocks.Reader(_layer(4, *w), memory)),
+        ),
+        *(X, X[:, :5], *W),
+    ),
 }
 NUMBERS_IN = {"positions.alibi", "positions.sinusoidal"}  # and NumPy's arrays out
 
@@ -108,6 +146,18 @@ def _layer(num_kv_heads, *weights):
     return SimpleNamespace(embed_dim=12, num_heads=4, num_kv_heads=num_kv_heads, **linear)
 
 
+def _norm(weight=None, bias=None):
+    return SimpleNamespace(weight=weight, bias=bias, eps=1e-5)
+
+
+def _block(weights, activation="gelu"):
+    """A block of these matrices, before whose parts the norms have no parameters."""
+    hidden, gate, output, _ = (SimpleNamespace(weight=w, bias=w[0, :]) for w in weights)
+    inner = SimpleNamespace(hidden=hidden, gate=gate, output=output, activation=activation)
+    norms = {name: _norm() for name in ("attention_norm", "cross_norm", "mlp_norm")}
+    return SimpleNamespace(mlp=inner, norm="pre", **norms)
+
+
 def _lengths(like):
     """The lengths 1, 4 and 7, of the library of `like`."""
     positions = causal_mask(3, like=like)
@@ -117,7 +167,7 @@ def _lengths(like):
 
 def public_names():
     found = set()
-    for name in [*attnbook.__all__, "heads", "positions"]:
+    for name in [*attnbook.__all__, "activations", "blocks", "heads", "positions"]:
         value = getattr(attnbook, name)
         if not inspect.ismodule(value):
             found.add(name)

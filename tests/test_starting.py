@@ -1,5 +1,7 @@
 """What a layer may start from: numbers, and what is refused."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -110,3 +112,34 @@ def test_a_share():
     for wrong in (1, 1.0, -0.1, 7, np.inf, np.nan):
         with pytest.raises(ValueError, match=f"dropout: got {wrong!r}, expected a share from 0 to"):
             starting.share(dropout=wrong)
+
+
+def test_a_choice():
+    for names in (("pre", "post"), ("gelu", "relu", "swiglu")):
+        for name in names:
+            assert starting.choice(names, kind=name) == name
+    for wrong in ("Pre", "", None, 0, "pre, post"):
+        with pytest.raises(ValueError, match=f"norm: got {wrong!r}, expected 'pre' or 'post'$"):
+            starting.choice(("pre", "post"), norm=wrong)
+    with pytest.raises(ValueError, match=r"kind: got 'd', expected 'a', 'b' or 'c'$"):
+        starting.choice(("a", "b", "c"), kind="d")
+
+
+SIZES = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 5, "num_layers": 2}
+
+
+def test_sizes_are_kept():
+    """As Python integers, under the names of the arguments; a bad one is named."""
+    for norm, activation in (("pre", "gelu"), ("post", "relu"), ("pre", "swiglu")):
+        for kind in (int, np.int64):
+            model, given = SimpleNamespace(), {n: kind(v) for n, v in SIZES.items()}
+            starting.keep_sizes(model, **given, norm=norm, activation=activation)
+            assert vars(model) == SIZES | {"norm": norm, "activation": activation}
+            assert {type(getattr(model, n)) for n in SIZES} == {int}
+    good = SIZES | {"norm": "pre", "activation": "gelu"}
+    bad = [(n, wrong) for n in SIZES for wrong in (0, -1, 2.0, None)]
+    for name, wrong in (*bad, ("norm", "before"), ("activation", "tanh")):
+        with pytest.raises(ValueError, match=f"{name}: got {wrong!r}, expected"):
+            starting.keep_sizes(SimpleNamespace(), **(good | {name: wrong}))
+    with pytest.raises(ValueError, match="num_heads: got 5, expected a divisor of 12, the width"):
+        starting.keep_sizes(SimpleNamespace(), **(good | {"num_heads": 5}))

@@ -47,6 +47,50 @@ def test_too_many(backend):
         tokens.numbers(11, 7, tokens=given)
 
 
+@pytest.mark.parametrize("n", [0, 7])
+def test_at_most(backend, n):
+    """The axis before the last is counted; None is no limit."""
+    given = backend.array(np.zeros((2, n, 11)))
+    tokens.at_most(7, x=given)
+    tokens.at_most(None, x=given, y=given)
+    tokens.at_most(7)
+    long = backend.array(np.zeros((2, 8, 3)))
+    tokens.at_most(None, x=long)
+    tokens.at_most(8, x=long, y=given)
+    for names in ({"x": long}, {"y": given, "x": long}, {"x": long, "y": given}):
+        with pytest.raises(ValueError, match=r"x: got 8 tokens, expected at most 7$"):
+            tokens.at_most(7, **names)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_next_token(backend, dtype):
+    """One a row, of the vocabulary, while every row has room."""
+    token = backend.array(np.array([0, 10], dtype))
+    for length in ([0, 0], [6, 3]):
+        tokens.next_token(11, 7, token, backend.array(np.array(length, np.int32)))
+
+
+@pytest.mark.parametrize(
+    ("token", "length", "message"),
+    [
+        ([0, 11], [0, 0], "token: got 0 to 11, expected 0 to 10"),
+        ([-1, 0], [0, 0], "token: got -1 to 0, expected 0 to 10"),
+        ([0.0, 1.0], [0, 0], r"token: got dtype .*float64, shape \(2,\), expected integers"),
+        (1, [0, 0], r"token: got dtype .*int64, shape \(\), expected integers"),
+        ([1], [0, 0], r"token: got shape \(1,\), expected \(2,\), one a row of the cache"),
+        ([[1, 1]], [0, 0], r"token: got shape \(1, 2\), expected \(2,\), one a row of the cache"),
+        ([1, 1], [7, 7], "cache: got 7 tokens, expected fewer: it is full"),
+        ([1, 1], [0, 7], "cache: got 7 tokens, expected fewer: it is full"),
+    ],
+)
+def test_bad_next_tokens(backend, token, length, message):
+    arrays = (backend.array(np.array(a)) for a in (token, length))
+    with pytest.raises(ValueError, match=message):
+        tokens.next_token(11, 7, *arrays)
+    with pytest.raises(TypeError, match="token: got a list, expected a NumPy, PyTorch or JAX"):
+        tokens.next_token(11, 7, [1, 1], backend.array(np.array([0, 0])))
+
+
 SENTENCES = {
     "source": np.array([[0, 12, 3], [5, 0, 0]]),
     "mask": np.array([[True, True, True], [True, False, False]]),

@@ -5,7 +5,7 @@ Parts, one module each:
 - ``maths``: every formula is typeset by KaTeX while the site is built.
 - ``tabs``: neighbouring cells tagged ``torch`` and ``jax`` become one block with two tabs.
 - ``citations``: author and year in round brackets.
-- ``assets``: fonts, styles and Bokeh go into the site; what no page uses goes out.
+- ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
 - ``project``: the repository's address and the version, read from pyproject.toml.
 """
 

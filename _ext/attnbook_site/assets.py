@@ -83,6 +83,17 @@ def copy_bokeh(target: Path) -> None:
         shutil.copy2(Path(bokeh.__file__).parent / "server" / "static" / "js" / name, target)
 
 
+def copy_models(target: Path) -> None:
+    """Trained models, which a live figure loads when the reader asks for them."""
+    try:
+        import attnbook
+    except ImportError:
+        return
+    source = Path(attnbook.__file__).parent / "assets" / "models"
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+
+
 def copy_assets(app: Sphinx) -> None:
     """Bring what npm and pip installed into the site. No page loads all of it."""
     if app.builder.format != "html":
@@ -93,6 +104,7 @@ def copy_assets(app: Sphinx) -> None:
     copy_katex(modules / "katex" / "dist", static / "katex")
     copy_text_face(modules / "@fontsource-variable" / "source-serif-4", static / "fonts")
     copy_bokeh(static / "bokeh")
+    copy_models(static / "models")
     (static / "icons.css").write_text(icon_styles(), encoding="utf-8")
     for priority, name in enumerate(STYLES, start=900):
         app.add_css_file(name, priority=priority)

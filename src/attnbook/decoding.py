@@ -26,7 +26,7 @@ def greedy(
     """Greedy decoding, y_i = argmax p(y_i | y_1 … y_{i−1}, x), until every row has ended.
 
     Args:
-        model: an EncoderDecoder of either back end.
+        model: an EncoderDecoder or a Transformer of either back end.
         source: token numbers of the words.
         mask: True = a word.
         start: the token that a target begins with.
@@ -70,7 +70,7 @@ def beam(
     """Beam search: at every length the width most probable beginnings are kept.
 
     Args:
-        model: an EncoderDecoder of either back end.
+        model: an EncoderDecoder or a Transformer of either back end.
         source: token numbers of one sentence.
         mask: True = a word.
         start: the token that a target begins with.
@@ -111,9 +111,16 @@ def beam(
         ]
         ended += [pair for pair, t in zip(found, tokens, strict=True) if t == end]
         beginnings = [pair for pair, t in zip(found, tokens, strict=True) if t != end]
-        state = xp.take(state, xp.asarray(rows[tokens != end], device=device(source)), axis=0)
+        state = _rows(state, xp.asarray(rows[tokens != end], device=device(source)))
         token = as_array(tokens[tokens != end])
     return sorted(ended or beginnings, key=lambda pair: -pair[1])
+
+
+def _rows(state: Any, rows: Int[Array, " k"]) -> Any:
+    """The same rows of a state: of an array, or of each array that it consists of."""
+    if isinstance(state, tuple):
+        return type(state)(*(_rows(part, rows) for part in state))
+    return array_namespace(state).take(state, rows, axis=0)
 
 
 def _log_softmax(logits: Float[np.ndarray, "... vocab"]) -> Float[np.ndarray, "... vocab"]:

@@ -130,16 +130,37 @@ def multi_head_attention(
     values = keys if values is None else values
     arguments.widths(layer.embed_dim, queries=queries, keys=keys, values=values)
     arguments.attention(queries, keys, values, mask)
-    q = split_heads(linear(layer.query, queries), layer.num_heads)  # (..., heads, m, d)
-    k = split_heads(linear(layer.key, keys), layer.num_kv_heads)
-    v = split_heads(linear(layer.value, values), layer.num_kv_heads)
-    k, v = (_shared(each, layer.num_heads // layer.num_kv_heads) for each in (k, v))
+    q, k, v = project(layer, queries, keys, values)
     mask = mask[..., None, :, :] if mask is not None and mask.ndim > 2 else mask  # for all heads
     if drop is None and not return_weights:
         return linear(layer.output, merge_heads(attend(q, k, v, score=score, mask=mask)))
     averages, weights = _dropped(q, k, v, mask, score, drop)
     output = linear(layer.output, merge_heads(averages))
     return (output, weights) if return_weights else output
+
+
+def project(
+    layer: Any,
+    queries: Float[Array, "... m e"],
+    keys: Float[Array, "... n e"],
+    values: Float[Array, "... n e"],
+) -> tuple[Array, Array, Array]:
+    """Queries W_q x + b_q, keys W_k x' + b_k and values W_v x'' + b_v, cut into heads.
+
+    Args:
+        layer: a MultiHeadAttention of either back end, for its parameters.
+        queries: x, of shape (..., m, e).
+        keys: x', of shape (..., n, e).
+        values: x'', of shape (..., n, e).
+
+    Returns:
+        q of shape (..., heads, m, d), k and v of shape (..., heads, n, d).
+    """
+    q = split_heads(linear(layer.query, queries), layer.num_heads)
+    k = split_heads(linear(layer.key, keys), layer.num_kv_heads)
+    v = split_heads(linear(layer.value, values), layer.num_kv_heads)
+    times = layer.num_heads // layer.num_kv_heads
+    return q, _shared(k, times), _shared(v, times)
 
 
 def _dropped(

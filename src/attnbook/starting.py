@@ -83,6 +83,31 @@ def head_shape(
     return width, int(num_heads), int(shared), head_dim
 
 
+def keep_sizes(
+    model: Any,
+    embed_dim: int,
+    num_heads: int,
+    mlp_dim: int,
+    num_layers: int,
+    norm: str,
+    activation: str,
+) -> None:
+    """A transformer's sizes as attributes: its twin is made from them."""
+    model.embed_dim, model.num_heads, _, _ = head_shape(embed_dim, num_heads, None)
+    model.mlp_dim, model.num_layers = size(mlp_dim=mlp_dim), size(num_layers=num_layers)
+    model.norm = choice(("pre", "post"), norm=norm)
+    model.activation = choice(("gelu", "relu", "swiglu"), activation=activation)
+
+
+def choice(names: tuple[str, ...], **argument: str) -> str:
+    """One of some names."""
+    ((argument_name, name),) = argument.items()
+    if name not in names:
+        expected = " or ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])
+        raise ValueError(f"{argument_name}: got {name!r}, expected {expected}")
+    return name
+
+
 def share(**argument: float) -> float:
     """A share of at least 0 and below 1."""
     ((name, number),) = argument.items()

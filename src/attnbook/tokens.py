@@ -21,6 +21,25 @@ def numbers(vocab_size: int, longest: int | None = None, **argument: Array) -> N
         raise ValueError(f"{name}: got {got}, expected 0 to {vocab_size - 1}")
 
 
+def at_most(longest: int | None, **arrays: Array) -> None:
+    """Check the length of sequences (..., n, width)."""
+    for name, array in arrays.items():
+        n = array.shape[-2]
+        if longest is not None and n > longest:
+            raise ValueError(f"{name}: got {n} tokens, expected at most {longest}")
+
+
+def next_token(vocab_size: int, longest: int, token: Array, length: Array) -> None:
+    """Check one more token a row, after so many of them."""
+    numbers(vocab_size, token=token)
+    xp = one_library(token=token, length=length)
+    if tuple(token.shape) != tuple(length.shape):
+        got, expected = tuple(token.shape), tuple(length.shape)
+        raise ValueError(f"token: got shape {got}, expected {expected}, one a row of the cache")
+    if known_true(xp.any(length >= longest)):
+        raise ValueError(f"cache: got {longest} tokens, expected fewer: it is full")
+
+
 def sentences(source: Array, mask: Array, written: Array, source_vocab: int, vocab: int) -> None:
     """Check what an encoder–decoder reads and what it has written."""
     numbers(source_vocab, source=source)

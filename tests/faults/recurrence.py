@@ -117,7 +117,7 @@ FAULTS = [
     fault("tokens", "no integers", 'not xp.isdtype(tokens.dtype, "integral") or tokens.ndim == 0', "tokens.ndim == 0"),
     fault("tokens", "a single number", " or tokens.ndim == 0", ""),
     fault("tokens", "the longest is too long", "tokens.shape[-1] > longest", "tokens.shape[-1] >= longest"),
-    fault("tokens", "any length", "if longest is not None and", "if False and"),
+    fault("tokens", "any length", "if longest is not None and tokens", "if False and tokens"),
     fault("tokens", "one vocabulary", "numbers(vocab, written=written)", "numbers(source_vocab, written=written)"),
     fault("tokens", "one sentence without a word", "~xp.all(xp.any(mask, axis=-1))", "~xp.any(mask)"),
     fault("tokens", "a text of no token", "if written.shape[-1] == 0:", "if False:"),

@@ -50,6 +50,18 @@ def figure(name: str) -> live.LiveFigure:
         weights = np.full((2, 3), 1 / 3)
         case = live.Attention("even", ["a", "b"], ["x", "y", "z"], {"one": weights, "two": weights})
         return live.attention_browser([case], name="live-matrices")
+    if name == "residual_stream":
+        states = np.arange(30.0).reshape(2, 3, 5)
+        stream = live.Stream("short", ["a", "b", "c"], ["embedding", "attention"], states)
+        return live.residual_stream([stream], name="live-stream")
+    if name == "translation_attention":
+        case = live.Attention("1", ["e"], ["one"], {"one": [[1.0]]})
+        return live.translation_attention(
+            [case], name="live-translation", model="absent",
+            source_vocabulary=["one"], target_vocabulary=["e"],
+        )  # fmt: skip
+    if name == "in_context_regression":
+        return live.in_context_regression(np.linspace(-1, 1, 5), np.ones(5), model="absent")
     data = {"query_and_keys": (KEYS, VALUES), "self_attention_points": (KEYS,)}
     return getattr(live, name)(*data.get(name, regression()))
 

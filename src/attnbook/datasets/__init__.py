@@ -1,8 +1,10 @@
 """Every data set of the book, as NumPy arrays: made from a seed, or shipped inside a package."""
 
 from attnbook.datasets.curves import curve, engel, heteroskedastic, noise_level
-from attnbook.datasets.images import Digits, digits, photograph
+from attnbook.datasets.functions import Functions, smooth_functions
+from attnbook.datasets.images import Digits, digits, photograph, shifted
 from attnbook.datasets.number_words import END, PAD, START, Pairs, Translation, number_words
+from attnbook.datasets.reference import Text, python_reference
 from attnbook.datasets.sequences import digit_comparisons, repeated_sequences
 from attnbook.datasets.stored import results, timeline
 
@@ -11,7 +13,9 @@ __all__ = [
     "PAD",
     "START",
     "Digits",
+    "Functions",
     "Pairs",
+    "Text",
     "Translation",
     "curve",
     "digit_comparisons",
@@ -21,7 +25,10 @@ __all__ = [
     "noise_level",
     "number_words",
     "photograph",
+    "python_reference",
     "repeated_sequences",
     "results",
+    "shifted",
+    "smooth_functions",
     "timeline",
 ]

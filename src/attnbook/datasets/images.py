@@ -1,5 +1,6 @@
 """Pictures: handwritten digits, and a photograph with noise."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,41 @@ def digits(*, seed: int = 0, held_out: float = 0.25) -> Digits:
         images, labels, test_size=held_out, random_state=seed, stratify=labels
     )
     return Digits(train_images, train_labels, test_images, test_labels)
+
+
+def shifted(
+    images: Float[Array, "n pixels"], offsets: Int[Array, "n 2"], size: int
+) -> Float[Array, "n size_squared"]:
+    """Square images moved on a square canvas of size × size pixels; what leaves it is cut off.
+
+    Args:
+        images: a row an image, of shape (n, pixels).
+        offsets: rows down and columns to the right of the centre, of shape (n, 2); one up and to
+            the left of it where the canvas has an odd number of pixels more.
+        size: of the canvas, at least the images'.
+
+    Returns:
+        Of shape (n, size²); 0 where no image is.
+
+    Raises:
+        ValueError: images that are not square, offsets that do not fit, a canvas that is too small.
+    """
+    width = math.isqrt(images.shape[-1]) if images.ndim == 2 else 0
+    if width == 0 or width**2 != images.shape[-1]:
+        raise ValueError(f"images: got shape {images.shape}, expected (n, width · width)")
+    if offsets.shape != (len(images), 2) or not np.issubdtype(offsets.dtype, np.integer):
+        got = f"{offsets.dtype} of shape {offsets.shape}"
+        raise ValueError(f"offsets: got {got}, expected integers ({len(images)}, 2)")
+    if size < width:
+        raise ValueError(f"size: got {size}, expected {width} or more, as wide as the images")
+    reach = int(np.abs(offsets).max(initial=0))
+    canvas = np.zeros((len(images), size + 2 * reach, size + 2 * reach), dtype=images.dtype)
+    first = reach + (size - width) // 2 + offsets
+    number = np.arange(len(images))[:, None, None]
+    rows = first[:, 0, None, None] + np.arange(width)[:, None]
+    columns = first[:, 1, None, None] + np.arange(width)
+    canvas[number, rows, columns] = images.reshape(-1, width, width)
+    return canvas[:, reach : reach + size, reach : reach + size].reshape(-1, size**2)
 
 
 def photograph(

@@ -2,6 +2,8 @@
 
 from attnbook import devices  # noqa: F401  JAX must not take the whole GPU: set before its first use
 from attnbook.jax.attention import AttentionOnly, MultiHeadAttention, SelfAttention
+from attnbook.jax.blocks import MLP, DecoderBlock, EncoderBlock
+from attnbook.jax.halves import DecoderOnly, EncoderOnly
 from attnbook.jax.pooling import AttentionPooling
 from attnbook.jax.recurrent import EncoderDecoder, GRUCell
 from attnbook.jax.regression import (
@@ -10,16 +12,23 @@ from attnbook.jax.regression import (
     MultiHeadKernelRegression,
 )
 from attnbook.jax.training import train
+from attnbook.jax.transformer import Transformer
 
 __all__ = [
+    "MLP",
     "AttentionOnly",
     "AttentionPooling",
+    "DecoderBlock",
+    "DecoderOnly",
+    "EncoderBlock",
     "EncoderDecoder",
+    "EncoderOnly",
     "GRUCell",
     "KernelRegression",
     "MetricKernelRegression",
     "MultiHeadAttention",
     "MultiHeadKernelRegression",
     "SelfAttention",
+    "Transformer",
     "train",
 ]

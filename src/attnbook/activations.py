@@ -1,0 +1,49 @@
+"""Activations: what stands between the two matrices of a block's MLP."""
+
+import math
+from typing import Any
+
+import numpy as np
+from array_api_compat import device, is_jax_array, is_torch_array
+from jaxtyping import Float
+
+from attnbook import arguments
+
+Array = Any  # a NumPy, PyTorch or JAX array
+
+
+def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Rectified linear unit, max(0, x).
+
+    Source: Nair and Hinton (2010).
+    """
+    xp = arguments.floating(x=x)
+    return xp.maximum(x, xp.zeros_like(x))
+
+
+def gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Gaussian error linear unit, x Φ(x), with Φ the standard normal distribution function.
+
+    Source: Hendrycks and Gimpel (2016); exact, as torch.nn.GELU(). jax.nn.gelu takes an
+        approximation by default.
+    """
+    xp = arguments.floating(x=x)
+    if is_torch_array(x):
+        import torch
+
+        return torch.nn.functional.gelu(x)
+    if is_jax_array(x):
+        import jax
+
+        return jax.nn.gelu(x, approximate=False)
+    erf = np.vectorize(math.erf, otypes=[np.float64])(np.asarray(x) / math.sqrt(2))
+    return x * xp.asarray(0.5 + 0.5 * erf, dtype=x.dtype, device=device(x))
+
+
+def silu(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Sigmoid linear unit, x σ(x) = x / (1 + exp(−x)); also called swish.
+
+    Source: Hendrycks and Gimpel (2016), section 2; Elfwing, Uchibe and Doya (2018).
+    """
+    xp = arguments.floating(x=x)
+    return x * (0.5 + 0.5 * xp.tanh(0.5 * x))

@@ -1,0 +1,62 @@
+"""Random functions, to learn regression itself from."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from attnbook import arguments, gaussian_process
+
+Array = np.ndarray
+
+
+class Functions(NamedTuple):
+    """Random functions on [−1, 1], seen at some points.
+
+    Args:
+        x: where each is seen, of shape (functions, points).
+        y: its values there with noise, of the same shape.
+        true: its values there without noise.
+        length_scale: of each, of shape (functions,).
+    """
+
+    x: Float[Array, "functions points"]
+    y: Float[Array, "functions points"]
+    true: Float[Array, "functions points"]
+    length_scale: Float[Array, " functions"]
+
+
+def smooth_functions(
+    n: int,
+    points: int = 33,
+    *,
+    seed: int | np.random.Generator = 0,
+    length_scale: float | tuple[float, float] = 0.3,
+    noise: float = 0.2,
+) -> Functions:
+    """Functions drawn from a Gaussian process, at points drawn evenly from [−1, 1].
+
+    Args:
+        n: the number of functions.
+        points: at which each is seen.
+        seed: of NumPy's default generator, or one.
+        length_scale: of all functions; or the ends of a range in which its logarithm is drawn
+            evenly, anew for every function.
+        noise: standard deviation that is added; that of the functions is 1.
+
+    Raises:
+        ValueError: counts that are no integers of at least 0, a length scale that is not above 0,
+            noise below 0.
+    """
+    if not noise >= 0:
+        raise ValueError(f"noise: got {noise}, expected 0 or more")
+    shape = arguments.count(n=n), arguments.count(points=points)
+    rng = np.random.default_rng(seed)
+    ends = np.sort(np.broadcast_to(np.asarray(length_scale, dtype=float), (2,)))
+    if not np.all(ends > 0):
+        raise ValueError(f"length_scale: got {length_scale}, expected above 0")
+    scale = np.exp(rng.uniform(math.log(ends[0]), math.log(ends[1]), size=n))
+    x = rng.uniform(-1, 1, size=shape)
+    true = gaussian_process.draw(x, scale, rng)
+    return Functions(x, true + noise * rng.standard_normal(shape), true, scale)

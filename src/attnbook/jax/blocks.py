@@ -1,0 +1,217 @@
+"""The MLP and the two blocks: parameters and initialisation."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Bool, Float, PRNGKeyArray
+
+from attnbook import arguments, blocks, starting
+from attnbook.blocks import Reader
+from attnbook.jax.attention import MultiHeadAttention
+
+
+class MLP(eqx.Module):
+    """Two matrices with an activation between; its formula is attnbook.blocks.mlp.
+
+    Args:
+        embed_dim: the width of a token.
+        mlp_dim: the width between.
+        activation: "gelu", "relu", or "swiglu", which has a third matrix.
+        dropout: the share of the hidden entries left out when it is called with a random key, from
+            0 to below 1.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, another activation, a dropout
+            outside [0, 1).
+    """
+
+    hidden: eqx.nn.Linear
+    gate: eqx.nn.Linear | None
+    output: eqx.nn.Linear
+    embed_dim: int = eqx.field(static=True)
+    mlp_dim: int = eqx.field(static=True)
+    activation: str = eqx.field(static=True)
+    dropout: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        embed_dim: int,
+        mlp_dim: int,
+        activation: str = "gelu",
+        dropout: float = 0.0,
+        *,
+        key: PRNGKeyArray,
+    ) -> None:
+        self.embed_dim = starting.size(embed_dim=embed_dim)
+        self.mlp_dim = starting.size(mlp_dim=mlp_dim)
+        self.activation = starting.choice(("gelu", "relu", "swiglu"), activation=activation)
+        self.dropout = starting.share(dropout=dropout)
+        keys = jax.random.split(key, 3)
+        gated = activation == "swiglu"
+        self.hidden = eqx.nn.Linear(embed_dim, mlp_dim, key=keys[0])
+        self.gate = eqx.nn.Linear(embed_dim, mlp_dim, key=keys[1]) if gated else None
+        self.output = eqx.nn.Linear(mlp_dim, embed_dim, key=keys[2])
+
+    def __call__(self, x: Float[Array, "... n e"], *, key: PRNGKeyArray | None = None) -> Array:
+        """Of the shape of x."""
+        arguments.widths(self.embed_dim, x=x)
+        out: Array = blocks.mlp(self, x, dropping(self, key))
+        return out
+
+
+class EncoderBlock(eqx.Module):
+    """Attention and an MLP in a residual stream; its formula is attnbook.blocks.encoder_block.
+
+    Args:
+        embed_dim: the width of the stream.
+        num_heads: of the attention, a divisor of embed_dim.
+        mlp_dim: the width inside the MLP.
+        norm: "pre", before attention and MLP, or "post", after the sums.
+        activation: of the MLP: "gelu", "relu" or "swiglu".
+        dropout: the share left out when it is called with a random key, from 0 to below 1: of
+            attention weights, of hidden entries, and of what is added to the stream.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide,
+            another norm or activation, a dropout outside [0, 1).
+    """
+
+    attention: MultiHeadAttention
+    mlp: MLP
+    attention_norm: eqx.nn.LayerNorm
+    mlp_norm: eqx.nn.LayerNorm
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    mlp_dim: int = eqx.field(static=True)
+    norm: str = eqx.field(static=True)
+    activation: str = eqx.field(static=True)
+    dropout: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        mlp_dim: int,
+        *,
+        norm: str = "pre",
+        activation: str = "gelu",
+        dropout: float = 0.0,
+        key: PRNGKeyArray,
+    ) -> None:
+        keys = jax.random.split(key)
+        self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout, key=keys[0])
+        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, key=keys[1])
+        self.embed_dim, self.num_heads = self.attention.embed_dim, self.attention.num_heads
+        self.mlp_dim = self.mlp.mlp_dim
+        self.attention_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.mlp_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.norm = starting.choice(("pre", "post"), norm=norm)
+        self.activation, self.dropout = activation, self.mlp.dropout
+
+    def __call__(
+        self,
+        x: Float[Array, "... n e"],
+        mask: Bool[Array, "..."] | None = None,
+        *,
+        return_weights: bool = False,
+        key: PRNGKeyArray | None = None,
+    ) -> Any:
+        """The stream (..., n, e) after it, or the pair (stream, weights (..., heads, n, n))."""
+        arguments.widths(self.embed_dim, x=x)
+        drop = dropping(self, key)
+        attention = Reader(self.attention, mask=mask, keep=return_weights, drop=drop)
+        x = blocks.encoder_block(self, x, attention, drop)
+        return (x, attention.weights) if return_weights else x
+
+
+class DecoderBlock(eqx.Module):
+    """A block that also reads a memory; its formula is attnbook.blocks.decoder_block.
+
+    Args:
+        embed_dim: the width of the stream and of the memory.
+        num_heads: of both attentions, a divisor of embed_dim.
+        mlp_dim: the width inside the MLP.
+        norm: "pre", before attentions and MLP, or "post", after the sums.
+        activation: of the MLP: "gelu", "relu" or "swiglu".
+        dropout: the share left out when it is called with a random key, as in EncoderBlock.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide,
+            another norm or activation, a dropout outside [0, 1).
+    """
+
+    attention: MultiHeadAttention
+    cross_attention: MultiHeadAttention
+    mlp: MLP
+    attention_norm: eqx.nn.LayerNorm
+    cross_norm: eqx.nn.LayerNorm
+    mlp_norm: eqx.nn.LayerNorm
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    mlp_dim: int = eqx.field(static=True)
+    norm: str = eqx.field(static=True)
+    activation: str = eqx.field(static=True)
+    dropout: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        mlp_dim: int,
+        *,
+        norm: str = "pre",
+        activation: str = "gelu",
+        dropout: float = 0.0,
+        key: PRNGKeyArray,
+    ) -> None:
+        keys = jax.random.split(key, 3)
+        self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout, key=keys[0])
+        self.cross_attention = MultiHeadAttention(
+            embed_dim, num_heads, dropout=dropout, key=keys[1]
+        )
+        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, key=keys[2])
+        self.embed_dim, self.num_heads = self.attention.embed_dim, self.attention.num_heads
+        self.mlp_dim = self.mlp.mlp_dim
+        self.attention_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.cross_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.mlp_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.norm = starting.choice(("pre", "post"), norm=norm)
+        self.activation, self.dropout = activation, self.mlp.dropout
+
+    def __call__(
+        self,
+        x: Float[Array, "... m e"],
+        memory: Float[Array, "... n e"],
+        mask: Bool[Array, "..."] | None = None,
+        memory_mask: Bool[Array, "..."] | None = None,
+        *,
+        return_weights: bool = False,
+        key: PRNGKeyArray | None = None,
+    ) -> Any:
+        """The stream (..., m, e) after it, or the triple with both attentions' weights."""
+        arguments.widths(self.embed_dim, x=x, memory=memory)
+        drop = dropping(self, key)
+        own = Reader(self.attention, mask=mask, keep=return_weights, drop=drop)
+        cross = Reader(self.cross_attention, memory, memory_mask, return_weights, drop)
+        x = blocks.decoder_block(self, x, own, cross, drop)
+        return (x, own.weights, cross.weights) if return_weights else x
+
+
+def dropping(layer: Any, key: PRNGKeyArray | None) -> Any:
+    """What leaves entries out, each call by another part of the key; None without a key."""
+    if key is None or layer.dropout == 0:
+        return None
+    remaining = [key]
+
+    def drop(x: Array) -> Array:
+        remaining[0], now = jax.random.split(remaining[0])
+        kept = jax.random.bernoulli(now, 1 - layer.dropout, x.shape)
+        return jnp.where(kept, x / (1 - layer.dropout), 0)
+
+    return drop

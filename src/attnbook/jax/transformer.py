@@ -1,0 +1,130 @@
+"""The transformer, encoder and decoder: parameters and initialisation."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+from jax import Array
+from jaxtyping import Bool, Int, PRNGKeyArray
+
+from attnbook import starting, transformer
+from attnbook import tokens as check
+from attnbook.jax.blocks import DecoderBlock, EncoderBlock
+from attnbook.transformer import Cache, Memory
+
+SCALE = 0.3  # of first embeddings and positions; 0.02, as in GPT-2, learns more slowly here
+
+
+class Transformer(eqx.Module):
+    """An encoder reads, a decoder writes and looks back; see attnbook.transformer.translate.
+
+    Args:
+        source_vocab: how many different tokens are read.
+        target_vocab: how many different tokens are written.
+        max_length: of a source and of a target.
+        embed_dim: the width of the stream.
+        num_heads: in each attention, a divisor of embed_dim.
+        mlp_dim: the width inside each MLP.
+        num_layers: the number of blocks in the encoder, and in the decoder.
+        norm: "pre" or "post", as in EncoderBlock.
+        activation: of the MLPs, as in EncoderBlock.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide,
+            another norm or activation.
+    """
+
+    source_embedding: eqx.nn.Embedding
+    target_embedding: eqx.nn.Embedding
+    source_position: Array
+    target_position: Array
+    encoder: list[EncoderBlock]
+    decoder: list[DecoderBlock]
+    encoder_norm: eqx.nn.LayerNorm
+    decoder_norm: eqx.nn.LayerNorm
+    output: eqx.nn.Linear
+    source_vocab: int = eqx.field(static=True)
+    target_vocab: int = eqx.field(static=True)
+    max_length: int = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    mlp_dim: int = eqx.field(static=True)
+    num_layers: int = eqx.field(static=True)
+    norm: str = eqx.field(static=True)
+    activation: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        source_vocab: int,
+        target_vocab: int,
+        max_length: int,
+        embed_dim: int = 64,
+        num_heads: int = 4,
+        mlp_dim: int = 256,
+        num_layers: int = 2,
+        *,
+        norm: str = "pre",
+        activation: str = "gelu",
+        key: PRNGKeyArray,
+    ) -> None:
+        self.source_vocab = starting.size(source_vocab=source_vocab)
+        self.target_vocab = starting.size(target_vocab=target_vocab)
+        self.max_length = starting.size(max_length=max_length)
+        starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        keys = jax.random.split(key, 7)
+        self.source_embedding = eqx.nn.Embedding(weight=small(keys[0], source_vocab, embed_dim))
+        self.target_embedding = eqx.nn.Embedding(weight=small(keys[1], target_vocab, embed_dim))
+        self.source_position = small(keys[2], max_length, embed_dim)
+        self.target_position = small(keys[3], max_length, embed_dim)
+        self.encoder = made_blocks(self, EncoderBlock, keys[4])
+        self.decoder = made_blocks(self, DecoderBlock, keys[5])
+        self.encoder_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.decoder_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.output = eqx.nn.Linear(embed_dim, target_vocab, key=keys[6])
+
+    def __call__(
+        self,
+        source: Int[Array, "b n"],
+        mask: Bool[Array, "b n"],
+        written: Int[Array, "b m"],
+        return_weights: bool = False,
+    ) -> Any:
+        """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
+        check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
+        check.at_most(self.max_length, source=source[..., None], written=written[..., None])
+        logits, weights = transformer.translate(self, source, mask, written, return_weights)
+        return (logits, weights) if return_weights else logits
+
+    def encode(self, source: Int[Array, "b n"], mask: Bool[Array, "b n"]) -> tuple[Memory, Cache]:
+        """What the decoder may read, and the cache that it starts from."""
+        check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
+        check.at_most(self.max_length, source=source[..., None])
+        memory = transformer.memorise(self, source, mask)
+        return memory, transformer.empty(self, source.shape[0], memory.values)
+
+    def step(
+        self, memory: Memory, cache: Cache, token: Int[Array, " b"]
+    ) -> tuple[Cache, Array, Array]:
+        """After a token: the cache, logits (b, target_vocab), the last layer's mean weights."""
+        check.next_token(self.target_vocab, self.max_length, token, cache.length)
+        return _written(self, memory, cache, token)
+
+
+_written = eqx.filter_jit(transformer.written)
+
+
+def made_blocks(model: Any, kind: Any, key: PRNGKeyArray) -> list[Any]:
+    """As many blocks as the model has layers."""
+    return [
+        kind(
+            model.embed_dim, model.num_heads, model.mlp_dim,
+            norm=model.norm, activation=model.activation, key=one,
+        )
+        for one in jax.random.split(key, model.num_layers)
+    ]  # fmt: skip
+
+
+def small(key: PRNGKeyArray, *shape: int) -> Array:
+    """Small numbers to start from."""
+    return SCALE * jax.random.normal(key, shape)

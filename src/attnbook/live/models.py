@@ -1,0 +1,154 @@
+"""Trained models for live figures: stored in the package, loaded by a page when its reader asks.
+
+A file is in the safetensors format: the length of a JSON header in 8 bytes, the header with each
+parameter's name, shape and place, then the numbers, here float16. The website serves the files
+from _static/models; assets/models.js reads them, and assets/transformer.js runs the models.
+"""
+
+import inspect
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnbook import convert
+
+FOLDER = Path(str(files("attnbook"))) / "assets" / "models"
+KINDS = ("Transformer", "EncoderOnly")
+
+
+def pack(model: Any) -> bytes:
+    """A model as the bytes of a file, its parameters rounded to float16.
+
+    Args:
+        model: a Transformer or an EncoderOnly of attnbook.torch or attnbook.jax.
+
+    Raises:
+        TypeError: another model.
+        ValueError: a parameter that is not finite as float16, whose largest number is 65,504.
+    """
+    kind = type(model).__name__
+    if not type(model).__module__.startswith("attnbook.") or kind not in KINDS:
+        raise TypeError(f"model: got {kind}, expected one of attnbook's {' or '.join(KINDS)}")
+    if type(model).__module__.startswith("attnbook.jax"):
+        model = convert.jax_to_torch(model)
+    sizes = {name: getattr(model, name) for name in inspect.signature(type(model)).parameters}
+    header: dict[str, Any] = {"__metadata__": {"kind": kind, "sizes": json.dumps(sizes)}}
+    numbers = b""
+    for name, parameter in model.named_parameters():
+        half = _half(name, parameter.detach().cpu().double().numpy())
+        end = len(numbers) + half.nbytes
+        place = {"dtype": "F16", "shape": half.shape, "data_offsets": [len(numbers), end]}
+        header[name] = place
+        numbers += half.tobytes()
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the numbers begin at a multiple of 8
+    return len(text).to_bytes(8, "little") + text + numbers
+
+
+def unpack(data: bytes) -> Any:
+    """The attnbook.torch model of a file's bytes, in evaluation mode; torch draws no number.
+
+    Args:
+        data: what pack has given.
+
+    Raises:
+        ValueError: something else, or a part of it.
+    """
+    import torch
+
+    import attnbook.torch
+
+    header, numbers = _parts(data)
+    about = header.pop("__metadata__")
+    with torch.device("meta"):  # sizes alone
+        model = getattr(attnbook.torch, about["kind"])(**json.loads(about["sizes"]))
+    state = {}
+    for name, place in header.items():
+        start, end = place["data_offsets"]
+        half = np.frombuffer(numbers[start:end], dtype="<f2").reshape(place["shape"])
+        state[name] = torch.from_numpy(half.astype(np.float32))
+    model.load_state_dict(state, assign=True)
+    return model.eval()
+
+
+def store(name: str, model: Any) -> Path:
+    """Write a model into the package, from where the website takes it.
+
+    Args:
+        name: of the file, without its ending: small letters, digits and hyphens.
+        model: as in pack.
+
+    Returns:
+        The file.
+
+    Raises:
+        TypeError: another model.
+        ValueError: another name, a parameter that is not finite as float16.
+    """
+    file, data = _file(name), pack(model)
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(data)
+    return file
+
+
+def load(name: str) -> Any:
+    """A stored model as one of attnbook.torch; convert.torch_to_jax gives its JAX twin.
+
+    Args:
+        name: that it is stored under.
+
+    Raises:
+        ValueError: a name under which nothing is stored.
+    """
+    file = _file(name)
+    if not file.is_file():
+        stored = ", ".join(sorted(f.stem for f in FOLDER.glob("*.bin"))) or "nothing stored"
+        raise ValueError(f"name: got {name!r}, expected one of {stored}")
+    return unpack(file.read_bytes())
+
+
+def load_label(name: str) -> str:
+    """What a button says that loads a model, with the bytes that this takes."""
+    file = _file(name)
+    size = f" ({file.stat().st_size / 1e6:.1f} MB)" if file.is_file() else ""
+    return f"Load the model{size}"
+
+
+def scripts(*names: str) -> str:
+    """Scripts of assets one after the other, the transformer's first."""
+    folder = files("attnbook").joinpath("assets")
+    read = [folder.joinpath(n).read_text("utf-8") for n in ("transformer.js", "models.js", *names)]
+    return "".join(read)
+
+
+def _file(name: str) -> Path:
+    if not re.fullmatch(r"[a-z0-9-]+", name):
+        raise ValueError(f"name: got {name!r}, expected small letters, digits and hyphens")
+    return FOLDER / f"{name}.bin"
+
+
+def _half(name: str, array: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        half = array.astype("<f2")
+    if not np.all(np.isfinite(half)):
+        raise ValueError(f"model: got {name} that is not finite as float16")
+    return half
+
+
+def _parts(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """The header and the bytes of the numbers."""
+    length = int.from_bytes(data[:8], "little")
+    text, numbers = data[8 : 8 + length], data[8 + length :]
+    try:
+        header: dict[str, Any] = json.loads(text)
+        ends = [place["data_offsets"][1] for n, place in header.items() if n != "__metadata__"]
+        whole = header["__metadata__"]["kind"] in KINDS and max(ends) == len(numbers)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        whole = False
+    if not whole:
+        raise ValueError(f"data: got {len(data)} bytes that are no stored model, or not all of one")
+    return header, numbers

@@ -1,0 +1,112 @@
+"""Sampling: a text from a language model, token by token."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from attnbook import starting
+
+Array = np.ndarray
+
+
+def probabilities(
+    logits: Float[Array, "... vocab"],
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> Float[Array, "... vocab"]:
+    """What to draw the next token from: p ∝ exp(logit / T) over the tokens that are kept.
+
+    Args:
+        logits: of shape (..., vocab).
+        temperature: T, above 0; towards 0 only the most probable token is left.
+        top_k: keep so many of the most probable tokens.
+        top_p: keep the fewest most probable tokens whose sum is at least this, above 0, at most 1.
+            With both, the sum is taken over what top_k keeps.
+
+    Returns:
+        Of the shape of the logits, float64, each row summing to 1. Of tokens that are equally
+        probable the one with the smaller number comes first.
+
+    Raises:
+        ValueError: no logit, a temperature that is not above 0, a top_k below 1, a top_p outside
+            (0, 1].
+
+    Source: top_k: Fan, Lewis and Dauphin (2018); top_p: Holtzman et al. (2020), section 3.1.
+    """
+    logits = np.asarray(logits, dtype=np.float64)
+    if logits.ndim == 0 or logits.shape[-1] == 0:
+        raise ValueError(f"logits: got shape {logits.shape}, expected (..., vocab)")
+    if not temperature > 0:
+        raise ValueError(f"temperature: got {temperature!r}, expected a number above 0")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p: got {top_p!r}, expected a share above 0, at most 1")
+    order = np.argsort(-logits, axis=-1, kind="stable")  # the most probable first
+    ranked = np.take_along_axis(logits, order, axis=-1)
+    with np.errstate(over="ignore", under="ignore"):
+        p = np.exp((ranked - ranked[..., :1]) / temperature)
+    if top_k is not None:
+        p[..., starting.size(top_k=top_k) :] = 0
+    p /= p.sum(axis=-1, keepdims=True)
+    if top_p is not None:
+        p[np.cumsum(p, axis=-1) - p >= top_p] = 0
+        p /= p.sum(axis=-1, keepdims=True)
+    found = np.empty_like(p)
+    np.put_along_axis(found, order, p, axis=-1)
+    return found
+
+
+def sample(
+    model: Any,
+    prompt: Int[Array, " n"],
+    length: int,
+    *,
+    seed: int = 0,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> Int[Array, " n_and_length"]:
+    """A prompt and the tokens that a language model draws after it, each from all before it.
+
+    Args:
+        model: a DecoderOnly of either back end; its KV cache is used.
+        prompt: token numbers, at least one.
+        length: how many to draw; with the prompt at most the model's max_length.
+        seed: of NumPy's default generator, so that both back ends draw alike.
+        temperature: as in probabilities.
+        top_k: as in probabilities.
+        top_p: as in probabilities.
+
+    Returns:
+        Token numbers, the prompt's and the new ones.
+
+    Raises:
+        ValueError: no prompt, more tokens than max_length.
+    """
+    known = [int(token) for token in prompt]
+    total = len(known) + starting.size(length=length)
+    if not known or total > model.max_length:
+        raise ValueError(
+            f"prompt, length: got {len(known)} and {length} tokens, expected one or more and at "
+            f"most {model.max_length} together"
+        )
+    rng, cache, logits = np.random.default_rng(seed), model.empty(1), None
+    for token in known:
+        cache, logits = model.step(cache, _token(cache, token))
+    while len(known) < total:
+        p = probabilities(_numpy(logits)[0], temperature=temperature, top_k=top_k, top_p=top_p)
+        known.append(int(rng.choice(len(p), p=p)))
+        if len(known) < total:
+            cache, logits = model.step(cache, _token(cache, known[-1]))
+    return np.array(known)
+
+
+def _token(cache: Any, token: int) -> Any:
+    """A token number as an array of one row, of the cache's library and device."""
+    return 0 * cache.length + token
+
+
+def _numpy(array: Any) -> Array:
+    return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)

@@ -1,0 +1,88 @@
+"""The three transformers again, from the blocks of reference_blocks and the parameters by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import reference_blocks
+import reference_heads
+from reference_heads import Parameters
+
+Sizes = Mapping[str, Any]  # what a model was made with
+
+
+def stack(
+    parameters: Parameters,
+    name: str,
+    sizes: Sizes,
+    x: np.ndarray,
+    mask: np.ndarray | None = None,
+    memory: np.ndarray | None = None,
+    memory_mask: np.ndarray | None = None,
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Blocks and a last norm, of one sequence; the weights of the attention that comes last."""
+    kept = []
+    for number in range(sizes["num_layers"]):
+        x, *weights = reference_blocks.block(
+            reference_blocks.own(parameters, f"{name}.{number}"),
+            range(sizes["num_heads"]),
+            sizes["norm"],
+            sizes["activation"],
+            x,
+            mask,
+            memory,
+            memory_mask,
+        )
+        kept.append(weights[-1])
+    norm = [parameters[f"{name}_norm.{kind}"].tolist() for kind in ("weight", "bias")]
+    return reference_blocks.rows(lambda row: reference_blocks.layer_norm(row, *norm), x), kept
+
+
+def earlier(n: int) -> np.ndarray:
+    return np.array([[j <= i for j in range(n)] for i in range(n)])
+
+
+def embedded(embedding: np.ndarray, position: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    return np.array([embedding[token] + position[i] for i, token in enumerate(tokens.tolist())])
+
+
+def encoder_only(
+    parameters: Parameters, sizes: Sizes, x: np.ndarray, mask: np.ndarray | None = None
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """What is said of each token of one sequence, and each layer's weights."""
+    x = np.array(reference_heads.projected(parameters, "embedding", x))
+    if "position" in parameters:
+        x = np.array([row + parameters["position"][i] for i, row in enumerate(x)])
+    stream, kept = stack(parameters, "encoder", sizes, x, mask)
+    return np.array(reference_heads.projected(parameters, "readout", stream)), kept
+
+
+def decoder_only(
+    parameters: Parameters, sizes: Sizes, tokens: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Logits and each layer's weights, of one sequence."""
+    x = embedded(parameters["embedding.weight"], parameters["position"], tokens)
+    stream, kept = stack(parameters, "decoder", sizes, x, earlier(len(x)))
+    return np.array(reference_heads.projected(parameters, "readout", stream)), kept
+
+
+def transformer(
+    parameters: Parameters, sizes: Sizes, source: np.ndarray, mask: np.ndarray, written: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Logits and each decoder layer's weights to the source, of one pair of sequences."""
+    x, y = (
+        embedded(parameters[f"{side}_embedding.weight"], parameters[f"{side}_position"], tokens)
+        for side, tokens in (("source", source), ("target", written))
+    )
+    memory, _ = stack(parameters, "encoder", sizes, x, mask)
+    stream, kept = stack(parameters, "decoder", sizes, y, earlier(len(y)), memory, mask)
+    return np.array(reference_heads.projected(parameters, "output", stream)), kept
+
+
+def log_probability(logits: np.ndarray, tokens: list[int]) -> float:
+    """Of tokens, one a row of logits."""
+    rows = zip(logits.tolist(), tokens, strict=True)
+    return math.fsum(row[t] - math.log(math.fsum(map(math.exp, row))) for row, t in rows)

@@ -1,0 +1,136 @@
+"""Gaussian processes against scikit-learn's, by hand, and as draws."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attnbook.gaussian_process import covariance, draw, posterior
+
+
+def near(out, expected, tolerance=1e-9):
+    np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_covariance_by_hand():
+    x, z = np.array([0.0, 1.0]), np.array([0.0, 2.0, -1.0])
+    near(covariance(x, z, 1), np.exp([[0, -2, -0.5], [-0.5, -0.5, -2]]), 1e-15)
+    near(covariance(x, z, 2.0), np.exp([[0, -0.5, -0.125], [-0.125, -0.125, -0.5]]), 1e-15)
+
+
+def test_covariance_equals_the_loop(rng):
+    """A length scale a function, and leading axes."""
+    x, z = rng.normal(size=(2, 3, 5)), rng.normal(size=(2, 3, 7))
+    scale = rng.uniform(0.5, 2, size=(2, 3))
+    out = covariance(x, z, scale)
+    assert out.shape == (2, 3, 5, 7)
+    for i, j, m, n in np.ndindex(2, 3, 5, 7):
+        u = (x[i, j, m] - z[i, j, n]) / scale[i, j]
+        near(out[i, j, m, n], math.exp(-(u**2) / 2), 1e-14)
+
+
+@pytest.mark.parametrize("scale", [0, -1.0, math.nan, np.array([0.3, 0.0])])
+def test_bad_length_scales(scale, rng):
+    x = rng.normal(size=(2, 3))
+    for call in (
+        lambda: covariance(x, x, scale),
+        lambda: draw(x, scale, rng),
+        lambda: posterior(x, x, x, length_scale=scale, noise=0.1),
+    ):
+        with pytest.raises(ValueError, match=r"length_scale: got .*, expected numbers above 0"):
+            call()
+
+
+@pytest.mark.parametrize("noise", [-0.1, math.nan])
+def test_bad_noise(noise, rng):
+    x = rng.normal(size=3)
+    with pytest.raises(ValueError, match=f"noise: got {noise}, expected 0 or more"):
+        posterior(x, x, x, length_scale=1.0, noise=noise)
+
+
+def test_one_point_by_hand():
+    """k y / (1 + σ²) and 1 − k² / (1 + σ²)."""
+    queries, keys, values = np.array([0.0, 1.0, 50.0]), np.array([0.0]), np.array([3.0])
+    mean, variance = posterior(queries, keys, values, length_scale=1.0, noise=0.5)
+    k = np.array([1, math.exp(-0.5), 0])
+    near(mean, 3 * k / 1.25, 1e-14)
+    near(variance, 1 - k**2 / 1.25, 1e-14)
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("length_scale", [0.2, 1.0])
+def test_equals_scikit_learn(rng, noise, length_scale):
+    gaussian_process = pytest.importorskip("sklearn.gaussian_process")
+    kernel = gaussian_process.kernels.RBF(length_scale)
+    keys, values, queries = rng.normal(size=13), rng.normal(size=13), rng.normal(size=7)
+    peer = gaussian_process.GaussianProcessRegressor(kernel, alpha=noise**2, optimizer=None)
+    expected, deviation = peer.fit(keys[:, None], values).predict(queries[:, None], return_std=True)
+    mean, variance = posterior(queries, keys, values, length_scale=length_scale, noise=noise)
+    near(mean, expected)
+    near(variance, deviation**2)
+    assert np.all((variance > 0) & (variance <= 1))
+
+
+def test_many_functions_are_each_by_itself(rng):
+    queries, keys, values = (rng.normal(size=(2, 3, n)) for n in (5, 7, 7))
+    scale = rng.uniform(0.5, 2, size=(2, 3))
+    out = posterior(queries, keys, values, length_scale=scale, noise=0.3)
+    assert [a.shape for a in out] == [(2, 3, 5)] * 2
+    for i, j in np.ndindex(2, 3):
+        one = posterior(queries[i, j], keys[i, j], values[i, j], length_scale=scale[i, j], noise=0.3)  # fmt: skip
+        for many, each in zip(out, one, strict=True):
+            near(many[i, j], each)
+
+
+def test_without_noise_it_interpolates(rng):
+    """Through every point, sure of it; far away it knows nothing. Points close together are solved too."""
+    keys, values = np.linspace(-1, 1, 5), rng.normal(size=5)
+    mean, variance = posterior(keys, keys, values, length_scale=0.5, noise=0)
+    near(mean, values, 1e-5)
+    near(variance, 0, 1e-7)
+    mean, variance = posterior(np.array([40.0]), keys, values, length_scale=0.5, noise=0)
+    near(mean, 0)
+    near(variance, 1)
+    close = np.linspace(0, 1, 33)
+    mean, variance = posterior(close, close, np.sin(close), length_scale=2.0, noise=0)
+    near(mean, np.sin(close), 1e-4)
+    assert np.all(np.abs(variance) < 1e-5)
+    repeated = np.zeros(2)
+    near(posterior(repeated, repeated, repeated + 3, length_scale=1, noise=0)[0], 3, 1e-5)
+
+
+def test_more_points_leave_less_variance(rng):
+    keys, queries = rng.uniform(-1, 1, size=31), np.linspace(-1, 1, 11)
+    before = np.ones(11)
+    for n in (1, 4, 13, 31):
+        after = posterior(queries, keys[:n], keys[:n], length_scale=0.4, noise=0.2)[1]
+        assert np.all(after < before)
+        assert np.all(after > 0)
+        before = after
+
+
+def test_draws_have_the_covariance():
+    """20 000 functions at the same five points; one length scale for all, or one a function."""
+    x, n = np.array([-1.0, -0.5, 0.1, 0.2, 1.0]), 20_000
+    for scale in (0.5, np.repeat([0.5, 0.2], n)):
+        rows = np.size(scale) if np.ndim(scale) else n
+        values = draw(np.broadcast_to(x, (rows, 5)), scale, np.random.default_rng(3))
+        assert values.shape == (rows, 5)
+        for part, length_scale in ((values[:n], 0.5), (values[n:], 0.2)):
+            if len(part):
+                expected = covariance(x, x, length_scale)
+                error = np.sqrt((1 + expected**2) / n)
+                assert np.all(np.abs(part.mean(0)) < 4 / math.sqrt(n))
+                assert np.all(np.abs(part.T @ part / n - expected) < 4 * error)
+                assert np.all(np.abs((part**4).mean(0) - 3) < 4 * math.sqrt(96 / n))
+                assert abs(np.mean(part[1:, 0] * part[:-1, 0])) < 4 / math.sqrt(n)
+
+
+def test_a_generator_goes_on_and_a_seed_settles_it():
+    x = np.linspace(-1, 1, 7)[None]
+    rng = np.random.default_rng(3)
+    one, other = draw(x, 0.3, rng), draw(x, 0.3, rng)
+    np.testing.assert_array_equal(draw(x, 0.3, np.random.default_rng(3)), one)
+    assert np.all(one != other)
+    close = draw(np.linspace(0, 0.1, 211)[None], 1.0, rng)  # a singular matrix, but for rounding
+    assert np.all(np.abs(np.diff(close)) < 0.01)
