@@ -24,7 +24,7 @@ class Text:
 
     train: Int[np.ndarray, " characters"]
     held_out: Int[np.ndarray, " others"]
-    vocabulary: str = CHARACTERS
+    vocabulary: str
 
     def spell(self, tokens: Int[np.ndarray, " n"]) -> str:
         """The text of a row of numbers."""
@@ -63,6 +63,7 @@ def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed:
     return Text(
         np.concatenate([text for i, text in enumerate(texts) if i not in out]),
         np.concatenate([text for i, text in enumerate(texts) if i in out]),
+        CHARACTERS,
     )
 
 
