@@ -333,12 +333,11 @@ def jax_block(sums):
     import jax
     import jax.numpy as jnp
 
-    n = len(sums)
-    scores = jnp.where(
-        jnp.tri(n, k=-1, dtype=bool), 40.0 * n * (sums != 1) + 20 * jnp.arange(n), -1e9
-    )
-    w = jax.nn.softmax(scores).at[0].set(0)
-    u = sums + w @ (sums == 2).astype(float)
+    n, numbers = len(sums), jnp.asarray(sums, dtype=float)
+    place = 20.0 * jnp.arange(n, dtype=numbers.dtype)
+    scores = 40.0 * n * (numbers != 1).astype(numbers.dtype) + place
+    w = jax.nn.softmax(jnp.where(jnp.tri(n, k=-1, dtype=bool), scores, -1e9)).at[0].set(0.0)
+    u = numbers + w @ (numbers == 2).astype(numbers.dtype)
     return w, jax.nn.relu(u) - 2 * jax.nn.relu(u - 1) + 2 * jax.nn.relu(u - 2)
 
 
