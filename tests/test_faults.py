@@ -19,9 +19,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def copy(tmp_path):
-    """A copy of the package: the sources alone."""
+    """A copy of the package: sources, and what Python has compiled of them."""
     target = tmp_path / "attnbook"
-    shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("__pycache__", "assets"))
+    shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("assets"))
     return target
 
 

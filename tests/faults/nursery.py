@@ -8,6 +8,7 @@ fork (Windows) or had better not (macOS), every run is a process of its own.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -70,6 +71,7 @@ def main(backends: str) -> None:
                 importlib.import_module(library)
             except ModuleNotFoundError:
                 continue
+    gc.freeze()  # a fork collects nothing of what it inherits
     with os.fdopen(os.dup(1), "w") as answers:
         for line in sys.stdin:
             request = json.loads(line)

@@ -90,13 +90,13 @@ def test_the_bars_are_the_tokens_stream(stream: Page, number: int) -> None:
             bars = stream.evaluate(READ, "bars")
             assert bars["x"] == list(range(1, min(e, 64) + 1))
             for part, vectors in expected.items():
-                unit = np.max(np.abs(chosen.states)) / 32767  # the coordinates are rounded to it
+                unit = np.max(np.abs(expected["after"][:, token, :64])) / 127  # rounded to it
                 assert_allclose(bars[part], vectors[step, token, :64], atol=1.01 * unit)
             assert stream.evaluate(READ, "frame") == {"x": [token + 1], "y": [step]}
             drawn = stream.evaluate(DRAWN)
             all_steps = np.concatenate([v[:, token, :64] for v in expected.values()])
             reach = 1.05 * np.max(np.abs(all_steps)) or 1
-            assert_allclose(drawn["reach"], reach, rtol=1e-3)
+            assert_allclose(drawn["reach"], reach, rtol=1e-2)
             assert drawn["titles"] == ["before", f"what {chosen.labels[step]} adds", "after"]
     assert drawn["axis"] == ("coordinate, the first 64 of 67" if e == 67 else "coordinate")
 

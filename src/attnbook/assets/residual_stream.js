@@ -37,7 +37,7 @@ cells.data = { x: length.map((_, c) => (c % n) + 1), y: length.map((_, c) => Mat
 frame.data = { x: [i], y: [s] };
 
 // the stream of the chosen token, from 0 before the first record
-const at = (k) => Array.from({ length: drawn }, (_, d) => (k < 0 ? 0 : unit * coordinates[(k * n + i - 1) * drawn + d]));
+const at = (k) => Array.from({ length: drawn }, (_, d) => (k < 0 ? 0 : unit[i - 1] * coordinates[(k * n + i - 1) * drawn + d]));
 const minus = (a, b) => a.map((value, d) => value - b[d]);
 const before = at(s - 1), after = at(s);
 bars.data = { x: after.map((_, d) => d + 1), before, change: minus(after, before), after };

@@ -30,8 +30,8 @@ from attnbook.live.page import (
     words,
 )
 
-DRAWN = 64  # coordinates of a token at most: one bar each, two bytes in the page
-LARGEST = np.iinfo(np.int16).max
+DRAWN = 64  # coordinates of a token at most: one bar each, one byte in the page
+LARGEST = np.iinfo(np.int8).max
 BARS = {"before": COLOURS["data"], "change": COLOURS["weights"], "after": COLOURS["estimate"]}
 
 
@@ -92,7 +92,10 @@ class Stream:
                     )
 
     def columns(self) -> dict[str, Any]:
-        """What the page gets: lengths and cosines in float32, coordinates in 16-bit integers."""
+        """What the page gets: lengths and cosines in float32, coordinates in each token's unit.
+
+        A bar is 40 pixels at most, so that 127 units are finer than the screen.
+        """
         states = np.asarray(self.states, dtype=float)
         before = np.concatenate([np.zeros_like(states[:1]), states[:-1]])
         change = states - before
@@ -101,15 +104,16 @@ class Stream:
         cosine = np.full(product.shape, np.nan)  # of a vector 0 there is none
         np.divide(np.sum(before * change, axis=-1), product, out=cosine, where=product > 0)
         drawn = states[..., :DRAWN]
-        unit = (float(np.max(np.abs(drawn))) or 1.0) / LARGEST
+        unit = np.max(np.abs(drawn), axis=(0, 2)) / LARGEST
+        unit[unit == 0] = 1
         readout = [pair for record in self.readout or [] for pair in record]
         return {
             "tokens": _visible(self.tokens),
             "labels": list(self.labels),
             "width": states.shape[2],
             "drawn": drawn.shape[2],
-            "unit": unit,
-            "coordinates": np.rint(drawn / unit).astype(np.int16).ravel(),
+            "unit": unit.astype(np.float32),
+            "coordinates": np.rint(drawn / unit[:, None]).astype(np.int8).ravel(),
             "change": lengths[0].astype(np.float32).ravel(),
             "stream": lengths[1].astype(np.float32).ravel(),
             "cosine": cosine.astype(np.float32).ravel(),
