@@ -33,8 +33,7 @@ STAGES = {
         f"{PYTEST} tests -n 2 --ignore=tests/site --ignore=tests/notebooks --ignore=tests/gpu"
     ],
     "book": ["{make} book PY={python}"],
-    "notebooks": [NBVAL],
-    "colab": [f"{PYTEST} tests/notebooks -n 2"],
+    "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
     "site": [f"{PYTEST} tests/site -n 2 --dist loadfile"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
 }
@@ -44,8 +43,7 @@ ABOUT = {
     "fresh": "the notebooks are what the chapters say",
     "unit": "unit and property tests",
     "book": "the website builds without a warning",
-    "notebooks": "every notebook runs again and prints the same",
-    "colab": "the notebooks' form, and a run as on Colab (minutes)",
+    "notebooks": "every notebook runs again, as on Colab, and prints the same (minutes)",
     "site": "the website in Chromium, with no network",
     "gpu": "the suite's GPU part, and every notebook on the GPU",
 }

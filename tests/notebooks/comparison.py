@@ -1,0 +1,42 @@
+"""Run a notebook again under nbval, as on Colab, and compare what it prints with what it has stored."""
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from sample import ROOT
+
+HERE = ROOT / "tests" / "notebooks"
+NBVAL = [
+    *("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "default"),
+    *("-p", "nbval_streams", "--nbval", "--nbval-kernel-name", "colab"),
+    *("--nbval-sanitize-with", str(HERE / "nbval_sanitize.cfg")),
+]
+
+
+def kernel(python: Path, folder: Path) -> None:
+    """Jupyter's kernel "colab" in this folder: this Python, which takes the machine for Colab."""
+    argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    environment = {"COLAB_RELEASE_TAG": "release-colab-test", "PYTHONPATH": ""}
+    spec = {"argv": argv, "display_name": "Colab", "language": "python", "env": environment}
+    path = folder / "kernels" / "colab" / "kernel.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(spec), encoding="utf-8")
+
+
+def nbval(notebook: Path, python: Path) -> list[float]:
+    """Run and compare a notebook with this Python as its kernel; the seconds of each code cell."""
+    kernel(python, notebook.parent)
+    report = notebook.with_suffix(".xml")
+    result = subprocess.run(
+        [sys.executable, *NBVAL, f"--junitxml={report}", notebook.name],
+        cwd=notebook.parent,
+        env=os.environ | {"JUPYTER_PATH": str(notebook.parent), "PYTHONPATH": str(HERE)},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return [float(case.attrib["time"]) for case in ElementTree.parse(report).iter("testcase")]
