@@ -6,6 +6,7 @@ Parts, one module each:
 - ``tabs``: neighbouring cells tagged ``torch`` and ``jax`` become one block with two tabs.
 - ``citations``: author and year in round brackets.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
+- ``notebooks``: a page whose notebook was executed again is built again.
 - ``project``: the repository's address and the version, read from pyproject.toml.
 """
 
@@ -15,11 +16,11 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from . import assets, citations, maths, project, tabs
+from . import assets, citations, maths, notebooks, project, tabs
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the parts to Sphinx."""
-    for part in (project, maths, citations, tabs, assets):
+    for part in (project, maths, citations, tabs, notebooks, assets):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

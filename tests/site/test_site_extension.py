@@ -160,3 +160,11 @@ def test_a_second_build_still_has_its_styles(sample: tuple[str, Path], browser: 
         encoding="utf-8"
     )
     assert ".admonition.seealso" in styles
+
+
+def test_a_notebook_executed_again_builds_its_page_again(sample: tuple[str, Path]) -> None:
+    """The page's text is the same, its outputs are not."""
+    folder = sample[1].parents[1]
+    notebook = min((folder / "chapters").glob("*.ipynb"))
+    notebook.write_text('{"cells": []}', encoding="utf-8")
+    assert "0 added, 1 changed" in build(folder).stdout
