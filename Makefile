@@ -75,7 +75,7 @@ test-gpu: env  ## the GPU tests, and every notebook on the GPU
 lint: env  ## lint and types only
 	@$(PY) tools/run_tests.py lint types
 
-benchmarks: env  ## time, memory and error against statsmodels and scikit-learn
+benchmarks: env  ## every experiment whose results the chapters read, anew (hours)
 	$(PY) -m benchmarks
 
 # Held back from the newest: what the outputs of the committed notebooks and the site's templates depend on.

@@ -1,8 +1,11 @@
-"""python -m benchmarks: every benchmark, one after the other."""
+"""python -m benchmarks: every experiment, one after the other (hours); --quick tries each."""
 
-from benchmarks import attention, learned_attention, learned_kernels, nadaraya_watson
+from importlib import import_module
+from pathlib import Path
 
-nadaraya_watson.main()
-attention.main()
-learned_kernels.main()
-learned_attention.main()
+SHARED = ("__main__", "storing")
+
+for path in sorted(Path(__file__).parent.glob("*.py")):
+    if path.stem not in SHARED:
+        print(f"== {path.stem}", flush=True)
+        import_module(f"benchmarks.{path.stem}").main()

@@ -7,7 +7,6 @@ Single precision, 1024 queries and keys of width 64 and, for the additive score,
 The ways take turns; a ratio is formed within a round, and the median over the rounds is stored.
 """
 
-import argparse
 import functools
 import math
 import time
@@ -21,7 +20,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from attnbook import attend, causal_mask, scores
-from benchmarks.storing import store, summary
+from benchmarks.storing import asked_quick, store, summary
 
 N, D = 1024, 64
 rng = np.random.default_rng(0)
@@ -111,11 +110,7 @@ def jax_rivals(masked: bool) -> dict[str, Callable[[], Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     rounds = 1 if quick else 21
     found: dict[str, Any] = {}
     ways = {

@@ -7,7 +7,6 @@ Seeds are 0, 1, 2, … throughout and none is left out; data, first parameters a
 them.
 """
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +18,7 @@ from attnbook import convert, datasets, training
 from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from benchmarks.induction import loss
-from benchmarks.storing import store, summary
+from benchmarks.storing import asked_quick, store, summary
 
 STEPS, SIZE = 300, 64
 
@@ -50,11 +49,7 @@ def experiment(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     torch.set_num_threads(1)
 
     def blocks(norm: str = "pre") -> Any:

@@ -4,7 +4,6 @@ python -m benchmarks.cache            all; stores the results (about a minute)
 python -m benchmarks.cache --quick    short texts; stores nothing
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnbook import torch as torch_layers
-from benchmarks.storing import store, summary
+from benchmarks.storing import asked_quick, store, summary
 
 
 def seconds(write: Callable[[], Any]) -> float:
@@ -52,11 +51,7 @@ def ratios(length: int, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     torch.set_num_threads(1)
     found = {}
     for length in (16,) if quick else (64, 256, 512):

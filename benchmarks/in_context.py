@@ -7,7 +7,6 @@ Seeds are 0, 1, 2, … throughout and none is left out; first parameters and tra
 from them. The functions to judge on are the same for all.
 """
 
-import argparse
 from functools import cache
 from typing import Any
 
@@ -20,7 +19,7 @@ from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from attnbook.live import models
 from benchmarks.learned_kernels import draw
-from benchmarks.storing import store, summary
+from benchmarks.storing import asked_quick, store, summary
 
 PAIRS, SIZE, STEPS, PEAK, NOISE = 32, 32, 2000, 3e-3, 0.2
 ONE = {"steps": 2000, "peak": 0.1}
@@ -191,11 +190,7 @@ def running_data(seed: int, steps: int, draws: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     torch.set_num_threads(1)
     seeds = range(1 if quick else 3)
     steps = 20 if quick else STEPS

@@ -7,7 +7,6 @@ Seeds are 0, 1, 2, … throughout and none is left out; data, first parameters a
 them.
 """
 
-import argparse
 from typing import Any
 
 import jax.numpy as jnp
@@ -18,7 +17,7 @@ from attnbook import convert, datasets, training
 from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from attnbook.losses import cross_entropy
-from benchmarks.storing import store, summary
+from benchmarks.storing import asked_quick, store, summary
 
 STEPS, SIZE = 600, 64
 
@@ -53,11 +52,7 @@ def experiment(seed: int, library: str = "torch", **sizes: int) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     torch.set_num_threads(1)
     cases: dict[str, dict[str, Any]] = {
         "2 layers": {},

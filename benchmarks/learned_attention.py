@@ -7,7 +7,6 @@ Seeds are 0, 1, 2, … throughout and none is left out; data, first parameters a
 them.
 """
 
-import argparse
 import itertools
 from typing import Any
 
@@ -21,7 +20,7 @@ from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from attnbook.training import minibatches
 from benchmarks.learned_kernels import draw, over
-from benchmarks.storing import store
+from benchmarks.storing import asked_quick, store
 
 
 def towers(seed: int) -> dict[str, list[float]]:
@@ -86,11 +85,7 @@ def digits(seed: int) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     torch.set_num_threads(1)
     found = {
         "digits": over(digits, 2 if quick else 10),

@@ -7,7 +7,6 @@ Every draw has 150 given points and is judged on 1000 new ones. Seeds are 0, 1, 
 draw is left out. Medians are stored, and the range in which eight of ten draws lie.
 """
 
-import argparse
 import itertools
 from collections.abc import Callable
 
@@ -18,7 +17,7 @@ from torch import Tensor, nn
 
 from attnbook import datasets, leave_one_out, nadaraya_watson
 from attnbook.torch import KernelRegression, MultiHeadKernelRegression, train
-from benchmarks.storing import store, summary
+from benchmarks.storing import asked_quick, store, summary
 
 Draw = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -216,11 +215,7 @@ def over(experiment: Callable[[int], dict[str, list[float]]], seeds: int) -> dic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     torch.set_num_threads(1)
     found = {
         "scores": over(scores, 2 if quick else 40),

@@ -1,7 +1,7 @@
 """Speed, memory and error of nadaraya_watson against its peers, as ratios within one run.
 
-    python -m benchmarks            all sizes; stores the results (about 20 minutes)
-    python -m benchmarks --quick    1,000 points, one round; stores nothing
+    python -m benchmarks.nadaraya_watson            all sizes; stores the results (about 20 minutes)
+    python -m benchmarks.nadaraya_watson --quick    1,000 points, one round; stores nothing
 
 Each measurement is a process of its own: a warm-up call (which compiles, for JAX), then the timed
 ones. The ways take turns, and a ratio is formed within a round, so that a slow spell of the machine

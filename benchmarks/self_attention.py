@@ -6,7 +6,6 @@
 Every number is a time beside that of the same layer at the first length, in the same round.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 
@@ -14,7 +13,7 @@ import torch
 
 from attnbook import attend
 from attnbook import torch as torch_layers
-from benchmarks.storing import store, summary
+from benchmarks.storing import asked_quick, store, summary
 
 LENGTHS, WIDTH = [512, 1024, 2048, 4096, 8192], 64
 
@@ -30,11 +29,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     torch.set_num_threads(1)
     torch.manual_seed(0)
     layer = torch_layers.SelfAttention(WIDTH)

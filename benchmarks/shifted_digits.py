@@ -7,7 +7,6 @@ Splits and seeds are 0, 1, 2, … and none is left out; a split's number is also
 shifts, first parameters and batches.
 """
 
-import argparse
 from typing import Any
 
 import jax.numpy as jnp
@@ -18,7 +17,7 @@ from attnbook import convert, datasets, nadaraya_watson, training
 from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from attnbook.losses import cross_entropy
-from benchmarks.storing import store
+from benchmarks.storing import asked_quick, store
 
 BANDWIDTHS = (3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0)
 SIZE, PEAK = 64, 2e-3
@@ -112,11 +111,7 @@ def note(rows: dict[str, list[Any]], name: str, result: Any) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     torch.set_num_threads(1)
     found: dict[str, dict[str, list[Any]]] = {}
     for split in range(1 if quick else 5):

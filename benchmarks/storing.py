@@ -1,5 +1,6 @@
-"""Where results of experiments are kept, with their date and machine."""
+"""What every experiment shares: its option, and where its results are kept."""
 
+import argparse
 import json
 from collections.abc import Sequence
 from datetime import date
@@ -11,6 +12,16 @@ import numpy as np
 from attnbook import devices
 
 FOLDER = Path(__file__).parents[1] / "src/attnbook/assets/results"
+
+
+def asked_quick(description: str | None) -> bool:
+    """Whether --quick was asked for: a trial that stores nothing. --help shows the description."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    quick: bool = parser.parse_args().quick
+    return quick
 
 
 def store(name: str, **results: Any) -> None:

@@ -7,7 +7,6 @@ Seeds are 0, 1, 2, … throughout and none is left out; first parameters and bat
 The data are the same for all.
 """
 
-import argparse
 import itertools
 import sys
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from attnbook import torch as torch_layers
 from attnbook.datasets import END, PAD, START
 from attnbook.live import models
 from attnbook.losses import cross_entropy
-from benchmarks.storing import store
+from benchmarks.storing import asked_quick, store
 from benchmarks.translation import loss, task
 
 STEPS, PEAK, WARMUP, SIZE = 600, 4e-3, 50, 64
@@ -144,11 +143,7 @@ def chosen() -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     torch.set_num_threads(1)
     seeds = range(1 if quick else 3)
     found: dict[str, Any] = {}
@@ -168,6 +163,7 @@ def main() -> None:
     note("text JAX", [language_model(s, "JAX", text_steps) for s in seeds])
     note("de JAX", [translation("de", s, library="JAX", steps=full) for s in seeds])
     note("fr torch", [translation("fr", s, steps=full) for s in seeds])
+    note("fr JAX", [translation("fr", s, library="JAX", steps=full) for s in seeds])
     half = full // 2
     note("de torch, half", [translation("de", s, steps=half) for s in seeds])
     note("de GRU, half", [translation("de", s, kind="GRU", steps=half) for s in seeds])

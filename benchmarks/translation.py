@@ -7,7 +7,6 @@ Seeds are 0, 1, 2, … throughout and none is left out; first parameters and bat
 The data are the same for all.
 """
 
-import argparse
 from functools import cache
 from typing import Any
 
@@ -20,7 +19,7 @@ from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from attnbook.datasets import END, PAD, START
 from attnbook.losses import cross_entropy
-from benchmarks.storing import store
+from benchmarks.storing import asked_quick, store
 
 STEPS = 800
 task = cache(datasets.number_words)
@@ -89,11 +88,7 @@ def experiment(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = asked_quick(__doc__)
     torch.set_num_threads(1)
     if quick:
         experiment("de", 0, steps=20)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import reference_blocks
 import reference_heads
-from library import Library, part
+from library import Library, part, stirred, with_parameters
 
 from attnbook import convert, heads
 
@@ -37,27 +37,6 @@ def near(out, expected, atol=1e-11):
 
 def given_to(name, x, memory):
     return (x, memory) if name == "DecoderBlock" else (x,)
-
-
-def with_parameters(library, layer, parameters):
-    """The layer with these numbers, in place in torch, a new one in JAX."""
-    if library.name == "jax":
-        import equinox as eqx
-
-        for path, a in parameters.items():
-            layer = eqx.tree_at(lambda m, p=path: part(m, p), layer, library.moved(np.array(a)))
-        return layer
-    with library.backend.xp.no_grad():
-        for path, a in parameters.items():
-            layer.get_parameter(path).copy_(library.moved(np.array(a)))
-    return layer
-
-
-def stirred(library, name, *args, **how):
-    """A layer whose norms are not what they start as, and whose weights are far from even."""
-    layer, draws = library.make(name, *args, **how), np.random.default_rng(3)
-    drawn = {n: 2 * p + draws.normal(size=p.shape) / 3 for n, p in library.parameters(layer).items()}  # fmt: skip
-    return with_parameters(library, layer, drawn)
 
 
 @pytest.mark.parametrize("num_kv_heads", [1, 2, 4])

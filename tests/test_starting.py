@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from library import Library
 
 from attnbook import starting
 
@@ -143,3 +144,29 @@ def test_sizes_are_kept():
             starting.keep_sizes(SimpleNamespace(), **(good | {name: wrong}))
     with pytest.raises(ValueError, match="num_heads: got 5, expected a divisor of 12, the width"):
         starting.keep_sizes(SimpleNamespace(), **(good | {"num_heads": 5}))
+
+
+LAYERS = {
+    "SelfAttention": (8, 3),
+    "MultiHeadAttention": (8, 2),
+    "AttentionOnly": (5, 6, 8, 2, 1),
+    "AttentionPooling": (5, 3, 2, 4),
+    "GRUCell": (3, 4),
+    "EncoderDecoder": (5, 7, 3, 8),
+    "MLP": (8, 9),
+    "EncoderBlock": (8, 2, 9),
+    "DecoderBlock": (8, 2, 9),
+    "EncoderOnly": (3, 4, 5, 8, 2, 9, 1),
+    "DecoderOnly": (3, 5, 8, 2, 9, 1),
+    "Transformer": (3, 4, 5, 8, 2, 9, 1),
+}
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_is_made_with_numpys_integers(library, name):
+    """Equinox warns of sizes that are NumPy's, and a warning fails a test."""
+    layers = Library(library)
+    plain, made = (layers.make(name, *map(kind, LAYERS[name])) for kind in (int, np.int64))
+    shapes = [{n: p.shape for n, p in layers.parameters(one).items()} for one in (plain, made)]
+    assert shapes[0] == shapes[1]

@@ -112,7 +112,6 @@ FAULTS = [
             (NAMES, "a head for every key", "kv_dim = self.num_kv_heads * head_dim", "kv_dim = embed_dim"),
             (TOKENS, "any length", "self.max_length, tokens=tokens)", "tokens=tokens)"),
             (TOKENS, "tokens not looked at", "check.numbers(self.vocab_size, self.max_length, tokens=tokens)", "pass"),
-            (MODEL, "heads not shared in the stack", "MultiHeadAttention(embed_dim, num_heads, num_kv_heads=num_kv_heads", "MultiHeadAttention(embed_dim, num_heads, num_kv_heads=None"),
             (MADE_WITH, "no weights of the stack", "(logits, weights) if return_weights else logits", "logits"),
         )
     ),
@@ -145,12 +144,14 @@ FAULTS = [
     found("jax/attention", "jax", COUNT, "heads lose the same", "weights.shape)", "(*weights.shape[:-3], 1, *weights.shape[-2:]))"),
     found("jax/attention", "jax", SEEDS, "sequences lose the same", "weights.shape)", "weights.shape[1:])"),
     found("jax/attention", "jax", STARTS, "keys start as queries, one head", "use_bias=False, key=for_key)", "use_bias=False, key=for_query)"),
+    found("torch/attention", "torch", MODEL, "heads not shared in the stack", "num_heads, num_kv_heads=num_kv_heads", "num_heads, num_kv_heads=None"),
+    found("jax/attention", "jax", MODEL, "heads not shared in the stack", "num_kv_heads=self.num_kv_heads", "num_kv_heads=None"),
     found("jax/attention", "jax", STARTS, "keys start as queries", "use_bias=bias, key=keys[1])", "use_bias=bias, key=keys[0])"),
     found("jax/attention", "jax", STARTS, "the output starts as the values", "use_bias=bias, key=keys[3])", "use_bias=bias, key=keys[2])"),
     found("jax/attention", "jax", NAMES, "values with a bias, one head", "self.value = eqx.nn.Linear(e, d, use_bias=False,", "self.value = eqx.nn.Linear(e, d,"),
-    found("jax/attention", "jax", NAMES, "output with a bias", "self.output = eqx.nn.Linear(embed_dim, embed_dim, use_bias=bias,", "self.output = eqx.nn.Linear(embed_dim, embed_dim,"),
-    found("jax/attention", "jax", MODELS, "layers start alike", "num_kv_heads=num_kv_heads, key=one)", "num_kv_heads=num_kv_heads, key=keys[3])"),
-    found("jax/attention", "jax", MODELS, "no positions to start from", "jax.random.normal(keys[1], (max_length, embed_dim))", "jnp.zeros((max_length, embed_dim))"),
+    found("jax/attention", "jax", NAMES, "output with a bias", "self.output = eqx.nn.Linear(self.embed_dim, self.embed_dim, use_bias=bias,", "self.output = eqx.nn.Linear(self.embed_dim, self.embed_dim,"),
+    found("jax/attention", "jax", MODELS, "layers start alike", "key=one", "key=keys[3]"),
+    found("jax/attention", "jax", MODELS, "no positions to start from", "jax.random.normal(keys[1], (self.max_length", "0 * jax.random.normal(keys[1], (self.max_length"),
     # stack
     *(
         found("stack", "torch", f"{STACK}::{test}", *words)

@@ -47,7 +47,7 @@ FAULTS = [
             (SEQUENCES, "mask dropped", ", mask)\n", ")\n"),
             (SEQUENCES, "values for weights", "(logits, weights, values) if", "(logits, values, weights) if"),
             (SEQUENCES, "weights for logits", "else logits", "else weights"),
-            (SIZES, "a token too many", "Embedding(vocab_size, embed_dim", "Embedding(vocab_size + 1, embed_dim"),
+            (SIZES, "a token too many", "nn.Embedding(", "nn.Embedding(1 + "),
             (SIZES, "any size", "starting.size(embed_dim=embed_dim)", "embed_dim"),
             (SIZES, "sizes mistaken", "self.hidden_dim = starting", "self.hidden_dim = 1 + starting"),
         )
@@ -55,7 +55,7 @@ FAULTS = [
     in_torch("pooling", "small integers as they are", "tokens.long()", "tokens", ("test_pooling.py::test_every_kind_of_integer",)),
     in_torch("pooling", "the query starts at 0", "torch.randn(1, key_dim)", "torch.zeros(1, key_dim)", STARTS),
     in_jax("pooling", "two parts start alike", "key=keys[6]", "key=keys[4]", STARTS),
-    in_jax("pooling", "the query starts at 0", "jax.random.normal(keys[1], (1, key_dim))", "jax.numpy.zeros((1, key_dim))", STARTS),
+    in_jax("pooling", "the query starts at 0", "jax.random.normal(keys[1], (1, self.key_dim))", "jax.numpy.zeros((1, self.key_dim))", STARTS),
     # training
     fault("training", "rows repeated in a batch", "replace=False", "replace=True"),
     fault("training", "the same rows at every step", "(rng.choice(n,", "(np.random.default_rng(seed).choice(n,"),

@@ -151,7 +151,7 @@ FAULTS = [
         for tests, words, *change in (
             (STARTS, "two cells start alike", "key=keys[3]", "key=keys[2]"),
             (STARTS, "one key for a cell", "jax.random.split(to_draw, len(parameters))", "[to_draw] * len(parameters)"),
-            (STARTS, "a cell starts small", "limit, keys = 1 / math.sqrt(hidden_dim),", "limit, keys = 1 / hidden_dim,"),
+            (STARTS, "a cell starts small", "limit, keys = 1 / math.sqrt(self.hidden_dim),", "limit, keys = 1 / self.hidden_dim,"),
             (SIZES, "keys with a bias", "eqx.nn.Linear(h, h, use_bias=False, key=keys[7])", "eqx.nn.Linear(h, h, key=keys[7])"),
             (SIZES, "a query without a score that asks", "key=keys[8]) if additive", "key=keys[8]) if multiplied"),
             (STARTS, "v starts at 0", "jax.random.normal(keys[9], (h,))", "jax.numpy.zeros((h,))"),

@@ -132,8 +132,8 @@ FAULTS = [
     *(
         found("jax/transformer", "jax", *words)
         for words in (
-            (STARTS, "embeddings start alike", "small(keys[1], target_vocab", "small(keys[0], target_vocab"),
-            (STARTS, "positions start alike", "small(keys[3], max_length", "small(keys[2], max_length"),
+            (STARTS, "embeddings start alike", "small(keys[1], self.target_vocab", "small(keys[0], self.target_vocab"),
+            (STARTS, "positions start alike", "small(keys[3], self.max_length", "small(keys[2], self.max_length"),
             (STARTS, "blocks start alike", "for one in jax.random.split(key, model.num_layers)", "for one in [key] * model.num_layers"),
             (STARTS, "decoder starts as encoder", "DecoderBlock, keys[5])", "DecoderBlock, keys[4])"),
             (STARTS, "small numbers are even", "jax.random.normal(key, shape)", "jax.random.uniform(key, shape)"),
@@ -168,7 +168,7 @@ FAULTS = [
             (STARTS, "positions of an encoder start large", "nn.Parameter(SCALE * torch.randn(self.max_length", "nn.Parameter(torch.randn(self.max_length"),
         )
     ),
-    found("jax/halves", "jax", STARTS, "positions start as the embedding", "small(keys[1], max_length", "small(keys[0], max_length"),
+    found("jax/halves", "jax", STARTS, "positions start as the embedding", "small(keys[1], self.max_length, self.embed_dim)\n        self.decoder", "small(keys[0], self.max_length, self.embed_dim)\n        self.decoder"),
     # a beam whose state is several arrays
     *(
         found("decoding", "torch", PARTS, *words)

@@ -102,10 +102,10 @@ class MultiHeadAttention(eqx.Module):
         self.dropout = starting.share(dropout=dropout)
         kv_dim = self.num_kv_heads * head_dim
         keys = jax.random.split(key, 4)
-        self.query = eqx.nn.Linear(embed_dim, embed_dim, use_bias=bias, key=keys[0])
-        self.key = eqx.nn.Linear(embed_dim, kv_dim, use_bias=bias, key=keys[1])
-        self.value = eqx.nn.Linear(embed_dim, kv_dim, use_bias=bias, key=keys[2])
-        self.output = eqx.nn.Linear(embed_dim, embed_dim, use_bias=bias, key=keys[3])
+        self.query = eqx.nn.Linear(self.embed_dim, self.embed_dim, use_bias=bias, key=keys[0])
+        self.key = eqx.nn.Linear(self.embed_dim, kv_dim, use_bias=bias, key=keys[1])
+        self.value = eqx.nn.Linear(self.embed_dim, kv_dim, use_bias=bias, key=keys[2])
+        self.output = eqx.nn.Linear(self.embed_dim, self.embed_dim, use_bias=bias, key=keys[3])
 
     def __call__(
         self,
@@ -176,11 +176,13 @@ class AttentionOnly(eqx.Module):
         self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
         self.num_layers = starting.size(num_layers=num_layers)
         keys = jax.random.split(key, 3 + num_layers)
-        self.embedding = eqx.nn.Embedding(vocab_size, embed_dim, key=keys[0])
-        self.position = jax.random.normal(keys[1], (max_length, embed_dim))
-        self.readout = eqx.nn.Linear(embed_dim, vocab_size, key=keys[2])
+        self.embedding = eqx.nn.Embedding(self.vocab_size, self.embed_dim, key=keys[0])
+        self.position = jax.random.normal(keys[1], (self.max_length, self.embed_dim))
+        self.readout = eqx.nn.Linear(self.embed_dim, self.vocab_size, key=keys[2])
         self.layers = [
-            MultiHeadAttention(embed_dim, num_heads, num_kv_heads=num_kv_heads, key=one)
+            MultiHeadAttention(
+                self.embed_dim, self.num_heads, num_kv_heads=self.num_kv_heads, key=one
+            )
             for one in keys[3:]
         ]
 

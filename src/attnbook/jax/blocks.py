@@ -52,9 +52,9 @@ class MLP(eqx.Module):
         self.dropout = starting.share(dropout=dropout)
         keys = jax.random.split(key, 3)
         gated = activation == "swiglu"
-        self.hidden = eqx.nn.Linear(embed_dim, mlp_dim, key=keys[0])
-        self.gate = eqx.nn.Linear(embed_dim, mlp_dim, key=keys[1]) if gated else None
-        self.output = eqx.nn.Linear(mlp_dim, embed_dim, key=keys[2])
+        self.hidden = eqx.nn.Linear(self.embed_dim, self.mlp_dim, key=keys[0])
+        self.gate = eqx.nn.Linear(self.embed_dim, self.mlp_dim, key=keys[1]) if gated else None
+        self.output = eqx.nn.Linear(self.mlp_dim, self.embed_dim, key=keys[2])
 
     def __call__(self, x: Float[Array, "... n e"], *, key: PRNGKeyArray | None = None) -> Array:
         """Of the shape of x."""

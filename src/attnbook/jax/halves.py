@@ -68,13 +68,13 @@ class EncoderOnly(eqx.Module):
         self.max_length = None if max_length is None else starting.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         keys = jax.random.split(key, 4)
-        self.embedding = eqx.nn.Linear(input_dim, embed_dim, key=keys[0])
+        self.embedding = eqx.nn.Linear(self.input_dim, self.embed_dim, key=keys[0])
         self.position = None
         if self.max_length is not None:
-            self.position = small(keys[1], self.max_length, embed_dim)
+            self.position = small(keys[1], self.max_length, self.embed_dim)
         self.encoder = made_blocks(self, EncoderBlock, keys[2])
         self.encoder_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.readout = eqx.nn.Linear(embed_dim, output_dim, key=keys[3])
+        self.readout = eqx.nn.Linear(self.embed_dim, self.output_dim, key=keys[3])
 
     def __call__(
         self,
@@ -139,11 +139,11 @@ class DecoderOnly(eqx.Module):
         self.max_length = starting.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         keys = jax.random.split(key, 4)
-        self.embedding = eqx.nn.Embedding(weight=small(keys[0], vocab_size, embed_dim))
-        self.position = small(keys[1], max_length, embed_dim)
+        self.embedding = eqx.nn.Embedding(weight=small(keys[0], self.vocab_size, self.embed_dim))
+        self.position = small(keys[1], self.max_length, self.embed_dim)
         self.decoder = made_blocks(self, EncoderBlock, keys[2])
         self.decoder_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.readout = eqx.nn.Linear(embed_dim, vocab_size, key=keys[3])
+        self.readout = eqx.nn.Linear(self.embed_dim, self.vocab_size, key=keys[3])
 
     def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""

@@ -52,13 +52,13 @@ class AttentionPooling(eqx.Module):
         self.key_dim = starting.size(key_dim=key_dim)
         self.hidden_dim = starting.size(hidden_dim=hidden_dim)
         keys = jax.random.split(key, 7)
-        self.embedding = eqx.nn.Embedding(vocab_size, embed_dim, key=keys[0])
-        self.query = jax.random.normal(keys[1], (1, key_dim))
-        self.key = eqx.nn.Linear(embed_dim, key_dim, key=keys[2])
-        self.value_hidden = eqx.nn.Linear(embed_dim, hidden_dim, key=keys[3])
-        self.value_out = eqx.nn.Linear(hidden_dim, 1, key=keys[4])
-        self.head_hidden = eqx.nn.Linear(1, hidden_dim, key=keys[5])
-        self.head_out = eqx.nn.Linear(hidden_dim, 1, key=keys[6])
+        self.embedding = eqx.nn.Embedding(self.vocab_size, self.embed_dim, key=keys[0])
+        self.query = jax.random.normal(keys[1], (1, self.key_dim))
+        self.key = eqx.nn.Linear(self.embed_dim, self.key_dim, key=keys[2])
+        self.value_hidden = eqx.nn.Linear(self.embed_dim, self.hidden_dim, key=keys[3])
+        self.value_out = eqx.nn.Linear(self.hidden_dim, 1, key=keys[4])
+        self.head_hidden = eqx.nn.Linear(1, self.hidden_dim, key=keys[5])
+        self.head_out = eqx.nn.Linear(self.hidden_dim, 1, key=keys[6])
 
     def __call__(
         self, tokens: Int[Array, "... n"], mask: Array | None = None, return_weights: bool = False

@@ -35,11 +35,11 @@ class GRUCell(eqx.Module):
         self.hidden_dim = starting.size(hidden_dim=hidden_dim)
         to_input, to_hidden, to_draw = jax.random.split(key, 3)
         cell = (
-            eqx.nn.Linear(input_dim, 3 * hidden_dim, key=to_input),
-            eqx.nn.Linear(hidden_dim, 3 * hidden_dim, key=to_hidden),
+            eqx.nn.Linear(self.input_dim, 3 * self.hidden_dim, key=to_input),
+            eqx.nn.Linear(self.hidden_dim, 3 * self.hidden_dim, key=to_hidden),
         )
         parameters, tree = jax.tree.flatten(cell)
-        limit, keys = 1 / math.sqrt(hidden_dim), jax.random.split(to_draw, len(parameters))
+        limit, keys = 1 / math.sqrt(self.hidden_dim), jax.random.split(to_draw, len(parameters))
         self.input, self.hidden = jax.tree.unflatten(
             tree,
             [
@@ -102,13 +102,13 @@ class EncoderDecoder(eqx.Module):
         self.hidden_dim = h = starting.halves(hidden_dim=hidden_dim)
         self.score = starting.decoder_score(score)
         keys = jax.random.split(key, 10)
-        self.source_embedding = eqx.nn.Embedding(source_vocab, embed_dim, key=keys[0])
-        self.target_embedding = eqx.nn.Embedding(target_vocab, embed_dim, key=keys[1])
-        self.forward_cell = GRUCell(embed_dim, h // 2, key=keys[2])
-        self.backward_cell = GRUCell(embed_dim, h // 2, key=keys[3])
+        self.source_embedding = eqx.nn.Embedding(self.source_vocab, self.embed_dim, key=keys[0])
+        self.target_embedding = eqx.nn.Embedding(self.target_vocab, self.embed_dim, key=keys[1])
+        self.forward_cell = GRUCell(self.embed_dim, h // 2, key=keys[2])
+        self.backward_cell = GRUCell(self.embed_dim, h // 2, key=keys[3])
         self.start = eqx.nn.Linear(h, h, key=keys[4])
-        self.decoder_cell = GRUCell(embed_dim + h, h, key=keys[5])
-        self.output = eqx.nn.Linear(2 * h, target_vocab, key=keys[6])
+        self.decoder_cell = GRUCell(self.embed_dim + h, h, key=keys[5])
+        self.output = eqx.nn.Linear(2 * h, self.target_vocab, key=keys[6])
         additive, multiplied = score == "additive", score in ("additive", "general")
         self.key = eqx.nn.Linear(h, h, use_bias=False, key=keys[7]) if multiplied else None
         self.query = eqx.nn.Linear(h, h, use_bias=False, key=keys[8]) if additive else None

@@ -73,15 +73,16 @@ class Transformer(eqx.Module):
         self.max_length = starting.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         keys = jax.random.split(key, 7)
-        self.source_embedding = eqx.nn.Embedding(weight=small(keys[0], source_vocab, embed_dim))
-        self.target_embedding = eqx.nn.Embedding(weight=small(keys[1], target_vocab, embed_dim))
-        self.source_position = small(keys[2], max_length, embed_dim)
-        self.target_position = small(keys[3], max_length, embed_dim)
+        e = self.embed_dim
+        self.source_embedding = eqx.nn.Embedding(weight=small(keys[0], self.source_vocab, e))
+        self.target_embedding = eqx.nn.Embedding(weight=small(keys[1], self.target_vocab, e))
+        self.source_position = small(keys[2], self.max_length, e)
+        self.target_position = small(keys[3], self.max_length, e)
         self.encoder = made_blocks(self, EncoderBlock, keys[4])
         self.decoder = made_blocks(self, DecoderBlock, keys[5])
         self.encoder_norm = eqx.nn.LayerNorm(self.embed_dim)
         self.decoder_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.output = eqx.nn.Linear(embed_dim, target_vocab, key=keys[6])
+        self.output = eqx.nn.Linear(self.embed_dim, self.target_vocab, key=keys[6])
 
     def __call__(
         self,

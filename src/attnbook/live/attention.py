@@ -106,8 +106,8 @@ def attention_browser(
     query, key = units
     data = ColumnDataSource(
         {
-            "rows": [_visible(case.rows) for case in cases],
-            "columns": [_visible(case.columns) for case in cases],
+            "rows": [visible(case.rows) for case in cases],
+            "columns": [visible(case.columns) for case in cases],
             "percent": [case.percent() for case in cases],
             "height": [_height(len(case.rows)) for case in cases],
         },
@@ -127,7 +127,7 @@ def attention_browser(
     )  # fmt: skip
     below.yaxis.ticker = FixedTicker(ticks=[0, 0.5, 1])
     below.vbar("x", width=0.7, top="weight", color=COLOURS["weights"], source=bars)
-    down, *across = (_token_axis(p) for p in (matrix.yaxis[0], matrix.xaxis[0], below.xaxis[0]))
+    down, *across = (token_axis(p) for p in (matrix.yaxis[0], matrix.xaxis[0], below.xaxis[0]))
     for axis in across:
         axis.major_label_policy = NoOverlap(min_distance=2)  # many columns on a phone
 
@@ -168,7 +168,7 @@ def _height(rows: int) -> int:
     return rows * min(24, max(12, 360 // rows))
 
 
-def _visible(tokens: Sequence[str]) -> list[str]:
+def visible(tokens: Sequence[str]) -> list[str]:
     """The tokens, a blank one as the sign for a blank."""
     return [token if token.strip() else "␣" for token in tokens]
 
@@ -196,7 +196,7 @@ def _matrix(cells: Any, frame: Any, labels: tuple[str, str], room: dict[str, int
     return matrix
 
 
-def _token_axis(axis: LinearAxis) -> LinearAxis:
+def token_axis(axis: LinearAxis) -> LinearAxis:
     """An axis with room for a label a token; the script sets them."""
     axis.ticker = FixedTicker(ticks=[])
     axis.major_tick_line_color = None

@@ -19,7 +19,7 @@ from bokeh.models import (
 from bokeh.palettes import cividis
 
 from attnbook.figures import COLOURS, GREY
-from attnbook.live.attention import _token_axis, _visible
+from attnbook.live.attention import token_axis, visible
 from attnbook.live.page import (
     LiveFigure,
     beside,
@@ -108,7 +108,7 @@ class Stream:
         unit[unit == 0] = 1
         readout = [pair for record in self.readout or [] for pair in record]
         return {
-            "tokens": _visible(self.tokens),
+            "tokens": visible(self.tokens),
             "labels": list(self.labels),
             "width": states.shape[2],
             "drawn": drawn.shape[2],
@@ -117,7 +117,7 @@ class Stream:
             "change": lengths[0].astype(np.float32).ravel(),
             "stream": lengths[1].astype(np.float32).ravel(),
             "cosine": cosine.astype(np.float32).ravel(),
-            "said": _visible([token for token, _ in readout]),
+            "said": visible([token for token, _ in readout]),
             "probability": np.array([p for _, p in readout], dtype=np.float32),
             "height": len(self.labels) * 20,
         }
@@ -150,7 +150,7 @@ def residual_stream(
 
     lengths, scale = _lengths(cells, frame)
     lengths.frame_height = columns[0]["height"]
-    down, across = (_token_axis(axis) for axis in (lengths.yaxis[0], lengths.xaxis[0]))
+    down, across = (token_axis(axis) for axis in (lengths.yaxis[0], lengths.xaxis[0]))
     across.major_label_policy = NoOverlap(min_distance=2)
     panels = _panels(bars)
 
