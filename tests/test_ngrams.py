@@ -114,3 +114,12 @@ def test_bad_orders(order):
 def test_bad_discounts(discount):
     with pytest.raises(ValueError, match=f"discount: got {discount}, expected a share from 0 to"):
         bits(np.array(TRAIN), np.array(TRAIN), 2, vocab_size=VOCAB, discount=discount)
+
+
+@pytest.mark.parametrize("name", ["train", "held_out"])
+def test_tokens_outside_the_vocabulary(name):
+    good = np.array(TRAIN)
+    for bad, got in ((good + 2, "2 to 4"), (good - 1, "-1 to 1")):
+        given = {"train": good, "held_out": good} | {name: bad}
+        with pytest.raises(ValueError, match=f"{name}: got {got}, expected 0 to {VOCAB - 1}"):
+            bits(**given, order=2, vocab_size=VOCAB)

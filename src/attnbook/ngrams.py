@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attnbook import starting
+from attnbook import tokens as check
 
 
 def bits(
@@ -36,12 +37,14 @@ def bits(
         Of the shape of held_out.
 
     Raises:
-        ValueError: an order below 1, a discount outside [0, 1).
+        ValueError: an order below 1, a discount outside [0, 1), tokens outside the vocabulary.
 
     Source: Kneser and Ney (1995); interpolated as in Chen and Goodman (1999), section 3.
     """
     starting.size(order=order)
     starting.share(discount=discount)
+    check.numbers(vocab_size, train=train)
+    check.numbers(vocab_size, held_out=held_out)
     probability = np.full(len(held_out), 1 / vocab_size)
     for n in range(1, order + 1):
         counts = _counts(train, n, highest=n == order)

@@ -93,6 +93,8 @@ FAULTS = [
             ("an even start of another size", "1 / vocab_size)", "1 / (vocab_size + 1))"),
             ("any order", "    starting.size(order=order)\n", ""),
             ("any discount", "    starting.share(discount=discount)\n", ""),
+            ("any tokens of the training text", "    check.numbers(vocab_size, train=train)\n", ""),
+            ("any tokens held out", "    check.numbers(vocab_size, held_out=held_out)\n", ""),
             ("another discount by default", "discount: float = 0.75", "discount: float = 0.5"),
             ("an unseen context stops all", "if seen := total[gram[:-1]]:", "if seen := max(total[gram[:-1]], 1):"),
             ("a warning of what is unseen", 'np.errstate(divide="ignore")', "np.errstate()"),
