@@ -55,6 +55,12 @@ def test_far_from_0_it_is_the_line_or_0(backend, name):
 
 
 @every
+def test_what_is_no_number_stays_none(backend, name):
+    out = backend.call(getattr(activations, name), np.array([math.nan, 1.0]))
+    assert math.isnan(out[0]) and not math.isnan(out[1])
+
+
+@every
 def test_both_sides_make_the_line(backend, rng, name):
     """f(x) − f(−x) = x: of the three kinds, each is x times a share and its complement."""
     x = np.concatenate([3 * rng.normal(size=101), [1e-300, 1e-9]])
@@ -64,7 +70,7 @@ def test_both_sides_make_the_line(backend, rng, name):
 
 @every
 def test_slopes(differentiable, rng, name):
-    x = 2 * rng.normal(size=101)
+    x = np.append(2 * rng.normal(size=101), 0.0)
     (gradient,) = differentiable.gradient(lambda x: getattr(activations, name)(x).sum(), x)
     np.testing.assert_allclose(gradient, [slope(name, a) for a in x], rtol=0, atol=1e-13)
 

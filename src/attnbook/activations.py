@@ -13,12 +13,12 @@ Array = Any  # a NumPy, PyTorch or JAX array
 
 
 def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Rectified linear unit, max(0, x).
+    """Rectified linear unit, max(0, x); its slope at 0 is 0, as in PyTorch and JAX.
 
     Source: Nair and Hinton (2010).
     """
     xp = arguments.floating(x=x)
-    return xp.maximum(x, xp.zeros_like(x))
+    return xp.where(x <= 0, xp.zeros_like(x), x)
 
 
 def gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from array_api_compat import array_namespace
 from jaxtyping import Bool, Int
 
+from attnbook.activations import relu
 from attnbook.attention import attend
 
 Array = Any  # a PyTorch or JAX array
@@ -43,6 +43,4 @@ def linear(layer: Any, x: Array) -> Array:
 
 def perceptron(hidden: Any, out: Any, x: Array) -> Array:
     """One hidden layer with max(0, ·)."""
-    activations = linear(hidden, x)
-    xp = array_namespace(activations)
-    return linear(out, xp.maximum(activations, xp.zeros_like(activations)))
+    return linear(out, relu(linear(hidden, x)))

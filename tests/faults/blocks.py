@@ -24,6 +24,7 @@ MODE = f"{ORACLES}::test_from_pytorch_keeps_mode_and_dropout"
 SPELT = f"{ORACLES}::test_every_spelling_of_an_activation"
 
 ERF = "np.vectorize(math.erf, otypes=[np.float64])(np.asarray(x) / math.sqrt(2))"
+RELU = "xp.where(x <= 0, xp.zeros_like(x), x)"
 SILU = "x * (0.5 + 0.5 * xp.tanh(0.5 * x))"
 VARIANCE = "variance = xp.mean(centred * centred, axis=-1, keepdims=True)"
 HIDDEN = "hidden if drop is None else drop(hidden)"
@@ -36,9 +37,11 @@ DROPS = "return partial(nn.functional.dropout, p=layer.dropout)"
 
 FAULTS = [
     # activations
-    fault("activations", "both sides, relu", "xp.maximum(x, xp.zeros_like(x))", "xp.abs(x)"),
-    fault("activations", "a leak, relu", "xp.maximum(x, xp.zeros_like(x))", "xp.maximum(x, 0.01 * x)"),
-    fault("activations", "integers let in", "xp = arguments.floating(x=x)\n    return xp.maximum", "xp = array_namespace(x)\n    return xp.maximum"),
+    fault("activations", "both sides, relu", RELU, "xp.abs(x)"),
+    fault("activations", "a leak, relu", RELU, "xp.maximum(x, 0.01 * x)"),
+    fault("activations", "no number becomes 0, relu", RELU, "xp.where(x > 0, x, xp.zeros_like(x))"),
+    found("activations", "torch", "test_activations.py", "half a slope at 0, relu", RELU, "xp.maximum(x, xp.zeros_like(x))"),
+    fault("activations", "integers let in", "xp = arguments.floating(x=x)\n    return xp.where", "xp = arguments.one_library(x=x)\n    return xp.where"),
     fault("activations", "another variance, gelu", "np.asarray(x) / math.sqrt(2)", "np.asarray(x)"),
     fault("activations", "gelu's constant", "/ math.sqrt(2)", "/ math.sqrt(math.pi / 2)"),
     fault("activations", "gelu by tanh", ERF, "np.tanh(math.sqrt(2 / math.pi) * (np.asarray(x) + 0.044715 * np.asarray(x) ** 3))"),

@@ -31,8 +31,8 @@ FAULTS = [
     # pooling
     fault("pooling", "no bias", "else product + layer.bias", "else product"),
     fault("pooling", "mask dropped", "keys, values, mask=mask, return", "keys, values, return"),
-    fault("pooling", "a linear network", "xp.maximum(activations, xp.zeros_like(activations))", "activations"),
-    fault("pooling", "tanh for max(0, ·)", "xp.maximum(activations, xp.zeros_like(activations))", "xp.tanh(activations)"),
+    fault("pooling", "a linear network", "relu(linear(hidden, x))", "linear(hidden, x)"),
+    fault("pooling", "a leak", "relu(linear(hidden, x))", "relu(linear(hidden, x)) + 0.01 * linear(hidden, x)"),
     fault("pooling", "no scale", "attend(layer.query,", "attend(layer.query * layer.query.shape[-1] ** 0.5,"),
     fault("pooling", "no head", HEAD, "pooled"),
     fault("pooling", "a mean, no attention", HEAD, HEAD.replace("pooled", POOLED)),
