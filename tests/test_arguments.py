@@ -7,11 +7,14 @@ import pytest
 
 from attnbook import (
     attend,
+    blocks,
     causal_mask,
+    heads,
     kernels,
     leave_one_out,
     nadaraya_watson,
     padding_mask,
+    regression,
     scores,
     softmax,
 )
@@ -212,4 +215,21 @@ def test_what_is_no_array(backend, odd):
         with pytest.raises(
             TypeError, match=f"{name}: got a {came}, expected a NumPy, PyTorch or JAX"
         ):
+            call()
+
+
+def test_a_parameter_of_another_library_is_named_with_what_it_is_for():
+    """By the names under which the caller gave them."""
+    torch = pytest.importorskip("torch")
+    x, three = np.ones((2, 3)), torch.ones(3, dtype=torch.float64)
+    square = torch.ones((3, 3), dtype=torch.float64)
+    calls = {
+        "x, weight": lambda: blocks.layer_norm(x, three),
+        "x, bias": lambda: blocks.layer_norm(x, None, three),
+        "x, w_q": lambda: heads.self_attention(x, square, square, square),
+        "q, weight": lambda: scores.general(x, x, square),
+        "queries, metric": lambda: regression.in_metric(x, x, x, metric=square),
+    }
+    for names, call in calls.items():
+        with pytest.raises(TypeError, match=f"{names}: got arrays of numpy, torch, expected one"):
             call()

@@ -104,10 +104,12 @@ def two_widths(q: Array, k: Array) -> Any:
     return xp
 
 
-def parameter(like: Array, expected: tuple[int | str, ...], **argument: Array) -> Array:
-    """A score's parameter in the dtype of the queries; a letter in expected is any length."""
+def parameter(
+    like: Array, expected: tuple[int | str, ...], *, of: str = "q", **argument: Array
+) -> Array:
+    """A parameter in the dtype of an array, called ``of``; a letter in expected is any length."""
     ((name, array),) = argument.items()
-    xp = one_library(q=like, **argument)
+    xp = one_library(**{of: like}, **argument)
     shape = tuple(array.shape)
     if len(shape) != len(expected) or any(
         isinstance(wanted, int) and got != wanted
@@ -187,7 +189,7 @@ def bandwidth(xp: Any, h: Any, like: Array) -> Any:
 
 def heads(like: Array, bandwidths: Array, combination: Array) -> tuple[Array, Array]:
     """A bandwidth, or one a coordinate, and a coefficient for each head."""
-    combination = parameter(like, ("heads",), combination=combination)
+    combination = parameter(like, ("heads",), of="queries", combination=combination)
     count, d = combination.shape[0], like.shape[-1]
     one_library(queries=like, bandwidths=bandwidths)
     if tuple(bandwidths.shape) not in ((count,), (count, d)) or count == 0:

@@ -82,12 +82,10 @@ def _to_norm(x: Array, eps: float) -> tuple[Any, Array]:
 
 def _scaled(x: Array, normed: Array, weight: Array | None, bias: Array | None) -> Array:
     e = x.shape[-1]
-    given = {"weight": weight, "bias": bias}
-    arguments.one_library(x=x, **{name: a for name, a in given.items() if a is not None})
     if weight is not None:
-        normed = normed * arguments.parameter(normed, (e,), weight=weight)
+        normed = normed * arguments.parameter(normed, (e,), of="x", weight=weight)
     if bias is not None:
-        normed = normed + arguments.parameter(normed, (e,), bias=bias)
+        normed = normed + arguments.parameter(normed, (e,), of="x", bias=bias)
     return array_namespace(x).astype(normed, x.dtype)
 
 

@@ -46,9 +46,9 @@ def self_attention(
     """
     arguments.rows(x=x)
     e = x.shape[-1]
-    w_q = arguments.parameter(x, ("d", e), w_q=w_q)
-    w_k = arguments.parameter(x, ("d", e), w_k=w_k)
-    w_v = arguments.parameter(x, ("p", e), w_v=w_v)
+    w_q = arguments.parameter(x, ("d", e), of="x", w_q=w_q)
+    w_k = arguments.parameter(x, ("d", e), of="x", w_k=w_k)
+    w_v = arguments.parameter(x, ("p", e), of="x", w_v=w_v)
     queries, keys, values = x @ w_q.mT, x @ w_k.mT, x @ w_v.mT
     return attend(queries, keys, values, score=score, mask=mask, return_weights=return_weights)
 

@@ -165,7 +165,7 @@ def in_metric(
     Source: Weinberger and Tesauro (2007).
     """
     arguments.attention(queries, keys, values, mask)
-    moved = arguments.parameter(queries, ("r", queries.shape[-1]), metric=metric).mT
+    moved = arguments.parameter(queries, ("r", queries.shape[-1]), of="queries", metric=metric).mT
     return nadaraya_watson(queries @ moved, keys @ moved, values, mask=mask)
 
 

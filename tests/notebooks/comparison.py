@@ -8,12 +8,14 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from sample import ROOT
+from weaving.execution import TIMEOUT
 
 HERE = ROOT / "tests" / "notebooks"
 NBVAL = [
     *("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "default"),
     *("-p", "nbval_streams", "--nbval", "--nbval-kernel-name", "colab"),
     *("--nbval-sanitize-with", str(HERE / "nbval_sanitize.cfg")),
+    *("--nbval-cell-timeout", str(TIMEOUT)),
 ]
 
 

@@ -20,10 +20,9 @@ from sample import ROOT
 from weaving.book import read_book
 from weaving.notebook import is_setup
 
-LONGEST = ("04", "08", "09", "07")  # first, so that no worker ends on one
+LONGEST = ("04", "07", "08", "09")  # first, so that no worker ends on one
 NOTEBOOKS = sorted(
-    (ROOT / "chapters").glob("*.ipynb"),
-    key=lambda path: LONGEST.index(path.stem[:2]) if path.stem[:2] in LONGEST else len(LONGEST),
+    (ROOT / "chapters").glob("*.ipynb"), key=lambda path: (path.stem[:2] not in LONGEST, path.stem)
 )
 PREINSTALLED = ["torch", "jax", "numpy", "matplotlib", "ipykernel"]
 SETUP_SECONDS = 60
