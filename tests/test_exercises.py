@@ -1,82 +1,24 @@
-"""Every exercise of every chapter: a stub that says "not yet", and a solution that passes its check."""
+"""Every exercise of every chapter: its stub, its hint, its solution, and what its check says."""
 
 from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
-from functools import cache
+import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from attnbook import checks
+from attnbook.checks import __main__ as command
+from attnbook.checks.exercises import exercises
 
-ALL = sorted((Path(__file__).parents[1] / "chapters").glob("[0-9]*.md"))
-CHAPTERS = [path for path in ALL if "\n## Exercises\n" in path.read_text(encoding="utf-8")]
-SECTION = re.compile(r"````\{exercise\} (?P<title>[^\n]+)\n:label: (?P<label>\S+)\n(?P<rest>.*?)(?=````\{exercise\}|^## )", re.S | re.M)  # fmt: skip
-STUB = re.compile(r"```\{code-cell\} ipython3\n:tags: \[exercise\]\n\n(.*?)```", re.S)
-SOLUTION = re.compile(r"````\{solution\} (\S+)\n:class: dropdown\n(.*?)\n````", re.S)
-PYTHON = re.compile(r"```python\n(.*?)```", re.S)
-CELL = re.compile(r"^```\{code-cell\} ipython3\n(?:---\n.*?\n---\n|(?::.*\n)*)(.*?)^```", re.S | re.M)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Exercise:
-    chapter: Path
-    label: str
-    text: str
-    stub: str
-    hint: bool
-    solution_of: str
-    solution: str
-
-
-def exercises() -> list[Exercise]:
-    found = []
-    for chapter in CHAPTERS:
-        for match in SECTION.finditer(chapter.read_text(encoding="utf-8")):
-            rest = match["rest"]
-            (stub,), ((label, solution),) = STUB.findall(rest), SOLUTION.findall(rest)
-            (code,) = PYTHON.findall(solution)
-            hint = "```{dropdown} Hint" in rest
-            text = rest.split("````")[0]
-            found.append(Exercise(chapter, match["label"], text, stub, hint, label, code))
-    return found
-
-
-EXERCISES = exercises()
+REPOSITORY = Path(__file__).parents[1]
+CHAPTERS = sorted((REPOSITORY / "chapters").glob("[0-9]*.md"))
+EXERCISES = [exercise for chapter in CHAPTERS for exercise in exercises(chapter)]
+WRONG = [one for chapter in CHAPTERS for one in command.wrong_answers(f"ch{chapter.name[:2]}")]
 each = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.label)
-
-
-def module(chapter: Path) -> str:
-    """The name of the chapter's checks: ch01 for 01-kernel-regression.md."""
-    return "ch" + chapter.name[:2]
-
-
-@cache
-def names(chapter: Path) -> dict[str, object]:
-    """What a solution may use: NumPy, the checks and what the first cell imports of attnbook."""
-    first = CELL.search(chapter.read_text(encoding="utf-8"))
-    imports = [
-        node
-        for node in ast.parse(first[1] if first else "").body
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "attnbook"
-    ]
-    found: dict[str, object] = {"np": np, "checks": checks}
-    exec(compile(ast.Module(imports, type_ignores=[]), str(chapter), "exec"), found)
-    return found
-
-
-def run(exercise: Exercise, code: str) -> checks.Verdict:
-    known = dict(names(exercise.chapter))
-    exec(code, known)
-    return eval(check_line(exercise), known)
-
-
-def check_line(exercise: Exercise) -> str:
-    return exercise.stub.strip().splitlines()[-1]
+each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 
 
 def head(code: str) -> tuple[str, str, str]:
@@ -85,32 +27,33 @@ def head(code: str) -> tuple[str, str, str]:
     return function.name, ast.unparse(function.args), ast.get_docstring(function) or ""
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_has_five_of_three_kinds(chapter):
-    text = chapter.read_text(encoding="utf-8")
-    number = len(re.findall(r"^````\{exercise\}", text, re.M))
-    assert number == len(SECTION.findall(text)) >= 5
-    minutes = [
-        int(m) for m in re.findall(r"^\*(?:Warm-up|Core|Stretch), (\d+) minutes", text, re.M)
-    ]
-    assert len(minutes) == number
+@each_chapter
+def test_a_chapter_has_five_or_more_of_three_kinds(chapter):
+    own = [e for e in EXERCISES if e.chapter == chapter]
+    number = len(re.findall(r"^````\{exercise\}", chapter.read_text(encoding="utf-8"), re.M))
+    assert number == len(own) >= 5
+    minutes = [e.minutes for e in own]
     assert min(minutes) <= 5 < 60 <= max(minutes)
     for kind in ("derivation", "code", "experiment"):
-        assert re.search(rf"^\*(Warm-up|Core|Stretch), \d+ minutes, [^*]*{kind}", text, re.M), kind
+        assert any(kind in e.kinds for e in own), kind
 
 
 @each
 def test_stub_is_not_yet(exercise):
-    code = exercise.stub.replace(check_line(exercise), "")
-    verdict = run(exercise, code)
-    assert isinstance(verdict, checks.Verdict)
-    assert verdict.status == "not yet"
+    assert exercise.run(exercise.stub.replace(exercise.check_line, "")).status == "not yet"
 
 
 @each
 def test_solution_passes(exercise):
-    verdict = run(exercise, exercise.solution)
+    verdict = exercise.run(exercise.solution)
     assert verdict.status == "right", verdict
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("check", "wrong", "cause"), WRONG)
+def test_a_wrong_answer_hears_its_own_cause(check, wrong, cause):
+    others = [one for one in WRONG if one[0] is check and one[1] is not wrong]
+    assert command.misheard([(check, wrong, cause)], others) == []
 
 
 @each
@@ -119,17 +62,73 @@ def test_stub_and_solution_differ_only_where_the_reader_writes(exercise):
     assert head(exercise.stub) == head(exercise.solution)
     assert head(exercise.stub)[2]
     assert "    raise NotImplementedError\n" in exercise.stub
-    assert f"({head(exercise.stub)[0]})" in check_line(exercise)
+    assert f"({head(exercise.stub)[0]})" in exercise.check_line
 
 
-@each
-def test_there_is_a_hint(exercise):
-    assert exercise.hint
-
-
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+@each_chapter
 def test_every_check_belongs_to_an_exercise_of_its_chapter(chapter):
-    known = vars(getattr(checks, module(chapter)))
-    public = {(module(chapter), name) for name, f in known.items() if hasattr(f, "__wrapped__")}
-    stubs = " ".join(e.stub for e in EXERCISES if e.chapter == chapter)
-    assert set(re.findall(r"checks\.(\w+)\.(\w+)", stubs)) == public
+    name = f"ch{chapter.name[:2]}"
+    public = {
+        check for check in vars(getattr(checks, name)).values() if hasattr(check, "__wrapped__")
+    }
+    assert {e.check for e in EXERCISES if e.chapter == chapter} == public
+
+
+def copied(chapter: str, tmp_path: Path, old: str, new: str) -> Path:
+    """A repository with this chapter alone, changed at one place."""
+    (tmp_path / "chapters").mkdir()
+    (source,) = (REPOSITORY / "chapters").glob(f"{chapter[2:]}-*.md")
+    text = source.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    changed = tmp_path / "chapters" / source.name
+    changed.write_text(text.replace(old, new), encoding="utf-8")
+    shutil.copytree(REPOSITORY / "tests", tmp_path / "tests", ignore=lambda f, names: {"fixture"})
+    return tmp_path
+
+
+def test_the_command_prints_a_line_an_exercise(capsys):
+    assert command.main(["ch01"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 9
+    assert re.fullmatch(r"1\.1 The parabola +Warm-up +5 min +not yet +right +10 of 10", lines[1])
+    assert lines[-1] == "7 exercises, 43 wrong answers; not as it should be: 0"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("return 0.75 * (1 - u**2) * (u < 1)", "return 0.75 * (u < 1)", "1.1 The parabola: the solution should be right, and hears: ✗ epanechnikov: at u = 0.6 you give 0.75. That is constant"),
+        ("    raise NotImplementedError\n\nchecks.ch01.epanechnikov", "    return u\n\nchecks.ch01.epanechnikov", "1.1 The parabola: the stub should be “not yet”, and hears: ✗"),
+    ],
+)  # fmt: skip
+def test_the_command_says_what_is_wrong(old, new, problem, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "REPOSITORY", copied("ch01", tmp_path, old, new))
+    assert command.main([]) == 1
+    assert problem in capsys.readouterr().out
+
+
+def test_the_command_says_which_wrong_answer_is_misheard(monkeypatch, capsys):
+    planted = [one for one in command.wrong_answers("ch01") if one[2] != "triangular"]
+    check, wrong, _ = next(one for one in command.wrong_answers("ch01") if one[2] == "triangular")
+    monkeypatch.setattr(command, "wrong_answers", lambda _: [*planted, (check, wrong, "a circle")])
+    assert command.main(["ch01"]) == 1
+    assert (
+        "1.1 The parabola: a wrong answer should hear “a circle”, and hears: ✗"
+        in capsys.readouterr().out
+    )
+
+
+def test_the_command_without_the_book(tmp_path, monkeypatch, capsys):
+    assert command.main(["ch99"]) == 2
+    assert "no such chapter: ch99; there are ch01, ch02" in capsys.readouterr().out
+    monkeypatch.setattr(command, "REPOSITORY", tmp_path)
+    assert command.main([]) == 2
+    assert "clone of the book's repository" in capsys.readouterr().out
+
+
+def test_an_exercise_without_a_hint_is_refused(tmp_path):
+    chapter = tmp_path / "01-a.md"
+    text = CHAPTERS[0].read_text(encoding="utf-8").replace("```{dropdown} Hint", "```{note}", 1)
+    chapter.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"ex-parabola: .* one hint .*, found 1, 0, 1"):
+        list(exercises(chapter))

@@ -1,0 +1,108 @@
+"""The exercises as the chapters' sources have them: text, stub, hint and solution."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnbook import checks
+from attnbook.checks.verdict import Verdict
+
+EXERCISE = re.compile(
+    r"````\{exercise\} (?P<title>[^\n]+)\n:label: (?P<label>\S+)\n\n"
+    r"\*(?P<level>Warm-up|Core|Stretch), (?P<minutes>\d+) minutes, (?P<kinds>[^.*]+)\.\*"
+    r"(?P<text>.*?)````(?P<rest>.*?)(?=````\{exercise\}|^## |\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+STUB = re.compile(r"```\{code-cell\} ipython3\n:tags: \[exercise\]\n\n(.*?)```", re.DOTALL)
+HINT = re.compile(r"```\{dropdown\} Hint\n(.*?)```", re.DOTALL)
+SOLUTION = re.compile(
+    r"````\{solution\} (\S+)\n:class: dropdown\n.*?```python\n(.*?)```\n````", re.DOTALL
+)
+CELL = re.compile(
+    r"^```\{code-cell\} ipython3\n(?:---\n.*?\n---\n|(?::.*\n)*)(.*?)^```",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise; ``number`` is its place in the chapter, from 1."""
+
+    chapter: Path
+    number: int
+    title: str
+    label: str
+    level: str  # Warm-up, Core or Stretch
+    minutes: int
+    kinds: str  # such as "derivation and code"
+    text: str
+    stub: str
+    hint: str
+    solution_of: str
+    solution: str
+
+    @property
+    def name(self) -> str:
+        """Number and title, as the site prints them: "1.2 How many neighbours?"."""
+        return f"{int(self.chapter.name[:2])}.{self.number} {self.title}"
+
+    @property
+    def check_line(self) -> str:
+        """The stub's last line, which calls the check."""
+        return self.stub.strip().splitlines()[-1]
+
+    @cached_property
+    def check(self) -> Any:
+        """The check's function, which the stub's last line names."""
+        return eval(self.check_line.split("(")[0], {"checks": checks})
+
+    def run(self, code: str) -> Verdict:
+        """What the check says to this code, which defines the function asked for."""
+        known = names(self.chapter)
+        exec(code, known)
+        verdict = eval(self.check_line, known)
+        assert isinstance(verdict, Verdict)
+        return verdict
+
+
+def names(chapter: Path) -> dict[str, Any]:
+    """What a solution may use: NumPy, the checks and what the first cell imports of attnbook."""
+    first = CELL.search(chapter.read_text(encoding="utf-8"))
+    imports: list[ast.stmt] = [
+        node
+        for node in ast.parse(first[1] if first else "").body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "attnbook"
+    ]
+    found: dict[str, Any] = {"np": np, "checks": checks}
+    exec(compile(ast.Module(imports, type_ignores=[]), str(chapter), "exec"), found)
+    return found
+
+
+def exercises(chapter: Path) -> Iterator[Exercise]:
+    """The exercises of a chapter, in its order.
+
+    Raises:
+        ValueError: an exercise has not exactly one stub, one hint and one solution.
+    """
+    for number, match in enumerate(EXERCISE.finditer(chapter.read_text(encoding="utf-8")), 1):
+        parts = match.groupdict()
+        rest = parts.pop("rest")
+        found = [STUB.findall(rest), HINT.findall(rest), SOLUTION.findall(rest)]
+        if [len(one) for one in found] != [1, 1, 1]:
+            counts = ", ".join(str(len(one)) for one in found)
+            raise ValueError(
+                f"{chapter.name}, exercise {parts['label']}: expected one stub, one hint and one "
+                f"solution, found {counts}"
+            )
+        (stub,), (hint,), ((label, solution),) = found
+        parts["minutes"] = int(parts["minutes"])
+        parts |= {"stub": stub, "hint": hint, "solution_of": label, "solution": solution}
+        yield Exercise(chapter, number, **parts)
