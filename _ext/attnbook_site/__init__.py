@@ -5,6 +5,9 @@ Parts, one module each:
 - ``maths``: every formula is typeset by KaTeX while the site is built.
 - ``tabs``: neighbouring cells tagged ``torch`` and ``jax`` become one block with two tabs.
 - ``citations``: author and year in round brackets.
+- ``exercises``: the overview of all exercises, and the reader's progress.
+- ``reading``: what a page is about, for search engines and for the links to the next page.
+- ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
 - ``notebooks``: a page whose notebook was executed again is built again.
 - ``project``: the repository's address and the version, read from pyproject.toml.
@@ -16,11 +19,11 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from . import assets, citations, maths, notebooks, project, tabs
+from . import assets, citations, exercises, footer, maths, notebooks, project, reading, tabs
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the parts to Sphinx."""
-    for part in (project, maths, citations, tabs, notebooks, assets):
+    for part in (project, maths, citations, tabs, exercises, notebooks, reading, footer, assets):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-from weaving.notebook import METADATA, code_cells
+from weaving.notebook import METADATA, RAN, code_cells
 
 TIMEOUT = 600  # seconds a cell
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
@@ -66,7 +68,15 @@ def execute(
     finally:
         bar.close()
     notebook.metadata = NotebookNode({k: NotebookNode(v) for k, v in METADATA.items()})
+    notebook.metadata[RAN] = NotebookNode(circumstances(python))
     clean(notebook, name)
+
+
+def circumstances(python: str) -> dict[str, str]:
+    """Day, machine and libraries of an execution, for the foot of the page that shows it."""
+    command = [python, "-c", "from attnbook import devices; print(devices.describe())"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": done.stdout.strip()}
 
 
 def clean(notebook: NotebookNode, name: str) -> None:

@@ -20,6 +20,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 SETUP_TAG = "setup"
+RAN = "ran"  # of an executed notebook's metadata: when, on what machine, with which libraries
 SETUP = """\
 # On Colab: install the book's package, keeping every library that is there. Elsewhere: nothing.
 import importlib

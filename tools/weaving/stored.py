@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from weaving.notebook import code_cells, text_of
+from weaving.notebook import RAN, code_cells, text_of
 
 
 def read_stored(path: Path) -> NotebookNode | None:
@@ -29,7 +29,9 @@ def is_executed(notebook: NotebookNode) -> bool:
 
 
 def keep_outputs(new: NotebookNode, stored: NotebookNode) -> None:
-    """Give the newly woven cells the outputs that are stored for them."""
+    """Give the newly woven cells the outputs that are stored for them, and what they ran on."""
+    if RAN in stored.metadata:
+        new.metadata[RAN] = copy.deepcopy(stored.metadata[RAN])
     for cell, old in zip(code_cells(new), code_cells(stored), strict=True):
         cell.outputs = copy.deepcopy(old.outputs)
         cell.execution_count = old.execution_count

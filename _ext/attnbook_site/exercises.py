@@ -1,0 +1,51 @@
+"""The overview of all exercises: ``{exercise-overview}`` becomes a list for each chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from attnbook.checks.exercises import Exercise, exercises
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+
+def lines(chapter: Path, own: list[Exercise]) -> Iterator[str]:
+    """A chapter's list, in Markdown."""
+    yield f"## {{doc}}`/chapters/{chapter.stem}`"
+    yield ""
+    yield f"{len(own)} exercises, {sum(e.minutes for e in own)} minutes."
+    yield ""
+    for e in own:
+        yield f"- {{ref}}`{e.name} <{e.label}>` · {e.level}, {e.minutes} minutes, {e.kinds}"
+    yield ""
+
+
+class ExerciseOverview(SphinxDirective):
+    """Every exercise of every chapter, with level, minutes and kind, as the chapters have them."""
+
+    def run(self) -> list[nodes.Node]:
+        """Read the chapters, and let MyST make the lists."""
+        text: list[str] = []
+        for chapter in sorted((Path(self.env.srcdir) / "chapters").glob("[0-9]*.md")):
+            self.env.note_dependency(str(chapter))
+            own = list(exercises(chapter))
+            if own:
+                text += lines(chapter, own)
+        found = nodes.Element()
+        self.state.nested_parse(StringList(text, "chapters"), self.content_offset, found)
+        return found.children
+
+
+def note_pages(app: Sphinx, page: str, template: str, context: dict, tree: nodes.document) -> None:
+    """Pages that have or list exercises load the script that keeps the reader's progress."""
+    if 'class="exercise' in context.get("body", "") or page == "appendices/exercises":
+        app.add_js_file("progress.js", loading_method="defer", priority=910)
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive."""
+    app.add_directive("exercise-overview", ExerciseOverview)
+    app.connect("html-page-context", note_pages)
