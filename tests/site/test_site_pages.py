@@ -10,7 +10,7 @@ from site_visits import ROOT, SITE, Visit, pages_of, visit
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 WEIGHT_LIMIT = 1_000_000
-WIDTHS = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
+WIDTHS = {"desk": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 PAGES = pages_of(SITE) if SITE.is_dir() else ["index.html"]
 
 UNSHOWN_MATHS = r"""() => [

@@ -24,7 +24,7 @@ from attnbook.live.plane import DRAGGED
 MOST = 32  # context points
 GRID = np.linspace(-1, 1, 81)
 LINES = {  # name: column, colour, width, dashes
-    "Nadaraya–Watson": ("kernel", COLOURS["other"], 2, "dashed"),
+    "Nadaraya–Watson": ("kernel", COLOURS["weights"], 2, "dashed"),
     "Gaussian process": ("posterior", COLOURS["truth"], 1.5, "solid"),
     "transformer": ("transformer", COLOURS["estimate"], 3, "solid"),
 }
