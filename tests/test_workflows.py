@@ -1,4 +1,4 @@
-"""What GitHub runs: valid, minimal in rights, bounded in time, and made of commands that exist."""
+"""What GitHub runs: minimal in rights, bounded in time, and made of commands that exist."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(*command: str, text: str | None = None) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_workflows_are_valid_and_safe() -> None:
+def test_the_workflows_are_safe() -> None:
     config = str(ROOT / ".github" / "zizmor.yml")
     command = ("--offline", "--no-progress", "--strict-collection", "--config", config)
     run(tool("zizmor"), *command, ".github/workflows")
