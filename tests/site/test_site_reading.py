@@ -126,7 +126,9 @@ def test_links_to_colab_binder_and_the_repository(path: str) -> None:
 
 def test_no_link_opens_what_is_no_notebook() -> None:
     launched = r'href="(https://(?:colab|mybinder)[^"]*/[^"/]*\.md)"'
-    assert {path: found for path, html in HTML.items() if (found := re.findall(launched, html))} == {}
+    assert {
+        path: found for path, html in HTML.items() if (found := re.findall(launched, html))
+    } == {}
 
 
 def test_search_finds_a_word_of_the_chapter(open_page: Visit) -> None:
