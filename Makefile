@@ -62,9 +62,10 @@ notebooks: env  ## weave chapters/*.md into notebooks and execute those whose co
 	$(PY) tools/weave.py -j 2
 
 # The setting that opens Markdown as a notebook lies under _build: no setting of the user's changes.
+# More options of JupyterLab, as on a machine without a screen: make lab LAB=--no-browser
 lab: env  ## JupyterLab on the sources
 	@$(PY) -m jupytext_config --settings-file _build/lab/overrides.json set-default-viewer markdown
-	$(PY) -m jupyterlab --LabApp.app_settings_dir=$(CURDIR)/_build/lab --LabApp.default_url=/lab/tree/chapters
+	$(PY) -m jupyterlab --LabApp.app_settings_dir=$(CURDIR)/_build/lab --LabApp.default_url=/lab/tree/chapters $(LAB)
 
 test: env assets  ## everything: lint, types, tests, the book, every notebook, the site
 	@MAKE="$(MAKE)" $(PY) tools/run_tests.py
