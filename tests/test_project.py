@@ -126,6 +126,10 @@ def test_one_repository_address() -> None:
     pattern = re.compile(rf"github(?:\.com|usercontent\.com)/(?:github/)?([\w.-]+/{name})\b")
     for path, text in tracked_texts().items():
         assert {*pattern.findall(text)} <= {owner_and_name}, path
+    # Binder's links, and those of nbgitpuller, where an address is quoted
+    elsewhere = re.compile(rf"(?:mybinder\.org/v2/gh/|github\.com%2F)([\w.-]+(?:/|%2F){name})\b")
+    found = {match for text in tracked_texts().values() for match in elsewhere.findall(text)}
+    assert found == {owner_and_name, owner_and_name.replace("/", "%2F")}
     citation = yaml.safe_load(read("CITATION.cff"))
     assert citation["repository-code"] == REPOSITORY
     assert citation["url"] == PROJECT["urls"]["Book"]

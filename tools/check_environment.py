@@ -11,7 +11,7 @@ import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,9 +27,16 @@ def some(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")
 
 
+def project_table() -> dict[str, Any]:
+    """The [project] table of pyproject.toml, as it is now."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project: dict[str, Any] = tomllib.loads(text)["project"]
+    return project
+
+
 def requirements() -> list[str]:
-    """The direct dependencies of every extra, as pyproject.toml says now."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    """The direct dependencies of every extra."""
+    project = project_table()
     lists = [project["dependencies"], *project["optional-dependencies"].values()]
     return [line for lines in lists for line in lines if not line.startswith("attnbook[")]
 
@@ -62,6 +69,8 @@ def lacking() -> list[str]:
     package = importlib.util.find_spec("attnbook")
     if package is None or not Path(str(package.origin)).is_relative_to(ROOT):
         missing.add("attnbook itself")
+    elif metadata.version("attnbook") != (version := project_table()["version"]):
+        missing.add(f"attnbook as version {version}")
     return sorted(missing)
 
 

@@ -22,7 +22,7 @@ def read_project(root: Path) -> dict[str, Any]:
 
 
 def repository_options(repository: str) -> dict[str, Any]:
-    """Theme options for the links to the repository, its issues and Colab."""
+    """Theme options for the links to the repository, its issues, Colab and Binder."""
     return {
         "repository_url": repository,
         "repository_branch": BRANCH,
@@ -31,7 +31,11 @@ def repository_options(repository: str) -> dict[str, Any]:
         "use_repository_button": True,
         "use_issues_button": True,
         "use_edit_page_button": True,
-        "launch_buttons": {"colab_url": "https://colab.research.google.com"},
+        "launch_buttons": {
+            "colab_url": "https://colab.research.google.com",
+            "binderhub_url": "https://mybinder.org",
+            "notebook_interface": "jupyterlab",
+        },
     }
 
 
@@ -45,6 +49,16 @@ def configure(app: Sphinx, config: Config) -> None:
     config.html_context = {**config.html_context, "book_version": project["version"]}
 
 
+def launch_notebooks_only(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
+) -> None:
+    """No launch button on a page that is no notebook: the theme adds one wherever code ran."""
+    if not Path(app.env.doc2path(pagename)).with_suffix(".ipynb").is_file():
+        buttons = context.get("header_buttons", [])
+        context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
+
+
 def setup(app: Sphinx) -> None:
-    """Run before the theme reads its options."""
+    """Run before the theme reads its options, and after it has put its buttons together (501)."""
     app.connect("config-inited", configure, priority=100)
+    app.connect("html-page-context", launch_notebooks_only, priority=600)

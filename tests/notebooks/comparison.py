@@ -13,7 +13,7 @@ from weaving.execution import TIMEOUT
 HERE = ROOT / "tests" / "notebooks"
 NBVAL = [
     *("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "default"),
-    *("-p", "nbval_streams", "--nbval", "--nbval-kernel-name", "colab"),
+    *("-p", "nbval_streams", "--nbval-kernel-name", "colab"),
     *("--nbval-sanitize-with", str(HERE / "nbval_sanitize.cfg")),
     *("--nbval-cell-timeout", str(TIMEOUT)),
 ]
@@ -29,12 +29,18 @@ def kernel(python: Path, folder: Path) -> None:
     path.write_text(json.dumps(spec), encoding="utf-8")
 
 
-def nbval(notebook: Path, python: Path) -> list[float]:
-    """Run and compare a notebook with this Python as its kernel; the seconds of each code cell."""
+def nbval(notebook: Path, python: Path, *, compare: bool = True) -> list[float]:
+    """Run and compare a notebook with this Python as its kernel; the seconds of each code cell.
+
+    Without the comparison a notebook passes if every cell runs.
+    """
     kernel(python, notebook.parent)
     report = notebook.with_suffix(".xml")
     result = subprocess.run(
-        [sys.executable, *NBVAL, f"--junitxml={report}", notebook.name],
+        [
+            *(sys.executable, *NBVAL, "--nbval" if compare else "--nbval-lax"),
+            *(f"--junitxml={report}", notebook.name),
+        ],
         cwd=notebook.parent,
         env=os.environ | {"JUPYTER_PATH": str(notebook.parent), "PYTHONPATH": str(HERE)},
         capture_output=True,

@@ -107,17 +107,28 @@ def test_equations_are_numbered_by_chapter(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
-def test_links_to_colab_and_the_repository(path: str) -> None:
-    """Colab opens the notebook beside the chapter's source, on main; the rest, the repository."""
+def test_links_to_colab_binder_and_the_repository(path: str) -> None:
+    """Colab and Binder open the notebook beside the chapter's source, on main; the rest, the repository."""
     stem = path.removesuffix(".html")
     owner_and_name = REPOSITORY.removeprefix("https://github.com/")
     colab = re.findall(r'href="(https://colab[^"]*)"', HTML[path])
     assert colab == [
         f"https://colab.research.google.com/github/{owner_and_name}/blob/main/{stem}.ipynb"
     ]
+    binder = re.findall(r'href="(https://mybinder[^"]*)"', HTML[path])
+    assert binder == [
+        f"https://mybinder.org/v2/gh/{owner_and_name}/main?urlpath=lab/tree/{stem}.ipynb"
+    ]
     assert f'href="{REPOSITORY}"' in HTML[path]
     assert f'href="{REPOSITORY}/edit/main/{stem}.md"' in HTML[path]
     assert f'href="{REPOSITORY}/issues/new?' in HTML[path]
+
+
+def test_no_link_opens_what_is_no_notebook() -> None:
+    launched = r'href="(https://(?:colab|mybinder)[^"]*/[^"/]*\.md)"'
+    assert {
+        path: found for path, html in HTML.items() if (found := re.findall(launched, html))
+    } == {}
 
 
 def test_search_finds_a_word_of_the_chapter(open_page: Visit) -> None:

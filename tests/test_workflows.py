@@ -1,0 +1,85 @@
+"""What GitHub runs: minimal in rights, bounded in time, and made of commands that exist."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
+each_workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+
+
+def load(path: Path) -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return found
+
+
+def steps(path: Path) -> list[dict[str, Any]]:
+    return [step for job in load(path)["jobs"].values() for step in job["steps"]]
+
+
+def scripts(path: Path) -> list[str]:
+    return [step["run"] for step in steps(path) if "run" in step]
+
+
+def tool(name: str) -> str:
+    """A checker beside this Python or on the PATH; `make env` installs them."""
+    found = shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
+    assert found, f"{name} is not installed; do: make env"
+    return found
+
+
+def run(*command: str, text: str | None = None) -> None:
+    done = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_workflows_are_safe() -> None:
+    config = str(ROOT / ".github" / "zizmor.yml")
+    command = ("--offline", "--no-progress", "--strict-collection", "--config", config)
+    run(tool("zizmor"), *command, ".github/workflows")
+
+
+def test_the_shell_scripts_are_sound() -> None:
+    run(tool("shellcheck"), ".ci/run")
+    for path in WORKFLOWS:
+        for script in scripts(path):
+            run(tool("shellcheck"), "--shell=bash", "-", text=EXPRESSION.sub("value", script))
+
+
+@each_workflow
+def test_limits(path: Path) -> None:
+    """Rights to read by default, one run at a time, an end to every job."""
+    workflow = load(path)
+    assert workflow["permissions"] == {"contents": "read"}
+    assert "group" in workflow["concurrency"]
+    for name, job in workflow["jobs"].items():
+        assert 0 < job["timeout-minutes"] <= 120, name
+        needs = job.get("needs", [])
+        assert {*([needs] if isinstance(needs, str) else needs)} <= {*workflow["jobs"]}, name
+
+
+@each_workflow
+def test_only_actions_of_github_by_their_major_version(path: Path) -> None:
+    used = [step["uses"] for step in steps(path) if "uses" in step]
+    assert [name for name in used if not re.fullmatch(r"actions/[a-z-]+@v\d+", name)] == []
+
+
+@each_workflow
+def test_the_commands_exist(path: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = {*re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)}
+    for script in scripts(path):
+        for words in re.findall(r"^make (.+)$", script, re.MULTILINE):
+            assert {word for word in words.split() if "=" not in word} <= targets, words
+        for file in re.findall(r"(?:tools/\w+\.py|\.ci/\w+)", script):
+            assert (ROOT / file).is_file(), file
