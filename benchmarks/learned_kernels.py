@@ -51,8 +51,8 @@ def error(model: nn.Module, data: Draw) -> float:
         return float(((new_y - model(new_x, x, y)) ** 2).mean())
 
 
-def held_out_size(seed: int) -> dict[str, list[float]]:
-    """The bandwidth after 200 steps that each hold out k of the book's points at random."""
+def held_out_size(seed: int, steps: int = 200) -> dict[str, list[float]]:
+    """The bandwidth after steps that each hold out k of the book's points at random."""
     x, y = datasets.heteroskedastic(seed=0)
     data: Draw = (x, y, *datasets.heteroskedastic(1000, seed=1, spacing="random"))
     rows = {}
@@ -68,9 +68,14 @@ def held_out_size(seed: int) -> dict[str, list[float]]:
         def loss(model: nn.Module, q: Tensor, value: Tensor, k: Tensor, v: Tensor) -> Tensor:
             return ((value - model(q, k, v)) ** 2).mean()
 
-        train(model, loss, (batch() for _ in range(200)), learning_rate=0.05)
+        train(model, loss, (batch() for _ in range(steps)), learning_rate=0.05)
         rows[str(size)] = [float(model.bandwidth), error(model, data)]
     return rows
+
+
+def held_out_size_600(seed: int) -> dict[str, list[float]]:
+    """The same picks, and as many again twice over: whether 200 steps were enough to arrive."""
+    return held_out_size(seed, 600)
 
 
 class WarpedHeads(nn.Module):
@@ -223,6 +228,7 @@ def main() -> None:
         "likelihood": over(likelihood, 2 if quick else 100),
         "likelihood_1500": over(likelihood_1500, 2 if quick else 20),
         "held_out_size": over(held_out_size, 2 if quick else 20),
+        "held_out_size_600": over(held_out_size_600, 2 if quick else 20),
         "heads": over(heads, 2 if quick else 12),
     }
     if not quick:
