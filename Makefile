@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book test test-gpu notebooks lab serve lint links benchmarks constraints release-archives clean FORCE
+.PHONY: help env assets book pdf test test-gpu notebooks lab serve lint links benchmarks constraints release-archives clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -52,6 +52,10 @@ book: env assets  ## build the website into _build/html
 	@echo
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 	@echo "Open that file, or type 'make serve' and go to http://localhost:8000"
+
+pdf: book  ## print the whole book into _build/pdf/attnbook.pdf, and offer it on the site
+	$(PY) tools/print_book.py
+	cp _build/pdf/attnbook.pdf _build/html/attnbook.pdf
 
 serve:  ## show the built website on http://localhost:8000
 	@test -f _build/html/index.html || { echo "There is no built book yet. Do: make book" >&2; exit 1; }

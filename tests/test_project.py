@@ -135,6 +135,8 @@ def test_one_repository_address() -> None:
     assert citation["url"] == PROJECT["urls"]["Book"]
     for path in ("README.md", "CONTRIBUTING.md"):
         assert REPOSITORY in read(path), path
+    for path in ("README.md", "index.md"):
+        assert f"({PROJECT['urls']['Book']}/attnbook.pdf)" in read(path), path
 
 
 def test_no_file_names_a_package_registry() -> None:

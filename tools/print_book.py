@@ -1,0 +1,250 @@
+"""Print the whole book into one PDF: title page, contents with page numbers, then every page.
+
+python tools/print_book.py [site [pdf [toc]]]
+
+Each page of the built site is opened in Chromium as on paper, and its text taken out. All texts
+become one document, in which links between pages lead to places of the document. It is printed
+twice: the first time says on which page everything stands. Chromium gets the site's files and
+nothing else, so no request leaves the machine.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import yaml
+from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from pypdf import PdfReader
+from run_tests import ROOT, chromium
+
+SITE = ROOT / "_build" / "html"
+PDF = ROOT / "_build" / "pdf" / "attnbook.pdf"
+ADDRESS = "http://book.invalid"  # nobody's; every request to it is answered from the site's folder
+PRINTED = f"{ADDRESS}/book.html"
+PAPER = {"width": 642, "height": 900}  # what A4 leaves between the margins of print.css
+NO_NETWORK = (
+    "--no-sandbox",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--disable-background-networking",
+)
+TAKE_OUT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+FAULTS = r"""() => {
+  const raw = (e) => {
+    const copy = e.cloneNode(true);
+    copy.querySelectorAll("code, pre, .katex").forEach((part) => part.remove());
+    return /\$[^$]+\$|\\\(|\\\[|\\[a-z]+\{|\\frac/.test(copy.textContent);
+  };
+  return [
+    ...[...document.images].filter((e) => !e.naturalWidth).map((e) => `no picture: ${e.alt}`),
+    ...[...document.querySelectorAll('a[href^="#"]')]
+      .filter((e) => !document.getElementById(decodeURIComponent(e.hash.slice(1))))
+      .map((e) => `a link leads nowhere: ${e.hash}`),
+    ...[...document.querySelectorAll("p, li, td, dd, h1, h2, h3, .math, .katex-error")]
+      .filter(raw).map((e) => `a formula is not set: ${e.textContent}`)];
+}"""
+
+
+class Desk:
+    """The browser's desk: it hands out the site's files, and notes what went wrong."""
+
+    def __init__(self, browser: Browser, site: Path) -> None:
+        """Open a browser window in which everything looks as on paper."""
+        self.site, self.faults = site, list[str]()
+        self.book = ""
+        options: dict[str, Any] = {"viewport": PAPER, "device_scale_factor": 2}
+        self.context: BrowserContext = browser.new_context(color_scheme="light", **options)
+        self.context.route("**/*", self.answer)
+
+    def answer(self, route: Route) -> None:
+        """A file of the site, or the book itself; any other request is a fault."""
+        url = route.request.url
+        file = self.site / unquote(urlsplit(url).path).lstrip("/")
+        if url == PRINTED:
+            route.fulfill(body=self.book, content_type="text/html; charset=utf-8")
+        elif url.startswith(f"{ADDRESS}/") and file.is_file():
+            route.fulfill(path=file)
+        else:
+            self.faults.append(f"asked for {url}")
+            route.abort()
+
+    def open(self, url: str) -> Page:
+        """A page at rest."""
+        page = self.context.new_page()
+        page.on("pageerror", lambda error: self.faults.append(f"{url}: {error}"))
+        page.on("console", lambda message: self.hear(url, message))
+        page.emulate_media(media="print")
+        page.goto(url)
+        page.evaluate("document.fonts.ready")
+        return page
+
+    def hear(self, url: str, message: Any) -> None:
+        """Note an error or a warning of a page."""
+        if message.type in ("error", "warning"):
+            self.faults.append(f"{url}: {message.text}")
+
+
+def order(toc: dict[str, Any]) -> list[tuple[str, str]]:
+    """Every page of the table of contents with the name of its part, in the reader's order."""
+    pages = [(toc["root"], "")]
+    for part in toc.get("parts", []):
+        pages += [(chapter["file"], part["caption"]) for chapter in part["chapters"]]
+    return pages
+
+
+def commit_day(root: Path) -> datetime:
+    """The day of the newest commit, which is the same for everyone who prints it."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if not epoch:
+        command = ["git", "log", "-1", "--format=%ct"]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        epoch = done.stdout.strip()
+    return datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+
+
+def still(page: Page, address: str) -> None:
+    """Put a picture in the place of each live figure, and say where it lives."""
+    for figure in page.locator(".attnbook-live").all():
+        figure.scroll_into_view_if_needed()
+        page.wait_for_selector(f"#{figure.get_attribute('id')}[data-ready]", timeout=60_000)
+        page.wait_for_timeout(500)  # the drawing follows a moment later
+        picture = base64.b64encode(figure.screenshot()).decode()
+        name = html.escape(figure.get_attribute("aria-label") or "")
+        figure.evaluate(
+            "(figure, html) => { figure.outerHTML = html; }",
+            f'<figure class="still"><img src="data:image/png;base64,{picture}" alt="{name}">'
+            f'<figcaption>As it starts; it moves at <a href="{address}">{address}</a>.'
+            "</figcaption></figure>",
+        )
+
+
+def read_pages(desk: Desk, pages: list[tuple[str, str]], home: str) -> list[dict[str, Any]]:
+    """The text of every page, with its title, its sections and the part it belongs to."""
+    slugs = {f"{name}.html": name.replace("/", "-") for name, _ in pages}
+    texts = []
+    for (name, part), slug in zip(pages, slugs.values(), strict=True):
+        page = desk.open(f"{ADDRESS}/{name}.html")
+        still(page, f"{home}/{name}.html")
+        wanted = {"slug": slug, "slugs": slugs, "home": home}
+        texts.append({"slug": slug, "part": part, **page.evaluate(TAKE_OUT, wanted)})
+        page.close()
+    return texts
+
+
+def title_page(texts: list[dict[str, Any]], project: dict[str, Any], day: datetime) -> str:
+    """Title, subtitle, the ladder, version, day and licence."""
+    home = project["urls"]["Book"]
+    return f"""<section class="title-page">
+      <div class="title">{texts[0]["title"]}</div>
+      <div class="subtitle">{texts[0]["subtitle"]}</div>
+      <img src="{ADDRESS}/_images/ladder.svg" alt="">
+      <p>{project["authors"][0]["name"]}<br>Version {project["version"]}, {day.day} {day:%B %Y}<br>
+      Text and figures CC BY 4.0, code MIT<br><a href="{home}">{home}</a></p></section>"""
+
+
+def contents(texts: list[dict[str, Any]]) -> str:
+    """Parts, pages and sections, each a link that will show its page number."""
+    lines, part = [], ""
+    for text in texts:
+        if text["part"] != part:
+            part = text["part"]
+            lines.append(f'<li class="part">{part}</li>')
+        entries = "".join(entry(*section) for section in text["sections"])
+        lines.append(entry(text["slug"], text["heading"], entries))
+    items = "".join(lines)
+    return f'<section class="chapter contents"><h1>Contents</h1><ul>{items}</ul></section>'
+
+
+def entry(target: str, words: str, below: str = "") -> str:
+    """A line of the contents, and the list below it."""
+    below = f"<ul>{below}</ul>" if below else ""
+    kind = ' class="page"' if below else ""
+    return f'<li{kind}><a href="#{target}" data-page="000"><span>{words}</span></a>{below}</li>'
+
+
+def book(texts: list[dict[str, Any]], project: dict[str, Any], day: datetime) -> str:
+    """The document that is printed."""
+    styles = dict.fromkeys(style for text in texts for style in text["styles"])
+    links = "".join(f'<link rel="stylesheet" href="{style}">' for style in styles)
+    running = "".join(
+        f"#{text['slug']} {{ page: {text['slug']}; }} @page {text['slug']} {{ @top-right {{ "
+        f"font: 9pt Georgia, serif; content: {json.dumps(text['title'], ensure_ascii=False)} }}}}\n"
+        for text in texts
+    )
+    bodies = "".join(
+        f'<section class="chapter" id="{text["slug"]}">{text["body"]}</section>' for text in texts
+    )
+    return f"""<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8">
+      <title>{texts[0]["title"]}</title>{links}<style>{STYLE}{running}</style></head><body>
+      <main class="bd-main"><div class="bd-content"><div class="bd-article-container">
+      <article class="bd-article">{title_page(texts, project, day)}{contents(texts)}{bodies}
+      </article></div></div></main></body></html>"""
+
+
+def places(pdf: Path) -> dict[str, int]:
+    """The page number of everything that a link leads to."""
+    reader = PdfReader(pdf)
+    named = reader.named_destinations
+    return {name.lstrip("/"): reader.get_destination_page_number(named[name]) + 1 for name in named}
+
+
+def print_twice(desk: Desk, pdf: Path) -> None:
+    """Print, fill the page numbers in, and print again."""
+    page = desk.open(PRINTED)
+    desk.faults += page.evaluate(FAULTS)
+    options: dict[str, Any] = {"prefer_css_page_size": True, "print_background": True}
+    page.pdf(path=pdf, format="A4", **options)
+    numbers = places(pdf)
+    page.evaluate(
+        """(numbers) => { for (const link of document.querySelectorAll("[data-page]"))
+            link.dataset.page = numbers[link.hash.slice(1)]; }""",
+        numbers,
+    )
+    page.pdf(path=pdf, format="A4", tagged=True, outline=True, **options)
+    if places(pdf) != numbers:
+        desk.faults.append("the page numbers of the contents are not those of the pages")
+
+
+def set_dates(pdf: Path, day: datetime) -> None:
+    """Write the day of the commit over the hour of printing, which has as many letters."""
+    stamp = f"(D:{day:%Y%m%d%H%M%S}+00'00')".encode()
+    pdf.write_bytes(re.sub(rb"\(D:\d{14}[-+]\d\d'\d\d'\)", stamp, pdf.read_bytes()))
+
+
+def main(site: Path = SITE, pdf: Path = PDF, toc: Path = ROOT / "_toc.yml") -> int:
+    """Print the book; say what is wrong with it, if anything is."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pages, day = order(yaml.safe_load(toc.read_text(encoding="utf-8"))), commit_day(ROOT)
+    program = chromium()
+    if not program:
+        print("No Chromium or Chrome is here, which prints. Do: CHROMIUM=/path make pdf")
+        return 1
+    pdf.parent.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(NO_NETWORK))
+        desk = Desk(browser, site)
+        texts = read_pages(desk, pages, project["urls"]["Book"].rstrip("/"))
+        desk.book = book(texts, project, day)
+        print_twice(desk, pdf)
+        browser.close()
+    set_dates(pdf, day)
+    if desk.faults:
+        print(*desk.faults, sep="\n", file=sys.stderr)
+        return 1
+    print(f"{pdf}: {len(PdfReader(pdf).pages)} pages, {pdf.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:])))
