@@ -100,12 +100,11 @@ SOURCED = {
 }
 # used inside the package; public by spelling only
 INNER = {
-    "attnbook.attention.widen",
+    "attnbook.blocks.normed",
     "attnbook.regression.kernel_weights",
-    "attnbook.transformer.continued",
     "attnbook.transformer.empty",
-    "attnbook.transformer.normed",
-    "attnbook.transformer.written",
+    "attnbook.transformer.next_in_text",
+    "attnbook.transformer.next_in_translation",
 }
 
 

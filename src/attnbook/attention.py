@@ -7,7 +7,8 @@ from typing import Any
 from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float, Int
 
-from attnbook import arguments, fused, scores
+from attnbook import arguments, fused, scores, sizes
+from attnbook.arguments import widen
 
 Array = Any  # a NumPy, PyTorch or JAX array
 Score = Callable[[Array, Array], Array]
@@ -97,7 +98,7 @@ def attend(
         output, weights = _average(queries, keys, values, mask, score)
         return (output, weights) if return_weights else output
     if fused.takes(queries, keys, values):
-        return fused.scaled_dot_average(queries, keys, values, mask, _scaled_dot_average)
+        return fused.average(queries, keys, values, mask, _scaled_dot_average)
     average = _compiled() if is_jax_array(queries) else _scaled_dot_average
     return average(queries, keys, values, mask)
 
@@ -123,11 +124,6 @@ def _compiled() -> Callable[..., Array]:
     return jax.jit(_scaled_dot_average)
 
 
-def widen(xp: Any, *arrays: Array) -> tuple[Array, ...]:
-    """Half precision in float32, where its sums neither overflow nor lose their digits."""
-    return tuple(xp.astype(a, xp.float32) if xp.finfo(a.dtype).bits < 32 else a for a in arrays)
-
-
 def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
     """Causal mask, True where key j is not later than query i: j ≤ i.
 
@@ -143,7 +139,7 @@ def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
         TypeError: like that is no array.
     """
     xp = arguments.one_library(like=like)
-    position = xp.arange(arguments.count(n=n), device=device(like))
+    position = xp.arange(sizes.count(n=n), device=device(like))
     return position[None, :] <= position[:, None]
 
 
@@ -162,7 +158,7 @@ def padding_mask(lengths: Int[Array, "..."], n: int) -> Bool[Array, "... 1 n"]:
         TypeError: lengths that are no array.
     """
     xp = arguments.one_library(lengths=lengths)
-    position = xp.arange(arguments.count(n=n), device=device(lengths))
+    position = xp.arange(sizes.count(n=n), device=device(lengths))
     if not xp.isdtype(lengths.dtype, "integral"):
         raise ValueError(f"lengths: got dtype {lengths.dtype}, expected integers")
     ends = xp.astype(lengths, position.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Int
 
-from attnbook import starting
+from attnbook import sizes
 
 Array = Any  # a PyTorch or JAX array
 
@@ -40,7 +40,7 @@ def greedy(
     Raises:
         ValueError: a limit that is not an integer of at least 1.
     """
-    starting.size(limit=limit)
+    sizes.size(limit=limit)
     xp = array_namespace(source)
     memory, state = model.encode(source, mask)
     token = xp.full(source.shape[:1], start, dtype=source.dtype, device=device(source))
@@ -88,8 +88,8 @@ def beam(
 
     Source: Sutskever, Vinyals and Le (2014), section 3.2.
     """
-    starting.size(width=width)
-    starting.size(limit=limit)
+    sizes.size(width=width)
+    sizes.size(limit=limit)
     xp = array_namespace(source)
 
     def as_array(numbers: Any) -> Array:

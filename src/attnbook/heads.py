@@ -6,9 +6,10 @@ from typing import Any
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float
 
-from attnbook import arguments, scores, starting
-from attnbook.attention import Score, attend, softmax, widen
-from attnbook.pooling import linear
+from attnbook import arguments, scores, sizes
+from attnbook.arguments import widen
+from attnbook.attention import Score, attend, softmax
+from attnbook.linear import linear
 
 Array = Any  # a NumPy, PyTorch or JAX array
 Drop = Callable[[Array], Array]  # leaves weights out at random
@@ -68,7 +69,7 @@ def split_heads(x: Float[Array, "... n e"], num_heads: int) -> Float[Array, "...
     """
     xp = arguments.rows(x=x)
     *lead, n, e = x.shape
-    width = starting.parts(e, num_heads=num_heads)
+    width = sizes.parts(e, num_heads=num_heads)
     return xp.moveaxis(xp.reshape(x, (*lead, n, num_heads, width)), -2, -3)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnbook import arguments
+from attnbook import sizes
 
 Array = np.ndarray
 
@@ -53,7 +53,7 @@ def mask(n: int, seen: Int[Array, " m"]) -> Bool[Array, "n_and_m n_and_m"]:
     """
     seen = np.asarray(seen)
     whole = seen.ndim == 1 and np.issubdtype(seen.dtype, np.integer)
-    if not whole or np.any((seen < 0) | (seen > arguments.count(n=n))):
+    if not whole or np.any((seen < 0) | (seen > sizes.count(n=n))):
         raise ValueError(f"seen: got {seen!r}, expected integers from 0 to {n}, one a query")
     m = len(seen)
     before = np.arange(n) < seen[:, None]

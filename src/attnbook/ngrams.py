@@ -6,7 +6,7 @@ from collections.abc import Hashable
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook import starting
+from attnbook import sizes
 from attnbook import tokens as check
 
 
@@ -41,8 +41,8 @@ def bits(
 
     Source: Kneser and Ney (1995); interpolated as in Chen and Goodman (1999), section 3.
     """
-    starting.size(order=order)
-    starting.share(discount=discount)
+    sizes.size(order=order)
+    sizes.share(discount=discount)
     check.numbers(vocab_size, train=train)
     check.numbers(vocab_size, held_out=held_out)
     probability = np.full(len(held_out), 1 / vocab_size)

@@ -6,8 +6,9 @@ from typing import Any
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float
 
-from attnbook import arguments, fused, kernels
-from attnbook.attention import softmax, widen
+from attnbook import arguments, fused_gaussian, kernels
+from attnbook.arguments import widen
+from attnbook.attention import softmax
 from attnbook.scores import gaussian_score
 from attnbook.streaming import over_queries
 
@@ -61,8 +62,9 @@ def nadaraya_watson(
         output = xp.where(some, weights @ values, math.nan)
         weights = xp.where(some, weights, math.nan)
         return xp.astype(output, dtype), xp.astype(weights, dtype)
-    if kernel is kernels.gaussian and mask is None and fused.fits(queries, keys, values, bandwidth):
-        return xp.astype(fused.gaussian_average(queries, keys, values, bandwidth), dtype)
+    plain = kernel is kernels.gaussian and mask is None
+    if plain and fused_gaussian.takes(queries, keys, values, bandwidth):
+        return xp.astype(fused_gaussian.average(queries, keys, values, bandwidth), dtype)
     output = over_queries(_average, (queries, mask), (keys, values, bandwidth), kernel)
     return xp.astype(output, dtype)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook import starting
+from attnbook import sizes
 
 Array = np.ndarray
 
@@ -48,7 +48,7 @@ def probabilities(
     with np.errstate(over="ignore", under="ignore"):
         p = np.exp((ranked - ranked[..., :1]) / temperature)
     if top_k is not None:
-        p[..., starting.size(top_k=top_k) :] = 0
+        p[..., sizes.size(top_k=top_k) :] = 0
     p /= p.sum(axis=-1, keepdims=True)
     if top_p is not None:
         p[np.cumsum(p, axis=-1) - p >= top_p] = 0
@@ -86,7 +86,7 @@ def sample(
         ValueError: no prompt, more tokens than max_length.
     """
     known = [int(token) for token in prompt]
-    total = len(known) + starting.size(length=length)
+    total = len(known) + sizes.size(length=length)
     if not known or total > model.max_length:
         raise ValueError(
             f"prompt, length: got {len(known)} and {length} tokens, expected one or more and at "

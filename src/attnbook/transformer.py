@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Int
 
 from attnbook import blocks, heads
 from attnbook.attention import attend, causal_mask
-from attnbook.blocks import Reader
-from attnbook.pooling import linear
+from attnbook.blocks import Reader, normed
+from attnbook.linear import linear
 
 Array = Any  # a PyTorch or JAX array
 
@@ -36,11 +36,6 @@ class Memory(NamedTuple):
 
     values: Array
     mask: Array | None
-
-
-def normed(norm: Any, x: Array) -> Array:
-    """Layer norm with the parameters of a library's layer."""
-    return blocks.layer_norm(x, norm.weight, norm.bias, eps=norm.eps)
 
 
 def encode(
@@ -164,7 +159,7 @@ def empty(model: Any, batch: int, like: Array) -> Cache:
     return Cache(keys, keys, length)
 
 
-def continued(
+def next_in_text(
     model: Any, cache: Cache, token: Int[Array, " b"]
 ) -> tuple[Cache, Float[Array, "b vocab"]]:
     """One more token of a decoder without a memory: the cache with it, and logits of the next."""
@@ -173,7 +168,7 @@ def continued(
     return cache, linear(model.readout, x)
 
 
-def written(
+def next_in_translation(
     model: Any, memory: Memory, cache: Cache, token: Int[Array, " b"]
 ) -> tuple[Cache, Float[Array, "b vocab"], Float[Array, "b n"]]:
     """One more token of a translation: the cache with it, logits of the next, weights.

@@ -44,8 +44,10 @@ FAULTS = [
     fault("starting", "NaN in a metric", " or not np.all(np.isfinite(array)):", ":"),
     fault("starting", "integers stay integers", "np.asarray(given, dtype=float)", "np.asarray(given)"),
     fault("starting", "words raise another error", "except (TypeError, ValueError):", "except TypeError:"),
-    fault("starting", "size 0 let in", "if integer < 1:", "if integer < 0:"),
-    fault("starting", "a size of NumPy's", "return integer", "return number"),
+    fault("sizes", "size 0 let in", "count(least=1, **argument)", "count(**argument)"),
+    fault("sizes", "a size of NumPy's", "return integer", "return number"),
+    fault("sizes", "the wrong bound in words", "expected an integer, {least} or more", "expected an integer, 0 or more"),
+    fault("sizes", "what is no integer let in", "integer = least - 1", "integer = least"),
     # convert
     both("convert", "twins share memory", 'np.array(array.astype("float32") if half else array)', 'np.asarray(array.astype("float32") if half else array).view()', "test_twins_share_no_memory"),
     both("convert", "float64 rounded without a word", "if str(copied.dtype) != dtype:", "if False:", "test_float64_needs_x64"),

@@ -9,7 +9,7 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Int, PRNGKeyArray
 
-from attnbook import recurrent, starting, tokens
+from attnbook import recurrent, sizes, starting, tokens
 from attnbook.recurrent import Memory
 
 
@@ -31,8 +31,8 @@ class GRUCell(eqx.Module):
     hidden_dim: int = eqx.field(static=True)
 
     def __init__(self, input_dim: int, hidden_dim: int, *, key: PRNGKeyArray) -> None:
-        self.input_dim = starting.size(input_dim=input_dim)
-        self.hidden_dim = starting.size(hidden_dim=hidden_dim)
+        self.input_dim = sizes.size(input_dim=input_dim)
+        self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
         to_input, to_hidden, to_draw = jax.random.split(key, 3)
         cell = (
             eqx.nn.Linear(self.input_dim, 3 * self.hidden_dim, key=to_input),
@@ -96,10 +96,10 @@ class EncoderDecoder(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> None:
-        self.source_vocab = starting.size(source_vocab=source_vocab)
-        self.target_vocab = starting.size(target_vocab=target_vocab)
-        self.embed_dim = starting.size(embed_dim=embed_dim)
-        self.hidden_dim = h = starting.halves(hidden_dim=hidden_dim)
+        self.source_vocab = sizes.size(source_vocab=source_vocab)
+        self.target_vocab = sizes.size(target_vocab=target_vocab)
+        self.embed_dim = sizes.size(embed_dim=embed_dim)
+        self.hidden_dim = h = sizes.halves(hidden_dim=hidden_dim)
         self.score = starting.decoder_score(score)
         keys = jax.random.split(key, 10)
         self.source_embedding = eqx.nn.Embedding(self.source_vocab, self.embed_dim, key=keys[0])

@@ -8,7 +8,7 @@ import jax
 import optax
 from jax import Array
 
-from attnbook import starting, training
+from attnbook import sizes, training
 from attnbook.training import Batch, History
 
 Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
@@ -45,7 +45,7 @@ def train(
 
     Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
-    limit = starting.limit(clip=clip)
+    limit = sizes.limit(clip=clip)
     adam = optax.scale_by_adam()
     clipped = [] if limit is None else [optax.clip_by_global_norm(limit)]
     optimiser = optax.chain(*clipped, adam)

@@ -7,12 +7,11 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Int, PRNGKeyArray
 
-from attnbook import starting, transformer
+from attnbook import sizes, starting, transformer
 from attnbook import tokens as check
 from attnbook.jax.blocks import DecoderBlock, EncoderBlock
+from attnbook.starting import SCALE
 from attnbook.transformer import Cache, Memory
-
-SCALE = 0.3  # of first embeddings and positions; 0.02, as in GPT-2, learns more slowly here
 
 
 class Transformer(eqx.Module):
@@ -68,9 +67,9 @@ class Transformer(eqx.Module):
         activation: str = "gelu",
         key: PRNGKeyArray,
     ) -> None:
-        self.source_vocab = starting.size(source_vocab=source_vocab)
-        self.target_vocab = starting.size(target_vocab=target_vocab)
-        self.max_length = starting.size(max_length=max_length)
+        self.source_vocab = sizes.size(source_vocab=source_vocab)
+        self.target_vocab = sizes.size(target_vocab=target_vocab)
+        self.max_length = sizes.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         keys = jax.random.split(key, 7)
         e = self.embed_dim
@@ -109,10 +108,10 @@ class Transformer(eqx.Module):
     ) -> tuple[Cache, Array, Array]:
         """After a token: the cache, logits (b, target_vocab), the last layer's mean weights."""
         check.next_token(self.target_vocab, self.max_length, token, cache.length)
-        return _written(self, memory, cache, token)
+        return _next(self, memory, cache, token)
 
 
-_written = eqx.filter_jit(transformer.written)
+_next = eqx.filter_jit(transformer.next_in_translation)
 
 
 def made_blocks(model: Any, kind: Any, key: PRNGKeyArray) -> list[Any]:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from attnbook import recurrent, starting, tokens
+from attnbook import recurrent, sizes, starting, tokens
 from attnbook.recurrent import Memory
 
 
@@ -25,8 +25,8 @@ class GRUCell(nn.Module):
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
-        self.input_dim = starting.size(input_dim=input_dim)
-        self.hidden_dim = starting.size(hidden_dim=hidden_dim)
+        self.input_dim = sizes.size(input_dim=input_dim)
+        self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
         self.input = nn.Linear(input_dim, 3 * hidden_dim)
         self.hidden = nn.Linear(hidden_dim, 3 * hidden_dim)
         for parameter in self.parameters():
@@ -62,10 +62,10 @@ class EncoderDecoder(nn.Module):
         score: str | None = "additive",
     ) -> None:
         super().__init__()
-        self.source_vocab = starting.size(source_vocab=source_vocab)
-        self.target_vocab = starting.size(target_vocab=target_vocab)
-        self.embed_dim = starting.size(embed_dim=embed_dim)
-        self.hidden_dim = starting.halves(hidden_dim=hidden_dim)
+        self.source_vocab = sizes.size(source_vocab=source_vocab)
+        self.target_vocab = sizes.size(target_vocab=target_vocab)
+        self.embed_dim = sizes.size(embed_dim=embed_dim)
+        self.hidden_dim = sizes.halves(hidden_dim=hidden_dim)
         self.score = starting.decoder_score(score)
         self.source_embedding = nn.Embedding(source_vocab, embed_dim)
         self.target_embedding = nn.Embedding(target_vocab, embed_dim)

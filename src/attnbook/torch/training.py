@@ -6,7 +6,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from attnbook import starting, training
+from attnbook import sizes, training
 from attnbook.training import Batch, History
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -43,7 +43,7 @@ def train(
 
     Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
-    limit = starting.limit(clip=clip)
+    limit = sizes.limit(clip=clip)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.0)
     device = next(model.parameters()).device
 
