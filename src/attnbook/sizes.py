@@ -32,7 +32,7 @@ def limit(**argument: float | None) -> float | None:
 def pairs(**argument: Any) -> int:
     """A width of pairs, as an even Python integer of at least 2."""
     ((name, number),) = argument.items()
-    if size(**argument) % 2:
+    if number == 0 or size(**argument) % 2:
         raise ValueError(f"{name}: got a width of {number}, expected an even one, 2 or more")
     return int(number)
 
