@@ -97,6 +97,7 @@ SOURCED = {
     "attnbook.sampling.probabilities",
     "attnbook.transformer.foretell",
     "attnbook.transformer.translate",
+    "attnbook.transformer.write",
 }
 # used inside the package; public by spelling only
 INNER = {

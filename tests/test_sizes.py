@@ -12,7 +12,9 @@ def test_a_size_is_a_python_integer():
         assert type(out) is int
         assert out == given
     for wrong in (0, -3, 2.0, "3", None):
-        with pytest.raises(ValueError, match=f"width: got {wrong!r}, expected an integer, 1 or more"):
+        with pytest.raises(
+            ValueError, match=f"width: got {wrong!r}, expected an integer, 1 or more"
+        ):
             sizes.size(width=wrong)
 
 

@@ -199,13 +199,6 @@ def heads(like: Array, bandwidths: Array, combination: Array) -> tuple[Array, Ar
     return bandwidths, combination
 
 
-def function(example: str, **argument: Any) -> None:
-    """Refuse what cannot be called, and name a function that can."""
-    for name, value in argument.items():
-        if not callable(value):
-            raise ValueError(f"{name}: got {value!r}, expected a function such as {example}")
-
-
 def rows(**argument: Array) -> Any:
     """Check one floating array of rows; return its namespace."""
     ((name, array),) = argument.items()
@@ -222,6 +215,14 @@ def widths(expected: int, **arrays: Array) -> None:
         if array.shape[-1] != expected:
             got = tuple(array.shape)
             raise ValueError(f"{name}: got shape {got}, expected (..., n, {expected})")
+
+
+def numpy_arrays(**arrays: Any) -> None:
+    """Check that every argument is a NumPy array, where no other will do."""
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            got = type(array).__name__
+            raise TypeError(f"{name}: got a {got}, expected a NumPy array")
 
 
 def widen(xp: Any, *arrays: Array) -> tuple[Array, ...]:

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnbook import sizes
+from attnbook.arguments import numpy_arrays
 
 Array = np.ndarray
 
@@ -23,7 +24,9 @@ def prompt(
 
     Raises:
         ValueError: shapes that do not fit.
+        TypeError: what is no NumPy array.
     """
+    numpy_arrays(keys=keys, values=values, queries=queries)
     if keys.shape != values.shape or keys.ndim == 0:
         got = f"{keys.shape} and {values.shape}"
         raise ValueError(f"keys, values: got shapes {got}, expected the same (..., n)")

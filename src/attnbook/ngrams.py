@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from attnbook import sizes
 from attnbook import tokens as check
+from attnbook.arguments import numpy_arrays
 
 
 def bits(
@@ -38,9 +39,11 @@ def bits(
 
     Raises:
         ValueError: an order below 1, a discount outside [0, 1), tokens outside the vocabulary.
+        TypeError: what is no NumPy array.
 
     Source: Kneser and Ney (1995); interpolated as in Chen and Goodman (1999), section 3.
     """
+    numpy_arrays(train=train, held_out=held_out)
     sizes.size(order=order)
     sizes.share(discount=discount)
     check.numbers(vocab_size, train=train)

@@ -6,7 +6,7 @@ from typing import Any
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float
 
-from attnbook import arguments, fused_gaussian, kernels
+from attnbook import answers, arguments, fused_gaussian, kernels
 from attnbook.arguments import widen
 from attnbook.attention import softmax
 from attnbook.scores import gaussian_score
@@ -36,7 +36,8 @@ def nadaraya_watson(
         values: of shape (..., n, p); leading axes broadcast.
         kernel: a function of u ≥ 0, such as kernels.gaussian.
         bandwidth: h > 0, a number, or (d,) numbers, one a coordinate; in the units of the keys.
-        mask: boolean, broadcastable to (..., m, n), True = counts as a neighbour.
+        mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = counts as a
+            neighbour. Leading axes that only the mask has become axes of the output.
         return_weights: give the (..., m, n) weights too.
 
     Returns:
@@ -53,7 +54,7 @@ def nadaraya_watson(
     """
     xp = arguments.attention(queries, keys, values, mask)
     arguments.data(xp, queries=queries, keys=keys, values=values)
-    arguments.function("attnbook.kernels.gaussian", kernel=kernel)
+    answers.function("attnbook.kernels.gaussian", kernel=kernel)
     dtype = queries.dtype
     queries, keys, values = widen(xp, queries, keys, values)
     bandwidth = arguments.bandwidth(xp, bandwidth, keys)
@@ -96,7 +97,7 @@ def leave_one_out(
     """
     xp = arguments.points(keys=keys, values=values)
     arguments.data(xp, keys=keys, values=values)
-    arguments.function("attnbook.kernels.gaussian", kernel=kernel)
+    answers.function("attnbook.kernels.gaussian", kernel=kernel)
     dtype = keys.dtype
     keys, values = widen(xp, keys, values)
     bandwidth = arguments.bandwidth(xp, bandwidth, keys)
@@ -124,7 +125,8 @@ def multi_head(
         values: of shape (..., n, p).
         bandwidths: an array of shape (heads,) or (heads, d), each above 0.
         combination: a, an array of shape (heads,).
-        mask: boolean, broadcastable to (..., m, n), True = counts as a neighbour.
+        mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = counts as a
+            neighbour. Leading axes that only the mask has become axes of the output.
 
     Returns:
         Predictions of shape (..., m, p); NaN where a query has no neighbour.
@@ -156,7 +158,8 @@ def in_metric(
         keys: of shape (..., n, d).
         values: of shape (..., n, p).
         metric: W, an array of shape (r, d); the identity over h is one bandwidth h.
-        mask: boolean, broadcastable to (..., m, n), True = counts as a neighbour.
+        mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = counts as a
+            neighbour. Leading axes that only the mask has become axes of the output.
 
     Returns:
         Predictions of shape (..., m, p); NaN where a query has no neighbour.
@@ -185,7 +188,8 @@ def kernel_weights(
         if mask is None:
             return weights, weights[..., :1] >= 0  # every query has a neighbour
         return weights, xp.any(mask, axis=-1, keepdims=True)
-    similarity = kernel(kernels.distance(queries, keys, bandwidth))
+    distance = kernels.distance(queries, keys, bandwidth)
+    similarity = answers.of_kernel(kernel(distance), distance)
     if mask is not None:
         similarity = xp.where(mask, similarity, xp.zeros_like(similarity))
     total = xp.sum(similarity, axis=-1, keepdims=True)

@@ -23,7 +23,8 @@ class Cache(NamedTuple):
     Args:
         keys: of shape (b, layers, heads, max_length, d); what is not written yet is 0.
         values: of the same shape.
-        length: how many tokens each row has, integers of shape (b,).
+        length: t, how many tokens each row has, integers of shape (b,); keys and values beyond it
+            are not looked at.
     """
 
     keys: Array
@@ -75,7 +76,8 @@ def read(
     """
     embedded = linear(model.embedding, x)
     if model.position is not None:
-        embedded = embedded + model.position[: x.shape[-2]]
+        position = model.position[: x.shape[-2]]
+        embedded = embedded + array_namespace(x).astype(position, embedded.dtype)
     stream, weights = encode(model.encoder, model.encoder_norm, embedded, mask, keep)
     return linear(model.readout, stream), weights
 
@@ -186,6 +188,9 @@ def write(
 ) -> tuple[Cache, Float[Array, "b e"], list[Array]]:
     """One more token: its keys and values join the cache, its query asks all of them.
 
+    In every layer K_t = [K_{t−1}; W_k x_t] and V_t = [V_{t−1}; W_v x_t], of shape (heads, t, d),
+    and y_t = attend(W_q x_t, K_t, V_t): the rows of a full pass under a causal mask, a row a step.
+
     Args:
         model: with decoder, a list of blocks, and decoder_norm.
         cache: of the tokens before.
@@ -194,6 +199,8 @@ def write(
 
     Returns:
         The cache with this token, the stream at it, and each layer's weights to the memory.
+
+    Source: Shazeer (2019), section 2.4, incremental multi-head attention.
     """
     xp = array_namespace(embedded)
     slots = xp.arange(cache.keys.shape[-2], dtype=cache.length.dtype, device=device(embedded))

@@ -88,13 +88,13 @@ FAULTS = [
     fault("heads", "values from keys", "linear(layer.value, values)", "linear(layer.value, keys)"),
     fault("heads", "values projected as keys", "linear(layer.value, values)", "linear(layer.key, values)"),
     fault("heads", "widths not looked at", "arguments.widths(layer.embed_dim, queries=queries, keys=keys, values=values)", "pass"),
-    fault("heads", "float16 scores overflow", "softmax(score(*widen(xp, q, k)), mask)", "softmax(score(q, k), mask)"),
+    fault("heads", "float16 scores overflow", "score(*widen(xp, q, k))", "score(q, k)"),
     fault("heads", "half precision grows", "xp.astype(averages, q.dtype), xp.astype(weights, q.dtype)", "averages, weights"),
-    found("heads", "torch", f"{DROPOUT} {LAYERS}", "mask dropped beside dropout", "score(*widen(xp, q, k)), mask)", "score(*widen(xp, q, k)), None)"),
+    found("heads", "torch", f"{DROPOUT} {LAYERS}", "mask dropped beside dropout", "softmax(found, mask)", "softmax(found, None)"),
     found("heads", "torch", KEPT, "weights after some were left out", "averages = drop(weights) @", "averages = (weights := drop(weights)) @"),
     found("heads", "torch", COUNT, "coordinates left out, not weights", "drop(weights) @ widen(xp, v)[0]", "drop(weights @ widen(xp, v)[0])"),
     found("heads", "torch", REST, "dropout forgotten", "if drop is None and not return_weights:", "if not return_weights:"),
-    found("heads", "torch", f"{DROPOUT}::test_a_score_while_training", "score dropped beside dropout", "weights = softmax(score(", "weights = softmax(scores.scaled_dot("),
+    found("heads", "torch", f"{DROPOUT}::test_a_score_while_training", "score dropped beside dropout", "of_score(score(", "of_score(scores.scaled_dot("),
     # layers
     *(
         found(f"{library}/attention", library, *words)

@@ -29,7 +29,10 @@ HEAD, POOLED = (
 )
 FAULTS = [
     # pooling
-    fault("linear", "no bias", "else product + layer.bias", "else product", tests=("test_pooling.py",)),
+    fault("linear", "no bias", "else product + bias", "else product", tests=("test_pooling.py",)),
+    fault("linear", "parameters as they are", "if weight.dtype != x.dtype or isinstance(x, np.ndarray):", "if False:", backends="torch", tests=("test_layer_arguments.py",)),
+    fault("linear", "parameters as they are, in JAX", "if weight.dtype != x.dtype or isinstance(x, np.ndarray):", "if False:", backends="jax", tests=("test_layer_arguments.py",)),
+    fault("linear", "NumPy let in", " or isinstance(x, np.ndarray):", ":", backends="jax", tests=("test_layer_arguments.py",)),
     fault("pooling", "mask dropped", "keys, values, mask=mask, return", "keys, values, return"),
     fault("linear", "a linear network", "relu(linear(hidden, x))", "linear(hidden, x)", tests=("test_pooling.py",)),
     fault("linear", "a leak", "relu(linear(hidden, x))", "relu(linear(hidden, x)) + 0.01 * linear(hidden, x)", tests=("test_pooling.py",)),

@@ -42,6 +42,8 @@ BOTH = [  # the module of either back end
     (SIZES, "the dot product by default", '| None = "additive"', '| None = "dot"'),
     (LOOP, "weights for logits", "return_weights else logits", "return_weights else weights"),
 ]  # fmt: skip
+LAYER_ARGUMENTS = ("test_layer_arguments.py",)
+DROPPED = ("test_training.py::test_dropout_while_training",)
 
 FAULTS = [
     # recurrent
@@ -79,10 +81,10 @@ FAULTS = [
     search("no stop when all have ended", " and not bool(xp.all(ended))", ""),
     search("stops when one has ended", "xp.all(ended)", "xp.any(ended)"),
     search("begins with the end", "xp.full(source.shape[:1], start,", "xp.full(source.shape[:1], end,"),
-    search("weights of another row", "read.append(_numpy(weights))", "read.append(_numpy(weights)[::-1])"),
+    search("weights of another row", "read.append(to_numpy(weights))", "read.append(to_numpy(weights)[::-1])"),
     search("the beam keeps the least probable", "np.argsort(-longer", "np.argsort(longer"),
     search("probabilities not accumulated", "so_far + _log_softmax(", "_log_softmax("),
-    search("logits for probabilities", "_log_softmax(_numpy(logits))", "_numpy(logits).astype(np.float64)"),
+    search("logits for probabilities", "_log_softmax(to_numpy(logits))", "to_numpy(logits).astype(np.float64)"),
     search("a beginning too long", "len(beginnings[0][0]) < limit", "len(beginnings[0][0]) <= limit"),
     search("an end's place filled again", "[: width - len(ended)]", "[:width]"),
     search("the state of another beginning", "xp.asarray(rows[tokens != end],", "xp.asarray(0 * rows[tokens != end],"),
@@ -214,4 +216,16 @@ FAULTS = [
             ("jax", "every parameter clipped by itself", "optax.clip_by_global_norm(limit)", "optax.clip_by_block_rms(limit)"),
         )
     ),
+    *(
+        fault(f"{library}/recurrent", *words, backends=library, tests=LAYER_ARGUMENTS)
+        for library in ("torch", "jax")
+        for words in (
+            ("any token is written", "tokens.one(self.target_vocab, token, state)", "pass"),
+            ("any state of a cell", "tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)", "pass"),
+        )
+    ),
+    fault("tokens", "tokens for other rows", "if tuple(token.shape) != tuple(state.shape[:-1]):", "if False:", backends="torch", tests=LAYER_ARGUMENTS),
+    fault("jax/training", "the same key every step", "key, now = jax.random.split(key)", "now = key", backends="jax", tests=DROPPED),
+    fault("jax/training", "no key for the loss", '{} if now is None else {"key": now}', "{}", backends="jax", tests=DROPPED),
+    fault("convert", "bfloat16 as NumPy's", 'if str(array.dtype) == "torch.bfloat16" else array', "if False else array", backends="torch", tests=("test_decoding.py::test_models_in_bfloat16_write",)),
 ]  # fmt: skip

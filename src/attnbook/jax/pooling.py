@@ -7,7 +7,7 @@ import jax
 from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
-from attnbook import sizes
+from attnbook import arguments, sizes
 from attnbook import tokens as check
 from attnbook.pooling import pool
 
@@ -64,6 +64,7 @@ class AttentionPooling(eqx.Module):
         self, tokens: Int[Array, "... n"], mask: Array | None = None, return_weights: bool = False
     ) -> Any:
         """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
+        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
         check.numbers(self.vocab_size, tokens=tokens)
         logits, weights, values = pool(self, tokens, mask)
         return (logits, weights, values) if return_weights else logits

@@ -9,7 +9,7 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Int, PRNGKeyArray
 
-from attnbook import recurrent, sizes, starting, tokens
+from attnbook import arguments, recurrent, sizes, starting, tokens
 from attnbook.recurrent import Memory
 
 
@@ -50,6 +50,7 @@ class GRUCell(eqx.Module):
 
     def __call__(self, inputs: Array, state: Array) -> Array:
         """The state after inputs (..., input_dim), from the state (..., hidden_dim) before."""
+        tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)
         new: Array = recurrent.gru(self, inputs, state)
         return new
 
@@ -122,6 +123,7 @@ class EncoderDecoder(eqx.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
+        arguments.one_library(source=source, weight=self.output.weight)
         tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         logits, weights = recurrent.translate(self, source, mask, written)
         return (logits, weights) if return_weights else logits
@@ -130,17 +132,21 @@ class EncoderDecoder(eqx.Module):
         self, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
     ) -> tuple[Memory, Array]:
         """What the decoder may read, and the state it starts from."""
+        arguments.one_library(source=source, weight=self.output.weight)
         tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         return recurrent.encode(self, source, mask)
 
-    @eqx.filter_jit
     def step(
         self, memory: Memory, state: Array, token: Int[Array, "..."]
     ) -> tuple[Array, Array, Array]:
         """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
-        return recurrent.write(self, memory, state, token)
+        tokens.one(self.target_vocab, token, state)
+        return _write(self, memory, state, token)
 
     @staticmethod
     def unroll(step: Callable[..., Any], carry: Any, inputs: tuple[Array, ...]) -> Any:
         """(carry, outputs) of carry, output = step(carry, inputs at t) for all t: jax.lax.scan."""
         return jax.lax.scan(step, carry, inputs)
+
+
+_write = eqx.filter_jit(recurrent.write)

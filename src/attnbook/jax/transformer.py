@@ -7,7 +7,7 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Int, PRNGKeyArray
 
-from attnbook import sizes, starting, transformer
+from attnbook import arguments, sizes, starting, transformer
 from attnbook import tokens as check
 from attnbook.jax.blocks import DecoderBlock, EncoderBlock
 from attnbook.starting import SCALE
@@ -91,6 +91,7 @@ class Transformer(eqx.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
+        arguments.one_library(source=source, weight=self.output.weight)
         check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         check.at_most(self.max_length, source=source[..., None], written=written[..., None])
         logits, weights = transformer.translate(self, source, mask, written, return_weights)
@@ -98,6 +99,7 @@ class Transformer(eqx.Module):
 
     def encode(self, source: Int[Array, "b n"], mask: Bool[Array, "b n"]) -> tuple[Memory, Cache]:
         """What the decoder may read, and the cache that it starts from."""
+        arguments.one_library(source=source, weight=self.output.weight)
         check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         check.at_most(self.max_length, source=source[..., None])
         memory = transformer.memorise(self, source, mask)

@@ -178,6 +178,7 @@ class AttentionOnly(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
         logits, weights = stack.attention_only(self, tokens.long(), return_weights)
         return (logits, weights) if return_weights else logits

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from attnbook import recurrent, sizes, starting, tokens
+from attnbook import arguments, recurrent, sizes, starting, tokens
 from attnbook.recurrent import Memory
 
 
@@ -34,6 +34,7 @@ class GRUCell(nn.Module):
 
     def forward(self, inputs: Tensor, state: Tensor) -> Tensor:
         """The state after inputs (..., input_dim), from the state (..., hidden_dim) before."""
+        tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)
         new: Tensor = recurrent.gru(self, inputs, state)
         return new
 
@@ -88,6 +89,7 @@ class EncoderDecoder(nn.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
+        arguments.one_library(source=source, weight=self.output.weight)
         tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         logits, weights = recurrent.translate(self, source.long(), mask, written.long())
         return (logits, weights) if return_weights else logits
@@ -96,6 +98,7 @@ class EncoderDecoder(nn.Module):
         self, source: Int[Tensor, "... n"], mask: Bool[Tensor, "... n"]
     ) -> tuple[Memory, Tensor]:
         """What the decoder may read, and the state it starts from."""
+        arguments.one_library(source=source, weight=self.output.weight)
         tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         return recurrent.encode(self, source.long(), mask)
 
@@ -103,6 +106,7 @@ class EncoderDecoder(nn.Module):
         self, memory: Memory, state: Tensor, token: Int[Tensor, "..."]
     ) -> tuple[Tensor, Tensor, Tensor]:
         """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
+        tokens.one(self.target_vocab, token, state)
         return recurrent.write(self, memory, state, token.long())
 
     @staticmethod

@@ -25,7 +25,7 @@ def train(
     """Minimise a loss with Adam, one step a batch; attnbook.jax.train is the twin.
 
     Args:
-        model: changed in place.
+        model: changed in place. In training mode, in which a layer is made, its dropout acts.
         loss: of the model and a batch's tensors, a scalar.
         batches: tuples of NumPy arrays, which go to the model's device.
         learning_rate: one for all steps, or one a step.

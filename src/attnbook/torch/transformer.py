@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from attnbook import sizes, starting, transformer
+from attnbook import arguments, sizes, starting, transformer
 from attnbook import tokens as check
 from attnbook.starting import SCALE
 from attnbook.torch.blocks import DecoderBlock, EncoderBlock
@@ -68,6 +68,7 @@ class Transformer(nn.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
+        arguments.one_library(source=source, weight=self.output.weight)
         check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         check.at_most(self.max_length, source=source[..., None], written=written[..., None])
         logits, weights = transformer.translate(
@@ -77,6 +78,7 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "b n"], mask: Bool[Tensor, "b n"]) -> tuple[Memory, Cache]:
         """What the decoder may read, and the cache that it starts from."""
+        arguments.one_library(source=source, weight=self.output.weight)
         check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         check.at_most(self.max_length, source=source[..., None])
         memory = transformer.memorise(self, source.long(), mask)
