@@ -48,13 +48,13 @@ def _softmax(xp: Any, scores: Array) -> Array:
     """Softmax over the last axis, by the library's own where it has one."""
     if is_torch_array(scores):
         return scores.softmax(-1)
+    (wide,) = widen(xp, scores)
     if is_jax_array(scores):
         import jax
 
-        return jax.nn.softmax(scores, axis=-1)
+        return xp.astype(jax.nn.softmax(wide, axis=-1), scores.dtype)
     if scores.shape[-1] == 0:
         return scores
-    (wide,) = widen(xp, scores)
     exponentials = xp.exp(wide - xp.max(wide, axis=-1, keepdims=True))
     return xp.astype(exponentials / xp.sum(exponentials, axis=-1, keepdims=True), scores.dtype)
 
