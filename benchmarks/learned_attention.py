@@ -57,6 +57,7 @@ def towers(seed: int) -> dict[str, list[float]]:
 def digits(seed: int) -> dict[str, list[float]]:
     """Accuracy on 4000 new rows and CPU seconds, of both back ends from the same parameters."""
     import jax
+    import jax.numpy as jnp
     import optax
 
     rows = datasets.digit_comparisons(4000, seed=2 * seed)
@@ -78,7 +79,7 @@ def digits(seed: int) -> dict[str, list[float]]:
     ):
         batches = minibatches(rows, size=128, steps=300, seed=seed)
         trained, history = library.train(start, loss, batches, learning_rate=0.003)
-        tokens = torch.from_numpy(new_rows) if name == "torch" else new_rows
+        tokens = torch.from_numpy(new_rows) if name == "torch" else jnp.asarray(new_rows)
         said = np.asarray(trained(tokens).detach() if name == "torch" else trained(tokens)) > 0
         found[name] = [float(np.mean(said == new_labels)), history.cpu_seconds]
     return found

@@ -241,3 +241,12 @@ def test_a_score_may_take_keys_of_another_width(backend, rng):
         backend.call(attend, q, k, v)
     with pytest.raises(ValueError, match="k: got 5 coordinates, expected 2 as in q"):
         backend.call(lambda q, k, v: attend(q, k, v, score=scores.dot), q, k, v)
+
+
+def test_a_sum_beyond_half_precision(backend):
+    """The 70 000 exponentials of equal scores add up to more than float16 holds, 65 504."""
+    for dtype in backend.half:
+        weights = softmax(backend.cast(backend.array(np.zeros(70_000)), dtype))
+        assert backend.dtype(weights) == dtype
+        wide = backend.numpy(backend.cast(weights, "float64"))
+        np.testing.assert_allclose(wide, 1 / 70_000, rtol=5e-3)

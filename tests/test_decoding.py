@@ -8,6 +8,7 @@ import backends
 import numpy as np
 import pytest
 import sequences
+from library import Library
 
 from attnbook.decoding import beam, greedy
 
@@ -296,3 +297,28 @@ def test_a_width_and_a_limit_are_sizes(library, number, expected):
         search(library, trap(), limit=number)
     with pytest.raises(ValueError, match=f"limit: {message}"):
         greedy(Table(library, trap()), *source(library, [0]), start=START, end=END, limit=number)
+
+
+@pytest.mark.parametrize("name", ["EncoderDecoder", "Transformer", "DecoderOnly"])
+def test_models_in_bfloat16_write(library, name):
+    """NumPy has no such numbers: what comes back is float32."""
+    from attnbook import sampling
+
+    made = Library(library.name)
+    layer = made.make(name, *{"EncoderDecoder": (5, 11, 3, 4), "Transformer": (5, 11, 7, 6, 2, 5, 1), "DecoderOnly": (5, 7, 6, 2, 5, 1)}[name])  # fmt: skip
+    if library.name == "torch":
+        layer = layer.bfloat16()
+    else:
+        layer = library.jax.tree.map(
+            lambda a: a.astype("bfloat16") if hasattr(a, "astype") else a, layer
+        )
+    if name == "DecoderOnly":
+        text = sampling.sample(layer, [1], 3)
+        assert text.shape == (4,)
+        return
+    source = library.array(np.ones((2, 3), int))
+    written, weights = greedy(layer, source, source > 0, start=2, end=0, limit=3)
+    assert written.shape[0] == 2
+    assert weights.dtype == np.float32
+    found = beam(layer, source[0], source[0] > 0, start=2, end=0, limit=3, width=2)
+    assert all(np.isfinite(probability) for _, probability in found)

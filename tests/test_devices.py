@@ -67,3 +67,21 @@ def test_full_precision():
         "print(torch.get_float32_matmul_precision(), jax.config.jax_default_matmul_precision)"
     )
     assert printed.strip() == "highest highest"
+
+
+@pytest.mark.parametrize("absent", [("torch",), ("jax",), ("torch", "jax")])
+def test_full_precision_of_the_library_that_is_there(absent):
+    """The two are installed each on its own."""
+    reads = {
+        "torch": "torch.get_float32_matmul_precision()",
+        "jax": "jax.config.jax_default_matmul_precision",
+    }
+    present = [name for name in reads if name not in absent]
+    for name in present:
+        pytest.importorskip(name)
+    printed = run_python(
+        f"import sys; sys.modules.update(dict.fromkeys({absent!r}))\n"
+        "from attnbook import devices; devices.full_precision()\n"
+        + "".join(f"import {name}; print({reads[name]})\n" for name in present)
+    )
+    assert printed.split() == ["highest"] * len(present)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 
-from attnbook import fused, kernels, nadaraya_watson, streaming
+from attnbook import fused_gaussian, kernels, nadaraya_watson, streaming
 
 torch = pytest.importorskip("torch")
 
@@ -80,7 +80,7 @@ def test_float32_error_at_the_edge_of_reach(rng, calls):
     """The expanded square cancels; within REACH bandwidths the error stays below 1e-4."""
     q = torch.linspace(-1, 1, 101)[:, None]
     k, v = torch.linspace(-1, 1, 211)[:, None], torch.from_numpy(rng.normal(size=(211, 1))).float()
-    h = 1.0001 / fused.REACH
+    h = 1.0001 / fused_gaussian.REACH
     out = nadaraya_watson(q, k, v, bandwidth=h)
     assert calls
     exact = nadaraya_watson(q.double(), k.double(), v.double(), bandwidth=h, return_weights=True)[0]
@@ -91,7 +91,7 @@ def test_float32_error_at_the_edge_of_reach(rng, calls):
 @pytest.mark.parametrize("which", ["a query", "a key"])
 def test_beyond_reach_the_way_is_closed(calls, inside, which):
     """Keys centred at 0; one point at REACH bandwidths, just within or just beyond."""
-    edge = 2 * (fused.REACH - 0.001 if inside else fused.REACH + 0.001)
+    edge = 2 * (fused_gaussian.REACH - 0.001 if inside else fused_gaussian.REACH + 0.001)
     points = [[-edge], [edge]] if which == "a key" else [[-2.0], [2.0]]
     k = torch.tensor(points, dtype=torch.float64)
     q = torch.tensor([[edge], [0.0], [1.0]] if which == "a query" else [[0.0], [1.0], [2.0]])
@@ -116,7 +116,7 @@ def test_closed_for_small_masked_wide_other_kernels_and_gradients(rng, calls, mo
     nadaraya_watson(q, k, v, mask=torch.ones(7, dtype=torch.bool))
     nadaraya_watson(q, k, v, kernel=kernels.boxcar, bandwidth=9.0)
     nadaraya_watson(q, k, v, return_weights=True)
-    nadaraya_watson(q, k, torch.zeros(7, 4 * fused.WIDTH + 1, dtype=torch.float64))
+    nadaraya_watson(q, k, torch.zeros(7, 4 * fused_gaussian.WIDTH + 1, dtype=torch.float64))
     nadaraya_watson(q, k, v, bandwidth=torch.tensor(1.0, requires_grad=True))
     nadaraya_watson(q, k.clone().requires_grad_(), v)
     nadaraya_watson(q[:0], k, v)

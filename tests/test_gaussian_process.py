@@ -134,3 +134,23 @@ def test_a_generator_goes_on_and_a_seed_settles_it():
     assert np.all(one != other)
     close = draw(np.linspace(0, 0.1, 211)[None], 1.0, rng)  # a singular matrix, but for rounding
     assert np.all(np.abs(np.diff(close)) < 0.01)
+
+
+@pytest.mark.parametrize("name", ["list", "torch", "jax"])
+def test_what_is_no_numpy_array_is_named(name):
+    x, rng = np.linspace(0, 1, 5), np.random.default_rng(0)
+    make = list if name == "list" else pytest.importorskip({"jax": "jax.numpy"}.get(name, name)).asarray  # fmt: skip
+    other, how = make(x), {"length_scale": 0.5, "noise": 0.1}
+    calls = {
+        "x": [lambda: covariance(other, x, 0.5), lambda: draw(other, 0.5, rng)],
+        "z": [lambda: covariance(x, other, 0.5)],
+        "queries": [lambda: posterior(other, x, x, **how)],
+        "keys": [lambda: posterior(x, other, x, **how)],
+        "values": [lambda: posterior(x, x, other, **how)],
+    }
+    for argument, ways in calls.items():
+        for call in ways:
+            with pytest.raises(
+                TypeError, match=rf"^{argument}: got a \w+, expected a NumPy array$"
+            ):
+                call()

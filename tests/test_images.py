@@ -205,3 +205,9 @@ def test_scikit_image_is_near(h):
     ours = nadaraya_watson(p, p, noisy.reshape(-1, 1), bandwidth=h).reshape(noisy.shape)
     np.testing.assert_allclose(ours, theirs, atol=0.01)
     assert np.abs(theirs - noisy).max() > 0.05  # and both have done something
+
+
+def test_what_is_no_numpy_array_is_named():
+    for function in (images.patches, images.non_local_means):
+        with pytest.raises(TypeError, match=r"^image: got a list, expected a NumPy array$"):
+            function([[1.0] * 5] * 5, 3)

@@ -80,3 +80,10 @@ def test_one_pass_answers_as_a_prompt_for_each_question_does():
         tokens = in_context.prompt(x[:n], y[:n], x[n : n + 1])
         one = two_layers(tokens, in_context.mask(n, np.array([n])))[-1]
         np.testing.assert_allclose(at_once[n - 1], one, rtol=1e-5)
+
+
+@pytest.mark.parametrize("argument", ["keys", "values", "queries"])
+def test_what_is_no_numpy_array_is_named(argument):
+    given = dict.fromkeys(("keys", "values", "queries"), np.ones(3)) | {argument: [1.0, 2.0, 3.0]}
+    with pytest.raises(TypeError, match=f"^{argument}: got a list, expected a NumPy array$"):
+        in_context.prompt(**given)

@@ -123,3 +123,10 @@ def test_tokens_outside_the_vocabulary(name):
         given = {"train": good, "held_out": good} | {name: bad}
         with pytest.raises(ValueError, match=f"{name}: got {got}, expected 0 to {VOCAB - 1}"):
             bits(**given, order=2, vocab_size=VOCAB)
+
+
+def test_what_is_no_numpy_array_is_named():
+    for name in ("train", "held_out"):
+        given = dict.fromkeys(("train", "held_out"), np.arange(3)) | {name: [0, 1, 2]}
+        with pytest.raises(TypeError, match=f"^{name}: got a list, expected a NumPy array$"):
+            bits(**given, order=2, vocab_size=3)

@@ -97,15 +97,15 @@ SOURCED = {
     "attnbook.sampling.probabilities",
     "attnbook.transformer.foretell",
     "attnbook.transformer.translate",
+    "attnbook.transformer.write",
 }
 # used inside the package; public by spelling only
 INNER = {
-    "attnbook.attention.widen",
+    "attnbook.blocks.normed",
     "attnbook.regression.kernel_weights",
-    "attnbook.transformer.continued",
     "attnbook.transformer.empty",
-    "attnbook.transformer.normed",
-    "attnbook.transformer.written",
+    "attnbook.transformer.next_in_text",
+    "attnbook.transformer.next_in_translation",
 }
 
 

@@ -235,7 +235,9 @@ def test_alibi_as_a_bias(backend):
 
 @pytest.mark.parametrize("num_heads", [0, -1, 2.5, None])
 def test_alibi_bad_number_of_heads(num_heads):
-    with pytest.raises(ValueError, match=rf"num_heads: got {num_heads}, expected (1|an integer)"):
+    with pytest.raises(
+        ValueError, match=rf"num_heads: got {num_heads}, expected an integer, 1 or more"
+    ):
         positions.alibi(num_heads, 3)
 
 

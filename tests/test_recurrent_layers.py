@@ -8,7 +8,7 @@ import pytest
 import sequences
 from sequences import SCORES, SIZES, made, run, translator
 
-from attnbook import convert, starting
+from attnbook import convert, sizes, starting
 
 by_score = pytest.mark.parametrize("score", SCORES)
 
@@ -45,22 +45,22 @@ def test_unknown_scores(library, score):
 
 def test_two_halves():
     for given in (2, 22, np.int64(4)):
-        out = starting.halves(width=given)
+        out = sizes.halves(width=given)
         assert (type(out), out) == (int, given)
     for odd in (1, 3, 21):
         with pytest.raises(ValueError, match=f"width: got {odd}, expected an even number"):
-            starting.halves(width=odd)
+            sizes.halves(width=odd)
     for wrong in (0, -2, 2.0, None):
         with pytest.raises(ValueError, match=f"width: got {wrong!r}, expected an integer"):
-            starting.halves(width=wrong)
+            sizes.halves(width=wrong)
 
 
 def test_limits():
     for given in (None, 1, 0.1, np.float32(2), float("inf")):
-        assert starting.limit(clip=given) is given
+        assert sizes.limit(clip=given) is given
     for wrong in (0, 0.0, -1.0, float("nan"), -float("inf")):
         with pytest.raises(ValueError, match=f"clip: got {wrong!r}, expected a number above 0"):
-            starting.limit(clip=wrong)
+            sizes.limit(clip=wrong)
 
 
 @by_score

@@ -242,3 +242,18 @@ def test_both_libraries_draw_alike():
     texts = {tuple(sample(model, [4], 6, seed=seed).tolist()) for seed in range(5)}
     assert len(texts) == 5
     assert texts == {tuple(sample(twin, [4], 6, seed=seed).tolist()) for seed in range(5)}
+
+
+@pytest.mark.parametrize(
+    "row", [[1, np.nan, 0], [np.inf, 1, 0], [-np.inf] * 3, [np.nan] * 3, [np.inf, -np.inf, 0]]
+)
+def test_logits_that_are_no_numbers(row):
+    message = "logits: got NaN, infinity or a row of −infinity, expected a finite largest"
+    for logits in ([row], [[1, 2, 3], row], [row, [1, 2, 3]]):
+        with pytest.raises(ValueError, match=message):
+            probabilities(np.array(logits, float))
+
+
+def test_a_token_may_be_ruled_out():
+    found = probabilities(np.array([0.0, -np.inf, 0.0]))
+    np.testing.assert_array_equal(found, [0.5, 0, 0.5])

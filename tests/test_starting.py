@@ -28,16 +28,6 @@ def test_numbers_come_as_float64(function, given, shape):
     np.testing.assert_array_equal(out, given)
 
 
-def test_a_size_is_a_python_integer():
-    for given in (1, 3, np.int64(3), np.uint8(3)):
-        out = starting.size(width=given)
-        assert type(out) is int
-        assert out == given
-    for wrong in (0, -3, 2.0, "3", None):
-        with pytest.raises(ValueError, match=f"width: got {wrong!r}, expected an integer"):
-            starting.size(width=wrong)
-
-
 BAD = {
     "bandwidth": [0.0, -1.0, np.nan, np.inf, "wide", None, [], [[1.0]], [1.0, 0.0]],
     "bandwidths": [1.0, [], [0.0, 1.0], [1.0, np.inf], [[[1.0]]], "ab", None, [[1.0], [1.0, 2.0]]],
@@ -55,33 +45,6 @@ def test_bad_starts(name):
     for start in BAD[name]:
         with pytest.raises(ValueError, match=EXPECTED[name]):
             getattr(starting, name)(start)
-
-
-def test_pairs_are_an_even_width():
-    for given in (2, 10, np.int64(4)):
-        out = starting.pairs(d=given)
-        assert type(out) is int
-        assert out == given
-    for wrong in (0, 1, 3, 11):
-        with pytest.raises(ValueError, match=f"d: got a width of {wrong}, expected an even one"):
-            starting.pairs(d=wrong)
-    for wrong in (-2, 2.0, "2", None):
-        with pytest.raises(ValueError, match=f"d: got {wrong!r}, expected an integer"):
-            starting.pairs(d=wrong)
-
-
-def test_parts_of_a_width():
-    for count, each in ((1, 12), (3, 4), (12, 1), (np.int64(4), 3)):
-        out = starting.parts(12, heads=count)
-        assert type(out) is int
-        assert out == each
-    for wrong in (5, 24):
-        message = f"heads: got {wrong}, expected a divisor of 12, the width"
-        with pytest.raises(ValueError, match=message):
-            starting.parts(12, heads=wrong)
-    for wrong in (0, -3, 3.0, "3", None):
-        with pytest.raises(ValueError, match=f"heads: got {wrong!r}, expected an integer"):
-            starting.parts(12, heads=wrong)
 
 
 def test_the_shape_of_heads():
@@ -103,27 +66,6 @@ def test_the_shape_of_heads():
             given = dict(embed_dim=12, num_heads=4, num_kv_heads=2) | {name: wrong}
             with pytest.raises(ValueError, match=f"{name}: got {wrong!r}, expected an integer"):
                 starting.head_shape(**given)
-
-
-def test_a_share():
-    for given in (0, 0.0, 0.3, np.float32(0.5), 0.999):
-        out = starting.share(dropout=given)
-        assert type(out) is float
-        assert out == given
-    for wrong in (1, 1.0, -0.1, 7, np.inf, np.nan):
-        with pytest.raises(ValueError, match=f"dropout: got {wrong!r}, expected a share from 0 to"):
-            starting.share(dropout=wrong)
-
-
-def test_a_choice():
-    for names in (("pre", "post"), ("gelu", "relu", "swiglu")):
-        for name in names:
-            assert starting.choice(names, kind=name) == name
-    for wrong in ("Pre", "", None, 0, "pre, post"):
-        with pytest.raises(ValueError, match=f"norm: got {wrong!r}, expected 'pre' or 'post'$"):
-            starting.choice(("pre", "post"), norm=wrong)
-    with pytest.raises(ValueError, match=r"kind: got 'd', expected 'a', 'b' or 'c'$"):
-        starting.choice(("a", "b", "c"), kind="d")
 
 
 SIZES = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 5, "num_layers": 2}

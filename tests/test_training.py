@@ -215,3 +215,31 @@ def test_clipped_gradients_by_hand(library, clip):
 def test_bad_clips(library, clip):
     with pytest.raises(ValueError, match=f"clip: got {clip}, expected a number above 0, or None"):
         library.train(layer(library, 0.7), product, minibatch(1.0), learning_rate=0.1, clip=clip)
+
+
+def mean_square(model, x, key=None):
+    return (model(x, key=key) ** 2).mean()
+
+
+def four_losses(library, model, x, rate=0.01, **how):
+    return library.train(model, mean_square, [(x,)] * 4, learning_rate=rate, **how)[1].losses
+
+
+def test_dropout_while_training():
+    """The loss gets a new key every step; without one nothing is left out."""
+    for library in entered("jax"):
+        import jax
+
+        one, two, three = jax.random.split(jax.random.key(1), 3)
+        x = np.random.default_rng(0).normal(size=(5, 8))
+        block = library.EncoderBlock(8, 2, 16, dropout=0.5, key=one)
+        plain = library.EncoderBlock(8, 2, 16, key=one)
+        expected = four_losses(library, plain, x)
+        np.testing.assert_array_equal(four_losses(library, block, x), expected)
+        dropped = four_losses(library, block, x, key=two)
+        np.testing.assert_array_equal(dropped, four_losses(library, block, x, key=two))
+        assert np.all(dropped != four_losses(library, block, x, key=three))
+        assert np.all(dropped != expected)
+        still = four_losses(library, block, x, rate=0.0, key=two)  # the draws alone differ
+        assert len(set(still.tolist())) == 4
+        np.testing.assert_allclose(four_losses(library, plain, x, key=two), expected, rtol=1e-12)

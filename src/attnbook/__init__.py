@@ -1,6 +1,9 @@
 """From Kernel Regression to the Transformer, one weighted average at a time.
 
-Every function takes NumPy, PyTorch or JAX arrays and gives back the same kind, dtype and device.
+The functions on attention, kernels, heads, norms and losses take NumPy, PyTorch or JAX arrays and
+give back the same kind, dtype and device. Tables of positions, sampling, n-grams, images, prompts
+and Gaussian processes are NumPy.
+
 Importing attnbook imports neither PyTorch nor JAX: the library in use is the one whose arrays
 come in. Learned layers live in attnbook.torch and attnbook.jax.
 """

@@ -1,6 +1,7 @@
 """Activations: what stands between the two matrices of a block's MLP."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,3 +48,7 @@ def silu(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """
     xp = arguments.floating(x=x)
     return x * (0.5 + 0.5 * xp.tanh(0.5 * x))
+
+
+# by the names that an MLP has for them; a "swiglu" is gated besides
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"gelu": gelu, "relu": relu, "swiglu": silu}

@@ -5,7 +5,6 @@ are checked and the values are not.
 """
 
 import math
-import operator
 import sys
 from numbers import Real
 from typing import Any
@@ -200,25 +199,6 @@ def heads(like: Array, bandwidths: Array, combination: Array) -> tuple[Array, Ar
     return bandwidths, combination
 
 
-def function(example: str, **argument: Any) -> None:
-    """Refuse what cannot be called, and name a function that can."""
-    for name, value in argument.items():
-        if not callable(value):
-            raise ValueError(f"{name}: got {value!r}, expected a function such as {example}")
-
-
-def count(**argument: Any) -> int:
-    """A number of rows, as a Python integer."""
-    ((name, number),) = argument.items()
-    try:
-        integer = operator.index(number)
-    except TypeError:
-        integer = -1
-    if integer < 0:
-        raise ValueError(f"{name}: got {number!r}, expected an integer, 0 or more")
-    return integer
-
-
 def rows(**argument: Array) -> Any:
     """Check one floating array of rows; return its namespace."""
     ((name, array),) = argument.items()
@@ -237,12 +217,30 @@ def widths(expected: int, **arrays: Array) -> None:
             raise ValueError(f"{name}: got shape {got}, expected (..., n, {expected})")
 
 
+def numpy_arrays(**arrays: Any) -> None:
+    """Check that every argument is a NumPy array, where no other will do."""
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            got = type(array).__name__
+            raise TypeError(f"{name}: got a {got}, expected a NumPy array")
+
+
+def widen(xp: Any, *arrays: Array) -> tuple[Array, ...]:
+    """Half precision in float32, where its sums neither overflow nor lose their digits."""
+    return tuple(xp.astype(a, xp.float32) if xp.finfo(a.dtype).bits < 32 else a for a in arrays)
+
+
+def transforming() -> bool:
+    """Whether torch.compile or torch.func is at work: tensors' values are hidden then."""
+    import torch
+
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+
+
 def known_true(condition: Array) -> bool:
     """Whether a condition is known to hold; False while a transformation hides the values."""
     if is_jax_array(condition):
         return not isinstance(condition, sys.modules["jax"].core.Tracer) and bool(condition)
-    if is_torch_array(condition):
-        torch = sys.modules["torch"]
-        if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
-            return False
+    if is_torch_array(condition) and transforming():
+        return False
     return bool(condition)

@@ -7,7 +7,8 @@ from typing import Any
 from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float, Int
 
-from attnbook import arguments, fused, scores
+from attnbook import answers, arguments, fused, scores, sizes
+from attnbook.arguments import widen
 
 Array = Any  # a NumPy, PyTorch or JAX array
 Score = Callable[[Array, Array], Array]
@@ -47,14 +48,15 @@ def _softmax(xp: Any, scores: Array) -> Array:
     """Softmax over the last axis, by the library's own where it has one."""
     if is_torch_array(scores):
         return scores.softmax(-1)
+    (wide,) = widen(xp, scores)
     if is_jax_array(scores):
         import jax
 
-        return jax.nn.softmax(scores, axis=-1)
+        return xp.astype(jax.nn.softmax(wide, axis=-1), scores.dtype)
     if scores.shape[-1] == 0:
         return scores
-    exponentials = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
-    return exponentials / xp.sum(exponentials, axis=-1, keepdims=True)
+    exponentials = xp.exp(wide - xp.max(wide, axis=-1, keepdims=True))
+    return xp.astype(exponentials / xp.sum(exponentials, axis=-1, keepdims=True), scores.dtype)
 
 
 def attend(
@@ -70,14 +72,16 @@ def attend(
 
     With score=gaussian_score this is the Nadaraya–Watson estimator, with the default it is the
     transformer's attention. The default, without return_weights, takes PyTorch's fused kernel where
-    that is the faster way, and is compiled in JAX.
+    that is the faster way, and is compiled in JAX. The kernel's memory grows with m + n; a mask has
+    m × n entries itself, of which PyTorch makes numbers, and brings the product back.
 
     Args:
         queries: of shape (..., m, d).
         keys: of shape (..., n, d), or of the width that the score takes.
         values: of shape (..., n, p); leading axes broadcast.
         score: a function of queries and keys that gives the (..., m, n) scores.
-        mask: boolean, broadcastable to (..., m, n), True = may attend.
+        mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = may attend.
+            Leading axes that only the mask has become axes of the output.
         return_weights: give the (..., m, n) weights too.
 
     Returns:
@@ -85,19 +89,20 @@ def attend(
         to nothing has weights 0 and output 0. float16 and bfloat16 are computed in float32.
 
     Raises:
-        ValueError: shapes or dtypes that do not fit, a score that is no function.
+        ValueError: shapes or dtypes that do not fit, a score that is no function or gives no
+            floating number a query and key.
         TypeError: arrays of different libraries.
 
     Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
     """
-    arguments.function("attnbook.scores.dot", score=score)
+    answers.function("attnbook.scores.dot", score=score)
     one_width = score is scores.scaled_dot  # other scores say themselves which widths they take
     arguments.attention(queries, keys, values, mask, one_width=one_width)
     if score is not scores.scaled_dot or return_weights:
         output, weights = _average(queries, keys, values, mask, score)
         return (output, weights) if return_weights else output
     if fused.takes(queries, keys, values):
-        return fused.scaled_dot_average(queries, keys, values, mask, _scaled_dot_average)
+        return fused.average(queries, keys, values, mask, _scaled_dot_average)
     average = _compiled() if is_jax_array(queries) else _scaled_dot_average
     return average(queries, keys, values, mask)
 
@@ -108,7 +113,10 @@ def _average(
     """The formula: averages and weights."""
     xp, dtype = array_namespace(queries), queries.dtype
     queries, keys, values = widen(xp, queries, keys, values)
-    weights = softmax(score(queries, keys), mask)
+    found = score(queries, keys)
+    if score is not scores.scaled_dot:
+        answers.of_score(found, queries, keys)
+    weights = softmax(found, mask)
     return xp.astype(weights @ values, dtype), xp.astype(weights, dtype)
 
 
@@ -121,11 +129,6 @@ def _compiled() -> Callable[..., Array]:
     import jax
 
     return jax.jit(_scaled_dot_average)
-
-
-def widen(xp: Any, *arrays: Array) -> tuple[Array, ...]:
-    """Half precision in float32, where its sums neither overflow nor lose their digits."""
-    return tuple(xp.astype(a, xp.float32) if xp.finfo(a.dtype).bits < 32 else a for a in arrays)
 
 
 def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
@@ -143,7 +146,7 @@ def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
         TypeError: like that is no array.
     """
     xp = arguments.one_library(like=like)
-    position = xp.arange(arguments.count(n=n), device=device(like))
+    position = xp.arange(sizes.count(n=n), device=device(like))
     return position[None, :] <= position[:, None]
 
 
@@ -162,7 +165,7 @@ def padding_mask(lengths: Int[Array, "..."], n: int) -> Bool[Array, "... 1 n"]:
         TypeError: lengths that are no array.
     """
     xp = arguments.one_library(lengths=lengths)
-    position = xp.arange(arguments.count(n=n), device=device(lengths))
+    position = xp.arange(sizes.count(n=n), device=device(lengths))
     if not xp.isdtype(lengths.dtype, "integral"):
         raise ValueError(f"lengths: got dtype {lengths.dtype}, expected integers")
     ends = xp.astype(lengths, position.dtype)

@@ -8,10 +8,10 @@ from array_api_compat import array_namespace
 from jaxtyping import Bool, Float
 
 from attnbook import arguments
-from attnbook.activations import gelu, relu, silu
-from attnbook.attention import widen
+from attnbook.activations import ACTIVATIONS
+from attnbook.arguments import widen
 from attnbook.heads import Drop, multi_head_attention
-from attnbook.pooling import linear
+from attnbook.linear import linear
 
 Array = Any  # a NumPy, PyTorch or JAX array
 Part = Callable[[Array], Array]  # of a block: tokens in, a change of them out
@@ -89,7 +89,9 @@ def _scaled(x: Array, normed: Array, weight: Array | None, bias: Array | None) -
     return array_namespace(x).astype(normed, x.dtype)
 
 
-ACTIVATIONS: dict[str, Part] = {"gelu": gelu, "relu": relu, "swiglu": silu}
+def normed(norm: Any, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
+    """Layer norm with the parameters of a library's layer."""
+    return layer_norm(x, norm.weight, norm.bias, eps=norm.eps)
 
 
 def mlp(layer: Any, x: Float[Array, "... e"], drop: Drop | None = None) -> Array:
@@ -134,10 +136,7 @@ def residual(norm: Any, placement: str, part: Part, x: Array, drop: Drop | None 
     def change(x: Array) -> Array:
         return part(x) if drop is None else drop(part(x))
 
-    def normed(x: Array) -> Array:
-        return layer_norm(x, norm.weight, norm.bias, eps=norm.eps)
-
-    return x + change(normed(x)) if placement == "pre" else normed(x + change(x))
+    return x + change(normed(norm, x)) if placement == "pre" else normed(norm, x + change(x))
 
 
 def encoder_block(layer: Any, x: Array, attention: Part, drop: Drop | None = None) -> Array:

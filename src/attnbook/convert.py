@@ -7,6 +7,19 @@ from typing import Any
 import numpy as np
 
 
+def to_numpy(array: Any) -> np.ndarray:
+    """An array of any library as NumPy's, wherever it is; bfloat16 as float32, which holds it.
+
+    Args:
+        array: of NumPy, PyTorch or JAX.
+    """
+    if hasattr(array, "detach"):  # a tensor
+        array = array.detach().cpu()
+        return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
+    array = np.asarray(array)
+    return array.astype(np.float32) if str(array.dtype) == "bfloat16" else array
+
+
 def torch_to_jax(layer: Any) -> Any:
     """The attnbook.jax twin of an attnbook.torch layer, on JAX's default device.
 
@@ -29,9 +42,8 @@ def torch_to_jax(layer: Any) -> Any:
     twin = _twin(layer, attnbook.jax, key=jax.random.key(0))
     for name, parameter in layer.named_parameters():
         dtype = str(parameter.dtype).removeprefix("torch.")
-        tensor = parameter.detach().cpu()
-        half = dtype == "bfloat16"  # which NumPy does not have; float32 holds it exactly
-        copied = jnp.array((tensor.float() if half else tensor).numpy())  # the layer may learn on
+        half = dtype == "bfloat16"  # which NumPy does not have
+        copied = jnp.array(to_numpy(parameter))  # the layer may learn on
         copied = copied.astype(dtype) if half else copied
         if str(copied.dtype) != dtype:
             raise ValueError(
@@ -62,7 +74,7 @@ def jax_to_torch(layer: Any) -> Any:
     for name, _ in list(twin.named_parameters()):
         array = _part(layer, name)
         half = str(array.dtype) == "bfloat16"
-        copied = torch.from_numpy(np.array(array.astype("float32") if half else array))
+        copied = torch.from_numpy(np.array(to_numpy(array)))
         owner, _, last = name.rpartition(".")
         copied = copied.bfloat16() if half else copied
         setattr(twin.get_submodule(owner), last, torch.nn.Parameter(copied))

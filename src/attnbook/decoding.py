@@ -9,7 +9,8 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Int
 
-from attnbook import starting
+from attnbook import sizes
+from attnbook.convert import to_numpy
 
 Array = Any  # a PyTorch or JAX array
 
@@ -40,7 +41,7 @@ def greedy(
     Raises:
         ValueError: a limit that is not an integer of at least 1.
     """
-    starting.size(limit=limit)
+    sizes.size(limit=limit)
     xp = array_namespace(source)
     memory, state = model.encode(source, mask)
     token = xp.full(source.shape[:1], start, dtype=source.dtype, device=device(source))
@@ -52,8 +53,8 @@ def greedy(
         best = xp.astype(xp.argmax(logits, axis=-1), source.dtype)
         token = xp.where(ended, xp.full_like(best, end), best)
         ended = ended | (token == end)
-        written.append(_numpy(token))
-        read.append(_numpy(weights))
+        written.append(to_numpy(token))
+        read.append(to_numpy(weights))
     return np.stack(written, axis=1), np.stack(read, axis=1)
 
 
@@ -88,8 +89,8 @@ def beam(
 
     Source: Sutskever, Vinyals and Le (2014), section 3.2.
     """
-    starting.size(width=width)
-    starting.size(limit=limit)
+    sizes.size(width=width)
+    sizes.size(limit=limit)
     xp = array_namespace(source)
 
     def as_array(numbers: Any) -> Array:
@@ -102,7 +103,7 @@ def beam(
     while beginnings and len(beginnings[0][0]) < limit:
         state, logits, _ = model.step(memory, state, token)
         so_far = np.array([[probability] for _, probability in beginnings])
-        longer = so_far + _log_softmax(_numpy(logits))  # (beginnings, vocab)
+        longer = so_far + _log_softmax(to_numpy(logits))  # (beginnings, vocab)
         best = np.argsort(-longer, axis=None, kind="stable")[: width - len(ended)]
         rows, tokens = np.unravel_index(best, longer.shape)
         found = [
@@ -126,8 +127,3 @@ def _rows(state: Any, rows: Int[Array, " k"]) -> Any:
 def _log_softmax(logits: Float[np.ndarray, "... vocab"]) -> Float[np.ndarray, "... vocab"]:
     shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-
-
-def _numpy(array: Array) -> np.ndarray:
-    """An array of either library as NumPy's, wherever it is."""
-    return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)

@@ -3,6 +3,8 @@
 import numpy as np
 from jaxtyping import Float
 
+from attnbook.arguments import numpy_arrays
+
 Array = np.ndarray
 JITTER = 1e-9  # on the diagonal: a matrix of smooth functions is singular to rounding
 
@@ -22,9 +24,11 @@ def covariance(
 
     Raises:
         ValueError: a length scale that is not above 0.
+        TypeError: points that are no NumPy array.
 
     Source: Rasmussen and Williams (2006), equation 4.9.
     """
+    numpy_arrays(x=x, z=z)
     scale = np.asarray(length_scale, dtype=float)
     if not np.all(scale > 0):
         raise ValueError(f"length_scale: got {length_scale}, expected numbers above 0")
@@ -47,6 +51,7 @@ def draw(
     Returns:
         Of the shape of x.
     """
+    numpy_arrays(x=x)
     matrix = covariance(x, x, length_scale) + JITTER * np.eye(x.shape[-1])
     normal = rng.standard_normal((*x.shape, 1))
     return (np.linalg.cholesky(matrix) @ normal)[..., 0]
@@ -77,9 +82,11 @@ def posterior(
 
     Raises:
         ValueError: a length scale that is not above 0, noise below 0.
+        TypeError: what is no NumPy array.
 
     Source: Rasmussen and Williams (2006), equations 2.25 and 2.26.
     """
+    numpy_arrays(queries=queries, keys=keys, values=values)
     if not noise >= 0:
         raise ValueError(f"noise: got {noise}, expected 0 or more")
     between = covariance(queries, keys, length_scale)

@@ -6,9 +6,10 @@ from typing import Any
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float
 
-from attnbook import arguments, scores, starting
-from attnbook.attention import Score, attend, softmax, widen
-from attnbook.pooling import linear
+from attnbook import answers, arguments, scores, sizes
+from attnbook.arguments import widen
+from attnbook.attention import Score, attend, softmax
+from attnbook.linear import linear
 
 Array = Any  # a NumPy, PyTorch or JAX array
 Drop = Callable[[Array], Array]  # leaves weights out at random
@@ -32,7 +33,8 @@ def self_attention(
         w_k: of shape (d, e).
         w_v: of shape (p, e).
         score: of queries and keys, in place of the scaled dot product.
-        mask: boolean, broadcastable to (..., n, n), True = may attend.
+        mask: boolean, of shape (..., n, n) or one that broadcasts with it, True = may attend.
+            Leading axes that only the mask has become axes of the output.
         return_weights: give the (..., n, n) weights too.
 
     Returns:
@@ -68,7 +70,7 @@ def split_heads(x: Float[Array, "... n e"], num_heads: int) -> Float[Array, "...
     """
     xp = arguments.rows(x=x)
     *lead, n, e = x.shape
-    width = starting.parts(e, num_heads=num_heads)
+    width = sizes.parts(e, num_heads=num_heads)
     return xp.moveaxis(xp.reshape(x, (*lead, n, num_heads, width)), -2, -3)
 
 
@@ -111,7 +113,8 @@ def multi_head_attention(
         queries: of shape (..., m, e).
         keys: of shape (..., n, e); the queries without them: self-attention.
         values: of shape (..., n, e); the keys without them.
-        mask: boolean, broadcastable to (..., m, n), True = may attend; the same for all heads.
+        mask: boolean, broadcastable to (..., m, n), True = may attend; the same for all heads, so
+            without an axis for them.
         return_weights: give the (..., heads, m, n) weights too, before any is left out.
         score: of queries and keys with heads, (..., heads, m, d) and (..., heads, n, d).
         drop: leaves weights out at random while a model learns.
@@ -130,6 +133,12 @@ def multi_head_attention(
     values = keys if values is None else values
     arguments.widths(layer.embed_dim, queries=queries, keys=keys, values=values)
     arguments.attention(queries, keys, values, mask)
+    arguments.one_library(queries=queries, weight=layer.query.weight)
+    if mask is not None and mask.ndim > max(queries.ndim, keys.ndim, values.ndim):
+        raise ValueError(
+            f"mask: got shape {tuple(mask.shape)}, expected no more axes than the tokens have, "
+            "(..., m, n): it is the same for all heads"
+        )
     q, k, v = project(layer, queries, keys, values)
     mask = mask[..., None, :, :] if mask is not None and mask.ndim > 2 else mask  # for all heads
     if drop is None and not return_weights:
@@ -171,7 +180,8 @@ def _dropped(
         averages, weights = attend(q, k, v, score=score, mask=mask, return_weights=True)
         return averages, weights
     xp = array_namespace(q)
-    weights = softmax(score(*widen(xp, q, k)), mask)
+    found = answers.of_score(score(*widen(xp, q, k)), q, k)
+    weights = softmax(found, mask)
     averages = drop(weights) @ widen(xp, v)[0]
     return xp.astype(averages, q.dtype), xp.astype(weights, q.dtype)
 

@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
+from attnbook.arguments import numpy_arrays
 from attnbook.regression import nadaraya_watson
 
 Array = np.ndarray
@@ -20,7 +21,9 @@ def patches(image: Float[Array, "rows columns"], width: int) -> Float[Array, "pi
 
     Raises:
         ValueError: an image that has not two axes, a width that is even or too large.
+        TypeError: an image that is no NumPy array.
     """
+    numpy_arrays(image=image)
     if image.ndim != 2:
         raise ValueError(f"image: got shape {image.shape}, expected (rows, columns)")
     if width % 2 != 1 or not 1 <= width <= 2 * min(image.shape) - 1:

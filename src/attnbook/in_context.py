@@ -3,7 +3,8 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnbook import arguments
+from attnbook import sizes
+from attnbook.arguments import numpy_arrays
 
 Array = np.ndarray
 
@@ -23,7 +24,9 @@ def prompt(
 
     Raises:
         ValueError: shapes that do not fit.
+        TypeError: what is no NumPy array.
     """
+    numpy_arrays(keys=keys, values=values, queries=queries)
     if keys.shape != values.shape or keys.ndim == 0:
         got = f"{keys.shape} and {values.shape}"
         raise ValueError(f"keys, values: got shapes {got}, expected the same (..., n)")
@@ -53,7 +56,7 @@ def mask(n: int, seen: Int[Array, " m"]) -> Bool[Array, "n_and_m n_and_m"]:
     """
     seen = np.asarray(seen)
     whole = seen.ndim == 1 and np.issubdtype(seen.dtype, np.integer)
-    if not whole or np.any((seen < 0) | (seen > arguments.count(n=n))):
+    if not whole or np.any((seen < 0) | (seen > sizes.count(n=n))):
         raise ValueError(f"seen: got {seen!r}, expected integers from 0 to {n}, one a query")
     m = len(seen)
     before = np.arange(n) < seen[:, None]

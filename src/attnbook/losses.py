@@ -6,7 +6,7 @@ from array_api_compat import device
 from jaxtyping import Bool, Float, Int
 
 from attnbook import arguments, tokens
-from attnbook.attention import widen
+from attnbook.arguments import widen
 
 Array = Any  # a NumPy, PyTorch or JAX array
 

@@ -6,8 +6,9 @@ from collections.abc import Hashable
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook import starting
+from attnbook import sizes
 from attnbook import tokens as check
+from attnbook.arguments import numpy_arrays
 
 
 def bits(
@@ -38,11 +39,13 @@ def bits(
 
     Raises:
         ValueError: an order below 1, a discount outside [0, 1), tokens outside the vocabulary.
+        TypeError: what is no NumPy array.
 
     Source: Kneser and Ney (1995); interpolated as in Chen and Goodman (1999), section 3.
     """
-    starting.size(order=order)
-    starting.share(discount=discount)
+    numpy_arrays(train=train, held_out=held_out)
+    sizes.size(order=order)
+    sizes.share(discount=discount)
     check.numbers(vocab_size, train=train)
     check.numbers(vocab_size, held_out=held_out)
     probability = np.full(len(held_out), 1 / vocab_size)

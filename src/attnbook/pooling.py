@@ -4,8 +4,8 @@ from typing import Any
 
 from jaxtyping import Bool, Int
 
-from attnbook.activations import relu
 from attnbook.attention import attend
+from attnbook.linear import linear, perceptron
 
 Array = Any  # a PyTorch or JAX array
 
@@ -33,14 +33,3 @@ def pool(
     pooled, weights = attend(layer.query, keys, values, mask=mask, return_weights=True)
     logits = perceptron(layer.head_hidden, layer.head_out, pooled)  # (..., 1, 1)
     return logits[..., 0, 0], weights[..., 0, :], values[..., 0]
-
-
-def linear(layer: Any, x: Array) -> Array:
-    """A linear layer, x Wᵀ + b, with W of shape (out, in), and b if it has one."""
-    product = x @ layer.weight.mT
-    return product if layer.bias is None else product + layer.bias
-
-
-def perceptron(hidden: Any, out: Any, x: Array) -> Array:
-    """One hidden layer with max(0, ·)."""
-    return linear(out, relu(linear(hidden, x)))

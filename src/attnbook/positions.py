@@ -7,7 +7,7 @@ import numpy as np
 from array_api_compat import device
 from jaxtyping import Float, Real
 
-from attnbook import arguments, starting
+from attnbook import arguments, sizes
 
 Array = Any  # a NumPy, PyTorch or JAX array
 
@@ -32,7 +32,7 @@ def sinusoidal(n: int, d: int) -> Float[np.ndarray, "n d"]:
 
     Source: Vaswani et al. (2017), section 3.5.
     """
-    angles = np.arange(arguments.count(n=n))[:, None] * _frequencies(starting.pairs(d=d))
+    angles = np.arange(sizes.count(n=n))[:, None] * _frequencies(sizes.pairs(d=d))
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d)
 
 
@@ -60,7 +60,7 @@ def rotary(x: Float[Array, "... n d"], positions: Real[Array, " n"]) -> Float[Ar
     if x.ndim < 2 or tuple(positions.shape) != (x.shape[-2],):
         got, shape = tuple(positions.shape), tuple(x.shape)
         raise ValueError(f"positions: got shape {got}, expected (n,) for x of shape {shape}")
-    d = starting.pairs(x=x.shape[-1])
+    d = sizes.pairs(x=x.shape[-1])
     wide = xp.float64 if x.dtype == xp.float64 else xp.float32  # angles of far positions are large
     theta = xp.asarray(_frequencies(d), dtype=wide, device=device(x))
     angles = xp.astype(positions, wide)[:, None] * theta  # (n, d/2)
@@ -88,9 +88,8 @@ def alibi(num_heads: int, n: int) -> Float[np.ndarray, "heads n n"]:
 
     Source: Press, Smith and Lewis (2022), section 3; their code for other numbers of heads.
     """
-    if arguments.count(num_heads=num_heads) < 1:
-        raise ValueError(f"num_heads: got {num_heads}, expected 1 or more")
-    position = np.arange(arguments.count(n=n))
+    num_heads = sizes.size(num_heads=num_heads)
+    position = np.arange(sizes.count(n=n))
     distance = np.abs(position[:, None] - position[None, :])
     return -_slopes(num_heads)[:, None, None] * distance
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from attnbook import scores
 from attnbook.attention import attend
-from attnbook.pooling import linear
+from attnbook.linear import linear
 
 Array = Any  # a PyTorch or JAX array
 

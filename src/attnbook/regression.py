@@ -6,8 +6,9 @@ from typing import Any
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float
 
-from attnbook import arguments, fused, kernels
-from attnbook.attention import softmax, widen
+from attnbook import answers, arguments, fused_gaussian, kernels
+from attnbook.arguments import widen
+from attnbook.attention import softmax
 from attnbook.scores import gaussian_score
 from attnbook.streaming import over_queries
 
@@ -35,7 +36,8 @@ def nadaraya_watson(
         values: of shape (..., n, p); leading axes broadcast.
         kernel: a function of u ≥ 0, such as kernels.gaussian.
         bandwidth: h > 0, a number, or (d,) numbers, one a coordinate; in the units of the keys.
-        mask: boolean, broadcastable to (..., m, n), True = counts as a neighbour.
+        mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = counts as a
+            neighbour. Leading axes that only the mask has become axes of the output.
         return_weights: give the (..., m, n) weights too.
 
     Returns:
@@ -52,7 +54,7 @@ def nadaraya_watson(
     """
     xp = arguments.attention(queries, keys, values, mask)
     arguments.data(xp, queries=queries, keys=keys, values=values)
-    arguments.function("attnbook.kernels.gaussian", kernel=kernel)
+    answers.function("attnbook.kernels.gaussian", kernel=kernel)
     dtype = queries.dtype
     queries, keys, values = widen(xp, queries, keys, values)
     bandwidth = arguments.bandwidth(xp, bandwidth, keys)
@@ -61,8 +63,9 @@ def nadaraya_watson(
         output = xp.where(some, weights @ values, math.nan)
         weights = xp.where(some, weights, math.nan)
         return xp.astype(output, dtype), xp.astype(weights, dtype)
-    if kernel is kernels.gaussian and mask is None and fused.fits(queries, keys, values, bandwidth):
-        return xp.astype(fused.gaussian_average(queries, keys, values, bandwidth), dtype)
+    plain = kernel is kernels.gaussian and mask is None
+    if plain and fused_gaussian.takes(queries, keys, values, bandwidth):
+        return xp.astype(fused_gaussian.average(queries, keys, values, bandwidth), dtype)
     output = over_queries(_average, (queries, mask), (keys, values, bandwidth), kernel)
     return xp.astype(output, dtype)
 
@@ -94,7 +97,7 @@ def leave_one_out(
     """
     xp = arguments.points(keys=keys, values=values)
     arguments.data(xp, keys=keys, values=values)
-    arguments.function("attnbook.kernels.gaussian", kernel=kernel)
+    answers.function("attnbook.kernels.gaussian", kernel=kernel)
     dtype = keys.dtype
     keys, values = widen(xp, keys, values)
     bandwidth = arguments.bandwidth(xp, bandwidth, keys)
@@ -122,7 +125,8 @@ def multi_head(
         values: of shape (..., n, p).
         bandwidths: an array of shape (heads,) or (heads, d), each above 0.
         combination: a, an array of shape (heads,).
-        mask: boolean, broadcastable to (..., m, n), True = counts as a neighbour.
+        mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = counts as a
+            neighbour. Leading axes that only the mask has become axes of the output.
 
     Returns:
         Predictions of shape (..., m, p); NaN where a query has no neighbour.
@@ -154,7 +158,8 @@ def in_metric(
         keys: of shape (..., n, d).
         values: of shape (..., n, p).
         metric: W, an array of shape (r, d); the identity over h is one bandwidth h.
-        mask: boolean, broadcastable to (..., m, n), True = counts as a neighbour.
+        mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = counts as a
+            neighbour. Leading axes that only the mask has become axes of the output.
 
     Returns:
         Predictions of shape (..., m, p); NaN where a query has no neighbour.
@@ -183,7 +188,8 @@ def kernel_weights(
         if mask is None:
             return weights, weights[..., :1] >= 0  # every query has a neighbour
         return weights, xp.any(mask, axis=-1, keepdims=True)
-    similarity = kernel(kernels.distance(queries, keys, bandwidth))
+    distance = kernels.distance(queries, keys, bandwidth)
+    similarity = answers.of_kernel(kernel(distance), distance)
     if mask is not None:
         similarity = xp.where(mask, similarity, xp.zeros_like(similarity))
     total = xp.sum(similarity, axis=-1, keepdims=True)

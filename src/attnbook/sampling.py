@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook import starting
+from attnbook import sizes
+from attnbook.convert import to_numpy
 
 Array = np.ndarray
 
@@ -31,14 +32,18 @@ def probabilities(
         probable the one with the smaller number comes first.
 
     Raises:
-        ValueError: no logit, a temperature that is not above 0, a top_k below 1, a top_p outside
-            (0, 1].
+        ValueError: no logit, or none of a row that is finite and the largest, a temperature that is
+            not above 0, a top_k below 1, a top_p outside (0, 1].
 
     Source: top_k: Fan, Lewis and Dauphin (2018); top_p: Holtzman et al. (2020), section 3.1.
     """
     logits = np.asarray(logits, dtype=np.float64)
     if logits.ndim == 0 or logits.shape[-1] == 0:
         raise ValueError(f"logits: got shape {logits.shape}, expected (..., vocab)")
+    if not np.all(np.isfinite(logits.max(axis=-1))):  # −∞ beside a finite one is a token ruled out
+        raise ValueError(
+            "logits: got NaN, infinity or a row of −infinity, expected a finite largest one a row"
+        )
     if not temperature > 0:
         raise ValueError(f"temperature: got {temperature!r}, expected a number above 0")
     if top_p is not None and not 0 < top_p <= 1:
@@ -48,7 +53,7 @@ def probabilities(
     with np.errstate(over="ignore", under="ignore"):
         p = np.exp((ranked - ranked[..., :1]) / temperature)
     if top_k is not None:
-        p[..., starting.size(top_k=top_k) :] = 0
+        p[..., sizes.size(top_k=top_k) :] = 0
     p /= p.sum(axis=-1, keepdims=True)
     if top_p is not None:
         p[np.cumsum(p, axis=-1) - p >= top_p] = 0
@@ -86,7 +91,7 @@ def sample(
         ValueError: no prompt, more tokens than max_length.
     """
     known = [int(token) for token in prompt]
-    total = len(known) + starting.size(length=length)
+    total = len(known) + sizes.size(length=length)
     if not known or total > model.max_length:
         raise ValueError(
             f"prompt, length: got {len(known)} and {length} tokens, expected one or more and at "
@@ -96,7 +101,7 @@ def sample(
     for token in known:
         cache, logits = model.step(cache, _token(cache, token))
     while len(known) < total:
-        p = probabilities(_numpy(logits)[0], temperature=temperature, top_k=top_k, top_p=top_p)
+        p = probabilities(to_numpy(logits)[0], temperature=temperature, top_k=top_k, top_p=top_p)
         known.append(int(rng.choice(len(p), p=p)))
         if len(known) < total:
             cache, logits = model.step(cache, _token(cache, known[-1]))
@@ -106,7 +111,3 @@ def sample(
 def _token(cache: Any, token: int) -> Any:
     """A token number as an array of one row, of the cache's library and device."""
     return 0 * cache.length + token
-
-
-def _numpy(array: Any) -> Array:
-    return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)

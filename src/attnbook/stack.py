@@ -5,7 +5,7 @@ from typing import Any
 from jaxtyping import Float, Int
 
 from attnbook.attention import causal_mask
-from attnbook.pooling import linear
+from attnbook.linear import linear
 
 Array = Any  # a PyTorch or JAX array
 

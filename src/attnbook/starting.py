@@ -1,4 +1,4 @@
-"""What a layer may be made with: numbers to start from, and sizes."""
+"""What a layer may be made with: numbers to start from, and what its parts have in common."""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from attnbook import arguments
+from attnbook.activations import ACTIVATIONS
+from attnbook.sizes import choice, parts, size
+
+SCALE = 0.3  # of first embeddings and positions; 0.02, as in GPT-2, learns more slowly here
 
 
 def bandwidth(h: float | Sequence[float]) -> np.ndarray:
@@ -26,47 +29,6 @@ def metric(metric: Sequence[Sequence[float]]) -> np.ndarray:
     if array.ndim != 2 or array.size == 0 or not np.all(np.isfinite(array)):
         raise ValueError(f"metric: got {metric!r}, expected a matrix (r, d) of finite numbers")
     return array
-
-
-def size(**argument: Any) -> int:
-    """A width or a number of things, as a Python integer of at least 1."""
-    ((name, number),) = argument.items()
-    integer = arguments.count(**argument)
-    if integer < 1:
-        raise ValueError(f"{name}: got {number!r}, expected an integer, 1 or more")
-    return integer
-
-
-def limit(**argument: float | None) -> float | None:
-    """A number above 0, or None for no limit."""
-    ((name, number),) = argument.items()
-    if number is not None and not number > 0:
-        raise ValueError(f"{name}: got {number!r}, expected a number above 0, or None")
-    return number
-
-
-def pairs(**argument: Any) -> int:
-    """A width of pairs, as an even Python integer of at least 2."""
-    ((name, number),) = argument.items()
-    if arguments.count(**argument) < 2 or number % 2:
-        raise ValueError(f"{name}: got a width of {number}, expected an even one, 2 or more")
-    return int(number)
-
-
-def halves(**argument: Any) -> int:
-    """A width that two halves share: an even integer of at least 2."""
-    ((name, number),) = argument.items()
-    if size(**argument) % 2:
-        raise ValueError(f"{name}: got {number}, expected an even number, half for each direction")
-    return int(number)
-
-
-def parts(width: int, **argument: Any) -> int:
-    """The width of one of so many parts of a width."""
-    ((name, number),) = argument.items()
-    if width % size(**argument):
-        raise ValueError(f"{name}: got {number}, expected a divisor of {width}, the width")
-    return width // int(number)
 
 
 def head_shape(
@@ -96,24 +58,12 @@ def keep_sizes(
     model.embed_dim, model.num_heads, _, _ = head_shape(embed_dim, num_heads, None)
     model.mlp_dim, model.num_layers = size(mlp_dim=mlp_dim), size(num_layers=num_layers)
     model.norm = choice(("pre", "post"), norm=norm)
-    model.activation = choice(("gelu", "relu", "swiglu"), activation=activation)
+    model.activation = known_activation(activation)
 
 
-def choice(names: tuple[str, ...], **argument: str) -> str:
-    """One of some names."""
-    ((argument_name, name),) = argument.items()
-    if name not in names:
-        expected = " or ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])
-        raise ValueError(f"{argument_name}: got {name!r}, expected {expected}")
-    return name
-
-
-def share(**argument: float) -> float:
-    """A share of at least 0 and below 1."""
-    ((name, number),) = argument.items()
-    if not 0 <= number < 1:
-        raise ValueError(f"{name}: got {number!r}, expected a share from 0 to below 1")
-    return float(number)
+def known_activation(activation: str) -> str:
+    """The name of an activation."""
+    return choice(tuple(ACTIVATIONS), activation=activation)
 
 
 def decoder_score(score: str | None) -> str | None:

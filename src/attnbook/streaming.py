@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, is_jax_array, is_torch_array
 
+from attnbook.arguments import transforming
+
 Array = Any
 
 BLOCK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a block
@@ -42,7 +44,7 @@ def over_queries(
     itemsize = array_namespace(queries).finfo(queries.dtype).bits // 8
     block_bytes = BLOCK_BYTES * (XLA_BLOCKS if is_jax_array(queries) else 1)
     rows = max(1, block_bytes // max(1, batch * keys.shape[-2] * itemsize))
-    if rows >= m or (is_torch_array(queries) and _torch_transforms()):
+    if rows >= m or (is_torch_array(queries) and transforming()):
         return average(*per_query, *shared, kernel)
     cut = tuple(a is not None and a.ndim >= 2 and a.shape[-2] == m for a in per_query)
     if is_jax_array(queries):
@@ -61,13 +63,6 @@ def _parts(per_query: tuple[Any, ...], cut: tuple[bool, ...], rows: int) -> Iter
     for start in range(0, per_query[0].shape[-2], rows):
         stop = min(start + rows, per_query[0].shape[-2])
         yield [a[..., start:stop, :] if c else a for a, c in zip(per_query, cut, strict=True)]
-
-
-def _torch_transforms() -> bool:
-    """Whether torch.compile (which fuses better than blocks do) or torch.func is at work."""
-    import torch
-
-    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
 def _learned(kernel: Callable[[Array], Array], like: Array) -> bool:

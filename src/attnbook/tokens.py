@@ -1,8 +1,8 @@
-"""What the models of sequences accept: token numbers, masks of them, labels."""
+"""What the models of sequences accept: token numbers, masks of them, labels, states."""
 
 from typing import Any
 
-from attnbook.arguments import known_true, one_library
+from attnbook.arguments import floating, known_true, one_library
 
 Array = Any
 
@@ -19,6 +19,24 @@ def numbers(vocab_size: int, longest: int | None = None, **argument: Array) -> N
     if known_true(xp.any((tokens < 0) | (tokens >= vocab_size))):
         got = f"{int(xp.min(tokens))} to {int(xp.max(tokens))}"
         raise ValueError(f"{name}: got {got}, expected 0 to {vocab_size - 1}")
+
+
+def one(vocab_size: int, token: Array, state: Array) -> None:
+    """Check the token that a recurrent decoder has written, one a row of its state (..., width)."""
+    one_library(token=token, state=state)
+    if tuple(token.shape) != tuple(state.shape[:-1]):
+        got, expected = tuple(token.shape), tuple(state.shape[:-1])
+        raise ValueError(f"token: got shape {got}, expected {expected}, one a row of the state")
+    numbers(vocab_size, token=token[None])
+
+
+def cell(input_dim: int, hidden_dim: int, weight: Array, inputs: Array, state: Array) -> None:
+    """Check what a recurrent cell of these widths is given."""
+    floating(inputs=inputs, state=state)
+    one_library(inputs=inputs, weight=weight)
+    for name, array, width in (("inputs", inputs, input_dim), ("state", state, hidden_dim)):
+        if tuple(array.shape[-1:]) != (width,):
+            raise ValueError(f"{name}: got shape {tuple(array.shape)}, expected (..., {width})")
 
 
 def at_most(longest: int | None, **arrays: Array) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from tqdm import tqdm
 
-from attnbook import arguments
+from attnbook import sizes
 
 Batch = tuple[np.ndarray, ...]
 
@@ -54,10 +54,10 @@ def minibatches(
     if len(rows) != 1:
         raise ValueError(f"arrays: got {sorted(rows)} rows, expected the same number in each")
     (n,) = rows
-    if not 1 <= arguments.count(size=size) <= n:
+    if not 1 <= sizes.count(size=size) <= n:
         raise ValueError(f"size: got {size}, expected 1 to {n}, the number of rows")
     rng = np.random.default_rng(seed)
-    drawn = (rng.choice(n, size, replace=False) for _ in range(arguments.count(steps=steps)))
+    drawn = (rng.choice(n, size, replace=False) for _ in range(sizes.count(steps=steps)))
     return (tuple(a[batch] for a in arrays) for batch in drawn)
 
 
@@ -74,10 +74,10 @@ def warm_cosine(peak: float, steps: int, *, warmup: int = 0) -> Float[np.ndarray
 
     Source: the fall is Loshchilov and Hutter's (2017), equation 5; the rise Goyal et al.'s (2017).
     """
-    if not peak > 0 or arguments.count(steps=steps) < 1:
+    if not peak > 0 or sizes.count(steps=steps) < 1:
         raise ValueError(f"peak, steps: got {peak}, {steps}, expected above 0, and 1 or more")
     t = np.arange(steps)
-    rise = np.minimum(1, (t + 1) / max(1, arguments.count(warmup=warmup)))
+    rise = np.minimum(1, (t + 1) / max(1, sizes.count(warmup=warmup)))
     return peak * rise * (1 + np.cos(np.pi * t / steps)) / 2
 
 

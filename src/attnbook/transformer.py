@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Int
 
 from attnbook import blocks, heads
 from attnbook.attention import attend, causal_mask
-from attnbook.blocks import Reader
-from attnbook.pooling import linear
+from attnbook.blocks import Reader, normed
+from attnbook.linear import linear
 
 Array = Any  # a PyTorch or JAX array
 
@@ -23,7 +23,8 @@ class Cache(NamedTuple):
     Args:
         keys: of shape (b, layers, heads, max_length, d); what is not written yet is 0.
         values: of the same shape.
-        length: how many tokens each row has, integers of shape (b,).
+        length: t, how many tokens each row has, integers of shape (b,); keys and values beyond it
+            are not looked at.
     """
 
     keys: Array
@@ -36,11 +37,6 @@ class Memory(NamedTuple):
 
     values: Array
     mask: Array | None
-
-
-def normed(norm: Any, x: Array) -> Array:
-    """Layer norm with the parameters of a library's layer."""
-    return blocks.layer_norm(x, norm.weight, norm.bias, eps=norm.eps)
 
 
 def encode(
@@ -80,7 +76,8 @@ def read(
     """
     embedded = linear(model.embedding, x)
     if model.position is not None:
-        embedded = embedded + model.position[: x.shape[-2]]
+        position = model.position[: x.shape[-2]]
+        embedded = embedded + array_namespace(x).astype(position, embedded.dtype)
     stream, weights = encode(model.encoder, model.encoder_norm, embedded, mask, keep)
     return linear(model.readout, stream), weights
 
@@ -164,7 +161,7 @@ def empty(model: Any, batch: int, like: Array) -> Cache:
     return Cache(keys, keys, length)
 
 
-def continued(
+def next_in_text(
     model: Any, cache: Cache, token: Int[Array, " b"]
 ) -> tuple[Cache, Float[Array, "b vocab"]]:
     """One more token of a decoder without a memory: the cache with it, and logits of the next."""
@@ -173,7 +170,7 @@ def continued(
     return cache, linear(model.readout, x)
 
 
-def written(
+def next_in_translation(
     model: Any, memory: Memory, cache: Cache, token: Int[Array, " b"]
 ) -> tuple[Cache, Float[Array, "b vocab"], Float[Array, "b n"]]:
     """One more token of a translation: the cache with it, logits of the next, weights.
@@ -191,6 +188,9 @@ def write(
 ) -> tuple[Cache, Float[Array, "b e"], list[Array]]:
     """One more token: its keys and values join the cache, its query asks all of them.
 
+    In every layer K_t = [K_{t−1}; W_k x_t] and V_t = [V_{t−1}; W_v x_t], of shape (heads, t, d),
+    and y_t = attend(W_q x_t, K_t, V_t): the rows of a full pass under a causal mask, a row a step.
+
     Args:
         model: with decoder, a list of blocks, and decoder_norm.
         cache: of the tokens before.
@@ -199,6 +199,8 @@ def write(
 
     Returns:
         The cache with this token, the stream at it, and each layer's weights to the memory.
+
+    Source: Shazeer (2019), section 2.4, incremental multi-head attention.
     """
     xp = array_namespace(embedded)
     slots = xp.arange(cache.keys.shape[-2], dtype=cache.length.dtype, device=device(embedded))

@@ -5,19 +5,20 @@ from __future__ import annotations
 from faults.planting import fault
 
 ARGUMENTS = ("test_arguments.py", "test_argument_values.py")
+HANDED = ("test_answers.py",)
 DEVICE = ("test_default_device.py",)
 FAULTS = [
     # attention
     fault(
         "attention",
         "largest score not subtracted",
-        "xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))",
+        "xp.exp(wide - xp.max(wide, axis=-1, keepdims=True))",
         "xp.exp(scores)",
     ),
     fault(
         "attention",
         "largest of all rows subtracted",
-        "xp.max(scores, axis=-1, keepdims=True)",
+        "xp.max(wide, axis=-1, keepdims=True)",
         "xp.max(scores)",
     ),
     fault(
@@ -29,11 +30,11 @@ FAULTS = [
     fault(
         "attention",
         "weights do not sum to 1",
-        "return exponentials / xp.sum(exponentials, axis=-1, keepdims=True)",
-        "return exponentials",
+        "exponentials / xp.sum(exponentials, axis=-1, keepdims=True)",
+        "exponentials",
     ),
     fault("attention", "no scale", "score: Score = scores.scaled_dot", "score: Score = scores.dot"),
-    fault("attention", "mask dropped", "score(queries, keys), mask)", "score(queries, keys))"),
+    fault("attention", "mask dropped", "softmax(found, mask)", "softmax(found)"),
     fault(
         "attention",
         "mask after the softmax",
@@ -51,7 +52,7 @@ FAULTS = [
         "xp.where(some, _softmax(xp, xp.where(mask, scores, shut)), xp.zeros_like(scores))",
         "_softmax(xp, xp.where(mask, scores, shut))",
     ),
-    fault("attention", "half precision stays half", ".bits < 32", ".bits < 16"),
+    fault("arguments", "half precision stays half", ".bits < 32", ".bits < 16", tests=("test_attention.py",)),
     fault("attention", "no dtype back", "xp.astype(weights @ values, dtype)", "weights @ values"),
     fault("attention", "a token cannot see itself", "] <= position[:, None]", "] < position[:, None]"),
     fault("attention", "sees the future", "] <= position[:, None]", "] >= position[:, None]"),
@@ -63,8 +64,8 @@ FAULTS = [
     fault(
         "attention",
         "mask lost before the fused kernel",
-        "fused.scaled_dot_average(queries, keys, values, mask, ",
-        "fused.scaled_dot_average(queries, keys, values, None, ",
+        "fused.average(queries, keys, values, mask, ",
+        "fused.average(queries, keys, values, None, ",
         backends="torch",
         tests=("test_attend_fast.py",),
     ),
@@ -103,7 +104,7 @@ FAULTS = [
         "regression",
         "mask after the weights",
         "similarity / xp.where(some, total, xp.ones_like(total)), some",
-        "similarity / xp.sum(kernel(kernels.distance(queries, keys, bandwidth)), -1, keepdims=True), some",
+        "similarity / xp.sum(kernel(distance), -1, keepdims=True), some",
     ),
     fault(
         "regression",
@@ -136,10 +137,10 @@ FAULTS = [
     fault(
         "regression",
         "kernel ignored",
-        "kernel(kernels.distance(",
-        "kernels.epanechnikov(kernels.distance(",
+        "of_kernel(kernel(distance)",
+        "of_kernel(kernels.epanechnikov(distance)",
     ),
-    fault("regression", "K(u²)", "kernel(kernels.distance(", "kernel(kernels.squared_distance("),
+    fault("regression", "K(u²)", "distance = kernels.distance(", "distance = kernels.squared_distance("),
     fault(
         "regression",
         "h ignored",
@@ -205,4 +206,17 @@ FAULTS = [
             ("another patch by default", "width: int = 5", "width: int = 7"),
         )
     ),
+    # what scores and kernels give
+    fault("answers", "a row of scores for all queries", "if tuple(found.shape[-2:]) != (m, n):", "if found.shape[-1] != n:", tests=HANDED),
+    fault("answers", "scores of any shape", "if tuple(found.shape[-2:]) != (m, n):", "if False:", tests=HANDED),
+    fault("answers", "integer scores", 'xp.isdtype(found.dtype, "real floating")', "True", tests=HANDED),
+    fault("answers", "a kernel of any shape", "if tuple(found.shape) != tuple(distance.shape):", "if False:", tests=HANDED),
+    fault("answers", "a score of another library", "xp = one_library(queries=queries, score=found)", "xp = one_library(queries=queries)", tests=HANDED),
+    fault("attention", "any score", "if score is not scores.scaled_dot:\n", "if False:\n", tests=HANDED),
+    fault("regression", "any kernel", "answers.of_kernel(kernel(distance), distance)", "kernel(distance)", tests=HANDED),
+    fault("heads", "any score beside dropout", "answers.of_score(score(*widen(xp, q, k)), q, k)", "score(*widen(xp, q, k))", backends="torch", tests=HANDED),
+    # masks, dtypes
+    fault("heads", "a mask for heads taken for sequences", "mask.ndim > max(queries.ndim, keys.ndim, values.ndim)", "False", backends="torch", tests=("test_layer_arguments.py",)),
+    fault("attention", "a sum beyond float16", "(wide,) = widen(xp, scores)", "wide = scores", tests=("test_attention.py",)),
+    fault("arguments", "anything for NumPy's", "if not isinstance(array, np.ndarray):", "if False:", tests=("test_gaussian_process.py",)),
 ]  # fmt: skip

@@ -35,6 +35,7 @@ DRAWN = {
 DRAWN = {m: " ".join(f"test_datasets.py::test_{t}" for t in ts.split()) for m, ts in DRAWN.items()}
 ATTENDED = "attend(q, k, v, score=score, mask=mask)))"
 WITH_WEIGHTS = "attend(q, k, v, score=score, mask=mask, return_weights=True)"
+DROPS = "return partial(nn.functional.dropout, p=layer.dropout)"
 PASSED = "self, queries, keys, values, mask, return_weights, score, drop"
 
 FAULTS = [
@@ -48,13 +49,13 @@ FAULTS = [
     fault("positions", "another base", "BASE = 10_000.0", "BASE = 1_000.0"),
     fault("positions", "cosines first", "[np.sin(angles), np.cos(angles)]", "[np.cos(angles), np.sin(angles)]"),
     fault("positions", "all sines, then all cosines", "axis=-1).reshape(n, d)", "axis=-2).reshape(n, d)"),
-    fault("positions", "counted from 1", "angles = np.arange(arguments.count(n=n))[:, None]", "angles = (1 + np.arange(arguments.count(n=n)))[:, None]"),
+    fault("positions", "counted from 1", "angles = np.arange(sizes.count(n=n))[:, None]", "angles = (1 + np.arange(sizes.count(n=n)))[:, None]"),
     fault("positions", "the order for the positions", "xp.astype(positions, wide)[:, None] * theta", "xp.arange(x.shape[-2], dtype=wide)[:, None] * theta"),
     fault("positions", "float16 angles", "wide = xp.float64 if x.dtype == xp.float64 else xp.float32", "wide = x.dtype"),
     fault("positions", "float32 angles of float64", "wide = xp.float64 if x.dtype == xp.float64 else xp.float32", "wide = xp.float32"),
     fault("positions", "half precision grows", "xp.astype(xp.reshape(turned, x.shape), x.dtype)", "xp.reshape(turned, x.shape)"),
     fault("positions", "any number of positions", " or tuple(positions.shape) != (x.shape[-2],):", ":"),
-    fault("positions", "odd widths", "d = starting.pairs(x=x.shape[-1])", "d = x.shape[-1]"),
+    fault("positions", "odd widths", "d = sizes.pairs(x=x.shape[-1])", "d = x.shape[-1]"),
     fault("positions", "libraries not compared", "arguments.one_library(x=x, positions=positions)", "pass"),
     fault("positions", "slopes from 1 on", "-8 * np.arange(1, power + 1) / power", "-8 * np.arange(power) / power"),
     fault("positions", "slopes of 8 heads for all", "-8 * np.arange(1, power + 1) / power", "-1.0 * np.arange(1, power + 1)"),
@@ -62,7 +63,7 @@ FAULTS = [
     fault("positions", "the flattest slopes first", "between[: num_heads - power]", "between[::-1][: num_heads - power]"),
     fault("positions", "a bias towards what is far", "return -_slopes(", "return _slopes("),
     fault("positions", "the future is near", "np.abs(position[:, None] - position[None, :])", "(position[:, None] - position[None, :])"),
-    fault("positions", "no heads let in", "arguments.count(num_heads=num_heads) < 1", "arguments.count(num_heads=num_heads) < 0"),
+    fault("positions", "no heads let in", "sizes.size(num_heads=num_heads)", "sizes.count(num_heads=num_heads)"),
     # heads
     fault("heads", "not moved back", "xp.reshape(xp.moveaxis(x, -3, -2), (*lead, n, heads * d))", "xp.reshape(x, (*lead, n, heads * d))"),
     fault("heads", "cut, not moved", "xp.moveaxis(xp.reshape(x, (*lead, n, num_heads, width)), -2, -3)", "xp.reshape(x, (*lead, num_heads, n, width))"),
@@ -87,13 +88,13 @@ FAULTS = [
     fault("heads", "values from keys", "linear(layer.value, values)", "linear(layer.value, keys)"),
     fault("heads", "values projected as keys", "linear(layer.value, values)", "linear(layer.key, values)"),
     fault("heads", "widths not looked at", "arguments.widths(layer.embed_dim, queries=queries, keys=keys, values=values)", "pass"),
-    fault("heads", "float16 scores overflow", "softmax(score(*widen(xp, q, k)), mask)", "softmax(score(q, k), mask)"),
+    fault("heads", "float16 scores overflow", "score(*widen(xp, q, k))", "score(q, k)"),
     fault("heads", "half precision grows", "xp.astype(averages, q.dtype), xp.astype(weights, q.dtype)", "averages, weights"),
-    found("heads", "torch", f"{DROPOUT} {LAYERS}", "mask dropped beside dropout", "score(*widen(xp, q, k)), mask)", "score(*widen(xp, q, k)), None)"),
+    found("heads", "torch", f"{DROPOUT} {LAYERS}", "mask dropped beside dropout", "softmax(found, mask)", "softmax(found, None)"),
     found("heads", "torch", KEPT, "weights after some were left out", "averages = drop(weights) @", "averages = (weights := drop(weights)) @"),
     found("heads", "torch", COUNT, "coordinates left out, not weights", "drop(weights) @ widen(xp, v)[0]", "drop(weights @ widen(xp, v)[0])"),
     found("heads", "torch", REST, "dropout forgotten", "if drop is None and not return_weights:", "if not return_weights:"),
-    found("heads", "torch", f"{DROPOUT}::test_a_score_while_training", "score dropped beside dropout", "weights = softmax(score(", "weights = softmax(scores.scaled_dot("),
+    found("heads", "torch", f"{DROPOUT}::test_a_score_while_training", "score dropped beside dropout", "of_score(score(", "of_score(scores.scaled_dot("),
     # layers
     *(
         found(f"{library}/attention", library, *words)
@@ -108,18 +109,18 @@ FAULTS = [
             (f"{LAYERS}::test_positions_as_a_score", "score dropped", PASSED, PASSED.replace("score", "scores.scaled_dot")),
             (COUNT, "nothing left out", PASSED, PASSED.replace("drop", "None")),
             (f"{LAYERS}::test_bad_input", "widths not looked at", "arguments.widths(self.embed_dim, x=x)", "pass"),
-            (f"{LAYERS}::test_bad_sizes", "any share", "starting.share(dropout=dropout)", "dropout"),
+            (f"{LAYERS}::test_bad_sizes", "any share", "sizes.share(dropout=dropout)", "dropout"),
             (NAMES, "a head for every key", "kv_dim = self.num_kv_heads * head_dim", "kv_dim = embed_dim"),
             (TOKENS, "any length", "self.max_length, tokens=tokens)", "tokens=tokens)"),
             (TOKENS, "tokens not looked at", "check.numbers(self.vocab_size, self.max_length, tokens=tokens)", "pass"),
             (MADE_WITH, "no weights of the stack", "(logits, weights) if return_weights else logits", "logits"),
         )
     ),
-    found("torch/attention", "torch", REST, "dropout at rest", "if self.training and self.dropout > 0", "if self.dropout > 0"),
-    found("torch/attention", "torch", COUNT, "the others do not grow", "nn.functional.dropout(weights, self.dropout)", "weights * (torch.rand_like(weights) >= self.dropout)"),
-    found("torch/attention", "torch", COUNT, "the share that stays left out", "nn.functional.dropout(weights, self.dropout)", "nn.functional.dropout(weights, 1 - self.dropout)"),
-    found("torch/attention", "torch", COUNT, "heads lose the same", "nn.functional.dropout(weights, self.dropout)", "weights * nn.functional.dropout(torch.ones_like(weights[..., :1, :, :]), self.dropout)"),
-    found("torch/attention", "torch", SEEDS, "sequences lose the same", "nn.functional.dropout(weights, self.dropout)", "weights * nn.functional.dropout(torch.ones_like(weights[:1]), self.dropout)"),
+    found("torch/dropout", "torch", REST, "dropout at rest, weights", "if not layer.training or layer.dropout == 0:", "if layer.dropout == 0:"),
+    found("torch/dropout", "torch", COUNT, "the others do not grow, weights", DROPS, "return lambda a: nn.functional.dropout(a, layer.dropout) * (1 - layer.dropout)"),
+    found("torch/dropout", "torch", COUNT, "the share that stays left out, weights", DROPS, "return partial(nn.functional.dropout, p=1 - layer.dropout)"),
+    found("torch/dropout", "torch", COUNT, "heads lose the same, weights", DROPS, "return lambda a: a * nn.functional.dropout(a[..., :1, :, :] * 0 + 1, layer.dropout)"),
+    found("torch/dropout", "torch", SEEDS, "sequences lose the same, weights", DROPS, "return lambda a: a * nn.functional.dropout(a[:1] * 0 + 1, layer.dropout)"),
     found("torch/attention", "torch", NAMES, "values with a bias, one head", "self.value = nn.Linear(self.embed_dim, self.head_dim, bias=False)", "self.value = nn.Linear(self.embed_dim, self.head_dim)"),
     found("torch/attention", "torch", NAMES, "output with a bias", "self.output = nn.Linear(embed_dim, embed_dim, bias=bias)", "self.output = nn.Linear(embed_dim, embed_dim)"),
     found("torch/attention", "torch", PYTORCH, "parts swapped", "parts = [layer.query, layer.key, layer.value]", "parts = [layer.key, layer.query, layer.value]"),
@@ -137,12 +138,12 @@ FAULTS = [
     found("torch/attention", "torch", f"{REFUSES}_strangers", "strangers", "if not isinstance(original, nn.MultiheadAttention):", "if False:"),
     found("torch/attention", "torch", MODELS, "no positions to start from", "torch.randn(max_length, embed_dim)", "torch.zeros(max_length, embed_dim)"),
     found("torch/attention", "torch", f"{STACK}::test_every_kind_of_integer", "bytes are masks", "tokens.long()", "tokens"),
-    found("jax/attention", "jax", REST, "dropout at rest", "if key is None or self.dropout == 0 else partial(self._drop, key)", "if self.dropout == 0 else partial(self._drop, jax.random.key(0))"),
-    found("jax/attention", "jax", SEEDS, "the key does not count", "partial(self._drop, key)", "partial(self._drop, jax.random.key(0))"),
-    found("jax/attention", "jax", COUNT, "the others do not grow", "weights / (1 - self.dropout), 0)", "weights, 0)"),
-    found("jax/attention", "jax", COUNT, "the share that stays left out", "bernoulli(key, 1 - self.dropout,", "bernoulli(key, self.dropout,"),
-    found("jax/attention", "jax", COUNT, "heads lose the same", "weights.shape)", "(*weights.shape[:-3], 1, *weights.shape[-2:]))"),
-    found("jax/attention", "jax", SEEDS, "sequences lose the same", "weights.shape)", "weights.shape[1:])"),
+    found("jax/attention", "jax", REST, "dropout at rest", "if key is None or self.dropout == 0 else partial(left_out, key, self.dropout)", "if self.dropout == 0 else partial(left_out, jax.random.key(0), self.dropout)"),
+    found("jax/attention", "jax", SEEDS, "the key does not count", "partial(left_out, key,", "partial(left_out, jax.random.key(0),"),
+    found("jax/dropout", "jax", COUNT, "the others do not grow, weights", "x / (1 - share), 0)", "x, 0)"),
+    found("jax/dropout", "jax", COUNT, "the share that stays left out, weights", "bernoulli(key, 1 - share,", "bernoulli(key, share,"),
+    found("jax/dropout", "jax", COUNT, "heads lose the same, weights", "x.shape)", "(*x.shape[:-3], 1, *x.shape[-2:]))"),
+    found("jax/dropout", "jax", SEEDS, "sequences lose the same, weights", "x.shape)", "x.shape[1:])"),
     found("jax/attention", "jax", STARTS, "keys start as queries, one head", "use_bias=False, key=for_key)", "use_bias=False, key=for_query)"),
     found("torch/attention", "torch", MODEL, "heads not shared in the stack", "num_heads, num_kv_heads=num_kv_heads", "num_heads, num_kv_heads=None"),
     found("jax/attention", "jax", MODEL, "heads not shared in the stack", "num_kv_heads=self.num_kv_heads", "num_kv_heads=None"),
@@ -171,16 +172,16 @@ FAULTS = [
         )
     ),
     # what heads start from
-    fault("starting", "odd widths of pairs", "or number % 2:\n        raise ValueError(f\"{name}: got a width", "or False:\n        raise ValueError(f\"{name}: got a width"),
-    fault("starting", "pairs without a width", "if arguments.count(**argument) < 2 or", "if arguments.count(**argument) < 0 or"),
-    fault("starting", "heads that do not divide", "if width % size(**argument):", "if size(**argument) < 1:"),
-    fault("starting", "a width of NumPy's", "return width // int(number)", "return width // number"),
+    fault("sizes", "odd widths of pairs", "if number == 0 or size(**argument) % 2:\n        raise ValueError(f\"{name}: got a width", "if number == 0:\n        raise ValueError(f\"{name}: got a width"),
+    fault("sizes", "pairs without a width", "if number == 0 or size(**argument) % 2:", "if size(**argument) % 2:"),
+    fault("sizes", "heads that do not divide", "if width % size(**argument):", "if size(**argument) < 1:"),
+    fault("sizes", "a width of NumPy's", "return width // int(number)", "return width // number"),
     fault("starting", "shared heads that do not divide", "if num_heads % size(num_kv_heads=shared):", "if size(num_kv_heads=shared) > num_heads:"),
     fault("starting", "one shared head by default", "shared = num_heads if num_kv_heads is None", "shared = 1 if num_kv_heads is None"),
     fault("starting", "heads of NumPy's", "return width, int(num_heads), int(shared), head_dim", "return width, num_heads, shared, head_dim"),
-    fault("starting", "all weights left out", "if not 0 <= number < 1:", "if not 0 <= number <= 1:"),
-    fault("starting", "a share that is no number", "if not 0 <= number < 1:", "if number < 0 or number >= 1:"),
-    fault("starting", "a share of NumPy's", "return float(number)", "return number"),
+    fault("sizes", "all weights left out", "if not 0 <= number < 1:", "if not 0 <= number <= 1:"),
+    fault("sizes", "a share that is no number", "if not 0 <= number < 1:", "if number < 0 or number >= 1:"),
+    fault("sizes", "a share of NumPy's", "return float(number)", "return number"),
     # pictures and sequences
     *(
         found(f"datasets/{module}", "numpy", DRAWN[module], *words)

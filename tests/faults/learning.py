@@ -29,10 +29,13 @@ HEAD, POOLED = (
 )
 FAULTS = [
     # pooling
-    fault("pooling", "no bias", "else product + layer.bias", "else product"),
+    fault("linear", "no bias", "else product + bias", "else product", tests=("test_pooling.py",)),
+    fault("linear", "parameters as they are", "if weight.dtype != x.dtype or isinstance(x, np.ndarray):", "if False:", backends="torch", tests=("test_layer_arguments.py",)),
+    fault("linear", "parameters as they are, in JAX", "if weight.dtype != x.dtype or isinstance(x, np.ndarray):", "if False:", backends="jax", tests=("test_layer_arguments.py",)),
+    fault("linear", "NumPy let in", " or isinstance(x, np.ndarray):", ":", backends="jax", tests=("test_layer_arguments.py",)),
     fault("pooling", "mask dropped", "keys, values, mask=mask, return", "keys, values, return"),
-    fault("pooling", "a linear network", "relu(linear(hidden, x))", "linear(hidden, x)"),
-    fault("pooling", "a leak", "relu(linear(hidden, x))", "relu(linear(hidden, x)) + 0.01 * linear(hidden, x)"),
+    fault("linear", "a linear network", "relu(linear(hidden, x))", "linear(hidden, x)", tests=("test_pooling.py",)),
+    fault("linear", "a leak", "relu(linear(hidden, x))", "relu(linear(hidden, x)) + 0.01 * linear(hidden, x)", tests=("test_pooling.py",)),
     fault("pooling", "no scale", "attend(layer.query,", "attend(layer.query * layer.query.shape[-1] ** 0.5,"),
     fault("pooling", "no head", HEAD, "pooled"),
     fault("pooling", "a mean, no attention", HEAD, HEAD.replace("pooled", POOLED)),
@@ -48,8 +51,8 @@ FAULTS = [
             (SEQUENCES, "values for weights", "(logits, weights, values) if", "(logits, values, weights) if"),
             (SEQUENCES, "weights for logits", "else logits", "else weights"),
             (SIZES, "a token too many", "nn.Embedding(", "nn.Embedding(1 + "),
-            (SIZES, "any size", "starting.size(embed_dim=embed_dim)", "embed_dim"),
-            (SIZES, "sizes mistaken", "self.hidden_dim = starting", "self.hidden_dim = 1 + starting"),
+            (SIZES, "any size", "sizes.size(embed_dim=embed_dim)", "embed_dim"),
+            (SIZES, "sizes mistaken", "self.hidden_dim = sizes", "self.hidden_dim = 1 + sizes"),
         )
     ),
     in_torch("pooling", "small integers as they are", "tokens.long()", "tokens", ("test_pooling.py::test_every_kind_of_integer",)),
@@ -61,7 +64,7 @@ FAULTS = [
     fault("training", "the same rows at every step", "(rng.choice(n,", "(np.random.default_rng(seed).choice(n,"),
     fault("training", "the seed ignored", "rng = np.random.default_rng(seed)", "rng = np.random.default_rng(0)"),
     fault("training", "labels of other rows", "tuple(a[batch] for a in arrays)", "tuple(a[np.sort(batch)] if a.ndim > 1 else a[batch] for a in arrays)"),
-    fault("training", "batches of no row", "1 <= arguments.count(size=size)", "0 <= arguments.count(size=size)"),
+    fault("training", "batches of no row", "1 <= sizes.count(size=size)", "0 <= sizes.count(size=size)"),
     fault("training", "the first rate for all steps", "rates[min(number, len(rates) - 1)]", "rates[0]"),
     fault("training", "a step late", "rates[min(number, len(rates) - 1)]", "rates[max(0, min(number, len(rates)) - 1)]"),
     fault("training", "too few rates let in", "if len(rates) > 1 and number >= len(rates):", "if False:"),

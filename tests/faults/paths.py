@@ -10,7 +10,7 @@ TORCH_KERNEL = ("test_transformations.py::test_torch_kernel_with_a_parameter_of_
 
 def gaussian(words: str, original: str, changed: str) -> Fault:
     """In the fused way of kernel regression."""
-    return fault("fused", words, original, changed, backends="torch")
+    return fault("fused_gaussian", words, original, changed, backends="torch")
 
 
 def attend(words: str, original: str, changed: str) -> Fault:
@@ -105,7 +105,7 @@ FAULTS = [
         backends="torch",
         tests=TORCH_KERNEL,
     ),
-    # fused
+    # fused_gaussian
     gaussian("not centred", "keys.mean(-2, keepdim=True)", "0 * keys.mean(-2, keepdim=True)"),
     gaussian("norm of the key lost", "-0.5 * (k * k)", "-0.0 * (k * k)"),
     gaussian("norm of the key without ½", "-0.5 * (k * k)", "-1.0 * (k * k)"),
@@ -122,8 +122,8 @@ FAULTS = [
     fault(
         "regression",
         "mask lost in the fused kernel",
-        "kernels.gaussian and mask is None and",
-        "kernels.gaussian and",
+        "plain = kernel is kernels.gaussian and mask is None",
+        "plain = kernel is kernels.gaussian",
         backends="torch",
         tests=("test_fused.py",),
     ),
@@ -148,5 +148,5 @@ FAULTS = [
     slopes("one tensor in three places counted thrice", "inner = [a.view_as(a) for a in saved]", "inner = list(saved)"),
     slopes("backward once only", "gradient, retain_graph=True", "gradient, retain_graph=higher"),
     slopes("forward mode not seen", "if any(dual.tangent is not None for dual in duals):", "if False:"),
-    slopes("torch.func not seen", "if torch._C._are_functorch_transforms_active():", "if False:"),
+    slopes("torch.func not seen", "if transforming():", "if False:"),
 ]  # fmt: skip

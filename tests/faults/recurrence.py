@@ -35,13 +35,15 @@ BOTH = [  # the module of either back end
     (BAD, "what is written not looked at", "tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)", "pass"),
     (BAD, "what is read not looked at", "tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)", "pass"),
     (BAD, "vocabularies exchanged", "written, self.source_vocab, self.target_vocab)", "written, self.target_vocab, self.source_vocab)"),
-    (layers("an_odd_state_has_no_halves"), "an odd state", "starting.halves(hidden_dim=hidden_dim)", "starting.size(hidden_dim=hidden_dim)"),
+    (layers("an_odd_state_has_no_halves"), "an odd state", "sizes.halves(hidden_dim=hidden_dim)", "sizes.size(hidden_dim=hidden_dim)"),
     (layers("unknown_scores"), "any score", "self.score = starting.decoder_score(score)", "self.score = score"),
-    (layers("bad_sizes"), "any size", "starting.size(embed_dim=embed_dim)", "embed_dim"),
-    (layers("bad_sizes"), "any size, cell", "starting.size(input_dim=input_dim)", "input_dim"),
+    (layers("bad_sizes"), "any size", "sizes.size(embed_dim=embed_dim)", "embed_dim"),
+    (layers("bad_sizes"), "any size, cell", "sizes.size(input_dim=input_dim)", "input_dim"),
     (SIZES, "the dot product by default", '| None = "additive"', '| None = "dot"'),
     (LOOP, "weights for logits", "return_weights else logits", "return_weights else weights"),
 ]  # fmt: skip
+LAYER_ARGUMENTS = ("test_layer_arguments.py",)
+DROPPED = ("test_training.py::test_dropout_while_training",)
 
 FAULTS = [
     # recurrent
@@ -79,10 +81,10 @@ FAULTS = [
     search("no stop when all have ended", " and not bool(xp.all(ended))", ""),
     search("stops when one has ended", "xp.all(ended)", "xp.any(ended)"),
     search("begins with the end", "xp.full(source.shape[:1], start,", "xp.full(source.shape[:1], end,"),
-    search("weights of another row", "read.append(_numpy(weights))", "read.append(_numpy(weights)[::-1])"),
+    search("weights of another row", "read.append(to_numpy(weights))", "read.append(to_numpy(weights)[::-1])"),
     search("the beam keeps the least probable", "np.argsort(-longer", "np.argsort(longer"),
     search("probabilities not accumulated", "so_far + _log_softmax(", "_log_softmax("),
-    search("logits for probabilities", "_log_softmax(_numpy(logits))", "_numpy(logits).astype(np.float64)"),
+    search("logits for probabilities", "_log_softmax(to_numpy(logits))", "to_numpy(logits).astype(np.float64)"),
     search("a beginning too long", "len(beginnings[0][0]) < limit", "len(beginnings[0][0]) <= limit"),
     search("an end's place filled again", "[: width - len(ended)]", "[:width]"),
     search("the state of another beginning", "xp.asarray(rows[tokens != end],", "xp.asarray(0 * rows[tokens != end],"),
@@ -90,9 +92,9 @@ FAULTS = [
     search("the least probable first", "lambda pair: -pair[1]", "lambda pair: pair[1]"),
     search("what has not ended beside", "sorted(ended or beginnings", "sorted(ended + beginnings"),
     search("a beam begins with the end", "as_array([start])", "as_array([end])"),
-    search("a beam of any width", "starting.size(width=width)", "pass", SEARCH_SIZES),
-    search("a beam of any length", "    starting.size(width=width)\n    starting.size(limit=limit)\n", "    starting.size(width=width)\n", SEARCH_SIZES),
-    search("greedy at any length", "    starting.size(limit=limit)\n    xp = array_namespace(source)\n    memory", "    xp = array_namespace(source)\n    memory", SEARCH_SIZES),
+    search("a beam of any width", "sizes.size(width=width)", "pass", SEARCH_SIZES),
+    search("a beam of any length", "    sizes.size(width=width)\n    sizes.size(limit=limit)\n", "    sizes.size(width=width)\n", SEARCH_SIZES),
+    search("greedy at any length", "    sizes.size(limit=limit)\n    xp = array_namespace(source)\n    memory", "    xp = array_namespace(source)\n    memory", SEARCH_SIZES),
     search("an overflow", "logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)", "logits.astype(np.float64)"),
     search("probabilities in float32", "logits.astype(np.float64) -", "logits -"),
     search("small integers as places", "xp.asarray(rows[tokens != end], device=device(source))", "as_array(rows[tokens != end])", DECODES),
@@ -190,17 +192,17 @@ FAULTS = [
     ),
     # what chapter 4 adds to older modules
     fault("scores", "keys of any width", "elif k.shape[-1] != r:", "elif False:"),
-    fault("starting", "a limit of 0", "not number > 0:", "not number >= 0:", tests=layers("limits")),
-    fault("starting", "halves of an odd width", "if size(**argument) % 2:", "if False:", tests=layers("two_halves")),
-    fault("starting", "half a width of NumPy's", 'half for each direction")\n    return int(number)', 'half for each direction")\n    return number', tests=layers("two_halves")),
+    fault("sizes", "a limit of 0", "not number > 0:", "not number >= 0:", tests=layers("limits")),
+    fault("sizes", "halves of an odd width", "if size(**argument) % 2:\n        raise ValueError(f\"{name}: got {number}", "if False:\n        raise ValueError(f\"{name}: got {number}", tests=layers("two_halves")),
+    fault("sizes", "half a width of NumPy's", 'half for each direction")\n    return int(number)', 'half for each direction")\n    return number', tests=layers("two_halves")),
     fault("starting", "no decoder without attention", '"dot", None):', '"dot"):', tests=layers("known_scores")),
     fault("training", "no rise", "peak * rise *", "peak *", tests=RATES),
     fault("training", "a rise from 0", "(t + 1) / max(", "t / max(", tests=RATES),
     fault("training", "a whole cosine", "np.cos(np.pi * t", "np.cos(2 * np.pi * t", tests=RATES),
     fault("training", "twice the peak", "(np.pi * t / steps)) / 2", "(np.pi * t / steps))", tests=RATES),
     fault("training", "a peak of 0", "if not peak > 0 or", "if not peak >= 0 or", tests=RATES),
-    fault("training", "rates for no step", "arguments.count(steps=steps) < 1", "arguments.count(steps=steps) < 0", tests=RATES),
-    *(fault(f"{name}/training", "any clip", "limit = starting.limit(clip=clip)", "limit = clip", backends=name, tests=BAD_CLIP) for name in ("torch", "jax")),
+    fault("training", "rates for no step", "sizes.count(steps=steps) < 1", "sizes.count(steps=steps) < 0", tests=RATES),
+    *(fault(f"{name}/training", "any clip", "limit = sizes.limit(clip=clip)", "limit = clip", backends=name, tests=BAD_CLIP) for name in ("torch", "jax")),
     *(
         fault(f"{name}/training", words, original, changed, backends=name, tests=CLIP)
         for name, words, original, changed in (
@@ -214,4 +216,16 @@ FAULTS = [
             ("jax", "every parameter clipped by itself", "optax.clip_by_global_norm(limit)", "optax.clip_by_block_rms(limit)"),
         )
     ),
+    *(
+        fault(f"{library}/recurrent", *words, backends=library, tests=LAYER_ARGUMENTS)
+        for library in ("torch", "jax")
+        for words in (
+            ("any token is written", "tokens.one(self.target_vocab, token, state)", "pass"),
+            ("any state of a cell", "tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)", "pass"),
+        )
+    ),
+    fault("tokens", "tokens for other rows", "if tuple(token.shape) != tuple(state.shape[:-1]):", "if False:", backends="torch", tests=LAYER_ARGUMENTS),
+    fault("jax/training", "the same key every step", "key, now = jax.random.split(key)", "now = key", backends="jax", tests=DROPPED),
+    fault("jax/training", "no key for the loss", '{} if now is None else {"key": now}', "{}", backends="jax", tests=DROPPED),
+    fault("convert", "bfloat16 as NumPy's", 'if str(array.dtype) == "torch.bfloat16" else array', "if False else array", backends="torch", tests=("test_decoding.py::test_models_in_bfloat16_write",)),
 ]  # fmt: skip

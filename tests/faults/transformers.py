@@ -46,7 +46,7 @@ def formula(tests: str, words: str, original: str, changed: str) -> Fault:
 FAULTS = [
     # encoders, and decoders as a full pass
     formula(WRITERS, "no last norm", "return normed(norm, x), [reader", "return x, [reader"),
-    formula(WRITERS, "bias of the last norm dropped", "norm.weight, norm.bias, eps=norm.eps)", "norm.weight, None, eps=norm.eps)"),
+    found("blocks", "torch", WRITERS, "bias of the last norm dropped", "norm.weight, norm.bias, eps=norm.eps)", "norm.weight, None, eps=norm.eps)"),
     formula(SETS, "mask ignored", "Reader(layer.attention, mask=mask, keep=keep)", "Reader(layer.attention, keep=keep)"),
     formula(UNASKED, "a list of nothing, encoder", "for reader in readers if keep]", "for reader in readers]"),
     formula(WRITERS, "one block again and again", "for layer in layers]\n", "for layer in [layers[0]] * len(layers)]\n"),
@@ -110,15 +110,15 @@ FAULTS = [
             (STEPS, "any token", NEXT, "pass"),
             (STEPS, "a token of the source", NEXT, NEXT.replace("target_vocab", "source_vocab")),
             (FULL, "a cache beyond its end", NEXT, NEXT.replace("self.max_length", "99")),
-            (SIZES, "any vocabulary", "starting.size(target_vocab=target_vocab)", "target_vocab"),
-            (SIZES, "any longest", "starting.size(max_length=max_length)", "max_length"),
+            (SIZES, "any vocabulary", "sizes.size(target_vocab=target_vocab)", "target_vocab"),
+            (SIZES, "any longest", "sizes.size(max_length=max_length)", "max_length"),
             (TOLD, "blocks not told of their norm", "norm=model.norm, activation=model.activation", "activation=model.activation"),
             (TOLD, "blocks not told of their activation", "norm=model.norm, activation=model.activation", "norm=model.norm"),
             (NAMES, "one block too many", "model.num_layers)", "model.num_layers + 1)"),
             (PAIRS, "weights for logits", "return (logits, weights) if return_weights else logits", "return (logits, weights) if return_weights else weights"),
-            (STARTS, "a small start", "SCALE = 0.3", "SCALE = 0.02"),
         )
     ),
+    *(found("starting", library, STARTS, f"a small start, {library}", "SCALE = 0.3", "SCALE = 0.02") for library in ("torch", "jax")),
     *(
         found("torch/transformer", "torch", *words)
         for words in (
@@ -149,12 +149,12 @@ FAULTS = [
             (SETS, "weights for what is said", "if return_weights else said", "if return_weights else weights"),
             (TOKENS, "any tokens", "check.numbers(self.vocab_size, self.max_length, tokens=tokens)", "pass"),
             (LONG, "tokens of any length", "check.numbers(self.vocab_size, self.max_length, tokens=tokens)", "check.numbers(self.vocab_size, tokens=tokens)"),
-            (STEPS, "any batch", "starting.size(batch=batch)", "int(batch)"),
+            (STEPS, "any batch", "sizes.size(batch=batch)", "int(batch)"),
             (STEPS, "any next token", NEXT_ONE, "pass"),
             (FULL, "a cache beyond its end", NEXT_ONE, NEXT_ONE.replace("self.max_length", "99")),
-            (SIZES, "any input", "starting.size(input_dim=input_dim)", "input_dim"),
-            (SIZES, "any output", "starting.size(output_dim=output_dim)", "output_dim"),
-            (SIZES, "any vocabulary", "starting.size(vocab_size=vocab_size)", "vocab_size"),
+            (SIZES, "any input", "sizes.size(input_dim=input_dim)", "input_dim"),
+            (SIZES, "any output", "sizes.size(output_dim=output_dim)", "output_dim"),
+            (SIZES, "any vocabulary", "sizes.size(vocab_size=vocab_size)", "vocab_size"),
             (NAMES, "positions for all", "if self.max_length is not None:", "if True:\n            self.max_length = self.max_length or 7"),
             (TOLD, "another number of layers", "mlp_dim: int = 512,\n        num_layers: int = 2", "mlp_dim: int = 512,\n        num_layers: int = 3"),
         )
@@ -198,14 +198,19 @@ FAULTS = [
         )
     ),
     *(
-        fault("starting", *words)
+        fault("sizes", *words)
         for words in (
             ("any choice", "if name not in names:", "if False:"),
             ("the first choice alone", "if name not in names:", "if name != names[0]:"),
             ("a choice within a string", "if name not in names:", 'if str(name) not in ", ".join(names):'),
             ("or after every name", '" or ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])', '" or ".join(map(repr, names))'),
+        )
+    ),
+    *(
+        fault("starting", *words)
+        for words in (
             ("any norm", 'choice(("pre", "post"), norm=norm)', "norm"),
-            ("any activation", 'choice(("gelu", "relu", "swiglu"), activation=activation)', "activation"),
+            ("any activation", "choice(tuple(ACTIVATIONS), activation=activation)", "activation"),
             ("any number of heads is kept", "model.embed_dim, model.num_heads, _, _ = head_shape(embed_dim, num_heads, None)", "model.embed_dim, model.num_heads = size(embed_dim=embed_dim), size(num_heads=num_heads)"),
             ("layers of NumPy's", "size(mlp_dim=mlp_dim), size(num_layers=num_layers)", "size(mlp_dim=mlp_dim), num_layers"),
             ("sizes exchanged", "model.mlp_dim, model.num_layers =", "model.num_layers, model.mlp_dim ="),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from attnbook import arguments, gaussian_process
+from attnbook import gaussian_process, sizes
 
 Array = np.ndarray
 
@@ -51,7 +51,7 @@ def smooth_functions(
     """
     if not noise >= 0:
         raise ValueError(f"noise: got {noise}, expected 0 or more")
-    shape = arguments.count(n=n), arguments.count(points=points)
+    shape = sizes.count(n=n), sizes.count(points=points)
     rng = np.random.default_rng(seed)
     ends = np.sort(np.broadcast_to(np.asarray(length_scale, dtype=float), (2,)))
     if not np.all(ends > 0):

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from attnbook import arguments
+from attnbook import sizes
 
 Array = np.ndarray
 
@@ -91,7 +91,7 @@ def number_words(
     """
     if language not in ("de", "fr"):
         raise ValueError(f"language: got {language!r}, expected 'de' or 'fr'")
-    total = arguments.count(train=train) + arguments.count(held_out=held_out)
+    total = sizes.count(train=train) + sizes.count(held_out=held_out)
     if not (train >= 1 and held_out >= 1 and total <= 300_000):
         raise ValueError(
             f"train, held_out: got {train}, {held_out}, expected 1 or more each, 300000 in all"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from attnbook import starting
+from attnbook import sizes
 
 CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))  # the token numbers of a character: its place
 PART = 4_000  # characters
@@ -51,7 +51,7 @@ def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed:
     """
     from pydoc_data.topics import topics
 
-    if not starting.share(held_out=held_out) > 0:
+    if not sizes.share(held_out=held_out) > 0:
         raise ValueError(f"held_out: got {held_out}, expected a share above 0 and below 1")
     seen: set[str] = set()
     kept = [_unseen(topics[name], seen) for name in sorted(topics)]

@@ -6,12 +6,12 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from attnbook import arguments, heads, scores, stack, starting
+from attnbook import arguments, heads, scores, sizes, stack, starting
 from attnbook import tokens as check
+from attnbook.jax.dropout import left_out
 
 Score = Callable[[Array, Array], Array]
 
@@ -35,8 +35,8 @@ class SelfAttention(eqx.Module):
     head_dim: int = eqx.field(static=True)
 
     def __init__(self, embed_dim: int, head_dim: int | None = None, *, key: PRNGKeyArray) -> None:
-        self.embed_dim = e = starting.size(embed_dim=embed_dim)
-        self.head_dim = d = starting.size(head_dim=embed_dim if head_dim is None else head_dim)
+        self.embed_dim = e = sizes.size(embed_dim=embed_dim)
+        self.head_dim = d = sizes.size(head_dim=embed_dim if head_dim is None else head_dim)
         for_query, for_key, for_value = jax.random.split(key, 3)
         self.query = eqx.nn.Linear(e, d, use_bias=False, key=for_query)
         self.key = eqx.nn.Linear(e, d, use_bias=False, key=for_key)
@@ -99,7 +99,7 @@ class MultiHeadAttention(eqx.Module):
         shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
         self.bias = bias
-        self.dropout = starting.share(dropout=dropout)
+        self.dropout = sizes.share(dropout=dropout)
         kv_dim = self.num_kv_heads * head_dim
         keys = jax.random.split(key, 4)
         self.query = eqx.nn.Linear(self.embed_dim, self.embed_dim, use_bias=bias, key=keys[0])
@@ -122,14 +122,10 @@ class MultiHeadAttention(eqx.Module):
 
         With a random key weights are left out, as while training; without one none is.
         """
-        drop = None if key is None or self.dropout == 0 else partial(self._drop, key)
+        drop = None if key is None or self.dropout == 0 else partial(left_out, key, self.dropout)
         return heads.multi_head_attention(
             self, queries, keys, values, mask, return_weights, score, drop
         )
-
-    def _drop(self, key: PRNGKeyArray, weights: Array) -> Array:
-        kept = jax.random.bernoulli(key, 1 - self.dropout, weights.shape)
-        return jnp.where(kept, weights / (1 - self.dropout), 0)
 
 
 class AttentionOnly(eqx.Module):
@@ -170,11 +166,11 @@ class AttentionOnly(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> None:
-        self.vocab_size = starting.size(vocab_size=vocab_size)
-        self.max_length = starting.size(max_length=max_length)
+        self.vocab_size = sizes.size(vocab_size=vocab_size)
+        self.max_length = sizes.size(max_length=max_length)
         shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
-        self.num_layers = starting.size(num_layers=num_layers)
+        self.num_layers = sizes.size(num_layers=num_layers)
         keys = jax.random.split(key, 3 + num_layers)
         self.embedding = eqx.nn.Embedding(self.vocab_size, self.embed_dim, key=keys[0])
         self.position = jax.random.normal(keys[1], (self.max_length, self.embed_dim))
@@ -188,6 +184,7 @@ class AttentionOnly(eqx.Module):
 
     def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
         logits, weights = stack.attention_only(self, tokens, return_weights)
         return (logits, weights) if return_weights else logits

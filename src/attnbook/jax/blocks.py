@@ -4,13 +4,13 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, PRNGKeyArray
 
-from attnbook import arguments, blocks, starting
+from attnbook import arguments, blocks, sizes, starting
 from attnbook.blocks import Reader
 from attnbook.jax.attention import MultiHeadAttention
+from attnbook.jax.dropout import dropping
 
 
 class MLP(eqx.Module):
@@ -46,10 +46,10 @@ class MLP(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> None:
-        self.embed_dim = starting.size(embed_dim=embed_dim)
-        self.mlp_dim = starting.size(mlp_dim=mlp_dim)
-        self.activation = starting.choice(("gelu", "relu", "swiglu"), activation=activation)
-        self.dropout = starting.share(dropout=dropout)
+        self.embed_dim = sizes.size(embed_dim=embed_dim)
+        self.mlp_dim = sizes.size(mlp_dim=mlp_dim)
+        self.activation = starting.known_activation(activation)
+        self.dropout = sizes.share(dropout=dropout)
         keys = jax.random.split(key, 3)
         gated = activation == "swiglu"
         self.hidden = eqx.nn.Linear(self.embed_dim, self.mlp_dim, key=keys[0])
@@ -110,7 +110,7 @@ class EncoderBlock(eqx.Module):
         self.mlp_dim = self.mlp.mlp_dim
         self.attention_norm = eqx.nn.LayerNorm(self.embed_dim)
         self.mlp_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.norm = starting.choice(("pre", "post"), norm=norm)
+        self.norm = sizes.choice(("pre", "post"), norm=norm)
         self.activation, self.dropout = activation, self.mlp.dropout
 
     def __call__(
@@ -181,7 +181,7 @@ class DecoderBlock(eqx.Module):
         self.attention_norm = eqx.nn.LayerNorm(self.embed_dim)
         self.cross_norm = eqx.nn.LayerNorm(self.embed_dim)
         self.mlp_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.norm = starting.choice(("pre", "post"), norm=norm)
+        self.norm = sizes.choice(("pre", "post"), norm=norm)
         self.activation, self.dropout = activation, self.mlp.dropout
 
     def __call__(
@@ -201,17 +201,3 @@ class DecoderBlock(eqx.Module):
         cross = Reader(self.cross_attention, memory, memory_mask, return_weights, drop)
         x = blocks.decoder_block(self, x, own, cross, drop)
         return (x, own.weights, cross.weights) if return_weights else x
-
-
-def dropping(layer: Any, key: PRNGKeyArray | None) -> Any:
-    """What leaves entries out, each call by another part of the key; None without a key."""
-    if key is None or layer.dropout == 0:
-        return None
-    remaining = [key]
-
-    def drop(x: Array) -> Array:
-        remaining[0], now = jax.random.split(remaining[0])
-        kept = jax.random.bernoulli(now, 1 - layer.dropout, x.shape)
-        return jnp.where(kept, x / (1 - layer.dropout), 0)
-
-    return drop

@@ -7,7 +7,7 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from attnbook import arguments, starting, transformer
+from attnbook import arguments, sizes, starting, transformer
 from attnbook import tokens as check
 from attnbook.jax.blocks import EncoderBlock
 from attnbook.jax.transformer import made_blocks, small
@@ -63,9 +63,9 @@ class EncoderOnly(eqx.Module):
         activation: str = "gelu",
         key: PRNGKeyArray,
     ) -> None:
-        self.input_dim = starting.size(input_dim=input_dim)
-        self.output_dim = starting.size(output_dim=output_dim)
-        self.max_length = None if max_length is None else starting.size(max_length=max_length)
+        self.input_dim = sizes.size(input_dim=input_dim)
+        self.output_dim = sizes.size(output_dim=output_dim)
+        self.max_length = None if max_length is None else sizes.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         keys = jax.random.split(key, 4)
         self.embedding = eqx.nn.Linear(self.input_dim, self.embed_dim, key=keys[0])
@@ -135,8 +135,8 @@ class DecoderOnly(eqx.Module):
         activation: str = "gelu",
         key: PRNGKeyArray,
     ) -> None:
-        self.vocab_size = starting.size(vocab_size=vocab_size)
-        self.max_length = starting.size(max_length=max_length)
+        self.vocab_size = sizes.size(vocab_size=vocab_size)
+        self.max_length = sizes.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         keys = jax.random.split(key, 4)
         self.embedding = eqx.nn.Embedding(weight=small(keys[0], self.vocab_size, self.embed_dim))
@@ -147,18 +147,19 @@ class DecoderOnly(eqx.Module):
 
     def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
         logits, weights = transformer.foretell(self, tokens, return_weights)
         return (logits, weights) if return_weights else logits
 
     def empty(self, batch: int) -> Cache:
         """A cache with nothing written, for so many rows."""
-        return transformer.empty(self, starting.size(batch=batch), self.position)
+        return transformer.empty(self, sizes.size(batch=batch), self.position)
 
     def step(self, cache: Cache, token: Int[Array, " b"]) -> tuple[Cache, Array]:
         """After a token of every row: the longer cache, and logits (b, vocab_size)."""
         check.next_token(self.vocab_size, self.max_length, token, cache.length)
-        return _continued(self, cache, token)
+        return _next(self, cache, token)
 
 
-_continued = eqx.filter_jit(transformer.continued)
+_next = eqx.filter_jit(transformer.next_in_text)

@@ -7,7 +7,7 @@ import jax
 from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
-from attnbook import starting
+from attnbook import arguments, sizes
 from attnbook import tokens as check
 from attnbook.pooling import pool
 
@@ -47,10 +47,10 @@ class AttentionPooling(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> None:
-        self.vocab_size = starting.size(vocab_size=vocab_size)
-        self.embed_dim = starting.size(embed_dim=embed_dim)
-        self.key_dim = starting.size(key_dim=key_dim)
-        self.hidden_dim = starting.size(hidden_dim=hidden_dim)
+        self.vocab_size = sizes.size(vocab_size=vocab_size)
+        self.embed_dim = sizes.size(embed_dim=embed_dim)
+        self.key_dim = sizes.size(key_dim=key_dim)
+        self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
         keys = jax.random.split(key, 7)
         self.embedding = eqx.nn.Embedding(self.vocab_size, self.embed_dim, key=keys[0])
         self.query = jax.random.normal(keys[1], (1, self.key_dim))
@@ -64,6 +64,7 @@ class AttentionPooling(eqx.Module):
         self, tokens: Int[Array, "... n"], mask: Array | None = None, return_weights: bool = False
     ) -> Any:
         """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
+        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
         check.numbers(self.vocab_size, tokens=tokens)
         logits, weights, values = pool(self, tokens, mask)
         return (logits, weights, values) if return_weights else logits

@@ -9,7 +9,7 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Int, PRNGKeyArray
 
-from attnbook import recurrent, starting, tokens
+from attnbook import arguments, recurrent, sizes, starting, tokens
 from attnbook.recurrent import Memory
 
 
@@ -31,8 +31,8 @@ class GRUCell(eqx.Module):
     hidden_dim: int = eqx.field(static=True)
 
     def __init__(self, input_dim: int, hidden_dim: int, *, key: PRNGKeyArray) -> None:
-        self.input_dim = starting.size(input_dim=input_dim)
-        self.hidden_dim = starting.size(hidden_dim=hidden_dim)
+        self.input_dim = sizes.size(input_dim=input_dim)
+        self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
         to_input, to_hidden, to_draw = jax.random.split(key, 3)
         cell = (
             eqx.nn.Linear(self.input_dim, 3 * self.hidden_dim, key=to_input),
@@ -50,6 +50,7 @@ class GRUCell(eqx.Module):
 
     def __call__(self, inputs: Array, state: Array) -> Array:
         """The state after inputs (..., input_dim), from the state (..., hidden_dim) before."""
+        tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)
         new: Array = recurrent.gru(self, inputs, state)
         return new
 
@@ -96,10 +97,10 @@ class EncoderDecoder(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> None:
-        self.source_vocab = starting.size(source_vocab=source_vocab)
-        self.target_vocab = starting.size(target_vocab=target_vocab)
-        self.embed_dim = starting.size(embed_dim=embed_dim)
-        self.hidden_dim = h = starting.halves(hidden_dim=hidden_dim)
+        self.source_vocab = sizes.size(source_vocab=source_vocab)
+        self.target_vocab = sizes.size(target_vocab=target_vocab)
+        self.embed_dim = sizes.size(embed_dim=embed_dim)
+        self.hidden_dim = h = sizes.halves(hidden_dim=hidden_dim)
         self.score = starting.decoder_score(score)
         keys = jax.random.split(key, 10)
         self.source_embedding = eqx.nn.Embedding(self.source_vocab, self.embed_dim, key=keys[0])
@@ -122,6 +123,7 @@ class EncoderDecoder(eqx.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
+        arguments.one_library(source=source, weight=self.output.weight)
         tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         logits, weights = recurrent.translate(self, source, mask, written)
         return (logits, weights) if return_weights else logits
@@ -130,17 +132,21 @@ class EncoderDecoder(eqx.Module):
         self, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
     ) -> tuple[Memory, Array]:
         """What the decoder may read, and the state it starts from."""
+        arguments.one_library(source=source, weight=self.output.weight)
         tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         return recurrent.encode(self, source, mask)
 
-    @eqx.filter_jit
     def step(
         self, memory: Memory, state: Array, token: Int[Array, "..."]
     ) -> tuple[Array, Array, Array]:
         """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
-        return recurrent.write(self, memory, state, token)
+        tokens.one(self.target_vocab, token, state)
+        return _write(self, memory, state, token)
 
     @staticmethod
     def unroll(step: Callable[..., Any], carry: Any, inputs: tuple[Array, ...]) -> Any:
         """(carry, outputs) of carry, output = step(carry, inputs at t) for all t: jax.lax.scan."""
         return jax.lax.scan(step, carry, inputs)
+
+
+_write = eqx.filter_jit(recurrent.write)

@@ -7,8 +7,9 @@ import equinox as eqx
 import jax
 import optax
 from jax import Array
+from jaxtyping import PRNGKeyArray
 
-from attnbook import starting, training
+from attnbook import sizes, training
 from attnbook.training import Batch, History
 
 Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
@@ -23,6 +24,7 @@ def train(
     clip: float | None = None,
     gate: tuple[int, float] | None = None,
     name: str = "JAX",
+    key: PRNGKeyArray | None = None,
 ) -> tuple[Model, History]:
     """Minimise a loss with Adam, one step a batch; attnbook.torch.train is the twin.
 
@@ -35,6 +37,8 @@ def train(
         gate: (steps, loss): a training whose loss, averaged over the 20 steps before, is larger
             than this after so many steps ends at once.
         name: what the progress bar says.
+        key: a random key, for dropout: the loss is then called with key=, a new one every step, to
+            hand on to the layers. Without it nothing is left out.
 
     Returns:
         The trained model and the history of its losses.
@@ -45,7 +49,7 @@ def train(
 
     Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
-    limit = starting.limit(clip=clip)
+    limit = sizes.limit(clip=clip)
     adam = optax.scale_by_adam()
     clipped = [] if limit is None else [optax.clip_by_global_norm(limit)]
     optimiser = optax.chain(*clipped, adam)
@@ -53,17 +57,21 @@ def train(
     state = optimiser.init(learned)
 
     @jax.jit
-    def change(learned: Any, state: Any, batch: Any, rate: float) -> Any:
+    def change(learned: Any, state: Any, batch: Any, rate: float, now: Any) -> Any:
         def of_learned(learned: Any) -> Array:
-            return loss(eqx.combine(learned, fixed), *batch)
+            random = {} if now is None else {"key": now}
+            return loss(eqx.combine(learned, fixed), *batch, **random)
 
         value, gradient = jax.value_and_grad(of_learned)(learned)
         direction, state = optimiser.update(gradient, state)
         return jax.tree.map(lambda p, d: p - rate * d, learned, direction), state, value
 
     def step(batch: Batch, rate: float) -> Array:
-        nonlocal learned, state
-        learned, state, value = change(learned, state, batch, rate)
+        nonlocal learned, state, key
+        now = None
+        if key is not None:
+            key, now = jax.random.split(key)
+        learned, state, value = change(learned, state, batch, rate, now)
         return value
 
     history = training.run(step, batches, learning_rate, gate, name)

@@ -7,12 +7,11 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Int, PRNGKeyArray
 
-from attnbook import starting, transformer
+from attnbook import arguments, sizes, starting, transformer
 from attnbook import tokens as check
 from attnbook.jax.blocks import DecoderBlock, EncoderBlock
+from attnbook.starting import SCALE
 from attnbook.transformer import Cache, Memory
-
-SCALE = 0.3  # of first embeddings and positions; 0.02, as in GPT-2, learns more slowly here
 
 
 class Transformer(eqx.Module):
@@ -68,9 +67,9 @@ class Transformer(eqx.Module):
         activation: str = "gelu",
         key: PRNGKeyArray,
     ) -> None:
-        self.source_vocab = starting.size(source_vocab=source_vocab)
-        self.target_vocab = starting.size(target_vocab=target_vocab)
-        self.max_length = starting.size(max_length=max_length)
+        self.source_vocab = sizes.size(source_vocab=source_vocab)
+        self.target_vocab = sizes.size(target_vocab=target_vocab)
+        self.max_length = sizes.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         keys = jax.random.split(key, 7)
         e = self.embed_dim
@@ -92,6 +91,7 @@ class Transformer(eqx.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
+        arguments.one_library(source=source, weight=self.output.weight)
         check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         check.at_most(self.max_length, source=source[..., None], written=written[..., None])
         logits, weights = transformer.translate(self, source, mask, written, return_weights)
@@ -99,6 +99,7 @@ class Transformer(eqx.Module):
 
     def encode(self, source: Int[Array, "b n"], mask: Bool[Array, "b n"]) -> tuple[Memory, Cache]:
         """What the decoder may read, and the cache that it starts from."""
+        arguments.one_library(source=source, weight=self.output.weight)
         check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         check.at_most(self.max_length, source=source[..., None])
         memory = transformer.memorise(self, source, mask)
@@ -109,10 +110,10 @@ class Transformer(eqx.Module):
     ) -> tuple[Cache, Array, Array]:
         """After a token: the cache, logits (b, target_vocab), the last layer's mean weights."""
         check.next_token(self.target_vocab, self.max_length, token, cache.length)
-        return _written(self, memory, cache, token)
+        return _next(self, memory, cache, token)
 
 
-_written = eqx.filter_jit(transformer.written)
+_next = eqx.filter_jit(transformer.next_in_translation)
 
 
 def made_blocks(model: Any, kind: Any, key: PRNGKeyArray) -> list[Any]:

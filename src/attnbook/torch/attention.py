@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnbook import arguments, heads, scores, stack, starting
+from attnbook import arguments, heads, scores, sizes, stack, starting
 from attnbook import tokens as check
+from attnbook.torch.dropout import dropping
 
 Score = Callable[[Tensor, Tensor], Tensor]
 
@@ -26,8 +27,8 @@ class SelfAttention(nn.Module):
 
     def __init__(self, embed_dim: int, head_dim: int | None = None) -> None:
         super().__init__()
-        self.embed_dim = starting.size(embed_dim=embed_dim)
-        self.head_dim = starting.size(head_dim=embed_dim if head_dim is None else head_dim)
+        self.embed_dim = sizes.size(embed_dim=embed_dim)
+        self.head_dim = sizes.size(head_dim=embed_dim if head_dim is None else head_dim)
         self.query = nn.Linear(self.embed_dim, self.head_dim, bias=False)
         self.key = nn.Linear(self.embed_dim, self.head_dim, bias=False)
         self.value = nn.Linear(self.embed_dim, self.head_dim, bias=False)
@@ -78,7 +79,7 @@ class MultiHeadAttention(nn.Module):
         shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
         self.bias = bias
-        self.dropout = starting.share(dropout=dropout)
+        self.dropout = sizes.share(dropout=dropout)
         kv_dim = self.num_kv_heads * head_dim
         self.query = nn.Linear(embed_dim, embed_dim, bias=bias)
         self.key = nn.Linear(embed_dim, kv_dim, bias=bias)
@@ -96,13 +97,10 @@ class MultiHeadAttention(nn.Module):
         score: Score = scores.scaled_dot,
     ) -> Any:
         """Output (..., m, e), or the pair (output, weights (..., heads, m, n))."""
-        drop = self._drop if self.training and self.dropout > 0 else None
+        drop = dropping(self)
         return heads.multi_head_attention(
             self, queries, keys, values, mask, return_weights, score, drop
         )
-
-    def _drop(self, weights: Tensor) -> Tensor:
-        return nn.functional.dropout(weights, self.dropout)
 
     @classmethod
     def from_pytorch(cls, original: nn.MultiheadAttention) -> "MultiHeadAttention":
@@ -165,11 +163,11 @@ class AttentionOnly(nn.Module):
         num_kv_heads: int | None = None,
     ) -> None:
         super().__init__()
-        self.vocab_size = starting.size(vocab_size=vocab_size)
-        self.max_length = starting.size(max_length=max_length)
+        self.vocab_size = sizes.size(vocab_size=vocab_size)
+        self.max_length = sizes.size(max_length=max_length)
         shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
-        self.num_layers = starting.size(num_layers=num_layers)
+        self.num_layers = sizes.size(num_layers=num_layers)
         self.embedding = nn.Embedding(vocab_size, embed_dim)
         self.position = nn.Parameter(torch.randn(max_length, embed_dim))
         self.layers = nn.ModuleList(
@@ -180,6 +178,7 @@ class AttentionOnly(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
         logits, weights = stack.attention_only(self, tokens.long(), return_weights)
         return (logits, weights) if return_weights else logits

@@ -1,14 +1,14 @@
 """The MLP and the two blocks: parameters and initialisation."""
 
-from functools import partial
 from typing import Any
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnbook import arguments, blocks, starting
+from attnbook import arguments, blocks, sizes, starting
 from attnbook.blocks import Reader
 from attnbook.torch.attention import MultiHeadAttention
+from attnbook.torch.dropout import dropping
 from attnbook.torch.originals import copy_block
 
 
@@ -30,10 +30,10 @@ class MLP(nn.Module):
         self, embed_dim: int, mlp_dim: int, activation: str = "gelu", dropout: float = 0.0
     ) -> None:
         super().__init__()
-        self.embed_dim = starting.size(embed_dim=embed_dim)
-        self.mlp_dim = starting.size(mlp_dim=mlp_dim)
-        self.activation = starting.choice(("gelu", "relu", "swiglu"), activation=activation)
-        self.dropout = starting.share(dropout=dropout)
+        self.embed_dim = sizes.size(embed_dim=embed_dim)
+        self.mlp_dim = sizes.size(mlp_dim=mlp_dim)
+        self.activation = starting.known_activation(activation)
+        self.dropout = sizes.share(dropout=dropout)
         self.hidden = nn.Linear(embed_dim, mlp_dim)
         if activation == "swiglu":
             self.gate = nn.Linear(embed_dim, mlp_dim)
@@ -79,7 +79,7 @@ class EncoderBlock(nn.Module):
         self.mlp_dim = self.mlp.mlp_dim
         self.attention_norm = nn.LayerNorm(self.embed_dim)
         self.mlp_norm = nn.LayerNorm(self.embed_dim)
-        self.norm = starting.choice(("pre", "post"), norm=norm)
+        self.norm = sizes.choice(("pre", "post"), norm=norm)
         self.activation, self.dropout = activation, self.mlp.dropout
 
     def forward(
@@ -146,7 +146,7 @@ class DecoderBlock(nn.Module):
         self.attention_norm = nn.LayerNorm(self.embed_dim)
         self.cross_norm = nn.LayerNorm(self.embed_dim)
         self.mlp_norm = nn.LayerNorm(self.embed_dim)
-        self.norm = starting.choice(("pre", "post"), norm=norm)
+        self.norm = sizes.choice(("pre", "post"), norm=norm)
         self.activation, self.dropout = activation, self.mlp.dropout
 
     def forward(
@@ -182,10 +182,3 @@ class DecoderBlock(nn.Module):
             "cross_attention": "multihead_attn", "cross_norm": "norm2", "mlp_norm": "norm3",
         }  # fmt: skip
         return copy_block(cls, nn.TransformerDecoderLayer, original, names)
-
-
-def dropping(layer: Any) -> Any:
-    """What leaves entries out, in training mode; None where nothing is to be left out."""
-    if not layer.training or layer.dropout == 0:
-        return None
-    return partial(nn.functional.dropout, p=layer.dropout)

@@ -6,10 +6,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnbook import arguments, starting, transformer
+from attnbook import arguments, sizes, starting, transformer
 from attnbook import tokens as check
+from attnbook.starting import SCALE
 from attnbook.torch.blocks import EncoderBlock
-from attnbook.torch.transformer import SCALE, made_blocks, small_embedding
+from attnbook.torch.transformer import made_blocks, small_embedding
 from attnbook.transformer import Cache
 
 
@@ -46,9 +47,9 @@ class EncoderOnly(nn.Module):
         activation: str = "gelu",
     ) -> None:
         super().__init__()
-        self.input_dim = starting.size(input_dim=input_dim)
-        self.output_dim = starting.size(output_dim=output_dim)
-        self.max_length = None if max_length is None else starting.size(max_length=max_length)
+        self.input_dim = sizes.size(input_dim=input_dim)
+        self.output_dim = sizes.size(output_dim=output_dim)
+        self.max_length = None if max_length is None else sizes.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         self.embedding = nn.Linear(input_dim, embed_dim)
         self.register_parameter("position", None)
@@ -102,8 +103,8 @@ class DecoderOnly(nn.Module):
         activation: str = "gelu",
     ) -> None:
         super().__init__()
-        self.vocab_size = starting.size(vocab_size=vocab_size)
-        self.max_length = starting.size(max_length=max_length)
+        self.vocab_size = sizes.size(vocab_size=vocab_size)
+        self.max_length = sizes.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         self.embedding = small_embedding(vocab_size, embed_dim)
         self.position = nn.Parameter(SCALE * torch.randn(max_length, embed_dim))
@@ -113,15 +114,16 @@ class DecoderOnly(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
         logits, weights = transformer.foretell(self, tokens.long(), return_weights)
         return (logits, weights) if return_weights else logits
 
     def empty(self, batch: int) -> Cache:
         """A cache with nothing written, for so many rows."""
-        return transformer.empty(self, starting.size(batch=batch), self.position)
+        return transformer.empty(self, sizes.size(batch=batch), self.position)
 
     def step(self, cache: Cache, token: Int[Tensor, " b"]) -> tuple[Cache, Tensor]:
         """After a token of every row: the longer cache, and logits (b, vocab_size)."""
         check.next_token(self.vocab_size, self.max_length, token, cache.length)
-        return transformer.continued(self, cache, token.long())
+        return transformer.next_in_text(self, cache, token.long())

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from attnbook import starting
+from attnbook import arguments, sizes
 from attnbook import tokens as check
 from attnbook.pooling import pool
 
@@ -28,10 +28,10 @@ class AttentionPooling(nn.Module):
         self, vocab_size: int, embed_dim: int = 16, key_dim: int = 32, hidden_dim: int = 32
     ) -> None:
         super().__init__()
-        self.vocab_size = starting.size(vocab_size=vocab_size)
-        self.embed_dim = starting.size(embed_dim=embed_dim)
-        self.key_dim = starting.size(key_dim=key_dim)
-        self.hidden_dim = starting.size(hidden_dim=hidden_dim)
+        self.vocab_size = sizes.size(vocab_size=vocab_size)
+        self.embed_dim = sizes.size(embed_dim=embed_dim)
+        self.key_dim = sizes.size(key_dim=key_dim)
+        self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
         self.embedding = nn.Embedding(vocab_size, embed_dim)
         self.query = nn.Parameter(torch.randn(1, key_dim))
         self.key = nn.Linear(embed_dim, key_dim)
@@ -44,6 +44,7 @@ class AttentionPooling(nn.Module):
         self, tokens: Int[Tensor, "... n"], mask: Tensor | None = None, return_weights: bool = False
     ) -> Any:
         """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
+        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
         check.numbers(self.vocab_size, tokens=tokens)
         logits, weights, values = pool(self, tokens.long(), mask)
         return (logits, weights, values) if return_weights else logits

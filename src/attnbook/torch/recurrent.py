@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from attnbook import recurrent, starting, tokens
+from attnbook import arguments, recurrent, sizes, starting, tokens
 from attnbook.recurrent import Memory
 
 
@@ -25,8 +25,8 @@ class GRUCell(nn.Module):
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
-        self.input_dim = starting.size(input_dim=input_dim)
-        self.hidden_dim = starting.size(hidden_dim=hidden_dim)
+        self.input_dim = sizes.size(input_dim=input_dim)
+        self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
         self.input = nn.Linear(input_dim, 3 * hidden_dim)
         self.hidden = nn.Linear(hidden_dim, 3 * hidden_dim)
         for parameter in self.parameters():
@@ -34,6 +34,7 @@ class GRUCell(nn.Module):
 
     def forward(self, inputs: Tensor, state: Tensor) -> Tensor:
         """The state after inputs (..., input_dim), from the state (..., hidden_dim) before."""
+        tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)
         new: Tensor = recurrent.gru(self, inputs, state)
         return new
 
@@ -62,10 +63,10 @@ class EncoderDecoder(nn.Module):
         score: str | None = "additive",
     ) -> None:
         super().__init__()
-        self.source_vocab = starting.size(source_vocab=source_vocab)
-        self.target_vocab = starting.size(target_vocab=target_vocab)
-        self.embed_dim = starting.size(embed_dim=embed_dim)
-        self.hidden_dim = starting.halves(hidden_dim=hidden_dim)
+        self.source_vocab = sizes.size(source_vocab=source_vocab)
+        self.target_vocab = sizes.size(target_vocab=target_vocab)
+        self.embed_dim = sizes.size(embed_dim=embed_dim)
+        self.hidden_dim = sizes.halves(hidden_dim=hidden_dim)
         self.score = starting.decoder_score(score)
         self.source_embedding = nn.Embedding(source_vocab, embed_dim)
         self.target_embedding = nn.Embedding(target_vocab, embed_dim)
@@ -88,6 +89,7 @@ class EncoderDecoder(nn.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
+        arguments.one_library(source=source, weight=self.output.weight)
         tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         logits, weights = recurrent.translate(self, source.long(), mask, written.long())
         return (logits, weights) if return_weights else logits
@@ -96,6 +98,7 @@ class EncoderDecoder(nn.Module):
         self, source: Int[Tensor, "... n"], mask: Bool[Tensor, "... n"]
     ) -> tuple[Memory, Tensor]:
         """What the decoder may read, and the state it starts from."""
+        arguments.one_library(source=source, weight=self.output.weight)
         tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         return recurrent.encode(self, source.long(), mask)
 
@@ -103,6 +106,7 @@ class EncoderDecoder(nn.Module):
         self, memory: Memory, state: Tensor, token: Int[Tensor, "..."]
     ) -> tuple[Tensor, Tensor, Tensor]:
         """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
+        tokens.one(self.target_vocab, token, state)
         return recurrent.write(self, memory, state, token.long())
 
     @staticmethod

@@ -6,7 +6,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from attnbook import starting, training
+from attnbook import sizes, training
 from attnbook.training import Batch, History
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -25,7 +25,7 @@ def train(
     """Minimise a loss with Adam, one step a batch; attnbook.jax.train is the twin.
 
     Args:
-        model: changed in place.
+        model: changed in place. In training mode, in which a layer is made, its dropout acts.
         loss: of the model and a batch's tensors, a scalar.
         batches: tuples of NumPy arrays, which go to the model's device.
         learning_rate: one for all steps, or one a step.
@@ -43,7 +43,7 @@ def train(
 
     Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
-    limit = starting.limit(clip=clip)
+    limit = sizes.limit(clip=clip)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.0)
     device = next(model.parameters()).device
 

@@ -6,12 +6,11 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from attnbook import starting, transformer
+from attnbook import arguments, sizes, starting, transformer
 from attnbook import tokens as check
+from attnbook.starting import SCALE
 from attnbook.torch.blocks import DecoderBlock, EncoderBlock
 from attnbook.transformer import Cache, Memory
-
-SCALE = 0.3  # of first embeddings and positions; 0.02, as in GPT-2, learns more slowly here
 
 
 class Transformer(nn.Module):
@@ -47,9 +46,9 @@ class Transformer(nn.Module):
         activation: str = "gelu",
     ) -> None:
         super().__init__()
-        self.source_vocab = starting.size(source_vocab=source_vocab)
-        self.target_vocab = starting.size(target_vocab=target_vocab)
-        self.max_length = starting.size(max_length=max_length)
+        self.source_vocab = sizes.size(source_vocab=source_vocab)
+        self.target_vocab = sizes.size(target_vocab=target_vocab)
+        self.max_length = sizes.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         self.source_embedding = small_embedding(source_vocab, embed_dim)
         self.target_embedding = small_embedding(target_vocab, embed_dim)
@@ -69,6 +68,7 @@ class Transformer(nn.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
+        arguments.one_library(source=source, weight=self.output.weight)
         check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         check.at_most(self.max_length, source=source[..., None], written=written[..., None])
         logits, weights = transformer.translate(
@@ -78,6 +78,7 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "b n"], mask: Bool[Tensor, "b n"]) -> tuple[Memory, Cache]:
         """What the decoder may read, and the cache that it starts from."""
+        arguments.one_library(source=source, weight=self.output.weight)
         check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         check.at_most(self.max_length, source=source[..., None])
         memory = transformer.memorise(self, source.long(), mask)
@@ -88,7 +89,7 @@ class Transformer(nn.Module):
     ) -> tuple[Cache, Tensor, Tensor]:
         """After a token: the cache, logits (b, target_vocab), the last layer's mean weights."""
         check.next_token(self.target_vocab, self.max_length, token, cache.length)
-        return transformer.written(self, memory, cache, token.long())
+        return transformer.next_in_translation(self, memory, cache, token.long())
 
 
 def made_blocks(model: Any, kind: Any) -> nn.ModuleList:

@@ -1,0 +1,79 @@
+"""How many, how wide, how much: as Python's own numbers, or an error that names the argument."""
+
+import numpy as np
+import pytest
+
+from attnbook import sizes
+
+
+def test_a_size_is_a_python_integer():
+    for given in (1, 3, np.int64(3), np.uint8(3)):
+        out = sizes.size(width=given)
+        assert type(out) is int
+        assert out == given
+    for wrong in (0, -3, 2.0, "3", None):
+        with pytest.raises(
+            ValueError, match=f"width: got {wrong!r}, expected an integer, 1 or more"
+        ):
+            sizes.size(width=wrong)
+
+
+def test_a_count_has_the_bound_that_its_error_names():
+    for least in (0, 1, 5):
+        for given in (least, np.int64(least), least + 7):
+            out = sizes.count(rows=given, least=least)
+            assert type(out) is int
+            assert out == given
+        for wrong in (least - 1, -3, float(least), str(least), None):
+            message = f"^rows: got {wrong!r}, expected an integer, {least} or more$"
+            with pytest.raises(ValueError, match=message):
+                sizes.count(rows=wrong, least=least)
+    assert sizes.count(rows=0) == 0
+
+
+def test_pairs_are_an_even_width():
+    for given in (2, 10, np.int64(4)):
+        out = sizes.pairs(d=given)
+        assert type(out) is int
+        assert out == given
+    for wrong in (0, 1, 3, 11):
+        with pytest.raises(ValueError, match=f"d: got a width of {wrong}, expected an even one"):
+            sizes.pairs(d=wrong)
+    for wrong in (-2, 2.0, "2", None):
+        with pytest.raises(ValueError, match=f"d: got {wrong!r}, expected an integer, 1 or more"):
+            sizes.pairs(d=wrong)
+
+
+def test_parts_of_a_width():
+    for count, each in ((1, 12), (3, 4), (12, 1), (np.int64(4), 3)):
+        out = sizes.parts(12, heads=count)
+        assert type(out) is int
+        assert out == each
+    for wrong in (5, 24):
+        message = f"heads: got {wrong}, expected a divisor of 12, the width"
+        with pytest.raises(ValueError, match=message):
+            sizes.parts(12, heads=wrong)
+    for wrong in (0, -3, 3.0, "3", None):
+        with pytest.raises(ValueError, match=f"heads: got {wrong!r}, expected an integer"):
+            sizes.parts(12, heads=wrong)
+
+
+def test_a_share():
+    for given in (0, 0.0, 0.3, np.float32(0.5), 0.999):
+        out = sizes.share(dropout=given)
+        assert type(out) is float
+        assert out == given
+    for wrong in (1, 1.0, -0.1, 7, np.inf, np.nan):
+        with pytest.raises(ValueError, match=f"dropout: got {wrong!r}, expected a share from 0 to"):
+            sizes.share(dropout=wrong)
+
+
+def test_a_choice():
+    for names in (("pre", "post"), ("gelu", "relu", "swiglu")):
+        for name in names:
+            assert sizes.choice(names, kind=name) == name
+    for wrong in ("Pre", "", None, 0, "pre, post"):
+        with pytest.raises(ValueError, match=f"norm: got {wrong!r}, expected 'pre' or 'post'$"):
+            sizes.choice(("pre", "post"), norm=wrong)
+    with pytest.raises(ValueError, match=r"kind: got 'd', expected 'a', 'b' or 'c'$"):
+        sizes.choice(("a", "b", "c"), kind="d")
