@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnbook.checks import ch01
-from attnbook.checks.verdict import call
+from attnbook.checks.answers import call
 
 
 def softmax(s):
@@ -47,7 +47,7 @@ WRONG = [
     (ch01.epanechnikov, lambda u: 0.75 * np.maximum(0, 1 - u), "not squared"),
     (ch01.epanechnikov, lambda u: 0.75 * (u <= 1), "boxcar"),
     (ch01.epanechnikov, lambda u: 0.5 * np.maximum(0, 1 - u**2), "expected 0.48"),
-    (ch01.epanechnikov, lambda u: 0.48, "give shape ()"),
+    (ch01.epanechnikov, lambda u: 0.48, "give one number, expected shape (1,)"),
     (ch01.epanechnikov, lambda u: None, "returns nothing"),
     (ch01.epanechnikov, lambda u: "a parabola", "str"),
     (ch01.epanechnikov, lambda u: 1 / 0, "ZeroDivisionError"),

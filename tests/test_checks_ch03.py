@@ -252,7 +252,7 @@ WRONG = [
     (K, lambda *a: softmax(concat(*a)), "These are weights"),
     (K, pairs, "array of all pairs"),
     (K, lambda q, k, w, v: concat(q, k, w.T, v), "d_q, d_k, r = 3, 5, 4, 4, 7 it stops"),
-    (K, lambda q, k, w, v: concat(q, k, w, v) / len(v) ** 0.5, "expected -2.49"),
+    (K, lambda q, k, w, v: concat(q, k, w, v) / len(v) ** 0.5, "in entry [0, 0], counted from 0, you give −0.941, expected −2.49"),
     (G, fused(norm=0), "norms of the keys have no effect"),
     (G, fused(norm=-0.5), "wrong sign"),
     (G, fused(norm_power=0), "missing in the term"),

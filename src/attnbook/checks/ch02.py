@@ -3,7 +3,8 @@
 import numpy as np
 
 from attnbook import kernels
-from attnbook.checks.verdict import Function, Wrong, call, check, expect
+from attnbook.checks.answers import call
+from attnbook.checks.verdict import Function, Wrong, check, expect
 
 
 @check

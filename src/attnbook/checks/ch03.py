@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnbook.checks.verdict import Function, Wrong, call, call_lean, call_pair, check, expect
+from attnbook.checks.answers import call, call_lean, call_pair
+from attnbook.checks.verdict import Function, Wrong, check, expect
 
 
 def _softmax(s: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.checks.verdict import Function, Wrong, call, call_lean, check, expect
+from attnbook.checks.answers import call, call_lean
+from attnbook.checks.verdict import Function, Wrong, check, expect
 
 
 @check

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from attnbook.checks.verdict import Function, Wrong, call, call_pair, check, expect
+from attnbook.checks.answers import call, call_pair
+from attnbook.checks.verdict import Function, Wrong, check, expect
 
 EPS = 1e-5
 

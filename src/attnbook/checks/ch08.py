@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from attnbook.checks.verdict import Function, Wrong, call, call_pair, check, expect
+from attnbook.checks.answers import call, call_pair
+from attnbook.checks.verdict import Function, Wrong, check, expect
 
 
 @check
