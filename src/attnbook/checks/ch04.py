@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attnbook.checks._numbers import softmax
 from attnbook.checks.answers import call, call_pair
 from attnbook.checks.verdict import Function, Wrong, check, expect
 
@@ -88,8 +89,8 @@ def local_weights(function: Function) -> str:
     for centre, width in ((np.asarray([4.3, 1.0, 9.6]), 3), (np.asarray([5.0, 0.2, 7.4]), 2)):
         d = np.arange(11) - centre[:, None]
         inside, whole, sigma = np.abs(d) <= width, np.round(d), width / 2
-        bell, window = np.exp(-(d**2) / (2 * sigma**2)), _softmax(s, inside)
-        zeros = _softmax(np.where(inside, s, 0.0))
+        bell, window = np.exp(-(d**2) / (2 * sigma**2)), softmax(s, inside)
+        zeros = softmax(np.where(inside, s, 0.0))
         right = window * bell
         rounded = np.exp(-(whole**2) / (2 * sigma**2))
         where = f"for centres {', '.join(f'{c:g}' for c in centre)} and D = {width}"
@@ -97,8 +98,8 @@ def local_weights(function: Function) -> str:
             (right / right.sum(-1, keepdims=True), "Your rows sum to 1: the factor comes last."),
             (window, "The factor exp(−(j − c)²/(2σ²)) is missing."),
             (inside * bell, "The scores have no effect: where is their softmax?"),
-            (_softmax(s) * bell, "The window is missing: keys beyond D have weight."),
-            (inside * _softmax(s) * bell, "Your softmax is over all keys, not over the window."),
+            (softmax(s) * bell, "The window is missing: keys beyond D have weight."),
+            (inside * softmax(s) * bell, "Your softmax is over all keys, not over the window."),
             (zeros * bell, "A score of 0 is no mask: outside the window it must be −∞."),
             (inside * zeros * bell, "A score of 0 is no mask: outside the window it must be −∞."),
             (window * bell**0.25, "You take D for σ: it is D/2."),
@@ -108,9 +109,9 @@ def local_weights(function: Function) -> str:
             (window * np.exp(-np.abs(d) / (2 * sigma**2)), "The distance is not squared."),
             (window / bell, "The sign in the exponential is turned."),
             (right / (sigma * (2 * np.pi) ** 0.5), "That is a density: the factor is 1 at c."),
-            (_softmax(s, np.abs(d) <= sigma) * bell, "The window reaches D to each side, not D/2."),
-            (_softmax(s, np.abs(d) < width) * bell, "A key at the distance D is in the window."),
-            (_softmax(s, np.abs(whole) <= width) * rounded, "Do not round the centre."),
+            (softmax(s, np.abs(d) <= sigma) * bell, "The window reaches D to each side, not D/2."),
+            (softmax(s, np.abs(d) < width) * bell, "A key at the distance D is in the window."),
+            (softmax(s, np.abs(whole) <= width) * rounded, "Do not round the centre."),
             (window * rounded, "Do not round the centre."),
         ])  # fmt: skip
     return "a key pays for its distance: a little inside the window, all of it beyond."
@@ -196,7 +197,7 @@ def greedy_fails(function: Function) -> str:
 def crossings(function: Function) -> str:
     """function(weights): pairs of steps whose expected positions descend by more than 0.5."""
     order = [1, 0, 3, 5, 4, 2]
-    soft = _softmax(np.random.default_rng(285).normal(size=(8, 11)) * 2.5)
+    soft = softmax(np.random.default_rng(285).normal(size=(8, 11)) * 2.5)
     for weights, case in ((np.eye(6)[order], f"steps that look at {order}"), (soft, "8 steps")):
         (m, n), where = weights.shape, f"for {case}"
         p = weights @ np.arange(n)
@@ -217,9 +218,3 @@ def crossings(function: Function) -> str:
             (np.sum(np.triu(other[:, None] - other > 0.5)), "A row is a step's: average over j."),
         ])  # fmt: skip
     return "0 where the output follows the source, and every pair where it turns it over."
-
-
-def _softmax(s: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-    s = s if mask is None else np.where(mask, s, -np.inf)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)

@@ -115,7 +115,7 @@ def shape_of(array: np.ndarray) -> str:
 def show(value: float, digits: int = 4) -> str:
     """A number, short; a whole one as it is."""
     whole = abs(value) < 1e7 and value == round(value)
-    text = f"{value:.0f}" if whole else f"{value:.{digits}g}"
+    text = f"{value + 0.0:.0f}" if whole else f"{value:.{digits}g}"
     return f"−{text[1:]}" if text.startswith("-") else text
 
 
