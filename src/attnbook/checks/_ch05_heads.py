@@ -25,6 +25,15 @@ def running_attention(function: Function) -> str:
         (w @ v / 3**0.5, "Here nothing divides by √d."),
         (w @ v / w.sum(1, keepdims=True), "Here nothing divides by the sum of the scores."),
         (w @ v / np.arange(1, 6)[:, None], "That is a mean over the keys: here it is a sum."),
+        (np.cumsum(s, axis=1) @ v, "Sum over pairs: add to the state, not to the scores."),
+        (np.cumsum((q * k).sum(1, keepdims=True) * v, axis=0), "q_i stands outside of the sum."),
+        ((np.cumsum(k, 0) * q).sum(1, keepdims=True) * v, "Each key meets its own value."),
+        ((np.cumsum(k, 0) * q).sum(1, keepdims=True) * np.cumsum(v, 0),
+         "A product of two sums: each key meets its own value alone."),
+        (np.tril(s, 1) @ v, "A query sees the next key too: one add too many before you read."),
+        (np.tril(k @ k.T) @ v, "The queries have no effect."),
+        (np.exp(w) @ v, "There is no exponential: here a score is a weight as it is."),
+        (np.tril(np.exp(s)) @ v, "There is no exponential: here a score is a weight as it is."),
         (softmax(s, np.tri(5) > 0) @ v, "There is a softmax: here a score is a weight as it is."),
     ])  # fmt: skip
     q, k, v = (rng.normal(size=(2400, width)) for width in (53, 53, 47))
@@ -46,7 +55,12 @@ def convolution_by_heads(function: Function) -> str:
     for a in (50.0, 0.7):
         where = f"for kernel = (0.5, −2, 1.25) and sharpness = {a:g}"
         right = _heads(x, kernel, a)
-        expect(call(function, x, kernel, a), right, where, [
+        got = call(function, x, kernel, a)
+        if got.shape in ((3, 7), (7, 3)):
+            raise Wrong(f"{where} you give shape {got.shape}: add the three heads up.")
+        if got.shape == (9,):
+            raise Wrong(f"{where} you give 9 numbers: anchors are keys, and no queries.")
+        expect(got, right, where, [
             (_heads(x, kernel[::-1], a), "The kernel is flipped: a belongs to the token before."),
             (_heads(x, kernel, a, anchors=0), no_anchor),
             (_heads(x, kernel, a, anchors=2), "One anchor at each end: more take weight."),
@@ -61,6 +75,15 @@ def convolution_by_heads(function: Function) -> str:
             (_heads(x, kernel, a / 2), "There is no ½ here: sharpness times the squared distance."),
             (_heads(x, kernel, a * a), "The sharpness is squared: only the distance is."),
             (_heads(x, kernel, 1 / a), "You divide by the sharpness: it multiplies."),
+            (_heads(x, np.roll(kernel, 1), a), "The offsets are −1, 0 and 1, in this order."),
+            (_heads(x, kernel / kernel.sum(), a), "The kernel need not sum to 1."),
+            (_heads(x, np.abs(kernel), a), "The signs of the kernel are lost."),
+            (_heads(x, kernel, a**0.5), "Only the distance is squared: the sharpness is as it is."),
+            (_heads(x, kernel, np.log(a)), "The sharpness is in no logarithm."),
+            (_heads(x, kernel, -a), "The sign: a score falls with the distance."),
+            (_heads(x, kernel, 2 * a), "There is no 2: sharpness times the squared distance."),
+            (right[::-1], "The sequence is turned round."),
+            (_heads(np.pad(x, 1, mode="edge"), kernel, a)[1:-1], "An anchor has the value 0."),
             (_heads(x, kernel, 1 / (2 * a * a)), "That takes the sharpness for a bandwidth."),
         ])  # fmt: skip
     return "three heads that look at places alone, and the layer is a convolution."

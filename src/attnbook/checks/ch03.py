@@ -35,7 +35,15 @@ def unit_variance_scale(function: Function) -> str:
             ((a * b * d) ** 0.5, "You take a and b for variances: they are the roots of them."),
             (((a**2 + b**2) * d) ** 0.5, "A sum adds the two variances, a product does not."),
             (1 / (a * b * d**0.5), "That is the factor: return what to divide by."),
-        ])  # fmt: skip
+            (d**0.5 * (a + b), "A product of independent entries: multiply a and b."),
+            ((a * a + b * b) ** 0.5, "A sum adds the two variances, a product does not."),
+            (d**0.5 / (a * b), "a and b make the product larger: divide by them too."),
+            ((2 * d) ** 0.5 * a * b, "There are d terms, not 2d: each has one variance, a² b²."),
+            (a * d**0.5, "The keys' standard deviation is missing."),
+            (b * d**0.5, "The queries' standard deviation is missing."),
+            (np.floor(a * b * d**0.5), "Do not round."),
+            (np.round(a * b * d**0.5), "Do not round."),
+        ], secret=True)  # fmt: skip
     return "√d is the special case of entries with standard deviation 1."
 
 
@@ -98,6 +106,15 @@ def softmax_backward(function: Function) -> str:
         (g - mean, "The factor p is missing: a key of small weight gets a small derivative."),
         (p * g - mean, "The factor p belongs to both terms."),
         (-p * mean, "That is the denominator's part: the numerator has s_j too."),
+        (p * (g - g.sum()), "The mean to subtract is weighted, p · g: that is the plain sum."),
+        (p * (g - p * g), "Sum up: p · g is one number, the same for all."),
+        (p * (g - (p * p) @ g), "p is in the mean once."),
+        ((1 - p) * g, "The other scores count too: subtract the mean p · g, times p."),
+        (p * (g - g.max()), "The mean is subtracted, not the largest."),
+        (p * (g - mean) / 4, "Nothing divides by n."),
+        (p * (1 - p), "That has no ∂L/∂p in it: multiply by the gradient."),
+        (-p * g, "That is a part, and its sign is turned: p (g − p · g)."),
+        (p * (1 - p) * (g - mean), "One factor too many: 1 − p is in the mean already."),
         (g - p * g.sum(), "That is for a gradient by log p: this one is by p."),
         (again * (g - again @ g), "p is a softmax already: you take it again."),
     ])  # fmt: skip
@@ -124,6 +141,9 @@ def combined_mask(function: Function) -> str:
         (causal, "Only the causal mask: nothing depends on the lengths."),
         (real, "Only the padding: a query sees what comes after it too."),
         (~right, "It is inverted: in this book, True means may attend."),
+        (np.where(right, 1, -np.inf), "That is for adding to scores: return True and False."),
+        (np.where(right, 0, -1e9), "That is for adding to scores: return True and False."),
+        (causal & (j < lengths[:, None, None] - 1), "One key too few: j counts from 0."),
         (np.where(right, 0, -np.inf), "That is for adding to scores: return True and False."),
     ]  # fmt: skip
     got = call(function, lengths, n)
@@ -204,6 +224,12 @@ def fused_gaussian(function: Function) -> str:
         (dot / h - norm / h / 2, total),
         (c**2 * dot - c * norm / 2, total),
         (c**2 * dot - c**2 * norm / 2, total),
+        (c * dot - norm / h / 2, "The term with the norm has h once: h² and not h."),
+        (h**2 * (dot - norm / 2), "You multiply by h²: divide by it."),
+        (c * dot - c * k.sum(1) / 2, "The norm is a sum of squares: square first."),
+        (c * dot - c * norm / 4, "The norm is a sum over the coordinates, not a mean."),
+        (-right, "The sign: near keys have the largest scores."),
+        (-c * dot - c * norm / 2, "The product has a plus: −(q − k)² has +2 q k."),
         (3**0.5 * right, "That is for a score divided by √(d + 1): here nothing divides it."),
     ]
     got, weights = softmax(new_q @ new_k.T), [(softmax(s), cause) for s, cause in causes]

@@ -24,7 +24,7 @@ __all__ = [
 @check
 def crossover_length(function: Function) -> str:
     """function(d): the length at which self-attention costs as much as a GRU, both of width d."""
-    for d in (64, 10):
+    for d in (64, 7):
         expect(call(function, d), 1.5 * d, f"for d = {d}", [
             (1.5, "That is n/d: the length grows with the width."),
             (1.5 * d * d, "Divide by n, and then by d: d² is one d too many."),
@@ -35,8 +35,15 @@ def crossover_length(function: Function) -> str:
             (0, "That is for three matrices: a GRU has three for the input, three for the state."),
             (-0.5 * d, "That is for a plain recurrent layer of two matrices: a GRU has six."),
             (2 * d / 3, "Turned over: solve for n, not for d."),
+            (np.floor(1.5 * d), "Do not round: the length need not be whole."),
+            (np.ceil(1.5 * d), "Do not round: the length need not be whole."),
+            (d / 2, "A GRU has six matrices: three are left, and n² comes twice."),
+            (2 * d, "That counts one matrix too many: three of six are left."),
+            (6 * d, "The projections count, and scores and averages are two products."),
+            (1.5 * d**2 / 1.5, "Divide by n, and then by d: d² is one d too many."),
+            (3, "That is the number of matrices: the length grows with the width."),
             (9 * d**3, "That is a number of multiply–adds: return the length."),
-        ])  # fmt: skip
+        ], secret=True)  # fmt: skip
     return "below it attention costs less, above it more, and it has no steps to wait for."
 
 
@@ -58,6 +65,14 @@ def sliding_mask(function: Function) -> str:
             (back >= 0, "That is causal, but not local: nothing depends on the width."),
             (back >= width, "That is what the window leaves out: True means may attend."),
             (~right, "It is inverted: in this book, True means may attend."),
+            ((back % n) < width, "i − j is negative for later keys: no remainder."),
+            (right * (np.arange(n)[:, None] // width == np.arange(n) // width),
+             "These are blocks that stand still: the window moves with i."),
+            (np.eye(n), "A token sees itself alone: the width − 1 before it too."),
+            (np.ones((n, n)), "All see all: the window ends at i, and begins width − 1 before."),
+            (np.where(right, 1, -np.inf), "That is for adding to scores: return True and False."),
+            (np.where(right, 0, -1e9), "That is for adding to scores: return True and False."),
+            (right * -1e9, "That is for adding to scores: return True and False."),
             (np.where(right, 0, -np.inf), "That is for adding to scores: return True and False."),
         ])  # fmt: skip
     return "each query sees at most width keys, the last of them its own."
@@ -79,6 +94,12 @@ OTHER_FREQUENCIES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda share: 10000.0 ** -(share / 2), "The exponent of θ_i is −2i/d, not −i/d."),
     (lambda share: 10000.0 ** -(share * 2), "The 2 of 2i is there twice: i counts pairs."),
     (lambda share: 10000.0**share, "The angles grow from pair to pair: the exponent is negative."),
+    (lambda share: 1000.0**-share, "The base is 10000."),
+    (lambda share: 10000.0 ** -(share + share[1] / 2), "The exponent is −2i/d, with i from 0."),
+    (
+        lambda share: 10000.0 ** -(share * (len(share) / max(1, len(share) - 1))),
+        "The exponent divides by d, so the last θ_i is above 1/10000.",
+    ),
     (lambda share: 1 + 0 * share, "All pairs turn by the same angle: θ_i depends on the pair i."),
 ]
 
@@ -96,6 +117,12 @@ def shift_matrix(function: Function) -> str:
             (_halves(right), "The sines are not in the first half: a pair is 2i and 2i + 1."),
             (np.eye(d) * right, "That is the diagonal: sin(a + b) has a cosine of a too."),
             (np.diag(there), "A product entry by entry does not add two angles."),
+            (k * _turns(_angles(1, d)), "k belongs to the angle, not in front of the matrix."),
+            (_turns(_angles(k, d)[::-1]), "The frequencies fall from pair to pair, from θ_0 = 1."),
+            (np.abs(right), "The signs are lost."),
+            (_turns(np.deg2rad(_angles(k, d))), "Angles are in radians: no degrees."),
+            (_turns(2 * np.pi * _angles(k, d)), "There is no 2π in the angle."),
+            (np.roll(np.eye(d), k, axis=0), "That moves columns: a shift of p turns every pair."),
             *((_turns(_angles(k, d, f)), cause) for f, cause in OTHER_FREQUENCIES),
         ]
         if got.shape == (d, d) and np.allclose(here @ got.T, there, atol=1e-5):
@@ -142,6 +169,13 @@ def rotary_complex(function: Function) -> str:
         (_pairs(z.conj() * np.exp(1j * a)), "That is x_2i − i x_2i+1: the pair is mirrored first."),
         (_pairs(z * np.exp(1j * _angles(range(5), d))), "That numbers the rows: use positions."),
         (_pairs(z * np.exp(1j * _angles(1, d))), "All rows turn alike: p is missing in the angle."),
+        (_pairs(turned * np.exp(1j * _angles(1, d))), "Use positions as they are, from 0."),
+        (_pairs(turned.imag + 1j * turned.real), "Real part first, then the imaginary part."),
+        (_pairs(z * np.exp(2j * np.pi * a)), "There is no 2π in the angle."),
+        (_pairs(z.real * np.cos(a) + 1j * z.imag * np.sin(a)), "A complex product has four terms."),
+        (_pairs(z * np.cos(a)), "Only the cosine: e^{ia} has a sine too."),
+        (_pairs(z * np.exp(a)), "The i in the exponent is missing: that grows."),
+        (_pairs(np.abs(turned.real) + 1j * np.abs(turned.imag)), "The signs are lost."),
         (x + _sinusoidal(p, d), "You add: a rotary position multiplies."),
         *((_pairs(z * np.exp(1j * _angles(p, d, f))), cause) for f, cause in OTHER_FREQUENCIES),
     ])  # fmt: skip
@@ -172,7 +206,17 @@ def bilateral(function: Function) -> str:
         return (softmax(score) @ v).reshape(image.shape)
 
     own = np.where(np.eye(len(v)) > 0, -np.inf, 0)
-    expect(call(function, image, hs, hv), smooth(-(place + value) / 2), "for an image of 3 by 5", [
+    near, alike, right = softmax(-place / 2), softmax(-value / 2), smooth(-(place + value) / 2)
+    expect(call(function, image, hs, hv), right, "for an image of 3 by 5", [
+        (((near * alike) @ v).reshape(3, 5), "A product of two softmaxes does not sum to 1."),
+        ((near @ alike @ v).reshape(3, 5), "Two averages: add the scores instead."),
+        (((near + alike) @ v).reshape(3, 5), "Two averages: add the scores instead."),
+        (smooth(-place * value / 2), "The two terms of the score are added, not multiplied."),
+        (smooth((place + value) / 2), "The sign: far pixels weigh most."),
+        (smooth(-(place + value) / 2 / 3**0.5), "Nothing divides by √3: the Gaussian score has h."),
+        (smooth(-(place**0.5 + value**0.5) / 2), "The distances are not squared."),
+        (image - right, "That is what the filter takes away: return the new image."),
+        (right.ravel().reshape(5, 3).T, "Flatten and unflatten in the same order."),
         (smooth(-place / 2), "Place alone counts: that is a blur, edges and all."),
         (smooth(-value / 2), "The value alone counts: pixels far away weigh as much as near ones."),
         (smooth(-(place + value)), "The 2 of 2h² is missing."),
