@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from attnbook import leave_one_out, nadaraya_watson
 from attnbook.checks import ch01
 from attnbook.checks.answers import call
 
@@ -40,13 +41,25 @@ def patched_weights(d, h):
     return k / (k.sum() + 1e-16)
 
 
+def two_bandwidths(keys, values, error=leave_one_out, grid=(0.08, 0.15, 0.27, 0.5, 3.0, 30.0)):
+    """By a search, with another error or on another grid."""
+    pairs = [[first, second] for first in grid for second in grid]
+    errors = [np.mean((values - error(keys, values, bandwidth=pair)) ** 2) for pair in pairs]
+    return pairs[int(np.nanargmin(errors))]
+
+
+def of_all(keys, values, bandwidth):
+    """The error on the training points themselves."""
+    return nadaraya_watson(keys, keys, values, bandwidth=bandwidth)
+
+
 WRONG = [
     (ch01.epanechnikov, lambda u: np.maximum(0, 1 - u), "triangular"),
     (ch01.epanechnikov, lambda u: np.maximum(0, 1 - u**2), "constant is not"),
     (ch01.epanechnikov, lambda u: 0.75 * (1 - u**2), "not negative"),
     (ch01.epanechnikov, lambda u: 0.75 * np.maximum(0, 1 - u), "not squared"),
     (ch01.epanechnikov, lambda u: 0.75 * (u <= 1), "boxcar"),
-    (ch01.epanechnikov, lambda u: 0.5 * np.maximum(0, 1 - u**2), "expected 0.48"),
+    (ch01.epanechnikov, lambda u: np.cos(u), "you give 0.8253, expected 0.48"),
     (ch01.epanechnikov, lambda u: 0.48, "give one number, expected shape (1,)"),
     (ch01.epanechnikov, lambda u: None, "returns nothing"),
     (ch01.epanechnikov, lambda u: "a parabola", "str"),
@@ -54,18 +67,10 @@ WRONG = [
     (ch01.effective_neighbours, lambda w: (w**2).sum(1), "one over it"),
     (ch01.effective_neighbours, lambda w: 1 / w.sum(1), "square the weights"),
     (ch01.effective_neighbours, lambda w: (w > 0).sum(1), "counts every weight"),
-    (
-        ch01.effective_neighbours,
-        lambda w: np.exp(-(w * np.log(np.where(w > 0, w, 1))).sum(1)),
-        "entropy",
-    ),
+    (ch01.effective_neighbours, lambda w: np.exp(-(w * np.log(np.where(w > 0, w, 1))).sum(1)), "entropy"),
     (ch01.effective_neighbours, lambda w: (w**2).sum(1) ** -0.5, "square root"),
     (ch01.effective_neighbours, lambda w: 1 / (w**2).sum(0), "shape (3,)"),
-    (
-        ch01.effective_neighbours,
-        lambda w: 1 / (w**2).sum(0 if w.shape == (2, 2) else 1),
-        "over the queries",
-    ),
+    (ch01.effective_neighbours, lambda w: 1 / (w**2).sum(0 if w.shape == (2, 2) else 1), "over the queries"),
     (ch01.data_for_half_the_error, lambda: 2, "mean"),
     (ch01.data_for_half_the_error, lambda: 4, "standard error"),
     (ch01.data_for_half_the_error, lambda: 32, "best bandwidth"),
@@ -81,22 +86,23 @@ WRONG = [
     (ch01.bandwidth_gradient, uncentred_slope, "denominator"),
     (ch01.bandwidth_gradient, lambda q, k, v, h: slope(q, k, v, h) * h, "log h"),
     (ch01.bandwidth_gradient, lambda q, k, v, h: slope(q, k, v, h) * h**3, "h³ is missing"),
-    (
-        ch01.local_linear,
-        lambda q, k, v, h: softmax(-((q - k) ** 2) / (2 * h * h)) @ v,
-        "local constant",
-    ),
+    (ch01.local_linear, lambda q, k, v, h: softmax(-((q - k) ** 2) / (2 * h * h)) @ v, "local constant"),
     (ch01.local_linear, lambda *a: line(*a, part=0), "slope of the line"),
     (ch01.local_linear, lambda *a: line(*a, centre=False), "at x = 0"),
     (ch01.local_linear, lambda *a: line(*a, rows=0), "one line for all"),
     (ch01.local_linear, lambda *a: line(*a, rows=1), "twice"),
     (ch01.two_bandwidths, lambda k, v: [0.3, 0.3], "One bandwidth for both"),
-    (ch01.two_bandwidths, lambda k, v: [30.0, 0.15], "swapped"),
+    (ch01.two_bandwidths, lambda k, v: two_bandwidths(k, v, of_all, (0.02, 0.1, 3.0)), "leave the point itself out"),
+    (ch01.two_bandwidths, lambda k, v: [0.15, 30], "is right if the first input matters"),
+    (ch01.two_bandwidths, lambda k, v: [30, 0.15], "is right if the second input matters"),
+    (ch01.two_bandwidths, lambda k, v: two_bandwidths(k, v, grid=(0.08, 0.15, 0.4)), "grid wide enough"),
+    (ch01.two_bandwidths, lambda k, v: [[0.15, 30]], "0.15, 30, of shape (1, 2)"),
+    (ch01.two_bandwidths, lambda k, v: two_bandwidths(k, v)[::-1], "swapped"),
     (ch01.two_bandwidths, lambda k, v: [0.01, 0.02], "leave the point itself out"),
     (ch01.two_bandwidths, lambda k, v: [1.0, 2.0], "grid wide enough"),
     (ch01.two_bandwidths, lambda k, v: [0.3, -1.0], "two numbers above 0"),
     (ch01.two_bandwidths, lambda k, v: 0.3, "two numbers above 0"),
-]
+]  # fmt: skip
 
 
 def torch_weights(d, h):

@@ -80,6 +80,12 @@ def one_of_many(f, v):
     return fit(f, v)
 
 
+def torch_solve(f, v):
+    import torch
+
+    return torch.linalg.solve(f.T @ f, f.T @ v)
+
+
 def first_nan(f, v):
     return fit(f, v) * (np.nan if np.array_equal(f[:, 0], f[:, -1]) else 1)
 
@@ -119,6 +125,19 @@ def plane(keys, values):
 TRUE = np.asarray([0.6, -0.64, 0.48])
 NEAR = TRUE + 0.5 * np.asarray([0.8, 0.48, -0.36])
 FAR = np.asarray([0.0, 0.48, 0.64]) / 0.8
+
+
+def searched(keys, values):
+    """The direction along which the neighbours of a point predict it best."""
+    rng = np.random.default_rng(1)
+    best = np.zeros(3)
+    for width, number in ((1.0, 300), (0.1, 60)):
+        tried = best + width * rng.standard_normal((number, 3))
+        tried /= np.linalg.norm(tried, axis=1, keepdims=True)
+        order = [np.argsort(keys @ one) for one in tried]
+        best = tried[np.argmin([np.mean(np.diff(values[i, 0]) ** 2) for i in order])]
+    return best
+
 
 WRONG = [
     (ch02.log_gradient, lambda h, g: g, "dL/dh itself"),
@@ -183,7 +202,7 @@ WRONG = [
     (ch02.noise_gradient, lambda r, s: slope(r, s, square=2), "has a factor ½"),
     (ch02.noise_gradient, lambda r, s: slope(r, s, square=-1), "its derivative is negative"),
     (ch02.noise_gradient, lambda r, s: slope(r, np.exp(s)), "takes σ for t"),
-    (ch02.noise_gradient, lambda r, s: slope(r, s).sum(), "give one number, expected shape"),
+    (ch02.noise_gradient, lambda r, s: slope(r, s).sum(), "each t_i has its own derivative"),
     (ch02.best_combination, lambda f, v: fit(f, v) / fit(f, v).sum(), "sum is free"),
     (ch02.best_combination, sum_to_one, "sum is free"),
     (ch02.best_combination, lambda f, v: np.maximum(fit(f, v), 0), "became 0"),
@@ -204,6 +223,12 @@ WRONG = [
     (ch02.best_combination, lambda f, v: np.ones(f.shape[1]) / f.shape[1], "plain mean"),
     (ch02.best_combination, one_of_many, "least norm"),
     (ch02.best_combination, first_nan, "you give [nan nan nan]"),
+    (
+        ch02.best_combination,
+        lambda f, v: np.linalg.solve(f.T @ f, f.T @ v),
+        "lstsq or pinv needs none",
+    ),
+    (ch02.best_combination, torch_solve, "lstsq or pinv needs none"),
     (ch02.best_combination, rounding, "is that rounding"),
     (ch02.whitening_metric, lambda k: np.linalg.inv(covariance(k)), "Σ⁻¹ in place of its root"),
     (
@@ -233,7 +258,7 @@ WRONG = [
     (ch02.whitening_metric, lambda k: by_cholesky(len(k) * covariance(k)), "not divided by n"),
     (ch02.whitening_metric, lambda k: covariance(k), "covariance begins with"),
     (ch02.whitening_metric, lambda k: np.zeros((5, 5)), "covariance begins with"),
-    (ch02.whitening_metric, lambda k: np.full((5, 5), np.nan), "covariance begins with"),
+    (ch02.whitening_metric, lambda k: np.full((5, 5), np.nan), "NaN in it"),
     (ch02.whitening_metric, lambda k: np.cov(k), "give shape (60, 60)"),
     (ch02.informative_direction, lambda k, v: [0, 1, 0], "coordinate axis"),
     (ch02.informative_direction, plane, "plane's slope"),
@@ -241,6 +266,7 @@ WRONG = [
     (ch02.informative_direction, lambda k, v: 2 * TRUE, "has length 2"),
     (ch02.informative_direction, lambda k, v: NEAR / np.linalg.norm(NEAR), "search finer"),
     (ch02.informative_direction, lambda k, v: FAR, "point itself left out?"),
+    (ch02.informative_direction, lambda k, v: TRUE, "right for other data"),
     (ch02.informative_direction, lambda k, v: 0.3, "expected three numbers"),
     (ch02.informative_direction, lambda k, v: TRUE * np.nan, "expected three numbers"),
 ]
@@ -356,8 +382,8 @@ RIGHT = [
     (ch02.whitening_metric, by_singular_values),
     (ch02.whitening_metric, torch_whitening),
     (ch02.whitening_metric, jax_whitening),
-    (ch02.informative_direction, lambda k, v: TRUE),
-    (ch02.informative_direction, lambda k, v: -TRUE[:, None]),
+    (ch02.informative_direction, searched),
+    (ch02.informative_direction, lambda k, v: -searched(k, v)[:, None]),
 ]
 
 

@@ -209,7 +209,7 @@ WRONG = [
     (S, lambda d, a, b: (a * b * d) ** 0.5, "for variances"),
     (S, lambda d, a, b: ((a**2 + b**2) * d) ** 0.5, "A sum adds the two variances"),
     (S, lambda d, a, b: 1 / (a * b * d**0.5), "the factor"),
-    (S, lambda d, a, b: 12, "expected 0.7937"),
+    (S, lambda d, a, b: 12, "you give 12, expected a smaller number"),
     (B, lambda p, g: p * g, "is not subtracted"),
     (B, lambda p, g: p * (g - g.mean()), "plain mean"),
     (B, lambda p, g: p * (1 - p) * g, "the diagonal alone"),

@@ -127,7 +127,7 @@ WRONG = [
     (C, lambda e, n: np.log(e) / n, "That is log c"),
     (C, lambda e, n: 100 * e ** (1 / n), "in percent"),
     (C, lambda e, n: e ** (1 / (n + 1)), "One character too many"),
-    (C, lambda e, n: e**0.5, "at 30 characters you give 0.9487, expected 0.9965"),
+    (C, lambda e, n: e**0.5, "That is for two characters"),
     (R, lambda t, n: t, "Nothing is reversed"),
     (R, lambda t, n: t[:, ::-1], "The padding comes first"),
     (R, from_the_end_of_the_row, "from the end of the row"),
@@ -160,7 +160,7 @@ WRONG = [
     (L, open_window, "A key at the distance D"),
     (L, lambda s, c, w: local(s, np.round(c), w), "Do not round"),
     (L, rounded_factor, "Do not round"),
-    (L, lambda s, c, w: local(s, c - 1, w), "in entry [0, 1], counted from 0, you give 0.02651, expected 0"),
+    (L, lambda s, c, w: local(s, c - 1, w), "j starts there"),
     (L, lambda *a: local(*a).sum(-1), "give shape (3,)"),
     (B, best(lambda s, n, a: s), "has no effect"),
     (B, best(lambda s, n, a: s * penalty(n, a)), "You multiply by the penalty"),
@@ -172,7 +172,7 @@ WRONG = [
     (B, best(lambda s, n, a: s + penalty(n, a)), "You add"),
     (B, best(lambda s, n, a: s / ((5 + n**a) / 6)), "the whole sum"),
     (B, best(lambda s, n, a: n), "the longest"),
-    (B, lambda s, n, a: 0, "and α = 0.2 you give 0, expected 1"),
+    (B, lambda s, n, a: 0, "the first of the beam"),
     (B, lambda s, n, a: np.max(s / penalty(n, a)), "from 0, not the score"),
     (B, lambda s, n, a: 1 + np.argmax(s), "from 0, not the score"),
     (B, lambda s, n, a: s / penalty(n, a), "shape (6,): return one index"),
@@ -199,8 +199,8 @@ WRONG = [
     (X, lambda w: 2 * np.sum(descents(places(w))) / len(w) / (len(w) - 1), "That is their share"),
     (X, lambda w: np.sum(descents(w.argmax(1), 0)), "the largest weight"),
     (X, lambda w: np.sum(descents(places(w.T))), "average over j"),
-    (X, lambda w: 0, "5, 4, 2] you give 0, expected 5"),
-    (X, lambda w: descents(places(w)), "give shape (6, 6)"),
+    (X, lambda w: 0, "for 8 steps you give 0, expected 21"),
+    (X, lambda w: descents(places(w)), "give shape (8, 8), expected one number"),
 ]  # fmt: skip
 
 

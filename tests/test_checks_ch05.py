@@ -199,7 +199,7 @@ WRONG = [
     (X, lambda d: -d / 2, "a GRU has six"),
     (X, lambda d: 2 * d / 3, "Turned over"),
     (X, lambda d: 9 * d**3, "return the length"),
-    (X, lambda d: 5, "expected 96"),
+    (X, lambda d: 5, "you give 5, expected a larger number"),
     (W, window(lambda back, width: in_window(-back, width)), "It is transposed"),
     (W, window(lambda back, width: (back > 0) & (back < width)), "No token sees itself"),
     (W, window(lambda back, width: (back > 0) & (back <= width)), "counts from i itself"),

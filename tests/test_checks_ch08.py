@@ -254,7 +254,7 @@ WRONG = [
     (J, bits(lambda losses, starts: losses[:, losses.shape[1] // 2 :]), "The first half"),
     (J, bits(regular), "starts closer"),
     (J, bits(lambda *a: [[piece.mean()] for piece in fresh(*a)]), "counts the same"),
-    (J, lambda losses, starts: losses, "return one number"),
+    (J, lambda losses, starts: losses, "give shape (4, 6), expected one number. Take the mean"),
     (J, lambda *a: 0, "you give 0, expected"),
     (D, drafts(accept=lambda p, q: p / np.where(q > 0, q, 1)), "for random p and q an acceptance"),
     (D, drafts(accept=lambda p, q: np.minimum(1, p / q)), "acceptance is nan"),

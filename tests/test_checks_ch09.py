@@ -167,7 +167,7 @@ WRONG = [
     (P, lambda q, k, s, e: gauss(q, k, s) @ np.linalg.inv(inverse(k, s, e)), "multiplied by"),
     (P, lambda *a: np.maximum(weights(*a), 0), "below 0 are right"),
     (P, lambda *a: weights(*a).T, "queries are rows"),
-    (P, lambda *a: -weights(*a), ", expected"),
+    (P, lambda *a: -weights(*a), "The sign is turned"),
     (E, lambda *a: error(*a, silent=True), "noise of the values is missing"),
     (E, lambda w, q, k, s, e: error(w, q, k, s, e**0.5), "square it"),
     (E, lambda w, q, k, s, e: error(w, q, k, s, e, silent=True) + e**2 * w.sum(1) ** 2,

@@ -10,8 +10,12 @@ def _parts(x: np.ndarray, layers: np.ndarray, post: bool, wrong: str = "") -> np
     """What each has in the stream at its end, (layers + 1, n, e), or a wrong answer."""
 
     def size(y: np.ndarray) -> np.ndarray:
-        axis = None if wrong == "all tokens" else -1
-        return np.sqrt(np.mean(y * y, axis=axis, keepdims=True))
+        axis = {"all tokens": None, "columns": 0}.get(wrong, -1)
+        if wrong == "spread":
+            return np.asarray(y.std(axis=-1, keepdims=True))
+        square = np.mean(y * y, axis=axis, keepdims=True)
+        factor = y.shape[-1] if wrong == "sum" else 1
+        return np.asarray(square if wrong == "no root" else np.sqrt(factor * square))
 
     parts, given, latest, streams, stream = [x], [x], [x], [x], x
     for w in layers:
@@ -40,7 +44,15 @@ def stream_parts(function: Function) -> str:
         if got.shape != right.shape:
             hint = "The embedding is a part too." if len(got) == 4 else "Return parts, not a sum."
             raise Wrong(f"{where} you give shape {got.shape}, expected (5, 3, 5). {hint}")
+        embedding = np.stack([x, *(x @ w.T for w in layers)])
         expect(got, right, where, [
+            (embedding, "A layer reads the stream so far, not the embedding."),
+            (right[::-1], "The embedding's part is the first."),
+            (right / right.sum(0), "These are shares: return the parts themselves."),
+            (_parts(x, layers, post, "sum"), "N has the root of a mean: yours is that of a sum."),
+            (_parts(x, layers, post, "spread"), "N takes no mean away: divide by the root alone."),
+            (_parts(x, layers, post, "no root"), "The root is missing in the norm."),
+            (_parts(x, layers, post, "columns"), "Each token is divided by its own size: axis −1."),
             (_parts(x, layers, not post), f"That is {other!r}."),
             (_parts(x, layers, post, "streams"), "That is the stream after each layer."),
             (_parts(x, layers, post, "given"), "A norm divides all that is in the stream by then."),
@@ -50,6 +62,7 @@ def stream_parts(function: Function) -> str:
             (_parts(x, layers, post, "turned"), "A weight is (out, in): multiply by w.T."),
             (_parts(x, layers, post, "last norm"), "There is no norm at the end here."),
             (_parts(x, layers, post, "all tokens"), "Each token is divided by its own size."),
+            (np.cumsum(right, axis=0), "These are running sums: return the parts."),
         ])  # fmt: skip
     return "pre-norm keeps what was written, post-norm halves it at each step."
 
@@ -83,6 +96,12 @@ def add_by_block(function: Function) -> str:
         if not (np.all(w >= 0) and np.allclose(w.sum(1)[1:], 1, atol=1e-4)):
             raise Wrong(f"{where} from the second row on weights are not below 0 and sum to 1.")
         _name_wrong_digits(got, sums, w, where)
+        # the carry must be the average of some value that each of the sums 0, 1 and 2 has
+        carry, read = ((sums + _digits(sums, "the last")) % 2)[1:], (w @ np.eye(3)[sums])[1:]
+        values = np.linalg.lstsq(read, carry, rcond=None)[0]
+        if np.abs(read @ values - carry).max() > 0.25:
+            text = "the digits are right, but these weights do not find the carries"
+            raise Wrong(f"{where} {text}: an average of each token's own value should.")
     return "attention finds the place a carry comes from, the MLP adds it."
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from attnbook.checks.answers import call, call_pair
-from attnbook.checks.verdict import Function, Wrong, check, expect
+from attnbook.checks.verdict import Function, Wrong, check, expect, one_number
 
 
 @check
@@ -18,10 +18,8 @@ def judged_once(function: Function) -> str:
         losses = rng.gamma(4 - 3 * np.arange(size) / size, size=(windows, size))
         kept = [row[size - k :] for row, k in zip(losses, new, strict=True)]
         right = _bits(kept)
-        got = call(function, losses, np.asarray(starts))
         where = f"for windows of {size} that start at {starts}"
-        if got.shape != ():
-            raise Wrong(f"{where} you give shape {got.shape}: return one number.")
+        got = one_number(call(function, losses, np.asarray(starts)), where, "Take the mean.")
         late = [row[:k] for row, k in zip(losses, [*new[1:], size], strict=True)]
         each = [losses[at == i] for i in range(at.max() + 1)]
         even = [losses[0], *(row[size - k :] for row in losses[1:] for k in new[1:2])]
@@ -30,6 +28,17 @@ def judged_once(function: Function) -> str:
             (right * np.log(2) ** 2, "You multiply by log 2: nats are larger than bits."),
             (2**right, "That is the perplexity of a character: leave the bits as they are."),
             (right * len(each), "That is the sum: take the mean over characters."),
+            (losses.mean(), "You count some twice, and these are nats."),
+            (_bits(losses[:1]), "That is the first window alone."),
+            (_bits(kept[1:] or kept), "The first window is missing: all of it is new."),
+            (right * np.log(2) / np.log(10), "A bit is a logarithm to base 2, not to base 10."),
+            (right * len(each) / losses.size, "Divide by the characters, not by all entries."),
+            (_bits([losses[0], *(row[:k] for row, k in zip(losses[1:], new[1:], strict=True))]),
+             "What is new stands at the end of a window."),
+            (_bits([losses[0], *(row[k:] for row, k in zip(losses[1:], new[1:], strict=True))]),
+             "Keep as many as are new: you leave out as many."),
+            (float(np.log2(np.concatenate(kept)).mean()), "Losses are logarithms already."),
+            (_bits(losses[:, -1:]), "That is the last entry of each window alone."),
             (_bits(losses), "You count the characters twice that two windows judge."),
             (_bits(late), "You take the later of two windows: the earlier has more context."),
             (_bits([e.mean(keepdims=True) for e in each]), "You average two judgements of one."),
@@ -67,6 +76,10 @@ def speculative(function: Function) -> str:
             raise Wrong(f"{where} an acceptance is {bad:.3g}: it is a probability, even at q = 0.")
         expect(q * accept, np.minimum(p, q), f"{where}, for q times the acceptance,", [
             (q * np.minimum(1, turned), "The fraction is upside down: drafts too likely are cut."),
+            (q * np.minimum(p, q), "That is the share accepted: divide by q."),
+            (q * (1 - np.minimum(1, ratio)), "That is the probability of a refusal."),
+            (q * np.minimum(1, ratio) ** 0.5, "There is no root in the acceptance."),
+            (q * np.minimum(1, p / (q + 1e-3)), "A small constant makes it inexact."),
             (q * p, "Do not accept with p itself: a good draft would mostly be refused."),
             (q, "You accept all drafts: that gives the distribution q."),
             (q * (p >= q), "You refuse every draft with p < q: accept it with some probability."),
@@ -85,6 +98,9 @@ def speculative(function: Function) -> str:
             (extra / extra.sum(), "That is what q has too much: which tokens have too little?"),
             (np.abs(p - q) / np.abs(p - q).sum(), "Where q > p nothing is missing: 0 there."),
             (p - q, "A probability is not negative."),
+            (np.full(len(p), 1 / len(p)), "Not even: which tokens have too little by drafts?"),
+            ((p - q) / max(np.abs(p - q).sum(), 1e-9), "A probability is not negative."),
+            (np.exp(p - q) / np.exp(p - q).sum(), "No softmax: p − q, where it is above 0."),
             (above / above.sum(), "Drafts bring q of these: only p − q is missing."),
         ])  # fmt: skip
     return "what is accepted and what is drawn instead add up to p, exactly."

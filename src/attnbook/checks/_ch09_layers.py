@@ -33,17 +33,25 @@ def prefix_mask(function: Function) -> str:
         expect(got[n:, :n], before, f"{where}, queries on pairs,", [
             (causal, "Query i sees pair i: that pair holds the answer."),
             (np.ones((n, n)), "Every query sees every pair, its own answer too."),
+            (np.triu(np.ones((n, n))), "The triangle is the other one: pairs before."),
+            (np.triu(np.ones((n, n)), 1), "Query i sees later pairs: it is to know those before."),
+            (np.tri(n, k=-2), "Pair i − 1 may be seen too: it is before pair i."),
+            (0 * own, "A query sees no pair: it may see those before its own."),
             (own, "Query i sees pair i alone: that is the answer, and nothing before it."),
             (1 - own, "Query i sees later pairs: it is to predict from the first i alone."),
         ])  # fmt: skip
         expect(got[n:, n:], own, f"{where}, queries on queries,", [
             (0 * own, "Query 0 has nothing to attend to: let a query see itself."),
             (causal, "A query may not attend to another one."),
+            (before, "A query may attend to itself, and to no other query."),
+            (np.ones((n, n)), "A query may not attend to another one."),
         ])  # fmt: skip
         leak = "Pair 0 sees a later pair; query 1 sees pair 0 a layer later, and with it its answer"
         expect(got[:n, :n], causal, f"{where}, pairs on pairs,", [
             (np.ones((n, n)), f"{leak}."),
             (1 - own, f"{leak}. A pair may see itself, too."),
+            (np.triu(np.ones((n, n))), f"{leak}. The triangle is the other one."),
+            (0 * own, "Pairs see nothing: those before them do no harm."),
             (own, "Pairs may see more than themselves: which pairs do no harm?"),
             (before, "Pair 0 has nothing to attend to: let a pair see itself."),
         ])  # fmt: skip
@@ -70,6 +78,10 @@ def gradient_layer(function: Function) -> str:
         expect(added[n:, p], -step[n:], f"{where}, in the last entry of the queries,", [
             (step[n:], "The sign: it should hold minus the prediction."),
             (-step[n:] * n, "The loss is a mean: divide by n."),
+            (-step[n:] / 2, "The ½ goes: a square has the derivative 2(…)."),
+            (-step[n:] * n * n, "The loss is a mean: divide by n, once."),
+            (-step[n:] * n / p, "The mean is over the n pairs, not over the p inputs."),
+            (-step[n:] * n / (n + 1), "There are n pairs: divide by n."),
             (-step[n:] * 2, "The loss has a ½: its gradient has no 2."),
             (-step[n:] / rate, "The learning rate is missing."),
             (-step[n:] * rate, "The learning rate is in it twice."),
@@ -101,7 +113,21 @@ def unknown_scale(function: Function) -> str:
             raise Wrong(f"{where} you give shape {got.shape}: average over the length scales.")
         if np.any(np.isnan(got)):
             raise Wrong(f"{where} you give NaN: do all exponentials underflow to 0?")
+        if size > 1 and got.shape == (m,) and not np.any(got):
+            raise Wrong(f"{where} you give 0: do all exponentials underflow?")
         expect(got, softmax(-(fit + volume) / 2) @ means, where, [
+            (np.median(means, axis=0), "All length scales count the same: the data should tell."),
+            (means[np.argmax(fit + volume)], "That is the least likely one: mind the sign."),
+            (softmax(-fit - volume / 2) @ means, "yᵀA⁻¹y has a ½."),
+            (softmax(-(fit + volume) / 4) @ means, "Each term has one ½."),
+            (softmax(-(fit + volume) / 2 / n) @ means, "The evidence is no mean over pairs."),
+            (softmax(-(fit + np.exp(volume)) / 2) @ means, "Take log |A|, not |A|."),
+            (softmax(-(fit + volume) / 2 + np.log(scales)) @ means,
+             "All length scales are equally likely beforehand: no weight for the grid."),
+            (softmax(-(fit + volume) / 2) @ means**2, "The means are averaged, without squares."),
+            (np.exp(-(fit + volume) / 2) @ means, "The weights must sum to 1: a softmax."),
+            (_one_scale(queries, keys, values, float(scales.mean()), noise),
+             "Average the predictions, not the length scales."),
             (means.mean(0), "All length scales count the same: the data should tell."),
             (means[np.argmin(fit + volume)], "That is the likeliest one alone: average."),
             (softmax(-fit / 2) @ means, "log |A| / 2 is missing: every short scale fits."),
@@ -113,3 +139,10 @@ def unknown_scale(function: Function) -> str:
             ((fit + volume) / (fit + volume).sum() @ means, "That is no weight yet: take exp."),
         ], tolerance=1e-4)  # fmt: skip
     return "attention once more: keys are hypotheses, values what each predicts."
+
+
+def _one_scale(
+    queries: np.ndarray, keys: np.ndarray, values: np.ndarray, scale: float, noise: float
+) -> np.ndarray:
+    noisy = gauss(keys, keys, scale) + noise**2 * np.eye(len(keys))
+    return np.asarray(gauss(queries, keys, scale) @ np.linalg.solve(noisy, values))

@@ -39,7 +39,10 @@ def attention_parameters(function: Function) -> str:
             (h * right, "The heads share the width e among them: do not multiply by them."),
             (2 * (e + 1) * (e + g * e), "A key head is e / num_heads wide, and not e."),
             (2 * e * (e + 1) + 2 * kv * (kv + 1), "Each key head reads all e numbers of a token."),
-        ])  # fmt: skip
+            (4 * e * e, "The number of key and value heads has no effect, and biases are missing."),
+            (3 * e * (e + 1), "There are four layers, and keys and values are narrower."),
+            (right + e + kv, "Each layer has one bias."),
+        ], secret=True)  # fmt: skip
     return "queries and output cost e (e + 1) each, keys and values their share of it."
 
 
@@ -60,7 +63,11 @@ def cache_bytes(function: Function) -> str:
             (right * t, "It grows with tokens, not with their square: scores are not kept."),
             (right * (t + 1) / 2, "That adds up all steps: a cache is filled once."),
             (right * (t - 1) / t, "The newest token's key and value belong to it too."),
-        ])  # fmt: skip
+            (right / d, "A key has head_dim numbers."),
+            (right / t, "That is for one token: all are kept."),
+            (right * 2, "Two for keys and values once: they are there twice already."),
+            (right + 2 * layers * g * d * b, "One token too many: the newest is included."),
+        ], secret=True)  # fmt: skip
     return "two vectors for each token, layer and key head."
 
 
@@ -86,6 +93,9 @@ def circuits(function: Function) -> str:
         strided = "A head's rows are next to each other."
         expect(first, qk, f"{where}, in QK,", [
             (qk.mT, "It is transposed: the query's token stands on the left."),
+            (qk * d**0.5, "There is no √d in it: the scores divide by it later."),
+            (qk / e**0.5, "There is no √e in it: the scores divide by √d later."),
+            (np.stack([q[r].T @ q[r] for r in parts]), "Keys have their own weight, W_k."),
             (qk / d**0.5, "The division by √d is not part of it here."),
             (np.stack([q[:, r] @ k[:, r].T for r in parts]), columns),
             (np.stack([q[r].T @ k[r] for r in apart]), strided),
@@ -97,6 +107,9 @@ def circuits(function: Function) -> str:
             (np.stack([o[r].T @ v[:, r].T for r in parts]), columns),
             (np.stack([o[:, r] @ v[:, r].T for r in parts]), columns),
             (np.stack([o[:, r] @ v[r] for r in apart]), strided),
+            (np.stack([o @ v] * h), "These are all heads together: each has its part."),
+            (np.stack([v[r].T @ o[r] for r in parts]), "Values come first: W_o acts on W_v x."),
+            (ov / h, "The heads are added, with no mean."),
         ])  # fmt: skip
     return "one matrix says where a head looks, the other what it brings back."
 
@@ -118,6 +131,11 @@ def source_token(function: Function) -> str:
             (flat % n, "A token has head_dim numbers in a row, not one."),
             ((row + column // d) % n, "A merged row takes num_heads vectors, not one."),
             (flat // d % n + 1, "Count the tokens from 0."),
+            (flat // d % n - 1, "Count the tokens from 0, not from −1."),
+            (flat // h % n, "A token has head_dim numbers in a row, not num_heads."),
+            (flat // d % h, "After n vectors a new head begins, not after num_heads."),
+            (flat / d % n, "A token is a whole number: // and not /."),
+            (flat, "That numbers the entries: whose are they?"),
         ])  # fmt: skip
     return "rows of the same head stand where other heads of the same token belong."
 
@@ -146,6 +164,15 @@ def pooled_kv(function: Function) -> str:
         expect(got, right, where, [
             (apart, "A group has neighbouring heads, not every num_kv_heads-th one."),
             (right * size, "That is the sum of a group: take the mean."),
+            (groups.mean(1).transpose(1, 0, 2).reshape(g * d, e),
+             "The means are right, in another order: head by head, each with its rows."),
+            (groups[:, -1].reshape(g * d, e), "That is the last head of each group alone."),
+            (groups.max(1).reshape(g * d, e), "That is the largest: take the mean."),
+            (np.median(groups, axis=1).reshape(g * d, e), "That is the median: take the mean."),
+            (right * size / g, "Divide by the heads of a group, not by the groups."),
+            (right * size / h, "Divide by the heads of a group, not by all."),
+            (weight[: g * d], "These are the first heads alone: each group has its mean."),
+            (np.sqrt((groups**2).mean(1)).reshape(g * d, e), "A plain mean, without squares."),
             (groups[:, 0].reshape(g * d, e), "That is the first head of each group alone."),
             (weight.reshape(g * d, size, e).mean(1), "You average rows of one head."),
         ])  # fmt: skip

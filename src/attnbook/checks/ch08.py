@@ -4,7 +4,7 @@ import numpy as np
 
 from attnbook.checks._ch08_text import judged_once, speculative
 from attnbook.checks.answers import call, call_pair
-from attnbook.checks.verdict import Function, Wrong, check, expect
+from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
 
 __all__ = [
     "cut_patches",
@@ -24,13 +24,23 @@ def inverse_root_rate(function: Function) -> str:
     for e, w in ((5, 7), (64, 3)):
         up, down = steps / (w * (e * w) ** 0.5), 1 / (e * steps) ** 0.5
         right = np.where(steps <= w, up, down)
-        got = np.asarray([call(function, int(s), e, w) for s in steps])
         where = f"for embed_dim = {e}, warmup = {w} and steps 1, 3, 7, 8, 31"
+        got = np.asarray([one_number(call(function, int(s), e, w), where) for s in steps])
+        late, slope = steps > w, got[steps <= w] / steps[steps <= w]
+        straight = np.allclose(slope, slope[0], rtol=1e-4) and slope[0] > 0
+        if np.allclose(got[late], down[late], rtol=1e-4) and straight and slope[0] > 1.001 * up[0]:
+            jump = "It jumps after warmup: what is the slope before?"
+            raise Wrong(f"{where}, at step 1 you give {show(slope[0])}. {jump}")
         expect(got, right, where, [
             (np.maximum(up, down), "Of the two lines the lower one counts."),
             (up, "It rises for ever: from warmup on it falls."),
             (down, "There is no warm-up: it is largest at step 1."),
-            (np.where(steps <= w, steps, down), "It jumps after warmup: what is the slope before?"),
+            (np.minimum(steps / w, down), "Line and fall meet at warmup."),
+            (down * np.minimum(1, steps / w), "It rises in a line, without a root."),
+            (np.minimum(1 / steps, steps / w**2) / e**0.5, "It falls with the root of the step."),
+            (np.minimum(up * (steps + 1) / steps, 1 / (e * (steps + 1)) ** 0.5),
+             "Steps are counted from 1: do not add one."),
+            (steps // w, "The quotient has a fraction: / and not //."),
             (np.where(steps <= w, up, 1 / (e * w) ** 0.5), "After warmup it stays as it is."),
             (np.where(steps <= w, up, w**0.5 / (e**0.5 * steps)), "It falls as 1/step."),
             (np.where(steps < w, 0, down), "There is nothing before warmup: it should rise."),
@@ -72,6 +82,11 @@ def cut_patches(function: Function) -> str:
             (inside, "The pixels of a patch go down first: take them row by row."),
             (last, "The channels of a pixel stand next to each other."),
             (first, "The channels of a pixel stand next to each other."),
+            (right[::-1], "The patches come in the order of reading, from the top left."),
+            (right[:, ::-1], "The numbers of a patch come in the order of reading."),
+            (inside[:, ::1] if c == 1 else grid.transpose(0, 2, 4, 3, 1).reshape(right.shape),
+             "Each patch is flattened by columns: take its pixels row by row."),
+            (image.transpose(2, 0, 1).reshape(right.shape), "That flattens channel after channel."),
             (coarse.reshape(right.shape), "Rows become two axes, rows of patches first."),
         ])  # fmt: skip
     return "a patch is a grid of pixels, and the patches are a grid of their own."
@@ -96,10 +111,17 @@ def packed_row(function: Function) -> str:
             (same & past & ~np.eye(n, dtype=bool), "A token sees itself too."),
             (~(same & past), "True = may attend: yours is the other way round."),
             (same | past, "Both must hold, not one of the two."),
+            ((documents[:, None] <= documents) & past, "Some see other documents: equal, not ≤."),
+            (past & (documents > 0), "The number 0 is a document like the others."),
+            (same & past & (documents > 0), "The number 0 is a document like the others."),
+            (np.eye(n), "A token sees its own document up to itself, not itself alone."),
         ])  # fmt: skip
         expect(positions, place - start, f"{where}, in the positions,", [
             (place, "They run on: every document begins at 0."),
             (place - start + 1, "They begin at 0, not at 1."),
+            (same.sum(1), "That is the length of the document: count those before."),
+            ((same & past).sum(0) - 1, "They run backwards: count along the rows of the mask."),
+            (place % 3, "Documents differ in length: no remainder."),
             (start, "That is where the document begins: how far is it from there?"),
             (documents, "That is the number of the document."),
         ])  # fmt: skip
@@ -122,9 +144,12 @@ def smoothed_loss(function: Function) -> str:
             where += ", with logits of some thousands,"
         if got.shape == (n,):
             raise Wrong(f"{where} you give one loss a token: return their mean.")
-        if got.shape == () and not np.isfinite(got):
+        if got.size == 1 and not np.isfinite(got).all():
             cause = "Take log-softmax in one step, with the largest logit taken off."
-            raise Wrong(f"{where} you give {got}. {cause}")
+            raise Wrong(f"{where} you give {show(got.item())}. {cause}")
+        if got.size == 1 and size > 1000 and 0 <= got.item() < 0.5 * right:
+            cause = "A small constant in the logarithm caps the loss: take log-softmax in one step."
+            raise Wrong(f"{where} you give {show(got.item())}. {cause}")
         others = (k * even - hit) / (k - 1)
         shares = np.asarray([1 - epsilon + epsilon / k, *[epsilon / k] * (k - 1)])
         expect(got, right, where, [
@@ -137,10 +162,24 @@ def smoothed_loss(function: Function) -> str:
             ((1 - epsilon) * hit, "The even part is missing."),
             (-right, "The sign: a logarithm of a probability is negative."),
             (right * n, "That is the sum over tokens: take the mean."),
+            (right / k, "That is the mean over classes too: sum over those."),
+            (hit + epsilon, "ε is a share of the target, no number to add."),
+            (-(1 - epsilon) * logits[np.arange(n), targets].mean() - epsilon * logits.mean(),
+             "These are logits: take log-softmax first."),
+            (_smooth(np.exp(log_p), targets, epsilon), "The logarithm is missing."),
+            ((1 - epsilon) * hit + epsilon * even * n * k, "The even part is a mean over classes."),
             (right / np.log(2), "These are bits: use the natural logarithm."),
+            *((_smooth(np.log(np.exp(log_p) + c), targets, epsilon),
+               "A small constant in the logarithm changes the loss: log-softmax needs none.")
+              for c in (1e-3, 1e-4, 1e-5, 1e-6)),
             (right + np.sum(shares * np.log(shares)), "You took the target's own entropy off."),
         ])  # fmt: skip
     return "the best logits are finite now, and the best loss is not 0."
+
+
+def _smooth(log_p: np.ndarray, targets: np.ndarray, epsilon: float) -> float:
+    hit = log_p[np.arange(len(targets)), targets]
+    return float(-(1 - epsilon) * hit.mean() - epsilon * log_p.mean())
 
 
 @check
@@ -162,6 +201,14 @@ def entropy_slope(function: Function) -> str:
         expect(got, right, where, [
             (-right, "The sign: a warmer softmax is more even."),
             (variance, "That is the variance of the logits: the chain rule brings powers of τ."),
+            (variance / tau, "The power of τ: dH/dβ = −β Var, and dβ/dτ = −1/τ²."),
+            (variance / tau**4, "The power of τ is one too many."),
+            (variance / tau**5, "Take the variance of s, or of s/τ, and count its τ once."),
+            (variance * tau**3, "Divide by τ³: heat makes differences smaller."),
+            (p @ s**2 / tau**3, "That is the mean square: subtract the squared mean."),
+            (p @ s / tau**2, "That is a part: the mean of s, without its change."),
+            (np.sum((s - p @ s) ** 2) / tau**3, "All logits count the same: weight them by p."),
+            (p @ (s - s.mean()) ** 2 / tau**3, "The mean of the logits is weighted by p too."),
             (variance / tau**2, "The power of τ: besides the variance, dH/dβ has a factor β."),
             (-variance / tau, "That is dH/dβ, with β = 1/τ."),
             (np.var(s) / tau**3, "All logits count the same: weight them by p."),
