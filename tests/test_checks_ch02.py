@@ -271,6 +271,37 @@ WRONG = [
     (ch02.informative_direction, lambda k, v: TRUE * np.nan, "expected three numbers"),
 ]
 
+WRONG += [
+    (ch02.log_gradient, lambda h, g: g * np.log(h) * h, "θ is no factor: dh/dθ is h alone"),
+    (ch02.log_gradient, lambda h, g: g * h * np.log(10), "That is for a logarithm to base 10: θ is the natural one"),
+    (ch02.log_gradient, lambda h, g: h, "That is dh/dθ: multiply dL/dh by it"),
+    (ch02.log_gradient, lambda h, g: h * abs(g), "The sign is lost: dL/dh may be below 0"),
+    (ch02.left_out_prediction, lambda f, w, v: (f - w) / (1 - w), "The share is weight times value: v is missing in it"),
+    (ch02.left_out_prediction, lambda f, w, v: (f - w * v) / (1 - w.sum()), "Each point has its own 1 − w: no sum"),
+    (ch02.left_out_prediction, lambda f, w, v: (f + w * v) / (1 - w), "The point's share goes out: subtract it"),
+    (ch02.left_out_prediction, lambda f, w, v: (f - w * v) / w.sum(), "Divide by what is left of a point's own weights, 1 − w"),
+    (ch02.left_out_prediction, lambda f, w, v: f - w * v / (1 - w), "Brackets: all of f̂ − w v is divided"),
+    (ch02.grouped_weights, lambda k, g: rows(np.exp(np.where(differ(g), k, -np.inf))), "k is a weight as it is: no softmax of it"),
+    (ch02.grouped_weights, lambda k, g: rows(np.exp(k)) * differ(g), "k is a weight as it is: no softmax of it"),
+    (ch02.grouped_weights, lambda k, g: differ(g) * 1.0, "That is the mask: the kernel values are lost"),
+    (ch02.grouped_weights, lambda k, g: rows(k * (g[:, None] < g)), "Groups are names: unequal, not smaller"),
+    (ch02.grouped_weights, lambda k, g: rows(k * (g[:, None] > g)), "Groups are names: unequal, not larger"),
+    (ch02.noise_gradient, lambda r, s: -(r / s) ** 2 / s / len(r), "That is the derivative of the squared term by σ: the 1 is"),
+    (ch02.noise_gradient, lambda r, s: (s - r ** 2 / s) / len(r), "One σ too many: t is log σ, and the 1 stands alone"),
+    (ch02.noise_gradient, lambda r, s: (s ** 2 - r ** 2) / len(r), "Divide by σ²: the 1 stands alone"),
+    (ch02.noise_gradient, lambda r, s: (1 - (s / r) ** 2) / len(r), "The quotient is turned over: r over σ"),
+    (ch02.noise_gradient, lambda r, s: np.log(s) + r ** 2 / (2 * s ** 2), "These are the terms of L: derive them by t"),
+    (ch02.best_combination, lambda f, v: f @ fit(f, v), "that is a prediction; return the a_r, one for each head"),
+    (ch02.best_combination, lambda f, v: np.linalg.pinv(f) @ v / len(v), "Do not divide by n: it is in both sides of the normal"),
+    (ch02.best_combination, lambda f, v: f.T @ v, "That is Fᵀv alone: solve the normal equations with it"),
+    (ch02.best_combination, lambda f, v: np.linalg.solve(f.T @ f + np.eye(f.shape[1]), f.T @ v), "A ridge shrinks the a_r: the squared error alone should"),
+    (ch02.best_combination, lambda f, v: np.linalg.solve(f.T @ f + 0.001 * np.eye(3), f.T @ v), "A ridge shrinks the a_r: the squared error alone should"),
+    (ch02.whitening_metric, lambda k: np.diag(1 / k.var(0)), "Divide by the standard deviation. And the correlation?"),
+    (ch02.whitening_metric, lambda k: np.linalg.inv(np.linalg.cholesky(np.corrcoef(k.T))), "That is for the correlations"),
+    (ch02.whitening_metric, lambda k: 2 * np.linalg.inv(np.linalg.cholesky(covariance(k))), "All moved keys are twice too long"),
+    (ch02.informative_direction, lambda k, v: np.zeros(3), "your vector has length 0, expected a unit vector: divide"),
+]  # fmt: skip
+
 
 def torch_weights(k, g):
     import torch

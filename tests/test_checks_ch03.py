@@ -291,6 +291,26 @@ WRONG = [
     (C, lambda digits: counts()(digits)[0], "two arrays"),
 ]  # fmt: skip
 
+WRONG += [
+    (ch03.unit_variance_scale, lambda d, a, b: np.sqrt(d) * (a + b), "A product of independent entries: multiply a and b"),
+    (ch03.unit_variance_scale, lambda d, a, b: np.sqrt(d) / (a * b), "a and b make the product larger: divide by them too"),
+    (ch03.unit_variance_scale, lambda d, a, b: int(np.sqrt(d) * a * b), "Do not round"),
+    (ch03.unit_variance_scale, lambda d, a, b: np.sqrt(2 * d) * a * b, "There are d terms, not 2d: each has one variance, a² b²"),
+    (ch03.unit_variance_scale, lambda d, a, b: np.sqrt(d) * a, "The keys' standard deviation is missing"),
+    (ch03.softmax_backward, lambda p, g: p * (g - g.sum()), "The mean to subtract is weighted, p · g: that is the"),
+    (ch03.softmax_backward, lambda p, g: p * (1 - p), "That has no ∂L/∂p in it: multiply by the gradient"),
+    (ch03.softmax_backward, lambda p, g: (1 - p) * g, "The other scores count too: subtract the mean p · g,"),
+    (ch03.softmax_backward, lambda p, g: p * (g - p * p @ g), "p is in the mean once"),
+    (ch03.softmax_backward, lambda p, g: p * (g - p @ g) / len(p), "Nothing divides by n"),
+    (ch03.softmax_backward, lambda p, g: p * (g - g.max()), "The mean is subtracted, not the largest"),
+    (ch03.softmax_backward, lambda p, g: p * (1 - p) * (g - p @ g), "One factor too many: 1 − p is in the mean already"),
+    (ch03.fused_gaussian, lambda q, k, h: (np.hstack([q / h ** 2, np.ones((5, 1))]), np.hstack([k, -(k ** 2).sum(1, keepdims=True) / (2 * h)])), "The term with the norm has h once: h² and not h"),
+    (ch03.fused_gaussian, lambda q, k, h: (np.hstack([q / h ** 2, np.ones((5, 1))]), np.hstack([k, -k.sum(1, keepdims=True) / 2 / h / h])), "The norm is a sum of squares: square first"),
+    (ch03.fused_gaussian, lambda q, k, h: (np.hstack([q / h ** 2, np.ones((5, 1))]), np.hstack([k, -(k ** 2).mean(1, keepdims=True) / 2 / h / h])), "The norm is a sum over the coordinates, not a mean"),
+    (ch03.fused_gaussian, lambda q, k, h: (np.hstack([q * h ** 2, np.ones((5, 1))]), np.hstack([k, -(k ** 2).sum(1, keepdims=True) / 2 * h * h])), "You multiply by h²: divide by it"),
+    (ch03.fused_gaussian, lambda q, k, h: (np.hstack([-q / h ** 2, np.ones((5, 1))]), np.hstack([k, -(k ** 2).sum(1, keepdims=True) / 2 / h / h])), "The product has a plus: −(q − k)² has +2 q k"),
+]  # fmt: skip
+
 
 def torch_temperature(scores, neighbours):
     import torch

@@ -204,6 +204,63 @@ WRONG = [
 ]  # fmt: skip
 
 
+def turned(t, lengths, how=lambda row: row[::-1]):
+    t = t.copy()
+    for i, n in enumerate(lengths):
+        t[i, :n] = how(t[i, :n])
+    return t
+
+
+def overwritten(t, lengths):
+    """A loop that reads what it has written."""
+    out = t.tolist()
+    for row, n in zip(out, lengths, strict=True):
+        for j in range(int(n)):
+            row[j] = row[n - 1 - j]
+    return out
+
+
+def no_return(t, lengths):
+    for i, n in enumerate(lengths):
+        t[i, :n] = t[i, :n][::-1]
+
+
+def windowed(s, c, w, inside=lambda d, w: np.abs(d) <= w, bell=None):
+    d = np.arange(s.shape[1]) - c[:, None]
+    bell = np.exp(-(d**2) / (2 * (w / 2) ** 2)) if bell is None else bell(d, w)
+    return softmax(np.where(inside(d, w), s, -np.inf)) * bell
+
+
+WRONG += [
+    (ch04.gru_parameters, lambda i, h: 3 * (i + h) ** 2, "W has shape (h, i) and U (h, h)"),
+    (ch04.gru_parameters, lambda i, h: 3 * (i * h + h * h + i + h), "A bias has the state's width, both times"),
+    (ch04.character_accuracy, lambda e, n: 1 - e ** n, "That is one failure at least, if exact were c"),
+    (ch04.character_accuracy, lambda e, n: np.log2(e) / n, "That is a logarithm: take the power"),
+    (ch04.reverse_padded, lambda t, lengths: turned(t, lengths, np.sort), "That sorts"),
+    (ch04.reverse_padded, lambda t, lengths: turned(t, lengths - 1), "The last of L entries stays"),
+    (ch04.reverse_padded, lambda t, lengths: turned(t, lengths + 1), "One entry of the padding is in it"),
+    (ch04.reverse_padded, lambda t, lengths: np.flip(t), "That turns both axes: the sequences keep their order"),
+    (ch04.reverse_padded, lambda t, lengths: turned(t, lengths, lambda r: np.roll(r, 1)), "That is a shift by one, no reverse"),
+    (ch04.reverse_padded, no_return, "your function returns nothing: does it end with return?"),
+    (ch04.reverse_padded, overwritten, "The second half reads what the first has overwritten:"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, bell=lambda d, w: np.exp(-d ** 2 / (2 * (w // 2) ** 2))), "D/2 has a fraction: no //"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, inside=lambda d, w: (d >= 0) & (d <= w)), "The window has keys before the centre too"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, inside=lambda d, w: (d <= 0) & (d >= -w)), "The window has keys after the centre too"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, inside=lambda d, w: d <= w), "The distance is an absolute value: keys before"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, inside=lambda d, w: d ** 2 <= w), "Compare the distance with D, not its square"),
+    (ch04.local_weights, lambda s, c, w: np.exp(s) * (np.abs(np.arange(11) - c[:, None]) <= w) * np.exp(-(np.arange(11) - c[:, None]) ** 2 / (2 * (w / 2) ** 2)), "The softmax is missing: divide by its sum, then factor"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, bell=lambda d, w: np.exp(-d ** 2 / 2 * (w / 2) ** 2)), "Brackets: divide by 2σ², not by 2"),
+    (ch04.best_of_beam, lambda s, n, a: np.argmax(s / (5 + n / 6) ** a), "Brackets: 5 + |y| is divided by 6"),
+    (ch04.best_of_beam, lambda s, n, a: np.argmax(s / ((5 + n) // 6) ** a), "The quotient has a fraction: / and not //"),
+    (ch04.best_of_beam, lambda s, n, a: np.argmin(n), "That is the shortest"),
+    (ch04.best_of_beam, lambda s, n, a: np.argmax(s / ((6 + n) / 6) ** a), "It is 5 + |y|, so that length 1 has penalty 1"),
+    (ch04.greedy_fails, lambda: ([0.5, 0.4, 0.2], SECOND), "the three probabilities of the first symbol sum to 1.1,"),
+    (ch04.greedy_fails, lambda: (100 * FIRST, 100 * SECOND), "the three probabilities of the first symbol sum to 100,"),
+    (ch04.crossings, lambda w: np.triu(places(w)[:, None] - places(w) > 0.5).mean(), "That is a mean: return the number"),
+    (ch04.crossings, lambda w: np.triu(np.maximum(places(w)[:, None] - places(w), 0)).sum(), "You add up how far: count the pairs"),
+]  # fmt: skip
+
+
 def torch_cell(input_dim, hidden_dim):
     import torch
 

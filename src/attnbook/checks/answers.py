@@ -29,11 +29,14 @@ def call(function: Function, *arguments: Any) -> np.ndarray:
             if not_written(error):
                 raise
             errors.append(error)
-    error = next((e for e in errors if not _of_another_library(e)), errors[0])
+            if isinstance(error, IndexError) and "out of" in str(error):
+                break  # JAX would take the nearest entry, and say nothing
+    own = [error for error in errors if not _of_another_library(error)]
+    shown = own[0] if own else max(errors, key=_reached)
     with suppress(TypeError, ValueError):  # a function whose signature cannot be read
         names = signature(function).bind(*arguments).arguments
-        error.add_note(", ".join(_described(name, names[name]) for name in names))
-    raise error
+        shown.add_note(", ".join(_described(name, names[name]) for name in names))
+    raise shown
 
 
 def _of_another_library(error: Exception) -> bool:
@@ -42,6 +45,12 @@ def _of_another_library(error: Exception) -> bool:
     return isinstance(error, TypeError | AttributeError | RuntimeError) and any(
         name in str(error) for name in arrays
     )
+
+
+def _reached(error: Exception) -> int:
+    """How far the function came."""
+    frame = error.__traceback__ and error.__traceback__.tb_next
+    return frame.tb_lasti if frame else -1
 
 
 def _described(name: str, value: Any) -> str:

@@ -19,6 +19,8 @@ def epanechnikov(function: Function) -> str:
     factor = top if np.isfinite(top) and top != 0 else np.nan
     scaled = all(np.allclose(a, factor * np.maximum(0, 1 - u**2), atol=1e-5)
                  for a, u in zip(answers, cases, strict=True))  # fmt: skip
+    if not any(np.any(answer) for answer in answers):
+        raise Wrong("at every u you give 0. All values are 0: is a fraction rounded, as in 3 // 4?")
     if scaled and abs(factor - 0.75) > 1e-5:
         at = f"at u = 0 you give {show(factor)}"
         raise Wrong(f"{at}. The parabola is right, the constant is not.")
@@ -198,7 +200,7 @@ def two_bandwidths(function: Function) -> str:
     errors = [_error(h, case) for h, case in zip(found, cases, strict=True)]
     best = [_error(h, case) for h, case in zip(([0.15, 30], [30, 0.15]), cases, strict=True)]
     right = [e <= 1.15 * b for e, b in zip(errors, best, strict=True)]
-    if any(right) and not all(right) and np.allclose(*found):
+    if any(right) and not all(right) and np.allclose(found[0], found[1]):
         pair = f"h = ({found[0][0]:.2g}, {found[0][1]:.2g})"
         other = "second" if right[1] else "first"
         raise Wrong(
