@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from attnbook import leave_one_out, nadaraya_watson
 from attnbook.checks import ch01
-from attnbook.checks.verdict import call
+from attnbook.checks.answers import call
 
 
 def softmax(s):
@@ -40,32 +41,36 @@ def patched_weights(d, h):
     return k / (k.sum() + 1e-16)
 
 
+def two_bandwidths(keys, values, error=leave_one_out, grid=(0.08, 0.15, 0.27, 0.5, 3.0, 30.0)):
+    """By a search, with another error or on another grid."""
+    pairs = [[first, second] for first in grid for second in grid]
+    errors = [np.mean((values - error(keys, values, bandwidth=pair)) ** 2) for pair in pairs]
+    return pairs[int(np.nanargmin(errors))]
+
+
+def of_all(keys, values, bandwidth):
+    """The error on the training points themselves."""
+    return nadaraya_watson(keys, keys, values, bandwidth=bandwidth)
+
+
 WRONG = [
     (ch01.epanechnikov, lambda u: np.maximum(0, 1 - u), "triangular"),
     (ch01.epanechnikov, lambda u: np.maximum(0, 1 - u**2), "constant is not"),
     (ch01.epanechnikov, lambda u: 0.75 * (1 - u**2), "not negative"),
     (ch01.epanechnikov, lambda u: 0.75 * np.maximum(0, 1 - u), "not squared"),
     (ch01.epanechnikov, lambda u: 0.75 * (u <= 1), "boxcar"),
-    (ch01.epanechnikov, lambda u: 0.5 * np.maximum(0, 1 - u**2), "expected 0.48"),
-    (ch01.epanechnikov, lambda u: 0.48, "give shape ()"),
+    (ch01.epanechnikov, lambda u: np.cos(u), "you give 0.8253, expected 0.48"),
+    (ch01.epanechnikov, lambda u: 0.48, "give one number, expected shape (1,)"),
     (ch01.epanechnikov, lambda u: None, "returns nothing"),
     (ch01.epanechnikov, lambda u: "a parabola", "str"),
     (ch01.epanechnikov, lambda u: 1 / 0, "ZeroDivisionError"),
     (ch01.effective_neighbours, lambda w: (w**2).sum(1), "one over it"),
     (ch01.effective_neighbours, lambda w: 1 / w.sum(1), "square the weights"),
     (ch01.effective_neighbours, lambda w: (w > 0).sum(1), "counts every weight"),
-    (
-        ch01.effective_neighbours,
-        lambda w: np.exp(-(w * np.log(np.where(w > 0, w, 1))).sum(1)),
-        "entropy",
-    ),
+    (ch01.effective_neighbours, lambda w: np.exp(-(w * np.log(np.where(w > 0, w, 1))).sum(1)), "entropy"),
     (ch01.effective_neighbours, lambda w: (w**2).sum(1) ** -0.5, "square root"),
     (ch01.effective_neighbours, lambda w: 1 / (w**2).sum(0), "shape (3,)"),
-    (
-        ch01.effective_neighbours,
-        lambda w: 1 / (w**2).sum(0 if w.shape == (2, 2) else 1),
-        "over the queries",
-    ),
+    (ch01.effective_neighbours, lambda w: 1 / (w**2).sum(0 if w.shape == (2, 2) else 1), "over the queries"),
     (ch01.data_for_half_the_error, lambda: 2, "mean"),
     (ch01.data_for_half_the_error, lambda: 4, "standard error"),
     (ch01.data_for_half_the_error, lambda: 32, "best bandwidth"),
@@ -81,22 +86,71 @@ WRONG = [
     (ch01.bandwidth_gradient, uncentred_slope, "denominator"),
     (ch01.bandwidth_gradient, lambda q, k, v, h: slope(q, k, v, h) * h, "log h"),
     (ch01.bandwidth_gradient, lambda q, k, v, h: slope(q, k, v, h) * h**3, "h³ is missing"),
-    (
-        ch01.local_linear,
-        lambda q, k, v, h: softmax(-((q - k) ** 2) / (2 * h * h)) @ v,
-        "local constant",
-    ),
+    (ch01.local_linear, lambda q, k, v, h: softmax(-((q - k) ** 2) / (2 * h * h)) @ v, "local constant"),
     (ch01.local_linear, lambda *a: line(*a, part=0), "slope of the line"),
     (ch01.local_linear, lambda *a: line(*a, centre=False), "at x = 0"),
     (ch01.local_linear, lambda *a: line(*a, rows=0), "one line for all"),
     (ch01.local_linear, lambda *a: line(*a, rows=1), "twice"),
     (ch01.two_bandwidths, lambda k, v: [0.3, 0.3], "One bandwidth for both"),
-    (ch01.two_bandwidths, lambda k, v: [30.0, 0.15], "swapped"),
+    (ch01.two_bandwidths, lambda k, v: two_bandwidths(k, v, of_all, (0.02, 0.1, 3.0)), "leave the point itself out"),
+    (ch01.two_bandwidths, lambda k, v: [0.15, 30], "is right if the first input matters"),
+    (ch01.two_bandwidths, lambda k, v: [30, 0.15], "is right if the second input matters"),
+    (ch01.two_bandwidths, lambda k, v: two_bandwidths(k, v, grid=(0.08, 0.15, 0.4)), "grid wide enough"),
+    (ch01.two_bandwidths, lambda k, v: [[0.15, 30]], "0.15, 30, of shape (1, 2); expected two numbers above 0"),
+    (ch01.two_bandwidths, lambda k, v: two_bandwidths(k, v)[::-1], "swapped"),
     (ch01.two_bandwidths, lambda k, v: [0.01, 0.02], "leave the point itself out"),
     (ch01.two_bandwidths, lambda k, v: [1.0, 2.0], "grid wide enough"),
     (ch01.two_bandwidths, lambda k, v: [0.3, -1.0], "two numbers above 0"),
     (ch01.two_bandwidths, lambda k, v: 0.3, "two numbers above 0"),
-]
+]  # fmt: skip
+
+
+def normed(k):
+    return k / k.sum()
+
+
+def squares(q, k, v, h):
+    """Squared distances and weights."""
+    d2 = (q - k) ** 2
+    return d2, softmax(-d2 / (2 * h * h))
+
+
+WRONG += [
+    (ch01.epanechnikov, lambda u: 0.75 * (1 - u) ** 2 * (u < 1), "The difference is squared, and not u alone"),
+    (ch01.epanechnikov, lambda u: 0.75 * np.maximum(0, 1 - np.sqrt(u)), "That is the root of u: square it"),
+    (ch01.epanechnikov, lambda u: np.exp(-u ** 2 / 2), "That is the Gaussian kernel"),
+    (ch01.epanechnikov, lambda u: 3 // 4 * np.maximum(0, 1 - u ** 2), "All values are 0"),
+    (ch01.epanechnikov, lambda u: 15 / 16 * np.maximum(0, 1 - u ** 2) ** 2, "That is the biweight kernel: the parabola squared"),
+    (ch01.epanechnikov, lambda u: 0.75 * (1 - u ** 2) * (u > 1), "The condition is turned: it is 0 beyond u = 1"),
+    (ch01.epanechnikov, lambda u: 0.75 * np.abs(1 - u ** 2), "Beyond u = 1 it is 0: the absolute value rises again"),
+    (ch01.effective_neighbours, lambda w: 1 / np.mean(w ** 2, 1), "That takes the mean of the squares: take their sum"),
+    (ch01.effective_neighbours, lambda w: 1 / w.max(1), "That is one over the largest weight: all weights count"),
+    (ch01.effective_neighbours, lambda w: np.sum(1 / w ** 2, 1), "Take one over the sum, not the sum of one over each"),
+    (ch01.effective_neighbours, lambda w: w.shape[1] * np.ones(len(w)), "That is the number of keys, whatever their weights"),
+    (ch01.effective_neighbours, lambda w: 1 // (w ** 2).sum(1), "That is one over the largest weight: all weights count"),
+    (ch01.data_for_half_the_error, lambda: 0.5 ** 1.25, "That is one over the factor: n must grow"),
+    (ch01.data_for_half_the_error, lambda: 2 ** (-4 / 5), "That is the error at twice the n: which n halves it?"),
+    (ch01.data_for_half_the_error, lambda: 4 / 5 * 2, "r is in a power: a product with 4/5 does not undo it"),
+    (ch01.data_for_half_the_error, lambda: 0.5 ** 0.8, "That is the error at twice the n: which n halves it?"),
+    (ch01.data_for_half_the_error, lambda: 2 ** 2.5, "That makes a quarter of the error: solve r^(−4/5) = 1/2"),
+    (ch01.gaussian_weights, lambda d, h: softmax(-(d - d.min()) ** 2 / (2 * h * h)), "Subtract the largest score, not the least distance: the"),
+    (ch01.gaussian_weights, lambda d, h: normed(np.maximum(0, 1 - (d / h) ** 2)), "That is Epanechnikov's kernel"),
+    (ch01.gaussian_weights, lambda d, h: np.log(softmax(-d ** 2 / (2 * h * h))), "These are logarithms: take the exponential"),
+    (ch01.gaussian_weights, lambda d, h: softmax(-d ** 2 / 2 * h ** 2), "You multiply by h²: divide by 2h², in brackets"),
+    (ch01.gaussian_weights, lambda d, h: softmax(-d / h), "That is an exponential kernel: square distance and h"),
+    (ch01.bandwidth_gradient, lambda *a: slope(*a) / a[3] ** 0 * 2, "The 2 of 2h² goes: h⁻² has the derivative −2h⁻³"),
+    (ch01.bandwidth_gradient, lambda *a: slope(*a) * a[3] ** 2 / a[3] ** 0, "One power of h: −d²/2h² has the derivative d²/h³"),
+    (ch01.bandwidth_gradient, lambda *a: (lambda d2, w: (w * (d2 - d2.mean()) * a[2]).sum() / a[3] ** 3)(*squares(*a)), "The mean of d² is weighted too"),
+    (ch01.bandwidth_gradient, lambda *a: (lambda d2, w: ((d2 - w @ d2) * a[2]).sum() / a[3] ** 3)(*squares(*a)), "The weights are missing in the sum"),
+    (ch01.bandwidth_gradient, lambda *a: (lambda d2, w: np.cov(d2, a[2])[0, 1] / a[3] ** 3)(*squares(*a)), "The covariance is under the weights, not plain"),
+    (ch01.bandwidth_gradient, lambda *a: (lambda d2, w: (w * d2).sum() / a[3] ** 3)(*squares(*a)), "The values have no effect: which sum is derived?"),
+    (ch01.local_linear, lambda q, k, v, h: np.polyfit(k - q, v, 2, w=np.exp(-(k - q) ** 2 / (4 * h * h)))[-1], "That is a parabola: fit a line"),
+    (ch01.local_linear, lambda q, k, v, h: (lambda r: np.linalg.lstsq(np.stack([r, r * (k - q)], 1), v, rcond=None)[0][0])(np.exp(-(k - q) ** 2 / (4 * h * h))), "The values need the factor √K too"),
+    (ch01.local_linear, lambda q, k, v, h: (lambda r: np.linalg.lstsq(np.stack([np.ones(len(k)), k - q], 1), r * v, rcond=None)[0][0])(np.exp(-(k - q) ** 2 / (4 * h * h))), "The rows need the factor √K, like the values"),
+    (ch01.local_linear, lambda q, k, v, h: (lambda r: np.linalg.lstsq(np.stack([np.ones(len(k)), r * (k - q)], 1), r * v, rcond=None)[0][0])(np.exp(-(k - q) ** 2 / (4 * h * h))), "The column of ones needs √K"),
+    (ch01.local_linear, lambda q, k, v, h: np.polyfit(k - q, v, 1, w=np.exp(-(k - q) ** 2 / (4 * h)))[1], "The bandwidth is not squared"),
+    (ch01.local_linear, lambda q, k, v, h: np.interp(q, k, v), "That joins the two keys beside the query"),
+]  # fmt: skip
 
 
 def torch_weights(d, h):

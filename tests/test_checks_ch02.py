@@ -80,6 +80,12 @@ def one_of_many(f, v):
     return fit(f, v)
 
 
+def torch_solve(f, v):
+    import torch
+
+    return torch.linalg.solve(f.T @ f, f.T @ v)
+
+
 def first_nan(f, v):
     return fit(f, v) * (np.nan if np.array_equal(f[:, 0], f[:, -1]) else 1)
 
@@ -120,6 +126,19 @@ TRUE = np.asarray([0.6, -0.64, 0.48])
 NEAR = TRUE + 0.5 * np.asarray([0.8, 0.48, -0.36])
 FAR = np.asarray([0.0, 0.48, 0.64]) / 0.8
 
+
+def searched(keys, values):
+    """The direction along which the neighbours of a point predict it best."""
+    rng = np.random.default_rng(1)
+    best = np.zeros(3)
+    for width, number in ((1.0, 300), (0.1, 60)):
+        tried = best + width * rng.standard_normal((number, 3))
+        tried /= np.linalg.norm(tried, axis=1, keepdims=True)
+        order = [np.argsort(keys @ one) for one in tried]
+        best = tried[np.argmin([np.mean(np.diff(values[i, 0]) ** 2) for i in order])]
+    return best
+
+
 WRONG = [
     (ch02.log_gradient, lambda h, g: g, "dL/dh itself"),
     (ch02.log_gradient, lambda h, g: g / h, "rule multiplies"),
@@ -127,7 +146,7 @@ WRONG = [
     (ch02.log_gradient, lambda h, g: np.log(h) * g, "multiplies by θ"),
     (ch02.log_gradient, lambda h, g: np.exp(h) * g, "takes h for θ"),
     (ch02.log_gradient, lambda h, g: -h * g, "downhill"),
-    (ch02.log_gradient, lambda h, g: (h * g).sum(), "give shape ()"),
+    (ch02.log_gradient, lambda h, g: (h * g).sum(), "give one number, expected shape"),
     (ch02.left_out_prediction, lambda f, w, v: f - w * v, "other weights sum to 1 − w only"),
     (ch02.left_out_prediction, lambda f, w, v: f / (1 - w), "own share w v is still inside"),
     (ch02.left_out_prediction, lambda f, w, v: (v - f) / (1 - w), "residual"),
@@ -183,7 +202,7 @@ WRONG = [
     (ch02.noise_gradient, lambda r, s: slope(r, s, square=2), "has a factor ½"),
     (ch02.noise_gradient, lambda r, s: slope(r, s, square=-1), "its derivative is negative"),
     (ch02.noise_gradient, lambda r, s: slope(r, np.exp(s)), "takes σ for t"),
-    (ch02.noise_gradient, lambda r, s: slope(r, s).sum(), "give shape ()"),
+    (ch02.noise_gradient, lambda r, s: slope(r, s).sum(), "each t_i has its own derivative"),
     (ch02.best_combination, lambda f, v: fit(f, v) / fit(f, v).sum(), "sum is free"),
     (ch02.best_combination, sum_to_one, "sum is free"),
     (ch02.best_combination, lambda f, v: np.maximum(fit(f, v), 0), "became 0"),
@@ -204,6 +223,12 @@ WRONG = [
     (ch02.best_combination, lambda f, v: np.ones(f.shape[1]) / f.shape[1], "plain mean"),
     (ch02.best_combination, one_of_many, "least norm"),
     (ch02.best_combination, first_nan, "you give [nan nan nan]"),
+    (
+        ch02.best_combination,
+        lambda f, v: np.linalg.solve(f.T @ f, f.T @ v),
+        "lstsq or pinv needs none",
+    ),
+    (ch02.best_combination, torch_solve, "lstsq or pinv needs none"),
     (ch02.best_combination, rounding, "is that rounding"),
     (ch02.whitening_metric, lambda k: np.linalg.inv(covariance(k)), "Σ⁻¹ in place of its root"),
     (
@@ -233,7 +258,7 @@ WRONG = [
     (ch02.whitening_metric, lambda k: by_cholesky(len(k) * covariance(k)), "not divided by n"),
     (ch02.whitening_metric, lambda k: covariance(k), "covariance begins with"),
     (ch02.whitening_metric, lambda k: np.zeros((5, 5)), "covariance begins with"),
-    (ch02.whitening_metric, lambda k: np.full((5, 5), np.nan), "covariance begins with"),
+    (ch02.whitening_metric, lambda k: np.full((5, 5), np.nan), "NaN in it"),
     (ch02.whitening_metric, lambda k: np.cov(k), "give shape (60, 60)"),
     (ch02.informative_direction, lambda k, v: [0, 1, 0], "coordinate axis"),
     (ch02.informative_direction, plane, "plane's slope"),
@@ -241,9 +266,41 @@ WRONG = [
     (ch02.informative_direction, lambda k, v: 2 * TRUE, "has length 2"),
     (ch02.informative_direction, lambda k, v: NEAR / np.linalg.norm(NEAR), "search finer"),
     (ch02.informative_direction, lambda k, v: FAR, "point itself left out?"),
+    (ch02.informative_direction, lambda k, v: TRUE, "right for other data"),
     (ch02.informative_direction, lambda k, v: 0.3, "expected three numbers"),
     (ch02.informative_direction, lambda k, v: TRUE * np.nan, "expected three numbers"),
 ]
+
+WRONG += [
+    (ch02.log_gradient, lambda h, g: g * np.log(h) * h, "θ is no factor: dh/dθ is h alone"),
+    (ch02.log_gradient, lambda h, g: g * h * np.log(10), "That is for a logarithm to base 10: θ is the natural one"),
+    (ch02.log_gradient, lambda h, g: h, "That is dh/dθ: multiply dL/dh by it"),
+    (ch02.log_gradient, lambda h, g: h * abs(g), "The sign is lost: dL/dh may be below 0"),
+    (ch02.left_out_prediction, lambda f, w, v: (f - w) / (1 - w), "The share is weight times value: v is missing in it"),
+    (ch02.left_out_prediction, lambda f, w, v: (f - w * v) / (1 - w.sum()), "Each point has its own 1 − w: no sum"),
+    (ch02.left_out_prediction, lambda f, w, v: (f + w * v) / (1 - w), "The point's share goes out: subtract it"),
+    (ch02.left_out_prediction, lambda f, w, v: (f - w * v) / w.sum(), "Divide by what is left of a point's own weights, 1 − w"),
+    (ch02.left_out_prediction, lambda f, w, v: f - w * v / (1 - w), "Brackets: all of f̂ − w v is divided"),
+    (ch02.grouped_weights, lambda k, g: rows(np.exp(np.where(differ(g), k, -np.inf))), "k is a weight as it is: no softmax of it"),
+    (ch02.grouped_weights, lambda k, g: rows(np.exp(k)) * differ(g), "k is a weight as it is: no softmax of it"),
+    (ch02.grouped_weights, lambda k, g: differ(g) * 1.0, "That is the mask: the kernel values are lost"),
+    (ch02.grouped_weights, lambda k, g: rows(k * (g[:, None] < g)), "Groups are names: unequal, not smaller"),
+    (ch02.grouped_weights, lambda k, g: rows(k * (g[:, None] > g)), "Groups are names: unequal, not larger"),
+    (ch02.noise_gradient, lambda r, s: -(r / s) ** 2 / s / len(r), "That is the derivative of the squared term by σ: the 1 is"),
+    (ch02.noise_gradient, lambda r, s: (s - r ** 2 / s) / len(r), "One σ too many: t is log σ, and the 1 stands alone"),
+    (ch02.noise_gradient, lambda r, s: (s ** 2 - r ** 2) / len(r), "Divide by σ²: the 1 stands alone"),
+    (ch02.noise_gradient, lambda r, s: (1 - (s / r) ** 2) / len(r), "The quotient is turned over: r over σ"),
+    (ch02.noise_gradient, lambda r, s: np.log(s) + r ** 2 / (2 * s ** 2), "These are the terms of L: derive them by t"),
+    (ch02.best_combination, lambda f, v: f @ fit(f, v), "that is a prediction; return the a_r, one for each head"),
+    (ch02.best_combination, lambda f, v: np.linalg.pinv(f) @ v / len(v), "Do not divide by n: it is in both sides of the normal"),
+    (ch02.best_combination, lambda f, v: f.T @ v, "That is Fᵀv alone: solve the normal equations with it"),
+    (ch02.best_combination, lambda f, v: np.linalg.solve(f.T @ f + np.eye(f.shape[1]), f.T @ v), "A ridge shrinks the a_r: the squared error alone should"),
+    (ch02.best_combination, lambda f, v: np.linalg.solve(f.T @ f + 0.001 * np.eye(3), f.T @ v), "A ridge shrinks the a_r: the squared error alone should"),
+    (ch02.whitening_metric, lambda k: np.diag(1 / k.var(0)), "Divide by the standard deviation. And the correlation?"),
+    (ch02.whitening_metric, lambda k: np.linalg.inv(np.linalg.cholesky(np.corrcoef(k.T))), "That is for the correlations"),
+    (ch02.whitening_metric, lambda k: 2 * np.linalg.inv(np.linalg.cholesky(covariance(k))), "All moved keys are twice too long"),
+    (ch02.informative_direction, lambda k, v: np.zeros(3), "your vector has length 0, expected a unit vector: divide"),
+]  # fmt: skip
 
 
 def torch_weights(k, g):
@@ -356,8 +413,8 @@ RIGHT = [
     (ch02.whitening_metric, by_singular_values),
     (ch02.whitening_metric, torch_whitening),
     (ch02.whitening_metric, jax_whitening),
-    (ch02.informative_direction, lambda k, v: TRUE),
-    (ch02.informative_direction, lambda k, v: -TRUE[:, None]),
+    (ch02.informative_direction, searched),
+    (ch02.informative_direction, lambda k, v: -searched(k, v)[:, None]),
 ]
 
 

@@ -209,7 +209,7 @@ WRONG = [
     (S, lambda d, a, b: (a * b * d) ** 0.5, "for variances"),
     (S, lambda d, a, b: ((a**2 + b**2) * d) ** 0.5, "A sum adds the two variances"),
     (S, lambda d, a, b: 1 / (a * b * d**0.5), "the factor"),
-    (S, lambda d, a, b: 12, "expected 0.7937"),
+    (S, lambda d, a, b: 12, "you give 12, expected a smaller number"),
     (B, lambda p, g: p * g, "is not subtracted"),
     (B, lambda p, g: p * (g - g.mean()), "plain mean"),
     (B, lambda p, g: p * (1 - p) * g, "the diagonal alone"),
@@ -252,7 +252,7 @@ WRONG = [
     (K, lambda *a: softmax(concat(*a)), "These are weights"),
     (K, pairs, "array of all pairs"),
     (K, lambda q, k, w, v: concat(q, k, w.T, v), "d_q, d_k, r = 3, 5, 4, 4, 7 it stops"),
-    (K, lambda q, k, w, v: concat(q, k, w, v) / len(v) ** 0.5, "expected -2.49"),
+    (K, lambda q, k, w, v: concat(q, k, w, v) / len(v) ** 0.5, "in entry [0, 0], counted from 0, you give −0.941, expected −2.49"),
     (G, fused(norm=0), "norms of the keys have no effect"),
     (G, fused(norm=-0.5), "wrong sign"),
     (G, fused(norm_power=0), "missing in the term"),
@@ -289,6 +289,26 @@ WRONG = [
     (C, anchor_first, "the counts are right, but"),
     (C, lambda digits: (0.0 * digits, 0.0 * digits), "shapes (60,) and (60,)"),
     (C, lambda digits: counts()(digits)[0], "two arrays"),
+]  # fmt: skip
+
+WRONG += [
+    (ch03.unit_variance_scale, lambda d, a, b: np.sqrt(d) * (a + b), "A product of independent entries: multiply a and b"),
+    (ch03.unit_variance_scale, lambda d, a, b: np.sqrt(d) / (a * b), "a and b make the product larger: divide by them too"),
+    (ch03.unit_variance_scale, lambda d, a, b: int(np.sqrt(d) * a * b), "Do not round"),
+    (ch03.unit_variance_scale, lambda d, a, b: np.sqrt(2 * d) * a * b, "There are d terms, not 2d: each has one variance, a² b²"),
+    (ch03.unit_variance_scale, lambda d, a, b: np.sqrt(d) * a, "The keys' standard deviation is missing"),
+    (ch03.softmax_backward, lambda p, g: p * (g - g.sum()), "The mean to subtract is weighted, p · g: that is the"),
+    (ch03.softmax_backward, lambda p, g: p * (1 - p), "That has no ∂L/∂p in it: multiply by the gradient"),
+    (ch03.softmax_backward, lambda p, g: (1 - p) * g, "The other scores count too: subtract the mean p · g,"),
+    (ch03.softmax_backward, lambda p, g: p * (g - p * p @ g), "p is in the mean once"),
+    (ch03.softmax_backward, lambda p, g: p * (g - p @ g) / len(p), "Nothing divides by n"),
+    (ch03.softmax_backward, lambda p, g: p * (g - g.max()), "The mean is subtracted, not the largest"),
+    (ch03.softmax_backward, lambda p, g: p * (1 - p) * (g - p @ g), "One factor too many: 1 − p is in the mean already"),
+    (ch03.fused_gaussian, lambda q, k, h: (np.hstack([q / h ** 2, np.ones((5, 1))]), np.hstack([k, -(k ** 2).sum(1, keepdims=True) / (2 * h)])), "The term with the norm has h once: h² and not h"),
+    (ch03.fused_gaussian, lambda q, k, h: (np.hstack([q / h ** 2, np.ones((5, 1))]), np.hstack([k, -k.sum(1, keepdims=True) / 2 / h / h])), "The norm is a sum of squares: square first"),
+    (ch03.fused_gaussian, lambda q, k, h: (np.hstack([q / h ** 2, np.ones((5, 1))]), np.hstack([k, -(k ** 2).mean(1, keepdims=True) / 2 / h / h])), "The norm is a sum over the coordinates, not a mean"),
+    (ch03.fused_gaussian, lambda q, k, h: (np.hstack([q * h ** 2, np.ones((5, 1))]), np.hstack([k, -(k ** 2).sum(1, keepdims=True) / 2 * h * h])), "You multiply by h²: divide by it"),
+    (ch03.fused_gaussian, lambda q, k, h: (np.hstack([-q / h ** 2, np.ones((5, 1))]), np.hstack([k, -(k ** 2).sum(1, keepdims=True) / 2 / h / h])), "The product has a plus: −(q − k)² has +2 q k"),
 ]  # fmt: skip
 
 

@@ -117,7 +117,7 @@ WRONG = [
     (G, lambda i, h: 3 * h * (h + 2), "W is missing"),
     (G, lambda i, h: 3 * h * (2 * i + 2), "as many as the state's"),
     (G, lambda i, h: 3 * i * (i + h + 2), "exchanged"),
-    (G, lambda i, h: 780, "you give 780, expected 7.45e+04"),
+    (G, lambda i, h: 780, "you give 780"),
     (C, lambda e, n: e**n, "the way back"),
     (C, lambda e, n: e, "more characters than one"),
     (C, lambda e, n: e / n, "probabilities multiply"),
@@ -127,7 +127,7 @@ WRONG = [
     (C, lambda e, n: np.log(e) / n, "That is log c"),
     (C, lambda e, n: 100 * e ** (1 / n), "in percent"),
     (C, lambda e, n: e ** (1 / (n + 1)), "One character too many"),
-    (C, lambda e, n: e**0.5, "at 30 characters you give 0.9487, expected 0.9965"),
+    (C, lambda e, n: e**0.5, "That is for two characters"),
     (R, lambda t, n: t, "Nothing is reversed"),
     (R, lambda t, n: t[:, ::-1], "The padding comes first"),
     (R, from_the_end_of_the_row, "from the end of the row"),
@@ -139,7 +139,7 @@ WRONG = [
     (R, lambda t, n: one_length(t, n[0]), "One length for all rows"),
     (R, lambda t, n: reverse(t, n, behind=0), "what is behind them has changed"),
     (R, all_turned_by_index, "what is behind them has changed"),
-    (R, lambda t, n: reverse(t, n).astype(int), "lengths 5, 2, 1 and n = 5 you give"),
+    (R, lambda t, n: reverse(t, n).astype(int), "lengths 5, 2, 1 and n = 5, in entry [0, 1]"),
     (R, lambda t, n: reverse(t, n)[:, :4], "give shape (3, 4)"),
     (L, renormalised, "Your rows sum to 1"),
     (L, inside_the_softmax, "Your rows sum to 1"),
@@ -160,7 +160,7 @@ WRONG = [
     (L, open_window, "A key at the distance D"),
     (L, lambda s, c, w: local(s, np.round(c), w), "Do not round"),
     (L, rounded_factor, "Do not round"),
-    (L, lambda s, c, w: local(s, c - 1, w), "…, expected 0, 0, "),
+    (L, lambda s, c, w: local(s, c - 1, w), "j starts there"),
     (L, lambda *a: local(*a).sum(-1), "give shape (3,)"),
     (B, best(lambda s, n, a: s), "has no effect"),
     (B, best(lambda s, n, a: s * penalty(n, a)), "You multiply by the penalty"),
@@ -172,7 +172,7 @@ WRONG = [
     (B, best(lambda s, n, a: s + penalty(n, a)), "You add"),
     (B, best(lambda s, n, a: s / ((5 + n**a) / 6)), "the whole sum"),
     (B, best(lambda s, n, a: n), "the longest"),
-    (B, lambda s, n, a: 0, "1 in turn, you give 0, 0"),
+    (B, lambda s, n, a: 0, "the first of the beam"),
     (B, lambda s, n, a: np.max(s / penalty(n, a)), "from 0, not the score"),
     (B, lambda s, n, a: 1 + np.argmax(s), "from 0, not the score"),
     (B, lambda s, n, a: s / penalty(n, a), "shape (6,): return one index"),
@@ -199,8 +199,65 @@ WRONG = [
     (X, lambda w: 2 * np.sum(descents(places(w))) / len(w) / (len(w) - 1), "That is their share"),
     (X, lambda w: np.sum(descents(w.argmax(1), 0)), "the largest weight"),
     (X, lambda w: np.sum(descents(places(w.T))), "average over j"),
-    (X, lambda w: 0, "5, 4, 2] you give 0, expected 5"),
-    (X, lambda w: descents(places(w)), "give shape (6, 6)"),
+    (X, lambda w: 0, "for 8 steps you give 0, expected 21"),
+    (X, lambda w: descents(places(w)), "give shape (8, 8), expected one number"),
+]  # fmt: skip
+
+
+def turned(t, lengths, how=lambda row: row[::-1]):
+    t = t.copy()
+    for i, n in enumerate(lengths):
+        t[i, :n] = how(t[i, :n])
+    return t
+
+
+def overwritten(t, lengths):
+    """A loop that reads what it has written."""
+    out = t.tolist()
+    for row, n in zip(out, lengths, strict=True):
+        for j in range(int(n)):
+            row[j] = row[n - 1 - j]
+    return out
+
+
+def no_return(t, lengths):
+    for i, n in enumerate(lengths):
+        t[i, :n] = t[i, :n][::-1]
+
+
+def windowed(s, c, w, inside=lambda d, w: np.abs(d) <= w, bell=None):
+    d = np.arange(s.shape[1]) - c[:, None]
+    bell = np.exp(-(d**2) / (2 * (w / 2) ** 2)) if bell is None else bell(d, w)
+    return softmax(np.where(inside(d, w), s, -np.inf)) * bell
+
+
+WRONG += [
+    (ch04.gru_parameters, lambda i, h: 3 * (i + h) ** 2, "W has shape (h, i) and U (h, h)"),
+    (ch04.gru_parameters, lambda i, h: 3 * (i * h + h * h + i + h), "A bias has the state's width, both times"),
+    (ch04.character_accuracy, lambda e, n: 1 - e ** n, "That is one failure at least, if exact were c"),
+    (ch04.character_accuracy, lambda e, n: np.log2(e) / n, "That is a logarithm: take the power"),
+    (ch04.reverse_padded, lambda t, lengths: turned(t, lengths, np.sort), "That sorts"),
+    (ch04.reverse_padded, lambda t, lengths: turned(t, lengths - 1), "The last of L entries stays"),
+    (ch04.reverse_padded, lambda t, lengths: turned(t, lengths + 1), "One entry of the padding is in it"),
+    (ch04.reverse_padded, lambda t, lengths: np.flip(t), "That turns both axes: the sequences keep their order"),
+    (ch04.reverse_padded, lambda t, lengths: turned(t, lengths, lambda r: np.roll(r, 1)), "That is a shift by one, no reverse"),
+    (ch04.reverse_padded, no_return, "your function returns nothing: does it end with return?"),
+    (ch04.reverse_padded, overwritten, "The second half reads what the first has overwritten:"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, bell=lambda d, w: np.exp(-d ** 2 / (2 * (w // 2) ** 2))), "D/2 has a fraction: no //"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, inside=lambda d, w: (d >= 0) & (d <= w)), "The window has keys before the centre too"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, inside=lambda d, w: (d <= 0) & (d >= -w)), "The window has keys after the centre too"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, inside=lambda d, w: d <= w), "The distance is an absolute value: keys before"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, inside=lambda d, w: d ** 2 <= w), "Compare the distance with D, not its square"),
+    (ch04.local_weights, lambda s, c, w: np.exp(s) * (np.abs(np.arange(11) - c[:, None]) <= w) * np.exp(-(np.arange(11) - c[:, None]) ** 2 / (2 * (w / 2) ** 2)), "The softmax is missing: divide by its sum, then factor"),
+    (ch04.local_weights, lambda s, c, w: windowed(s, c, w, bell=lambda d, w: np.exp(-d ** 2 / 2 * (w / 2) ** 2)), "Brackets: divide by 2σ², not by 2"),
+    (ch04.best_of_beam, lambda s, n, a: np.argmax(s / (5 + n / 6) ** a), "Brackets: 5 + |y| is divided by 6"),
+    (ch04.best_of_beam, lambda s, n, a: np.argmax(s / ((5 + n) // 6) ** a), "The quotient has a fraction: / and not //"),
+    (ch04.best_of_beam, lambda s, n, a: np.argmin(n), "That is the shortest"),
+    (ch04.best_of_beam, lambda s, n, a: np.argmax(s / ((6 + n) / 6) ** a), "It is 5 + |y|, so that length 1 has penalty 1"),
+    (ch04.greedy_fails, lambda: ([0.5, 0.4, 0.2], SECOND), "the three probabilities of the first symbol sum to 1.1,"),
+    (ch04.greedy_fails, lambda: (100 * FIRST, 100 * SECOND), "the three probabilities of the first symbol sum to 100,"),
+    (ch04.crossings, lambda w: np.triu(places(w)[:, None] - places(w) > 0.5).mean(), "That is a mean: return the number"),
+    (ch04.crossings, lambda w: np.triu(np.maximum(places(w)[:, None] - places(w), 0)).sum(), "You add up how far: count the pairs"),
 ]  # fmt: skip
 
 

@@ -199,7 +199,7 @@ WRONG = [
     (X, lambda d: -d / 2, "a GRU has six"),
     (X, lambda d: 2 * d / 3, "Turned over"),
     (X, lambda d: 9 * d**3, "return the length"),
-    (X, lambda d: 5, "expected 96"),
+    (X, lambda d: 5, "you give 5, expected a larger number"),
     (W, window(lambda back, width: in_window(-back, width)), "It is transposed"),
     (W, window(lambda back, width: (back > 0) & (back < width)), "No token sees itself"),
     (W, window(lambda back, width: (back > 0) & (back <= width)), "counts from i itself"),
@@ -213,7 +213,7 @@ WRONG = [
     (W, lambda n, width: ~window(in_window)(n, width), "inverted"),
     (W, lambda n, width: np.where(window(in_window)(n, width), 0, -np.inf), "adding to scores"),
     (W, lambda n, width: np.arange(n) < width, "give shape (6,), expected (6, 6)"),
-    (W, one_place, "expected 1, 0, 0, 0"),
+    (W, one_place, "in entry [0, 5], counted from 0, you give 1, expected 0"),
     (S, lambda k, d: blocks()(k, d).T, "It shifts by −k"),
     (S, lambda k, d: blocks()(-k, d), "It shifts by −k"),
     (S, blocks(factor=1), "It shifts by 1"),
@@ -226,7 +226,7 @@ WRONG = [
     (S, blocks(of=np.ones_like), "by the same angle"),
     (S, for_one_position, "right for p = 0, and for no other"),
     (S, lambda k, d: sinusoid(k, d), "give shape (8,), expected (8, 8)"),
-    (S, lambda k, d: np.eye(d), "expected -0.99, 0.1411"),
+    (S, lambda k, d: np.eye(d), "expected −0.99"),
     (R, lambda x, p: rotary(x, p, split=halves, join=side_by_side), "as some libraries do"),
     (R, lambda x, p: rotary(x, p, join=side_by_side), "Real parts first"),
     (R, lambda x, p: rotary(x, -p), "the other way"),
@@ -241,7 +241,7 @@ WRONG = [
     (R, lambda x, p: rotary(x, p, of=np.ones_like), "by the same angle"),
     (R, still_complex, "numbers are complex"),
     (R, lambda x, p: still_complex(x, p).real, "give shape (5, 3), expected (5, 6)"),
-    (R, lambda x, p: x, "expected -0.6518"),
+    (R, lambda x, p: x, "expected −0.4619"),
     (B, filtered(lambda r, c, v: -(r + c) / 2), "that is a blur"),
     (B, filtered(lambda r, c, v: -v / 2), "The value alone"),
     (B, filtered(lambda r, c, v: -(r + c + v)), "2 of 2h² is missing"),
@@ -290,6 +290,95 @@ WRONG = [
     (C, heads(at=lambda a: 1 / a), "You divide"),
     (C, heads(at=lambda a: 1 / (2 * a * a)), "for a bandwidth"),
     (C, lambda x, f, a: x, "expected "),
+]  # fmt: skip
+
+
+def back(n):
+    return np.arange(n)[:, None] - np.arange(n)
+
+
+def shift(k, d, t=theta, sg=1):
+    m = np.zeros((d, d))
+    for i, a in enumerate(k * t(d)):
+        c, s = np.cos(a), sg * np.sin(a)
+        m[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[c, s], [-s, c]]
+    return m
+
+
+def complex_pairs(x):
+    return x[:, ::2] + 1j * x[:, 1::2]
+
+
+def turned(x, p, t=theta):
+    z = complex_pairs(x) * np.exp(1j * np.asarray(p)[:, None] * t(x.shape[1]))
+    return np.stack([z.real, z.imag], -1).reshape(x.shape)
+
+
+def pixels(image, h_space, h_value, answer):
+    """An answer from squared distances of place and value over h, the values, and the shape."""
+    rows, columns = np.indices(image.shape)
+    r, c, v = ((a.ravel()[:, None] - a.ravel()) ** 2 for a in (rows, columns, image))
+    return answer((r + c) / h_space**2, v / h_value**2, image.ravel(), image.shape)
+
+
+def three(x, f, a, off=(-1, 0, 1)):
+    n = len(x)
+    i, j, v = np.arange(n)[:, None], np.arange(-1, n + 1), np.pad(x, 1)
+    each = [softmax(-a * (i + o - j) ** 2.0) @ v for o in off]
+    return sum(factor * one for factor, one in zip(f, each, strict=True))
+
+
+WRONG += [
+    (ch05.crossover_length, lambda d: round(1.5 * d), "Do not round: the length need not be whole"),
+    (ch05.crossover_length, lambda d: 3 * d // 2, "Do not round: the length need not be whole"),
+    (ch05.crossover_length, lambda d: d / 2, "A GRU has six matrices: three are left, and n² comes twice"),
+    (ch05.crossover_length, lambda d: 2 * d, "That counts one matrix too many: three of six are left"),
+    (ch05.crossover_length, lambda d: 6 * d, "The projections count, and scores and averages are two"),
+    (ch05.crossover_length, lambda d: None, "your function returns nothing: does it end with return?"),
+    (ch05.crossover_length, lambda d: 3, "That is the number of matrices: the length grows with the"),
+    (ch05.sliding_mask, lambda n, w: back(n) % n < w, "i − j is negative for later keys: no remainder"),
+    (ch05.sliding_mask, lambda n, w: [[1] * n] * n, "All see all: the window ends at i, and begins width − 1"),
+    (ch05.sliding_mask, lambda n, w: np.eye(n), "A token sees itself alone: the width − 1 before it too"),
+    (ch05.sliding_mask, lambda n, w: (back(n) >= 0) & (back(n) // w == 0) & (np.arange(n) // w == np.arange(n)[:, None] // w), "These are blocks that stand still: the window moves with i"),
+    (ch05.shift_matrix, lambda k, d: np.roll(np.eye(d), k, 0), "That moves columns: a shift of p turns every pair"),
+    (ch05.shift_matrix, lambda k, d: shift(k, d, t=lambda d: 10000.0 ** (-np.arange(d // 2) / (d // 2 - 1))), "The exponent divides by d, so the last θ_i is above 1/10000"),
+    (ch05.shift_matrix, lambda k, d: shift(k, d, t=lambda d: 10000.0 ** (-np.arange(1, d + 1, 2) / d)), "The exponent is −2i/d, with i from 0"),
+    (ch05.shift_matrix, lambda k, d: shift(k, d, t=lambda d: 1000.0 ** (-np.arange(0, d, 2) / d)), "The base is 10000"),
+    (ch05.shift_matrix, lambda k, d: shift(k, d, t=lambda d: theta(d) * 2 * np.pi), "There is no 2π in the angle"),
+    (ch05.shift_matrix, lambda k, d: k * shift(1, d), "k belongs to the angle, not in front of the matrix"),
+    (ch05.shift_matrix, lambda k, d: shift(k, d, t=lambda d: theta(d)[::-1]), "The frequencies fall from pair to pair, from θ_0 = 1"),
+    (ch05.shift_matrix, lambda k, d: np.abs(shift(k, d)), "The signs are lost"),
+    (ch05.shift_matrix, lambda k, d: shift(np.deg2rad(k), d), "Angles are in radians: no degrees"),
+    (ch05.rotary_complex, lambda x, p: np.stack([turned(x, p)[:, 1::2], turned(x, p)[:, ::2]], -1).reshape(x.shape), "Real part first, then the imaginary part"),
+    (ch05.rotary_complex, lambda x, p: turned(x, p + 1), "Use positions as they are, from 0"),
+    (ch05.rotary_complex, lambda x, p: turned(x, p, t=lambda d: np.repeat(theta(d), 1) * 2 * np.pi), "There is no 2π in the angle"),
+    (ch05.rotary_complex, lambda x, p: np.abs(turned(x, p)), "The signs are lost"),
+    (ch05.rotary_complex, lambda x, p: x * np.cos(p[:, None] * np.repeat(theta(6), 2)), "Only the cosine: e^{ia} has a sine too"),
+    (ch05.rotary_complex, lambda x, p: turned(x, p, t=lambda d: 10000.0 ** (-np.arange(1, d, 2) / d)), "The exponent is −2i/d, with i from 0"),
+    (ch05.rotary_complex, lambda x, p: ((x[:, ::2] + 1j * x[:, 1::2]) * np.exp(p[:, None] * theta(6))).view(float), "The i in the exponent is missing: that grows"),
+    (ch05.rotary_complex, lambda x, p: np.stack([x[:, ::2] * np.cos(p[:, None] * theta(6)), x[:, 1::2] * np.sin(p[:, None] * theta(6))], -1).reshape(x.shape), "A complex product has four terms"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-s / 2) * softmax(-v / 2) @ x).reshape(z)), "A product of two softmaxes does not sum to 1"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-s * v / 2) @ x).reshape(z)), "The two terms of the score are added, not multiplied"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax((s + v) / 2) @ x).reshape(z)), "The sign: far pixels weigh most"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-(s + v) / 2) @ x).reshape(z[::-1]).T), "Flatten and unflatten in the same order"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-(s + v) / 2 / 3 ** 0.5) @ x).reshape(z)), "Nothing divides by √3: the Gaussian score has h"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-(np.sqrt(s) + np.sqrt(v)) / 2) @ x).reshape(z)), "The distances are not squared"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (x - softmax(-(s + v) / 2) @ x).reshape(z)), "That is what the filter takes away: return the new image"),
+    (ch05.running_attention, lambda q, k, v: np.cumsum(q @ k.T, 1) @ v, "Sum over pairs: add to the state, not to the scores"),
+    (ch05.running_attention, lambda q, k, v: np.cumsum((q * k).sum(1, keepdims=True) * v, 0), "q_i stands outside of the sum"),
+    (ch05.running_attention, lambda q, k, v: (np.cumsum(k, 0) * q).sum(1, keepdims=True) * v, "Each key meets its own value"),
+    (ch05.running_attention, lambda q, k, v: (np.cumsum(k, 0) * q).sum(1, keepdims=True) * np.cumsum(v, 0), "A product of two sums: each key meets its own value alone"),
+    (ch05.running_attention, lambda q, k, v: np.exp(np.tril(q @ k.T)) @ v, "There is no exponential: here a score is a weight as it is"),
+    (ch05.running_attention, lambda q, k, v: np.tril(q @ k.T, 1) @ v, "A query sees the next key too: one add too many before"),
+    (ch05.running_attention, lambda q, k, v: np.tril(k @ k.T) @ v, "The queries have no effect"),
+    (ch05.convolution_by_heads, lambda x, f, a: three(x, f, np.sqrt(a)), "Only the distance is squared: the sharpness is as it is"),
+    (ch05.convolution_by_heads, lambda x, f, a: three(x, f, -a), "The sign: a score falls with the distance"),
+    (ch05.convolution_by_heads, lambda x, f, a: three(x, np.abs(f), a), "The signs of the kernel are lost"),
+    (ch05.convolution_by_heads, lambda x, f, a: three(x, f / f.sum(), a), "The kernel need not sum to 1"),
+    (ch05.convolution_by_heads, lambda x, f, a: three(np.pad(x, 1), f, a), "anchors are keys, and no queries"),
+    (ch05.convolution_by_heads, lambda x, f, a: three(x, f, a * 2), "There is no 2: sharpness times the squared distance"),
+    (ch05.convolution_by_heads, lambda x, f, a: three(x, f, a)[::-1], "The sequence is turned round"),
+    (ch05.convolution_by_heads, lambda x, f, a: three(x, f, np.log(a)), "The sharpness is in no logarithm"),
 ]  # fmt: skip
 
 

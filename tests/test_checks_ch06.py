@@ -152,7 +152,7 @@ WRONG = [
     (P, lambda e, h, g: h * parameters(e, h, g), "do not multiply"),
     (P, lambda e, h, g: 2 * (e + 1) * (e + g * e), "and not e"),
     (P, lambda e, h, g: 2 * e * (e + 1) + 2 * (g * e // h) * (g * e // h + 1), "reads all e"),
-    (P, lambda e, h, g: e, "expected 1.098e+04"),
+    (P, lambda e, h, g: e, "you give 60"),
     (B, lambda *a: cached(*a) / 2, "Keys or values alone"),
     (B, lambda *a: cached(*a) * 3 // 2, "A query is used"),
     (B, lambda *a: cached(*a) / a[4], "numbers, not bytes"),
@@ -162,7 +162,7 @@ WRONG = [
     (B, lambda *a: cached(*a) * a[0], "not with their square"),
     (B, lambda *a: sum(cached(t + 1, *a[1:]) for t in range(a[0])), "adds up all steps"),
     (B, lambda *a: cached(a[0] - 1, *a[1:]), "newest token"),
-    (B, lambda *a: 0, "expected 1.932e+04"),
+    (B, lambda *a: 0, "you give 0"),
     (C, lambda *a: read()(*a)[::-1], "return QK first"),
     (C, read(qk=lambda q, k, r: k[r].T @ q[r]), "query's token stands on the left"),
     (C, read(qk=lambda q, k, r: q[r].T @ k[r] / len(q[r]) ** 0.5), "division by √d"),
@@ -182,10 +182,10 @@ WRONG = [
     (S, lambda n, h, d: flat(n, h, d) // d, "through all heads"),
     (S, lambda n, h, d: flat(n, h, d) % n, "head_dim numbers in a row"),
     (S, lambda n, h, d: (np.arange(n)[:, None] + column(n, h, d) // d) % n, "num_heads vectors"),
-    (S, lambda n, h, d: token(n, h, d) + 1, "from 0"),
+    (S, lambda n, h, d: token(n, h, d) + 1, "Count the tokens from 0"),
     (S, lambda n, h, d: np.tile(np.arange(n)[:, None], (h, 1, d)), "merged it is (5, 6)"),
     (S, lambda n, h, d: token(n, h, d).T, "give shape (6, 5), expected (5, 6)"),
-    (S, lambda n, h, d: 0 * flat(n, h, d), "expected 0, 0, 1, 1"),
+    (S, lambda n, h, d: 0 * flat(n, h, d), "in entry [0, 2], counted from 0, you give 0, expected 1"),
     (G, lambda w, h, g: w.reshape(h // g, g, h and len(w) // h, -1).mean(0).reshape(-1, len(w)),
      "every num_kv_heads-th"),
     (G, lambda w, h, g: pooled(w, h, g) * (h // g), "the sum of a group"),
@@ -230,6 +230,48 @@ WRONG = [
     (N, lambda t, v: induction()(t, v).T, "shape (13, 22), expected"),
     (N, not_finite, "NaN"),
     (N, scattered, "you rank 6"),
+]  # fmt: skip
+
+
+def heads_of(q, k, v, o, h, f=lambda q, k, r: q[r].T @ k[r], g=lambda v, o, r: o[:, r] @ v[r]):
+    parts = sliced(len(q), h)
+    return [f(q, k, r) for r in parts], [g(v, o, r) for r in parts]
+
+
+def counted(tokens, vocab, of=lambda tokens, j: j + 1, later=False):
+    """How often each token followed this one before."""
+    logits = np.zeros((len(tokens), vocab))
+    for i in range(len(tokens)):
+        for j in range(len(tokens) - 1 if later else i):
+            if tokens[j] == tokens[i] and of(tokens, j) >= 0:
+                logits[i, tokens[of(tokens, j)]] += 1
+    return logits
+
+
+def turned(d, by, size=100):
+    return size * rotary(np.ones((1, d)), np.array([by]))[0]
+
+
+WRONG += [
+    (ch06.cache_bytes, lambda t, layers, g, d, b: 2 * t * layers * g * d * b * 2, "Two for keys and values once: they are there twice already"),
+    (ch06.cache_bytes, lambda t, layers, g, d, b: 2 * layers * g * d * b, "That is for one token: all are kept"),
+    (ch06.cache_bytes, lambda t, layers, g, d, b: 2 * t * layers * g * b, "A key has head_dim numbers"),
+    (ch06.cache_bytes, lambda t, layers, g, d, b: 2 * (t + 1) * layers * g * d * b, "One token too many: the newest is included"),
+    (ch06.circuits, lambda *a: heads_of(*a, g=lambda v, o, r: v[r].T @ o[r]), "Values come first: W_o acts on W_v x"),
+    (ch06.circuits, lambda *a: heads_of(*a, g=lambda v, o, r: o @ v), "These are all heads together: each has its part"),
+    (ch06.circuits, lambda *a: heads_of(*a, f=lambda q, k, r: q[r].T @ k[r] / len(q) ** 0.5), "There is no √e in it: the scores divide by √d later"),
+    (ch06.circuits, lambda *a: heads_of(*a, f=lambda q, k, r: q[r].T @ k[r] * len(q[r]) ** 0.5), "There is no √d in it: the scores divide by it later"),
+    (ch06.circuits, lambda *a: heads_of(*a, f=lambda q, k, r: q[r].T @ q[r]), "Keys have their own weight, W_k"),
+    (ch06.source_token, lambda n, h, d: np.arange(n * h * d).reshape(n, h * d), "That numbers the entries: whose are they?"),
+    (ch06.source_token, lambda n, h, d: (np.arange(n * h * d) // d % h).reshape(n, h * d), "After n vectors a new head begins, not after num_heads"),
+    (ch06.source_token, lambda n, h, d: (np.arange(n * h * d) / d % n).reshape(n, h * d), "A token is a whole number: // and not /"),
+    (ch06.pooled_kv, lambda w, h, g: grouped(w, h, g).max(1).reshape(-1, w.shape[1]), "That is the largest: take the mean"),
+    (ch06.pooled_kv, lambda w, h, g: np.median(grouped(w, h, g), 1).reshape(-1, w.shape[1]), "That is the median: take the mean"),
+    (ch06.pooled_kv, lambda w, h, g: grouped(w, h, g).mean(1).transpose(1, 0, 2).reshape(-1, w.shape[1]), "The means are right, in another order: head by head, each"),
+    (ch06.pooled_kv, lambda w, h, g: grouped(w, h, g)[:, -1].reshape(-1, w.shape[1]), "That is the last head of each group alone"),
+    (ch06.pooled_kv, lambda w, h, g: grouped(w, h, g).sum(1).reshape(-1, w.shape[1]) / g, "Divide by the heads of a group, not by the groups"),
+    (ch06.pooled_kv, lambda w, h, g: grouped(w, h, g).sum(1).reshape(-1, w.shape[1]) / h, "Divide by the heads of a group, not by all"),
+    (ch06.pooled_kv, lambda w, h, g: (grouped(w, h, g) ** 2).mean(1).reshape(-1, w.shape[1]) ** 0.5, "A plain mean, without squares"),
 ]  # fmt: skip
 
 

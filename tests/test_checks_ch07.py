@@ -178,7 +178,7 @@ WRONG = [
     (W, lambda e, f: width(e, f, out=1), "The output layer of SwiGLU"),
     (W, lambda e, f: 2 * e * f + f + e, "These are the parameters"),
     (W, lambda e, f: round(width(e, f)), "Do not round"),
-    (W, lambda e, f: e, "expected 20.22"),
+    (W, lambda e, f: e, "you give 7, expected a larger number"),
     (J, lambda x: jacobian(x, spread=0), "You hold √(var + ε) fixed"),
     (J, lambda x: jacobian(x, mean=0), "The mean changes with x too"),
     (J, lambda x: jacobian(x, mean=0, spread=0), "Mean and variance change"),
@@ -188,7 +188,7 @@ WRONG = [
     (J, lambda x: np.diag(np.diag(jacobian(x))), "Off the diagonal"),
     (J, lambda x: jacobian(x, eps=0), "The ε is missing"),
     (J, lambda x: np.diag(jacobian(x)), "each output depends on each entry"),
-    (J, lambda x: jacobian(x, spread=-1), "expected 0."),
+    (J, lambda x: jacobian(x, spread=-1), "The sign of the last term"),
     (F, lambda g, b, w, c: (w * g, c), "arrives there too"),
     (F, lambda g, b, w, c: (w * g, w @ b), "The layer's own bias"),
     (F, lambda g, b, w, c: (w * g, b + c), "goes through the linear layer: multiply"),
@@ -227,7 +227,7 @@ WRONG = [
     (D, lambda w, x, p: p / (1 - p) * (w @ x**2), "A weight multiplies"),
     (D, lambda w, x, p: p / (1 - p) * (w**2 @ x), "An input multiplies"),
     (D, lambda w, x, p: variance(w, x, p).sum(), "you give one number"),
-    (D, lambda w, x, p: 0 * variance(w, x, p), "expected 5.25, 5"),
+    (D, lambda w, x, p: 0 * variance(w, x, p), "you give 0, expected"),
     (S, lambda x, w, p: stream(x, w, "pre"), "That is 'pre'"),
     (S, lambda x, w, p: stream(x, w, "post"), "That is 'post'"),
     (S, streams, "the stream after each layer"),
@@ -257,8 +257,83 @@ WRONG = [
     (A, negative, "not below 0 and sum to 1"),
     (A, lambda s: (np.tri(len(s), k=-1), s), "not below 0 and sum to 1"),
     (A, lambda s: (0 * s, s), "shapes (8,) and (8,), expected (8, 8)"),
-    (A, lambda s: (loop_block(s)[0], 1 - np.asarray(loop_block(s)[1])), "expected 0, 0, 1, 0"),
+    (A, lambda s: (loop_block(s)[0], 1 - np.asarray(loop_block(s)[1])), "in entry [0], counted from 0, you give 1, expected 0"),
     (A, lambda s: loop_block(s)[1], "two arrays"),
+]  # fmt: skip
+
+
+def own_norm(x, mean=1, spread=1, eps=1e-5):
+    e, s = len(x), np.sqrt(x.var() + eps)
+    y = (x - x.mean()) / s
+    return (np.eye(e) - mean / e - spread * np.outer(y, y) / e) / s
+
+
+def logits_of(parts, g, b, w, c, normed):
+    total = parts.sum(0)
+    s = np.sqrt(total.var() + 1e-5)
+    return normed(parts, total, s) * g @ w.T, w @ b + c
+
+
+def streamed(x, weights, placement, norm=size):
+    parts = [x]
+    for w in weights:
+        now = sum(parts)
+        if placement == "pre":
+            parts.append(now / norm(now) @ w.T)
+        else:
+            parts.append(now @ w.T)
+            scale = norm(sum(parts))
+            parts = [part / scale for part in parts]
+    return np.stack(parts)
+
+
+def reads_embedding(x, weights, placement):
+    return np.stack([x] + [x @ w.T for w in weights])
+
+
+def adds(s, digit):
+    w, digits = loop_block(s)
+    carry = (s + np.asarray(digits)) % 2
+    return w, np.asarray([digit(a, b) for a, b in zip(s, carry, strict=True)])
+
+
+WRONG += [
+    (ch07.norm_jacobian, lambda x: own_norm(x) / np.sqrt(x.var() + 1e-05), "One division by √(var + ε) too many"),
+    (ch07.norm_jacobian, lambda x: own_norm(x, spread=2), "The 2 of the square meets the ½ of the root"),
+    (ch07.norm_jacobian, lambda x: own_norm(x, mean=len(x)), "The mean has the derivative 1/e"),
+    (ch07.norm_jacobian, lambda x: own_norm(x, spread=0.5), "The 2 of the square meets the ½ of the root"),
+    (ch07.norm_jacobian, lambda x: -own_norm(x), "The sign is turned"),
+    (ch07.norm_jacobian, lambda x: own_norm(x) * np.sqrt(x.var() + 1e-05) ** 2, "You multiply by √(var + ε): divide"),
+    (ch07.folded, lambda g, b, w, c: (w * g, w @ (b / g) + c), "The norm's bias is added after g: leave g out"),
+    (ch07.folded, lambda g, b, w, c: (w + g, w @ b + c), "The norm's weight multiplies"),
+    (ch07.folded, lambda g, b, w, c: (w * g, c + b.sum()), "The norm's bias goes through the weight"),
+    (ch07.folded, lambda g, b, w, c: (w * g ** 2, w @ b + c), "g is in it once, not squared"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - total.mean()) / s), "Each part takes off its own mean: these take off that of"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - total.mean() / len(parts)) / s), "Each part takes off its own mean"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - parts.mean()) / s), "Each part takes off its own mean"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - parts.mean(0)) / s), "The mean is over the entries of a part"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - parts.mean(1, keepdims=True)) / s ** 2), "Divide by the root: √(var + ε)"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - parts.mean(1, keepdims=True)) / parts.std()), "The norm divides by the size of the sum"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - parts.mean(1, keepdims=True)) / np.sqrt(total.var(ddof=1) + 1e-05)), "The variance divides by e"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - parts.mean(1, keepdims=True)) / total.std()), "The ε is missing"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: (logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - parts.mean(1, keepdims=True)) / s)[0], 0 * c), "Both biases come from no part: their logits are the rest"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: (logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - parts.mean(1, keepdims=True)) / s)[0] + (w @ b + c) / len(parts), 0 * c), "Both biases come from no part: their logits are the rest"),
+    (ch07.logit_parts, lambda parts, g, b, w, c: (logits_of(parts, g, b, w, c, lambda parts, total, s: (parts - parts.mean(1, keepdims=True)) / s)[0], (w @ b + c) / len(parts)), "The rest is there once: do not divide it among the parts"),
+    (ch07.dropout_variance, lambda w, x, p: w @ x, "That is the mean: which spread is around it?"),
+    (ch07.dropout_variance, lambda w, x, p: p / (1 - p) * (w ** 2 @ x) ** 2, "Square each input, then add up"),
+    (ch07.dropout_variance, lambda w, x, p: p / (1 - p) * (w ** 2 @ x ** 2) / len(x), "Variances add up: no mean over the inputs"),
+    (ch07.dropout_variance, lambda w, x, p: (1 / (1 - p) - 1) * (w ** 2 @ x ** 2) * 2, "There is no 2: p/(1 − p) is the variance of one coin"),
+    (ch07.dropout_variance, lambda w, x, p: w ** 2 @ x ** 2 * (1 - p), "p is the share left out, and what stays is divided"),
+    (ch07.dropout_variance, lambda w, x, p: p ** 2 / (1 - p) ** 2 * (w ** 2 @ x ** 2), "p/(1 − p) is a variance already: no square"),
+    (ch07.dropout_variance, lambda w, x, p: p / (1 - p) * (w @ x), "Squares: weight and input are squared in a variance"),
+    (ch07.stream_parts, reads_embedding, "A layer reads the stream so far, not the embedding"),
+    (ch07.stream_parts, lambda *a: streamed(*a, norm=lambda y: np.linalg.norm(y, axis=-1, keepdims=True)), "N has the root of a mean: yours is that of a sum"),
+    (ch07.stream_parts, lambda *a: streamed(*a, norm=lambda y: y.std(-1, keepdims=True)), "N takes no mean away: divide by the root alone"),
+    (ch07.stream_parts, lambda *a: streamed(*a, norm=lambda y: np.mean(y ** 2, -1, keepdims=True)), "The root is missing in the norm"),
+    (ch07.stream_parts, lambda *a: streamed(*a)[::-1], "The embedding's part is the first"),
+    (ch07.stream_parts, lambda *a: streamed(*a) / streamed(*a).sum(0), "These are shares: return the parts themselves"),
+    (ch07.add_by_block, lambda s: (np.eye(len(s)), adds(s, lambda a, b: (a + b) % 2)[1]), "for 8 places, sums 0, 0, 1, 2, 1, 1, 0, 2, the digits are"),
+    (ch07.add_by_block, lambda s: (np.tri(len(s), k=-1) / np.maximum(1, np.arange(len(s)))[:, None], adds(s, lambda a, b: (a + b) % 2)[1]), "for 8 places, sums 0, 0, 1, 2, 1, 1, 0, 2, the digits are"),
 ]  # fmt: skip
 
 

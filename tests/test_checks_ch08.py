@@ -201,7 +201,7 @@ WRONG = [
     (C, patches(axes=(0, 2, 1, 4, 3)), "next to each other"),
     (C, patches(cut="inside"), "rows of patches first"),
     (C, lambda image, h, w: patches()(image, h, w)[:-1], "(9, 12), expected (10, 12)"),
-    (C, lambda *a: -patches()(*a), ", expected 0, 1"),
+    (C, lambda *a: -patches()(*a), "you give −1, expected 1"),
     (K, packed(mask=same), "sees the tokens after it"),
     (K, packed(mask=past), "sees other documents"),
     (K, packed(mask=lambda d: (d[:, None] >= d) & past(d)), "equal, not ≥"),
@@ -210,12 +210,12 @@ WRONG = [
     (K, packed(mask=lambda d: ~(same(d) & past(d))), "the other way round"),
     (K, packed(mask=lambda d: same(d) | past(d)), "Both must hold"),
     (K, packed(mask=lambda d: np.where(same(d) & past(d), 0, -np.inf)), "numbers in it"),
-    (K, packed(mask=lambda d: np.ones((len(d), len(d)))), "in the mask, you give 1, 1, 1, 1"),
+    (K, packed(mask=lambda d: np.ones((len(d), len(d)))), "in the mask, in entry [0, 1], counted from 0, you give 1, expected 0"),
     (K, packed(positions=lambda d: np.arange(len(d))), "They run on"),
     (K, packed(positions=lambda d: np.arange(len(d)) - begins(d) + 1), "not at 1"),
     (K, packed(positions=begins), "how far is it"),
     (K, packed(positions=lambda d: d), "the number of the document"),
-    (K, packed(positions=lambda d: 0 * d), "expected 0, 1, 2, 0"),
+    (K, packed(positions=lambda d: 0 * d), "in entry [1], counted from 0, you give 0, expected 1"),
     (K, lambda d: same(d) & past(d), "two arrays"),
     (S, smoothed(lambda hot, k, eps: hot), "the plain loss"),
     (S, smoothed(lambda hot, k, eps: 1 / k), "the even part alone"),
@@ -254,7 +254,7 @@ WRONG = [
     (J, bits(lambda losses, starts: losses[:, losses.shape[1] // 2 :]), "The first half"),
     (J, bits(regular), "starts closer"),
     (J, bits(lambda *a: [[piece.mean()] for piece in fresh(*a)]), "counts the same"),
-    (J, lambda losses, starts: losses, "return one number"),
+    (J, lambda losses, starts: losses, "give shape (4, 6), expected one number. Take the mean"),
     (J, lambda *a: 0, "you give 0, expected"),
     (D, drafts(accept=lambda p, q: p / np.where(q > 0, q, 1)), "for random p and q an acceptance"),
     (D, drafts(accept=lambda p, q: np.minimum(1, p / q)), "acceptance is nan"),
@@ -264,7 +264,7 @@ WRONG = [
     (D, drafts(accept=lambda p, q: (p >= q) * 1.0), "every draft with p < q"),
     (D, drafts(accept=rejection, residual=lambda p, q: p), "Rejection sampling"),
     (D, drafts(accept=lambda p, q: p / np.maximum(p + q, 1e-9)), "half of the time"),
-    (D, drafts(accept=lambda p, q: 0 * p), "the acceptance, you give 0, 0"),
+    (D, drafts(accept=lambda p, q: 0 * p), "you give 0, expected 0.1073"),
     (D, drafts(residual=bare_residual), "the residual is NaN"),
     (D, drafts(residual=lambda p, q: np.maximum(p - q, 0)), "the share of refused drafts"),
     (D, drafts(residual=lambda p, q: p), "comes twice"),
@@ -276,6 +276,80 @@ WRONG = [
     (D, drafts(residual=lambda p, q: p[::-1]), "expected 0.3105"),
     (D, drafts(residual=lambda p, q: 0.0), "you give shapes (7,) and ()"),
     (D, accepted, "two arrays"),
+]  # fmt: skip
+
+
+def rowwise(s):
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def cut(image, h, w, order=(0, 2, 1, 3, 4)):
+    rows, columns, c = image.shape
+    grid = image.reshape(rows // h, h, columns // w, w, c)
+    return grid.transpose(order).reshape(-1, h * w * c)
+
+
+def mixed(log_p, targets, epsilon):
+    hit = log_p[np.arange(len(targets)), targets].mean()
+    return -((1 - epsilon) * hit + epsilon * log_p.mean())
+
+
+def probabilities(logits):
+    return np.exp(log_softmax(logits))
+
+
+def heat(s, tau, answer):
+    return answer(rowwise(s / tau), s, tau)
+
+
+def spread(p, s):
+    return p @ (s - p @ s) ** 2
+
+
+WRONG += [
+    (ch08.inverse_root_rate, lambda t, e, w: min(t / w, (e * t) ** (-0.5)), "Line and fall meet at warmup"),
+    (ch08.inverse_root_rate, lambda t, e, w: e ** (-0.5) * min(1 / t, t / w ** 2), "It falls with the root of the step"),
+    (ch08.inverse_root_rate, lambda t, e, w: t // w, "The quotient has a fraction: / and not //"),
+    (ch08.inverse_root_rate, lambda t, e, w: e ** (-0.5) * t ** (-0.5) * min(1, t / w), "It rises in a line, without a root"),
+    (ch08.inverse_root_rate, lambda t, e, w: e ** (-0.5) * min((t + 1) ** (-0.5), (t + 1) * w ** (-1.5)), "Steps are counted from 1: do not add one"),
+    (ch08.cut_patches, lambda im, h, w: cut(im, h, w)[:, ::-1], "The numbers of a patch come in the order of reading"),
+    (ch08.cut_patches, lambda im, h, w: im.transpose(2, 0, 1).reshape(-1, h * w * im.shape[2]), "That flattens channel after channel"),
+    (ch08.cut_patches, lambda im, h, w: cut(im, h, w)[::-1], "The patches come in the order of reading, from the top left"),
+    (ch08.cut_patches, lambda im, h, w: [im[i * h:i * h + h, j * w:j * w + w].ravel(order='F') for i in range(im.shape[0] // h) for j in range(im.shape[1] // w)], "Each patch is flattened by columns: take its pixels row"),
+    (ch08.packed_row, lambda d: (same(d) & np.tri(len(d), dtype=bool), np.array([np.sum(d == x) for x in d])), "That is the length of the document: count those before"),
+    (ch08.packed_row, lambda d: (same(d) & np.tri(len(d), dtype=bool), np.arange(len(d)) % 3), "Documents differ in length: no remainder"),
+    (ch08.packed_row, lambda d: (same(d) & np.tri(len(d), dtype=bool), (same(d) & np.tri(len(d), dtype=bool)).sum(0) - 1), "They run backwards: count along the rows of the mask"),
+    (ch08.packed_row, lambda d: ((d[:, None] <= d) & np.tri(len(d), dtype=bool), np.arange(len(d))), "Some see other documents: equal, not ≤"),
+    (ch08.packed_row, lambda d: (np.tri(len(d)) * (d > 0), np.arange(len(d))), "The number 0 is a document like the others"),
+    (ch08.packed_row, lambda d: (same(d) & np.tri(len(d), dtype=bool) & (d > 0), np.arange(len(d))), "The number 0 is a document like the others"),
+    (ch08.packed_row, lambda d: (np.eye(len(d)), np.arange(len(d))), "A token sees its own document up to itself, not itself"),
+    (ch08.smoothed_loss, lambda s, t, e: mixed(np.log(probabilities(s) + 1e-05), t, e), "A small constant in the logarithm changes the loss:"),
+    (ch08.smoothed_loss, lambda s, t, e: mixed(probabilities(s), t, e), "The logarithm is missing"),
+    (ch08.smoothed_loss, lambda s, t, e: mixed(s, t, e), "These are logits: take log-softmax first"),
+    (ch08.smoothed_loss, lambda s, t, e: mixed(log_softmax(s), t, 0) + e, "for 7 tokens of 5 kinds and ε = 0.3 you give 3.044. ε is"),
+    (ch08.smoothed_loss, lambda s, t, e: mixed(log_softmax(s), t, e) / s.shape[1], "That is the mean over classes too: sum over those"),
+    (ch08.smoothed_loss, lambda s, t, e: -((1 - e) * log_softmax(s)[np.arange(len(t)), t].mean() + e * log_softmax(s).sum()), "The even part is a mean over classes"),
+    (ch08.smoothed_loss, lambda s, t, e: -np.mean(((1 - e) * np.eye(s.shape[1])[t] + e / s.shape[1]) * log_softmax(s)), "That is the mean over classes too: sum over those"),
+    (ch08.entropy_slope, lambda s, tau: heat(s, tau, lambda p, s, tau: spread(p, s / tau) / tau ** 3), "Take the variance of s, or of s/τ, and count its τ once"),
+    (ch08.entropy_slope, lambda s, tau: heat(s, tau, lambda p, s, tau: spread(p, s) * tau ** 3), "Divide by τ³: heat makes differences smaller"),
+    (ch08.entropy_slope, lambda s, tau: heat(s, tau, lambda p, s, tau: p @ s ** 2 / tau ** 3), "That is the mean square: subtract the squared mean"),
+    (ch08.entropy_slope, lambda s, tau: heat(s, tau, lambda p, s, tau: p @ s / tau ** 2), "That is a part: the mean of s, without its change"),
+    (ch08.entropy_slope, lambda s, tau: heat(s, tau, lambda p, s, tau: p @ (s - s.mean()) ** 2 / tau ** 3), "The mean of the logits is weighted by p too"),
+    (ch08.judged_once, lambda losses, s: losses[0].mean() / np.log(2), "That is the first window alone"),
+    (ch08.judged_once, lambda losses, s: np.concatenate([losses[0]] + [r[-(b - a):] for r, a, b in zip(losses[1:], s[:-1], s[1:], strict=True)]).mean() / np.log(10), "A bit is a logarithm to base 2, not to base 10"),
+    (ch08.judged_once, lambda losses, s: np.concatenate([losses[0]] + [r[:b - a] for r, a, b in zip(losses[1:], s[:-1], s[1:], strict=True)]).mean() / np.log(2), "What is new stands at the end of a window"),
+    (ch08.judged_once, lambda losses, s: np.concatenate([losses[0]] + [r[b - a:] for r, a, b in zip(losses[1:], s[:-1], s[1:], strict=True)]).mean() / np.log(2), "Keep as many as are new: you leave out as many"),
+    (ch08.judged_once, lambda losses, s: np.concatenate([r[-(b - a):] for r, a, b in zip(losses[1:], s[:-1], s[1:], strict=True)] or [losses[0]]).mean() / np.log(2), "The first window is missing: all of it is new"),
+    (ch08.judged_once, lambda losses, s: np.concatenate([losses[0]] + [r[-(b - a):] for r, a, b in zip(losses[1:], s[:-1], s[1:], strict=True)]).sum() / np.log(2) / losses.size, "Divide by the characters, not by all entries"),
+    (ch08.judged_once, lambda losses, s: np.log2(np.concatenate([losses[0]] + [r[-(b - a):] for r, a, b in zip(losses[1:], s[:-1], s[1:], strict=True)])).mean(), "Losses are logarithms already"),
+    (ch08.judged_once, lambda losses, s: losses[:, -1].mean() / np.log(2), "That is the last entry of each window alone"),
+    (ch08.speculative, lambda p, q: (np.minimum(p, q), remaining(p, q)), "That is the share accepted: divide by q"),
+    (ch08.speculative, lambda p, q: (accepted(p, q), rowwise(p - q)), "No softmax: p − q, where it is above 0"),
+    (ch08.speculative, lambda p, q: (np.sqrt(accepted(p, q)), remaining(p, q)), "There is no root in the acceptance"),
+    (ch08.speculative, lambda p, q: (accepted(p, q), np.full(len(p), 1 / len(p))), "Not even: which tokens have too little by drafts?"),
+    (ch08.speculative, lambda p, q: (np.minimum(1, p / (q + 0.001)), remaining(p, q)), "A small constant makes it inexact"),
+    (ch08.speculative, lambda p, q: (1 - accepted(p, q), remaining(p, q)), "That is the probability of a refusal"),
 ]  # fmt: skip
 
 

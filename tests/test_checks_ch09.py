@@ -167,7 +167,7 @@ WRONG = [
     (P, lambda q, k, s, e: gauss(q, k, s) @ np.linalg.inv(inverse(k, s, e)), "multiplied by"),
     (P, lambda *a: np.maximum(weights(*a), 0), "below 0 are right"),
     (P, lambda *a: weights(*a).T, "queries are rows"),
-    (P, lambda *a: -weights(*a), ", expected"),
+    (P, lambda *a: -weights(*a), "The sign is turned"),
     (E, lambda *a: error(*a, silent=True), "noise of the values is missing"),
     (E, lambda w, q, k, s, e: error(w, q, k, s, e**0.5), "square it"),
     (E, lambda w, q, k, s, e: error(w, q, k, s, e, silent=True) + e**2 * w.sum(1) ** 2,
@@ -236,6 +236,76 @@ WRONG = [
     (U, mixed(np.exp), "underflow"),
     (U, means, "average over the length scales"),
     (U, mixed(fit=0.1, volume=0.2), ", expected"),
+]  # fmt: skip
+
+
+def rowwise(s):
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def terms(w, q, k, scale, e, answer):
+    """An answer from w A w and w k."""
+    a = gauss(k, k, scale) + e**2 * np.eye(len(k))
+    return answer((w @ a * w).sum(1), (w * gauss(q, k, scale)).sum(1))
+
+
+def inverted(k, y, scale, e):
+    a = inverse(k, scale, e)
+    return a, a @ y, np.diag(a)
+
+
+def four(n, pairs=None, queries=None, own=None):
+    pairs = np.tri(n) if pairs is None else pairs
+    queries = np.tri(n, k=-1) if queries is None else queries
+    return np.block([[pairs, np.zeros((n, n))], [queries, np.eye(n) if own is None else own]])
+
+
+def three(p, n, rate, choose):
+    last = np.diag([0.0] * p + [1])
+    return choose(np.eye(p + 1) - last, last, n, rate)
+
+
+def hypotheses(q, k, y, scales, e, answer):
+    """An answer from the means, the fits and the log determinants of all length scales."""
+    each = [gauss(k, k, s) + e**2 * np.eye(len(k)) for s in scales]
+    fit = np.asarray([y @ np.linalg.solve(a, y) for a in each])
+    return answer(means(q, k, y, scales, e), fit, np.linalg.slogdet(np.stack(each))[1])
+
+
+WRONG += [
+    (ch09.one_pair, lambda r, y, scale, noise: (lambda k: (k * (1 + noise * noise) * y, 1 - k * k * (1 + noise * noise)))(np.exp(-r * r / 2 / scale / scale)), "You multiply by 1 + σ²: divide"),
+    (ch09.one_pair, lambda r, y, scale, noise: (lambda k: (k * y / (noise * noise), 1 - k * k / (noise * noise)))(np.exp(-r * r / 2 / scale / scale)), "The pair's own variance is 1 + σ²: its covariance is"),
+    (ch09.posterior_weights, lambda q, k, scale, noise: gauss(q, k, scale ** 0.5) @ np.linalg.inv(gauss(k, k, scale ** 0.5) + noise * noise * np.eye(len(k))), "The length scale is squared in the exponent"),
+    (ch09.posterior_weights, lambda q, k, scale, noise: gauss(q, k, scale) / (gauss(k, k, scale) + noise * noise * np.eye(len(k))).sum(0), "Take the inverse of the matrix, not of its sums"),
+    (ch09.posterior_weights, lambda q, k, scale, noise: gauss(q, k, scale) @ np.linalg.inv(gauss(k, k, scale) + noise ** 4 * np.eye(len(k))), "σ is squared once"),
+    (ch09.posterior_weights, lambda q, k, scale, noise: gauss(q, k, scale) @ np.linalg.inv(gauss(k, k, scale) - noise * noise * np.eye(len(k))), "The noise is added: K + σ²I"),
+    (ch09.posterior_weights, lambda q, k, scale, noise: gauss(q, k, scale * 2 ** (-0.5)) @ np.linalg.inv(gauss(k, k, scale * 2 ** (-0.5)) + noise * noise * np.eye(len(k))), "The exponent is −(r/ℓ)²/2: there is a 2"),
+    (ch09.weights_error, lambda *a: terms(*a, lambda a, c: a - 2 * c), "The 1 is missing: f(q) has the variance 1"),
+    (ch09.weights_error, lambda *a: terms(*a, lambda a, c: a + 1), "The cross term is missing: f(q) and the values are related"),
+    (ch09.weights_error, lambda *a: terms(*a, lambda a, c: a - 2 * c + 1) * 2, "There is a factor 2 too many"),
+    (ch09.weights_error, lambda w, q, k, scale, noise: (w ** 2).sum(1) * noise * noise, "That is the noise alone: the weights miss the function too"),
+    (ch09.weights_error, lambda w, q, k, scale, noise: terms(w, q, k, scale, noise, lambda a, c: a - c ** 2 + 1), "The square of a sum has 2ab, not the square of it"),
+    (ch09.posterior_left_out, lambda k, y, scale, noise: (lambda inv, a, d: (y - a / d, 1 / d + noise * noise))(*inverted(k, y, scale, noise)), "The noise is in it already: A has σ² on its diagonal"),
+    (ch09.posterior_left_out, lambda k, y, scale, noise: (lambda inv, a, d: (y - a / d, 1 - 1 / d))(*inverted(k, y, scale, noise)), "That is what the others tell. What is left?"),
+    (ch09.posterior_left_out, lambda k, y, scale, noise: (lambda inv, a, d: (y - a / d, np.full(len(k), 1 + noise * noise)))(*inverted(k, y, scale, noise)), "That is before the other values are seen"),
+    (ch09.posterior_left_out, lambda k, y, scale, noise: (lambda inv, a, d: (y - a / d, 1 / d ** 2))(*inverted(k, y, scale, noise)), "One over the diagonal, once"),
+    (ch09.prefix_mask, lambda n: four(n, queries=np.triu(np.ones((n, n)))), "The triangle is the other one: pairs before"),
+    (ch09.prefix_mask, lambda n: four(n, own=np.tri(n, k=-1)), "A query may attend to itself, and to no other query"),
+    (ch09.prefix_mask, lambda n: four(n, queries=np.tri(n, k=-2)), "Pair i − 1 may be seen too: it is before pair i"),
+    (ch09.prefix_mask, lambda n: four(n, pairs=np.zeros((n, n))), "Pairs see nothing: those before them do no harm"),
+    (ch09.prefix_mask, lambda n: four(n, queries=np.zeros((n, n))), "A query sees no pair: it may see those before its own"),
+    (ch09.gradient_layer, lambda *a: three(*a, choose=lambda x, scale, n, r: (x, x, -r / (2 * n) * scale)), "The ½ goes: a square has the derivative 2(…)"),
+    (ch09.gradient_layer, lambda p, n, r: three(p, n, r, choose=lambda x, scale, n, r: (x, x, -r / p * scale)), "The mean is over the n pairs, not over the p inputs"),
+    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 - v / 2 + np.log(a[3])) @ m), "All length scales are equally likely beforehand: no"),
+    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: m[np.argmax(e + v)]), "That is the least likely one: mind the sign"),
+    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: np.exp(-e / 2 - v / 2) @ m), "The weights must sum to 1: a softmax"),
+    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e - v / 2) @ m), "yᵀA⁻¹y has a ½"),
+    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise((-e / 2 - v / 2) / 2) @ m), "Each term has one ½"),
+    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 - np.exp(v) / 2) @ m), "Take log |A|, not |A|"),
+    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 / len(a[1]) - v / 2 / len(a[1])) @ m), "The evidence is no mean over pairs"),
+    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 - v / 2) @ m ** 2), "The means are averaged, without squares"),
+    (ch09.unknown_scale, lambda q, k, y, scales, noise: gauss(q, k, scales.mean()) @ np.linalg.solve(gauss(k, k, scales.mean()) + noise * noise * np.eye(len(k)), y), "Average the predictions, not the length scales"),
 ]  # fmt: skip
 
 

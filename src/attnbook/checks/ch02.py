@@ -3,7 +3,19 @@
 import numpy as np
 
 from attnbook import kernels
-from attnbook.checks.verdict import Function, Wrong, call, check, expect
+from attnbook.checks._ch02_metrics import informative_direction, whitening_metric
+from attnbook.checks.answers import call
+from attnbook.checks.verdict import Function, Wrong, check, expect, stops
+
+__all__ = [
+    "best_combination",
+    "grouped_weights",
+    "informative_direction",
+    "left_out_prediction",
+    "log_gradient",
+    "noise_gradient",
+    "whitening_metric",
+]
 
 
 @check
@@ -14,19 +26,19 @@ def log_gradient(function: Function) -> str:
         "for h = (0.2, 3, 20) and dL/dh = (5, −2, 0.4)": per_input,
         "for h = 0.5 and dL/dh = −3": (np.asarray(0.5), np.asarray(-3.0)),
     }.items():
-        expect(
-            call(function, h, g),
-            h * g,
-            where,
-            [
-                (g, "That is dL/dh itself: a step of θ is not a step of h."),
-                (g / h, "That divides by dh/dθ: the chain rule multiplies."),
-                (h * h * g, "One factor h too many: dh/dθ is h, not h²."),
-                (np.log(h) * g, "That multiplies by θ: the factor is dh/dθ, with h = exp θ."),
-                (np.exp(h) * g, "That takes h for θ: h is exp θ already."),
-                (-h * g, "That points downhill: give the derivative, without the minus."),
-            ],
-        )
+        expect(call(function, h, g), h * g, where, [
+            (g, "That is dL/dh itself: a step of θ is not a step of h."),
+            (g / h, "That divides by dh/dθ: the chain rule multiplies."),
+            (h * h * g, "One factor h too many: dh/dθ is h, not h²."),
+            (np.log(h) * g, "That multiplies by θ: the factor is dh/dθ, with h = exp θ."),
+            (h * np.log(h) * g, "θ is no factor: dh/dθ is h alone."),
+            (h + g, "The chain rule multiplies the two derivatives."),
+            (h, "That is dh/dθ: multiply dL/dh by it."),
+            (np.log(10) * h * g, "That is for a logarithm to base 10: θ is the natural one."),
+            (h * np.abs(g), "The sign is lost: dL/dh may be below 0."),
+            (np.exp(h) * g, "That takes h for θ: h is exp θ already."),
+            (-h * g, "That points downhill: give the derivative, without the minus."),
+        ], secret=True)  # fmt: skip
     return "h dL/dh: a step of θ multiplies h, whether it is 0.2 or 20."
 
 
@@ -35,22 +47,23 @@ def left_out_prediction(function: Function) -> str:
     """function(prediction, own_weight, values): the leave-one-out predictions, all of (n,)."""
     f, w = np.asarray([1.2, -0.4, 0.9]), np.asarray([0.1, 0.25, 0.6])
     v = np.asarray([2.0, 0.8, -1.5])
-    expect(
-        call(function, f, w, v),
-        (f - w * v) / (1 - w),
-        "for f̂ = (1.2, −0.4, 0.9), own weights (0.1, 0.25, 0.6) and v = (2, 0.8, −1.5)",
-        [
-            (f - w * v, "The other weights sum to 1 − w only: divide by that."),
-            (f / (1 - w), "The point's own share w v is still inside: subtract it first."),
-            (f - v, "Only the share w v is the point's own, and the rest needs dividing."),
-            ((f - v) / (1 - w), "Subtract the point's share w v, not all of v."),
-            ((v - f) / (1 - w), "That is the leave-one-out residual: v minus the prediction."),
-            ((f - w * v) / w, "You divide by the own weight: the others have 1 − w."),
-            ((f - w * v) * (1 - w), "You multiply by 1 − w: weights that sum to less must grow."),
-            ((f - w * v) / (1 + w), "You divide by 1 + w: the others' weights sum to 1 − w."),
-            (f, "That is the prediction with the point in it."),
-        ],
-    )  # fmt: skip
+    where = "for f̂ = (1.2, −0.4, 0.9), own weights (0.1, 0.25, 0.6) and v = (2, 0.8, −1.5)"
+    expect(call(function, f, w, v), (f - w * v) / (1 - w), where, [
+        (f - w * v, "The other weights sum to 1 − w only: divide by that."),
+        (f / (1 - w), "The point's own share w v is still inside: subtract it first."),
+        (f - v, "Only the share w v is the point's own, and the rest needs dividing."),
+        ((f - v) / (1 - w), "Subtract the point's share w v, not all of v."),
+        ((f - w) / (1 - w), "The share is weight times value: v is missing in it."),
+        ((f + w * v) / (1 - w), "The point's share goes out: subtract it."),
+        (f - w * v / (1 - w), "Brackets: all of f̂ − w v is divided."),
+        ((f - w * v) / (1 - w.sum()), "Each point has its own 1 − w: no sum."),
+        ((f - w * v) / w.sum(), "Divide by what is left of a point's own weights, 1 − w."),
+        ((v - f) / (1 - w), "That is the leave-one-out residual: v minus the prediction."),
+        ((f - w * v) / w, "You divide by the own weight: the others have 1 − w."),
+        ((f - w * v) * (1 - w), "You multiply by 1 − w: weights that sum to less must grow."),
+        ((f - w * v) / (1 + w), "You divide by 1 + w: the others' weights sum to 1 − w."),
+        (f, "That is the prediction with the point in it."),
+    ])  # fmt: skip
     return "the point's share is out, and the other weights sum to 1 again; no refit."
 
 
@@ -76,6 +89,11 @@ def grouped_weights(function: Function) -> str:
                 (_rows(k) * ~same, "Rows no longer sum to 1: mask first, then normalise."),
                 (_rows(others.T).T, "Columns sum to 1: a query's weights are a row."),
                 (others / np.sum(others), "The whole table sums to 1: each row should."),
+                (_rows(np.where(same, 0, np.exp(k))), "k is a weight as it is: no softmax of it."),
+                (_rows(np.exp(k)) * ~same, "k is a weight as it is: no softmax of it."),
+                (~same, "That is the mask: the kernel values are lost."),
+                (_rows(k * (groups[:, None] < groups)), "Groups are names: unequal, not smaller."),
+                (_rows(k * (groups[:, None] > groups)), "Groups are names: unequal, not larger."),
                 (others, "These are kernel values: a row of weights sums to 1."),
                 (_rows(k * same), "The mask is inverted: only the own group counts."),
                 (_rows(~same * 1.0), "All others count alike: the kernel values are lost."),
@@ -116,12 +134,21 @@ def noise_gradient(function: Function) -> str:
         ((1 - r**2) / 4, "The residual is not divided by σ."),
         ((1 - square / 2) / 4, "The ½ goes: exp(−2t) has the derivative −2 exp(−2t)."),
         ((1 - 2 * square) / 4, "The squared term of L has a factor ½."),
+        ((s - r**2 / s) / 4, "One σ too many: t is log σ, and the 1 stands alone."),
+        ((s**2 - r**2) / 4, "Divide by σ²: the 1 stands alone."),
+        ((1 - 1 / square) / 4, "The quotient is turned over: r over σ."),
+        ((np.log(s) - square) / 4, "log σ is t: its derivative is 1."),
+        (-square / s / 4, "That is the derivative of the squared term by σ: the 1 is missing."),
+        (np.log(s) + square / 2, "These are the terms of L: derive them by t."),
         ((1 + square) / 4, "The squared term falls as σ grows: its derivative is negative."),
         ((1 - (r / np.exp(s)) ** 2) / 4, "That takes σ for t: σ is exp t already."),
     ]  # fmt: skip
     causes += [(4 * wrong, cause + " The 1/n is missing too.") for wrong, cause in causes[1:]]
     where = "for residuals (0.5, −1, 0.2, 3) and σ = (0.4, 2, 0.7, 1.5)"
-    expect(call(function, r, s), right, where, causes)
+    got = call(function, r, s)
+    if got.shape == ():
+        raise Wrong(f"{where} you give one number: each t_i has its own derivative, (n,).")
+    expect(got, right, where, causes)
     return "(1 − r²/σ²)/n: it pushes σ up where |r| is larger, down where it is smaller."
 
 
@@ -145,27 +172,34 @@ def best_combination(function: Function) -> str:
     got = call(function, heads, values)
     if got.shape == (4,):
         raise Wrong("you give 4 coefficients for 3 heads: is there an intercept?")
-    expect(
-        got,
-        a,
-        "for three heads and 24 points",
-        [
-            (a / a.sum(), "These a_r sum to 1: their sum is free."),
-            (a + multiplier * inverse.sum(axis=1), "These a_r sum to 1: their sum is free."),
-            (np.maximum(a, 0), "A negative a_r became 0: the signs are free."),
-            (without, "No a_r is negative: the signs are free."),
-            (np.maximum(a, 0) / np.maximum(a, 0).sum(), "That clips at 0 and normalises."),
-            (fit(np.column_stack([heads, np.ones(24)]))[:3], "An intercept was fitted too."),
-            (heads.T @ values / np.sum(heads**2, axis=0), "Each head is fitted alone: fit all."),
-            (soft / soft.sum(), "That is a softmax: signs and sum are free."),
-            (np.full(3, 1 / 3), "That is the plain mean of the heads."),
-        ],
-        tolerance=1e-4,
-    )  # fmt: skip
+    if got.shape == (24,):
+        raise Wrong("you give 24 numbers: that is a prediction; return the a_r, one for each head.")
+    expect(got, a, "for three heads and 24 points", [
+        (a / a.sum(), "These a_r sum to 1: their sum is free."),
+        (a + multiplier * inverse.sum(axis=1), "These a_r sum to 1: their sum is free."),
+        (np.maximum(a, 0), "A negative a_r became 0: the signs are free."),
+        (without, "No a_r is negative: the signs are free."),
+        (np.maximum(a, 0) / np.maximum(a, 0).sum(), "That clips at 0 and normalises."),
+        (fit(np.column_stack([heads, np.ones(24)]))[:3], "An intercept was fitted too."),
+        (heads.T @ values / np.sum(heads**2, axis=0), "Each head is fitted alone: fit all."),
+        (heads.T @ values, "That is Fᵀv alone: solve the normal equations with it."),
+        (a / 24, "Do not divide by n: it is in both sides of the normal equations."),
+        (soft / soft.sum(), "That is a softmax: signs and sum are free."),
+        (np.full(3, 1 / 3), "That is the plain mean of the heads."),
+        *((np.linalg.solve(heads.T @ heads + c * np.eye(3), heads.T @ values),
+           "A ridge shrinks the a_r: the squared error alone should be least.")
+          for c in (1e-3, 1e-2, 0.1, 1.0)),
+    ], tolerance=1e-4)  # fmt: skip
     twins = heads[:, [0, 1, 0]]
-    got = call(function, twins, values)
-    a = fit(twins)
     words = "when the first and the last head are equal"
+    try:
+        got = call(function, twins, values)
+    except Exception as error:
+        if not any(word in f"{type(error)}{error}".lower() for word in ("linalg", "singular")):
+            raise
+        cause = "The normal equations have no inverse then: lstsq or pinv needs none."
+        raise Wrong(f"{words} it {stops(error)}. {cause}") from None
+    a = fit(twins)
     if got.shape == (3,) and not np.all(np.isfinite(got)):
         raise Wrong(f"{words} you give {got}: the normal equations have no inverse then.")
     if got.shape == (3,) and np.allclose(twins @ got, twins @ a, atol=1e-3):
@@ -174,75 +208,3 @@ def best_combination(function: Function) -> str:
         causes = [(got, "The normal equations have no inverse then: is that rounding?")]
     expect(got, a, words, causes, tolerance=1e-3)
     return "least squares of the left-out predictions; equal heads share evenly."
-
-
-@check
-def whitening_metric(function: Function) -> str:
-    """function(keys): a W (d, d) with W Σ Wᵀ = I, for the covariance Σ of the keys (n, d)."""
-    keys = np.random.default_rng(6).standard_normal((60, 5))
-    keys = (keys + 0.9 * keys[:, [1, 2, 3, 4, 0]] + [3, 0, 1, -2, 1]) * [0.5, 1.0, 2.0, 5.0, 10.0]
-    got = call(function, keys)
-    if got.shape != (5, 5):
-        raise Wrong(f"for keys (60, 5) you give shape {got.shape}, expected (5, 5): (d, d).")
-    c = np.cov(keys, rowvar=False)
-    inverse, variances = np.linalg.inv(c), np.diag(c)
-    gram, turned = got.T @ got, got @ got.T  # a rotation of W leaves WᵀW as it is
-    if _alike(gram, inverse, 0.005) or _alike(gram, inverse * 60 / 59, 0.005):
-        return "W Σ Wᵀ = I; every other such W is this one, rotated or mirrored."
-    factor = np.allclose(got, np.tril(got)) or np.allclose(got, np.triu(got))
-    for matrix, target, cause in (
-        (gram, inverse @ inverse, "That is Σ⁻¹ in place of its root: the norm squares W."),
-        (gram, c, "That is Σ's root: it stretches what is long already. Take the inverse."),
-        (turned, c, "That is Σ's root: it stretches what is long already. Take the inverse."),
-        (gram, np.diag(1 / variances), "Only the units are gone: the correlation is left."),
-        (turned, inverse, "That is the transposed Cholesky factor." if factor else
-         "That W is for rows, k W. The distance has columns, W k: transpose it."),
-        (gram, np.linalg.inv(keys.T @ keys / 60), "Second moments about 0: subtract the mean."),
-        (gram, np.eye(5), "That only rotates: divide each direction by its spread."),
-        (gram, inverse / 60, "The sum of squares is not divided by n."),
-    ):  # fmt: skip
-        if _alike(matrix, target, 0.05):
-            raise Wrong(f"the moved keys' covariance is not the identity. {cause}")
-    begin = ", ".join(f"{v:.3g}" for v in (got @ c @ got.T)[0, :3])
-    raise Wrong(f"the moved keys' covariance begins with {begin}, expected 1, 0, 0.")
-
-
-def _alike(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
-    """Whether two symmetric matrices are equal in every direction, relative to the second."""
-    root = np.linalg.inv(np.linalg.cholesky(b))
-    return bool(np.allclose(root @ a @ root.T, np.eye(len(b)), rtol=0, atol=tolerance))
-
-
-@check
-def informative_direction(function: Function) -> str:
-    """function(keys, values): the unit vector that the values depend on, for keys (n, 3)."""
-    keys, values, b = _one_direction(7)
-    got = call(function, keys, values).ravel()
-    if got.size != 3 or not np.all(np.isfinite(got)):
-        raise Wrong(f"you give {got}, expected three numbers.")
-    length = float(np.linalg.norm(got))
-    if abs(length - 1) > 1e-3:
-        raise Wrong(f"your vector has length {length:.3g}, expected a unit vector: divide by it.")
-    cosine = abs(float(got @ b))
-    words = f"your direction is {np.degrees(np.arccos(min(1.0, cosine))):.0f}° from the true one."
-    if cosine >= 0.95:
-        return f"{words} 18° are allowed; one row of W is enough here."
-    slope = np.linalg.lstsq(keys, values, rcond=None)[0][:, 0]
-    if np.sum(np.abs(got) > 0.01) == 1:
-        raise Wrong(f"{words} It is a coordinate axis: the values depend on a mixture.")
-    if abs(got @ slope) > 0.99 * np.linalg.norm(slope):
-        raise Wrong(f"{words} It is a plane's slope: rises and falls of the curve cancel there.")
-    if abs(got @ np.linalg.svd(keys)[2][0]) > 0.99:
-        raise Wrong(f"{words} It is where the keys spread most: the values play no part in it.")
-    if cosine >= 0.8:
-        raise Wrong(f"{words} Near, 18° are allowed: search finer around it.")
-    raise Wrong(f"{words} Is the search fine, the bandwidth narrow, the point itself left out?")
-
-
-def _one_direction(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Keys (200, 3) that spread most at a right angle to b, values cos(2 b·x) + noise, and b."""
-    rng = np.random.default_rng(seed)
-    b, wide = np.asarray([0.6, -0.64, 0.48]), np.asarray([0.8, 0.48, -0.36])
-    keys = rng.standard_normal((200, 3)) + 1.2 * rng.standard_normal((200, 1)) * wide
-    keys = keys - keys.mean(axis=0)
-    return keys, np.cos(2 * keys @ b[:, None]) + 0.2 * rng.standard_normal((200, 1)), b

@@ -4,12 +4,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnbook.checks.verdict import Function, Wrong, call, call_lean, call_pair, check, expect
+from attnbook.checks._ch03_counting import counting_scores
+from attnbook.checks._numbers import softmax
+from attnbook.checks.answers import call, call_lean, call_pair
+from attnbook.checks.verdict import Function, Wrong, check, expect
 
-
-def _softmax(s: np.ndarray) -> np.ndarray:
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
+__all__ = [
+    "combined_mask",
+    "concat_score",
+    "counting_scores",
+    "fused_gaussian",
+    "softmax_backward",
+    "temperature_for",
+    "unit_variance_scale",
+]
 
 
 @check
@@ -27,7 +35,15 @@ def unit_variance_scale(function: Function) -> str:
             ((a * b * d) ** 0.5, "You take a and b for variances: they are the roots of them."),
             (((a**2 + b**2) * d) ** 0.5, "A sum adds the two variances, a product does not."),
             (1 / (a * b * d**0.5), "That is the factor: return what to divide by."),
-        ])  # fmt: skip
+            (d**0.5 * (a + b), "A product of independent entries: multiply a and b."),
+            ((a * a + b * b) ** 0.5, "A sum adds the two variances, a product does not."),
+            (d**0.5 / (a * b), "a and b make the product larger: divide by them too."),
+            ((2 * d) ** 0.5 * a * b, "There are d terms, not 2d: each has one variance, a² b²."),
+            (a * d**0.5, "The keys' standard deviation is missing."),
+            (b * d**0.5, "The queries' standard deviation is missing."),
+            (np.floor(a * b * d**0.5), "Do not round."),
+            (np.round(a * b * d**0.5), "Do not round."),
+        ], secret=True)  # fmt: skip
     return "√d is the special case of entries with standard deviation 1."
 
 
@@ -46,7 +62,7 @@ def temperature_for(function: Function) -> str:
                 cause = "These are weights. " if abs(got.sum() - 1) < 1e-3 else ""
                 raise Wrong(f"{where} you give shape {got.shape}. {cause}Return τ, one number.")
             t = got.item()
-            found, right = _effective(_softmax(s / t)), _temperature(s, goal, _effective)
+            found, right = _effective(softmax(s / t)), _temperature(s, goal, _effective)
             entropic = _temperature(s, goal, lambda w: float(np.exp(-w @ np.log(w + 1e-300))))
         if abs(found - goal) <= 0.01 * goal and 0 < t < np.inf:
             continue
@@ -72,7 +88,7 @@ def _temperature(s: np.ndarray, goal: float, count: Callable[[np.ndarray], float
     low, high = np.log([1e-4, 1e4])
     for _ in range(50):
         t = (low + high) / 2
-        low, high = (t, high) if count(_softmax(s / np.exp(t))) < goal else (low, t)
+        low, high = (t, high) if count(softmax(s / np.exp(t))) < goal else (low, t)
     return float(np.exp(low))
 
 
@@ -80,7 +96,7 @@ def _temperature(s: np.ndarray, goal: float, count: Callable[[np.ndarray], float
 def softmax_backward(function: Function) -> str:
     """function(p, gradient): ∂L/∂s from p, the softmax of s, and ∂L/∂p, without an (n, n) array."""
     p, g = np.asarray([0.5, 0.3, 0.15, 0.05]), np.asarray([1.0, -2.0, 0.5, 3.0])
-    mean, again = p @ g, _softmax(p)
+    mean, again = p @ g, softmax(p)
     where = "for p = (0.5, 0.3, 0.15, 0.05) and ∂L/∂p = (1, −2, 0.5, 3)"
     expect(call(function, p, g), p * (g - mean), where, [
         (p * g, "The mean p · g is not subtracted: a score that rises lowers other weights."),
@@ -90,11 +106,20 @@ def softmax_backward(function: Function) -> str:
         (g - mean, "The factor p is missing: a key of small weight gets a small derivative."),
         (p * g - mean, "The factor p belongs to both terms."),
         (-p * mean, "That is the denominator's part: the numerator has s_j too."),
+        (p * (g - g.sum()), "The mean to subtract is weighted, p · g: that is the plain sum."),
+        (p * (g - p * g), "Sum up: p · g is one number, the same for all."),
+        (p * (g - (p * p) @ g), "p is in the mean once."),
+        ((1 - p) * g, "The other scores count too: subtract the mean p · g, times p."),
+        (p * (g - g.max()), "The mean is subtracted, not the largest."),
+        (p * (g - mean) / 4, "Nothing divides by n."),
+        (p * (1 - p), "That has no ∂L/∂p in it: multiply by the gradient."),
+        (-p * g, "That is a part, and its sign is turned: p (g − p · g)."),
+        (p * (1 - p) * (g - mean), "One factor too many: 1 − p is in the mean already."),
         (g - p * g.sum(), "That is for a gradient by log p: this one is by p."),
         (again * (g - again @ g), "p is a softmax already: you take it again."),
     ])  # fmt: skip
     rng = np.random.default_rng(8)
-    p, g = _softmax(rng.normal(size=3000)), rng.normal(size=3000)
+    p, g = softmax(rng.normal(size=3000)), rng.normal(size=3000)
     expect(call_lean(function, p, g), p * (g - p @ g), "for n = 3000", tolerance=1e-3)
     return "each score gets what its ∂L/∂p has over the mean p · g, times its weight."
 
@@ -116,6 +141,9 @@ def combined_mask(function: Function) -> str:
         (causal, "Only the causal mask: nothing depends on the lengths."),
         (real, "Only the padding: a query sees what comes after it too."),
         (~right, "It is inverted: in this book, True means may attend."),
+        (np.where(right, 1, -np.inf), "That is for adding to scores: return True and False."),
+        (np.where(right, 0, -1e9), "That is for adding to scores: return True and False."),
+        (causal & (j < lengths[:, None, None] - 1), "One key too few: j counts from 0."),
         (np.where(right, 0, -np.inf), "That is for adding to scores: return True and False."),
     ]  # fmt: skip
     got = call(function, lengths, n)
@@ -160,7 +188,7 @@ def concat_score(function: Function) -> str:
             ((a * b) @ v, "That is a product of query and key: this score is a tanh of a sum."),
             (np.tanh(a + b).sum(-1), "The vector v is forgotten: you sum with equal factors."),
             (np.tanh((a + b) @ v), "v is inside the tanh: it comes after it."),
-            (_softmax(right), "These are weights: return the scores before the softmax."),
+            (softmax(right), "These are weights: return the scores before the softmax."),
         ], tolerance=1e-5 if m == 3 else 1e-3)  # fmt: skip
     return "each part of W meets its own side once, and the pairs only add."
 
@@ -196,54 +224,14 @@ def fused_gaussian(function: Function) -> str:
         (dot / h - norm / h / 2, total),
         (c**2 * dot - c * norm / 2, total),
         (c**2 * dot - c**2 * norm / 2, total),
+        (c * dot - norm / h / 2, "The term with the norm has h once: h² and not h."),
+        (h**2 * (dot - norm / 2), "You multiply by h²: divide by it."),
+        (c * dot - c * k.sum(1) / 2, "The norm is a sum of squares: square first."),
+        (c * dot - c * norm / 4, "The norm is a sum over the coordinates, not a mean."),
+        (-right, "The sign: near keys have the largest scores."),
+        (-c * dot - c * norm / 2, "The product has a plus: −(q − k)² has +2 q k."),
         (3**0.5 * right, "That is for a score divided by √(d + 1): here nothing divides it."),
     ]
-    got, weights = _softmax(new_q @ new_k.T), [(_softmax(s), cause) for s, cause in causes]
-    expect(got, _softmax(right), "After the softmax of their dot products", weights, tolerance=1e-4)
+    got, weights = softmax(new_q @ new_k.T), [(softmax(s), cause) for s, cause in causes]
+    expect(got, softmax(right), "After the softmax of their dot products", weights, tolerance=1e-4)
     return "one coordinate more, and a distance is a dot product."
-
-
-@check
-def counting_scores(function: Function) -> str:
-    """function(digits): n + 1 scores and values, the anchor's last; p/(1 − p) counts the 4s."""
-    mixed = np.repeat(np.arange(10), [3, 7, 1, 9, 5, 2, 15, 6, 8, 4])
-    others = [np.repeat(a, n) for a, n in (([4, 9], 30), ([4], 60), ([4], 1), ([9], 31), ([9], 0))]
-    seen = []
-    for bag in (np.random.default_rng(7).permutation(mixed), mixed[::3].copy(), *others):
-        n, fours = len(bag), bag == 4
-        s, v = call_pair(function, bag)
-        where = f"for {n} digits, {fours.sum()} of them 4s, you give"
-        if not s.shape == v.shape == (n + 1,):
-            raise Wrong(f"{where} shapes {s.shape} and {v.shape}, expected ({n + 1},) for both.")
-        with np.errstate(all="ignore"):
-            w = _softmax(s)
-            p = w @ v
-            seen.append(np.stack([s[:-1] - s[-1], v[:-1], v[-1] + np.zeros(n)])[:, fours])
-            wrong = _miscount(bag, w, p, p / (1 - p))
-        if wrong:
-            raise Wrong(f"{where} p = {p:.4g}. {wrong}")
-    table = np.concatenate(seen, axis=1)
-    if not np.allclose(table, table[:, :1], atol=1e-3):
-        raise Wrong("the counts are right, but a 4 or the anchor varies. Is the anchor last?")
-    return "from no 4 to 60 of them: the anchor tells a mean how many it averages."
-
-
-def _miscount(bag: np.ndarray, w: np.ndarray, p: float, odds: float) -> str:
-    """Why the odds p/(1 − p) are not the number of 4s; nothing where they are."""
-    counts = np.bincount(bag, minlength=10)
-    if abs(odds - counts[4]) < 1e-3:
-        return ""
-    if w[-1] < 1e-6:
-        return "The anchor has no weight: p is a mean over the digits, a frequency and no count."
-    if np.isnan(p):
-        return "0 times ∞ is NaN, and so is a softmax of −∞ alone."
-    if not -1e-9 < p < 1 - 1e-9:
-        return "p must be at least 0 and below 1: which values have a 4 and the anchor?"
-    if abs(odds * counts[4] - 1) < 1e-3:
-        return "p/(1 − p) is one over the number: the values of a 4 and the anchor are swapped."
-    words = f"p/(1 − p) is {odds:.5g}, not {counts[4]}"
-    for digit in np.flatnonzero(np.abs(odds - counts) < 1e-3):
-        return f"{words}: the number of {digit}s."
-    if (leak := w[:-1][bag != 4].sum()) > 1e-7:
-        return f"{words}: the other digits hold {leak:.2%} of the weight, more if there are more."
-    return f"{words}: do a 4 and the anchor weigh the same, and are their values 1 apart?"

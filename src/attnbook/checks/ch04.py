@@ -2,7 +2,20 @@
 
 import numpy as np
 
-from attnbook.checks.verdict import Function, Wrong, call, call_pair, check, expect
+from attnbook.checks._ch04_decoding import crossings, greedy_fails
+from attnbook.checks._numbers import softmax
+from attnbook.checks.answers import call
+from attnbook.checks.verdict import Function, Wrong, check, expect
+
+__all__ = [
+    "best_of_beam",
+    "character_accuracy",
+    "crossings",
+    "greedy_fails",
+    "gru_parameters",
+    "local_weights",
+    "reverse_padded",
+]
 
 
 @check
@@ -23,7 +36,11 @@ def gru_parameters(function: Function) -> str:
             (3 * h * (h + 2), "The input is multiplied too: W is missing."),
             (3 * h * (2 * i + 2), "U acts on the state: its columns are as many as the state's."),
             (3 * i * (i + h + 2), "Input and state are exchanged: a part has the state's width."),
-        ], tolerance=1e-7)  # fmt: skip
+            (3 * h * (i + h) + h, "Each of the three parts has two vectors of bias."),
+            (3 * (h * i + h * h + i + h), "A bias has the state's width, both times."),
+            (3 * (i + h) ** 2, "W has shape (h, i) and U (h, h)."),
+            (3 * i * h, "The state is multiplied too, and there are biases."),
+        ], tolerance=1e-7, secret=True)  # fmt: skip
     return "three parts, each with W, U and two vectors of bias."
 
 
@@ -42,7 +59,15 @@ def character_accuracy(function: Function) -> str:
             (np.log(exact) / length, "That is log c: take its exponential."),
             (100 * exact ** (1 / length), "That is in percent: return a number from 0 to 1."),
             (exact ** (1 / (length + 1)), "One character too many in the product."),
-        ], tolerance=1e-6)  # fmt: skip
+            (exact ** (-1 / length), "The sign: the power is 1/length, and c is below 1."),
+            (exact ** (1 / max(1, length - 1)), "One character too few in the product."),
+            (1 - exact**length, "That is one failure at least, if exact were c."),
+            (miss / length, "That is about the probability of a wrong character."),
+            (exact**0.5, "That is for two characters, whatever the length."),
+            (1 - miss**length, "That is for one right character at least: all must be."),
+            (np.round(exact ** (1 / length), 2), "Do not round."),
+            (np.log2(exact) / length, "That is a logarithm: take the power."),
+        ], tolerance=1e-6, secret=True)  # fmt: skip
     return "one weak character is enough to spoil a long output."
 
 
@@ -72,7 +97,14 @@ def reverse_padded(function: Function) -> str:
             (np.where(real, row(size - 2 - j), tokens), "One too early: begin at entry L − 1."),
             (row(max(given) - 1 - j), "One length for all rows: each has its own."),
             (row(given[0] - 1 - j), "One length for all rows: each has its own."),
-        ]
+            (np.where(j < size - 1, row(size - 2 - j), tokens), "The last of L entries stays."),
+            (np.where(j <= size, row(size - j), tokens), "One entry of the padding is in it."),
+            (tokens[::-1, ::-1], "That turns both axes: the sequences keep their order."),
+            (np.where(real, row((j - 1) % size), tokens), "That is a shift by one, no reverse."),
+            (np.where(real, row(np.maximum(j, size - 1 - j)), tokens),
+             "The second half reads what the first has overwritten: copy the row first."),
+            (np.where(real, np.sort(np.where(real, tokens, np.inf)), tokens), "That sorts."),
+        ]  # fmt: skip
         if got.shape == right.shape and np.allclose(got[real], right[real]):
             behind = "The first L entries are right, but what is behind them has changed."
             causes.append((got, behind))
@@ -87,8 +119,8 @@ def local_weights(function: Function) -> str:
     for centre, width in ((np.asarray([4.3, 1.0, 9.6]), 3), (np.asarray([5.0, 0.2, 7.4]), 2)):
         d = np.arange(11) - centre[:, None]
         inside, whole, sigma = np.abs(d) <= width, np.round(d), width / 2
-        bell, window = np.exp(-(d**2) / (2 * sigma**2)), _softmax(s, inside)
-        zeros = _softmax(np.where(inside, s, 0.0))
+        bell, window = np.exp(-(d**2) / (2 * sigma**2)), softmax(s, inside)
+        zeros = softmax(np.where(inside, s, 0.0))
         right = window * bell
         rounded = np.exp(-(whole**2) / (2 * sigma**2))
         where = f"for centres {', '.join(f'{c:g}' for c in centre)} and D = {width}"
@@ -96,8 +128,8 @@ def local_weights(function: Function) -> str:
             (right / right.sum(-1, keepdims=True), "Your rows sum to 1: the factor comes last."),
             (window, "The factor exp(−(j − c)²/(2σ²)) is missing."),
             (inside * bell, "The scores have no effect: where is their softmax?"),
-            (_softmax(s) * bell, "The window is missing: keys beyond D have weight."),
-            (inside * _softmax(s) * bell, "Your softmax is over all keys, not over the window."),
+            (softmax(s) * bell, "The window is missing: keys beyond D have weight."),
+            (inside * softmax(s) * bell, "Your softmax is over all keys, not over the window."),
             (zeros * bell, "A score of 0 is no mask: outside the window it must be −∞."),
             (inside * zeros * bell, "A score of 0 is no mask: outside the window it must be −∞."),
             (window * bell**0.25, "You take D for σ: it is D/2."),
@@ -107,12 +139,33 @@ def local_weights(function: Function) -> str:
             (window * np.exp(-np.abs(d) / (2 * sigma**2)), "The distance is not squared."),
             (window / bell, "The sign in the exponential is turned."),
             (right / (sigma * (2 * np.pi) ** 0.5), "That is a density: the factor is 1 at c."),
-            (_softmax(s, np.abs(d) <= sigma) * bell, "The window reaches D to each side, not D/2."),
-            (_softmax(s, np.abs(d) < width) * bell, "A key at the distance D is in the window."),
-            (_softmax(s, np.abs(whole) <= width) * rounded, "Do not round the centre."),
+            (softmax(s, np.abs(d) <= sigma) * bell, "The window reaches D to each side, not D/2."),
+            (softmax(s, np.abs(d) < width) * bell, "A key at the distance D is in the window."),
+            (softmax(s, np.abs(whole) <= width) * rounded, "Do not round the centre."),
             (window * rounded, "Do not round the centre."),
+            (softmax(s, (d <= 0) & inside) * bell, "The window has keys after the centre too."),
+            (softmax(s, (d >= 0) & inside) * bell, "The window has keys before the centre too."),
+            (softmax(s, d <= width) * bell, "The distance is an absolute value: keys before."),
+            (softmax(s, d**2 <= width) * bell, "Compare the distance with D, not its square."),
+            (np.exp(s) * inside * bell, "The softmax is missing: divide by its sum, then factor."),
+            (window * np.exp(-(d**2) / 2 * sigma**2), "Brackets: divide by 2σ², not by 2."),
+            (window * np.exp(-(d**2) / (2 * (width // 2) ** 2)), "D/2 has a fraction: no //."),
+            (softmax(s, np.abs(d) <= 2 * width) * bell, "The window reaches D to each side."),
+            (_local(s, np.trunc(centre), width), "Do not round the centre."),
+            (_local(s, centre + 1, width), "Positions count from 0: j starts there."),
+            (_local(s, centre - 1, width), "Positions count from 0: j starts there."),
+            (inside * bell / (inside * bell).sum(-1, keepdims=True), "Where are the scores?"),
         ])  # fmt: skip
     return "a key pays for its distance: a little inside the window, all of it beyond."
+
+
+def _local(s: np.ndarray, centre: np.ndarray, width: float) -> np.ndarray:
+    """The right answer for these centres; rows whose window is empty are 0."""
+    d = np.arange(s.shape[1]) - centre[:, None]
+    inside = np.abs(d) <= width
+    e = np.exp(s) * inside
+    w = e / np.maximum(e.sum(-1, keepdims=True), 1e-300)
+    return np.asarray(w * np.exp(-(d**2) / (2 * (width / 2) ** 2)))
 
 
 @check
@@ -130,8 +183,15 @@ def best_of_beam(function: Function) -> str:
         (lambda s, n, a: s + ((5 + n) / 6) ** a, "You add the penalty: divide by it."),
         (lambda s, n, a: s / (5 + n**a), "The power is of the whole sum, the 5 included."),
         (lambda s, n, a: n, "That is the longest."),
+        (lambda s, n, a: -n, "That is the shortest."),
+        (lambda s, n, a: -s, "That is the smallest, and no penalty."),
+        (lambda s, n, a: s / ((5 + n) // 6) ** a, "The quotient has a fraction: / and not //."),
+        (lambda s, n, a: s / (5 + n / 6) ** a, "Brackets: 5 + |y| is divided by 6."),
+        (lambda s, n, a: s / ((6 + n) / 6) ** a, "It is 5 + |y|, so that length 1 has penalty 1."),
+        (lambda s, n, a: np.exp(s) / ((5 + n) / 6) ** a, "Divide the logarithm, not p itself."),
+        (lambda s, n, a: 0 * s, "That is the first of the beam, whatever it is."),
     ]
-    beams, got, right = [], [], []
+    beams, got, right, words = [], [], [], []
     for alpha in (0.2, 0.6, 1.0) * 12:
         n = rng.choice(np.arange(2, 50), 6, replace=False)
         s = -rng.uniform(0.8, 1.2, 6) * (n + rng.uniform(0, 8)) ** rng.uniform(0.2, 1)
@@ -147,74 +207,10 @@ def best_of_beam(function: Function) -> str:
         beams.append((s, n, alpha))
         got.append(answer.item())
         right.append(np.argmax(s / ((5 + n) / 6) ** alpha))
-    causes = [([np.argmax(f(*beam)) for beam in beams], cause) for f, cause in formulas]
-    expect(np.asarray(got), right, "for 36 beams, α = 0.2, 0.6 and 1 in turn,", causes)
+        words.append(f"{where} {answer.item():g}")
+    for at in np.flatnonzero(np.asarray(got) != right)[:1]:
+        for f, cause in formulas:
+            if got == [np.argmax(f(*beam)) for beam in beams]:
+                raise Wrong(f"{words[at]}. {cause}")
+        raise Wrong(f"{words[at]}, expected {right[at]}.")
     return "long outputs pay for more symbols, and get some of it back."
-
-
-@check
-def greedy_fails(function: Function) -> str:
-    """function(): p(y_1) (3,), p(y_2 | y_1) (3, 3), where a beam of two beats greedy decoding."""
-    first, second = call_pair(function)
-    if (first.shape, second.shape) != ((3,), (3, 3)):
-        raise Wrong(f"you give shapes {first.shape} and {second.shape}, expected (3,) and (3, 3).")
-    if not (first.min() >= 0 and second.min() >= 0):
-        raise Wrong("a probability is negative or NaN. Are these logarithms?")
-    if abs(first.sum() - 1) > 1e-4:
-        raise Wrong(f"the three probabilities of the first symbol sum to {first.sum():.4g}, not 1.")
-    if np.abs(rows := second.sum(1) - 1).max() > 1e-4:
-        cause = "A row is the second symbol's distribution after one first symbol."
-        if abs(second.sum() - 1) < 1e-4:
-            cause = "These are probabilities of pairs: divide each row by its sum."
-        elif np.abs(second.sum(0) - 1).max() < 1e-4:
-            cause = "Your columns sum to 1: rows belong to the first symbol, transpose."
-        raise Wrong(f"row {np.abs(rows).argmax()} of the second array does not sum to 1. {cause}")
-    pairs = first[:, None] * second
-    a, c = int(first.argmax()), int(pairs.max(1).argmax())
-    b = int(second[a].argmax())
-    greedy, best = pairs[a, b], pairs.max()
-    ordered, after = np.sort(first), np.sort(second[a])
-    found = f"greedy decoding writes ({a}, {b}), with probability {greedy:.3g}"
-    if ordered[-1] - ordered[-2] < 1e-4 or after[-1] - after[-2] < 1e-4:
-        raise Wrong("two symbols are equally likely where greedy chooses: let one be ahead.")
-    if best - greedy < 1e-4:
-        raise Wrong(f"{found}, and no pair has more. What follows its first symbol must be unsure.")
-    if ordered[1] - first[c] > 1e-4:
-        better = f"the best pair begins with {c}, the third most probable symbol"
-        raise Wrong(f"{found}, and {better}: a beam of two has dropped it.")
-    if ordered[1] - ordered[0] < 1e-4:
-        raise Wrong("two first symbols tie for the second place in the beam: let one be ahead.")
-    return f"{found}, a beam of two finds {best:.3g}."
-
-
-@check
-def crossings(function: Function) -> str:
-    """function(weights): pairs of steps whose expected positions descend by more than 0.5."""
-    order = [1, 0, 3, 5, 4, 2]
-    soft = _softmax(np.random.default_rng(285).normal(size=(8, 11)) * 2.5)
-    for weights, case in ((np.eye(6)[order], f"steps that look at {order}"), (soft, "8 steps")):
-        (m, n), where = weights.shape, f"for {case}"
-        p = weights @ np.arange(n)
-        later = np.triu(np.ones((m, m), dtype=bool), 1)
-        down = p[:, None] - p
-        up_down, q, other = np.abs(down) > 0.5, weights.argmax(1), weights.T @ np.arange(m)
-        right = np.sum(later & (down > 0.5))
-        expect(call(function, weights), right, where, [
-            (np.sum(later & (down < -0.5)), "Those are the pairs in order: count the others."),
-            (np.sum(later & up_down), "You count in either order: the earlier step looks further."),
-            (np.sum(up_down), "You count every pair twice, once in either order."),
-            (np.sum(later & (down > 0)), "A descent of less than half a position does not count."),
-            (np.sum(later & (down > 1)), "More than half a position is enough: you ask for one."),
-            (np.sum(np.diff(p) < -0.5), "Those are neighbouring steps: every pair counts."),
-            (np.sum((later & (down > 0.5)).any(1)), "You count steps: count pairs."),
-            (right / (m * (m - 1) / 2), "That is their share: return the number."),
-            (np.sum(later & (q[:, None] > q)), "You take the largest weight: take the mean of j."),
-            (np.sum(np.triu(other[:, None] - other > 0.5)), "A row is a step's: average over j."),
-        ])  # fmt: skip
-    return "0 where the output follows the source, and every pair where it turns it over."
-
-
-def _softmax(s: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-    s = s if mask is None else np.where(mask, s, -np.inf)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)

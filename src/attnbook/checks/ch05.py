@@ -6,13 +6,25 @@ from typing import Any
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.checks.verdict import Function, Wrong, call, call_lean, check, expect
+from attnbook.checks._ch05_heads import convolution_by_heads, running_attention
+from attnbook.checks.answers import call
+from attnbook.checks.verdict import Function, Wrong, check, expect
+
+__all__ = [
+    "bilateral",
+    "convolution_by_heads",
+    "crossover_length",
+    "rotary_complex",
+    "running_attention",
+    "shift_matrix",
+    "sliding_mask",
+]
 
 
 @check
 def crossover_length(function: Function) -> str:
     """function(d): the length at which self-attention costs as much as a GRU, both of width d."""
-    for d in (64, 10):
+    for d in (64, 7):
         expect(call(function, d), 1.5 * d, f"for d = {d}", [
             (1.5, "That is n/d: the length grows with the width."),
             (1.5 * d * d, "Divide by n, and then by d: d² is one d too many."),
@@ -23,8 +35,15 @@ def crossover_length(function: Function) -> str:
             (0, "That is for three matrices: a GRU has three for the input, three for the state."),
             (-0.5 * d, "That is for a plain recurrent layer of two matrices: a GRU has six."),
             (2 * d / 3, "Turned over: solve for n, not for d."),
+            (np.floor(1.5 * d), "Do not round: the length need not be whole."),
+            (np.ceil(1.5 * d), "Do not round: the length need not be whole."),
+            (d / 2, "A GRU has six matrices: three are left, and n² comes twice."),
+            (2 * d, "That counts one matrix too many: three of six are left."),
+            (6 * d, "The projections count, and scores and averages are two products."),
+            (1.5 * d**2 / 1.5, "Divide by n, and then by d: d² is one d too many."),
+            (3, "That is the number of matrices: the length grows with the width."),
             (9 * d**3, "That is a number of multiply–adds: return the length."),
-        ])  # fmt: skip
+        ], secret=True)  # fmt: skip
     return "below it attention costs less, above it more, and it has no steps to wait for."
 
 
@@ -46,6 +65,14 @@ def sliding_mask(function: Function) -> str:
             (back >= 0, "That is causal, but not local: nothing depends on the width."),
             (back >= width, "That is what the window leaves out: True means may attend."),
             (~right, "It is inverted: in this book, True means may attend."),
+            ((back % n) < width, "i − j is negative for later keys: no remainder."),
+            (right * (np.arange(n)[:, None] // width == np.arange(n) // width),
+             "These are blocks that stand still: the window moves with i."),
+            (np.eye(n), "A token sees itself alone: the width − 1 before it too."),
+            (np.ones((n, n)), "All see all: the window ends at i, and begins width − 1 before."),
+            (np.where(right, 1, -np.inf), "That is for adding to scores: return True and False."),
+            (np.where(right, 0, -1e9), "That is for adding to scores: return True and False."),
+            (right * -1e9, "That is for adding to scores: return True and False."),
             (np.where(right, 0, -np.inf), "That is for adding to scores: return True and False."),
         ])  # fmt: skip
     return "each query sees at most width keys, the last of them its own."
@@ -67,6 +94,12 @@ OTHER_FREQUENCIES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda share: 10000.0 ** -(share / 2), "The exponent of θ_i is −2i/d, not −i/d."),
     (lambda share: 10000.0 ** -(share * 2), "The 2 of 2i is there twice: i counts pairs."),
     (lambda share: 10000.0**share, "The angles grow from pair to pair: the exponent is negative."),
+    (lambda share: 1000.0**-share, "The base is 10000."),
+    (lambda share: 10000.0 ** -(share + share[1] / 2), "The exponent is −2i/d, with i from 0."),
+    (
+        lambda share: 10000.0 ** -(share * (len(share) / max(1, len(share) - 1))),
+        "The exponent divides by d, so the last θ_i is above 1/10000.",
+    ),
     (lambda share: 1 + 0 * share, "All pairs turn by the same angle: θ_i depends on the pair i."),
 ]
 
@@ -84,6 +117,12 @@ def shift_matrix(function: Function) -> str:
             (_halves(right), "The sines are not in the first half: a pair is 2i and 2i + 1."),
             (np.eye(d) * right, "That is the diagonal: sin(a + b) has a cosine of a too."),
             (np.diag(there), "A product entry by entry does not add two angles."),
+            (k * _turns(_angles(1, d)), "k belongs to the angle, not in front of the matrix."),
+            (_turns(_angles(k, d)[::-1]), "The frequencies fall from pair to pair, from θ_0 = 1."),
+            (np.abs(right), "The signs are lost."),
+            (_turns(np.deg2rad(_angles(k, d))), "Angles are in radians: no degrees."),
+            (_turns(2 * np.pi * _angles(k, d)), "There is no 2π in the angle."),
+            (np.roll(np.eye(d), k, axis=0), "That moves columns: a shift of p turns every pair."),
             *((_turns(_angles(k, d, f)), cause) for f, cause in OTHER_FREQUENCIES),
         ]
         if got.shape == (d, d) and np.allclose(here @ got.T, there, atol=1e-5):
@@ -130,6 +169,13 @@ def rotary_complex(function: Function) -> str:
         (_pairs(z.conj() * np.exp(1j * a)), "That is x_2i − i x_2i+1: the pair is mirrored first."),
         (_pairs(z * np.exp(1j * _angles(range(5), d))), "That numbers the rows: use positions."),
         (_pairs(z * np.exp(1j * _angles(1, d))), "All rows turn alike: p is missing in the angle."),
+        (_pairs(turned * np.exp(1j * _angles(1, d))), "Use positions as they are, from 0."),
+        (_pairs(turned.imag + 1j * turned.real), "Real part first, then the imaginary part."),
+        (_pairs(z * np.exp(2j * np.pi * a)), "There is no 2π in the angle."),
+        (_pairs(z.real * np.cos(a) + 1j * z.imag * np.sin(a)), "A complex product has four terms."),
+        (_pairs(z * np.cos(a)), "Only the cosine: e^{ia} has a sine too."),
+        (_pairs(z * np.exp(a)), "The i in the exponent is missing: that grows."),
+        (_pairs(np.abs(turned.real) + 1j * np.abs(turned.imag)), "The signs are lost."),
         (x + _sinusoidal(p, d), "You add: a rotary position multiplies."),
         *((_pairs(z * np.exp(1j * _angles(p, d, f))), cause) for f, cause in OTHER_FREQUENCIES),
     ])  # fmt: skip
@@ -160,7 +206,17 @@ def bilateral(function: Function) -> str:
         return (softmax(score) @ v).reshape(image.shape)
 
     own = np.where(np.eye(len(v)) > 0, -np.inf, 0)
-    expect(call(function, image, hs, hv), smooth(-(place + value) / 2), "for an image of 3 by 5", [
+    near, alike, right = softmax(-place / 2), softmax(-value / 2), smooth(-(place + value) / 2)
+    expect(call(function, image, hs, hv), right, "for an image of 3 by 5", [
+        (((near * alike) @ v).reshape(3, 5), "A product of two softmaxes does not sum to 1."),
+        ((near @ alike @ v).reshape(3, 5), "Two averages: add the scores instead."),
+        (((near + alike) @ v).reshape(3, 5), "Two averages: add the scores instead."),
+        (smooth(-place * value / 2), "The two terms of the score are added, not multiplied."),
+        (smooth((place + value) / 2), "The sign: far pixels weigh most."),
+        (smooth(-(place + value) / 2 / 3**0.5), "Nothing divides by √3: the Gaussian score has h."),
+        (smooth(-(place**0.5 + value**0.5) / 2), "The distances are not squared."),
+        (image - right, "That is what the filter takes away: return the new image."),
+        (right.ravel().reshape(5, 3).T, "Flatten and unflatten in the same order."),
         (smooth(-place / 2), "Place alone counts: that is a blur, edges and all."),
         (smooth(-value / 2), "The value alone counts: pixels far away weigh as much as near ones."),
         (smooth(-(place + value)), "The 2 of 2h² is missing."),
@@ -180,69 +236,3 @@ def bilateral(function: Function) -> str:
         (image, "That is the image: does a pixel attend to others?"),
     ])  # fmt: skip
     return "what is near and alike is averaged, and the edges stay."
-
-
-@check
-def running_attention(function: Function) -> str:
-    """function(q, k, v): Σ_{j ≤ i} (q_i · k_j) v_j for all i, with one state of shape (d, p)."""
-    rng = np.random.default_rng(9)
-    q, k, v = (rng.normal(size=size) for size in ((5, 3), (5, 3), (5, 2)))
-    s = q @ k.T
-    w = np.tril(s)
-    expect(call(function, q, k, v), w @ v, "for n, d, p = 5, 3, 2", [
-        (s @ v, "Each query sees all keys: add to the state step by step, and read it each time."),
-        (np.tril(s, -1) @ v, "You read before you add: a query sees its own key too."),
-        (np.triu(s) @ v, "You run from the last token to the first."),
-        (np.diag(np.diag(s)) @ v, "The state keeps nothing: add to it."),
-        (np.tril(s.T) @ v, "q and k are exchanged: the state is made of keys."),
-        (w @ v / 3**0.5, "Here nothing divides by √d."),
-        (w @ v / w.sum(1, keepdims=True), "Here nothing divides by the sum of the scores."),
-        (w @ v / np.arange(1, 6)[:, None], "That is a mean over the keys: here it is a sum."),
-        (softmax(s, np.tri(5) > 0) @ v, "There is a softmax: here a score is a weight as it is."),
-    ])  # fmt: skip
-    q, k, v = (rng.normal(size=(2400, width)) for width in (53, 53, 47))
-    try:
-        got = call_lean(function, q, k, v)
-    except Wrong as wrong:
-        raise Wrong(f"{wrong} Or keep a state for every position? One is enough.") from None
-    expect(got, np.tril(q @ k.T) @ v, "for n, d, p = 2400, 53, 47", tolerance=1e-3)
-    return "a recurrent network: its state is d × p numbers, however long the text."
-
-
-@check
-def convolution_by_heads(function: Function) -> str:
-    """function(x, kernel, sharpness): a x_{i−1} + b x_i + c x_{i+1} by three heads, x (n,)."""
-    x, kernel = np.random.default_rng(3).normal(size=7), np.asarray([0.5, -2.0, 1.25])
-    no_anchor = "At an end there is no such neighbour: which key takes the weight there?"
-    ring = kernel @ [np.roll(x, 1), x, np.roll(x, -1)]
-    inside = kernel[:, None] * [np.arange(7) > 0, np.ones(7), np.arange(7) < 6]
-    for a in (50.0, 0.7):
-        where = f"for kernel = (0.5, −2, 1.25) and sharpness = {a:g}"
-        right = _heads(x, kernel, a)
-        expect(call(function, x, kernel, a), right, where, [
-            (_heads(x, kernel[::-1], a), "The kernel is flipped: a belongs to the token before."),
-            (_heads(x, kernel, a, anchors=0), no_anchor),
-            (_heads(x, kernel, a, anchors=2), "One anchor at each end: more take weight."),
-            (_heads(x, inside, a, anchors=0), "Anchors are keys of every query, and take weight."),
-            (ring, "The first token and the last are neighbours: the sequence is no ring."),
-            (right / 3, "That is the mean of the heads: it is their sum."),
-            (_heads(x, softmax(kernel), a), "The kernel is no score: it multiplies the heads."),
-            (_heads(x, np.ones(3), a), "The heads are added as they are: the kernel is missing."),
-            (_heads(x, kernel, 50), "That is the convolution itself: here the heads blur it."),
-            (_heads(x, kernel, 1), "The sharpness has no effect."),
-            (_heads(x, kernel, a, power=1), "The distance is not squared."),
-            (_heads(x, kernel, a / 2), "There is no ½ here: sharpness times the squared distance."),
-            (_heads(x, kernel, a * a), "The sharpness is squared: only the distance is."),
-            (_heads(x, kernel, 1 / a), "You divide by the sharpness: it multiplies."),
-            (_heads(x, kernel, 1 / (2 * a * a)), "That takes the sharpness for a bandwidth."),
-        ])  # fmt: skip
-    return "three heads that look at places alone, and the layer is a convolution."
-
-
-def _heads(x: np.ndarray, kernel: Any, a: float, *, anchors: int = 1, power: int = 2) -> Any:
-    """The three heads' sum at sharpness a, with so many anchors of value 0 at each end."""
-    n = len(x)
-    i, j = np.arange(n)[:, None], np.arange(-anchors, n + anchors)
-    v = np.pad(x, anchors)
-    scores = [-a * abs(i + offset - j) ** power for offset in (-1.0, 0.0, 1.0)]
-    return sum(f * (softmax(s) @ v) for f, s in zip(kernel, scores, strict=True))

@@ -1,10 +1,20 @@
 """Checks for chapter 8. Each knows the usual wrong answers by what they give."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from attnbook.checks.verdict import Function, Wrong, call, call_pair, check, expect
+from attnbook.checks._ch08_text import judged_once, speculative
+from attnbook.checks.answers import call, call_pair
+from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
+
+__all__ = [
+    "cut_patches",
+    "entropy_slope",
+    "inverse_root_rate",
+    "judged_once",
+    "packed_row",
+    "smoothed_loss",
+    "speculative",
+]
 
 
 @check
@@ -14,13 +24,23 @@ def inverse_root_rate(function: Function) -> str:
     for e, w in ((5, 7), (64, 3)):
         up, down = steps / (w * (e * w) ** 0.5), 1 / (e * steps) ** 0.5
         right = np.where(steps <= w, up, down)
-        got = np.asarray([call(function, int(s), e, w) for s in steps])
         where = f"for embed_dim = {e}, warmup = {w} and steps 1, 3, 7, 8, 31"
+        got = np.asarray([one_number(call(function, int(s), e, w), where) for s in steps])
+        late, slope = steps > w, got[steps <= w] / steps[steps <= w]
+        straight = np.allclose(slope, slope[0], rtol=1e-4) and slope[0] > 0
+        if np.allclose(got[late], down[late], rtol=1e-4) and straight and slope[0] > 1.001 * up[0]:
+            jump = "It jumps after warmup: what is the slope before?"
+            raise Wrong(f"{where}, at step 1 you give {show(slope[0])}. {jump}")
         expect(got, right, where, [
             (np.maximum(up, down), "Of the two lines the lower one counts."),
             (up, "It rises for ever: from warmup on it falls."),
             (down, "There is no warm-up: it is largest at step 1."),
-            (np.where(steps <= w, steps, down), "It jumps after warmup: what is the slope before?"),
+            (np.minimum(steps / w, down), "Line and fall meet at warmup."),
+            (down * np.minimum(1, steps / w), "It rises in a line, without a root."),
+            (np.minimum(1 / steps, steps / w**2) / e**0.5, "It falls with the root of the step."),
+            (np.minimum(up * (steps + 1) / steps, 1 / (e * (steps + 1)) ** 0.5),
+             "Steps are counted from 1: do not add one."),
+            (steps // w, "The quotient has a fraction: / and not //."),
             (np.where(steps <= w, up, 1 / (e * w) ** 0.5), "After warmup it stays as it is."),
             (np.where(steps <= w, up, w**0.5 / (e**0.5 * steps)), "It falls as 1/step."),
             (np.where(steps < w, 0, down), "There is nothing before warmup: it should rise."),
@@ -62,6 +82,11 @@ def cut_patches(function: Function) -> str:
             (inside, "The pixels of a patch go down first: take them row by row."),
             (last, "The channels of a pixel stand next to each other."),
             (first, "The channels of a pixel stand next to each other."),
+            (right[::-1], "The patches come in the order of reading, from the top left."),
+            (right[:, ::-1], "The numbers of a patch come in the order of reading."),
+            (inside[:, ::1] if c == 1 else grid.transpose(0, 2, 4, 3, 1).reshape(right.shape),
+             "Each patch is flattened by columns: take its pixels row by row."),
+            (image.transpose(2, 0, 1).reshape(right.shape), "That flattens channel after channel."),
             (coarse.reshape(right.shape), "Rows become two axes, rows of patches first."),
         ])  # fmt: skip
     return "a patch is a grid of pixels, and the patches are a grid of their own."
@@ -86,10 +111,17 @@ def packed_row(function: Function) -> str:
             (same & past & ~np.eye(n, dtype=bool), "A token sees itself too."),
             (~(same & past), "True = may attend: yours is the other way round."),
             (same | past, "Both must hold, not one of the two."),
+            ((documents[:, None] <= documents) & past, "Some see other documents: equal, not ≤."),
+            (past & (documents > 0), "The number 0 is a document like the others."),
+            (same & past & (documents > 0), "The number 0 is a document like the others."),
+            (np.eye(n), "A token sees its own document up to itself, not itself alone."),
         ])  # fmt: skip
         expect(positions, place - start, f"{where}, in the positions,", [
             (place, "They run on: every document begins at 0."),
             (place - start + 1, "They begin at 0, not at 1."),
+            (same.sum(1), "That is the length of the document: count those before."),
+            ((same & past).sum(0) - 1, "They run backwards: count along the rows of the mask."),
+            (place % 3, "Documents differ in length: no remainder."),
             (start, "That is where the document begins: how far is it from there?"),
             (documents, "That is the number of the document."),
         ])  # fmt: skip
@@ -112,9 +144,12 @@ def smoothed_loss(function: Function) -> str:
             where += ", with logits of some thousands,"
         if got.shape == (n,):
             raise Wrong(f"{where} you give one loss a token: return their mean.")
-        if got.shape == () and not np.isfinite(got):
+        if got.size == 1 and not np.isfinite(got).all():
             cause = "Take log-softmax in one step, with the largest logit taken off."
-            raise Wrong(f"{where} you give {got}. {cause}")
+            raise Wrong(f"{where} you give {show(got.item())}. {cause}")
+        if got.size == 1 and size > 1000 and 0 <= got.item() < 0.5 * right:
+            cause = "A small constant in the logarithm caps the loss: take log-softmax in one step."
+            raise Wrong(f"{where} you give {show(got.item())}. {cause}")
         others = (k * even - hit) / (k - 1)
         shares = np.asarray([1 - epsilon + epsilon / k, *[epsilon / k] * (k - 1)])
         expect(got, right, where, [
@@ -127,10 +162,24 @@ def smoothed_loss(function: Function) -> str:
             ((1 - epsilon) * hit, "The even part is missing."),
             (-right, "The sign: a logarithm of a probability is negative."),
             (right * n, "That is the sum over tokens: take the mean."),
+            (right / k, "That is the mean over classes too: sum over those."),
+            (hit + epsilon, "ε is a share of the target, no number to add."),
+            (-(1 - epsilon) * logits[np.arange(n), targets].mean() - epsilon * logits.mean(),
+             "These are logits: take log-softmax first."),
+            (_smooth(np.exp(log_p), targets, epsilon), "The logarithm is missing."),
+            ((1 - epsilon) * hit + epsilon * even * n * k, "The even part is a mean over classes."),
             (right / np.log(2), "These are bits: use the natural logarithm."),
+            *((_smooth(np.log(np.exp(log_p) + c), targets, epsilon),
+               "A small constant in the logarithm changes the loss: log-softmax needs none.")
+              for c in (1e-3, 1e-4, 1e-5, 1e-6)),
             (right + np.sum(shares * np.log(shares)), "You took the target's own entropy off."),
         ])  # fmt: skip
     return "the best logits are finite now, and the best loss is not 0."
+
+
+def _smooth(log_p: np.ndarray, targets: np.ndarray, epsilon: float) -> float:
+    hit = log_p[np.arange(len(targets)), targets]
+    return float(-(1 - epsilon) * hit.mean() - epsilon * log_p.mean())
 
 
 @check
@@ -152,6 +201,14 @@ def entropy_slope(function: Function) -> str:
         expect(got, right, where, [
             (-right, "The sign: a warmer softmax is more even."),
             (variance, "That is the variance of the logits: the chain rule brings powers of τ."),
+            (variance / tau, "The power of τ: dH/dβ = −β Var, and dβ/dτ = −1/τ²."),
+            (variance / tau**4, "The power of τ is one too many."),
+            (variance / tau**5, "Take the variance of s, or of s/τ, and count its τ once."),
+            (variance * tau**3, "Divide by τ³: heat makes differences smaller."),
+            (p @ s**2 / tau**3, "That is the mean square: subtract the squared mean."),
+            (p @ s / tau**2, "That is a part: the mean of s, without its change."),
+            (np.sum((s - p @ s) ** 2) / tau**3, "All logits count the same: weight them by p."),
+            (p @ (s - s.mean()) ** 2 / tau**3, "The mean of the logits is weighted by p too."),
             (variance / tau**2, "The power of τ: besides the variance, dH/dβ has a factor β."),
             (-variance / tau, "That is dH/dβ, with β = 1/τ."),
             (np.var(s) / tau**3, "All logits count the same: weight them by p."),
@@ -161,85 +218,3 @@ def entropy_slope(function: Function) -> str:
             (-p @ np.log(p), "That is the entropy: give its slope."),
         ], tolerance=1e-4)  # fmt: skip
     return "a variance is never negative, so the entropy never falls with τ."
-
-
-@check
-def judged_once(function: Function) -> str:
-    """function(losses, starts): bits a character from overlapping windows, the longest context."""
-    rng = np.random.default_rng(13)
-    for starts, size in (([0, 3, 6, 9], 6), ([0, 4, 8, 9], 8), ([0, 5, 10], 5), ([0], 4)):
-        windows, new = len(starts), np.diff(starts, prepend=-size)
-        at = np.add.outer(np.asarray(starts), np.arange(size))  # which character, less 1
-        losses = rng.gamma(4 - 3 * np.arange(size) / size, size=(windows, size))
-        kept = [row[size - k :] for row, k in zip(losses, new, strict=True)]
-        right = _bits(kept)
-        got = call(function, losses, np.asarray(starts))
-        where = f"for windows of {size} that start at {starts}"
-        if got.shape != ():
-            raise Wrong(f"{where} you give shape {got.shape}: return one number.")
-        late = [row[:k] for row, k in zip(losses, [*new[1:], size], strict=True)]
-        each = [losses[at == i] for i in range(at.max() + 1)]
-        even = [losses[0], *(row[size - k :] for row in losses[1:] for k in new[1:2])]
-        expect(got, right, where, [
-            (right * np.log(2), "These are nats."),
-            (right * np.log(2) ** 2, "You multiply by log 2: nats are larger than bits."),
-            (2**right, "That is the perplexity of a character: leave the bits as they are."),
-            (right * len(each), "That is the sum: take the mean over characters."),
-            (_bits(losses), "You count the characters twice that two windows judge."),
-            (_bits(late), "You take the later of two windows: the earlier has more context."),
-            (_bits([e.mean(keepdims=True) for e in each]), "You average two judgements of one."),
-            (_bits([e.min(keepdims=True) for e in each]), "Choose by context, not by the loss."),
-            (_bits(losses[:, size // 2 :]), "The first half of the first window is missing."),
-            (_bits(even), "The last window starts closer to the one before: less in it is new."),
-            (_bits([k.mean(keepdims=True) for k in kept]), "Each character counts the same."),
-        ])  # fmt: skip
-    return "each window judges what the one before has not seen."
-
-
-def _bits(losses: Iterable[np.ndarray]) -> float:
-    """The mean of some pieces' losses, in bits."""
-    return float(np.concatenate(list(losses)).mean() / np.log(2))
-
-
-@check
-def speculative(function: Function) -> str:
-    """function(p, q): which drafts of q to accept (n,), and what to draw instead (n,)."""
-    rng = np.random.default_rng(14)
-    two = np.asarray([0.5, 0.5, 0, 0])
-    for where, p, q in (
-        ("for random p and q", *rng.dirichlet(np.ones(7), 2)),
-        ("where p and q are 0 in places", *np.asarray([[0.3, 0, 0.6, 0.1], [0.4, 0.35, 0, 0.25]])),
-        ("where p and q share no token", two, two[::-1].copy()),
-        ("where p = q", two, two.copy()),
-    ):
-        accept, residual = call_pair(function, p, q)
-        if not accept.shape == residual.shape == p.shape:
-            given = f"{where} you give shapes {accept.shape} and {residual.shape}"
-            raise Wrong(f"{given}, expected ({len(p)},) twice.")
-        ratio = np.divide(p, q, out=np.ones_like(p), where=q > 0)
-        turned = np.divide(q, p, out=np.ones_like(p), where=p > 0)
-        for bad in accept[~((accept >= -1e-6) & (accept <= 1 + 1e-6))]:
-            raise Wrong(f"{where} an acceptance is {bad:.3g}: it is a probability, even at q = 0.")
-        expect(q * accept, np.minimum(p, q), f"{where}, for q times the acceptance,", [
-            (q * np.minimum(1, turned), "The fraction is upside down: drafts too likely are cut."),
-            (q * p, "Do not accept with p itself: a good draft would mostly be refused."),
-            (q, "You accept all drafts: that gives the distribution q."),
-            (q * (p >= q), "You refuse every draft with p < q: accept it with some probability."),
-            (q * ratio / ratio.max(), "Rejection sampling: exact, but it refuses too often."),
-            (q * p / np.maximum(p + q, 1e-9), "That accepts a draft with p = q half of the time."),
-        ])  # fmt: skip
-        if np.any(np.isnan(residual)):
-            raise Wrong(f"{where} the residual is NaN: 0/0, as no draft is ever refused.")
-        if np.array_equal(p, q):
-            continue  # never drawn from
-        rest, extra, above = np.maximum(p - q, 0), np.maximum(q - p, 0), p * (p > q)
-        expect(residual, rest / rest.sum(), f"{where}, in the residual,", [
-            (rest, "It sums to the share of refused drafts: a distribution sums to 1."),
-            (p, "Drawn from p, what drafts bring already comes twice."),
-            (q, "A second draft is no better than the first."),
-            (extra / extra.sum(), "That is what q has too much: which tokens have too little?"),
-            (np.abs(p - q) / np.abs(p - q).sum(), "Where q > p nothing is missing: 0 there."),
-            (p - q, "A probability is not negative."),
-            (above / above.sum(), "Drafts bring q of these: only p − q is missing."),
-        ])  # fmt: skip
-    return "what is accepted and what is drawn instead add up to p, exactly."

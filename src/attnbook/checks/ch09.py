@@ -2,7 +2,20 @@
 
 import numpy as np
 
-from attnbook.checks.verdict import Function, Wrong, call, call_pair, check, expect
+from attnbook.checks._ch09_layers import gradient_layer, prefix_mask, unknown_scale
+from attnbook.checks._numbers import gauss, softmax
+from attnbook.checks.answers import call, call_pair
+from attnbook.checks.verdict import Function, Wrong, check, expect, one_number
+
+__all__ = [
+    "gradient_layer",
+    "one_pair",
+    "posterior_left_out",
+    "posterior_weights",
+    "prefix_mask",
+    "unknown_scale",
+    "weights_error",
+]
 
 
 @check
@@ -13,6 +26,7 @@ def one_pair(function: Function) -> str:
         mean, variance = k * y / s, 1 - k**2 / s
         first, second = call_pair(function, r, y, scale, noise)
         where = f"for ({r}, {y}, {scale}, {noise})"
+        first, second = (one_number(part, where) for part in (first, second))
         if np.allclose([first, second], [variance, mean], atol=1e-5):
             raise Wrong(f"{where} the first is the variance: return the mean first.")
         expect(first, mean, f"{where}, in the mean,", [
@@ -21,7 +35,13 @@ def one_pair(function: Function) -> str:
             (k * y / (1 + noise), "The noise is a standard deviation: square it."),
             (y / s, "The distance has no effect."),
             (k**2 * y / s, "The exponent is −(r/ℓ)²/2: there is a 2."),
-        ])  # fmt: skip
+            (k**0.5 * y / s, "There is one 2 too many: the exponent is −(r/ℓ)²/2."),
+            (k * y / noise**2, "The pair's own variance is 1 + σ²: its covariance is missing."),
+            (k * y + 0 * s if s == 1 else k * y * s, "You multiply by 1 + σ²: divide."),
+            (np.exp(-0.5 * r / scale) * y / s, "The distance is not squared."),
+            (np.exp(-0.5 * r**2 / scale) * y / s, "The length scale is squared too."),
+            (k * y / s**0.5, "Divide by 1 + σ², without a root."),
+        ], secret=True)  # fmt: skip
         expect(second, variance, f"{where}, in the variance,", [
             (1 - k**2, "The noise plays no part: what is divided by?"),
             (1 - k**2 / (1 + noise), "Here σ is not squared."),
@@ -29,7 +49,12 @@ def one_pair(function: Function) -> str:
             (variance + noise**2, "That is for a noisy value: the function itself has no noise."),
             (variance**0.5, "That is a standard deviation."),
             (k**2 / s, "That is what the pair takes away. How much is there before?"),
-        ])  # fmt: skip
+            (s - k**2 / s, "That is for a noisy value: the function itself has no noise."),
+            (1 - k**2 / noise**2, "The pair's own variance is 1 + σ²: its covariance is missing."),
+            (1 + k**2 / s, "The sign: a pair makes the variance smaller."),
+            (1 - k**2 / s**2, "Divide once by 1 + σ²."),
+            (1 - k**2 / s**0.5, "Divide by 1 + σ², without a root."),
+        ], secret=True)  # fmt: skip
     return "far from its key a value says nothing, and close to it noise still counts."
 
 
@@ -39,7 +64,7 @@ def posterior_weights(function: Function) -> str:
     rng = np.random.default_rng(2)
     for m, n, scale, noise in ((3, 5, 0.3, 0.4), (2, 7, 0.5, 0.2)):
         queries, keys = rng.uniform(-1, 1, m), rng.uniform(-1, 1, n)
-        between, among = _gauss(queries, keys, scale), _gauss(keys, keys, scale)
+        between, among = gauss(queries, keys, scale), gauss(keys, keys, scale)
         noisy = among + noise**2 * np.eye(n)
         right = between @ np.linalg.inv(noisy)
         got = call(function, queries, keys, scale, noise)
@@ -58,6 +83,16 @@ def posterior_weights(function: Function) -> str:
             (between @ sd, "The noise is a standard deviation: square it."),
             (between @ everywhere, "σ² belongs on the diagonal alone: noise is independent."),
             (between @ noisy, "K + σ²I is multiplied by, in place of its inverse."),
+            (softmax(right), "There is no softmax: weights may be below 0, and need not sum to 1."),
+            (np.abs(right), "Weights below 0 are right here: leave their sign."),
+            (-right, "The sign is turned."),
+            (between @ np.linalg.inv(among + noise**4 * np.eye(n)), "σ is squared once."),
+            (between @ np.linalg.inv(among - noise**2 * np.eye(n)), "The noise is added: K + σ²I."),
+            (between / noisy.sum(0), "Take the inverse of the matrix, not of its sums."),
+            *((_gauss_weights(queries, keys, scale * f, noise), cause) for f, cause in (
+                (scale**-0.5, "The length scale is squared in the exponent."),
+                (2**-0.5, "The exponent is −(r/ℓ)²/2: there is a 2."),
+                (2**0.5, "The exponent is −(r/ℓ)²/2: the 2 is there once."))),
             (np.maximum(right, 0), "Weights below 0 are right here: leave them."),
         ])  # fmt: skip
     return "a weighted average whose keys know of each other."
@@ -70,8 +105,8 @@ def weights_error(function: Function) -> str:
     for m, n, scale, noise in ((3, 5, 0.4, 0.5), (5, 2, 0.3, 0.3)):
         queries, keys = rng.uniform(-1, 1, m), rng.uniform(-1, 1, n)
         w = rng.dirichlet(np.ones(n), size=m) + rng.normal(size=(m, n)) / 3
-        between = _gauss(queries, keys, scale)
-        noisy = _gauss(keys, keys, scale) + noise**2 * np.eye(n)
+        between = gauss(queries, keys, scale)
+        noisy = gauss(keys, keys, scale) + noise**2 * np.eye(n)
         cross = (w * between).sum(1)
         right = (w @ noisy * w).sum(1) - 2 * cross + 1
         got = call(function, w, queries, keys, scale, noise)
@@ -89,6 +124,14 @@ def weights_error(function: Function) -> str:
             (right + cross, "The cross term stands there twice: the square has 2ab."),
             (right + 4 * cross, "The sign: where f is close to the keys' values, the error falls."),
             (least, "That is for the posterior's own weights: use the weights given."),
+            (right - 1, "The 1 is missing: f(q) has the variance 1."),
+            (1 - cross, "That is for the posterior's own weights: use the weights given."),
+            (right + 2 * cross, "The cross term is missing: f(q) and the values are related."),
+            (right - 1 - (w @ noisy * w).sum(1), "Two terms of the square are missing."),
+            (right + 2 * cross - cross**2, "The square of a sum has 2ab, not the square of it."),
+            (2 * right, "There is a factor 2 too many."),
+            (right + 2 * noise**2, "The target is the function, without noise."),
+            (squares, "That is the noise alone: the weights miss the function too."),
             (right**0.5, "That is the root: return the expected square."),
         ])  # fmt: skip
     return "an error curve without a single function drawn."
@@ -101,7 +144,7 @@ def posterior_left_out(function: Function) -> str:
     for n, scale, noise in ((5, 0.5, 0.4), (7, 0.3, 0.3)):
         keys = np.linspace(-1, 1, n) + rng.uniform(-0.1, 0.1, n)
         values = rng.normal(size=n)
-        noisy = _gauss(keys, keys, scale) + noise**2 * np.eye(n)
+        noisy = gauss(keys, keys, scale) + noise**2 * np.eye(n)
         inverse = np.linalg.inv(noisy)
         variance = 1 / np.diag(inverse)
         solved = inverse @ values
@@ -116,6 +159,12 @@ def posterior_left_out(function: Function) -> str:
             (residual, "That is y − mean: what is left, not the prediction."),
             (values + residual, "The sign: the prediction is y less what is left."),
             (values - noise**2 * solved, "That is with all keys: key i still sees its own value."),
+            (residual - values, "The sign: the prediction is y less what is left."),
+            (values - solved * np.diag(inverse), "Divide by the diagonal: you multiply."),
+            (values - solved * variance**2, "Divide by the diagonal once."),
+            (values - solved / inverse.sum(1), "Divide by the diagonal, not by sums of rows."),
+            ((noisy - noise**2 * np.eye(n)) @ solved,
+             "That is with all keys: key i still sees its own value."),
             (values - solved, "Divide by the diagonal of the inverse."),
             (values - solved / (1 + noise**2), "Take the diagonal of the inverse, not of K + σ²I."),
             (values - silent @ values / np.diag(silent), "The noise is missing."),
@@ -126,124 +175,16 @@ def posterior_left_out(function: Function) -> str:
             (variance - noise**2, "That is the function's: a noisy value has σ² more."),
             (noise**2 - noise**4 * np.diag(inverse), "That is with all keys: leave key i out."),
             (variance**0.5, "That is a standard deviation."),
+            (variance + noise**2, "The noise is in it already: A has σ² on its diagonal."),
+            (1 - variance, "That is what the others tell. What is left?"),
+            (variance**2, "One over the diagonal, once."),
+            (1 / np.diag(noisy), "Take the diagonal of the inverse, not of K + σ²I."),
+            (np.diag(noisy), "That is before the other values are seen."),
             (1 / np.diag(silent), "There is no noise on the diagonal of K."),
         ])  # fmt: skip
     return "n refits for the price of one inverse."
 
 
-@check
-def prefix_mask(function: Function) -> str:
-    """function(n): mask (2n, 2n) of n pairs, then n queries: query i knows the pairs before it."""
-    for n in (5, 3, 1):
-        got = call(function, n)
-        where = f"for n = {n}"
-        if got.shape != (2 * n, 2 * n):
-            tokens = f"{n} pairs and {n} queries are {2 * n} tokens"
-            raise Wrong(f"{where} you give shape {got.shape}: {tokens}.")
-        if not np.all((got == 0) | (got == 1)):
-            raise Wrong(f"{where} some entries are neither True nor False: nothing is added here.")
-        causal, before, own = np.tri(n), np.tri(n, k=-1), np.eye(n)
-        right = np.block([[causal, 0 * own], [before, own]])
-        order = np.arange(2 * n).reshape(2, n).T.ravel()
-        for wrong, cause in (
-            (1 - right, "It is the other way round: True = may attend."),
-            (right.T, "It is transposed: rows attend, columns are attended to."),
-            (right[order][:, order], "Pairs and queries alternate: first come all pairs."),
-        ):
-            if n > 1 and np.array_equal(got, wrong):
-                raise Wrong(f"{where}: {cause}")
-        if np.any(got[:n, n:]):
-            raise Wrong(f"{where} a pair attends to a query: none may but that query itself.")
-        expect(got[n:, :n], before, f"{where}, queries on pairs,", [
-            (causal, "Query i sees pair i: that pair holds the answer."),
-            (np.ones((n, n)), "Every query sees every pair, its own answer too."),
-            (own, "Query i sees pair i alone: that is the answer, and nothing before it."),
-            (1 - own, "Query i sees later pairs: it is to predict from the first i alone."),
-        ])  # fmt: skip
-        expect(got[n:, n:], own, f"{where}, queries on queries,", [
-            (0 * own, "Query 0 has nothing to attend to: let a query see itself."),
-            (causal, "A query may not attend to another one."),
-        ])  # fmt: skip
-        leak = "Pair 0 sees a later pair; query 1 sees pair 0 a layer later, and with it its answer"
-        expect(got[:n, :n], causal, f"{where}, pairs on pairs,", [
-            (np.ones((n, n)), f"{leak}."),
-            (1 - own, f"{leak}. A pair may see itself, too."),
-            (own, "Pairs may see more than themselves: which pairs do no harm?"),
-            (before, "Pair 0 has nothing to attend to: let a pair see itself."),
-        ])  # fmt: skip
-    return "n context sizes in one pass, and no answer leaks through the layers."
-
-
-@check
-def gradient_layer(function: Function) -> str:
-    """function(p, n, rate): W_q, W_k, W_v, each (p + 1, p + 1): a layer that is one step."""
-    rng = np.random.default_rng(7)
-    for p, n, rate in ((2, 5, 0.3), (3, 7, 0.7)):
-        got = call(function, p, n, rate)
-        where = f"for p = {p}, n = {n}, rate = {rate}"
-        if got.shape != (3, p + 1, p + 1):
-            form = f"expected three matrices of shape ({p + 1}, {p + 1})"
-            raise Wrong(f"{where} you give shape {got.shape}, {form}.")
-        x, y = rng.normal(size=(n + 4, p)), np.append(rng.normal(size=n), np.zeros(4))
-        tokens = np.column_stack([x, y])
-        q, k, v = (tokens @ w.T for w in got)
-        added = q @ k[:n].T @ v[:n]
-        if not np.allclose(added[:, :p], 0, atol=1e-5):
-            raise Wrong(f"{where} the layer changes x: values may have a last entry alone.")
-        step = rate * x @ (x[:n].T @ y[:n]) / n  # x · β after one step from 0
-        expect(added[n:, p], -step[n:], f"{where}, in the last entry of the queries,", [
-            (step[n:], "The sign: it should hold minus the prediction."),
-            (-step[n:] * n, "The loss is a mean: divide by n."),
-            (-step[n:] * 2, "The loss has a ½: its gradient has no 2."),
-            (-step[n:] / rate, "The learning rate is missing."),
-            (-step[n:] * rate, "The learning rate is in it twice."),
-            (-step[n:] * (p + 1) ** 0.5, "This layer does not divide scores by √d: undo nothing."),
-            (0 * step[n:], "Nothing is added: do keys and values read the right entries?"),
-        ])  # fmt: skip
-        expect(added[:n, p], -step[:n], f"{where}, in the last entry of the pairs,", [
-            (-step[:n] - rate * y[:n] * (y[:n] @ y[:n]) / n, "Scores of pairs may not contain y."),
-        ])  # fmt: skip
-    return "what is left of y goes through the layers: as many steps as layers."
-
-
-@check
-def unknown_scale(function: Function) -> str:
-    """function(queries, keys, values, length_scales, noise): mean over all length scales (m,)."""
-    rng = np.random.default_rng(8)
-    scales = np.asarray([0.15, 0.3, 0.6, 1.2])
-    for m, n, noise, size in ((3, 5, 0.4, 1.0), (2, 41, 0.5, 50.0)):
-        queries, keys = rng.uniform(-1, 1, m), rng.uniform(-1, 1, n)
-        values = size * (np.sin(3 * keys) + rng.normal(size=n))
-        noisy = [_gauss(keys, keys, scale) + noise**2 * np.eye(n) for scale in scales]
-        solved = [np.linalg.solve(a, values) for a in noisy]
-        means = np.stack([_gauss(queries, keys, scales[i]) @ x for i, x in enumerate(solved)])
-        fit = np.asarray([values @ x for x in solved])
-        volume = np.linalg.slogdet(np.stack(noisy))[1]
-        got = call(function, queries, keys, values, scales, noise)
-        where = f"for {m} queries, {n} pairs and {len(scales)} length scales"
-        if got.shape == (len(scales), m):
-            raise Wrong(f"{where} you give shape {got.shape}: average over the length scales.")
-        if np.any(np.isnan(got)):
-            raise Wrong(f"{where} you give NaN: do all exponentials underflow to 0?")
-        expect(got, _softmax(-(fit + volume) / 2) @ means, where, [
-            (means.mean(0), "All length scales count the same: the data should tell."),
-            (means[np.argmin(fit + volume)], "That is the likeliest one alone: average."),
-            (_softmax(-fit / 2) @ means, "log |A| / 2 is missing: every short scale fits."),
-            (_softmax(-volume / 2) @ means, "yᵀA⁻¹y / 2 is missing: do the values matter?"),
-            (_softmax(-fit - volume) @ means, "Both terms have a ½."),
-            (_softmax(-fit / 2 - volume) @ means, "log |A| has a ½."),
-            (_softmax((volume - fit) / 2) @ means, "The sign of log |A|."),
-            (_softmax((fit + volume) / 2) @ means, "The sign: the better fit has less weight."),
-            ((fit + volume) / (fit + volume).sum() @ means, "That is no weight yet: take exp."),
-        ], tolerance=1e-4)  # fmt: skip
-    return "attention once more: keys are hypotheses, values what each predicts."
-
-
-def _gauss(x: np.ndarray, z: np.ndarray, scale: float) -> np.ndarray:
-    """Covariance exp(−(x − z)² / (2ℓ²)), of shape (m, n)."""
-    return np.asarray(np.exp(-0.5 * ((x[:, None] - z) / scale) ** 2))
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    e = np.exp(scores - scores.max())
-    return np.asarray(e / e.sum())
+def _gauss_weights(queries: np.ndarray, keys: np.ndarray, scale: float, noise: float) -> np.ndarray:
+    noisy = gauss(keys, keys, scale) + noise**2 * np.eye(len(keys))
+    return np.asarray(gauss(queries, keys, scale) @ np.linalg.inv(noisy))

@@ -1,11 +1,8 @@
-"""What a check says, and how it calls a function written for any of the three libraries."""
+"""What a check says, and how it compares an answer with the right one."""
 
-import tracemalloc
-from collections.abc import Callable, Iterable, Iterator
-from copy import deepcopy
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial, wraps
-from importlib import import_module
+from functools import wraps
 from typing import Any, Literal
 
 import numpy as np
@@ -38,100 +35,25 @@ def check(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
             return Verdict("right", f"{name}: {test(function)}")
         except Wrong as wrong:
             return Verdict("wrong", f"{name}: {wrong}")
-        except NotImplementedError:
-            return Verdict(
-                "not yet", f"{name}: not written yet. Replace the raise line and run the cell."
-            )
         except Exception as error:
-            return Verdict(
-                "wrong", f"{name}: your function stops with {type(error).__name__}: {error}"
-            )
+            if not_written(error):
+                words = "not written yet. Replace the raise line and run the cell."
+                return Verdict("not yet", f"{name}: {words}")
+            return Verdict("wrong", f"{name}: your function {stops(error)}")
 
     return run
 
 
-def call(function: Function, *arguments: Any) -> np.ndarray:
-    """The function's answer as a float64 NumPy array, whichever library it was written for.
-
-    Each library's attempt gets its own copies: an answer may write into its arguments.
-    """
-    errors = []
-    for convert in _converters():
-        try:
-            return to_numpy(function(*(convert(deepcopy(a)) for a in arguments)))
-        except (NotImplementedError, Wrong):
-            raise
-        except Exception as error:
-            errors.append(error)
-    # a TypeError mostly says that the arrays were another library's than the function's
-    raise next((e for e in reversed(errors) if not isinstance(e, TypeError)), errors[0])
+def not_written(error: Exception) -> bool:
+    """Whether a stub raised it; with a text it is a library's, for what that cannot do."""
+    return isinstance(error, NotImplementedError) and not error.args
 
 
-def call_pair(function: Function, *arguments: Any) -> tuple[np.ndarray, np.ndarray]:
-    """As call, for an answer that is a pair of arrays; their shapes may differ."""
-    found: list[np.ndarray] = []
-
-    def both(*own: Any) -> int:
-        answer = function(*own)
-        if answer is None:
-            to_numpy(answer)  # says so
-        try:
-            first, second = answer
-        except (TypeError, ValueError):
-            raise Wrong("your function must return two arrays, with a comma between") from None
-        found[:] = [to_numpy(first), to_numpy(second)]
-        return 0
-
-    call(both, *arguments)
-    return found[0], found[1]
-
-
-def call_lean(function: Function, *arguments: Any) -> np.ndarray:
-    """As call; Wrong if Python and NumPy hold more than 20 MB for it at once.
-
-    What other libraries hold is not seen. Imports are slow here: call it on small arrays before.
-    """
-    was_on = tracemalloc.is_tracing()
-    tracemalloc.start()
-    try:
-        tracemalloc.reset_peak()
-        before, _ = tracemalloc.get_traced_memory()
-        answer = call(function, *arguments)
-        held = (tracemalloc.get_traced_memory()[1] - before) / 1e6
-    finally:
-        if not was_on:
-            tracemalloc.stop()
-    if held > 20:
-        pairs = "does it build an array of all pairs?"
-        raise Wrong(f"on large arrays your function holds {held:.0f} MB at once: {pairs}")
-    return answer
-
-
-def _converters() -> Iterator[Function]:
-    """What turns a check's NumPy arrays into each library's; numbers stay numbers."""
-    yield lambda a: a
-    for library, make in (("torch", "from_numpy"), ("jax.numpy", "asarray")):
-        try:
-            convert = getattr(import_module(library), make)
-        except ImportError:
-            continue
-        yield partial(_convert, convert)
-
-
-def _convert(convert: Function, argument: Any) -> Any:
-    return convert(argument) if isinstance(argument, np.ndarray) else argument
-
-
-def to_numpy(answer: Any) -> np.ndarray:
-    """An answer as a float64 NumPy array; Wrong where it is nothing, or no numbers."""
-    if answer is None:
-        raise Wrong("your function returns nothing: does it end with return?")
-    if hasattr(answer, "detach"):
-        answer = answer.detach()
-    try:
-        return np.asarray(answer, dtype=float)
-    except (TypeError, ValueError):
-        raise Wrong(f"your function returns a {type(answer).__name__}, expected numbers") from None
+def stops(error: Exception) -> str:
+    """That a function stops with this error, in one line, and for which arguments."""
+    text = next(iter(str(error).strip().splitlines()), "")
+    case = next(iter(getattr(error, "__notes__", [])), "")
+    return f"stops with {type(error).__name__}{text and f': {text}'}{case and f' ({case})'}"
 
 
 def expect(
@@ -141,6 +63,7 @@ def expect(
     causes: Iterable[tuple[Any, str]] = (),
     *,
     tolerance: float = 1e-5,
+    secret: bool = False,
 ) -> None:
     """Wrong unless got equals expected; if it equals a known wrong answer, with that one's cause.
 
@@ -150,24 +73,53 @@ def expect(
         where: the case, as in "at u = 0.5".
         causes: pairs of a wrong answer and what leads to it.
         tolerance: relative to the largest expected value; generous enough for float32.
+        secret: do not say what was expected, where that would give a derivation away.
     """
     expected = np.asarray(expected, dtype=float)
+    got = one_number(got, where) if expected.ndim == 0 else got
     if got.shape != expected.shape:
-        raise Wrong(f"{where} you give shape {got.shape}, expected {expected.shape}.")
+        hint = " Is it transposed?" if got.ndim > 1 and got.shape == expected.shape[::-1] else ""
+        shape = expected.shape if got.ndim else shape_of(expected)
+        raise Wrong(f"{where} you give {shape_of(got)}, expected {shape}.{hint}")
     scale = tolerance * max(1e-12, float(np.nanmax(np.abs(expected), initial=0)))
 
-    def same(a: Any) -> bool:
-        return bool(np.allclose(got, a, rtol=0, atol=scale, equal_nan=True))
+    def same(a: Any) -> Any:
+        return np.isclose(got, a, rtol=0, atol=scale, equal_nan=True)
 
-    if same(expected):
+    if np.all(same(expected)):
         return
+    at = tuple(int(i) for i in np.argwhere(~same(expected))[0])
+    if got.size > 1:
+        where = f"{where.rstrip(',')}, in entry {list(at)}, counted from 0,"
     for wrong, cause in causes:
-        if same(wrong):
-            raise Wrong(f"{where} you give {_show(got)}. {cause}")
-    raise Wrong(f"{where} you give {_show(got)}, expected {_show(expected)}.")
+        if np.all(same(wrong)):
+            raise Wrong(f"{where} you give {show(got[at])}. {cause}")
+    given, wanted = _apart(got[at], expected[at])
+    if secret:
+        wanted = f"a {'larger' if got[at] < expected[at] else 'smaller'} number"
+    raise Wrong(f"{where} you give {given}, expected {wanted}.")
 
 
-def _show(array: np.ndarray) -> str:
-    """The first few numbers, short."""
-    numbers = ", ".join(f"{v:.4g}" for v in array.ravel()[:4])
-    return numbers + (", …" if array.size > 4 else "")
+def one_number(got: np.ndarray, where: str, hint: str = "") -> np.ndarray:
+    """An answer of one number, as an array of shape (); Wrong if there are more, or none."""
+    if got.size != 1:
+        raise Wrong(f"{where} you give {shape_of(got)}, expected one number.{hint and ' '}{hint}")
+    return got.reshape(())
+
+
+def shape_of(array: np.ndarray) -> str:
+    """Its shape, in words where () would say little."""
+    return f"shape {array.shape}" if array.ndim else "one number"
+
+
+def show(value: float, digits: int = 4) -> str:
+    """A number, short; a whole one as it is."""
+    whole = abs(value) < 1e7 and value == round(value)
+    text = f"{value + 0.0:.0f}" if whole else f"{value:.{digits}g}"
+    return f"−{text[1:]}" if text.startswith("-") else text
+
+
+def _apart(a: float, b: float) -> tuple[str, str]:
+    """Two numbers with as many digits as tell them apart."""
+    digits = next((n for n in range(4, 10) if show(a, n) != show(b, n)), 10)
+    return show(a, digits), show(b, digits)
