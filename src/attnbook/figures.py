@@ -80,12 +80,6 @@ def regression(
     axes.set(title=title, xlabel=units[0], ylabel=units[1])
 
 
-def stems(axes: Axes, x: np.ndarray, heights: np.ndarray, *, colour: str = "weights") -> None:
-    """One thin vertical bar a point: weights."""
-    axes.vlines(np.ravel(x), 0, np.ravel(heights), color=COLOURS[colour], linewidth=1.5)
-    axes.set_ylim(bottom=0)
-
-
 def label(axes: Axes, text: str, at: tuple[float, float], colour: str) -> None:
     """Name a line where it is, in its colour."""
     axes.annotate(text, at, color=COLOURS.get(colour, colour), fontsize=9)
