@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf test test-gpu notebooks lab serve lint links benchmarks constraints release-archives clean FORCE
+.PHONY: help env assets book pdf test test-gpu coverage mutation notebooks lab serve lint links benchmarks constraints release-archives clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -76,6 +76,12 @@ test: env assets  ## everything: lint, types, tests, the book, every notebook, t
 
 test-gpu: env  ## the GPU tests, and every notebook on the GPU
 	@$(PY) tools/run_tests.py gpu
+
+coverage: env  ## lines and branches that the unit tests run: 95 % or more (minutes)
+	@$(PY) tools/run_tests.py coverage
+
+mutation: env  ## how many of many small changes to the package a test catches (hours)
+	$(PY) tests/faults/mutation.py $(MODULES)
 
 lint: env  ## lint and types only
 	@$(PY) tools/run_tests.py lint types

@@ -164,6 +164,10 @@ def test_norms_bad_input(backend, name):
             backend.call(function, x, **{argument: np.ones(7, int)})
         with pytest.raises(TypeError, match=f"{argument}: got a list, expected a NumPy, PyTorch"):
             function(backend.array(x), **{argument: [1.0] * 7})
+        if backend.name != "numpy":
+            message = f"x, {argument}: got arrays of .*, expected one library"
+            with pytest.raises(TypeError, match=message):
+                function(backend.array(x), **{argument: np.ones(7)})
 
 
 SIZES = {"attention_norm": (12,), "cross_norm": (12,), "mlp_norm": (12,)}
@@ -271,7 +275,7 @@ def test_blocks_equal_the_loop(backend, rng, parameters, cross, norm, activation
     memory, memory_mask = rng.normal(size=(2, 7, 12)), rng.random((2, 1, 7)) < 0.6
 
     def function(layer, x, mask, memory, memory_mask, keep=True):
-        own = blocks.Reader(layer.attention, mask=mask, keep=keep)
+        own = blocks.Reader(layer.attention, mask=mask, **({"keep": True} if keep else {}))
         if not cross:
             out = blocks.encoder_block(layer, x, own)
             return (out, own.weights) if keep else out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -171,6 +173,23 @@ def jax_weights(d, h):
 )
 def test_right_answers_in_three_libraries(answer):
     assert ch01.gaussian_weights(answer).status == "right"
+
+
+@pytest.mark.parametrize("missing", [{"torch"}, {"jax.numpy"}, {"torch", "jax.numpy"}])
+def test_an_answer_is_tried_in_the_libraries_that_are_there(monkeypatch, missing):
+    """One that refuses everything meets each library's arrays once."""
+    for name in missing:
+        monkeypatch.setitem(sys.modules, name, None)
+    seen = []
+
+    def refuse(a):
+        seen.append(type(a).__module__.partition(".")[0])
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        call(refuse, np.ones(3))
+    others = [name for name in ("torch", "jax.numpy") if name not in missing]
+    assert seen == ["numpy", *({"jax.numpy": "jaxlib"}.get(name, name) for name in others)]
 
 
 def test_an_error_of_the_readers_is_shown_and_not_one_of_another_library():

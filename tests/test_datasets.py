@@ -1,11 +1,16 @@
 """The data sets: their sizes, their first numbers, and that a seed settles them."""
 
 import math
+import re
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
 from attnbook import datasets
+
+STORED = files("attnbook").joinpath("assets", "results")
+RESULTS = sorted(f.name.removesuffix(".json") for f in STORED.iterdir()) if STORED.is_dir() else []
 
 
 def test_curve_and_noise_by_hand():
@@ -273,3 +278,16 @@ def test_shifted_off_the_canvas():
 def test_shifted_bad_arguments(images, offsets, size, message):
     with pytest.raises(ValueError, match=message):
         datasets.shifted(images, np.array(offsets), size)
+
+
+def test_results_have_a_date_and_a_machine():
+    for name in RESULTS:
+        found = datasets.results(name)
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", found["date"]), name
+        assert "Python 3." in found["machine"], name
+        assert len(found) > 2, name
+
+
+def test_results_that_are_not_stored_are_named():
+    with pytest.raises(ValueError, match=f"name: got 'x', expected one of {', '.join(RESULTS)}$"):
+        datasets.results("x")

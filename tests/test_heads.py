@@ -119,3 +119,14 @@ def test_self_attention_bad_input(backend, one):
         backend.call(heads.self_attention, x, *given.values(), mask=np.ones((3, 3), bool))
     with pytest.raises(ValueError, match="score: got 'dot', expected a function such as"):
         backend.call(heads.self_attention, x, *given.values(), score="dot")
+
+
+@pytest.mark.parametrize("name", ["w_q", "w_k", "w_v"])
+def test_a_matrix_of_another_library_is_named_with_the_tokens(backend, one, name):
+    if backend.name == "numpy":
+        pytest.skip("NumPy's arrays are not another library's")
+    x, parameters = one
+    given = dict(zip(("w_q", "w_k", "w_v"), parameters.values(), strict=True))
+    matrices = {n: a if n == name else backend.array(a) for n, a in given.items()}
+    with pytest.raises(TypeError, match=f"x, {name}: got arrays of .*, expected one library"):
+        heads.self_attention(backend.array(x), **matrices)

@@ -127,3 +127,26 @@ def test_distance_has_a_gradient_where_points_coincide(differentiable):
     dq, dk = differentiable.gradient(lambda q, k: kernels.distance(q, k).sum(), q, k)
     np.testing.assert_allclose(dq, [[-0.6, -0.8]], rtol=1e-15)
     np.testing.assert_allclose(dk, [[0.0, 0.0], [0.6, 0.8]], rtol=1e-15)
+
+
+def test_distance_of_a_point_to_itself_is_0(backend):
+    points = np.array([[0.3, -2.0], [5.0, 0.0]])
+    expected = [[0.0, math.hypot(4.7, 2)], [math.hypot(4.7, 2), 0.0]]
+    np.testing.assert_allclose(backend.call(kernels.distance, points, points), expected, rtol=1e-15)
+
+
+def test_distance_is_in_bandwidths_of_1_unless_told(backend):
+    q, k = np.array([[1.0]]), np.array([[4.0], [-1.0]])
+    for function, expected in ((kernels.distance, [[3, 2]]), (kernels.squared_distance, [[9, 4]])):
+        np.testing.assert_array_equal(backend.call(function, q, k), expected)
+
+
+def test_both_arrays_of_a_distance_are_looked_at(backend):
+    good, bad = np.ones((3, 2)), np.ones(2)
+    for function in (kernels.squared_distance, kernels.distance):
+        with pytest.raises(ValueError, match=r"queries: got shape \(2,\), expected"):
+            backend.call(function, bad, good)
+        with pytest.raises(ValueError, match=r"keys: got shape \(2,\), expected"):
+            backend.call(function, good, bad)
+        with pytest.raises(ValueError, match="keys: got 1 coordinates, expected 2 as in queries"):
+            backend.call(function, good, good[:, :1])

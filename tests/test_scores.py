@@ -111,6 +111,13 @@ def test_cosine_of_vectors_of_very_different_length(backend, rng):
     )
 
 
+def test_cosine_of_entries_of_very_different_size(backend):
+    """The largest entry is the measure: the others add nothing to the length."""
+    q, k = np.array([[1e200, 1.0], [3e200, 4e200]]), np.array([[1.0, 1e-200], [0.0, 1e-200]])
+    expected = [[1, 0], [0.6, 0.8]]
+    np.testing.assert_allclose(backend.call(scores.cosine, q, k), expected, rtol=1e-14, atol=1e-99)
+
+
 @pytest.mark.parametrize("size", [1e-30, 1e18, 1e37])
 def test_cosine_at_any_length_in_float32(backend, rng, size):
     q, k = rng.normal(size=(3, 5)), rng.normal(size=(7, 5))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnbook import streaming
+from attnbook import kernels, nadaraya_watson, streaming
 
 
 def averages(sizes):
@@ -93,3 +93,21 @@ def test_jax_goes_in_blocks(monkeypatch):
     assert "scan" in text
     assert "length=2" in text  # two whole blocks of three
     assert "f64[7,2] = dot" not in text
+
+
+def test_a_boxcar_has_no_slope_in_blocks_either(differentiable, small_blocks):
+    """Its weights are constants: slope 0 for queries and keys, and their share for the values."""
+    q, k = np.array([[0.1], [1.2], [2.3]]), np.arange(5.0)[:, None]
+    v = np.array([[1.0], [2.0], [4.0], [8.0], [16.0]])
+
+    def loss(*given):
+        return nadaraya_watson(*given, kernel=kernels.boxcar, bandwidth=1).sum()
+
+    dq, dk = differentiable.gradient(lambda q, k: loss(q, k, differentiable.array(v)), q, k)
+    np.testing.assert_array_equal(dq, np.zeros((3, 1)))
+    np.testing.assert_array_equal(dk, np.zeros((5, 1)))
+    (dv,) = differentiable.gradient(
+        lambda v: loss(differentiable.array(q), differentiable.array(k), v), v
+    )
+    # query 0.1 sees keys 0 and 1, query 1.2 keys 1 and 2, query 2.3 keys 2 and 3
+    np.testing.assert_allclose(dv[:, 0], [0.5, 1, 1, 0.5, 0], rtol=1e-15)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from attnbook import datasets
+
 ROOT = Path(__file__).resolve().parents[1]
 ENTRIES = json.loads(files("attnbook").joinpath("assets", "timeline.json").read_text("utf-8"))
 ROW = re.compile(r"^\| (\d{4}) \| \*\*(.+?)\.\*\* (.+) \| \{cite:t\}`([\w,]+)` \|$", re.MULTILINE)
@@ -30,6 +32,10 @@ def test_the_table_has_the_stored_entries():
         for year, name, what, key in ROW.findall(read("appendices/timeline.md"))
     ]
     assert table == [{key: entry[key] for key in table[0]} for entry in ENTRIES]
+
+
+def test_a_reader_gets_the_stored_entries():
+    assert datasets.timeline() == ENTRIES
 
 
 def test_every_row_of_the_table_is_an_entry():

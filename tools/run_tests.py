@@ -3,6 +3,7 @@
 python tools/run_tests.py              every stage (make test)
 python tools/run_tests.py lint types   those stages
 python tools/run_tests.py gpu          the tests and the notebooks on a GPU (make test-gpu)
+python tools/run_tests.py coverage     how much of the package the unit tests run (make coverage)
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ NBVAL = (
     "--nbval-sanitize-with tests/notebooks/nbval_sanitize.cfg "
     "-p no:cacheprovider -W default -n 2 --dist loadscope chapters"
 )
+UNIT = "tests --ignore=tests/site --ignore=tests/notebooks --ignore=tests/gpu"
 STAGES = {
     "lint": [
         "{python} -m ruff check",
@@ -29,14 +31,17 @@ STAGES = {
     ],
     "types": ["{python} -m mypy"],
     "fresh": ["{python} tools/weave.py --check"],
-    "unit": [
-        f"{PYTEST} tests -n 2 --ignore=tests/site --ignore=tests/notebooks --ignore=tests/gpu"
-    ],
+    "unit": [f"{PYTEST} {UNIT} -n 2"],
     "book": ["{make} book PY={python}"],
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
     "site": [f"{PYTEST} tests/site -n 2 --dist loadfile"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
+    "coverage": [  # one process: what runs in others, as the planted faults do, does not count
+        f"{{python}} -m coverage run -m pytest -q {UNIT} --ignore=tests/test_faults.py",
+        "{python} -m coverage report",
+    ],
 }
+APART = ("gpu", "coverage")  # not part of make test
 ABOUT = {
     "lint": "ruff and yamllint",
     "types": "mypy",
@@ -46,6 +51,7 @@ ABOUT = {
     "notebooks": "every notebook runs again, as on Colab, and prints the same (minutes)",
     "site": "the website in Chromium, with no network",
     "gpu": "the suite's GPU part, and every notebook on the GPU",
+    "coverage": "lines and branches of the package that the unit tests run",
 }
 CHROMIUMS = [
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
@@ -151,6 +157,6 @@ def main(stages: list[str]) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:] or [stage for stage in STAGES if stage != "gpu"]))
+        sys.exit(main(sys.argv[1:] or [stage for stage in STAGES if stage not in APART]))
     except KeyboardInterrupt:
         sys.exit("\nStopped.")

@@ -30,7 +30,7 @@ LIBRARIES = {
     "jax": ["jax.numpy", "equinox", "optax"],
 }
 FORKS = hasattr(os, "fork") and sys.platform == "linux"
-SECONDS = 300  # that a run may take
+SECONDS = 300  # that a run may take, unless it is told another number
 
 
 def run(package: str, output: str, environment: dict[str, str], options: list[str]) -> int:
@@ -49,10 +49,10 @@ def run(package: str, output: str, environment: dict[str, str], options: list[st
     return int(pytest.main(options))
 
 
-def in_a_fork(request: dict) -> int:
+def in_a_fork(request: dict, seconds: int) -> int:
     child = os.fork()
     if child == 0:
-        signal.alarm(SECONDS)
+        signal.alarm(seconds)
         code = 71
         try:
             code = run(**request)
@@ -75,7 +75,8 @@ def main(backends: str) -> None:
     with os.fdopen(os.dup(1), "w") as answers:
         for line in sys.stdin:
             request = json.loads(line)
-            code = in_a_fork(request) if FORKS else run(**request)
+            seconds = request.pop("seconds", SECONDS)
+            code = in_a_fork(request, seconds) if FORKS else run(**request)
             print(code, file=answers, flush=True)
             if not FORKS:
                 break

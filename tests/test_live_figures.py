@@ -1,0 +1,218 @@
+"""Live figures without a browser: what they hold, what moves them, how they come into a page."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from bokeh.models import Button, ColumnDataSource, CustomJS, NumericInput, Select, Slider
+
+from attnbook import live
+from attnbook.live.plane import convex_hull
+
+X, Y = np.array([-1.0, 0.5, 2.0]), np.array([3.0, -4.0, 5.0])
+TRUTH = np.array([[-1.0], [0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [4.0], [9.0]])
+KEYS = np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0], [0.0, -1.0], [0.1, 0.1]])
+WEIGHTS = {"one": [[1.0, 0.0, 0.0], [0.25, 0.25, 0.5]], "two": [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]}
+CASE = live.Attention("mat", ["a", " "], ["x", "y", "z"], WEIGHTS)
+STATES = np.arange(30.0).reshape(2, 3, 5) - 14
+STREAM = live.Stream("short", ["a", "b", " "], ["embedding", "attention"], STATES)
+VOCABULARIES = {"source_vocabulary": ["one"], "target_vocabulary": ["e", "f"]}
+
+FIGURES = {  # the figure; of its controls, those that are seen at the start and what they are set to
+    "kernel_regression": (
+        lambda: live.kernel_regression(X, Y, TRUTH),
+        {"kernel": "gaussian", "bandwidth": -0.92, "position": -0.5},
+    ),
+    "kernel_heads": (
+        lambda: live.kernel_heads(X, Y, TRUTH),
+        {
+            "heads": "2", "bandwidth1": -0.92, "bandwidth2": 2.0, "bandwidth3": -0.4,
+            "weight1": 1.0, "weight2": 0.0, "weight3": 0.0,
+        },
+    ),
+    "query_and_keys": (
+        lambda: live.query_and_keys(KEYS, 2 * KEYS),
+        {"score": "gaussian", "temperature": 0, "query_x": 2.0, "query_y": 1.0},
+    ),
+    "self_attention_points": (
+        lambda: live.self_attention_points(KEYS),
+        {
+            "score": "gaussian", "residual": "off", "bandwidth": -0.3, "temperature": 0,
+            "layers": 1, "point": "A", "point_x": 1.0, "point_y": 0.0,
+        },
+    ),
+    "attention_browser": (
+        lambda: live.attention_browser([CASE], name="live-a"),
+        {"example": "0", "head": "0", "row": 1},
+    ),
+    "residual_stream": (
+        lambda: live.residual_stream([STREAM], name="live-s"),
+        {"example": "0", "colour": "change", "token": 1, "step": 1},
+    ),
+    "translation_attention": (
+        lambda: live.translation_attention([CASE], name="live-t", model="absent", **VOCABULARIES),
+        {"example": "0", "head": "0", "row": 1, "number": 759_002},
+    ),
+    "in_context_regression": (
+        lambda: live.in_context_regression(X / 2, Y, model="absent", bandwidth=0.01),
+        {"position": 0.25, "bandwidth": -2.0, "point": "1", "point_x": -0.5, "point_y": 3.0},
+    ),
+}  # fmt: skip
+
+
+def source(figure: live.LiveFigure, name: str) -> dict:
+    found = figure.layout.select_one({"name": name})
+    if found is None:  # used by a script alone
+        scripts = figure.layout.select({"type": CustomJS})
+        given = [m for s in scripts for m in s.args.values() if isinstance(m, ColumnDataSource)]
+        found = next(m for m in given if m.name == name)
+    return found.data
+
+
+def test_every_figure_is_looked_at():
+    assert {name for name in live.__all__ if name.islower()} == set(FIGURES)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_control_starts_somewhere_and_moves_something(name):
+    make, starts = FIGURES[name]
+    layout = make().layout
+    kinds = (Select, Slider, NumericInput)
+    controls = [c for kind in kinds for c in layout.select({"type": kind})]
+    assert {c.name: c.value for c in controls} == pytest.approx(starts)
+    for control in controls:
+        assert control.title
+        assert control.js_property_callbacks["change:value"], control.name
+    for button in layout.select({"type": Button}):
+        assert button.js_event_callbacks["button_click"], button.label
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_script_uses_all_that_it_is_given(name):
+    layout = FIGURES[name][0]().layout
+    (update,) = {s.id: s for s in layout.select({"type": CustomJS}) if s.name == "update"}.values()
+    for argument in update.args:
+        assert re.search(rf"\b{argument}\b", update.code), argument
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_page_gets_all_of_a_figure(name):
+    figure = FIGURES[name][0]()
+    text = figure._repr_html_()
+    assert text == FIGURES[name][0]()._repr_html_()
+    assert text.startswith(f'<div id="{figure.name}" class="attnbook-live"')
+    assert f"min-height: {figure.min_height}rem" in text
+    assert text.count(figure.description) == 2
+    assert re.search(r"%[A-Z_]+%", text) is None
+    item = re.search(r"const item = (.*);\n", text)[1]
+    assert "</" not in item
+    assert json.loads(item)["doc"]["roots"]
+    assert repr(figure) == f"Live figure: {figure.description}"
+
+
+def test_a_token_cannot_end_the_script():
+    case = live.Attention("</script>", ["</script>"], ["x"], {"one": [[1.0]]})
+    text = live.attention_browser([case], name="live-a")._repr_html_()
+    assert text.count("</script>") == 1
+    assert "<\\/script>" in text
+
+
+def test_regression_holds_data_and_truth():
+    figure = live.kernel_regression(X, Y, TRUTH)
+    data, curve = source(figure, "data"), source(figure, "curve")
+    np.testing.assert_array_equal(data["x"], X)
+    np.testing.assert_array_equal(data["y"], Y)
+    np.testing.assert_array_equal(curve["x"], [-1, 0, 1, 2])
+    heads = live.kernel_heads(X, Y, TRUTH)
+    np.testing.assert_array_equal(source(heads, "data")["y"], Y)
+    assert {"head1", "head2", "head3", "estimate"} < set(source(heads, "curve"))
+    assert heads.description.startswith("3 points")
+
+
+def test_planes_hold_their_points_and_reach_beyond_them():
+    figure = live.query_and_keys(KEYS, 2 * KEYS, "KLMNOP")
+    keys, values = source(figure, "keys"), source(figure, "values")
+    np.testing.assert_array_equal(np.c_[keys["x"], keys["y"]], KEYS)
+    np.testing.assert_array_equal(np.c_[values["x"], values["y"]], 2 * KEYS)
+    assert keys["name"] == values["name"] == list("KLMNO")
+    assert figure.layout.select_one({"name": "query_x"}).end == 4  # 1.3 · 3, rounded up
+    points = live.self_attention_points(KEYS[:2] / 9)
+    assert source(points, "start")["name"] == ["A", "B"]
+    assert points.layout.select_one({"name": "point_x"}).end == 1  # never less
+
+
+def test_matrices_are_held_in_per_cent():
+    data = source(live.attention_browser([CASE], name="live-a"), "cases")
+    assert data["rows"] == [["a", "␣"]]
+    one, two = data["percent"][0]
+    np.testing.assert_array_equal(one, [100, 0, 0, 25, 25, 50])
+    np.testing.assert_array_equal(two, [0, 0, 100, 0, 0, 0])
+    assert one.dtype == np.uint8
+
+
+def test_a_stream_is_held_with_its_lengths():
+    """Each step adds 15 to every one of the five coordinates: a length of 15 √5."""
+    cases = source(live.residual_stream([STREAM], name="live-s"), "cases")
+    before, after = np.linalg.norm(STATES, axis=-1)
+    np.testing.assert_allclose(cases["change"][0], [*before, *[15 * 5**0.5] * 3], rtol=1e-6)
+    np.testing.assert_allclose(cases["stream"][0], [*before, *after], rtol=1e-6)
+    cosine = STATES[0].sum(-1) * 15 / (before * 15 * 5**0.5)
+    np.testing.assert_allclose(cases["cosine"][0], [*[np.nan] * 3, *cosine], rtol=1e-6)
+    unit = np.repeat(cases["unit"][0], 5)
+    drawn = cases["coordinates"][0].reshape(2, 15) * unit
+    np.testing.assert_allclose(drawn, STATES.reshape(2, 15), atol=0.51 * unit.max())
+    assert cases["tokens"][0] == ["a", "b", "␣"]
+
+
+def test_a_readout_is_held_record_after_record():
+    pairs = [[("x", 1.0), (" ", 0.5)], [("y", 0.0), ("z", 0.25)]]
+    case = live.Stream("", "ab", ["embedding", "attention"], np.ones((2, 2, 3)), pairs)
+    cases = source(live.residual_stream([STREAM, case], name="live-s"), "cases")
+    assert cases["said"] == [[], ["x", "␣", "y", "z"]]
+    np.testing.assert_array_equal(cases["probability"][1], [1, 0.5, 0, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("points", "corners"),
+    [
+        (KEYS, [(-3, 0), (0, -1), (1, 0), (0, 2)]),
+        (np.array([[0.0, 0], [1, 1], [2, 2], [3, 3]]), [(0, 0), (3, 3)]),  # on a line
+        (np.array([[0.0, 0], [2, 0], [2, 0], [1, 0], [0, 2]]), [(0, 0), (2, 0), (0, 2)]),
+        (np.array([[1.0, 1], [1, 1]]), []),
+    ],
+)
+def test_hull_by_hand(points, corners):
+    assert convex_hull(points) == corners
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: live.query_and_keys(KEYS, KEYS[1:]), r"keys, values: got \(5, 2\), \(4, 2\)"),
+        (lambda: live.query_and_keys(KEYS[:, :1], KEYS), r"keys, values: got \(5, 1\), \(5, 2\)"),
+        (lambda: live.query_and_keys(KEYS, KEYS, "abcd"), "names: got 4 letters, expected 5"),
+        (lambda: live.self_attention_points(KEYS[:1]), r"points: got \(1, 2\), expected \(n, 2\)"),
+        (lambda: live.self_attention_points(np.ones((13, 2))), r"points: got \(13, 2\), expected"),
+        (lambda: live.self_attention_points(KEYS, "abcca"), "expected 5 different letters"),
+        (lambda: live.Attention("", [], ["x"], WEIGHTS), r"rows, columns: got \(0, 1\) tokens"),
+        (lambda: live.Attention("", ["a"], ["x"], {}), "weights: got no head"),
+        (lambda: live.Attention("", ["a"], ["x"], {"h": [[0.5]]}), "rows of head h that are no"),
+        (lambda: live.Attention("", ["a"], ["x"], WEIGHTS), r"\(2, 3\) for head one, expected \(1, 1\)"),
+        (lambda: live.attention_browser([], name="a"), "cases: got none"),
+        (
+            lambda: live.attention_browser([CASE, live.Attention("", ["a"], ["x"], {"h": [[1.0]]})], name="a"),
+            r"cases: got heads \['h'\], expected \['one', 'two'\]",
+        ),
+        (lambda: live.residual_stream([], name="a"), "cases: got none"),
+        (lambda: live.Stream("", [], ["a", "b"], STATES), "tokens: got none"),
+        (lambda: live.Stream("", ["a"], ["b"], STATES), "labels: got 1, expected two or more"),
+        (lambda: live.Stream("", ["a"], ["b", "c"], STATES), r"states: got shape \(2, 3, 5\), expected \(2, 1, e\)"),
+        (lambda: live.Stream("", "abc", "de", STATES * np.nan), "states: got nan or inf"),
+        (lambda: live.Stream("", "a", "de", np.ones((2, 1, 3)), [[("x", 1.0)]]), "readout: got 1 records of"),
+        (lambda: live.Stream("", "a", "de", np.ones((2, 1, 3)), [[("x", 1.0)], [("y", 2.0)]]), "readout: got 2.0 for 'y'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
