@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book test test-gpu notebooks lab serve lint benchmarks constraints clean FORCE
+.PHONY: help env assets book test test-gpu notebooks stills lab serve lint benchmarks constraints clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -60,6 +60,9 @@ serve:  ## show the built website on http://localhost:8000
 
 notebooks: env  ## weave chapters/*.md into notebooks and execute those whose code changed
 	$(PY) tools/weave.py -j 2
+
+stills: env  ## pictures of the live figures, for paper, from the built website
+	$(PY) tools/stills.py
 
 # The setting that opens Markdown as a notebook lies under _build: no setting of the user's changes.
 lab: env  ## JupyterLab on the sources
