@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ def weight(seen: Visit) -> dict[str, int]:
         answer.url.removeprefix(seen.address): len(answer.body())
         for answer in seen.responses
         if answer.request.resource_type != "image"
-        and not ("/bokeh/" in answer.url and answer.url in later)
+        and not (answer.url in later and re.search("/_static/(bokeh|live)/", answer.url))
     }
 
 

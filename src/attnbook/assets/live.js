@@ -99,7 +99,7 @@ async function start() {
   item.target_id = plots.id;
   const [view] = [...await window.Bokeh.embed.embed_item(item)];
   const find = (one) => view.model.document.get_model_by_name(one);
-  find("update").execute(view.model);
+  await find("update").execute(view.model);
   dress(plots);
   announce(["notice", "said", "words"].map(find).filter(Boolean));
   call("save as PNG", () => save(view, find("words").text));
@@ -124,8 +124,6 @@ async function draw() {
     call("try again", draw);
   }
 }
-still.hidden = true;
-host.style.minHeight = room;
 window.addEventListener("online", () => (state === "failed" ? draw() : keep()));
 new IntersectionObserver((entries, observer) => {
   if (!entries.some((entry) => entry.isIntersecting)) return;
