@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf test test-gpu coverage mutation notebooks lab serve lint links benchmarks constraints release-archives clean FORCE
+.PHONY: help env assets book pdf test test-gpu coverage mutation notebooks stills lab serve lint links benchmarks constraints release-archives clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -64,6 +64,9 @@ serve:  ## show the built website on http://localhost:8000
 
 notebooks: env  ## weave chapters/*.md into notebooks and execute those whose code changed
 	$(PY) tools/weave.py -j 2
+
+stills: env  ## pictures of the live figures, for paper, from the built website
+	$(PY) tools/stills.py
 
 # The setting that opens Markdown as a notebook lies under _build: no setting of the user's changes.
 # More options of JupyterLab, as on a machine without a screen: make lab LAB=--no-browser

@@ -70,12 +70,12 @@ class Visit:
 
     @property
     def outside(self) -> list[str]:
-        """Requests to any host but the site's own."""
+        """Requests to any host but the site's own; data and blobs are in the page already."""
         own = urlsplit(self.address).netloc
         return [
             url
             for url in self.requests
-            if urlsplit(url).scheme != "data" and urlsplit(url).netloc != own
+            if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc != own
         ]
 
     def go(self, path: str) -> Page:

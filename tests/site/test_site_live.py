@@ -14,6 +14,7 @@ from attnbook import datasets, kernels, nadaraya_watson
 
 CHAPTER = "chapters/01-kernel-regression.html"
 HOST = "#live-kernel-regression"
+PLOTS = "[id$=-plots]"  # the description is in the page too, for paper
 SET = """([name, value]) => {
   const model = Bokeh.documents.at(-1).get_model_by_name(name);
   model.value = value;
@@ -30,7 +31,7 @@ def figure(browser: Browser, site: str) -> Iterator[Page]:
     """The chapter with its live figure on the screen; every test sets what it reads."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = visit(context, site).go(CHAPTER)
-    assert page.evaluate("typeof Bokeh") == "undefined"  # nothing is loaded before it is wanted
+    assert page.evaluate("typeof Bokeh") == "undefined"  # nothing runs before it is wanted
     page.locator(HOST).scroll_into_view_if_needed()
     page.wait_for_selector(f"{HOST}[data-ready=true]")
     yield page
@@ -70,6 +71,29 @@ def test_the_sliders_move_by_keyboard_and_have_names(figure: Page) -> None:
     slider.press("ArrowRight")
     assert figure.evaluate(READ, "query")["x"][0] > before
     assert figure.get_by_role("slider", name="bandwidth h").count() == 1
+
+
+def test_a_slider_says_the_number_that_it_shows(figure: Page) -> None:
+    bandwidth, query = (figure.get_by_role("slider", name=n) for n in ("bandwidth h", "query x"))
+    figure.evaluate(SET, ["bandwidth", -0.92])
+    figure.evaluate(SET, ["position", -0.5])
+    assert bandwidth.get_attribute("aria-valuetext") == "0.120"
+    assert query.get_attribute("aria-valuetext") == "−0.50"
+    bandwidth.press("Home")
+    assert figure.get_by_text("bandwidth h: 0.0100").count() == 1
+    assert bandwidth.get_attribute("aria-valuetext") == "0.0100"
+    query.press("ArrowLeft")
+    assert query.get_attribute("aria-valuetext") == "−0.51"
+
+
+def test_a_minus_is_a_minus(figure: Page) -> None:
+    for control, value in (("kernel", "gaussian"), ("bandwidth", -0.92), ("position", -1.5)):
+        figure.evaluate(SET, [control, value])
+    x, y = datasets.heteroskedastic()
+    expected = nadaraya_watson(np.array([[-1.5]]), x, y, bandwidth=10**-0.92)[0, 0]
+    assert expected < 0
+    said = f"h = 0.120: at x = −1.50 the prediction is −{-expected:.3f}, an average over about "
+    assert figure.evaluate(WORDS).startswith(said)
 
 
 def test_a_tap_moves_the_query(figure: Page) -> None:

@@ -45,7 +45,9 @@ def best(bandwidths: list[float]) -> np.ndarray:
 
 
 def numbers(text: str) -> list[float]:
-    return [float(number) for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", text)]
+    return [
+        float(number) for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", text.replace("−", "-"))
+    ]
 
 
 def weights_of(page: Page, count: int) -> list[float]:
@@ -96,7 +98,8 @@ def test_a_weight_out_of_reach_widens_its_slider(heads: Page) -> None:
     shown = [
         heads.get_by_role("slider", name=name).get_attribute("aria-valuetext") for name in names
     ]
-    assert_allclose([float(text or "nan") for text in shown], best(bandwidths), atol=0.01)
+    said = [float((text or "nan").replace("−", "-")) for text in shown]
+    assert_allclose(said, best(bandwidths), atol=0.00501)
 
 
 def test_two_heads_with_one_bandwidth_share_the_weight(heads: Page) -> None:

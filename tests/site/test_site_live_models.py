@@ -358,10 +358,11 @@ def test_all_three_curves_are_pythons(regressed: Page, n: int, h: float) -> None
     assert_allclose(query["y"], there, atol=1e-4, rtol=0)
     text = regressed.evaluate(WORDS)
     assert text.startswith(
-        f"From {n} point{'s' * (n > 1)}, at x = -0.35: Nadaraya–Watson with h = "
+        f"From {n} point{'s' * (n > 1)}, at x = −0.35: Nadaraya–Watson with h = "
     )
-    assert f" says {there[0]:.3f}, the Gaussian process {there[1]:.3f}, the transformer " in text
-    said = float(text.removesuffix(".").rpartition(" ")[2])
+    kernel, mean = (f"{v:.3f}".replace("-", "−") for v in there[:2])
+    assert f" says {kernel}, the Gaussian process {mean}, the transformer " in text
+    said = float(text.removesuffix(".").rpartition(" ")[2].replace("−", "-"))
     assert said == pytest.approx(there[2], abs=0.0006)
 
 

@@ -32,6 +32,29 @@ body {{ margin: 16px auto; padding: 0 16px; max-width: 720px; font-family: sans-
 </html>"""
 
 
+# what the Tab key would stop at without saying what it is, in the page and in every shadow root
+TAB_STOPS = """() => {
+  const found = [], native = /^(A|BUTTON|INPUT|SELECT|SUMMARY|TEXTAREA)$/;
+  const look = (node) => {
+    for (const element of node.querySelectorAll("*")) {
+      if (element.tabIndex >= 0 && !native.test(element.tagName) && !element.hasAttribute("role"))
+        found.push(element.className);
+      if (element.shadowRoot) look(element.shadowRoot);
+    }
+  };
+  look(document);
+  return found;
+}"""
+TEXT_SIZES = """() => {
+  const sizes = [];
+  const look = (node) => {
+    for (const element of node.querySelectorAll(".bk-slider-title, .bk-input, .bk-btn, label, .bk-clearfix, strong"))
+      sizes.push(parseFloat(getComputedStyle(element).fontSize));
+    for (const element of node.querySelectorAll("*")) if (element.shadowRoot) look(element.shadowRoot);
+  };
+  look(document);
+  return sizes;
+}"""
 KEYS = np.array(
     [[1.5, 0.5], [0.4, 1.3], [-1.0, 1.1], [-1.4, -0.6], [0.2, -1.2], [0.7, 0.4], [0, 0]]
 )
@@ -101,8 +124,30 @@ def test_a_figure_is_whole(
         for role in ("slider", "combobox", "button"):
             named = [element.aria_snapshot() for element in page.get_by_role(role).all()]
             assert all(f'{role} "' in text for text in named), named
+        assert page.evaluate(TAB_STOPS) == []
         assert seen.outside == []
         assert seen.complaints == []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_says_what_it_is(browser: Browser, tmp_path: Path, name: str) -> None:
+    shown = figure(name)
+    with alone(browser, tmp_path, shown) as seen:
+        for text in ("live figure", shown.title):
+            assert seen.page.get_by_text(text, exact=True).is_visible()
+        group = seen.page.get_by_role("group", name=f"{shown.title}. {shown.description}")
+        assert group.count() == 1
+        sizes = set(seen.page.evaluate(TEXT_SIZES))
+        assert min(sizes) >= 14, sizes  # pixels, on a desk
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_room_kept_is_about_what_it_takes(browser: Browser, tmp_path: Path, name: str) -> None:
+    shown = figure(name)
+    with alone(browser, tmp_path, shown) as seen:
+        box = seen.page.locator(f"#{shown.name}").bounding_box()
+        assert box is not None
+        assert abs(box["height"] / 16 - shown.min_height) < 10
 
 
 @pytest.mark.parametrize("name", FIGURES)

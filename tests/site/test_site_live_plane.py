@@ -66,7 +66,7 @@ def test_the_weights_and_the_output_are_attends(
     assert np.all(equations[:, :2] @ [output["x"][0], output["y"][0]] + equations[:, 2] < 1e-9)
 
     text = plane.evaluate(WORDS)
-    said = [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
+    said = [float(number) for number in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))]
     assert_allclose(said[0], np.max(weights), atol=5e-4)
     assert_allclose(said[1:3], expected[0], atol=6e-3)
     assert_allclose(said[3], 1 / np.sum(weights**2), atol=6e-3)

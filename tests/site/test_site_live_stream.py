@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
-from test_site_live import READ, SET, WORDS
+from test_site_live import PLOTS, READ, SET, WORDS
 from test_site_live_attention import CELL, VALUE
 from test_site_live_pages import THEMES, alone
 from test_site_pages import TOO_WIDE, WIDTHS, axe_findings
@@ -164,16 +164,21 @@ def test_the_text_by_hand(stream: Page) -> None:
         choose(stream, 2, token, step)
         start = "At '<b>' (1st of 2) " if token == 1 else "At '␣' (2nd of 2) "
         assert stream.evaluate(WORDS) == start + told
-        assert stream.get_by_text(start + told).count() == 1  # <b> is not taken for HTML
+        assert (
+            stream.locator(PLOTS).get_by_text(start + told).count() == 1
+        )  # <b> is not taken for HTML
 
 
 def test_axes_and_sliders_carry_the_names(stream: Page) -> None:
+    plots = stream.locator(PLOTS)
     choose(stream, 0, 2, 2)
     assert stream.evaluate(LABELS) == [CASES[0].tokens, STEPS]
-    assert stream.get_by_text("step: MLP 1").count() == stream.get_by_text("token: o").count() == 1
+    assert plots.get_by_text("step: MLP 1").count() == plots.get_by_text("token: o").count() == 1
+    said = [slider.get_attribute("aria-valuetext") for slider in stream.get_by_role("slider").all()]
+    assert said == ["o", "MLP 1"]
     stream.get_by_role("combobox", name="example").select_option("by hand")
     assert stream.evaluate(LABELS) == [["<b>", "␣"], ["input", "A", "B", "C"]]
-    assert stream.get_by_text("step: B").count() == stream.get_by_text("token: ␣").count() == 1
+    assert plots.get_by_text("step: B").count() == plots.get_by_text("token: ␣").count() == 1
 
 
 def test_a_smaller_example_keeps_the_choice_in_reach(stream: Page) -> None:
@@ -257,6 +262,15 @@ def test_the_description_can_be_given() -> None:
     figure = live.residual_stream(CASES, name="live-a", description="A stream.")
     assert (figure.name, figure.description) == ("live-a", "A stream.")
     assert "a model on 4 examples: a token a column" in browse(CASES).description
+    assert "Choose an example, a token and a step" in browse(CASES).description
+    assert "a model on one example: a token a column" in browse(CASES[:1]).description
+    assert "Choose a token and a step" in browse(CASES[:1]).description
+
+
+def test_one_example_is_not_to_be_chosen(browser: Browser, tmp_path: Path) -> None:
+    with alone(browser, tmp_path, browse(CASES[:1])) as seen:
+        assert seen.page.get_by_role("combobox", name="example").count() == 0
+        assert seen.page.get_by_role("combobox", name="colour").count() == 1
 
 
 def test_bad_input_is_named() -> None:

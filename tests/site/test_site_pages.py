@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,9 @@ INVISIBLE_ICONS = """() => [...document.querySelectorAll(".fa-solid, .fas, .fab,
 BROKEN_IMAGES = (
     """() => [...document.images].filter(e => e.complete && !e.naturalWidth).map(e => e.src)"""
 )
+AFTER_LOAD = """() => performance.getEntriesByType("resource")
+  .filter(e => e.startTime >= performance.getEntriesByType("navigation")[0].loadEventEnd)
+  .map(e => e.name)"""
 TOO_WIDE = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
 # text that a box shows only in part, where nothing scrolls
 CUT_OFF = """() => [...document.querySelectorAll(
@@ -57,11 +61,16 @@ def axe_findings(page: Page) -> list[str]:
 
 
 def weight(seen: Visit) -> dict[str, int]:
-    """Bytes of each file of a first load, uncompressed, without figures and live figures."""
+    """Bytes of each file of a first load, uncompressed.
+
+    Without figures, and without what a live figure asks for when the page has loaded and rests.
+    """
+    later = seen.page.evaluate(AFTER_LOAD)
     return {
         answer.url.removeprefix(seen.address): len(answer.body())
         for answer in seen.responses
-        if answer.request.resource_type != "image" and "/bokeh/" not in answer.url
+        if answer.request.resource_type != "image"
+        and not (answer.url in later and re.search("/_static/(bokeh|live)/", answer.url))
     }
 
 

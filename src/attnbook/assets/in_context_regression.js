@@ -96,6 +96,7 @@ if (ready) {
   load.setv({ label: "The model is loaded", disabled: true });
   notice.visible = false;
 }
-words.text = `From ${n} point${n === 1 ? "" : "s"}, at x = ${query.value.toFixed(2)}:` +
-  ` Nadaraya–Watson with h = ${h.toPrecision(2)} says ${told[0].toFixed(3)}, the Gaussian process` +
-  ` ${told[1].toFixed(3)}${ready ? `, the transformer ${told[2].toFixed(3)}.` : "; the transformer is not loaded yet."}`;
+const signed = (value, digits) => value.toFixed(digits).replace("-", "−");
+words.text = `From ${n} point${n === 1 ? "" : "s"}, at x = ${signed(query.value, 2)}:` +
+  ` Nadaraya–Watson with h = ${h.toPrecision(2)} says ${signed(told[0], 3)}, the Gaussian process` +
+  ` ${signed(told[1], 3)}${ready ? `, the transformer ${signed(told[2], 3)}.` : "; the transformer is not loaded yet."}`;

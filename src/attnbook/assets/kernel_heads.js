@@ -72,4 +72,4 @@ const intercept = [
 ][Math.min(wide.length, 2)];
 words.text = `Mean squared error: ${error(leftOut).toPrecision(3)} with each point left out,` +
   ` ${error(onPoints).toPrecision(3)} on the points themselves.` +
-  ` The coefficients a add up to ${u.reduce((a, b) => a + b, 0).toFixed(2)}.${intercept}`;
+  ` The coefficients a add up to ${u.reduce((a, b) => a + b, 0).toFixed(2).replace("-", "−")}.${intercept}`;

@@ -27,7 +27,8 @@ data.data = { ...data.data, weight: counted, size: counted.map((v) => 4 + (large
 curve.data = { ...curve.data, estimate: Array.from(curve.data.x, (at) => average(weights(at))) };
 query.data = { x: [position.value], y: [prediction] };
 const neighbours = 1 / counted.reduce((sum, value) => sum + value * value, 0);
+const signed = (value, digits) => value.toFixed(digits).replace("-", "−");
 words.text = Number.isFinite(prediction)
-  ? `h = ${h.toPrecision(3)}: at x = ${position.value.toFixed(2)} the prediction is ${prediction.toFixed(3)},` +
+  ? `h = ${h.toPrecision(3)}: at x = ${signed(position.value, 2)} the prediction is ${signed(prediction, 3)},` +
     ` an average over about ${neighbours.toFixed(1)} points.`
-  : `h = ${h.toPrecision(3)}: at x = ${position.value.toFixed(2)} there is no neighbour, and no prediction.`;
+  : `h = ${h.toPrecision(3)}: at x = ${signed(position.value, 2)} there is no neighbour, and no prediction.`;

@@ -34,7 +34,7 @@ output.data = { x: [out[0]], y: [out[1]] };
 
 const winner = scores.indexOf(largest);
 const counted = 1 / weight.reduce((sum, w) => sum + w * w, 0);
-const point = ([a, b]) => `(${a.toFixed(2)}, ${b.toFixed(2)})`;
+const point = ([a, b]) => `(${a.toFixed(2)}, ${b.toFixed(2)})`.replaceAll("-", "−");
 words.text = (scores.every((s) => s === largest)
   ? `All scores are equal: each key has weight ${weight[0].toFixed(3)}.`
   : `${name[winner]} scores highest and has weight ${weight[winner].toFixed(3)}.`) +

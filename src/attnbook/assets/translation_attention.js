@@ -25,14 +25,14 @@ function translate(transformer) {
   if (old) {
     example.value = old[0];
   } else {
-    const height = letters.length * Math.min(24, Math.max(12, Math.floor(360 / letters.length))); // as for the others
+    const height = letters.length * Math.min(24, Math.max(10, Math.floor(440 / letters.length))); // as for the others
     const percent = weights[0].map((_, h) =>
       letters.flatMap((_, i) => Array.from(weights[i][h], (w) => Math.round(100 * w))));
     const added = { rows: letters.map((letter) => (letter.trim() ? letter : "␣")), columns: spoken, percent, height };
     const { data } = cases;
     cases.data = Object.fromEntries(Object.keys(data).map((key) => [key, [...data[key], added[key]]]));
     example.options = [...example.options, [String(example.options.length), title]];
-    example.value = String(example.options.length - 1);
+    example.setv({ value: String(example.options.length - 1), visible: true });
   }
   return `The model writes: ${letters.join("")}.`;
 }

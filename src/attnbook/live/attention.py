@@ -18,12 +18,13 @@ from bokeh.models import (
 )
 from bokeh.palettes import cividis
 
-from attnbook.figures import COLOURS, GREY
+from attnbook.figures import COLOURS
 from attnbook.live.page import (
     LiveFigure,
     beside,
     control_style,
     follow_pointer,
+    legible,
     plot,
     updated_by,
     words,
@@ -117,23 +118,22 @@ def attention_browser(
     frame = ColumnDataSource({"x": [0.0], "y": [0.0], "width": [0.0]}, name="frame")
     bars = ColumnDataSource({"x": [], "weight": []}, name="bars")
 
-    # the same room on the left, so that a bar stands below its column
+    # the same room on the left, so that a bar stands above its column; one axis between them
     longest = max(len(token) for case in cases for token in case.rows)
-    room = {"min_border_left": min(44 + 7 * longest, 110), "min_border_right": 8}
+    room = {"min_border_left": min(44 + 8 * longest, 120), "min_border_right": 8}
     matrix = _matrix(cells, frame, (key, query), room)
-    below = plot(
-        frame_height=100, x_range=matrix.x_range, y_range=(0, 1), y_axis_label="weight",
-        x_axis_label=key, **room,
-    )  # fmt: skip
-    below.yaxis.ticker = FixedTicker(ticks=[0, 0.5, 1])
-    below.vbar("x", width=0.7, top="weight", color=COLOURS["weights"], source=bars)
-    down, *across = (token_axis(p) for p in (matrix.yaxis[0], matrix.xaxis[0], below.xaxis[0]))
-    for axis in across:
-        axis.major_label_policy = NoOverlap(min_distance=2)  # many columns on a phone
+    above = plot(
+        frame_height=100, x_range=matrix.x_range, y_range=(0, 1), y_axis_label="weight", **room
+    )
+    above.xaxis.visible = False
+    above.yaxis.ticker = FixedTicker(ticks=[0, 0.5, 1])
+    above.vbar("x", width=0.7, top="weight", color=COLOURS["weights"], source=bars)
+    down, across = (token_axis(axis) for axis in (matrix.yaxis[0], matrix.xaxis[0]))
+    across.major_label_policy = NoOverlap(min_distance=2)  # many columns on a phone
 
     wide = control_style()
     example = Select(
-        title="example", name="example", value="0",
+        title="example", name="example", value="0", visible=len(cases) > 1,
         options=[(str(i), case.title) for i, case in enumerate(cases)], **wide,
     )  # fmt: skip
     head = Select(
@@ -141,8 +141,9 @@ def attention_browser(
         options=[(str(i), one) for i, one in enumerate(heads)], **wide,
     )  # fmt: skip
     row = Slider(
-        title=f"{query}, counted from the top", name="row", start=1, end=2, value=1, **wide
-    )
+        title=f"{query}, counted from the top", name="row", start=1, end=2, value=1, min_width=230,
+        **wide,
+    )  # fmt: skip
     text = words(2, {"render_as_text": True, **wide})  # a token may look like HTML
     updated_by(
         "attention_browser.js", (example, head, row),
@@ -151,21 +152,30 @@ def attention_browser(
     )  # fmt: skip
     follow_pointer(matrix, y=row)
     layout = column(
-        beside(example, head), row, text, matrix, below, sizing_mode="stretch_width"
+        beside(example, head, row), text, above, matrix, sizing_mode="stretch_width"
     )  # fmt: skip
     return LiveFigure(
         name,
+        "Attention, row by row",
         layout,
-        description
-        or f"The attention weights of a trained model on {len(cases)} examples: a {query} a row, "
-        f"a {key} a column. Choose an example and a row: the bars and the text give its weights.",
-        min_height=31 + _height(len(cases[0].rows)) // 16,
+        description or _about(len(cases), query, key),
+        min_height=27 + _height(len(cases[0].rows)) // 16,
+    )
+
+
+def _about(cases: int, query: str, key: str) -> str:
+    several = cases > 1
+    return (
+        f"The attention weights of a trained model on "
+        f"{f'{cases} examples' if several else 'one example'}: a {query} a row, a {key} a column. "
+        f"Choose {'an example and ' if several else ''}a row: the bars and the text give its "
+        "weights."
     )
 
 
 def _height(rows: int) -> int:
-    """Of a matrix, in pixels: at least the 12 that a legible label takes, for each row."""
-    return rows * min(24, max(12, 360 // rows))
+    """Of a matrix, in pixels: at least the 10 that a small label takes, for each row."""
+    return rows * min(24, max(10, 440 // rows))
 
 
 def visible(tokens: Sequence[str]) -> list[str]:
@@ -189,8 +199,7 @@ def _matrix(cells: Any, frame: Any, labels: tuple[str, str], room: dict[str, int
     )  # fmt: skip
     scale = ColorBar(
         color_mapper=colours, title="weight", ticker=FixedTicker(ticks=[0, 0.5, 1]), height=8,
-        background_fill_color=None, title_text_color=GREY, major_label_text_color=GREY,
-        title_text_font_style="normal",
+        background_fill_color=None, **legible(),
     )  # fmt: skip
     matrix.add_layout(scale, "below")
     return matrix
@@ -200,6 +209,6 @@ def token_axis(axis: LinearAxis) -> LinearAxis:
     """An axis with room for a label a token; the script sets them."""
     axis.ticker = FixedTicker(ticks=[])
     axis.major_tick_line_color = None
-    axis.major_label_text_font_size = "11px"
+    axis.major_label_text_font_size = "12px"
     axis.major_label_text_line_height = 1
     return axis

@@ -3,7 +3,7 @@
 import numpy as np
 from bokeh.events import ButtonClick
 from bokeh.layouts import column
-from bokeh.models import Button, ColumnDataSource, Select, Slider
+from bokeh.models import Button, ColumnDataSource, Select
 
 from attnbook.figures import COLOURS
 from attnbook.live.page import (
@@ -12,6 +12,7 @@ from attnbook.live.page import (
     control_style,
     plot,
     power_slider,
+    signed_slider,
     updated_by,
     words,
 )
@@ -54,7 +55,7 @@ def kernel_heads(x: np.ndarray, y: np.ndarray, truth: tuple[np.ndarray, np.ndarr
         for h, (_, _, colour, dashes) in HEADS.items()
     ]
     top.text(
-        "x", "y", text="head", color="colour", text_font_size="13px", text_baseline="middle",
+        "x", "y", text="head", color="colour", text_font_size="14px", text_baseline="middle",
         x_offset=4, source=ends,
     )  # fmt: skip
 
@@ -69,9 +70,9 @@ def kernel_heads(x: np.ndarray, y: np.ndarray, truth: tuple[np.ndarray, np.ndarr
         for h, (value, _, colour, _) in HEADS.items()
     ]  # fmt: skip
     combination = [
-        Slider(
-            title=f"head {h}, coefficient a", name=f"weight{h}", start=-2, end=2, step=0.01,
-            value=value, format="0.00", bar_color=colour, **wide,
+        signed_slider(
+            title=f"head {h}, coefficient a", name=f"weight{h}", start=-2, end=2, value=value,
+            bar_color=colour, **wide,
         )
         for h, (_, value, colour, _) in HEADS.items()
     ]  # fmt: skip
@@ -86,10 +87,11 @@ def kernel_heads(x: np.ndarray, y: np.ndarray, truth: tuple[np.ndarray, np.ndarr
     layout = column(beside(heads, best), *pairs, text, top, sizing_mode="stretch_width")
     return LiveFigure(
         "live-kernel-heads",
+        "Several kernels at once",
         layout,
         f"{len(x)} points, the true curve and a weighted sum of up to three kernel regressions, "
         "each drawn as a dashed line. Choose the number of heads, bandwidth and coefficient of "
         "each, or take the best coefficients: the text gives the error of the sum, with each "
         "point left out and on the points themselves.",
-        min_height=35,
+        min_height=39,
     )

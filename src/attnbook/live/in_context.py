@@ -12,13 +12,20 @@ from bokeh.models import (
     Legend,
     LegendItem,
     Select,
-    Slider,
     Span,
 )
 
 from attnbook.figures import COLOURS, GREY
 from attnbook.live import models
-from attnbook.live.page import LiveFigure, beside, control_style, plot, power_slider, words
+from attnbook.live.page import (
+    LiveFigure,
+    beside,
+    control_style,
+    plot,
+    power_slider,
+    signed_slider,
+    words,
+)
 from attnbook.live.plane import DRAGGED
 
 MOST = 32  # context points
@@ -72,10 +79,7 @@ def in_context_regression(
     plane, line = _plane(reach, context, chosen, curve, at_query)
 
     wide = control_style()
-    query = Slider(
-        title="query x", name="position", start=-1, end=1, step=0.01, value=0.25, format="0.00",
-        **wide,
-    )  # fmt: skip
+    query = signed_slider(title="query x", name="position", start=-1, end=1, value=0.25, **wide)
     width = power_slider(
         title="bandwidth h", name="bandwidth", start=-2, end=0.5, value=float(np.log10(bandwidth)),
         **wide,
@@ -84,15 +88,15 @@ def in_context_regression(
         title="point", name="point", options=[str(i + 1) for i in range(len(x))], value="1", **wide
     )
     first, second = (
-        Slider(
-            title=f"point {axis}", name=f"point_{axis}", start=-end, end=end, step=0.01,
-            value=float(start[0]), format="0.00", **wide,
+        signed_slider(
+            title=f"point {axis}", name=f"point_{axis}", start=-end, end=end,
+            value=float(start[0]), **wide,
         )
         for axis, end, start in (("x", 1, x), ("y", reach, y))
     )  # fmt: skip
-    add = Button(label="add a point at the query", name="add", min_width=165, **wide)
-    remove = Button(label="remove the point", name="remove", min_width=125, **wide)
-    load = Button(label=models.load_label(model), name="load", min_width=180, **wide)
+    add = Button(label="add a point at the query", name="add", min_width=180, **wide)
+    remove = Button(label="remove the point", name="remove", min_width=140, **wide)
+    load = Button(label=models.load_label(model), name="load", min_width=190, **wide)
     text = words(3, wide)
     notice = words(1, {"render_as_text": True, **wide})
     notice.update(name="notice", visible=False)
@@ -118,12 +122,13 @@ def in_context_regression(
     )  # fmt: skip
     return LiveFigure(
         name,
+        "Three regressions of the same points",
         layout,
         f"{len(x)} context points, and three curves through them: Nadaraya–Watson with a bandwidth "
         "to choose, the mean of the Gaussian process's posterior, and a transformer that reads the "
         "points, once the model is loaded. Move, add and remove points, and move the query: the "
         "text gives the three predictions there.",
-        min_height=38,
+        min_height=40,
     )
 
 
@@ -152,7 +157,7 @@ def _plane(reach: float, context: Any, chosen: Any, curve: Any, at_query: Any) -
     items = [LegendItem(label=label, renderers=[drawn[label]]) for label in LINES]
     legend = Legend(
         items=items, orientation="horizontal", background_fill_color=None, border_line_color=None,
-        label_text_color=GREY, label_text_font_size="11px", spacing=6, margin=0, padding=4,
+        label_text_color=GREY, label_text_font_size="13px", spacing=6, margin=0, padding=4,
         glyph_width=16, label_standoff=3,
     )  # fmt: skip
     plane.add_layout(legend, "above")

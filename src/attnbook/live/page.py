@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from importlib.resources import files
 from typing import Any
 
@@ -24,12 +25,14 @@ class LiveFigure:
 
     Args:
         name: of the element in the page; one a page.
+        title: what stands above it.
         layout: the Bokeh model.
         description: what the figure shows, for a screen reader and where no script runs.
         min_height: the room kept for it before it is drawn, in rem.
     """
 
     name: str
+    title: str
     layout: Any
     description: str
     min_height: int
@@ -38,17 +41,19 @@ class LiveFigure:
         return f"Live figure: {self.description}"
 
     def _repr_html_(self) -> str:
-        item = _stable(json_item(self.layout))
         parts = {
+            "SCRIPT": _read("live.js"),
             "NAME": self.name,
-            "DESCRIPTION": self.description,
+            "TITLE": escape(self.title),
+            "DESCRIPTION": escape(self.description),
             "MIN_HEIGHT": f"{self.min_height}rem",
             "VERSION": bokeh.__version__,
+            "ITEM": _stable(json_item(self.layout)).replace("</", "<\\/"),
         }
         page = _read("live.html")
         for placeholder, text in parts.items():
             page = page.replace(f"%{placeholder}%", text)
-        return page.replace("%ITEM%", item.replace("</", "<\\/"))
+        return page
 
 
 def _stable(item: Any) -> str:
@@ -57,7 +62,7 @@ def _stable(item: Any) -> str:
     return re.sub(
         r'"p\d{4,}"',
         lambda found: numbers.setdefault(found[0], f'"{len(numbers) + 1}"'),
-        json.dumps(item),
+        json.dumps(item, separators=(",", ":")),
     )
 
 
@@ -75,13 +80,26 @@ def plot(**options: Any) -> Any:
     plot.axis.axis_label_text_color = plot.axis.major_label_text_color = GREY
     plot.axis.axis_line_color = plot.axis.major_tick_line_color = GREY
     plot.axis.minor_tick_line_color = None
-    plot.axis.axis_label_text_font_style = "normal"
+    plot.axis.axis_label_text_font_style = plot.title.text_font_style = "normal"
+    plot.axis.axis_label_text_font_size = plot.title.text_font_size = "14px"
+    plot.axis.major_label_text_font_size = "13px"
+    plot.title.text_color = GREY
     return plot
+
+
+def legible() -> dict[str, Any]:
+    """The look of the text of a colour bar."""
+    return {
+        "title_text_color": GREY, "title_text_font_style": "normal", "title_text_font_size": "14px",
+        "major_label_text_color": GREY, "major_label_text_font_size": "13px",
+    }  # fmt: skip
 
 
 def control_style() -> dict[str, Any]:
     """Options of a figure's controls: as wide as the page, and in the colour of its text."""
-    themed = InlineStyleSheet(css=":host { color: inherit; } .bk-input { color: #222; }")
+    themed = InlineStyleSheet(
+        css=":host { color: inherit; } .bk-input { color: #222; font-size: inherit; }"
+    )
     return {"sizing_mode": "stretch_width", "stylesheets": [themed]}
 
 
@@ -89,6 +107,12 @@ def power_slider(**options: Any) -> Any:
     """A slider of a logarithm to base 10, which shows the number itself."""
     power = CustomJSTickFormatter(code="return Math.pow(10, tick).toPrecision(3)")
     return Slider(step=0.01, format=power, **options)
+
+
+def signed_slider(**options: Any) -> Any:
+    """A slider of a number of either sign, with two decimals and a minus that is one."""
+    signed = CustomJSTickFormatter(code='return tick.toFixed(2).replace("-", "\u2212")')
+    return Slider(step=0.01, format=signed, **options)
 
 
 def words(lines: int, style: dict[str, Any]) -> Any:

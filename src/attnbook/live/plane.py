@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from bokeh.layouts import column
-from bokeh.models import Arrow, ColumnDataSource, NormalHead, Select, Slider, Span
+from bokeh.models import Arrow, ColumnDataSource, NormalHead, Select, Span
 
 from attnbook.figures import COLOURS, GREY
 from attnbook.live.page import (
@@ -15,6 +15,7 @@ from attnbook.live.page import (
     follow_pointer,
     plot,
     power_slider,
+    signed_slider,
     updated_by,
     words,
 )
@@ -63,9 +64,9 @@ def query_and_keys(
         title="temperature τ", name="temperature", start=-1.3, end=1.3, value=0, **wide
     )
     first, second = (
-        Slider(
-            title=f"query {axis}", name=f"query_{axis}", start=-reach, end=reach, step=0.01,
-            value=round(share * reach, 2), format="0.00", **wide,
+        signed_slider(
+            title=f"query {axis}", name=f"query_{axis}", start=-reach, end=reach,
+            value=round(share * reach, 2), **wide,
         )
         for axis, share in (("x", 0.5), ("y", 0.25))
     )  # fmt: skip
@@ -82,11 +83,12 @@ def query_and_keys(
     )  # fmt: skip
     return LiveFigure(
         "live-query-and-keys",
+        "A query among keys",
         layout,
         f"A plane with a query and {n} keys, a second one with their values. Choose the score and "
         "the temperature, and move the query: keys and values grow with their weight, which the "
         "bars show, and the output, the weighted average, stays inside the hull of the values.",
-        min_height=43,
+        min_height=47,
     )
 
 
@@ -160,13 +162,10 @@ def _plane(
     title: str, x_range: tuple[float, float], y_range: tuple[float, float], **options: Any
 ) -> Any:
     """A square plot with room for two beside each other, or for one on a phone."""
-    plane = plot(
+    return plot(
         aspect_ratio=1, min_width=280, max_width=440, title=title, x_range=x_range, y_range=y_range,
         **options,
     )  # fmt: skip
-    plane.title.text_color = GREY
-    plane.title.text_font_style = "normal"
-    return plane
 
 
 def _draw(plane: Any, points: Any) -> None:

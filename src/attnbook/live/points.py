@@ -16,6 +16,7 @@ from attnbook.live.page import (
     follow_pointer,
     plot,
     power_slider,
+    signed_slider,
     updated_by,
     words,
 )
@@ -84,9 +85,9 @@ def self_attention_points(points: np.ndarray, names: str = ascii_uppercase) -> L
     layers = Slider(title="layers", name="layers", start=0, end=LAYERS, value=1, step=1, **wide)
     point = Select(title="point", name="point", options=letters, value=letters[0], **wide)
     first, second = (
-        Slider(
-            title=f"point {axis}", name=f"point_{axis}", start=-reach, end=reach, step=0.01,
-            value=value, format="0.00", **wide,
+        signed_slider(
+            title=f"point {axis}", name=f"point_{axis}", start=-reach, end=reach, value=value,
+            **wide,
         )
         for axis, value in zip("xy", points[0].tolist(), strict=True)
     )  # fmt: skip
@@ -108,6 +109,7 @@ def self_attention_points(points: np.ndarray, names: str = ascii_uppercase) -> L
     )  # fmt: skip
     return LiveFigure(
         "live-self-attention",
+        "Points that attend to each other",
         layout,
         f"{len(points)} points of a plane, each one query, key and value: a layer moves every "
         "point to a weighted average of all. Choose the score, its bandwidth or temperature, the "

@@ -2,7 +2,7 @@
 
 import numpy as np
 from bokeh.layouts import column
-from bokeh.models import ColumnDataSource, Select, Slider
+from bokeh.models import ColumnDataSource, Select
 
 from attnbook.figures import COLOURS
 from attnbook.live.page import (
@@ -11,6 +11,7 @@ from attnbook.live.page import (
     follow_pointer,
     plot,
     power_slider,
+    signed_slider,
     updated_by,
     words,
 )
@@ -40,6 +41,7 @@ def kernel_regression(
     bottom = plot(height=120, x_range=top.x_range, x_axis_label="x", y_axis_label="weight")
     bottom.segment("x", 0, "x", "weight", color=COLOURS["weights"], line_width=2, source=data)
     bottom.y_range.start = 0
+    bottom.yaxis.ticker.desired_num_ticks = 3
 
     wide = control_style()
     kernel = Select(
@@ -49,8 +51,8 @@ def kernel_regression(
     bandwidth = power_slider(
         title="bandwidth h", name="bandwidth", start=-2, end=0.7, value=-0.92, **wide
     )
-    position = Slider(
-        title="query x", name="position", start=-3.5, end=3.5, step=0.01, value=-0.5, **wide
+    position = signed_slider(
+        title="query x", name="position", start=-3.5, end=3.5, value=-0.5, **wide
     )
     text = words(2, wide)
     updated_by(
@@ -62,9 +64,10 @@ def kernel_regression(
     layout = column(kernel, bandwidth, position, text, top, bottom, sizing_mode="stretch_width")
     return LiveFigure(
         "live-kernel-regression",
+        "A kernel, a bandwidth and a query",
         layout,
         "150 points, the true curve and the kernel regression through them. Choose the kernel and "
         "the bandwidth, and move the query: the points grow with their weight at the query, and "
         "the bars below show the weights.",
-        min_height=37,
+        min_height=43,
     )

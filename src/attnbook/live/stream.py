@@ -25,6 +25,7 @@ from attnbook.live.page import (
     beside,
     control_style,
     follow_pointer,
+    legible,
     plot,
     updated_by,
     words,
@@ -156,7 +157,7 @@ def residual_stream(
 
     wide = control_style()
     example = Select(
-        title="example", name="example", value="0",
+        title="example", name="example", value="0", visible=len(cases) > 1,
         options=[(str(i), case.title) for i, case in enumerate(cases)], **wide,
     )  # fmt: skip
     colour = Select(
@@ -185,13 +186,21 @@ def residual_stream(
     )  # fmt: skip
     return LiveFigure(
         name,
+        "The residual stream",
         layout,
-        description
-        or f"The residual stream of a model on {len(cases)} examples: a token a column, a step of "
-        "the model a row, and the length of what the step adds as colour. Choose an example, a "
-        "token and a step: bars show the token's stream before the step, the change and the "
-        "stream after it, and the text gives their lengths.",
-        min_height=42 + columns[0]["height"] // 16,
+        description or _about(len(cases)),
+        min_height=49 + columns[0]["height"] // 16,
+    )
+
+
+def _about(cases: int) -> str:
+    several = cases > 1
+    return (
+        f"The residual stream of a model on {f'{cases} examples' if several else 'one example'}: "
+        "a token a column, a step of the model a row, and the length of what the step adds as "
+        f"colour. Choose {'an example, ' if several else ''}a token and a step: bars show the "
+        "token's stream before the step, the change and the stream after it, and the text gives "
+        "their lengths."
     )
 
 
@@ -216,9 +225,8 @@ def _lengths(cells: Any, frame: Any) -> tuple[Any, Any]:
         source=frame,
     )  # fmt: skip
     scale = ColorBar(
-        color_mapper=mapper, title="length", height=8, background_fill_color=None,
-        title_text_color=GREY, major_label_text_color=GREY, title_text_font_style="normal",
-    )  # fmt: skip
+        color_mapper=mapper, title="length", height=8, background_fill_color=None, **legible()
+    )
     lengths.add_layout(scale, "below")
     return lengths, scale
 
@@ -230,8 +238,6 @@ def _panels(bars: Any) -> list[Any]:
         shared = {a: getattr(panels[0], a) for a in ("x_range", "y_range")} if panels else {}
         ranges = shared or {"x_range": (0.5, 1.5), "y_range": (-1, 1)}
         panel = plot(frame_height=80, title=part, min_border_left=48, min_border_right=8, **ranges)
-        panel.title.text_color = GREY
-        panel.title.text_font_style = "normal"
         panel.yaxis.ticker.desired_num_ticks = 3
         panel.add_layout(Span(location=0, dimension="width", line_color=GREY, line_alpha=0.4))
         panel.vbar("x", width=0.7, top=part, color=colour, source=bars)

@@ -72,7 +72,9 @@ def translation_attention(
     layout = column(
         beside(number, button), said, *browser.layout.children, sizing_mode="stretch_width"
     )
-    return LiveFigure(name, layout, about, browser.min_height + ROOM)
+    return LiveFigure(
+        name, "A translator and what it reads", layout, about, browser.min_height + ROOM
+    )
 
 
 def _instead(model: str) -> str:

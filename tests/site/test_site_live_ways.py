@@ -1,0 +1,166 @@
+"""How a live figure comes, speaks and is kept: scripts in time, sentences at rest, a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page
+from site_visits import Visit, visit
+from test_site_live import CHAPTER, HOST, SET, WORDS
+
+from attnbook.figures import COLOURS
+
+READY = f"{HOST}[data-ready=true]"
+BOKEH_TIMES = """() => [performance.getEntriesByType("navigation")[0].loadEventEnd,
+  ...performance.getEntriesByType("resource").filter((e) => e.name.includes("/bokeh/")).map((e) => e.startTime)]"""
+SAVE_DATA = "Object.defineProperty(navigator, 'connection', { value: { saveData: true, addEventListener() {} } })"
+LISTEN = f"""() => {{
+  const status = document.querySelector("{HOST} [role=status]");
+  window.heard = [];
+  new MutationObserver(() => heard.push(status.textContent)).observe(status, {{ childList: true }});
+}}"""
+
+
+def come_near(page: Page) -> None:
+    page.locator(HOST).scroll_into_view_if_needed()
+
+
+def bokeh(seen: Visit) -> list[str]:
+    return [url.rpartition("/")[2] for url in seen.requests if "/bokeh/" in url]
+
+
+def kept(page: Page) -> None:
+    """Wait until the scripts are there, though not run."""
+    page.wait_for_function("Object.keys(attnbookBokeh.kept).length === 2")
+    page.evaluate("Promise.all(Object.values(attnbookBokeh.kept))")
+
+
+def test_the_scripts_come_when_the_page_rests(open_page: Visit) -> None:
+    page = open_page.go(CHAPTER)
+    kept(page)
+    loaded, *started = page.evaluate(BOKEH_TIMES)
+    assert len(started) == 2 and min(started) >= loaded > 0
+    assert bokeh(open_page) == ["bokeh.min.js", "bokeh-widgets.min.js"]
+    assert page.evaluate("typeof Bokeh") == "undefined"
+
+
+def test_a_figure_that_does_not_come_leaves_its_still(open_page: Visit) -> None:
+    open_page.page.route("**/_static/live/*", lambda route: route.abort())
+    page = open_page.go(CHAPTER)
+    still = page.locator(f"{HOST} .attnbook-still")
+    assert still.is_visible()
+    page.unroute("**/_static/live/*")
+    page.evaluate("window.dispatchEvent(new Event('online'))")
+    come_near(page)
+    page.wait_for_selector(READY)
+    assert not still.is_visible()
+
+
+def test_then_it_needs_no_network(open_page: Visit) -> None:
+    page = open_page.go(CHAPTER)
+    kept(page)
+    page.context.set_offline(True)
+    come_near(page)
+    page.wait_for_selector(READY)
+    assert len(bokeh(open_page)) == 2  # nothing was asked for twice
+    assert open_page.complaints == []
+
+
+def test_a_reader_who_saves_data_gets_them_with_the_figure(browser: Browser, site: str) -> None:
+    context = browser.new_context()
+    context.add_init_script(SAVE_DATA)
+    seen = visit(context, site)
+    page = seen.go(CHAPTER)
+    page.wait_for_timeout(1000)
+    assert bokeh(seen) == []
+    come_near(page)
+    page.wait_for_selector(READY)
+    assert bokeh(seen) == ["bokeh.min.js", "bokeh-widgets.min.js"]
+    context.close()
+
+
+@pytest.mark.parametrize("missing", ["bokeh.min.js", "bokeh-widgets.min.js"])
+@pytest.mark.parametrize("way", ["online", "try again"])
+def test_a_script_that_does_not_come_is_tried_again(
+    open_page: Visit, missing: str, way: str
+) -> None:
+    open_page.page.route(f"**/{missing}", lambda route: route.abort())
+    page = open_page.go(CHAPTER)
+    come_near(page)
+    page.get_by_text("The live figure could not load.").wait_for()
+    assert page.locator(f"{HOST} .attnbook-still p").is_visible()
+    button = page.get_by_role("button", name="try again")
+    button.click()  # still without a network
+    page.get_by_text("The live figure could not load.").wait_for()
+    page.unroute(f"**/{missing}")
+    if way == "online":
+        page.evaluate("window.dispatchEvent(new Event('online'))")
+    else:
+        button.click()
+    page.wait_for_selector(READY)
+    assert page.get_by_text("The live figure could not load.").count() == 0
+    assert not page.locator(f"{HOST} .attnbook-still").is_visible()
+    assert page.get_by_role("slider", name="bandwidth h").count() == 1
+    assert page.locator(f"{HOST} .bk-slider-title").count() == 2  # it was drawn once
+
+
+@pytest.fixture
+def figure(open_page: Visit) -> Iterator[Page]:
+    """The chapter with its live figure on the screen."""
+    page = open_page.go(CHAPTER)
+    come_near(page)
+    page.wait_for_selector(READY)
+    yield page
+    assert open_page.complaints == []
+
+
+def test_the_sentence_is_heard_when_the_handle_rests(figure: Page) -> None:
+    status = figure.locator(f"{HOST} [role=status]")
+    figure.wait_for_timeout(800)
+    assert status.text_content() == ""  # nothing was moved
+    figure.evaluate(LISTEN)
+    slider = figure.get_by_role("slider", name="query x")
+    for _ in range(5):
+        slider.press("ArrowRight")
+        figure.wait_for_timeout(100)
+    assert figure.evaluate("heard") == []
+    figure.wait_for_function("heard.length > 0")
+    figure.wait_for_timeout(800)
+    assert figure.evaluate("heard") == [figure.evaluate(WORDS)]
+    assert "at x = −0.45 " in status.text_content()
+
+
+def test_the_picture_is_what_is_seen(
+    figure: Page, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    button = figure.get_by_role("button", name="save as PNG")
+    button.focus()
+    pictures = []
+    for position in (-0.5, 1.5):
+        figure.evaluate(SET, ["position", position])
+        figure.wait_for_timeout(200)
+        with figure.expect_download() as download:
+            figure.keyboard.press("Enter")
+        assert download.value.suggested_filename == "live-kernel-regression.png"
+        with Image.open(download.value.path()) as image:
+            pictures.append(np.asarray(image.convert("RGB")).astype(int))
+    first, second = pictures
+    boxes = [box for box in figure.locator(f"{HOST} .bk-Figure").all() if box.is_visible()]
+    widths = {round((box.bounding_box() or {})["width"]) for box in boxes}
+    assert len(boxes) == 2 and first.shape[1] - 24 in widths
+    assert (first[[0, 0, -1, -1], [0, -1, 0, -1]] == 255).all()  # on white
+    orange, blue = (
+        [int(COLOURS[name][i : i + 2], 16) for i in (1, 3, 5)] for name in ("weights", "estimate")
+    )
+    assert (np.abs(first - blue).max(axis=2) < 12).sum() > 500  # the estimate
+    at = [
+        np.median(np.nonzero((np.abs(p - orange).max(axis=2) < 12).any(axis=0))[0])
+        for p in pictures
+    ]
+    assert at[1] - at[0] > 100  # the query has moved to the right
+    words = [p[12:60].min(axis=2) < 90 for p in pictures]
+    assert all(w.sum() > 200 for w in words) and (words[0] != words[1]).any()
+    assert second.shape == first.shape
