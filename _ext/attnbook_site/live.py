@@ -28,16 +28,17 @@ PLACE = re.compile(
 SCRIPT = re.compile(r'<script class="attnbook-live-script">\n(.*?)</script>', re.DOTALL)
 NAME = re.compile(r'const name = "([\w-]+)"')
 LOADER = """<script>
-window.addEventListener("load", function get() {
+(() => {
   const host = document.getElementById("NAME"), still = host.querySelector(".attnbook-still");
   const missed = () => {
     still.hidden = false;
     host.style.minHeight = "";
     window.addEventListener("online", get, { once: true });
   };
-  const script = document.createElement("script");
-  document.head.append(Object.assign(script, { src: "ADDRESS", onerror: missed }));
-});
+  const get = () => document.head.append(
+    Object.assign(document.createElement("script"), { src: "ADDRESS", onerror: missed }));
+  window.addEventListener("load", () => setTimeout(get));
+})();
 </script>"""
 SCALE = 2  # pixels of a picture for one of the page
 

@@ -32,8 +32,8 @@ INVISIBLE_ICONS = """() => [...document.querySelectorAll(".fa-solid, .fas, .fab,
 BROKEN_IMAGES = (
     """() => [...document.images].filter(e => e.complete && !e.naturalWidth).map(e => e.src)"""
 )
-AFTER_LOAD = """() => performance.getEntriesByType("resource")
-  .filter(e => e.startTime >= performance.getEntriesByType("navigation")[0].loadEventEnd)
+BEFORE_LOAD = """() => performance.getEntriesByType("resource")
+  .filter(e => e.startTime < performance.getEntriesByType("navigation")[0].loadEventEnd)
   .map(e => e.name)"""
 TOO_WIDE = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
 # text that a box shows only in part, where nothing scrolls
@@ -65,12 +65,12 @@ def weight(seen: Visit) -> dict[str, int]:
 
     Without figures, and without what a live figure asks for when the page has loaded and rests.
     """
-    later = seen.page.evaluate(AFTER_LOAD)
+    first = seen.page.evaluate(BEFORE_LOAD)
     return {
         answer.url.removeprefix(seen.address): len(answer.body())
         for answer in seen.responses
         if answer.request.resource_type != "image"
-        and not (answer.url in later and re.search("/_static/(bokeh|live)/", answer.url))
+        and (answer.url in first or not re.search("/_static/(bokeh|live)/", answer.url))
     }
 
 
