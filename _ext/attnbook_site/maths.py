@@ -16,6 +16,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 SERVER = Path(__file__).with_name("katex_server.js")
 ANNOTATION = re.compile(r"<annotation.*?</annotation>", re.DOTALL)
+MARK = re.compile(r"[.,;:!?)’”]+")
 NUMBERED = re.compile(r"\\(begin|end)\{(equation|align|alignat|gather|CD)\}")
 
 
@@ -93,10 +95,27 @@ def typeset(writer: HTML5Translator, node: nodes.Element, tex: str, display: boo
         return f'<code class="katex-error">{writer.encode(tex)}</code>'
 
 
+class Clinging(SphinxPostTransform):
+    """Hand the mark behind a formula to the formula: no line begins with a comma."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **kwargs: object) -> None:
+        """Change the document in place."""
+        for formula in list(self.document.findall(nodes.math)):
+            after = formula.next_node(descend=False, siblings=True)
+            mark = MARK.match(after.astext()) if isinstance(after, nodes.Text) else None
+            if mark:
+                formula["mark"] = mark[0]
+                after.parent.replace(after, nodes.Text(after.astext()[mark.end() :]))
+
+
 def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:
-    """A formula in a line of text."""
-    html = typeset(writer, node, node.astext(), display=False)
-    writer.body.append(f'<span class="math">{html}</span>')
+    """A formula in a line of text, with the mark that clings to it."""
+    html = f'<span class="math">{typeset(writer, node, node.astext(), display=False)}</span>'
+    mark = node.get("mark")
+    writer.body.append(f'<span class="clings">{html}{mark}</span>' if mark else html)
     raise nodes.SkipNode
 
 
@@ -123,5 +142,6 @@ def close_katex(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Register the renderer ``attnbook`` for html_math_renderer."""
+    app.add_post_transform(Clinging)
     app.add_html_math_renderer("attnbook", (visit_inline, None), (visit_display, None))
     app.connect("build-finished", close_katex)

@@ -204,3 +204,20 @@ def test_lock_file_names_no_host() -> None:
     """The lock file holds versions and hashes only: npm asks the registry of its own machine."""
     packages = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     assert [name for name, entry in packages.items() if "resolved" in entry] == []
+
+
+@pytest.mark.parametrize("width", [390, 700])
+def test_no_line_begins_with_the_comma_of_a_formula(open_page: Visit, width: int) -> None:
+    """The mark behind a formula stands beside the formula's last part, wherever the line breaks."""
+    open_page.page.set_viewport_size({"width": width, "height": 900})
+    page = open_page.go(CHAPTERS[0])
+    lonely = """all => all.filter(e => {
+      const range = document.createRange();
+      range.selectNodeContents(e.lastChild);
+      const mark = range.getBoundingClientRect();
+      const last = [...e.querySelectorAll(".katex-html .base")].at(-1).getBoundingClientRect();
+      return mark.top > last.bottom || mark.left < last.right - 1;
+    }).map(e => e.textContent)"""
+    marked = page.locator(".bd-article p > .clings:visible")
+    assert marked.count() > 30
+    assert marked.evaluate_all(lonely) == []
