@@ -93,7 +93,7 @@ def exercises(chapter: Path) -> Iterator[Exercise]:
         ValueError: an exercise has not exactly one stub, one hint and one solution.
     """
     for number, match in enumerate(EXERCISE.finditer(chapter.read_text(encoding="utf-8")), 1):
-        parts = match.groupdict()
+        parts: dict[str, Any] = match.groupdict()
         rest = parts.pop("rest")
         found = [STUB.findall(rest), HINT.findall(rest), SOLUTION.findall(rest)]
         if [len(one) for one in found] != [1, 1, 1]:
