@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from attnbook.checks.exercises import Exercise, exercises
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+from attnbook.checks.exercises import Exercise, exercises
 
 
 def lines(chapter: Path, own: list[Exercise]) -> Iterator[str]:
