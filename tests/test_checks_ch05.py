@@ -511,7 +511,7 @@ def jax_heads(x, kernel, sharpness):
 
 RIGHT = [
     (X, lambda d: 3 * d / 2),
-    (X, lambda d: d + d // 2),
+    (X, lambda d: [d + d / 2]),
     (W, torch_window),
     (W, jax_window),
     (W, loop_window),

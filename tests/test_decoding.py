@@ -286,11 +286,9 @@ def test_logits_in_float32(library, rng, size):
     np.testing.assert_allclose(probability, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("number", "expected"), [(0, "1 or more"), (-1, "0 or more"), (2.5, "0 or more")]
-)
-def test_a_width_and_a_limit_are_sizes(library, number, expected):
-    message = f"got {number}, expected an integer, {expected}"
+@pytest.mark.parametrize("number", [0, -1, 2.5])
+def test_a_width_and_a_limit_are_sizes(library, number):
+    message = f"got {number}, expected an integer, 1 or more"
     with pytest.raises(ValueError, match=f"width: {message}"):
         search(library, trap(), width=number)
     with pytest.raises(ValueError, match=f"limit: {message}"):
