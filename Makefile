@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book test test-gpu notebooks lab serve lint benchmarks constraints clean FORCE
+.PHONY: help env assets book test test-gpu notebooks lab serve lint benchmarks lighthouse constraints clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -77,6 +77,9 @@ lint: env  ## lint and types only
 
 benchmarks: env  ## every experiment whose results the chapters read, anew (hours)
 	$(PY) -m benchmarks
+
+lighthouse: env  ## how fast and how open the built site is to all readers (an hour; needs Chromium)
+	$(PY) -m benchmarks.lighthouse
 
 # Held back from the newest: what the outputs of the committed notebooks and the site's templates depend on.
 FIXED := torch==2.13.0 jax==0.10.2 equinox==0.13.8 jupyter-book==1.0.4.post1

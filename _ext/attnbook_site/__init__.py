@@ -6,6 +6,7 @@ Parts, one module each:
 - ``tabs``: neighbouring cells tagged ``torch`` and ``jax`` become one block with two tabs.
 - ``citations``: author and year in round brackets.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
+- ``first_load``: one style sheet, scripts that nobody waits for, images that keep their place.
 - ``notebooks``: a page whose notebook was executed again is built again.
 - ``project``: the repository's address and the version, read from pyproject.toml.
 """
