@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf test test-gpu coverage mutation notebooks stills lab serve lint links benchmarks constraints release-archives clean FORCE
+.PHONY: help env assets book pdf test test-gpu coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -100,6 +100,9 @@ links: book  ## whether every link of the site and of these files still answers
 
 benchmarks: env  ## every experiment whose results the chapters read, anew (hours)
 	$(PY) -m benchmarks
+
+lighthouse: env  ## how fast and how open the built site is to all readers (an hour; needs Chromium)
+	$(PY) -m benchmarks.lighthouse
 
 # Held back from the newest: what the outputs of the committed notebooks and the site's templates depend on.
 FIXED := torch==2.13.0 jax==0.10.2 equinox==0.13.8 jupyter-book==1.0.4.post1

@@ -10,6 +10,7 @@ Parts, one module each:
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
+- ``first_load``: one style sheet, scripts that nobody waits for, images that keep their place.
 - ``notebooks``: a page whose notebook was executed again is built again.
 - ``project``: the repository's address and the version, read from pyproject.toml.
 """

@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
 
+from .first_load import drop_measuring, join_styles, lighten
 from .icons import icon_styles
 from .maths import node_program
 
@@ -23,6 +24,7 @@ BOKEH = ("bokeh.min.js", "bokeh-widgets.min.js")
 STYLES = ("katex/katex.css", "icons.css", "page.css", "content.css", "print.css")
 MARKUP = {
     '<div role="list" class="citation-list">': '<div class="citation-list">',
+    ' role="doc-biblioentry"': "",  # deprecated
     '<summary aria-label="Toggle hidden content">': "<summary>",
 }
 # Names, punctuation and blanks need no colour; their spans would be half of a cell's bytes.
@@ -118,7 +120,7 @@ def drop_unused(app: Sphinx, page: str, template: str, context: dict[str, Any], 
 
 
 def mend_markup(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Take back two labels that mislead assistive devices, and markup that shows nothing.
+    """Take back labels that mislead assistive devices, and markup that shows nothing.
 
     A list of references has no list items, and a folded cell's label would hide the words that say
     what is folded.
@@ -146,7 +148,10 @@ def copy_notebooks(app: Sphinx, error: Exception | None) -> None:
 
 
 def trim_theme(app: Sphinx, error: Exception | None) -> None:
-    """Leave out unused style rules, and the theme's icon fonts, icon scripts and source maps."""
+    """Leave out unused style rules, and the theme's icon fonts, icon scripts and source maps.
+
+    All styles that are left become one sheet.
+    """
     if error or app.builder.format != "html":
         return
     static = Path(app.outdir) / "_static"
@@ -155,6 +160,8 @@ def trim_theme(app: Sphinx, error: Exception | None) -> None:
         file.unlink()
     modules = Path(app.confdir) / "node_modules"
     subprocess.run([node_program(), str(HERE / "trim_styles.js"), modules, app.outdir], check=True)
+    drop_measuring(static / "scripts" / "pydata-sphinx-theme.js")
+    join_styles(static, app.attnbook_sheets)
 
 
 def setup(app: Sphinx) -> None:
@@ -166,5 +173,6 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", copy_assets)
     app.connect("html-page-context", drop_unused, priority=990)
     app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", lighten, priority=991)
     app.connect("build-finished", copy_notebooks)
-    app.connect("build-finished", trim_theme)
+    app.connect("build-finished", trim_theme, priority=900)  # the theme writes colours of code

@@ -29,12 +29,17 @@ UNNAMED_IMAGES = """() => [...document.querySelectorAll(".bd-article img")]
             || /^(_images|[.][.]|[0-9a-f]{64})|[.](svg|png)$/.test(e.alt)).map(e => e.src)"""
 INVISIBLE_ICONS = """() => [...document.querySelectorAll(".fa-solid, .fas, .fab, .far")]
   .filter(e => !getComputedStyle(e).maskImage.startsWith("url")).map(e => e.className)"""
-BROKEN_IMAGES = (
-    """() => [...document.images].filter(e => e.complete && !e.naturalWidth).map(e => e.src)"""
-)
 BEFORE_LOAD = """() => performance.getEntriesByType("resource")
   .filter(e => e.startTime < performance.getEntriesByType("navigation")[0].loadEventEnd)
   .map(e => e.name)"""
+BROKEN_IMAGES = """async () => {
+  const images = [...document.images];
+  for (const image of images) image.loading = "eager";
+  await Promise.all(images.map(image => image.decode().catch(() => null)));
+  return images.filter(image => !image.naturalWidth).map(image => image.src);
+}"""
+# what a phone lays out only when the reader comes near is measured too
+ALL_LAID_OUT = ".bd-article section { content-visibility: visible !important; }"
 TOO_WIDE = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
 # text that a box shows only in part, where nothing scrolls
 CUT_OFF = """() => [...document.querySelectorAll(
@@ -100,6 +105,7 @@ def test_page(browser: Browser, site: str, path: str, theme: str) -> None:
         )[:8]
         assert axe_findings(page) == []
         page.set_viewport_size(WIDTHS["phone"])
+        page.add_style_tag(content=ALL_LAID_OUT)
         page.wait_for_timeout(50)
         assert page.evaluate(TOO_WIDE) <= 0
         assert page.evaluate(CUT_OFF) == []
@@ -123,6 +129,37 @@ def test_nothing_in_the_pages_loads_from_elsewhere() -> None:
     for path in PAGES:
         text = (SITE / path).read_text(encoding="utf-8")
         assert [word for word in loads if word in text] == [], path
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_waits_for_one_style_sheet_and_no_script(path: str) -> None:
+    """Each sheet or script before the text is a round trip that a phone waits for."""
+    text = (SITE / path).read_text(encoding="utf-8")
+    assert len(re.findall(r'<link[^>]*rel="stylesheet"', text)) == 1
+    if path != "search.html":
+        scripts = re.findall(r"<script [^>]*src=[^>]*>", text)
+        assert scripts and [s for s in scripts if "defer" not in s] == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_images_say_their_size_before_they_come(path: str) -> None:
+    """So that the text below stays where it is."""
+    text = (SITE / path).read_text(encoding="utf-8")
+    images = re.findall(r'<img [^>]*src="[^"]*_images/[^>]*>', text)
+    assert [i for i in images if not re.search(r'width="\d+" height="\d+"', i)] == []
+
+
+def test_a_link_into_a_chapter_lands_on_a_phone(browser: Browser, site: str) -> None:
+    """Though the sections above were not laid out when it was opened; and nothing jumps after it."""
+    page = browser.new_page(viewport=WIDTHS["phone"])
+    top = "document.getElementById('exercises').getBoundingClientRect().top"
+    page.goto(f"{site}/chapters/01-kernel-regression.html#exercises", wait_until="networkidle")
+    skipped = "getComputedStyle(document.getElementById('exercises')).contentVisibility"
+    assert page.evaluate(skipped) == "auto"
+    assert 0 <= page.evaluate(top) < 200
+    page.wait_for_timeout(500)
+    assert 0 <= page.evaluate(top) < 200
+    page.close()
 
 
 def test_the_site_is_built() -> None:

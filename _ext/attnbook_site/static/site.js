@@ -15,7 +15,6 @@ function show(backend, keep) {
   if (keep) {
     try { localStorage.setItem(STORE, backend); } catch { /* no storage: the choice lasts for the page */ }
   }
-  markScrolling();
 }
 
 /** Choose a back end at one block, which stays where it is on the screen. */
@@ -60,18 +59,26 @@ function makeTabs(block) {
   block.classList.add("is-tabbed");
 }
 
-/** A box that scrolls sideways can be focused, so that the arrow keys scroll it. */
-function markScrolling() {
-  for (const box of document.querySelectorAll(SCROLLING)) {
-    if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+/** A box that scrolls sideways can be focused, so that the arrow keys scroll it. First all boxes are read, then some written. */
+function markScrolling(changes) {
+  const boxes = changes.map((change) => change.target);
+  const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth + 1);
+  boxes.forEach((box, i) => {
+    if (scrolls[i]) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
-  }
+  });
+}
+
+/** The browser reports each box once it has laid it out: now, when it is unfolded, and when the window changes. */
+const sizes = new ResizeObserver(markScrolling);
+function watchSizes() {
+  document.querySelectorAll(SCROLLING).forEach((box) => sizes.observe(box));
 }
 
 document.querySelectorAll(".backend-block:not(.backend-single)").forEach(makeTabs);
 show(document.documentElement.dataset.backend || "torch", false);
-window.addEventListener("resize", markScrolling);
-window.addEventListener("load", markScrolling);
+watchSizes();
+document.fonts.ready.then(watchSizes); // the fonts change what fits
 window.addEventListener("storage", (event) => {
   if (event.key === STORE && event.newValue) show(event.newValue, false);
 });
