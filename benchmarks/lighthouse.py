@@ -4,8 +4,8 @@
     python -m benchmarks.lighthouse --quick    chapter 1 and the default page once; stores nothing
 
 Lighthouse's own settings for a phone: a slow 4G line and a processor a quarter as fast as this
-one, both simulated. The site comes from this machine as from GitHub Pages: compressed, kept for ten
-minutes. The default page is chapter 1's notebook in a book with the configuration that `jupyter-book
+one, both simulated. The site comes from this machine as from GitHub Pages: compressed, kept for
+ten minutes. The default page is chapter 1's notebook in a book with the configuration that `jupyter-book
 create` writes, with and without compression. It asks other hosts for MathJax and Thebe; where there
 is no network, as its failed requests say, it is lighter and faster here than for its readers.
 """
@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -44,7 +44,7 @@ TEXT = {".html", ".css", ".js", ".json", ".svg", ".xml", ".txt"}
 PROGRAMS = Path(sys.executable).parent  # node, npm and jupyter-book lie beside Python
 
 
-@lru_cache(maxsize=None)
+@cache
 def compressed(path: Path) -> bytes:
     """A file as GitHub Pages sends it."""
     return gzip.compress(path.read_bytes(), compresslevel=6)
@@ -66,7 +66,7 @@ class Handler(SimpleHTTPRequestHandler):
         self.send_header("Cache-Control", "max-age=600")
         super().end_headers()
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         path = Path(self.translate_path(self.path))
         if not (self.zipped and path.suffix in TEXT and path.is_file()):
             return super().do_GET()
