@@ -6,8 +6,8 @@
 Lighthouse's own settings for a phone: a slow 4G line and a processor a quarter as fast as this
 one, both simulated. The site comes from this machine as from GitHub Pages: compressed, kept for
 ten minutes. The default page is chapter 1's notebook in a book with the configuration that
-`jupyter-book create` writes, with and without compression. It asks other hosts for MathJax and Thebe; where there
-is no network, as its failed requests say, it is lighter and faster here than for its readers.
+`jupyter-book create` writes, with and without compression. It asks other hosts for MathJax and
+Thebe; where there is no network, it is lighter and faster here than for its readers.
 """
 
 import gzip
