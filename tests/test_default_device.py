@@ -5,7 +5,15 @@ import numpy as np
 import pytest
 import reference
 
-from attnbook import attend, causal_mask, kernels, leave_one_out, nadaraya_watson, padding_mask
+from attnbook import (
+    attend,
+    causal_mask,
+    kernels,
+    leave_one_out,
+    nadaraya_watson,
+    padding_mask,
+    positions,
+)
 
 if "torch" not in backends.chosen():
     pytest.skip("torch is not among the back ends of this run", allow_module_level=True)
@@ -54,3 +62,9 @@ def test_leave_one_out(sample, small_blocks, name):
     )
     out = leave_one_out(k, v, kernel=getattr(kernels, name), bandwidth=1.9)
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-11)
+
+
+def test_rotary(rng):
+    x, where = rng.normal(size=(7, 6)), np.array([0, 1, 2, 5, 3, 40, 11])
+    out = positions.rotary(torch.from_numpy(x), torch.from_numpy(where))
+    np.testing.assert_allclose(out.numpy(), positions.rotary(x, where), rtol=1e-12, atol=1e-13)

@@ -37,3 +37,11 @@ def test_a_diagonal_is_a_bandwidth_a_coordinate(backend, rng):
 def test_a_metric_that_does_not_fit(backend, rng, shape):
     with pytest.raises(ValueError, match=r"metric: got shape .*, expected \(r, 2\)"):
         backend.call(in_metric, *sample(rng), metric=np.ones(shape))
+
+
+def test_points_that_do_not_fit_are_named_before_they_are_moved(backend, rng):
+    q, k, v = sample(rng)
+    with pytest.raises(ValueError, match="keys: got 1 coordinates, expected 2 as in queries"):
+        backend.call(in_metric, q, k[:, :1], v, metric=np.eye(2))
+    with pytest.raises(TypeError, match="queries: got a list, expected a NumPy, PyTorch or JAX"):
+        in_metric(q.tolist(), *map(backend.array, (k, v)), metric=backend.array(np.eye(2)))

@@ -152,3 +152,11 @@ def test_leading_axes_broadcast(backend, rng):
     how = {"bandwidths": np.array([0.6, 1.9]), "combination": np.array([0.7, -1.3])}
     expected = [reference.multi_head(q, one, v, *how.values()) for one in k]
     np.testing.assert_allclose(backend.call(multi_head, q, k, v, **how), expected, rtol=1e-11)
+
+
+def test_points_that_do_not_fit_are_named_before_the_bandwidths(backend, rng):
+    """The bandwidths are right for the keys: what is wrong is the queries' width."""
+    q, k, v = rng.normal(size=(3, 1)), rng.normal(size=(7, 2)), rng.normal(size=(7, 5))
+    how = {"bandwidths": np.ones((2, 2)), "combination": np.ones(2)}
+    with pytest.raises(ValueError, match="keys: got 2 coordinates, expected 1 as in queries"):
+        backend.call(multi_head, q, k, v, **how)

@@ -29,10 +29,12 @@ if __name__ == "__main__":
 
 from faults import TESTS
 from faults.mutants import Mutant, mutants
-from faults.running import Nurseries, copied
+from faults.running import PACKAGE, Nurseries, copied
+
+__all__ = ["FOUND", "PACKAGE", "main"]
 
 FOUND = Path(__file__).with_name("mutation.json")
-MOST, SEED = 100, 7  # mutants of a module; which of them
+MOST, SEED = 60, 7  # mutants of a module; which of them
 EVERY = ("test_arguments.py", "test_argument_values.py", "test_default_device.py")
 MORE = {  # tests of the modules that are built on one
     "kernels": ("test_regression.py", "test_scores.py"),
@@ -89,7 +91,9 @@ class Hunt:
             self.path.write_text(mutant.source, encoding="utf-8")
             code, printed = self.nurseries.run(self.copy, tests, backends, limit)
             assert code not in (4, 5, 70), printed  # no test, or not of this package
-            if code != 0:  # a test failed, nothing could be imported, or it took too long
+            if code < 0:
+                print(f"  stopped after {limit} s: {mutant.now}", flush=True)
+            if code != 0:  # a test failed, nothing could be imported, or it was stopped
                 return True
         return False
 
