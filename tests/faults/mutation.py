@@ -29,9 +29,7 @@ if __name__ == "__main__":
 
 from faults import TESTS
 from faults.mutants import Mutant, mutants
-from faults.running import PACKAGE, Nurseries, copied
-
-__all__ = ["FOUND", "PACKAGE", "main"]
+from faults.running import Nurseries, copied
 
 FOUND = Path(__file__).with_name("mutation.json")
 MOST, SEED = 60, 7  # mutants of a module; which of them
