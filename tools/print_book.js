@@ -16,7 +16,10 @@
   }
   for (const part of article.querySelectorAll(unseen)) part.remove();
   for (const fold of article.querySelectorAll("details")) fold.open = true;
-  for (const image of article.querySelectorAll("img")) image.src = image.src;
+  for (const image of article.querySelectorAll("img")) {
+    image.removeAttribute("loading"); // on paper the reader is everywhere at once
+    image.src = image.src;
+  }
   const place = (id) => id ? `${slug}--${id}` : slug;
   for (const solution of solutions) {
     const exercise = document.getElementById(solution.querySelector(".admonition-title a").hash.slice(1));

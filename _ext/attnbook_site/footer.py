@@ -19,7 +19,7 @@ def day(iso: str) -> str:
 
 def stored(notebook: Path) -> str:
     """What an executed notebook says of its last execution; empty if it says nothing."""
-    ran = json.loads(notebook.read_text(encoding="utf-8"))["metadata"].get("ran")
+    ran = json.loads(notebook.read_text(encoding="utf-8")).get("metadata", {}).get("ran")
     return f"{day(ran['date'])}, on {ran['machine']}" if ran else ""
 
 

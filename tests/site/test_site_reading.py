@@ -215,8 +215,8 @@ def test_no_line_begins_with_the_comma_of_a_formula(open_page: Visit, width: int
       const range = document.createRange();
       range.selectNodeContents(e.lastChild);
       const mark = range.getBoundingClientRect();
-      const last = [...e.querySelectorAll(".katex-html .base")].at(-1).getBoundingClientRect();
-      return mark.top > last.bottom || mark.left < last.right - 1;
+      const last = [...e.querySelector(".katex-html").getClientRects()].at(-1);
+      return mark.top >= last.bottom || mark.left < last.right - 2;
     }).map(e => e.textContent)"""
     marked = page.locator(".bd-article p > .clings:visible")
     assert marked.count() > 30

@@ -82,3 +82,10 @@ document.fonts.ready.then(watchSizes); // the fonts change what fits
 window.addEventListener("storage", (event) => {
   if (event.key === STORE && event.newValue) show(event.newValue, false);
 });
+
+/** Figures farther down come once the page rests: then it can be read to its end without a network. */
+function fetchFigures() {
+  if (navigator.connection?.saveData) return;
+  for (const image of document.images) image.loading = "eager";
+}
+window.addEventListener("load", () => (window.requestIdleCallback ?? setTimeout)(fetchFigures));
