@@ -15,9 +15,10 @@ from attnbook.checks.exercises import Exercise, exercises
 
 def lines(chapter: Path, own: list[Exercise]) -> Iterator[str]:
     """A chapter's list, in Markdown."""
-    yield f"## {{doc}}`/chapters/{chapter.stem}`"
+    yield f"## Chapter {int(chapter.name[:2])}"
     yield ""
-    yield f"{len(own)} exercises, {sum(e.minutes for e in own)} minutes."
+    minutes = sum(e.minutes for e in own)
+    yield f"{{doc}}`/chapters/{chapter.stem}`: {len(own)} exercises, {minutes} minutes."
     yield ""
     for e in own:
         yield f"- {{ref}}`{e.name} <{e.label}>` · {e.level}, {e.minutes} minutes, {e.kinds}"
