@@ -37,7 +37,7 @@
     link.href = target ? "#" + target + (id ? "--" + id : "") : home + url.pathname + url.hash;
   }
   // A section may begin at the foot of a page and its heading stand on the next: links lead to the heading.
-  for (const heading of article.querySelectorAll("section[id] > :is(h1, h2, h3, h4)")) {
+  for (const heading of article.querySelectorAll("section[id] > :is(h1, h2, h3, h4):not(.rubric)")) {
     const section = heading.parentElement;
     while (heading.previousElementSibling) heading.prepend(heading.previousElementSibling);
     heading.id = section.id;
