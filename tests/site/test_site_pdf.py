@@ -60,7 +60,7 @@ def words(text: str) -> str:
 
 def headings(level: int, page: str) -> list[str]:
     """The words of a page's headings."""
-    return [words(found) for found in re.findall(rf"<h{level}>(.*?)</h{level}>", page)]
+    return [words(found) for found in re.findall(rf"<h{level}(?: [^>]*)?>(.*?)</h{level}>", page)]
 
 
 def outline(reader: PdfReader) -> Iterator[tuple[int, str, int]]:
