@@ -1,4 +1,4 @@
-"""The book's plots: one style, one palette, the same colour for the same thing in every chapter.
+"""The book's plots: one style, one palette: grey for data, green for what is true, blue and orange.
 
 The data are dots, the truth is a thin line, an estimate a thick one. Backgrounds are transparent
 and greys lie between black and white, so that a figure reads in a light and in a dark theme.
