@@ -111,6 +111,7 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
     "activations.silu": (activations.silu, X),
     "blocks.layer_norm": (blocks.layer_norm, X, W[0, 0], W[1, 0]),
     "blocks.rms_norm": (blocks.rms_norm, X, W[0, 0]),
+    "blocks.normed": (lambda x, g, b: blocks.normed(_norm(g, b), x), X, W[0, 0], W[1, 0]),
     **{
         f"blocks.mlp, {activation}": (
             lambda x, *w, a=activation: blocks.mlp(_block(w, a).mlp, x),
