@@ -20,7 +20,7 @@ def day(iso: str) -> str:
 def stored(notebook: Path) -> str:
     """What an executed notebook says of its last execution; empty if it says nothing."""
     ran = json.loads(notebook.read_text(encoding="utf-8")).get("metadata", {}).get("ran")
-    return f"{day(ran['date'])}, on {ran['machine']}" if ran else ""
+    return f"on {day(ran['date'])}, on {ran['machine']}" if ran else ""
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +30,7 @@ def here() -> str:
         from attnbook import devices
     except ImportError:
         return ""
-    return f"the day of this build, on {devices.describe()}"
+    return f"while this site was built, on {devices.describe()}"
 
 
 def note_execution(

@@ -116,4 +116,4 @@ def test_the_footer_says_what_the_code_ran_on(source) -> None:
 def test_pages_without_code_claim_no_machine() -> None:
     """Notation was not executed; the ladder was, while the site was built."""
     assert "The code of this page" not in text_of("appendices/notation.html")
-    assert "ran on the day of this build" in text_of("appendices/ladder.html")
+    assert "ran while this site was built, on " in text_of("appendices/ladder.html")

@@ -211,6 +211,7 @@ def test_no_line_begins_with_the_comma_of_a_formula(open_page: Visit, width: int
     """The mark behind a formula stands beside the formula's last part, wherever the line breaks."""
     open_page.page.set_viewport_size({"width": width, "height": 900})
     page = open_page.go(CHAPTERS[0])
+    page.add_style_tag(content="section { content-visibility: visible !important; }")
     lonely = """all => all.filter(e => {
       const range = document.createRange();
       range.selectNodeContents(e.lastChild);
