@@ -81,6 +81,7 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
         scores.additive,
         *(Q, K, RNG.normal(size=(13, 2)), RNG.normal(size=(13, 2)), RNG.normal(size=13)),
     ),
+    "scores.additive_of_projected": (scores.additive_of_projected, X, X[:, :5], X[0, 0]),
     "heads.self_attention": (heads.self_attention, X, *W[:3]),
     "heads.self_attention, masked": (
         lambda x, *w: heads.self_attention(x, *w, mask=causal_mask(7, like=x)),
@@ -88,6 +89,7 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
     ),
     "heads.split_heads": (lambda x: heads.split_heads(x, 3), X),
     "heads.merge_heads": (heads.merge_heads, X),
+    "heads.single_head": (lambda x, *w: heads.single_head(_layer(1, *w), x), *(X, *W)),
     "heads.multi_head_attention": (
         lambda q, k, *w: heads.multi_head_attention(_layer(4, *w), q, k),
         *(X, X[:, :5], *W),

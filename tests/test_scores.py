@@ -141,6 +141,8 @@ def test_additive_of_keys_that_were_multiplied_before(backend, rng):
     w_q, w_k, v = learned(rng, "additive")
     expected = backend.call(scores.additive, q, k, w_q, w_k, v)
     out = backend.call(scores.additive, q, k @ w_k.T, w_q, None, v)
+    both = backend.call(scores.additive_of_projected, q @ w_q.T, k @ w_k.T, v)
+    np.testing.assert_allclose(both, expected, rtol=1e-12)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
     with pytest.raises(
         ValueError, match=r"k: got 5 coordinates, expected 13 as w_q's rows: no w_k"

@@ -4,6 +4,8 @@ Values can be looked at only where they are known: under jax.jit, torch.compile 
 are checked and the values are not.
 """
 
+import functools
+import itertools
 import math
 import sys
 from numbers import Real
@@ -94,6 +96,32 @@ def attention(
     return xp
 
 
+def alike(*arrays: Array) -> tuple[Array, ...]:
+    """Arrays in the widest of their dtypes, where PyTorch's autocast has mixed them."""
+    if not all(map(is_torch_array, arrays)) or len({a.dtype for a in arrays}) == 1:
+        return arrays
+    import torch
+
+    if not torch.is_autocast_enabled(arrays[0].device.type):
+        return arrays
+    wide = functools.reduce(torch.promote_types, (a.dtype for a in arrays))
+    return tuple(a.to(wide) for a in arrays)
+
+
+def as_many(queries: Array, keys: Array) -> None:
+    """Check that there are as many queries as keys, where the places of both are compared."""
+    m, n = queries.shape[-2], keys.shape[-2]
+    if m != n:
+        raise ValueError(f"causal: got {m} queries and {n} keys, expected as many of both")
+
+
+def same_library(layer: Any, **array: Array) -> None:
+    """Check that an array is of the library of a layer's weight, if the layer has one."""
+    weight = getattr(layer, "weight", None)
+    if is_array_api_obj(weight):
+        one_library(**array, weight=weight)
+
+
 def two_widths(q: Array, k: Array) -> Any:
     """Check queries and keys that need not have the same number of coordinates."""
     xp = floating(q=q, k=k)
@@ -135,7 +163,7 @@ def fitting_mask(mask: Array | None, target: tuple[int, ...], **like: Array) -> 
 def leading_axes(**arrays: Array) -> tuple[int, ...]:
     """The common shape of all axes but the last two."""
     try:
-        return np.broadcast_shapes(*(tuple(a.shape[:-2]) for a in arrays.values()))
+        return broadcast_shapes(*(tuple(a.shape[:-2]) for a in arrays.values()))
     except ValueError:
         shapes = ", ".join(f"{name} {tuple(a.shape)}" for name, a in arrays.items())
         raise ValueError(
@@ -143,10 +171,27 @@ def leading_axes(**arrays: Array) -> tuple[int, ...]:
         ) from None
 
 
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """numpy.broadcast_shapes, also of sizes that stay open while a layer is exported."""
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
+    if all(isinstance(size, int) for shape in shapes for size in shape):
+        return np.broadcast_shapes(*shapes)
+    columns = itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)
+    return tuple(_one_size(sizes) for sizes in columns)[::-1]
+
+
+def _one_size(sizes: tuple[int, ...]) -> int:
+    first, *others = [size for size in sizes if size != 1] or [1]
+    if any(size != first for size in others):
+        raise ValueError(f"sizes {sizes} do not broadcast")
+    return first
+
+
 def broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether an array of this shape broadcasts against target, leading axes included."""
     try:
-        return np.broadcast_shapes(shape, target)[-2:] == target[-2:]
+        return broadcast_shapes(shape, target)[-2:] == target[-2:]
     except ValueError:
         return False
 

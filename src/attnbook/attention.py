@@ -66,14 +66,16 @@ def attend(
     *,
     score: Score = scores.scaled_dot,
     mask: Bool[Array, "..."] | None = None,
+    causal: bool = False,
     return_weights: bool = False,
 ) -> Any:
     """Attention, out_i = Σ_j w_ij v_j with w_i = softmax_j(score(q_i, k_j)).
 
     With score=gaussian_score this is the Nadaraya–Watson estimator, with the default it is the
     transformer's attention. The default, without return_weights, takes PyTorch's fused kernel where
-    that is the faster way, and is compiled in JAX. The kernel's memory grows with m + n; a mask has
-    m × n entries itself, of which PyTorch makes numbers, and brings the product back.
+    that is the faster way, and is compiled in JAX. The kernel's memory grows with m + n, also if
+    causal; a mask has m × n entries itself, of which PyTorch makes numbers, and brings the product
+    back.
 
     Args:
         queries: of shape (..., m, d).
@@ -82,6 +84,8 @@ def attend(
         score: a function of queries and keys that gives the (..., m, n) scores.
         mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = may attend.
             Leading axes that only the mask has become axes of the output.
+        causal: query i may attend to the keys j ≤ i alone, as causal_mask says, beside what a mask
+            says; for as many queries as keys.
         return_weights: give the (..., m, n) weights too.
 
     Returns:
@@ -90,21 +94,33 @@ def attend(
 
     Raises:
         ValueError: shapes or dtypes that do not fit, a score that is no function or gives no
-            floating number a query and key.
+            floating number a query and key, causal with other numbers of queries and keys.
         TypeError: arrays of different libraries.
 
     Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
     """
     answers.function("attnbook.scores.dot", score=score)
+    queries, keys, values = arguments.alike(queries, keys, values)
     one_width = score is scores.scaled_dot  # other scores say themselves which widths they take
     arguments.attention(queries, keys, values, mask, one_width=one_width)
+    if causal:
+        arguments.as_many(queries, keys)
     if score is not scores.scaled_dot or return_weights:
+        mask = with_causal(mask, causal, queries)
         output, weights = _average(queries, keys, values, mask, score)
         return (output, weights) if return_weights else output
     if fused.takes(queries, keys, values):
-        return fused.average(queries, keys, values, mask, _scaled_dot_average)
+        return fused.average(queries, keys, values, mask, causal, _scaled_dot_average)
     average = _compiled() if is_jax_array(queries) else _scaled_dot_average
-    return average(queries, keys, values, mask)
+    return average(queries, keys, values, mask, causal)
+
+
+def with_causal(mask: Array | None, causal: bool, queries: Array) -> Array | None:
+    """A mask that also hides what comes after each of the queries (..., m, d), if causal."""
+    if not causal:
+        return mask
+    earlier = _earlier(array_namespace(queries), queries.shape[-2], queries)
+    return earlier if mask is None else mask & earlier
 
 
 def _average(
@@ -120,7 +136,10 @@ def _average(
     return xp.astype(weights @ values, dtype), xp.astype(weights, dtype)
 
 
-def _scaled_dot_average(queries: Array, keys: Array, values: Array, mask: Array | None) -> Array:
+def _scaled_dot_average(
+    queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool
+) -> Array:
+    mask = with_causal(mask, causal, queries)
     return _average(queries, keys, values, mask, scores.scaled_dot)[0]
 
 
@@ -128,7 +147,7 @@ def _scaled_dot_average(queries: Array, keys: Array, values: Array, mask: Array 
 def _compiled() -> Callable[..., Array]:
     import jax
 
-    return jax.jit(_scaled_dot_average)
+    return jax.jit(_scaled_dot_average, static_argnames="causal")
 
 
 def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
@@ -146,7 +165,11 @@ def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
         TypeError: like that is no array.
     """
     xp = arguments.one_library(like=like)
-    position = xp.arange(sizes.count(n=n), device=device(like))
+    return _earlier(xp, sizes.count(n=n), like)
+
+
+def _earlier(xp: Any, n: int, like: Array) -> Array:
+    position = xp.arange(n, device=device(like))
     return position[None, :] <= position[:, None]
 
 

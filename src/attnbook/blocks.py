@@ -4,14 +4,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_torch_array
 from jaxtyping import Bool, Float
 
 from attnbook import arguments
 from attnbook.activations import ACTIVATIONS
 from attnbook.arguments import widen
 from attnbook.heads import Drop, multi_head_attention
-from attnbook.linear import linear
+from attnbook.linear import call, is_module, linear
 
 Array = Any  # a NumPy, PyTorch or JAX array
 Part = Callable[[Array], Array]  # of a block: tokens in, a change of them out
@@ -90,7 +90,9 @@ def _scaled(x: Array, normed: Array, weight: Array | None, bias: Array | None) -
 
 
 def normed(norm: Any, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
-    """Layer norm with the parameters of a library's layer."""
+    """Layer norm with the parameters of a library's layer; a PyTorch module is called."""
+    if is_module(norm) and is_torch_array(x):
+        return call(norm, x)
     return layer_norm(x, norm.weight, norm.bias, eps=norm.eps)
 
 
@@ -115,6 +117,11 @@ def mlp(layer: Any, x: Float[Array, "... e"], drop: Drop | None = None) -> Array
     else:
         hidden = activation(linear(layer.hidden, x))
     return linear(layer.output, hidden if drop is None else drop(hidden))
+
+
+def _mlp_part(layer: Any, drop: Drop | None) -> Part:
+    """The MLP as a part of a block; a PyTorch module is called, and knows itself when to drop."""
+    return layer if is_module(layer) else partial(mlp, layer, drop=drop)
 
 
 def residual(norm: Any, placement: str, part: Part, x: Array, drop: Drop | None = None) -> Array:
@@ -154,7 +161,7 @@ def encoder_block(layer: Any, x: Array, attention: Part, drop: Drop | None = Non
     Source: Vaswani et al. (2017), section 3.1.
     """
     x = residual(layer.attention_norm, layer.norm, attention, x, drop)
-    return residual(layer.mlp_norm, layer.norm, partial(mlp, layer.mlp, drop=drop), x, drop)
+    return residual(layer.mlp_norm, layer.norm, _mlp_part(layer.mlp, drop), x, drop)
 
 
 def decoder_block(
@@ -176,7 +183,7 @@ def decoder_block(
     """
     x = residual(layer.attention_norm, layer.norm, attention, x, drop)
     x = residual(layer.cross_norm, layer.norm, cross_attention, x, drop)
-    return residual(layer.mlp_norm, layer.norm, partial(mlp, layer.mlp, drop=drop), x, drop)
+    return residual(layer.mlp_norm, layer.norm, _mlp_part(layer.mlp, drop), x, drop)
 
 
 class Reader:
@@ -187,7 +194,9 @@ class Reader:
         memory: keys and values come from here; from the stream itself without it.
         mask: boolean, True = may attend.
         keep: whether to keep the weights, as the attribute weights.
-        drop: leaves weights out at random while a model learns.
+        drop: leaves weights out at random while a model learns; a PyTorch module, which is called,
+            knows that itself.
+        causal: whether a token may attend to no later one.
     """
 
     def __init__(
@@ -197,15 +206,19 @@ class Reader:
         mask: Bool[Array, "..."] | None = None,
         keep: bool = False,
         drop: Drop | None = None,
+        causal: bool = False,
     ) -> None:
         self.layer, self.memory, self.mask, self.keep, self.drop = layer, memory, mask, keep, drop
+        self.causal = causal
         self.weights: Array | None = None
 
     def __call__(self, x: Float[Array, "... n e"]) -> Float[Array, "... n e"]:
         """Multi-head attention of x to the memory, or to itself."""
-        found = multi_head_attention(
-            self.layer, x, self.memory, mask=self.mask, return_weights=self.keep, drop=self.drop
-        )
+        attention = self.layer
+        if not is_module(attention):
+            attention = partial(multi_head_attention, attention, drop=self.drop)
+        how = {"mask": self.mask, "return_weights": self.keep, "causal": self.causal}
+        found = attention(x, self.memory, **how)
         if not self.keep:
             return found
         output, self.weights = found

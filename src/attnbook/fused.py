@@ -5,10 +5,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from array_api_compat import is_torch_array
 
-from attnbook.arguments import transforming
+from attnbook.arguments import broadcast_shapes, transforming
 
 Array = Any
 
@@ -21,7 +20,7 @@ def takes(queries: Array, keys: Array, values: Array) -> bool:
     Small ones do not, nor those that torch.func or forward-mode differentiation looks into: the
     kernel has neither a forward-mode nor a second derivative.
     """
-    if not is_torch_array(queries) or queries.numel() == 0 or keys.numel() == 0:
+    if not is_torch_array(queries):
         return False
     import torch
 
@@ -33,12 +32,22 @@ def takes(queries: Array, keys: Array, values: Array) -> bool:
             return False
     if queries.is_cuda and queries.dtype == torch.float64:
         return False  # CUDA has no fused kernel for it
-    batch = math.prod(np.broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
+    exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)  # from 2.7 on
+    if exporting():
+        return True  # the program is for all sizes
+    if queries.numel() == 0 or keys.numel() == 0:
+        return False
+    batch = math.prod(broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
     return batch * queries.shape[-2] * keys.shape[-2] >= FEWEST
 
 
 def average(
-    queries: Array, keys: Array, values: Array, mask: Array | None, plain: Callable[..., Array]
+    queries: Array,
+    keys: Array,
+    values: Array,
+    mask: Array | None,
+    causal: bool,
+    plain: Callable[..., Array],
 ) -> Array:
     """Scaled dot-product attention; plain, the formula itself, gives the second derivatives."""
     import torch
@@ -46,14 +55,15 @@ def average(
     arrays = (queries, keys, values)
     wanted = torch.is_grad_enabled() and any(a.requires_grad for a in arrays)
     if wanted and not torch.compiler.is_compiling():
-        return _differentiable()(*arrays, mask, plain)
-    return _fused(*arrays, mask)
+        return _differentiable()(*arrays, mask, causal, plain)
+    return _fused(*arrays, mask, causal)
 
 
-def _fused(queries: Array, keys: Array, values: Array, mask: Array | None) -> Array:
+def _fused(queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool) -> Array:
     """Through the kernel's four axes (batch, head, row, column) and equal widths, and back.
 
-    On a GPU it computes half precision with float32 sums; on the CPU float32 takes its place.
+    On a GPU it computes half precision with float32 sums; on the CPU float32 takes its place. The
+    kernel is causal by itself, or has a mask, but not both: then the mask hides what comes after.
     """
     from torch.nn.functional import scaled_dot_product_attention
 
@@ -64,12 +74,15 @@ def _fused(queries: Array, keys: Array, values: Array, mask: Array | None) -> Ar
     m, n, d, p = queries.shape[-2], keys.shape[-2], keys.shape[-1], values.shape[-1]
     arrays = (queries, keys, values)
     shapes = [tuple(a.shape[:-2]) for a in (*arrays, mask) if a is not None]
-    lead, width = np.broadcast_shapes(*shapes), max(d, p)
+    lead, width = broadcast_shapes(*shapes), max(d, p)
     q, k, v = (four_axes(a, lead, width) for a in arrays)
     if mask is not None:
+        mask, causal = (mask & mask.new_ones(m, n).tril() if causal else mask), False
         mask = mask.expand(m, n) if mask.ndim <= 2 else mask.expand(*lead, m, n)
         mask = mask if mask.ndim == 2 else mask.reshape(-1, 1, m, n)
-    output = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=1 / math.sqrt(d))
+    output = scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, is_causal=causal, scale=1 / math.sqrt(d)
+    )
     return output.reshape(*lead, m, width)[..., :p].to(dtype)
 
 
@@ -89,15 +102,17 @@ def _differentiable() -> Callable[..., Array]:
 
     class Fused(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, queries: Any, keys: Any, values: Any, mask: Any, plain: Any) -> Any:
+        def forward(
+            ctx: Any, queries: Any, keys: Any, values: Any, mask: Any, causal: bool, plain: Any
+        ) -> Any:
             ctx.save_for_backward(queries, keys, values, mask)
-            ctx.plain = plain
+            ctx.causal, ctx.plain = causal, plain
             with torch.enable_grad():
                 ctx.inner = [
                     a.detach().requires_grad_(need)
                     for a, need in zip((queries, keys, values), ctx.needs_input_grad, strict=False)
                 ]
-                ctx.output = _fused(ctx.inner[0], ctx.inner[1], ctx.inner[2], mask)
+                ctx.output = _fused(ctx.inner[0], ctx.inner[1], ctx.inner[2], mask, causal)
             return ctx.output.detach()
 
         @staticmethod
@@ -106,7 +121,7 @@ def _differentiable() -> Callable[..., Array]:
             if higher:  # a view for each place: self-attention has one tensor in all three
                 *saved, mask = ctx.saved_tensors
                 inner = [a.view_as(a) for a in saved]
-                output = ctx.plain(*inner, mask)
+                output = ctx.plain(*inner, mask, ctx.causal)
             else:
                 inner, output = ctx.inner, ctx.output
             wanted = [a for a, need in zip(inner, needed, strict=True) if need]
@@ -115,6 +130,6 @@ def _differentiable() -> Callable[..., Array]:
                     output, wanted, gradient, retain_graph=True, create_graph=higher
                 )
             )
-            return (*(next(found) if need else None for need in needed), None, None)
+            return (*(next(found) if need else None for need in needed), None, None, None)
 
     return Fused.apply

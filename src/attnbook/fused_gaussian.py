@@ -12,11 +12,10 @@ their centre.
 import math
 from typing import Any
 
-import numpy as np
 from array_api_compat import is_torch_array
 
 from attnbook import streaming
-from attnbook.arguments import known_true
+from attnbook.arguments import broadcast_shapes, known_true, transforming
 from attnbook.fused import four_axes
 
 Array = Any
@@ -27,7 +26,7 @@ WIDTH = 16  # columns are padded to multiples of it, where the fused kernels are
 
 def takes(queries: Array, keys: Array, values: Array, bandwidth: Any) -> bool:
     """Whether the fused way is open: large torch arrays, no gradient asked for, no cancellation."""
-    if not is_torch_array(queries):
+    if not is_torch_array(queries) or transforming():
         return False
     import torch
 
@@ -54,7 +53,7 @@ def average(queries: Array, keys: Array, values: Array, bandwidth: Any) -> Array
     q = torch.cat([q, torch.ones_like(q[..., :1])], dim=-1)
     k = torch.cat([k, -0.5 * (k * k).sum(-1, keepdim=True)], dim=-1)
     width = WIDTH * math.ceil(max(k.shape[-1], values.shape[-1]) / WIDTH)
-    lead = np.broadcast_shapes(*(tuple(a.shape[:-2]) for a in (q, k, values)))
+    lead = broadcast_shapes(*(tuple(a.shape[:-2]) for a in (q, k, values)))
     q, k, v = (four_axes(a, lead, width) for a in (q, k, values))
     output = scaled_dot_product_attention(q, k, v, scale=1.0)
     return output.reshape(*lead, queries.shape[-2], width)[..., : values.shape[-1]]

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 
 from attnbook import answers, arguments, scores, sizes
 from attnbook.arguments import widen
-from attnbook.attention import Score, attend, softmax
+from attnbook.attention import Score, attend, softmax, with_causal
 from attnbook.linear import linear
 
 Array = Any  # a NumPy, PyTorch or JAX array
@@ -23,6 +23,7 @@ def self_attention(
     *,
     score: Score = scores.scaled_dot,
     mask: Bool[Array, "..."] | None = None,
+    causal: bool = False,
     return_weights: bool = False,
 ) -> Any:
     """Self-attention, f(X) = softmax(Q Kᵀ / √d) V with Q = X W_qᵀ, K = X W_kᵀ and V = X W_vᵀ.
@@ -35,6 +36,7 @@ def self_attention(
         score: of queries and keys, in place of the scaled dot product.
         mask: boolean, of shape (..., n, n) or one that broadcasts with it, True = may attend.
             Leading axes that only the mask has become axes of the output.
+        causal: token i attends to the tokens j ≤ i alone, beside what a mask says.
         return_weights: give the (..., n, n) weights too.
 
     Returns:
@@ -52,7 +54,15 @@ def self_attention(
     w_k = arguments.parameter(x, ("d", e), of="x", w_k=w_k)
     w_v = arguments.parameter(x, ("p", e), of="x", w_v=w_v)
     queries, keys, values = x @ w_q.mT, x @ w_k.mT, x @ w_v.mT
-    return attend(queries, keys, values, score=score, mask=mask, return_weights=return_weights)
+    return attend(
+        queries, keys, values, score=score, mask=mask, causal=causal, return_weights=return_weights
+    )
+
+
+def single_head(layer: Any, x: Float[Array, "... n e"], **how: Any) -> Any:
+    """self_attention with the matrices of a SelfAttention of either back end; how: as attend."""
+    arguments.widths(layer.embed_dim, x=x)
+    return attend(linear(layer.query, x), linear(layer.key, x), linear(layer.value, x), **how)
 
 
 def split_heads(x: Float[Array, "... n e"], num_heads: int) -> Float[Array, "... heads n d"]:
@@ -71,7 +81,7 @@ def split_heads(x: Float[Array, "... n e"], num_heads: int) -> Float[Array, "...
     xp = arguments.rows(x=x)
     *lead, n, e = x.shape
     width = sizes.parts(e, num_heads=num_heads)
-    return xp.moveaxis(xp.reshape(x, (*lead, n, num_heads, width)), -2, -3)
+    return xp.moveaxis(xp.reshape(x, (*lead, n, num_heads, width)), (-2,), (-3,))
 
 
 def merge_heads(x: Float[Array, "... heads n d"]) -> Float[Array, "... n e"]:
@@ -90,7 +100,7 @@ def merge_heads(x: Float[Array, "... heads n d"]) -> Float[Array, "... n e"]:
     if x.ndim < 3:
         raise ValueError(f"x: got shape {tuple(x.shape)}, expected (..., heads, n, d)")
     *lead, heads, n, d = x.shape
-    return xp.reshape(xp.moveaxis(x, -3, -2), (*lead, n, heads * d))
+    return xp.reshape(xp.moveaxis(x, (-3,), (-2,)), (*lead, n, heads * d))
 
 
 def multi_head_attention(
@@ -102,6 +112,7 @@ def multi_head_attention(
     return_weights: bool = False,
     score: Score = scores.scaled_dot,
     drop: Drop | None = None,
+    causal: bool = False,
 ) -> Any:
     """Multi-head attention, W_o [head_1; …; head_H] + b_o with head_h = attend(q_h, k_h, v_h).
 
@@ -118,6 +129,7 @@ def multi_head_attention(
         return_weights: give the (..., heads, m, n) weights too, before any is left out.
         score: of queries and keys with heads, (..., heads, m, d) and (..., heads, n, d).
         drop: leaves weights out at random while a model learns.
+        causal: query i attends to the keys j ≤ i alone, beside what a mask says.
 
     Returns:
         Of shape (..., m, e), or the pair (output, weights).
@@ -133,7 +145,7 @@ def multi_head_attention(
     values = keys if values is None else values
     arguments.widths(layer.embed_dim, queries=queries, keys=keys, values=values)
     arguments.attention(queries, keys, values, mask)
-    arguments.one_library(queries=queries, weight=layer.query.weight)
+    arguments.same_library(layer.query, queries=queries)
     if mask is not None and mask.ndim > max(queries.ndim, keys.ndim, values.ndim):
         raise ValueError(
             f"mask: got shape {tuple(mask.shape)}, expected no more axes than the tokens have, "
@@ -142,8 +154,10 @@ def multi_head_attention(
     q, k, v = project(layer, queries, keys, values)
     mask = mask[..., None, :, :] if mask is not None and mask.ndim > 2 else mask  # for all heads
     if drop is None and not return_weights:
-        return linear(layer.output, merge_heads(attend(q, k, v, score=score, mask=mask)))
-    averages, weights = _dropped(q, k, v, mask, score, drop)
+        return linear(
+            layer.output, merge_heads(attend(q, k, v, score=score, mask=mask, causal=causal))
+        )
+    averages, weights = _dropped(q, k, v, mask, causal, score, drop)
     output = linear(layer.output, merge_heads(averages))
     return (output, weights) if return_weights else output
 
@@ -173,9 +187,10 @@ def project(
 
 
 def _dropped(
-    q: Array, k: Array, v: Array, mask: Array | None, score: Score, drop: Drop | None
+    q: Array, k: Array, v: Array, mask: Array | None, causal: bool, score: Score, drop: Drop | None
 ) -> tuple[Array, Array]:
     """Attend with some of its weights left out, and all of its weights."""
+    mask = with_causal(mask, causal, q)
     if drop is None:
         averages, weights = attend(q, k, v, score=score, mask=mask, return_weights=True)
         return averages, weights

@@ -5,7 +5,7 @@ from typing import Any
 from jaxtyping import Bool, Int
 
 from attnbook.attention import attend
-from attnbook.linear import linear, perceptron
+from attnbook.linear import embed, linear, perceptron
 
 Array = Any  # a PyTorch or JAX array
 
@@ -27,7 +27,7 @@ def pool(
 
     Source: the learned query is that of Lee et al. (2019), section 3.2, with one seed vector.
     """
-    embedded = layer.embedding.weight[tokens]  # (..., n, embed_dim)
+    embedded = embed(layer.embedding, tokens)  # (..., n, embed_dim)
     keys = linear(layer.key, embedded)
     values = perceptron(layer.value_hidden, layer.value_out, embedded)  # (..., n, 1)
     pooled, weights = attend(layer.query, keys, values, mask=mask, return_weights=True)

@@ -4,6 +4,7 @@ A layer of attnbook.torch or attnbook.jax holds the parameters, and knows how it
 through time: unroll(step, carry, inputs), as jax.lax.scan does.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
@@ -11,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from attnbook import scores
 from attnbook.attention import attend
-from attnbook.linear import linear
+from attnbook.linear import embed, linear
 
 Array = Any  # a PyTorch or JAX array
 
@@ -72,16 +73,16 @@ def read(
     Source: Schuster and Paliwal (1997); Bahdanau, Cho and Bengio (2015), section 3.2.
     """
     xp = array_namespace(source)
-    embedded = model.source_embedding.weight[source]  # (..., n, embed_dim)
-    words, real = xp.moveaxis(embedded, -2, 0), xp.moveaxis(mask[..., None], -2, 0)  # time first
+    embedded = embed(model.source_embedding, source)  # (..., n, embed_dim)
+    words, real = (xp.moveaxis(a, (-2,), (0,)) for a in (embedded, mask[..., None]))  # time first
 
     def walk(cell: Any, words: Array, real: Array) -> Array:
         def step(state: Array, at: tuple[Array, Array]) -> tuple[Array, Array]:
             word, is_word = at
-            state = xp.where(is_word, gru(cell, word, state), state)
+            state = xp.where(is_word, cell(word, state), state)
             return state, state
 
-        shape = (*words.shape[1:-1], cell.hidden.weight.shape[-1])
+        shape = (*words.shape[1:-1], cell.hidden_dim)
         start = xp.zeros(shape, dtype=words.dtype, device=device(words))
         _, states = model.unroll(step, start, (words, real))
         return states
@@ -90,7 +91,7 @@ def read(
     backward = xp.flip(
         walk(model.backward_cell, xp.flip(words, axis=0), xp.flip(real, axis=0)), axis=0
     )
-    states = xp.moveaxis(xp.concat([forward, backward], axis=-1), 0, -2)
+    states = xp.moveaxis(xp.concat([forward, backward], axis=-1), (0,), (-2,))
     return states, xp.concat([forward[-1], backward[0]], axis=-1)
 
 
@@ -138,16 +139,15 @@ def step(
     """
     xp = array_namespace(state)
 
-    def additive(q: Array, k: Array) -> Array:
-        return scores.additive(q, k, model.query.weight, None, model.combine)
-
-    score = additive if model.score == "additive" else scores.dot
+    query, score = state[..., None, :], scores.dot
+    if model.score == "additive":
+        query = linear(model.query, query)
+        score = partial(scores.additive_of_projected, v=model.combine)
     asked = attend(
-        state[..., None, :], memory.keys, memory.values, score=score, mask=memory.mask,
-        return_weights=True,
-    )  # fmt: skip
+        query, memory.keys, memory.values, score=score, mask=memory.mask, return_weights=True
+    )
     context, weights = (array[..., 0, :] for array in asked)
-    state = gru(model.decoder_cell, xp.concat([written, context], axis=-1), state)
+    state = model.decoder_cell(xp.concat([written, context], axis=-1), state)
     return state, (state, context, weights)
 
 
@@ -187,13 +187,14 @@ def translate(
     """
     xp = array_namespace(source)
     memory, start = encode(model, source, mask)
-    embedded = xp.moveaxis(model.target_embedding.weight[written], -2, 0)  # time first
+    embedded = xp.moveaxis(embed(model.target_embedding, written), (-2,), (0,))  # time first
 
     def at(state: Array, inputs: tuple[Array]) -> tuple[Array, tuple[Array, Array, Array]]:
         return step(model, memory, state, inputs[0])
 
     _, (states, contexts, weights) = model.unroll(at, start, (embedded,))
-    return xp.moveaxis(logits(model, states, contexts), 0, -2), xp.moveaxis(weights, 0, -2)
+    found = logits(model, states, contexts), weights
+    return tuple(xp.moveaxis(a, (0,), (-2,)) for a in found)
 
 
 def write(
@@ -210,6 +211,6 @@ def write(
     Returns:
         The new state, the next character's logits (..., target_vocab), the weights (..., n).
     """
-    written = model.target_embedding.weight[token]
+    written = embed(model.target_embedding, token)
     state, (_, context, weights) = step(model, memory, state, written)
     return state, logits(model, state, context), weights

@@ -52,6 +52,7 @@ def nadaraya_watson(
 
     Source: Nadaraya (1964), Watson (1964).
     """
+    queries, keys, values = arguments.alike(queries, keys, values)
     xp = arguments.attention(queries, keys, values, mask)
     arguments.data(xp, queries=queries, keys=keys, values=values)
     answers.function("attnbook.kernels.gaussian", kernel=kernel)

@@ -135,7 +135,7 @@ def additive(
 
     Source: Bahdanau, Cho and Bengio (2015), section A.1.2.
     """
-    xp = arguments.two_widths(q, k)
+    arguments.two_widths(q, k)
     w_q = arguments.parameter(q, ("r", q.shape[-1]), w_q=w_q)
     r = w_q.shape[0]
     v = arguments.parameter(q, (r,), v=v)
@@ -143,5 +143,25 @@ def additive(
         k = k @ arguments.parameter(q, (r, k.shape[-1]), w_k=w_k).mT
     elif k.shape[-1] != r:
         raise ValueError(f"k: got {k.shape[-1]} coordinates, expected {r} as w_q's rows: no w_k")
-    hidden = (q @ w_q.mT)[..., :, None, :] + k[..., None, :, :]  # (..., m, n, r)
+    return additive_of_projected(q @ w_q.mT, k, v)
+
+
+def additive_of_projected(
+    q: Float[Array, "... m r"], k: Float[Array, "... n r"], v: Float[Array, " r"]
+) -> Float[Array, "... m n"]:
+    """Additive score, s_ij = vᵀ tanh(q_i + k_j), of queries and keys that are multiplied already.
+
+    Args:
+        q: W_q q, of shape (..., m, r).
+        k: W_k k, of shape (..., n, r); leading axes broadcast.
+        v: of shape (r,).
+
+    Returns:
+        Scores of shape (..., m, n).
+
+    Source: Bahdanau, Cho and Bengio (2015), section A.1.2.
+    """
+    xp = arguments.points(q=q, k=k)
+    v = arguments.parameter(q, (q.shape[-1],), v=v)
+    hidden = q[..., :, None, :] + k[..., None, :, :]  # (..., m, n, r)
     return xp.tanh(hidden) @ v

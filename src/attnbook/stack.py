@@ -4,8 +4,7 @@ from typing import Any
 
 from jaxtyping import Float, Int
 
-from attnbook.attention import causal_mask
-from attnbook.linear import linear
+from attnbook.linear import embed, linear
 
 Array = Any  # a PyTorch or JAX array
 
@@ -28,13 +27,13 @@ def attention_only(
     Source: Elhage et al. (2021), "attention-only transformers".
     """
     n = tokens.shape[-1]
-    x = model.embedding.weight[tokens] + model.position[:n]
-    mask, kept = causal_mask(n, x), []
+    x = embed(model.embedding, tokens) + model.position[:n]
+    kept = []
     for layer in model.layers:
         if return_weights:
-            change, weights = layer(x, mask=mask, return_weights=True)
+            change, weights = layer(x, causal=True, return_weights=True)
             kept.append(weights)
         else:
-            change = layer(x, mask=mask)
+            change = layer(x, causal=True)
         x = x + change
     return linear(model.readout, x), kept

@@ -9,10 +9,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 from array_api_compat import array_namespace, is_jax_array, is_torch_array
 
-from attnbook.arguments import transforming
+from attnbook.arguments import broadcast_shapes, transforming
 
 Array = Any
 
@@ -40,11 +39,15 @@ def over_queries(
     """
     queries, keys = per_query[0], shared[0]
     m = queries.shape[-2]
-    batch = math.prod(np.broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
+    if is_torch_array(queries) and transforming():
+        return average(*per_query, *shared, kernel)
+    if not all(isinstance(size, int) for size in (*queries.shape, *keys.shape)):  # open in JAX
+        return average(*per_query, *shared, kernel)
+    batch = math.prod(broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
     itemsize = array_namespace(queries).finfo(queries.dtype).bits // 8
     block_bytes = BLOCK_BYTES * (XLA_BLOCKS if is_jax_array(queries) else 1)
     rows = max(1, block_bytes // max(1, batch * keys.shape[-2] * itemsize))
-    if rows >= m or (is_torch_array(queries) and transforming()):
+    if rows >= m:
         return average(*per_query, *shared, kernel)
     cut = tuple(a is not None and a.ndim >= 2 and a.shape[-2] == m for a in per_query)
     if is_jax_array(queries):

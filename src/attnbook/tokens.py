@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attnbook.arguments import floating, known_true, one_library
+from attnbook.arguments import floating, known_true, one_library, same_library
 
 Array = Any
 
@@ -30,11 +30,12 @@ def one(vocab_size: int, token: Array, state: Array) -> None:
     numbers(vocab_size, token=token[None])
 
 
-def cell(input_dim: int, hidden_dim: int, weight: Array, inputs: Array, state: Array) -> None:
-    """Check what a recurrent cell of these widths is given."""
+def cell(layer: Any, inputs: Array, state: Array) -> None:
+    """Check what a recurrent cell is given."""
     floating(inputs=inputs, state=state)
-    one_library(inputs=inputs, weight=weight)
-    for name, array, width in (("inputs", inputs, input_dim), ("state", state, hidden_dim)):
+    same_library(layer.input, inputs=inputs)
+    given = (("inputs", inputs, layer.input_dim), ("state", state, layer.hidden_dim))
+    for name, array, width in given:
         if tuple(array.shape[-1:]) != (width,):
             raise ValueError(f"{name}: got shape {tuple(array.shape)}, expected (..., {width})")
 

@@ -10,9 +10,9 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Int
 
 from attnbook import blocks, heads
-from attnbook.attention import attend, causal_mask
+from attnbook.attention import attend
 from attnbook.blocks import Reader, normed
-from attnbook.linear import linear
+from attnbook.linear import embed, linear
 
 Array = Any  # a PyTorch or JAX array
 
@@ -40,7 +40,12 @@ class Memory(NamedTuple):
 
 
 def encode(
-    layers: Any, norm: Any, x: Array, mask: Bool[Array, "..."] | None, keep: bool = False
+    layers: Any,
+    norm: Any,
+    x: Array,
+    mask: Bool[Array, "..."] | None,
+    keep: bool = False,
+    causal: bool = False,
 ) -> tuple[Float[Array, "... n e"], list[Array]]:
     """Encoder blocks one after the other, and a last norm.
 
@@ -50,14 +55,18 @@ def encode(
         x: embedded tokens, of shape (..., n, e).
         mask: boolean, broadcastable to (..., n, n), True = may attend.
         keep: keep the weights of every layer.
+        causal: whether a token may attend to no later one.
 
     Returns:
         The stream (..., n, e), and the weights, an empty list unless they are kept.
     """
-    readers = [Reader(layer.attention, mask=mask, keep=keep) for layer in layers]
-    for layer, reader in zip(layers, readers, strict=True):
-        x = blocks.encoder_block(layer, x, reader)
-    return normed(norm, x), [reader.weights for reader in readers if keep]
+    kept = []
+    for layer in layers:
+        x = layer(x, mask, return_weights=keep, causal=causal)
+        if keep:
+            x, weights = x
+            kept.append(weights)
+    return normed(norm, x), kept
 
 
 def read(
@@ -97,9 +106,8 @@ def foretell(
 
     Source: Liu et al. (2018); Radford et al. (2018).
     """
-    n = tokens.shape[-1]
-    x = model.embedding.weight[tokens] + model.position[:n]
-    stream, weights = encode(model.decoder, model.decoder_norm, x, causal_mask(n, x), keep)
+    x = embed(model.embedding, tokens) + model.position[: tokens.shape[-1]]
+    stream, weights = encode(model.decoder, model.decoder_norm, x, None, keep, causal=True)
     return linear(model.readout, stream), weights
 
 
@@ -114,7 +122,7 @@ def memorise(model: Any, source: Int[Array, "b n"], mask: Bool[Array, "b n"]) ->
     Returns:
         The memory, each word with all the others read.
     """
-    embedded = model.source_embedding.weight[source] + model.source_position[: source.shape[-1]]
+    embedded = embed(model.source_embedding, source) + model.source_position[: source.shape[-1]]
     mask = mask[..., None, :]
     return Memory(encode(model.encoder, model.encoder_norm, embedded, mask)[0], mask)
 
@@ -141,14 +149,14 @@ def translate(
     Source: Vaswani et al. (2017), section 3.1.
     """
     memory = memorise(model, source, mask)
-    m = written.shape[-1]
-    x = model.target_embedding.weight[written] + model.target_position[:m]
-    earlier, kept = causal_mask(m, x), []
+    x = embed(model.target_embedding, written) + model.target_position[: written.shape[-1]]
+    kept = []
     for layer in model.decoder:
-        cross = Reader(layer.cross_attention, memory.values, memory.mask, keep)
-        x = blocks.decoder_block(layer, x, Reader(layer.attention, mask=earlier), cross)
-        kept.append(cross.weights)
-    return linear(model.output, normed(model.decoder_norm, x)), kept if keep else []
+        x = layer(x, memory.values, None, memory.mask, return_weights=keep, causal=True)
+        if keep:
+            x, _, weights = x
+            kept.append(weights)
+    return linear(model.output, normed(model.decoder_norm, x)), kept
 
 
 def empty(model: Any, batch: int, like: Array) -> Cache:
@@ -165,7 +173,7 @@ def next_in_text(
     model: Any, cache: Cache, token: Int[Array, " b"]
 ) -> tuple[Cache, Float[Array, "b vocab"]]:
     """One more token of a decoder without a memory: the cache with it, and logits of the next."""
-    embedded = model.embedding.weight[token] + model.position[cache.length]
+    embedded = embed(model.embedding, token) + model.position[cache.length]
     cache, x, _ = write(model, cache, embedded)
     return cache, linear(model.readout, x)
 
@@ -177,7 +185,7 @@ def next_in_translation(
 
     The weights are those of the last layer, the mean of its heads.
     """
-    embedded = model.target_embedding.weight[token] + model.target_position[cache.length]
+    embedded = embed(model.target_embedding, token) + model.target_position[cache.length]
     cache, x, kept = write(model, cache, embedded, memory)
     weights = array_namespace(x).mean(kept[-1], axis=1)[:, 0]
     return cache, linear(model.output, x), weights

@@ -49,13 +49,12 @@ class SelfAttention(eqx.Module):
         return_weights: bool = False,
         *,
         score: Score = scores.scaled_dot,
+        causal: bool = False,
     ) -> Any:
         """Output (..., n, head_dim), or the pair (output, weights (..., n, n))."""
-        arguments.widths(self.embed_dim, x=x)
-        return heads.self_attention(
-            x, self.query.weight, self.key.weight, self.value.weight,
-            score=score, mask=mask, return_weights=return_weights,
-        )  # fmt: skip
+        return heads.single_head(
+            self, x, score=score, mask=mask, causal=causal, return_weights=return_weights
+        )
 
 
 class MultiHeadAttention(eqx.Module):
@@ -116,6 +115,7 @@ class MultiHeadAttention(eqx.Module):
         return_weights: bool = False,
         *,
         score: Score = scores.scaled_dot,
+        causal: bool = False,
         key: PRNGKeyArray | None = None,
     ) -> Any:
         """Output (..., m, e), or the pair (output, weights (..., heads, m, n)).
@@ -124,7 +124,7 @@ class MultiHeadAttention(eqx.Module):
         """
         drop = None if key is None or self.dropout == 0 else partial(left_out, key, self.dropout)
         return heads.multi_head_attention(
-            self, queries, keys, values, mask, return_weights, score, drop
+            self, queries, keys, values, mask, return_weights, score, drop, causal
         )
 
 
@@ -184,7 +184,7 @@ class AttentionOnly(eqx.Module):
 
     def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
-        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
+        arguments.same_library(self.embedding, tokens=tokens)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
         logits, weights = stack.attention_only(self, tokens, return_weights)
         return (logits, weights) if return_weights else logits

@@ -119,12 +119,13 @@ class EncoderBlock(eqx.Module):
         mask: Bool[Array, "..."] | None = None,
         *,
         return_weights: bool = False,
+        causal: bool = False,
         key: PRNGKeyArray | None = None,
     ) -> Any:
         """The stream (..., n, e) after it, or the pair (stream, weights (..., heads, n, n))."""
         arguments.widths(self.embed_dim, x=x)
         drop = dropping(self, key)
-        attention = Reader(self.attention, mask=mask, keep=return_weights, drop=drop)
+        attention = Reader(self.attention, None, mask, return_weights, drop, causal)
         x = blocks.encoder_block(self, x, attention, drop)
         return (x, attention.weights) if return_weights else x
 
@@ -192,12 +193,13 @@ class DecoderBlock(eqx.Module):
         memory_mask: Bool[Array, "..."] | None = None,
         *,
         return_weights: bool = False,
+        causal: bool = False,
         key: PRNGKeyArray | None = None,
     ) -> Any:
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
         arguments.widths(self.embed_dim, x=x, memory=memory)
         drop = dropping(self, key)
-        own = Reader(self.attention, mask=mask, keep=return_weights, drop=drop)
+        own = Reader(self.attention, None, mask, return_weights, drop, causal)
         cross = Reader(self.cross_attention, memory, memory_mask, return_weights, drop)
         x = blocks.decoder_block(self, x, own, cross, drop)
         return (x, own.weights, cross.weights) if return_weights else x

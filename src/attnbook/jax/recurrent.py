@@ -50,7 +50,7 @@ class GRUCell(eqx.Module):
 
     def __call__(self, inputs: Array, state: Array) -> Array:
         """The state after inputs (..., input_dim), from the state (..., hidden_dim) before."""
-        tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)
+        tokens.cell(self, inputs, state)
         new: Array = recurrent.gru(self, inputs, state)
         return new
 
@@ -123,7 +123,7 @@ class EncoderDecoder(eqx.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
-        arguments.one_library(source=source, weight=self.output.weight)
+        arguments.same_library(self.output, source=source)
         tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         logits, weights = recurrent.translate(self, source, mask, written)
         return (logits, weights) if return_weights else logits
@@ -132,7 +132,7 @@ class EncoderDecoder(eqx.Module):
         self, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
     ) -> tuple[Memory, Array]:
         """What the decoder may read, and the state it starts from."""
-        arguments.one_library(source=source, weight=self.output.weight)
+        arguments.same_library(self.output, source=source)
         tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         return recurrent.encode(self, source, mask)
 

@@ -91,7 +91,7 @@ class Transformer(eqx.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
-        arguments.one_library(source=source, weight=self.output.weight)
+        arguments.same_library(self.output, source=source)
         check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         check.at_most(self.max_length, source=source[..., None], written=written[..., None])
         logits, weights = transformer.translate(self, source, mask, written, return_weights)
@@ -99,7 +99,7 @@ class Transformer(eqx.Module):
 
     def encode(self, source: Int[Array, "b n"], mask: Bool[Array, "b n"]) -> tuple[Memory, Cache]:
         """What the decoder may read, and the cache that it starts from."""
-        arguments.one_library(source=source, weight=self.output.weight)
+        arguments.same_library(self.output, source=source)
         check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         check.at_most(self.max_length, source=source[..., None])
         memory = transformer.memorise(self, source, mask)

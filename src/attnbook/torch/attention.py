@@ -40,13 +40,12 @@ class SelfAttention(nn.Module):
         return_weights: bool = False,
         *,
         score: Score = scores.scaled_dot,
+        causal: bool = False,
     ) -> Any:
         """Output (..., n, head_dim), or the pair (output, weights (..., n, n))."""
-        arguments.widths(self.embed_dim, x=x)
-        return heads.self_attention(
-            x, self.query.weight, self.key.weight, self.value.weight,
-            score=score, mask=mask, return_weights=return_weights,
-        )  # fmt: skip
+        return heads.single_head(
+            self, x, score=score, mask=mask, causal=causal, return_weights=return_weights
+        )
 
 
 class MultiHeadAttention(nn.Module):
@@ -95,11 +94,12 @@ class MultiHeadAttention(nn.Module):
         return_weights: bool = False,
         *,
         score: Score = scores.scaled_dot,
+        causal: bool = False,
     ) -> Any:
         """Output (..., m, e), or the pair (output, weights (..., heads, m, n))."""
         drop = dropping(self)
         return heads.multi_head_attention(
-            self, queries, keys, values, mask, return_weights, score, drop
+            self, queries, keys, values, mask, return_weights, score, drop, causal
         )
 
     @classmethod
@@ -178,7 +178,7 @@ class AttentionOnly(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
-        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
+        arguments.same_library(self.embedding, tokens=tokens)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
         logits, weights = stack.attention_only(self, tokens.long(), return_weights)
         return (logits, weights) if return_weights else logits

@@ -88,12 +88,12 @@ class EncoderBlock(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         *,
         return_weights: bool = False,
+        causal: bool = False,
     ) -> Any:
         """The stream (..., n, e) after it, or the pair (stream, weights (..., heads, n, n))."""
         arguments.widths(self.embed_dim, x=x)
-        drop = dropping(self)
-        attention = Reader(self.attention, mask=mask, keep=return_weights, drop=drop)
-        x = blocks.encoder_block(self, x, attention, drop)
+        attention = Reader(self.attention, mask=mask, keep=return_weights, causal=causal)
+        x = blocks.encoder_block(self, x, attention, dropping(self))
         return (x, attention.weights) if return_weights else x
 
     @classmethod
@@ -157,13 +157,13 @@ class DecoderBlock(nn.Module):
         memory_mask: Bool[Tensor, "..."] | None = None,
         *,
         return_weights: bool = False,
+        causal: bool = False,
     ) -> Any:
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
         arguments.widths(self.embed_dim, x=x, memory=memory)
-        drop = dropping(self)
-        own = Reader(self.attention, mask=mask, keep=return_weights, drop=drop)
-        cross = Reader(self.cross_attention, memory, memory_mask, return_weights, drop)
-        x = blocks.decoder_block(self, x, own, cross, drop)
+        own = Reader(self.attention, mask=mask, keep=return_weights, causal=causal)
+        cross = Reader(self.cross_attention, memory, memory_mask, return_weights)
+        x = blocks.decoder_block(self, x, own, cross, dropping(self))
         return (x, own.weights, cross.weights) if return_weights else x
 
     @classmethod

@@ -114,7 +114,7 @@ class DecoderOnly(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
-        arguments.one_library(tokens=tokens, weight=self.embedding.weight)
+        arguments.same_library(self.embedding, tokens=tokens)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
         logits, weights = transformer.foretell(self, tokens.long(), return_weights)
         return (logits, weights) if return_weights else logits

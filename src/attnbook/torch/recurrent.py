@@ -34,7 +34,8 @@ class GRUCell(nn.Module):
 
     def forward(self, inputs: Tensor, state: Tensor) -> Tensor:
         """The state after inputs (..., input_dim), from the state (..., hidden_dim) before."""
-        tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)
+        inputs, state = arguments.alike(inputs, state)
+        tokens.cell(self, inputs, state)
         new: Tensor = recurrent.gru(self, inputs, state)
         return new
 
@@ -89,7 +90,7 @@ class EncoderDecoder(nn.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
-        arguments.one_library(source=source, weight=self.output.weight)
+        arguments.same_library(self.output, source=source)
         tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         logits, weights = recurrent.translate(self, source.long(), mask, written.long())
         return (logits, weights) if return_weights else logits
@@ -98,7 +99,7 @@ class EncoderDecoder(nn.Module):
         self, source: Int[Tensor, "... n"], mask: Bool[Tensor, "... n"]
     ) -> tuple[Memory, Tensor]:
         """What the decoder may read, and the state it starts from."""
-        arguments.one_library(source=source, weight=self.output.weight)
+        arguments.same_library(self.output, source=source)
         tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         return recurrent.encode(self, source.long(), mask)
 

@@ -68,7 +68,7 @@ class Transformer(nn.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
-        arguments.one_library(source=source, weight=self.output.weight)
+        arguments.same_library(self.output, source=source)
         check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         check.at_most(self.max_length, source=source[..., None], written=written[..., None])
         logits, weights = transformer.translate(
@@ -78,7 +78,7 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "b n"], mask: Bool[Tensor, "b n"]) -> tuple[Memory, Cache]:
         """What the decoder may read, and the cache that it starts from."""
-        arguments.one_library(source=source, weight=self.output.weight)
+        arguments.same_library(self.output, source=source)
         check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         check.at_most(self.max_length, source=source[..., None])
         memory = transformer.memorise(self, source.long(), mask)
