@@ -228,3 +228,23 @@ def test_vmap(name):
         *given
     )
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "ours"),
+    [
+        ("MultiHeadAttention", "attn_mask", "mask, whose True = may attend"),
+        ("MultiHeadAttention", "key_padding_mask", r"mask=~padding\[:, None, :\]"),
+        ("MultiHeadAttention", "need_weights", "return_weights"),
+        ("MultiHeadAttention", "is_causal", "causal"),
+        ("EncoderBlock", "src_mask", "mask, whose True = may attend"),
+        ("EncoderBlock", "src_key_padding_mask", r"mask=~padding\[:, None, :\]"),
+        ("DecoderBlock", "tgt_mask", "mask, whose True = may attend"),
+        ("DecoderBlock", "memory_key_padding_mask", r"memory_mask=~padding\[:, None, :\]"),
+        ("DecoderBlock", "colour", "another argument"),
+    ],
+)
+def test_arguments_of_torchs_own_layers_are_told_ours(name, argument, ours):
+    layer, given = made(name)
+    with pytest.raises(TypeError, match=f"{argument}: got an argument of torch.nn's layer.*{ours}"):
+        layer(*given, **{argument: None})

@@ -76,6 +76,7 @@ SOURCED = {
     "attnbook.scores.general",
     "attnbook.scores.cosine",
     "attnbook.scores.additive",
+    "attnbook.scores.additive_of_projected",
     "attnbook.heads.self_attention",
     "attnbook.heads.multi_head_attention",
     "attnbook.positions.sinusoidal",
@@ -101,7 +102,9 @@ SOURCED = {
 }
 # used inside the package; public by spelling only
 INNER = {
+    "attnbook.attention.with_causal",
     "attnbook.blocks.normed",
+    "attnbook.heads.single_head",
     "attnbook.regression.kernel_weights",
     "attnbook.transformer.empty",
     "attnbook.transformer.next_in_text",
@@ -193,6 +196,7 @@ CALLS = [
     (scores.general, (Q[0], np.ones((7, 5)), np.ones((2, 5))), {}),
     (scores.cosine, (Q[0], K), {}),
     (scores.additive, (Q[0], np.ones((7, 5)), np.ones((13, 2)), np.ones((13, 5)), np.ones(13)), {}),
+    (scores.additive_of_projected, (Q[0], K, np.ones(2)), {}),
     (regression.multi_head, (Q, K, V), {"bandwidths": np.ones((3, 2)), "combination": np.ones(3)}),
     (datasets.digit_comparisons, (11,), {"length": 13}),
     (datasets.curve, (U,), {}),

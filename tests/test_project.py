@@ -21,7 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 REPOSITORY = PROJECT["urls"]["Repository"]
 PYTHONS = ("3.11.7", "3.12.1", "3.13.0")
 CONDA_NAMES = {"pytorch": "torch"}
-MOST_LINES = 250
+MOST_LINES = 400
 
 
 def read(name: str) -> str:

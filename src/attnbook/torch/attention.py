@@ -13,6 +13,26 @@ from attnbook.torch.dropout import dropping
 
 Score = Callable[[Tensor, Tensor], Tensor]
 
+INSTEAD = {  # of what torch.nn's layers are called with
+    **dict.fromkeys(
+        ("attn_mask", "src_mask", "tgt_mask"), "mask, whose True = may attend: theirs inverted"
+    ),
+    **dict.fromkeys(
+        ("key_padding_mask", "src_key_padding_mask", "tgt_key_padding_mask"),
+        "mask=~padding[:, None, :]: True = a token, theirs inverted",
+    ),
+    "memory_key_padding_mask": "memory_mask=~padding[:, None, :]: True = a token, theirs inverted",
+    **dict.fromkeys(("is_causal", "tgt_is_causal"), "causal"),
+    **dict.fromkeys(("need_weights", "average_attn_weights"), "return_weights, for every head"),
+}
+
+
+def refuse_theirs(theirs: dict[str, Any]) -> None:
+    """Name our argument for one that torch.nn's layer has and ours has not."""
+    for name in theirs:
+        expected = INSTEAD.get(name, "another argument: see the docstring")
+        raise TypeError(f"{name}: got an argument of torch.nn's layer, expected {expected}")
+
 
 class SelfAttention(nn.Module):
     """One head of self-attention; its formula is attnbook.heads.self_attention.
@@ -95,8 +115,10 @@ class MultiHeadAttention(nn.Module):
         *,
         score: Score = scores.scaled_dot,
         causal: bool = False,
+        **theirs: Any,
     ) -> Any:
         """Output (..., m, e), or the pair (output, weights (..., heads, m, n))."""
+        refuse_theirs(theirs)
         drop = dropping(self)
         return heads.multi_head_attention(
             self, queries, keys, values, mask, return_weights, score, drop, causal
@@ -105,6 +127,9 @@ class MultiHeadAttention(nn.Module):
     @classmethod
     def from_pytorch(cls, original: nn.MultiheadAttention) -> "MultiHeadAttention":
         """The layer with the weights of a torch.nn.MultiheadAttention, copied.
+
+        It computes the same and is called in another way: batches come first, weights come for
+        every head and only if asked for, and a mask means the opposite, True = may attend.
 
         Args:
             original: with keys and values as wide as the queries, and nothing added to them.

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from attnbook import arguments, blocks, sizes, starting
 from attnbook.blocks import Reader
-from attnbook.torch.attention import MultiHeadAttention
+from attnbook.torch.attention import MultiHeadAttention, refuse_theirs
 from attnbook.torch.dropout import dropping
 from attnbook.torch.originals import copy_block
 
@@ -89,8 +89,10 @@ class EncoderBlock(nn.Module):
         *,
         return_weights: bool = False,
         causal: bool = False,
+        **theirs: Any,
     ) -> Any:
         """The stream (..., n, e) after it, or the pair (stream, weights (..., heads, n, n))."""
+        refuse_theirs(theirs)
         arguments.widths(self.embed_dim, x=x)
         attention = Reader(self.attention, mask=mask, keep=return_weights, causal=causal)
         x = blocks.encoder_block(self, x, attention, dropping(self))
@@ -99,6 +101,8 @@ class EncoderBlock(nn.Module):
     @classmethod
     def from_pytorch(cls, original: nn.TransformerEncoderLayer) -> "EncoderBlock":
         """The block with the weights of a torch.nn.TransformerEncoderLayer, copied.
+
+        It computes the same; masks mean the opposite, True = may attend, and batches come first.
 
         Args:
             original: with biases, eps 1e-5 and relu or gelu; ours takes batches first in any case.
@@ -158,8 +162,10 @@ class DecoderBlock(nn.Module):
         *,
         return_weights: bool = False,
         causal: bool = False,
+        **theirs: Any,
     ) -> Any:
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
+        refuse_theirs(theirs)
         arguments.widths(self.embed_dim, x=x, memory=memory)
         own = Reader(self.attention, mask=mask, keep=return_weights, causal=causal)
         cross = Reader(self.cross_attention, memory, memory_mask, return_weights)
@@ -169,6 +175,8 @@ class DecoderBlock(nn.Module):
     @classmethod
     def from_pytorch(cls, original: nn.TransformerDecoderLayer) -> "DecoderBlock":
         """The block with the weights of a torch.nn.TransformerDecoderLayer, copied.
+
+        It computes the same; masks mean the opposite, True = may attend, and batches come first.
 
         Args:
             original: with biases, eps 1e-5 and relu or gelu; ours takes batches first in any case.
