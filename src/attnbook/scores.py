@@ -123,7 +123,7 @@ def general(
 
     Source: Luong, Pham and Manning (2015), section 3.1, "general".
     """
-    arguments.two_widths(q, k)
+    _two_widths(q, k)
     weight = arguments.parameter(q, (q.shape[-1], k.shape[-1]), weight=weight)
     return q @ weight @ k.mT
 
@@ -180,7 +180,7 @@ def additive(
 
     Source: Bahdanau, Cho and Bengio (2015), section A.1.2.
     """
-    xp = arguments.two_widths(q, k)
+    xp = _two_widths(q, k)
     w_q = arguments.parameter(q, ("r", q.shape[-1]), w_q=w_q)
     r = w_q.shape[0]
     v = arguments.parameter(q, (r,), v=v)
@@ -190,3 +190,12 @@ def additive(
         raise ValueError(f"k: got {k.shape[-1]} coordinates, expected {r} as w_q's rows: no w_k")
     hidden = (q @ w_q.mT)[..., :, None, :] + k[..., None, :, :]  # (..., m, n, r)
     return xp.tanh(hidden) @ v
+
+
+def _two_widths(q: Array, k: Array) -> Any:
+    """Check queries and keys that need not have the same number of coordinates."""
+    xp = arguments.floating(q=q, k=k)
+    arguments.points(q=q)
+    arguments.points(k=k)
+    arguments.leading_axes(q=q, k=k)
+    return xp
