@@ -4,10 +4,16 @@ import re
 
 import numpy as np
 import pytest
-from test_arguments import K, V, loo, nw
+from test_arguments import K, Q, V, loo, nw
 
-from attnbook import nadaraya_watson, padding_mask
+from attnbook import nadaraya_watson, padding_mask, positions
 from attnbook import tokens as check_tokens
+from attnbook.regression import multi_head
+
+
+def heads_of(**how):
+    return multi_head, (Q, K, V), {"bandwidths": np.array([1.0, 2.0])} | how
+
 
 VALUES = {  # seen from the values: not where a transformation hides them
     "NaN query": (nw(q=np.array([[1.0, np.nan]])), "queries: got 1 entries of 2 that are NaN or infinite, expected finite numbers"),
@@ -19,6 +25,9 @@ VALUES = {  # seen from the values: not where a transformation hides them
     "bandwidth array below 0": (loo(bandwidth=np.array(-1.0)), "expected a number above 0"),
     "bandwidth array NaN": (nw(bandwidth=np.array([1.0, np.nan])), "bandwidth: got"),
     "bandwidth list below 0": (nw(bandwidth=[1.0, -1.0]), "bandwidth: got"),
+    "NaN combination": (heads_of(combination=np.array([1.0, np.nan])), "combination: got 1 entries of 2 that are NaN or infinite"),
+    "NaN position": ((positions.rotary, (np.ones((3, 2)), np.array([0, np.nan, 2])), {}), "positions: got"),
+    "infinite position": ((positions.rotary, (np.ones((3, 2)), np.array([0, np.inf, 2])), {}), "expected finite numbers"),
     "padding too long": ((padding_mask, (np.array([1, 5]), 3), {}), "lengths: got"),
     "padding below 0": ((padding_mask, (np.array([-1]), 3), {}), "expected integers from 0 to n = 3"),
 }  # fmt: skip

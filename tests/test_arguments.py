@@ -9,6 +9,7 @@ from attnbook import (
     attend,
     blocks,
     causal_mask,
+    gaussian_process,
     heads,
     kernels,
     leave_one_out,
@@ -135,6 +136,10 @@ SHAPES = {  # seen from the shapes and dtypes alone: also under jax.jit
     "bandwidth string": (nw(bandwidth="0.5"), "bandwidth: got '0.5', expected a number above 0, or 2 of them, one a coordinate"),
     "bandwidth None": (loo(bandwidth=None), "bandwidth: got None, expected a number above 0"),
     "bandwidth complex": (nw(bandwidth=1j), "bandwidth: got 1j, expected a number above 0"),
+    "bandwidth True": (nw(bandwidth=True), "bandwidth: got True, expected a number above 0, or 2 of them"),
+    "bandwidth list of truths": (loo(bandwidth=[True, 1.0]), "bandwidth: got [True, 1.0], expected a number above 0"),
+    "bandwidth array of truths": (nw(bandwidth=np.array([True, True])), "bool, expected a number above 0, or 2 of them"),
+    "bandwidth complex array": (nw(bandwidth=np.array([1j, 1.0])), "complex128, expected a number above 0, or 2 of them"),
     "bandwidth words": (nw(bandwidth=["a", "b"]), "bandwidth: got ['a', 'b'], expected a number above 0"),
     "bandwidth list too long": (nw(bandwidth=[1.0, 1.0, 1.0]), "bandwidth: got shape (3,), expected a number above 0, or 2 of them"),
     "bandwidth list too short": (loo(bandwidth=[1.0]), "bandwidth: got shape (1,), expected a number above 0, or 2 of them"),
@@ -143,6 +148,11 @@ SHAPES = {  # seen from the shapes and dtypes alone: also under jax.jit
     "bandwidth, score": ((scores.gaussian_score, (Q, K, 0.0), {}), "bandwidth: got 0.0, expected a number above 0"),
     "bandwidth, distance": ((kernels.distance, (Q, K, np.ones(5)), {}), "bandwidth: got shape (5,)"),
     "causal below 0": ((lambda like: causal_mask(-1, like), (ANY,), {}), "n: got -1, expected an integer, 0 or more"),
+    "causal True": ((lambda like: causal_mask(True, like), (ANY,), {}), "n: got True, expected an integer, 0 or more"),
+    "heads True": ((lambda x: heads.split_heads(x, True), (K,), {}), "num_heads: got True, expected an integer, 1 or more"),
+    "eps None": ((lambda x: blocks.layer_norm(x, eps=None), (K,), {}), "eps: got None, expected a number above 0"),
+    "eps string": ((lambda x: blocks.rms_norm(x, eps="1e-5"), (K,), {}), "eps: got '1e-5', expected a number above 0"),
+    "eps infinite": ((lambda x: blocks.layer_norm(x, eps=np.inf), (K,), {}), "eps: got inf, expected a number above 0"),
     "causal half": ((lambda like: causal_mask(2.5, like), (ANY,), {}), "n: got 2.5, expected an integer, 0 or more"),
     "padding below 0": ((padding_mask, (np.array([0]), -1), {}), "n: got -1, expected an integer, 0 or more"),
     "padding lengths": ((padding_mask, (np.array([1.0]), 3), {}), "lengths: got dtype"),
@@ -188,6 +198,27 @@ def test_mixed_kinds_elsewhere(backend):
         nadaraya_watson(q, k, v, bandwidth=other(np.ones(2)))
     with pytest.raises(TypeError, match="scores, mask: got arrays of"):
         softmax(q, other(np.ones((3, 2), dtype=bool)))
+
+
+def test_masked_arrays_are_no_arrays():
+    """Their mask would be lost: hand it in as one."""
+    hidden = np.ma.masked_array(K, K > 0)
+    for call in (
+        lambda: nadaraya_watson(Q, hidden, V),
+        lambda: attend(Q, hidden, V),
+        lambda: leave_one_out(hidden, V),
+        lambda: gaussian_process.covariance(K[0], hidden[0], 1.0),
+    ):
+        with pytest.raises(TypeError, match=r"(keys|z): got a MaskedArray, expected a NumPy"):
+            call()
+
+
+def test_a_numpy_mask_beside_jax_arrays_is_named():
+    jnp = pytest.importorskip("jax.numpy")
+    arrays = map(jnp.asarray, (Q, K, V))
+    message = "queries, mask: got arrays of jax, numpy, expected one library"
+    with pytest.raises(TypeError, match=message):
+        attend(*arrays, mask=np.ones((3, 7), dtype=bool))
 
 
 @pytest.mark.parametrize(

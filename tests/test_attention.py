@@ -1,5 +1,6 @@
 """Softmax, attention and its masks."""
 
+import functools
 import math
 
 import numpy as np
@@ -81,6 +82,18 @@ def test_attend_by_hand(backend):
     output, weights = backend.call(attend, query, np.eye(2), values, return_weights=True)
     np.testing.assert_allclose(weights, [[1 - second, second]], rtol=1e-14)
     np.testing.assert_allclose(output, [[10 + 10 * second]], rtol=1e-14)
+
+
+def test_a_masked_key_is_not_read_however_low_the_other_scores_are(backend):
+    """At h = 1e-6 the allowed key's score is −5e11."""
+    q, k, v = np.zeros((1, 1)), np.array([[1.0], [0.0]]), np.array([[3.0], [5.0]])
+    mask, score = (
+        np.array([[True, False]]),
+        functools.partial(scores.gaussian_score, bandwidth=1e-6),
+    )
+    out, weights = backend.call(attend, q, k, v, score=score, mask=mask, return_weights=True)
+    np.testing.assert_array_equal(weights, [[1, 0]])
+    np.testing.assert_array_equal(out, [[3]])
 
 
 @pytest.mark.parametrize("name", ["scaled_dot", "dot", "gaussian_score"])

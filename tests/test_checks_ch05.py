@@ -321,6 +321,29 @@ def pixels(image, h_space, h_value, answer):
     return answer((r + c) / h_space**2, v / h_value**2, image.ravel(), image.shape)
 
 
+def by_key(weights):
+    """Weights that sum to 1 for every key."""
+    return weights / weights.sum(0)
+
+
+def bilateral_of(image, a, b):
+    return pixels(image, a, b, lambda s, v, x, z: (softmax(-(s + v) / 2) @ x).reshape(z))
+
+
+def bilateral_dot(image, a, b):
+    points = np.stack([*np.indices(image.shape) / a, image / b], axis=-1).reshape(-1, 3)
+    return (softmax(points @ points.T / 3**0.5) @ image.ravel()).reshape(image.shape)
+
+
+def bilateral_near(image, a, b, most, squared=lambda r, c: r**2 + c**2):
+    """With neighbours up to so many steps away, and another square of the steps."""
+    r, c = (abs(x.ravel()[:, None] - x.ravel()) for x in np.indices(image.shape))
+    shut = np.where(np.maximum(r, c) <= most, 0, -np.inf)
+    x = image.ravel()
+    value = (x[:, None] - x) ** 2 / b**2
+    return (softmax(shut - (squared(r, c) / a**2 + value) / 2) @ x).reshape(image.shape)
+
+
 def three(x, f, a, off=(-1, 0, 1)):
     n = len(x)
     i, j, v = np.arange(n)[:, None], np.arange(-1, n + 1), np.pad(x, 1)
@@ -338,6 +361,10 @@ WRONG += [
     (ch05.crossover_length, lambda d: 3, "That is the number of matrices: the length grows with the"),
     (ch05.sliding_mask, lambda n, w: back(n) % n < w, "i − j is negative for later keys: no remainder"),
     (ch05.sliding_mask, lambda n, w: [[1] * n] * n, "All see all: the window ends at i, and begins width − 1"),
+    (ch05.sliding_mask, lambda n, w: (back(n) >= 0) & (np.arange(n) < w), "Those are the first keys of all"),
+    (ch05.sliding_mask, lambda n, w: (back(n) >= 0) & (np.arange(n) >= n - w), "Those are the last keys of all"),
+    (ch05.sliding_mask, lambda n, w: (back(n) >= -w) & (back(n) <= 0), "It looks ahead: i − j is 0 or more"),
+    (ch05.sliding_mask, lambda n, w: back(n) == w - 1, "That is the farthest key alone"),
     (ch05.sliding_mask, lambda n, w: np.eye(n), "A token sees itself alone: the width − 1 before it too"),
     (ch05.sliding_mask, lambda n, w: (back(n) >= 0) & (back(n) // w == 0) & (np.arange(n) // w == np.arange(n)[:, None] // w), "These are blocks that stand still: the window moves with i"),
     (ch05.shift_matrix, lambda k, d: np.roll(np.eye(d), k, 0), "That moves columns: a shift of p turns every pair"),
@@ -358,6 +385,30 @@ WRONG += [
     (ch05.rotary_complex, lambda x, p: ((x[:, ::2] + 1j * x[:, 1::2]) * np.exp(p[:, None] * theta(6))).view(float), "The i in the exponent is missing: that grows"),
     (ch05.rotary_complex, lambda x, p: np.stack([x[:, ::2] * np.cos(p[:, None] * theta(6)), x[:, 1::2] * np.sin(p[:, None] * theta(6))], -1).reshape(x.shape), "A complex product has four terms"),
     (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-s / 2) * softmax(-v / 2) @ x).reshape(z)), "A product of two softmaxes does not sum to 1"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (by_key(np.exp(-(s + v) / 2)) @ x).reshape(z)), "must sum to 1, not those of a key"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-(s + v / 2)) @ x).reshape(z)), "missing in the part of the place"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-(s / 2 + v)) @ x).reshape(z)), "missing in the part of the value"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-(s + v) / 8) @ x).reshape(z)), "the 2 is not squared"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-(s + v) / 4) @ x).reshape(z)), "(2h)²: the 2 is not squared"),
+    (ch05.bilateral, lambda i, a, b: bilateral_of(i, a, a), "h_space divides both parts"),
+    (ch05.bilateral, lambda i, a, b: bilateral_of(i, b, b), "h_value divides both"),
+    (ch05.bilateral, lambda i, a, b: bilateral_of(i, (a * b) ** 0.5, (a * b) ** 0.5), "A product of the two h"),
+    (ch05.bilateral, lambda i, a, b: bilateral_of(i, np.hypot(a, b), np.hypot(a, b)), "The sum of the squared h"),
+    (ch05.bilateral, lambda i, a, b: bilateral_of(i, 1 / a, 1 / b), "You multiply by h: divide"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax((v - s) / 2) @ x).reshape(z)), "The value has the wrong sign"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax((s - v) / 2) @ x).reshape(z)), "The place has the wrong sign"),
+    (ch05.bilateral, lambda i, a, b: bilateral_of(i, a, b) / b, "are the pixels as they are, not over h_value"),
+    (ch05.bilateral, lambda i, a, b: bilateral_dot(i, a, b), "That is a dot product: the score is"),
+    (ch05.bilateral, lambda i, a, b: bilateral_dot(i, 1, 1), "That is a dot product, without h"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(np.exp(-(s + v) / 2)) @ x).reshape(z)), "The exponential is there twice"),
+    (ch05.bilateral, lambda i, a, b: bilateral_near(i, a, b, 1), "Only neighbours count"),
+    (ch05.bilateral, lambda i, a, b: bilateral_near(i, a, b, 2), "Only neighbours count"),
+    (ch05.bilateral, lambda i, a, b: bilateral_near(i, a, b, 9, lambda r, c: (r + c) ** 2), "adds the steps and then squares"),
+    (ch05.bilateral, lambda i, a, b: bilateral_near(i, a, b, 9, lambda r, c: r + c), "The steps are not squared"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (np.exp(-(s + v) / 2) @ x / len(x)).reshape(z)), "not by the number of pixels"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: softmax(-(s + v) / 2) @ x), "(15,), expected (3, 5), as the image has"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: softmax(-(s + v) / 2) @ np.stack([x] * 3, 1)), "Average the values alone, not the triples"),
+    (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: softmax(-(s + v) / 2)), "Those are weights: average the pixels"),
     (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-s * v / 2) @ x).reshape(z)), "The two terms of the score are added, not multiplied"),
     (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax((s + v) / 2) @ x).reshape(z)), "The sign: far pixels weigh most"),
     (ch05.bilateral, lambda *a: pixels(*a, lambda s, v, x, z: (softmax(-(s + v) / 2) @ x).reshape(z[::-1]).T), "Flatten and unflatten in the same order"),

@@ -1,6 +1,7 @@
 """Gaussian processes against scikit-learn's, by hand, and as draws."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -29,7 +30,9 @@ def test_covariance_equals_the_loop(rng):
         near(out[i, j, m, n], math.exp(-(u**2) / 2), 1e-14)
 
 
-@pytest.mark.parametrize("scale", [0, -1.0, math.nan, np.array([0.3, 0.0])])
+@pytest.mark.parametrize(
+    "scale", [0, -1.0, math.nan, math.inf, None, "1", True, 1j, np.array([0.3, 0.0])]
+)
 def test_bad_length_scales(scale, rng):
     x = rng.normal(size=(2, 3))
     for call in (
@@ -41,10 +44,10 @@ def test_bad_length_scales(scale, rng):
             call()
 
 
-@pytest.mark.parametrize("noise", [-0.1, math.nan])
+@pytest.mark.parametrize("noise", [-0.1, math.nan, math.inf, None, "0.1", True])
 def test_bad_noise(noise, rng):
     x = rng.normal(size=3)
-    with pytest.raises(ValueError, match=f"noise: got {noise}, expected 0 or more"):
+    with pytest.raises(ValueError, match=f"noise: got {noise!r}, expected 0 or more"):
         posterior(x, x, x, length_scale=1.0, noise=noise)
 
 
@@ -154,3 +157,35 @@ def test_what_is_no_numpy_array_is_named(name):
                 TypeError, match=rf"^{argument}: got a \w+, expected a NumPy array$"
             ):
                 call()
+
+
+def test_shapes_that_do_not_fit_are_named(rng):
+    x, five, how = rng.normal(size=(2, 3)), np.ones(5), {"length_scale": 1.0, "noise": 0.1}
+    broadcast = "expected leading axes that broadcast"
+    calls = {
+        "x, z, length_scale: got shapes (2, 3), (5, 3), (), " + broadcast: lambda: covariance(x, np.ones((5, 3)), 1.0),
+        "x, z, length_scale: got shapes (2, 3), (2, 3), (5,), " + broadcast: lambda: covariance(x, x, five),
+        "x: got dtype float64, shape (), expected real numbers of shape (..., n)": lambda: covariance(np.ones(()), x, 1.0),
+        "z: got dtype complex128, shape (2, 3), expected real": lambda: covariance(x, x * 1j, 1.0),
+        "x: got dtype bool, shape (2, 3), expected real": lambda: draw(x > 0, 1.0, rng),
+        "length_scale: got shape (7, 2), expected () or (2,), one a function": lambda: draw(x, np.ones((7, 2)), rng),
+        "queries, keys, values, length_scale: got shapes (2, 3), (7, 5), (5,), (), " + broadcast: lambda: posterior(x, np.ones((7, 5)), five, **how),
+        "values: got 5 numbers, expected 3, one a key": lambda: posterior(five, x[0], five, **how),
+        "x: got 1 entries of 3 that are NaN or infinite, expected finite": lambda: draw(np.array([0, np.nan, 1]), 1.0, rng),
+        "values: got 1 entries of 2 that are NaN or infinite": lambda: posterior(five, five[:2], np.array([0, np.inf]), **how),
+    }  # fmt: skip
+    for message, call in calls.items():
+        with pytest.raises(ValueError, match=re.escape(message)):
+            call()
+    with pytest.raises(TypeError, match="rng: got a int, expected a NumPy generator"):
+        draw(x, 1.0, 3)
+
+
+def test_values_of_several_functions_at_the_same_keys(rng):
+    """Leading axes broadcast: three functions seen at the same points."""
+    queries, keys, values = rng.normal(size=7), rng.normal(size=5), rng.normal(size=(3, 5))
+    mean, variance = posterior(queries, keys, values, length_scale=0.5, noise=0.1)
+    for row, one in zip(mean, values, strict=True):
+        expected, alone = posterior(queries, keys, one, length_scale=0.5, noise=0.1)
+        near(row, expected)
+        near(variance, np.broadcast_to(alone, variance.shape))

@@ -144,11 +144,11 @@ def test_an_image_has_two_axes(shape):
 
 @pytest.mark.parametrize(
     ("shape", "width"),
-    [((5, 7), 0), ((5, 7), -1), ((5, 7), 2), ((5, 7), 2.5), ((5, 7), 11), ((7, 5), 11), ((1, 9), 3), ((0, 7), 1)],
+    [((5, 7), 0), ((5, 7), -1), ((5, 7), 2), ((5, 7), 2.5), ((5, 7), 3.0), ((5, 7), True), ((5, 7), None), ((5, 7), "3"), ((5, 7), 11), ((7, 5), 11), ((1, 9), 3), ((0, 7), 1)],
 )  # fmt: skip
 def test_a_width_is_odd_and_fits(shape, width):
     """Up to the mirror image of all but the border: 2 · 5 − 1 pixels of 5."""
-    message = rf"width: got {width}, expected an odd number that fits \({shape[0]}, {shape[1]}\)"
+    message = rf"width: got {width!r}, expected an odd number that fits \({shape[0]}, {shape[1]}\)"
     with pytest.raises(ValueError, match=message):
         images.patches(np.ones(shape), width)
     with pytest.raises(ValueError, match=message):

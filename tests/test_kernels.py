@@ -27,6 +27,7 @@ BY_HAND = [
     ("epanechnikov", 1.0, 0.0),
     ("epanechnikov", 3.0, 0.0),
 ]
+BY_HAND += [(name, -u, value) for name, u, value in BY_HAND]  # a difference does as well
 SLOPES = [  # dK/du at u
     ("gaussian", 1.0, -0.6065306597126334),
     ("gaussian", 2.0, -0.2706705664732254),
@@ -44,6 +45,12 @@ SLOPES = [  # dK/du at u
 def test_value_by_hand(backend, name, u, expected):
     out = backend.call(getattr(kernels, name), np.array([u]))
     np.testing.assert_allclose(out, [expected], rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", reference.KERNELS)
+def test_nan_stays_nan(backend, name):
+    out = backend.call(getattr(kernels, name), np.array([np.nan, np.inf, -np.inf]))
+    np.testing.assert_array_equal(out, [np.nan, 0, 0])
 
 
 @pytest.mark.parametrize("name", reference.KERNELS)

@@ -174,6 +174,9 @@ def test_rotary_bad_input(backend):
         backend.call(positions.rotary, np.ones(4), np.arange(4))
     with pytest.raises(ValueError, match=r"x: got dtype .*int64, expected a floating one"):
         backend.call(positions.rotary, np.ones((7, 4), int), np.arange(7))
+    for wrong in (np.ones(7, complex), np.ones(7, bool)):
+        with pytest.raises(ValueError, match=r"positions: got dtype .*(complex128|bool), expected"):
+            backend.call(positions.rotary, x, wrong)
     with pytest.raises(TypeError, match="positions: got a list, expected a NumPy, PyTorch or JAX"):
         positions.rotary(array(x), list(range(7)))
     with pytest.raises(TypeError, match="x: got a list, expected a NumPy, PyTorch or JAX"):

@@ -1,5 +1,8 @@
 """How many, how wide, how much: as Python's own numbers, or an error that names the argument."""
 
+import math
+import re
+
 import numpy as np
 import pytest
 
@@ -11,7 +14,7 @@ def test_a_size_is_a_python_integer():
         out = sizes.size(width=given)
         assert type(out) is int
         assert out == given
-    for wrong in (0, -3, 2.0, "3", None):
+    for wrong in (0, -3, 2.0, "3", None, True):
         with pytest.raises(
             ValueError, match=f"width: got {wrong!r}, expected an integer, 1 or more"
         ):
@@ -24,7 +27,7 @@ def test_a_count_has_the_bound_that_its_error_names():
             out = sizes.count(rows=given, least=least)
             assert type(out) is int
             assert out == given
-        for wrong in (least - 1, -3, float(least), str(least), None):
+        for wrong in (least - 1, -3, float(least), str(least), None, True, False):
             message = f"^rows: got {wrong!r}, expected an integer, {least} or more$"
             with pytest.raises(ValueError, match=message):
                 sizes.count(rows=wrong, least=least)
@@ -53,7 +56,7 @@ def test_parts_of_a_width():
         message = f"heads: got {wrong}, expected a divisor of 12, the width"
         with pytest.raises(ValueError, match=message):
             sizes.parts(12, heads=wrong)
-    for wrong in (0, -3, 3.0, "3", None):
+    for wrong in (0, -3, 3.0, "3", None, True):
         with pytest.raises(ValueError, match=f"heads: got {wrong!r}, expected an integer"):
             sizes.parts(12, heads=wrong)
 
@@ -77,3 +80,32 @@ def test_a_choice():
             sizes.choice(("pre", "post"), norm=wrong)
     with pytest.raises(ValueError, match=r"kind: got 'd', expected 'a', 'b' or 'c'$"):
         sizes.choice(("a", "b", "c"), kind="d")
+
+
+NO_NUMBERS = (None, "0.5", True, np.True_, 1j, [0.5], np.array([0.5]))
+
+
+def test_how_much_is_a_finite_real_number():
+    """None and a string are told as a wrong number is."""
+    checks = {
+        sizes.above_0: ("a number above 0", (0, -1, math.nan, math.inf, -math.inf)),
+        sizes.from_0: ("0 or more", (-1e-9, math.nan, math.inf)),
+        sizes.limit: ("a number above 0, or None", (0, -1, math.nan, math.inf)),
+        sizes.share: ("a share from 0 to below 1", (-0.1, 1, math.nan, math.inf)),
+    }
+    for check, (expected, wrong) in checks.items():
+        for given in (*wrong, *NO_NUMBERS):
+            if check is sizes.limit and given is None:
+                assert check(much=None) is None
+                continue
+            message = re.escape(f"much: got {given!r}, expected {expected}")
+            with pytest.raises(ValueError, match=f"^{message}$"):
+                check(much=given)
+        for given in (0.5, np.float32(0.5), np.float64(0.5)):
+            assert check(much=given) == 0.5
+    for given in (1, np.int64(1), np.float32(1)):
+        for check in (sizes.above_0, sizes.from_0):
+            out = check(much=given)
+            assert type(out) is float
+            assert out == 1
+    assert sizes.from_0(much=0) == 0

@@ -29,7 +29,7 @@ def test_numbers_come_as_float64(function, given, shape):
 
 
 BAD = {
-    "bandwidth": [0.0, -1.0, np.nan, np.inf, "wide", None, [], [[1.0]], [1.0, 0.0]],
+    "bandwidth": [0.0, -1.0, np.nan, np.inf, "wide", "1", True, 1j, None, [], [[1.0]], [1.0, 0.0]],
     "bandwidths": [1.0, [], [0.0, 1.0], [1.0, np.inf], [[[1.0]]], "ab", None, [[1.0], [1.0, 2.0]]],
     "metric": [1.0, [1.0], [[]], [[np.nan]], [[np.inf, 1.0]], "ab", [[1.0], [1.0, 2.0]]],
 }  # fmt: skip

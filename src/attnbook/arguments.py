@@ -8,7 +8,6 @@ import functools
 import itertools
 import math
 import sys
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from array_api_compat import (
     is_jax_array,
     is_torch_array,
 )
+
+from attnbook.sizes import is_real
 
 Array = Any
 
@@ -34,13 +35,14 @@ SHAPES = {
 def one_library(**arrays: Array) -> Any:
     """Check that every argument is an array, and all of one library; return its namespace."""
     for name, array in arrays.items():
-        if not is_array_api_obj(array):
+        if not is_array_api_obj(array) or isinstance(array, np.ma.MaskedArray):
             kind = type(array).__name__
             raise TypeError(f"{name}: got a {kind}, expected a NumPy, PyTorch or JAX array")
     try:
         return array_namespace(*arrays.values())
     except TypeError:
-        kinds = ", ".join(type(a).__module__.split(".")[0] for a in arrays.values())
+        modules = (type(a).__module__.split(".")[0] for a in arrays.values())
+        kinds = ", ".join("jax" if module == "jaxlib" else module for module in modules)
         names = ", ".join(arrays)
         raise TypeError(f"{names}: got arrays of {kinds}, expected one library") from None
 
@@ -122,15 +124,6 @@ def same_library(layer: Any, **array: Array) -> None:
         one_library(**array, weight=weight)
 
 
-def two_widths(q: Array, k: Array) -> Any:
-    """Check queries and keys that need not have the same number of coordinates."""
-    xp = floating(q=q, k=k)
-    points(q=q)
-    points(k=k)
-    leading_axes(q=q, k=k)
-    return xp
-
-
 def parameter(
     like: Array, expected: tuple[int | str, ...], *, of: str = "q", **argument: Array
 ) -> Array:
@@ -198,9 +191,14 @@ def broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 def data(xp: Any, **arrays: Array) -> None:
     """Refuse keys without a row, and data with NaN or infinity in them."""
+    if "keys" in arrays and arrays["keys"].shape[-2] == 0:
+        raise ValueError("keys: got no rows, expected at least one")
+    finite(xp, **arrays)
+
+
+def finite(xp: Any, **arrays: Array) -> None:
+    """Refuse NaN and infinity."""
     for name, array in arrays.items():
-        if name == "keys" and array.shape[-2] == 0:
-            raise ValueError("keys: got no rows, expected at least one")
         bad = ~xp.isfinite(array)
         if known_true(xp.any(bad)):
             count = int(xp.sum(xp.astype(bad, xp.int64)))
@@ -214,18 +212,20 @@ def bandwidth(xp: Any, h: Any, like: Array) -> Any:
     """The bandwidth as a Python number or an array of shape () or (d,) of the data's kind."""
     d = like.shape[-1]
     expected = f"expected a number above 0, or {d} of them, one a coordinate"
-    if isinstance(h, Real):  # NumPy's scalars too: they would promote float32 arrays
+    if is_real(h):  # NumPy's scalars too: they would promote float32 arrays
         h = float(h)
         if not 0 < h < math.inf:
             raise ValueError(f"bandwidth: got {h}, {expected}")
         return h
-    if isinstance(h, list | tuple) and all(isinstance(number, Real) for number in h):
+    if isinstance(h, list | tuple) and all(map(is_real, h)):
         h = xp.asarray([float(number) for number in h], dtype=like.dtype, device=device(like))
     if not is_array_api_obj(h):
         raise ValueError(f"bandwidth: got {h!r}, {expected}")
     one_library(data=like, bandwidth=h)
     if tuple(h.shape) not in ((), (d,)):
         raise ValueError(f"bandwidth: got shape {tuple(h.shape)}, {expected}")
+    if not xp.isdtype(h.dtype, ("integral", "real floating")):
+        raise ValueError(f"bandwidth: got dtype {h.dtype}, {expected}")
     if known_true(~xp.all((h > 0) & xp.isfinite(h))):
         raise ValueError(f"bandwidth: got {h}, {expected}")
     return xp.astype(h, like.dtype)
@@ -241,6 +241,7 @@ def heads(like: Array, bandwidths: Array, combination: Array) -> tuple[Array, Ar
             f"bandwidths: got shape {tuple(bandwidths.shape)}, expected ({count},) or ({count}, "
             f"{d}), one a head and at least one, as in combination"
         )
+    finite(array_namespace(like), combination=combination)
     return bandwidths, combination
 
 
@@ -265,7 +266,7 @@ def widths(expected: int, **arrays: Array) -> None:
 def numpy_arrays(**arrays: Any) -> None:
     """Check that every argument is a NumPy array, where no other will do."""
     for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):
+        if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
             got = type(array).__name__
             raise TypeError(f"{name}: got a {got}, expected a NumPy array")
 
@@ -286,6 +287,6 @@ def known_true(condition: Array) -> bool:
     """Whether a condition is known to hold; False while a transformation hides the values."""
     if is_jax_array(condition):
         return not isinstance(condition, sys.modules["jax"].core.Tracer) and bool(condition)
-    if is_torch_array(condition) and transforming():
+    if is_torch_array(condition) and (condition.is_meta or transforming()):
         return False
     return bool(condition)

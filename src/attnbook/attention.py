@@ -83,7 +83,8 @@ def attend(
         values: of shape (..., n, p); leading axes broadcast.
         score: a function of queries and keys that gives the (..., m, n) scores.
         mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = may attend.
-            Leading axes that only the mask has become axes of the output.
+            Leading axes that only the mask has become axes of the output. One of shape (b, n) for
+            b sequences would be taken for (m, n) where b = m: write mask[:, None, :].
         causal: query i may attend to the keys j ≤ i alone, as causal_mask says, beside what a mask
             says; for as many queries as keys.
         return_weights: give the (..., m, n) weights too.
@@ -93,8 +94,9 @@ def attend(
         to nothing has weights 0 and output 0. float16 and bfloat16 are computed in float32.
 
     Raises:
-        ValueError: shapes or dtypes that do not fit, a score that is no function or gives no
-            floating number a query and key, causal with other numbers of queries and keys.
+        ValueError: shapes or dtypes that do not fit, a score that is no function, gives no
+            floating number a query and key, or NaN or −∞ alone to a query that may attend, causal
+            with other numbers of queries and keys.
         TypeError: arrays of different libraries.
 
     Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
@@ -131,8 +133,10 @@ def _average(
     queries, keys, values = widen(xp, queries, keys, values)
     found = score(queries, keys)
     if score is not scores.scaled_dot:
-        answers.of_score(found, queries, keys)
+        answers.of_score(found, queries, keys, values)
     weights = softmax(found, mask)
+    if score is not scores.scaled_dot:
+        answers.of_weights(weights, queries, keys)
     return xp.astype(weights @ values, dtype), xp.astype(weights, dtype)
 
 

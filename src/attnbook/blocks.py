@@ -7,7 +7,7 @@ from typing import Any
 from array_api_compat import array_namespace, is_torch_array
 from jaxtyping import Bool, Float
 
-from attnbook import arguments
+from attnbook import arguments, sizes
 from attnbook.activations import ACTIVATIONS
 from attnbook.arguments import widen
 from attnbook.heads import Drop, multi_head_attention
@@ -75,8 +75,7 @@ def _to_norm(x: Array, eps: float) -> tuple[Any, Array]:
     xp = arguments.floating(x=x)
     if x.ndim == 0 or x.shape[-1] == 0:
         raise ValueError(f"x: got shape {tuple(x.shape)}, expected (..., e) with e of 1 or more")
-    if not eps > 0:
-        raise ValueError(f"eps: got {eps!r}, expected a number above 0")
+    sizes.above_0(eps=eps)
     return xp, widen(xp, x)[0]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from attnbook.arguments import numpy_arrays
+from attnbook import arguments, sizes
 
 Array = np.ndarray
 JITTER = 1e-9  # on the diagonal: a matrix of smooth functions is singular to rounding
@@ -23,15 +23,13 @@ def covariance(
         Of shape (..., m, n).
 
     Raises:
-        ValueError: a length scale that is not above 0.
+        ValueError: a length scale that is not above 0, points that are not finite, shapes that do
+            not fit.
         TypeError: points that are no NumPy array.
 
     Source: Rasmussen and Williams (2006), equation 4.9.
     """
-    numpy_arrays(x=x, z=z)
-    scale = np.asarray(length_scale, dtype=float)
-    if not np.all(scale > 0):
-        raise ValueError(f"length_scale: got {length_scale}, expected numbers above 0")
+    scale = _checked(length_scale, x=x, z=z)
     distance = (x[..., :, None] - z[..., None, :]) / scale[..., None, None]
     return np.exp(-0.5 * distance**2)
 
@@ -50,8 +48,17 @@ def draw(
 
     Returns:
         Of the shape of x.
+
+    Raises:
+        ValueError: a length scale that is not above 0, or neither one nor one a function.
+        TypeError: points that are no NumPy array, rng that is no generator.
     """
-    numpy_arrays(x=x)
+    scale = _checked(length_scale, x=x)
+    if np.broadcast_shapes(scale.shape, x.shape[:-1]) != x.shape[:-1]:
+        expected = f"() or {x.shape[:-1]}, one a function"
+        raise ValueError(f"length_scale: got shape {scale.shape}, expected {expected}")
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng: got a {type(rng).__name__}, expected a NumPy generator")
     matrix = covariance(x, x, length_scale) + JITTER * np.eye(x.shape[-1])
     normal = rng.standard_normal((*x.shape, 1))
     return (np.linalg.cholesky(matrix) @ normal)[..., 0]
@@ -81,19 +88,46 @@ def posterior(
         Mean and variance of the function at the queries, without noise, each of shape (..., m).
 
     Raises:
-        ValueError: a length scale that is not above 0, noise below 0.
+        ValueError: a length scale that is not above 0, noise below 0, numbers that are not finite,
+            shapes that do not fit.
         TypeError: what is no NumPy array.
 
     Source: Rasmussen and Williams (2006), equations 2.25 and 2.26.
     """
-    numpy_arrays(queries=queries, keys=keys, values=values)
-    if not noise >= 0:
-        raise ValueError(f"noise: got {noise}, expected 0 or more")
+    _checked(length_scale, queries=queries, keys=keys, values=values)
+    if values.shape[-1] != keys.shape[-1]:
+        n = keys.shape[-1]
+        raise ValueError(f"values: got {values.shape[-1]} numbers, expected {n}, one a key")
+    noise = sizes.from_0(noise=noise)
     between = covariance(queries, keys, length_scale)
     among = covariance(keys, keys, length_scale)
+    lead = np.broadcast_shapes(values.shape[:-1], between.shape[:-2])
+    given = (values[..., None], np.swapaxes(between, -1, -2))
     solved = np.linalg.solve(
         among + max(noise**2, JITTER) * np.eye(keys.shape[-1]),
-        np.concatenate([values[..., None], np.swapaxes(between, -1, -2)], axis=-1),
+        np.concatenate([np.broadcast_to(a, lead + a.shape[-2:]) for a in given], axis=-1),
     )
     mean = (between @ solved[..., :1])[..., 0]
     return mean, 1 - np.sum(between * np.swapaxes(solved[..., 1:], -1, -2), axis=-1)
+
+
+def _checked(length_scale: float | Array, **points: Array) -> Array:
+    """The length scale as an array, where it and all points are what they should be."""
+    arguments.numpy_arrays(**points)
+    for name, array in points.items():
+        if array.dtype.kind not in "iuf" or array.ndim == 0:
+            got = f"dtype {array.dtype}, shape {array.shape}"
+            raise ValueError(f"{name}: got {got}, expected real numbers of shape (..., n)")
+    arguments.finite(np, **points)
+    scale = np.asarray(length_scale)
+    if scale.dtype.kind not in "iuf" or not np.all((scale > 0) & np.isfinite(scale)):
+        raise ValueError(f"length_scale: got {length_scale!r}, expected numbers above 0")
+    try:
+        np.broadcast_shapes(scale.shape, *(array.shape[:-1] for array in points.values()))
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in (*points.values(), scale))
+        raise ValueError(
+            f"{', '.join(points)}, length_scale: got shapes {shapes}, expected leading axes that "
+            "broadcast"
+        ) from None
+    return scale

@@ -195,8 +195,9 @@ def _dropped(
         averages, weights = attend(q, k, v, score=score, mask=mask, return_weights=True)
         return averages, weights
     xp = array_namespace(q)
-    found = answers.of_score(score(*widen(xp, q, k)), q, k)
+    found = answers.of_score(score(*widen(xp, q, k)), q, k, v)
     weights = softmax(found, mask)
+    answers.of_weights(weights, q, k)
     averages = drop(weights) @ widen(xp, v)[0]
     return xp.astype(averages, q.dtype), xp.astype(weights, q.dtype)
 

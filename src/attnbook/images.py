@@ -1,5 +1,7 @@
 """Non-local means: every pixel asks the whole image who looks like it."""
 
+from numbers import Integral
+
 import numpy as np
 from jaxtyping import Float
 
@@ -26,8 +28,11 @@ def patches(image: Float[Array, "rows columns"], width: int) -> Float[Array, "pi
     numpy_arrays(image=image)
     if image.ndim != 2:
         raise ValueError(f"image: got shape {image.shape}, expected (rows, columns)")
+    expected = f"expected an odd number that fits {image.shape}"
+    if not isinstance(width, Integral) or isinstance(width, bool):
+        raise ValueError(f"width: got {width!r}, {expected}, an integer")
     if width % 2 != 1 or not 1 <= width <= 2 * min(image.shape) - 1:
-        raise ValueError(f"width: got {width}, expected an odd number that fits {image.shape}")
+        raise ValueError(f"width: got {width}, {expected}")
     padded = np.pad(image, width // 2, mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, (width, width))
     return windows.reshape(image.size, width * width)

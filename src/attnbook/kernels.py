@@ -1,9 +1,11 @@
 """Kernels: how much a key counts at u = distance / bandwidth.
 
 A kernel is any function of u ≥ 0 that is not negative. Only ratios of kernel values enter a
-weighted average, so a constant factor changes no prediction.
+weighted average, so a constant factor changes no prediction. Those below take a difference as well,
+K(−u) = K(u), and give NaN for NaN.
 """
 
+import math
 import operator
 from collections.abc import Callable
 from functools import reduce
@@ -34,7 +36,7 @@ def gaussian(u: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def boxcar(u: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Boxcar (uniform) kernel, K(u) = 1 for u ≤ 1, else 0.
+    """Boxcar (uniform) kernel, K(u) = 1 for |u| ≤ 1, else 0.
 
     Args:
         u: distance / bandwidth, any shape.
@@ -43,11 +45,12 @@ def boxcar(u: Float[Array, "..."]) -> Float[Array, "..."]:
         K(u), the shape of u. Averaging with it is averaging over a ball of radius h.
     """
     xp = arguments.floating(u=u)
-    return xp.where(u <= 1, xp.ones_like(u), xp.zeros_like(u))
+    inside = xp.where(xp.abs(u) <= 1, xp.ones_like(u), xp.zeros_like(u))
+    return xp.where(xp.isnan(u), math.nan, inside)
 
 
 def triangular(u: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Triangular kernel, K(u) = max(0, 1 − u). Often printed as Epanechnikov's, which it is not.
+    """Triangular kernel, K(u) = max(0, 1 − |u|). Often printed as Epanechnikov's, which it is not.
 
     Args:
         u: distance / bandwidth, any shape.
@@ -56,7 +59,8 @@ def triangular(u: Float[Array, "..."]) -> Float[Array, "..."]:
         K(u), the shape of u.
     """
     xp = arguments.floating(u=u)
-    return xp.where(u < 1, 1 - u, xp.zeros_like(u))
+    u = xp.abs(u)
+    return xp.where(u >= 1, xp.zeros_like(u), 1 - u)  # NaN is not ≥ 1, and stays NaN
 
 
 def epanechnikov(u: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -71,7 +75,7 @@ def epanechnikov(u: Float[Array, "..."]) -> Float[Array, "..."]:
     Source: Epanechnikov (1969), who showed it the best for estimating a density.
     """
     xp = arguments.floating(u=u)
-    return xp.where(u < 1, 0.75 * (1 - u * u), xp.zeros_like(u))
+    return xp.where(xp.abs(u) >= 1, xp.zeros_like(u), 0.75 * (1 - u * u))
 
 
 def squared_distance(

@@ -50,7 +50,7 @@ def rotary(x: Float[Array, "... n d"], positions: Real[Array, " n"]) -> Float[Ar
         Of the shape and dtype of x; lengths are kept.
 
     Raises:
-        ValueError: a width that is odd, positions that do not fit.
+        ValueError: a width that is odd, positions that do not fit or are no finite real numbers.
         TypeError: arrays of different libraries.
 
     Source: Su et al. (2024), equations 13 to 15. Some libraries pair x[i] with x[i + d/2] instead.
@@ -60,10 +60,15 @@ def rotary(x: Float[Array, "... n d"], positions: Real[Array, " n"]) -> Float[Ar
     if x.ndim < 2 or tuple(positions.shape) != (x.shape[-2],):
         got, shape = tuple(positions.shape), tuple(x.shape)
         raise ValueError(f"positions: got shape {got}, expected (n,) for x of shape {shape}")
+    if not xp.isdtype(positions.dtype, ("integral", "real floating")):
+        raise ValueError(f"positions: got dtype {positions.dtype}, expected real numbers")
     d = sizes.pairs(x=x.shape[-1])
     wide = xp.float64 if x.dtype == xp.float64 else xp.float32  # angles of far positions are large
     theta = xp.asarray(_frequencies(d), dtype=wide, device=device(x))
-    angles = xp.astype(positions, wide)[:, None] * theta  # (n, d/2)
+    positions = xp.astype(positions, wide)
+    if arguments.known_true(~xp.all(xp.isfinite(positions))):
+        raise ValueError(f"positions: got {positions}, expected finite numbers")
+    angles = positions[:, None] * theta  # (n, d/2)
     cos, sin = xp.cos(angles), xp.sin(angles)
     even, odd = (xp.astype(x[..., start::2], wide) for start in (0, 1))
     turned = xp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)

@@ -1,15 +1,17 @@
 """Kernel regression: the prediction at a query is an average of values, weighted by a kernel."""
 
 import math
+from contextlib import nullcontext
 from typing import Any
 
-from array_api_compat import array_namespace, device
+import numpy as np
+from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float
 
 from attnbook import answers, arguments, fused_gaussian, kernels
-from attnbook.arguments import widen
+from attnbook.arguments import known_true, widen
 from attnbook.attention import softmax
-from attnbook.scores import gaussian_score
+from attnbook.scores import from_nearest, gaussian_score
 from attnbook.streaming import over_queries
 
 Array = Any  # a NumPy, PyTorch or JAX array
@@ -43,11 +45,12 @@ def nadaraya_watson(
     Returns:
         Predictions of shape (..., m, p), or the pair (predictions, weights). A query with no
         neighbour, all K(u_ij) = 0, is NaN. The Gaussian kernel never underflows: far from all data
-        the prediction is the nearest key's value.
+        the prediction is the nearest key's value, the mean if rounding makes several as near. Where
+        jax.jit or torch.compile hides the values, u² must not overflow.
 
     Raises:
         ValueError: a bandwidth that is not above 0, data that are empty, not finite or of shapes
-            that do not fit, a kernel that is no function.
+            that do not fit, a kernel that is no function, or gives what is below 0 or not finite.
         TypeError: arrays of different libraries.
 
     Source: Nadaraya (1964), Watson (1964).
@@ -61,13 +64,16 @@ def nadaraya_watson(
     bandwidth = arguments.bandwidth(xp, bandwidth, keys)
     if return_weights:
         weights, some = kernel_weights(queries, keys, kernel, bandwidth, mask)
+        if kernel is kernels.gaussian and known_true(xp.any(xp.isnan(weights[..., :1]))):
+            weights, some = kernel_weights(queries, keys, _far_gaussian, bandwidth, mask)
         output = xp.where(some, weights @ values, math.nan)
         weights = xp.where(some, weights, math.nan)
         return xp.astype(output, dtype), xp.astype(weights, dtype)
     plain = kernel is kernels.gaussian and mask is None
     if plain and fused_gaussian.takes(queries, keys, values, bandwidth):
         return xp.astype(fused_gaussian.average(queries, keys, values, bandwidth), dtype)
-    output = over_queries(_average, (queries, mask), (keys, values, bandwidth), kernel)
+    some = True if mask is None else xp.any(mask, axis=-1, keepdims=True)
+    output = _averages(_average, (queries, mask), (keys, values, bandwidth), kernel, some)
     return xp.astype(output, dtype)
 
 
@@ -103,7 +109,8 @@ def leave_one_out(
     keys, values = widen(xp, keys, values)
     bandwidth = arguments.bandwidth(xp, bandwidth, keys)
     rows = xp.arange(keys.shape[-2], device=device(keys))[:, None]
-    output = over_queries(_average_of_others, (keys, rows), (keys, values, bandwidth), kernel)
+    some = keys.shape[-2] > 1
+    output = _averages(_average_of_others, (keys, rows), (keys, values, bandwidth), kernel, some)
     return xp.astype(output, dtype)
 
 
@@ -184,18 +191,42 @@ def kernel_weights(
     would multiply it by 0, and be NaN for every key.
     """
     xp = array_namespace(queries)
-    if kernel is kernels.gaussian:  # the ratio as a softmax, which has no 0/0 far from the data
-        weights = softmax(gaussian_score(queries, keys, bandwidth), mask)
+    if kernel in (kernels.gaussian, _far_gaussian):  # a softmax has no 0/0 far from the data
+        with _quiet(queries):
+            if kernel is _far_gaussian:
+                found = from_nearest(queries, keys, bandwidth, mask)
+            else:
+                found = gaussian_score(queries, keys, bandwidth)
+            weights = softmax(found, mask)
         if mask is None:
             return weights, weights[..., :1] >= 0  # every query has a neighbour
         return weights, xp.any(mask, axis=-1, keepdims=True)
     distance = kernels.distance(queries, keys, bandwidth)
-    similarity = answers.of_kernel(kernel(distance), distance)
-    if mask is not None:
-        similarity = xp.where(mask, similarity, xp.zeros_like(similarity))
+    similarity = answers.of_kernel(kernel(distance), distance, mask)
     total = xp.sum(similarity, axis=-1, keepdims=True)
     some = total > 0
     return similarity / xp.where(some, total, xp.ones_like(total)), some
+
+
+def _far_gaussian(u: Array) -> Array:
+    """The Gaussian kernel, whose weights are to be taken from the nearest key."""
+    return kernels.gaussian(u)
+
+
+def _averages(average: Any, per_query: Any, shared: Any, kernel: Any, some: Any) -> Array:
+    """Averages in blocks; again from the nearest key where all scores of a row overflowed."""
+    output = over_queries(average, per_query, shared, kernel)
+    xp = array_namespace(output)
+    if kernel is kernels.gaussian and known_true(xp.any(xp.isnan(output) & some)):
+        return over_queries(average, per_query, shared, _far_gaussian)
+    return output
+
+
+def _quiet(like: Array) -> Any:
+    """NumPy without its warnings: what overflows is computed again."""
+    if is_torch_array(like) or is_jax_array(like):
+        return nullcontext()
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 def _average(queries: Array, mask: Any, keys: Array, values: Array, h: Any, kernel: Any) -> Array:

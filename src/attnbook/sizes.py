@@ -1,6 +1,8 @@
 """Numbers that say how many, how wide or how much: what is let in, as Python's own numbers."""
 
+import math
 import operator
+from numbers import Real
 from typing import Any
 
 
@@ -9,6 +11,8 @@ def count(*, least: int = 0, **argument: Any) -> int:
     ((name, number),) = argument.items()
     try:
         integer = operator.index(number)
+        if isinstance(number, bool):
+            integer = least - 1
     except TypeError:
         integer = least - 1
     if integer < least:
@@ -21,10 +25,31 @@ def size(**argument: Any) -> int:
     return count(least=1, **argument)
 
 
-def limit(**argument: float | None) -> float | None:
-    """A number above 0, or None for no limit."""
+def is_real(number: Any) -> bool:
+    """Whether it is a real number, no truth value; NaN and infinity are."""
+    return isinstance(number, Real) and not isinstance(number, bool)
+
+
+def above_0(**argument: Any) -> float:
+    """A finite number above 0, as Python's own: NumPy's would widen float32."""
     ((name, number),) = argument.items()
-    if number is not None and not number > 0:
+    if not is_real(number) or not 0 < number < math.inf:
+        raise ValueError(f"{name}: got {number!r}, expected a number above 0")
+    return float(number)
+
+
+def from_0(**argument: Any) -> float:
+    """A finite number of 0 or more."""
+    ((name, number),) = argument.items()
+    if not is_real(number) or not 0 <= number < math.inf:
+        raise ValueError(f"{name}: got {number!r}, expected 0 or more")
+    return float(number)
+
+
+def limit(**argument: float | None) -> float | None:
+    """A finite number above 0, or None for no limit."""
+    ((name, number),) = argument.items()
+    if number is not None and (not is_real(number) or not 0 < number < math.inf):
         raise ValueError(f"{name}: got {number!r}, expected a number above 0, or None")
     return number
 
@@ -65,6 +90,6 @@ def choice(names: tuple[str, ...], **argument: str) -> str:
 def share(**argument: float) -> float:
     """A share of at least 0 and below 1."""
     ((name, number),) = argument.items()
-    if not 0 <= number < 1:
+    if not is_real(number) or not 0 <= number < 1:
         raise ValueError(f"{name}: got {number!r}, expected a share from 0 to below 1")
     return float(number)

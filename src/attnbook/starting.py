@@ -83,6 +83,7 @@ def _above_0(name: str, h: Any, axes: tuple[int, int], expected: str) -> np.ndar
 def _numbers(given: Any) -> np.ndarray:
     """Given numbers as a float64 NumPy array; what is none as a NaN."""
     try:
-        return np.asarray(given, dtype=float)
+        array = np.asarray(given)
     except (TypeError, ValueError):
         return np.asarray(math.nan)
+    return array.astype(float) if array.dtype.kind in "iuf" else np.asarray(math.nan)

@@ -213,10 +213,10 @@ FAULTS = [
     fault("answers", "a kernel of any shape", "if tuple(found.shape) != tuple(distance.shape):", "if False:", tests=HANDED),
     fault("answers", "a score of another library", "xp = one_library(queries=queries, score=found)", "xp = one_library(queries=queries)", tests=HANDED),
     fault("attention", "any score", "if score is not scores.scaled_dot:\n", "if False:\n", tests=HANDED),
-    fault("regression", "any kernel", "answers.of_kernel(kernel(distance), distance)", "kernel(distance)", tests=HANDED),
-    fault("heads", "any score beside dropout", "answers.of_score(score(*widen(xp, q, k)), q, k)", "score(*widen(xp, q, k))", backends="torch", tests=HANDED),
+    fault("regression", "any kernel", "answers.of_kernel(kernel(distance), distance, mask)", "kernel(distance)", tests=HANDED),
+    fault("heads", "any score beside dropout", "answers.of_score(score(*widen(xp, q, k)), q, k, v)", "score(*widen(xp, q, k))", backends="torch", tests=HANDED),
     # masks, dtypes
     fault("heads", "a mask for heads taken for sequences", "mask.ndim > max(queries.ndim, keys.ndim, values.ndim)", "False", backends="torch", tests=("test_layer_arguments.py",)),
     fault("attention", "a sum beyond float16", "(wide,) = widen(xp, scores)", "wide = scores", tests=("test_attention.py",)),
-    fault("arguments", "anything for NumPy's", "if not isinstance(array, np.ndarray):", "if False:", tests=("test_gaussian_process.py",)),
+    fault("arguments", "anything for NumPy's", "if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):", "if False:", tests=("test_gaussian_process.py",)),
 ]  # fmt: skip

@@ -15,12 +15,12 @@ FAULTS = [
     # kernels
     fault("kernels", "Gaussian without ½", "-0.5 * u * u", "-1.0 * u * u"),
     fault("kernels", "Gaussian of u, not u²", "-0.5 * u * u", "-0.5 * u"),
-    fault("kernels", "boxcar without its edge", "xp.where(u <= 1,", "xp.where(u < 1,"),
-    fault("kernels", "triangular is a parabola", "u < 1, 1 - u,", "u < 1, 1 - u * u,"),
+    fault("kernels", "boxcar without its edge", "xp.abs(u) <= 1,", "xp.abs(u) < 1,"),
+    fault("kernels", "triangular is a parabola", "xp.zeros_like(u), 1 - u)", "xp.zeros_like(u), 1 - u * u)"),
     fault(
         "kernels",
         "triangular goes below 0",
-        "xp.where(u < 1, 1 - u, xp.zeros_like(u))",
+        "xp.where(u >= 1, xp.zeros_like(u), 1 - u)",
         "1 - u",
     ),
     fault("kernels", "Epanechnikov's constant", "0.75 * (1 - u * u)", "0.5 * (1 - u * u)"),
@@ -28,7 +28,7 @@ FAULTS = [
     fault(
         "kernels",
         "Epanechnikov goes below 0",
-        "xp.where(u < 1, 0.75 * (1 - u * u), xp.zeros_like(u))",
+        "xp.where(xp.abs(u) >= 1, xp.zeros_like(u), 0.75 * (1 - u * u))",
         "0.75 * (1 - u * u)",
     ),
     fault("kernels", "sum of |u|, not u²", "return u * u", "return abs(u)"),

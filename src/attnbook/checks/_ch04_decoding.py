@@ -75,6 +75,7 @@ def crossings(function: Function) -> str:
             (np.sum(up_down) // 2, "You count in either order: the earlier step looks further."),
             (np.sum(np.triu(np.maximum(down, 0))), "You add up how far: count the pairs."),
             (np.sum(later & (down > 0.5)) / m**2, "That is a mean: return the number."),
+            (np.sum((later & (down > 0.5)).any(0)), "You count steps: count pairs."),
             (np.sum(later & (down / n > 0.5)), "Positions are not divided by n."),
         ])  # fmt: skip
     return "0 where the output follows the source, and every pair where it turns it over."

@@ -1,4 +1,4 @@
-"""The last checks of chapter 5: a running state, and heads that make a convolution."""
+"""The last checks of chapter 5: pixels, a running state, and heads that make a convolution."""
 
 from typing import Any
 
@@ -96,3 +96,89 @@ def _heads(x: np.ndarray, kernel: Any, a: float, *, anchors: int = 1, power: int
     v = np.pad(x, anchors)
     scores = [-a * abs(i + offset - j) ** power for offset in (-1.0, 0.0, 1.0)]
     return sum(f * (softmax(s) @ v) for f, s in zip(kernel, scores, strict=True))
+
+
+@check
+def bilateral(function: Function) -> str:
+    """function(image, h_space, h_value): pixels averaged by place and value."""
+    hs, hv, image = 1.3, 0.25, np.random.default_rng(5).uniform(size=(3, 5))
+    v, (r, c) = image.ravel(), np.indices(image.shape).reshape(2, -1)
+    swapped = np.indices(image.shape[::-1]).reshape(2, -1)
+
+    def squared(*scaled: np.ndarray) -> np.ndarray:
+        return np.sum([(a[:, None] - a) ** 2 for a in scaled], axis=0)
+
+    place, value = squared(r / hs, c / hs), squared(v / hv)
+
+    def smooth(score: np.ndarray) -> np.ndarray:
+        return (softmax(score) @ v).reshape(image.shape)
+
+    def scored(*axes: np.ndarray) -> np.ndarray:
+        points = np.stack(axes, axis=-1)
+        return smooth(points @ points.T / 3**0.5)
+
+    kernel, steps = np.exp(-(place + value) / 2), [abs(a[:, None] - a) for a in (r, c)]
+    window = {k: np.where(np.maximum(*steps) <= k, 0, -np.inf) for k in (1, 2)}
+    own = np.where(np.eye(len(v)) > 0, -np.inf, 0)
+    near, alike, right = softmax(-place / 2), softmax(-value / 2), smooth(-(place + value) / 2)
+    got, where = call(function, image, hs, hv), "for an image of 3 by 5"
+    if got.shape in ((15,), (15, 1)):
+        raise Wrong(f"{where} you give shape {got.shape}, expected (3, 5), as the image has.")
+    if got.shape in ((15, 3), (3, 5, 3), (3, 15)):
+        raise Wrong(
+            f"{where} you give shape {got.shape}. Average the values alone, not the triples."
+        )
+    if got.shape in ((15, 15), (3, 5, 3, 5)):
+        raise Wrong(f"{where} you give shape {got.shape}. Those are weights: average the pixels.")
+    causes = [
+        (((near * alike) @ v).reshape(3, 5), "A product of two softmaxes does not sum to 1."),
+        ((near @ alike @ v).reshape(3, 5), "Two averages: add the scores instead."),
+        (((near + alike) @ v).reshape(3, 5), "Two averages: add the scores instead."),
+        (smooth(-place * value / 2), "The two terms of the score are added, not multiplied."),
+        (smooth((place + value) / 2), "The sign: far pixels weigh most."),
+        (smooth(-(place + value) / 2 / 3**0.5), "Nothing divides by √3: the Gaussian score has h."),
+        (smooth(-(place**0.5 + value**0.5) / 2), "The distances are not squared."),
+        (image - right, "That is what the filter takes away: return the new image."),
+        (right.ravel().reshape(5, 3).T, "Flatten and unflatten in the same order."),
+        (smooth(-place / 2), "Place alone counts: that is a blur, edges and all."),
+        (smooth(-value / 2), "The value alone counts: pixels far away weigh as much as near ones."),
+        (smooth(-(place + value)), "The 2 of 2h² is missing."),
+        (smooth(-(place * hs + value * hv) / 2), "h is not squared: divide, and then square."),
+        (smooth(-(place * hs**2 + value * hv**2) / 2), "The bandwidths have no effect."),
+        (smooth(-(place * (hs / hv) ** 2 + value * (hv / hs) ** 2) / 2), "The two h are swapped."),
+        (smooth(-((place + value) ** 0.5)), "The distance is not squared: that is no Gaussian."),
+        (smooth(-(squared(r / hs) + value) / 2), "The column does not count."),
+        (smooth(-(squared(c / hs) + value) / 2), "The row does not count."),
+        (smooth(-(squared(*swapped / hs) + value) / 2),
+         "Pixels and places are in different order: which shape do you flatten?"),
+        (smooth(-(squared(np.arange(len(v)) / hs) + value) / 2),
+         "The place is a number from 0 to 14: the end of a row is not near the next one's start."),
+        (smooth(own - (place + value) / 2), "No pixel sees itself: it is a key like the others."),
+        ((np.exp(-(place + value) / 2) @ v).reshape(3, 5), "The weights of a pixel must sum to 1."),
+        ((smooth(-place / 2) + smooth(-value / 2)) / 2, "Two averages: add the scores instead."),
+        ((kernel / kernel.sum(0)) @ v, "The weights of a query must sum to 1, not those of a key."),
+        (smooth(-(place + value / 2)), "The 2 of 2h² is missing in the part of the place."),
+        (smooth(-(place / 2 + value)), "The 2 of 2h² is missing in the part of the value."),
+        (smooth(-(place + value) / 8), "It is 2h², not 2 (2h)²: the 2 is not squared."),
+        (smooth(-(place + value) / 4), "It is 2h², not (2h)²: the 2 is not squared."),
+        *((smooth(-(place * hs**2 + value * hv**2) / (2 * h)), f"{what}: each part has its own.")
+          for h, what in ((hs**2, "h_space divides both parts"), (hv**2, "h_value divides both"),
+                          (hs * hv, "A product of the two h divides both parts"),
+                          (hs**2 + hv**2, "The sum of the squared h divides both parts"))),
+        (smooth(-(place * hs**4 + value * hv**4) / 2), "You multiply by h: divide by it."),
+        (smooth((value - place) / 2), "The value has the wrong sign: unlike pixels weigh most."),
+        (smooth((place - value) / 2), "The place has the wrong sign: far pixels weigh most."),
+        (right / hv, "The values that are averaged are the pixels as they are, not over h_value."),
+        (scored(r / hs, c / hs, v / hv), "That is a dot product: the score is Gaussian."),
+        (scored(r, c, v), "That is a dot product, without h: the score is Gaussian."),
+        (smooth(kernel), "The exponential is there twice: the softmax takes it itself."),
+        *((smooth(mask - (place + value) / 2), "Only neighbours count: each pixel sees all.")
+          for mask in window.values()),
+        (smooth(-((steps[0] + steps[1]) ** 2 / hs**2 + value) / 2),
+         "That adds the steps and then squares: square the rows and the columns apart."),
+        (smooth(-((steps[0] + steps[1]) / hs**2 + value) / 2), "The steps are not squared."),
+        ((kernel @ v) / len(v), "Divide by the sum of the weights, not by the number of pixels."),
+        (image, "That is the image: does a pixel attend to others?"),
+    ]  # fmt: skip
+    expect(got, right, where, [(np.reshape(wrong, (3, 5)), cause) for wrong, cause in causes])
+    return "what is near and alike is averaged, and the edges stay."

@@ -44,12 +44,18 @@ def _offset(s: np.ndarray, w: np.ndarray, i: int, phase: np.ndarray) -> str:
         return "Without the mask it looks at the token after. Turn the other way, or the other one."
     if offset != -1 and np.ptp(phase) < 1e-6:
         return "You turn all pairs by one angle: each has its own, θ_i."
+    rivals = np.where(np.arange(len(s)) == i - 1, -np.inf, s[i])[: i + 1]
+    back = i - int(np.argmax(rivals))
+    if back <= 5 and abs(rivals.max() - s[i, i - 1]) < 1e-6 * np.ptp(s):
+        other = "itself" if back == 0 else f"the token {back} back"
+        return f"It gives {other} the same score, at any size: turn by one position exactly."
     if far > 5 and w[i - far] > 10 * w[i - far : i].min():
         return f"It looks {far} tokens back too: fast pairs come round again, slow ones do not."
     if offset == -1:
         return "It is the largest one, but too small: make all scores larger."
     if offset == 0:
-        return "It looks at itself. Are your pairs the columns 2i and 2i + 1?"
+        pairs = "Are your pairs the columns 2i and 2i + 1"
+        return f"It looks at itself. {pairs}, and is the turn one whole position?"
     return f"Without the mask it looks at position i {'−' if offset < 0 else '+'} {abs(offset)}."
 
 

@@ -58,6 +58,9 @@ def effective_neighbours(function: Function) -> str:
         ([2.0, 2.0], "That is one over the largest weight: all weights count."),
         ([np.inf, 36.0], "Take one over the sum, not the sum of one over each."),
         ([3.0, 3.0], "That is the number of keys, whatever their weights."),
+        ([0.5, 0.625], "That is 1 less the sum of squares: take one over it."),
+        ([1.5, 1.125], "That is n times the sum of squares: take one over the sum."),
+        ([2 / 3, 8 / 9], "That is a share of the n keys: return their number."),
         (1 / np.sqrt([0.5, 0.375]), "Take one over the sum of squares, without a square root."),
     ])  # fmt: skip
     square = np.asarray([[0.9, 0.1], [0.4, 0.6]])
@@ -89,6 +92,12 @@ def gaussian_weights(function: Function) -> str:
         (np.log(normal(kernel)), "These are logarithms: take the exponential."),
         (normal(np.exp(-d / (2 * h**2))), "The distance is not squared."),
         (normal(1 / kernel), "The sign is missing: far keys get the most weight."),
+        (kernel / (h * np.sqrt(2 * np.pi)), "That is a density: weights sum to 1."),
+        (normal(np.exp(-d / (2 * h))), "Neither the distance nor h is squared."),
+        (normal(np.exp(-(d**2) / (2 * h**4))), "h is squared twice."),
+        (normal(d <= h), "All keys within h weigh the same: that is a boxcar."),
+        (normal(np.maximum(0, 1 - d / h)), "That is the triangular kernel."),
+        (kernel / len(d), "Divide by the sum of the kernel values, not by the number of keys."),
     ])  # fmt: skip
     far = np.asarray([1000.0, 1001.0, 1002.0], dtype=np.float32)
     with np.errstate(invalid="ignore", divide="ignore"):

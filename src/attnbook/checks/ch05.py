@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.attention import softmax
-from attnbook.checks._ch05_heads import convolution_by_heads, running_attention
+from attnbook.checks._ch05_heads import bilateral, convolution_by_heads, running_attention
 from attnbook.checks.answers import call
 from attnbook.checks.verdict import Function, Wrong, check, expect
 
@@ -68,6 +67,12 @@ def sliding_mask(function: Function) -> str:
             ((back % n) < width, "i − j is negative for later keys: no remainder."),
             (right * (np.arange(n)[:, None] // width == np.arange(n) // width),
              "These are blocks that stand still: the window moves with i."),
+            ((back >= 0) & (np.arange(n) < width),
+             "Those are the first keys of all: the window moves with i."),
+            ((back >= 0) & (np.arange(n) >= n - width),
+             "Those are the last keys of all: the window moves with i."),
+            ((back >= -width) & (back <= 0), "It looks ahead: i − j is 0 or more."),
+            (back == width - 1, "That is the farthest key alone: all between it and i count too."),
             (np.eye(n), "A token sees itself alone: the width − 1 before it too."),
             (np.ones((n, n)), "All see all: the window ends at i, and begins width − 1 before."),
             (np.where(right, 1, -np.inf), "That is for adding to scores: return True and False."),
@@ -188,51 +193,3 @@ def _pairs(z: np.ndarray) -> np.ndarray:
 
 def _two_halves(z: np.ndarray) -> np.ndarray:
     return np.concatenate([z.real, z.imag], axis=-1)
-
-
-@check
-def bilateral(function: Function) -> str:
-    """function(image, h_space, h_value): pixels averaged by place and value."""
-    hs, hv, image = 1.3, 0.25, np.random.default_rng(5).uniform(size=(3, 5))
-    v, (r, c) = image.ravel(), np.indices(image.shape).reshape(2, -1)
-    swapped = np.indices(image.shape[::-1]).reshape(2, -1)
-
-    def squared(*scaled: np.ndarray) -> np.ndarray:
-        return np.sum([(a[:, None] - a) ** 2 for a in scaled], axis=0)
-
-    place, value = squared(r / hs, c / hs), squared(v / hv)
-
-    def smooth(score: np.ndarray) -> np.ndarray:
-        return (softmax(score) @ v).reshape(image.shape)
-
-    own = np.where(np.eye(len(v)) > 0, -np.inf, 0)
-    near, alike, right = softmax(-place / 2), softmax(-value / 2), smooth(-(place + value) / 2)
-    expect(call(function, image, hs, hv), right, "for an image of 3 by 5", [
-        (((near * alike) @ v).reshape(3, 5), "A product of two softmaxes does not sum to 1."),
-        ((near @ alike @ v).reshape(3, 5), "Two averages: add the scores instead."),
-        (((near + alike) @ v).reshape(3, 5), "Two averages: add the scores instead."),
-        (smooth(-place * value / 2), "The two terms of the score are added, not multiplied."),
-        (smooth((place + value) / 2), "The sign: far pixels weigh most."),
-        (smooth(-(place + value) / 2 / 3**0.5), "Nothing divides by √3: the Gaussian score has h."),
-        (smooth(-(place**0.5 + value**0.5) / 2), "The distances are not squared."),
-        (image - right, "That is what the filter takes away: return the new image."),
-        (right.ravel().reshape(5, 3).T, "Flatten and unflatten in the same order."),
-        (smooth(-place / 2), "Place alone counts: that is a blur, edges and all."),
-        (smooth(-value / 2), "The value alone counts: pixels far away weigh as much as near ones."),
-        (smooth(-(place + value)), "The 2 of 2h² is missing."),
-        (smooth(-(place * hs + value * hv) / 2), "h is not squared: divide, and then square."),
-        (smooth(-(place * hs**2 + value * hv**2) / 2), "The bandwidths have no effect."),
-        (smooth(-(place * (hs / hv) ** 2 + value * (hv / hs) ** 2) / 2), "The two h are swapped."),
-        (smooth(-((place + value) ** 0.5)), "The distance is not squared: that is no Gaussian."),
-        (smooth(-(squared(r / hs) + value) / 2), "The column does not count."),
-        (smooth(-(squared(c / hs) + value) / 2), "The row does not count."),
-        (smooth(-(squared(*swapped / hs) + value) / 2),
-         "Pixels and places are in different order: which shape do you flatten?"),
-        (smooth(-(squared(np.arange(len(v)) / hs) + value) / 2),
-         "The place is a number from 0 to 14: the end of a row is not near the next one's start."),
-        (smooth(own - (place + value) / 2), "No pixel sees itself: it is a key like the others."),
-        ((np.exp(-(place + value) / 2) @ v).reshape(3, 5), "The weights of a pixel must sum to 1."),
-        ((smooth(-place / 2) + smooth(-value / 2)) / 2, "Two averages: add the scores instead."),
-        (image, "That is the image: does a pixel attend to others?"),
-    ])  # fmt: skip
-    return "what is near and alike is averaged, and the edges stay."

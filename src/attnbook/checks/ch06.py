@@ -134,6 +134,8 @@ def source_token(function: Function) -> str:
             (flat // d % n - 1, "Count the tokens from 0, not from −1."),
             (flat // h % n, "A token has head_dim numbers in a row, not num_heads."),
             (flat // d % h, "After n vectors a new head begins, not after num_heads."),
+            (column % d, "That is the place in a head: which token?"),
+            (flat // n % d, "A token has head_dim numbers in a row: divide by them."),
             (flat / d % n, "A token is a whole number: // and not /."),
             (flat, "That numbers the entries: whose are they?"),
         ])  # fmt: skip
