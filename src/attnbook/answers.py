@@ -1,6 +1,8 @@
-"""Functions that somebody hands in, a score or a kernel, and what they may give."""
+"""Functions that somebody hands in, a score, a kernel or a loss, and what they may give."""
 
 from typing import Any
+
+from array_api_compat import is_array_api_obj
 
 from attnbook.arguments import one_library
 
@@ -31,4 +33,16 @@ def of_kernel(found: Array, distance: Array) -> Array:
     if tuple(found.shape) != tuple(distance.shape):
         got, expected = tuple(found.shape), tuple(distance.shape)
         raise ValueError(f"kernel: gave shape {got}, expected {expected}, one a distance")
+    return found
+
+
+def of_loss(found: Array) -> Array:
+    """Check what a loss gave: one floating number."""
+    if not is_array_api_obj(found):
+        raise TypeError(f"loss: gave a {type(found).__name__}, expected an array of shape ()")
+    if tuple(found.shape) != () or not one_library(loss=found).isdtype(
+        found.dtype, "real floating"
+    ):
+        got = f"dtype {found.dtype}, shape {tuple(found.shape)}"
+        raise ValueError(f"loss: gave {got}, expected a floating number of shape ()")
     return found
