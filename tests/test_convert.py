@@ -301,6 +301,7 @@ class MultiHeadAttention(attnbook.torch.MultiHeadAttention):
     """A subclass of a known name."""
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own, where it compiles first
 def test_classes_that_are_not_attnbooks_own():
     with pytest.raises(TypeError, match=rf"layer: got MultiHeadAttention, expected one of .*, as attnbook has it, not {__name__}$"):  # fmt: skip
         convert.torch_to_jax(MultiHeadAttention(6, 2))

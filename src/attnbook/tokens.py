@@ -98,9 +98,9 @@ def fitting(model: Any, cache: Any, memory: Any = None) -> None:
         if tuple(array.shape) != expected:
             got = f"{part} of shape {tuple(array.shape)}"
             raise ValueError(f"cache: got {got}, expected {expected}, as this model has them")
-    if memory is not None and memory.values.shape[0] != cache.length.shape[0]:
-        got, expected = memory.values.shape[0], cache.length.shape[0]
-        raise ValueError(f"memory: got {got} rows, expected {expected} as in cache")
+    got, rows = None if memory is None else memory.values.shape[0], cache.length.shape[0]
+    if got is not None and got != 1 and got != rows:  # one source for all rows: a beam
+        raise ValueError(f"memory: got {got} rows, expected 1, or {rows} as in cache")
 
 
 def sentences(source: Array, mask: Array, written: Array, source_vocab: int, vocab: int) -> None:
