@@ -215,3 +215,109 @@ def test_the_error_names_the_layers_and_no_function():
     assert "train" not in names
     with pytest.raises(TypeError, match=f"layer: got Linear, expected one of {names}$"):
         convert.jax_to_torch(eqx.nn.Linear(2, 3, key=jax.random.key(0)))
+
+
+def test_what_comes_back_leaves_nothing_out(rng):
+    """As the JAX layer does without a key; in training mode the dropout acts again."""
+    x = rng.normal(size=(2, 5, 12))
+    twin = convert.torch_to_jax(made("EncoderBlock", "float64").train())
+    back = convert.jax_to_torch(twin)
+    assert not any(part.training for part in back.modules())
+    out = back(torch.from_numpy(x)).detach().numpy()
+    np.testing.assert_allclose(out, twin(jnp.asarray(x)), rtol=1e-11, atol=1e-13)
+    assert np.any(back.train()(torch.from_numpy(x)).detach().numpy() != out)
+
+
+def test_parameters_that_are_one():
+    """An output tied to its embedding: both parts of the twin hold its numbers."""
+    layer = made("DecoderOnly")
+    layer.readout.weight = layer.embedding.weight
+    twin = convert.torch_to_jax(layer)
+    for tied in (twin.readout, twin.embedding):
+        np.testing.assert_array_equal(tied.weight, layer.embedding.weight.detach())
+
+
+def adapted():
+    layer = made("MultiHeadAttention")
+    layer.query = torch.nn.Sequential(layer.query, torch.nn.Linear(12, 12))
+    return layer
+
+
+def quantised():
+    layer = made("MultiHeadAttention")
+    layer.query.weight = torch.nn.Parameter(layer.query.weight.to(torch.float8_e4m3fn), False)
+    return layer
+
+
+def without_values():
+    return made("MultiHeadAttention").to("meta")
+
+
+def shortened():
+    layer = made("DecoderOnly")
+    layer.decoder = layer.decoder[:2]
+    return layer
+
+
+def widened():
+    layer = made("DecoderOnly")
+    layer.readout = torch.nn.Linear(6, 13)
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (adapted, r"layer: got query\.0\.bias of shape \(12,\), expected none"),
+        (
+            quantised,
+            "layer: query.weight is float8_e4m3fn, expected float16 or bfloat16 or float32",
+        ),
+        (without_values, r"layer: query\.weight is on the device meta, without numbers, expected"),
+        (shortened, r"layer: got decoder\.2\.\w+\.\S+ of shape none, expected \("),
+        (widened, r"layer: got readout\.bias of shape \(13,\), expected \(11,\)"),
+    ],
+)
+def test_layers_that_have_no_twin(make, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        convert.torch_to_jax(make())
+
+
+def test_jax_layers_that_have_no_twin():
+    twin = convert.torch_to_jax(made("DecoderOnly"))
+    wide = eqx.tree_at(lambda m: m.readout.bias, twin, jnp.zeros(13))
+    with pytest.raises(
+        ValueError, match=r"^layer: got readout\.bias of shape \(13,\), expected \(11"
+    ):
+        convert.jax_to_torch(wide)
+    bare = eqx.tree_at(lambda m: m.readout.bias, twin, None)
+    with pytest.raises(
+        ValueError, match=r"^layer: got readout\.bias of shape none, expected \(11,"
+    ):
+        convert.jax_to_torch(bare)
+
+
+class MultiHeadAttention(attnbook.torch.MultiHeadAttention):
+    """A subclass of a known name."""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own, where it compiles first
+def test_classes_that_are_not_attnbooks_own():
+    with pytest.raises(TypeError, match=rf"layer: got MultiHeadAttention, expected one of .*, as attnbook has it, not {__name__}$"):  # fmt: skip
+        convert.torch_to_jax(MultiHeadAttention(6, 2))
+    compiled = torch.compile(made("MLP"))
+    with pytest.raises(TypeError, match=r"layer: got OptimizedModule, expected one of .*: convert the layer before it is compiled$"):  # fmt: skip
+        convert.torch_to_jax(compiled)
+    with pytest.raises(TypeError, match="layer: got Sequential, expected one of KernelRegression"):
+        convert.torch_to_jax(torch.nn.Sequential(made("MLP")))
+
+
+@pytest.mark.parametrize("wrong", [None, "3", [1.0], 3])
+def test_what_is_no_array(wrong):
+    got = type(wrong).__name__
+    with pytest.raises(
+        TypeError, match=f"^array: got a {got}, expected a NumPy, PyTorch or JAX array"
+    ):
+        convert.to_numpy(wrong)
+    with pytest.raises(ValueError, match=r"^array: got one on the device meta, expected one that"):
+        convert.to_numpy(torch.zeros(3, device="meta"))

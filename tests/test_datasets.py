@@ -291,3 +291,85 @@ def test_results_have_a_date_and_a_machine():
 def test_results_that_are_not_stored_are_named():
     with pytest.raises(ValueError, match=f"name: got 'x', expected one of {', '.join(RESULTS)}$"):
         datasets.results("x")
+
+
+WRONG = (-1, 1.5, "3", None, True)
+COUNTED = {
+    "heteroskedastic": {"n": 3, "seed": 0},
+    "smooth_functions": {"n": 3, "points": 3, "seed": 0},
+    "digit_comparisons": {"n": 3, "length": 3, "seed": 0},
+    "repeated_sequences": {"n": 3, "length": 30, "vocab_size": 30, "seed": 0},
+    "digits": {"seed": 0},
+    "photograph": {"seed": 0},
+    "python_reference": {"seed": 0},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_and_seeds_are_integers(name, wrong):
+    made, how = getattr(datasets, name), COUNTED[name]
+    for argument in how:
+        with pytest.raises(ValueError, match=f"^{argument}: got {wrong!r}, expected an integer, "):
+            made(**(how | {argument: wrong}))
+
+
+def test_a_generator_is_a_seed_of_functions():
+    one = datasets.smooth_functions(3, seed=np.random.default_rng(7))
+    np.testing.assert_array_equal(one.y, datasets.smooth_functions(3, seed=7).y)
+
+
+@pytest.mark.parametrize("wrong", [50, 0, 1.0, -0.1, None, "0.1", True, math.nan])
+def test_what_is_held_out_is_a_share(wrong):
+    for made in (datasets.digits, datasets.python_reference):
+        with pytest.raises(
+            ValueError, match=f"^held_out: got {wrong!r}, expected a share above 0 "
+        ):
+            made(held_out=wrong)
+    with pytest.raises(ValueError, match=r"^whole_topics: got 'no', expected True or False$"):
+        datasets.python_reference(whole_topics="no")
+
+
+@pytest.mark.parametrize("wrong", [None, "0.1", True, math.nan, math.inf, -0.1])
+def test_noise_is_an_amount(wrong):
+    for made in (datasets.photograph, lambda noise: datasets.smooth_functions(3, noise=noise)):
+        with pytest.raises(ValueError, match=f"^noise: got {wrong!r}, expected 0 or more$"):
+            made(noise=wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, "96", 96.0, True, 0, 301])
+def test_the_size_of_a_photograph(wrong):
+    with pytest.raises(ValueError, match=f"^size: got {wrong!r}, expected 1 to 300$"):
+        datasets.photograph(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, "x", "0.3", math.inf, math.nan, (0.1, 0.2, 0.3), [0.1], True]
+)
+def test_length_scales(wrong):
+    with pytest.raises(ValueError, match=r"^length_scale: got .*, expected above 0"):
+        datasets.smooth_functions(3, length_scale=wrong)
+
+
+@pytest.mark.parametrize("wrong", [(8.0, 24.0), (8.5, 24), None, 8, (8,), (8, 9, 10), "89", (True, True), (9, 8)])  # fmt: skip
+def test_periods_are_two_integers(wrong):
+    with pytest.raises(ValueError, match=r"^periods: got .*, expected two from 1 to 47, in order"):
+        datasets.repeated_sequences(3, periods=wrong)
+    given = datasets.repeated_sequences(3, periods=np.array([8, 24]))
+    np.testing.assert_array_equal(given[0], datasets.repeated_sequences(3)[0])
+
+
+@pytest.mark.parametrize("wrong", ["../timeline", "../results/in_context", "", None, 3, "."])
+def test_results_are_those_of_the_folder(wrong):
+    with pytest.raises(ValueError, match=rf"^name: got {re.escape(repr(wrong))}, expected one of "):
+        datasets.results(wrong)
+
+
+def test_what_is_shifted_is_an_array():
+    images, offsets = np.ones((2, 4)), np.zeros((2, 2), int)
+    for given in ((images.tolist(), offsets), (images, offsets.tolist())):
+        with pytest.raises(TypeError, match=r"^\w+: got a list, expected a NumPy array$"):
+            datasets.shifted(*given, 4)
+    for wrong in (None, "4", 4.0, True):
+        with pytest.raises(ValueError, match=f"^size: got {wrong!r}, expected an integer$"):
+            datasets.shifted(images, offsets, wrong)

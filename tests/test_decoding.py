@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from typing import Any, NamedTuple
 
 import backends
@@ -320,3 +321,134 @@ def test_models_in_bfloat16_write(library, name):
     assert weights.dtype == np.float32
     found = beam(layer, source[0], source[0] > 0, start=2, end=0, limit=3, width=2)
     assert all(np.isfinite(probability) for _, probability in found)
+
+
+MADE = {"EncoderDecoder": (300, 11, 3, 4), "Transformer": (300, 11, 7, 6, 2, 5, 1), "DecoderOnly": (300, 7, 6, 2, 5, 1)}  # fmt: skip
+TRANSLATORS = ("EncoderDecoder", "Transformer")
+
+
+def words(library, *shape):
+    source = library.array(np.ones(shape, int))
+    return source, source > 0
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("name", MADE)
+def test_writing_keeps_no_graph(name, training, grad):
+    """Nothing is saved for a gradient, no step gives what has one; modes stay as they were."""
+    from attnbook import sampling
+
+    made = Library("torch")
+    torch = made.backend.xp
+    model = made.make(name, *MADE[name]).train(training)
+    saved, step, given = [], model.step, []
+
+    def watched(*args):
+        out = step(*args)
+        given.extend(part for part in out if isinstance(part, torch.Tensor))
+        return out
+
+    model.step = watched
+    with (
+        torch.set_grad_enabled(grad),
+        torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t) or t, lambda t: t),
+    ):
+        if name == "DecoderOnly":
+            sampling.sample(model, [1, 2], 3)
+        else:
+            source, mask = words(made.backend, 2, 3)
+            greedy(model, source, mask, start=2, end=0, limit=3)
+            beam(model, source[0], mask[0], start=2, end=0, limit=3, width=2)
+        assert torch.is_grad_enabled() == grad
+    assert given
+    assert not any(part.requires_grad for part in given)
+    assert not saved
+    assert model.training == training
+    assert all(parameter.requires_grad for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_targets_are_not_of_the_sources_dtype(library, name, dtype):
+    """A source of small integers, and targets whose numbers they cannot hold."""
+    made = Library(library.name)
+    many = {"EncoderDecoder": (9, 70_000, 3, 4), "Transformer": (9, 70_000, 4, 6, 2, 5, 1)}
+    model = made.make(name, *many[name])
+    source = made.moved(np.array([[1, 2, 8], [3, 1, 1]], dtype))
+    how = {"start": 69_999, "end": 0, "limit": 3}
+    written, _ = greedy(model, source, source > 0, **how)
+    wide = made.moved(np.array([[1, 2, 8], [3, 1, 1]], "int64"))
+    np.testing.assert_array_equal(written, greedy(model, wide, wide > 0, **how)[0])
+    assert written.max() > 255
+    assert written.dtype == (dtype if dtype in ("int32", "int64") else "int32")
+    found = beam(model, source[0], source[0] > 0, **how, width=1)
+    assert found[0][0] == written[0, : len(found[0][0])].tolist()
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"start": 1.7}, r"start: got 1\.7, expected an integer$"),
+        ({"start": "x"}, "start: got 'x', expected an integer$"),
+        ({"start": None}, "start: got None, expected an integer$"),
+        ({"start": -5}, "token: got -5 to -5, expected 0 to 10"),
+        ({"start": 99}, "token: got 99 to 99, expected 0 to 10"),
+        ({"end": 99}, "end: got 99, expected 0 to 10"),
+        ({"end": 11}, "end: got 11, expected 0 to 10"),
+        ({"end": -5}, "end: got -5, expected 0 to 10"),
+        ({"end": 1.7}, r"end: got 1\.7, expected 0 to 10"),
+        ({"end": "x"}, "end: got 'x', expected 0 to 10"),
+        ({"limit": True}, "limit: got True, expected an integer, 1 or more"),
+    ],
+)
+def test_starts_and_ends_are_tokens(library, name, how, message):
+    model = Library(library.name).make(name, *MADE[name])
+    source, mask = words(library, 2, 3)
+    how = {"start": 2, "end": 0, "limit": 3} | how
+    with pytest.raises(ValueError, match=message):
+        greedy(model, source, mask, **how)
+    with pytest.raises(ValueError, match=message):
+        beam(model, source[0], mask[0], **how, width=2)
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_sources_of_other_shapes(library, name):
+    """Five words are no batch of five; a batch of none has nothing to write."""
+    model = Library(library.name).make(name, *MADE[name])
+    how = {"start": 2, "end": 0, "limit": 3}
+    for shape in ((5,), (2, 2, 3), (0, 3), ()):
+        got = re.escape(str(shape))
+        with pytest.raises(
+            ValueError, match=rf"^source: got shape {got}, expected \(b, n\), one row"
+        ):
+            greedy(model, *words(library, *shape), **how)
+    for shape in ((2, 3), ()):
+        got = re.escape(str(shape))
+        with pytest.raises(
+            ValueError, match=rf"^source: got shape {got}, expected \(n,\), one sent"
+        ):
+            beam(model, *words(library, *shape), **how, width=2)
+    source, mask = words(library, 2, 3)
+    for wrong in ((source, None), ([[1, 2]], mask)):
+        with pytest.raises(
+            TypeError, match=r"^(mask|source): got a \w+, expected a NumPy, PyTorch or"
+        ):
+            greedy(model, *wrong, **how)
+        with pytest.raises(
+            TypeError, match=r"^(mask|source): got a \w+, expected a NumPy, PyTorch or"
+        ):
+            beam(model, *wrong, **how, width=2)
+
+
+@pytest.mark.parametrize("stranger", ["DecoderOnly", "Linear", None, "a class"])
+def test_models_that_do_not_translate(library, stranger):
+    made = Library(library.name)
+    model = {"DecoderOnly": made.make("DecoderOnly", *MADE["DecoderOnly"]), "a class": made.module.Transformer}.get(stranger, stranger)  # fmt: skip
+    source, mask = words(library, 2, 3)
+    message = r"^model: got a \w+, expected an EncoderDecoder or a Transformer$"
+    with pytest.raises(TypeError, match=message):
+        greedy(model, source, mask, start=2, end=0, limit=3)
+    with pytest.raises(TypeError, match=message):
+        beam(model, source[0], mask[0], start=2, end=0, limit=3, width=2)

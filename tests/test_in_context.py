@@ -87,3 +87,11 @@ def test_what_is_no_numpy_array_is_named(argument):
     given = dict.fromkeys(("keys", "values", "queries"), np.ones(3)) | {argument: [1.0, 2.0, 3.0]}
     with pytest.raises(TypeError, match=f"^{argument}: got a list, expected a NumPy array$"):
         in_context.prompt(**given)
+
+
+@pytest.mark.parametrize("name", ["keys", "values", "queries"])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 1j])
+def test_a_prompt_is_of_finite_real_numbers(name, wrong):
+    given = dict.fromkeys(("keys", "values", "queries"), np.zeros(3)) | {name: np.array([0, wrong, 1])}  # fmt: skip
+    with pytest.raises(ValueError, match=r"^keys, values, queries: got NaN, infinity or no real"):
+        in_context.prompt(**given)

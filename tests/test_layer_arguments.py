@@ -122,3 +122,84 @@ def test_a_mask_has_no_axis_for_heads(library, name, shape):
     ):
         library.call(layer, np.ones((5, 6)), mask=np.ones((2, 5, 5), bool))
     assert library.call(layer, np.ones((2, 5, 6)), mask=np.ones((2, 1, 5), bool)).shape == (2, 5, 6)
+
+
+def test_a_cell_of_other_rows(library):
+    layer = library.make("GRUCell", 3, 5)
+    with pytest.raises(
+        ValueError, match=r"state: got shape \(6, 5\), expected \(7, 5\) as in inputs"
+    ):
+        library.call(layer, np.ones((7, 3)), np.ones((6, 5)))
+    one = library.call(layer, np.ones(3), np.ones((6, 5)))  # an input for all rows
+    np.testing.assert_allclose(one, library.call(layer, np.ones((6, 3)), np.ones((6, 5))))
+
+
+def test_a_step_of_what_encode_did_not_give(library):
+    layer, source = library.make("EncoderDecoder", 5, 11, 3, 4), library.moved(np.ones((2, 5), int))
+    memory, state = layer.encode(source, source > 0)
+    token = library.moved(np.array([3, 3]))
+    for wrong in (None, tuple(memory), state):
+        with pytest.raises(
+            TypeError, match=r"memory: got a \w+, expected what encode of the model"
+        ):
+            layer.step(wrong, state, token)
+    with pytest.raises(TypeError, match="state: got a NoneType, expected a NumPy, PyTorch or JAX"):
+        layer.step(memory, None, token)
+    with pytest.raises(ValueError, match=r"state: got shape \(2, 3\), expected \(\.\.\., 4\)"):
+        layer.step(memory, state[:, :3], token)
+
+
+@pytest.mark.parametrize("wrong", ["no", 1, None])
+def test_yes_or_no(library, wrong):
+    with pytest.raises(ValueError, match=f"bias: got {wrong!r}, expected True or False"):
+        library.make("MultiHeadAttention", 6, 2, bias=wrong)
+    message = f"return_weights: got {wrong!r}, expected True or False"
+    tokens, source = np.ones((2, 3), int), np.ones((2, 5), int)
+    for name in ("AttentionOnly", "AttentionPooling"):
+        with pytest.raises(ValueError, match=message):
+            library.call(library.make(name, *TOKENS[name]), tokens, return_weights=wrong)
+    layer = library.make("EncoderDecoder", *PAIRS["EncoderDecoder"])
+    with pytest.raises(ValueError, match=message):
+        library.call(layer, source, source > 0, source, return_weights=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1, None])
+def test_double_is_yes_or_no(wrong):
+    from attnbook import devices
+
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=f"double: got {wrong!r}, expected True or False"):
+        devices.torch_device(double=wrong)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+@pytest.mark.parametrize("name", [*TOKENS, *PAIRS])
+def test_small_integers_in_a_large_vocabulary(library, name, dtype):
+    """The numbers that they can hold, of a vocabulary that they cannot."""
+    tokens = np.array([[3, 100, 127]])
+    sizes = (70_000, *TOKENS[name][1:]) if name in TOKENS else (70_000, 70_000, *PAIRS[name][2:])
+    layer = library.make(name, *sizes)
+
+    def given(a):
+        return [a] if name in TOKENS else [a, a > 0, a]
+
+    expected = library.call(layer, *given(tokens))
+    np.testing.assert_array_equal(library.call(layer, *given(tokens.astype(dtype))), expected)
+
+
+def test_tensors_on_the_device_meta():
+    """Shapes go through every model; there are no values to look at."""
+    library = Library("torch")
+    torch = library.backend.xp
+    with torch.device("meta"):
+        tokens = torch.zeros((2, 3), dtype=torch.int64)
+        mask = torch.ones((2, 3), dtype=torch.bool)
+        for name in TOKENS:
+            out = getattr(library.module, name)(*TOKENS[name])(tokens)
+            assert out.is_meta
+            assert out.shape[0] == 2
+        for name in PAIRS:
+            model = getattr(library.module, name)(*PAIRS[name])
+            assert model(tokens, mask, tokens).shape == (2, 3, 11)
+            memory, state = model.encode(tokens, mask)
+            assert model.step(memory, state, tokens[:, 0])[1].shape == (2, 11)

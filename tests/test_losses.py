@@ -198,3 +198,21 @@ def test_arrays_of_different_libraries(backend):
         cross_entropy(logits, labels)
     with pytest.raises(TypeError, match="logits: got a list, expected a NumPy, PyTorch or JAX"):
         cross_entropy([[0.0]], labels)
+
+
+@pytest.mark.parametrize("planted", [-100, -1, 7, 99])
+@pytest.mark.parametrize("dtype", ["int8", "int64"])
+def test_labels_under_the_mask_are_anything(backend, sample, planted, dtype):
+    """PyTorch's −100 among them: the value as if a label stood there."""
+    logits, labels, mask = sample
+    before = backend.call(entropy, logits, labels, mask)
+    given = np.where(mask, labels, planted).astype(dtype)
+    np.testing.assert_array_equal(backend.call(entropy, logits, given, mask), before)
+
+
+def test_small_labels_of_a_large_vocabulary(backend):
+    """256 and 300 classes, labels of one byte."""
+    for vocab, dtype in ((256, "uint8"), (300, "uint8"), (300, "int8")):
+        logits, labels = np.zeros((3, vocab)), np.array([0, 37, 127], dtype)
+        out = backend.call(entropy, logits, labels)
+        np.testing.assert_allclose(out, math.log(vocab), rtol=1e-12)

@@ -130,3 +130,24 @@ def test_what_is_no_numpy_array_is_named():
         given = dict.fromkeys(("train", "held_out"), np.arange(3)) | {name: [0, 1, 2]}
         with pytest.raises(TypeError, match=f"^{name}: got a list, expected a NumPy array$"):
             bits(**given, order=2, vocab_size=3)
+
+
+@pytest.mark.parametrize("vocab_size", [2.5, 0, -1, None, "4", True])
+def test_bad_vocabularies(vocab_size):
+    with pytest.raises(ValueError, match=f"vocab_size: got {vocab_size!r}, expected an integer, 1"):
+        bits(np.array(TRAIN), np.array(TRAIN), 2, vocab_size=vocab_size)
+
+
+@pytest.mark.parametrize("discount", [None, "0.5", True])
+def test_a_discount_is_a_number(discount):
+    with pytest.raises(ValueError, match=f"discount: got {discount!r}, expected a share from 0 to"):
+        bits(np.array(TRAIN), np.array(TRAIN), 2, vocab_size=VOCAB, discount=discount)
+
+
+@pytest.mark.parametrize("name", ["train", "held_out"])
+def test_a_text_has_one_axis(name):
+    given = {"train": np.array(TRAIN), "held_out": np.array(TRAIN)} | {name: np.zeros((2, 3), int)}
+    with pytest.raises(
+        ValueError, match=rf"^{name}: got shape \(2, 3\), expected \(n,\), one text$"
+    ):
+        bits(**given, order=2, vocab_size=VOCAB)

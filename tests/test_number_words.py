@@ -1,6 +1,7 @@
 """Number words: what is held out, how rows are laid out, and that num2words wrote them."""
 
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -211,3 +212,18 @@ def test_what_is_refused(how, message, monkeypatch):
     monkeypatch.setattr(module, "_drawn", lambda *_: pytest.fail("not refused"))
     with pytest.raises(ValueError, match=message):
         datasets.number_words(**how)
+
+
+def test_small_numbers_do_not_come_first():
+    """All below 1000 are drawn early, as there are few: they stand anywhere all the same."""
+    drawn = inspect.getmodule(datasets.number_words)._drawn(100_000, 0)
+    places = np.flatnonzero(drawn < 1000) / len(drawn)
+    assert len(places) == 1000
+    assert abs(places.mean() - 0.5) < 4 * math.sqrt(1 / 12 / 1000)
+    assert abs(np.quantile(places, 0.9) - 0.9) < 0.04
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "0", None])
+def test_bad_seeds(seed):
+    with pytest.raises(ValueError, match=f"seed: got {seed!r}, expected an integer, 0 or more"):
+        datasets.number_words(train=1, held_out=1, seed=seed)

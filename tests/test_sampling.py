@@ -126,6 +126,13 @@ def test_the_logits_stay_as_they_are():
 @pytest.mark.parametrize(
     ("how", "message"),
     [
+        ({"temperature": None}, "temperature: got None, expected a number above 0"),
+        ({"temperature": "1"}, "temperature: got '1', expected a number above 0"),
+        ({"temperature": True}, "temperature: got True, expected a number above 0"),
+        ({"top_p": "1"}, "top_p: got '1', expected a share above 0, at most 1"),
+        ({"top_p": True}, "top_p: got True, expected a share above 0, at most 1"),
+        ({"top_k": True}, "top_k: got True, expected an integer, 1 or more"),
+        ({"top_k": "1"}, "top_k: got '1', expected an integer, 1 or more"),
         ({"temperature": 0}, "temperature: got 0, expected a number above 0"),
         ({"temperature": -1.0}, "temperature: got -1.0, expected a number above 0"),
         ({"temperature": math.nan}, "temperature: got nan, expected a number above 0"),
@@ -257,3 +264,68 @@ def test_logits_that_are_no_numbers(row):
 def test_a_token_may_be_ruled_out():
     found = probabilities(np.array([0.0, -np.inf, 0.0]))
     np.testing.assert_array_equal(found, [0.5, 0, 0.5])
+
+
+@pytest.mark.parametrize("temperature", [math.inf, 1e300, 2.0, 1e-300])
+def test_a_token_ruled_out_is_so_at_every_temperature(temperature):
+    found = probabilities([0.0, -np.inf, 0.0], temperature=temperature)
+    np.testing.assert_array_equal(found, [0.5, 0, 0.5])
+    near(probabilities([-np.inf, 0.0], temperature=temperature), [0, 1])
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_probabilities_of_any_librarys_logits(library, dtype):
+    """A tensor that has a gradient too; bfloat16 as it is rounded."""
+    library = Library(library)
+    logits = library.backend.cast(library.moved(np.array([0.0, 1.0, -2.0])), dtype)
+    if library.name == "torch":
+        logits = logits.requires_grad_()
+    near(probabilities(logits), probabilities(np.array([0.0, 1.0, -2.0])))
+
+
+@pytest.mark.parametrize("logits", [[1j, 0], ["1", "2"], [None, 1.0], [True, False]])
+def test_logits_are_real(logits):
+    with pytest.raises(ValueError, match=r"^logits: got dtype .*, expected a real one$"):
+        probabilities(np.array(logits))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "got"),
+    [
+        ([1.7, 2.9], r"dtype float64, shape \(2,\)"),
+        ("12", r"dtype <U2, shape \(\)"),
+        (["1", "2"], r"dtype <U1, shape \(2,\)"),
+        ([[1, 2]], r"dtype int64, shape \(1, 2\)"),
+        (np.ones((2, 3), int), r"dtype int64, shape \(2, 3\)"),
+        (3, r"dtype int64, shape \(\)"),
+        (None, r"dtype object, shape \(\)"),
+        ([True, False], r"dtype bool, shape \(2,\)"),
+        ([[1], [2, 3]], r"dtype float64, shape \(\)"),
+        ([np.nan], r"dtype float64, shape \(1,\)"),
+    ],
+)
+def test_a_prompt_is_one_row_of_integers(prompt, got):
+    with pytest.raises(ValueError, match=rf"^prompt: got {got}, expected integers of shape \(n,\)"):
+        sample(Counter(), prompt, 3)
+
+
+def test_prompts_of_any_library():
+    for library in map(Library, ("torch", "jax")):
+        given = library.moved(np.array([2, 3], np.int32))
+        np.testing.assert_array_equal(sample(Counter(), given, 3), sample(Counter(), [2, 3], 3))
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "0", None])
+def test_bad_seeds(seed):
+    with pytest.raises(ValueError, match=f"seed: got {seed!r}, expected an integer, 0 or more"):
+        sample(Counter(), [1], 3, seed=seed)
+
+
+@pytest.mark.parametrize("model", [None, "model", Counter, SimpleNamespace(max_length=9)])
+def test_models_that_write_no_text(model):
+    with pytest.raises(TypeError, match=r"^model: got a \w+, expected a DecoderOnly$"):
+        sample(model, [1], 3)
+    library = Library("torch")
+    with pytest.raises(TypeError, match=r"^model: got a Transformer, expected a DecoderOnly$"):
+        sample(library.make("Transformer", 5, 5, 7, 6, 2, 5, 1), [1], 3)

@@ -66,7 +66,7 @@ def test_a_share():
         out = sizes.share(dropout=given)
         assert type(out) is float
         assert out == given
-    for wrong in (1, 1.0, -0.1, 7, np.inf, np.nan):
+    for wrong in (1, 1.0, -0.1, 7, np.inf, np.nan, None, "0.5", True, False):
         with pytest.raises(ValueError, match=f"dropout: got {wrong!r}, expected a share from 0 to"):
             sizes.share(dropout=wrong)
 
@@ -109,3 +109,67 @@ def test_how_much_is_a_finite_real_number():
             assert type(out) is float
             assert out == 1
     assert sizes.from_0(much=0) == 0
+
+
+def test_a_real_number():
+    for given, expected in (
+        (3, 3.0),
+        (np.float32(0.5), 0.5),
+        (np.array(2.0), 2.0),
+        (-np.inf, -np.inf),
+    ):
+        out = sizes.real(given)
+        assert type(out) is float
+        assert out == expected
+    for wrong in (None, "3", b"3", True, np.True_, 1j, [1.0], np.array([1.0]), np.nan):
+        assert np.isnan(sizes.real(wrong))
+
+
+def test_a_flag():
+    for given in (True, False, np.True_, np.False_):
+        out = sizes.flag(bias=given)
+        assert type(out) is bool
+        assert out == given
+    for wrong in ("no", 1, 0, None, np.array([True])):
+        with pytest.raises(ValueError, match=r"bias: got .*, expected True or False$"):
+            sizes.flag(bias=wrong)
+
+
+def test_an_integer_of_either_sign():
+    for given in (-3, 0, np.int64(7)):
+        out = sizes.integer(start=given)
+        assert type(out) is int
+        assert out == given
+    for wrong in (1.7, "x", None, True):
+        with pytest.raises(ValueError, match=f"start: got {wrong!r}, expected an integer$"):
+            sizes.integer(start=wrong)
+
+
+def test_an_integer_between_bounds():
+    assert [sizes.within(1, 3, end=n) for n in (1, 2, np.int8(3))] == [1, 2, 3]
+    for wrong in (0, 4, -1, 1.0, "2", None, True):
+        with pytest.raises(ValueError, match=f"end: got {wrong!r}, expected 1 to 3$"):
+            sizes.within(1, 3, end=wrong)
+
+
+def test_an_amount_and_a_limit_are_finite():
+    for given in (0, 0.3, np.float32(0.5), 7):
+        assert sizes.from_0(noise=given) == given
+    for wrong in (-0.1, np.inf, np.nan, None, "1", True):
+        with pytest.raises(ValueError, match=f"noise: got {wrong!r}, expected 0 or more$"):
+            sizes.from_0(noise=wrong)
+    assert sizes.limit(clip=None) is None
+    for wrong in (0, np.inf, np.nan, "1", True):
+        with pytest.raises(
+            ValueError, match=f"clip: got {wrong!r}, expected a number above 0, or None"
+        ):
+            sizes.limit(clip=wrong)
+
+
+def test_a_part():
+    assert sizes.part(held_out=0.25) == 0.25
+    for wrong in (0, 1, -0.1, 50, np.nan, None, "x", True):
+        with pytest.raises(
+            ValueError, match=f"held_out: got {wrong!r}, expected a share above 0 and"
+        ):
+            sizes.part(held_out=wrong)

@@ -40,6 +40,20 @@ def test_bad_numbers(backend, given, message):
         tokens.numbers(11, words=[1, 2])
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+@pytest.mark.parametrize("vocab", [128, 256, 300, 65_536, 70_000])
+def test_small_integers_do_not_wrap(backend, dtype, vocab):
+    """A bound that the dtype does not hold bounds nothing; a negative number is still refused."""
+    tokens.numbers(vocab, words=backend.array(np.array([0, 37, 127], dtype)))
+    if dtype == "uint8":
+        if vocab == 128:
+            with pytest.raises(ValueError, match="words: got 3 to 249, expected 0 to 127"):
+                tokens.numbers(vocab, words=backend.array(np.array([3, 249], dtype)))
+        return
+    with pytest.raises(ValueError, match=f"words: got -1 to 3, expected 0 to {vocab - 1}"):
+        tokens.numbers(vocab, words=backend.array(np.array([3, -1], dtype)))
+
+
 def test_too_many(backend):
     given = backend.array(np.zeros((2, 8), dtype=np.int64))
     tokens.numbers(11, 8, tokens=given)
@@ -147,7 +161,8 @@ LOGITS, LABELS = np.zeros((2, 3, 7)), np.array([[0, 6, 1], [2, 3, 4]])
         (LOGITS[0, 0], LABELS[0, 0], None, r"logits: got shape \(7,\), expected \(..., n, vocab\)"),
         (LOGITS[..., :0], LABELS, None, r"logits: got shape \(2, 3, 0\), expected \(..., n, vocab\)"),
         (LOGITS, LABELS + 1, None, "labels: got 1 to 7, expected 0 to 6"),
-        (LOGITS, LABELS - 1, LABELS > 0, "labels: got -1 to 5, expected 0 to 6"),
+        (LOGITS, LABELS - 1, LABELS > -1, "labels: got -1 to 5, expected 0 to 6"),
+        (LOGITS, LABELS + 1, LABELS > 1, "labels: got 0 to 7, expected 0 to 6"),
         (LOGITS, LABELS * 1.0, None, r"labels: got dtype .*float64, shape \(2, 3\), expected integers"),
         (LOGITS, LABELS[0], None, r"labels: got shape \(3,\), expected \(2, 3\), one a row of logits"),
         (LOGITS[:1], LABELS, None, r"labels: got shape \(2, 3\), expected \(1, 3\), one a row"),
@@ -156,8 +171,10 @@ LOGITS, LABELS = np.zeros((2, 3, 7)), np.array([[0, 6, 1], [2, 3, 4]])
     ],
 )  # fmt: skip
 def test_bad_labels(backend, logits, labels, mask, message):
-    """What is masked must be a label too."""
-    tokens.labels(backend.array(LOGITS), backend.array(LABELS), backend.array(LABELS > 0))
+    """What is masked may be anything, such as PyTorch's −100."""
+    for planted in (-100, -1, 7, 10_000):
+        masked = backend.array(np.where(LABELS > 0, LABELS, planted))
+        tokens.labels(backend.array(LOGITS), masked, backend.array(LABELS > 0))
     mask = None if mask is None else backend.array(mask)
     with pytest.raises(ValueError, match=message):
         tokens.labels(backend.array(logits), backend.array(np.array(labels)), mask)

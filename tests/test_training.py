@@ -211,7 +211,7 @@ def test_clipped_gradients_by_hand(library, clip):
         assert (abs(loose[-1] - path[-1]) > 1e-3) == (clip in (0.5, 2.0))
 
 
-@pytest.mark.parametrize("clip", [0, -1.0, math.nan])
+@pytest.mark.parametrize("clip", [0, -1.0, math.nan, math.inf, True])
 def test_bad_clips(library, clip):
     with pytest.raises(ValueError, match=f"clip: got {clip}, expected a number above 0, or None"):
         library.train(layer(library, 0.7), product, minibatch(1.0), learning_rate=0.1, clip=clip)
@@ -243,3 +243,75 @@ def test_dropout_while_training():
         still = four_losses(library, block, x, rate=0.0, key=two)  # the draws alone differ
         assert len(set(still.tolist())) == 4
         np.testing.assert_allclose(four_losses(library, plain, x, key=two), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("clip", ["1", "x"])
+def test_a_clip_that_is_no_number(library, clip):
+    with pytest.raises(ValueError, match=f"clip: got {clip!r}, expected a number above 0, or None"):
+        library.train(layer(library, 0.7), product, minibatch(1.0), learning_rate=0.1, clip=clip)
+
+
+@pytest.mark.parametrize("loss", [None, 3.0, "loss"])
+def test_a_loss_is_a_function(library, loss):
+    with pytest.raises(ValueError, match=f"^loss: got {loss!r}, expected a function such as "):
+        library.train(layer(library, 0.7), loss, minibatch(1.0), learning_rate=0.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        (lambda model, x: model.bandwidth * x, ValueError, r"dtype .*float64, shape \(1,\), expected a floating"),
+        (lambda model, x: (model.bandwidth * x).sum() > 0, ValueError, r"dtype .*bool, shape \(\), expected a floating"),
+        (lambda model, x: None, TypeError, r"a NoneType, expected an array of shape \(\)"),
+        (lambda model, x: 0.5, TypeError, r"a float, expected an array of shape \(\)"),
+    ],
+)  # fmt: skip
+def test_a_loss_gives_one_number(library, given, kind, message):
+    with pytest.raises(kind, match=f"^loss: gave {message}"):
+        library.train(layer(library, 0.7), given, minibatch(1.0), learning_rate=0.1)
+
+
+def test_a_model_has_something_to_learn(library):
+    message = "^model: got no parameter that learns, expected at least one$"
+    if library.__name__.endswith("jax"):
+        with pytest.raises(ValueError, match=message):
+            library.train({"n": 3}, product, minibatch(1.0), learning_rate=0.1)
+        return
+    nn = backends.load("torch").xp.nn
+    for model in (nn.ReLU(), layer(library, 0.7).requires_grad_(False)):
+        with pytest.raises(ValueError, match=message):
+            library.train(model, product, minibatch(1.0), learning_rate=0.1)
+    for model in (None, product):
+        with pytest.raises(TypeError, match=r"^model: got a \w+, expected a torch\.nn\.Module$"):
+            library.train(model, product, minibatch(1.0), learning_rate=0.1)
+    with pytest.raises(ValueError, match=r"^loss: gave a constant, expected a number that"):
+        library.train(
+            layer(library, 0.7), lambda model, x: x.sum(), minibatch(1.0), learning_rate=0.1
+        )
+
+
+def test_a_data_loader():
+    """Its batches are lists of tensors: they train as arrays do, without a warning, and stay."""
+    for library in entered("torch"):
+        torch = backends.load("torch").xp
+        inputs = torch.tensor([[1.0], [2.0], [-1.0]], dtype=torch.float64)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs))
+        history = library.train(layer(library, 0.7), product, loader, learning_rate=0.1)[1]
+        plain = library.train(
+            layer(library, 0.7), product, minibatch(1.0, 2.0, -1.0), learning_rate=0.1
+        )[1]
+        np.testing.assert_array_equal(history.losses, plain.losses)
+        assert inputs.ravel().tolist() == [1, 2, -1]
+
+
+def test_a_loss_may_write_into_its_batch():
+    """Into a copy: NumPy's arrays stay."""
+    for library in entered("torch"):
+        given = np.array([3.0])
+        library.train(
+            layer(library, 0.7),
+            lambda m, x: (m.bandwidth * x.mul_(2)).sum(),
+            [(given,)],
+            learning_rate=0.1,
+        )
+        assert given == [3]

@@ -27,18 +27,97 @@ def play(losses, learning_rate=0.1, gate=None):
 def test_the_rates_go_to_their_steps():
     assert play([1.0] * 3, [0.3, 0.2, 0.1])[1] == [0.3, 0.2, 0.1]
     assert play([1.0] * 3, 0.3)[1] == [0.3] * 3
-    assert play([1.0] * 2, [0.3, 0.2, 0.1])[1] == [0.3, 0.2]
 
 
-@pytest.mark.parametrize("rate", [-0.1, math.nan, math.inf, [], [[0.1]], [0.1, -0.1], None])
+BAD_RATES = [
+    -0.1,
+    math.nan,
+    math.inf,
+    [],
+    [[0.1]],
+    [0.1, -0.1],
+    None,
+    "0.1",
+    "x",
+    True,
+    [0.1, None],
+    1j,
+]
+
+
+@pytest.mark.parametrize("rate", BAD_RATES)
 def test_bad_rates(rate):
     with pytest.raises(ValueError, match=r"learning_rate: got .*, expected numbers, 0 or more"):
         play([1.0], rate)
 
 
-def test_too_few_rates():
-    with pytest.raises(ValueError, match="learning_rate: got 2 numbers, expected one a batch"):
-        play([1.0] * 3, [0.1, 0.1])
+def count(losses, learning_rate=0.1, gate=None, *, of=iter):
+    """How many steps are made before what is wrong is said, and that."""
+    made = []
+    batches = of([(np.array([x]),) for x in losses])
+    with pytest.raises((ValueError, TypeError)) as raised:
+        training.run(lambda batch, rate: made.append(1) or 1.0, batches, learning_rate, gate, "")
+    return len(made), str(raised.value)
+
+
+def test_as_many_rates_as_batches():
+    """Before the first step, where the number of batches is known; else as soon as it is."""
+    message = "learning_rate: got 2 numbers, expected one a batch"
+    assert count([1.0] * 3, [0.1, 0.1], of=list) == (0, f"{message}, of which there are 3")
+    assert count([1.0] * 3, [0.1, 0.1]) == (2, message)
+    message = "learning_rate: got 4 numbers, expected one a batch, of which there are 3"
+    assert count([1.0] * 3, [0.1] * 4, of=list) == (0, message)
+    assert count([1.0] * 3, [0.1] * 4) == (3, message)
+
+
+BAD_GATES = [
+    (0, 0.0), (-1, 1.0), (0.5, 300), (True, 1.0), (2, math.nan), (2, math.inf), (2, None),
+    (2, "1"), 3, (2,), (1, 2, 3), "12", [2, [1.0]],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("gate", BAD_GATES)
+def test_bad_gates(gate):
+    for of in (list, iter):
+        made, message = count([1.0] * 3, gate=gate, of=of)
+        assert message == f"gate: got {gate!r}, expected a number of steps, 1 or more, and a loss"
+        assert made == 0
+
+
+def test_a_gate_that_is_never_reached():
+    message = "gate: got 4 steps, expected at most 3, those of the run"
+    assert count([1.0] * 3, gate=(4, 1.0), of=list) == (0, message)
+    assert count([1.0] * 3, gate=(4, 1.0)) == (3, message)
+    assert len(play([1.0] * 3, gate=(3, 1.0))[1]) == 3
+
+
+X = np.zeros((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("batches", "got"),
+    [
+        (X, "ndarray"),
+        (iter(X), "ndarray"),
+        ([X], "ndarray"),
+        ({"x": X}, "str"),
+        ([{"x": X}], "dict"),
+        ([([1.0, 2.0],)], "tuple of list"),
+        ([(X, None)], "tuple of ndarray, NoneType"),
+        ([(X, {"y": X})], "tuple of ndarray, dict"),
+        ("ab", "str"),
+    ],
+)
+def test_what_is_no_batch(batches, got):
+    with pytest.raises(TypeError) as raised:
+        training.run(lambda batch, rate: 1.0, batches, 0.1, None, "none")
+    assert str(raised.value) == f"batches: got a batch that is a {got}, expected a tuple of arrays"
+
+
+@pytest.mark.parametrize("batches", [None, 3])
+def test_what_has_no_batches(batches):
+    with pytest.raises(TypeError, match=f"^batches: got {batches}, expected tuples of arrays$"):
+        training.run(lambda batch, rate: 1.0, batches, 0.1, None, "none")
 
 
 def test_no_batches():
@@ -79,7 +158,6 @@ def test_the_gate():
     assert message == "the loss is 1.1 after 25 steps, expected 1.09 or less"
     assert len(rates) == 25
     assert len(play(losses, gate=(1, 9.9))[1]) == 1
-    assert len(play(losses, gate=(31, 0.0))[1]) == 30  # never reached
 
 
 def draw(seed=0, size=7, steps=11):
@@ -130,7 +208,7 @@ def test_rates_rise_and_fall_by_hand():
     np.testing.assert_allclose(warm, out * [1 / 3, 2 / 3, 1, 1], rtol=1e-14)
     np.testing.assert_array_equal(training.warm_cosine(0.8, 4, warmup=1), out)
     np.testing.assert_array_equal(training.warm_cosine(3.0, 1), [3.0])
-    np.testing.assert_allclose(training.warm_cosine(1.0, 2, warmup=8), [1 / 8, 1 / 8], rtol=1e-14)
+    np.testing.assert_allclose(training.warm_cosine(1.0, 2, warmup=2), [1 / 2, 1 / 2], rtol=1e-14)
 
 
 def test_rates_of_a_training():
@@ -152,6 +230,11 @@ def test_rates_of_a_training():
         ({"peak": math.nan}, "peak, steps: got nan, 7, expected above 0, and 1 or more"),
         ({"steps": 0}, r"peak, steps: got 0\.1, 0, expected above 0, and 1 or more"),
         ({"steps": 2.5}, r"steps: got 2\.5, expected an integer"),
+        ({"peak": math.inf}, "peak, steps: got inf, 7, expected above 0, and 1 or more"),
+        ({"peak": None}, "peak, steps: got None, 7, expected above 0, and 1 or more"),
+        ({"peak": "1"}, "peak, steps: got 1, 7, expected above 0, and 1 or more"),
+        ({"warmup": 8}, "warmup: got 8, expected at most 7, the steps"),
+        ({"warmup": None}, "warmup: got None, expected an integer, 0 or more"),
         ({"warmup": -1}, "warmup: got -1, expected an integer, 0 or more"),
         ({"warmup": 0.1}, r"warmup: got 0\.1, expected an integer, 0 or more"),
     ],
@@ -159,3 +242,27 @@ def test_rates_of_a_training():
 def test_bad_rises_and_falls(how, message):
     with pytest.raises(ValueError, match=message):
         training.warm_cosine(**({"peak": 0.1, "steps": 7} | how))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (X, r"arrays: got a ndarray, expected a list such as \[X\]"),
+        ({"x": X}, r"arrays: got a dict, expected a list such as \[X\]"),
+        (None, r"arrays: got a NoneType, expected a list such as \[X\]"),
+        ([[1.0, 2.0, 3.0]], r"arrays: got a list in the list, expected arrays \(n, \.\.\.\)"),
+        ([X, None], r"arrays: got a NoneType in the list, expected arrays"),
+        ([np.array(1.0)], r"arrays: got a ndarray in the list, expected arrays \(n, \.\.\.\)"),
+    ],
+)
+def test_batches_are_of_a_list_of_arrays(arrays, message):
+    with pytest.raises(TypeError, match=message):
+        training.minibatches(arrays, size=1, steps=1, seed=0)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "0", None])
+def test_bad_seeds_of_batches(seed):
+    with pytest.raises(ValueError, match=f"seed: got {seed!r}, expected an integer, 0 or more"):
+        training.minibatches([X], size=1, steps=1, seed=seed)
+    with pytest.raises(ValueError, match="size: got True, expected an integer"):
+        training.minibatches([X], size=True, steps=1, seed=0)

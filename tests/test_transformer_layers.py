@@ -1,5 +1,7 @@
 """The three transformers as layers: names, sizes, starts, and what they refuse."""
 
+import re
+
 import numpy as np
 import pytest
 from library import Library
@@ -210,3 +212,86 @@ def test_bad_sentences(library, name, wrong, message):
     if name != "written":
         with pytest.raises(ValueError, match=message):
             model.encode(library.moved(given["source"]), library.moved(given["mask"]))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2, 3), (0, 3)])
+def test_a_source_is_a_batch(library, shape):
+    """Three words are not three rows of a cache."""
+    model, source = made(library, "Transformer"), library.moved(np.zeros(shape, int))
+    got = re.escape(str(shape))
+    with pytest.raises(
+        ValueError, match=rf"^source: got shape {got}, expected \(b, n\), one row or"
+    ):
+        model.encode(source, source == 0)
+
+
+def test_steps_take_what_their_own_model_gave(library):
+    """None, a cache of other layers, heads, widths or lengths, a memory of other rows."""
+    token = library.moved(np.zeros(2, int))
+    writer, translator = made(library, "DecoderOnly"), made(library, "Transformer")
+    source = library.moved(np.zeros((2, 3), int))
+    memory, cache = translator.encode(source, source == 0)
+    for wrong, kind in ((None, "NoneType"), (memory, "Memory"), (tuple(cache), "tuple")):
+        with pytest.raises(
+            TypeError, match=f"cache: got a {kind}, expected what empty of the model"
+        ):
+            writer.step(wrong, token)
+        with pytest.raises(
+            TypeError, match=f"cache: got a {kind}, expected what encode of the model"
+        ):
+            translator.step(memory, wrong, token)
+    for wrong, kind in ((None, "NoneType"), (cache, "Cache")):
+        with pytest.raises(
+            TypeError, match=f"memory: got a {kind}, expected what encode of the model"
+        ):
+            translator.step(wrong, cache, token)
+    for size, number in (("num_layers", 1), ("num_layers", 3), ("num_heads", 2), ("embed_dim", 6), ("max_length", 9)):  # fmt: skip
+        other = library.make("DecoderOnly", **(SIZES["DecoderOnly"] | WIDTHS | {size: number}))
+        foreign = other.empty(2)
+        for step in (lambda c=foreign: writer.step(c, token), lambda c=foreign: translator.step(memory, c, token)):  # fmt: skip
+            with pytest.raises(
+                ValueError, match=r"cache: got keys of shape .*, expected \(2, 2, 3, 7"
+            ):
+                step()
+    mixed = cache._replace(values=cache.values[:, :1])
+    with pytest.raises(
+        ValueError, match=r"cache: got values of shape \(2, 1, .*, expected \(2, 2,"
+    ):
+        translator.step(memory, mixed, token)
+    longer = library.moved(np.zeros((3, 3), int))
+    with pytest.raises(ValueError, match="memory: got 3 rows, expected 1, or 2 as in cache"):
+        translator.step(translator.encode(longer, longer == 0)[0], cache, token)
+
+
+@pytest.mark.parametrize("wrong", ["no", 1, None])
+@models
+def test_weights_are_asked_for_by_a_flag(library, name, wrong):
+    given = {"EncoderOnly": [np.zeros((2, 5, 2))], "DecoderOnly": [np.zeros((2, 5), int)], "Transformer": [*WORDS.values()]}  # fmt: skip
+    with pytest.raises(ValueError, match=f"return_weights: got {wrong!r}, expected True or False"):
+        library.call(made(library, name), *given[name], return_weights=wrong)
+
+
+@models
+def test_parts_are_compared_as_one(name):
+    """Without its arrays a JAX model is a key: equal to another of its kind, and compiled once."""
+    library = Library("jax")
+    import equinox as eqx
+
+    one, other = (eqx.partition(made(library, name), eqx.is_array)[1] for _ in range(2))
+    assert hash(one) == hash(other)
+    assert one == other
+    stacks = ("encoder", "decoder") if name == "Transformer" else (OF_BLOCKS[name],)
+    assert all(type(getattr(made(library, name), stack)) is tuple for stack in stacks)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+@pytest.mark.parametrize("vocab", [256, 70_000])
+def test_small_integers_are_not_wrapped(library, dtype, vocab):
+    """A vocabulary that their dtype does not hold: the same as for int64."""
+    model = library.make("DecoderOnly", vocab, 9, 6, 2, 5, 1)
+    tokens = np.array([[37, 100, 127, 0]]) + (122 if dtype == "uint8" else 0)
+    expected = library.call(model, tokens)
+    np.testing.assert_array_equal(library.call(model, tokens.astype(dtype)), expected)
+    token = library.moved(tokens[0, :1].astype(dtype))
+    logits = library.returned(model.step(model.empty(1), token)[1])
+    np.testing.assert_allclose(logits, expected[:, 0], rtol=1e-10, atol=1e-10)

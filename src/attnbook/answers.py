@@ -1,9 +1,9 @@
-"""Functions that somebody hands in, a score or a kernel, and what they may give."""
+"""Functions that somebody hands in, a score, a kernel or a loss, and what they may give."""
 
 import math
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_array_api_obj
 
 from attnbook.arguments import known_true, leading_axes, one_library
 
@@ -74,4 +74,16 @@ def of_kernel(found: Array, distance: Array, mask: Array | None) -> Array:
         raise ValueError(
             f"kernel: gave {float(one)} at u = {u}, expected finite numbers, 0 or more"
         )
+    return found
+
+
+def of_loss(found: Array) -> Array:
+    """Check what a loss gave: one floating number."""
+    if not is_array_api_obj(found):
+        raise TypeError(f"loss: gave a {type(found).__name__}, expected an array of shape ()")
+    if tuple(found.shape) != () or not one_library(loss=found).isdtype(
+        found.dtype, "real floating"
+    ):
+        got = f"dtype {found.dtype}, shape {tuple(found.shape)}"
+        raise ValueError(f"loss: gave {got}, expected a floating number of shape ()")
     return found

@@ -284,7 +284,7 @@ def transforming() -> bool:
 
 
 def known_true(condition: Array) -> bool:
-    """Whether a condition is known to hold; False while a transformation hides the values."""
+    """Whether a condition holds; False where a transformation, or the device meta, hides it."""
     if is_jax_array(condition):
         return not isinstance(condition, sys.modules["jax"].core.Tracer) and bool(condition)
     if is_torch_array(condition) and (condition.is_meta or transforming()):

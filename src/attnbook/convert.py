@@ -6,13 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from attnbook.arguments import one_library
+
+DTYPES = ("float16", "bfloat16", "float32", "float64")  # of parameters that both libraries hold
+
 
 def to_numpy(array: Any) -> np.ndarray:
     """An array of any library as NumPy's, wherever it is; bfloat16 as float32, which holds it.
 
     Args:
         array: of NumPy, PyTorch or JAX.
+
+    Raises:
+        TypeError: what is no array.
+        ValueError: a tensor on the device meta, which holds no numbers.
     """
+    one_library(array=array)
+    if getattr(array, "is_meta", False):
+        raise ValueError("array: got one on the device meta, expected one that holds numbers")
     if hasattr(array, "detach"):  # a tensor
         array = array.detach().cpu()
         return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
@@ -23,12 +34,17 @@ def to_numpy(array: Any) -> np.ndarray:
 def torch_to_jax(layer: Any) -> Any:
     """The attnbook.jax twin of an attnbook.torch layer, on JAX's default device.
 
+    What torch says of a parameter beside its numbers, requires_grad, JAX has no place for: in what
+    comes back from it all parameters learn.
+
     Args:
         layer: a layer of attnbook.torch.
 
     Raises:
         TypeError: something else.
-        ValueError: float64 parameters while JAX has jax_enable_x64 off and would round them.
+        ValueError: parameters of other names, shapes or dtypes than the layer is made with, such as
+            those of an adapter; on the device meta; float64 parameters while JAX has
+            jax_enable_x64 off and would round them.
     """
     import equinox as eqx
     import jax
@@ -39,8 +55,15 @@ def torch_to_jax(layer: Any) -> Any:
 
     if not isinstance(layer, torch.nn.Module):
         raise TypeError(f"layer: got {type(layer).__name__}, expected a layer of attnbook.torch")
+    named = dict(layer.named_parameters(remove_duplicate=False))
+    for name, parameter in named.items():
+        dtype = str(parameter.dtype).removeprefix("torch.")
+        if dtype not in DTYPES or parameter.is_meta:
+            got = "on the device meta, without numbers" if parameter.is_meta else dtype
+            raise ValueError(f"layer: {name} is {got}, expected {' or '.join(DTYPES)}")
     twin = _twin(layer, attnbook.jax, key=jax.random.key(0))
-    for name, parameter in layer.named_parameters():
+    _same({name: tuple(parameter.shape) for name, parameter in named.items()}, _shapes(twin))
+    for name, parameter in named.items():
         dtype = str(parameter.dtype).removeprefix("torch.")
         half = dtype == "bfloat16"  # which NumPy does not have
         copied = jnp.array(to_numpy(parameter))  # the layer may learn on
@@ -55,13 +78,17 @@ def torch_to_jax(layer: Any) -> Any:
 
 
 def jax_to_torch(layer: Any) -> Any:
-    """The attnbook.torch twin of an attnbook.jax layer, on the CPU.
+    """The attnbook.torch twin of an attnbook.jax layer, on the CPU and in evaluation mode.
+
+    In that mode it gives what the JAX layer gives without a random key, dropout or not; .train()
+    lets the dropout act. All its parameters learn.
 
     Args:
         layer: a layer of attnbook.jax.
 
     Raises:
         TypeError: something else.
+        ValueError: parameters of other names or shapes than the layer is made with.
     """
     import equinox as eqx
     import torch
@@ -71,21 +98,42 @@ def jax_to_torch(layer: Any) -> Any:
     if not isinstance(layer, eqx.Module):
         raise TypeError(f"layer: got {type(layer).__name__}, expected a layer of attnbook.jax")
     twin = _twin(layer, attnbook.torch)
-    for name, _ in list(twin.named_parameters()):
+    named = list(twin.named_parameters())
+    _same(_shapes(layer), {name: tuple(parameter.shape) for name, parameter in named})
+    for name, _ in named:
         array = _part(layer, name)
         half = str(array.dtype) == "bfloat16"
         copied = torch.from_numpy(np.array(to_numpy(array)))
         owner, _, last = name.rpartition(".")
         copied = copied.bfloat16() if half else copied
         setattr(twin.get_submodule(owner), last, torch.nn.Parameter(copied))
-    return twin
+    return twin.eval()
 
 
 def _part(layer: Any, name: str) -> Any:
-    """The parameter of a name such as layers.0.query.weight; a number is a place in a list."""
+    """The parameter of a name such as layers.0.query.weight; a number is a place in a tuple."""
     for part in name.split("."):
         layer = layer[int(part)] if part.isdigit() else getattr(layer, part)
     return layer
+
+
+def _shapes(layer: Any) -> dict[str, tuple[int, ...]]:
+    """The shapes of an attnbook.jax layer's parameters, by the names that torch gives them."""
+    import equinox as eqx
+    import jax
+
+    learned = eqx.filter(layer, eqx.is_inexact_array)
+    found = jax.tree_util.tree_leaves_with_path(learned)
+    name = partial(jax.tree_util.keystr, simple=True, separator=".")
+    return {name(path): tuple(array.shape) for path, array in found}
+
+
+def _same(got: dict[str, tuple[int, ...]], expected: dict[str, tuple[int, ...]]) -> None:
+    """Check that a layer has the parameters of its twin, and no other."""
+    for name in sorted(got.keys() | expected.keys()):
+        if got.get(name) != expected.get(name):
+            shapes = f"{got.get(name, 'none')}, expected {expected.get(name, 'none')}"
+            raise ValueError(f"layer: got {name} of shape {shapes}")
 
 
 def _twin(layer: Any, module: Any, **key: Any) -> Any:
@@ -96,7 +144,9 @@ def _twin(layer: Any, module: Any, **key: Any) -> Any:
     name = type(layer).__name__
     layers = [n for n in module.__all__ if inspect.isclass(getattr(module, n))]
     if not type(layer).__module__.startswith("attnbook.") or name not in layers:
-        raise TypeError(f"layer: got {name}, expected one of {', '.join(layers)}")
+        hint = f", as attnbook has it, not {type(layer).__module__}" if name in layers else ""
+        hint = ": convert the layer before it is compiled" if hasattr(layer, "_orig_mod") else hint
+        raise TypeError(f"layer: got {name}, expected one of {', '.join(layers)}{hint}")
     twin_class = getattr(module, name)
     taken = [argument for argument in inspect.signature(twin_class).parameters if argument != "key"]
     return twin_class(**{argument: _plain(getattr(layer, argument)) for argument in taken}, **key)

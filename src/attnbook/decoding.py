@@ -3,13 +3,17 @@
 A model of either back end encodes a source once, and then steps from character to character.
 """
 
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device, is_torch_array
 from jaxtyping import Bool, Float, Int
 
 from attnbook import sizes
+from attnbook import tokens as check
+from attnbook.arguments import one_library
 from attnbook.convert import to_numpy
 
 Array = Any  # a PyTorch or JAX array
@@ -35,26 +39,29 @@ def greedy(
         limit: of the written length.
 
     Returns:
-        The tokens, without start; after the end of a row, end again. And the weights with which
-        each was written.
+        The tokens, without start, integers of the source's dtype, of 32 bits at least; after the
+        end of a row, end again. And the weights with which each was written.
 
     Raises:
-        ValueError: a limit that is not an integer of at least 1.
+        ValueError: a source that is not (b, n), a start or an end that is no token, a limit that is
+            not an integer of at least 1.
+        TypeError: another model, what is no array.
     """
-    sizes.size(limit=limit)
-    xp = array_namespace(source)
-    memory, state = model.encode(source, mask)
-    token = xp.full(source.shape[:1], start, dtype=source.dtype, device=device(source))
-    ended = xp.zeros(source.shape[:1], dtype=xp.bool, device=device(source))
-    written: list[np.ndarray] = []
-    read: list[np.ndarray] = []
-    while len(written) < limit and not bool(xp.all(ended)):
-        state, logits, weights = model.step(memory, state, token)
-        best = xp.astype(xp.argmax(logits, axis=-1), source.dtype)
-        token = xp.where(ended, xp.full_like(best, end), best)
-        ended = ended | (token == end)
-        written.append(to_numpy(token))
-        read.append(to_numpy(weights))
+    xp, like = _checked(model, source, mask, start, end, limit)
+    check.batch(source=source)
+    with without_graph(source):
+        memory, state = model.encode(source, mask)
+        token = xp.full(source.shape[:1], start, dtype=like.dtype, device=device(source))
+        ended = xp.zeros(source.shape[:1], dtype=xp.bool, device=device(source))
+        written: list[np.ndarray] = []
+        read: list[np.ndarray] = []
+        while len(written) < limit and not bool(xp.all(ended)):
+            state, logits, weights = model.step(memory, state, token)
+            best = xp.astype(xp.argmax(logits, axis=-1), like.dtype)
+            token = xp.where(ended, xp.full_like(best, end), best)
+            ended = ended | (token == end)
+            written.append(to_numpy(token))
+            read.append(to_numpy(weights))
     return np.stack(written, axis=1), np.stack(read, axis=1)
 
 
@@ -85,16 +92,54 @@ def beam(
         most probable first. At the limit nothing may have ended: then the beginnings.
 
     Raises:
-        ValueError: a width or a limit that is not an integer of at least 1.
+        ValueError: a source that is not (n,), a start or an end that is no token, a width or a
+            limit that is not an integer of at least 1.
+        TypeError: another model, what is no array.
 
     Source: Sutskever, Vinyals and Le (2014), section 3.2.
     """
     sizes.size(width=width)
+    _checked(model, source, mask, start, end, limit)
+    if source.ndim != 1:
+        raise ValueError(f"source: got shape {tuple(source.shape)}, expected (n,), one sentence")
+    with without_graph(source):
+        return _beam(model, source, mask, start, end, limit, width)
+
+
+def without_graph(like: Array) -> AbstractContextManager[Any]:
+    """In which torch keeps nothing for a gradient: of what a model writes none can be taken.
+
+    Args:
+        like: an array of the model's library; for one other than torch's nothing is done.
+    """
+    return sys.modules["torch"].no_grad() if is_torch_array(like) else nullcontext()
+
+
+def _checked(
+    model: Any, source: Array, mask: Array, start: int, end: int, limit: int
+) -> tuple[Any, Array]:
+    """Check what both searches are given; the namespace, and a source that is as wide as targets.
+
+    Whether start is a token of the model is its own matter: it is what the first step is given.
+    """
+    if isinstance(model, type) or not (hasattr(model, "encode") and hasattr(model, "step")):
+        got = type(model).__name__
+        raise TypeError(f"model: got a {got}, expected an EncoderDecoder or a Transformer")
     sizes.size(limit=limit)
-    xp = array_namespace(source)
+    xp = one_library(source=source, mask=mask)
+    sizes.integer(start=start)
+    vocab = getattr(model, "target_vocab", None)
+    sizes.count(end=end) if vocab is None else sizes.within(0, vocab - 1, end=end)
+    return xp, check.widened(source)
+
+
+def _beam(
+    model: Any, source: Array, mask: Array, start: int, end: int, limit: int, width: int
+) -> list[tuple[list[int], float]]:
+    xp, like = array_namespace(source), check.widened(source)
 
     def as_array(numbers: Any) -> Array:
-        return xp.asarray([int(n) for n in numbers], dtype=source.dtype, device=device(source))
+        return xp.asarray([int(n) for n in numbers], dtype=like.dtype, device=device(source))
 
     memory, state = model.encode(source[None], mask[None])
     token = as_array([start])

@@ -8,6 +8,8 @@ import os
 import platform
 from typing import Any
 
+from attnbook import sizes
+
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
@@ -19,6 +21,7 @@ def torch_device(*, double: bool = False) -> Any:
     """
     import torch
 
+    sizes.flag(double=double)
     if torch.cuda.is_available():
         return torch.device("cuda")
     if torch.backends.mps.is_available() and not double:

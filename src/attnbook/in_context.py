@@ -23,7 +23,7 @@ def prompt(
         Of shape (..., n + m, 3).
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes that do not fit, numbers that are not real and finite.
         TypeError: what is no NumPy array.
     """
     numpy_arrays(keys=keys, values=values, queries=queries)
@@ -35,7 +35,12 @@ def prompt(
         raise ValueError(f"queries: got shape {queries.shape}, expected ({expected})")
     pairs = np.stack([keys, values, np.zeros_like(keys)], axis=-1)
     asked = np.stack([queries, np.zeros_like(queries), np.ones_like(queries)], axis=-1)
-    return np.concatenate([pairs, asked], axis=-2).astype(np.float32)
+    every = np.concatenate([pairs, asked], axis=-2)
+    if every.dtype.kind not in "iuf" or not np.all(np.isfinite(every)):
+        raise ValueError(
+            "keys, values, queries: got NaN, infinity or no real numbers, expected finite ones"
+        )
+    return every.astype(np.float32)
 
 
 def mask(n: int, seen: Int[Array, " m"]) -> Bool[Array, "n_and_m n_and_m"]:

@@ -38,7 +38,8 @@ def bits(
         Of the shape of held_out.
 
     Raises:
-        ValueError: an order below 1, a discount outside [0, 1), tokens outside the vocabulary.
+        ValueError: an order or a vocabulary below 1, a discount outside [0, 1), texts that are no
+            rows of integers, tokens outside the vocabulary.
         TypeError: what is no NumPy array.
 
     Source: Kneser and Ney (1995); interpolated as in Chen and Goodman (1999), section 3.
@@ -46,6 +47,10 @@ def bits(
     numpy_arrays(train=train, held_out=held_out)
     sizes.size(order=order)
     sizes.share(discount=discount)
+    sizes.size(vocab_size=vocab_size)
+    for name, array in (("train", train), ("held_out", held_out)):
+        if array.ndim != 1:
+            raise ValueError(f"{name}: got shape {array.shape}, expected (n,), one text")
     check.numbers(vocab_size, train=train)
     check.numbers(vocab_size, held_out=held_out)
     probability = np.full(len(held_out), 1 / vocab_size)

@@ -1,12 +1,15 @@
 """Sampling: a text from a language model, token by token."""
 
+import math
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_array_api_obj
 from jaxtyping import Float, Int
 
 from attnbook import sizes
 from attnbook.convert import to_numpy
+from attnbook.decoding import without_graph
 
 Array = np.ndarray
 
@@ -21,7 +24,7 @@ def probabilities(
     """What to draw the next token from: p ∝ exp(logit / T) over the tokens that are kept.
 
     Args:
-        logits: of shape (..., vocab).
+        logits: of shape (..., vocab), of any library, whose gradient is not kept.
         temperature: T, above 0; towards 0 only the most probable token is left.
         top_k: keep so many of the most probable tokens.
         top_p: keep the fewest most probable tokens whose sum is at least this, above 0, at most 1.
@@ -32,26 +35,30 @@ def probabilities(
         probable the one with the smaller number comes first.
 
     Raises:
-        ValueError: no logit, or none of a row that is finite and the largest, a temperature that is
-            not above 0, a top_k below 1, a top_p outside (0, 1].
+        ValueError: no logit, no real ones, or none of a row that is finite and the largest, a
+            temperature that is not above 0, a top_k below 1, a top_p outside (0, 1].
 
     Source: top_k: Fan, Lewis and Dauphin (2018); top_p: Holtzman et al. (2020), section 3.1.
     """
-    logits = np.asarray(logits, dtype=np.float64)
+    given = to_numpy(logits) if is_array_api_obj(logits) else np.asarray(logits)
+    if given.dtype.kind not in "iuf":
+        raise ValueError(f"logits: got dtype {given.dtype}, expected a real one")
+    logits = np.asarray(given, dtype=np.float64)
     if logits.ndim == 0 or logits.shape[-1] == 0:
         raise ValueError(f"logits: got shape {logits.shape}, expected (..., vocab)")
     if not np.all(np.isfinite(logits.max(axis=-1))):  # −∞ beside a finite one is a token ruled out
         raise ValueError(
             "logits: got NaN, infinity or a row of −infinity, expected a finite largest one a row"
         )
-    if not temperature > 0:
+    if not sizes.real(temperature) > 0:
         raise ValueError(f"temperature: got {temperature!r}, expected a number above 0")
-    if top_p is not None and not 0 < top_p <= 1:
+    if top_p is not None and not 0 < sizes.real(top_p) <= 1:
         raise ValueError(f"top_p: got {top_p!r}, expected a share above 0, at most 1")
     order = np.argsort(-logits, axis=-1, kind="stable")  # the most probable first
     ranked = np.take_along_axis(logits, order, axis=-1)
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         p = np.exp((ranked - ranked[..., :1]) / temperature)
+    p[np.isneginf(ranked)] = 0  # −∞ / ∞ is no number
     if top_k is not None:
         p[..., sizes.size(top_k=top_k) :] = 0
     p /= p.sum(axis=-1, keepdims=True)
@@ -77,7 +84,7 @@ def sample(
 
     Args:
         model: a DecoderOnly of either back end; its KV cache is used.
-        prompt: token numbers, at least one.
+        prompt: token numbers of one text, at least one.
         length: how many to draw; with the prompt at most the model's max_length.
         seed: of NumPy's default generator, so that both back ends draw alike.
         temperature: as in probabilities.
@@ -88,24 +95,43 @@ def sample(
         Token numbers, the prompt's and the new ones.
 
     Raises:
-        ValueError: no prompt, more tokens than max_length.
+        ValueError: no prompt, what is no row of integers, more tokens than max_length.
+        TypeError: another model.
     """
-    known = [int(token) for token in prompt]
+    if isinstance(model, type) or not (hasattr(model, "empty") and hasattr(model, "step")):
+        raise TypeError(f"model: got a {type(model).__name__}, expected a DecoderOnly")
+    known = _tokens(prompt)
     total = len(known) + sizes.size(length=length)
     if not known or total > model.max_length:
         raise ValueError(
             f"prompt, length: got {len(known)} and {length} tokens, expected one or more and at "
             f"most {model.max_length} together"
         )
+    sizes.count(seed=seed)
     rng, cache, logits = np.random.default_rng(seed), model.empty(1), None
-    for token in known:
-        cache, logits = model.step(cache, _token(cache, token))
-    while len(known) < total:
-        p = probabilities(to_numpy(logits)[0], temperature=temperature, top_k=top_k, top_p=top_p)
-        known.append(int(rng.choice(len(p), p=p)))
-        if len(known) < total:
-            cache, logits = model.step(cache, _token(cache, known[-1]))
+    with without_graph(cache.length):
+        for token in known:
+            cache, logits = model.step(cache, _token(cache, token))
+        while len(known) < total:
+            p = probabilities(
+                to_numpy(logits)[0], temperature=temperature, top_k=top_k, top_p=top_p
+            )
+            known.append(int(rng.choice(len(p), p=p)))
+            if len(known) < total:
+                cache, logits = model.step(cache, _token(cache, known[-1]))
     return np.array(known)
+
+
+def _tokens(prompt: Any) -> list[int]:
+    """A prompt as Python's integers."""
+    try:
+        given = to_numpy(prompt) if is_array_api_obj(prompt) else np.asarray(prompt)
+    except ValueError:  # rows of different lengths
+        given = np.asarray(math.nan)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        got = f"dtype {given.dtype}, shape {given.shape}"
+        raise ValueError(f"prompt: got {got}, expected integers of shape (n,), one text")
+    return [int(token) for token in given]
 
 
 def _token(cache: Any, token: int) -> Any:

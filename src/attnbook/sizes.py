@@ -5,17 +5,47 @@ import operator
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
+
+def real(number: Any) -> float:
+    """A real number as Python's own; NaN for what is none: None, a string, True, an array."""
+    if isinstance(number, str | bytes | bool | np.bool_) or np.ndim(number) > 0:
+        return math.nan
+    try:
+        return float(number)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def flag(**argument: Any) -> bool:
+    """True or False, and nothing that merely counts as one of them."""
+    ((name, value),) = argument.items()
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}: got {value!r}, expected True or False")
+    return bool(value)
+
+
+def integer(**argument: Any) -> int:
+    """A Python integer of either sign."""
+    ((name, number),) = argument.items()
+    try:
+        whole = operator.index(number)
+    except TypeError:
+        whole = None
+    if whole is None or isinstance(number, bool):
+        raise ValueError(f"{name}: got {number!r}, expected an integer")
+    return whole
+
 
 def count(*, least: int = 0, **argument: Any) -> int:
     """A number of things, as a Python integer that is not below the least."""
     ((name, number),) = argument.items()
     try:
         integer = operator.index(number)
-        if isinstance(number, bool):
-            integer = least - 1
     except TypeError:
         integer = least - 1
-    if integer < least:
+    if integer < least or isinstance(number, bool):
         raise ValueError(f"{name}: got {number!r}, expected an integer, {least} or more")
     return integer
 
@@ -33,7 +63,7 @@ def is_real(number: Any) -> bool:
 def above_0(**argument: Any) -> float:
     """A finite number above 0, as Python's own: NumPy's would widen float32."""
     ((name, number),) = argument.items()
-    if not is_real(number) or not 0 < number < math.inf:
+    if not 0 < real(number) < math.inf:
         raise ValueError(f"{name}: got {number!r}, expected a number above 0")
     return float(number)
 
@@ -41,7 +71,7 @@ def above_0(**argument: Any) -> float:
 def from_0(**argument: Any) -> float:
     """A finite number of 0 or more."""
     ((name, number),) = argument.items()
-    if not is_real(number) or not 0 <= number < math.inf:
+    if not 0 <= real(number) < math.inf:
         raise ValueError(f"{name}: got {number!r}, expected 0 or more")
     return float(number)
 
@@ -49,9 +79,21 @@ def from_0(**argument: Any) -> float:
 def limit(**argument: float | None) -> float | None:
     """A finite number above 0, or None for no limit."""
     ((name, number),) = argument.items()
-    if number is not None and (not is_real(number) or not 0 < number < math.inf):
+    if number is not None and not 0 < real(number) < math.inf:
         raise ValueError(f"{name}: got {number!r}, expected a number above 0, or None")
     return number
+
+
+def within(least: int, most: int, **argument: Any) -> int:
+    """A number of things, as a Python integer between two bounds."""
+    ((name, number),) = argument.items()
+    try:
+        whole = count(least=least, **argument)
+    except ValueError:
+        whole = most + 1
+    if whole > most:
+        raise ValueError(f"{name}: got {number!r}, expected {least} to {most}")
+    return whole
 
 
 def pairs(**argument: Any) -> int:
@@ -90,6 +132,14 @@ def choice(names: tuple[str, ...], **argument: str) -> str:
 def share(**argument: float) -> float:
     """A share of at least 0 and below 1."""
     ((name, number),) = argument.items()
-    if not is_real(number) or not 0 <= number < 1:
+    if not 0 <= real(number) < 1:
         raise ValueError(f"{name}: got {number!r}, expected a share from 0 to below 1")
     return float(number)
+
+
+def part(**argument: Any) -> float:
+    """A share of which neither it nor the rest is nothing."""
+    ((name, number),) = argument.items()
+    if not 0 < real(number) < 1:
+        raise ValueError(f"{name}: got {number!r}, expected a share above 0 and below 1")
+    return real(number)

@@ -25,7 +25,7 @@ def bandwidths(h: Sequence[float] | Sequence[Sequence[float]]) -> np.ndarray:
 
 def metric(metric: Sequence[Sequence[float]]) -> np.ndarray:
     """A matrix of shape (r, d)."""
-    array = _numbers(metric)
+    array = numbers(metric)
     if array.ndim != 2 or array.size == 0 or not np.all(np.isfinite(array)):
         raise ValueError(f"metric: got {metric!r}, expected a matrix (r, d) of finite numbers")
     return array
@@ -74,13 +74,13 @@ def decoder_score(score: str | None) -> str | None:
 
 
 def _above_0(name: str, h: Any, axes: tuple[int, int], expected: str) -> np.ndarray:
-    array = _numbers(h)
+    array = numbers(h)
     if array.ndim not in axes or array.size == 0 or not np.all((array > 0) & np.isfinite(array)):
         raise ValueError(f"{name}: got {h!r}, expected {expected}")
     return array
 
 
-def _numbers(given: Any) -> np.ndarray:
+def numbers(given: Any) -> np.ndarray:
     """Given numbers as a float64 NumPy array; what is none as a NaN."""
     try:
         array = np.asarray(given)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from attnbook.arguments import floating, known_true, one_library, same_library
+from attnbook.transformer import Cache, room
 
 Array = Any
 
@@ -16,14 +17,41 @@ def numbers(vocab_size: int, longest: int | None = None, **argument: Array) -> N
         raise ValueError(f"{name}: got {got}, expected integers of shape (..., n)")
     if longest is not None and tokens.shape[-1] > longest:
         raise ValueError(f"{name}: got {tokens.shape[-1]} of them, expected at most {longest}")
-    if known_true(xp.any((tokens < 0) | (tokens >= vocab_size))):
+    # no larger than the dtype holds: compared with uint8, 256 would become 0
+    largest = min(vocab_size - 1, int(xp.iinfo(tokens.dtype).max))
+    if known_true(xp.any((tokens < 0) | (tokens > largest))):
         got = f"{int(xp.min(tokens))} to {int(xp.max(tokens))}"
         raise ValueError(f"{name}: got {got}, expected 0 to {vocab_size - 1}")
 
 
-def one(vocab_size: int, token: Array, state: Array) -> None:
+def widened(tokens: Array) -> Array:
+    """Token numbers as integers of 32 bits or more: smaller ones wrap where they index a table."""
+    xp = one_library(tokens=tokens)
+    return xp.astype(tokens, xp.int32) if xp.iinfo(tokens.dtype).bits < 32 else tokens
+
+
+def batch(**argument: Array) -> None:
+    """Check that token numbers are rows of a batch, at least one of them."""
+    ((name, tokens),) = argument.items()
+    one_library(**argument)
+    if tokens.ndim != 2 or tokens.shape[0] == 0:
+        shape = tuple(tokens.shape)
+        raise ValueError(f"{name}: got shape {shape}, expected (b, n), one row or more")
+
+
+def given_by(method: str, kind: type, **argument: Any) -> None:
+    """Check that an argument is what a method of the model gives."""
+    ((name, value),) = argument.items()
+    if not isinstance(value, kind):
+        got = type(value).__name__
+        raise TypeError(f"{name}: got a {got}, expected what {method} of the model gives")
+
+
+def one(vocab_size: int, hidden_dim: int, token: Array, state: Array) -> None:
     """Check the token that a recurrent decoder has written, one a row of its state (..., width)."""
     one_library(token=token, state=state)
+    if tuple(state.shape[-1:]) != (hidden_dim,):
+        raise ValueError(f"state: got shape {tuple(state.shape)}, expected (..., {hidden_dim})")
     if tuple(token.shape) != tuple(state.shape[:-1]):
         got, expected = tuple(token.shape), tuple(state.shape[:-1])
         raise ValueError(f"token: got shape {got}, expected {expected}, one a row of the state")
@@ -38,6 +66,12 @@ def cell(layer: Any, inputs: Array, state: Array) -> None:
     for name, array, width in given:
         if tuple(array.shape[-1:]) != (width,):
             raise ValueError(f"{name}: got shape {tuple(array.shape)}, expected (..., {width})")
+    rows = zip(inputs.shape[-2::-1], state.shape[-2::-1], strict=False)
+    if any(a != b and a != 1 and b != 1 for a, b in rows):
+        got, expected = tuple(state.shape), tuple(inputs.shape[:-1])
+        raise ValueError(
+            f"state: got shape {got}, expected {(*expected, layer.hidden_dim)} as in inputs"
+        )
 
 
 def at_most(longest: int | None, **arrays: Array) -> None:
@@ -57,6 +91,20 @@ def next_token(vocab_size: int, longest: int, token: Array, length: Array) -> No
         raise ValueError(f"token: got shape {got}, expected {expected}, one a row of the cache")
     if known_true(xp.any(length >= longest)):
         raise ValueError(f"cache: got {longest} tokens, expected fewer: it is full")
+
+
+def fitting(model: Any, cache: Any, memory: Any = None) -> None:
+    """Check that a cache, and a memory if there is one, are this transformer's, of as many rows."""
+    given_by("empty" if memory is None else "encode", Cache, cache=cache)
+    expected = (*cache.length.shape, *room(model))
+    for part, array in zip(("keys", "values"), cache[:2], strict=True):
+        if tuple(array.shape) != expected:
+            got = f"{part} of shape {tuple(array.shape)}"
+            raise ValueError(f"cache: got {got}, expected {expected}, as this model has them")
+    rows = cache.length.shape[0]
+    if memory is not None and memory.values.shape[0] not in (1, rows):  # 1 for all rows: a beam
+        got = memory.values.shape[0]
+        raise ValueError(f"memory: got {got} rows, expected 1, or {rows} as in cache")
 
 
 def sentences(source: Array, mask: Array, written: Array, source_vocab: int, vocab: int) -> None:
@@ -79,12 +127,14 @@ def labels(logits: Array, labels: Array, mask: Array | None) -> None:
     if logits.ndim < 2 or logits.shape[-1] == 0:
         raise ValueError(f"logits: got shape {tuple(logits.shape)}, expected (..., n, vocab)")
     one_library(logits=logits, labels=labels)
-    numbers(logits.shape[-1], labels=labels)
     if tuple(labels.shape) != tuple(logits.shape[:-1]):
         got, expected = tuple(labels.shape), tuple(logits.shape[:-1])
         raise ValueError(f"labels: got shape {got}, expected {expected}, one a row of logits")
     if mask is not None:
         _mask(labels, mask, "labels")
+        xp = one_library(labels=labels, mask=mask)
+        labels = xp.where(mask, labels, xp.zeros_like(labels))  # what is masked may be anything
+    numbers(logits.shape[-1], labels=labels)
 
 
 def _mask(tokens: Array, mask: Array, name: str) -> None:

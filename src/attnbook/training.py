@@ -2,15 +2,16 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_array_api_obj
 from jaxtyping import Float
 from tqdm import tqdm
 
-from attnbook import sizes
+from attnbook import sizes, starting
 
 Batch = tuple[np.ndarray, ...]
 
@@ -42,14 +43,23 @@ def minibatches(
     """Rows drawn anew for every step, the same for both back ends: without repeats in a batch.
 
     Args:
-        arrays: of n rows each, such as inputs and labels.
+        arrays: a list or tuple of arrays of n rows each, such as inputs and labels.
         size: rows a batch, at most n.
         steps: the number of batches.
         seed: of NumPy's default generator.
 
     Raises:
-        ValueError: arrays of different length, a size that is not from 1 to n.
+        ValueError: arrays of different length, a size that is not from 1 to n, steps or a seed that
+            are no integers.
+        TypeError: what is no list of arrays; of a single one write [X].
     """
+    if not isinstance(arrays, list | tuple):
+        raise TypeError(f"arrays: got a {type(arrays).__name__}, expected a list such as [X]")
+    for array in arrays:
+        if not is_array_api_obj(array) or array.ndim == 0:
+            got = type(array).__name__
+            raise TypeError(f"arrays: got a {got} in the list, expected arrays (n, ...)")
+    sizes.count(seed=seed)
     rows = {len(a) for a in arrays}
     if len(rows) != 1:
         raise ValueError(f"arrays: got {sorted(rows)} rows, expected the same number in each")
@@ -70,14 +80,16 @@ def warm_cosine(peak: float, steps: int, *, warmup: int = 0) -> Float[np.ndarray
         warmup: steps of the rise; 0 for none.
 
     Raises:
-        ValueError: a peak that is not above 0, a number of steps below 1.
+        ValueError: a peak that is not above 0, a number of steps below 1, a longer rise.
 
     Source: the fall is Loshchilov and Hutter's (2017), equation 5; the rise Goyal et al.'s (2017).
     """
-    if not peak > 0 or sizes.count(steps=steps) < 1:
+    if not 0 < sizes.real(peak) < math.inf or sizes.count(steps=steps) < 1:
         raise ValueError(f"peak, steps: got {peak}, {steps}, expected above 0, and 1 or more")
+    if sizes.count(warmup=warmup) > steps:
+        raise ValueError(f"warmup: got {warmup}, expected at most {steps}, the steps")
     t = np.arange(steps)
-    rise = np.minimum(1, (t + 1) / max(1, sizes.count(warmup=warmup)))
+    rise = np.minimum(1, (t + 1) / max(1, warmup))
     return peak * rise * (1 + np.cos(np.pi * t / steps)) / 2
 
 
@@ -99,12 +111,20 @@ def run(
         name: what the progress bar says.
 
     Raises:
-        ValueError: no batch, too few learning rates, one below 0.
+        ValueError: no batch, more or fewer learning rates than batches, one below 0; a gate that
+            is no such pair, or that the run does not reach.
+        TypeError: batches that are no tuples of arrays.
         TrainingFailed: a loss that is not finite; a gate that is not met.
     """
-    rates = np.atleast_1d(np.asarray(learning_rate, dtype=float))
+    rates = np.atleast_1d(starting.numbers(learning_rate))
     if rates.ndim != 1 or rates.size == 0 or not np.all((rates >= 0) & np.isfinite(rates)):
         raise ValueError(f"learning_rate: got {learning_rate}, expected numbers, 0 or more")
+    if gate is not None:
+        _known_gate(gate)
+    if not isinstance(batches, Iterable):
+        raise TypeError(f"batches: got {batches!r}, expected tuples of arrays")
+    if isinstance(batches, Sized) and len(batches) > 0:
+        _used(len(batches), rates, gate)
     losses: list[Any] = []
     start = time.process_time()
     first_seconds = 0.0
@@ -112,6 +132,7 @@ def run(
         for number, batch in enumerate(bar):
             if len(rates) > 1 and number >= len(rates):
                 raise ValueError(f"learning_rate: got {len(rates)} numbers, expected one a batch")
+            _of_arrays(batch)
             losses.append(step(batch, float(rates[min(number, len(rates) - 1)])))
             if number % SHOWN == 0:
                 bar.set_postfix(loss=f"{_known(losses[-1:], number):.4g}")
@@ -122,8 +143,38 @@ def run(
     if not losses:
         raise ValueError("batches: got none, expected at least one")
     _known(losses, len(losses))
+    _used(len(losses), rates, gate)  # an iterator's length is known now
     numbers = np.array([float(loss) for loss in losses])
     return History(numbers, time.process_time() - start, first_seconds)
+
+
+def _known_gate(gate: Any) -> None:
+    expected = "expected a number of steps, 1 or more, and a loss"
+    try:
+        steps, least = gate
+        sizes.size(gate=steps)
+    except (TypeError, ValueError):
+        raise ValueError(f"gate: got {gate!r}, {expected}") from None
+    if not math.isfinite(sizes.real(least)):
+        raise ValueError(f"gate: got {gate!r}, {expected}")
+
+
+def _of_arrays(batch: Any) -> None:
+    if not isinstance(batch, list | tuple) or not all(map(is_array_api_obj, batch)):
+        inside = (
+            ", ".join(type(a).__name__ for a in batch) if isinstance(batch, list | tuple) else ""
+        )
+        got = f"{type(batch).__name__} of {inside}" if inside else type(batch).__name__
+        raise TypeError(f"batches: got a batch that is a {got}, expected a tuple of arrays")
+
+
+def _used(steps: int, rates: np.ndarray, gate: tuple[int, float] | None) -> None:
+    """Check that a run of so many steps uses every rate, and judges its gate."""
+    if len(rates) > 1 and len(rates) != steps:
+        got = f"{len(rates)} numbers, expected one a batch"
+        raise ValueError(f"learning_rate: got {got}, of which there are {steps}")
+    if gate is not None and gate[0] > steps:
+        raise ValueError(f"gate: got {gate[0]} steps, expected at most {steps}, those of the run")
 
 
 def _known(losses: list[Any], number: int) -> float:

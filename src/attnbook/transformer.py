@@ -161,12 +161,17 @@ def translate(
 
 def empty(model: Any, batch: int, like: Array) -> Cache:
     """A cache with nothing written, for so many rows, of the kind and device of an array."""
-    xp, first = array_namespace(like), model.decoder[0].attention
-    shape = (batch, len(model.decoder), first.num_heads, model.max_length,
-             first.embed_dim // first.num_heads)  # fmt: skip
+    xp, shape = array_namespace(like), (batch, *room(model))
     keys = xp.zeros(shape, dtype=like.dtype, device=device(like))
     length = xp.zeros((batch,), dtype=xp.int32, device=device(like))
     return Cache(keys, keys, length)
+
+
+def room(model: Any) -> tuple[int, int, int, int]:
+    """Of a cache's row: layers, heads, max_length, d."""
+    first = model.decoder[0].attention
+    head_dim = first.embed_dim // first.num_heads
+    return len(model.decoder), first.num_heads, model.max_length, head_dim
 
 
 def next_in_text(

@@ -111,6 +111,6 @@ FAULTS = [
     fault("arguments", "a parameter of any shape", "isinstance(wanted, int) and got != wanted", "False"),
     fault("arguments", "no head let in", " or count == 0:", ":"),
     fault("arguments", "any number of bandwidths", "not in ((count,), (count, d))", "in ((),)"),
-    fault("tokens", "a token too many", "(tokens >= vocab_size)", "(tokens > vocab_size)", tests=("test_argument_values.py",)),
+    fault("tokens", "a token too many", "min(vocab_size - 1,", "min(vocab_size,", tests=("test_argument_values.py",)),
     fault("tokens", "tokens below 0 let in", "(tokens < 0) | ", "", tests=("test_argument_values.py",)),
 ]  # fmt: skip

@@ -179,9 +179,9 @@ FAULTS = [
     fault("starting", "shared heads that do not divide", "if num_heads % size(num_kv_heads=shared):", "if size(num_kv_heads=shared) > num_heads:"),
     fault("starting", "one shared head by default", "shared = num_heads if num_kv_heads is None", "shared = 1 if num_kv_heads is None"),
     fault("starting", "heads of NumPy's", "return width, int(num_heads), int(shared), head_dim", "return width, num_heads, shared, head_dim"),
-    fault("sizes", "all weights left out", "if not 0 <= number < 1:", "if not 0 <= number <= 1:"),
-    fault("sizes", "a share that is no number", "if not 0 <= number < 1:", "if number < 0 or number >= 1:"),
-    fault("sizes", "a share of NumPy's", "return float(number)", "return number"),
+    fault("sizes", "all weights left out", "if not 0 <= real(number) < 1:", "if not 0 <= real(number) <= 1:"),
+    fault("sizes", "a share that is no number", "if not 0 <= real(number) < 1:", "if real(number) < 0 or real(number) >= 1:"),
+    fault("sizes", "a share of NumPy's", '0 to below 1")\n    return float(number)', '0 to below 1")\n    return number'),
     # pictures and sequences
     *(
         found(f"datasets/{module}", "numpy", DRAWN[module], *words)
@@ -194,8 +194,8 @@ FAULTS = [
             ("images", "even noise", "standard_normal(clean.shape)", "uniform(-(3**0.5), 3**0.5, clean.shape)"),
             ("images", "noise of the rows", "standard_normal(clean.shape)", "standard_normal((size, 1))"),
             ("images", "a seed that does not count", "default_rng(seed).standard_normal", "default_rng(0).standard_normal"),
-            ("images", "any size", "if not 1 <= size <= 300:", "if not 1 <= size:"),
-            ("images", "noise below 0", "if not noise >= 0:", "if noise < -1:"),
+            ("images", "any size", "sizes.within(1, 300, size=size)", "sizes.size(size=size)"),
+            ("images", "noise below 0", "    sizes.from_0(noise=noise)\n", ""),
             ("images", "a split of one seed", "random_state=seed", "random_state=0"),
             ("images", "a split that does not look at classes", "random_state=seed, stratify=labels", "random_state=seed"),
             ("sequences", "more 2s than 4s", "np.sum(digits == 4, axis=1) > np.sum(digits == 2, axis=1)", "np.sum(digits == 2, axis=1) > np.sum(digits == 4, axis=1)"),

@@ -93,8 +93,19 @@ FAULTS = [
     search("what has not ended beside", "sorted(ended or beginnings", "sorted(ended + beginnings"),
     search("a beam begins with the end", "as_array([start])", "as_array([end])"),
     search("a beam of any width", "sizes.size(width=width)", "pass", SEARCH_SIZES),
-    search("a beam of any length", "    sizes.size(width=width)\n    sizes.size(limit=limit)\n", "    sizes.size(width=width)\n", SEARCH_SIZES),
-    search("greedy at any length", "    sizes.size(limit=limit)\n    xp = array_namespace(source)\n    memory", "    xp = array_namespace(source)\n    memory", SEARCH_SIZES),
+    search("any length", "    sizes.size(limit=limit)\n", "", SEARCH_SIZES),
+    *(
+        fault("decoding", words, *change, backends="torch", tests=(f"test_decoding.py::{test}",))
+        for words, *change, test in (
+            ("a graph is kept", 'sys.modules["torch"].no_grad() if is_torch_array(like) else nullcontext()', "nullcontext()", "test_writing_keeps_no_graph"),
+            ("targets of the source's dtype", "return xp, check.widened(source)", "return xp, source", "test_targets_are_not_of_the_sources_dtype"),
+            ("targets of the source's dtype, in a beam", "xp, like = array_namespace(source), check.widened(source)", "xp, like = array_namespace(source), source", "test_targets_are_not_of_the_sources_dtype"),
+            ("any end", "sizes.count(end=end) if vocab is None else sizes.within(0, vocab - 1, end=end)", "pass", "test_starts_and_ends_are_tokens"),
+            ("any start", "    sizes.integer(start=start)\n", "", "test_starts_and_ends_are_tokens"),
+            ("a sentence for a batch", "    check.batch(source=source)\n", "", "test_sources_of_other_shapes"),
+            ("a batch for a sentence", "if source.ndim != 1:", "if False:", "test_sources_of_other_shapes"),
+        )
+    ),
     search("an overflow", "logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)", "logits.astype(np.float64)"),
     search("probabilities in float32", "logits.astype(np.float64) -", "logits -"),
     search("small integers as places", "xp.asarray(rows[tokens != end], device=device(source))", "as_array(rows[tokens != end])", DECODES),
@@ -114,8 +125,8 @@ FAULTS = [
     fault("losses", "labels not looked at", "tokens.labels(logits, labels, mask)", "pass"),
     fault("losses", "labels of another integer", "xp.astype(labels, number.dtype)[", "labels[", backends="jax", tests=("test_losses.py::test_float32_stays_and_labels_are_any_integers",)),
     # tokens
-    fault("tokens", "negative numbers", "(tokens < 0) | (tokens >= vocab_size)", "tokens >= vocab_size"),
-    fault("tokens", "a number too many", "tokens >= vocab_size", "tokens > vocab_size"),
+    fault("tokens", "negative numbers", "(tokens < 0) | (tokens > largest)", "tokens > largest"),
+    fault("tokens", "a number too many", "min(vocab_size - 1,", "min(vocab_size,"),
     fault("tokens", "no integers", 'not xp.isdtype(tokens.dtype, "integral") or tokens.ndim == 0', "tokens.ndim == 0"),
     fault("tokens", "a single number", " or tokens.ndim == 0", ""),
     fault("tokens", "the longest is too long", "tokens.shape[-1] > longest", "tokens.shape[-1] >= longest"),
@@ -166,6 +177,7 @@ FAULTS = [
         for words in (
             ("held-out numbers seen in training", "Pairs(drawn[:train], sources[:train], targets[:train])", "Pairs(drawn[-train:], sources[-train:], targets[-train:])"),
             ("numbers twice", "numbers[np.sort(first)][:total]", "numbers[:total]"),
+            ("small numbers first", "rng.permutation(numbers[np.sort(first)][:total])", "numbers[np.sort(first)][:total]"),
             ("the largest held out", "rng.permutation(numbers[np.sort(first)][:total])", "np.sort(numbers[np.sort(first)][:total])"),
             ("the smallest of the draws", "numbers[np.sort(first)]", "np.sort(numbers[first])"),
             ("the seed ignored", "np.random.default_rng(seed)", "np.random.default_rng(0)"),
@@ -192,7 +204,7 @@ FAULTS = [
     ),
     # what chapter 4 adds to older modules
     fault("scores", "keys of any width", "elif k.shape[-1] != r:", "elif False:"),
-    fault("sizes", "a limit of 0", "not number > 0:", "not number >= 0:", tests=layers("limits")),
+    fault("sizes", "a limit of 0", "not 0 < real(number) < math.inf:\n        raise ValueError(f\"{name}: got {number!r}, expected a number above 0, or", "not 0 <= real(number) < math.inf:\n        raise ValueError(f\"{name}: got {number!r}, expected a number above 0, or", tests=layers("limits")),
     fault("sizes", "halves of an odd width", "if size(**argument) % 2:\n        raise ValueError(f\"{name}: got {number}", "if False:\n        raise ValueError(f\"{name}: got {number}", tests=layers("two_halves")),
     fault("sizes", "half a width of NumPy's", 'half for each direction")\n    return int(number)', 'half for each direction")\n    return number', tests=layers("two_halves")),
     fault("starting", "no decoder without attention", '"dot", None):', '"dot"):', tests=layers("known_scores")),
@@ -200,7 +212,7 @@ FAULTS = [
     fault("training", "a rise from 0", "(t + 1) / max(", "t / max(", tests=RATES),
     fault("training", "a whole cosine", "np.cos(np.pi * t", "np.cos(2 * np.pi * t", tests=RATES),
     fault("training", "twice the peak", "(np.pi * t / steps)) / 2", "(np.pi * t / steps))", tests=RATES),
-    fault("training", "a peak of 0", "if not peak > 0 or", "if not peak >= 0 or", tests=RATES),
+    fault("training", "a peak of 0", "if not 0 < sizes.real(peak) <", "if not 0 <= sizes.real(peak) <", tests=RATES),
     fault("training", "rates for no step", "sizes.count(steps=steps) < 1", "sizes.count(steps=steps) < 0", tests=RATES),
     *(fault(f"{name}/training", "any clip", "limit = sizes.limit(clip=clip)", "limit = clip", backends=name, tests=BAD_CLIP) for name in ("torch", "jax")),
     *(
@@ -220,7 +232,7 @@ FAULTS = [
         fault(f"{library}/recurrent", *words, backends=library, tests=LAYER_ARGUMENTS)
         for library in ("torch", "jax")
         for words in (
-            ("any token is written", "tokens.one(self.target_vocab, token, state)", "pass"),
+            ("any token is written", "tokens.one(self.target_vocab, self.hidden_dim, token, state)", "pass"),
             ("any state of a cell", "tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)", "pass"),
         )
     ),

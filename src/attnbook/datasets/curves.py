@@ -5,6 +5,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from attnbook import sizes
+
 Array = np.ndarray
 
 
@@ -30,9 +32,14 @@ def heteroskedastic(
 
     Returns:
         x and y, float64, of shape (n, 1) each.
+
+    Raises:
+        ValueError: a number or a seed that is no integer of at least 0, another spacing.
     """
     if spacing not in ("even", "random"):
         raise ValueError(f"spacing: got {spacing!r}, expected 'even' or 'random'")
+    sizes.count(n=n)
+    sizes.count(seed=seed)
     rng = np.random.default_rng(seed)
     x = np.linspace(-3, 3, n) if spacing == "even" else rng.uniform(-3, 3, n)
     y = curve(x) + noise_level(x) * rng.standard_normal(n)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from attnbook import gaussian_process, sizes
+from attnbook import gaussian_process, sizes, starting
 
 Array = np.ndarray
 
@@ -49,13 +49,15 @@ def smooth_functions(
         ValueError: counts that are no integers of at least 0, a length scale that is not above 0,
             noise below 0.
     """
-    if not noise >= 0:
-        raise ValueError(f"noise: got {noise}, expected 0 or more")
+    sizes.from_0(noise=noise)
+    if not isinstance(seed, np.random.Generator):
+        sizes.count(seed=seed)
     shape = sizes.count(n=n), sizes.count(points=points)
     rng = np.random.default_rng(seed)
-    ends = np.sort(np.broadcast_to(np.asarray(length_scale, dtype=float), (2,)))
-    if not np.all(ends > 0):
-        raise ValueError(f"length_scale: got {length_scale}, expected above 0")
+    given = starting.numbers(length_scale)
+    if given.shape not in ((), (2,)) or not np.all((given > 0) & np.isfinite(given)):
+        raise ValueError(f"length_scale: got {length_scale!r}, expected above 0, one or two ends")
+    ends = np.sort(np.broadcast_to(given, (2,)))
     scale = np.exp(rng.uniform(math.log(ends[0]), math.log(ends[1]), size=n))
     x = rng.uniform(-1, 1, size=shape)
     true = gaussian_process.draw(x, scale, rng)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from attnbook import sizes
+from attnbook.arguments import numpy_arrays
+
 Array = np.ndarray
 
 
@@ -26,8 +29,13 @@ def digits(*, seed: int = 0, held_out: float = 0.25) -> Digits:
         seed: of the split.
         held_out: the share that is held out.
 
+    Raises:
+        ValueError: a share that is not above 0 and below 1, a seed that is no integer.
+
     Source: Alpaydin and Kaynak (1998); shipped with scikit-learn.
     """
+    sizes.part(held_out=held_out)
+    sizes.count(seed=seed)
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
@@ -54,13 +62,16 @@ def shifted(
 
     Raises:
         ValueError: images that are not square, offsets that do not fit, a canvas that is too small.
+        TypeError: what is no NumPy array.
     """
+    numpy_arrays(images=images, offsets=offsets)
     width = math.isqrt(images.shape[-1]) if images.ndim == 2 else 0
     if width == 0 or width**2 != images.shape[-1]:
         raise ValueError(f"images: got shape {images.shape}, expected (n, width · width)")
     if offsets.shape != (len(images), 2) or not np.issubdtype(offsets.dtype, np.integer):
         got = f"{offsets.dtype} of shape {offsets.shape}"
         raise ValueError(f"offsets: got {got}, expected integers ({len(images)}, 2)")
+    sizes.integer(size=size)
     if size < width:
         raise ValueError(f"size: got {size}, expected {width} or more, as wide as the images")
     reach = int(np.abs(offsets).max(initial=0))
@@ -93,10 +104,9 @@ def photograph(
     """
     from sklearn.datasets import load_sample_image
 
-    if not 1 <= size <= 300:
-        raise ValueError(f"size: got {size}, expected 1 to 300")
-    if not noise >= 0:
-        raise ValueError(f"noise: got {noise}, expected 0 or more")
+    sizes.within(1, 300, size=size)
+    sizes.from_0(noise=noise)
+    sizes.count(seed=seed)
     colours = load_sample_image("china.jpg")[60 : 60 + size, 200 : 200 + size] / 255
     clean = colours @ np.array([0.299, 0.587, 0.114])  # the luma of ITU-R BT.601
     return clean, clean + noise * np.random.default_rng(seed).standard_normal(clean.shape)

@@ -87,7 +87,8 @@ def number_words(
         seed: of NumPy's default generator.
 
     Raises:
-        ValueError: another language, a count below 1, more than 300,000 numbers.
+        ValueError: another language, a count below 1, more than 300,000 numbers, a seed that
+            is no integer of at least 0.
     """
     if language not in ("de", "fr"):
         raise ValueError(f"language: got {language!r}, expected 'de' or 'fr'")
@@ -96,6 +97,7 @@ def number_words(
         raise ValueError(
             f"train, held_out: got {train}, {held_out}, expected 1 or more each, 300000 in all"
         )
+    sizes.count(seed=seed)
     drawn = _drawn(total, seed)
     source = [_words(int(n), "en").replace(",", "").replace("-", " ").split() for n in drawn]
     target = [list(_words(int(n), language)) for n in drawn]

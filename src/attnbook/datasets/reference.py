@@ -45,14 +45,15 @@ def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed:
         seed: of NumPy's default generator, which draws what is held out.
 
     Raises:
-        ValueError: a share that is not above 0 and below 1.
+        ValueError: a share that is not above 0 and below 1, a seed that is no integer.
 
     Source: pydoc_data.topics, of the standard library.
     """
     from pydoc_data.topics import topics
 
-    if not sizes.share(held_out=held_out) > 0:
-        raise ValueError(f"held_out: got {held_out}, expected a share above 0 and below 1")
+    sizes.part(held_out=held_out)
+    sizes.flag(whole_topics=whole_topics)
+    sizes.count(seed=seed)
     seen: set[str] = set()
     kept = [_unseen(topics[name], seen) for name in sorted(topics)]
     parts = kept if whole_topics else _parts([paragraph for topic in kept for paragraph in topic])

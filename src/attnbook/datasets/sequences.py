@@ -3,6 +3,8 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from attnbook import sizes
+
 Array = np.ndarray
 
 
@@ -18,8 +20,13 @@ def digit_comparisons(
 
     Returns:
         Digits from 0 to 9, int64, of shape (n, length); labels, 1.0 or 0.0, float32, of shape (n,).
+
+    Raises:
+        ValueError: a number or a seed that is no integer of at least 0, a length below 1.
     """
-    digits = np.random.default_rng(seed).integers(0, 10, size=(n, length))
+    shape = sizes.count(n=n), sizes.size(length=length)
+    sizes.count(seed=seed)
+    digits = np.random.default_rng(seed).integers(0, 10, size=shape)
     more = np.sum(digits == 4, axis=1) > np.sum(digits == 2, axis=1)
     return digits, more.astype(np.float32)
 
@@ -47,11 +54,17 @@ def repeated_sequences(
         the one a period before.
 
     Raises:
-        ValueError: periods that are not 1 or more, in order, below the length and at most
-            vocab_size.
+        ValueError: numbers that are no integers, periods that are not 1 or more, in order, below
+            the length and at most vocab_size.
     """
-    least, most = periods
+    sizes.count(n=n)
+    sizes.count(seed=seed)
+    sizes.size(length=length)
+    sizes.size(vocab_size=vocab_size)
     largest = min(length - 1, vocab_size)
+    ends = np.asarray(periods)
+    whole = ends.shape == (2,) and np.issubdtype(ends.dtype, np.integer)
+    least, most = ends.tolist() if whole else (0, 0)
     if not 1 <= least <= most <= largest:
         raise ValueError(f"periods: got {periods}, expected two from 1 to {largest}, in order")
     rng = np.random.default_rng(seed)

@@ -8,11 +8,10 @@ from typing import Any
 def results(name: str) -> dict[str, Any]:
     """Stored results of an experiment in benchmarks/, with their date and machine."""
     folder = files("attnbook").joinpath("assets", "results")
-    try:
-        return json.loads(folder.joinpath(f"{name}.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        stored = ", ".join(sorted(f.name.removesuffix(".json") for f in folder.iterdir()))
-        raise ValueError(f"name: got {name!r}, expected one of {stored}") from None
+    stored = sorted(f.name.removesuffix(".json") for f in folder.iterdir())
+    if name not in stored:
+        raise ValueError(f"name: got {name!r}, expected one of {', '.join(stored)}")
+    return json.loads(folder.joinpath(f"{name}.json").read_text(encoding="utf-8"))
 
 
 def timeline() -> list[dict[str, Any]]:

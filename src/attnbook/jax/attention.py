@@ -97,7 +97,7 @@ class MultiHeadAttention(eqx.Module):
     ) -> None:
         shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
-        self.bias = bias
+        self.bias = sizes.flag(bias=bias)
         self.dropout = sizes.share(dropout=dropout)
         kv_dim = self.num_kv_heads * head_dim
         keys = jax.random.split(key, 4)
@@ -146,7 +146,7 @@ class AttentionOnly(eqx.Module):
 
     embedding: eqx.nn.Embedding
     position: Array
-    layers: list[MultiHeadAttention]
+    layers: tuple[MultiHeadAttention, ...]
     readout: eqx.nn.Linear
     vocab_size: int = eqx.field(static=True)
     max_length: int = eqx.field(static=True)
@@ -175,16 +175,17 @@ class AttentionOnly(eqx.Module):
         self.embedding = eqx.nn.Embedding(self.vocab_size, self.embed_dim, key=keys[0])
         self.position = jax.random.normal(keys[1], (self.max_length, self.embed_dim))
         self.readout = eqx.nn.Linear(self.embed_dim, self.vocab_size, key=keys[2])
-        self.layers = [
+        self.layers = tuple(
             MultiHeadAttention(
                 self.embed_dim, self.num_heads, num_kv_heads=self.num_kv_heads, key=one
             )
             for one in keys[3:]
-        ]
+        )
 
     def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        sizes.flag(return_weights=return_weights)
         arguments.same_library(self.embedding, tokens=tokens)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
-        logits, weights = stack.attention_only(self, tokens, return_weights)
+        logits, weights = stack.attention_only(self, check.widened(tokens), return_weights)
         return (logits, weights) if return_weights else logits

@@ -36,7 +36,7 @@ class EncoderOnly(eqx.Module):
 
     embedding: eqx.nn.Linear
     position: Array | None
-    encoder: list[EncoderBlock]
+    encoder: tuple[EncoderBlock, ...]
     encoder_norm: eqx.nn.LayerNorm
     readout: eqx.nn.Linear
     input_dim: int = eqx.field(static=True)
@@ -83,6 +83,7 @@ class EncoderOnly(eqx.Module):
         return_weights: bool = False,
     ) -> Any:
         """Of shape (..., n, output_dim); with each layer's weights (..., heads, n, n) if asked."""
+        sizes.flag(return_weights=return_weights)
         arguments.widths(self.input_dim, x=x)
         check.at_most(self.max_length, x=x)
         said, weights = transformer.read(self, x, mask, return_weights)
@@ -110,7 +111,7 @@ class DecoderOnly(eqx.Module):
 
     embedding: eqx.nn.Embedding
     position: Array
-    decoder: list[EncoderBlock]
+    decoder: tuple[EncoderBlock, ...]
     decoder_norm: eqx.nn.LayerNorm
     readout: eqx.nn.Linear
     vocab_size: int = eqx.field(static=True)
@@ -147,9 +148,10 @@ class DecoderOnly(eqx.Module):
 
     def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        sizes.flag(return_weights=return_weights)
         arguments.same_library(self.embedding, tokens=tokens)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
-        logits, weights = transformer.foretell(self, tokens, return_weights)
+        logits, weights = transformer.foretell(self, check.widened(tokens), return_weights)
         return (logits, weights) if return_weights else logits
 
     def empty(self, batch: int) -> Cache:
@@ -158,8 +160,9 @@ class DecoderOnly(eqx.Module):
 
     def step(self, cache: Cache, token: Int[Array, " b"]) -> tuple[Cache, Array]:
         """After a token of every row: the longer cache, and logits (b, vocab_size)."""
+        check.fitting(self, cache)
         check.next_token(self.vocab_size, self.max_length, token, cache.length)
-        return _next(self, cache, token)
+        return _next(self, cache, check.widened(token))
 
 
 _next = eqx.filter_jit(transformer.next_in_text)

@@ -64,7 +64,8 @@ class AttentionPooling(eqx.Module):
         self, tokens: Int[Array, "... n"], mask: Array | None = None, return_weights: bool = False
     ) -> Any:
         """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
+        sizes.flag(return_weights=return_weights)
         arguments.same_library(self.embedding, tokens=tokens)
         check.numbers(self.vocab_size, tokens=tokens)
-        logits, weights, values = pool(self, tokens, mask)
+        logits, weights, values = pool(self, check.widened(tokens), mask)
         return (logits, weights, values) if return_weights else logits

@@ -123,9 +123,12 @@ class EncoderDecoder(eqx.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
+        sizes.flag(return_weights=return_weights)
         arguments.same_library(self.output, source=source)
         tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
-        logits, weights = recurrent.translate(self, source, mask, written)
+        logits, weights = recurrent.translate(
+            self, tokens.widened(source), mask, tokens.widened(written)
+        )
         return (logits, weights) if return_weights else logits
 
     def encode(
@@ -134,14 +137,15 @@ class EncoderDecoder(eqx.Module):
         """What the decoder may read, and the state it starts from."""
         arguments.same_library(self.output, source=source)
         tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)
-        return recurrent.encode(self, source, mask)
+        return recurrent.encode(self, tokens.widened(source), mask)
 
     def step(
         self, memory: Memory, state: Array, token: Int[Array, "..."]
     ) -> tuple[Array, Array, Array]:
         """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
-        tokens.one(self.target_vocab, token, state)
-        return _write(self, memory, state, token)
+        tokens.given_by("encode", Memory, memory=memory)
+        tokens.one(self.target_vocab, self.hidden_dim, token, state)
+        return _write(self, memory, state, tokens.widened(token))
 
     @staticmethod
     def unroll(step: Callable[..., Any], carry: Any, inputs: tuple[Array, ...]) -> Any:

@@ -9,7 +9,7 @@ import optax
 from jax import Array
 from jaxtyping import PRNGKeyArray
 
-from attnbook import sizes, training
+from attnbook import answers, sizes, training
 from attnbook.training import Batch, History
 
 Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
@@ -44,23 +44,28 @@ def train(
         The trained model and the history of its losses.
 
     Raises:
-        ValueError: no batch, learning rates that do not fit, a clip that is not above 0.
+        ValueError: no batch, learning rates that do not fit, a clip that is not above 0; a gate
+            that the run does not reach; a loss that is no number; a model with nothing to learn.
+        TypeError: a loss that is no function, batches that are no tuples of arrays.
         TrainingFailed: a loss that is not finite; a gate that is not met.
 
     Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
+    answers.function("the mean squared error", loss=loss)
     limit = sizes.limit(clip=clip)
     adam = optax.scale_by_adam()
     clipped = [] if limit is None else [optax.clip_by_global_norm(limit)]
     optimiser = optax.chain(*clipped, adam)
     learned, fixed = eqx.partition(model, eqx.is_inexact_array)
+    if not jax.tree.leaves(learned):
+        raise ValueError("model: got no parameter that learns, expected at least one")
     state = optimiser.init(learned)
 
     @jax.jit
     def change(learned: Any, state: Any, batch: Any, rate: float, now: Any) -> Any:
         def of_learned(learned: Any) -> Array:
             random = {} if now is None else {"key": now}
-            return loss(eqx.combine(learned, fixed), *batch, **random)
+            return answers.of_loss(loss(eqx.combine(learned, fixed), *batch, **random))
 
         value, gradient = jax.value_and_grad(of_learned)(learned)
         direction, state = optimiser.update(gradient, state)

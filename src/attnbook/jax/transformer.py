@@ -38,8 +38,8 @@ class Transformer(eqx.Module):
     target_embedding: eqx.nn.Embedding
     source_position: Array
     target_position: Array
-    encoder: list[EncoderBlock]
-    decoder: list[DecoderBlock]
+    encoder: tuple[EncoderBlock, ...]
+    decoder: tuple[DecoderBlock, ...]
     encoder_norm: eqx.nn.LayerNorm
     decoder_norm: eqx.nn.LayerNorm
     output: eqx.nn.Linear
@@ -91,40 +91,46 @@ class Transformer(eqx.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
+        sizes.flag(return_weights=return_weights)
         arguments.same_library(self.output, source=source)
         check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         check.at_most(self.max_length, source=source[..., None], written=written[..., None])
-        logits, weights = transformer.translate(self, source, mask, written, return_weights)
+        logits, weights = transformer.translate(
+            self, check.widened(source), mask, check.widened(written), return_weights
+        )
         return (logits, weights) if return_weights else logits
 
     def encode(self, source: Int[Array, "b n"], mask: Bool[Array, "b n"]) -> tuple[Memory, Cache]:
         """What the decoder may read, and the cache that it starts from."""
         arguments.same_library(self.output, source=source)
+        check.batch(source=source)
         check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         check.at_most(self.max_length, source=source[..., None])
-        memory = transformer.memorise(self, source, mask)
+        memory = transformer.memorise(self, check.widened(source), mask)
         return memory, transformer.empty(self, source.shape[0], memory.values)
 
     def step(
         self, memory: Memory, cache: Cache, token: Int[Array, " b"]
     ) -> tuple[Cache, Array, Array]:
         """After a token: the cache, logits (b, target_vocab), the last layer's mean weights."""
+        check.given_by("encode", Memory, memory=memory)
+        check.fitting(self, cache, memory)
         check.next_token(self.target_vocab, self.max_length, token, cache.length)
-        return _next(self, memory, cache, token)
+        return _next(self, memory, cache, check.widened(token))
 
 
 _next = eqx.filter_jit(transformer.next_in_translation)
 
 
-def made_blocks(model: Any, kind: Any, key: PRNGKeyArray) -> list[Any]:
+def made_blocks(model: Any, kind: Any, key: PRNGKeyArray) -> tuple[Any, ...]:
     """As many blocks as the model has layers."""
-    return [
+    return tuple(
         kind(
             model.embed_dim, model.num_heads, model.mlp_dim,
             norm=model.norm, activation=model.activation, key=one,
         )
         for one in jax.random.split(key, model.num_layers)
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
 def small(key: PRNGKeyArray, *shape: int) -> Array:

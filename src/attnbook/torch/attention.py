@@ -97,7 +97,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
-        self.bias = bias
+        self.bias = sizes.flag(bias=bias)
         self.dropout = sizes.share(dropout=dropout)
         kv_dim = self.num_kv_heads * head_dim
         self.query = nn.Linear(embed_dim, embed_dim, bias=bias)
@@ -203,6 +203,7 @@ class AttentionOnly(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        sizes.flag(return_weights=return_weights)
         arguments.same_library(self.embedding, tokens=tokens)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
         logits, weights = stack.attention_only(self, tokens.long(), return_weights)

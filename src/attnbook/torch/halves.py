@@ -66,6 +66,7 @@ class EncoderOnly(nn.Module):
         return_weights: bool = False,
     ) -> Any:
         """Of shape (..., n, output_dim); with each layer's weights (..., heads, n, n) if asked."""
+        sizes.flag(return_weights=return_weights)
         arguments.widths(self.input_dim, x=x)
         check.at_most(self.max_length, x=x)
         said, weights = transformer.read(self, x, mask, return_weights)
@@ -114,6 +115,7 @@ class DecoderOnly(nn.Module):
 
     def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        sizes.flag(return_weights=return_weights)
         arguments.same_library(self.embedding, tokens=tokens)
         check.numbers(self.vocab_size, self.max_length, tokens=tokens)
         logits, weights = transformer.foretell(self, tokens.long(), return_weights)
@@ -125,5 +127,6 @@ class DecoderOnly(nn.Module):
 
     def step(self, cache: Cache, token: Int[Tensor, " b"]) -> tuple[Cache, Tensor]:
         """After a token of every row: the longer cache, and logits (b, vocab_size)."""
+        check.fitting(self, cache)
         check.next_token(self.vocab_size, self.max_length, token, cache.length)
         return transformer.next_in_text(self, cache, token.long())

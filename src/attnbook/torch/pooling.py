@@ -44,6 +44,7 @@ class AttentionPooling(nn.Module):
         self, tokens: Int[Tensor, "... n"], mask: Tensor | None = None, return_weights: bool = False
     ) -> Any:
         """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
+        sizes.flag(return_weights=return_weights)
         arguments.same_library(self.embedding, tokens=tokens)
         check.numbers(self.vocab_size, tokens=tokens)
         logits, weights, values = pool(self, tokens.long(), mask)

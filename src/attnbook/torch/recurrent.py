@@ -90,6 +90,7 @@ class EncoderDecoder(nn.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
+        sizes.flag(return_weights=return_weights)
         arguments.same_library(self.output, source=source)
         tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         logits, weights = recurrent.translate(self, source.long(), mask, written.long())
@@ -107,7 +108,8 @@ class EncoderDecoder(nn.Module):
         self, memory: Memory, state: Tensor, token: Int[Tensor, "..."]
     ) -> tuple[Tensor, Tensor, Tensor]:
         """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
-        tokens.one(self.target_vocab, token, state)
+        tokens.given_by("encode", Memory, memory=memory)
+        tokens.one(self.target_vocab, self.hidden_dim, token, state)
         return recurrent.write(self, memory, state, token.long())
 
     @staticmethod

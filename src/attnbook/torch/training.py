@@ -1,12 +1,12 @@
 """Training in PyTorch."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from attnbook import sizes, training
+from attnbook import answers, sizes, training
 from attnbook.training import Batch, History
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -27,7 +27,8 @@ def train(
     Args:
         model: changed in place. In training mode, in which a layer is made, its dropout acts.
         loss: of the model and a batch's tensors, a scalar.
-        batches: tuples of NumPy arrays, which go to the model's device.
+        batches: tuples of NumPy arrays, or of tensors as a DataLoader gives them; they go to the
+            model's device.
         learning_rate: one for all steps, or one a step.
         clip: a gradient whose norm, over all parameters, is larger is scaled down to this.
         gate: (steps, loss): a training whose loss, averaged over the 20 steps before, is larger
@@ -38,19 +39,33 @@ def train(
         The model and the history of its losses.
 
     Raises:
-        ValueError: no batch, learning rates that do not fit, a clip that is not above 0.
+        ValueError: no batch, learning rates that do not fit, a clip that is not above 0; a gate
+            that the run does not reach; a loss that is no number; a model with nothing to learn.
+        TypeError: a loss that is no function, batches that are no tuples of arrays.
         TrainingFailed: a loss that is not finite; a gate that is not met.
 
     Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model: got a {type(model).__name__}, expected a torch.nn.Module")
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError("model: got no parameter that learns, expected at least one")
+    answers.function("the mean squared error", loss=loss)
     limit = sizes.limit(clip=clip)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.0)
     device = next(model.parameters()).device
 
+    def moved(array: Any) -> Tensor:
+        if isinstance(array, Tensor):
+            return array.to(device)
+        return torch.tensor(array, device=device)  # a copy: NumPy's may not be written to
+
     def step(batch: Batch, rate: float) -> Tensor:
         optimiser.param_groups[0]["lr"] = rate
         optimiser.zero_grad()
-        value = loss(model, *(torch.tensor(a, device=device) for a in batch))
+        value = answers.of_loss(loss(model, *map(moved, batch)))
+        if not value.requires_grad:
+            raise ValueError("loss: gave a constant, expected a number that depends on the model")
         torch.autograd.backward(value)
         if limit is not None:
             nn.utils.clip_grad_norm_(model.parameters(), limit)

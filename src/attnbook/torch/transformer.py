@@ -68,6 +68,7 @@ class Transformer(nn.Module):
         return_weights: bool = False,
     ) -> Any:
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
+        sizes.flag(return_weights=return_weights)
         arguments.same_library(self.output, source=source)
         check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         check.at_most(self.max_length, source=source[..., None], written=written[..., None])
@@ -79,6 +80,7 @@ class Transformer(nn.Module):
     def encode(self, source: Int[Tensor, "b n"], mask: Bool[Tensor, "b n"]) -> tuple[Memory, Cache]:
         """What the decoder may read, and the cache that it starts from."""
         arguments.same_library(self.output, source=source)
+        check.batch(source=source)
         check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
         check.at_most(self.max_length, source=source[..., None])
         memory = transformer.memorise(self, source.long(), mask)
@@ -88,6 +90,8 @@ class Transformer(nn.Module):
         self, memory: Memory, cache: Cache, token: Int[Tensor, " b"]
     ) -> tuple[Cache, Tensor, Tensor]:
         """After a token: the cache, logits (b, target_vocab), the last layer's mean weights."""
+        check.given_by("encode", Memory, memory=memory)
+        check.fitting(self, cache, memory)
         check.next_token(self.target_vocab, self.max_length, token, cache.length)
         return transformer.next_in_translation(self, memory, cache, token.long())
 
