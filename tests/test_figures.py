@@ -1,5 +1,6 @@
 """The book's plots: which line is which, in the colour that it has everywhere."""
 
+import io
 import sys
 
 import matplotlib as mpl
@@ -59,6 +60,19 @@ def test_label_by_name_of_the_colour(colour, expected):
     assert text.get_text() == "f"
     assert text.xy == (2.0, 5.0)
     assert to_hex(text.get_color()) == expected
+
+
+def test_the_same_figure_gives_the_same_file():
+    """matplotlib names clip paths at random unless the style says otherwise."""
+    figures.use_style()
+    files = []
+    for _ in range(2):
+        figure, axes = figures.panels()
+        figures.regression(axes, data=(X, Y), estimate=(X, Y))
+        figure.savefig(file := io.BytesIO(), format="svg", metadata={"Date": None})
+        files.append(file.getvalue())
+    assert b"clip-path" in files[0]
+    assert files[0] == files[1]
 
 
 def test_style_outside_a_notebook(monkeypatch):

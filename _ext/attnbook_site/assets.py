@@ -7,15 +7,17 @@ import shutil
 import subprocess
 from datetime import UTC, datetime
 from hashlib import sha256
-from os import environ
+from os import environ, utime
 from pathlib import Path
+from time import time
 from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
-from .first_load import drop_measuring, join_styles, lighten
+from .first_load import BOOK, drop_measuring, join_styles, lighten
 from .icons import icon_styles
 from .maths import node_program
 
@@ -45,6 +47,7 @@ def configure(app: Sphinx, config: Config) -> None:
     config.templates_path = [str(HERE / "templates"), *config.templates_path]
     config.html_static_path = [*config.html_static_path, str(HERE / "static")]
     config.attnbook_static = digest(HERE)
+    app.attnbook_began = time()
     config.html_context = {
         **config.html_context,
         "build_date": build_date(),
@@ -58,11 +61,9 @@ def digest(folder: Path) -> str:
     return sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
 
 
-def copy_katex(source: Path, target: Path) -> None:
-    """KaTeX's stylesheet and its woff2 fonts."""
+def copy_katex_fonts(source: Path, target: Path) -> None:
+    """KaTeX's woff2 fonts."""
     (target / "fonts").mkdir(parents=True, exist_ok=True)
-    styles = (source / "katex.min.css").read_text(encoding="utf-8")
-    (target / "katex.css").write_text(FONT_SOURCES.sub("", styles), encoding="utf-8")
     for font in (source / "fonts").glob("*.woff2"):
         shutil.copy2(font, target / "fonts")
 
@@ -103,14 +104,37 @@ def copy_assets(app: Sphinx) -> None:
     modules, static = Path(app.confdir) / "node_modules", Path(app.outdir) / "_static"
     if not (modules / "katex").is_dir():
         raise ExtensionError(f"the site needs KaTeX and its fonts: run npm ci in {app.confdir}")
-    copy_katex(modules / "katex" / "dist", static / "katex")
+    copy_katex_fonts(modules / "katex" / "dist", static / "katex")
     copy_text_face(modules / "@fontsource-variable" / "source-serif-4", static / "fonts")
     copy_bokeh(static / "bokeh")
     copy_models(static / "models")
-    (static / "icons.css").write_text(icon_styles(), encoding="utf-8")
     for priority, name in enumerate(STYLES, start=900):
         app.add_css_file(name, priority=priority)
     app.add_js_file("site.js", loading_method="defer", priority=900)
+
+
+def begin_styles(app: Sphinx) -> list[Any]:
+    """The site is being written: its one sheet is due again, from whole sheets.
+
+    Sphinx copies the theme's sheets and scripts right after this, and only then. So a build that
+    finds nothing to write leaves trimmed files as they are, and the one sheet says that they are.
+    """
+    static = Path(app.outdir) / "_static"
+    (static / BOOK).unlink(missing_ok=True)
+    katex = Path(app.confdir) / "node_modules" / "katex" / "dist" / "katex.min.css"
+    styles = FONT_SOURCES.sub("", katex.read_text(encoding="utf-8"))
+    (static / "katex" / "katex.css").write_text(styles, encoding="utf-8")
+    (static / "icons.css").write_text(icon_styles(), encoding="utf-8")
+    return []  # no more pages
+
+
+def unfinished(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> set[str]:
+    """Every page, if the build before was interrupted: then nobody made the one sheet."""
+    if app.builder.format != "html" or (Path(app.outdir) / "_static" / BOOK).is_file():
+        return set()
+    return env.found_docs - added
 
 
 def drop_unused(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
@@ -155,13 +179,18 @@ def trim_theme(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
     static = Path(app.outdir) / "_static"
-    shutil.rmtree(static / "vendor", ignore_errors=True)
-    for file in {*static.rglob("*.map"), *static.rglob("fontawesome.*")}:
-        file.unlink()
-    modules = Path(app.confdir) / "node_modules"
-    subprocess.run([node_program(), str(HERE / "trim_styles.js"), modules, app.outdir], check=True)
-    drop_measuring(static / "scripts" / "pydata-sphinx-theme.js")
-    join_styles(static, app.attnbook_sheets)
+    if not (static / BOOK).is_file():
+        shutil.rmtree(static / "vendor", ignore_errors=True)
+        for file in {*static.rglob("*.map"), *static.rglob("fontawesome.*")}:
+            file.unlink()
+        modules, script = Path(app.confdir) / "node_modules", HERE / "trim_styles.js"
+        subprocess.run([node_program(), str(script), modules, app.outdir], check=True)
+        drop_measuring(static / "scripts" / "pydata-sphinx-theme.js")
+        join_styles(static, app.attnbook_sheets)
+    utime(static / BOOK, (app.attnbook_began,) * 2)  # the tests ask whether a source is newer
+    for sheet in static.rglob("*.css"):  # some extensions copy theirs though nothing was written
+        if sheet.name != BOOK:
+            sheet.unlink()
 
 
 def setup(app: Sphinx) -> None:
@@ -171,6 +200,8 @@ def setup(app: Sphinx) -> None:
     app.add_config_value("attnbook_static", "", "html")  # a changed style writes the pages again
     app.connect("config-inited", configure)
     app.connect("builder-inited", copy_assets)
+    app.connect("env-get-outdated", unfinished)
+    app.connect("html-collect-pages", begin_styles)
     app.connect("html-page-context", drop_unused, priority=990)
     app.connect("html-page-context", mend_markup)
     app.connect("html-page-context", lighten, priority=991)

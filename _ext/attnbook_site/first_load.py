@@ -103,5 +103,3 @@ def join_styles(static: Path, sheets: list[str]) -> None:
         styles = BLANK.sub(" ", styles.replace('@charset "UTF-8";', ""))
         parts.append(from_folder(styles.strip(), posixpath.dirname(name)))
     (static / BOOK).write_text("\n".join(parts), encoding="utf-8")
-    for name in {*sheets, "styles/theme.css"}:
-        (static / name).unlink()

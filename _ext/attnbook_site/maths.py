@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 SERVER = Path(__file__).with_name("katex_server.js")
 ANNOTATION = re.compile(r"<annotation.*?</annotation>", re.DOTALL)
 MARK = re.compile(r"[.,;:!?)’”]+")
+RANDOM = re.compile(r"equation-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NUMBERED = re.compile(r"\\(begin|end)\{(equation|align|alignat|gather|CD)\}")
 
 
@@ -122,11 +123,14 @@ def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:
 def visit_display(writer: HTML5Translator, node: nodes.math_block) -> None:
     """A formula on its own line, in a box that scrolls, with its number outside the box."""
     tex = display_source(node.astext(), node.get("nowrap", False))
+    number = get_node_equation_number(writer, node) if node.get("number") else ""
+    # MyST draws a name for a formula that has none: another one in each build
+    node["ids"] = [RANDOM.sub(f"equation-{number}", name) for name in node["ids"]]
     html = typeset(writer, node, tex, display=True)
     writer.body.append(writer.starttag(node, "div", CLASS="math math-display"))
     writer.body.append(f'<div class="math-scroll">{html}</div>')
-    if node.get("number"):
-        writer.body.append(f'<span class="eqno">({get_node_equation_number(writer, node)})')
+    if number:
+        writer.body.append(f'<span class="eqno">({number})')
         writer.add_permalink_ref(node, "Link to this equation")
         writer.body.append("</span>")
     writer.body.append("</div>\n")

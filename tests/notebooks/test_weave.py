@@ -114,6 +114,18 @@ def test_ids_outlive_edits_elsewhere(book_root: Path, sample: NotebookNode) -> N
     assert len(set(ids) - set(new_ids)) == 1, "only the text that the new cell divides"
 
 
+def test_equal_cells_have_ids_of_their_own(book_root: Path) -> None:
+    """The first keeps the id that it has alone; a notebook with an id twice is not valid."""
+    cell = "```{code-cell} ipython3\nagain = 1\n```\n\n"
+    source = book_root / "chapters/01-sample.md"
+    source.write_text(HEADER + CHAPTER_1.replace("(sec-why)", f"{cell * 3}(sec-why)"), "utf-8")
+    book = read_book(book_root)
+    notebook = woven(book, book.chapters())[book.chapters()[0]]
+    ids = [cell.id for cell in notebook.cells if cell.source == "again = 1"]
+    assert ids == [ids[0], f"{ids[0]}-2", f"{ids[0]}-3"]
+    nbformat.validate(notebook)
+
+
 @pytest.fixture
 def executed(book_root: Path) -> Path:
     """The sample book with its notebooks executed."""

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
-from site_visits import CHROMIUM_NAMES, NO_NETWORK, SITE, Visit, chromium_path, served, visit
+from site_visits import (
+    CHROMIUM_NAMES,
+    NO_NETWORK,
+    ROOT,
+    SITE,
+    Visit,
+    chromium_path,
+    out_of_date,
+    served,
+    visit,
+)
 
 
 @pytest.fixture(scope="session")
@@ -28,9 +38,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
-    """The address of the built site."""
-    if not (SITE / "index.html").is_file():
-        pytest.fail(f"no site in {SITE}: run make book")
+    """The address of the built site; an old one would pass or fail for another reason."""
+    if problem := out_of_date(ROOT, SITE):
+        pytest.fail(problem)
     with served(SITE) as address:
         yield address
 

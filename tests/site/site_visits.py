@@ -18,6 +18,15 @@ from playwright.sync_api import BrowserContext, Page, Response
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+SOURCES = (
+    "_config.yml",
+    "_toc.yml",
+    "index.md",
+    "references.bib",
+    "pyproject.toml",
+    "package-lock.json",
+)
+FOLDERS = ("_ext", "appendices", "chapters", "images", "src")
 NO_NETWORK = (
     "--no-sandbox",
     "--disable-gpu",
@@ -31,6 +40,23 @@ NO_NETWORK = (
 def chromium_path() -> str | None:
     """The Chromium that CHROMIUM names, or one on PATH."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+
+
+def out_of_date(root: Path, site: Path) -> str | None:
+    """Why the built site does not show what the sources say; None if it does.
+
+    The one style sheet has the time at which the last finished build began.
+    """
+    sheet = site / "_static" / "book.css"
+    if not sheet.is_file():
+        return f"no built site in {site}: run make book"
+    found = (file for folder in FOLDERS for file in (root / folder).rglob("*.*"))
+    sources = [file for file in found if not {"__pycache__", ".ipynb_checkpoints"} & {*file.parts}]
+    sources = [f for f in (*sources, *(root / name for name in SOURCES)) if f.is_file()]
+    newest = max(sources, key=lambda file: file.stat().st_mtime)
+    if newest.stat().st_mtime <= sheet.stat().st_mtime:
+        return None
+    return f"{newest.relative_to(root).as_posix()} is newer than the built site: run make book"
 
 
 def pages_of(site: Path) -> list[str]:

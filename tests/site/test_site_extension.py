@@ -148,6 +148,36 @@ def test_formulas_that_katex_refuses_fail_the_build(tmp_path: Path) -> None:
     assert html.count("katex-error") == 2 and html.count('class="katex"') == 1
 
 
+def files(site: Path) -> dict[str, bytes]:
+    """Every file of a built site."""
+    paths = (path for path in site.rglob("*") if path.is_file())
+    return {path.relative_to(site).as_posix(): path.read_bytes() for path in paths}
+
+
+def test_building_again_gives_the_same_site(tmp_path: Path) -> None:
+    """With nothing changed, after a changed chapter, and after a build that was interrupted."""
+    book, site = tmp_path / "book", tmp_path / "book" / "_build" / "html"
+    done = make_book(book, FIXTURE)
+    first = files(site)
+    assert done.returncode == 0 and "_static/book.css" in first
+    for _ in range(2):
+        done = build(book)
+        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+        assert files(site) == first
+    chapter = book / "chapters" / "02-second.md"
+    text = chapter.read_text(encoding="utf-8")
+    chapter.write_text(text + "\nA sentence more.\n", encoding="utf-8")
+    assert build(book).returncode == 0
+    second = files(site)
+    changed = {name for name in first.keys() | second if first.get(name) != second.get(name)}
+    page = "chapters/02-second"
+    assert changed == {f"{page}.html", f"_sources/{page}.md", "searchindex.js"}
+    assert b"A sentence more." in second[f"{page}.html"]
+    (site / "_static" / "book.css").unlink()
+    assert build(book).returncode == 0
+    assert files(site) == second
+
+
 def test_a_second_build_still_has_its_styles(sample: tuple[str, Path], browser: Browser) -> None:
     """Styles are trimmed to the pages at hand; the next build starts from the whole ones."""
     folder = sample[1].parents[1]

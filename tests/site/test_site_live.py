@@ -57,6 +57,21 @@ def test_the_curve_and_the_weights_are_pythons(figure: Page, name: str, log_h: f
     assert_allclose(data["weight"], weights[0], atol=1e-6)
 
 
+@pytest.mark.parametrize(("name", "log_h"), [("gaussian", -0.92), ("boxcar", -0.5)])
+def test_the_number_of_neighbours_is_the_weights_own(figure: Page, name: str, log_h: float) -> None:
+    """One over the sum of squares: unequal weights count for fewer points, equal ones for all."""
+    for control, value in (("kernel", name), ("bandwidth", log_h), ("position", 0.4)):
+        figure.evaluate(SET, [control, value])
+    x, y = datasets.heteroskedastic()
+    _, weights = nadaraya_watson(
+        np.array([[0.4]]), x, y, kernel=getattr(kernels, name), bandwidth=10**log_h,
+        return_weights=True,
+    )  # fmt: skip
+    neighbours = 1 / (weights**2).sum()
+    assert abs(neighbours - 1 / weights.max()) > 1 or name == "boxcar"
+    assert figure.evaluate(WORDS).endswith(f" an average over about {neighbours:.1f} points.")
+
+
 def test_a_query_without_neighbour_is_said_to_have_none(figure: Page) -> None:
     for control, value in (("kernel", "boxcar"), ("bandwidth", -1.5), ("position", 3.4)):
         figure.evaluate(SET, [control, value])

@@ -295,15 +295,36 @@ def test_before_the_model_a_number_is_only_said(browser: Browser, tmp_path: Path
         assert seen.complaints == []
 
 
-def test_a_model_for_other_words_is_refused(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["words", "letters", "heads"])
+def test_a_model_for_other_words_is_refused(browser: Browser, tmp_path: Path, part: str) -> None:
+    """Or for other letters, or with another number of heads: then its weights have no place."""
+    words, letters = len(TASK.source_vocabulary), len(TASK.target_vocabulary)
+    heads = SMALL["num_heads"]
+    sizes = {
+        "words": (5, letters, heads),
+        "letters": (words, 5, heads),
+        "heads": (words, letters, 2),
+    }
     with alone(browser, tmp_path, translation()) as seen:
         store(tmp_path)
-        other = Transformer(5, 5, 24, **SMALL)
+        source, target, num_heads = sizes[part]
+        other = Transformer(source, target, 24, **{**SMALL, "num_heads": num_heads})
         file = tmp_path / "_static" / "models" / "small-translator.bin"
         file.write_bytes(models.pack(other))
         load(seen.page)
         seen.page.wait_for_function(f"() => ({TEXT})('said').endsWith('does not fit this figure.')")
         assert seen.complaints == []
+
+
+def test_a_text_that_is_hidden_is_not_heard(browser: Browser, tmp_path: Path) -> None:
+    """A screen reader hears what is on the screen: of two changed sentences, the one that shows."""
+    text = "([name, text]) => { Bokeh.documents.at(-1).get_model_by_name(name).text = text; }"
+    with alone(browser, tmp_path, regression()) as seen:
+        status = seen.page.locator("[role=status]")
+        seen.page.evaluate(text, ["notice", "Nobody sees this."])
+        seen.page.evaluate(text, ["words", "Everybody sees this."])
+        seen.page.wait_for_timeout(900)
+        assert status.text_content() == "Everybody sees this."
 
 
 def arrange(page: Page, x: np.ndarray, y: np.ndarray, query: float = 0.25, h: float = 0.1) -> None:

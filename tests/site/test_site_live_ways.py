@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page
-from site_visits import Visit, visit
+from site_visits import ROOT, SITE, Visit, visit
 from test_site_live import CHAPTER, HOST, SET, WORDS
 
 from attnbook.figures import COLOURS
@@ -105,6 +107,20 @@ def test_a_script_that_does_not_come_is_tried_again(
     assert not page.locator(f"{HOST} .attnbook-still").is_visible()
     assert page.get_by_role("slider", name="bandwidth h").count() == 1
     assert page.locator(f"{HOST} .bk-slider-title").count() == 2  # it was drawn once
+
+
+def test_the_pages_have_the_scripts_of_this_source(site: str) -> None:
+    """A figure lies in its notebook, which keeps the script that it was executed with."""
+    live = (SITE / "_static" / "live").glob("*.js")
+    built = "".join(file.read_text(encoding="utf-8") for file in live)
+    for script in sorted((ROOT / "src" / "attnbook" / "assets").glob("*.js")):
+        text = script.read_text(encoding="utf-8")
+        quoted = json.dumps(text)[1:-1].replace("</", "<\\/")
+        parts = re.split("%[A-Z_]+%", text.strip()) if script.name == "live.js" else [quoted]
+        assert all(part.strip() in built for part in parts), (
+            f"the notebooks hold figures with another {script.name}: "
+            "execute their chapters with tools/weave.py --force, then run make book"
+        )
 
 
 @pytest.fixture

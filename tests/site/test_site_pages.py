@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, Visit, pages_of, visit
+from site_visits import ROOT, SITE, Visit, out_of_date, pages_of, visit
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 WEIGHT_LIMIT = 1_000_000
@@ -168,4 +169,23 @@ def test_a_link_into_a_chapter_lands_on_a_phone(browser: Browser, site: str) -> 
 
 def test_the_site_is_built() -> None:
     """Without a site the list of pages is empty, and the other tests here would say nothing."""
-    assert isinstance(SITE, Path) and (SITE / "index.html").is_file(), "run make book"
+    assert out_of_date(ROOT, SITE) is None and PAGES
+
+
+def test_a_site_older_than_a_source_is_not_tested(tmp_path: Path) -> None:
+    """It says which source, and what to do; a build that finds nothing to write is one too."""
+    site = tmp_path / "_build" / "html"
+    sheet, script = site / "_static" / "book.css", tmp_path / "src" / "attnbook" / "live.js"
+    kept = tmp_path / "src" / "__pycache__" / "live.pyc"
+    for file in (script, kept):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("", encoding="utf-8")
+    assert out_of_date(tmp_path, site) == f"no built site in {site}: run make book"
+    sheet.parent.mkdir(parents=True)
+    sheet.write_text("", encoding="utf-8")
+    for file, time in ((script, 1000), (sheet, 1000), (kept, 2000)):
+        os.utime(file, (time, time))
+    assert out_of_date(tmp_path, site) is None
+    os.utime(script, (1001, 1001))
+    said = "src/attnbook/live.js is newer than the built site: run make book"
+    assert out_of_date(tmp_path, site) == said

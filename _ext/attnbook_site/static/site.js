@@ -1,4 +1,4 @@
-// Back-end tabs, and scrolling boxes that the keyboard can reach. The pages read without it.
+// Back-end tabs, drawers that close, and scrolling boxes that the keyboard can reach. The pages read without it.
 "use strict";
 
 const STORE = "attnbook-backend";
@@ -82,6 +82,31 @@ document.fonts.ready.then(watchSizes); // the fonts change what fits
 window.addEventListener("storage", (event) => {
   if (event.key === STORE && event.newValue) show(event.newValue, false);
 });
+
+/** The theme's button opens a list as a drawer or, where the window is wide enough, folds it away beside the text. Here it says
+    which, the focus returns to it, and an entry closes the drawer before it leads on. */
+function watchDrawer(name, wide) {
+  const button = document.querySelector(`.${name}-toggle`);
+  if (!button) return;
+  const list = document.getElementById(`pst-${name}-sidebar`), drawer = document.getElementById(`pst-${name}-sidebar-modal`);
+  const beside = matchMedia(`(min-width: ${wide}px)`);
+  const tell = () => button.setAttribute("aria-expanded",
+    String(drawer.open || (beside.matches && !list.classList.contains("pst-sidebar-hidden"))));
+  drawer.setAttribute("aria-label", button.getAttribute("aria-label"));
+  drawer.addEventListener("close", () => button.focus({ preventScroll: true }));
+  drawer.addEventListener("click", (event) => {
+    const entry = event.target.closest("a[href]");
+    if (!entry || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return; // a tab or window of its own
+    event.preventDefault();
+    drawer.addEventListener("close", () => location.assign(entry.href), { once: true });
+    drawer.close();
+  });
+  beside.addEventListener("change", () => { drawer.close(); tell(); });
+  new MutationObserver(tell).observe(list, { attributeFilter: ["class"] }); // the theme moves the classes with the entries
+  tell();
+}
+watchDrawer("primary", 992);
+watchDrawer("secondary", 1200);
 
 /** Figures farther down come once the page rests: then it can be read to its end without a network. */
 function fetchFigures() {
