@@ -308,7 +308,9 @@ def test_classes_that_are_not_attnbooks_own():
     compiled = torch.compile(made("MLP"))
     with pytest.raises(TypeError, match=r"layer: got OptimizedModule, expected one of .*: convert the layer before it is compiled$"):  # fmt: skip
         convert.torch_to_jax(compiled)
-    with pytest.raises(TypeError, match="layer: got Sequential, expected one of KernelRegression"):
+    with pytest.raises(
+        TypeError, match="layer: got Sequential, expected one of MLP, AttentionOnly"
+    ):
         convert.torch_to_jax(torch.nn.Sequential(made("MLP")))
 
 

@@ -107,6 +107,7 @@ INNER = {
     "attnbook.heads.single_head",
     "attnbook.regression.kernel_weights",
     "attnbook.transformer.empty",
+    "attnbook.transformer.room",
     "attnbook.transformer.next_in_text",
     "attnbook.transformer.next_in_translation",
 }

@@ -56,9 +56,9 @@ def test_two_halves():
 
 
 def test_limits():
-    for given in (None, 1, 0.1, np.float32(2), float("inf")):
+    for given in (None, 1, 0.1, np.float32(2)):
         assert sizes.limit(clip=given) is given
-    for wrong in (0, 0.0, -1.0, float("nan"), -float("inf")):
+    for wrong in (0, 0.0, -1.0, float("nan"), float("inf"), -float("inf")):
         with pytest.raises(ValueError, match=f"clip: got {wrong!r}, expected a number above 0"):
             sizes.limit(clip=wrong)
 
