@@ -257,7 +257,7 @@ WRONG += [
     (ch04.greedy_fails, lambda: ([0.5, 0.4, 0.2], SECOND), "the three probabilities of the first symbol sum to 1.1,"),
     (ch04.greedy_fails, lambda: (100 * FIRST, 100 * SECOND), "the three probabilities of the first symbol sum to 100,"),
     (ch04.crossings, lambda w: np.triu(places(w)[:, None] - places(w) > 0.5).mean(), "That is a mean: return the number"),
-    (ch04.crossings, lambda w: np.triu(places(w)[:, None] - places(w) > 0.5).any(0).sum(), "You count steps: count pairs"),
+    (ch04.crossings, lambda w: np.triu(places(w)[:, None] - places(w) > 0.5).any(0).sum(), "You count steps"),
     (ch04.crossings, lambda w: np.triu(np.maximum(places(w)[:, None] - places(w), 0)).sum(), "You add up how far: count the pairs"),
 ]  # fmt: skip
 

@@ -208,7 +208,7 @@ WRONG = [
     (T, previous(size=1), "all scores larger"),
     (T, previous(turn=-0.5), "It gives itself the same score, at any size: turn by one position"),
     (T, previous(turn=-1.5, size=1e4), "It gives the token 2 back the same score, at any size"),
-    (T, previous(turn=-0.4), "is the turn one whole position"),
+    (T, previous(turn=-0.4), "the columns 2i and 2i + 1"),
     (T, previous(size=0), "weight of 0.005. All scores"),
     (T, previous(pairs=1, size=5000), "45 tokens back too"),
     (T, previous(pairs=2, size=3000), "177 tokens back too"),

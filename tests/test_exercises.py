@@ -91,7 +91,7 @@ def test_the_command_prints_a_line_an_exercise(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 9
     assert re.fullmatch(r"1\.1 The parabola +Warm-up +5 min +not yet +right +17 of 17", lines[1])
-    assert lines[-1] == "7 exercises, 82 wrong answers; not as it should be: 0"
+    assert lines[-1] == "7 exercises, 91 wrong answers; not as it should be: 0"
 
 
 @pytest.mark.parametrize(

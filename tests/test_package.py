@@ -194,6 +194,7 @@ CALLS = [
     (scores.dot, (Q[0], K), {}),
     (scores.scaled_dot, (Q[0], K), {}),
     (scores.gaussian_score, (Q[0], K, H), {}),
+    (scores.from_nearest, (Q[0], K, H, None), {}),
     (scores.general, (Q[0], np.ones((7, 5)), np.ones((2, 5))), {}),
     (scores.cosine, (Q[0], K), {}),
     (scores.additive, (Q[0], np.ones((7, 5)), np.ones((13, 2)), np.ones((13, 5)), np.ones(13)), {}),
