@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf test test-gpu coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives clean FORCE
+.PHONY: help env assets book pdf test test-gpu coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -118,6 +118,9 @@ constraints: env  ## refresh constraints.txt with the newest versions that fit t
 
 release-archives: env  ## what a release consists of, into dist (after: make book pdf)
 	$(PY) tools/release.py archives
+
+address: env  ## REPO=owner/name (PAGES=https://… for a domain): whose copy of the book this is
+	@$(PY) tools/address.py "$(REPO)" "$(PAGES)"
 
 clean:  ## remove what was built (.venv and node_modules stay)
 	rm -rf _build dist .jupyter_cache .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage
