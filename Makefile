@@ -34,7 +34,7 @@ COMPLETE := $(shell test -e $(PY) && test "$$(cat .venv/.complete 2>/dev/null)" 
 	echo "attnbook needs Python 3.11 or newer, and none is on the PATH" >&2; \
 	command -v python3 >/dev/null && echo "  (python3 is $$(python3 --version 2>&1))." >&2; \
 	echo "  Do: install one from your system's packages, python.org or conda; or name one: make PY=/path/to/python." >&2; \
-	echo "  Still works: reading chapters/*.md and *.ipynb in any editor, and the notebooks on Colab." >&2; \
+	echo "  Still works: reading chapters/*.md and *.ipynb in any editor." >&2; \
 	exit 1
 
 check-env: FORCE

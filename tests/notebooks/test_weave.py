@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from pathlib import Path
 
 import address
@@ -121,7 +122,7 @@ def test_without_an_address_nothing_leads_away(
     path = no_address / "chapters/01-sample.ipynb"
     text = path.read_text("utf-8")
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
-    assert "*A chapter of [Tiny](01-sample.ipynb).*" in text
+    assert "*A chapter of [Tiny](../index.md).*" in text
     assert "[(2.1)](02-other.ipynb), [Far away](02-other.ipynb)" in text
     assert "[Appendix](../appendix.md)" in text
     capsys.readouterr()
@@ -163,6 +164,16 @@ def test_an_address_reaches_the_notebooks_and_executes_nothing(
     after = nbformat.read(path, as_version=4)
     outputs = [[(c.execution_count, c.outputs) for c in code_cells(nb)] for nb in (before, after)]
     assert outputs[0] == outputs[1] and after.metadata == before.metadata
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_links_to_other_files_lead_to_files(chapter: Path) -> None:
+    """Without an address links stay in the repository; with one, only those to the site are left."""
+    notebook = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    targets = re.findall(r"\]\((?!https?:|attachment:|data:|#)([^)\s]+\.(?:md|ipynb))\)", prose)
+    assert targets or read_book(ROOT).site
+    assert [target for target in targets if not (chapter.parent / target).is_file()] == []
 
 
 def test_weaving_is_deterministic(book_root: Path) -> None:

@@ -103,8 +103,9 @@ def is_setup(cell: NotebookNode) -> bool:
 
 
 def _origin(book: Book, page: Page) -> str:
-    """One line that leads from the notebook to its page."""
-    return f"*A chapter of [{book.title}]({book.address(page.docname)}).*"
+    """One line that leads from the notebook to its page, or without a site to the landing page."""
+    there = page if book.site else book.pages[0]
+    return f"*A chapter of [{book.title}]({book.address(there.docname)}).*"
 
 
 def _flush(cells: list[NotebookNode], waiting: list[Block], translator: Translator) -> None:
