@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf test test-gpu coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives clean FORCE
+.PHONY: help env assets book pdf test test-gpu coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -34,7 +34,7 @@ COMPLETE := $(shell test -e $(PY) && test "$$(cat .venv/.complete 2>/dev/null)" 
 	echo "attnbook needs Python 3.11 or newer, and none is on the PATH" >&2; \
 	command -v python3 >/dev/null && echo "  (python3 is $$(python3 --version 2>&1))." >&2; \
 	echo "  Do: install one from your system's packages, python.org or conda; or name one: make PY=/path/to/python." >&2; \
-	echo "  Still works: reading chapters/*.md and *.ipynb in any editor, and the notebooks on Colab." >&2; \
+	echo "  Still works: reading chapters/*.md and *.ipynb in any editor." >&2; \
 	exit 1
 
 check-env: FORCE
@@ -118,6 +118,9 @@ constraints: env  ## refresh constraints.txt with the newest versions that fit t
 
 release-archives: env  ## what a release consists of, into dist (after: make book pdf)
 	$(PY) tools/release.py archives
+
+address: env  ## REPO=owner/name (PAGES=https://… for a domain): whose copy of the book this is
+	@$(PY) tools/address.py "$(REPO)" "$(PAGES)"
 
 clean:  ## remove what was built (.venv and node_modules stay)
 	rm -rf _build dist .jupyter_cache .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage

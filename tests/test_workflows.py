@@ -83,3 +83,18 @@ def test_the_commands_exist(path: Path) -> None:
             assert {word for word in words.split() if "=" not in word} <= targets, words
         for file in re.findall(r"(?:tools/\w+\.py|\.ci/\w+)", script):
             assert (ROOT / file).is_file(), file
+
+
+def test_the_site_is_published_as_the_five_steps_say() -> None:
+    """A push to main or a press of a button builds and publishes it, and nothing has to be named."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.partition("## Publish your own copy\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^(\d)\. ", section, re.MULTILINE) == ["1", "2", "3", "4", "5"]
+    (file,) = re.findall(r"`(\.github/workflows/\S+)`", section)
+    workflow = load(ROOT / file)
+    assert f"*Actions, {workflow['name']}, Run workflow*" in section
+    started = workflow[True]  # what YAML makes of the word "on"
+    assert started["push"]["branches"] == ["main"] and "workflow_dispatch" in started
+    (published,) = (s for s in steps(ROOT / file) if "upload-pages" in s.get("uses", ""))
+    assert published["with"]["path"] == "_build/html"
+    assert "attnbook" not in (ROOT / file).read_text(encoding="utf-8")

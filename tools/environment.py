@@ -50,7 +50,7 @@ def make_venv() -> None:
                 f"Python {version} ({sys.executable}) comes without its venv module.",
                 "install it (Debian and Ubuntu: apt-get install python3-venv), "
                 "or name an environment of your own: make PY=/path/to/python.",
-                "reading chapters/*.md and *.ipynb in any editor, and the notebooks on Colab.",
+                "reading chapters/*.md and *.ipynb in any editor.",
             )
         sys.exit(f"\n.venv cannot be made: {reason[-1] if reason else 'no reason given'}")
 

@@ -34,7 +34,9 @@
     const url = new URL(link.href), id = decodeURIComponent(url.hash.slice(1));
     if (url.origin !== location.origin) continue;
     const target = slugs[url.pathname.slice(1)];
-    link.href = target ? "#" + target + (id ? "--" + id : "") : home + url.pathname + url.hash;
+    if (target) link.href = "#" + target + (id ? "--" + id : "");
+    else if (home) link.href = home + url.pathname + url.hash;
+    else link.replaceWith(...link.childNodes); // the site has no address yet
   }
   // A section may begin at the foot of a page and its heading stand on the next: links lead to the heading.
   for (const heading of article.querySelectorAll("section[id] > :is(h1, h2, h3, h4):not(.rubric)")) {

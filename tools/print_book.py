@@ -115,6 +115,7 @@ def commit_day(root: Path) -> datetime:
 
 def still(page: Page, address: str) -> None:
     """Put a picture in the place of each live figure, and say where it lives."""
+    where = f'at <a href="{address}">{address}</a>' if address else "on the book's site"
     for figure in page.locator(".attnbook-live").all():
         figure.scroll_into_view_if_needed()
         page.wait_for_selector(f"#{figure.get_attribute('id')}[data-ready]", timeout=60_000)
@@ -124,8 +125,7 @@ def still(page: Page, address: str) -> None:
         figure.evaluate(
             "(figure, html) => { figure.outerHTML = html; }",
             f'<figure class="still"><img src="data:image/png;base64,{picture}" alt="{name}">'
-            f'<figcaption>As it starts; it moves at <a href="{address}">{address}</a>.'
-            "</figcaption></figure>",
+            f"<figcaption>As it starts; it moves {where}.</figcaption></figure>",
         )
 
 
@@ -135,7 +135,7 @@ def read_pages(desk: Desk, pages: list[tuple[str, str]], home: str) -> list[dict
     texts = []
     for (name, part), slug in zip(pages, slugs.values(), strict=True):
         page = desk.open(f"{ADDRESS}/{name}.html")
-        still(page, f"{home}/{name}.html")
+        still(page, f"{home}/{name}.html" if home else "")
         wanted = {"slug": slug, "slugs": slugs, "home": home}
         texts.append({"slug": slug, "part": part, **page.evaluate(TAKE_OUT, wanted)})
         page.close()
@@ -144,13 +144,14 @@ def read_pages(desk: Desk, pages: list[tuple[str, str]], home: str) -> list[dict
 
 def title_page(texts: list[dict[str, Any]], project: dict[str, Any], day: datetime) -> str:
     """Title, subtitle, the ladder, version, day and licence."""
-    home = project["urls"]["Book"]
+    home = project.get("urls", {}).get("Book")
+    link = f'<br><a href="{home}">{home}</a>' if home else ""
     return f"""<section class="title-page">
       <div class="title">{texts[0]["title"]}</div>
       <div class="subtitle">{texts[0]["subtitle"]}</div>
       <img src="{ADDRESS}/_images/ladder.svg" alt="">
       <p>{project["authors"][0]["name"]}<br>Version {project["version"]}, {day.day} {day:%B %Y}<br>
-      Text and figures CC BY 4.0, code MIT<br><a href="{home}">{home}</a></p></section>"""
+      Text and figures CC BY 4.0, code MIT{link}</p></section>"""
 
 
 def contents(texts: list[dict[str, Any]]) -> str:
@@ -226,15 +227,14 @@ def main(site: Path = SITE, pdf: Path = PDF, toc: Path = ROOT / "_toc.yml") -> i
     """Print the book; say what is wrong with it, if anything is."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pages, day = order(yaml.safe_load(toc.read_text(encoding="utf-8"))), commit_day(ROOT)
-    program = chromium()
-    if not program:
+    if not (program := chromium()):
         print("No Chromium or Chrome is here, which prints. Do: CHROMIUM=/path make pdf")
         return 1
     pdf.parent.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=list(NO_NETWORK))
         desk = Desk(browser, site)
-        texts = read_pages(desk, pages, project["urls"]["Book"].rstrip("/"))
+        texts = read_pages(desk, pages, project.get("urls", {}).get("Book", "").rstrip("/"))
         desk.book = book(texts, project, day)
         print_twice(desk, pdf)
         browser.close()

@@ -40,12 +40,16 @@ def check(book: Book, pages: Sequence[Page]) -> list[str]:
     return problems
 
 
+def valid(notebook: NotebookNode, stored: NotebookNode | None) -> bool:
+    """Whether a stored notebook has the outputs of this one."""
+    return stored is not None and same_code(notebook, stored) and is_executed(stored)
+
+
 def write(page: Page, notebook: NotebookNode, *, force: bool, never: bool, row: int) -> str:
     """Write one notebook, executed unless its stored outputs still hold; say what was done."""
     path = page.path.with_suffix(".ipynb")
     stored = read_stored(path)
-    valid = stored is not None and same_code(notebook, stored) and is_executed(stored)
-    if stored is not None and valid and not (force and not never):
+    if stored is not None and valid(notebook, stored) and not (force and not never):
         keep_outputs(notebook, stored)
         done = "woven, outputs kept"
     elif never:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 BRANCH = "main"
+# Around what `make address` writes into a page; one alone on its line goes with the line.
+COMMENT = re.compile(r"<!-- /?address(?:(?!-->).)*-->", re.DOTALL)
+COMMENT_LINE = re.compile(rf"^{COMMENT.pattern}\n", re.DOTALL | re.MULTILINE)
 
 
 def read_project(root: Path) -> dict[str, Any]:
@@ -40,13 +44,19 @@ def repository_options(repository: str) -> dict[str, Any]:
 
 
 def configure(app: Sphinx, config: Config) -> None:
-    """Fill in the version and the theme's links."""
+    """Fill in the version, and the theme's links as soon as the book has an address."""
     project = read_project(Path(app.confdir))
     config.project = config.html_title
     config.version = config.release = project["version"]
-    options = repository_options(project["urls"]["Repository"].rstrip("/"))
+    repository = project.get("urls", {}).get("Repository", "").rstrip("/")
+    options = repository_options(repository) if repository else {}
     config.html_theme_options = {**config.html_theme_options, **options}
     config.html_context = {**config.html_context, "book_version": project["version"]}
+
+
+def drop_comments(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Passages that wait for an address are no part of the page."""
+    source[0] = COMMENT.sub("", COMMENT_LINE.sub("", source[0]))
 
 
 def launch_notebooks_only(
@@ -61,4 +71,5 @@ def launch_notebooks_only(
 def setup(app: Sphinx) -> None:
     """Run before the theme reads its options, and after it has put its buttons together (501)."""
     app.connect("config-inited", configure, priority=100)
+    app.connect("source-read", drop_comments)
     app.connect("html-page-context", launch_notebooks_only, priority=600)

@@ -1,5 +1,7 @@
 """Colab without Colab: each notebook, from its own set-up cell, where no attnbook is installed.
 
+The notebooks are those of a copy of the working tree that has been given an address.
+
 nbval runs it in a clean environment and compares what it prints with what the notebook has stored.
 
 COLAB_PINS=pip-freeze.txt, a list that Colab publishes, makes the environment of what Colab has
@@ -18,6 +20,7 @@ import venv
 from collections.abc import Callable
 from pathlib import Path
 
+import address
 import nbformat
 import pytest
 from comparison import nbval
@@ -25,7 +28,6 @@ from nbformat.v4 import new_output
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from sample import ROOT
-from weaving.book import read_book
 from weaving.notebook import is_setup
 
 LONGEST = ("04", "07", "08", "09")  # first, so that no worker ends on one
@@ -34,6 +36,7 @@ NOTEBOOKS = sorted(
 )
 PREINSTALLED = ["torch", "jax", "numpy", "matplotlib", "ipykernel"]
 SETUP_SECONDS = 60
+COPY = "some-one/a.copy"
 PINS = os.environ.get("COLAB_PINS", "constraints.txt")
 
 
@@ -87,19 +90,20 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a repository whose one commit is the working tree as it is."""
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose one commit is the working tree as it is, but for its address."""
     folder = tmp_path_factory.mktemp("clone")
     listed = run("git", "ls-files", "-z", "-co", "--exclude-standard", cwd=ROOT)
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
+    assert address.main([COPY], folder) == 0
     run("git", "init", "-q", cwd=folder)
     run("git", "add", "-A", cwd=folder)
     who = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
     run("git", *who, "commit", "-q", "-m", "the working tree", cwd=folder)
-    return folder.as_uri()
+    return folder
 
 
 def test_what_colab_lists_becomes_the_machine() -> None:
@@ -124,7 +128,7 @@ wordcloud==1.9.4
 def test_notebook_prints_the_same_on_colab(
     path: Path,
     machine: Path,
-    repository: str,
+    repository: Path,
     tmp_path: Path,
     record_property: Callable[[str, object], None],
 ) -> None:
@@ -132,12 +136,12 @@ def test_notebook_prints_the_same_on_colab(
         run(machine, "-m", "pip", "uninstall", "-q", "-y", "attnbook")
     before = versions(machine)
 
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.read(repository / path.relative_to(ROOT), as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     setup = next(cell for cell in cells if is_setup(cell))
-    address = read_book(ROOT).repository
-    assert f"git+{address}" in setup.source
-    setup.source = setup.source.replace(address, repository)
+    written = f"git+https://github.com/{COPY}"
+    assert setup.source.count(written) == 1
+    setup.source = setup.source.replace(written, f"git+{repository.as_uri()}")
     setup.outputs = [new_output("stream", name="stdout", text="attnbook is installed.\n")]
     nbformat.write(notebook, tmp_path / path.name)
     seconds = nbval(tmp_path / path.name, machine, compare=PINS == "constraints.txt")

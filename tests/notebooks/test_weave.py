@@ -2,8 +2,10 @@
 
 import copy
 import json
+import re
 from pathlib import Path
 
+import address
 import nbformat
 import pytest
 from fidelity import score
@@ -11,7 +13,7 @@ from nbformat import NotebookNode
 from sample import CHAPTER_1, HEADER, ROOT
 from weave import check, main, woven
 from weaving.book import read_book
-from weaving.notebook import text_of
+from weaving.notebook import code_cells, text_of
 
 CHAPTERS = sorted((ROOT / "chapters").glob("*.md"))
 SKIPPING = {"nbval-ignore-output", "nbval-skip", "raises-exception"}
@@ -95,6 +97,83 @@ def test_setup_cell_follows_the_title(
     monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
     exec(sample.cells[1].source, {})
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.fixture
+def no_address(book_root: Path) -> Path:
+    """The sample book as a copy of it is before `make address`."""
+    (book_root / "pyproject.toml").write_text('[project]\nname = "tiny"\n[tool.tiny]\n', "utf-8")
+    (book_root / "CITATION.cff").write_text("version: 1\nlicense: MIT\n", "utf-8")
+    return book_root
+
+
+def setup_of(path: Path) -> NotebookNode:
+    """The second cell of a notebook, which is the set-up cell."""
+    cell = nbformat.read(path, as_version=4).cells[1]
+    assert cell.metadata.tags == ["setup"]
+    return cell
+
+
+def test_without_an_address_nothing_leads_away(
+    no_address: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Links lead to the files beside the notebook; on Colab a sentence says what is missing."""
+    assert main(["--no-execute"], no_address) == 0
+    path = no_address / "chapters/01-sample.ipynb"
+    text = path.read_text("utf-8")
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "*A chapter of [Tiny](../index.md).*" in text
+    assert "[(2.1)](02-other.ipynb), [Far away](02-other.ipynb)" in text
+    assert "[Appendix](../appendix.md)" in text
+    capsys.readouterr()
+    source = setup_of(path).source
+    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
+    exec(source, {})
+    monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab-test")
+    exec(source, {})  # attnbook is installed here
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(RuntimeError, match=r"no address .* make address REPO=owner/name"):
+        exec(source, {})
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_address_reaches_the_notebooks_and_executes_nothing(
+    no_address: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Set-up cell and links change; outputs stay; a notebook that is stale is left, and named."""
+    assert main([], no_address) == 0
+    path, other = (no_address / f"chapters/{name}.ipynb" for name in ("01-sample", "02-other"))
+    before, stale = nbformat.read(path, as_version=4), other.read_bytes()
+    source = other.with_suffix(".md")
+    source.write_text(source.read_text("utf-8").replace("print(3)", "print(4)"), "utf-8")
+    monkeypatch.setattr("weave.execute", lambda *args, **kwargs: pytest.fail("a cell was executed"))
+    for repo in ("some-one/first", "some-one/a.copy"):
+        capsys.readouterr()
+        assert address.main([repo, ""], no_address) == 1
+        said = capsys.readouterr()
+        assert f"This copy of the book is https://github.com/{repo}, and its site" in said.out
+        assert said.err.startswith("chapters/02-other.ipynb is not its chapter executed")
+        assert other.read_bytes() == stale
+    source.write_text(source.read_text("utf-8").replace("print(4)", "print(3)"), "utf-8")
+    assert address.main(["some-one/a.copy"], no_address) == 0
+    assert main(["--check"], no_address) == 0
+    text = path.read_text("utf-8")
+    assert "first" not in text and ".ipynb)" not in text
+    assert "[Appendix](https://some-one.github.io/a.copy/appendix.html)" in text
+    assert 'git+https://github.com/some-one/a.copy"' in setup_of(path).source
+    after = nbformat.read(path, as_version=4)
+    outputs = [[(c.execution_count, c.outputs) for c in code_cells(nb)] for nb in (before, after)]
+    assert outputs[0] == outputs[1] and after.metadata == before.metadata
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_links_to_other_files_lead_to_files(chapter: Path) -> None:
+    """Without an address links stay in the repository; with one, only those to the site are left."""
+    notebook = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    targets = re.findall(r"\]\((?!https?:|attachment:|data:|#)([^)\s]+\.(?:md|ipynb))\)", prose)
+    assert targets or read_book(ROOT).site
+    assert [target for target in targets if not (chapter.parent / target).is_file()] == []
 
 
 def test_weaving_is_deterministic(book_root: Path) -> None:

@@ -8,11 +8,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser
 from site_visits import ROOT, served
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import address
 
 FIXTURE = Path(__file__).parent / "fixture"
 PLAIN = "# A page\n\n{body}\n"
@@ -46,7 +52,8 @@ def make_book(
     config = (ROOT / "_config.yml").read_text(encoding="utf-8")
     config = config.replace("attnbook_site: _ext", f"attnbook_site: {(ROOT / '_ext').as_posix()}")
     (folder / "_config.yml").write_text(config, encoding="utf-8")
-    shutil.copy2(ROOT / "pyproject.toml", folder)
+    if not (folder / "pyproject.toml").exists():
+        shutil.copy2(ROOT / "pyproject.toml", folder)
     if not (folder / "node_modules").exists():
         (folder / "node_modules").symlink_to(ROOT / "node_modules", target_is_directory=True)
     return build(folder)
@@ -60,6 +67,65 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     with served(folder / "_build" / "html") as address:
         yield address, folder / "_build" / "html"
+
+
+ACCOUNT = re.compile(
+    r'href="(https://(?:github\.com|colab|mybinder|[\w-]+\.github\.io)[^"]*)"|(github[^"\s]*%2F\S*)'
+)
+
+
+def links_of(folder: Path, repo: str) -> dict[str, set[str]]:
+    """Build the small book, with this address or with none; each page's links to an account."""
+    wanted = address.read_address(repo) if repo else None
+    source = shutil.copytree(FIXTURE, folder.with_name("source"))
+    project = address.project((ROOT / "pyproject.toml").read_text(encoding="utf-8"), wanted)
+    (source / "pyproject.toml").write_text(project, encoding="utf-8")
+    said = address.filled((ROOT / "index.md").read_text(encoding="utf-8"), wanted)
+    run_it = said[said.index("## Run it") : said.index("- **On your machine")]
+    teach_it = said[said.index("A class with") : said.index("## Doubt it")]
+    index = source / "index.md"
+    text = index.read_text(encoding="utf-8")
+    index.write_text(f"{text}\n{run_it}\n## Teach it\n\n{teach_it}", encoding="utf-8")
+    done = make_book(folder, source)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    site = folder / "_build" / "html"
+    pages = ("index.html", "chapters/01-sample.html")
+    texts = {page: (site / page).read_text(encoding="utf-8") for page in pages}
+    assert "address" not in "".join(re.findall("<!--.*?-->", texts["index.html"], re.DOTALL))
+    assert "nbgitpuller" in texts["index.html"]
+    return {
+        page: {unescape("".join(found)) for found in ACCOUNT.findall(text)}
+        for page, text in texts.items()
+    }
+
+
+def test_without_an_address_no_page_leads_to_an_account(tmp_path: Path) -> None:
+    """No button for a repository, its issues, an edit, Colab or Binder, and no such link."""
+    assert links_of(tmp_path / "book", "") == {
+        "index.html": set(),
+        "chapters/01-sample.html": set(),
+    }
+
+
+def test_with_an_address_every_page_has_its_buttons(tmp_path: Path) -> None:
+    """For this repository, and no other."""
+    links = links_of(tmp_path / "book", "some-one/a.copy")
+    both, repository = "some-one/a.copy", "https://github.com/some-one/a.copy"
+    chapter = {link for link in links["chapters/01-sample.html"] if "/issues/new?" not in link}
+    assert chapter == {
+        repository,
+        f"{repository}/edit/main/chapters/01-sample.md",
+        f"https://colab.research.google.com/github/{both}/blob/main/chapters/01-sample.ipynb",
+        f"https://mybinder.org/v2/gh/{both}/main?urlpath=lab/tree/chapters/01-sample.ipynb",
+    }
+    (issue,) = links["chapters/01-sample.html"] - chapter
+    assert issue.startswith(f"{repository}/issues/new?")
+    first = "lab/tree/chapters/01-kernel-regression.ipynb"
+    assert f"https://mybinder.org/v2/gh/{both}/main?urlpath={first}" in links["index.html"]
+    hub = f"github.com%2Fsome-one%2Fa.copy&branch=main&urlpath={quote(first, safe='')}"
+    hub = hub.replace("tree%2F", "tree%2Fa.copy%2F")
+    assert any(link.startswith(hub) for link in links["index.html"])
+    assert all("some-one" in link for link in links["index.html"])
 
 
 def test_neighbouring_cells_and_tab_sets_become_blocks(

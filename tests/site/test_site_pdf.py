@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ import yaml
 from playwright.sync_api import Browser
 from pypdf import PdfReader
 from site_visits import ROOT, SITE
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+from print_book import title_page
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 FILES = ["index", *(page["file"] for part in TOC["parts"] for page in part["chapters"])]
@@ -158,6 +163,16 @@ def test_it_says_when_and_by_whom(reader: PdfReader) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode == 0 and "SOURCE_DATE_EPOCH" not in os.environ:
         assert reader.metadata.creation_date.timestamp() == int(done.stdout)
+
+
+def test_the_title_page_names_the_site_as_soon_as_it_has_an_address() -> None:
+    """Before that, the title page has no link."""
+    texts = [{"title": "A book", "subtitle": "Short"}]
+    project = {"version": "1", "authors": [{"name": "They"}]}
+    assert "href" not in title_page(texts, project, datetime(2027, 3, 5, tzinfo=UTC))
+    project["urls"] = {"Book": "https://book.test"}
+    title = title_page(texts, project, datetime(2027, 3, 5, tzinfo=UTC))
+    assert '<a href="https://book.test">https://book.test</a>' in title
 
 
 FAULTS = {

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Browser, Page
 from site_visits import ROOT, SITE, Visit, pages_of, visit
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+from weave import woven
+from weaving.book import read_book
 
 HTML = (
     {path: (SITE / path).read_text(encoding="utf-8") for path in pages_of(SITE)}
@@ -19,7 +26,7 @@ HTML = (
 CHAPTERS = [path for path in HTML if path.startswith("chapters/")]
 TABBED = [path for path in CHAPTERS if HTML[path].count('class="backend-panel"') >= 2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-REPOSITORY = PROJECT["urls"]["Repository"]
+REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")  # until make address there is none
 
 
 @pytest.fixture
@@ -108,7 +115,13 @@ def test_equations_are_numbered_by_chapter(path: str) -> None:
 
 @pytest.mark.parametrize("path", CHAPTERS)
 def test_links_to_colab_binder_and_the_repository(path: str) -> None:
-    """Colab and Binder open the notebook beside the chapter's source, on main; the rest, the repository."""
+    """As soon as the book has an address; until then no button leads to anybody's account.
+
+    Colab and Binder open the notebook beside the chapter's source, on main; the rest, the repository.
+    """
+    if not REPOSITORY:
+        assert re.findall(r'href="(https://(?:colab|mybinder|github)\.[^"]*)"', HTML[path]) == []
+        return
     stem = path.removesuffix(".html")
     owner_and_name = REPOSITORY.removeprefix("https://github.com/")
     colab = re.findall(r'href="(https://colab[^"]*)"', HTML[path])
@@ -122,6 +135,23 @@ def test_links_to_colab_binder_and_the_repository(path: str) -> None:
     assert f'href="{REPOSITORY}"' in HTML[path]
     assert f'href="{REPOSITORY}/edit/main/{stem}.md"' in HTML[path]
     assert f'href="{REPOSITORY}/issues/new?' in HTML[path]
+
+
+def test_the_notebooks_lead_to_places_of_the_site() -> None:
+    """As they are woven once the book has an address: every page is there, and every anchor."""
+    book = replace(read_book(ROOT), site="https://book.test")
+    links = {
+        link
+        for notebook in woven(book, book.chapters()).values()
+        for cell in notebook.cells
+        for link in re.findall(r"https://book\.test/([^)\s#]+)(?:#([^)\s]+))?", cell.source)
+    }
+    assert {f"{page.docname}.html" for page in book.chapters()} <= {path for path, _ in links}
+    assert [
+        (path, anchor)
+        for path, anchor in links
+        if path not in HTML or (anchor and f'id="{anchor}"' not in HTML[path])
+    ] == []
 
 
 def test_no_link_opens_what_is_no_notebook() -> None:

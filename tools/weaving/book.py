@@ -1,5 +1,6 @@
 """The book as its configuration files tell it: pages in order, addresses, names of numbers."""
 
+import posixpath
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +30,8 @@ class Book:
     root: Path
     title: str
     pages: tuple[Page, ...]
-    site: str  # address of the published book
-    repository: str
+    site: str  # address of the published book; empty until `make address`
+    repository: str  # empty until then, too
     references: tuple[Path, ...]
     figure_format: str
 
@@ -51,22 +52,25 @@ class Book:
         return page.path.relative_to(self.root).as_posix()
 
     def address(self, docname: str, anchor: str = "") -> str:
-        """The address of a place on the published site."""
+        """The address of a place on the published site; without one, of a file beside it."""
+        if not self.site:
+            ending = ".ipynb" if docname.startswith("chapters/") else ".md"
+            return posixpath.relpath(docname, "chapters") + ending
         return f"{self.site}/{docname}.html" + (f"#{anchor}" if anchor else "")
 
 
 def read_book(root: Path) -> Book:
     """Read pyproject.toml, _config.yml and _toc.yml of the book at ``root``."""
     root = root.resolve()
-    urls = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
+    urls = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {})
     config = yaml.safe_load((root / "_config.yml").read_text("utf-8"))
     sphinx = config.get("sphinx", {}).get("config", {}) or {}
     return Book(
         root=root,
         title=config["title"],
         pages=tuple(_pages(root)),
-        site=urls["Book"].rstrip("/"),
-        repository=urls["Repository"],
+        site=urls.get("Book", "").rstrip("/"),
+        repository=urls.get("Repository", ""),
         references=tuple(root / name for name in config.get("bibtex_bibfiles", [])),
         figure_format=sphinx.get("numfig_format", {}).get("figure", "Fig. %s"),
     )

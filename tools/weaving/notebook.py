@@ -34,6 +34,18 @@ if "COLAB_RELEASE_TAG" in os.environ:
     subprocess.run([*pip, package], check=True)
     importlib.invalidate_caches()
     print("attnbook is installed.")"""
+# Not a ModuleNotFoundError: to those Colab adds the advice to install the name from an index.
+SETUP_WITHOUT_ADDRESS = """\
+# On Colab: say what this copy of the book lacks. Elsewhere: nothing.
+import importlib.util
+import os
+
+if "COLAB_RELEASE_TAG" in os.environ and importlib.util.find_spec("attnbook") is None:
+    raise RuntimeError(
+        "This copy of the book has no address to install its package from: in a clone of your own, "
+        "type make address REPO=owner/name, push it, and open the chapter from there "
+        "(CONTRIBUTING.md, Publish your own copy)."
+    )"""
 
 
 def weave(book: Book, page: Page, table: Table, references: BibliographyData) -> NotebookNode:
@@ -69,8 +81,8 @@ def _cells(blocks: tuple[Block, ...], translator: Translator) -> list[NotebookNo
 
 
 def setup_cell(repository: str) -> NotebookNode:
-    """The cell that makes the package importable on Colab."""
-    source = SETUP.format(repository=repository)
+    """The cell that makes the package importable on Colab, or says why it cannot."""
+    source = SETUP.format(repository=repository) if repository else SETUP_WITHOUT_ADDRESS
     return new_code_cell(source, metadata={"tags": [SETUP_TAG]})
 
 
@@ -91,8 +103,9 @@ def is_setup(cell: NotebookNode) -> bool:
 
 
 def _origin(book: Book, page: Page) -> str:
-    """One line that leads from the notebook to its page."""
-    return f"*A chapter of [{book.title}]({book.address(page.docname)}).*"
+    """One line that leads from the notebook to its page, or without a site to the landing page."""
+    there = page if book.site else book.pages[0]
+    return f"*A chapter of [{book.title}]({book.address(there.docname)}).*"
 
 
 def _flush(cells: list[NotebookNode], waiting: list[Block], translator: Translator) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from weaving.notebook import RAN, code_cells, text_of
+from weaving.notebook import RAN, code_cells, is_setup, text_of
 
 
 def read_stored(path: Path) -> NotebookNode | None:
@@ -56,5 +56,8 @@ def staleness(new: NotebookNode, path: Path) -> str:
 
 
 def _code(notebook: NotebookNode) -> list[tuple[str, list[str]]]:
-    """What decides the outputs: each code cell's source and tags."""
-    return [(cell.source, cell.metadata.get("tags", [])) for cell in code_cells(notebook)]
+    """What decides the outputs: each code cell's source and tags; of the set-up cell, its place."""
+    return [
+        ("" if is_setup(cell) else cell.source, cell.metadata.get("tags", []))
+        for cell in code_cells(notebook)
+    ]
