@@ -63,9 +63,10 @@ def nadaraya_watson(
         output = xp.where(some, weights @ values, math.nan)
         weights = xp.where(some, weights, math.nan)
         return xp.astype(output, dtype), xp.astype(weights, dtype)
-    plain = kernel is kernels.gaussian and mask is None
-    if plain and fused_gaussian.takes(queries, keys, values, bandwidth):
-        return xp.astype(fused_gaussian.average(queries, keys, values, bandwidth), dtype)
+    if kernel is kernels.gaussian and mask is None:
+        wide = fused_gaussian.precision(queries, keys, values, bandwidth)
+        if wide is not None:
+            return xp.astype(fused_gaussian.average(queries, keys, values, bandwidth, wide), dtype)
     output = over_queries(_average, (queries, mask), (keys, values, bandwidth), kernel)
     return xp.astype(output, dtype)
 
