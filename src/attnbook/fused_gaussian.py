@@ -113,10 +113,10 @@ def _on_a_line(queries: Array, keys: Array, values: Array, bandwidth: Any) -> Ar
     before = (after - 1).clamp(min=0)
     nearest = torch.minimum((line[after] - asked).abs(), (asked - line[before]).abs())
     output = values.new_empty((len(asked), values.shape[-1]))
-    for part, its_nearest, its_places in zip(
-        asked.split(ROWS), nearest.split(ROWS), places.split(ROWS), strict=True
-    ):
-        low, high, gap = float(part[0]), float(part[-1]), float(its_nearest.max())
+    for start in range(0, len(asked), ROWS):
+        part, its_places = asked[start : start + ROWS], places[start : start + ROWS]
+        low, high = float(part[0]), float(part[-1])
+        gap = float(nearest[start : start + ROWS].max())
         window = math.sqrt(gap * gap + near)
         ends = torch.searchsorted(line, line.new_tensor([low - window, high + window]), right=True)
         first, last = ends.tolist()

@@ -18,9 +18,7 @@ Array = Any
 
 BLOCK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a block
 XLA_BLOCKS = 4  # JAX fuses a block's steps into fewer arrays: its blocks may be larger
-TORCH_BLOCKS = (
-    8  # PyTorch's threads meet after every step: fewer steps, less waiting when others run
-)
+TORCH_BLOCKS = 4  # its threads meet after every step: the fewer, the less waiting when others run
 
 
 def over_queries(
@@ -72,10 +70,8 @@ def in_forward_mode(*arrays: Any) -> bool:
     """Whether one of these torch tensors carries a tangent, of forward-mode differentiation."""
     from torch.autograd import forward_ad
 
-    tensors = (a for a in arrays if is_torch_array(a))
-    return not transforming() and any(
-        forward_ad.unpack_dual(a).tangent is not None for a in tensors
-    )
+    duals = map(forward_ad.unpack_dual, (a for a in arrays if is_torch_array(a)))
+    return not transforming() and any(dual.tangent is not None for dual in duals)
 
 
 def _seen_through(kernel: Callable[[Array], Array], queries: Array, *others: Any) -> bool:
