@@ -134,7 +134,7 @@ FAULTS = [
     gaussian("norm of the key lost", "-0.5 * (k * k)", "-0.0 * (k * k)"),
     gaussian("norm of the key without ½", "-0.5 * (k * k)", "-1.0 * (k * k)"),
     gaussian("scaled by the padded width", "scale=1.0", "scale=None"),
-    gaussian("padding in place of values", ": values.shape[-1]]", "-values.shape[-1] :]"),
+    gaussian("padding in place of values", "width)[..., :columns]", "width)[..., -columns:]"),
     gaussian("reach too wide", "ERROR = {4: 2e-5, 8: 1e-9}", "ERROR = {4: 2e-1, 8: 1e-5}"),
     gaussian("reach too narrow", "ERROR = {4: 2e-5, 8: 1e-9}", "ERROR = {4: 2e-7, 8: 1e-11}"),
     gaussian("one eps for all", "torch.finfo(computed).eps)", "torch.finfo(data).eps)"),
