@@ -51,4 +51,5 @@ def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     if request.param == "several blocks":
         monkeypatch.setattr(streaming, "BLOCK_BYTES", 2 * 7 * 8)
         monkeypatch.setattr(streaming, "XLA_BLOCKS", 1)
+        monkeypatch.setattr(streaming, "TORCH_BLOCKS", 1)
     return request.param

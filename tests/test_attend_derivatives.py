@@ -20,6 +20,7 @@ def torch(monkeypatch):
     if "torch" not in backends.chosen():
         pytest.skip("torch is not among the back ends of this run")
     monkeypatch.setattr(fused, "FEWEST", 0)
+    monkeypatch.setattr(fused, "FEWEST_MASKED", 0)
     return backends.load("torch").xp
 
 

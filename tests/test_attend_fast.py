@@ -25,7 +25,7 @@ SHAPES = {  # of a mask, for b = 5 sequences, m = 3 queries, n = 7 keys
     "(2, 1, 1, n)": (2, 1, 1, 7),
 }
 WIDTHS = {"values wider": (2, 13), "keys wider": (13, 2), "as wide": (5, 5)}
-SIZES = {"small": fused.FEWEST, "large": 0}
+SIZES = {"small": 2**20, "large": 0}
 
 
 @pytest.fixture
@@ -39,6 +39,7 @@ def calls(monkeypatch):
 
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", noting)
     monkeypatch.setattr(fused, "FEWEST", 0)
+    monkeypatch.setattr(fused, "FEWEST_MASKED", 0)
     return noted
 
 
@@ -58,10 +59,12 @@ def formula(*arrays, mask=None):
 def test_equals_the_loop_and_torch(rng, calls, monkeypatch, shape, widths, fewest):
     """Random masks of every shape, below and above the threshold; empty rows are 0."""
     monkeypatch.setattr(fused, "FEWEST", fewest)
-    q, k, v = sample(rng, 5, d=widths[0], p=widths[1])
+    monkeypatch.setattr(fused, "FEWEST_MASKED", fewest)
+    q, k, v = (a.requires_grad_() for a in sample(rng, 5, d=widths[0], p=widths[1]))
     mask = None if shape is None else torch.from_numpy(rng.random(shape) < 0.5)
     out = attend(q, k, v, mask=mask)
     assert len(calls) == (1 if fewest == 0 else 0)
+    q, k, v, out = (a.detach() for a in (q, k, v, out))
     arrays = (a.numpy() for a in (q, k, v))
     expected, weights = reference.attend(*arrays, mask=None if mask is None else mask.numpy())
     assert out.shape == expected.shape
@@ -73,23 +76,31 @@ def test_equals_the_loop_and_torch(rng, calls, monkeypatch, shape, widths, fewes
 
 def test_the_threshold_counts_weights_of_all_sequences(rng, calls, monkeypatch):
     """FEWEST is met by batch · m · n, leading axes broadcast: 2 · 5 · 3 · 7 = 210."""
-    q, k, v = torch.ones(2, 1, 3, 2), torch.ones(5, 7, 2), torch.ones(7, 2)
-    for fewest, taken in ((211, 0), (210, 1)):
-        monkeypatch.setattr(fused, "FEWEST", fewest)
-        attend(q, k, v)
-        assert len(calls) == taken
+    q, k, v = torch.ones(2, 1, 3, 2).requires_grad_(), torch.ones(5, 7, 2), torch.ones(7, 2)
+    mask = torch.ones(3, 7, dtype=torch.bool)
+    for border, how in (("FEWEST", {}), ("FEWEST_MASKED", {"mask": mask})):
+        for fewest, taken in ((211, 0), (210, 1)):
+            calls.clear()
+            monkeypatch.setattr(fused, border, fewest)
+            attend(q, k, v, **how)
+            assert len(calls) == taken
 
 
-def test_at_the_real_threshold(rng, calls, monkeypatch):
-    """64 · 64 weights are the fewest that take the fused kernel, and 61 · 67 too few; both are right."""
+def test_at_the_real_thresholds(rng, calls, monkeypatch):
+    """They are for gradients: without one, and where the kernel is causal, it is always taken."""
     monkeypatch.undo()
-    for m, n in ((61, 67), (64, 64), (67, 71)):
-        assert fused.takes(*sample(rng, m=m, n=n)) == (m * n >= 4096)
-        q, k, v = sample(rng, m=m, n=n)
+    for m, n in ((61, 67), (64, 64), (509, 512), (512, 512)):
+        given = sample(rng, m=m, n=n)
         mask = torch.from_numpy(rng.random((m, n)) < 0.5)
-        torch.testing.assert_close(
-            attend(q, k, v, mask=mask), formula(q, k, v, mask=mask), rtol=1e-10, atol=1e-12
-        )
+        assert fused.takes(*given)
+        assert fused.takes(*given, mask)
+        plain = formula(*given, mask=mask)
+        given[1].requires_grad_()
+        assert fused.takes(*given) == (m * n >= 2**18)
+        assert fused.takes(*given, mask) == (m * n >= 2**12)
+        assert fused.takes(*given, None, True)
+        torch.testing.assert_close(attend(*given, mask=mask), plain, rtol=1e-10, atol=1e-12)
+    assert not fused.takes(*sample(rng, n=0))
 
 
 def test_leading_axes_broadcast(rng, calls):

@@ -31,6 +31,7 @@ def test_blocks_by_hand(request, monkeypatch, name):
     q, k, v = np.arange(14.0).reshape(7, 2), np.eye(2), np.ones((2, 1))
     expected = 2 * q.sum(1, keepdims=True)
     extra = np.arange(7.0)[:, None]
+    monkeypatch.setattr(streaming, "TORCH_BLOCKS", 1)
     for bytes_, blocks in (
         (3 * 2 * 8, [3, 3, 1]),
         (4 * 2 * 8 - 1, [3, 3, 1]),
@@ -59,6 +60,33 @@ def test_leading_axes_count(monkeypatch):
     out = streaming.over_queries(averages(sizes), (q, extra), (k, v), double)
     assert sizes == [2, 1]
     np.testing.assert_array_equal(out, np.full((5, 1, 3, 1), 112.0))
+
+
+@pytest.mark.parametrize(("larger", "blocks"), [(1, [2, 2, 2, 1]), (3, [6, 1])])
+def test_torch_has_larger_blocks(monkeypatch, larger, blocks):
+    """Its threads meet after every step, and wait there while others use the processor."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 2 * 2 * 8)
+    monkeypatch.setattr(streaming, "TORCH_BLOCKS", larger)
+    q, k, v = (torch.ones(shape, dtype=torch.float64) for shape in ((7, 2), (2, 2), (2, 1)))
+    sizes = []
+    out = streaming.over_queries(averages(sizes), (q, None), (k, v), double)
+    assert sizes == blocks
+    np.testing.assert_array_equal(out.numpy(), np.full((7, 1), 8.0))
+
+
+def test_few_steps_for_a_large_average_in_torch(monkeypatch):
+    """10,000 queries and keys take at most 100 blocks, so that threads seldom meet."""
+    torch = pytest.importorskip("torch")
+    rows = torch.ones(10_000, 1)
+    sizes = []
+
+    def average(queries, extra, keys, values, kernel):
+        sizes.append(queries.shape[-2])
+        return queries
+
+    streaming.over_queries(average, (rows, None), (rows, rows), double)
+    assert 10 <= len(sizes) <= 100
 
 
 def test_float32_blocks_have_twice_the_rows(monkeypatch):

@@ -98,6 +98,60 @@ def test_torch_func(torch, rng, function):
     assert back.abs().max() > 0.1
 
 
+@forward_mode
+def test_dual_numbers(torch, rng, function):
+    """Forward mode, one direction in all arguments: the same as jvp of one block at once."""
+    arrays = [torch.from_numpy(a) for a in sample(rng)]
+    along = [torch.from_numpy(rng.normal(size=a.shape)) for a in arrays]
+    with torch.autograd.forward_ad.dual_level():
+        out = function(*map(torch.autograd.forward_ad.make_dual, arrays, along))
+        tangent = torch.autograd.forward_ad.unpack_dual(out).tangent
+    leaves = [a.clone().requires_grad_() for a in arrays]
+    rows = function(*leaves)
+    for i in range(3):  # and what the backward pass says, a number of the output at a time
+        for c in range(5):
+            grads = torch.autograd.grad(rows[i, c], leaves, retain_graph=True)
+            slope = sum((g * a).sum() for g, a in zip(grads, along, strict=True))
+            torch.testing.assert_close(tangent[i, c], slope, rtol=1e-10, atol=1e-10)
+
+
+@forward_mode
+def test_dual_numbers_in_the_bandwidth_and_the_kernel(torch, rng, small_blocks):
+    """d/da of a prediction with K(u) = exp(−a u²), where only the kernel, or only h, moves."""
+    q, k, v = (torch.from_numpy(a) for a in sample(rng))
+    one = torch.tensor(1.0, dtype=torch.float64)
+
+    def slope(function, at):
+        with torch.autograd.forward_ad.dual_level():
+            out = function(torch.autograd.forward_ad.make_dual(at, one))
+            return torch.autograd.forward_ad.unpack_dual(out).tangent
+
+    def predict(a, h):
+        return nadaraya_watson(q, k, v, kernel=lambda u: torch.exp(-a * u * u), bandwidth=h)
+
+    in_a = slope(lambda a: predict(a, 1.1), torch.tensor(0.5, dtype=torch.float64))
+    in_h = slope(lambda h: predict(0.5, h), torch.tensor(1.1, dtype=torch.float64))
+    gaussian = slope(lambda h: nadaraya_watson(q, k, v, bandwidth=h), 1.1 * one)
+    step = 1e-5
+    expected = (predict(0.5 + step, 1.1) - predict(0.5 - step, 1.1)) / (2 * step)
+    torch.testing.assert_close(in_a, expected, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(1.1 * in_h, -2 * 0.5 * in_a, rtol=1e-10, atol=1e-12)  # a r² / h²
+    torch.testing.assert_close(gaussian, in_h, rtol=1e-10, atol=1e-12)
+
+
+def test_many_gradients_at_once(torch, rng, function):
+    """is_grads_batched, and the vectorised Jacobian that is built on it."""
+    arrays = [torch.from_numpy(a).requires_grad_() for a in sample(rng)]
+    out = function(*arrays)
+    directions = torch.from_numpy(rng.normal(size=(4, *out.shape)))
+    batch = torch.autograd.grad(out, arrays, directions, is_grads_batched=True, retain_graph=True)
+    for i, direction in enumerate(directions):
+        single = torch.autograd.grad(out, arrays, direction, retain_graph=True)
+        for a, b in zip(batch, single, strict=True):
+            torch.testing.assert_close(a[i], b, rtol=1e-10, atol=1e-10)
+    assert batch[0].abs().max() > 0.01
+
+
 @pytest.mark.slow
 def test_torch_compile_without_a_graph_break(torch, rng, function):
     """aot_eager: Dynamo's capture and the backward graph, without a C++ compiler."""

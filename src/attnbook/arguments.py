@@ -93,8 +93,9 @@ def attention(
         xp = floating(queries=queries, keys=keys, values=values)
         points(queries=queries)
         points(keys=keys, values=values)
-    lead = leading_axes(queries=queries, keys=keys, values=values)
-    fitting_mask(mask, (*lead, queries.shape[-2], keys.shape[-2]), queries=queries)
+    if mask is not None or not one_width:
+        lead = leading_axes(queries=queries, keys=keys, values=values)
+        fitting_mask(mask, (*lead, queries.shape[-2], keys.shape[-2]), queries=queries)
     return xp
 
 

@@ -111,7 +111,7 @@ def attend(
         mask = with_causal(mask, causal, queries)
         output, weights = _average(queries, keys, values, mask, score)
         return (output, weights) if return_weights else output
-    if fused.takes(queries, keys, values):
+    if fused.takes(queries, keys, values, mask, causal):
         return fused.average(queries, keys, values, mask, causal, _scaled_dot_average)
     average = _compiled() if is_jax_array(queries) else _scaled_dot_average
     return average(queries, keys, values, mask, causal)

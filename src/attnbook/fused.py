@@ -11,14 +11,18 @@ from attnbook.arguments import broadcast_shapes, transforming
 
 Array = Any
 
-FEWEST = 2**12  # weights, from which on the fused kernel repays the cost of its call
+# Weights from which on the fused kernel repays its call where a gradient is wanted. Where none is,
+# or the kernel is causal by itself, it always does: benchmarks.attention measures both borders.
+FEWEST, FEWEST_MASKED = 2**18, 2**12
 
 
-def takes(queries: Array, keys: Array, values: Array) -> bool:
+def takes(
+    queries: Array, keys: Array, values: Array, mask: Array | None = None, causal: bool = False
+) -> bool:
     """Whether scaled dot-product attention of these arrays goes through the fused kernel.
 
-    Small ones do not, nor those that torch.func or forward-mode differentiation looks into: the
-    kernel has neither a forward-mode nor a second derivative.
+    Small ones that want a gradient do not, nor those that torch.func or forward-mode
+    differentiation looks into: the kernel has neither a forward-mode nor a second derivative.
     """
     if not is_torch_array(queries):
         return False
@@ -37,8 +41,18 @@ def takes(queries: Array, keys: Array, values: Array) -> bool:
         return True  # the program is for all sizes
     if queries.numel() == 0 or keys.numel() == 0:
         return False
+    if (causal and mask is None) or not _wanted(queries, keys, values):
+        return True
     batch = math.prod(broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
-    return batch * queries.shape[-2] * keys.shape[-2] >= FEWEST
+    fewest = FEWEST if mask is None else FEWEST_MASKED
+    return batch * queries.shape[-2] * keys.shape[-2] >= fewest
+
+
+def _wanted(*arrays: Array) -> bool:
+    """Whether a gradient is."""
+    import torch
+
+    return torch.is_grad_enabled() and any(a.requires_grad for a in arrays)
 
 
 def average(
@@ -53,8 +67,7 @@ def average(
     import torch
 
     arrays = (queries, keys, values)
-    wanted = torch.is_grad_enabled() and any(a.requires_grad for a in arrays)
-    if wanted and not torch.compiler.is_compiling():
+    if _wanted(*arrays) and not torch.compiler.is_compiling():
         return _differentiable()(*arrays, mask, causal, plain)
     return _fused(*arrays, mask, causal)
 
@@ -78,21 +91,36 @@ def _fused(queries: Array, keys: Array, values: Array, mask: Array | None, causa
     q, k, v = (four_axes(a, lead, width) for a in arrays)
     if mask is not None:
         mask, causal = (mask & mask.new_ones(m, n).tril() if causal else mask), False
-        mask = mask.expand(m, n) if mask.ndim <= 2 else mask.expand(*lead, m, n)
-        mask = mask if mask.ndim == 2 else mask.reshape(-1, 1, m, n)
+        mask = mask.expand(m, n) if mask.ndim <= 2 else _four(mask.expand(*lead, m, n))
     output = scaled_dot_product_attention(
         q, k, v, attn_mask=mask, is_causal=causal, scale=1 / math.sqrt(d)
     )
-    return output.reshape(*lead, m, width)[..., :p].to(dtype)
+    output = back(output, lead)
+    output = output if p == width else output[..., :p]
+    return output if output.dtype == dtype else output.to(dtype)
 
 
 def four_axes(array: Array, lead: tuple[int, ...], width: int) -> Array:
-    """The leading axes as one, an axis of one head, and the columns filled up with zeros."""
+    """The array with these leading axes as two, batch and head, and columns of 0 up to a width."""
     from torch.nn.functional import pad
 
     missing = width - array.shape[-1]
     array = pad(array, (0, missing)) if missing else array  # to pad with nothing is a copy
-    return array.expand(*lead, -1, -1).reshape(-1, 1, array.shape[-2], width)
+    return _four(array if array.shape[:-2] == lead else array.expand(*lead, -1, -1))
+
+
+def _four(array: Array) -> Array:
+    """No step more than needed: each takes a microsecond, and the smallest kernel five."""
+    if array.ndim == 4:
+        return array
+    return array.unsqueeze(1) if array.ndim == 3 else array.reshape(-1, 1, *array.shape[-2:])
+
+
+def back(output: Array, lead: tuple[int, ...]) -> Array:
+    """What the kernel gave for arrays of four_axes, with their own leading axes."""
+    if len(lead) == 2:
+        return output
+    return output.squeeze(1) if len(lead) == 1 else output.reshape(*lead, *output.shape[-2:])
 
 
 @functools.cache

@@ -17,6 +17,7 @@ Array = Any
 
 BLOCK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a block
 XLA_BLOCKS = 4  # JAX fuses a block's steps into fewer arrays: its blocks may be larger
+TORCH_BLOCKS = 4  # its threads meet after every step: the fewer, the less waiting when others run
 
 
 def over_queries(
@@ -45,8 +46,8 @@ def over_queries(
         return average(*per_query, *shared, kernel)
     batch = math.prod(broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
     itemsize = array_namespace(queries).finfo(queries.dtype).bits // 8
-    block_bytes = BLOCK_BYTES * (XLA_BLOCKS if is_jax_array(queries) else 1)
-    rows = max(1, block_bytes // max(1, batch * keys.shape[-2] * itemsize))
+    larger = XLA_BLOCKS if is_jax_array(queries) else TORCH_BLOCKS if is_torch_array(queries) else 1
+    rows = max(1, BLOCK_BYTES * larger // max(1, batch * keys.shape[-2] * itemsize))
     if rows >= m:
         return average(*per_query, *shared, kernel)
     cut = tuple(a is not None and a.ndim >= 2 and a.shape[-2] == m for a in per_query)
@@ -54,7 +55,7 @@ def over_queries(
         if any(is_jax_array(a) and 0 in a.shape for a in shared):  # lax.map cannot cut nothing
             return average(*per_query, *shared, kernel)
         return _jax_blocks()(average, kernel, rows, cut, per_query, shared)
-    if is_torch_array(queries) and not _learned(kernel, queries):
+    if is_torch_array(queries) and not _seen_through(kernel, *per_query, *shared):
         return _torch_blocks()(average, kernel, rows, cut, len(per_query), *per_query, *shared)
     return array_namespace(queries).concat(
         [average(*part, *shared, kernel) for part in _parts(per_query, cut, rows)], axis=-2
@@ -68,11 +69,24 @@ def _parts(per_query: tuple[Any, ...], cut: tuple[bool, ...], rows: int) -> Iter
         yield [a[..., start:stop, :] if c else a for a, c in zip(per_query, cut, strict=True)]
 
 
-def _learned(kernel: Callable[[Array], Array], like: Array) -> bool:
-    """Whether the kernel holds numbers that want a gradient, which _torch_blocks would not see."""
+def in_forward_mode(*arrays: Any) -> bool:
+    """Whether one of these torch tensors carries a tangent, of forward-mode differentiation."""
+    from torch.autograd import forward_ad
+
+    duals = map(forward_ad.unpack_dual, (a for a in arrays if is_torch_array(a)))
+    return not transforming() and any(dual.tangent is not None for dual in duals)
+
+
+def _seen_through(kernel: Callable[[Array], Array], queries: Array, *others: Any) -> bool:
+    """Whether a derivative is asked for that _torch_blocks would not see.
+
+    That is one in numbers that the kernel holds, and any in forward mode.
+    """
     import torch
 
-    return torch.is_grad_enabled() and kernel(like.new_ones((1, 1))).requires_grad
+    of_kernel = kernel(queries.new_ones((1, 1)))
+    learned = torch.is_grad_enabled() and of_kernel.requires_grad
+    return learned or in_forward_mode(of_kernel, queries, *others)
 
 
 @functools.cache
@@ -122,8 +136,9 @@ def _torch_blocks() -> Callable[..., Array]:
                     if not block.requires_grad:  # a boxcar's weights are constants
                         continue
                     found = torch.autograd.grad(
-                        (block * here).sum(),
+                        block,
                         wanted,
+                        here,  # not (block * here).sum(): autograd may ask with many at once
                         create_graph=higher,
                         allow_unused=True,
                         materialize_grads=True,

@@ -1,7 +1,7 @@
 """The parity cases and the fast paths on a GPU, against NumPy on the CPU.
 
 Tolerances: float64 1e-10 as on the CPU; float32 1e-5 with full-precision products (no TF32), and
-2e-4 where the fused kernel expands the square (REACH² × eps, and sums in another order).
+2e-4 where the fused kernel expands the square (reach² × eps, and sums in another order).
 """
 
 import copy
