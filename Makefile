@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf test test-gpu coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book pdf test test-gpu processors coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -79,6 +79,10 @@ test: env assets  ## everything: lint, types, tests, the book, every notebook, t
 
 test-gpu: env  ## the GPU tests, and every notebook on the GPU
 	@$(PY) tools/run_tests.py gpu
+
+# One kind, or some: make processors PROCESSORS="avx2 one-thread"
+processors: env  ## every notebook as on older processors and with one thread (hours)
+	$(PY) tools/processors.py $(PROCESSORS)
 
 coverage: env  ## lines and branches that the unit tests run: 95 % or more (minutes)
 	@$(PY) tools/run_tests.py coverage

@@ -2,14 +2,39 @@
 
 Progress bars and warnings go to stderr, which the stored notebooks leave out; figures are drawn
 with other digits on other machines. Use: PYTHONPATH=tests/notebooks pytest -p nbval_streams …
+A cell that fails is named, with what a reader may ignore.
 """
+
+from collections.abc import Generator
 
 import pytest
 
 NOT_COMPARED = ("stderr", "image/svg+xml")
+PRINTS = """\
+It runs, its asserts hold, and it prints otherwise than is stored. If only the last digit of a
+figure that a trained model gave differs, a reader may ignore that: processors round differently,
+and training makes it visible. Please report it, with the processor: that digit should not be
+printed. Anything else that differs is a fault."""
+RAISES = """\
+It stops with an error. That is a fault, on any processor: if an assert fails, what the text says
+does not hold here. If an earlier cell stopped too, look at that one first. Please report it."""
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
     """Tell nbval's notebooks which kinds of output to leave out of the comparison."""
     if hasattr(collector, "skip_compare"):
         collector.skip_compare += NOT_COMPARED
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say below a failed cell where it stands, and what a reader may ignore."""
+    report = yield
+    if hasattr(item, "cell") and report.failed and call.excinfo is not None:
+        first = next(iter(item.cell.source.splitlines()), "")
+        where = f"{item.path.stem}, cell {item.cell_num}: {first[:50]}"
+        differs = "outputs differ" in str(call.excinfo.value)
+        report.sections.append((where, PRINTS if differs else RAISES))
+    return report

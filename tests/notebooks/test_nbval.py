@@ -51,3 +51,21 @@ def test_wrong_output_fails(
     cell.outputs[0][key] = wrong
     with pytest.raises(AssertionError, match=f"1 failed, {len(CELLS) - 1} passed"):
         compare(notebook, tmp_path)
+
+
+def test_a_failure_names_the_cell_and_what_to_ignore(
+    notebook: NotebookNode, tmp_path: Path
+) -> None:
+    notebook.cells[3].outputs[0].text = "0.6\n"
+    with pytest.raises(AssertionError, match=r"-- tiny, cell 3: print\(0\.5\) --") as caught:
+        compare(notebook, tmp_path)
+    assert "a reader may ignore" in str(caught.value)
+    assert "stops with an error" not in str(caught.value)
+
+
+def test_a_failed_assert_is_never_to_be_ignored(notebook: NotebookNode, tmp_path: Path) -> None:
+    notebook.cells[4].source = "assert 1 + 1 == 3"
+    with pytest.raises(AssertionError, match="-- tiny, cell 4: assert 1 \\+ 1 == 3 --") as caught:
+        compare(notebook, tmp_path)
+    assert "stops with an error" in str(caught.value)
+    assert "may ignore" not in str(caught.value)
