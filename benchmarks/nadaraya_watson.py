@@ -219,7 +219,7 @@ def all_bandwidths(quick: bool) -> dict[str, Any]:
             command = [sys.executable, __file__, "--row", *asked]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             ways = json.loads(done.stdout.splitlines()[-1])
-            table[f"{d} inputs, {threads} processors"] = ways
+            table[f"{d} input{'s' * (d > 1)}, {threads} processor{'s' * (threads > 1)}"] = ways
             print(f"\n{n} points, {d} input(s), {threads} processor(s), x KernelReg; h =")
             print(" " * 10, *(f"{h:8g}" for h in BANDWIDTHS), "   worst")
             for way, row in ways.items():

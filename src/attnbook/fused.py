@@ -12,7 +12,7 @@ from attnbook.arguments import broadcast_shapes, transforming
 Array = Any
 
 # Weights from which on the fused kernel repays its call where a gradient is wanted. Where none is,
-# or the kernel is causal by itself, it always does: benchmarks.attention measures both borders.
+# or the kernel is causal by itself, it always does: benchmarks.fused_kernel measures both borders.
 FEWEST, FEWEST_MASKED = 2**18, 2**12
 
 
