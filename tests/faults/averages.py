@@ -182,6 +182,20 @@ FAULTS = [
     fault("regression", "values not looked at", "queries=queries, keys=keys, values=values)", "queries=queries, keys=keys)", tests=ARGUMENTS),
     fault("regression", "the mask not looked at", "xp = arguments.attention(queries, keys, values, mask)", "xp = arguments.attention(queries, keys, values, None)", tests=ARGUMENTS),
     fault("regression", "positions on the default device", "arange(keys.shape[-2], device=device(keys))[:, None]", "arange(keys.shape[-2])[:, None]", backends="torch", tests=DEVICE),
+    # regression, far from the data
+    *(
+        fault(module, *words, tests=("test_regression_far.py",))
+        for module, *words in (
+            ("regression", "NaN far from the data", "if kernel is kernels.gaussian and known_true(xp.any(xp.isnan(output) & some)):", "if False:"),
+            ("regression", "NaN far from the data, with weights", "if kernel is kernels.gaussian and known_true(xp.any(xp.isnan(weights[..., :1]))):", "if False:"),
+            ("regression", "the mask lost far from the data", "from_nearest(queries, keys, bandwidth, mask)", "from_nearest(queries, keys, bandwidth, None)"),
+            ("scores", "without half the square, far", "- 0.5 * key)", "- key)"),
+            ("scores", "h not squared, far", "return found * in_bandwidths * in_bandwidths", "return found * in_bandwidths"),
+            ("scores", "the farthest key for the nearest", "xp.argmin(farthest, axis=-1)", "xp.argmax(farthest, axis=-1)"),
+            ("scores", "the largest not taken off, far", "found = found - xp.where(largest > -math.inf, largest, xp.zeros_like(largest))", "pass"),
+            ("scores", "bandwidths of coordinates lost, far", "1.0 if one else bandwidth / least", "1.0"),
+        )
+    ),
     # regression: a metric
     fault("regression", "the metric transposed", 'metric=metric).mT', 'metric=metric)'),
     fault("regression", "the keys not moved", "queries @ moved, keys @ moved", "queries @ moved, keys"),
