@@ -192,7 +192,7 @@ FAULTS = [
             ("small integers", "dtype=np.int64)", "dtype=np.int32)"),
         )
     ),
-    fault("datasets/reference", "any seed", "    sizes.count(seed=seed)\n", "", tests=("test_datasets.py",)),
+    fault("datasets/reference", "any seed", "    sizes.count(seed=seed)\n", "", tests=("test_datasets.py::test_counts_and_seeds_are_integers",)),
     shifted("rows and columns exchanged", "first[:, 0, None, None] + np.arange(width)[:, None]", "first[:, 1, None, None] + np.arange(width)[:, None]"),
     shifted("up for down", "(size - width) // 2 + offsets", "(size - width) // 2 - offsets"),
     shifted("from the corner", "reach + (size - width) // 2 + offsets", "reach + offsets"),

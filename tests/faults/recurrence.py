@@ -121,7 +121,7 @@ FAULTS = [
     ),
     search("an overflow", "logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)", "logits.astype(np.float64)"),
     search("probabilities in float32", "logits.astype(np.float64) -", "logits -"),
-    search("small integers as places", "xp.asarray(rows[tokens != end], device=device(source))", "as_array(rows[tokens != end])", DECODES),
+    search("small integers as places", "xp.asarray(rows[tokens != end], device=device(source))", "xp.asarray(rows[tokens != end], dtype=source.dtype, device=device(source))", DECODES),
     # losses
     fault("losses", "mask dropped", "xp.where(mask, normaliser - xp.sum(chosen, axis=-1), xp.zeros_like(normaliser))", "normaliser - xp.sum(chosen, axis=-1)"),
     fault("losses", "a mean over all", "count = xp.sum(xp.astype(mask, logits.dtype))", "count = xp.sum(xp.ones_like(normaliser))"),

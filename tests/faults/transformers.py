@@ -49,7 +49,7 @@ def formula(tests: str, words: str, original: str, changed: str) -> Fault:
 FAULTS = [
     # encoders, and decoders as a full pass
     formula(WRITERS, "no last norm", "return normed(norm, x), kept", "return x, kept"),
-    found("blocks", "torch", WRITERS, "bias of the last norm dropped", "norm.weight, norm.bias, eps=norm.eps)", "norm.weight, None, eps=norm.eps)"),
+    found("blocks", "jax", WRITERS, "bias of the last norm dropped", "norm.weight, norm.bias, eps=norm.eps)", "norm.weight, None, eps=norm.eps)"),
     formula(SETS, "mask ignored", BLOCK, BLOCK.replace("mask", "None")),
     formula(UNASKED, "a list of nothing, encoder", "return normed(norm, x), kept", "return normed(norm, x), kept or [None for _ in layers]"),
     formula(WRITERS, "one block again and again", "for layer in layers:", "for layer in [layers[0]] * len(layers):"),
