@@ -78,10 +78,7 @@ def test_self_attention(backend, rng):
     np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("library", ["torch", "jax"])
-@pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize("seed", [None, 3], ids=["evaluated", "trained"])
-@pytest.mark.parametrize(
+each_layer = pytest.mark.parametrize(
     ("name", "how", "inputs"),
     [
         ("SelfAttention", (6, 4), 1),
@@ -90,6 +87,12 @@ def test_self_attention(backend, rng):
         ("DecoderBlock", (6, 2, 5), 2),
     ],
 )
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("seed", [None, 3], ids=["evaluated", "trained"])
+@each_layer
 def test_layers(library, name, how, inputs, seed, weights):
     """Also with dropout: the same weights are left out."""
     library = Library(library)
@@ -107,6 +110,21 @@ def test_layers(library, name, how, inputs, seed, weights):
     for ours, right in pairs:
         np.testing.assert_allclose(ours, right, rtol=1e-9, atol=1e-12)
     assert not np.allclose(found[0], unmasked[0])
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+@each_layer
+def test_layers_take_a_mask_too(library, name, how, inputs):
+    library = Library(library)
+    layer = library.wide(name, *how)
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=(2, 5, 6)) for _ in range(inputs)]
+    mask = (np.arange(5) < np.array([[5], [3]]))[:, None, :]
+    found = library.call(layer, *given, mask=mask, causal=True)
+    both = mask & np.tril(np.ones((5, 5), bool))
+    np.testing.assert_allclose(found, library.call(layer, *given, mask=both), rtol=1e-9, atol=1e-12)
+    for one in ({"mask": mask}, {"causal": True}):
+        assert not np.allclose(found, library.call(layer, *given, **one))
 
 
 @pytest.fixture
@@ -173,6 +191,11 @@ def test_second_derivatives(kernel_calls, monkeypatch):
     given = [torch.randn(5, 3, dtype=torch.float64, requires_grad=True) for _ in range(3)]
     assert torch.autograd.gradgradcheck(lambda *a: attend(*a, causal=True), given)
     assert kernel_calls
+    weight = torch.randn(5, 3, dtype=torch.float64)
+    formula = attend(*given, mask=causal_mask(5, given[0]), return_weights=True)[0]
+    expected = torch.autograd.grad((formula * weight).sum(), given)
+    out = (attend(*given, causal=True) * weight).sum()
+    torch.testing.assert_close(torch.autograd.grad(out, given, create_graph=True), expected)
 
 
 @pytest.mark.parametrize("name", ["DecoderOnly", "AttentionOnly", "Transformer"])

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 import attnbook.torch as book  # noqa: E402
+from attnbook.linear import linear  # noqa: E402
 
 TOKENS = torch.tensor([[1, 2, 3, 4], [4, 3, 0, 1]])
 MASK = torch.ones(2, 4, dtype=torch.bool)
@@ -182,6 +183,13 @@ def test_inputs_of_another_precision(name):
     half = layer(*(a.bfloat16() for a in given))
     assert half.dtype == torch.bfloat16
     torch.testing.assert_close(half.double(), expected, rtol=0.1, atol=0.1)
+
+
+def test_half_precision_is_rounded_once():
+    """Neither the parameters nor the products lose digits: the result alone has bfloat16's."""
+    torch.manual_seed(0)
+    layer, x = nn.Linear(64, 5), torch.randn(3, 64, dtype=torch.bfloat16)
+    torch.testing.assert_close(linear(layer, x), layer(x.float()).bfloat16(), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -37,7 +37,7 @@ FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module; on NumPy alone unless a fault names another back end
     "kernels": ("test_kernels.py",),
     "scores": ("test_scores.py",),
-    "attention": ("test_attention.py",),
+    "attention": ("test_attention.py", "test_causal.py"),
     "regression": ("test_regression.py", "test_multi_head.py", "test_in_metric.py"),
     "streaming": ("test_streaming.py", "test_regression.py"),
     "arguments": (

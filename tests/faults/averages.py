@@ -7,6 +7,7 @@ from faults.planting import fault
 ARGUMENTS = ("test_arguments.py", "test_argument_values.py")
 HANDED = ("test_answers.py",)
 DEVICE = ("test_default_device.py",)
+CAUSAL = ("test_causal.py",)
 FAULTS = [
     # attention
     fault(
@@ -57,7 +58,7 @@ FAULTS = [
     fault("attention", "a token cannot see itself", "] <= position[:, None]", "] < position[:, None]"),
     fault("attention", "sees the future", "] <= position[:, None]", "] >= position[:, None]"),
     fault("attention", "one key of padding", "(position < ends", "(position <= ends"),
-    fault("attention", "mask lost without weights", "return average(queries, keys, values, mask)", "return average(queries, keys, values, None)"),
+    fault("attention", "mask lost without weights", "return average(queries, keys, values, mask, causal)", "return average(queries, keys, values, None, causal)"),
     fault("attention", "no scale without weights", "values, mask, scores.scaled_dot)[0]", "values, mask, scores.dot)[0]"),
     fault("attention", "every score scaled dot", "if score is not scores.scaled_dot or return_weights:", "if return_weights:"),
     fault("attention", "weights as output", "mask, scores.scaled_dot)[0]", "mask, scores.scaled_dot)[1]"),
@@ -85,20 +86,37 @@ FAULTS = [
         backends="jax",
         tests=("test_attend_derivatives.py::test_jax_derivatives_of_the_compiled_way",),
     ),
-    fault("attention", "a causal mask on the default device", "count(n=n), device=device(like))", "count(n=n))", backends="torch", tests=DEVICE),
+    fault("attention", "a causal mask on the default device", "xp.arange(n, device=device(like))", "xp.arange(n)", backends="torch", tests=DEVICE),
     fault("attention", "a padding mask on the default device", "count(n=n), device=device(lengths))", "count(n=n))", backends="torch", tests=DEVICE),
+    # attention, causal
+    *(
+        fault("attention", *words, tests=CAUSAL)
+        for words in (
+            ("causal ignored", "return average(queries, keys, values, mask, causal)", "return average(queries, keys, values, mask, False)"),
+            ("causal ignored, with weights", "        mask = with_causal(mask, causal, queries)\n", ""),
+            ("causal in place of the mask", "earlier if mask is None else mask & earlier", "earlier"),
+            ("the mask in place of causal", "earlier if mask is None else mask & earlier", "earlier if mask is None else mask"),
+            ("what either allows", "mask & earlier", "mask | earlier"),
+            ("the future alone", "earlier if mask is None else", "earlier.mT if mask is None else"),
+            ("a token cannot see itself, causal", "] <= position[:, None]", "] < position[:, None]"),
+            ("other numbers of queries and keys", "        arguments.as_many(queries, keys)", "        pass"),
+        )
+    ),
+    fault("attention", "always causal", "    if not causal:\n        return mask\n", ""),
+    fault("attention", "causal lost before the fused kernel", "values, mask, causal, _scaled_dot_average)", "values, mask, False, _scaled_dot_average)", backends="torch", tests=CAUSAL),
+    fault("attention", "causal is a value in JAX", 'jax.jit(_scaled_dot_average, static_argnames="causal")', "jax.jit(_scaled_dot_average)", backends="jax", tests=CAUSAL),
     # regression
     fault(
         "regression",
         "mask dropped, Gaussian",
-        "softmax(gaussian_score(queries, keys, bandwidth), mask)",
-        "softmax(gaussian_score(queries, keys, bandwidth))",
+        "weights = softmax(found, mask)",
+        "weights = softmax(found)",
     ),
     fault(
         "regression",
         "mask dropped, other kernels",
-        "xp.where(mask, similarity, xp.zeros_like(similarity))",
-        "similarity",
+        "of_kernel(kernel(distance), distance, mask)",
+        "of_kernel(kernel(distance), distance, None)",
     ),
     fault(
         "regression",
@@ -133,7 +151,7 @@ FAULTS = [
         "similarity / xp.where(some, total, xp.ones_like(total))",
         "similarity",
     ),
-    fault("regression", "Gaussian underflows", "if kernel is kernels.gaussian:", "if False:"),
+    fault("regression", "Gaussian underflows", "if kernel in (kernels.gaussian, _far_gaussian):", "if False:"),
     fault(
         "regression",
         "kernel ignored",
@@ -164,6 +182,20 @@ FAULTS = [
     fault("regression", "values not looked at", "queries=queries, keys=keys, values=values)", "queries=queries, keys=keys)", tests=ARGUMENTS),
     fault("regression", "the mask not looked at", "xp = arguments.attention(queries, keys, values, mask)", "xp = arguments.attention(queries, keys, values, None)", tests=ARGUMENTS),
     fault("regression", "positions on the default device", "arange(keys.shape[-2], device=device(keys))[:, None]", "arange(keys.shape[-2])[:, None]", backends="torch", tests=DEVICE),
+    # regression, far from the data
+    *(
+        fault(module, *words, tests=("test_regression_far.py",))
+        for module, *words in (
+            ("regression", "NaN far from the data", "if kernel is kernels.gaussian and known_true(xp.any(xp.isnan(output) & some)):", "if False:"),
+            ("regression", "NaN far from the data, with weights", "if kernel is kernels.gaussian and known_true(xp.any(xp.isnan(weights[..., :1]))):", "if False:"),
+            ("regression", "the mask lost far from the data", "from_nearest(queries, keys, bandwidth, mask)", "from_nearest(queries, keys, bandwidth, None)"),
+            ("scores", "without half the square, far", "- 0.5 * key)", "- key)"),
+            ("scores", "h not squared, far", "return found * in_bandwidths * in_bandwidths", "return found * in_bandwidths"),
+            ("scores", "the farthest key for the nearest", "xp.argmin(farthest, axis=-1)", "xp.argmax(farthest, axis=-1)"),
+            ("scores", "the largest not taken off, far", "found = found - xp.where(largest > -math.inf, largest, xp.zeros_like(largest))", "pass"),
+            ("scores", "bandwidths of coordinates lost, far", "1.0 if one else bandwidth / least", "1.0"),
+        )
+    ),
     # regression: a metric
     fault("regression", "the metric transposed", 'metric=metric).mT', 'metric=metric)'),
     fault("regression", "the keys not moved", "queries @ moved, keys @ moved", "queries @ moved, keys"),
@@ -212,7 +244,8 @@ FAULTS = [
     fault("answers", "integer scores", 'xp.isdtype(found.dtype, "real floating")', "True", tests=HANDED),
     fault("answers", "a kernel of any shape", "if tuple(found.shape) != tuple(distance.shape):", "if False:", tests=HANDED),
     fault("answers", "a score of another library", "xp = one_library(queries=queries, score=found)", "xp = one_library(queries=queries)", tests=HANDED),
-    fault("attention", "any score", "if score is not scores.scaled_dot:\n", "if False:\n", tests=HANDED),
+    fault("attention", "any score", "if score is not scores.scaled_dot:\n        answers.of_score(", "if False:\n        answers.of_score(", tests=HANDED),
+    fault("attention", "scores that are NaN", "answers.of_weights(weights, queries, keys)", "pass", tests=HANDED),
     fault("regression", "any kernel", "answers.of_kernel(kernel(distance), distance, mask)", "kernel(distance)", tests=HANDED),
     fault("heads", "any score beside dropout", "answers.of_score(score(*widen(xp, q, k)), q, k, v)", "score(*widen(xp, q, k))", backends="torch", tests=HANDED),
     # masks, dtypes

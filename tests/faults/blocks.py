@@ -30,9 +30,22 @@ VARIANCE = "variance = xp.mean(centred * centred, axis=-1, keepdims=True)"
 HIDDEN = "hidden if drop is None else drop(hidden)"
 OWN = "residual(layer.attention_norm, layer.norm, attention, x, drop)"
 CROSS = "residual(layer.cross_norm, layer.norm, cross_attention, x, drop)"
-READS = "self.layer, x, self.memory, mask=self.mask, return_weights=self.keep, drop=self.drop"
+MLP_PART = "_mlp_part(layer.mlp, drop), x, drop)"
 PROJECTED = "return q, _shared(k, times), _shared(v, times)"
-TO_MEMORY = "Reader(self.cross_attention, memory, memory_mask, return_weights, drop)"
+TO_MEMORY = {
+    "torch": "Reader(self.cross_attention, memory, memory_mask, return_weights)",
+    "jax": "Reader(self.cross_attention, memory, memory_mask, return_weights, drop)",
+}
+ITSELF = {
+    "torch": "Reader(self.attention, mask=mask, keep=return_weights, causal=causal)",
+    "jax": "Reader(self.attention, None, mask, return_weights, drop, causal)",
+}
+UNMASKED = {
+    k: v.replace("=mask", "=None").replace("None, mask", "None, None") for k, v in ITSELF.items()
+}
+DROP = {"torch": "dropping(self)", "jax": "drop"}
+CAUSAL, MASKED_TOO = "test_causal.py::test_layers", "test_causal.py::test_layers_take_a_mask_too"
+HOOKS = "test_modules.py::test_hooks_of_every_part_act"
 DROPS = "return partial(nn.functional.dropout, p=layer.dropout)"
 
 FAULTS = [
@@ -77,7 +90,7 @@ FAULTS = [
     fault("blocks", "mean taken out, rms", "wide / xp.sqrt(square", "(wide - xp.mean(wide, axis=-1, keepdims=True)) / xp.sqrt(square"),
     fault("blocks", "another eps", 'eps: float = 1e-5,\n) -> Float[Array, "... e"]:', 'eps: float = 1e-6,\n) -> Float[Array, "... e"]:'),
     fault("blocks", "another eps, rms", "*, eps: float = 1e-5\n", "*, eps: float = 1e-6\n"),
-    fault("blocks", "eps 0 let in", "if not eps > 0:", "if not eps >= 0:"),
+    fault("blocks", "eps 0 let in", "    sizes.above_0(eps=eps)\n", "    sizes.from_0(eps=eps)\n"),
     fault("blocks", "no coordinates let in", " or x.shape[-1] == 0:", ":"),
     fault("blocks", "bias dropped", "if bias is not None:", "if False:"),
     fault("blocks", "weight dropped", "if weight is not None:", "if False:"),
@@ -108,18 +121,36 @@ FAULTS = [
     fault("blocks", "bias of the norm dropped", "norm.weight, norm.bias, eps", "norm.weight, eps"),
     # the blocks
     fault("blocks", "norms swapped", f"x = {OWN}\n    return residual(layer.mlp_norm,", f"x = {OWN.replace('attention_norm', 'mlp_norm')}\n    return residual(layer.attention_norm,"),
-    fault("blocks", "MLP before attention", f"x = {OWN}\n    return residual(layer.mlp_norm, layer.norm, partial(mlp, layer.mlp, drop=drop), x, drop)", f"x = residual(layer.mlp_norm, layer.norm, partial(mlp, layer.mlp, drop=drop), x, drop)\n    return {OWN}"),
-    fault("blocks", "MLP's dropout forgotten", "layer.mlp, drop=drop), x, drop)\n\n\ndef decoder_block", "layer.mlp), x, drop)\n\n\ndef decoder_block"),
+    fault("blocks", "MLP before attention", f"x = {OWN}\n    return residual(layer.mlp_norm, layer.norm, {MLP_PART}", f"x = residual(layer.mlp_norm, layer.norm, {MLP_PART}\n    return {OWN}"),
+    fault("blocks", "MLP's dropout forgotten", MLP_PART + "\n\n\ndef decoder_block", MLP_PART.replace("drop", "None", 1) + "\n\n\ndef decoder_block"),
     fault("blocks", "norms swapped, decoder", f"x = {CROSS}\n    return residual(layer.mlp_norm,", f"x = {CROSS.replace('cross_norm', 'mlp_norm')}\n    return residual(layer.cross_norm,"),
     fault("blocks", "attentions swapped", f"x = {OWN}\n    x = {CROSS}", f"x = {CROSS}\n    x = {OWN}"),
     fault("blocks", "attention twice", CROSS, CROSS.replace("cross_attention", "attention")),
     fault("blocks", "no cross-attention", f"    x = {CROSS}\n", ""),
     fault("blocks", "cross-attention always before", CROSS, CROSS.replace("layer.norm", '"pre"')),
-    fault("blocks", "MLP's dropout forgotten, decoder", "layer.mlp, drop=drop), x, drop)\n\n\nclass Reader", "layer.mlp), x, drop)\n\n\nclass Reader"),
+    fault("blocks", "MLP's dropout forgotten, decoder", MLP_PART + "\n\n\nclass Reader", MLP_PART.replace("drop", "None", 1) + "\n\n\nclass Reader"),
     # what reads
-    fault("blocks", "memory not read", READS, READS.replace("self.memory", "None")),
-    fault("blocks", "mask ignored", READS, READS.replace("self.mask", "None")),
-    fault("blocks", "dropout ignored", READS, READS.replace("self.drop", "None")),
+    fault("blocks", "memory not read", "attention(x, self.memory, **how)", "attention(x, None, **how)"),
+    fault("blocks", "mask ignored", '{"mask": self.mask,', '{"mask": None,'),
+    fault("blocks", "dropout ignored", "attention, drop=self.drop)", "attention, drop=None)"),
+    fault("blocks", "the MLP's dropout lost on the way", "partial(mlp, layer, drop=drop)", "partial(mlp, layer)"),
+    *(
+        found("blocks", library, CAUSAL, f"{words}, {library}", *change)
+        for library in ("torch", "jax")
+        for words, *change in (
+            ("causal ignored", '"causal": self.causal}', '"causal": False}'),
+            ("always causal", '"causal": self.causal}', '"causal": True}'),
+        )
+    ),
+    *(found("blocks", library, MASKED_TOO, f"causal in place of the mask, {library}", '{"mask": self.mask,', '{"mask": None if self.causal else self.mask,') for library in ("torch", "jax")),
+    *(
+        found("blocks", "torch", HOOKS, *words)
+        for words in (
+            ("an MLP that is not called", "return layer if is_module(layer) else partial", "return partial"),
+            ("an attention that is not called", "if not is_module(attention):", "if True:"),
+            ("a norm that is not called", "if is_module(norm) and is_torch_array(x):", "if False:"),
+        )
+    ),
     fault("blocks", "weights thrown away", "output, self.weights = found", "output, _ = found"),
     # queries, keys and values in heads
     *(
@@ -136,23 +167,28 @@ FAULTS = [
         found(f"{library}/blocks", library, *words)
         for library in ("torch", "jax")
         for words in (
-            (LOOP, "mask ignored", "attention = Reader(self.attention, mask=mask,", "attention = Reader(self.attention,"),
-            (LOOP, "mask ignored, decoder", "own = Reader(self.attention, mask=mask,", "own = Reader(self.attention,"),
-            (LOOP, "memory_mask ignored", TO_MEMORY, TO_MEMORY.replace("memory_mask", "None")),
-            (LOOP, "cross-attention reads the stream", TO_MEMORY, TO_MEMORY.replace("memory, memory_mask", "x, mask")),
-            (LOOP, "cross-attention without a memory", TO_MEMORY, TO_MEMORY.replace("memory, memory_mask", "None, mask")),
-            (LOOP, "one attention for both", TO_MEMORY, TO_MEMORY.replace("cross_attention", "attention")),
+            (LOOP, "mask ignored", f"attention = {ITSELF[library]}", f"attention = {UNMASKED[library]}"),
+            (LOOP, "mask ignored, decoder", f"own = {ITSELF[library]}", f"own = {UNMASKED[library]}"),
+            (CAUSAL, "causal ignored", f"attention = {ITSELF[library]}", f"attention = {ITSELF[library].replace(', causal', '').replace('=causal', '')}"),
+            (CAUSAL, "causal ignored, decoder", f"own = {ITSELF[library]}", f"own = {ITSELF[library].replace(', causal', '').replace('=causal', '')}"),
+            (LOOP, "memory_mask ignored", TO_MEMORY[library], TO_MEMORY[library].replace("memory_mask", "None")),
+            (LOOP, "cross-attention reads the stream", TO_MEMORY[library], TO_MEMORY[library].replace("memory, memory_mask", "x, mask")),
+            (LOOP, "cross-attention without a memory", TO_MEMORY[library], TO_MEMORY[library].replace("memory, memory_mask", "None, mask")),
+            (LOOP, "one attention for both", TO_MEMORY[library], TO_MEMORY[library].replace("cross_attention", "attention")),
             (LOOP, "weights swapped", "(x, own.weights, cross.weights)", "(x, cross.weights, own.weights)"),
-            (LEFT_OUT, "weights never left out", "attention = Reader(self.attention, mask=mask, keep=return_weights, drop=drop)", "attention = Reader(self.attention, mask=mask, keep=return_weights)"),
-            (LEFT_OUT, "weights never left out, decoder", "own = Reader(self.attention, mask=mask, keep=return_weights, drop=drop)", "own = Reader(self.attention, mask=mask, keep=return_weights)"),
-            (LEFT_OUT, "weights to the memory never left out", TO_MEMORY, TO_MEMORY.replace(", drop", "")),
-            (LEFT_OUT, "dropout ignored", "encoder_block(self, x, attention, drop)", "encoder_block(self, x, attention)"),
-            (LEFT_OUT, "dropout ignored, decoder", "decoder_block(self, x, own, cross, drop)", "decoder_block(self, x, own, cross)"),
+            (LEFT_OUT, "dropout ignored", f"encoder_block(self, x, attention, {DROP[library]})", "encoder_block(self, x, attention)"),
+            (LEFT_OUT, "dropout ignored, decoder", f"decoder_block(self, x, own, cross, {DROP[library]})", "decoder_block(self, x, own, cross)"),
             (INPUT, "memory not looked at", "x=x, memory=memory)", "x=x)"),
             (SIZES, "any activation", 'starting.known_activation(activation)', "activation"),
             (SIZES, "any share", "sizes.share(dropout=dropout)", "dropout"),
         )
     ),
+    found("jax/blocks", "jax", LEFT_OUT, "weights never left out", f"attention = {ITSELF['jax']}", f"attention = {ITSELF['jax'].replace('drop', 'None')}"),
+    found("jax/blocks", "jax", LEFT_OUT, "weights never left out, decoder", f"own = {ITSELF['jax']}", f"own = {ITSELF['jax'].replace('drop', 'None')}"),
+    found("jax/blocks", "jax", LEFT_OUT, "weights to the memory never left out", TO_MEMORY["jax"], TO_MEMORY["jax"].replace(", drop", "")),
+    found("torch/attention", "torch", LEFT_OUT, "weights never left out in a block", "drop = dropping(self)", "drop = None"),
+    found("torch/blocks", "torch", LEFT_OUT, "attention of the decoder not told of dropout", "self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout)\n        self.cross", "self.attention = MultiHeadAttention(embed_dim, num_heads)\n        self.cross"),
+    found("torch/blocks", "torch", LEFT_OUT, "cross-attention not told of dropout", "self.cross_attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout)", "self.cross_attention = MultiHeadAttention(embed_dim, num_heads)"),
     found("torch/blocks", "torch", SEEDS, "dropout of the MLP ignored", "blocks.mlp(self, x, dropping(self))", "blocks.mlp(self, x)"),
     found("torch/dropout", "torch", SEEDS, "dropout at rest", "if not layer.training or layer.dropout == 0:", "if layer.dropout == 0:"),
     found("torch/dropout", "torch", LEFT_OUT, "the others do not grow", DROPS, "return lambda a: nn.functional.dropout(a, layer.dropout) * (1 - layer.dropout)"),

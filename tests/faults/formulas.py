@@ -111,6 +111,7 @@ FAULTS = [
     fault("arguments", "a parameter of any shape", "isinstance(wanted, int) and got != wanted", "False"),
     fault("arguments", "no head let in", " or count == 0:", ":"),
     fault("arguments", "any number of bandwidths", "not in ((count,), (count, d))", "in ((),)"),
+    fault("arguments", "dtypes that autocast mixed", "    if not all(map(is_torch_array, arrays)) or len(", "    if True or len(", backends="torch", tests=("test_modules.py::test_kernel_regressions_under_autocast", "test_modules.py::test_under_autocast")),
     fault("tokens", "a token too many", "min(vocab_size - 1,", "min(vocab_size,", tests=("test_argument_values.py",)),
     fault("tokens", "tokens below 0 let in", "(tokens < 0) | ", "", tests=("test_argument_values.py",)),
 ]  # fmt: skip

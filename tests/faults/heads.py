@@ -33,10 +33,16 @@ DRAWN = {
     "sequences": "digit_comparisons the_share_of_labels_is_the_exact_probability repeated_sequences_repeat repeated_sequences_are_random repeated_sequences_of_one_period repeated_sequences_bad_periods",
 }  # fmt: skip
 DRAWN = {m: " ".join(f"test_datasets.py::test_{t}" for t in ts.split()) for m, ts in DRAWN.items()}
-ATTENDED = "attend(q, k, v, score=score, mask=mask)))"
+ATTENDED = "attend(q, k, v, score=score, mask=mask, causal=causal)"
 WITH_WEIGHTS = "attend(q, k, v, score=score, mask=mask, return_weights=True)"
 DROPS = "return partial(nn.functional.dropout, p=layer.dropout)"
-PASSED = "self, queries, keys, values, mask, return_weights, score, drop"
+PASSED = "self, queries, keys, values, mask, return_weights, score, drop, causal"
+ALONE = (
+    "queries, keys, values, score=score, mask=mask, causal=causal, return_weights=return_weights"
+)
+PASSED_ONE = "self, x, score=score, mask=mask, causal=causal, return_weights=return_weights"
+HEAD = "attend(linear(layer.query, x), linear(layer.key, x), linear(layer.value, x), **how)"
+CAUSAL, CALLED = "test_causal.py::test_layers", "test_modules.py::test_hooks_of_every_part_act"
 
 FAULTS = [
     # positions
@@ -50,7 +56,7 @@ FAULTS = [
     fault("positions", "cosines first", "[np.sin(angles), np.cos(angles)]", "[np.cos(angles), np.sin(angles)]"),
     fault("positions", "all sines, then all cosines", "axis=-1).reshape(n, d)", "axis=-2).reshape(n, d)"),
     fault("positions", "counted from 1", "angles = np.arange(sizes.count(n=n))[:, None]", "angles = (1 + np.arange(sizes.count(n=n)))[:, None]"),
-    fault("positions", "the order for the positions", "xp.astype(positions, wide)[:, None] * theta", "xp.arange(x.shape[-2], dtype=wide)[:, None] * theta"),
+    fault("positions", "the order for the positions", "angles = positions[:, None] * theta", "angles = xp.arange(x.shape[-2], dtype=wide)[:, None] * theta"),
     fault("positions", "float16 angles", "wide = xp.float64 if x.dtype == xp.float64 else xp.float32", "wide = x.dtype"),
     fault("positions", "float32 angles of float64", "wide = xp.float64 if x.dtype == xp.float64 else xp.float32", "wide = xp.float32"),
     fault("positions", "half precision grows", "xp.astype(xp.reshape(turned, x.shape), x.dtype)", "xp.reshape(turned, x.shape)"),
@@ -65,19 +71,29 @@ FAULTS = [
     fault("positions", "the future is near", "np.abs(position[:, None] - position[None, :])", "(position[:, None] - position[None, :])"),
     fault("positions", "no heads let in", "sizes.size(num_heads=num_heads)", "sizes.count(num_heads=num_heads)"),
     # heads
-    fault("heads", "not moved back", "xp.reshape(xp.moveaxis(x, -3, -2), (*lead, n, heads * d))", "xp.reshape(x, (*lead, n, heads * d))"),
-    fault("heads", "cut, not moved", "xp.moveaxis(xp.reshape(x, (*lead, n, num_heads, width)), -2, -3)", "xp.reshape(x, (*lead, num_heads, n, width))"),
-    fault("heads", "every so many columns a head", "(*lead, n, num_heads, width)), -2, -3)", "(*lead, n, width, num_heads)), -1, -3)"),
+    fault("heads", "not moved back", "xp.reshape(xp.moveaxis(x, (-3,), (-2,)), (*lead, n, heads * d))", "xp.reshape(x, (*lead, n, heads * d))"),
+    fault("heads", "cut, not moved", "xp.moveaxis(xp.reshape(x, (*lead, n, num_heads, width)), (-2,), (-3,))", "xp.reshape(x, (*lead, num_heads, n, width))"),
+    fault("heads", "every so many columns a head", "(*lead, n, num_heads, width)), (-2,), (-3,))", "(*lead, n, width, num_heads)), (-1,), (-3,))"),
     fault("heads", "two axes merged", "if x.ndim < 3:", "if x.ndim < 2:"),
     fault("heads", "queries for keys", "x @ w_q.mT, x @ w_k.mT,", "x @ w_k.mT, x @ w_q.mT,"),
     fault("heads", "keys for values", "x @ w_k.mT, x @ w_v.mT", "x @ w_k.mT, x @ w_k.mT"),
-    fault("heads", "mask dropped, one head", "values, score=score, mask=mask, return_weights=return_weights)", "values, score=score, return_weights=return_weights)"),
-    fault("heads", "score dropped, one head", "values, score=score, mask=mask, return_weights=return_weights)", "values, mask=mask, return_weights=return_weights)"),
-    fault("heads", "no output projection", f"linear(layer.output, merge_heads({ATTENDED}", f"merge_heads({ATTENDED[:-1]}"),
+    fault("heads", "mask dropped, one head", ALONE, ALONE.replace(" mask=mask,", "")),
+    fault("heads", "score dropped, one head", ALONE, ALONE.replace(" score=score,", "")),
+    fault("heads", "causal ignored, one head", ALONE, ALONE.replace(" causal=causal,", ""), tests=("test_causal.py::test_self_attention",)),
+    found("heads", "torch", ONE, "keys for values, a layer of one head", HEAD, HEAD.replace("layer.value", "layer.key")),
+    found("heads", "torch", ONE, "queries for keys, a layer of one head", HEAD, HEAD.replace("layer.query", "layer.key", 1)),
+    found("heads", "torch", ONE, "queries and keys exchanged, a layer of one head", HEAD, "attend(linear(layer.key, x), linear(layer.query, x), linear(layer.value, x), **how)"),
+    found("heads", "jax", ONE, "keys for values, a layer of one head in JAX", HEAD, HEAD.replace("layer.value", "layer.key")),
+    found("heads", "jax", ONE, "queries and keys exchanged, a layer of one head in JAX", HEAD, "attend(linear(layer.key, x), linear(layer.query, x), linear(layer.value, x), **how)"),
+    *(found("heads", library, f"{LAYERS}::test_bad_input", f"widths not looked at, a layer of one head, {library}", "    arguments.widths(layer.embed_dim, x=x)\n", "") for library in ("torch", "jax")),
+    found("heads", "torch", CAUSAL, "causal ignored, heads", ATTENDED, "attend(q, k, v, score=score, mask=mask)"),
+    found("heads", "torch", CAUSAL, "causal ignored beside weights and dropout", "    mask = with_causal(mask, causal, q)\n", ""),
+    found("heads", "torch", CALLED, "a projection that is not called", "linear(layer.query, queries)", "(queries @ layer.query.weight.mT + layer.query.bias)"),
+    fault("heads", "no output projection", f"linear(\n            layer.output, merge_heads({ATTENDED})\n        )", f"merge_heads({ATTENDED})"),
     fault("heads", "no output projection beside weights", "output = linear(layer.output, merge_heads(averages))", "output = merge_heads(averages)"),
-    fault("heads", "mask dropped", ATTENDED, "attend(q, k, v, score=score)))"),
+    fault("heads", "mask dropped", ATTENDED, "attend(q, k, v, score=score, causal=causal)"),
     fault("heads", "mask dropped beside weights", WITH_WEIGHTS, "attend(q, k, v, score=score, return_weights=True)"),
-    fault("heads", "score dropped", ATTENDED, "attend(q, k, v, mask=mask)))"),
+    fault("heads", "score dropped", ATTENDED, "attend(q, k, v, mask=mask, causal=causal)"),
     fault("heads", "score dropped beside weights", WITH_WEIGHTS, "attend(q, k, v, mask=mask, return_weights=True)"),
     fault("heads", "mask not lifted over heads", "mask = mask[..., None, :, :] if", "mask = mask if"),
     fault("heads", "mask of a sequence not lifted", "mask.ndim > 2 else mask", "mask.ndim > 3 else mask"),
@@ -100,15 +116,14 @@ FAULTS = [
         found(f"{library}/attention", library, *words)
         for library in ("torch", "jax")
         for words in (
-            (ONE, "keys for values, one head", "self.key.weight, self.value.weight,", "self.key.weight, self.key.weight,"),
-            (ONE, "queries for keys, one head", "x, self.query.weight, self.key.weight,", "x, self.key.weight, self.query.weight,"),
-            (ONE, "mask dropped, one head", "score=score, mask=mask, return_weights", "score=score, return_weights"),
-            (ONE, "score dropped, one head", "score=score, mask=mask, return_weights", "mask=mask, return_weights"),
+            (ONE, "mask dropped, one head", PASSED_ONE, PASSED_ONE.replace(" mask=mask,", "")),
+            (ONE, "score dropped, one head", PASSED_ONE, PASSED_ONE.replace(" score=score,", "")),
+            (CAUSAL, "causal ignored, one head", PASSED_ONE, PASSED_ONE.replace(" causal=causal,", "")),
+            (CAUSAL, "causal ignored", PASSED, PASSED.replace(", causal", "")),
             (LOOP, "mask dropped", PASSED, PASSED.replace("mask", "None")),
             (LOOP, "values of the keys", PASSED, PASSED.replace("values", "None")),
             (f"{LAYERS}::test_positions_as_a_score", "score dropped", PASSED, PASSED.replace("score", "scores.scaled_dot")),
             (COUNT, "nothing left out", PASSED, PASSED.replace("drop", "None")),
-            (f"{LAYERS}::test_bad_input", "widths not looked at", "arguments.widths(self.embed_dim, x=x)", "pass"),
             (f"{LAYERS}::test_bad_sizes", "any share", "sizes.share(dropout=dropout)", "dropout"),
             (NAMES, "a head for every key", "kv_dim = self.num_kv_heads * head_dim", "kv_dim = embed_dim"),
             (TOKENS, "any length", "self.max_length, tokens=tokens)", "tokens=tokens)"),
@@ -160,10 +175,9 @@ FAULTS = [
             ("test_equals_the_loop", "nothing is added to", "x = x + change", "x = change"),
             ("test_equals_the_loop", "positions dropped", " + model.position[:n]", ""),
             ("test_shorter_sequences_and_leading_axes", "the last positions", "model.position[:n]", "model.position[-n:]"),
-            ("test_equals_the_loop", "embeddings scaled", "model.embedding.weight[tokens]", "model.embedding.weight[tokens] * 12**0.5"),
-            ("test_the_future_does_not_count_at_all", "mask dropped", "change = layer(x, mask=mask)", "change = layer(x)"),
-            ("test_equals_the_loop", "mask dropped beside weights", "layer(x, mask=mask, return_weights=True)", "layer(x, return_weights=True)"),
-            ("test_equals_the_loop", "the future alone", "causal_mask(n, x)", "causal_mask(n, x).mT"),
+            ("test_equals_the_loop", "embeddings scaled", "embed(model.embedding, tokens)", "embed(model.embedding, tokens) * 12**0.5"),
+            ("test_the_future_does_not_count_at_all", "causal dropped", "change = layer(x, causal=True)", "change = layer(x)"),
+            ("test_equals_the_loop", "causal dropped beside weights", "layer(x, causal=True, return_weights=True)", "layer(x, return_weights=True)"),
             ("test_equals_the_loop", "weights of the last layer first", "kept.append(weights)", "kept.insert(0, weights)"),
             ("test_equals_the_loop", "weights nobody asked for", "        if return_weights:", "        if True:"),
             ("test_equals_the_loop", "no bias of the logits", "linear(model.readout, x), kept", "x @ model.readout.weight.mT, kept"),

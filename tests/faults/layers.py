@@ -42,7 +42,7 @@ FAULTS = [
     fault("starting", "a table of bandwidths for one head", '"bandwidth", h, (0, 1),', '"bandwidth", h, (0, 1, 2),'),
     fault("starting", "a vector for a matrix", "array.ndim != 2 or", "array.ndim > 2 or"),
     fault("starting", "NaN in a metric", " or not np.all(np.isfinite(array)):", ":"),
-    fault("starting", "integers stay integers", "np.asarray(given, dtype=float)", "np.asarray(given)"),
+    fault("starting", "integers stay integers", "return array.astype(float) if", "return array if"),
     fault("starting", "words raise another error", "except (TypeError, ValueError):", "except TypeError:"),
     fault("sizes", "size 0 let in", "count(least=1, **argument)", "count(**argument)"),
     fault("sizes", "a size of NumPy's", "return integer", "return number"),

@@ -23,6 +23,7 @@ SIZES = ("test_pooling.py::test_sizes_and_their_names", "test_pooling.py::test_b
 STARTS = ("test_pooling.py::test_starts_differ_from_part_to_part",)
 GATE = ("test_training.py::test_the_gate_through_the_layers",)
 BAR = ("test_training.py::test_progress_goes_to_stderr",)
+PRECISION = ("test_modules.py::test_inputs_of_another_precision",)
 HEAD, POOLED = (
     "perceptron(layer.head_hidden, layer.head_out, pooled)",
     "values.mean(-2, keepdims=True)",
@@ -34,6 +35,19 @@ FAULTS = [
     fault("linear", "parameters as they are, in JAX", "if weight.dtype != x.dtype or isinstance(x, np.ndarray):", "if False:", backends="jax", tests=("test_layer_arguments.py",)),
     fault("linear", "NumPy let in", " or isinstance(x, np.ndarray):", ":", backends="jax", tests=("test_layer_arguments.py",)),
     fault("pooling", "mask dropped", "keys, values, mask=mask, return", "keys, values, return"),
+    *(
+        fault("linear", words, *change, backends=library, tests=tests)
+        for tests, library, words, *change in (
+            (("test_modules.py::test_an_adapter_in_place_of_a_linear_layer_acts",), "torch", "a module that is not called", "if is_module(layer) and is_torch_array(x):", "if False:"),
+            (PRECISION, "torch", "the dtype of the wider", "(x.to(wide),)).to(x.dtype)", "(x.to(wide),))"),
+            (PRECISION, "torch", "in the parameters' dtype", "wide = torch.promote_types(x.dtype, weight.dtype)", "wide = weight.dtype"),
+            (("test_modules.py::test_half_precision_is_rounded_once",), "torch", "in the input's dtype", "wide = torch.promote_types(x.dtype, weight.dtype)", "wide = x.dtype"),
+            (("test_modules.py::test_a_sequence_in_place_of_a_linear_layer",), "torch", "every module has a weight", "alike = not is_torch_array(weight) or weight.dtype == x.dtype", "alike = weight.dtype == x.dtype"),
+            (("test_modules.py::test_dynamic_quantisation",), "torch", "every weight is a tensor", "not is_torch_array(weight) or", "weight is None or"),
+            (("test_modules.py::test_the_gradient_of_a_padding_token_stays_0",), "torch", "an embedding that is not called", "if is_module(layer) and is_torch_array(tokens):", "if False:"),
+            (("test_stack.py::test_equals_the_loop",), "jax", "the row before", "layer.weight[tokens]", "layer.weight[tokens - 1]"),
+        )
+    ),
     fault("linear", "a linear network", "relu(linear(hidden, x))", "linear(hidden, x)", tests=("test_pooling.py",)),
     fault("linear", "a leak", "relu(linear(hidden, x))", "relu(linear(hidden, x)) + 0.01 * linear(hidden, x)", tests=("test_pooling.py",)),
     fault("pooling", "no scale", "attend(layer.query,", "attend(layer.query * layer.query.shape[-1] ** 0.5,"),

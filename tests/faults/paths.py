@@ -19,6 +19,11 @@ def attend(words: str, original: str, changed: str) -> Fault:
     return fault("fused", words, original, changed, backends="torch", tests=tests)
 
 
+def causal(words: str, original: str, changed: str) -> Fault:
+    """In what it makes of causal."""
+    return fault("fused", words, original, changed, backends="torch", tests=("test_causal.py",))
+
+
 def slopes(words: str, original: str, changed: str) -> Fault:
     """In its derivatives."""
     tests = ("test_attend_derivatives.py",)
@@ -40,7 +45,7 @@ FAULTS = [
     fault("streaming", "leading axes not counted", "batch * keys.shape[-2]", "keys.shape[-2]"),
     fault("streaming", "bits for bytes", ".bits // 8", ".bits"),
     fault("streaming", "joined along the wrong axis", "cut, rows)], axis=-2", "cut, rows)], axis=-1"),
-    fault("streaming", "no blocks", "if rows >= m or", "if True or"),
+    fault("streaming", "no blocks", "if rows >= m:", "if True:"),
     fault(
         "streaming",
         "no blocks in JAX",
@@ -159,25 +164,35 @@ FAULTS = [
         tests=("test_fused.py",),
     ),
     # fused: scaled dot-product attention
-    attend("no scale", "attn_mask=mask, scale=1 / math.sqrt(d))", "attn_mask=mask, scale=1.0)"),
-    attend("scale of the padded width", "attn_mask=mask, scale=1 / math.sqrt(d))", "attn_mask=mask)"),
-    attend("mask not passed on", "attn_mask=mask, scale=1", "attn_mask=None, scale=1"),
-    attend("mask inverted", "attn_mask=mask, scale=1", "attn_mask=None if mask is None else ~mask, scale=1"),
+    attend("no scale", "scale=1 / math.sqrt(d)", "scale=1.0"),
+    attend("scale of the padded width", ", scale=1 / math.sqrt(d)", ""),
+    attend("mask not passed on", "attn_mask=mask,", "attn_mask=None,"),
+    attend("mask inverted", "attn_mask=mask,", "attn_mask=None if mask is None else ~mask,"),
     attend("padding not cut off", "width)[..., :p]", "width)[..., :]"),
     attend("padding in place of the values", "width)[..., :p]", "width)[..., -p:]"),
-    attend("no padding", "lead, width = np.broadcast_shapes(*shapes), max(d, p)", "lead, width = np.broadcast_shapes(*shapes), d"),
+    attend("no padding", "lead, width = broadcast_shapes(*shapes), max(d, p)", "lead, width = broadcast_shapes(*shapes), d"),
     attend("the mask's leading axes not counted", "for a in (*arrays, mask) if a is not None", "for a in arrays"),
     attend("leading axes not counted for the threshold", "return batch * queries", "return queries"),
     attend("the threshold itself is too few", ">= FEWEST", "> FEWEST"),
     attend("the dtype lost", "[..., :p].to(dtype)", "[..., :p]"),
-    slopes("no gradient", "return _differentiable()(*arrays, mask, plain)", "return _fused(*(a.detach() for a in arrays), mask)"),
+    slopes("no gradient", "return _differentiable()(*arrays, mask, causal, plain)", "return _fused(*(a.detach() for a in arrays), mask, causal)"),
     slopes("gradients in reverse", "if need]\n            found", "if need][::-1]\n            found"),
     slopes("gradients of the queries for all", "wanted = [a for a, need", "wanted = [inner[0] for a, need"),
     slopes("no second derivative", "needed, higher = ctx.needs_input_grad[:3], torch.is_grad_enabled()", "needed, higher = ctx.needs_input_grad[:3], False"),
-    slopes("second derivative without the mask", "ctx.plain(*inner, mask)", "ctx.plain(*inner, None)"),
-    slopes("second derivative of the kernel itself", "return _differentiable()(*arrays, mask, plain)", "return _fused(*arrays, mask)"),
+    slopes("second derivative without the mask", "ctx.plain(*inner, mask, ctx.causal)", "ctx.plain(*inner, None, ctx.causal)"),
+    slopes("second derivative of the kernel itself", "return _differentiable()(*arrays, mask, causal, plain)", "return _fused(*arrays, mask, causal)"),
     slopes("one tensor in three places counted thrice", "inner = [a.view_as(a) for a in saved]", "inner = list(saved)"),
     slopes("backward once only", "gradient, retain_graph=True", "gradient, retain_graph=higher"),
     slopes("forward mode not seen", "if any(dual.tangent is not None for dual in duals):", "if False:"),
     slopes("torch.func not seen", "if transforming():", "if False:"),
+    causal("causal ignored", "is_causal=causal", "is_causal=False"),
+    causal("causal ignored beside a mask", "(mask & mask.new_ones(m, n).tril() if causal else mask)", "mask"),
+    causal("causal in place of the mask", "mask & mask.new_ones(m, n).tril()", "mask.new_ones(m, n).tril()"),
+    causal("a token cannot see itself", ".tril()", ".tril(-1)"),
+    causal("the future alone", ".tril()", ".triu()"),
+    causal("the kernel's causal way beside a mask", "if causal else mask), False\n", "if causal else mask), causal\n"),
+    causal("causal lost without gradients", "return _fused(*arrays, mask, causal)", "return _fused(*arrays, mask, False)"),
+    causal("causal lost with gradients", "ctx.inner[2], mask, causal)", "ctx.inner[2], mask, False)"),
+    causal("second derivative without causal", "mask, ctx.causal)", "mask, False)"),
+    causal("a mask made where the kernel needs none", "    if mask is not None:\n        mask,", "    if mask is None and causal:\n        mask = queries.new_ones(m, n) > 0\n    if mask is not None:\n        mask,"),
 ]  # fmt: skip

@@ -42,6 +42,8 @@ BOTH = [  # the module of either back end
     (SIZES, "the dot product by default", '| None = "additive"', '| None = "dot"'),
     (LOOP, "weights for logits", "return_weights else logits", "return_weights else weights"),
 ]  # fmt: skip
+ASKS = "query, score = state[..., None, :], scores.dot"
+CALLED = ("test_modules.py::test_hooks_of_every_part_act",)
 LAYER_ARGUMENTS = ("test_layer_arguments.py",)
 DROPPED = ("test_training.py::test_dropout_while_training",)
 
@@ -52,8 +54,8 @@ FAULTS = [
     formula("the second bias outside r", "r * from_state[..., 2 * h :]", "r * (from_state - cell.hidden.bias)[..., 2 * h :] + cell.hidden.bias[2 * h :]", CELL),
     formula("r and z exchanged", "r, z = gates", "z, r = gates", CELL),
     formula("gates twice as steep", "xp.tanh(0.5 * (from", "xp.tanh((from", CELL),
-    formula("padding updates the state", "xp.where(is_word, gru(cell, word, state), state)", "gru(cell, word, state)"),
-    formula("padding clears the state", "xp.where(is_word, gru(cell, word, state), state)", "xp.where(is_word, gru(cell, word, state), xp.zeros_like(state))"),
+    formula("padding updates the state", "xp.where(is_word, cell(word, state), state)", "cell(word, state)"),
+    formula("padding clears the state", "xp.where(is_word, cell(word, state), state)", "xp.where(is_word, cell(word, state), xp.zeros_like(state))"),
     formula("backward not turned back", "backward = xp.flip(\n", "backward = (lambda states, axis: states)(\n"),
     formula("backward reads forward", "walk(model.backward_cell, xp.flip(words, axis=0)", "walk(model.backward_cell, words"),
     formula("backward with the mask forward", "xp.flip(real, axis=0)", "real"),
@@ -65,9 +67,20 @@ FAULTS = [
     formula("keys for values", "Memory(keys, states,", "Memory(keys, keys,"),
     formula("without a score all states", "Memory(summary[..., None, :], summary[..., None, :], None)", "Memory(states, states, mask[..., None, :])"),
     formula("general's keys not multiplied", 'if model.score == "dot" else linear(', 'if model.score in ("dot", "general") else linear('),
-    formula("the dot product scaled", "else scores.dot", "else scores.scaled_dot"),
-    formula("W_k for W_q", "model.query.weight, None", "model.key.weight, None"),
-    formula("the state after asks", "        state[..., None, :], memory.keys", "        gru(model.decoder_cell, xp.concat([written, state], axis=-1), state)[..., None, :], memory.keys"),
+    formula("the dot product scaled", ASKS, ASKS.replace("scores.dot", "scores.scaled_dot")),
+    formula("W_k for W_q", "linear(model.query, query)", "linear(model.key, query)"),
+    formula("the state after asks", ASKS, ASKS.replace("state", "model.decoder_cell(xp.concat([written, state], axis=-1), state)")),
+    formula("W_q left out", "        query = linear(model.query, query)\n", ""),
+    formula("v left out", "v=model.combine)", "v=0 * model.combine + 1)"),
+    *(
+        fault("scores", words, *change, backends="torch", tests=LOOP)
+        for words, *change in (
+            ("no tanh, projected", "xp.tanh(hidden) @ v", "hidden @ v"),
+            ("queries lost, projected", "hidden = q[..., :, None, :] +", "hidden = 0 * q[..., :, None, :] +"),
+        )
+    ),
+    formula("a cell that is not called", "cell(word, state), state)", "gru(cell, word, state), state)", CALLED),
+    formula("a decoder's cell that is not called", "model.decoder_cell(xp.concat([written, context], axis=-1), state)", "gru(model.decoder_cell, xp.concat([written, context], axis=-1), state)", CALLED),
     formula("context before the character", "[written, context]", "[context, written]"),
     formula("the state before is read out", "    return state, (state, context, weights)", "    return state, (written[..., :1] * 0 + state * 0, context, weights)"),
     formula("no context in the logits", "linear(model.output, xp.concat([state, context]", "linear(model.output, xp.concat([state, context * 0]"),
@@ -108,7 +121,7 @@ FAULTS = [
     ),
     search("an overflow", "logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)", "logits.astype(np.float64)"),
     search("probabilities in float32", "logits.astype(np.float64) -", "logits -"),
-    search("small integers as places", "xp.asarray(rows[tokens != end], device=device(source))", "as_array(rows[tokens != end])", DECODES),
+    search("small integers as places", "xp.asarray(rows[tokens != end], device=device(source))", "xp.asarray(rows[tokens != end], dtype=source.dtype, device=device(source))", DECODES),
     # losses
     fault("losses", "mask dropped", "xp.where(mask, normaliser - xp.sum(chosen, axis=-1), xp.zeros_like(normaliser))", "normaliser - xp.sum(chosen, axis=-1)"),
     fault("losses", "a mean over all", "count = xp.sum(xp.astype(mask, logits.dtype))", "count = xp.sum(xp.ones_like(normaliser))"),
@@ -233,7 +246,7 @@ FAULTS = [
         for library in ("torch", "jax")
         for words in (
             ("any token is written", "tokens.one(self.target_vocab, self.hidden_dim, token, state)", "pass"),
-            ("any state of a cell", "tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)", "pass"),
+            ("any state of a cell", "tokens.cell(self, inputs, state)", "pass"),
         )
     ),
     fault("tokens", "tokens for other rows", "if tuple(token.shape) != tuple(state.shape[:-1]):", "if False:", backends="torch", tests=LAYER_ARGUMENTS),

@@ -27,9 +27,12 @@ STEPS = f"{LAYERS}::test_bad_steps"
 SENTENCES = f"{LAYERS}::test_bad_sentences"
 PARTS = "test_decoding.py::test_a_state_of_several_arrays"
 
-MEMORY = "Reader(layer.cross_attention, memory.values, memory.mask, keep)"
-EMBEDDED = "model.embedding.weight[token] + model.position[cache.length]"
-TRANSLATED = "model.target_embedding.weight[token] + model.target_position[cache.length]"
+BLOCK = "x = layer(x, mask, return_weights=keep, causal=causal)"
+READS = "x = layer(x, memory.values, None, memory.mask, return_weights=keep, causal=True)"
+FORETELLS = "encode(model.decoder, model.decoder_norm, x, None, keep, causal=True)"
+KNOWN = "embed(model.embedding, tokens) + model.position[: tokens.shape[-1]]"
+EMBEDDED = "embed(model.embedding, token) + model.position[cache.length]"
+TRANSLATED = "embed(model.target_embedding, token) + model.target_position[cache.length]"
 SOURCE = "check.at_most(self.max_length, source=source[..., None], written=written[..., None])"
 BOTH_SIDES = "check.sentences(source, mask, written, self.source_vocab, self.target_vocab)"
 ONE_SIDE = "check.sentences(source, mask, source, self.source_vocab, self.source_vocab)"
@@ -45,33 +48,38 @@ def formula(tests: str, words: str, original: str, changed: str) -> Fault:
 
 FAULTS = [
     # encoders, and decoders as a full pass
-    formula(WRITERS, "no last norm", "return normed(norm, x), [reader", "return x, [reader"),
-    found("blocks", "torch", WRITERS, "bias of the last norm dropped", "norm.weight, norm.bias, eps=norm.eps)", "norm.weight, None, eps=norm.eps)"),
-    formula(SETS, "mask ignored", "Reader(layer.attention, mask=mask, keep=keep)", "Reader(layer.attention, keep=keep)"),
-    formula(UNASKED, "a list of nothing, encoder", "for reader in readers if keep]", "for reader in readers]"),
-    formula(WRITERS, "one block again and again", "for layer in layers]\n", "for layer in [layers[0]] * len(layers)]\n"),
-    formula(WRITERS, "blocks in the other order", "zip(layers, readers, strict=True)", "zip(layers[::-1], readers[::-1], strict=True)"),
+    formula(WRITERS, "no last norm", "return normed(norm, x), kept", "return x, kept"),
+    found("blocks", "jax", WRITERS, "bias of the last norm dropped", "norm.weight, norm.bias, eps=norm.eps)", "norm.weight, None, eps=norm.eps)"),
+    formula(SETS, "mask ignored", BLOCK, BLOCK.replace("mask", "None")),
+    formula(UNASKED, "a list of nothing, encoder", "return normed(norm, x), kept", "return normed(norm, x), kept or [None for _ in layers]"),
+    formula(WRITERS, "one block again and again", "for layer in layers:", "for layer in [layers[0]] * len(layers):"),
+    formula(WRITERS, "blocks in the other order", "for layer in layers:", "for layer in layers[::-1]:"),
     formula(SETS, "positions from the end", "model.position[: x.shape[-2]]", "model.position[-x.shape[-2] :]"),
     formula(SETS, "positions left out", "if model.position is not None:", "if False:"),
     formula(SETS, "one position for all", "model.position[: x.shape[-2]]", "model.position[0]"),
     formula(SETS, "nothing is read out", "return linear(model.readout, stream), weights\n\n\ndef foretell", "return stream, weights\n\n\ndef foretell"),
-    formula(WRITERS, "the future is seen", "x, causal_mask(n, x), keep)", "x, None, keep)"),
-    formula(WRITERS, "the past is not seen", "x, causal_mask(n, x), keep)", "x, causal_mask(n, x).mT, keep)"),
-    formula(WRITERS, "no positions, decoder", "model.embedding.weight[tokens] + model.position[:n]", "model.embedding.weight[tokens]"),
-    formula(WRITERS, "the last positions", "tokens] + model.position[:n]", "tokens] + model.position[-n:]"),
+    formula(WRITERS, "the future is seen", FORETELLS, FORETELLS.replace(", causal=True", "")),
+    formula(WRITERS, "the future is seen in every block", BLOCK, BLOCK.replace(", causal=causal", "")),
+    formula(SETS, "an encoder that sees no future", "keep: bool = False,\n    causal: bool = False,", "keep: bool = False,\n    causal: bool = True,"),
+    formula(WRITERS, "weights of the last layer first", "            x, weights = x\n            kept.append(weights)", "            x, weights = x\n            kept.insert(0, weights)"),
+    formula(WRITERS, "the past is not seen", FORETELLS, FORETELLS.replace("None, keep, causal=True", "heads.with_causal(None, True, x).mT, keep")),
+    formula(WRITERS, "no positions, decoder", KNOWN, "embed(model.embedding, tokens)"),
+    formula(WRITERS, "the last positions", KNOWN, KNOWN.replace("[: tokens.shape[-1]]", "[-tokens.shape[-1] :]")),
     # encoder and decoder
     formula(PAIRS, "padding is read", "mask = mask[..., None, :]", "mask = mask[..., None, :] | True"),
-    formula(PAIRS, "padding is read by the decoder", MEMORY, MEMORY.replace("memory.mask", "None")),
+    formula(PAIRS, "padding is read by the decoder", READS, READS.replace("memory.mask", "None")),
     formula(PAIRS, "padding is read by the encoder", "embedded, mask)[0], mask)", "embedded, None)[0], mask)"),
     formula(PAIRS, "the target's positions for the source", "model.source_position[:", "model.target_position[:"),
-    formula(PAIRS, "the target's embedding for the source", "model.source_embedding.weight[source]", "model.target_embedding.weight[source % 11]"),
-    formula(PAIRS, "the encoder's norm for the decoder", "normed(model.decoder_norm, x)), kept if", "normed(model.encoder_norm, x)), kept if"),
+    formula(PAIRS, "the target's embedding for the source", "embed(model.source_embedding, source)", "embed(model.target_embedding, source % 11)"),
+    formula(PAIRS, "the encoder's norm for the decoder", "normed(model.decoder_norm, x)), kept", "normed(model.encoder_norm, x)), kept"),
     formula(PAIRS, "no last norm, decoder", "linear(model.output, normed(model.decoder_norm, x)), kept", "linear(model.output, x), kept"),
-    formula(PAIRS, "what is written sees the future", "Reader(layer.attention, mask=earlier)", "Reader(layer.attention)"),
-    formula(PAIRS, "the source is not read", MEMORY, "Reader(layer.cross_attention, None, earlier, keep)"),
+    formula(PAIRS, "what is written sees the future", READS, READS.replace(", causal=True", "")),
+    formula(PAIRS, "the source is not read", READS, READS.replace("memory.values, None, memory.mask", "x, None, None")),
     formula(PAIRS, "what is read doubled", "embedded, mask)[0], mask)", "embedded, mask)[0] * 2, mask)"),
-    formula(PAIRS, "the same weights for all layers", "kept.append(cross.weights)\n    return linear", "kept[:] = [cross.weights] * (len(kept) + 1)\n    return linear"),
-    formula(UNASKED, "a list of nothing", "kept if keep else []", "kept"),
+    formula(PAIRS, "the same weights for all layers", "kept.append(weights)\n    return linear", "kept[:] = [weights] * (len(kept) + 1)\n    return linear"),
+    formula(PAIRS, "weights to what is written", "x, _, weights = x", "x, weights, _ = x"),
+    formula(PAIRS, "padding of what is written", READS, READS.replace("None, memory.mask", "memory.mask, None")),
+    formula(UNASKED, "a list of nothing", "normed(model.decoder_norm, x)), kept", "normed(model.decoder_norm, x)), kept or [None for _ in model.decoder]"),
     # the cache
     formula(CACHE, "the position of the token before", EMBEDDED, EMBEDDED.replace("cache.length", "cache.length - 1")),
     formula(CACHE, "always the first position", EMBEDDED, EMBEDDED.replace("cache.length", "0 * cache.length")),
