@@ -21,6 +21,7 @@ from bokeh.palettes import cividis
 from attnbook.figures import COLOURS
 from attnbook.live.page import (
     LiveFigure,
+    all_of,
     beside,
     control_style,
     follow_pointer,
@@ -100,6 +101,7 @@ def attention_browser(
     """
     if not cases:
         raise ValueError("cases: got none, expected one or more")
+    all_of(Attention, cases=cases)
     heads = list(cases[0].weights)
     for case in cases:
         if list(case.weights) != heads:
