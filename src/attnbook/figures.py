@@ -83,10 +83,9 @@ def regression(
         raise ValueError(f"units: got {units!r}, expected a pair of strings")
     for unit in units:
         _text(units=unit)
-    data, truth, estimate = (
-        pair if pair is None else sizes.pair(**{name: pair})
-        for name, pair in (("data", data), ("truth", truth), ("estimate", estimate))
-    )
+    for name, pair in (("data", data), ("truth", truth), ("estimate", estimate)):
+        if pair is not None:
+            sizes.pair(**{name: pair})
     if data is not None:
         axes.plot(*map(np.ravel, data), ".", color=COLOURS["data"], ms=4, alpha=0.6, zorder=3)
     if truth is not None:

@@ -29,7 +29,8 @@ def flags(**arguments: Any) -> None:
     """Check that each is True or False."""
     for name, value in arguments.items():
         if value is not True and value is not False and not isinstance(value, np.bool_):
-            raise ValueError(f"{name}: got {value!r}, expected True or False")
+            got = f"a {type(value).__name__}" if np.ndim(value) else repr(value)
+            raise ValueError(f"{name}: got {got}, expected True or False")
 
 
 def integer(**argument: Any) -> int:
@@ -74,7 +75,7 @@ def table(**argument: Any) -> np.ndarray:
 
 def column(**argument: Any) -> np.ndarray:
     """Finite real numbers, of shape (n,) or (n, 1) with n of 1 or more, as floats of shape (n,)."""
-    ((name, given),) = argument.items()
+    ((name, _),) = argument.items()
     array = table(**argument)
     if array.ndim not in (1, 2) or array.size != len(array) or array.size == 0:
         raise ValueError(f"{name}: got shape {array.shape}, expected (n,) or (n, 1)")

@@ -48,7 +48,7 @@ def row(vocab_size: int | None = None, **argument: Any) -> list[int]:
         got = f"dtype {given.dtype}, shape {given.shape}"
         raise ValueError(f"{name}: got {got}, expected integers of shape (n,), one text")
     if vocab_size is not None and given.size:
-        numbers(vocab_size, **{name: given})
+        numbers(vocab_size, None, **{name: given})
     return [int(token) for token in given]
 
 
@@ -154,13 +154,13 @@ def fitting(model: Any, cache: Any, memory: Any = None) -> None:
 
 
 def readable(layer: Any, width: int, memory: Any) -> None:
-    """Check the parts of what an encoder has read: arrays (..., n, width) and a mask (..., 1, n)."""
+    """Check what an encoder has read: arrays (..., n, width) and a mask (..., 1, n)."""
     *parts, mask = memory
     for array in parts:
         same_library(layer, memory=array)
         if tuple(array.shape[-1:]) != (width,):
-            got = tuple(array.shape)
-            raise ValueError(f"memory: got shape {got}, expected (..., n, {width})")
+            shape = tuple(array.shape)
+            raise ValueError(f"memory: got shape {shape}, expected (..., n, {width})")
     if mask is None:
         return
     same_library(layer, memory=mask)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from attnbook import sizes
-from attnbook.tokens import row
+from attnbook import tokens as check
 
 Array = np.ndarray
 
@@ -51,12 +51,12 @@ class Translation:
 
     def read(self, tokens: Sequence[int]) -> list[str]:
         """The English words of a row of the source, without padding."""
-        rows = row(len(self.source_vocabulary), tokens=tokens)
+        rows = check.row(len(self.source_vocabulary), tokens=tokens)
         return [self.source_vocabulary[t] for t in rows if t != PAD]
 
     def spell(self, tokens: Sequence[int]) -> str:
         """The text of a row of the target, up to END."""
-        rows = row(len(self.target_vocabulary), tokens=tokens)
+        rows = check.row(len(self.target_vocabulary), tokens=tokens)
         ends = rows.index(END) if END in rows else len(rows)
         return "".join(self.target_vocabulary[t] for t in rows[:ends] if t not in (PAD, START))
 

@@ -11,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 def one_key(key: Any) -> PRNGKeyArray:
     """Check that it is one random key, of jax.random.key or the older jax.random.PRNGKey."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
-    typed = dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+    typed = dtype is not None and jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
     if not (shape == () if typed else str(dtype) == "uint32" and len(key.shape) == 1):
         got = type(key).__name__ if shape is None else f"dtype {dtype}, shape {shape}"
         raise TypeError(f"key: got {got}, expected one random key such as jax.random.key(0)")

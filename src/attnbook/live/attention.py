@@ -1,6 +1,6 @@
 """Live figure of chapters 4 and 6: the attention matrices of a trained model, row by row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,12 @@ class Attention:
     weights: Mapping[str, Any]
 
     def __post_init__(self) -> None:
+        for name, tokens in (("rows", self.rows), ("columns", self.columns)):
+            if not isinstance(tokens, Sized):
+                raise TypeError(f"{name}: got {tokens!r}, expected a list of tokens")
+        if not isinstance(self.weights, Mapping):
+            got = type(self.weights).__name__
+            raise TypeError(f"weights: got a {got}, expected an array for each head, by its name")
         expected = (len(self.rows), len(self.columns))
         if 0 in expected:
             raise ValueError(f"rows, columns: got {expected} tokens, expected one or more of each")
