@@ -111,6 +111,16 @@ def alike(*arrays: Array) -> tuple[Array, ...]:
     return tuple(a.to(wide) for a in arrays)
 
 
+def memory(x: Array, memory: Array, memory_mask: Array | None) -> None:
+    """Check what a stream reads, under the names that a block has for it."""
+    x, memory = alike(x, memory)
+    floating(x=x, memory=memory)
+    lead = leading_axes(x=x, memory=memory)
+    if memory_mask is not None:
+        target = (*lead, x.shape[-2], memory.shape[-2])
+        fitting_mask(memory_mask, target, called="memory_mask", x=x)
+
+
 def as_many(queries: Array, keys: Array) -> None:
     """Check that there are as many queries as keys, where the places of both are compared."""
     m, n = queries.shape[-2], keys.shape[-2]
@@ -143,15 +153,19 @@ def parameter(
     return xp.astype(array, like.dtype)
 
 
-def fitting_mask(mask: Array | None, target: tuple[int, ...], **like: Array) -> None:
+def fitting_mask(
+    mask: Array | None, target: tuple[int, ...], *, called: str = "mask", **like: Array
+) -> None:
     """Check that a mask is boolean, of the arrays' library, and fits the target's shape."""
     if mask is None:
         return
-    xp = one_library(**like, mask=mask)
+    xp = one_library(**like, **{called: mask})
     if not xp.isdtype(mask.dtype, "bool"):
-        raise ValueError(f"mask: got dtype {mask.dtype}, expected bool, True = may attend")
+        raise ValueError(f"{called}: got dtype {mask.dtype}, expected bool, True = may attend")
     if mask.ndim == 0 or not broadcasts(tuple(mask.shape), target):
-        raise ValueError(f"mask: got shape {tuple(mask.shape)}, expected one that fits {target}")
+        raise ValueError(
+            f"{called}: got shape {tuple(mask.shape)}, expected one that fits {target}"
+        )
 
 
 def leading_axes(**arrays: Array) -> tuple[int, ...]:

@@ -96,11 +96,13 @@ def attend(
     Raises:
         ValueError: shapes or dtypes that do not fit, a score that is no function, gives no
             floating number a query and key, or NaN or −∞ alone to a query that may attend, causal
-            with other numbers of queries and keys.
+            with other numbers of queries and keys; causal or return_weights that are not True or
+            False.
         TypeError: arrays of different libraries.
 
     Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
     """
+    sizes.flags(causal=causal, return_weights=return_weights)
     answers.function("attnbook.scores.dot", score=score)
     queries, keys, values = arguments.alike(queries, keys, values)
     one_width = score is scores.scaled_dot  # other scores say themselves which widths they take

@@ -127,6 +127,8 @@ def _checked(
         raise TypeError(f"model: got a {got}, expected an EncoderDecoder or a Transformer")
     sizes.size(limit=limit)
     xp = one_library(source=source, mask=mask)
+    if not xp.isdtype(source.dtype, "integral"):
+        raise ValueError(f"source: got dtype {source.dtype}, expected integers")
     sizes.integer(start=start)
     vocab = getattr(model, "target_vocab", None)
     sizes.count(end=end) if vocab is None else sizes.within(0, vocab - 1, end=end)

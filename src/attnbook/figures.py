@@ -9,7 +9,10 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
+
+from attnbook import sizes
 
 GREY = "#7f7f7f"  # axes, text and data: contrast above 3 on white and on near black
 COLOURS = {
@@ -58,6 +61,9 @@ def panels(
     rows: int = 1, columns: int = 1, *, height: float = 3.2, **kwargs: Any
 ) -> tuple[Figure, Any]:
     """A figure of rows × columns axes, as wide as the page."""
+    sizes.size(rows=rows)
+    sizes.size(columns=columns)
+    sizes.above_0(height=height)
     return plt.subplots(rows, columns, figsize=(STYLE["figure.figsize"][0], height), **kwargs)
 
 
@@ -71,6 +77,15 @@ def regression(
     units: tuple[str, str] = ("x", "y"),
 ) -> None:
     """Dots, thin line, thick line: data, truth and estimate, each a pair (x, y)."""
+    _drawn_on(axes)
+    _text(title=title)
+    if not isinstance(units, list | tuple) or len(units) != 2:
+        raise ValueError(f"units: got {units!r}, expected a pair of strings")
+    for unit in units:
+        _text(units=unit)
+    for name, pair in (("data", data), ("truth", truth), ("estimate", estimate)):
+        if pair is not None:
+            sizes.pair(**{name: pair})
     if data is not None:
         axes.plot(*map(np.ravel, data), ".", color=COLOURS["data"], ms=4, alpha=0.6, zorder=3)
     if truth is not None:
@@ -82,4 +97,24 @@ def regression(
 
 def label(axes: Axes, text: str, at: tuple[float, float], colour: str) -> None:
     """Name a line where it is, in its colour."""
+    _drawn_on(axes)
+    _text(text=text)
+    if not is_color_like(COLOURS.get(colour, colour)):
+        expected = f"one of {', '.join(COLOURS)}, or a colour of Matplotlib's"
+        raise ValueError(f"colour: got {colour!r}, expected {expected}")
+    place = sizes.table(at=at)
+    if place.shape != (2,) or place.dtype.kind not in "iuf" or not np.all(np.isfinite(place)):
+        raise ValueError(f"at: got {at!r}, expected a pair of finite numbers")
     axes.annotate(text, at, color=COLOURS.get(colour, colour), fontsize=9)
+
+
+def _drawn_on(axes: Any) -> None:
+    if not isinstance(axes, Axes):
+        got = type(axes).__name__
+        raise TypeError(f"axes: got a {got}, expected Matplotlib's Axes, one of those of panels")
+
+
+def _text(**argument: Any) -> None:
+    for name, text in argument.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name}: got {text!r}, expected a string")

@@ -119,7 +119,7 @@ def _checked(length_scale: float | Array, **points: Array) -> Array:
             got = f"dtype {array.dtype}, shape {array.shape}"
             raise ValueError(f"{name}: got {got}, expected real numbers of shape (..., n)")
     arguments.finite(np, **points)
-    scale = np.asarray(length_scale)
+    scale = sizes.table(length_scale=length_scale)
     if scale.dtype.kind not in "iuf" or not np.all((scale > 0) & np.isfinite(scale)):
         raise ValueError(f"length_scale: got {length_scale!r}, expected numbers above 0")
     try:

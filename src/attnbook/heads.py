@@ -141,6 +141,7 @@ def multi_head_attention(
     Source: Vaswani et al. (2017), section 3.2.2; shared heads: Shazeer (2019), Ainslie et al.
         (2023).
     """
+    sizes.flags(causal=causal, return_weights=return_weights)
     keys = queries if keys is None else keys
     values = keys if values is None else values
     arguments.widths(layer.embed_dim, queries=queries, keys=keys, values=values)

@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 from jaxtyping import Float
 
+from attnbook import arguments
 from attnbook.arguments import numpy_arrays
 from attnbook.regression import nadaraya_watson
 
@@ -28,6 +29,8 @@ def patches(image: Float[Array, "rows columns"], width: int) -> Float[Array, "pi
     numpy_arrays(image=image)
     if image.ndim != 2:
         raise ValueError(f"image: got shape {image.shape}, expected (rows, columns)")
+    if image.dtype.kind not in "biuf":
+        raise ValueError(f"image: got dtype {image.dtype}, expected real numbers")
     expected = f"expected an odd number that fits {image.shape}"
     if not isinstance(width, Integral) or isinstance(width, bool):
         raise ValueError(f"width: got {width!r}, {expected}, an integer")
@@ -59,5 +62,7 @@ def non_local_means(
 
     Source: Buades, Coll and Morel (2005), section 3, with a flat patch and the whole image.
     """
-    p = patches(image, width) / width  # so that a squared distance is the mean over the patch
+    p = patches(image, width)
+    arguments.finite(arguments.floating(image=image), image=image)
+    p = p / width  # so that a squared distance is the mean over the patch
     return nadaraya_watson(p, p, image.reshape(-1, 1), bandwidth=bandwidth).reshape(image.shape)

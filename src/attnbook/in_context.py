@@ -59,7 +59,7 @@ def mask(n: int, seen: Int[Array, " m"]) -> Bool[Array, "n_and_m n_and_m"]:
     Raises:
         ValueError: numbers of pairs that are not from 0 to n.
     """
-    seen = np.asarray(seen)
+    seen = sizes.table(seen=seen)
     whole = seen.ndim == 1 and np.issubdtype(seen.dtype, np.integer)
     if not whole or np.any((seen < 0) | (seen > sizes.count(n=n))):
         raise ValueError(f"seen: got {seen!r}, expected integers from 0 to {n}, one a query")

@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float
 
-from attnbook import answers, arguments, fused_gaussian, kernels
+from attnbook import answers, arguments, fused_gaussian, kernels, sizes
 from attnbook.arguments import known_true, widen
 from attnbook.attention import softmax
 from attnbook.scores import from_nearest, gaussian_score
@@ -56,6 +56,7 @@ def nadaraya_watson(
 
     Source: Nadaraya (1964), Watson (1964).
     """
+    sizes.flags(return_weights=return_weights)
     queries, keys, values = arguments.alike(queries, keys, values)
     xp = arguments.attention(queries, keys, values, mask)
     arguments.data(xp, queries=queries, keys=keys, values=values)
@@ -181,6 +182,7 @@ def in_metric(
     """
     arguments.attention(queries, keys, values, mask)
     moved = arguments.parameter(queries, ("r", queries.shape[-1]), of="queries", metric=metric).mT
+    arguments.data(array_namespace(queries), metric=metric)
     return nadaraya_watson(queries @ moved, keys @ moved, values, mask=mask)
 
 

@@ -1,6 +1,5 @@
 """Sampling: a text from a language model, token by token."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from jaxtyping import Float, Int
 from attnbook import sizes
 from attnbook.convert import to_numpy
 from attnbook.decoding import without_graph
+from attnbook.tokens import row
 
 Array = np.ndarray
 
@@ -40,7 +40,7 @@ def probabilities(
 
     Source: top_k: Fan, Lewis and Dauphin (2018); top_p: Holtzman et al. (2020), section 3.1.
     """
-    given = to_numpy(logits) if is_array_api_obj(logits) else np.asarray(logits)
+    given = to_numpy(logits) if is_array_api_obj(logits) else sizes.table(logits=logits)
     if given.dtype.kind not in "iuf":
         raise ValueError(f"logits: got dtype {given.dtype}, expected a real one")
     logits = np.asarray(given, dtype=np.float64)
@@ -100,7 +100,7 @@ def sample(
     """
     if isinstance(model, type) or not (hasattr(model, "empty") and hasattr(model, "step")):
         raise TypeError(f"model: got a {type(model).__name__}, expected a DecoderOnly")
-    known = _tokens(prompt)
+    known = row(prompt=prompt)
     total = len(known) + sizes.size(length=length)
     if not known or total > model.max_length:
         raise ValueError(
@@ -120,18 +120,6 @@ def sample(
             if len(known) < total:
                 cache, logits = model.step(cache, _token(cache, known[-1]))
     return np.array(known)
-
-
-def _tokens(prompt: Any) -> list[int]:
-    """A prompt as Python's integers."""
-    try:
-        given = to_numpy(prompt) if is_array_api_obj(prompt) else np.asarray(prompt)
-    except ValueError:  # rows of different lengths
-        given = np.asarray(math.nan)
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        got = f"dtype {given.dtype}, shape {given.shape}"
-        raise ValueError(f"prompt: got {got}, expected integers of shape (n,), one text")
-    return [int(token) for token in given]
 
 
 def _token(cache: Any, token: int) -> Any:

@@ -20,10 +20,17 @@ def real(number: Any) -> float:
 
 def flag(**argument: Any) -> bool:
     """True or False, and nothing that merely counts as one of them."""
-    ((name, value),) = argument.items()
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}: got {value!r}, expected True or False")
+    ((_, value),) = argument.items()
+    flags(**argument)
     return bool(value)
+
+
+def flags(**arguments: Any) -> None:
+    """Check that each is True or False."""
+    for name, value in arguments.items():
+        if value is not True and value is not False and not isinstance(value, np.bool_):
+            got = f"a {type(value).__name__}" if np.ndim(value) else repr(value)
+            raise ValueError(f"{name}: got {got}, expected True or False")
 
 
 def integer(**argument: Any) -> int:
@@ -53,6 +60,56 @@ def count(*, least: int = 0, **argument: Any) -> int:
 def size(**argument: Any) -> int:
     """A width or a number of things, as a Python integer of at least 1."""
     return count(least=1, **argument)
+
+
+def table(**argument: Any) -> np.ndarray:
+    """Numbers in lists, or an array of NumPy's, as NumPy's."""
+    ((name, given),) = argument.items()
+    try:
+        return np.asarray(given)
+    except ValueError:
+        raise ValueError(
+            f"{name}: got rows of different lengths, expected as many in each"
+        ) from None
+
+
+def column(**argument: Any) -> np.ndarray:
+    """Finite real numbers, of shape (n,) or (n, 1) with n of 1 or more, as floats of shape (n,)."""
+    ((name, _),) = argument.items()
+    array = table(**argument)
+    if array.ndim not in (1, 2) or array.size != len(array) or array.size == 0:
+        raise ValueError(f"{name}: got shape {array.shape}, expected (n,) or (n, 1)")
+    return finite(**argument).ravel()
+
+
+def finite(**argument: Any) -> np.ndarray:
+    """Finite real numbers as a NumPy array of floats."""
+    ((name, _),) = argument.items()
+    array = table(**argument)
+    if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)):
+        raise ValueError(f"{name}: got dtype {array.dtype}, expected finite real numbers")
+    return array.astype(float)
+
+
+def columns(**arguments: Any) -> tuple[np.ndarray, ...]:
+    """Columns of one length."""
+    found = tuple(column(**{name: given}) for name, given in arguments.items())
+    if len({len(array) for array in found}) > 1:
+        got = ", ".join(str(len(array)) for array in found)
+        raise ValueError(f"{', '.join(arguments)}: got {got} numbers, expected as many in each")
+    return found
+
+
+def pair(**argument: Any) -> tuple[np.ndarray, ...]:
+    """A pair (x, y) of columns of one length."""
+    ((name, given),) = argument.items()
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        got = type(given).__name__
+        raise ValueError(f"{name}: got a {got}, expected a pair (x, y) of arrays")
+    x, y = (column(**{name: array}) for array in given)
+    if len(x) != len(y):
+        raise ValueError(f"{name}: got {len(x)} x and {len(y)} y, expected as many of both")
+    return x, y
 
 
 def is_real(number: Any) -> bool:
@@ -99,7 +156,7 @@ def within(least: int, most: int, **argument: Any) -> int:
 def pairs(**argument: Any) -> int:
     """A width of pairs, as an even Python integer of at least 2."""
     ((name, number),) = argument.items()
-    if number == 0 or size(**argument) % 2:
+    if (is_real(number) and number == 0) or size(**argument) % 2:
         raise ValueError(f"{name}: got a width of {number}, expected an even one, 2 or more")
     return int(number)
 
@@ -123,7 +180,7 @@ def parts(width: int, **argument: Any) -> int:
 def choice(names: tuple[str, ...], **argument: str) -> str:
     """One of some names."""
     ((argument_name, name),) = argument.items()
-    if name not in names:
+    if not isinstance(name, str) or name not in names:
         expected = " or ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])
         raise ValueError(f"{argument_name}: got {name!r}, expected {expected}")
     return name

@@ -68,7 +68,7 @@ def known_activation(activation: str) -> str:
 
 def decoder_score(score: str | None) -> str | None:
     """The name of the score of a decoder, or None for a decoder without attention."""
-    if score not in ("additive", "general", "dot", None):
+    if not isinstance(score, str | None) or score not in ("additive", "general", "dot", None):
         raise ValueError(f"score: got {score!r}, expected 'additive', 'general', 'dot' or None")
     return score
 

@@ -1,8 +1,21 @@
 """What the models of sequences accept: token numbers, masks of them, labels, states."""
 
+import math
 from typing import Any
 
-from attnbook.arguments import floating, known_true, one_library, same_library
+import numpy as np
+from array_api_compat import is_array_api_obj
+
+from attnbook.arguments import (
+    alike,
+    broadcast_shapes,
+    broadcasts,
+    floating,
+    known_true,
+    one_library,
+    same_library,
+)
+from attnbook.convert import to_numpy
 from attnbook.transformer import Cache, room
 
 Array = Any
@@ -22,6 +35,21 @@ def numbers(vocab_size: int, longest: int | None = None, **argument: Array) -> N
     if known_true(xp.any((tokens < 0) | (tokens > largest))):
         got = f"{int(xp.min(tokens))} to {int(xp.max(tokens))}"
         raise ValueError(f"{name}: got {got}, expected 0 to {vocab_size - 1}")
+
+
+def row(vocab_size: int | None = None, **argument: Any) -> list[int]:
+    """Token numbers of one text, an array of any library or a list, as Python's integers."""
+    ((name, tokens),) = argument.items()
+    try:
+        given = to_numpy(tokens) if is_array_api_obj(tokens) else np.asarray(tokens)
+    except ValueError:  # rows of different lengths
+        given = np.asarray(math.nan)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        got = f"dtype {given.dtype}, shape {given.shape}"
+        raise ValueError(f"{name}: got {got}, expected integers of shape (n,), one text")
+    if vocab_size is not None and given.size:
+        numbers(vocab_size, None, **{name: given})
+    return [int(token) for token in given]
 
 
 def widened(tokens: Array) -> Array:
@@ -47,15 +75,25 @@ def given_by(method: str, kind: type, **argument: Any) -> None:
         raise TypeError(f"{name}: got a {got}, expected what {method} of the model gives")
 
 
-def one(vocab_size: int, hidden_dim: int, token: Array, state: Array) -> None:
-    """Check the token that a recurrent decoder has written, one a row of its state (..., width)."""
+def one(model: Any, memory: Any, state: Array, token: Array) -> None:
+    """Check what a recurrent decoder reads, and its token, one a row of its state (..., width)."""
+    hidden_dim = model.hidden_dim
+    readable(model.output, hidden_dim, memory)
     one_library(token=token, state=state)
+    same_library(model.output, state=state)
+    values, alike_state = alike(memory.values, state)
+    floating(memory=values, state=alike_state)
     if tuple(state.shape[-1:]) != (hidden_dim,):
         raise ValueError(f"state: got shape {tuple(state.shape)}, expected (..., {hidden_dim})")
     if tuple(token.shape) != tuple(state.shape[:-1]):
         got, expected = tuple(token.shape), tuple(state.shape[:-1])
         raise ValueError(f"token: got shape {got}, expected {expected}, one a row of the state")
-    numbers(vocab_size, token=token[None])
+    try:
+        broadcast_shapes(tuple(memory.values.shape[:-2]), tuple(state.shape[:-1]))
+    except ValueError:
+        got, expected = tuple(state.shape[:-1]), tuple(memory.values.shape[:-2])
+        raise ValueError(f"state: got rows {got}, expected {expected} as in memory") from None
+    numbers(model.target_vocab, token=token[None])
 
 
 def cell(layer: Any, inputs: Array, state: Array) -> None:
@@ -89,6 +127,8 @@ def next_token(vocab_size: int, longest: int, token: Array, length: Array) -> No
     if tuple(token.shape) != tuple(length.shape):
         got, expected = tuple(token.shape), tuple(length.shape)
         raise ValueError(f"token: got shape {got}, expected {expected}, one a row of the cache")
+    if known_true(xp.any(length < 0)):
+        raise ValueError(f"cache: got length {length}, expected 0 or more")
     if known_true(xp.any(length >= longest)):
         raise ValueError(f"cache: got {longest} tokens, expected fewer: it is full")
 
@@ -96,6 +136,12 @@ def next_token(vocab_size: int, longest: int, token: Array, length: Array) -> No
 def fitting(model: Any, cache: Any, memory: Any = None) -> None:
     """Check that a cache, and a memory if there is one, are this transformer's, of as many rows."""
     given_by("empty" if memory is None else "encode", Cache, cache=cache)
+    for array in cache:
+        same_library(model.decoder_norm, cache=array)
+    if not one_library(cache=cache.length).isdtype(cache.length.dtype, "integral"):
+        raise ValueError(f"cache: got length of dtype {cache.length.dtype}, expected integers")
+    if memory is not None:
+        readable(model.decoder_norm, model.embed_dim, memory)
     expected = (*cache.length.shape, *room(model))
     for part, array in zip(("keys", "values"), cache[:2], strict=True):
         if tuple(array.shape) != expected:
@@ -105,6 +151,24 @@ def fitting(model: Any, cache: Any, memory: Any = None) -> None:
     if memory is not None and memory.values.shape[0] not in (1, rows):  # 1 for all rows: a beam
         got = memory.values.shape[0]
         raise ValueError(f"memory: got {got} rows, expected 1, or {rows} as in cache")
+
+
+def readable(layer: Any, width: int, memory: Any) -> None:
+    """Check what an encoder has read: arrays (..., n, width) and a mask (..., 1, n)."""
+    *parts, mask = memory
+    for array in parts:
+        same_library(layer, memory=array)
+        if tuple(array.shape[-1:]) != (width,):
+            shape = tuple(array.shape)
+            raise ValueError(f"memory: got shape {shape}, expected (..., n, {width})")
+    if mask is None:
+        return
+    same_library(layer, memory=mask)
+    n = parts[-1].shape[-2]
+    whole = one_library(memory=mask).isdtype(mask.dtype, "bool")
+    if not whole or not broadcasts(tuple(mask.shape), (1, n)):
+        got = f"a mask of dtype {mask.dtype}, shape {tuple(mask.shape)}"
+        raise ValueError(f"memory: got {got}, expected bool (..., 1, {n})")
 
 
 def sentences(source: Array, mask: Array, written: Array, source_vocab: int, vocab: int) -> None:

@@ -121,6 +121,8 @@ def run(
         raise ValueError(f"learning_rate: got {learning_rate}, expected numbers, 0 or more")
     if gate is not None:
         _known_gate(gate)
+    if not isinstance(name, str):
+        raise TypeError(f"name: got {name!r}, expected a string")
     if not isinstance(batches, Iterable):
         raise TypeError(f"batches: got {batches!r}, expected tuples of arrays")
     if isinstance(batches, Sized) and len(batches) > 0:

@@ -186,8 +186,8 @@ FAULTS = [
         )
     ),
     # what heads start from
-    fault("sizes", "odd widths of pairs", "if number == 0 or size(**argument) % 2:\n        raise ValueError(f\"{name}: got a width", "if number == 0:\n        raise ValueError(f\"{name}: got a width"),
-    fault("sizes", "pairs without a width", "if number == 0 or size(**argument) % 2:", "if size(**argument) % 2:"),
+    fault("sizes", "odd widths of pairs", "if (is_real(number) and number == 0) or size(**argument) % 2:\n        raise ValueError(f\"{name}: got a width", "if is_real(number) and number == 0:\n        raise ValueError(f\"{name}: got a width"),
+    fault("sizes", "pairs without a width", "if (is_real(number) and number == 0) or size(**argument) % 2:", "if size(**argument) % 2:"),
     fault("sizes", "heads that do not divide", "if width % size(**argument):", "if size(**argument) < 1:"),
     fault("sizes", "a width of NumPy's", "return width // int(number)", "return width // number"),
     fault("starting", "shared heads that do not divide", "if num_heads % size(num_kv_heads=shared):", "if size(num_kv_heads=shared) > num_heads:"),

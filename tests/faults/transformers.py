@@ -208,9 +208,9 @@ FAULTS = [
     *(
         fault("sizes", *words)
         for words in (
-            ("any choice", "if name not in names:", "if False:"),
-            ("the first choice alone", "if name not in names:", "if name != names[0]:"),
-            ("a choice within a string", "if name not in names:", 'if str(name) not in ", ".join(names):'),
+            ("any choice", "if not isinstance(name, str) or name not in names:", "if False:"),
+            ("the first choice alone", "if not isinstance(name, str) or name not in names:", "if name != names[0]:"),
+            ("a choice within a string", "if not isinstance(name, str) or name not in names:", 'if str(name) not in ", ".join(names):'),
             ("or after every name", '" or ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])', '" or ".join(map(repr, names))'),
         )
     ),

@@ -12,12 +12,13 @@ Array = np.ndarray
 
 def curve(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """The running example's mean, f(x) = ½ sin x − sin 3x + 0.2 x²."""
+    x = _real(x)
     return 0.5 * np.sin(x) - np.sin(3 * x) + 0.2 * x**2
 
 
 def noise_level(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """The running example's standard deviation, s(x) = 0.2 + 0.05 abs(x)."""
-    return 0.2 + 0.05 * np.abs(x)
+    return 0.2 + 0.05 * np.abs(_real(x))
 
 
 def heteroskedastic(
@@ -36,8 +37,7 @@ def heteroskedastic(
     Raises:
         ValueError: a number or a seed that is no integer of at least 0, another spacing.
     """
-    if spacing not in ("even", "random"):
-        raise ValueError(f"spacing: got {spacing!r}, expected 'even' or 'random'")
+    sizes.choice(("even", "random"), spacing=spacing)
     sizes.count(n=n)
     sizes.count(seed=seed)
     rng = np.random.default_rng(seed)
@@ -59,3 +59,11 @@ def engel() -> tuple[Float[Array, "235 1"], Float[Array, "235 1"]]:
 
     table = sm.datasets.engel.load_pandas().data.sort_values(["income", "foodexp"])
     return table[["income"]].to_numpy(), table[["foodexp"]].to_numpy()
+
+
+def _real(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Real numbers as a NumPy array."""
+    array = sizes.table(x=x)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"x: got dtype {array.dtype}, expected real numbers")
+    return array

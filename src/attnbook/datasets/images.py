@@ -36,10 +36,17 @@ def digits(*, seed: int = 0, held_out: float = 0.25) -> Digits:
     """
     sizes.part(held_out=held_out)
     sizes.count(seed=seed)
+    sizes.within(0, 2**32 - 1, seed=seed)
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
     images, labels = load_digits(return_X_y=True)
+    classes, n = 10, len(images)
+    if not classes <= math.ceil(held_out * n) <= n - classes:
+        raise ValueError(
+            f"held_out: got {held_out}, expected a share with which either part of the {n} has "
+            f"{classes} images or more"
+        )
     train_images, test_images, train_labels, test_labels = train_test_split(
         images, labels, test_size=held_out, random_state=seed, stratify=labels
     )

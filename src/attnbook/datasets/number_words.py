@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from attnbook import sizes
+from attnbook import tokens as check
 
 Array = np.ndarray
 
@@ -50,11 +51,12 @@ class Translation:
 
     def read(self, tokens: Sequence[int]) -> list[str]:
         """The English words of a row of the source, without padding."""
-        return [self.source_vocabulary[t] for t in tokens if t != PAD]
+        rows = check.row(len(self.source_vocabulary), tokens=tokens)
+        return [self.source_vocabulary[t] for t in rows if t != PAD]
 
     def spell(self, tokens: Sequence[int]) -> str:
         """The text of a row of the target, up to END."""
-        rows = [int(t) for t in tokens]
+        rows = check.row(len(self.target_vocabulary), tokens=tokens)
         ends = rows.index(END) if END in rows else len(rows)
         return "".join(self.target_vocabulary[t] for t in rows[:ends] if t not in (PAD, START))
 
@@ -90,8 +92,7 @@ def number_words(
         ValueError: another language, a count below 1, more than 300,000 numbers, a seed that
             is no integer of at least 0.
     """
-    if language not in ("de", "fr"):
-        raise ValueError(f"language: got {language!r}, expected 'de' or 'fr'")
+    sizes.choice(("de", "fr"), language=language)
     total = sizes.count(train=train) + sizes.count(held_out=held_out)
     if not (train >= 1 and held_out >= 1 and total <= 300_000):
         raise ValueError(

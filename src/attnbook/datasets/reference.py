@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Int
 
 from attnbook import sizes
+from attnbook.tokens import row
 
 CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))  # the token numbers of a character: its place
 PART = 4_000  # characters
@@ -28,7 +29,7 @@ class Text:
 
     def spell(self, tokens: Int[np.ndarray, " n"]) -> str:
         """The text of a row of numbers."""
-        return "".join(self.vocabulary[int(token)] for token in tokens)
+        return "".join(self.vocabulary[t] for t in row(len(self.vocabulary), tokens=tokens))
 
 
 def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed: int = 0) -> Text:

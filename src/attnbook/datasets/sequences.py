@@ -62,7 +62,7 @@ def repeated_sequences(
     sizes.size(length=length)
     sizes.size(vocab_size=vocab_size)
     largest = min(length - 1, vocab_size)
-    ends = np.asarray(periods)
+    ends = sizes.table(periods=periods)
     whole = ends.shape == (2,) and np.issubdtype(ends.dtype, np.integer)
     least, most = ends.tolist() if whole else (0, 0)
     if not 1 <= least <= most <= largest:

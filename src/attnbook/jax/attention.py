@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from attnbook import arguments, heads, scores, sizes, stack, starting
 from attnbook import tokens as check
-from attnbook.jax.dropout import left_out
+from attnbook.jax.dropout import known_key, left_out, one_key
 
 Score = Callable[[Array, Array], Array]
 
@@ -37,7 +37,7 @@ class SelfAttention(eqx.Module):
     def __init__(self, embed_dim: int, head_dim: int | None = None, *, key: PRNGKeyArray) -> None:
         self.embed_dim = e = sizes.size(embed_dim=embed_dim)
         self.head_dim = d = sizes.size(head_dim=embed_dim if head_dim is None else head_dim)
-        for_query, for_key, for_value = jax.random.split(key, 3)
+        for_query, for_key, for_value = jax.random.split(one_key(key), 3)
         self.query = eqx.nn.Linear(e, d, use_bias=False, key=for_query)
         self.key = eqx.nn.Linear(e, d, use_bias=False, key=for_key)
         self.value = eqx.nn.Linear(e, d, use_bias=False, key=for_value)
@@ -100,7 +100,7 @@ class MultiHeadAttention(eqx.Module):
         self.bias = sizes.flag(bias=bias)
         self.dropout = sizes.share(dropout=dropout)
         kv_dim = self.num_kv_heads * head_dim
-        keys = jax.random.split(key, 4)
+        keys = jax.random.split(one_key(key), 4)
         self.query = eqx.nn.Linear(self.embed_dim, self.embed_dim, use_bias=bias, key=keys[0])
         self.key = eqx.nn.Linear(self.embed_dim, kv_dim, use_bias=bias, key=keys[1])
         self.value = eqx.nn.Linear(self.embed_dim, kv_dim, use_bias=bias, key=keys[2])
@@ -122,6 +122,7 @@ class MultiHeadAttention(eqx.Module):
 
         With a random key weights are left out, as while training; without one none is.
         """
+        known_key(key)
         drop = None if key is None or self.dropout == 0 else partial(left_out, key, self.dropout)
         return heads.multi_head_attention(
             self, queries, keys, values, mask, return_weights, score, drop, causal
@@ -171,7 +172,7 @@ class AttentionOnly(eqx.Module):
         shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
         self.num_layers = sizes.size(num_layers=num_layers)
-        keys = jax.random.split(key, 3 + num_layers)
+        keys = jax.random.split(one_key(key), 3 + num_layers)
         self.embedding = eqx.nn.Embedding(self.vocab_size, self.embed_dim, key=keys[0])
         self.position = jax.random.normal(keys[1], (self.max_length, self.embed_dim))
         self.readout = eqx.nn.Linear(self.embed_dim, self.vocab_size, key=keys[2])

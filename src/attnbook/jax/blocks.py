@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 from attnbook import arguments, blocks, sizes, starting
 from attnbook.blocks import Reader
 from attnbook.jax.attention import MultiHeadAttention
-from attnbook.jax.dropout import dropping
+from attnbook.jax.dropout import dropping, one_key
 
 
 class MLP(eqx.Module):
@@ -50,7 +50,7 @@ class MLP(eqx.Module):
         self.mlp_dim = sizes.size(mlp_dim=mlp_dim)
         self.activation = starting.known_activation(activation)
         self.dropout = sizes.share(dropout=dropout)
-        keys = jax.random.split(key, 3)
+        keys = jax.random.split(one_key(key), 3)
         gated = activation == "swiglu"
         self.hidden = eqx.nn.Linear(self.embed_dim, self.mlp_dim, key=keys[0])
         self.gate = eqx.nn.Linear(self.embed_dim, self.mlp_dim, key=keys[1]) if gated else None
@@ -103,7 +103,7 @@ class EncoderBlock(eqx.Module):
         dropout: float = 0.0,
         key: PRNGKeyArray,
     ) -> None:
-        keys = jax.random.split(key)
+        keys = jax.random.split(one_key(key))
         self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout, key=keys[0])
         self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, key=keys[1])
         self.embed_dim, self.num_heads = self.attention.embed_dim, self.attention.num_heads
@@ -171,7 +171,7 @@ class DecoderBlock(eqx.Module):
         dropout: float = 0.0,
         key: PRNGKeyArray,
     ) -> None:
-        keys = jax.random.split(key, 3)
+        keys = jax.random.split(one_key(key), 3)
         self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout, key=keys[0])
         self.cross_attention = MultiHeadAttention(
             embed_dim, num_heads, dropout=dropout, key=keys[1]
@@ -198,6 +198,7 @@ class DecoderBlock(eqx.Module):
     ) -> Any:
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
         arguments.widths(self.embed_dim, x=x, memory=memory)
+        arguments.memory(x, memory, memory_mask)
         drop = dropping(self, key)
         own = Reader(self.attention, None, mask, return_weights, drop, causal)
         cross = Reader(self.cross_attention, memory, memory_mask, return_weights, drop)

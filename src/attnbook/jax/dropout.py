@@ -8,6 +8,22 @@ from jax import Array
 from jaxtyping import PRNGKeyArray
 
 
+def one_key(key: Any) -> PRNGKeyArray:
+    """Check that it is one random key, of jax.random.key or the older jax.random.PRNGKey."""
+    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
+    typed = dtype is not None and jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
+    if not (shape == () if typed else str(dtype) == "uint32" and len(key.shape) == 1):
+        got = type(key).__name__ if shape is None else f"dtype {dtype}, shape {shape}"
+        raise TypeError(f"key: got {got}, expected one random key such as jax.random.key(0)")
+    return key
+
+
+def known_key(key: Any) -> None:
+    """Check a random key, or None."""
+    if key is not None:
+        one_key(key)
+
+
 def left_out(key: PRNGKeyArray, share: float, x: Array) -> Array:
     """A share of the entries set to 0, the others grown by 1 / (1 − share)."""
     kept = jax.random.bernoulli(key, 1 - share, x.shape)
@@ -16,6 +32,7 @@ def left_out(key: PRNGKeyArray, share: float, x: Array) -> Array:
 
 def dropping(layer: Any, key: PRNGKeyArray | None) -> Any:
     """What leaves entries out, each call by another part of the key; None without a key."""
+    known_key(key)
     if key is None or layer.dropout == 0:
         return None
     remaining = [key]

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from attnbook import arguments, sizes, starting, transformer
 from attnbook import tokens as check
 from attnbook.jax.blocks import EncoderBlock
+from attnbook.jax.dropout import one_key
 from attnbook.jax.transformer import made_blocks, small
 from attnbook.transformer import Cache
 
@@ -67,7 +68,7 @@ class EncoderOnly(eqx.Module):
         self.output_dim = sizes.size(output_dim=output_dim)
         self.max_length = None if max_length is None else sizes.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
-        keys = jax.random.split(key, 4)
+        keys = jax.random.split(one_key(key), 4)
         self.embedding = eqx.nn.Linear(self.input_dim, self.embed_dim, key=keys[0])
         self.position = None
         if self.max_length is not None:
@@ -139,7 +140,7 @@ class DecoderOnly(eqx.Module):
         self.vocab_size = sizes.size(vocab_size=vocab_size)
         self.max_length = sizes.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
-        keys = jax.random.split(key, 4)
+        keys = jax.random.split(one_key(key), 4)
         self.embedding = eqx.nn.Embedding(weight=small(keys[0], self.vocab_size, self.embed_dim))
         self.position = small(keys[1], self.max_length, self.embed_dim)
         self.decoder = made_blocks(self, EncoderBlock, keys[2])

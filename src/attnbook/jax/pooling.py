@@ -9,6 +9,7 @@ from jaxtyping import Int, PRNGKeyArray
 
 from attnbook import arguments, sizes
 from attnbook import tokens as check
+from attnbook.jax.dropout import one_key
 from attnbook.pooling import pool
 
 
@@ -51,7 +52,7 @@ class AttentionPooling(eqx.Module):
         self.embed_dim = sizes.size(embed_dim=embed_dim)
         self.key_dim = sizes.size(key_dim=key_dim)
         self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
-        keys = jax.random.split(key, 7)
+        keys = jax.random.split(one_key(key), 7)
         self.embedding = eqx.nn.Embedding(self.vocab_size, self.embed_dim, key=keys[0])
         self.query = jax.random.normal(keys[1], (1, self.key_dim))
         self.key = eqx.nn.Linear(self.embed_dim, self.key_dim, key=keys[2])

@@ -10,6 +10,7 @@ from jax import Array
 from jaxtyping import Bool, Int, PRNGKeyArray
 
 from attnbook import arguments, recurrent, sizes, starting, tokens
+from attnbook.jax.dropout import one_key
 from attnbook.recurrent import Memory
 
 
@@ -33,7 +34,7 @@ class GRUCell(eqx.Module):
     def __init__(self, input_dim: int, hidden_dim: int, *, key: PRNGKeyArray) -> None:
         self.input_dim = sizes.size(input_dim=input_dim)
         self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
-        to_input, to_hidden, to_draw = jax.random.split(key, 3)
+        to_input, to_hidden, to_draw = jax.random.split(one_key(key), 3)
         cell = (
             eqx.nn.Linear(self.input_dim, 3 * self.hidden_dim, key=to_input),
             eqx.nn.Linear(self.hidden_dim, 3 * self.hidden_dim, key=to_hidden),
@@ -102,7 +103,7 @@ class EncoderDecoder(eqx.Module):
         self.embed_dim = sizes.size(embed_dim=embed_dim)
         self.hidden_dim = h = sizes.halves(hidden_dim=hidden_dim)
         self.score = starting.decoder_score(score)
-        keys = jax.random.split(key, 10)
+        keys = jax.random.split(one_key(key), 10)
         self.source_embedding = eqx.nn.Embedding(self.source_vocab, self.embed_dim, key=keys[0])
         self.target_embedding = eqx.nn.Embedding(self.target_vocab, self.embed_dim, key=keys[1])
         self.forward_cell = GRUCell(self.embed_dim, h // 2, key=keys[2])
@@ -125,6 +126,7 @@ class EncoderDecoder(eqx.Module):
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
         sizes.flag(return_weights=return_weights)
         arguments.same_library(self.output, source=source)
+        arguments.same_library(self.output, written=written)
         tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         logits, weights = recurrent.translate(
             self, tokens.widened(source), mask, tokens.widened(written)
@@ -144,7 +146,7 @@ class EncoderDecoder(eqx.Module):
     ) -> tuple[Array, Array, Array]:
         """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
         tokens.given_by("encode", Memory, memory=memory)
-        tokens.one(self.target_vocab, self.hidden_dim, token, state)
+        tokens.one(self, memory, state, token)
         return _write(self, memory, state, tokens.widened(token))
 
     @staticmethod

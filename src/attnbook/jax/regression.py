@@ -8,6 +8,7 @@ from jax import Array
 from jaxtyping import Float, PRNGKeyArray
 
 from attnbook import starting
+from attnbook.jax.dropout import known_key
 from attnbook.regression import in_metric, multi_head, nadaraya_watson
 
 
@@ -29,6 +30,7 @@ class KernelRegression(eqx.Module):
     def __init__(
         self, bandwidth: float | list[float] = 1.0, *, key: PRNGKeyArray | None = None
     ) -> None:
+        known_key(key)
         self.log_bandwidth = jnp.log(jnp.asarray(starting.bandwidth(bandwidth)))
 
     @property
@@ -69,6 +71,7 @@ class MultiHeadKernelRegression(eqx.Module):
         *,
         key: PRNGKeyArray | None = None,
     ) -> None:
+        known_key(key)
         start = jnp.asarray(starting.bandwidths(bandwidths))
         self.log_bandwidths = jnp.log(start)
         self.combination = jnp.full(len(start), 1 / len(start), dtype=start.dtype)
@@ -112,6 +115,7 @@ class MetricKernelRegression(eqx.Module):
     def __init__(
         self, metric: Sequence[Sequence[float]], *, key: PRNGKeyArray | None = None
     ) -> None:
+        known_key(key)
         self.metric = jnp.asarray(starting.metric(metric))
 
     def __call__(

@@ -10,6 +10,7 @@ from jax import Array
 from jaxtyping import PRNGKeyArray
 
 from attnbook import answers, sizes, training
+from attnbook.jax.dropout import known_key
 from attnbook.training import Batch, History
 
 Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
@@ -56,6 +57,7 @@ def train(
     adam = optax.scale_by_adam()
     clipped = [] if limit is None else [optax.clip_by_global_norm(limit)]
     optimiser = optax.chain(*clipped, adam)
+    known_key(key)
     learned, fixed = eqx.partition(model, eqx.is_inexact_array)
     if not jax.tree.leaves(learned):
         raise ValueError("model: got no parameter that learns, expected at least one")

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Int, PRNGKeyArray
 from attnbook import arguments, sizes, starting, transformer
 from attnbook import tokens as check
 from attnbook.jax.blocks import DecoderBlock, EncoderBlock
+from attnbook.jax.dropout import one_key
 from attnbook.starting import SCALE
 from attnbook.transformer import Cache, Memory
 
@@ -71,7 +72,7 @@ class Transformer(eqx.Module):
         self.target_vocab = sizes.size(target_vocab=target_vocab)
         self.max_length = sizes.size(max_length=max_length)
         starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
-        keys = jax.random.split(key, 7)
+        keys = jax.random.split(one_key(key), 7)
         e = self.embed_dim
         self.source_embedding = eqx.nn.Embedding(weight=small(keys[0], self.source_vocab, e))
         self.target_embedding = eqx.nn.Embedding(weight=small(keys[1], self.target_vocab, e))
@@ -93,6 +94,7 @@ class Transformer(eqx.Module):
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
         sizes.flag(return_weights=return_weights)
         arguments.same_library(self.output, source=source)
+        arguments.same_library(self.output, written=written)
         check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         check.at_most(self.max_length, source=source[..., None], written=written[..., None])
         logits, weights = transformer.translate(

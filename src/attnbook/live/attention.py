@@ -1,6 +1,6 @@
 """Live figure of chapters 4 and 6: the attention matrices of a trained model, row by row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from bokeh.palettes import cividis
 from attnbook.figures import COLOURS
 from attnbook.live.page import (
     LiveFigure,
+    all_of,
     beside,
     control_style,
     follow_pointer,
@@ -52,6 +53,12 @@ class Attention:
     weights: Mapping[str, Any]
 
     def __post_init__(self) -> None:
+        for name, tokens in (("rows", self.rows), ("columns", self.columns)):
+            if not isinstance(tokens, Sized):
+                raise TypeError(f"{name}: got {tokens!r}, expected a list of tokens")
+        if not isinstance(self.weights, Mapping):
+            got = type(self.weights).__name__
+            raise TypeError(f"weights: got a {got}, expected an array for each head, by its name")
         expected = (len(self.rows), len(self.columns))
         if 0 in expected:
             raise ValueError(f"rows, columns: got {expected} tokens, expected one or more of each")
@@ -100,6 +107,7 @@ def attention_browser(
     """
     if not cases:
         raise ValueError("cases: got none, expected one or more")
+    all_of(Attention, cases=cases)
     heads = list(cases[0].weights)
     for case in cases:
         if list(case.weights) != heads:

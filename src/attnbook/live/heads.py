@@ -5,6 +5,7 @@ from bokeh.events import ButtonClick
 from bokeh.layouts import column
 from bokeh.models import Button, ColumnDataSource, Select
 
+from attnbook import sizes
 from attnbook.figures import COLOURS
 from attnbook.live.page import (
     LiveFigure,
@@ -34,7 +35,7 @@ def kernel_heads(x: np.ndarray, y: np.ndarray, truth: tuple[np.ndarray, np.ndarr
         y: their values.
         truth: the mean curve, a pair of arrays; the estimates are drawn over the same x.
     """
-    x, y, grid, mean = (np.ravel(a).astype(float) for a in (x, y, *truth))
+    (x, y), (grid, mean) = sizes.columns(x=x, y=y), sizes.pair(truth=truth)
     zeros = np.zeros_like(grid)
     data = ColumnDataSource({"x": x, "y": y}, name="data")
     curve = ColumnDataSource(

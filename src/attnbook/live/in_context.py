@@ -15,6 +15,7 @@ from bokeh.models import (
     Span,
 )
 
+from attnbook import sizes
 from attnbook.figures import COLOURS, GREY
 from attnbook.live import models
 from attnbook.live.page import (
@@ -171,11 +172,11 @@ def _check(
         raise ValueError(f"x, y: got {len(x)}, {len(y)} numbers, expected 1 to {MOST}, as many y")
     if not (np.all(np.abs(x) <= 1) and np.all(np.isfinite(y))):
         raise ValueError("x, y: got a point elsewhere, expected x from −1 to 1 and a finite y")
-    if not length_scale > 0:
+    if not sizes.real(length_scale) > 0:
         raise ValueError(f"length_scale: got {length_scale}, expected a number above 0")
-    if not noise >= 0:
+    if not sizes.real(noise) >= 0:
         raise ValueError(f"noise: got {noise}, expected 0 or more")
-    if not 0.01 <= bandwidth <= 3:
+    if not 0.01 <= sizes.real(bandwidth) <= 3:
         raise ValueError(f"bandwidth: got {bandwidth}, expected 0.01 to 3")
 
 

@@ -126,7 +126,7 @@ def scripts(*names: str) -> str:
 
 
 def _file(name: str) -> Path:
-    if not re.fullmatch(r"[a-z0-9-]+", name):
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9-]+", name):
         raise ValueError(f"name: got {name!r}, expected small letters, digits and hyphens")
     return FOLDER / f"{name}.bin"
 

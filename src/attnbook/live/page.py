@@ -56,6 +56,14 @@ class LiveFigure:
         return page
 
 
+def all_of(kind: type, **argument: Any) -> None:
+    """Check a list of what a figure shows."""
+    ((name, given),) = argument.items()
+    if not isinstance(given, list | tuple) or not all(isinstance(one, kind) for one in given):
+        got = type(given).__name__
+        raise TypeError(f"{name}: got a {got}, expected a list of {kind.__name__}")
+
+
 def _stable(item: Any) -> str:
     """The item with its ids counted from 1: the same figure gives the same text."""
     numbers: dict[str, str] = {}

@@ -7,6 +7,7 @@ import numpy as np
 from bokeh.layouts import column
 from bokeh.models import Arrow, ColumnDataSource, NormalHead, Select, Span
 
+from attnbook import sizes
 from attnbook.figures import COLOURS, GREY
 from attnbook.live.page import (
     LiveFigure,
@@ -39,10 +40,12 @@ def query_and_keys(
     Raises:
         ValueError: keys and values that are not n points of a plane each, or too few names.
     """
-    keys, values = (np.asarray(points, dtype=float) for points in (keys, values))
-    n = len(keys)
-    if keys.shape != (n, 2) or values.shape != (n, 2):
+    keys, values = sizes.finite(keys=keys), sizes.finite(values=values)
+    n = len(keys) if keys.ndim else 0
+    if n == 0 or keys.shape != (n, 2) or values.shape != (n, 2):
         raise ValueError(f"keys, values: got {keys.shape}, {values.shape}, expected (n, 2) twice")
+    if not isinstance(names, str | list | tuple):
+        raise TypeError(f"names: got {names!r}, expected letters")
     if len(names) < n:
         raise ValueError(f"names: got {len(names)} letters, expected {n}, one a key")
     letters = list(names[:n])

@@ -8,6 +8,7 @@ from bokeh.events import Pan, PanStart, Tap
 from bokeh.layouts import column
 from bokeh.models import ColumnDataSource, CustomJS, Select, Slider
 
+from attnbook import sizes
 from attnbook.figures import COLOURS, GREY
 from attnbook.live.page import (
     LiveFigure,
@@ -43,9 +44,11 @@ def self_attention_points(points: np.ndarray, names: str = ascii_uppercase) -> L
     Raises:
         ValueError: points of another shape, too few or too many; letters missing or repeated.
     """
-    points = np.asarray(points, dtype=float)
+    points = sizes.finite(points=points)
     if points.ndim != 2 or points.shape[1] != 2 or not 2 <= len(points) <= 12:
         raise ValueError(f"points: got {points.shape}, expected (n, 2) with n from 2 to 12")
+    if not isinstance(names, str | list | tuple):
+        raise TypeError(f"names: got {names!r}, expected letters")
     letters = list(names[: len(points)])
     if len(set(letters)) < len(points):
         raise ValueError(f"names: got {names!r}, expected {len(points)} different letters")

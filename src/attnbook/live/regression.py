@@ -4,6 +4,7 @@ import numpy as np
 from bokeh.layouts import column
 from bokeh.models import ColumnDataSource, Select
 
+from attnbook import sizes
 from attnbook.figures import COLOURS
 from attnbook.live.page import (
     LiveFigure,
@@ -27,7 +28,7 @@ def kernel_regression(
         y: their values.
         truth: the mean curve, a pair of arrays; the estimate is drawn over the same x.
     """
-    x, y, grid, mean = (np.ravel(a).astype(float) for a in (x, y, *truth))
+    (x, y), (grid, mean) = sizes.columns(x=x, y=y), sizes.pair(truth=truth)
     zeros = np.zeros_like(x)
     data = ColumnDataSource({"x": x, "y": y, "weight": zeros, "size": zeros + 4}, name="data")
     curve = ColumnDataSource({"x": grid, "estimate": np.zeros_like(grid)}, name="curve")

@@ -22,6 +22,7 @@ from attnbook.figures import COLOURS, GREY
 from attnbook.live.attention import token_axis, visible
 from attnbook.live.page import (
     LiveFigure,
+    all_of,
     beside,
     control_style,
     follow_pointer,
@@ -141,6 +142,7 @@ def residual_stream(
     """
     if not cases:
         raise ValueError("cases: got none, expected one or more")
+    all_of(Stream, cases=cases)
     columns = [case.columns() for case in cases]
     data = ColumnDataSource(
         {key: [one[key] for one in columns] for key in columns[0]}, name="cases"

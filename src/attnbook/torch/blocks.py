@@ -167,6 +167,7 @@ class DecoderBlock(nn.Module):
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
         refuse_theirs(theirs)
         arguments.widths(self.embed_dim, x=x, memory=memory)
+        arguments.memory(x, memory, memory_mask)
         own = Reader(self.attention, mask=mask, keep=return_weights, causal=causal)
         cross = Reader(self.cross_attention, memory, memory_mask, return_weights)
         x = blocks.decoder_block(self, x, own, cross, dropping(self))

@@ -92,6 +92,7 @@ class EncoderDecoder(nn.Module):
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
         sizes.flag(return_weights=return_weights)
         arguments.same_library(self.output, source=source)
+        arguments.same_library(self.output, written=written)
         tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         logits, weights = recurrent.translate(self, source.long(), mask, written.long())
         return (logits, weights) if return_weights else logits
@@ -109,7 +110,7 @@ class EncoderDecoder(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
         tokens.given_by("encode", Memory, memory=memory)
-        tokens.one(self.target_vocab, self.hidden_dim, token, state)
+        tokens.one(self, memory, state, token)
         return recurrent.write(self, memory, state, token.long())
 
     @staticmethod

@@ -70,6 +70,7 @@ class Transformer(nn.Module):
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
         sizes.flag(return_weights=return_weights)
         arguments.same_library(self.output, source=source)
+        arguments.same_library(self.output, written=written)
         check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
         check.at_most(self.max_length, source=source[..., None], written=written[..., None])
         logits, weights = transformer.translate(

@@ -1,0 +1,214 @@
+"""Calls that can only be a mistake: the error names the argument."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnbook import (
+    attend,
+    datasets,
+    decoding,
+    figures,
+    gaussian_process,
+    heads,
+    images,
+    in_context,
+    nadaraya_watson,
+    positions,
+    regression,
+    sampling,
+)
+
+X = np.random.default_rng(0).standard_normal((2, 5, 8))
+EYE = np.eye(8)
+
+FLAGS = {
+    "causal text": (lambda: attend(X, X, X, causal="no"), "causal"),
+    "causal 1": (lambda: attend(X, X, X, causal=1), "causal"),
+    "causal None": (lambda: attend(X, X, X, causal=None), "causal"),
+    "causal a mask": (lambda: attend(X, X, X, causal=np.tri(5) > 0), "causal"),
+    "weights text": (lambda: attend(X, X, X, return_weights="no"), "return_weights"),
+    "weights 0": (lambda: attend(X, X, X, return_weights=0), "return_weights"),
+    "regression": (lambda: nadaraya_watson(X, X, X, return_weights=1), "return_weights"),
+    "a head": (lambda: heads.self_attention(X, EYE, EYE, EYE, causal="no"), "causal"),
+}
+
+CALLS = {
+    "ragged logits": (lambda: sampling.probabilities([[1.0, 2.0], [3.0]]), ValueError, "logits"),
+    "ragged seen": (lambda: in_context.mask(3, [[1], [2, 3]]), ValueError, "seen"),
+    "ragged periods": (
+        lambda: datasets.repeated_sequences(3, periods=((8,), (8, 24))), ValueError, "periods",
+    ),
+    "ragged length scales": (
+        lambda: gaussian_process.covariance(X[0], X[0], [[1.0], [1.0, 2.0]]),
+        ValueError, "length_scale",
+    ),
+    "a width that is an array": (lambda: positions.sinusoidal(5, X), ValueError, "d"),
+    "a metric of NaN": (
+        lambda: regression.in_metric(X, X, X, metric=EYE * np.nan), ValueError, "metric",
+    ),
+    "an image of whole numbers": (
+        lambda: images.non_local_means(np.ones((4, 4), np.uint8), 1.0, width=3),
+        ValueError, "image",
+    ),
+    "an image of NaN": (
+        lambda: images.non_local_means(np.full((4, 4), np.nan), 1.0, width=3), ValueError, "image",
+    ),
+    "an image of letters": (
+        lambda: images.patches(np.array([["a", "b"], ["c", "d"]]), 1), ValueError, "image",
+    ),
+    "a curve of text": (lambda: datasets.curve("x"), ValueError, "x"),
+    "a curve of complex numbers": (lambda: datasets.curve(np.array([1j])), ValueError, "x"),
+    "noise of nothing": (lambda: datasets.noise_level(None), ValueError, "x"),
+    "two spacings": (
+        lambda: datasets.heteroskedastic(9, spacing=np.array(["even", "random"])),
+        ValueError, "spacing",
+    ),
+    "digits of which too few are held out": (
+        lambda: datasets.digits(held_out=1e-4), ValueError, "held_out",
+    ),
+    "digits of which too few are left": (
+        lambda: datasets.digits(held_out=0.9999), ValueError, "held_out",
+    ),
+    "digits and a large seed": (lambda: datasets.digits(seed=2**32), ValueError, "seed"),
+    "text of a number beyond": (
+        lambda: datasets.python_reference().spell([999]), ValueError, "tokens",
+    ),
+    "text of a negative number": (
+        lambda: datasets.python_reference().spell([-1]), ValueError, "tokens",
+    ),
+    "text of half a number": (
+        lambda: datasets.python_reference().spell([1.7]), ValueError, "tokens",
+    ),
+    "words of a negative number": (
+        lambda: datasets.number_words("de", train=9, held_out=9).read([-1]), ValueError, "tokens",
+    ),
+    "letters of text": (
+        lambda: datasets.number_words("de", train=9, held_out=9).spell("abc"),
+        ValueError, "tokens",
+    ),
+    "panels of no row": (lambda: figures.panels(0, 1), ValueError, "rows"),
+    "panels of no height": (lambda: figures.panels(1, 1, height=0), ValueError, "height"),
+    "a figure for its axes": (
+        lambda: figures.regression(figures.panels()[0]), TypeError, "axes",
+    ),
+    "data of one array": (
+        lambda: figures.regression(figures.panels()[1], X[0, 0]), ValueError, "data",
+    ),
+    "an estimate elsewhere": (
+        lambda: figures.regression(figures.panels()[1], estimate=(X[0, 0], X[0, 0, :3])),
+        ValueError, "estimate",
+    ),
+    "units that are letters": (
+        lambda: figures.regression(figures.panels()[1], units="xyz"), ValueError, "units",
+    ),
+    "a label of no colour": (
+        lambda: figures.label(figures.panels()[1], "a", (0, 0), "no-colour"), ValueError, "colour",
+    ),
+    "a label nowhere": (
+        lambda: figures.label(figures.panels()[1], "a", (np.nan, 0), "truth"), ValueError, "at",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "name"), FLAGS.values(), ids=FLAGS)
+def test_a_flag_is_true_or_false(call: Callable[[], Any], name: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{name}: got .*, expected True or False$"):
+        call()
+
+
+@pytest.mark.parametrize(("call", "error", "name"), CALLS.values(), ids=CALLS)
+def test_the_argument_is_named(call: Callable[[], Any], error: type, name: str) -> None:
+    with pytest.raises(error, match=rf"^{name}: got (.|\n)*, expected "):
+        call()
+    figures.plt.close("all")
+
+
+def test_flags_of_numpy_pass() -> None:
+    expected = attend(X, X, X, causal=True)
+    np.testing.assert_array_equal(attend(X, X, X, causal=np.bool_(True)), expected)
+
+
+def test_what_is_useful_passes() -> None:
+    text = datasets.python_reference()
+    assert text.spell([int(t) for t in text.train[:9]]) == text.spell(text.train[:9])
+    assert datasets.curve(1.5) == datasets.curve(np.array([1.5]))[0]
+
+
+def test_layers_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    import attnbook.torch as layers
+
+    x, token = torch.ones(2, 5, 8), torch.tensor([1, 2])
+    mask = torch.ones(5, 4, dtype=torch.bool)
+    block, model = layers.EncoderBlock(8, 2, 16), layers.DecoderOnly(11, 6, 8, 2, 16, 1)
+    decoder, cache = layers.DecoderBlock(8, 2, 16), model.empty(2)
+    source, words = torch.ones(2, 5, dtype=torch.int64), torch.ones(2, 5, dtype=torch.bool)
+    writer = layers.EncoderDecoder(11, 12, 4, 6)
+    memory, state = writer.encode(source, words)
+    calls: dict[str, tuple[Callable[[], Any], str]] = {
+        "causal": (lambda: block(x, causal="no"), "causal"),
+        "weights": (lambda: block(x, return_weights=1), "return_weights"),
+        "memory of another dtype": (lambda: decoder(x, x.double()), "memory"),
+        "memory of other rows": (lambda: decoder(x, x[:1].expand(3, 5, 8)), "x, memory"),
+        "memory mask": (lambda: decoder(x, x, memory_mask=mask), "memory_mask"),
+        "no keys": (lambda: model.step(cache._replace(keys=None), token), "cache"),
+        "length": (lambda: model.step(cache._replace(length=token / 2), token), "cache"),
+        "below 0": (lambda: model.step(cache._replace(length=token - 9), token), "cache"),
+        "no values": (lambda: writer.step(memory._replace(values=None), state, token), "memory"),
+        "rows": (lambda: writer.step(memory, torch.zeros(3, 6), torch.ones(3).long()), "state"),
+        "dtype": (lambda: writer.step(memory, state.double(), token), "state"),
+        "source": (
+            lambda: decoding.greedy(writer, source / 1, words, start=1, end=2, limit=3),
+            "source",
+        ),
+    }
+    for what, (call, name) in calls.items():
+        with pytest.raises((ValueError, TypeError), match=rf"^{name}: got .*, expected "):
+            pytest.fail(f"{what}: {call()}")
+
+
+def test_layers_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    import attnbook.jax as layers
+
+    key, x = jax.random.key(0), jax.numpy.ones((2, 5, 8))
+    dropped = layers.MultiHeadAttention(8, 2, dropout=0.5, key=key)
+    for call in (
+        lambda: layers.MLP(8, 16, key=0),
+        lambda: layers.MLP(8, 16, key=None),
+        lambda: layers.GRUCell(3, 4, key=jax.random.split(key, 2)),
+        lambda: layers.KernelRegression(1.0, key=0),
+        lambda: dropped(x, key=0),
+        lambda: layers.MultiHeadAttention(8, 2, key=key)(x, key="x"),
+    ):
+        with pytest.raises(TypeError, match=r"^key: got .*, expected one random key"):
+            call()
+    np.testing.assert_array_equal(
+        layers.MLP(8, 16, key=jax.random.PRNGKey(0)).hidden.weight,
+        layers.MLP(8, 16, key=jax.random.key(0)).hidden.weight,
+    )
+
+
+def test_live_figures() -> None:
+    live = pytest.importorskip("attnbook.live")
+    points, line = X[0, :, :2], X[0, 0]
+    for call, name in (
+        (lambda: live.query_and_keys(points * np.nan, points), "keys"),
+        (lambda: live.query_and_keys(points, points * np.inf), "values"),
+        (lambda: live.query_and_keys(points[:0], points[:0]), "keys, values"),
+        (lambda: live.self_attention_points(points * 1j), "points"),
+        (lambda: live.self_attention_points(points, None), "names"),
+        (lambda: live.kernel_regression(line, line[:3], (line, line)), "x, y"),
+        (lambda: live.kernel_regression(line, line, (line, line[:3])), "truth"),
+        (lambda: live.kernel_heads(line, line, None), "truth"),
+        (lambda: live.kernel_heads(X[0], X[0], (line, line)), "x"),
+        (lambda: live.Attention("t", None, ["b"], {"h": line}), "rows"),
+        (lambda: live.Attention("t", ["a"], ["b"], line), "weights"),
+        (lambda: live.in_context_regression([0.0], [0.0], model="m", noise="x"), "noise"),
+        (lambda: live.attention_browser(["a"], name="n", description="d"), "cases"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=rf"^{name}: got .*, expected "):
+            call()
