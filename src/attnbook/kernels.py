@@ -36,7 +36,7 @@ def gaussian(u: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def boxcar(u: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Boxcar (uniform) kernel, K(u) = 1 for |u| ≤ 1, else 0.
+    """Boxcar (uniform) kernel, K(u) = 1 for −1 ≤ u ≤ 1, else 0.
 
     Args:
         u: distance / bandwidth, any shape.
@@ -50,7 +50,7 @@ def boxcar(u: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def triangular(u: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Triangular kernel, K(u) = max(0, 1 − |u|). Often printed as Epanechnikov's, which it is not.
+    """Triangular kernel, ``max(0, 1 − |u|)``. Often printed as Epanechnikov's, which it is not.
 
     Args:
         u: distance / bandwidth, any shape.

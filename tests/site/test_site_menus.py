@@ -168,6 +168,49 @@ def test_an_open_drawer_is_open_to_all(
     assert axe_findings(page) == []
 
 
+@pytest.mark.parametrize("size", [PHONE, TABLET, DESK])
+def test_the_downloads_open_and_close(chapter: tuple[Page, Visit], size: tuple[int, int]) -> None:
+    """By a second tap, a tap beside them and Escape; the button says which."""
+    page, _ = chapter
+    button = page.get_by_role("button", name="Download this page")
+    entry = page.get_by_role("link", name=".md", exact=True)
+    for close in ("again", "beside", "Escape"):
+        press(page, "Download this page")
+        assert entry.is_visible() and button.get_attribute("aria-expanded") == "true"
+        box = entry.bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= size[0]
+        if close == "again":
+            press(page, "Download this page")
+        elif close == "beside":
+            page.mouse.click(size[0] / 2, size[1] / 2)
+        else:
+            page.keyboard.press(close)
+        assert not entry.is_visible() and button.get_attribute("aria-expanded") == "false"
+
+
+@pytest.mark.parametrize("size", [PHONE, DESK])
+def test_the_keyboard_stays_where_it_pressed(
+    chapter: tuple[Page, Visit], size: tuple[int, int]
+) -> None:
+    """Enter on the theme's button goes through the modes; the search gives the focus back."""
+    page, _ = chapter
+    page.get_by_role("button", name="Color mode").focus()
+    seen = []
+    for _ in range(4):
+        page.keyboard.press("Enter")
+        seen.append(page.evaluate("document.documentElement.dataset.mode"))
+    assert seen == ["dark", "light", "auto", "dark"] and page.evaluate(FOCUS) == "Color mode"
+    if size == DESK:
+        page.get_by_role("button", name="All pages").press(
+            "Enter"
+        )  # the search comes into the header
+        assert page.evaluate(FOCUS) == "All pages"
+    page.get_by_role("button", name="Search", exact=True).press("Enter")
+    assert page.get_by_role("dialog").is_visible()
+    page.keyboard.press("Escape")
+    assert page.get_by_role("dialog").count() == 0 and page.evaluate(FOCUS) == "Search"
+
+
 def test_without_javascript_no_button_is_there_that_needs_it(browser: Browser, site: str) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
     page = visit(context, site).go(CHAPTER)

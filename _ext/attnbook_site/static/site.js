@@ -108,6 +108,13 @@ function watchDrawer(name, wide) {
 watchDrawer("primary", 992);
 watchDrawer("secondary", 1200);
 
+/** The theme takes the focus from a button that was pressed, so that its tooltip goes with the mouse. After a key the focus
+    stays: a second Enter presses again, and a closed search returns to its button. */
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".theme-switch-button, .search-button, .sidebar-toggle");
+  if (button) button.blur = event.detail === 0 ? () => {} : HTMLElement.prototype.blur;
+}, true);
+
 /** Figures farther down come once the page rests: then it can be read to its end without a network. */
 function fetchFigures() {
   if (navigator.connection?.saveData) return;
