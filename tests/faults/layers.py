@@ -33,7 +33,7 @@ FAULTS = [
             (("metric does not matter", "metric=self.metric,", "metric=self.metric * 0 + 1,"), METRIC),
         )
     ),
-    both("torch/regression", "the start learns", "torch.tensor(starting.metric", "torch.as_tensor(starting.metric", "test_what_a_layer_starts_from_does_not_learn"),
+    both("torch/regression", "the start learns", "torch.tensor(starting.metric(metric))", "torch.as_tensor(metric)", "test_what_a_layer_starts_from_does_not_learn"),
     # starting
     fault("starting", "bandwidth 0 let in", "np.all((array > 0) &", "np.all((array >= 0) &"),
     fault("starting", "infinity let in", "np.all((array > 0) & np.isfinite(array))", "np.all(array > 0)"),
