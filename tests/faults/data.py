@@ -57,8 +57,6 @@ FAULTS = [
             ("no logits", " or logits.shape[-1] == 0:", ":"),
             ("float32 as it is", "np.asarray(given, dtype=np.float64)", "np.asarray(given)"),
             ("a token ruled out, at no temperature", "    p[np.isneginf(ranked)] = 0  # −∞ / ∞ is no number\n", ""),
-            ("numbers that are cut off", 'or (given.size and given.dtype.kind not in "iu")', ""),
-            ("a table for a prompt", "if given.ndim != 1 or", "if"),
             ("any model", 'if isinstance(model, type) or not (hasattr(model, "empty") and hasattr(model, "step")):', "if False:"),
             ("any seed", "    sizes.count(seed=seed)\n", ""),
             ("the prompt's last token alone", "        for token in known:\n", "        for token in known[-1:]:\n"),
@@ -189,7 +187,7 @@ FAULTS = [
             ("what is unknown becomes a line feed", "[number for number in known if number >= 0]", "[max(number, 0) for number in known]"),
             ("line feeds dropped", "if number >= 0]", "if number > 0]"),
             ("no tilde", "range(32, 127)", "range(32, 126)"),
-            ("spelt by their codes", "self.vocabulary[int(token)]", "chr(int(token))"),
+            ("spelt by their codes", "self.vocabulary[t]", "chr(t)"),
             ("small integers", "dtype=np.int64)", "dtype=np.int32)"),
         )
     ),

@@ -111,6 +111,8 @@ FAULTS = [
     fault("arguments", "a parameter of any shape", "isinstance(wanted, int) and got != wanted", "False"),
     fault("arguments", "no head let in", " or count == 0:", ":"),
     fault("arguments", "any number of bandwidths", "not in ((count,), (count, d))", "in ((),)"),
+    fault("tokens", "numbers that are cut off", 'or (given.size and given.dtype.kind not in "iu")', "", tests=("test_sampling.py",)),
+    fault("tokens", "a table for a prompt", "if given.ndim != 1 or", "if", tests=("test_sampling.py",)),
     fault("tokens", "a token too many", "min(vocab_size - 1,", "min(vocab_size,", tests=("test_argument_values.py",)),
     fault("tokens", "tokens below 0 let in", "(tokens < 0) | ", "", tests=("test_argument_values.py",)),
 ]  # fmt: skip

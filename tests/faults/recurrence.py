@@ -232,7 +232,7 @@ FAULTS = [
         fault(f"{library}/recurrent", *words, backends=library, tests=LAYER_ARGUMENTS)
         for library in ("torch", "jax")
         for words in (
-            ("any token is written", "tokens.one(self.target_vocab, self.hidden_dim, token, state)", "pass"),
+            ("any token is written", "tokens.one(self, memory, state, token)", "pass"),
             ("any state of a cell", "tokens.cell(self.input_dim, self.hidden_dim, self.input.weight, inputs, state)", "pass"),
         )
     ),
