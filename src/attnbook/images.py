@@ -62,7 +62,7 @@ def non_local_means(
 
     Source: Buades, Coll and Morel (2005), section 3, with a flat patch and the whole image.
     """
-    p = patches(image, width)
+    numpy_arrays(image=image)
     arguments.finite(arguments.floating(image=image), image=image)
-    p = p / width  # so that a squared distance is the mean over the patch
+    p = patches(image, width) / width  # so that a squared distance is the mean over the patch
     return nadaraya_watson(p, p, image.reshape(-1, 1), bandwidth=bandwidth).reshape(image.shape)

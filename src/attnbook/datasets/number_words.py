@@ -51,8 +51,8 @@ class Translation:
 
     def read(self, tokens: Sequence[int]) -> list[str]:
         """The English words of a row of the source, without padding."""
-        rows = check.row(len(self.source_vocabulary), tokens=tokens)
-        return [self.source_vocabulary[t] for t in rows if t != PAD]
+        tokens = check.row(len(self.source_vocabulary), tokens=tokens)
+        return [self.source_vocabulary[t] for t in tokens if t != PAD]
 
     def spell(self, tokens: Sequence[int]) -> str:
         """The text of a row of the target, up to END."""
@@ -92,7 +92,8 @@ def number_words(
         ValueError: another language, a count below 1, more than 300,000 numbers, a seed that
             is no integer of at least 0.
     """
-    sizes.choice(("de", "fr"), language=language)
+    if language not in ("de", "fr"):
+        raise ValueError(f"language: got {language!r}, expected 'de' or 'fr'")
     total = sizes.count(train=train) + sizes.count(held_out=held_out)
     if not (train >= 1 and held_out >= 1 and total <= 300_000):
         raise ValueError(
