@@ -160,6 +160,14 @@ def keeps(file: str) -> bool:
     return "//" not in file and not any(word in file for word in UNUSED_SCRIPTS)
 
 
+def offer_notebook(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
+) -> None:
+    """The downloads have a chapter's notebook; the theme adds it beside launch buttons alone."""
+    if (Path(app.srcdir) / f"{page}.ipynb").is_file():
+        context["ipynb_source"] = f"{page}.ipynb"
+
+
 def copy_notebooks(app: Sphinx, error: Exception | None) -> None:
     """Offer for download the notebook beside each chapter's source; the theme's holds raw MyST."""
     if error or app.builder.format != "html":
@@ -167,7 +175,8 @@ def copy_notebooks(app: Sphinx, error: Exception | None) -> None:
     for page in app.env.found_docs:
         notebook = Path(app.srcdir) / f"{page}.ipynb"
         offered = Path(app.outdir) / "_sources" / f"{page}.ipynb"
-        if notebook.is_file() and offered.is_file():
+        if notebook.is_file():
+            offered.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(notebook, offered)
 
 
@@ -204,6 +213,9 @@ def setup(app: Sphinx) -> None:
     app.connect("html-collect-pages", begin_styles)
     app.connect("html-page-context", drop_unused, priority=990)
     app.connect("html-page-context", mend_markup)
+    app.connect(
+        "html-page-context", offer_notebook, priority=400
+    )  # the theme's buttons come at 501
     app.connect("html-page-context", lighten, priority=991)
     app.connect("build-finished", copy_notebooks)
     app.connect("build-finished", trim_theme, priority=900)  # the theme writes colours of code

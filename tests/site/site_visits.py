@@ -107,6 +107,7 @@ class Visit:
     def go(self, path: str) -> Page:
         """Open a page of the site and wait until it rests."""
         self.page.goto(f"{self.address}/{path}", wait_until="networkidle")
+        self.page.wait_for_load_state("load")  # a busy machine rests before its scripts have run
         return self.page
 
 

@@ -173,7 +173,7 @@ def test_the_downloads_open_and_close(chapter: tuple[Page, Visit], size: tuple[i
     """By a second tap, a tap beside them and Escape; the button says which."""
     page, _ = chapter
     button = page.get_by_role("button", name="Download this page")
-    entry = page.get_by_role("link", name=".md", exact=True)
+    entry = page.get_by_role("link", name=".ipynb", exact=True)
     for close in ("again", "beside", "Escape"):
         press(page, "Download this page")
         assert entry.is_visible() and button.get_attribute("aria-expanded") == "true"
