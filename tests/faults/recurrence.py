@@ -202,7 +202,7 @@ FAULTS = [
             ("padding in front", "row[: len(sentence)] =", "row[len(row) - len(sentence) :] ="),
             ("spelt beyond END", "for t in rows[:ends]", "for t in rows"),
             ("START spelt", "not in (PAD, START)", "!= PAD"),
-            ("padding read", " for t in rows if t != PAD]", " for t in rows]"),
+            ("padding read", " for t in tokens if t != PAD]", " for t in tokens]"),
             ("a beginning is right", "(said[:n], true[1 : n + 1])", "(said[: n - 1], true[1:n])"),
             ("START is to be written", "true[1 : n + 1]", "true[:n]"),
             ("what stands behind END counts", "(said[:n], true[1 : n + 1])", "(said[: len(true) - 1], true[1:])"),
@@ -211,7 +211,7 @@ FAULTS = [
             ("other words", "_words(int(n), language)", '_words(int(n), "nl")'),
             ("nothing held out", "train >= 1 and held_out >= 1 and", "train >= 1 and"),
             ("too many numbers", "total <= 300_000", "total <= 400_000"),
-            ("English to English", '("de", "fr"), language', '("de", "fr", "en"), language'),
+            ("English to English", 'language not in ("de", "fr")', 'language not in ("de", "fr", "en")'),
             ("a vocabulary in any order", "SPECIAL + sorted({", "SPECIAL + list({"),
         )
     ),
