@@ -179,4 +179,4 @@ def test_make_gives_the_command_both_words() -> None:
     done = subprocess.run([make, "-n", *words], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     expected = 'python tools/address.py "some-one/a.copy" "https://book.example.org"'
-    assert done.stdout.splitlines()[-1] == expected
+    assert expected in done.stdout.splitlines()  # beside which folder a make within make enters
