@@ -93,7 +93,8 @@ class Firefox:
             time.sleep(0.1)
 
     def tap(self, selector: str) -> None:
-        """A finger on the middle of an element."""
+        """A finger on the middle of an element, once it is there: the theme moves entries about."""
+        self.wait(f"return document.querySelector({json.dumps(selector)}) !== null")
         found = self.say("WebDriver:FindElement", {"using": "css selector", "value": selector})
         middle = {
             "type": "pointerMove",

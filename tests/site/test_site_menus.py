@@ -99,12 +99,13 @@ def test_a_drawer_closes_and_the_focus_returns(
     page.keyboard.press("Tab")
     assert drawer.evaluate("box => box.contains(document.activeElement)")
     page.keyboard.press("Escape")
-    assert not drawer.is_visible() and page.evaluate(FOCUS) == name
+    drawer.wait_for(state="hidden")  # it fades
+    assert page.evaluate(FOCUS) == name
     assert button.get_attribute("aria-expanded") == "false"
     press(page, name)
     beside = (size[0] - 10 if name == "All pages" else 10, size[1] / 2)
     page.mouse.click(*beside)
-    assert not drawer.is_visible()
+    drawer.wait_for(state="hidden")
     assert page.get_by_role("tooltip").count() == 0
 
 
@@ -185,7 +186,8 @@ def test_the_downloads_open_and_close(chapter: tuple[Page, Visit], size: tuple[i
             page.mouse.click(size[0] / 2, size[1] / 2)
         else:
             page.keyboard.press(close)
-        assert not entry.is_visible() and button.get_attribute("aria-expanded") == "false"
+        entry.wait_for(state="hidden")
+        assert button.get_attribute("aria-expanded") == "false"
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK])
@@ -231,6 +233,9 @@ def test_the_menus_work_in_firefox(site: str, width: int) -> None:
             assert firefox.run(f"return document.querySelector('{drawer}').open")
             firefox.press("\ue00c")  # Escape
             assert not firefox.run(f"return document.querySelector('{drawer}').open")
+            firefox.wait(
+                f"return document.querySelector('{drawer} a') === null"
+            )  # its list is back
             assert firefox.run(f"return document.activeElement.matches('{button}')")
         if width > 1000:
             list_shown = "return document.querySelector('#pst-primary-sidebar').checkVisibility({visibilityProperty: true})"
