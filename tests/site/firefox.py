@@ -103,6 +103,7 @@ class Firefox:
             "y": 0,
         }
         finger = [middle, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        time.sleep(0.5)  # two taps within a third of a second would be a double tap
         self.act("pointer", finger, parameters={"pointerType": "touch"})
 
     def press(self, key: str) -> None:
