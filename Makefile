@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf test test-gpu processors coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book pdf test test-gpu faults processors coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -79,6 +79,9 @@ test: env assets  ## everything: lint, types, tests, the book, every notebook, t
 
 test-gpu: env  ## the GPU tests, and every notebook on the GPU
 	@$(PY) tools/run_tests.py gpu
+
+faults: env  ## whether a test fails for each mistake planted in a formula (minutes)
+	@$(PY) tools/run_tests.py faults
 
 # One kind, or some: make processors PROCESSORS="avx2 one-thread"
 processors: env  ## every notebook as on older processors and with one thread (hours)

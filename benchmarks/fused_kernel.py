@@ -6,7 +6,7 @@
 Single precision, width 64. First at lengths from 128 to 4096, eight heads and one, one thread and
 two: with every key, with a causal mask, with causal=True; in JAX, causal=True beside its rivals.
 Then, for short sequences, the fused way beside the formula, with a gradient and without:
-attnbook.fused has its borders from there. The ways take turns, and the least time of each counts.
+attnbook has its borders from there. The ways take turns, and the least time of each counts.
 """
 
 import functools
@@ -22,7 +22,8 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attnbook import attend, attention, causal_mask, fused
+from attnbook import attend, attention, causal_mask
+from attnbook._fast import sdpa
 from benchmarks.storing import asked_quick, store
 
 D = 64
@@ -98,7 +99,7 @@ def learned(way: Callable[..., Any], *given: Any) -> None:
 
 
 def borders(rounds: int) -> dict[str, dict[str, float]]:
-    """The fused way's time over the formula's, as attnbook.fused chooses: below 1 it pays."""
+    """The fused way's time over the formula's, as attend chooses: below 1 it pays."""
     found: dict[str, dict[str, float]] = {}
     plain = attention._scaled_dot_average
     for threads, sequences, n in itertools.product((1, 2), (1, 4, 16), (16, 64, 128, 256, 512)):
@@ -114,7 +115,7 @@ def borders(rounds: int) -> dict[str, dict[str, float]]:
                 ("mask", (mask, False)),
                 ("causal", (None, True)),
             ):
-                ways = (functools.partial(fused.average, plain=plain), plain)
+                ways = (functools.partial(sdpa.average, plain=plain), plain)
                 kernel, formula = (functools.partial(learned, way, q, k, v, *how) for way in ways)
                 ratio = least_ratio(kernel, formula, rounds)
                 row[name + ", learning" * learning] = ratio

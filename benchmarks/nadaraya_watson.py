@@ -34,7 +34,7 @@ import numpy as np
 
 from attnbook import datasets, devices, nadaraya_watson
 
-STORED = Path(__file__).parents[1] / "src/attnbook/assets/results/nadaraya_watson.json"
+STORED = Path(__file__).parents[1] / "src/attnbook/datasets/results/nadaraya_watson.json"
 BANDWIDTH = {1: 0.25, 3: 0.5}
 WAYS = ("KernelReg", "scikit-learn", "NumPy", "torch", "torch, weights", "torch, gradient",
         "JAX", "JAX, weights", "JAX, gradient", "binned, FFT")  # fmt: skip

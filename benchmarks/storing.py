@@ -11,7 +11,7 @@ import numpy as np
 
 from attnbook import devices
 
-FOLDER = Path(__file__).parents[1] / "src/attnbook/assets/results"
+FOLDER = Path(__file__).parents[1] / "src/attnbook/datasets/results"
 
 
 def asked_quick(description: str | None) -> bool:

@@ -66,7 +66,7 @@ def translation(
             model, source, source != PAD, start=START, end=END, limit=held_out.target.shape[1] - 1
         )
     return {
-        "exact": float(np.mean(words.right(written, held_out.target))),
+        "exact": float(np.mean(words.is_correct(written, held_out.target))),
         "loss": float(np.mean(history.losses[-20:])),
         "cpu_seconds": history.cpu_seconds,
         "parameters": parameters,

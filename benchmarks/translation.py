@@ -71,7 +71,7 @@ def experiment(
         written, _ = decoding.greedy(
             model, source, source != PAD, start=START, end=END, limit=held_out.target.shape[1]
         )
-    right = words.right(written, held_out.target)
+    right = words.is_correct(written, held_out.target)
     read = np.sum(held_out.source != PAD, axis=1)
     found = {
         "exact": float(np.mean(right)),

@@ -169,9 +169,9 @@ class JaxJit(Jax):
 
     def compiled(self, function: Callable[..., Any], key: tuple[Any, ...]) -> Callable[..., Any]:
         """function compiled, or what was compiled for the same key: every compilation takes long."""
-        from attnbook import streaming
+        from attnbook._fast import chunked
 
-        key = (*key, streaming.BLOCK_BYTES, streaming.XLA_BLOCKS)
+        key = (*key, chunked.CHUNK_BYTES, chunked.JAX_CHUNKS)
         try:
             return self.known.setdefault(key, self.jax.jit(function))
         except TypeError:  # a key with a list in it

@@ -46,10 +46,10 @@ def rng() -> np.random.Generator:
 @pytest.fixture(params=["one block", "several blocks"])
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Everything in one block, or blocks of two queries at seven float64 keys."""
-    from attnbook import streaming
+    from attnbook._fast import chunked
 
     if request.param == "several blocks":
-        monkeypatch.setattr(streaming, "BLOCK_BYTES", 2 * 7 * 8)
-        monkeypatch.setattr(streaming, "XLA_BLOCKS", 1)
-        monkeypatch.setattr(streaming, "TORCH_BLOCKS", 1)
+        monkeypatch.setattr(chunked, "CHUNK_BYTES", 2 * 7 * 8)
+        monkeypatch.setattr(chunked, "JAX_CHUNKS", 1)
+        monkeypatch.setattr(chunked, "TORCH_CHUNKS", 1)
     return request.param

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import reference
 
-from attnbook import attend, attention, causal_mask, fused
+from attnbook import attend, attention, causal_mask
+from attnbook._fast import sdpa
 
 # torch's own forward-mode rules are written with torch.jit.script, which it deprecates
 forward_mode = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
@@ -19,8 +20,8 @@ def torch(monkeypatch):
     """PyTorch, with every size large enough for the fused kernel."""
     if "torch" not in backends.chosen():
         pytest.skip("torch is not among the back ends of this run")
-    monkeypatch.setattr(fused, "FEWEST", 0)
-    monkeypatch.setattr(fused, "FEWEST_MASKED", 0)
+    monkeypatch.setattr(sdpa, "MIN_WEIGHTS", 0)
+    monkeypatch.setattr(sdpa, "MIN_MASKED_WEIGHTS", 0)
     return backends.load("torch").xp
 
 

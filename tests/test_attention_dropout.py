@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from library import Library
+from layer_harness import Library
 
 
 @pytest.fixture(params=["torch", "jax"])
@@ -13,7 +13,7 @@ def library(request):
 @pytest.mark.parametrize("rate", [0.2, 0.7])
 def test_a_weight_is_left_out_or_grows(library, rng, rate):
     """With one key the weight is 1: head by head the output has 0, or the value over 1 − rate."""
-    layer, draws = library.wide("MultiHeadAttention", 6, 2, dropout=rate), 2003
+    layer, draws = library.scaled_up("MultiHeadAttention", 6, 2, dropout=rate), 2003
     x = rng.normal(size=(1, 1, 6))
     own = library.parameters(layer)
     value = x[0, 0] @ own["value.weight"].T + own["value.bias"]
@@ -31,7 +31,7 @@ def test_a_weight_is_left_out_or_grows(library, rng, rate):
 
 def test_the_mean_of_many_draws_is_the_output_without(library, rng):
     """Queries and keys of one sequence are drawn apart too: the variance of a sum of 7 weights."""
-    layer = library.wide("MultiHeadAttention", 12, 4, num_kv_heads=2, dropout=0.3)
+    layer = library.scaled_up("MultiHeadAttention", 12, 4, num_kv_heads=2, dropout=0.3)
     x, draws = rng.normal(size=(1, 7, 12)), 4001
     mask = np.tril(np.ones((7, 7), bool))
     mask[3] = False
@@ -53,7 +53,7 @@ def test_the_mean_of_many_draws_is_the_output_without(library, rng):
 
 def test_a_seed_settles_what_is_left_out(library, rng):
     """Another seed leaves out others; every row, head and sequence its own."""
-    layer = library.wide("MultiHeadAttention", 12, 4, dropout=0.3)
+    layer = library.scaled_up("MultiHeadAttention", 12, 4, dropout=0.3)
     queries = np.tile(rng.normal(size=12), (2, 5, 1))  # alike: what differs was drawn
     keys = rng.normal(size=(7, 12))
     one, again, other = (library.call(layer, queries, keys, seed=seed) for seed in (3, 3, 4))
@@ -68,7 +68,7 @@ def test_rate_0_and_rest_leave_nothing_out(library, rng):
     x = rng.normal(size=(2, 7, 12))
     mask = np.tril(np.ones((7, 7), bool))
     with_dropout, without = (
-        library.wide("MultiHeadAttention", 12, 4, dropout=rate) for rate in (0.3, 0.0)
+        library.scaled_up("MultiHeadAttention", 12, 4, dropout=rate) for rate in (0.3, 0.0)
     )
     expected = library.call(without, x, mask=mask)
     np.testing.assert_array_equal(library.call(with_dropout, x, mask=mask), expected)
@@ -78,7 +78,7 @@ def test_rate_0_and_rest_leave_nothing_out(library, rng):
 
 def test_returned_weights_are_those_before_any_is_left_out(library, rng):
     """The output is that of the call without weights, at the same seed."""
-    layer = library.wide("MultiHeadAttention", 12, 4, dropout=0.3)
+    layer = library.scaled_up("MultiHeadAttention", 12, 4, dropout=0.3)
     x = rng.normal(size=(2, 7, 12))
     _, shares = library.call(layer, x, return_weights=True)
     out, weights = library.call(layer, x, return_weights=True, seed=3)
@@ -89,7 +89,7 @@ def test_returned_weights_are_those_before_any_is_left_out(library, rng):
 
 def test_a_score_while_training(library, rng):
     """All scores alike: half of 2 weights of 1/2 are left out, whatever queries and keys."""
-    layer = library.wide("MultiHeadAttention", 2, 1, dropout=0.5)
+    layer = library.scaled_up("MultiHeadAttention", 2, 1, dropout=0.5)
     x = np.tile(rng.normal(size=(1, 2, 2)), (101, 1, 1))
     own = library.parameters(layer)
     values = x[0] @ own["value.weight"].T + own["value.bias"]

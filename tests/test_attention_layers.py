@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 import reference_heads
-from library import Library, part
+from layer_harness import Library, part
 
 from attnbook import convert, positions, scores
 
@@ -26,7 +26,7 @@ def x(rng):
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_self_attention_equals_the_loop(library, x, rng, masked):
-    layer = library.wide("SelfAttention", 12, 5)
+    layer = library.scaled_up("SelfAttention", 12, 5)
     mask = rng.random((2, 7, 7)) < 0.6 if masked else None
     out, weights = library.call(layer, x, mask, True)
     assert out.shape == (2, 7, 5)
@@ -49,7 +49,7 @@ def test_self_attention_equals_the_loop(library, x, rng, masked):
 @sharing
 def test_multi_head_attention_equals_the_loop(library, x, rng, num_kv_heads, how):
     """Dropout does nothing to a layer that does not train."""
-    layer = library.wide("MultiHeadAttention", 12, 4, num_kv_heads=num_kv_heads, **how)
+    layer = library.scaled_up("MultiHeadAttention", 12, 4, num_kv_heads=num_kv_heads, **how)
     keys, values, mask = *rng.normal(size=(2, 2, 11, 12)), rng.random((2, 7, 11)) < 0.6
     out, weights = library.call(layer, x, keys, values, mask, True)
     for b in range(2):
@@ -64,7 +64,7 @@ def test_multi_head_attention_equals_the_loop(library, x, rng, num_kv_heads, how
 
 def test_positions_as_a_score(library, x):
     """Rotary positions turn the queries and keys of every head; the loop turns them pair by pair."""
-    layer = library.wide("MultiHeadAttention", 12, 2)
+    layer = library.scaled_up("MultiHeadAttention", 12, 2)
     place = library.moved(np.arange(7))
 
     def score(q, k):
@@ -170,7 +170,7 @@ def test_bad_input(library, x):
 @sharing
 def test_the_future_does_not_count_at_all(library, x, rng, num_kv_heads, seed):
     """Later tokens changed: earlier outputs move by exactly 0, with the same weights left out too."""
-    layer = library.wide("MultiHeadAttention", 12, 4, num_kv_heads=num_kv_heads, dropout=0.3)
+    layer = library.scaled_up("MultiHeadAttention", 12, 4, num_kv_heads=num_kv_heads, dropout=0.3)
     before = library.call(layer, x, mask=CAUSAL, seed=seed)
     for t in (1, 4, 6):
         other = x.copy()
@@ -182,7 +182,7 @@ def test_the_future_does_not_count_at_all(library, x, rng, num_kv_heads, seed):
 
 @pytest.mark.parametrize("name", ["SelfAttention", "MultiHeadAttention"])
 def test_the_order_of_tokens_moves_the_outputs_alone(library, x, rng, name):
-    layer = library.wide(name, 12, 4)
+    layer = library.scaled_up(name, 12, 4)
     order = rng.permutation(7)
     before, after = (library.call(layer, tokens) for tokens in (x, x[:, order]))
     np.testing.assert_allclose(after, before[:, order], rtol=1e-11, atol=1e-12)
@@ -192,7 +192,7 @@ def test_the_order_of_tokens_moves_the_outputs_alone(library, x, rng, name):
 @pytest.mark.parametrize("name", ["SelfAttention", "MultiHeadAttention"])
 def test_padding_does_not_count_at_all(library, x, rng, name):
     """Any numbers in the padding: exactly the same output of the others; cut off: to rounding."""
-    layer = library.wide(name, 12, 4)
+    layer = library.scaled_up(name, 12, 4)
     mask = np.arange(7) < np.array([5, 3])[:, None, None]
     other = np.where(mask.mT, x, 1e3 * rng.normal(size=x.shape))
     before, after = (library.call(layer, tokens, mask=mask) for tokens in (x, other))
@@ -208,7 +208,7 @@ def test_gradients_agree(x, bias):
     torch, jax = (Library(name).backend for name in ("torch", "jax"))
     import equinox as eqx
 
-    twin = Library("jax").wide("MultiHeadAttention", 12, 4, num_kv_heads=2, bias=bias)
+    twin = Library("jax").scaled_up("MultiHeadAttention", 12, 4, num_kv_heads=2, bias=bias)
     layer = convert.jax_to_torch(twin)
     mask = CAUSAL.copy()
     mask[2] = False
@@ -233,7 +233,7 @@ def test_compiled(x):
     made = Library("jax")
     import equinox as eqx
 
-    layer = made.wide("MultiHeadAttention", 12, 4, dropout=0.3)
+    layer = made.scaled_up("MultiHeadAttention", 12, 4, dropout=0.3)
     given, key = made.moved(x), made.backend.jax.random.key(3)
     for how in ({}, {"key": key}):
         np.testing.assert_allclose(

@@ -1,7 +1,7 @@
 """Multi-head attention against torch.nn.MultiheadAttention and equinox.nn.MultiheadAttention."""
 
 import backends
-import library
+import layer_harness
 import numpy as np
 import pytest
 
@@ -100,11 +100,11 @@ def test_gradients_equal_pytorch(rng, bias, which):
 @with_bias
 def test_equals_equinox(rng, bias, shape):
     """The same parameters under Equinox's names; forward and in the gradient of the queries."""
-    made = library.Library("jax")
+    made = layer_harness.Library("jax")
     import equinox as eqx
 
     jax, jnp = made.backend.jax, made.backend.xp
-    layer = made.wide("MultiHeadAttention", 12, 4, bias=bias)
+    layer = made.scaled_up("MultiHeadAttention", 12, 4, bias=bias)
     used = {f"use_{part}_bias": bias for part in (*PARTS, "output")}
     original = eqx.nn.MultiheadAttention(4, 12, **used, key=jax.random.key(0))
     for part in (*PARTS, "output"):

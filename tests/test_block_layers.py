@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import reference_blocks
 import reference_heads
-from library import Library, part, stirred, with_parameters
+from layer_harness import Library, part, randomized, with_parameters
 
 from attnbook import convert, heads
 
@@ -31,7 +31,7 @@ def memory(rng):
     return rng.normal(size=(2, 7, 12))
 
 
-def near(out, expected, atol=1e-11):
+def assert_close(out, expected, atol=1e-11):
     np.testing.assert_allclose(out, expected, rtol=1e-10, atol=atol)
 
 
@@ -42,7 +42,7 @@ def given_to(name, x, memory):
 @pytest.mark.parametrize("num_kv_heads", [1, 2, 4])
 def test_project_equals_the_loop(library, x, memory, num_kv_heads):
     """Head by head; neighbouring query heads share keys and values."""
-    layer = library.wide("MultiHeadAttention", 12, 4, num_kv_heads=num_kv_heads)
+    layer = library.scaled_up("MultiHeadAttention", 12, 4, num_kv_heads=num_kv_heads)
     parameters, values = library.parameters(layer), memory[:, ::-1].copy()
     out = library.returned(heads.project(layer, *map(library.moved, (x, memory, values))))
     shapes = [(2, 4, 5, 3), (2, 4, 7, 3), (2, 4, 7, 3)]
@@ -51,15 +51,17 @@ def test_project_equals_the_loop(library, x, memory, num_kv_heads):
         for b, h in np.ndindex(2, 4):
             start = 3 * (h if projection == "query" else h * num_kv_heads // 4)
             right = reference_heads.projected(parameters, projection, given[b], start, start + 3)
-            near(found[b, h], right)
+            assert_close(found[b, h], right)
 
 
 @pytest.mark.parametrize("activation", ["gelu", "relu", "swiglu"])
 def test_mlp_equals_the_loop(library, x, activation):
-    layer = stirred(library, "MLP", 12, 7, activation)
+    layer = randomized(library, "MLP", 12, 7, activation)
     out, parameters = library.call(layer, x), library.parameters(layer)
-    near(out, reference_blocks.rows(lambda r: reference_blocks.mlp(parameters, activation, r), x))
-    near(library.call(layer, x[0]), out[0])
+    assert_close(
+        out, reference_blocks.rows(lambda r: reference_blocks.mlp(parameters, activation, r), x)
+    )
+    assert_close(library.call(layer, x[0]), out[0])
 
 
 MASKS = {"no mask": (None, None), "one for all": ((5, 5), (5, 7)), "one a sequence": ((2, 1, 5), (2, 1, 7)), "one a pair": ((2, 5, 5), (2, 5, 7))}  # fmt: skip
@@ -70,7 +72,7 @@ MASKS = {"no mask": (None, None), "one for all": ((5, 5), (5, 7)), "one a sequen
 @blocks
 def test_blocks_equal_the_loop(library, x, memory, rng, name, norm, activation, shapes):
     """Stream and weights, sequence by sequence; a layer with dropout is the same at rest."""
-    layer = stirred(library, name, 12, 3, 7, norm=norm, activation=activation, dropout=0.3)
+    layer = randomized(library, name, 12, 3, 7, norm=norm, activation=activation, dropout=0.3)
     parameters, given = library.parameters(layer), given_to(name, x, memory)
     masks = [None if s is None else rng.random(s) < 0.6 for s in shapes[: len(given)]]
     found = library.call(layer, *given, *masks, return_weights=True)
@@ -82,8 +84,8 @@ def test_blocks_equal_the_loop(library, x, memory, rng, name, norm, activation, 
         )
         assert len(found) == len(expected) == 1 + len(BLOCKS[name])
         for ours, right in zip(found, expected, strict=True):
-            near(ours[b], right)
-    near(library.call(layer, *given, *masks), found[0], 1e-12)
+            assert_close(ours[b], right)
+    assert_close(library.call(layer, *given, *masks), found[0], 1e-12)
 
 
 @pytest.mark.parametrize("activation", ["gelu", "relu", "swiglu"])
@@ -188,7 +190,7 @@ def test_bad_input(library, x, memory):
 @blocks
 def test_the_future_does_not_count_at_all(library, x, memory, rng, name, norm, seed):
     """Later tokens changed: earlier outputs move by exactly 0, with the same entries left out."""
-    layer = stirred(library, name, 12, 3, 7, norm=norm, dropout=0.3)
+    layer = randomized(library, name, 12, 3, 7, norm=norm, dropout=0.3)
     before = library.call(layer, *given_to(name, x, memory), mask=CAUSAL, seed=seed)
     for t in (1, 4):
         other = x.copy()
@@ -201,7 +203,7 @@ def test_the_future_does_not_count_at_all(library, x, memory, rng, name, norm, s
 @MODES
 def test_padding_of_the_memory_does_not_count_at_all(library, x, memory, seed):
     """Whatever stands behind the mask; what stands before it counts."""
-    layer = stirred(library, "DecoderBlock", 12, 3, 7, dropout=0.3)
+    layer = randomized(library, "DecoderBlock", 12, 3, 7, dropout=0.3)
     mask = np.arange(7) < np.array([3, 6])[:, None, None]
     before = library.call(layer, x, memory, None, mask, seed=seed)
     for filling in (0.0, 1e6):
@@ -214,7 +216,7 @@ def test_padding_of_the_memory_does_not_count_at_all(library, x, memory, seed):
 
 def test_a_memory_of_padding_alone_adds_the_bias(library, x, memory):
     """A token that may attend to nothing reads 0, of which W_o · 0 + b_o is left."""
-    layer = stirred(library, "DecoderBlock", 12, 3, 7)
+    layer = randomized(library, "DecoderBlock", 12, 3, 7)
     nothing = np.zeros((2, 5, 7), bool)
     out = library.call(layer, x, memory, memory_mask=nothing)
     silent = with_parameters(library, layer, {"cross_attention.output.weight": np.zeros((12, 12))})
@@ -234,8 +236,8 @@ def test_silent_parts_leave_the_stream_alone(library, x, memory, name):
             if norm == "pre":
                 np.testing.assert_array_equal(out, x)
             else:
-                near(out.mean(-1), 0)
-                near(out.std(-1), 1, 1e-4)
+                assert_close(out.mean(-1), 0)
+                assert_close(out.std(-1), 1, 1e-4)
 
 
 CARRIERS = [(name, carrier) for name, parts in BLOCKS.items() for carrier in (*parts, "mlp")]
@@ -256,10 +258,10 @@ def test_an_entry_is_left_out_twice_or_grows(library, rng, name, carrier, rate):
     x, memory = rng.normal(size=(2, draws, 1, 4))
     change = library.call(layer, *given_to(name, x, memory), seed=3) - x
     kept = (change > 0.5).ravel()
-    near(change.ravel(), kept / (1 - rate) ** 2)
+    assert_close(change.ravel(), kept / (1 - rate) ** 2)
     share = (1 - rate) ** 2
     assert abs(kept.mean() - share) < 4 * np.sqrt(share * (1 - share) / kept.size)
-    near(library.call(layer, *given_to(name, x, memory)) - x, 1)
+    assert_close(library.call(layer, *given_to(name, x, memory)) - x, 1)
 
 
 def test_what_the_mlp_leaves_out(library):
@@ -270,10 +272,10 @@ def test_what_the_mlp_leaves_out(library):
     layer = with_parameters(library, layer, said)
     out = library.call(layer, np.ones((draws, 1, 4)), seed=3)[:, 0] - 5
     kept = out > 0.5
-    near(out, kept / 0.7)
+    assert_close(out, kept / 0.7)
     assert np.all(np.abs(kept.mean(0) - 0.7) < 4 * np.sqrt(0.21 / draws))
     assert abs((kept[:, 0] & kept[:, 1]).mean() - 0.49) < 4 * np.sqrt(0.25 / draws)
-    near(library.call(layer, np.ones((1, 1, 4))), 6)
+    assert_close(library.call(layer, np.ones((1, 1, 4))), 6)
 
 
 @blocks
@@ -297,7 +299,7 @@ def test_the_parts_leave_out_each_its_own(library, rng, name):
 def test_a_seed_settles_what_is_left_out(library, x, memory, name):
     """And a layer of rate 0, or at rest, leaves nothing out."""
     sizes = (12, 7) if name == "MLP" else (12, 3, 7)
-    layer, plain = (stirred(library, name, *sizes, dropout=rate) for rate in (0.3, 0.0))
+    layer, plain = (randomized(library, name, *sizes, dropout=rate) for rate in (0.3, 0.0))
     given = given_to(name, x, memory)
     one, again, other = (library.call(layer, *given, seed=seed) for seed in (3, 3, 4))
     np.testing.assert_array_equal(one, again)
@@ -310,13 +312,13 @@ def test_a_seed_settles_what_is_left_out(library, x, memory, name):
 
 @blocks
 def test_returned_weights_are_those_before_any_is_left_out(library, x, memory, name):
-    layer = stirred(library, name, 12, 3, 7, dropout=0.3)
+    layer = randomized(library, name, 12, 3, 7, dropout=0.3)
     given = given_to(name, x, memory)
     _, shares, *_ = library.call(layer, *given, return_weights=True)
     out, weights, *others = library.call(layer, *given, return_weights=True, seed=3)
     np.testing.assert_allclose(weights, shares, rtol=1e-11, atol=1e-13)
     for each in (weights, *others):
-        near(each.sum(-1), 1)
+        assert_close(each.sum(-1), 1)
     np.testing.assert_array_equal(out, library.call(layer, *given, seed=3))
 
 
@@ -328,16 +330,16 @@ def test_twins_agree_and_so_do_their_gradients(x, memory, name):
     import equinox as eqx
 
     sizes = (12, 7) if name == "MLP" else (12, 3, 7)
-    layer, given = stirred(torch, name, *sizes, activation="swiglu"), given_to(name, x, memory)
+    layer, given = randomized(torch, name, *sizes, activation="swiglu"), given_to(name, x, memory)
     twin = convert.torch_to_jax(layer)
     out = layer(*map(torch.moved, given))
     (out**2).sum().backward()
     seen = [*map(jax.moved, given)]
-    near(twin(*seen), out.detach())
+    assert_close(twin(*seen), out.detach())
     gradient = eqx.filter_jit(eqx.filter_grad(lambda twin: (twin(*seen) ** 2).sum()))(twin)
     for path, parameter in layer.named_parameters():
         ours = parameter.grad.numpy()
-        near(part(gradient, path), ours, 1e-10 * max(1, np.abs(ours).max()))
+        assert_close(part(gradient, path), ours, 1e-10 * max(1, np.abs(ours).max()))
 
 
 @blocks
@@ -346,7 +348,7 @@ def test_compiled(x, memory, name):
     made = Library("jax")
     import equinox as eqx
 
-    layer = stirred(made, name, 12, 3, 7, dropout=0.3)
+    layer = randomized(made, name, 12, 3, 7, dropout=0.3)
     given, key = [*map(made.moved, given_to(name, x, memory))], made.backend.jax.random.key(3)
     for how in ({}, {"key": key}):
-        near(eqx.filter_jit(layer)(*given, **how), layer(*given, **how))
+        assert_close(eqx.filter_jit(layer)(*given, **how), layer(*given, **how))

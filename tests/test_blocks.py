@@ -14,11 +14,11 @@ NORMS = {"layer": blocks.layer_norm, "rms": blocks.rms_norm}
 norms = pytest.mark.parametrize("name", NORMS)
 
 
-def near(out, expected, atol=1e-12):
+def assert_close(out, expected, atol=1e-12):
     np.testing.assert_allclose(out, expected, rtol=1e-11, atol=atol)
 
 
-def normed(name, x, weight=None, bias=None, eps=1e-5):
+def apply_layer_norm(name, x, weight=None, bias=None, eps=1e-5):
     """The loop's answer, token by token."""
     weight = np.ones(x.shape[-1]) if weight is None else weight
     bias = np.zeros(x.shape[-1]) if bias is None else bias
@@ -44,8 +44,8 @@ def test_rms_norm_by_hand(backend):
     """Squares 1 and 49 have the mean 25, with ε = 11 a root of 6; the mean stays."""
     x, g = np.array([[1.0, 7], [5, 5], [0, 0]]), np.array([2.0, 3])
     out = backend.call(blocks.rms_norm, x, eps=11)
-    near(out, [[1 / 6, 7 / 6], [5 / 6, 5 / 6], [0, 0]])
-    near(backend.call(blocks.rms_norm, x, g, eps=11), [[1 / 3, 3.5], [5 / 3, 2.5], [0, 0]])
+    assert_close(out, [[1 / 6, 7 / 6], [5 / 6, 5 / 6], [0, 0]])
+    assert_close(backend.call(blocks.rms_norm, x, g, eps=11), [[1 / 3, 3.5], [5 / 3, 2.5], [0, 0]])
 
 
 @pytest.mark.parametrize("lead", [(), (5,), (2, 3)])
@@ -57,7 +57,7 @@ def test_norms_equal_the_loop(backend, rng, name, lead):
         for how in ({}, {"eps": 0.7}):
             out = backend.call(NORMS[name], x, *given, **how)
             assert out.shape == x.shape
-            near(out, normed(name, x, *given, **how))
+            assert_close(out, apply_layer_norm(name, x, *given, **how))
 
 
 @norms
@@ -89,26 +89,26 @@ def test_gradients_by_hand(differentiable, rng, name):
     out = differentiable.gradient(
         lambda *a: (NORMS[name](*a, eps=0.3) * move(cotangent)).sum(), *arrays
     )
-    n, c = normed(name, x, eps=0.3), cotangent * weight
+    n, c = apply_layer_norm(name, x, eps=0.3), cotangent * weight
     centred = x - x.mean(-1, keepdims=True) if name == "layer" else x
     root = np.sqrt((centred**2).mean(-1, keepdims=True) + 0.3)
     slope = c - n * (c * n).mean(-1, keepdims=True)
     slope -= c.mean(-1, keepdims=True) if name == "layer" else 0
     for ours, right in zip(out, (slope / root, (cotangent * n).sum(0), cotangent.sum(0)), strict=False):  # fmt: skip
-        near(ours, right)
+        assert_close(ours, right)
 
 
 def test_what_norms_do_not_see(backend, rng):
     """Layer norm neither shift nor scale; rms norm no scale; and no token sees another."""
     x = rng.normal(size=(5, 7))
     layer, rms = (backend.call(f, x, eps=1e-30) for f in (blocks.layer_norm, blocks.rms_norm))
-    near(backend.call(blocks.layer_norm, 3 * x + 5, eps=1e-30), layer)
-    near(backend.call(blocks.rms_norm, 3 * x, eps=1e-30), rms)
+    assert_close(backend.call(blocks.layer_norm, 3 * x + 5, eps=1e-30), layer)
+    assert_close(backend.call(blocks.rms_norm, 3 * x, eps=1e-30), rms)
     assert np.abs(backend.call(blocks.rms_norm, x + 5, eps=1e-30) - rms).max() > 0.5
-    near(layer.mean(-1), 0)
-    near((layer**2).mean(-1), 1)
-    near((rms**2).mean(-1), 1)
-    near(backend.call(blocks.rms_norm, x - x.mean(-1, keepdims=True), eps=1e-30), layer)
+    assert_close(layer.mean(-1), 0)
+    assert_close((layer**2).mean(-1), 1)
+    assert_close((rms**2).mean(-1), 1)
+    assert_close(backend.call(blocks.rms_norm, x - x.mean(-1, keepdims=True), eps=1e-30), layer)
     other = x.copy()
     other[3] = 1e3
     for function in NORMS.values():
@@ -133,7 +133,7 @@ def test_half_precision(backend, rng, name):
         exact = [backend.numpy(backend.cast(a, "float64")) for a in given]
         unit = {"float32": 2.0**-22, "float16": 2.0**-10, "bfloat16": 2.0**-7}[dtype]
         out = backend.numpy(backend.cast(out, "float64"))
-        np.testing.assert_allclose(out, normed(name, *exact), rtol=unit, atol=unit)
+        np.testing.assert_allclose(out, apply_layer_norm(name, *exact), rtol=unit, atol=unit)
 
 
 def test_float64_weights_of_float32_tokens(backend, rng):
@@ -223,7 +223,7 @@ def test_mlp_by_hand(backend):
             return blocks.mlp(SimpleNamespace(activation=activation, **parts), x)
 
         arrays = [np.array(a) for pair in matrices.values() for a in pair]
-        near(backend.call(function, np.array([1.0, -2]), *arrays), expected)
+        assert_close(backend.call(function, np.array([1.0, -2]), *arrays), expected)
 
 
 @pytest.mark.parametrize("activation", ["gelu", "relu", "swiglu"])
@@ -233,7 +233,7 @@ def test_mlp_equals_the_loop(backend, rng, parameters, activation):
     out = run(
         backend, parameters, lambda layer, x: blocks.mlp(layer.mlp, x), x, activation=activation
     )
-    near(out, reference_blocks.rows(lambda r: reference_blocks.mlp(own, activation, r), x))
+    assert_close(out, reference_blocks.rows(lambda r: reference_blocks.mlp(own, activation, r), x))
     seen = []
 
     def drop(hidden):
@@ -241,7 +241,7 @@ def test_mlp_equals_the_loop(backend, rng, parameters, activation):
         return 0 * hidden
 
     out = run(backend, parameters, lambda layer, x: blocks.mlp(layer.mlp, x, drop), x, activation=activation)  # fmt: skip
-    near(out, np.broadcast_to(own["output.bias"], (2, 7, 12)))
+    assert_close(out, np.broadcast_to(own["output.bias"], (2, 7, 12)))
     assert seen == [(2, 7, 5)]
 
 
@@ -253,36 +253,37 @@ def test_residual_by_hand(backend):
         return lambda x: blocks.residual(norm, placement, lambda x: 2 * x, x, drop)
 
     x = np.array([[3.0, 5]])
-    near(backend.call(run_it("pre", 3), x), [[2, 6]])
-    near(backend.call(run_it("post", 16), x), [[-0.6, 0.6]])
-    near(backend.call(run_it("pre", 3, lambda a: 10 * a), x), [[-7, 15]])
-    near(backend.call(run_it("post", 3, lambda a: 0 * a), x), [[-0.5, 0.5]])
+    assert_close(backend.call(run_it("pre", 3), x), [[2, 6]])
+    assert_close(backend.call(run_it("post", 16), x), [[-0.6, 0.6]])
+    assert_close(backend.call(run_it("pre", 3, lambda a: 10 * a), x), [[-7, 15]])
+    assert_close(backend.call(run_it("post", 3, lambda a: 0 * a), x), [[-0.5, 0.5]])
 
     def scaled(placement, eps):
         return lambda x, g, b: run_it(placement, eps, None, g, b)(x)
 
     given = x, np.array([2.0, 3]), np.array([10.0, 20])
-    near(backend.call(scaled("pre", 3), *given), [[3 + 18, 5 + 43]])
-    near(backend.call(scaled("post", 16), *given), [[10 - 1.2, 20 + 1.8]])
+    assert_close(backend.call(scaled("pre", 3), *given), [[3 + 18, 5 + 43]])
+    assert_close(backend.call(scaled("post", 16), *given), [[10 - 1.2, 20 + 1.8]])
 
 
 @pytest.mark.parametrize("activation", ["gelu", "relu", "swiglu"])
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("cross", [False, True], ids=["encoder", "decoder"])
 def test_blocks_equal_the_loop(backend, rng, parameters, cross, norm, activation):
-    """With the weights of a Reader that keeps them; one that does not has none."""
+    """With the weights of an AttentionSublayer that keeps them; one that does not has none."""
     x, mask = rng.normal(size=(2, 5, 12)), np.tril(np.ones((5, 5), bool))
     memory, memory_mask = rng.normal(size=(2, 7, 12)), rng.random((2, 1, 7)) < 0.6
 
-    def function(layer, x, mask, memory, memory_mask, keep=True):
-        own = blocks.Reader(layer.attention, mask=mask, **({"keep": True} if keep else {}))
+    def function(layer, x, mask, memory, memory_mask, return_weights=True):
+        how = {"return_weights": True} if return_weights else {}
+        own = blocks.AttentionSublayer(layer.attention, mask=mask, **how)
         if not cross:
             out = blocks.encoder_block(layer, x, own)
-            return (out, own.weights) if keep else out
-        other = blocks.Reader(layer.cross_attention, memory, memory_mask, keep)
+            return (out, own.weights) if return_weights else out
+        other = blocks.AttentionSublayer(layer.cross_attention, memory, memory_mask, return_weights)
         out = blocks.decoder_block(layer, x, own, other)
-        assert (own.weights is None) is (other.weights is None) is (not keep)
-        return (out, own.weights, other.weights) if keep else out
+        assert (own.weights is None) is (other.weights is None) is (not return_weights)
+        return (out, own.weights, other.weights) if return_weights else out
 
     given, how = (x, mask, memory, memory_mask), {"norm": norm, "activation": activation}
     found = run(backend, parameters, function, *given, **how)
@@ -292,9 +293,9 @@ def test_blocks_equal_the_loop(backend, rng, parameters, cross, norm, activation
             *((memory[b], memory_mask[b]) if cross else ()),
         )  # fmt: skip
         for ours, right in zip(found, expected, strict=True):
-            near(ours[b], right, 1e-11)
-    alone = run(backend, parameters, lambda *a: function(*a, keep=False), *given, **how)
-    near(alone, found[0])
+            assert_close(ours[b], right, 1e-11)
+    alone = run(backend, parameters, lambda *a: function(*a, return_weights=False), *given, **how)
+    assert_close(alone, found[0])
 
 
 def test_what_drops_is_told_every_part(backend, rng, parameters):
@@ -307,11 +308,13 @@ def test_what_drops_is_told_every_part(backend, rng, parameters):
         return 0 * a
 
     def encoder(layer, x, memory):
-        return blocks.encoder_block(layer, x, blocks.Reader(layer.attention, drop=drop), drop)
+        return blocks.encoder_block(
+            layer, x, blocks.AttentionSublayer(layer.attention, drop=drop), drop
+        )
 
     def decoder(layer, x, memory):
-        own = blocks.Reader(layer.attention, drop=drop)
-        cross = blocks.Reader(layer.cross_attention, memory, drop=drop)
+        own = blocks.AttentionSublayer(layer.attention, drop=drop)
+        cross = blocks.AttentionSublayer(layer.cross_attention, memory, drop=drop)
         return blocks.decoder_block(layer, x, own, cross, drop)
 
     stream, ours, theirs, hidden = (2, 5, 12), (2, 3, 5, 5), (2, 3, 5, 7), (2, 5, 5)

@@ -4,9 +4,10 @@ import backends
 import numpy as np
 import pytest
 import reference
-from library import Library
+from layer_harness import Library
 
-from attnbook import attend, causal_mask, fused, heads, scores
+from attnbook import attend, causal_mask, heads, scores
+from attnbook._fast import sdpa
 
 LEADS = {"one": ((), (), ()), "several": ((3, 1), (2,), (3, 2))}
 
@@ -97,7 +98,7 @@ def test_layers(library, name, how, inputs, seed, weights):
     """Also with dropout: the same weights are left out."""
     library = Library(library)
     dropout = {} if name == "SelfAttention" else {"dropout": 0.3}
-    layer = library.wide(name, *how, **dropout)
+    layer = library.scaled_up(name, *how, **dropout)
     rng = np.random.default_rng(0)
     given = [rng.normal(size=(2, 5, 6)) for _ in range(inputs)]
     random = None if name == "SelfAttention" else seed
@@ -116,7 +117,7 @@ def test_layers(library, name, how, inputs, seed, weights):
 @each_layer
 def test_layers_take_a_mask_too(library, name, how, inputs):
     library = Library(library)
-    layer = library.wide(name, *how)
+    layer = library.scaled_up(name, *how)
     rng = np.random.default_rng(0)
     given = [rng.normal(size=(2, 5, 6)) for _ in range(inputs)]
     mask = (np.arange(5) < np.array([[5], [3]]))[:, None, :]
@@ -186,8 +187,8 @@ def test_a_mask_beside_it_goes_to_the_kernel_as_one_mask(kernel_calls):
 def test_second_derivatives(kernel_calls, monkeypatch):
     import torch
 
-    monkeypatch.setattr(fused, "FEWEST", 0)
-    monkeypatch.setattr(fused, "FEWEST_MASKED", 0)
+    monkeypatch.setattr(sdpa, "MIN_WEIGHTS", 0)
+    monkeypatch.setattr(sdpa, "MIN_MASKED_WEIGHTS", 0)
     given = [torch.randn(5, 3, dtype=torch.float64, requires_grad=True) for _ in range(3)]
     assert torch.autograd.gradgradcheck(lambda *a: attend(*a, causal=True), given)
     assert kernel_calls

@@ -9,7 +9,7 @@ import pytest
 
 from attnbook import leave_one_out, nadaraya_watson
 from attnbook.checks import ch01
-from attnbook.checks.answers import call
+from attnbook.checks.call import call
 
 
 def softmax(s):

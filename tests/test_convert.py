@@ -5,7 +5,7 @@ import inspect
 import backends
 import numpy as np
 import pytest
-from library import part
+from layer_harness import part
 
 from attnbook import convert
 
@@ -74,7 +74,7 @@ def classes(module):
     return {n for n in module.__all__ if inspect.isclass(getattr(module, n))}
 
 
-def made(case, dtype="float32"):
+def make(case, dtype="float32"):
     """A torch layer at rest, whose parameters are no longer those it started from."""
     args, how = MADE[case]
     torch.manual_seed(3)
@@ -103,7 +103,7 @@ def test_every_layer_has_a_case():
 @pytest.mark.parametrize("case", MADE)
 def test_round_trip_is_exact(case, dtype):
     """Names, nested ones too, dtypes and bits; what comes back learns."""
-    layer = made(case, dtype)
+    layer = make(case, dtype)
     twin = convert.torch_to_jax(layer)
     back = convert.jax_to_torch(twin)
     name = case.split(",")[0]
@@ -124,7 +124,7 @@ def test_round_trip_is_exact(case, dtype):
 
 @pytest.mark.parametrize("case", MADE)
 def test_twins_predict_the_same(rng, case):
-    layer, arrays = made(case, "float64"), inputs(case, rng)
+    layer, arrays = make(case, "float64"), inputs(case, rng)
     expected = layer(*map(torch.from_numpy, arrays)).detach().numpy()
     twin = convert.torch_to_jax(layer)
     out = twin(*map(jnp.asarray, arrays))
@@ -137,7 +137,7 @@ def test_twins_predict_the_same(rng, case):
 @pytest.mark.parametrize("case", MADE)
 def test_arguments_are_carried_over(case):
     """What a constructor takes, both twins have: a layer of other heads or dropout is another."""
-    layer = made(case)
+    layer = make(case)
     twin = convert.torch_to_jax(layer)
     back = convert.jax_to_torch(twin)
     args, how = MADE[case]
@@ -152,7 +152,7 @@ def test_arguments_are_carried_over(case):
 
 
 def test_sizes_are_carried_over():
-    twin = convert.torch_to_jax(made("AttentionPooling"))
+    twin = convert.torch_to_jax(make("AttentionPooling"))
     back = convert.jax_to_torch(twin)
     for layer in (twin, back):
         sizes = layer.vocab_size, layer.embed_dim, layer.key_dim, layer.hidden_dim
@@ -163,7 +163,7 @@ def test_sizes_are_carried_over():
 @pytest.mark.parametrize("case", ["KernelRegression", "MultiHeadKernelRegression"])
 def test_bandwidths_that_float32_does_not_hold(case):
     """Log bandwidths of ±200: h is 10^±87, which a layer in float64 may well reach."""
-    layer = made(case, "float64")
+    layer = make(case, "float64")
     with torch.no_grad():
         for parameter, value in zip(layer.parameters(), (-200.0, 200.0), strict=False):
             parameter.fill_(value)
@@ -220,7 +220,7 @@ def test_the_error_names_the_layers_and_no_function():
 def test_what_comes_back_leaves_nothing_out(rng):
     """As the JAX layer does without a key; in training mode the dropout acts again."""
     x = rng.normal(size=(2, 5, 12))
-    twin = convert.torch_to_jax(made("EncoderBlock", "float64").train())
+    twin = convert.torch_to_jax(make("EncoderBlock", "float64").train())
     back = convert.jax_to_torch(twin)
     assert not any(part.training for part in back.modules())
     out = back(torch.from_numpy(x)).detach().numpy()
@@ -230,7 +230,7 @@ def test_what_comes_back_leaves_nothing_out(rng):
 
 def test_parameters_that_are_one():
     """An output tied to its embedding: both parts of the twin hold its numbers."""
-    layer = made("DecoderOnly")
+    layer = make("DecoderOnly")
     layer.readout.weight = layer.embedding.weight
     twin = convert.torch_to_jax(layer)
     for tied in (twin.readout, twin.embedding):
@@ -238,29 +238,29 @@ def test_parameters_that_are_one():
 
 
 def adapted():
-    layer = made("MultiHeadAttention")
+    layer = make("MultiHeadAttention")
     layer.query = torch.nn.Sequential(layer.query, torch.nn.Linear(12, 12))
     return layer
 
 
 def quantised():
-    layer = made("MultiHeadAttention")
+    layer = make("MultiHeadAttention")
     layer.query.weight = torch.nn.Parameter(layer.query.weight.to(torch.float8_e4m3fn), False)
     return layer
 
 
 def without_values():
-    return made("MultiHeadAttention").to("meta")
+    return make("MultiHeadAttention").to("meta")
 
 
 def shortened():
-    layer = made("DecoderOnly")
+    layer = make("DecoderOnly")
     layer.decoder = layer.decoder[:2]
     return layer
 
 
 def widened():
-    layer = made("DecoderOnly")
+    layer = make("DecoderOnly")
     layer.readout = torch.nn.Linear(6, 13)
     return layer
 
@@ -284,7 +284,7 @@ def test_layers_that_have_no_twin(make, message):
 
 
 def test_jax_layers_that_have_no_twin():
-    twin = convert.torch_to_jax(made("DecoderOnly"))
+    twin = convert.torch_to_jax(make("DecoderOnly"))
     wide = eqx.tree_at(lambda m: m.readout.bias, twin, jnp.zeros(13))
     with pytest.raises(
         ValueError, match=r"^layer: got readout\.bias of shape \(13,\), expected \(11"
@@ -305,13 +305,13 @@ class MultiHeadAttention(attnbook.torch.MultiHeadAttention):
 def test_classes_that_are_not_attnbooks_own():
     with pytest.raises(TypeError, match=rf"layer: got MultiHeadAttention, expected one of .*, as attnbook has it, not {__name__}$"):  # fmt: skip
         convert.torch_to_jax(MultiHeadAttention(6, 2))
-    compiled = torch.compile(made("MLP"))
+    compiled = torch.compile(make("MLP"))
     with pytest.raises(TypeError, match=r"layer: got OptimizedModule, expected one of .*: convert the layer before it is compiled$"):  # fmt: skip
         convert.torch_to_jax(compiled)
     with pytest.raises(
         TypeError, match="layer: got Sequential, expected one of MLP, AttentionOnly"
     ):
-        convert.torch_to_jax(torch.nn.Sequential(made("MLP")))
+        convert.torch_to_jax(torch.nn.Sequential(make("MLP")))
 
 
 @pytest.mark.parametrize("wrong", [None, "3", [1.0], 3])

@@ -9,7 +9,7 @@ import pytest
 
 from attnbook import datasets
 
-STORED = files("attnbook").joinpath("assets", "results")
+STORED = files("attnbook").joinpath("datasets", "results")
 RESULTS = sorted(f.name.removesuffix(".json") for f in STORED.iterdir()) if STORED.is_dir() else []
 
 
@@ -308,10 +308,10 @@ COUNTED = {
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", COUNTED)
 def test_counts_and_seeds_are_integers(name, wrong):
-    made, how = getattr(datasets, name), COUNTED[name]
+    make, how = getattr(datasets, name), COUNTED[name]
     for argument in how:
         with pytest.raises(ValueError, match=f"^{argument}: got {wrong!r}, expected an integer, "):
-            made(**(how | {argument: wrong}))
+            make(**(how | {argument: wrong}))
 
 
 def test_a_generator_is_a_seed_of_functions():
@@ -321,20 +321,20 @@ def test_a_generator_is_a_seed_of_functions():
 
 @pytest.mark.parametrize("wrong", [50, 0, 1.0, -0.1, None, "0.1", True, math.nan])
 def test_what_is_held_out_is_a_share(wrong):
-    for made in (datasets.digits, datasets.python_reference):
+    for make in (datasets.digits, datasets.python_reference):
         with pytest.raises(
             ValueError, match=f"^held_out: got {wrong!r}, expected a share above 0 "
         ):
-            made(held_out=wrong)
+            make(held_out=wrong)
     with pytest.raises(ValueError, match=r"^whole_topics: got 'no', expected True or False$"):
         datasets.python_reference(whole_topics="no")
 
 
 @pytest.mark.parametrize("wrong", [None, "0.1", True, math.nan, math.inf, -0.1])
 def test_noise_is_an_amount(wrong):
-    for made in (datasets.photograph, lambda noise: datasets.smooth_functions(3, noise=noise)):
+    for make in (datasets.photograph, lambda noise: datasets.smooth_functions(3, noise=noise)):
         with pytest.raises(ValueError, match=f"^noise: got {wrong!r}, expected 0 or more$"):
-            made(noise=wrong)
+            make(noise=wrong)
 
 
 @pytest.mark.parametrize("wrong", [None, "96", 96.0, True, 0, 301])

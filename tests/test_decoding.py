@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import backends
 import numpy as np
 import pytest
-import sequences
-from library import Library
+import reference_recurrent
+from layer_harness import Library
 
 from attnbook.decoding import beam, greedy
 
@@ -19,7 +19,7 @@ WORDS = 5  # of a source
 
 @pytest.fixture(params=["torch", "jax"])
 def library(request):
-    sequences.skip_unless(request.param)
+    reference_recurrent.skip_unless(request.param)
     return backends.load(request.param)
 
 

@@ -3,7 +3,7 @@
 import backends
 import numpy as np
 import pytest
-from library import Library
+from layer_harness import Library
 
 SIZES = ((2, 3), (5, 4), (3, 5))  # batch and length: of the example, and of what comes later
 SEQUENCES = {  # constructor, and which arrays come in: x a stream, t token numbers, m a mask

@@ -9,14 +9,14 @@ import pytest
 from attnbook.gaussian_process import covariance, draw, posterior
 
 
-def near(out, expected, tolerance=1e-9):
+def assert_close(out, expected, tolerance=1e-9):
     np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
 
 
 def test_covariance_by_hand():
     x, z = np.array([0.0, 1.0]), np.array([0.0, 2.0, -1.0])
-    near(covariance(x, z, 1), np.exp([[0, -2, -0.5], [-0.5, -0.5, -2]]), 1e-15)
-    near(covariance(x, z, 2.0), np.exp([[0, -0.5, -0.125], [-0.125, -0.125, -0.5]]), 1e-15)
+    assert_close(covariance(x, z, 1), np.exp([[0, -2, -0.5], [-0.5, -0.5, -2]]), 1e-15)
+    assert_close(covariance(x, z, 2.0), np.exp([[0, -0.5, -0.125], [-0.125, -0.125, -0.5]]), 1e-15)
 
 
 def test_covariance_equals_the_loop(rng):
@@ -27,7 +27,7 @@ def test_covariance_equals_the_loop(rng):
     assert out.shape == (2, 3, 5, 7)
     for i, j, m, n in np.ndindex(2, 3, 5, 7):
         u = (x[i, j, m] - z[i, j, n]) / scale[i, j]
-        near(out[i, j, m, n], math.exp(-(u**2) / 2), 1e-14)
+        assert_close(out[i, j, m, n], math.exp(-(u**2) / 2), 1e-14)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_one_point_by_hand():
     queries, keys, values = np.array([0.0, 1.0, 50.0]), np.array([0.0]), np.array([3.0])
     mean, variance = posterior(queries, keys, values, length_scale=1.0, noise=0.5)
     k = np.array([1, math.exp(-0.5), 0])
-    near(mean, 3 * k / 1.25, 1e-14)
-    near(variance, 1 - k**2 / 1.25, 1e-14)
+    assert_close(mean, 3 * k / 1.25, 1e-14)
+    assert_close(variance, 1 - k**2 / 1.25, 1e-14)
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.3, 2.0])
@@ -69,8 +69,8 @@ def test_equals_scikit_learn(rng, noise, length_scale):
     peer = gaussian_process.GaussianProcessRegressor(kernel, alpha=noise**2, optimizer=None)
     expected, deviation = peer.fit(keys[:, None], values).predict(queries[:, None], return_std=True)
     mean, variance = posterior(queries, keys, values, length_scale=length_scale, noise=noise)
-    near(mean, expected)
-    near(variance, deviation**2)
+    assert_close(mean, expected)
+    assert_close(variance, deviation**2)
     assert np.all((variance > 0) & (variance <= 1))
 
 
@@ -82,24 +82,24 @@ def test_many_functions_are_each_by_itself(rng):
     for i, j in np.ndindex(2, 3):
         one = posterior(queries[i, j], keys[i, j], values[i, j], length_scale=scale[i, j], noise=0.3)  # fmt: skip
         for many, each in zip(out, one, strict=True):
-            near(many[i, j], each)
+            assert_close(many[i, j], each)
 
 
 def test_without_noise_it_interpolates(rng):
     """Through every point, sure of it; far away it knows nothing. Points close together are solved too."""
     keys, values = np.linspace(-1, 1, 5), rng.normal(size=5)
     mean, variance = posterior(keys, keys, values, length_scale=0.5, noise=0)
-    near(mean, values, 1e-5)
-    near(variance, 0, 1e-7)
+    assert_close(mean, values, 1e-5)
+    assert_close(variance, 0, 1e-7)
     mean, variance = posterior(np.array([40.0]), keys, values, length_scale=0.5, noise=0)
-    near(mean, 0)
-    near(variance, 1)
+    assert_close(mean, 0)
+    assert_close(variance, 1)
     close = np.linspace(0, 1, 33)
     mean, variance = posterior(close, close, np.sin(close), length_scale=2.0, noise=0)
-    near(mean, np.sin(close), 1e-4)
+    assert_close(mean, np.sin(close), 1e-4)
     assert np.all(np.abs(variance) < 1e-5)
     repeated = np.zeros(2)
-    near(posterior(repeated, repeated, repeated + 3, length_scale=1, noise=0)[0], 3, 1e-5)
+    assert_close(posterior(repeated, repeated, repeated + 3, length_scale=1, noise=0)[0], 3, 1e-5)
 
 
 def test_more_points_leave_less_variance(rng):
@@ -187,5 +187,5 @@ def test_values_of_several_functions_at_the_same_keys(rng):
     mean, variance = posterior(queries, keys, values, length_scale=0.5, noise=0.1)
     for row, one in zip(mean, values, strict=True):
         expected, alone = posterior(queries, keys, one, length_scale=0.5, noise=0.1)
-        near(row, expected)
-        near(variance, np.broadcast_to(alone, variance.shape))
+        assert_close(row, expected)
+        assert_close(variance, np.broadcast_to(alone, variance.shape))

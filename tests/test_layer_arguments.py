@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from library import Library
+from layer_harness import Library
 
 from attnbook import decoding
 

@@ -182,7 +182,7 @@ def test_gradients_of_every_parameter_agree(sample, name, start):
 
 @pytest.mark.parametrize("library", [attnbook.torch, attnbook.jax], ids=["torch", "jax"])
 def test_bad_starts(library):
-    """Every layer asks attnbook.starting."""
+    """Every layer has these checks."""
     for start in ([0.0, 1.0], [[np.inf]], "wide", []):
         with pytest.raises(ValueError, match=r"bandwidth: got .*, expected a number above 0"):
             library.KernelRegression(start)

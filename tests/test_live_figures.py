@@ -9,7 +9,7 @@ import pytest
 from bokeh.models import Button, ColumnDataSource, CustomJS, NumericInput, Select, Slider
 
 from attnbook import live
-from attnbook.live.plane import convex_hull
+from attnbook.live.query_and_keys import convex_hull
 
 X, Y = np.array([-1.0, 0.5, 2.0]), np.array([3.0, -4.0, 5.0])
 TRUTH = np.array([[-1.0], [0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [4.0], [9.0]])

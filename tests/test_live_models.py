@@ -118,7 +118,7 @@ def test_models_are_stored_by_name(folder: Path) -> None:
 
 def test_the_package_keeps_them_beside_its_other_assets() -> None:
     assert models.FOLDER.parent.is_dir()
-    assert (models.FOLDER.name, models.FOLDER.parent.name) == ("models", "assets")
+    assert (models.FOLDER.name, models.FOLDER.parent.name) == ("models", "live")
     for file in models.FOLDER.glob("*.bin"):
         assert type(models.load(file.stem)).__name__ in models.KINDS
 

@@ -182,7 +182,7 @@ def test_logits_are_floating(backend, logits):
 
 
 def test_labels_that_do_not_fit(backend, sample):
-    """Under jit too; what else is wrong with labels is test_tokens.py's matter."""
+    """Under jit too; what else is wrong with labels is test_validation_tokens.py's matter."""
     logits, labels, mask = sample
     with pytest.raises(ValueError, match=r"labels: got shape \(3, 5\), expected \(2, 3, 5\)"):
         backend.call(entropy, logits, labels[0])

@@ -2,13 +2,16 @@
 
 import copy
 import os
+import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
+import attnbook  # noqa: E402
 import attnbook.torch as book  # noqa: E402
 from attnbook.linear import linear  # noqa: E402
 
@@ -49,7 +52,7 @@ class Adapter(nn.Module):
         return self.base(x) + self.up(self.down(x))
 
 
-def made(name):
+def make(name):
     torch.manual_seed(0)
     make, given = CASES[name]
     return make().eval(), given
@@ -67,7 +70,7 @@ def owners(layer, kind):
 
 @pytest.mark.parametrize("name", CASES)
 def test_hooks_of_every_part_act(name):
-    layer, given = made(name)
+    layer, given = make(name)
     parts = {n: m for n, m in layer.named_modules() if not isinstance(m, nn.ModuleList)}
     seen = set()
     for part_name, part in parts.items():
@@ -80,7 +83,7 @@ def test_hooks_of_every_part_act(name):
 @pytest.mark.parametrize("training", [False, True])
 def test_hooks_of_every_part_act_in_both_modes_with_weights(name, training):
     """Also where weights are returned and entries dropped, which go other ways."""
-    layer, given = made(name)
+    layer, given = make(name)
     layer.train(training)
     for part in layer.modules():
         if hasattr(part, "dropout"):
@@ -98,7 +101,7 @@ def test_hooks_of_every_part_act_in_both_modes_with_weights(name, training):
 @pytest.mark.parametrize("name", CASES)
 def test_an_adapter_in_place_of_a_linear_layer_acts(name):
     """Equal to the layer with the adapter's product added to the weight, and another without."""
-    layer, given = made(name)
+    layer, given = make(name)
     before, merged = layer(*given), copy.deepcopy(layer)
     for owner, part in owners(layer, nn.Linear):
         setattr(owner, part, Adapter(getattr(owner, part)))
@@ -115,7 +118,7 @@ def test_an_adapter_in_place_of_a_linear_layer_acts(name):
 @pytest.mark.parametrize("name", CASES)
 def test_a_sequence_in_place_of_a_linear_layer(name):
     """Which has no weight of its own."""
-    layer, given = made(name)
+    layer, given = make(name)
     before = layer(*given)
     for owner, part in owners(layer, nn.Linear):
         setattr(owner, part, nn.Sequential(getattr(owner, part), nn.Identity()))
@@ -126,7 +129,7 @@ def test_a_sequence_in_place_of_a_linear_layer(name):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_dynamic_quantisation(name):
     """Its int8 layers have a method weight(), and are near the ones that they replace."""
-    layer, given = made(name)
+    layer, given = make(name)
     before = layer(*given)
     small = torch.ao.quantization.quantize_dynamic(layer, {nn.Linear}, dtype=torch.qint8)
     assert "DynamicQuantizedLinear" in str(small)
@@ -135,7 +138,7 @@ def test_dynamic_quantisation(name):
 
 
 def test_the_gradient_of_a_padding_token_stays_0():
-    layer, (tokens,) = made("DecoderOnly")
+    layer, (tokens,) = make("DecoderOnly")
     layer.embedding.padding_idx = 3
     layer(tokens).sum().backward()
     rows = layer.embedding.weight.grad.abs().sum(-1)
@@ -149,7 +152,7 @@ def test_sharded_block_by_block(name, tmp_path):
     from torch import distributed
     from torch.distributed.fsdp import fully_shard
 
-    layer, given = made(name)
+    layer, given = make(name)
     expected = layer(*given).detach()
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     distributed.init_process_group(
@@ -173,7 +176,7 @@ def test_sharded_block_by_block(name, tmp_path):
 @pytest.mark.parametrize("name", CASES)
 def test_inputs_of_another_precision(name):
     """The result has the input's dtype; the wider of input and parameters is computed in."""
-    layer, given = made(name)
+    layer, given = make(name)
     if not given[0].is_floating_point():
         pytest.skip("tokens have no precision")
     expected = copy.deepcopy(layer).double()(*(a.double() for a in given))
@@ -195,7 +198,7 @@ def test_half_precision_is_rounded_once():
 @pytest.mark.parametrize("name", CASES)
 def test_under_autocast(name):
     """bfloat16 where PyTorch's own layers have it, near the full precision, and its gradients."""
-    layer, given = made(name)
+    layer, given = make(name)
     expected = layer(*given)
     with torch.autocast("cpu", torch.bfloat16):
         found = layer(*given)
@@ -230,7 +233,7 @@ def test_kernel_regressions_under_autocast():
 @pytest.mark.parametrize("name", CASES)
 def test_vmap(name):
     """One example at a time under torch.func.vmap is the batch."""
-    layer, given = made(name)
+    layer, given = make(name)
     expected = layer(*given)
     found = torch.func.vmap(lambda *one: layer(*(a[None] for a in one))[0], randomness="error")(
         *given
@@ -253,6 +256,28 @@ def test_vmap(name):
     ],
 )
 def test_arguments_of_torchs_own_layers_are_told_ours(name, argument, ours):
-    layer, given = made(name)
+    layer, given = make(name)
     with pytest.raises(TypeError, match=f"{argument}: got an argument of torch.nn's layer.*{ours}"):
         layer(*given, **{argument: None})
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_small_call_enters_few_functions(grad):
+    """Arguments are checked once, then come the formulas: who follows a call finds them soon."""
+    layer, x = book.MultiHeadAttention(8, 2), torch.zeros(2, 5, 8)
+    package, entered = str(Path(attnbook.__file__).parent), []
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(package) and code.co_name[0] != "<":
+            entered.append(code.co_filename)
+
+    with torch.set_grad_enabled(grad):
+        layer(x)  # what is made once, at the first call, does not count
+        sys.setprofile(note)
+        try:
+            layer(x)
+        finally:
+            sys.setprofile(None)
+    assert len(entered) <= (30 if grad else 36)  # without a gradient the fused kernel pads and cuts
+    assert len(set(entered)) <= 6

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import reference_heads
+from array_api_compat import array_namespace
 
 from attnbook import heads, positions, scores
 
@@ -110,7 +111,7 @@ def test_scores_that_are_biased(backend, rng, weights):
     parameters, x, bias = drawn(rng, 2), rng.normal(size=(2, 7, 12)), positions.alibi(4, 7)
 
     def score(q, k):
-        xp = positions.arguments.floating(q=q)
+        xp = array_namespace(q)
         return scores.scaled_dot(q, k) + xp.asarray(bias)
 
     def biased(h, i, j, q, k):

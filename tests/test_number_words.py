@@ -78,7 +78,7 @@ def test_the_words_are_num2words(task):
         for number, source, target in zip(part.numbers, part.source, part.target, strict=True):
             english = num2words(int(number), lang="en").replace(",", "").replace("-", " ")
             assert task.read(source) == english.split(" ")
-            assert task.spell(target) == num2words(int(number), lang=language(task))
+            assert task.decode(target) == num2words(int(number), lang=language(task))
 
 
 HAND = {  # small numbers, some of which are among a few hundred drawn
@@ -99,7 +99,7 @@ def test_by_hand(task):
     for number, i in rows.items():
         english, *others = HAND[number]
         assert " ".join(task.read(task.train.source[i])) == english
-        assert task.spell(task.train.target[i]) == others[LANGUAGES.index(language(task))]
+        assert task.decode(task.train.target[i]) == others[LANGUAGES.index(language(task))]
 
 
 def test_rows_are_start_characters_end_padding(task):
@@ -148,9 +148,9 @@ def test_read_and_spell(german):
     assert german.read([]) == []
     eins = tokens(german, "eins")
     for row in (eins, [START, *eins], [START, *eins, END, PAD, PAD], [*eins, END, *eins, END]):
-        assert german.spell(row) == "eins"
-        assert german.spell(np.array(row)) == "eins"
-    assert german.spell([END, *eins]) == german.spell([START]) == german.spell([]) == ""
+        assert german.decode(row) == "eins"
+        assert german.decode(np.array(row)) == "eins"
+    assert german.decode([END, *eins]) == german.decode([START]) == german.decode([]) == ""
 
 
 def test_right(german):
@@ -173,18 +173,18 @@ def test_right(german):
         "nothing": ([END] * 9, False),
     }
     target = np.array([[START, *eins, END, PAD, PAD]] * len(written))
-    out = german.right(np.array([row for row, _ in written.values()]), target)
+    out = german.is_correct(np.array([row for row, _ in written.values()]), target)
     assert out.dtype == bool
     assert dict(zip(written, out.tolist(), strict=True)) == {w: r for w, (_, r) in written.items()}
     lengths = [[START, *eins, END], [START, *acht[:2], END, PAD, PAD]]
     texts = np.array([[*eins, END], [*acht[:2], END, END, END]])
-    assert german.right(texts, np.array(lengths)).all()
-    assert german.right(texts[:, :4], np.array(lengths)).tolist() == [False, True]
+    assert german.is_correct(texts, np.array(lengths)).all()
+    assert german.is_correct(texts[:, :4], np.array(lengths)).tolist() == [False, True]
     every = german.held_out.target
-    assert german.right(every[:, 1:], every).all()
-    assert not german.right(every[1:], every[:-1]).any()
+    assert german.is_correct(every[:, 1:], every).all()
+    assert not german.is_correct(every[1:], every[:-1]).any()
     with pytest.raises(ValueError, match="zip"):
-        german.right(every[1:], every)
+        german.is_correct(every[1:], every)
 
 
 @by_language

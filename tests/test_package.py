@@ -14,7 +14,6 @@ from processes import run_python
 import attnbook
 from attnbook import (
     activations,
-    arguments,
     attention,
     blocks,
     convert,
@@ -25,6 +24,7 @@ from attnbook import (
     heads,
     images,
     kernels,
+    kv_cache,
     losses,
     ngrams,
     positions,
@@ -32,25 +32,29 @@ from attnbook import (
     regression,
     sampling,
     scores,
-    stack,
     training,
     transformer,
 )
+from attnbook._validation import arrays
 
 FORMULAS = (
     attention, blocks, gaussian_process, heads, images, kernels, losses, ngrams, positions,
-    recurrent, regression, sampling, scores, stack, transformer
+    recurrent, regression, sampling, scores, transformer, kv_cache
 )  # fmt: skip
-number_words = inspect.getmodule(datasets.number_words)  # the function has the module's name
+# these functions have their modules' names
+number_words, python_reference = map(
+    inspect.getmodule, (datasets.number_words, datasets.python_reference)
+)
 DATASETS = (
-    datasets.curves, datasets.functions, datasets.images, number_words, datasets.reference,
-    datasets.sequences, datasets.stored,
+    datasets.curves, datasets.functions, datasets.images, number_words, python_reference,
+    datasets.sequences, datasets.stored_results,
 )  # fmt: skip
 PUBLIC = {
     f"{module.__name__}.{name}": function
     for module in (*FORMULAS, activations, convert, *DATASETS, decoding, devices, training)
     for name, function in inspect.getmembers(module, inspect.isfunction)
-    if function.__module__ == module.__name__ and not name.startswith("_")
+    if function.__module__ == module.__name__
+    and not name.startswith(("_", "unchecked_", "call_", "check_"))
 }
 # formulas with a paper behind them
 SOURCED = {
@@ -82,34 +86,42 @@ SOURCED = {
     "attnbook.positions.sinusoidal",
     "attnbook.positions.rotary",
     "attnbook.positions.alibi",
-    "attnbook.stack.attention_only",
+    "attnbook.transformer.attention_only",
     "attnbook.training.warm_cosine",
     "attnbook.datasets.curves.engel",
     "attnbook.datasets.images.digits",
     "attnbook.datasets.images.photograph",
-    "attnbook.datasets.reference.python_reference",
+    "attnbook.datasets.python_reference.python_reference",
     "attnbook.decoding.beam",
     "attnbook.images.non_local_means",
     "attnbook.ngrams.bits",
     "attnbook.recurrent.gru",
-    "attnbook.recurrent.read",
+    "attnbook.recurrent.bidirectional_states",
     "attnbook.recurrent.step",
     "attnbook.recurrent.translate",
     "attnbook.sampling.probabilities",
-    "attnbook.transformer.foretell",
-    "attnbook.transformer.translate",
-    "attnbook.transformer.write",
+    "attnbook.transformer.decoder_only",
+    "attnbook.transformer.encoder_decoder",
+    "attnbook.kv_cache.decode_step",
 }
 # used inside the package; public by spelling only
 INNER = {
+    "attnbook.attention.attention_weights",
+    "attnbook.attention.fast_average",
+    "attnbook.attention.fused_repays",
+    "attnbook.attention.masked_softmax",
+    "attnbook.attention.weighted_average",
     "attnbook.attention.with_causal",
-    "attnbook.blocks.normed",
+    "attnbook.blocks.apply_layer_norm",
+    "attnbook.heads.head_shape",
     "attnbook.heads.single_head",
     "attnbook.regression.kernel_weights",
-    "attnbook.transformer.empty",
-    "attnbook.transformer.room",
-    "attnbook.transformer.next_in_text",
-    "attnbook.transformer.next_in_translation",
+    "attnbook.kv_cache.init_cache",
+    "attnbook.kv_cache.cache_shape",
+    "attnbook.kv_cache.lm_step",
+    "attnbook.kv_cache.seq2seq_step",
+    "attnbook.recurrent.decoder_score",
+    "attnbook.transformer.set_config",
 }
 
 
@@ -172,9 +184,15 @@ X, W = np.ones((11, 7, 6)), np.ones((5, 6))
 LINEAR = SimpleNamespace(weight=np.ones((6, 6)), bias=None)
 HEADS = SimpleNamespace(embed_dim=6, num_heads=3, num_kv_heads=3, query=LINEAR, key=LINEAR, value=LINEAR, output=LINEAR)  # fmt: skip
 NORM = SimpleNamespace(weight=np.ones(6), bias=None, eps=1e-5)
-MLP = SimpleNamespace(hidden=LINEAR, output=LINEAR, activation="gelu")
-BLOCK = SimpleNamespace(mlp=MLP, attention_norm=NORM, cross_norm=NORM, mlp_norm=NORM, norm="pre")
-CELL = SimpleNamespace(input=LINEAR, hidden=SimpleNamespace(weight=np.ones((6, 2)), bias=None))
+MLP = SimpleNamespace(hidden=LINEAR, gate=None, output=LINEAR, activation="gelu")
+BLOCK = SimpleNamespace(
+    attention=HEADS, cross_attention=HEADS, mlp=MLP, attention_norm=NORM, cross_norm=NORM,
+    mlp_norm=NORM, norm="pre", embed_dim=6,
+)  # fmt: skip
+CELL = SimpleNamespace(
+    input=LINEAR, hidden=SimpleNamespace(weight=np.ones((6, 2)), bias=None),
+    input_dim=6, hidden_dim=2,
+)  # fmt: skip
 CALLS = [
     (attention.softmax, (U,), {}),
     (attention.softmax, (U, np.ones(7, bool)), {}),
@@ -217,6 +235,7 @@ CALLS = [
     (positions.alibi, (3, 7), {}),
     (images.patches, (X[0], 3), {}),
     (images.non_local_means, (X[0], 0.5), {}),
+    (losses.log_softmax, (X,), {}),
     (losses.cross_entropy, (X, np.ones((11, 7), int)), {}),
     (losses.cross_entropy, (X, np.ones((11, 7), int), np.ones((11, 7), bool)), {}),
     (recurrent.gru, (CELL, np.ones((11, 6)), np.ones((11, 2))), {}),
@@ -224,6 +243,7 @@ CALLS = [
     (heads.project, (HEADS, np.ones((11, 5, 6)), X, X), {}),
     (activations.relu, (X,), {}),
     (activations.gelu, (X,), {}),
+    (activations.sigmoid, (X,), {}),
     (activations.silu, (X,), {}),
     (blocks.layer_norm, (X, np.ones(6), np.ones(6)), {}),
     (blocks.rms_norm, (X, np.ones(6)), {}),
@@ -262,18 +282,18 @@ def test_every_formula_is_called():
     assert formulas - INNER - called == {
         "attnbook.recurrent.encode",
         "attnbook.recurrent.logits",
-        "attnbook.recurrent.read",
+        "attnbook.recurrent.bidirectional_states",
         "attnbook.recurrent.step",
         "attnbook.recurrent.translate",
-        "attnbook.recurrent.write",
+        "attnbook.recurrent.decode_step",
         "attnbook.sampling.sample",
-        "attnbook.stack.attention_only",
-        "attnbook.transformer.encode",
-        "attnbook.transformer.foretell",
-        "attnbook.transformer.memorise",
-        "attnbook.transformer.read",
-        "attnbook.transformer.translate",
-        "attnbook.transformer.write",
+        "attnbook.transformer.attention_only",
+        "attnbook.transformer.run_blocks",
+        "attnbook.transformer.decoder_only",
+        "attnbook.transformer.encode_source",
+        "attnbook.transformer.encoder_only",
+        "attnbook.transformer.encoder_decoder",
+        "attnbook.kv_cache.decode_step",
     }
 
 
@@ -305,5 +325,5 @@ def test_py_typed_is_shipped():
 
 def test_known_true_does_not_look_where_it_cannot():
     """Concrete conditions count; hidden ones do not."""
-    assert arguments.known_true(np.array(True))
-    assert not arguments.known_true(np.array(False))
+    assert arrays.is_concretely_true(np.array(True))
+    assert not arrays.is_concretely_true(np.array(False))

@@ -22,8 +22,7 @@ class Plain(SimpleNamespace):
     """A layer that is only its parameters."""
 
     def __call__(self, tokens, mask=None, return_weights=False):
-        out = pool(self, tokens, mask)
-        return out if return_weights else out[0]
+        return pool(self, tokens, mask, return_weights)
 
 
 class Pooling:
@@ -42,7 +41,7 @@ class Pooling:
         self.parameters = {n: self.backend.numpy(p) for n, p in found.items()}
 
     def numpy(self):
-        rng, layer = np.random.default_rng(5), Plain()
+        rng, layer = np.random.default_rng(5), Plain(vocab_size=11)
         for name, shape in SHAPES.items():
             owner, _, last = name.rpartition(".")
             part = vars(layer).setdefault(owner, SimpleNamespace()) if owner else layer

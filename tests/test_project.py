@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import graphlib
 import json
 import re
 import subprocess
@@ -159,3 +161,30 @@ def test_npm_versions_are_exact() -> None:
     package = json.loads(read("package.json"))
     wanted = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values()), wanted
+
+
+def rooms_imported_by(file: Path) -> set[str]:
+    """The modules of the package that a file imports: of a folder, the folder's name."""
+    imported = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "attnbook":
+            imported |= {f"attnbook.{name.name}" for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module or "")
+    return {name.split(".")[1] for name in imported if name.startswith("attnbook.")}
+
+
+def test_no_import_points_upwards_or_in_a_circle():
+    """Checks and faster ways know no formula, formulas no layer; formulas can be put in an order."""
+    package = ROOT / "src" / "attnbook"
+    for file in (package / "_validation").glob("*.py"):
+        assert rooms_imported_by(file) <= {"_validation", "_typing"}, file
+    for file in (package / "_fast").glob("*.py"):
+        assert rooms_imported_by(file) <= {"_fast", "_validation", "_typing"}, file
+    formulas = {f.stem: rooms_imported_by(f) for f in package.glob("*.py") if f.stem != "__init__"}
+    # convert imports the layers where it is called
+    upper = {"torch", "jax", "live", "checks"}
+    assert {name for name, used in formulas.items() if used & upper} == {"convert"}
+    graphlib.TopologicalSorter({n: used & formulas.keys() for n, used in formulas.items()}).prepare()

@@ -3,24 +3,24 @@
 import backends
 import numpy as np
 import pytest
-import sequences
-from sequences import LENGTHS, SCORES, SIZES, M, run, sample, translator, with_weights
+import reference_recurrent
+from reference_recurrent import LENGTHS, SCORES, SIZES, M, run, sample, translator, with_weights
 
 from attnbook import attend, recurrent, scores
 
 by_score = pytest.mark.parametrize("score", SCORES)
-CELL = sequences.cell_shapes("", 5, 11)
+CELL = reference_recurrent.cell_shapes("", 5, 11)
 
 
 @pytest.fixture(params=["torch", "jax"])
 def library(request):
-    sequences.skip_unless(request.param)
+    reference_recurrent.skip_unless(request.param)
     return request.param
 
 
 @pytest.fixture
 def parameters():
-    return sequences.drawn(CELL)
+    return reference_recurrent.random_parameters(CELL)
 
 
 @pytest.fixture
@@ -29,7 +29,9 @@ def inputs(rng):
 
 
 def gru_cell(library, parameters):
-    return sequences.filled(library, sequences.made(library, "GRUCell", 5, 11), parameters)
+    return reference_recurrent.filled(
+        library, reference_recurrent.make(library, "GRUCell", 5, 11), parameters
+    )
 
 
 def test_gru_equals_the_loop(library, parameters, inputs):
@@ -37,7 +39,7 @@ def test_gru_equals_the_loop(library, parameters, inputs):
     expected = np.empty((2, 3, 11))
     for index in np.ndindex(2, 3):
         x, state = (a[index].tolist() for a in inputs)
-        expected[index] = sequences.gru(parameters, "", x, state)
+        expected[index] = reference_recurrent.gru(parameters, "", x, state)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-14)
     assert np.abs(expected - inputs[1]).mean() > 0.3
     backend = backends.load(library)
@@ -46,7 +48,7 @@ def test_gru_equals_the_loop(library, parameters, inputs):
 
 
 def test_gru_equals_pytorchs(parameters, inputs):
-    sequences.skip_unless("torch")
+    reference_recurrent.skip_unless("torch")
     torch = backends.load("torch").xp
     theirs = torch.nn.GRUCell(5, 11, dtype=torch.float64)
     names = {"weight_ih": "input.weight", "weight_hh": "hidden.weight", "bias_ih": "input.bias"}
@@ -60,7 +62,7 @@ def test_gru_equals_pytorchs(parameters, inputs):
 
 def test_gru_equals_equinoxs(parameters, inputs):
     """Which adds the two biases of a gate beforehand, and keeps the candidate's second apart."""
-    sequences.skip_unless("jax")
+    reference_recurrent.skip_unless("jax")
     import equinox as eqx
 
     jax = backends.load("jax").jax
@@ -100,7 +102,9 @@ def test_gru_by_hand(library):
 def test_equals_the_loop(library, rng, score):
     """Two sentences of 5 and 7 words: logits, weights, and the logits alone."""
     layer, arrays = translator(library, score), sample(rng)
-    expected = sequences.translations(sequences.drawn(sequences.shapes(score)), score, *arrays)
+    expected = reference_recurrent.translations(
+        reference_recurrent.random_parameters(reference_recurrent.shapes(score)), score, *arrays
+    )
     outs = run(library, with_weights(layer), *arrays)
     assert [out.shape for out in outs] == [(2, M, 17), (2, M, 7 if score else 1)]
     for out, right in zip(outs, expected, strict=True):
@@ -144,7 +148,7 @@ def test_padding_does_not_count_at_all(library, rng, score):
 
 def test_the_encoder_equals_pytorchs(rng):
     """torch.nn.GRU in both directions over packed sequences; its last states are the summary."""
-    sequences.skip_unless("torch")
+    reference_recurrent.skip_unless("torch")
     torch = backends.load("torch").xp
     from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -160,7 +164,9 @@ def test_the_encoder_equals_pytorchs(rng):
     )
     out, last = theirs(packed)
     expected, _ = pad_packed_sequence(out, batch_first=True)
-    states, summary = recurrent.read(layer, torch.from_numpy(source), torch.from_numpy(mask))
+    states, summary = recurrent.bidirectional_states(
+        layer, torch.from_numpy(source), torch.from_numpy(mask)
+    )
     real = torch.from_numpy(mask)
     torch.testing.assert_close(states[real], expected[real], rtol=1e-12, atol=1e-13)
     torch.testing.assert_close(summary, torch.cat([last[0], last[1]], -1), rtol=1e-12, atol=1e-13)
@@ -172,7 +178,9 @@ def test_a_step_asks_with_the_state_before(library, rng, score):
     backend, layer = backends.load(library), translator(library, score)
     source, mask, _ = sample(rng)
     memory, start = layer.encode(backend.array(source), backend.array(mask))
-    states, summary = recurrent.read(layer, backend.array(source), backend.array(mask))
+    states, summary = recurrent.bidirectional_states(
+        layer, backend.array(source), backend.array(mask)
+    )
     np.testing.assert_array_equal(
         backend.numpy(memory.values), backend.numpy(states if score else summary[:, None])
     )
@@ -207,7 +215,7 @@ def test_teacher_forcing_is_writing_step_by_step(library, rng, score):
     logits, weights = run(library, with_weights(layer), *arrays)
     source, mask, written = map(backend.array, arrays)
     memory, state = layer.encode(source, mask)
-    direct = recurrent.write(layer, memory, state, written[:, 0])
+    direct = recurrent.decode_step(layer, memory, state, written[:, 0])
     for i in range(M):
         state, one, asked = layer.step(memory, state, written[:, i])
         np.testing.assert_allclose(backend.numpy(one), logits[:, i], rtol=1e-12, atol=1e-12)
@@ -234,7 +242,7 @@ def test_without_attention_there_is_the_summary_alone(library, rng):
     backend, layer = backends.load(library), translator(library, None)
     source, mask, written = sample(rng)
     memory, _ = layer.encode(backend.array(source), backend.array(mask))
-    _, summary = recurrent.read(layer, backend.array(source), backend.array(mask))
+    _, summary = recurrent.bidirectional_states(layer, backend.array(source), backend.array(mask))
     assert memory.mask is None
     assert tuple(memory.keys.shape) == tuple(memory.values.shape) == (2, 1, SIZES["hidden_dim"])
     np.testing.assert_array_equal(backend.numpy(memory.keys[:, 0]), backend.numpy(summary))

@@ -5,79 +5,83 @@ import operator
 import backends
 import numpy as np
 import pytest
-import sequences
-from sequences import SCORES, SIZES, made, run, translator
+import reference_recurrent
+from reference_recurrent import SCORES, SIZES, make, run, translator
 
-from attnbook import convert, sizes, starting
+from attnbook import convert, recurrent
+from attnbook._validation import numbers
 
 by_score = pytest.mark.parametrize("score", SCORES)
 
 
 @pytest.fixture(params=["torch", "jax"])
 def library(request):
-    sequences.skip_unless(request.param)
+    reference_recurrent.skip_unless(request.param)
     return request.param
 
 
 @pytest.fixture
 def both():
-    sequences.skip_unless("torch", "jax")
+    reference_recurrent.skip_unless("torch", "jax")
     return backends.load("torch"), backends.load("jax")
 
 
-def numbers(layer, name):
+def values_of(layer, name):
     return np.asarray(operator.attrgetter(name)(layer).tolist())
 
 
 @pytest.mark.parametrize("score", ["additive", "general", "dot", None])
 def test_known_scores(score):
-    assert starting.decoder_score(score) is score
+    assert recurrent.decoder_score(score) is score
 
 
 @pytest.mark.parametrize("score", ["Additive", "scaled_dot", "", 0, False, "None"])
 def test_unknown_scores(library, score):
     expected = "'additive', 'general', 'dot' or None"
     with pytest.raises(ValueError, match=f"score: got {score!r}, expected {expected}"):
-        starting.decoder_score(score)
+        recurrent.decoder_score(score)
     with pytest.raises(ValueError, match=f"score: got {score!r}, expected {expected}"):
-        made(library, "EncoderDecoder", **SIZES, score=score)
+        make(library, "EncoderDecoder", **SIZES, score=score)
 
 
 def test_two_halves():
     for given in (2, 22, np.int64(4)):
-        out = sizes.halves(width=given)
+        out = numbers.even(width=given)
         assert (type(out), out) == (int, given)
     for odd in (1, 3, 21):
         with pytest.raises(ValueError, match=f"width: got {odd}, expected an even number"):
-            sizes.halves(width=odd)
+            numbers.even(width=odd)
     for wrong in (0, -2, 2.0, None):
         with pytest.raises(ValueError, match=f"width: got {wrong!r}, expected an integer"):
-            sizes.halves(width=wrong)
+            numbers.even(width=wrong)
 
 
 def test_limits():
     for given in (None, 1, 0.1, np.float32(2)):
-        assert sizes.limit(clip=given) is given
+        assert numbers.positive_or_none(clip=given) is given
     for wrong in (0, 0.0, -1.0, float("nan"), float("inf"), -float("inf")):
         with pytest.raises(ValueError, match=f"clip: got {wrong!r}, expected a number above 0"):
-            sizes.limit(clip=wrong)
+            numbers.positive_or_none(clip=wrong)
 
 
 @by_score
 def test_sizes_and_their_names(library, score):
     """Every parameter's shape, and no other; the sizes that a conversion reads."""
-    layer, shapes = made(library, "EncoderDecoder", **SIZES, score=score), sequences.shapes(score)
+    layer, shapes = (
+        make(library, "EncoderDecoder", **SIZES, score=score),
+        reference_recurrent.shapes(score),
+    )
     assert {n: tuple(operator.attrgetter(n)(layer).shape) for n in shapes} == shapes
     assert {n: getattr(layer, n) for n in (*SIZES, "score")} == SIZES | {"score": score}
     if library == "torch":
         assert {n for n, _ in layer.named_parameters()} == set(shapes)
     else:
         assert len(backends.load("jax").jax.tree.leaves(layer)) == len(shapes)
-    plain = made(library, "EncoderDecoder", 13, 17)
+    plain = make(library, "EncoderDecoder", 13, 17)
     assert (plain.embed_dim, plain.hidden_dim, plain.score) == (64, 128, "additive")
-    cell = made(library, "GRUCell", 5, 11)
+    cell = make(library, "GRUCell", 5, 11)
     assert (cell.input_dim, cell.hidden_dim) == (5, 11)
-    for name, shape in sequences.cell_shapes("", 5, 11).items():
+    for name, shape in reference_recurrent.cell_shapes("", 5, 11).items():
         assert tuple(operator.attrgetter(name)(cell).shape) == shape
 
 
@@ -85,24 +89,24 @@ def test_sizes_and_their_names(library, score):
 @pytest.mark.parametrize("size", [0, -2, 2.5, None])
 def test_bad_sizes(library, name, size):
     with pytest.raises(ValueError, match=f"{name}: got {size}, expected an integer"):
-        made(library, "EncoderDecoder", **(SIZES | {name: size}))
+        make(library, "EncoderDecoder", **(SIZES | {name: size}))
     cell = {"input_dim": 5, "hidden_dim": 11}
     if name in ("embed_dim", "hidden_dim"):
         name = {"embed_dim": "input_dim"}.get(name, name)
         with pytest.raises(ValueError, match=f"{name}: got {size}, expected an integer"):
-            made(library, "GRUCell", **(cell | {name: size}))
+            make(library, "GRUCell", **(cell | {name: size}))
 
 
 def test_an_odd_state_has_no_halves(library):
     with pytest.raises(ValueError, match="hidden_dim: got 21, expected an even number, half for"):
-        made(library, "EncoderDecoder", **(SIZES | {"hidden_dim": 21}))
+        make(library, "EncoderDecoder", **(SIZES | {"hidden_dim": 21}))
 
 
 def test_starts_differ_from_part_to_part(library):
     """Another seed gives another layer, the same seed the same; no two parts begin alike."""
-    names = sequences.shapes("additive")
+    names = reference_recurrent.shapes("additive")
     one, same, other = (
-        [numbers(made(library, "EncoderDecoder", **SIZES, seed=seed), n) for n in names]
+        [values_of(make(library, "EncoderDecoder", **SIZES, seed=seed), n) for n in names]
         for seed in (0, 0, 1)
     )
     for a, b, c in zip(one, same, other, strict=True):
@@ -123,11 +127,11 @@ def test_starts_differ_from_part_to_part(library):
     [
         (0, np.array([[0, 13]]), "source: got 0 to 13, expected 0 to 12"),
         (1, np.array([[False, False]]), "mask: got a sentence without a word, expected at least"),
-        (2, np.array([[17]]), "written: got 17 to 17, expected 0 to 16"),
+        (2, np.array([[17]]), "target: got 17 to 17, expected 0 to 16"),
     ],
 )
 def test_bad_sentences(library, place, wrong, message):
-    """Both ways in look at what comes; what is wrong in which way is test_tokens.py's matter."""
+    """Both ways in look at what comes; what is wrong in which way is test_validation_tokens.py's matter."""
     backend, layer = backends.load(library), translator(library, "dot")
     arrays = [np.array([[0, 12]]), np.array([[True, True]]), np.array([[16]])]
     run(library, layer, *arrays)
@@ -141,7 +145,7 @@ def test_bad_sentences(library, place, wrong, message):
 
 def test_unroll_is_a_loop(library):
     """Sums on the way, of one series and of two; the last carry comes back."""
-    backend, layer = backends.load(library), made(library, "EncoderDecoder", **SIZES)
+    backend, layer = backends.load(library), make(library, "EncoderDecoder", **SIZES)
     x, y = np.arange(1.0, 8).reshape(7, 1), np.arange(7.0) ** 2
     both = tuple(map(backend.array, (x, y)))
     start = backend.array(np.zeros(1))
@@ -159,7 +163,7 @@ def test_unroll_is_a_loop(library):
 @by_score
 def test_conversion_is_exact(both, score, dtype):
     """There and back bit for bit; sizes and score too; the twin of another score has no parameter."""
-    torch, layer = both[0].xp, made("torch", "EncoderDecoder", **SIZES, score=score, seed=3)
+    torch, layer = both[0].xp, make("torch", "EncoderDecoder", **SIZES, score=score, seed=3)
     layer = layer.to(getattr(torch, dtype))
     twin = convert.torch_to_jax(layer)
     back = convert.jax_to_torch(twin)

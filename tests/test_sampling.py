@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from library import Library, stirred
+from layer_harness import Library, randomized
 
 from attnbook import convert
 from attnbook.sampling import probabilities, sample
@@ -13,7 +13,7 @@ from attnbook.sampling import probabilities, sample
 HALVES = np.log([1 / 8, 1 / 2, 1 / 8, 1 / 4])  # two are equally probable
 
 
-def near(out, expected):
+def assert_close(out, expected):
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-15)
 
 
@@ -21,9 +21,9 @@ def test_plain_is_the_softmax(rng):
     logits = rng.normal(size=(2, 3, 5))
     p = probabilities(logits)
     for row, found in zip(logits.reshape(-1, 5).tolist(), p.reshape(-1, 5), strict=True):
-        near(found, np.exp(row) / math.fsum(map(math.exp, row)))
-    near(probabilities(logits + 1e4).sum(-1), 1)
-    near(probabilities(HALVES), [1 / 8, 1 / 2, 1 / 8, 1 / 4])
+        assert_close(found, np.exp(row) / math.fsum(map(math.exp, row)))
+    assert_close(probabilities(logits + 1e4).sum(-1), 1)
+    assert_close(probabilities(HALVES), [1 / 8, 1 / 2, 1 / 8, 1 / 4])
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_plain_is_the_softmax(rng):
 )
 def test_temperatures(temperature, expected):
     """No overflow, at either end, of logits of any size."""
-    near(probabilities(HALVES, temperature=temperature), expected)
-    near(probabilities(HALVES - 700, temperature=temperature), expected)
+    assert_close(probabilities(HALVES, temperature=temperature), expected)
+    assert_close(probabilities(HALVES - 700, temperature=temperature), expected)
     if temperature < 1e-2:
-        near(probabilities(1e6 * HALVES, temperature=temperature), expected)
+        assert_close(probabilities(1e6 * HALVES, temperature=temperature), expected)
     with np.errstate(all="raise", under="ignore"):
-        near(probabilities(HALVES, temperature=temperature), expected)
+        assert_close(probabilities(HALVES, temperature=temperature), expected)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_temperatures(temperature, expected):
     ],
 )
 def test_top_k(top_k, expected):
-    near(probabilities(HALVES, top_k=top_k), expected)
+    assert_close(probabilities(HALVES, top_k=top_k), expected)
     rows = probabilities(np.stack([HALVES, HALVES[::-1]]), top_k=top_k)
-    near(rows[0], expected)
+    assert_close(rows[0], expected)
     assert np.count_nonzero(rows[1]) == np.count_nonzero(expected)
 
 
@@ -80,23 +80,23 @@ def test_top_k(top_k, expected):
 )
 def test_top_p(top_p, expected):
     """The fewest whose sum is at least as large; each row by itself."""
-    near(probabilities(HALVES, top_p=top_p), expected)
+    assert_close(probabilities(HALVES, top_p=top_p), expected)
     order = [3, 1, 0, 2]
     rows = probabilities(np.stack([HALVES, HALVES[order]]), top_p=top_p)
-    near(rows[0], expected)
-    near(np.sort(rows[1]), np.sort(expected))
+    assert_close(rows[0], expected)
+    assert_close(np.sort(rows[1]), np.sort(expected))
 
 
 def test_exactly_as_much_is_enough():
     """Four of 1/4, exact in binary: a sum of exactly 1/2 needs two."""
     for top_p, kept in ((0.25, 1), (0.26, 2), (0.5, 2), (0.75, 3), (0.76, 4), (1.0, 4)):
-        near(probabilities(np.zeros(4), top_p=top_p), [1 / kept] * kept + [0] * (4 - kept))
+        assert_close(probabilities(np.zeros(4), top_p=top_p), [1 / kept] * kept + [0] * (4 - kept))
 
 
 def test_ties_go_to_the_smaller_number(rng):
     for n in (2, 3, 5):
         for k in range(1, n + 1):
-            near(probabilities(np.full(n, 7.0), top_k=k), [1 / k] * k + [0] * (n - k))
+            assert_close(probabilities(np.full(n, 7.0), top_k=k), [1 / k] * k + [0] * (n - k))
     logits = rng.integers(0, 3, size=(50, 40)).astype(float)  # long rows of ties
     for row, p in zip(logits, probabilities(logits, top_k=7), strict=True):
         kept = sorted(range(40), key=lambda i: (-row[i], i))[:7]
@@ -105,12 +105,12 @@ def test_ties_go_to_the_smaller_number(rng):
 
 def test_both_together_and_after_the_temperature():
     """The sum is that of what top_k keeps, 2/3 and 1/3; the temperature comes before both."""
-    near(probabilities(HALVES, top_k=2, top_p=0.6), [0, 1, 0, 0])
-    near(probabilities(HALVES, top_k=2, top_p=0.7), [0, 2 / 3, 0, 1 / 3])
-    near(probabilities(HALVES, top_k=3, top_p=0.84), [0, 2 / 3, 0, 1 / 3])
-    near(probabilities(HALVES, temperature=0.5, top_p=0.7), [0, 1, 0, 0])  # 16/22 = 0.727
-    near(probabilities(HALVES, temperature=0.5, top_p=0.75), [0, 4 / 5, 0, 1 / 5])
-    near(probabilities(HALVES, temperature=0.5, top_k=2, top_p=0.75), [0, 1, 0, 0])
+    assert_close(probabilities(HALVES, top_k=2, top_p=0.6), [0, 1, 0, 0])
+    assert_close(probabilities(HALVES, top_k=2, top_p=0.7), [0, 2 / 3, 0, 1 / 3])
+    assert_close(probabilities(HALVES, top_k=3, top_p=0.84), [0, 2 / 3, 0, 1 / 3])
+    assert_close(probabilities(HALVES, temperature=0.5, top_p=0.7), [0, 1, 0, 0])  # 16/22 = 0.727
+    assert_close(probabilities(HALVES, temperature=0.5, top_p=0.75), [0, 4 / 5, 0, 1 / 5])
+    assert_close(probabilities(HALVES, temperature=0.5, top_k=2, top_p=0.75), [0, 1, 0, 0])
 
 
 def test_the_logits_stay_as_they_are():
@@ -120,7 +120,7 @@ def test_the_logits_stay_as_they_are():
     np.testing.assert_array_equal(logits, HALVES)
     assert probabilities(np.zeros(3, np.float32)).dtype == np.float64
     assert probabilities(np.zeros(3, int)).dtype == np.float64
-    near(probabilities([0, -math.inf, 0]), [1 / 2, 0, 1 / 2])
+    assert_close(probabilities([0, -math.inf, 0]), [1 / 2, 0, 1 / 2])
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_bad_prompts(prompt, length, message):
 def test_a_model_is_sampled_by_its_cache(library):
     """The same tokens as by full passes and one draw a token."""
     library = Library(library)
-    model = stirred(library, "DecoderOnly", 11, 7, 12, 3, 5, 1)
+    model = randomized(library, "DecoderOnly", 11, 7, 12, 3, 5, 1)
     prompt = library.moved(np.array([3, 10, 0]))
     how = {"temperature": 1.7, "top_k": 9, "top_p": 0.95}
     out, rng = sample(model, prompt, 4, seed=5, **how), np.random.default_rng(5)
@@ -244,7 +244,7 @@ def test_a_model_is_sampled_by_its_cache(library):
 
 def test_both_libraries_draw_alike():
     torch, _ = Library("torch"), Library("jax")
-    model = stirred(torch, "DecoderOnly", 11, 7, 12, 3, 5, 1)
+    model = randomized(torch, "DecoderOnly", 11, 7, 12, 3, 5, 1)
     twin = convert.torch_to_jax(model)
     texts = {tuple(sample(model, [4], 6, seed=seed).tolist()) for seed in range(5)}
     assert len(texts) == 5
@@ -270,7 +270,7 @@ def test_a_token_may_be_ruled_out():
 def test_a_token_ruled_out_is_so_at_every_temperature(temperature):
     found = probabilities([0.0, -np.inf, 0.0], temperature=temperature)
     np.testing.assert_array_equal(found, [0.5, 0, 0.5])
-    near(probabilities([-np.inf, 0.0], temperature=temperature), [0, 1])
+    assert_close(probabilities([-np.inf, 0.0], temperature=temperature), [0, 1])
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
@@ -281,7 +281,7 @@ def test_probabilities_of_any_librarys_logits(library, dtype):
     logits = library.backend.cast(library.moved(np.array([0.0, 1.0, -2.0])), dtype)
     if library.name == "torch":
         logits = logits.requires_grad_()
-    near(probabilities(logits), probabilities(np.array([0.0, 1.0, -2.0])))
+    assert_close(probabilities(logits), probabilities(np.array([0.0, 1.0, -2.0])))
 
 
 @pytest.mark.parametrize("logits", [[1j, 0], ["1", "2"], [None, 1.0], [True, False]])

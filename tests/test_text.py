@@ -2,18 +2,19 @@
 
 import math
 import string
+import sys
 
 import numpy as np
 import pytest
 
 from attnbook import datasets
-from attnbook.datasets import reference
+from attnbook.datasets.python_reference import Text, _parts
 
 whole = pytest.mark.parametrize("whole_topics", [False, True])
 
 
 def paragraphs(text, tokens):
-    return [p.strip() for p in text.spell(tokens).split("\n\n") if p.strip()]
+    return [p.strip() for p in text.decode(tokens).split("\n\n") if p.strip()]
 
 
 @pytest.fixture
@@ -26,7 +27,8 @@ def topics(monkeypatch):
         for t in range(11)
     }  # fmt: skip
     monkeypatch.setattr(topics, "topics", made)
-    monkeypatch.setattr(reference, "PART", 100)
+    # the function python_reference has the name of its module
+    monkeypatch.setattr(sys.modules["attnbook.datasets.python_reference"], "PART", 100)
     return made
 
 
@@ -56,12 +58,12 @@ def test_characters():
         assert tokens.ndim == 1
         assert tokens.min() == 0
         assert tokens.max() < 96
-        spelt = text.spell(tokens)
+        spelt = text.decode(tokens)
         assert spelt.isascii()
         assert [text.vocabulary.index(c) for c in spelt[:1000]] == tokens[:1000].tolist()
         assert spelt.endswith("\n\n")
         assert "\n\n\n\n" not in spelt
-    assert "statement" in text.spell(text.train)
+    assert "statement" in text.decode(text.train)
     assert len(text.train) > 200_000
 
 
@@ -108,7 +110,7 @@ def test_parts_by_hand(topics):
     runs = np.flatnonzero(np.diff([expected.index(p) for p in held_out]) != 1)
     assert len(runs) > 3
     assert len(held_out) < 45
-    parts = reference._parts([p + "\n\n" for p in expected])
+    parts = _parts([p + "\n\n" for p in expected])
     assert [p for part in parts for p in part] == [p + "\n\n" for p in expected]
     for part in parts[:-1]:
         assert sum(map(len, part[:-1])) < 100 <= sum(map(len, part))
@@ -120,14 +122,14 @@ def test_what_is_not_ascii_is_replaced_or_dropped(monkeypatch):
     given = {"a": "“A”—‘b’ – c…\n\n  \n\n   indented é\n\n  “A”—‘b’ – c…  ", "b": "two\nlines\n"}
     monkeypatch.setattr(topics, "topics", given)
     text = datasets.python_reference(held_out=0.01, whole_topics=True)
-    both = {text.spell(text.train), text.spell(text.held_out)}
+    both = {text.decode(text.train), text.decode(text.held_out)}
     assert both == {"\"A\"-'b' - c.\n\n   indented \n\n", "two\nlines\n\n"}
 
 
 def test_spell():
-    text = reference.Text(np.array([1]), np.array([2]), "abc")
-    assert text.spell(np.array([2, 0, 1, 1])) == "cabb"
-    assert text.spell([]) == ""
+    text = Text(np.array([1]), np.array([2]), "abc")
+    assert text.decode(np.array([2, 0, 1, 1])) == "cabb"
+    assert text.decode([]) == ""
 
 
 @pytest.mark.parametrize("share", [0, -0.1, 1.0, 1.5, math.nan])

@@ -12,7 +12,7 @@ import pytest
 from attnbook import datasets
 
 ROOT = Path(__file__).resolve().parents[1]
-ENTRIES = json.loads(files("attnbook").joinpath("assets", "timeline.json").read_text("utf-8"))
+ENTRIES = json.loads(files("attnbook").joinpath("datasets", "timeline.json").read_text("utf-8"))
 ROW = re.compile(r"^\| (\d{4}) \| \*\*(.+?)\.\*\* (.+) \| \{cite:t\}`([\w,]+)` \|$", re.MULTILINE)
 FIELDS = {"year", "name", "weights", "key", "what"}
 REFERENCE = re.compile(r"^@\w+\{(\w+),(.*?)^\}", re.MULTILINE | re.DOTALL)

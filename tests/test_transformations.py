@@ -7,7 +7,8 @@ import backends
 import numpy as np
 import pytest
 
-from attnbook import attend, causal_mask, kernels, leave_one_out, nadaraya_watson, scores, streaming
+from attnbook import attend, causal_mask, kernels, leave_one_out, nadaraya_watson, scores
+from attnbook._fast import chunked
 
 FUNCTIONS = {
     "attend": attend,
@@ -37,7 +38,7 @@ def sample(rng, *lead):
 def function(request, monkeypatch):
     """Each average; those that go in blocks also with one query a block."""
     if request.param.endswith(IN_BLOCKS):
-        monkeypatch.setattr(streaming, "BLOCK_BYTES", 1)
+        monkeypatch.setattr(chunked, "CHUNK_BYTES", 1)
     return FUNCTIONS[request.param.removesuffix(IN_BLOCKS)]
 
 
@@ -63,7 +64,7 @@ def test_gradcheck_to_the_second_derivative(torch, rng, function):
 @pytest.mark.parametrize("size", [1, 2**20])
 def test_gradcheck_where_queries_are_keys(torch, rng, monkeypatch, size):
     """leave_one_out has the same tensor in two places, and its gradient is the sum of both."""
-    monkeypatch.setattr(streaming, "BLOCK_BYTES", size)
+    monkeypatch.setattr(chunked, "CHUNK_BYTES", size)
     arrays = [torch.from_numpy(a[:3]).requires_grad_() for a in sample(rng)[1:]]
     assert torch.autograd.gradcheck(leave_one_out, arrays)
     assert torch.autograd.gradgradcheck(leave_one_out, arrays)

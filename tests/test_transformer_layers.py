@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from library import Library
+from layer_harness import Library
 from test_transformer import SIZES, WIDTHS
 
 SCALE = 0.3  # of first embeddings and positions
@@ -126,12 +126,12 @@ def test_bad_sizes(library, name):
             library.make(name, **good, activation=activation)
 
 
-def made(library, name):
+def make(library, name):
     return library.make(name, **SIZES[name], **WIDTHS)
 
 
 def test_an_encoder_refuses(library):
-    model = made(library, "EncoderOnly")
+    model = make(library, "EncoderOnly")
     with pytest.raises(ValueError, match=r"x: got shape \(2, 5, 3\), expected \(\.\.\., n, 2\)"):
         library.call(model, np.zeros((2, 5, 3)))
     with pytest.raises(ValueError, match="x: got 8 tokens, expected at most 7"):
@@ -152,7 +152,7 @@ BAD = {
 
 @pytest.mark.parametrize(("given", "message"), BAD.values(), ids=BAD)
 def test_bad_tokens(library, given, message):
-    model, wrong = made(library, "DecoderOnly"), np.array(given)
+    model, wrong = make(library, "DecoderOnly"), np.array(given)
     with pytest.raises(ValueError, match=f"tokens: {message}"):
         library.call(model, wrong)
     with pytest.raises(ValueError, match=message):
@@ -161,7 +161,7 @@ def test_bad_tokens(library, given, message):
 
 def test_too_many_tokens(library):
     """Lengths are known under jit too."""
-    model = made(library, "DecoderOnly")
+    model = make(library, "DecoderOnly")
     with pytest.raises(ValueError, match="tokens: got 8 of them, expected at most 7"):
         library.call(model, np.zeros((2, 8), int))
     if library.name == "jax":
@@ -172,13 +172,13 @@ def test_too_many_tokens(library):
 
 
 def test_bad_steps(library):
-    model = made(library, "DecoderOnly")
+    model = make(library, "DecoderOnly")
     with pytest.raises(ValueError, match=r"token: got shape \(3,\), expected \(2,\), one a row of"):
         model.step(model.empty(2), library.moved(np.zeros(3, int)))
     for batch in (0, -1, 2.5):
         with pytest.raises(ValueError, match=f"batch: got {batch}, expected an integer"):
             model.empty(batch)
-    model = made(library, "Transformer")
+    model = make(library, "Transformer")
     memory, cache = model.encode(*map(library.moved, (np.zeros((2, 3), int), np.ones((2, 3), bool))))  # fmt: skip
     assert library.returned(cache.length).tolist() == [0, 0]
     with pytest.raises(ValueError, match="token: got 0 to 11, expected 0 to 10"):
@@ -187,7 +187,7 @@ def test_bad_steps(library):
         model.step(memory, cache, library.moved(np.array([0])))
 
 
-WORDS = {"source": np.array([[0, 12]]), "mask": np.array([[True, True]]), "written": np.array([[10]])}  # fmt: skip
+WORDS = {"source": np.array([[0, 12]]), "mask": np.array([[True, True]]), "target": np.array([[10]])}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -196,20 +196,20 @@ WORDS = {"source": np.array([[0, 12]]), "mask": np.array([[True, True]]), "writt
         ("source", [[0, 13]], "source: got 0 to 13, expected 0 to 12"),
         ("mask", [[False, False]], "mask: got a sentence without a word, expected at least"),
         ("source", [[0] * 8], "source: got 8 tokens, expected at most 7"),
-        ("written", [[11]], "written: got 11 to 11, expected 0 to 10"),
-        ("written", [[1] * 8], "written: got 8 tokens, expected at most 7"),
+        ("target", [[11]], "target: got 11 to 11, expected 0 to 10"),
+        ("target", [[1] * 8], "target: got 8 tokens, expected at most 7"),
     ],
 )
 def test_bad_sentences(library, name, wrong, message):
     """Both ways in look at what comes."""
-    model = made(library, "Transformer")
+    model = make(library, "Transformer")
     library.call(model, *WORDS.values())
     given = WORDS | {name: np.array(wrong)}
     if given["source"].shape[1] == 8:
         given["mask"] = np.ones((1, 8), bool)
     with pytest.raises(ValueError, match=message):
         library.call(model, *given.values())
-    if name != "written":
+    if name != "target":
         with pytest.raises(ValueError, match=message):
             model.encode(library.moved(given["source"]), library.moved(given["mask"]))
 
@@ -217,7 +217,7 @@ def test_bad_sentences(library, name, wrong, message):
 @pytest.mark.parametrize("shape", [(3,), (2, 2, 3), (0, 3)])
 def test_a_source_is_a_batch(library, shape):
     """Three words are not three rows of a cache."""
-    model, source = made(library, "Transformer"), library.moved(np.zeros(shape, int))
+    model, source = make(library, "Transformer"), library.moved(np.zeros(shape, int))
     got = re.escape(str(shape))
     with pytest.raises(
         ValueError, match=rf"^source: got shape {got}, expected \(b, n\), one row or"
@@ -228,7 +228,7 @@ def test_a_source_is_a_batch(library, shape):
 def test_steps_take_what_their_own_model_gave(library):
     """None, a cache of other layers, heads, widths or lengths, a memory of other rows."""
     token = library.moved(np.zeros(2, int))
-    writer, translator = made(library, "DecoderOnly"), made(library, "Transformer")
+    writer, translator = make(library, "DecoderOnly"), make(library, "Transformer")
     source = library.moved(np.zeros((2, 3), int))
     memory, cache = translator.encode(source, source == 0)
     for wrong, kind in ((None, "NoneType"), (memory, "Memory"), (tuple(cache), "tuple")):
@@ -268,7 +268,7 @@ def test_steps_take_what_their_own_model_gave(library):
 def test_weights_are_asked_for_by_a_flag(library, name, wrong):
     given = {"EncoderOnly": [np.zeros((2, 5, 2))], "DecoderOnly": [np.zeros((2, 5), int)], "Transformer": [*WORDS.values()]}  # fmt: skip
     with pytest.raises(ValueError, match=f"return_weights: got {wrong!r}, expected True or False"):
-        library.call(made(library, name), *given[name], return_weights=wrong)
+        library.call(make(library, name), *given[name], return_weights=wrong)
 
 
 @models
@@ -277,11 +277,11 @@ def test_parts_are_compared_as_one(name):
     library = Library("jax")
     import equinox as eqx
 
-    one, other = (eqx.partition(made(library, name), eqx.is_array)[1] for _ in range(2))
+    one, other = (eqx.partition(make(library, name), eqx.is_array)[1] for _ in range(2))
     assert hash(one) == hash(other)
     assert one == other
     stacks = ("encoder", "decoder") if name == "Transformer" else (OF_BLOCKS[name],)
-    assert all(type(getattr(made(library, name), stack)) is tuple for stack in stacks)
+    assert all(type(getattr(make(library, name), stack)) is tuple for stack in stacks)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])

@@ -1,12 +1,12 @@
-"""The encoder–decoder at work: PyTorch and JAX agree, learn the same, and write what they foretell."""
+"""The encoder–decoder at work: PyTorch and JAX agree, learn the same, and write what they decoder_only."""
 
 import operator
 
 import backends
 import numpy as np
 import pytest
-import sequences
-from sequences import SCORES, M, run, sample, translator, with_weights
+import reference_recurrent
+from reference_recurrent import SCORES, M, run, sample, translator, with_weights
 
 from attnbook import losses, training
 from attnbook.decoding import beam, greedy
@@ -16,13 +16,13 @@ by_score = pytest.mark.parametrize("score", SCORES)
 
 @pytest.fixture(params=["torch", "jax"])
 def library(request):
-    sequences.skip_unless(request.param)
+    reference_recurrent.skip_unless(request.param)
     return request.param
 
 
 @pytest.fixture
 def both():
-    sequences.skip_unless("torch", "jax")
+    reference_recurrent.skip_unless("torch", "jax")
     return backends.load("torch"), backends.load("jax")
 
 
@@ -76,7 +76,7 @@ def test_torch_and_jax_agree(both, rng, score):
     ):  # fmt: skip
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
     value = loss(layer, *map(torch.array, arrays))
-    shapes = sequences.shapes(score)
+    shapes = reference_recurrent.shapes(score)
     ours = torch.xp.autograd.grad(value, [layer.get_parameter(n) for n in shapes])
     slopes = eqx.filter_jit(eqx.filter_grad(loss))(twin, *map(jax.array, arrays))
     for name, gradient in zip(shapes, ours, strict=True):
@@ -100,7 +100,7 @@ def test_torch_and_jax_learn_the_same(both, rng, score):
         learnt, history = attnbook.jax.train(twin, loss, batches, **how)
     np.testing.assert_allclose(ours, history.losses, rtol=1e-5)
     assert ours[-1] < 0.5 * ours[0]
-    for name in sequences.shapes(score):
+    for name in reference_recurrent.shapes(score):
         np.testing.assert_allclose(numbers(layer, name), numbers(learnt, name), atol=1e-4)
 
 

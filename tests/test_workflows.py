@@ -85,6 +85,16 @@ def test_the_commands_exist(path: Path) -> None:
             assert (ROOT / file).is_file(), file
 
 
+def test_planted_faults_run_weekly_and_before_a_release() -> None:
+    weekly, release = (
+        ROOT / ".github" / "workflows" / f"{name}.yml" for name in ("weekly", "release")
+    )
+    assert "make faults" in scripts(weekly)
+    assert ".ci/run" in scripts(release)
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert re.findall(r"^make .*", script, re.MULTILINE) == ["make test", "make faults"]
+
+
 def test_the_site_is_published_as_the_five_steps_say() -> None:
     """A push to main or a press of a button builds and publishes it, and nothing has to be named."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -74,19 +74,19 @@ CALLS = {
     ),
     "digits and a large seed": (lambda: datasets.digits(seed=2**32), ValueError, "seed"),
     "text of a number beyond": (
-        lambda: datasets.python_reference().spell([999]), ValueError, "tokens",
+        lambda: datasets.python_reference().decode([999]), ValueError, "tokens",
     ),
     "text of a negative number": (
-        lambda: datasets.python_reference().spell([-1]), ValueError, "tokens",
+        lambda: datasets.python_reference().decode([-1]), ValueError, "tokens",
     ),
     "text of half a number": (
-        lambda: datasets.python_reference().spell([1.7]), ValueError, "tokens",
+        lambda: datasets.python_reference().decode([1.7]), ValueError, "tokens",
     ),
     "words of a negative number": (
         lambda: datasets.number_words("de", train=9, held_out=9).read([-1]), ValueError, "tokens",
     ),
     "letters of text": (
-        lambda: datasets.number_words("de", train=9, held_out=9).spell("abc"),
+        lambda: datasets.number_words("de", train=9, held_out=9).decode("abc"),
         ValueError, "tokens",
     ),
     "panels of no row": (lambda: figures.panels(0, 1), ValueError, "rows"),
@@ -133,7 +133,7 @@ def test_flags_of_numpy_pass() -> None:
 
 def test_what_is_useful_passes() -> None:
     text = datasets.python_reference()
-    assert text.spell([int(t) for t in text.train[:9]]) == text.spell(text.train[:9])
+    assert text.decode([int(t) for t in text.train[:9]]) == text.decode(text.train[:9])
     assert datasets.curve(1.5) == datasets.curve(np.array([1.5]))[0]
 
 

@@ -13,8 +13,8 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from nbformat import NotebookNode
 from weaving.book import read_book
+from weaving.freshness import is_executed, read_stored
 from weaving.notebook import code_cells, is_setup
-from weaving.stored import is_executed, read_stored
 
 ROOT = Path(__file__).resolve().parent.parent
 

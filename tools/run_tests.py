@@ -3,6 +3,7 @@
 python tools/run_tests.py              every stage (make test)
 python tools/run_tests.py lint types   those stages
 python tools/run_tests.py gpu          the tests and the notebooks on a GPU (make test-gpu)
+python tools/run_tests.py faults       whether the tests see planted mistakes (make faults)
 python tools/run_tests.py coverage     how much of the package the unit tests run (make coverage)
 """
 
@@ -22,7 +23,8 @@ NBVAL = (
     "--nbval-sanitize-with tests/notebooks/nbval_sanitize.cfg "
     "-p no:cacheprovider -W default -n 2 --dist loadscope chapters"
 )
-UNIT = "tests --ignore=tests/site --ignore=tests/notebooks --ignore=tests/gpu"
+ASIDE = ("site", "notebooks", "gpu", "faults")  # folders of tests that are stages of their own
+UNIT = "tests" + "".join(f" --ignore=tests/{folder}" for folder in ASIDE)
 STAGES = {
     "lint": [
         "{python} -m ruff check",
@@ -34,14 +36,17 @@ STAGES = {
     "unit": [f"{PYTEST} {UNIT} -n 2"],
     "book": ["{make} book PY={python}"],
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
-    "site": [f"{PYTEST} tests/site -n 2 --dist loadfile"],
+    "site": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
-    "coverage": [  # one process: what runs in others, as the planted faults do, does not count
-        f"{{python}} -m coverage run -m pytest -q {UNIT} --ignore=tests/test_faults.py",
+    "faults": [f"{PYTEST} tests/faults -n 2"],
+    "coverage": [  # one process: what runs in others does not count
+        f"{{python}} -m coverage run -m pytest -q {UNIT}",
         "{python} -m coverage report",
     ],
 }
-APART = ("gpu", "coverage")  # not part of make test
+# Small arrays: a thread more than there are processors waits for the others, and that costs most.
+ENVIRONMENT = {"unit": {"OMP_NUM_THREADS": "1"}}
+APART = ("gpu", "faults", "coverage")  # not part of make test
 ABOUT = {
     "lint": "ruff and yamllint",
     "types": "mypy",
@@ -51,6 +56,7 @@ ABOUT = {
     "notebooks": "every notebook runs again, as on Colab, and prints the same (minutes)",
     "site": "the website in Chromium, with no network",
     "gpu": "the suite's GPU part, and every notebook on the GPU",
+    "faults": "mistakes planted in the formulas, one at a time: each fails a test",
     "coverage": "lines and branches of the package that the unit tests run",
 }
 CHROMIUMS = [
@@ -92,10 +98,12 @@ def gpu() -> str | None:
 def run(stage: str) -> bool:
     """Run one stage to its end; True if all its commands succeed."""
     values = {"python": sys.executable, "make": os.environ.get("MAKE", "make")}
+    environment = ENVIRONMENT.get(stage, {}) | os.environ
     codes = []
     for command in STAGES[stage]:
         words = [word.format(**values) for word in command.split()]
-        codes.append(subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL).returncode)
+        done = subprocess.run(words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
+        codes.append(done.returncode)
     return not any(codes)
 
 

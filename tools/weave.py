@@ -15,9 +15,9 @@ from nbformat import NotebookNode
 from weaving.book import Book, Page, read_book
 from weaving.citations import read_references
 from weaving.execution import ExecutionError, execute
+from weaving.freshness import is_executed, keep_outputs, read_stored, same_code, staleness
 from weaving.labels import build_table
 from weaving.notebook import text_of, weave
-from weaving.stored import is_executed, keep_outputs, read_stored, same_code, staleness
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,16 +1,14 @@
-"""Activations: what stands between the two matrices of a block's MLP."""
+"""Activations: what stands between two matrices."""
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from array_api_compat import device, is_jax_array, is_torch_array
 from jaxtyping import Float
 
-from attnbook import arguments
-
-Array = Any  # a NumPy, PyTorch or JAX array
+from attnbook._typing import Array
+from attnbook._validation.arrays import check_floating
 
 
 def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -18,7 +16,7 @@ def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
     Source: Nair and Hinton (2010).
     """
-    xp = arguments.floating(x=x)
+    xp = check_floating(x=x)
     return xp.where(x <= 0, xp.zeros_like(x), x)
 
 
@@ -28,7 +26,7 @@ def gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:
     Source: Hendrycks and Gimpel (2016); exact, as torch.nn.GELU(). jax.nn.gelu takes an
         approximation by default.
     """
-    xp = arguments.floating(x=x)
+    xp = check_floating(x=x)
     if is_torch_array(x):
         import torch
 
@@ -41,13 +39,18 @@ def gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return x * xp.asarray(0.5 + 0.5 * erf, dtype=x.dtype, device=device(x))
 
 
+def sigmoid(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Logistic sigmoid, σ(x) = 1 / (1 + exp(−x)), as ½ + ½ tanh(x/2), which does not overflow."""
+    xp = check_floating(x=x)
+    return 0.5 + 0.5 * xp.tanh(0.5 * x)
+
+
 def silu(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """Sigmoid linear unit, x σ(x) = x / (1 + exp(−x)); also called swish.
 
     Source: Hendrycks and Gimpel (2016), section 2; Elfwing, Uchibe and Doya (2018).
     """
-    xp = arguments.floating(x=x)
-    return x * (0.5 + 0.5 * xp.tanh(0.5 * x))
+    return x * sigmoid(x)
 
 
 # by the names that an MLP has for them; a "swiglu" is gated besides

@@ -1,17 +1,30 @@
 """Attention: a weighted average whose weights are the softmax of scores."""
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float, Int
 
-from attnbook import answers, arguments, fused, scores, sizes
-from attnbook.arguments import widen
-
-Array = Any  # a NumPy, PyTorch or JAX array
-Score = Callable[[Array, Array], Array]
+from attnbook import scores
+from attnbook._fast import sdpa
+from attnbook._typing import Array, Score
+from attnbook._validation.arrays import (
+    broadcast_shapes,
+    check_attention,
+    check_causal,
+    check_floating,
+    check_how,
+    check_mask,
+    common_namespace,
+    is_concretely_true,
+    promote_autocast,
+    upcast_half,
+)
+from attnbook._validation.callables import check_scores, check_weights
+from attnbook._validation.numbers import nonnegative_int
 
 
 def softmax(
@@ -33,22 +46,23 @@ def softmax(
         ValueError: scores without an axis or not floating, a mask that does not fit.
         TypeError: arrays of different libraries.
     """
-    xp = arguments.floating(scores=scores)
+    xp = check_floating(scores=scores)
     if scores.ndim == 0:
         raise ValueError("scores: got shape (), expected (..., n)")
-    arguments.fitting_mask(mask, tuple(scores.shape), scores=scores)
-    if mask is None:
-        return _softmax(xp, scores)
-    some = xp.any(mask, axis=-1, keepdims=True)
-    shut = xp.where(some, -xp.inf, xp.zeros_like(scores))  # an empty row: any finite score will do
-    return xp.where(some, _softmax(xp, xp.where(mask, scores, shut)), xp.zeros_like(scores))
+    check_mask(mask, tuple(scores.shape), scores=scores)
+    return masked_softmax(xp, scores, mask)
 
 
-def _softmax(xp: Any, scores: Array) -> Array:
-    """Softmax over the last axis, by the library's own where it has one."""
+def masked_softmax(xp: Any, scores: Array, mask: Array | None) -> Array:
+    """The formula of softmax, for what was checked before; by the library's own if it has one."""
+    if mask is not None:
+        some = xp.any(mask, axis=-1, keepdims=True)
+        shut = xp.where(some, -xp.inf, xp.zeros_like(scores))  # an empty row: any score will do
+        weights = masked_softmax(xp, xp.where(mask, scores, shut), None)
+        return xp.where(some, weights, xp.zeros_like(scores))
     if is_torch_array(scores):
         return scores.softmax(-1)
-    (wide,) = widen(xp, scores)
+    (wide,) = upcast_half(xp, scores)
     if is_jax_array(scores):
         import jax
 
@@ -102,51 +116,83 @@ def attend(
 
     Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
     """
-    sizes.flags(causal=causal, return_weights=return_weights)
-    answers.function("attnbook.scores.dot", score=score)
-    queries, keys, values = arguments.alike(queries, keys, values)
-    one_width = score is scores.scaled_dot  # other scores say themselves which widths they take
-    arguments.attention(queries, keys, values, mask, one_width=one_width)
+    queries, keys, values = promote_autocast(queries, keys, values)
+    check_how(score, causal, return_weights)
+    # other scores say themselves which widths they take
+    check_attention(queries, keys, values, mask, one_width=score is scores.scaled_dot)
     if causal:
-        arguments.as_many(queries, keys)
-    if score is not scores.scaled_dot or return_weights:
-        mask = with_causal(mask, causal, queries)
-        output, weights = _average(queries, keys, values, mask, score)
-        return (output, weights) if return_weights else output
-    if fused.takes(queries, keys, values, mask, causal):
-        return fused.average(queries, keys, values, mask, causal, _scaled_dot_average)
+        check_causal(queries, keys)
+    if score is scores.scaled_dot and not return_weights:
+        return fast_average(queries, keys, values, mask, causal)
+    weights = attention_weights(queries, keys, values, mask, causal, score)
+    output = weighted_average(weights, values)
+    if not return_weights:
+        return output
+    return output, array_namespace(output).astype(weights, output.dtype)
+
+
+def attention_weights(
+    queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool, score: Score
+) -> Float[Array, "... m n"]:
+    """Weights w_i = softmax_j(score(q_i, k_j)) of what was checked before, in float32 or wider.
+
+    Leading axes of the scores must broadcast with those of the values.
+    """
+    xp = array_namespace(queries)
+    q, k = upcast_half(xp, queries, keys)
+    mask = with_causal(mask, queries) if causal else mask
+    if score is scores.scaled_dot:
+        return masked_softmax(xp, scores.unchecked_scaled_dot(q, k), mask)
+    weights = masked_softmax(xp, check_scores(score(q, k), q, k, values), mask)
+    check_weights(weights, q, k)
+    return weights
+
+
+def weighted_average(weights: Float[Array, "... m n"], values: Float[Array, "... n p"]) -> Array:
+    """Averages out_i = Σ_j w_ij v_j, in the dtype of the values."""
+    if weights.dtype == values.dtype:
+        return weights @ values
+    xp = array_namespace(values)
+    return xp.astype(weights @ xp.astype(values, weights.dtype), values.dtype)
+
+
+def fast_average(
+    queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool
+) -> Array:
+    """What attend gives with its default score, checked before, by the fastest way there is."""
+    if (
+        is_torch_array(queries)
+        and fused_repays(queries, keys, values, mask, causal)
+        and sdpa.is_applicable(queries, keys, values)
+    ):
+        return sdpa.average(queries, keys, values, mask, causal, _scaled_dot_average)
     average = _compiled() if is_jax_array(queries) else _scaled_dot_average
     return average(queries, keys, values, mask, causal)
 
 
-def with_causal(mask: Array | None, causal: bool, queries: Array) -> Array | None:
-    """A mask that also hides what comes after each of the queries (..., m, d), if causal."""
-    if not causal:
-        return mask
-    earlier = _earlier(array_namespace(queries), queries.shape[-2], queries)
-    return earlier if mask is None else mask & earlier
+def fused_repays(
+    queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool
+) -> bool:
+    """Whether PyTorch's fused kernel is the faster way: not for few weights with a gradient."""
+    import torch
 
-
-def _average(
-    queries: Array, keys: Array, values: Array, mask: Array | None, score: Score
-) -> tuple[Array, Array]:
-    """The formula: averages and weights."""
-    xp, dtype = array_namespace(queries), queries.dtype
-    queries, keys, values = widen(xp, queries, keys, values)
-    found = score(queries, keys)
-    if score is not scores.scaled_dot:
-        answers.of_score(found, queries, keys, values)
-    weights = softmax(found, mask)
-    if score is not scores.scaled_dot:
-        answers.of_weights(weights, queries, keys)
-    return xp.astype(weights @ values, dtype), xp.astype(weights, dtype)
+    wanted = torch.is_grad_enabled() and any(a.requires_grad for a in (queries, keys, values))
+    if not wanted or (causal and mask is None):
+        return True
+    if torch.compiler.is_compiling() and sdpa.is_exporting():
+        return True  # the program is for all sizes
+    lead = tuple(queries.shape[:-2])
+    if lead != keys.shape[:-2]:
+        lead = broadcast_shapes(lead, tuple(keys.shape[:-2]))
+    weights: int = math.prod(lead) * queries.shape[-2] * keys.shape[-2]
+    return weights >= (sdpa.MIN_WEIGHTS if mask is None else sdpa.MIN_MASKED_WEIGHTS)
 
 
 def _scaled_dot_average(
     queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool
 ) -> Array:
-    mask = with_causal(mask, causal, queries)
-    return _average(queries, keys, values, mask, scores.scaled_dot)[0]
+    weights = attention_weights(queries, keys, values, mask, causal, scores.scaled_dot)
+    return weighted_average(weights, values)
 
 
 @functools.cache
@@ -154,6 +200,12 @@ def _compiled() -> Callable[..., Array]:
     import jax
 
     return jax.jit(_scaled_dot_average, static_argnames="causal")
+
+
+def with_causal(mask: Array | None, queries: Array) -> Array:
+    """A mask that also hides what comes after each of the queries (..., m, d)."""
+    earlier = _earlier(array_namespace(queries), queries.shape[-2], queries)
+    return earlier if mask is None else mask & earlier
 
 
 def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
@@ -170,8 +222,8 @@ def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
         ValueError: n that is no integer or below 0.
         TypeError: like that is no array.
     """
-    xp = arguments.one_library(like=like)
-    return _earlier(xp, sizes.count(n=n), like)
+    xp = common_namespace(like=like)
+    return _earlier(xp, nonnegative_int(n=n), like)
 
 
 def _earlier(xp: Any, n: int, like: Array) -> Array:
@@ -193,11 +245,11 @@ def padding_mask(lengths: Int[Array, "..."], n: int) -> Bool[Array, "... 1 n"]:
         ValueError: lengths that are no integers from 0 to n.
         TypeError: lengths that are no array.
     """
-    xp = arguments.one_library(lengths=lengths)
-    position = xp.arange(sizes.count(n=n), device=device(lengths))
+    xp = common_namespace(lengths=lengths)
+    position = xp.arange(nonnegative_int(n=n), device=device(lengths))
     if not xp.isdtype(lengths.dtype, "integral"):
         raise ValueError(f"lengths: got dtype {lengths.dtype}, expected integers")
     ends = xp.astype(lengths, position.dtype)
-    if arguments.known_true(xp.any((ends < 0) | (ends > n))):
+    if is_concretely_true(xp.any((ends < 0) | (ends > n))):
         raise ValueError(f"lengths: got {lengths}, expected integers from 0 to n = {n}")
     return (position < ends[..., None])[..., None, :]

@@ -1,20 +1,33 @@
 """The transformer's block: norms, the MLP, and the two sums that hold them together."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from array_api_compat import array_namespace, is_torch_array
 from jaxtyping import Bool, Float
 
-from attnbook import arguments, sizes
+from attnbook._typing import (
+    Array,
+    Block,
+    CrossBlock,
+    Drop,
+    LayerNorm,
+    MultiHead,
+    Perceptron,
+    Sublayer,
+)
+from attnbook._validation.arrays import (
+    cast_parameter,
+    check_floating,
+    check_memory,
+    check_widths,
+    promote_autocast,
+    upcast_half,
+)
+from attnbook._validation.numbers import positive
 from attnbook.activations import ACTIVATIONS
-from attnbook.arguments import widen
-from attnbook.heads import Drop, multi_head_attention
-from attnbook.linear import call, is_module, linear
-
-Array = Any  # a NumPy, PyTorch or JAX array
-Part = Callable[[Array], Array]  # of a block: tokens in, a change of them out
+from attnbook.heads import multi_head_attention
+from attnbook.linear import call_module, is_module, linear
 
 
 def layer_norm(
@@ -72,30 +85,30 @@ def rms_norm(
 
 
 def _to_norm(x: Array, eps: float) -> tuple[Any, Array]:
-    xp = arguments.floating(x=x)
+    xp = check_floating(x=x)
     if x.ndim == 0 or x.shape[-1] == 0:
         raise ValueError(f"x: got shape {tuple(x.shape)}, expected (..., e) with e of 1 or more")
-    sizes.above_0(eps=eps)
-    return xp, widen(xp, x)[0]
+    positive(eps=eps)
+    return xp, upcast_half(xp, x)[0]
 
 
 def _scaled(x: Array, normed: Array, weight: Array | None, bias: Array | None) -> Array:
     e = x.shape[-1]
     if weight is not None:
-        normed = normed * arguments.parameter(normed, (e,), of="x", weight=weight)
+        normed = normed * cast_parameter(normed, (e,), of="x", weight=weight)
     if bias is not None:
-        normed = normed + arguments.parameter(normed, (e,), of="x", bias=bias)
+        normed = normed + cast_parameter(normed, (e,), of="x", bias=bias)
     return array_namespace(x).astype(normed, x.dtype)
 
 
-def normed(norm: Any, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
+def apply_layer_norm(norm: LayerNorm, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
     """Layer norm with the parameters of a library's layer; a PyTorch module is called."""
     if is_module(norm) and is_torch_array(x):
-        return call(norm, x)
+        return call_module(norm, x)
     return layer_norm(x, norm.weight, norm.bias, eps=norm.eps)
 
 
-def mlp(layer: Any, x: Float[Array, "... e"], drop: Drop | None = None) -> Array:
+def mlp(layer: Perceptron, x: Float[Array, "... e"], drop: Drop | None = None) -> Array:
     """Multilayer perceptron of every token alone, W₂ φ(W₁ x + b₁) + b₂.
 
     With "swiglu" a second matrix gates the hidden layer, W₂ (silu(W_g x + b_g) ⊙ (W₁ x + b₁)) + b₂.
@@ -118,12 +131,9 @@ def mlp(layer: Any, x: Float[Array, "... e"], drop: Drop | None = None) -> Array
     return linear(layer.output, hidden if drop is None else drop(hidden))
 
 
-def _mlp_part(layer: Any, drop: Drop | None) -> Part:
-    """The MLP as a part of a block; a PyTorch module is called, and knows itself when to drop."""
-    return layer if is_module(layer) else partial(mlp, layer, drop=drop)
-
-
-def residual(norm: Any, placement: str, part: Part, x: Array, drop: Drop | None = None) -> Array:
+def residual(
+    norm: LayerNorm, placement: str, part: Sublayer, x: Array, drop: Drop | None = None
+) -> Array:
     """One step of the residual stream, x + part(norm(x)), or norm(x + part(x)) if "post".
 
     Args:
@@ -142,10 +152,12 @@ def residual(norm: Any, placement: str, part: Part, x: Array, drop: Drop | None 
     def change(x: Array) -> Array:
         return part(x) if drop is None else drop(part(x))
 
-    return x + change(normed(norm, x)) if placement == "pre" else normed(norm, x + change(x))
+    if placement == "pre":
+        return x + change(apply_layer_norm(norm, x))
+    return apply_layer_norm(norm, x + change(x))
 
 
-def encoder_block(layer: Any, x: Array, attention: Part, drop: Drop | None = None) -> Array:
+def encoder_block(layer: Block, x: Array, attention: Sublayer, drop: Drop | None = None) -> Array:
     """Attention between tokens, then the MLP in every token, each added to the stream.
 
     Args:
@@ -160,11 +172,15 @@ def encoder_block(layer: Any, x: Array, attention: Part, drop: Drop | None = Non
     Source: Vaswani et al. (2017), section 3.1.
     """
     x = residual(layer.attention_norm, layer.norm, attention, x, drop)
-    return residual(layer.mlp_norm, layer.norm, _mlp_part(layer.mlp, drop), x, drop)
+    return residual(layer.mlp_norm, layer.norm, _mlp_sublayer(layer.mlp, drop), x, drop)
 
 
 def decoder_block(
-    layer: Any, x: Array, attention: Part, cross_attention: Part, drop: Drop | None = None
+    layer: CrossBlock,
+    x: Array,
+    attention: Sublayer,
+    cross_attention: Sublayer,
+    drop: Drop | None = None,
 ) -> Array:
     """Attention between tokens, attention to a memory, then the MLP, each added to the stream.
 
@@ -182,17 +198,22 @@ def decoder_block(
     """
     x = residual(layer.attention_norm, layer.norm, attention, x, drop)
     x = residual(layer.cross_norm, layer.norm, cross_attention, x, drop)
-    return residual(layer.mlp_norm, layer.norm, _mlp_part(layer.mlp, drop), x, drop)
+    return residual(layer.mlp_norm, layer.norm, _mlp_sublayer(layer.mlp, drop), x, drop)
 
 
-class Reader:
+def _mlp_sublayer(layer: Any, drop: Drop | None) -> Sublayer:
+    """The MLP as a part of a block; a PyTorch module is called, and knows itself when to drop."""
+    return layer if is_module(layer) else partial(mlp, layer, drop=drop)
+
+
+class AttentionSublayer:
     """Attention of one stream as a part of a block, which can keep its weights.
 
     Args:
         layer: a MultiHeadAttention of either back end.
         memory: keys and values come from here; from the stream itself without it.
         mask: boolean, True = may attend.
-        keep: whether to keep the weights, as the attribute weights.
+        return_weights: whether to keep the weights, as the attribute weights.
         drop: leaves weights out at random while a model learns; a PyTorch module, which is called,
             knows that itself.
         causal: whether a token may attend to no later one.
@@ -200,25 +221,60 @@ class Reader:
 
     def __init__(
         self,
-        layer: Any,
+        layer: MultiHead,
         memory: Array | None = None,
         mask: Bool[Array, "..."] | None = None,
-        keep: bool = False,
+        return_weights: bool = False,
         drop: Drop | None = None,
         causal: bool = False,
     ) -> None:
-        self.layer, self.memory, self.mask, self.keep, self.drop = layer, memory, mask, keep, drop
-        self.causal = causal
+        self.memory, self.return_weights = memory, return_weights
+        self.attention: Any = layer
+        if not is_module(layer):
+            self.attention = partial(multi_head_attention, layer, drop=drop)
+        self.how = {"mask": mask, "return_weights": return_weights, "causal": causal}
         self.weights: Array | None = None
 
     def __call__(self, x: Float[Array, "... n e"]) -> Float[Array, "... n e"]:
         """Multi-head attention of x to the memory, or to itself."""
-        attention = self.layer
-        if not is_module(attention):
-            attention = partial(multi_head_attention, attention, drop=self.drop)
-        how = {"mask": self.mask, "return_weights": self.keep, "causal": self.causal}
-        found = attention(x, self.memory, **how)
-        if not self.keep:
+        found = self.attention(x, self.memory, **self.how)
+        if not self.return_weights:
             return found
         output, self.weights = found
         return output
+
+
+def call_mlp(layer: Any, x: Array, drop: Drop | None) -> Array:
+    """What calling an MLP of either back end gives."""
+    check_widths(layer.embed_dim, x=x)
+    return mlp(layer, x, drop)
+
+
+def call_encoder_block(
+    layer: Any, x: Array, mask: Array | None, return_weights: bool, causal: bool, drop: Drop | None
+) -> Any:
+    """What calling an EncoderBlock of either back end gives: the stream, and weights if asked."""
+    check_widths(layer.embed_dim, x=x)
+    attention = AttentionSublayer(layer.attention, None, mask, return_weights, drop, causal)
+    x = encoder_block(layer, x, attention, drop)
+    return (x, attention.weights) if return_weights else x
+
+
+def call_decoder_block(
+    layer: Any,
+    x: Array,
+    memory: Array,
+    mask: Array | None,
+    memory_mask: Array | None,
+    return_weights: bool,
+    causal: bool,
+    drop: Drop | None,
+) -> Any:
+    """What calling a DecoderBlock of either back end gives: the stream, and weights if asked."""
+    alike_x, alike_memory = promote_autocast(x, memory)
+    check_widths(layer.embed_dim, x=alike_x, memory=alike_memory)
+    check_memory(x, memory, memory_mask)
+    own = AttentionSublayer(layer.attention, None, mask, return_weights, drop, causal)
+    cross = AttentionSublayer(layer.cross_attention, memory, memory_mask, return_weights, drop)
+    x = decoder_block(layer, x, own, cross, drop)
+    return (x, own.weights, cross.weights) if return_weights else x

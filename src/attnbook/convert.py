@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.arguments import one_library
+from attnbook._validation.arrays import common_namespace
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")  # of parameters that both libraries hold
 
@@ -21,7 +21,7 @@ def to_numpy(array: Any) -> np.ndarray:
         TypeError: what is no array.
         ValueError: a tensor on the device meta, which holds no numbers.
     """
-    one_library(array=array)
+    common_namespace(array=array)
     if getattr(array, "is_meta", False):
         raise ValueError("array: got one on the device meta, expected one that holds numbers")
     if hasattr(array, "detach"):  # a tensor

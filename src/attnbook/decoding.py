@@ -11,12 +11,12 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array
 from jaxtyping import Bool, Float, Int
 
-from attnbook import sizes
-from attnbook import tokens as check
-from attnbook.arguments import one_library
+from attnbook._typing import Array
+from attnbook._validation import numbers
+from attnbook._validation import tokens as check
+from attnbook._validation.arrays import common_namespace
 from attnbook.convert import to_numpy
-
-Array = Any  # a PyTorch or JAX array
+from attnbook.losses import log_softmax
 
 
 def greedy(
@@ -48,7 +48,7 @@ def greedy(
         TypeError: another model, what is no array.
     """
     xp, like = _checked(model, source, mask, start, end, limit)
-    check.batch(source=source)
+    check.check_batch(source=source)
     with without_graph(source):
         memory, state = model.encode(source, mask)
         token = xp.full(source.shape[:1], start, dtype=like.dtype, device=device(source))
@@ -98,7 +98,7 @@ def beam(
 
     Source: Sutskever, Vinyals and Le (2014), section 3.2.
     """
-    sizes.size(width=width)
+    numbers.positive_int(width=width)
     _checked(model, source, mask, start, end, limit)
     if source.ndim != 1:
         raise ValueError(f"source: got shape {tuple(source.shape)}, expected (n,), one sentence")
@@ -125,20 +125,22 @@ def _checked(
     if isinstance(model, type) or not (hasattr(model, "encode") and hasattr(model, "step")):
         got = type(model).__name__
         raise TypeError(f"model: got a {got}, expected an EncoderDecoder or a Transformer")
-    sizes.size(limit=limit)
-    xp = one_library(source=source, mask=mask)
+    numbers.positive_int(limit=limit)
+    xp = common_namespace(source=source, mask=mask)
     if not xp.isdtype(source.dtype, "integral"):
         raise ValueError(f"source: got dtype {source.dtype}, expected integers")
-    sizes.integer(start=start)
+    numbers.integer(start=start)
     vocab = getattr(model, "target_vocab", None)
-    sizes.count(end=end) if vocab is None else sizes.within(0, vocab - 1, end=end)
-    return xp, check.widened(source)
+    numbers.nonnegative_int(end=end) if vocab is None else numbers.int_between(
+        0, vocab - 1, end=end
+    )
+    return xp, check.widen_tokens(source)
 
 
 def _beam(
     model: Any, source: Array, mask: Array, start: int, end: int, limit: int, width: int
 ) -> list[tuple[list[int], float]]:
-    xp, like = array_namespace(source), check.widened(source)
+    xp, like = array_namespace(source), check.widen_tokens(source)
 
     def as_array(numbers: Any) -> Array:
         return xp.asarray([int(n) for n in numbers], dtype=like.dtype, device=device(source))
@@ -150,7 +152,7 @@ def _beam(
     while beginnings and len(beginnings[0][0]) < limit:
         state, logits, _ = model.step(memory, state, token)
         so_far = np.array([[probability] for _, probability in beginnings])
-        longer = so_far + _log_softmax(to_numpy(logits))  # (beginnings, vocab)
+        longer = so_far + log_softmax(to_numpy(logits).astype(np.float64))  # (beginnings, vocab)
         best = np.argsort(-longer, axis=None, kind="stable")[: width - len(ended)]
         rows, tokens = np.unravel_index(best, longer.shape)
         found = [
@@ -169,8 +171,3 @@ def _rows(state: Any, rows: Int[Array, " k"]) -> Any:
     if isinstance(state, tuple):
         return type(state)(*(_rows(part, rows) for part in state))
     return array_namespace(state).take(state, rows, axis=0)
-
-
-def _log_softmax(logits: Float[np.ndarray, "... vocab"]) -> Float[np.ndarray, "... vocab"]:
-    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

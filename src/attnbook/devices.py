@@ -8,7 +8,7 @@ import os
 import platform
 from typing import Any
 
-from attnbook import sizes
+from attnbook._validation import options
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
@@ -21,7 +21,7 @@ def torch_device(*, double: bool = False) -> Any:
     """
     import torch
 
-    sizes.flag(double=double)
+    options.flag(double=double)
     if torch.cuda.is_available():
         return torch.device("cuda")
     if torch.backends.mps.is_available() and not double:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
 
-from attnbook import sizes
+from attnbook._validation import numbers
 
 GREY = "#7f7f7f"  # axes, text and data: contrast above 3 on white and on near black
 COLOURS = {
@@ -61,9 +61,9 @@ def panels(
     rows: int = 1, columns: int = 1, *, height: float = 3.2, **kwargs: Any
 ) -> tuple[Figure, Any]:
     """A figure of rows × columns axes, as wide as the page."""
-    sizes.size(rows=rows)
-    sizes.size(columns=columns)
-    sizes.above_0(height=height)
+    numbers.positive_int(rows=rows)
+    numbers.positive_int(columns=columns)
+    numbers.positive(height=height)
     return plt.subplots(rows, columns, figsize=(STYLE["figure.figsize"][0], height), **kwargs)
 
 
@@ -85,7 +85,7 @@ def regression(
         _text(units=unit)
     for name, pair in (("data", data), ("truth", truth), ("estimate", estimate)):
         if pair is not None:
-            sizes.pair(**{name: pair})
+            numbers.pair(**{name: pair})
     if data is not None:
         axes.plot(*map(np.ravel, data), ".", color=COLOURS["data"], ms=4, alpha=0.6, zorder=3)
     if truth is not None:
@@ -102,7 +102,7 @@ def label(axes: Axes, text: str, at: tuple[float, float], colour: str) -> None:
     if not is_color_like(COLOURS.get(colour, colour)):
         expected = f"one of {', '.join(COLOURS)}, or a colour of Matplotlib's"
         raise ValueError(f"colour: got {colour!r}, expected {expected}")
-    place = sizes.table(at=at)
+    place = numbers.table(at=at)
     if place.shape != (2,) or place.dtype.kind not in "iuf" or not np.all(np.isfinite(place)):
         raise ValueError(f"at: got {at!r}, expected a pair of finite numbers")
     axes.annotate(text, at, color=COLOURS.get(colour, colour), fontsize=9)

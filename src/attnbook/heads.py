@@ -1,18 +1,23 @@
 """Heads: attention of a sequence to itself, and several of them side by side."""
 
-from collections.abc import Callable
 from typing import Any
 
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float
 
-from attnbook import answers, arguments, scores, sizes
-from attnbook.arguments import widen
-from attnbook.attention import Score, attend, softmax, with_causal
+from attnbook import scores
+from attnbook._typing import Array, Drop, MultiHead, Score, SingleHead
+from attnbook._validation.arrays import (
+    cast_parameter,
+    check_causal,
+    check_how,
+    check_multi_head,
+    check_rows,
+    check_widths,
+)
+from attnbook._validation.numbers import divided, positive_int
+from attnbook.attention import attend, attention_weights, fast_average, weighted_average
 from attnbook.linear import linear
-
-Array = Any  # a NumPy, PyTorch or JAX array
-Drop = Callable[[Array], Array]  # leaves weights out at random
 
 
 def self_attention(
@@ -48,20 +53,20 @@ def self_attention(
 
     Source: Vaswani et al. (2017), section 3.2; with rows as tokens.
     """
-    arguments.rows(x=x)
+    check_rows(x=x)
     e = x.shape[-1]
-    w_q = arguments.parameter(x, ("d", e), of="x", w_q=w_q)
-    w_k = arguments.parameter(x, ("d", e), of="x", w_k=w_k)
-    w_v = arguments.parameter(x, ("p", e), of="x", w_v=w_v)
+    w_q = cast_parameter(x, ("d", e), of="x", w_q=w_q)
+    w_k = cast_parameter(x, ("d", e), of="x", w_k=w_k)
+    w_v = cast_parameter(x, ("p", e), of="x", w_v=w_v)
     queries, keys, values = x @ w_q.mT, x @ w_k.mT, x @ w_v.mT
     return attend(
         queries, keys, values, score=score, mask=mask, causal=causal, return_weights=return_weights
     )
 
 
-def single_head(layer: Any, x: Float[Array, "... n e"], **how: Any) -> Any:
+def single_head(layer: SingleHead, x: Float[Array, "... n e"], **how: Any) -> Any:
     """self_attention with the matrices of a SelfAttention of either back end; how: as attend."""
-    arguments.widths(layer.embed_dim, x=x)
+    check_widths(layer.embed_dim, x=x)
     return attend(linear(layer.query, x), linear(layer.key, x), linear(layer.value, x), **how)
 
 
@@ -78,10 +83,16 @@ def split_heads(x: Float[Array, "... n e"], num_heads: int) -> Float[Array, "...
     Raises:
         ValueError: a width that num_heads does not divide.
     """
-    xp = arguments.rows(x=x)
+    check_rows(x=x)
+    divided(x.shape[-1], num_heads=num_heads)
+    return _split_heads(x, num_heads)
+
+
+def _split_heads(x: Array, num_heads: int) -> Array:
+    """The formula of split_heads, for what was checked before."""
+    xp = array_namespace(x)
     *lead, n, e = x.shape
-    width = sizes.parts(e, num_heads=num_heads)
-    return xp.moveaxis(xp.reshape(x, (*lead, n, num_heads, width)), (-2,), (-3,))
+    return xp.moveaxis(xp.reshape(x, (*lead, n, num_heads, e // num_heads)), (-2,), (-3,))
 
 
 def merge_heads(x: Float[Array, "... heads n d"]) -> Float[Array, "... n e"]:
@@ -96,15 +107,21 @@ def merge_heads(x: Float[Array, "... heads n d"]) -> Float[Array, "... n e"]:
     Raises:
         ValueError: fewer than three axes.
     """
-    xp = arguments.rows(x=x)
+    check_rows(x=x)
     if x.ndim < 3:
         raise ValueError(f"x: got shape {tuple(x.shape)}, expected (..., heads, n, d)")
+    return _merge_heads(x)
+
+
+def _merge_heads(x: Array) -> Array:
+    """The formula of merge_heads, for what was checked before."""
+    xp = array_namespace(x)
     *lead, heads, n, d = x.shape
     return xp.reshape(xp.moveaxis(x, (-3,), (-2,)), (*lead, n, heads * d))
 
 
 def multi_head_attention(
-    layer: Any,
+    layer: MultiHead,
     queries: Float[Array, "... m e"],
     keys: Float[Array, "... n e"] | None = None,
     values: Float[Array, "... n e"] | None = None,
@@ -141,30 +158,25 @@ def multi_head_attention(
     Source: Vaswani et al. (2017), section 3.2.2; shared heads: Shazeer (2019), Ainslie et al.
         (2023).
     """
-    sizes.flags(causal=causal, return_weights=return_weights)
     keys = queries if keys is None else keys
     values = keys if values is None else values
-    arguments.widths(layer.embed_dim, queries=queries, keys=keys, values=values)
-    arguments.attention(queries, keys, values, mask)
-    arguments.same_library(layer.query, queries=queries)
-    if mask is not None and mask.ndim > max(queries.ndim, keys.ndim, values.ndim):
-        raise ValueError(
-            f"mask: got shape {tuple(mask.shape)}, expected no more axes than the tokens have, "
-            "(..., m, n): it is the same for all heads"
-        )
+    check_how(score, causal, return_weights)
+    check_multi_head(layer, queries, keys, values, mask)
+    if causal:
+        check_causal(queries, keys)
     q, k, v = project(layer, queries, keys, values)
     mask = mask[..., None, :, :] if mask is not None and mask.ndim > 2 else mask  # for all heads
-    if drop is None and not return_weights:
-        return linear(
-            layer.output, merge_heads(attend(q, k, v, score=score, mask=mask, causal=causal))
-        )
-    averages, weights = _dropped(q, k, v, mask, causal, score, drop)
-    output = linear(layer.output, merge_heads(averages))
-    return (output, weights) if return_weights else output
+    if score is scores.scaled_dot and drop is None and not return_weights:
+        heads = fast_average(q, k, v, mask, causal)
+        return linear(layer.output, _merge_heads(heads))
+    weights = attention_weights(q, k, v, mask, causal, score)
+    heads = weighted_average(weights if drop is None else drop(weights), v)
+    output = linear(layer.output, _merge_heads(heads))
+    return (output, array_namespace(q).astype(weights, q.dtype)) if return_weights else output
 
 
 def project(
-    layer: Any,
+    layer: MultiHead,
     queries: Float[Array, "... m e"],
     keys: Float[Array, "... n e"],
     values: Float[Array, "... n e"],
@@ -180,29 +192,27 @@ def project(
     Returns:
         q of shape (..., heads, m, d), k and v of shape (..., heads, n, d).
     """
-    q = split_heads(linear(layer.query, queries), layer.num_heads)
-    k = split_heads(linear(layer.key, keys), layer.num_kv_heads)
-    v = split_heads(linear(layer.value, values), layer.num_kv_heads)
+    q = _split_heads(linear(layer.query, queries), layer.num_heads)
+    k = _split_heads(linear(layer.key, keys), layer.num_kv_heads)
+    v = _split_heads(linear(layer.value, values), layer.num_kv_heads)
     times = layer.num_heads // layer.num_kv_heads
-    return q, _shared(k, times), _shared(v, times)
+    return (q, k, v) if times == 1 else (q, _repeat_kv(k, times), _repeat_kv(v, times))
 
 
-def _dropped(
-    q: Array, k: Array, v: Array, mask: Array | None, causal: bool, score: Score, drop: Drop | None
-) -> tuple[Array, Array]:
-    """Attend with some of its weights left out, and all of its weights."""
-    mask = with_causal(mask, causal, q)
-    if drop is None:
-        averages, weights = attend(q, k, v, score=score, mask=mask, return_weights=True)
-        return averages, weights
-    xp = array_namespace(q)
-    found = answers.of_score(score(*widen(xp, q, k)), q, k, v)
-    weights = softmax(found, mask)
-    answers.of_weights(weights, q, k)
-    averages = drop(weights) @ widen(xp, v)[0]
-    return xp.astype(averages, q.dtype), xp.astype(weights, q.dtype)
-
-
-def _shared(x: Float[Array, "... kv n d"], times: int) -> Float[Array, "... heads n d"]:
+def _repeat_kv(x: Float[Array, "... kv n d"], times: int) -> Float[Array, "... heads n d"]:
     """Every key or value head for as many query heads as share it."""
-    return x if times == 1 else array_namespace(x).repeat(x, times, axis=-3)
+    return array_namespace(x).repeat(x, times, axis=-3)
+
+
+def head_shape(
+    embed_dim: int, num_heads: int, num_kv_heads: int | None
+) -> tuple[int, int, int, int]:
+    """A width, heads of queries, heads of keys and values, the width of a head."""
+    width = positive_int(embed_dim=embed_dim)
+    head_dim = divided(width, num_heads=num_heads)
+    shared = num_heads if num_kv_heads is None else num_kv_heads
+    if num_heads % positive_int(num_kv_heads=shared):
+        raise ValueError(
+            f"num_kv_heads: got {shared}, expected a divisor of {num_heads}, the heads"
+        )
+    return width, int(num_heads), int(shared), head_dim

@@ -5,8 +5,8 @@ from numbers import Integral
 import numpy as np
 from jaxtyping import Float
 
-from attnbook import arguments
-from attnbook.arguments import numpy_arrays
+from attnbook._validation import arrays
+from attnbook._validation.arrays import check_numpy
 from attnbook.regression import nadaraya_watson
 
 Array = np.ndarray
@@ -26,7 +26,7 @@ def patches(image: Float[Array, "rows columns"], width: int) -> Float[Array, "pi
         ValueError: an image that has not two axes, a width that is even or too large.
         TypeError: an image that is no NumPy array.
     """
-    numpy_arrays(image=image)
+    check_numpy(image=image)
     if image.ndim != 2:
         raise ValueError(f"image: got shape {image.shape}, expected (rows, columns)")
     if image.dtype.kind not in "biuf":
@@ -62,7 +62,7 @@ def non_local_means(
 
     Source: Buades, Coll and Morel (2005), section 3, with a flat patch and the whole image.
     """
-    numpy_arrays(image=image)
-    arguments.finite(arguments.floating(image=image), image=image)
+    check_numpy(image=image)
+    arrays.check_finite(arrays.check_floating(image=image), image=image)
     p = patches(image, width) / width  # so that a squared distance is the mean over the patch
     return nadaraya_watson(p, p, image.reshape(-1, 1), bandwidth=bandwidth).reshape(image.shape)

@@ -3,8 +3,8 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnbook import sizes
-from attnbook.arguments import numpy_arrays
+from attnbook._validation import numbers
+from attnbook._validation.arrays import check_numpy
 
 Array = np.ndarray
 
@@ -26,7 +26,7 @@ def prompt(
         ValueError: shapes that do not fit, numbers that are not real and finite.
         TypeError: what is no NumPy array.
     """
-    numpy_arrays(keys=keys, values=values, queries=queries)
+    check_numpy(keys=keys, values=values, queries=queries)
     if keys.shape != values.shape or keys.ndim == 0:
         got = f"{keys.shape} and {values.shape}"
         raise ValueError(f"keys, values: got shapes {got}, expected the same (..., n)")
@@ -59,9 +59,9 @@ def mask(n: int, seen: Int[Array, " m"]) -> Bool[Array, "n_and_m n_and_m"]:
     Raises:
         ValueError: numbers of pairs that are not from 0 to n.
     """
-    seen = sizes.table(seen=seen)
+    seen = numbers.table(seen=seen)
     whole = seen.ndim == 1 and np.issubdtype(seen.dtype, np.integer)
-    if not whole or np.any((seen < 0) | (seen > sizes.count(n=n))):
+    if not whole or np.any((seen < 0) | (seen > numbers.nonnegative_int(n=n))):
         raise ValueError(f"seen: got {seen!r}, expected integers from 0 to {n}, one a query")
     m = len(seen)
     before = np.arange(n) < seen[:, None]

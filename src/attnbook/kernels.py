@@ -14,9 +14,9 @@ from typing import Any
 from array_api_compat import array_namespace
 from jaxtyping import Float
 
-from attnbook import arguments
+from attnbook._typing import Array
+from attnbook._validation.arrays import check_bandwidth, check_floating, check_qkv
 
-Array = Any  # a NumPy, PyTorch or JAX array
 Kernel = Callable[[Array], Array]  # of u = distance / bandwidth
 
 
@@ -31,7 +31,7 @@ def gaussian(u: Float[Array, "..."]) -> Float[Array, "..."]:
 
     Source: Nadaraya (1964), Watson (1964), up to the constant 1/√(2π).
     """
-    xp = arguments.floating(u=u)
+    xp = check_floating(u=u)
     return xp.exp(-0.5 * u * u)
 
 
@@ -44,7 +44,7 @@ def boxcar(u: Float[Array, "..."]) -> Float[Array, "..."]:
     Returns:
         K(u), the shape of u. Averaging with it is averaging over a ball of radius h.
     """
-    xp = arguments.floating(u=u)
+    xp = check_floating(u=u)
     inside = xp.where(xp.abs(u) <= 1, xp.ones_like(u), xp.zeros_like(u))
     return xp.where(xp.isnan(u), math.nan, inside)
 
@@ -58,7 +58,7 @@ def triangular(u: Float[Array, "..."]) -> Float[Array, "..."]:
     Returns:
         K(u), the shape of u.
     """
-    xp = arguments.floating(u=u)
+    xp = check_floating(u=u)
     u = xp.abs(u)
     return xp.where(u >= 1, xp.zeros_like(u), 1 - u)  # NaN is not ≥ 1, and stays NaN
 
@@ -74,7 +74,7 @@ def epanechnikov(u: Float[Array, "..."]) -> Float[Array, "..."]:
 
     Source: Epanechnikov (1969), who showed it the best for estimating a density.
     """
-    xp = arguments.floating(u=u)
+    xp = check_floating(u=u)
     return xp.where(xp.abs(u) >= 1, xp.zeros_like(u), 0.75 * (1 - u * u))
 
 
@@ -95,14 +95,17 @@ def squared_distance(
     Returns:
         u², of shape (..., m, n).
     """
-    xp = arguments.points(queries=queries, keys=keys)
-    bandwidth = arguments.bandwidth(xp, bandwidth, keys)
-    per_coordinate = not isinstance(bandwidth, float) and bandwidth.ndim == 1
+    xp = check_qkv(queries=queries, keys=keys)
+    return unchecked_squared_distance(queries, keys, check_bandwidth(xp, bandwidth, keys))
+
+
+def unchecked_squared_distance(queries: Array, keys: Array, h: Any) -> Array:
+    """The formula of squared_distance, for what was checked before."""
+    per_coordinate = not isinstance(h, float) and h.ndim == 1
 
     def term(c: int) -> Any:
-        u = (queries[..., :, None, c] - keys[..., None, :, c]) / (
-            bandwidth[c] if per_coordinate else bandwidth
-        )
+        difference = queries[..., :, None, c] - keys[..., None, :, c]
+        u = difference / (h[c] if per_coordinate else h)
         return u * u
 
     return reduce(operator.add, map(term, range(queries.shape[-1])))
@@ -123,7 +126,13 @@ def distance(
     Returns:
         u, of shape (..., m, n).
     """
-    squared = squared_distance(queries, keys, bandwidth)
+    xp = check_qkv(queries=queries, keys=keys)
+    return unchecked_distance(queries, keys, check_bandwidth(xp, bandwidth, keys))
+
+
+def unchecked_distance(queries: Array, keys: Array, h: Any) -> Array:
+    """The formula of distance, for what was checked before."""
+    squared = unchecked_squared_distance(queries, keys, h)
     xp = array_namespace(squared)
     apart = squared > 0
     root = xp.sqrt(xp.where(apart, squared, xp.ones_like(squared)))

@@ -1,14 +1,27 @@
-"""What a model that foretells tokens is trained on."""
+"""What a model that predicts tokens is trained on."""
 
-from typing import Any
-
-from array_api_compat import device
+from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Int
 
-from attnbook import arguments, tokens
-from attnbook.arguments import widen
+from attnbook._typing import Array
+from attnbook._validation.arrays import check_floating, upcast_half
+from attnbook._validation.tokens import check_labels
 
-Array = Any  # a NumPy, PyTorch or JAX array
+
+def log_softmax(logits: Float[Array, "... vocab"]) -> Float[Array, "... vocab"]:
+    """Log-probabilities, log softmax(s)_j = s_j − log Σ_l exp(s_l), over the last axis.
+
+    The largest logit is subtracted first, so no exponential overflows.
+
+    Args:
+        logits: of shape (..., vocab).
+
+    Returns:
+        Of the shape of the logits, none above 0.
+    """
+    xp = array_namespace(logits)
+    shifted = logits - xp.max(logits, axis=-1, keepdims=True)
+    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=-1, keepdims=True))
 
 
 def cross_entropy(
@@ -32,17 +45,14 @@ def cross_entropy(
         ValueError: shapes or dtypes that do not fit, a label outside the vocabulary.
         TypeError: arrays of different libraries.
     """
-    xp, dtype = arguments.floating(logits=logits), logits.dtype
-    tokens.labels(logits, labels, mask)
-    (logits,) = widen(xp, logits)
+    xp, dtype = check_floating(logits=logits), logits.dtype
+    check_labels(logits, labels, mask)
+    (logits,) = upcast_half(xp, logits)
     mask = xp.ones(labels.shape, dtype=xp.bool, device=device(logits)) if mask is None else mask
     logits = xp.where(mask[..., None], logits, xp.zeros_like(logits))
-    shifted = logits - xp.max(logits, axis=-1, keepdims=True)
-    normaliser = xp.log(xp.sum(xp.exp(shifted), axis=-1))
     number = xp.arange(logits.shape[-1], device=device(labels))
-    chosen = xp.where(
-        number == xp.astype(labels, number.dtype)[..., None], shifted, xp.zeros_like(shifted)
-    )
-    losses = xp.where(mask, normaliser - xp.sum(chosen, axis=-1), xp.zeros_like(normaliser))
+    is_label = number == xp.astype(labels, number.dtype)[..., None]
+    log_p = xp.where(is_label & mask[..., None], log_softmax(logits), xp.zeros_like(logits))
+    losses = -xp.sum(log_p, axis=-1)
     count = xp.sum(xp.astype(mask, logits.dtype))
     return xp.astype(xp.sum(losses) / xp.where(count > 0, count, xp.ones_like(count)), dtype)

@@ -6,9 +6,9 @@ from collections.abc import Hashable
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook import sizes
-from attnbook import tokens as check
-from attnbook.arguments import numpy_arrays
+from attnbook._validation import numbers
+from attnbook._validation import tokens as check
+from attnbook._validation.arrays import check_numpy
 
 
 def bits(
@@ -44,15 +44,15 @@ def bits(
 
     Source: Kneser and Ney (1995); interpolated as in Chen and Goodman (1999), section 3.
     """
-    numpy_arrays(train=train, held_out=held_out)
-    sizes.size(order=order)
-    sizes.share(discount=discount)
-    sizes.size(vocab_size=vocab_size)
+    check_numpy(train=train, held_out=held_out)
+    numbers.positive_int(order=order)
+    numbers.probability(discount=discount)
+    numbers.positive_int(vocab_size=vocab_size)
     for name, array in (("train", train), ("held_out", held_out)):
         if array.ndim != 1:
             raise ValueError(f"{name}: got shape {array.shape}, expected (n,), one text")
-    check.numbers(vocab_size, train=train)
-    check.numbers(vocab_size, held_out=held_out)
+    check.check_tokens(vocab_size, train=train)
+    check.check_tokens(vocab_size, held_out=held_out)
     probability = np.full(len(held_out), 1 / vocab_size)
     for n in range(1, order + 1):
         counts = _counts(train, n, highest=n == order)

@@ -1,15 +1,13 @@
 """Positions: what tells a token where it stands. Attention on its own does not know."""
 
 import math
-from typing import Any
 
 import numpy as np
 from array_api_compat import device
 from jaxtyping import Float, Real
 
-from attnbook import arguments, sizes
-
-Array = Any  # a NumPy, PyTorch or JAX array
+from attnbook._typing import Array
+from attnbook._validation import arrays, numbers
 
 BASE = 10_000.0  # wavelengths go from 2π to 2π · BASE
 
@@ -32,7 +30,9 @@ def sinusoidal(n: int, d: int) -> Float[np.ndarray, "n d"]:
 
     Source: Vaswani et al. (2017), section 3.5.
     """
-    angles = np.arange(sizes.count(n=n))[:, None] * _frequencies(sizes.pairs(d=d))
+    angles = np.arange(numbers.nonnegative_int(n=n))[:, None] * _frequencies(
+        numbers.even_width(d=d)
+    )
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d)
 
 
@@ -55,18 +55,18 @@ def rotary(x: Float[Array, "... n d"], positions: Real[Array, " n"]) -> Float[Ar
 
     Source: Su et al. (2024), equations 13 to 15. Some libraries pair x[i] with x[i + d/2] instead.
     """
-    xp = arguments.floating(x=x)
-    arguments.one_library(x=x, positions=positions)
+    xp = arrays.check_floating(x=x)
+    arrays.common_namespace(x=x, positions=positions)
     if x.ndim < 2 or tuple(positions.shape) != (x.shape[-2],):
         got, shape = tuple(positions.shape), tuple(x.shape)
         raise ValueError(f"positions: got shape {got}, expected (n,) for x of shape {shape}")
     if not xp.isdtype(positions.dtype, ("integral", "real floating")):
         raise ValueError(f"positions: got dtype {positions.dtype}, expected real numbers")
-    d = sizes.pairs(x=x.shape[-1])
+    d = numbers.even_width(x=x.shape[-1])
     wide = xp.float64 if x.dtype == xp.float64 else xp.float32  # angles of far positions are large
     theta = xp.asarray(_frequencies(d), dtype=wide, device=device(x))
     positions = xp.astype(positions, wide)
-    if arguments.known_true(~xp.all(xp.isfinite(positions))):
+    if arrays.is_concretely_true(~xp.all(xp.isfinite(positions))):
         raise ValueError(f"positions: got {positions}, expected finite numbers")
     angles = positions[:, None] * theta  # (n, d/2)
     cos, sin = xp.cos(angles), xp.sin(angles)
@@ -93,8 +93,8 @@ def alibi(num_heads: int, n: int) -> Float[np.ndarray, "heads n n"]:
 
     Source: Press, Smith and Lewis (2022), section 3; their code for other numbers of heads.
     """
-    num_heads = sizes.size(num_heads=num_heads)
-    position = np.arange(sizes.count(n=n))
+    num_heads = numbers.positive_int(num_heads=num_heads)
+    position = np.arange(numbers.nonnegative_int(n=n))
     distance = np.abs(position[:, None] - position[None, :])
     return -_slopes(num_heads)[:, None, None] * distance
 

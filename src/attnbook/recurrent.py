@@ -11,10 +11,19 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Int
 
 from attnbook import scores
+from attnbook._typing import Array, Cell, RecurrentModel
+from attnbook._validation.arrays import check_same_library, promote_autocast
+from attnbook._validation.options import flag
+from attnbook._validation.tokens import (
+    check_cell,
+    check_given_by,
+    check_recurrent_step,
+    check_sentences,
+    widen_tokens,
+)
+from attnbook.activations import sigmoid
 from attnbook.attention import attend
 from attnbook.linear import embed, linear
-
-Array = Any  # a PyTorch or JAX array
 
 
 class Memory(NamedTuple):
@@ -31,7 +40,7 @@ class Memory(NamedTuple):
     mask: Array | None
 
 
-def gru(cell: Any, inputs: Float[Array, "... e"], state: Float[Array, "... h"]) -> Array:
+def gru(cell: Cell, inputs: Float[Array, "... e"], state: Float[Array, "... h"]) -> Array:
     """One step of a gated recurrent unit, h' = (1 − z) ⊙ c + z ⊙ h.
 
     The gates are r, z = σ(W x + b + U h + d), the candidate is c = tanh(W x + b + r ⊙ (U h + d)).
@@ -50,14 +59,21 @@ def gru(cell: Any, inputs: Float[Array, "... e"], state: Float[Array, "... h"]) 
     xp = array_namespace(inputs, state)
     h = state.shape[-1]
     from_input, from_state = linear(cell.input, inputs), linear(cell.hidden, state)
-    gates = 0.5 + 0.5 * xp.tanh(0.5 * (from_input + from_state)[..., : 2 * h])  # the logistic σ
+    gates = sigmoid((from_input + from_state)[..., : 2 * h])
     r, z = gates[..., :h], gates[..., h:]
     candidate = xp.tanh(from_input[..., 2 * h :] + r * from_state[..., 2 * h :])
     return candidate + z * (state - candidate)
 
 
-def read(
-    model: Any, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
+def call_cell(cell: Cell, inputs: Array, state: Array) -> Array:
+    """What calling a GRUCell of either back end gives."""
+    inputs, state = promote_autocast(inputs, state)
+    check_cell(cell, inputs, state)
+    return gru(cell, inputs, state)
+
+
+def bidirectional_states(
+    model: RecurrentModel, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
 ) -> tuple[Float[Array, "... n hidden"], Float[Array, "... hidden"]]:
     """The encoder's states, →h_j beside ←h_j: word j with what stands before and after it.
 
@@ -96,7 +112,7 @@ def read(
 
 
 def encode(
-    model: Any, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
+    model: RecurrentModel, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
 ) -> tuple[Memory, Float[Array, "... hidden"]]:
     """What the decoder may read, and the state it starts from, s_0 = tanh(W · summary + b).
 
@@ -110,8 +126,15 @@ def encode(
     Returns:
         The memory, and s_0 of shape (..., hidden_dim).
     """
+    check_same_library(model.output, source=source)
+    check_sentences(source, mask, source, model.source_vocab, model.source_vocab)
+    return _encode(model, widen_tokens(source), mask)
+
+
+def _encode(model: RecurrentModel, source: Array, mask: Array) -> tuple[Memory, Array]:
+    """The formula of encode, for what was checked before."""
     xp = array_namespace(source)
-    states, summary = read(model, source, mask)
+    states, summary = bidirectional_states(model, source, mask)
     start = xp.tanh(linear(model.start, summary))
     if model.score is None:
         return Memory(summary[..., None, :], summary[..., None, :], None), start
@@ -120,7 +143,10 @@ def encode(
 
 
 def step(
-    model: Any, memory: Memory, state: Float[Array, "... hidden"], written: Float[Array, "... e"]
+    model: RecurrentModel,
+    memory: Memory,
+    state: Float[Array, "... hidden"],
+    previous: Float[Array, "... e"],
 ) -> tuple[Array, tuple[Array, Array, Array]]:
     """One step of the decoder: the state asks, the context answers, both make the new state.
 
@@ -130,7 +156,7 @@ def step(
         model: an EncoderDecoder of either back end.
         memory: what encode gave.
         state: s_{i−1}.
-        written: y_{i−1}, the embedding of the character before.
+        previous: y_{i−1}, the embedding of the character before.
 
     Returns:
         s_i, and the triple to keep, of s_i, the context c_i and the weights (..., n).
@@ -138,7 +164,6 @@ def step(
     Source: Bahdanau, Cho and Bengio (2015), equations 4 to 6 and section A.2.2.
     """
     xp = array_namespace(state)
-
     query, score = state[..., None, :], scores.dot
     if model.score == "additive":
         query = linear(model.query, query)
@@ -147,11 +172,11 @@ def step(
         query, memory.keys, memory.values, score=score, mask=memory.mask, return_weights=True
     )
     context, weights = (array[..., 0, :] for array in asked)
-    state = model.decoder_cell(xp.concat([written, context], axis=-1), state)
+    state = model.decoder_cell(xp.concat([previous, context], axis=-1), state)
     return state, (state, context, weights)
 
 
-def logits(model: Any, state: Array, context: Array) -> Float[Array, "... vocab"]:
+def logits(model: RecurrentModel, state: Array, context: Array) -> Float[Array, "... vocab"]:
     """Logits of the next character, W [s_i; c_i] + b.
 
     Args:
@@ -167,38 +192,48 @@ def logits(model: Any, state: Array, context: Array) -> Float[Array, "... vocab"
 
 
 def translate(
-    model: Any,
+    model: RecurrentModel,
     source: Int[Array, "... n"],
     mask: Bool[Array, "... n"],
-    written: Int[Array, "... m"],
-) -> tuple[Float[Array, "... m vocab"], Float[Array, "... m n"]]:
+    target: Int[Array, "... m"],
+    return_weights: bool = False,
+) -> Any:
     """Logits of every next character, given the true characters before: teacher forcing.
 
     Args:
         model: an EncoderDecoder of either back end.
         source: token numbers of the words.
         mask: True = a word.
-        written: token numbers of START and the characters, the last one left out.
+        target: token numbers of START and the characters, the last one left out.
+        return_weights: give the attention weights too.
 
     Returns:
-        Logits and attention weights.
+        Logits of shape (..., m, target_vocab), or the pair (logits, weights (..., m, n)).
 
     Source: teacher forcing is Williams and Zipser's (1989).
     """
+    flag(return_weights=return_weights)
+    check_same_library(model.output, source=source)
+    check_same_library(model.output, target=target)
+    check_sentences(source, mask, target, model.source_vocab, model.target_vocab)
     xp = array_namespace(source)
-    memory, start = encode(model, source, mask)
-    embedded = xp.moveaxis(embed(model.target_embedding, written), (-2,), (0,))  # time first
+    memory, start = _encode(model, widen_tokens(source), mask)
+    embedded = embed(model.target_embedding, widen_tokens(target))
+    previous = xp.moveaxis(embedded, (-2,), (0,))  # time first
 
     def at(state: Array, inputs: tuple[Array]) -> tuple[Array, tuple[Array, Array, Array]]:
         return step(model, memory, state, inputs[0])
 
-    _, (states, contexts, weights) = model.unroll(at, start, (embedded,))
-    found = logits(model, states, contexts), weights
-    return tuple(xp.moveaxis(a, (0,), (-2,)) for a in found)
+    _, (states, contexts, weights) = model.unroll(at, start, (previous,))
+    found = xp.moveaxis(logits(model, states, contexts), (0,), (-2,))
+    return (found, xp.moveaxis(weights, (0,), (-2,))) if return_weights else found
 
 
-def write(
-    model: Any, memory: Memory, state: Float[Array, "... hidden"], token: Int[Array, "..."]
+def decode_step(
+    model: RecurrentModel,
+    memory: Memory,
+    state: Float[Array, "... hidden"],
+    token: Int[Array, "..."],
 ) -> tuple[Array, Array, Array]:
     """The decoder on its own: one step after a character that it has written.
 
@@ -211,6 +246,19 @@ def write(
     Returns:
         The new state, the next character's logits (..., target_vocab), the weights (..., n).
     """
-    written = embed(model.target_embedding, token)
-    state, (_, context, weights) = step(model, memory, state, written)
+    previous = embed(model.target_embedding, token)
+    state, (_, context, weights) = step(model, memory, state, previous)
     return state, logits(model, state, context), weights
+
+
+def check_step(model: RecurrentModel, memory: Memory, state: Array, token: Array) -> None:
+    """Check what an EncoderDecoder's step is given."""
+    check_given_by("encode", Memory, memory=memory)
+    check_recurrent_step(model, memory, state, token)
+
+
+def decoder_score(score: str | None) -> str | None:
+    """The name of the score of a decoder, or None for a decoder without attention."""
+    if not isinstance(score, str | None) or score not in ("additive", "general", "dot", None):
+        raise ValueError(f"score: got {score!r}, expected 'additive', 'general', 'dot' or None")
+    return score

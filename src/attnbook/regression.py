@@ -8,13 +8,26 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float
 
-from attnbook import answers, arguments, fused_gaussian, kernels, sizes
-from attnbook.arguments import known_true, widen
-from attnbook.attention import softmax
-from attnbook.scores import from_nearest, gaussian_score
-from attnbook.streaming import over_queries
-
-Array = Any  # a NumPy, PyTorch or JAX array
+from attnbook import kernels
+from attnbook._fast import gaussian
+from attnbook._fast.chunked import map_query_chunks
+from attnbook._typing import Array
+from attnbook._validation.arrays import (
+    cast_parameter,
+    check_attention,
+    check_bandwidth,
+    check_finite,
+    check_heads,
+    check_qkv,
+    is_concretely_true,
+    promote_autocast,
+    upcast_half,
+)
+from attnbook._validation.callables import check_kernel
+from attnbook._validation.options import check_function, flags
+from attnbook.attention import masked_softmax
+from attnbook.kernels import unchecked_distance
+from attnbook.scores import from_nearest, unchecked_gaussian_score
 
 
 def nadaraya_watson(
@@ -56,28 +69,36 @@ def nadaraya_watson(
 
     Source: Nadaraya (1964), Watson (1964).
     """
-    sizes.flags(return_weights=return_weights)
-    queries, keys, values = arguments.alike(queries, keys, values)
-    xp = arguments.attention(queries, keys, values, mask)
-    arguments.data(xp, queries=queries, keys=keys, values=values)
-    answers.function("attnbook.kernels.gaussian", kernel=kernel)
-    dtype = queries.dtype
-    queries, keys, values = widen(xp, queries, keys, values)
-    bandwidth = arguments.bandwidth(xp, bandwidth, keys)
-    if return_weights:
-        weights, some = kernel_weights(queries, keys, kernel, bandwidth, mask)
-        if kernel is kernels.gaussian and known_true(xp.any(xp.isnan(weights[..., :1]))):
-            weights, some = kernel_weights(queries, keys, _far_gaussian, bandwidth, mask)
-        output = xp.where(some, weights @ values, math.nan)
-        weights = xp.where(some, weights, math.nan)
-        return xp.astype(output, dtype), xp.astype(weights, dtype)
+    queries, keys, values = promote_autocast(queries, keys, values)
+    flags(return_weights=return_weights)
+    xp, dtype = check_attention(queries, keys, values, mask), queries.dtype
+    queries, keys, values, h = _checked(xp, kernel, bandwidth, queries, keys, values)
+    if not return_weights:
+        return xp.astype(_fast_average(queries, keys, values, kernel, h, mask), dtype)
+    weights, some = kernel_weights(queries, keys, kernel, h, mask)
+    output = xp.where(some, weights @ values, math.nan)
+    return xp.astype(output, dtype), xp.astype(xp.where(some, weights, math.nan), dtype)
+
+
+def _checked(xp: Any, kernel: Any, bandwidth: Any, *data: Array) -> tuple[Array, ...]:
+    """Data of which the last two are keys and values, in float32 or wider, and a bandwidth."""
+    names = ("queries", "keys", "values")[-len(data) :]
+    check_finite(xp, **dict(zip(names, data, strict=True)))
+    check_function("attnbook.kernels.gaussian", kernel=kernel)
+    data = upcast_half(xp, *data)
+    return (*data, check_bandwidth(xp, bandwidth, data[-2]))
+
+
+def _fast_average(
+    queries: Array, keys: Array, values: Array, kernel: kernels.Kernel, h: Any, mask: Array | None
+) -> Array:
+    """Predictions without the (m, n) weights: by a fused kernel, or in chunks of queries."""
     if kernel is kernels.gaussian and mask is None:
-        wide = fused_gaussian.precision(queries, keys, values, bandwidth)
+        wide = gaussian.precision(queries, keys, values, h)
         if wide is not None:
-            return xp.astype(fused_gaussian.average(queries, keys, values, bandwidth, wide), dtype)
-    some = True if mask is None else xp.any(mask, axis=-1, keepdims=True)
-    output = _averages(_average, (queries, mask), (keys, values, bandwidth), kernel, some)
-    return xp.astype(output, dtype)
+            return gaussian.average(queries, keys, values, h, wide)
+    some = True if mask is None else array_namespace(queries).any(mask, axis=-1, keepdims=True)
+    return _averages(_average, (queries, mask), (keys, values, h), kernel, some)
 
 
 def leave_one_out(
@@ -105,15 +126,11 @@ def leave_one_out(
 
     Source: Stone (1974) for the criterion; Härdle and Marron (1985) for kernel regression.
     """
-    xp = arguments.points(keys=keys, values=values)
-    arguments.data(xp, keys=keys, values=values)
-    answers.function("attnbook.kernels.gaussian", kernel=kernel)
-    dtype = keys.dtype
-    keys, values = widen(xp, keys, values)
-    bandwidth = arguments.bandwidth(xp, bandwidth, keys)
+    xp, dtype = check_qkv(keys=keys, values=values), keys.dtype
+    keys, values, h = _checked(xp, kernel, bandwidth, keys, values)
     rows = xp.arange(keys.shape[-2], device=device(keys))[:, None]
     some = keys.shape[-2] > 1
-    output = _averages(_average_of_others, (keys, rows), (keys, values, bandwidth), kernel, some)
+    output = _averages(_average_of_others, (keys, rows), (keys, values, h), kernel, some)
     return xp.astype(output, dtype)
 
 
@@ -145,8 +162,8 @@ def multi_head(
     Raises:
         ValueError, TypeError: as nadaraya_watson.
     """
-    arguments.attention(queries, keys, values, mask)
-    bandwidths, combination = arguments.heads(queries, bandwidths, combination)
+    check_attention(queries, keys, values, mask)
+    bandwidths, combination = check_heads(queries, bandwidths, combination)
     outputs = (
         nadaraya_watson(queries, keys, values, bandwidth=bandwidths[h, ...], mask=mask)
         for h in range(combination.shape[0])
@@ -180,14 +197,14 @@ def in_metric(
 
     Source: Weinberger and Tesauro (2007).
     """
-    arguments.attention(queries, keys, values, mask)
-    moved = arguments.parameter(queries, ("r", queries.shape[-1]), of="queries", metric=metric).mT
-    arguments.data(array_namespace(queries), metric=metric)
+    check_attention(queries, keys, values, mask)
+    moved = cast_parameter(queries, ("r", queries.shape[-1]), of="queries", metric=metric).mT
+    check_finite(array_namespace(queries), metric=metric)
     return nadaraya_watson(queries @ moved, keys @ moved, values, mask=mask)
 
 
 def kernel_weights(
-    queries: Array, keys: Array, kernel: kernels.Kernel, bandwidth: Any, mask: Array | None
+    queries: Array, keys: Array, kernel: kernels.Kernel, h: Any, mask: Array | None
 ) -> tuple[Array, Array]:
     """Weights w_ij = K(u_ij) / Σ_l K(u_il), (..., m, n), and which row has neighbours, (..., m, 1).
 
@@ -196,17 +213,20 @@ def kernel_weights(
     """
     xp = array_namespace(queries)
     if kernel in (kernels.gaussian, _far_gaussian):  # a softmax has no 0/0 far from the data
+        far = kernel is _far_gaussian
         with _quiet(queries):
-            if kernel is _far_gaussian:
-                found = from_nearest(queries, keys, bandwidth, mask)
+            if far:
+                score = from_nearest(queries, keys, h, mask)
             else:
-                found = gaussian_score(queries, keys, bandwidth)
-            weights = softmax(found, mask)
+                score = unchecked_gaussian_score(queries, keys, h)
+            weights = masked_softmax(xp, score, mask)
+        if not far and is_concretely_true(xp.any(xp.isnan(weights[..., :1]))):
+            return kernel_weights(queries, keys, _far_gaussian, h, mask)
         if mask is None:
             return weights, weights[..., :1] >= 0  # every query has a neighbour
         return weights, xp.any(mask, axis=-1, keepdims=True)
-    distance = kernels.distance(queries, keys, bandwidth)
-    similarity = answers.of_kernel(kernel(distance), distance, mask)
+    distance = unchecked_distance(queries, keys, h)
+    similarity = check_kernel(kernel(distance), distance, mask)
     total = xp.sum(similarity, axis=-1, keepdims=True)
     some = total > 0
     return similarity / xp.where(some, total, xp.ones_like(total)), some
@@ -218,11 +238,18 @@ def _far_gaussian(u: Array) -> Array:
 
 
 def _averages(average: Any, per_query: Any, shared: Any, kernel: Any, some: Any) -> Array:
-    """Averages in blocks; again from the nearest key where all scores of a row overflowed."""
-    output = over_queries(average, per_query, shared, kernel)
+    """Averages in chunks; again from the nearest key where all scores of a row overflowed in JAX.
+
+    Elsewhere kernel_weights sees that itself; within a chunk JAX hides the values.
+    """
+    output = map_query_chunks(average, per_query, shared, kernel)
     xp = array_namespace(output)
-    if kernel is kernels.gaussian and known_true(xp.any(xp.isnan(output) & some)):
-        return over_queries(average, per_query, shared, _far_gaussian)
+    if (
+        kernel is kernels.gaussian
+        and is_jax_array(output)
+        and is_concretely_true(xp.any(xp.isnan(output) & some))
+    ):
+        return map_query_chunks(average, per_query, shared, _far_gaussian)
     return output
 
 

@@ -6,21 +6,20 @@ import numpy as np
 from array_api_compat import is_array_api_obj
 from jaxtyping import Float, Int
 
-from attnbook import sizes
+from attnbook._validation.numbers import nonnegative_int, positive_int, real_or_nan, table
+from attnbook._validation.tokens import token_list
+from attnbook.attention import softmax
 from attnbook.convert import to_numpy
 from attnbook.decoding import without_graph
-from attnbook.tokens import row
-
-Array = np.ndarray
 
 
 def probabilities(
-    logits: Float[Array, "... vocab"],
+    logits: Float[np.ndarray, "... vocab"],
     *,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
-) -> Float[Array, "... vocab"]:
+) -> Float[np.ndarray, "... vocab"]:
     """What to draw the next token from: p ∝ exp(logit / T) over the tokens that are kept.
 
     Args:
@@ -40,7 +39,7 @@ def probabilities(
 
     Source: top_k: Fan, Lewis and Dauphin (2018); top_p: Holtzman et al. (2020), section 3.1.
     """
-    given = to_numpy(logits) if is_array_api_obj(logits) else sizes.table(logits=logits)
+    given = to_numpy(logits) if is_array_api_obj(logits) else table(logits=logits)
     if given.dtype.kind not in "iuf":
         raise ValueError(f"logits: got dtype {given.dtype}, expected a real one")
     logits = np.asarray(given, dtype=np.float64)
@@ -50,18 +49,18 @@ def probabilities(
         raise ValueError(
             "logits: got NaN, infinity or a row of −infinity, expected a finite largest one a row"
         )
-    if not sizes.real(temperature) > 0:
+    if not real_or_nan(temperature) > 0:
         raise ValueError(f"temperature: got {temperature!r}, expected a number above 0")
-    if top_p is not None and not 0 < sizes.real(top_p) <= 1:
+    if top_p is not None and not 0 < real_or_nan(top_p) <= 1:
         raise ValueError(f"top_p: got {top_p!r}, expected a share above 0, at most 1")
     order = np.argsort(-logits, axis=-1, kind="stable")  # the most probable first
     ranked = np.take_along_axis(logits, order, axis=-1)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        p = np.exp((ranked - ranked[..., :1]) / temperature)
-    p[np.isneginf(ranked)] = 0  # −∞ / ∞ is no number
-    if top_k is not None:
-        p[..., sizes.size(top_k=top_k) :] = 0
-    p /= p.sum(axis=-1, keepdims=True)
+        ranked = np.where(
+            np.isneginf(ranked), -np.inf, (ranked - ranked[..., :1]) / temperature
+        )  # −∞ / ∞ is no number
+        place = np.arange(ranked.shape[-1])
+        p = softmax(ranked, None if top_k is None else place < positive_int(top_k=top_k))
     if top_p is not None:
         p[np.cumsum(p, axis=-1) - p >= top_p] = 0
         p /= p.sum(axis=-1, keepdims=True)
@@ -72,14 +71,14 @@ def probabilities(
 
 def sample(
     model: Any,
-    prompt: Int[Array, " n"],
+    prompt: Int[np.ndarray, " n"],
     length: int,
     *,
     seed: int = 0,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
-) -> Int[Array, " n_and_length"]:
+) -> Int[np.ndarray, " n_and_length"]:
     """A prompt and the tokens that a language model draws after it, each from all before it.
 
     Args:
@@ -100,14 +99,14 @@ def sample(
     """
     if isinstance(model, type) or not (hasattr(model, "empty") and hasattr(model, "step")):
         raise TypeError(f"model: got a {type(model).__name__}, expected a DecoderOnly")
-    known = row(prompt=prompt)
-    total = len(known) + sizes.size(length=length)
+    known = token_list(prompt=prompt)
+    total = len(known) + positive_int(length=length)
     if not known or total > model.max_length:
         raise ValueError(
             f"prompt, length: got {len(known)} and {length} tokens, expected one or more and at "
             f"most {model.max_length} together"
         )
-    sizes.count(seed=seed)
+    nonnegative_int(seed=seed)
     rng, cache, logits = np.random.default_rng(seed), model.empty(1), None
     with without_graph(cache.length):
         for token in known:
@@ -123,5 +122,5 @@ def sample(
 
 
 def _token(cache: Any, token: int) -> Any:
-    """A token number as an array of one row, of the cache's library and device."""
+    """A token number as an array of one token_list, of the cache's library and device."""
     return 0 * cache.length + token

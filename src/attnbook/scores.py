@@ -8,10 +8,15 @@ from typing import Any
 from array_api_compat import array_namespace, device
 from jaxtyping import Float
 
-from attnbook import arguments
-from attnbook.kernels import squared_distance
-
-Array = Any  # a NumPy, PyTorch or JAX array
+from attnbook._typing import Array
+from attnbook._validation.arrays import (
+    broadcast_leading_axes,
+    cast_parameter,
+    check_bandwidth,
+    check_floating,
+    check_qkv,
+)
+from attnbook.kernels import unchecked_squared_distance
 
 
 def gaussian_score(
@@ -27,8 +32,13 @@ def gaussian_score(
     Returns:
         Scores of shape (..., m, n), at most 0.
     """
-    arguments.points(q=q, k=k)
-    return -0.5 * squared_distance(q, k, bandwidth)
+    xp = check_qkv(q=q, k=k)
+    return unchecked_gaussian_score(q, k, check_bandwidth(xp, bandwidth, k))
+
+
+def unchecked_gaussian_score(q: Array, k: Array, h: Any) -> Array:
+    """The formula of gaussian_score, for what was checked before."""
+    return -0.5 * unchecked_squared_distance(q, k, h)
 
 
 def from_nearest(q: Array, k: Array, bandwidth: Any, mask: Array | None) -> Array:
@@ -41,7 +51,7 @@ def from_nearest(q: Array, k: Array, bandwidth: Any, mask: Array | None) -> Arra
     Args:
         q: queries of shape (..., m, d).
         k: keys of shape (..., n, d).
-        bandwidth: as arguments.bandwidth gives it.
+        bandwidth: as check_bandwidth gives it.
         mask: as fits the scores.
 
     Returns:
@@ -86,7 +96,7 @@ def dot(q: Float[Array, "... m d"], k: Float[Array, "... n d"]) -> Float[Array, 
 
     Source: Luong, Pham and Manning (2015), section 3.1, "dot".
     """
-    arguments.points(q=q, k=k)
+    check_qkv(q=q, k=k)
     return q @ k.mT
 
 
@@ -102,7 +112,13 @@ def scaled_dot(q: Float[Array, "... m d"], k: Float[Array, "... n d"]) -> Float[
 
     Source: Vaswani et al. (2017), equation 1.
     """
-    return dot(q, k) / math.sqrt(q.shape[-1])
+    check_qkv(q=q, k=k)
+    return unchecked_scaled_dot(q, k)
+
+
+def unchecked_scaled_dot(q: Array, k: Array) -> Array:
+    """The formula of scaled_dot, for what was checked before."""
+    return q @ k.mT / math.sqrt(q.shape[-1])
 
 
 def general(
@@ -124,7 +140,7 @@ def general(
     Source: Luong, Pham and Manning (2015), section 3.1, "general".
     """
     _two_widths(q, k)
-    weight = arguments.parameter(q, (q.shape[-1], k.shape[-1]), weight=weight)
+    weight = cast_parameter(q, (q.shape[-1], k.shape[-1]), weight=weight)
     return q @ weight @ k.mT
 
 
@@ -142,7 +158,7 @@ def cosine(q: Float[Array, "... m d"], k: Float[Array, "... n d"]) -> Float[Arra
 
     Source: Graves, Wayne and Danihelka (2014), equation 6.
     """
-    arguments.points(q=q, k=k)
+    check_qkv(q=q, k=k)
     return _unit(q) @ _unit(k).mT
 
 
@@ -181,11 +197,11 @@ def additive(
     Source: Bahdanau, Cho and Bengio (2015), section A.1.2.
     """
     _two_widths(q, k)
-    w_q = arguments.parameter(q, ("r", q.shape[-1]), w_q=w_q)
+    w_q = cast_parameter(q, ("r", q.shape[-1]), w_q=w_q)
     r = w_q.shape[0]
-    v = arguments.parameter(q, (r,), v=v)
+    v = cast_parameter(q, (r,), v=v)
     if w_k is not None:
-        k = k @ arguments.parameter(q, (r, k.shape[-1]), w_k=w_k).mT
+        k = k @ cast_parameter(q, (r, k.shape[-1]), w_k=w_k).mT
     elif k.shape[-1] != r:
         raise ValueError(f"k: got {k.shape[-1]} coordinates, expected {r} as w_q's rows: no w_k")
     return additive_of_projected(q @ w_q.mT, k, v)
@@ -206,16 +222,16 @@ def additive_of_projected(
 
     Source: Bahdanau, Cho and Bengio (2015), section A.1.2.
     """
-    xp = arguments.points(q=q, k=k)
-    v = arguments.parameter(q, (q.shape[-1],), v=v)
+    xp = check_qkv(q=q, k=k)
+    v = cast_parameter(q, (q.shape[-1],), v=v)
     hidden = q[..., :, None, :] + k[..., None, :, :]  # (..., m, n, r)
     return xp.tanh(hidden) @ v
 
 
 def _two_widths(q: Array, k: Array) -> Any:
     """Check queries and keys that need not have the same number of coordinates."""
-    xp = arguments.floating(q=q, k=k)
-    arguments.points(q=q)
-    arguments.points(k=k)
-    arguments.leading_axes(q=q, k=k)
+    xp = check_floating(q=q, k=k)
+    check_qkv(q=q)
+    check_qkv(k=k)
+    broadcast_leading_axes(q=q, k=k)
     return xp

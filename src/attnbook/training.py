@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,14 @@ from array_api_compat import is_array_api_obj
 from jaxtyping import Float
 from tqdm import tqdm
 
-from attnbook import sizes, starting
+from attnbook._validation import numbers
+from attnbook._validation.batches import (
+    check_all_used,
+    check_batch,
+    check_gate,
+    check_rates,
+    check_run,
+)
 
 Batch = tuple[np.ndarray, ...]
 
@@ -59,15 +66,17 @@ def minibatches(
         if not is_array_api_obj(array) or array.ndim == 0:
             got = type(array).__name__
             raise TypeError(f"arrays: got a {got} in the list, expected arrays (n, ...)")
-    sizes.count(seed=seed)
+    numbers.nonnegative_int(seed=seed)
     rows = {len(a) for a in arrays}
     if len(rows) != 1:
         raise ValueError(f"arrays: got {sorted(rows)} rows, expected the same number in each")
     (n,) = rows
-    if not 1 <= sizes.count(size=size) <= n:
+    if not 1 <= numbers.nonnegative_int(size=size) <= n:
         raise ValueError(f"size: got {size}, expected 1 to {n}, the number of rows")
     rng = np.random.default_rng(seed)
-    drawn = (rng.choice(n, size, replace=False) for _ in range(sizes.count(steps=steps)))
+    drawn = (
+        rng.choice(n, size, replace=False) for _ in range(numbers.nonnegative_int(steps=steps))
+    )
     return (tuple(a[batch] for a in arrays) for batch in drawn)
 
 
@@ -84,9 +93,9 @@ def warm_cosine(peak: float, steps: int, *, warmup: int = 0) -> Float[np.ndarray
 
     Source: the fall is Loshchilov and Hutter's (2017), equation 5; the rise Goyal et al.'s (2017).
     """
-    if not 0 < sizes.real(peak) < math.inf or sizes.count(steps=steps) < 1:
+    if not 0 < numbers.real_or_nan(peak) < math.inf or numbers.nonnegative_int(steps=steps) < 1:
         raise ValueError(f"peak, steps: got {peak}, {steps}, expected above 0, and 1 or more")
-    if sizes.count(warmup=warmup) > steps:
+    if numbers.nonnegative_int(warmup=warmup) > steps:
         raise ValueError(f"warmup: got {warmup}, expected at most {steps}, the steps")
     t = np.arange(steps)
     rise = np.minimum(1, (t + 1) / max(1, warmup))
@@ -116,17 +125,11 @@ def run(
         TypeError: batches that are no tuples of arrays.
         TrainingFailed: a loss that is not finite; a gate that is not met.
     """
-    rates = np.atleast_1d(starting.numbers(learning_rate))
-    if rates.ndim != 1 or rates.size == 0 or not np.all((rates >= 0) & np.isfinite(rates)):
-        raise ValueError(f"learning_rate: got {learning_rate}, expected numbers, 0 or more")
-    if gate is not None:
-        _known_gate(gate)
-    if not isinstance(name, str):
-        raise TypeError(f"name: got {name!r}, expected a string")
-    if not isinstance(batches, Iterable):
-        raise TypeError(f"batches: got {batches!r}, expected tuples of arrays")
+    rates = check_rates(learning_rate)
+    check_gate(gate)
+    check_run(batches, name)
     if isinstance(batches, Sized) and len(batches) > 0:
-        _used(len(batches), rates, gate)
+        check_all_used(len(batches), rates, gate)
     losses: list[Any] = []
     start = time.process_time()
     first_seconds = 0.0
@@ -134,7 +137,7 @@ def run(
         for number, batch in enumerate(bar):
             if len(rates) > 1 and number >= len(rates):
                 raise ValueError(f"learning_rate: got {len(rates)} numbers, expected one a batch")
-            _of_arrays(batch)
+            check_batch(batch)
             losses.append(step(batch, float(rates[min(number, len(rates) - 1)])))
             if number % SHOWN == 0:
                 bar.set_postfix(loss=f"{_known(losses[-1:], number):.4g}")
@@ -145,38 +148,9 @@ def run(
     if not losses:
         raise ValueError("batches: got none, expected at least one")
     _known(losses, len(losses))
-    _used(len(losses), rates, gate)  # an iterator's length is known now
-    numbers = np.array([float(loss) for loss in losses])
-    return History(numbers, time.process_time() - start, first_seconds)
-
-
-def _known_gate(gate: Any) -> None:
-    expected = "expected a number of steps, 1 or more, and a loss"
-    try:
-        steps, least = gate
-        sizes.size(gate=steps)
-    except (TypeError, ValueError):
-        raise ValueError(f"gate: got {gate!r}, {expected}") from None
-    if not math.isfinite(sizes.real(least)):
-        raise ValueError(f"gate: got {gate!r}, {expected}")
-
-
-def _of_arrays(batch: Any) -> None:
-    if not isinstance(batch, list | tuple) or not all(map(is_array_api_obj, batch)):
-        inside = (
-            ", ".join(type(a).__name__ for a in batch) if isinstance(batch, list | tuple) else ""
-        )
-        got = f"{type(batch).__name__} of {inside}" if inside else type(batch).__name__
-        raise TypeError(f"batches: got a batch that is a {got}, expected a tuple of arrays")
-
-
-def _used(steps: int, rates: np.ndarray, gate: tuple[int, float] | None) -> None:
-    """Check that a run of so many steps uses every rate, and judges its gate."""
-    if len(rates) > 1 and len(rates) != steps:
-        got = f"{len(rates)} numbers, expected one a batch"
-        raise ValueError(f"learning_rate: got {got}, of which there are {steps}")
-    if gate is not None and gate[0] > steps:
-        raise ValueError(f"gate: got {gate[0]} steps, expected at most {steps}, those of the run")
+    check_all_used(len(losses), rates, gate)  # an iterator's length is known now
+    found = np.array([float(loss) for loss in losses])
+    return History(found, time.process_time() - start, first_seconds)
 
 
 def _known(losses: list[Any], number: int) -> float:

@@ -1,4 +1,4 @@
-"""Transformers of three kinds from the same blocks: one forward for both back ends.
+"""Transformers from the same blocks: one full pass of each model, for both back ends.
 
 An encoder reads, every token sees every token. A decoder writes, every token sees those before it,
 and a memory if there is one. A model of attnbook.torch or attnbook.jax holds the parameters.
@@ -6,30 +6,34 @@ and a memory if there is one. A model of attnbook.torch or attnbook.jax holds th
 
 from typing import Any, NamedTuple
 
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 from jaxtyping import Bool, Float, Int
 
-from attnbook import blocks, heads
-from attnbook.attention import attend
-from attnbook.blocks import Reader, normed
+from attnbook._typing import (
+    Array,
+    AttentionModel,
+    DecoderModel,
+    EncoderDecoderModel,
+    EncoderModel,
+    LayerNorm,
+    TokenModel,
+)
+from attnbook._validation import options
+from attnbook._validation.arrays import check_same_library, check_widths
+from attnbook._validation.numbers import positive_int
+from attnbook._validation.tokens import (
+    check_batch,
+    check_length,
+    check_sentences,
+    check_tokens,
+    widen_tokens,
+)
+from attnbook.activations import ACTIVATIONS
+from attnbook.blocks import apply_layer_norm
+from attnbook.heads import head_shape
 from attnbook.linear import embed, linear
 
-Array = Any  # a PyTorch or JAX array
-
-
-class Cache(NamedTuple):
-    """Keys and values of what a decoder has written: the KV cache.
-
-    Args:
-        keys: of shape (b, layers, heads, max_length, d); what is not written yet is 0.
-        values: of the same shape.
-        length: t, how many tokens each row has, integers of shape (b,); keys and values beyond it
-            are not looked at.
-    """
-
-    keys: Array
-    values: Array
-    length: Array
+INIT_STD = 0.3  # of first embeddings and positions; 0.02, as in GPT-2, learns more slowly here
 
 
 class Memory(NamedTuple):
@@ -39,12 +43,12 @@ class Memory(NamedTuple):
     mask: Array | None
 
 
-def encode(
+def run_blocks(
     layers: Any,
-    norm: Any,
+    norm: LayerNorm,
     x: Array,
     mask: Bool[Array, "..."] | None,
-    keep: bool = False,
+    return_weights: bool = False,
     causal: bool = False,
 ) -> tuple[Float[Array, "... n e"], list[Array]]:
     """Encoder blocks one after the other, and a last norm.
@@ -54,186 +58,190 @@ def encode(
         norm: a layer norm of the same library.
         x: embedded tokens, of shape (..., n, e).
         mask: boolean, broadcastable to (..., n, n), True = may attend.
-        keep: keep the weights of every layer.
+        return_weights: give the weights of every layer too.
         causal: whether a token may attend to no later one.
 
     Returns:
-        The stream (..., n, e), and the weights, an empty list unless they are kept.
+        The stream (..., n, e), and the weights, an empty list if nobody asks for them.
     """
     kept = []
     for layer in layers:
-        x = layer(x, mask, return_weights=keep, causal=causal)
-        if keep:
+        x = layer(x, mask, return_weights=return_weights, causal=causal)
+        if return_weights:
             x, weights = x
             kept.append(weights)
-    return normed(norm, x), kept
+    return apply_layer_norm(norm, x), kept
 
 
-def read(
-    model: Any, x: Float[Array, "... n input"], mask: Bool[Array, "..."] | None, keep: bool
-) -> tuple[Float[Array, "... n out"], list[Array]]:
-    """What an encoder says of each of its tokens, W encode(A x + a + P) + b.
+def encoder_only(
+    model: EncoderModel,
+    x: Float[Array, "... n input"],
+    mask: Bool[Array, "..."] | None = None,
+    return_weights: bool = False,
+) -> Any:
+    """What an encoder says of each of its tokens, W run_blocks(A x + a + P) + b.
 
     Args:
         model: an EncoderOnly of either back end.
         x: tokens that are vectors, of shape (..., n, input_dim).
         mask: boolean, broadcastable to (..., n, n), True = may attend.
-        keep: keep the weights of every layer.
+        return_weights: give the weights of every layer too.
 
     Returns:
-        Of shape (..., n, output_dim), and the weights.
+        Of shape (..., n, output_dim), or the pair (said, weights).
     """
+    options.flag(return_weights=return_weights)
+    check_widths(model.input_dim, x=x)
+    check_length(model.max_length, x=x)
     embedded = linear(model.embedding, x)
     if model.position is not None:
         position = model.position[: x.shape[-2]]
         embedded = embedded + array_namespace(x).astype(position, embedded.dtype)
-    stream, weights = encode(model.encoder, model.encoder_norm, embedded, mask, keep)
-    return linear(model.readout, stream), weights
+    stream, weights = run_blocks(model.encoder, model.encoder_norm, embedded, mask, return_weights)
+    said = linear(model.readout, stream)
+    return (said, weights) if return_weights else said
 
 
-def foretell(
-    model: Any, tokens: Int[Array, "... n"], keep: bool
-) -> tuple[Float[Array, "... n vocab"], list[Array]]:
+def decoder_only(
+    model: DecoderModel, tokens: Int[Array, "... n"], return_weights: bool = False
+) -> Any:
     """Logits of the token after each, from those up to it: a decoder without a memory.
 
     Args:
         model: a DecoderOnly of either back end.
         tokens: integers of shape (..., n).
-        keep: keep the weights of every layer.
+        return_weights: give the weights of every layer too.
 
     Returns:
-        Of shape (..., n, vocab_size), and the weights.
+        Of shape (..., n, vocab_size), or the pair (logits, weights).
 
     Source: Liu et al. (2018); Radford et al. (2018).
     """
+    tokens = _checked(model, tokens, return_weights)
     x = embed(model.embedding, tokens) + model.position[: tokens.shape[-1]]
-    stream, weights = encode(model.decoder, model.decoder_norm, x, None, keep, causal=True)
-    return linear(model.readout, stream), weights
+    stream, weights = run_blocks(
+        model.decoder, model.decoder_norm, x, None, return_weights, causal=True
+    )
+    logits = linear(model.readout, stream)
+    return (logits, weights) if return_weights else logits
 
 
-def memorise(model: Any, source: Int[Array, "b n"], mask: Bool[Array, "b n"]) -> Memory:
-    """The encoder's reading of a source.
+def attention_only(
+    model: AttentionModel, tokens: Int[Array, "... n"], return_weights: bool = False
+) -> Any:
+    """Logits U x_i of the token after i, with x ← x + attention(x), layer by layer.
+
+    The first x is E[token] + P[position], with learned E and P. All attention is causal. The
+    smallest transformer that learns to copy.
 
     Args:
-        model: a Transformer of either back end.
-        source: token numbers, of shape (b, n).
-        mask: True = a word.
+        model: an AttentionOnly of either back end.
+        tokens: integers of shape (..., n).
+        return_weights: give the weights of every layer too.
 
     Returns:
-        The memory, each word with all the others read.
+        Of shape (..., n, vocab_size), or the pair (logits, weights).
+
+    Source: Elhage et al. (2021), "attention-only transformers".
     """
-    embedded = embed(model.source_embedding, source) + model.source_position[: source.shape[-1]]
-    mask = mask[..., None, :]
-    return Memory(encode(model.encoder, model.encoder_norm, embedded, mask)[0], mask)
+    tokens = _checked(model, tokens, return_weights)
+    x = embed(model.embedding, tokens) + model.position[: tokens.shape[-1]]
+    kept = []
+    for layer in model.layers:
+        change = layer(x, causal=True, return_weights=return_weights)
+        if return_weights:
+            change, weights = change
+            kept.append(weights)
+        x = x + change
+    logits = linear(model.readout, x)
+    return (logits, kept) if return_weights else logits
 
 
-def translate(
-    model: Any,
+def _checked(model: TokenModel, tokens: Array, return_weights: bool) -> Array:
+    """Check what a model of one sequence of tokens is given."""
+    options.flag(return_weights=return_weights)
+    check_same_library(model.embedding, tokens=tokens)
+    check_tokens(model.vocab_size, model.max_length, tokens=tokens)
+    return widen_tokens(tokens)
+
+
+def encoder_decoder(
+    model: EncoderDecoderModel,
     source: Int[Array, "b n"],
     mask: Bool[Array, "b n"],
-    written: Int[Array, "b m"],
-    keep: bool,
-) -> tuple[Float[Array, "b m vocab"], list[Array]]:
+    target: Int[Array, "b m"],
+    return_weights: bool = False,
+) -> Any:
     """Logits of every next token, given the true ones before: teacher forcing, all at once.
 
     Args:
         model: a Transformer of either back end.
         source: token numbers, of shape (b, n).
         mask: True = a word.
-        written: token numbers of what stands before, of shape (b, m).
-        keep: keep the weights of every layer to the source.
+        target: token numbers of what stands before, of shape (b, m).
+        return_weights: give the weights of every layer to the source too.
 
     Returns:
-        Logits of shape (b, m, target_vocab), and the weights to the source.
+        Logits of shape (b, m, target_vocab), or the pair (logits, weights).
 
     Source: Vaswani et al. (2017), section 3.1.
     """
-    memory = memorise(model, source, mask)
-    x = embed(model.target_embedding, written) + model.target_position[: written.shape[-1]]
+    options.flag(return_weights=return_weights)
+    check_same_library(model.output, source=source)
+    check_same_library(model.output, target=target)
+    check_sentences(source, mask, target, model.source_vocab, model.target_vocab)
+    check_length(model.max_length, source=source[..., None], target=target[..., None])
+    source, target = widen_tokens(source), widen_tokens(target)
+    memory = _encode_source(model, source, mask)
+    x = embed(model.target_embedding, target) + model.target_position[: target.shape[-1]]
     kept = []
     for layer in model.decoder:
-        x = layer(x, memory.values, None, memory.mask, return_weights=keep, causal=True)
-        if keep:
+        x = layer(x, memory.values, None, memory.mask, return_weights=return_weights, causal=True)
+        if return_weights:
             x, _, weights = x
             kept.append(weights)
-    return linear(model.output, normed(model.decoder_norm, x)), kept
+    logits = linear(model.output, apply_layer_norm(model.decoder_norm, x))
+    return (logits, kept) if return_weights else logits
 
 
-def empty(model: Any, batch: int, like: Array) -> Cache:
-    """A cache with nothing written, for so many rows, of the kind and device of an array."""
-    xp, shape = array_namespace(like), (batch, *room(model))
-    keys = xp.zeros(shape, dtype=like.dtype, device=device(like))
-    length = xp.zeros((batch,), dtype=xp.int32, device=device(like))
-    return Cache(keys, keys, length)
-
-
-def room(model: Any) -> tuple[int, int, int, int]:
-    """Of a cache's row: layers, heads, max_length, d."""
-    first = model.decoder[0].attention
-    head_dim = first.embed_dim // first.num_heads
-    return len(model.decoder), first.num_heads, model.max_length, head_dim
-
-
-def next_in_text(
-    model: Any, cache: Cache, token: Int[Array, " b"]
-) -> tuple[Cache, Float[Array, "b vocab"]]:
-    """One more token of a decoder without a memory: the cache with it, and logits of the next."""
-    embedded = embed(model.embedding, token) + model.position[cache.length]
-    cache, x, _ = write(model, cache, embedded)
-    return cache, linear(model.readout, x)
-
-
-def next_in_translation(
-    model: Any, memory: Memory, cache: Cache, token: Int[Array, " b"]
-) -> tuple[Cache, Float[Array, "b vocab"], Float[Array, "b n"]]:
-    """One more token of a translation: the cache with it, logits of the next, weights.
-
-    The weights are those of the last layer, the mean of its heads.
-    """
-    embedded = embed(model.target_embedding, token) + model.target_position[cache.length]
-    cache, x, kept = write(model, cache, embedded, memory)
-    weights = array_namespace(x).mean(kept[-1], axis=1)[:, 0]
-    return cache, linear(model.output, x), weights
-
-
-def write(
-    model: Any, cache: Cache, embedded: Float[Array, "b e"], memory: Memory | None = None
-) -> tuple[Cache, Float[Array, "b e"], list[Array]]:
-    """One more token: its keys and values join the cache, its query asks all of them.
-
-    In every layer K_t = [K_{t−1}; W_k x_t] and V_t = [V_{t−1}; W_v x_t], of shape (heads, t, d),
-    and y_t = attend(W_q x_t, K_t, V_t): the rows of a full pass under a causal mask, a row a step.
+def encode_source(
+    model: EncoderDecoderModel, source: Int[Array, "b n"], mask: Bool[Array, "b n"]
+) -> Memory:
+    """What the encoder of a Transformer has read: each word with all the others.
 
     Args:
-        model: with decoder, a list of blocks, and decoder_norm.
-        cache: of the tokens before.
-        embedded: the token with its position, of shape (b, e).
-        memory: for a decoder that reads one.
+        model: a Transformer of either back end.
+        source: token numbers, of shape (b, n).
+        mask: True = a word.
 
     Returns:
-        The cache with this token, the stream at it, and each layer's weights to the memory.
-
-    Source: Shazeer (2019), section 2.4, incremental multi-head attention.
+        What the decoder may read.
     """
-    xp = array_namespace(embedded)
-    slots = xp.arange(cache.keys.shape[-2], dtype=cache.length.dtype, device=device(embedded))
-    here = (slots == cache.length[:, None])[:, None, :, None]  # (b, 1, max_length, 1)
-    so_far = (slots <= cache.length[:, None])[:, None, None, :]  # (b, 1, 1, max_length)
-    x, keys, values, kept = embedded[:, None, :], [], [], []
-    for number, layer in enumerate(model.decoder):
+    check_same_library(model.output, source=source)
+    check_batch(source=source)
+    check_sentences(source, mask, source, model.source_vocab, model.source_vocab)
+    check_length(model.max_length, source=source[..., None])
+    return _encode_source(model, widen_tokens(source), mask)
 
-        def attention(x: Array, number: int = number, layer: Any = layer.attention) -> Array:
-            q, k, v = heads.project(layer, x, x, x)
-            keys.append(xp.where(here, k, cache.keys[:, number]))
-            values.append(xp.where(here, v, cache.values[:, number]))
-            found = attend(q, keys[-1], values[-1], mask=so_far)
-            return linear(layer.output, heads.merge_heads(found))
 
-        if memory is None:
-            x = blocks.encoder_block(layer, x, attention)
-        else:
-            cross = Reader(layer.cross_attention, memory.values, memory.mask, keep=True)
-            x = blocks.decoder_block(layer, x, attention, cross)
-            kept.append(cross.weights)
-    grown = Cache(xp.stack(keys, axis=1), xp.stack(values, axis=1), cache.length + 1)
-    return grown, normed(model.decoder_norm, x)[:, 0], kept
+def _encode_source(model: EncoderDecoderModel, source: Array, mask: Array) -> Memory:
+    embedded = embed(model.source_embedding, source) + model.source_position[: source.shape[-1]]
+    mask = mask[..., None, :]
+    return Memory(run_blocks(model.encoder, model.encoder_norm, embedded, mask)[0], mask)
+
+
+def set_config(
+    model: Any,
+    embed_dim: int,
+    num_heads: int,
+    mlp_dim: int,
+    num_layers: int,
+    norm: str,
+    activation: str,
+) -> None:
+    """A transformer's sizes as attributes: its twin is made from them."""
+    model.embed_dim, model.num_heads, _, _ = head_shape(embed_dim, num_heads, None)
+    model.mlp_dim = positive_int(mlp_dim=mlp_dim)
+    model.num_layers = positive_int(num_layers=num_layers)
+    model.norm = options.one_of(("pre", "post"), norm=norm)
+    model.activation = options.one_of(tuple(ACTIVATIONS), activation=activation)

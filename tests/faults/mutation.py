@@ -29,16 +29,21 @@ if __name__ == "__main__":
 
 from faults import TESTS
 from faults.mutants import Mutant, mutants
-from faults.running import Nurseries, copied
+from faults.running import ForkServers, copied
 
 FOUND = Path(__file__).with_name("mutation.json")
 MOST, SEED = 60, 7  # mutants of a module; which of them
-EVERY = ("test_arguments.py", "test_argument_values.py", "test_default_device.py")
+EVERY = (
+    "test_validation_arrays.py",
+    "test_validation_callables.py",
+    "test_validation_values.py",
+    "test_default_device.py",
+)
 MORE = {  # tests of the modules that are built on one
     "kernels": ("test_regression.py", "test_scores.py"),
     "regression": ("test_attend_derivatives.py", "test_oracles.py", "test_properties.py"),
     "scores": ("test_attention.py", "test_attention_layers.py"),
-    "attention": ("test_attend_fast.py", "test_attend_derivatives.py", "test_attention_dropout.py"),
+    "attention": ("test_fast_sdpa.py", "test_attend_derivatives.py", "test_attention_dropout.py"),
     "positions": ("test_transformer_layers.py",),
     "heads": (
         "test_attention_layers.py",
@@ -52,7 +57,7 @@ MORE = {  # tests of the modules that are built on one
     "losses": ("test_recurrent_layers.py",),
     "activations": ("test_blocks.py", "test_block_layers.py"),
     "sampling": (),
-    "streaming": ("test_memory.py", "test_attend_derivatives.py"),
+    "_fast/chunked": ("test_memory.py", "test_attend_derivatives.py"),
     "decoding": (),
     "ngrams": (),
     "pooling": ("test_attention_layers.py",),
@@ -68,11 +73,11 @@ def stages(module: str) -> list[tuple[str, tuple[str, ...]]]:
     return [("numpy", own), ("torch", own), ("numpy,torch", more), ("jax", own)]
 
 
-class Hunt:
+class MutationRun:
     """The mutants of one module, tried one after the other on a copy of the package."""
 
-    def __init__(self, module: str, folder: Path, nurseries: Nurseries) -> None:
-        self.module, self.nurseries = module, nurseries
+    def __init__(self, module: str, folder: Path, fork_servers: ForkServers) -> None:
+        self.module, self.fork_servers = module, fork_servers
         self.copy = copied(Path(tempfile.mkdtemp(dir=folder)))
         self.path = self.copy / f"{module}.py"
         self.source = self.path.read_text(encoding="utf-8")
@@ -83,7 +88,7 @@ class Hunt:
         if backends not in self.limits:
             self.path.write_text(self.source, encoding="utf-8")
             start = time.perf_counter()
-            code, printed = self.nurseries.run(self.copy, tests, backends, 3600)
+            code, printed = self.fork_servers.run(self.copy, tests, backends, 3600)
             assert code == 0, printed
             self.limits[backends] = round(20 + 3 * (time.perf_counter() - start))
         return self.limits[backends]
@@ -92,7 +97,7 @@ class Hunt:
         for backends, tests in stages(self.module):
             limit = self.limit(backends, tests)
             self.path.write_text(mutant.source, encoding="utf-8")
-            code, printed = self.nurseries.run(self.copy, tests, backends, limit)
+            code, printed = self.fork_servers.run(self.copy, tests, backends, limit)
             assert code not in (4, 5, 70), printed  # no test, or not of this package
             if code < 0:
                 print(f"  stopped after {limit} s: {mutant.now}", flush=True)
@@ -130,7 +135,7 @@ def described(mutant: Mutant, before: list[dict[str, Any]]) -> dict[str, Any]:
     return {"function": mutant.function, "was": mutant.was, "now": mutant.now, "reason": reason}
 
 
-def score(hunt: Hunt, last: dict[str, Any], again: bool, most: int) -> dict[str, Any]:
+def score(hunt: MutationRun, last: dict[str, Any], again: bool, most: int) -> dict[str, Any]:
     """How many mutants there are, how many were tried and caught, and those that were not."""
     every = list(mutants(hunt.source))
     chosen, before = sample(every, most), last.get("survivors", [])
@@ -156,17 +161,17 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = f"{folder}/hypothesis"  # keep no mutant's
-        nurseries = Nurseries(Path(folder))
+        fork_servers = ForkServers(Path(folder))
         for module in asked.modules or MORE:
             start = time.perf_counter()
             found = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
-            hunt = Hunt(module, Path(folder), nurseries)
+            hunt = MutationRun(module, Path(folder), fork_servers)
             of_it = score(hunt, found.get(module, {}), asked.again, asked.most)
             found[module] = of_it | {"machine": f"{platform.system()} {platform.machine()}"}
             FOUND.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
             minutes = (time.perf_counter() - start) / 60
             print(f"{module}: {of_it['killed']} of {of_it['tried']} caught, {minutes:.0f} min")
-        nurseries.close()
+        fork_servers.close()
 
 
 if __name__ == "__main__":

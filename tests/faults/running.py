@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from faults import nursery
+from faults import fork_server
 
 TESTS = Path(__file__).parents[1]
 PACKAGE = TESTS.parent / "src" / "attnbook"
@@ -18,11 +18,11 @@ PACKAGE = TESTS.parent / "src" / "attnbook"
 def copied(folder: Path) -> Path:
     """A copy of the package: sources, and what Python has compiled of them."""
     target = folder / "attnbook"
-    shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("assets"))
+    shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("static", "models", "results"))
     return target
 
 
-class Nurseries:
+class ForkServers:
     """By back ends: processes that have imported them, and run tests in forks.
 
     What JAX has compiled for one fault it need not compile for the next.
@@ -39,11 +39,11 @@ class Nurseries:
         }
 
     def of(self, backends: str) -> subprocess.Popen[str]:
-        if backends in self.started and not nursery.FORKS:  # it has run its one
+        if backends in self.started and not fork_server.FORKS:  # it has run its one
             self.started.pop(backends).communicate()
         if backends not in self.started:
             self.started[backends] = subprocess.Popen(
-                [sys.executable, nursery.__file__, backends],
+                [sys.executable, fork_server.__file__, backends],
                 env=os.environ | self.settings,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -52,9 +52,9 @@ class Nurseries:
         return self.started[backends]
 
     def run(
-        self, copy: Path, tests: tuple[str, ...], backends: str, seconds: int = nursery.SECONDS
+        self, copy: Path, tests: tuple[str, ...], backends: str, seconds: int = fork_server.SECONDS
     ) -> tuple[int, str]:
-        """The exit status, as nursery.run has it, and what was printed."""
+        """The exit status, as fork_server.run has it, and what was printed."""
         config = copy.parent / "pytest.ini"  # the project's own settings name plugins
         config.write_text("[pytest]\nmarkers =\n    slow\n    gpu\nfilterwarnings = error\n")
         options = ["-x", "-q", "--tb=line", "-p", "no:cacheprovider", "-c", str(config)]

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from test_parity import CASES
 
-from attnbook import attend, devices, kernels, leave_one_out, nadaraya_watson, streaming, training
+from attnbook import attend, devices, kernels, leave_one_out, nadaraya_watson, training
+from attnbook._fast import chunked
 
 pytestmark = pytest.mark.gpu
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
@@ -100,7 +101,7 @@ def test_blocks_equal_one_block(gpu, rng, monkeypatch):
     for kernel in (kernels.gaussian, kernels.epanechnikov):
         outs = []
         for size in (2**40, 2**16):
-            monkeypatch.setattr(streaming, "BLOCK_BYTES", size)
+            monkeypatch.setattr(chunked, "CHUNK_BYTES", size)
             arrays = map(gpu.array, (k, v))
             outs.append(gpu.numpy(leave_one_out(*arrays, kernel=kernel, bandwidth=0.7)))
         np.testing.assert_allclose(outs[0], outs[1], rtol=1e-5, atol=1e-5)
@@ -108,7 +109,7 @@ def test_blocks_equal_one_block(gpu, rng, monkeypatch):
 
 def test_gradients(gpu, rng, monkeypatch):
     """In every argument, through blocks, against finite differences of the float64 loss on the CPU."""
-    monkeypatch.setattr(streaming, "BLOCK_BYTES", 2**12)
+    monkeypatch.setattr(chunked, "CHUNK_BYTES", 2**12)
     k, v = (a[:101].astype("float64") for a in large(rng)[1:])
     h = np.array([0.7, 1.3])
 

@@ -1,5 +1,6 @@
 """A two-chapter book with every construct, written afresh for each test that asks for it."""
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,18 +11,37 @@ from sample import FILES, HEADER, ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-from weave import woven
+from weave import main, woven
 from weaving.book import read_book
+
+
+def write_book(folder: Path) -> Path:
+    """Write the sample book into a new folder."""
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return folder
 
 
 @pytest.fixture
 def book_root(tmp_path: Path) -> Path:
     """The folder of the sample book."""
-    for name, text in FILES.items():
-        path = tmp_path / "book" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    return tmp_path / "book"
+    return write_book(tmp_path / "book")
+
+
+@pytest.fixture(scope="session")
+def executed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample book with its notebooks executed, to be copied, not changed."""
+    book = write_book(tmp_path_factory.mktemp("executed") / "book")
+    assert main(["-j", "2"], book) == 0
+    return book
+
+
+@pytest.fixture
+def executed(executed_once: Path, tmp_path: Path) -> Path:
+    """The sample book with its notebooks executed; a copy for each test, as two kernels take seconds."""
+    return shutil.copytree(executed_once, tmp_path / "book")
 
 
 @pytest.fixture

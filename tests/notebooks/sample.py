@@ -38,8 +38,8 @@ $$ (eq-quoted)
 (sec-why)=
 ## Why $h$ matters
 
-See {eq}`eq-mean`, {ref}`sec-why`, {numref}`fig-plot`, {ref}`ex-one`, {prf:ref}`thm-one`,
-{cite:p}`nadaraya1964,watson1964`, {cite:t}`bahdanau2015`, {func}`~attnbook.attend`,
+See {eq}`eq-mean`, {ref}`sec-why`, {numref}`fig-plot`, {ref}`ex-one`,
+{cite:p}`nadaraya1964,watson1964`, {cite:t}`bahdanau2015`, {py:obj}`~attnbook.attend`,
 {eq}`eq-far`, {ref}`sec-far`, {doc}`02-other`, {doc}`/appendix` and `{eq}` as code.
 
 $$
@@ -78,10 +78,7 @@ print("dot")
 SVG('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
 ```
 
-:::{prf:theorem} Means
-:label: thm-one
 A mean is a mean.
-:::
 
 ::::{exercise} By hand
 :label: ex-one
@@ -96,7 +93,8 @@ Show it.
 :class: dropdown
 Done, by {eq}`eq-mean`.
 
-:::{note}
+:::{admonition} Inner
+:class: tip
 Inner.
 :::
 ::::
@@ -104,17 +102,6 @@ Inner.
 :::{dropdown} Hint
 Think.
 :::
-
-::::{tab-set}
-:::{tab-item} PyTorch
-:sync: torch
-Torch's way.
-:::
-:::{tab-item} JAX
-:sync: jax
-JAX's way.
-:::
-::::
 
 ## References
 

@@ -205,13 +205,6 @@ def test_equal_cells_have_ids_of_their_own(book_root: Path) -> None:
     nbformat.validate(notebook)
 
 
-@pytest.fixture
-def executed(book_root: Path) -> Path:
-    """The sample book with its notebooks executed."""
-    assert main(["-j", "2"], book_root) == 0
-    return book_root
-
-
 def test_executes_once(executed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = executed / "chapters/01-sample.ipynb"
     before = path.read_bytes()

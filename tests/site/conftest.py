@@ -19,6 +19,15 @@ from site_visits import (
     visit,
 )
 
+# the longest first, so that no process is left with one when the others are done
+LONGEST = ("pages", "extension", "pdf", "live_pages", "live_models", "menus", "stills")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first."""
+    order = {f"test_site_{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:

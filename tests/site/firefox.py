@@ -17,9 +17,9 @@ ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
 class Firefox:
-    """One window, as wide as said (500 pixels or more), in a profile that goes with it."""
+    """One window, in a profile that goes with it."""
 
-    def __init__(self, width: int, height: int = 900) -> None:
+    def __init__(self) -> None:
         """Start the browser and wait until it answers."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
@@ -36,6 +36,10 @@ class Firefox:
         self.answers = self.connection.makefile("rb")
         self.read()  # its greeting
         self.say("WebDriver:NewSession", {})
+        self.tapped = time.monotonic()
+
+    def resize(self, width: int, height: int) -> None:
+        """Make the page as wide (500 pixels or more) and as high as said."""
         for _ in range(2):  # the second time the frame around the page is known
             inner, rect = (
                 self.run("return [innerWidth, innerHeight]"),
@@ -103,8 +107,10 @@ class Firefox:
             "y": 0,
         }
         finger = [middle, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
-        time.sleep(0.5)  # two taps within a third of a second would be a double tap
+        # two taps within a third of a second would be a double tap
+        time.sleep(max(0, self.tapped + 0.5 - time.monotonic()))
         self.act("pointer", finger, parameters={"pointerType": "touch"})
+        self.tapped = time.monotonic()
 
     def press(self, key: str) -> None:
         """A key, down and up."""

@@ -25,13 +25,20 @@ PLAIN = "# A page\n\n{body}\n"
 
 
 def build(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run Jupyter Book as make book does."""
+    """Run Jupyter Book as make book does.
+
+    Without the grammar of web addresses: to compile it, which jsonschema does at its import, takes
+    as long as the rest of a second build, and no book asks for it.
+    """
     program = Path(sys.executable).with_name("jupyter-book")
+    without = folder.parent / "without"
+    without.mkdir(exist_ok=True)
+    (without / "rfc3987_syntax.py").write_text("raise ImportError\n", encoding="utf-8")
     return subprocess.run(
         [str(program), "build", str(folder), "-W", "-n", "--keep-going"],
         capture_output=True,
         text=True,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(without)},
         timeout=120,
     )
 
@@ -60,13 +67,29 @@ def make_book(
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The address and the folder of the small book's site."""
-    folder = tmp_path_factory.mktemp("sample")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small book, built once; a test that changes it takes ``book``."""
+    folder = tmp_path_factory.mktemp("sample") / "book"
     done = make_book(folder, FIXTURE)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    with served(folder / "_build" / "html") as address:
-        yield address, folder / "_build" / "html"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sample(built: Path) -> Iterator[tuple[str, Path]]:
+    """The address and the folder of the small book's site."""
+    with served(built / "_build" / "html") as address:
+        yield address, built / "_build" / "html"
+
+
+@pytest.fixture
+def book(built: Path) -> Iterator[Path]:
+    """The small book as it was first built, times included, and so again after the test."""
+    kept = built.with_name("kept")
+    shutil.copytree(built, kept, symlinks=True)
+    yield built
+    shutil.rmtree(built)
+    kept.rename(built)
 
 
 ACCOUNT = re.compile(
@@ -74,8 +97,11 @@ ACCOUNT = re.compile(
 )
 
 
-def links_of(folder: Path, repo: str) -> dict[str, set[str]]:
-    """Build the small book, with this address or with none; each page's links to an account."""
+def links_of(folder: Path, repo: str, built: Path) -> dict[str, set[str]]:
+    """Build the small book, with this address or with none; each page's links to an account.
+
+    What its cells print is taken from the book that was built already.
+    """
     wanted = address.read_address(repo) if repo else None
     source = shutil.copytree(FIXTURE, folder.with_name("source"))
     project = address.project((ROOT / "pyproject.toml").read_text(encoding="utf-8"), wanted)
@@ -86,6 +112,8 @@ def links_of(folder: Path, repo: str) -> dict[str, set[str]]:
     index = source / "index.md"
     text = index.read_text(encoding="utf-8")
     index.write_text(f"{text}\n{run_it}\n## Teach it\n\n{teach_it}", encoding="utf-8")
+    outputs = Path("_build", ".jupyter_cache")
+    shutil.copytree(built / outputs, folder / outputs)
     done = make_book(folder, source)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     site = folder / "_build" / "html"
@@ -99,17 +127,17 @@ def links_of(folder: Path, repo: str) -> dict[str, set[str]]:
     }
 
 
-def test_without_an_address_no_page_leads_to_an_account(tmp_path: Path) -> None:
+def test_without_an_address_no_page_leads_to_an_account(tmp_path: Path, built: Path) -> None:
     """No button for a repository, its issues, an edit, Colab or Binder, and no such link."""
-    assert links_of(tmp_path / "book", "") == {
+    assert links_of(tmp_path / "book", "", built) == {
         "index.html": set(),
         "chapters/01-sample.html": set(),
     }
 
 
-def test_with_an_address_every_page_has_its_buttons(tmp_path: Path) -> None:
+def test_with_an_address_every_page_has_its_buttons(tmp_path: Path, built: Path) -> None:
     """For this repository, and no other."""
-    links = links_of(tmp_path / "book", "some-one/a.copy")
+    links = links_of(tmp_path / "book", "some-one/a.copy", built)
     both, repository = "some-one/a.copy", "https://github.com/some-one/a.copy"
     chapter = {link for link in links["chapters/01-sample.html"] if "/issues/new?" not in link}
     assert chapter == {
@@ -220,12 +248,11 @@ def files(site: Path) -> dict[str, bytes]:
     return {path.relative_to(site).as_posix(): path.read_bytes() for path in paths}
 
 
-def test_building_again_gives_the_same_site(tmp_path: Path) -> None:
+def test_building_again_gives_the_same_site(book: Path) -> None:
     """With nothing changed, after a changed chapter, and after a build that was interrupted."""
-    book, site = tmp_path / "book", tmp_path / "book" / "_build" / "html"
-    done = make_book(book, FIXTURE)
+    site = book / "_build" / "html"
     first = files(site)
-    assert done.returncode == 0 and "_static/book.css" in first
+    assert "_static/book.css" in first
     for _ in range(2):
         done = build(book)
         assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
@@ -244,22 +271,20 @@ def test_building_again_gives_the_same_site(tmp_path: Path) -> None:
     assert files(site) == second
 
 
-def test_a_second_build_still_has_its_styles(sample: tuple[str, Path], browser: Browser) -> None:
+def test_a_second_build_still_has_its_styles(book: Path) -> None:
     """Styles are trimmed to the pages at hand; the next build starts from the whole ones."""
-    folder = sample[1].parents[1]
-    page = folder / "index.md"
+    page = book / "index.md"
     page.write_text(
         page.read_text(encoding="utf-8") + "\n:::{seealso}\nAnother box.\n:::\n", encoding="utf-8"
     )
-    assert build(folder).returncode == 0
-    styles = (sample[1] / "_static" / "book.css").read_text(encoding="utf-8")
+    assert build(book).returncode == 0
+    styles = (book / "_build" / "html" / "_static" / "book.css").read_text(encoding="utf-8")
     assert ".admonition.seealso" in styles and 'url("katex/fonts/KaTeX_Main-Regular' in styles
     assert "html[data-theme=dark] .highlight" in styles.replace('"', "")  # the theme's last words
 
 
-def test_a_notebook_executed_again_builds_its_page_again(sample: tuple[str, Path]) -> None:
+def test_a_notebook_executed_again_builds_its_page_again(book: Path) -> None:
     """The page's text is the same, its outputs are not."""
-    folder = sample[1].parents[1]
-    notebook = min((folder / "chapters").glob("*.ipynb"))
+    notebook = min((book / "chapters").glob("*.ipynb"))
     notebook.write_text('{"cells": []}', encoding="utf-8")
-    assert "0 added, 1 changed" in build(folder).stdout
+    assert "0 added, 1 changed" in build(book).stdout

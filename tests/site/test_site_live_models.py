@@ -29,15 +29,15 @@ from attnbook.live import models
 from attnbook.torch import EncoderOnly, Transformer
 
 ENGINE = """([code, stored]) => {
-  const names = "half erf unpack read memorise empty step greedy number_words";
+  const names = "half erf unpack encoder_only encode_source init_cache seq2seq_step greedy number_words";
   window.engine = new Function(`${code}; return { ${names.replaceAll(" ", ", ")} }`)();
   window.model = stored && engine.unpack(Uint8Array.from(atob(stored), (c) => c.charCodeAt(0)).buffer);
 }"""
-READ_TOKENS = """([x, mask]) => engine.read(model, x, mask ? (i, j) => mask[i][j] : undefined).map((said) => [...said])"""
+READ_TOKENS = """([x, mask]) => engine.encoder_only(model, x, mask ? (i, j) => mask[i][j] : undefined).map((said) => [...said])"""
 STEPS = """([source, written]) => {
-  const memory = engine.memorise(model, source), cache = engine.empty(model);
+  const memory = engine.encode_source(model, source), cache = engine.init_cache(model);
   return written.map((token) => {
-    const { logits, weights } = engine.step(model, memory, cache, token);
+    const { logits, weights } = engine.seq2seq_step(model, memory, cache, token);
     return [[...logits], weights.map((w) => [...w])];
   });
 }"""
@@ -599,7 +599,7 @@ def test_the_site_takes_the_packages_models(
 
     monkeypatch.setattr(attnbook, "__file__", str(tmp_path / "__init__.py"))
     copy_models(tmp_path / "site")  # there may be none
-    stored = tmp_path / "assets" / "models"
+    stored = tmp_path / "live" / "models"
     stored.mkdir(parents=True)
     for _ in range(2):  # a second build finds the first one's files
         (stored / "a.bin").write_bytes(b"numbers")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import bokeh
@@ -17,6 +19,7 @@ from attnbook import datasets, live
 
 BOKEH = Path(bokeh.__file__).parent / "server" / "static" / "js"
 FIGURES = [name for name in live.__all__ if name.islower()]
+ROLES = ("slider", "combobox", "button")
 THEMES = {"light": ("#ffffff", "#222222"), "dark": ("#121212", "#e0e0e0")}
 PAGE = """<!doctype html>
 <html lang="en" data-content_root="/">
@@ -105,49 +108,95 @@ def alone(
     context = browser.new_context(viewport=WIDTHS[width])
     with served(folder) as address:
         seen = visit(context, address)
-        seen.go("index.html").wait_for_selector(f"#{figure.name}[data-ready=true]")
+        seen.page.goto(f"{address}/index.html")
+        seen.page.wait_for_selector(f"#{figure.name}[data-ready=true]")
         yield seen
     context.close()
+
+
+@dataclass
+class Look:
+    """What one visit to a figure found."""
+
+    shown: live.LiveFigure
+    too_wide: int
+    axe: list[str]
+    controls: list[tuple[str, str]]
+    tab_stops: list[str]
+    words: dict[str, bool]
+    groups: int
+    sizes: set[float]
+    height: float
+    outside: list[str]
+    complaints: list[str]
+
+
+@pytest.fixture(scope="module")
+def look(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str, str], Look]:
+    """A figure by its name, theme and width; each is opened once."""
+
+    @cache
+    def look(name: str, theme: str, width: str) -> Look:
+        shown = figure(name)
+        with alone(browser, tmp_path_factory.mktemp(name), shown, theme, width) as seen:
+            page = seen.page
+            box = page.locator(f"#{shown.name}").bounding_box()
+            assert box is not None
+            roles = [(r, e) for r in ROLES for e in page.get_by_role(r).all()]
+            return Look(
+                shown=shown,
+                height=box["height"],
+                too_wide=page.evaluate(TOO_WIDE),
+                axe=axe_findings(page),
+                controls=[(role, element.aria_snapshot()) for role, element in roles],
+                tab_stops=page.evaluate(TAB_STOPS),
+                words={
+                    text: page.get_by_text(text, exact=True).is_visible()
+                    for text in ("live figure", shown.title)
+                },
+                groups=page.get_by_role(
+                    "group", name=f"{shown.title}. {shown.description}"
+                ).count(),
+                sizes=set(page.evaluate(TEXT_SIZES)),
+                outside=seen.outside,
+                complaints=seen.complaints,
+            )
+
+    return look
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_whole(
-    browser: Browser, tmp_path: Path, name: str, theme: str, width: str
+    look: Callable[[str, str, str], Look], name: str, theme: str, width: str
 ) -> None:
     assert AXE.is_file(), "axe-core is missing: run npm ci"
-    with alone(browser, tmp_path, figure(name), theme, width) as seen:
-        page = seen.page
-        assert page.evaluate(TOO_WIDE) <= 0
-        assert axe_findings(page) == []
-        for role in ("slider", "combobox", "button"):
-            named = [element.aria_snapshot() for element in page.get_by_role(role).all()]
-            assert all(f'{role} "' in text for text in named), named
-        assert page.evaluate(TAB_STOPS) == []
-        assert seen.outside == []
-        assert seen.complaints == []
+    seen = look(name, theme, width)
+    assert seen.too_wide <= 0
+    assert seen.axe == []
+    assert [text for role, text in seen.controls if f'{role} "' not in text] == []
+    assert seen.tab_stops == []
+    assert seen.outside == []
+    assert seen.complaints == []
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_says_what_it_is(browser: Browser, tmp_path: Path, name: str) -> None:
-    shown = figure(name)
-    with alone(browser, tmp_path, shown) as seen:
-        for text in ("live figure", shown.title):
-            assert seen.page.get_by_text(text, exact=True).is_visible()
-        group = seen.page.get_by_role("group", name=f"{shown.title}. {shown.description}")
-        assert group.count() == 1
-        sizes = set(seen.page.evaluate(TEXT_SIZES))
-        assert min(sizes) >= 14, sizes  # pixels, on a desk
+def test_a_figure_says_what_it_is(look: Callable[[str, str, str], Look], name: str) -> None:
+    seen = look(name, "light", "desk")
+    assert seen.words == {"live figure": True, seen.shown.title: True}
+    assert seen.groups == 1
+    assert min(seen.sizes) >= 14, seen.sizes  # pixels, on a desk
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_the_room_kept_is_about_what_it_takes(browser: Browser, tmp_path: Path, name: str) -> None:
-    shown = figure(name)
-    with alone(browser, tmp_path, shown) as seen:
-        box = seen.page.locator(f"#{shown.name}").bounding_box()
-        assert box is not None
-        assert abs(box["height"] / 16 - shown.min_height) < 10
+def test_the_room_kept_is_about_what_it_takes(
+    look: Callable[[str, str, str], Look], name: str
+) -> None:
+    seen = look(name, "light", "desk")
+    assert abs(seen.height / 16 - seen.shown.min_height) < 10
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -15,7 +15,7 @@ from test_site_live import READ, SET, WORDS
 from test_site_live_pages import KEYS, VALUES, alone, figure
 
 from attnbook import attend, live, scores
-from attnbook.live.plane import convex_hull
+from attnbook.live.query_and_keys import convex_hull
 
 
 def cosine(q: np.ndarray, k: np.ndarray) -> np.ndarray:

@@ -27,21 +27,59 @@ TOP = "document.querySelector('%s').getBoundingClientRect().top"
 FOCUS = "document.activeElement.getAttribute('aria-label')"
 
 
-@pytest.fixture
-def chapter(
-    browser: Browser, site: str, request: pytest.FixtureRequest
-) -> Iterator[tuple[Page, Visit]]:
-    """A chapter in a window of the size that the test names, under a finger where it is small."""
-    width, height = request.node.callspec.params["size"]
+Size = tuple[int, int]
+# what a test may leave: a drawer, a focus, a section's address
+AT_REST = """() => {
+  for (const drawer of document.querySelectorAll("dialog[open]")) drawer.close();
+  document.activeElement.blur();
+  history.replaceState(null, "", location.pathname);
+  scrollTo({ top: 0, behavior: "instant" });
+}"""
+
+
+def window(browser: Browser, site: str, size: Size) -> Visit:
+    """The chapter in a window of this size, under a finger where it is small."""
+    width, height = size
     context = browser.new_context(
         viewport={"width": width, "height": height}, has_touch=width < 1000, is_mobile=width < 900
     )
     seen = visit(context, site)
-    page = seen.go(CHAPTER)
-    page.wait_for_load_state("load")
-    yield page, seen
+    seen.go(CHAPTER)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def windows() -> Iterator[dict[Size, Visit]]:
+    """The windows that a test has opened, by their size; the next test finds them at rest."""
+    opened: dict[Size, Visit] = {}
+    yield opened
+    for seen in opened.values():
+        seen.page.context.close()
+
+
+@pytest.fixture
+def chapter(
+    browser: Browser, site: str, size: Size, windows: dict[Size, Visit]
+) -> Iterator[tuple[Page, Visit]]:
+    """The chapter in a window of the size that the test names, which it shares with others."""
+    if size not in windows:
+        windows[size] = window(browser, site, size)
+    seen = windows[size]
+    seen.page.mouse.move(size[0] / 2, size[1] - 5)
+    seen.page.emulate_media(color_scheme="light")
+    seen.page.evaluate(AT_REST)
+    seen.page.locator("dialog[open]").wait_for(state="detached")
+    yield seen.page, seen
     assert seen.complaints == []
-    context.close()
+
+
+@pytest.fixture
+def new_chapter(browser: Browser, site: str, size: Size) -> Iterator[tuple[Page, Visit]]:
+    """The chapter in a window of its own, for what a page keeps: its theme, its side, its width."""
+    seen = window(browser, site, size)
+    yield seen.page, seen
+    assert seen.complaints == []
+    seen.page.context.close()
 
 
 def press(page: Page, name: str) -> None:
@@ -125,10 +163,10 @@ def test_a_chosen_section_is_where_the_keyboard_goes_on(
 
 @pytest.mark.parametrize("size", [TABLET])
 def test_a_drawer_closes_when_the_tablet_is_turned(
-    chapter: tuple[Page, Visit], size: tuple[int, int]
+    new_chapter: tuple[Page, Visit], size: tuple[int, int]
 ) -> None:
     """Upright the pages are in a drawer, on its side beside the text."""
-    page, _ = chapter
+    page, _ = new_chapter
     press(page, "All pages")
     page.set_viewport_size({"width": size[1], "height": size[0]})
     page.get_by_role("dialog").wait_for(state="detached")
@@ -138,10 +176,10 @@ def test_a_drawer_closes_when_the_tablet_is_turned(
 
 @pytest.mark.parametrize("size", [DESK])
 def test_the_list_of_pages_folds_away_on_a_desktop(
-    chapter: tuple[Page, Visit], size: tuple[int, int]
+    new_chapter: tuple[Page, Visit], size: tuple[int, int]
 ) -> None:
     """The search goes with it, so another button stands in; the sections need no button."""
-    page, _ = chapter
+    page, _ = new_chapter
     button = page.get_by_role("button", name="All pages")
     entry = page.get_by_role("link", name="2. Learning the kernel", exact=True)
     search = page.get_by_role("button", name="Search", exact=True)
@@ -192,10 +230,10 @@ def test_the_downloads_open_and_close(chapter: tuple[Page, Visit], size: tuple[i
 
 @pytest.mark.parametrize("size", [PHONE, DESK])
 def test_the_keyboard_stays_where_it_pressed(
-    chapter: tuple[Page, Visit], size: tuple[int, int]
+    new_chapter: tuple[Page, Visit], size: tuple[int, int]
 ) -> None:
     """Enter on the theme's button goes through the modes; the search gives the focus back."""
-    page, _ = chapter
+    page, _ = new_chapter
     page.get_by_role("button", name="Color mode").focus()
     seen = []
     for _ in range(4):
@@ -221,33 +259,41 @@ def test_without_javascript_no_button_is_there_that_needs_it(browser: Browser, s
     context.close()
 
 
-@pytest.mark.skipif(not shutil.which("firefox"), reason="there is no Firefox here")
+@pytest.fixture(scope="module")
+def firefox() -> Iterator[Firefox]:
+    """One Firefox for every width; each test opens the chapter anew."""
+    if not shutil.which("firefox"):
+        pytest.skip("there is no Firefox here")
+    with Firefox() as firefox:
+        yield firefox
+
+
 @pytest.mark.parametrize("width", [500, 820, 1440])
-def test_the_menus_work_in_firefox(site: str, width: int) -> None:
+def test_the_menus_work_in_firefox(firefox: Firefox, site: str, width: int) -> None:
     """Each opens, shows its entries, closes by Escape, and goes where an entry leads."""
-    with Firefox(width) as firefox:
-        firefox.go(f"{site}/{CHAPTER}")
-        for name in ("primary", "secondary") if width < 1000 else ():
-            button, drawer = f".{name}-toggle", f"#pst-{name}-sidebar-modal"
-            firefox.tap(button)
-            assert firefox.run(f"return document.querySelector('{drawer}').open")
-            firefox.press("\ue00c")  # Escape
-            assert not firefox.run(f"return document.querySelector('{drawer}').open")
-            assert firefox.run(f"return document.activeElement.matches('{button}')")
-        if width > 1000:
-            list_shown = "return document.querySelector('#pst-primary-sidebar').checkVisibility({visibilityProperty: true})"
-            firefox.tap(".primary-toggle")
-            firefox.wait(f"{list_shown} === false")
-            firefox.tap(".primary-toggle")
-            firefox.wait(list_shown)
-            return
-        firefox.tap(".secondary-toggle")
-        firefox.tap(f"#pst-secondary-sidebar-modal a[href='{SECTION}']")
-        firefox.wait(f"return location.hash === '{SECTION}' && {TOP % SECTION} < 150")
-        assert firefox.run("return document.querySelector('dialog[open]')") is None
+    firefox.resize(width, 900)
+    firefox.go(f"{site}/{CHAPTER}")
+    for name in ("primary", "secondary") if width < 1000 else ():
+        button, drawer = f".{name}-toggle", f"#pst-{name}-sidebar-modal"
+        firefox.tap(button)
+        assert firefox.run(f"return document.querySelector('{drawer}').open")
+        firefox.press("\ue00c")  # Escape
+        assert not firefox.run(f"return document.querySelector('{drawer}').open")
+        assert firefox.run(f"return document.activeElement.matches('{button}')")
+    if width > 1000:
+        list_shown = "return document.querySelector('#pst-primary-sidebar').checkVisibility({visibilityProperty: true})"
         firefox.tap(".primary-toggle")
-        firefox.tap("#pst-primary-sidebar-modal a[href='02-learning-the-kernel.html']")
-        firefox.wait("return location.pathname.endsWith('02-learning-the-kernel.html')")
-        firefox.run("history.back()")
-        firefox.wait(f"return location.pathname.endsWith('{CHAPTER}')")
-        assert firefox.run("return document.querySelector('dialog[open]')") is None
+        firefox.wait(f"{list_shown} === false")
+        firefox.tap(".primary-toggle")
+        firefox.wait(list_shown)
+        return
+    firefox.tap(".secondary-toggle")
+    firefox.tap(f"#pst-secondary-sidebar-modal a[href='{SECTION}']")
+    firefox.wait(f"return location.hash === '{SECTION}' && {TOP % SECTION} < 150")
+    assert firefox.run("return document.querySelector('dialog[open]')") is None
+    firefox.tap(".primary-toggle")
+    firefox.tap("#pst-primary-sidebar-modal a[href='02-learning-the-kernel.html']")
+    firefox.wait("return location.pathname.endsWith('02-learning-the-kernel.html')")
+    firefox.run("history.back()")
+    firefox.wait(f"return location.pathname.endsWith('{CHAPTER}')")
+    assert firefox.run("return document.querySelector('dialog[open]')") is None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 from site_visits import ROOT, SITE, Visit, visit
 
 STILLS = ROOT / "images" / "stills"
@@ -59,37 +61,83 @@ def test_without_javascript_the_still_stands(plain: Visit, name: str) -> None:
     assert plain.complaints == []
 
 
+@dataclass
+class Seen:
+    """What one visit to a figure found: of its still before it is drawn and after, and on paper."""
+
+    still_first: bool
+    printed: bytes
+    on_paper: dict[str, bool]
+    loaded: int
+    heights: tuple[float, float]  # of the figure's place and of the still
+    still_when_drawn: bool
+    still_when_drawn_on_paper: bool
+    picture: Image.Image
+
+
+@pytest.fixture(scope="module")
+def seen(browser: Browser, site: str) -> Callable[[str], Seen]:
+    """A live figure's page by its name; each is opened once."""
+
+    @cache
+    def seen(name: str) -> Seen:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        page = visit(context, site).go(FIGURES[name])  # never scrolled
+        host = page.locator(f"#{name}")
+        still = host.locator(".attnbook-still")
+        still_first = still.is_visible()
+        printed = page.pdf()
+        page.emulate_media(media="print")
+        whole, box = host.bounding_box(), still.bounding_box()
+        assert whole is not None and box is not None
+        paper = {
+            "on_paper": {part: still.locator(part).is_visible() for part in ("img", "p")},
+            "loaded": still.locator("img").evaluate(LOADED),
+            "heights": (whole["height"], box["height"]),
+        }
+        page.emulate_media(media="screen")
+        host.scroll_into_view_if_needed()
+        page.wait_for_selector(f"#{name}[data-ready=true]")
+        still_when_drawn = still.is_visible()
+        page.emulate_media(media="print")
+        still_when_drawn_on_paper = still.is_visible()
+        page.emulate_media(media="screen")
+        with page.expect_download() as download:
+            host.get_by_role("button", name="save as PNG").click()
+        picture = Image.open(download.value.path())
+        picture.load()
+        context.close()
+        return Seen(
+            still_first,
+            printed,
+            **paper,
+            still_when_drawn=still_when_drawn,
+            still_when_drawn_on_paper=still_when_drawn_on_paper,
+            picture=picture,
+        )
+
+    return seen
+
+
 @pytest.mark.parametrize("name", FIGURES)
-def test_on_paper_the_still_stands(open_page: Visit, name: str) -> None:
-    page = open_page.go(FIGURES[name])  # never scrolled
-    still = page.locator(f"#{name} .attnbook-still")
-    assert not still.is_visible()
-    printed = page.pdf()
-    assert f"/Width {pixels(name)}".encode() in printed
-    page.emulate_media(media="print")
-    assert still.locator("img").is_visible() and still.locator("p").is_visible()
-    assert still.locator("img").evaluate(LOADED) == pixels(name)
-    whole, box = page.locator(f"#{name}").bounding_box(), still.bounding_box()
-    assert whole is not None and box is not None and whole["height"] < box["height"] + 100
-
-
-def drawn(page: Page, name: str) -> None:
-    page.locator(f"#{name}").scroll_into_view_if_needed()
-    page.wait_for_selector(f"#{name}[data-ready=true]")
+def test_on_paper_the_still_stands(seen: Callable[[str], Seen], name: str) -> None:
+    found = seen(name)
+    assert not found.still_first
+    assert f"/Width {pixels(name)}".encode() in found.printed
+    assert found.on_paper == {"img": True, "p": True}
+    assert found.loaded == pixels(name)
+    whole, still = found.heights
+    assert whole < still + 100
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_the_still_is_the_figure(open_page: Visit, name: str) -> None:
+def test_the_still_is_the_figure(seen: Callable[[str], Seen], name: str) -> None:
     """Of the same shape and nearly the same picture; another machine's fonts differ a little."""
-    page = open_page.go(FIGURES[name])
-    drawn(page, name)
-    assert not page.locator(f"#{name} .attnbook-still").is_visible()
-    page.emulate_media(media="print")
-    assert not page.locator(f"#{name} .attnbook-still").is_visible()  # the figure itself prints
-    page.emulate_media(media="screen")
-    with page.expect_download() as download:
-        page.locator(f"#{name}").get_by_role("button", name="save as PNG").click()
-    with Image.open(STILLS / f"{name}.webp") as still, Image.open(download.value.path()) as now:
+    found = seen(name)
+    assert not found.still_when_drawn
+    assert not found.still_when_drawn_on_paper  # the figure itself prints
+    now = found.picture
+    with Image.open(STILLS / f"{name}.webp") as still:
         shapes = [image.height / image.width for image in (still, now)]
         small = [np.asarray(i.convert("RGB").resize(SMALL)).astype(float) for i in (still, now)]
     assert shapes[0] == pytest.approx(shapes[1], rel=0.05)

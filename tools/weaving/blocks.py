@@ -19,27 +19,18 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from mdit_py_plugins.myst_blocks import myst_block_plugin
 from myst_parser.parsers.options import TokenizeError, options_to_items
 
-NOTICES = ("note", "tip", "warning", "important", "seealso")
-STATEMENTS = ("theorem", "definition", "lemma", "proposition", "remark")
-
 # Each directive with the options it takes.
 DIRECTIVES: dict[str, set[str]] = {
     "code-cell": {"tags", "mystnb"},
-    "admonition": {"class", "name"},
-    "dropdown": {"class", "name", "open", "color", "icon", "animate"},
-    "figure": {"alt", "name", "width", "align", "class", "figclass"},
-    "exercise": {"label", "class"},
-    "solution": {"label", "class"},
-    "prf:proof": {"class"},
-    "math": {"label"},
-    "tab-set": {"sync-group", "class"},
-    "tab-item": {"sync", "selected", "class"},
-    "bibliography": {"filter", "style"},
-    **{name: {"class", "name"} for name in NOTICES},
-    **{f"prf:{name}": {"label", "class"} for name in STATEMENTS},
+    "admonition": {"class"},
+    "dropdown": set(),
+    "figure": {"alt", "name", "width"},
+    "exercise": {"label"},
+    "solution": {"class"},
+    "bibliography": {"filter"},
 }
 # Their bodies are Markdown themselves.
-CONTAINERS = set(DIRECTIVES) - {"code-cell", "math", "bibliography"}
+CONTAINERS = set(DIRECTIVES) - {"code-cell", "bibliography"}
 
 
 class MystError(ValueError):
@@ -60,13 +51,12 @@ class Block:
     kind: str
     line: int  # in the file, from 1
     text: str
-    name: str = ""  # of a directive; the LaTeX environment of a formula
+    name: str = ""  # of a directive
     argument: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     children: tuple["Block", ...] = ()
     label: str = ""  # of a formula
     level: int = 0  # of a heading
-    indent: str = ""  # inside a list
     source: str = ""  # of prose and headings: the lines as written
 
 
@@ -89,8 +79,6 @@ def parse(
             what = block.name or block.kind
             raise MystError(file, block.line, f"a {what} inside a directive; put it outside")
         start, end = token.map
-        if token.type == "amsmath":  # its map leaves out the last line
-            end = start + token.content.count("\n") + 1
         if start < position:  # cells of one table row share their line
             continue
         if start > position:
@@ -134,12 +122,11 @@ def _block(
     if token.type in ("fence", "colon_fence"):
         return _fence(token, lines, file, line, strict)
     if token.type in ("math_block", "math_block_label"):
-        indent = _indent(token, lines, file, line)
-        return Block("math", line, token.content.strip(), label=token.info, indent=indent)
-    if token.type == "amsmath":
-        indent = _indent(token, lines, file, line)
-        name = token.meta["environment"] + (token.meta["numbered"] or "")
-        return Block("math", line, token.content.strip(), name=name, indent=indent)
+        _must_start(token, lines, file, line)
+        return Block("math", line, token.content.strip(), label=token.info)
+    if token.type == "amsmath":  # the site would number it, so not on other pages either
+        environment = token.meta["environment"]
+        raise MystError(file, line, f"LaTeX environment {environment!r}; write $$ … $$ (label)")
     if token.type == "html_block" and strict:
         raise MystError(file, line, f"raw HTML, {token.content.strip()[:40]!r}; use a directive")
     kinds = {
@@ -155,14 +142,12 @@ def _block(
     return None
 
 
-def _indent(token: Token, lines: list[str], file: str, line: int) -> str:
-    """The white space before a construct inside a list."""
+def _must_start(token: Token, lines: list[str], file: str, line: int) -> None:
+    """A construct inside a list or a quotation would have to be put back there."""
     assert token.map is not None
     first = lines[token.map[0]]
-    indent = first[: len(first) - len(first.lstrip())]
-    if not first.lstrip().startswith(token.markup or "\\begin"):
+    if not first.startswith(token.markup):
         raise MystError(file, line, f"a directive or formula must start its line, got {first!r}")
-    return indent
 
 
 def _fence(token: Token, lines: list[str], file: str, line: int, strict: bool) -> Block:
@@ -179,19 +164,19 @@ def _fence(token: Token, lines: list[str], file: str, line: int, strict: bool) -
             raise MystError(file, line, f"expected :::{{directive}}, got {lines[start].strip()!r}")
         return Block("text", line, "\n".join(lines[start:end]))
     name, argument = match.groups()
+    if name == "math":
+        raise MystError(file, line, "unknown directive {math}; write $$ … $$ (label)")
     if name not in DIRECTIVES and not strict:
         return Block("text", line, "\n".join(lines[start:end]))
     if name not in DIRECTIVES:
         known = ", ".join(sorted(DIRECTIVES))
         raise MystError(file, line, f"unknown directive {{{name}}}; expected one of {known}")
-    indent = _indent(token, lines, file, line)
+    _must_start(token, lines, file, line)
     options, body, used = _options(token.content, name, file, line, strict)
-    if name in NOTICES and argument:
-        body, argument, used = f"{argument}\n{body}", "", used - 1
     children: tuple[Block, ...] = ()
     if name in CONTAINERS:
         children = parse(body, file, line + 1 + used, nested=True, strict=strict)
-    return Block("directive", line, body, name, argument, options, children, indent=indent)
+    return Block("directive", line, body, name, argument, options, children)
 
 
 def _options(
@@ -213,7 +198,7 @@ def _options(
     options = _read_options("\n".join(head), name, file, line)
     unknown = sorted(set(options) - DIRECTIVES[name])
     if unknown and strict:
-        expected = ", ".join(sorted(DIRECTIVES[name]))
+        expected = ", ".join(sorted(DIRECTIVES[name])) or "none"
         raise MystError(
             file, line, f"unknown option {unknown[0]!r} of {{{name}}}; takes {expected}"
         )

@@ -1,6 +1,7 @@
 """Execute a notebook and clean what it leaves, so that stored outputs are the reader's outputs."""
 
 import asyncio
+import functools
 import re
 import subprocess
 import sys
@@ -74,9 +75,15 @@ def execute(
 
 def circumstances(python: str) -> dict[str, str]:
     """Day, machine and libraries of an execution, for the foot of the page that shows it."""
+    return {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine(python)}
+
+
+@functools.cache  # it loads both libraries, seconds each time, and is the same for every notebook
+def machine(python: str) -> str:
+    """Machine and libraries of this Python, in one line."""
     command = [python, "-c", "from attnbook import devices; print(devices.describe())"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": done.stdout.strip()}
+    return done.stdout.strip()
 
 
 def clean(notebook: NotebookNode, name: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from docutils.nodes import make_id
 
-from weaving.blocks import STATEMENTS, Block, MystError, parse, walk
+from weaving.blocks import Block, MystError, parse, walk
 from weaving.book import Book, Page
 
 
@@ -13,7 +13,7 @@ from weaving.book import Book, Page
 class Label:
     """One place that can be referred to."""
 
-    kind: str  # document, section, equation, figure, exercise, solution or a statement's name
+    kind: str  # document, section, equation, figure or exercise
     docname: str
     text: str  # how a reference to it reads
     anchor: str = ""  # on its page
@@ -32,18 +32,10 @@ class Table:
 def numbered_kind(block: Block) -> str:
     """Which of the site's counters a block moves on; empty for none."""
     if block.kind == "math":
-        starred = block.name.endswith("*")
-        return "equation" if block.label or (block.name and not starred) else ""
-    if block.kind != "directive":
-        return ""
-    if block.name == "math":
-        return "equation" if "label" in block.options else ""
+        return "equation" if block.label else ""
     if block.name == "code-cell":
         return "figure" if cell_figure(block) else ""
-    if block.name in ("figure", "exercise"):
-        return block.name
-    statement = block.name.removeprefix("prf:")
-    return statement if statement in STATEMENTS else ""
+    return block.name if block.name in ("figure", "exercise") else ""
 
 
 def cell_figure(block: Block) -> dict[str, str]:
@@ -91,7 +83,7 @@ def _number_page(
     counters: Counter[tuple[str, int | None]],
     figure_format: str,
 ) -> None:
-    """Number a page's equations, figures, exercises and statements, and enter their labels."""
+    """Number a page's equations, figures and exercises, and enter their labels."""
     for block in walk(blocks):
         kind = numbered_kind(block)
         if kind:
@@ -120,10 +112,6 @@ def _enter_solution(
         if other.name == "exercise" and other.options.get("label") == block.argument:
             text = f"Solution to {table.titles[page.docname, other.line]}"
             table.titles[page.docname, block.line] = text
-            if "label" in block.options:
-                name = block.options["label"]
-                label = Label("solution", page.docname, text, make_id(name))
-                _enter(table, name, label, file, block.line)
             return
     raise MystError(file, block.line, f"no exercise {block.argument!r} on this page to solve")
 

@@ -2,135 +2,95 @@
 
 import re
 from collections.abc import Iterable
-from textwrap import indent as indented
 
 from markdown_it import MarkdownIt
 
-from weaving.blocks import NOTICES, STATEMENTS, Block
+from weaving.blocks import Block
 from weaving.citations import bibliography
 from weaving.labels import cell_figure
-from weaving.roles import Translator
-
-TITLES = {name: name.capitalize() for name in NOTICES} | {"seealso": "See also"}
-INNER = {"align": "aligned", "gather": "gathered", "alignat": "alignedat"}
+from weaving.roles import RoleResolver
 
 
-def render(blocks: Iterable[Block], translator: Translator) -> str:
+def render(blocks: Iterable[Block], resolver: RoleResolver) -> str:
     """The blocks as Markdown, one after the other."""
-    parts = []
-    for block in blocks:
-        if block.kind in ("target", "comment", "break"):
-            continue
-        text = _render_block(block, translator)
-        parts.append(indented(text, block.indent) if block.indent else text)
+    silent = ("target", "comment", "break")
+    parts = [_render_block(block, resolver) for block in blocks if block.kind not in silent]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).strip("\n")
 
 
-def _render_block(block: Block, translator: Translator) -> str:
+def _render_block(block: Block, resolver: RoleResolver) -> str:
     """One block as Markdown."""
     if block.kind in ("prose", "heading"):
-        return translator.prose(block.source, block.line)
+        return resolver.prose(block.source, block.line)
     if block.kind == "math":
-        return _math(block, translator)
+        return _math(block, resolver)
     if block.kind == "directive":
-        return f"\n{_directive(block, translator)}\n"
+        return f"\n{_directive(block, resolver)}\n"
     return block.text
 
 
-def _number(block: Block, translator: Translator) -> str:
+def _number(block: Block, resolver: RoleResolver) -> str:
     """The block's number on the site; empty for none."""
-    return translator.table.numbers.get((translator.page.docname, block.line), "")
+    return resolver.table.numbers.get((resolver.page.docname, block.line), "")
 
 
-def _math(block: Block, translator: Translator) -> str:
-    """A display formula, numbered by \\tag; LaTeX environments become their inner forms."""
+def _math(block: Block, resolver: RoleResolver) -> str:
+    """A display formula, numbered by \\tag."""
     formula = block.text.strip()
-    if block.kind == "math" and block.name:
-        formula = _inner_environment(block, translator)
-    number = _number(block, translator)
+    number = _number(block, resolver)
     if number:
         formula += rf" \tag{{{number}}}"
     return f"$$\n{formula}\n$$"
 
 
-def _inner_environment(block: Block, translator: Translator) -> str:
-    """The environment that may stand between $$ and $$."""
-    name = block.name.rstrip("*")
-    body = block.text.removeprefix(rf"\begin{{{block.name}}}").removesuffix(
-        rf"\end{{{block.name}}}"
-    )
-    if name == "equation":
-        return body.strip()
-    if name not in INNER:
-        expected = ", ".join(["equation", *INNER])
-        raise translator.error(block.line, f"LaTeX environment {name!r}; expected {expected}")
-    return rf"\begin{{{INNER[name]}}}{body}\end{{{INNER[name]}}}"
-
-
-def _directive(block: Block, translator: Translator) -> str:
+def _directive(block: Block, resolver: RoleResolver) -> str:
     """One directive as Markdown."""
     name = block.name
-    if name == "math":
-        return _math(block, translator)
     if name == "figure":
-        return _figure(block, translator)
+        return _figure(block, resolver)
     if name == "bibliography":
-        return bibliography(translator.cited, translator.references)
-    body = render(block.children, translator)
-    if name == "tab-set":
-        return body
-    title = _title(block, translator)
-    if name == "tab-item":
-        return f"**{title}**\n\n{body}"
+        return bibliography(resolver.cited, resolver.references)
+    body = render(block.children, resolver)
+    title = _title(block, resolver)
     if name in ("solution", "dropdown") or "dropdown" in str(block.options.get("class", "")):
         return _folded(title, body)
-    if name == "prf:proof":
-        return _quoted(f"*{title}.* {body}")
     stop = "" if title.endswith((".", "?", "!", ":")) else "."
     return _quoted(f"**{title}{stop}**\n\n{body}")
 
 
-def _title(block: Block, translator: Translator) -> str:
+def _title(block: Block, resolver: RoleResolver) -> str:
     """What a directive is headed by."""
-    argument = translator.prose(block.argument, block.line)
-    name = block.name.removeprefix("prf:")
-    if name in ("exercise", "solution"):
-        return translator.table.titles[translator.page.docname, block.line]
-    if name in STATEMENTS:
-        title = f"{name.capitalize()} {_number(block, translator)}"
-        return f"{title} ({argument})" if argument else title
-    if name == "proof":
-        return "Proof"
-    title = argument or TITLES.get(name, "")
-    if not title:
-        raise translator.error(block.line, f"{{{block.name}}} needs a title")
-    return title
+    if block.name in ("exercise", "solution"):
+        return resolver.table.titles[resolver.page.docname, block.line]
+    if not block.argument:
+        raise resolver.error(block.line, f"{{{block.name}}} needs a title")
+    return resolver.prose(block.argument, block.line)
 
 
-def _figure(block: Block, translator: Translator) -> str:
+def _figure(block: Block, resolver: RoleResolver) -> str:
     """A picture from the published site, and its numbered caption."""
     alt = block.options.get("alt", "")
-    caption = render(block.children, translator)
+    caption = render(block.children, resolver)
     if not alt or not caption or not block.argument:
-        raise translator.error(block.line, "{figure} needs a path, :alt: and a caption")
-    picture = f"{translator.book.site}/_images/{block.argument.rsplit('/', 1)[-1]}"
-    return f"![{alt}]({picture})\n\n{_caption(block, caption, translator)}"
+        raise resolver.error(block.line, "{figure} needs a path, :alt: and a caption")
+    picture = f"{resolver.book.site}/_images/{block.argument.rsplit('/', 1)[-1]}"
+    return f"![{alt}]({picture})\n\n{_caption(block, caption, resolver)}"
 
 
-def figure_caption(block: Block, translator: Translator) -> str:
+def figure_caption(block: Block, resolver: RoleResolver) -> str:
     """The Markdown below a code cell that draws a figure; empty for other cells."""
     figure = cell_figure(block)
     if not figure:
         return ""
     if not figure.get("caption"):
-        raise translator.error(block.line, "mystnb: figure: needs a caption")
+        raise resolver.error(block.line, "mystnb: figure: needs a caption")
     caption = " ".join(str(figure["caption"]).split())
-    return _caption(block, translator.prose(caption, block.line), translator)
+    return _caption(block, resolver.prose(caption, block.line), resolver)
 
 
-def _caption(block: Block, caption: str, translator: Translator) -> str:
+def _caption(block: Block, caption: str, resolver: RoleResolver) -> str:
     """**Figure 1.2.** The caption."""
-    name = translator.book.figure_format % _number(block, translator)
+    name = resolver.book.figure_format % _number(block, resolver)
     return f"**{name}.** {caption}"
 
 

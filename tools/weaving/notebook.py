@@ -13,7 +13,7 @@ from weaving.blocks import Block, parse
 from weaving.book import Book, Page
 from weaving.labels import Table
 from weaving.markdown import figure_caption, render
-from weaving.roles import Translator
+from weaving.roles import RoleResolver
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -51,31 +51,31 @@ if "COLAB_RELEASE_TAG" in os.environ and importlib.util.find_spec("attnbook") is
 def weave(book: Book, page: Page, table: Table, references: BibliographyData) -> NotebookNode:
     """The chapter's notebook, without outputs."""
     blocks = parse(page.path.read_text("utf-8"), book.file(page))
-    translator = Translator(book, table, references, page)
-    _cells(blocks, translator)  # gathers the keys cited, for the list at the chapter's end
-    notebook = new_notebook(cells=_cells(blocks, translator), metadata=METADATA)
+    resolver = RoleResolver(book, table, references, page)
+    _cells(blocks, resolver)  # gathers the keys cited, for the list at the chapter's end
+    notebook = new_notebook(cells=_cells(blocks, resolver), metadata=METADATA)
     notebook.nbformat_minor = 5
     return notebook
 
 
-def _cells(blocks: tuple[Block, ...], translator: Translator) -> list[NotebookNode]:
+def _cells(blocks: tuple[Block, ...], resolver: RoleResolver) -> list[NotebookNode]:
     """The cells in the order of the source; the set-up cell comes after the title."""
-    book, page = translator.book, translator.page
+    book, page = resolver.book, resolver.page
     cells: list[NotebookNode] = []
     waiting: list[Block] = []
     for block in blocks:
         if block.name == "code-cell" or block.kind == "break":
-            _flush(cells, waiting, translator)
+            _flush(cells, waiting, resolver)
             if block.name == "code-cell":
                 cells.append(_code_cell(block))
-                _add_markdown(cells, figure_caption(block, translator))
+                _add_markdown(cells, figure_caption(block, resolver))
             continue
         waiting.append(block)
         if block.kind == "heading" and block.level == 1:
-            _flush(cells, waiting, translator)
+            _flush(cells, waiting, resolver)
             cells[-1].source += f"\n\n{_origin(book, page)}"
             cells.append(setup_cell(book.repository))
-    _flush(cells, waiting, translator)
+    _flush(cells, waiting, resolver)
     _give_ids(cells)
     return cells
 
@@ -108,9 +108,9 @@ def _origin(book: Book, page: Page) -> str:
     return f"*A chapter of [{book.title}]({book.address(there.docname)}).*"
 
 
-def _flush(cells: list[NotebookNode], waiting: list[Block], translator: Translator) -> None:
+def _flush(cells: list[NotebookNode], waiting: list[Block], resolver: RoleResolver) -> None:
     """Make a Markdown cell of the blocks gathered so far."""
-    _add_markdown(cells, render(waiting, translator))
+    _add_markdown(cells, render(waiting, resolver))
     waiting.clear()
 
 

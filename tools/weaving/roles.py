@@ -18,12 +18,11 @@ INLINE = re.compile(
     r"|(?P<picture>!)?\[(?P<text>[^\[\]]*)\]\((?P<target>[^)\s]*)\)",
     re.DOTALL,
 )
-CODE_ROLES = {"func", "obj", "class", "meth", "mod", "attr", "data", "exc"}
-ROLES = {"eq", "ref", "numref", "doc", "cite", "cite:p", "cite:t", "prf:ref"}
+ROLES = {"eq", "ref", "numref", "doc", "cite:p", "cite:t", "py:obj"}
 
 
 @dataclass
-class Translator:
+class RoleResolver:
     """What the translation of one page's prose needs to know; gathers the keys it cites."""
 
     book: Book
@@ -57,11 +56,11 @@ class Translator:
 
     def _role(self, role: str, body: str, line: int) -> str:
         """One role as plain Markdown."""
-        if role.removeprefix("py:") in CODE_ROLES:
-            return _code(body)
         if role not in ROLES:
-            expected = ", ".join(sorted(ROLES | CODE_ROLES))
+            expected = ", ".join(sorted(ROLES))
             raise self.error(line, f"unknown role {{{role}}}; expected one of {expected}")
+        if role == "py:obj":
+            return _code(body)
         if role.startswith("cite"):
             return self._cite(role, [key.strip() for key in body.split(",")], line)
         match = re.fullmatch(r"(.+?)\s*<([^<>]+)>", body)
@@ -71,13 +70,12 @@ class Translator:
         label = self._label(target, line)
         wrong = {
             "eq": label.kind != "equation",
-            "numref": label.kind in ("section", "equation", "solution"),
+            "numref": label.kind in ("section", "equation"),
             "ref": label.kind in ("equation", "figure") and not text,
-            "prf:ref": label.kind in ("section", "equation", "figure", "exercise", "solution"),
         }
         if wrong[role]:
             message = f"{{{role}}} cannot refer to the {label.kind} {target!r}"
-            raise self.error(line, message + "; use {eq}, {numref}, {ref} or {prf:ref}")
+            raise self.error(line, message + "; use {eq}, {numref} or {ref}")
         if role == "numref" and text:
             text = text.replace("%s", label.text.rsplit(" ", 1)[-1])
         return self._point(label, text or label.text)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnbook import datasets
-from attnbook.checks.answers import call
+from attnbook.checks.call import call
 from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
 from attnbook.regression import nadaraya_watson
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.checks._ch05_heads import bilateral, convolution_by_heads, running_attention
-from attnbook.checks.answers import call
+from attnbook.attention import softmax
+from attnbook.checks.call import call, call_with_memory_limit
 from attnbook.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
@@ -193,3 +193,178 @@ def _pairs(z: np.ndarray) -> np.ndarray:
 
 def _two_halves(z: np.ndarray) -> np.ndarray:
     return np.concatenate([z.real, z.imag], axis=-1)
+
+
+@check
+def running_attention(function: Function) -> str:
+    """function(q, k, v): Σ_{j ≤ i} (q_i · k_j) v_j for all i, with one state of shape (d, p)."""
+    rng = np.random.default_rng(9)
+    q, k, v = (rng.normal(size=size) for size in ((5, 3), (5, 3), (5, 2)))
+    s = q @ k.T
+    w = np.tril(s)
+    expect(call(function, q, k, v), w @ v, "for n, d, p = 5, 3, 2", [
+        (s @ v, "Each query sees all keys: add to the state step by step, and read it each time."),
+        (np.tril(s, -1) @ v, "You read before you add: a query sees its own key too."),
+        (np.triu(s) @ v, "You run from the last token to the first."),
+        (np.diag(np.diag(s)) @ v, "The state keeps nothing: add to it."),
+        (np.tril(s.T) @ v, "q and k are exchanged: the state is made of keys."),
+        (w @ v / 3**0.5, "Here nothing divides by √d."),
+        (w @ v / w.sum(1, keepdims=True), "Here nothing divides by the sum of the scores."),
+        (w @ v / np.arange(1, 6)[:, None], "That is a mean over the keys: here it is a sum."),
+        (np.cumsum(s, axis=1) @ v, "Sum over pairs: add to the state, not to the scores."),
+        (np.cumsum((q * k).sum(1, keepdims=True) * v, axis=0), "q_i stands outside of the sum."),
+        ((np.cumsum(k, 0) * q).sum(1, keepdims=True) * v, "Each key meets its own value."),
+        ((np.cumsum(k, 0) * q).sum(1, keepdims=True) * np.cumsum(v, 0),
+         "A product of two sums: each key meets its own value alone."),
+        (np.tril(s, 1) @ v, "A query sees the next key too: one add too many before you read."),
+        (np.tril(k @ k.T) @ v, "The queries have no effect."),
+        (np.exp(w) @ v, "There is no exponential: here a score is a weight as it is."),
+        (np.tril(np.exp(s)) @ v, "There is no exponential: here a score is a weight as it is."),
+        (softmax(s, np.tri(5) > 0) @ v, "There is a softmax: here a score is a weight as it is."),
+    ])  # fmt: skip
+    q, k, v = (rng.normal(size=(2400, width)) for width in (53, 53, 47))
+    try:
+        got = call_with_memory_limit(function, q, k, v)
+    except Wrong as wrong:
+        raise Wrong(f"{wrong} Or keep a state for every position? One is enough.") from None
+    expect(got, np.tril(q @ k.T) @ v, "for n, d, p = 2400, 53, 47", tolerance=1e-3)
+    return "a recurrent network: its state is d × p numbers, however long the text."
+
+
+@check
+def convolution_by_heads(function: Function) -> str:
+    """function(x, kernel, sharpness): a x_{i−1} + b x_i + c x_{i+1} by three heads, x (n,)."""
+    x, kernel = np.random.default_rng(3).normal(size=7), np.asarray([0.5, -2.0, 1.25])
+    no_anchor = "At an end there is no such neighbour: which key takes the weight there?"
+    ring = kernel @ [np.roll(x, 1), x, np.roll(x, -1)]
+    inside = kernel[:, None] * [np.arange(7) > 0, np.ones(7), np.arange(7) < 6]
+    for a in (50.0, 0.7):
+        where = f"for kernel = (0.5, −2, 1.25) and sharpness = {a:g}"
+        right = _heads(x, kernel, a)
+        got = call(function, x, kernel, a)
+        if got.shape in ((3, 7), (7, 3)):
+            raise Wrong(f"{where} you give shape {got.shape}: add the three heads up.")
+        if got.shape == (9,):
+            raise Wrong(f"{where} you give 9 numbers: anchors are keys, and no queries.")
+        expect(got, right, where, [
+            (_heads(x, kernel[::-1], a), "The kernel is flipped: a belongs to the token before."),
+            (_heads(x, kernel, a, anchors=0), no_anchor),
+            (_heads(x, kernel, a, anchors=2), "One anchor at each end: more take weight."),
+            (_heads(x, inside, a, anchors=0), "Anchors are keys of every query, and take weight."),
+            (ring, "The first token and the last are neighbours: the sequence is no ring."),
+            (right / 3, "That is the mean of the heads: it is their sum."),
+            (_heads(x, softmax(kernel), a), "The kernel is no score: it multiplies the heads."),
+            (_heads(x, np.ones(3), a), "The heads are added as they are: the kernel is missing."),
+            (_heads(x, kernel, 50), "That is the convolution itself: here the heads blur it."),
+            (_heads(x, kernel, 1), "The sharpness has no effect."),
+            (_heads(x, kernel, a, power=1), "The distance is not squared."),
+            (_heads(x, kernel, a / 2), "There is no ½ here: sharpness times the squared distance."),
+            (_heads(x, kernel, a * a), "The sharpness is squared: only the distance is."),
+            (_heads(x, kernel, 1 / a), "You divide by the sharpness: it multiplies."),
+            (_heads(x, np.roll(kernel, 1), a), "The offsets are −1, 0 and 1, in this order."),
+            (_heads(x, kernel / kernel.sum(), a), "The kernel need not sum to 1."),
+            (_heads(x, np.abs(kernel), a), "The signs of the kernel are lost."),
+            (_heads(x, kernel, a**0.5), "Only the distance is squared: the sharpness is as it is."),
+            (_heads(x, kernel, np.log(a)), "The sharpness is in no logarithm."),
+            (_heads(x, kernel, -a), "The sign: a score falls with the distance."),
+            (_heads(x, kernel, 2 * a), "There is no 2: sharpness times the squared distance."),
+            (right[::-1], "The sequence is turned round."),
+            (_heads(np.pad(x, 1, mode="edge"), kernel, a)[1:-1], "An anchor has the value 0."),
+            (_heads(x, kernel, 1 / (2 * a * a)), "That takes the sharpness for a bandwidth."),
+        ])  # fmt: skip
+    return "three heads that look at places alone, and the layer is a convolution."
+
+
+def _heads(x: np.ndarray, kernel: Any, a: float, *, anchors: int = 1, power: int = 2) -> Any:
+    """The three heads' sum at sharpness a, with so many anchors of value 0 at each end."""
+    n = len(x)
+    i, j = np.arange(n)[:, None], np.arange(-anchors, n + anchors)
+    v = np.pad(x, anchors)
+    scores = [-a * abs(i + offset - j) ** power for offset in (-1.0, 0.0, 1.0)]
+    return sum(f * (softmax(s) @ v) for f, s in zip(kernel, scores, strict=True))
+
+
+@check
+def bilateral(function: Function) -> str:
+    """function(image, h_space, h_value): pixels averaged by place and value."""
+    hs, hv, image = 1.3, 0.25, np.random.default_rng(5).uniform(size=(3, 5))
+    v, (r, c) = image.ravel(), np.indices(image.shape).reshape(2, -1)
+    swapped = np.indices(image.shape[::-1]).reshape(2, -1)
+
+    def squared(*scaled: np.ndarray) -> np.ndarray:
+        return np.sum([(a[:, None] - a) ** 2 for a in scaled], axis=0)
+
+    place, value = squared(r / hs, c / hs), squared(v / hv)
+
+    def smooth(score: np.ndarray) -> np.ndarray:
+        return (softmax(score) @ v).reshape(image.shape)
+
+    def scored(*axes: np.ndarray) -> np.ndarray:
+        points = np.stack(axes, axis=-1)
+        return smooth(points @ points.T / 3**0.5)
+
+    kernel, steps = np.exp(-(place + value) / 2), [abs(a[:, None] - a) for a in (r, c)]
+    window = {k: np.where(np.maximum(*steps) <= k, 0, -np.inf) for k in (1, 2)}
+    own = np.where(np.eye(len(v)) > 0, -np.inf, 0)
+    near, alike, right = softmax(-place / 2), softmax(-value / 2), smooth(-(place + value) / 2)
+    got, where = call(function, image, hs, hv), "for an image of 3 by 5"
+    if got.shape in ((15,), (15, 1)):
+        raise Wrong(f"{where} you give shape {got.shape}, expected (3, 5), as the image has.")
+    if got.shape in ((15, 3), (3, 5, 3), (3, 15)):
+        raise Wrong(
+            f"{where} you give shape {got.shape}. Average the values alone, not the triples."
+        )
+    if got.shape in ((15, 15), (3, 5, 3, 5)):
+        raise Wrong(f"{where} you give shape {got.shape}. Those are weights: average the pixels.")
+    causes = [
+        (((near * alike) @ v).reshape(3, 5), "A product of two softmaxes does not sum to 1."),
+        ((near @ alike @ v).reshape(3, 5), "Two averages: add the scores instead."),
+        (((near + alike) @ v).reshape(3, 5), "Two averages: add the scores instead."),
+        (smooth(-place * value / 2), "The two terms of the score are added, not multiplied."),
+        (smooth((place + value) / 2), "The sign: far pixels weigh most."),
+        (smooth(-(place + value) / 2 / 3**0.5), "Nothing divides by √3: the Gaussian score has h."),
+        (smooth(-(place**0.5 + value**0.5) / 2), "The distances are not squared."),
+        (image - right, "That is what the filter takes away: return the new image."),
+        (right.ravel().reshape(5, 3).T, "Flatten and unflatten in the same order."),
+        (smooth(-place / 2), "Place alone counts: that is a blur, edges and all."),
+        (smooth(-value / 2), "The value alone counts: pixels far away weigh as much as near ones."),
+        (smooth(-(place + value)), "The 2 of 2h² is missing."),
+        (smooth(-(place * hs + value * hv) / 2), "h is not squared: divide, and then square."),
+        (smooth(-(place * hs**2 + value * hv**2) / 2), "The bandwidths have no effect."),
+        (smooth(-(place * (hs / hv) ** 2 + value * (hv / hs) ** 2) / 2), "The two h are swapped."),
+        (smooth(-((place + value) ** 0.5)), "The distance is not squared: that is no Gaussian."),
+        (smooth(-(squared(r / hs) + value) / 2), "The column does not count."),
+        (smooth(-(squared(c / hs) + value) / 2), "The row does not count."),
+        (smooth(-(squared(*swapped / hs) + value) / 2),
+         "Pixels and places are in different order: which shape do you flatten?"),
+        (smooth(-(squared(np.arange(len(v)) / hs) + value) / 2),
+         "The place is a number from 0 to 14: the end of a row is not near the next one's start."),
+        (smooth(own - (place + value) / 2), "No pixel sees itself: it is a key like the others."),
+        ((np.exp(-(place + value) / 2) @ v).reshape(3, 5), "The weights of a pixel must sum to 1."),
+        ((smooth(-place / 2) + smooth(-value / 2)) / 2, "Two averages: add the scores instead."),
+        ((kernel / kernel.sum(0)) @ v, "The weights of a query must sum to 1, not those of a key."),
+        (smooth(-(place + value / 2)), "The place lacks its 2: 2h² divides both parts."),
+        (smooth(-(place / 2 + value)), "The value lacks its 2: 2h² divides both parts."),
+        (smooth(-(place + value) / 8), "Divide by 2h², and not by 8h²."),
+        (smooth(-(place + value) / 4), "Divide by 2h², and not by 4h²."),
+        *((smooth(-(place * hs**2 + value * hv**2) / (2 * h)), f"{what}: each part has its own.")
+          for h, what in ((hs**2, "h_space divides both parts"), (hv**2, "h_value divides both"),
+                          (hs * hv, "A product of the two h divides both parts"),
+                          (hs**2 + hv**2, "The sum of the squared h divides both parts"))),
+        (smooth(-(place * hs**4 + value * hv**4) / 2), "You multiply by h: divide by it."),
+        (smooth((value - place) / 2), "The value has the wrong sign: unlike pixels weigh most."),
+        (smooth((place - value) / 2), "The place has the wrong sign: far pixels weigh most."),
+        (right / hv, "The values that are averaged are the pixels as they are, not over h_value."),
+        (scored(r / hs, c / hs, v / hv), "That is a dot product: the score is Gaussian."),
+        (scored(r, c, v), "That is a dot product, without h: the score is Gaussian."),
+        (smooth(kernel), "The exponential is there twice: the softmax takes it itself."),
+        *((smooth(mask - (place + value) / 2), "Only neighbours count: each pixel sees all.")
+          for mask in window.values()),
+        (smooth(-((steps[0] + steps[1]) ** 2 / hs**2 + value) / 2),
+         "That adds the steps and then squares: square the rows and the columns apart."),
+        (smooth(-((steps[0] + steps[1]) / hs**2 + value) / 2), "The steps are not squared."),
+        ((kernel @ v) / len(v), "Divide by the sum of the weights, not by the number of pixels."),
+        (image, "That is the image: does a pixel attend to others?"),
+    ]  # fmt: skip
+    expect(got, right, where, [(np.reshape(wrong, (3, 5)), cause) for wrong, cause in causes])
+    return "what is near and alike is averaged, and the edges stay."

@@ -39,7 +39,7 @@ def check(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
             if not_written(error):
                 words = "not written yet. Replace the raise line and run the cell."
                 return Verdict("not yet", f"{name}: {words}")
-            return Verdict("wrong", f"{name}: your function {stops(error)}")
+            return Verdict("wrong", f"{name}: your function {describe_error(error)}")
 
     return run
 
@@ -49,7 +49,7 @@ def not_written(error: Exception) -> bool:
     return isinstance(error, NotImplementedError) and not error.args
 
 
-def stops(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """That a function stops with this error, in one line, and for which arguments."""
     text = next(iter(str(error).strip().splitlines()), "")
     case = next(iter(getattr(error, "__notes__", [])), "")

@@ -4,9 +4,9 @@ from attnbook.datasets.curves import curve, engel, heteroskedastic, noise_level
 from attnbook.datasets.functions import Functions, smooth_functions
 from attnbook.datasets.images import Digits, digits, photograph, shifted
 from attnbook.datasets.number_words import END, PAD, START, Pairs, Translation, number_words
-from attnbook.datasets.reference import Text, python_reference
+from attnbook.datasets.python_reference import Text, python_reference
 from attnbook.datasets.sequences import digit_comparisons, repeated_sequences
-from attnbook.datasets.stored import results, timeline
+from attnbook.datasets.stored_results import results, timeline
 
 __all__ = [
     "END",

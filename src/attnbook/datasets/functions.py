@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from attnbook import gaussian_process, sizes, starting
+from attnbook import gaussian_process
+from attnbook._validation import numbers
 
 Array = np.ndarray
 
@@ -49,12 +50,12 @@ def smooth_functions(
         ValueError: counts that are no integers of at least 0, a length scale that is not above 0,
             noise below 0.
     """
-    sizes.from_0(noise=noise)
+    numbers.nonnegative(noise=noise)
     if not isinstance(seed, np.random.Generator):
-        sizes.count(seed=seed)
-    shape = sizes.count(n=n), sizes.count(points=points)
+        numbers.nonnegative_int(seed=seed)
+    shape = numbers.nonnegative_int(n=n), numbers.nonnegative_int(points=points)
     rng = np.random.default_rng(seed)
-    given = starting.numbers(length_scale)
+    given = numbers.float_array(length_scale)
     if given.shape not in ((), (2,)) or not np.all((given > 0) & np.isfinite(given)):
         raise ValueError(f"length_scale: got {length_scale!r}, expected above 0, one or two ends")
     ends = np.sort(np.broadcast_to(given, (2,)))

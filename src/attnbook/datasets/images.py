@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook import sizes
-from attnbook.arguments import numpy_arrays
+from attnbook._validation import numbers
+from attnbook._validation.arrays import check_numpy
 
 Array = np.ndarray
 
@@ -34,9 +34,9 @@ def digits(*, seed: int = 0, held_out: float = 0.25) -> Digits:
 
     Source: Alpaydin and Kaynak (1998); shipped with scikit-learn.
     """
-    sizes.part(held_out=held_out)
-    sizes.count(seed=seed)
-    sizes.within(0, 2**32 - 1, seed=seed)
+    numbers.fraction(held_out=held_out)
+    numbers.nonnegative_int(seed=seed)
+    numbers.int_between(0, 2**32 - 1, seed=seed)
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
@@ -71,14 +71,14 @@ def shifted(
         ValueError: images that are not square, offsets that do not fit, a canvas that is too small.
         TypeError: what is no NumPy array.
     """
-    numpy_arrays(images=images, offsets=offsets)
+    check_numpy(images=images, offsets=offsets)
     width = math.isqrt(images.shape[-1]) if images.ndim == 2 else 0
     if width == 0 or width**2 != images.shape[-1]:
         raise ValueError(f"images: got shape {images.shape}, expected (n, width · width)")
     if offsets.shape != (len(images), 2) or not np.issubdtype(offsets.dtype, np.integer):
         got = f"{offsets.dtype} of shape {offsets.shape}"
         raise ValueError(f"offsets: got {got}, expected integers ({len(images)}, 2)")
-    sizes.integer(size=size)
+    numbers.integer(size=size)
     if size < width:
         raise ValueError(f"size: got {size}, expected {width} or more, as wide as the images")
     reach = int(np.abs(offsets).max(initial=0))
@@ -111,9 +111,9 @@ def photograph(
     """
     from sklearn.datasets import load_sample_image
 
-    sizes.within(1, 300, size=size)
-    sizes.from_0(noise=noise)
-    sizes.count(seed=seed)
+    numbers.int_between(1, 300, size=size)
+    numbers.nonnegative(noise=noise)
+    numbers.nonnegative_int(seed=seed)
     colours = load_sample_image("china.jpg")[60 : 60 + size, 200 : 200 + size] / 255
     clean = colours @ np.array([0.299, 0.587, 0.114])  # the luma of ITU-R BT.601
     return clean, clean + noise * np.random.default_rng(seed).standard_normal(clean.shape)

@@ -1,9 +1,8 @@
 """The book's layers in JAX: parameters and initialisation; the formulas are attnbook's."""
 
 from attnbook import devices  # noqa: F401  JAX must not take the whole GPU: set before its first use
-from attnbook.jax.attention import AttentionOnly, MultiHeadAttention, SelfAttention
+from attnbook.jax.attention import MultiHeadAttention, SelfAttention
 from attnbook.jax.blocks import MLP, DecoderBlock, EncoderBlock
-from attnbook.jax.halves import DecoderOnly, EncoderOnly
 from attnbook.jax.pooling import AttentionPooling
 from attnbook.jax.recurrent import EncoderDecoder, GRUCell
 from attnbook.jax.regression import (
@@ -12,7 +11,7 @@ from attnbook.jax.regression import (
     MultiHeadKernelRegression,
 )
 from attnbook.jax.training import train
-from attnbook.jax.transformer import Transformer
+from attnbook.jax.transformer import AttentionOnly, DecoderOnly, EncoderOnly, Transformer
 
 __all__ = [
     "MLP",

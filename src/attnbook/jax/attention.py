@@ -1,19 +1,18 @@
 """Self-attention and multi-head attention: parameters and initialisation."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
 from jax import Array
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, PRNGKeyArray
 
-from attnbook import arguments, heads, scores, sizes, stack, starting
-from attnbook import tokens as check
-from attnbook.jax.dropout import known_key, left_out, one_key
-
-Score = Callable[[Array, Array], Array]
+from attnbook import heads, scores
+from attnbook._typing import Score
+from attnbook._validation.numbers import positive_int, probability
+from attnbook._validation.options import flag
+from attnbook.jax.dropout import check_key, check_key_or_none, dropout
 
 
 class SelfAttention(eqx.Module):
@@ -35,9 +34,9 @@ class SelfAttention(eqx.Module):
     head_dim: int = eqx.field(static=True)
 
     def __init__(self, embed_dim: int, head_dim: int | None = None, *, key: PRNGKeyArray) -> None:
-        self.embed_dim = e = sizes.size(embed_dim=embed_dim)
-        self.head_dim = d = sizes.size(head_dim=embed_dim if head_dim is None else head_dim)
-        for_query, for_key, for_value = jax.random.split(one_key(key), 3)
+        self.embed_dim = e = positive_int(embed_dim=embed_dim)
+        self.head_dim = d = positive_int(head_dim=embed_dim if head_dim is None else head_dim)
+        for_query, for_key, for_value = jax.random.split(check_key(key), 3)
         self.query = eqx.nn.Linear(e, d, use_bias=False, key=for_query)
         self.key = eqx.nn.Linear(e, d, use_bias=False, key=for_key)
         self.value = eqx.nn.Linear(e, d, use_bias=False, key=for_value)
@@ -95,12 +94,12 @@ class MultiHeadAttention(eqx.Module):
         dropout: float = 0.0,
         key: PRNGKeyArray,
     ) -> None:
-        shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
+        shape = heads.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
-        self.bias = sizes.flag(bias=bias)
-        self.dropout = sizes.share(dropout=dropout)
+        self.bias = flag(bias=bias)
+        self.dropout = probability(dropout=dropout)
         kv_dim = self.num_kv_heads * head_dim
-        keys = jax.random.split(one_key(key), 4)
+        keys = jax.random.split(check_key(key), 4)
         self.query = eqx.nn.Linear(self.embed_dim, self.embed_dim, use_bias=bias, key=keys[0])
         self.key = eqx.nn.Linear(self.embed_dim, kv_dim, use_bias=bias, key=keys[1])
         self.value = eqx.nn.Linear(self.embed_dim, kv_dim, use_bias=bias, key=keys[2])
@@ -122,71 +121,8 @@ class MultiHeadAttention(eqx.Module):
 
         With a random key weights are left out, as while training; without one none is.
         """
-        known_key(key)
-        drop = None if key is None or self.dropout == 0 else partial(left_out, key, self.dropout)
+        check_key_or_none(key)
+        drop = None if key is None or self.dropout == 0 else partial(dropout, key, self.dropout)
         return heads.multi_head_attention(
             self, queries, keys, values, mask, return_weights, score, drop, causal
         )
-
-
-class AttentionOnly(eqx.Module):
-    """A causal model of tokens, of attention alone; its formula is attnbook.stack.attention_only.
-
-    Args:
-        vocab_size: how many different tokens there are.
-        max_length: of a sequence.
-        embed_dim: the width of a token.
-        num_heads: in each layer, a divisor of embed_dim.
-        num_layers: how often tokens look back.
-        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide.
-    """
-
-    embedding: eqx.nn.Embedding
-    position: Array
-    layers: tuple[MultiHeadAttention, ...]
-    readout: eqx.nn.Linear
-    vocab_size: int = eqx.field(static=True)
-    max_length: int = eqx.field(static=True)
-    embed_dim: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    num_layers: int = eqx.field(static=True)
-    num_kv_heads: int = eqx.field(static=True)
-
-    def __init__(
-        self,
-        vocab_size: int,
-        max_length: int,
-        embed_dim: int = 64,
-        num_heads: int = 4,
-        num_layers: int = 2,
-        num_kv_heads: int | None = None,
-        *,
-        key: PRNGKeyArray,
-    ) -> None:
-        self.vocab_size = sizes.size(vocab_size=vocab_size)
-        self.max_length = sizes.size(max_length=max_length)
-        shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
-        self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
-        self.num_layers = sizes.size(num_layers=num_layers)
-        keys = jax.random.split(one_key(key), 3 + num_layers)
-        self.embedding = eqx.nn.Embedding(self.vocab_size, self.embed_dim, key=keys[0])
-        self.position = jax.random.normal(keys[1], (self.max_length, self.embed_dim))
-        self.readout = eqx.nn.Linear(self.embed_dim, self.vocab_size, key=keys[2])
-        self.layers = tuple(
-            MultiHeadAttention(
-                self.embed_dim, self.num_heads, num_kv_heads=self.num_kv_heads, key=one
-            )
-            for one in keys[3:]
-        )
-
-    def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
-        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
-        sizes.flag(return_weights=return_weights)
-        arguments.same_library(self.embedding, tokens=tokens)
-        check.numbers(self.vocab_size, self.max_length, tokens=tokens)
-        logits, weights = stack.attention_only(self, check.widened(tokens), return_weights)
-        return (logits, weights) if return_weights else logits

@@ -7,10 +7,12 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Float, PRNGKeyArray
 
-from attnbook import arguments, blocks, sizes, starting
-from attnbook.blocks import Reader
+from attnbook import blocks
+from attnbook._validation.numbers import positive_int, probability
+from attnbook._validation.options import one_of
+from attnbook.activations import ACTIVATIONS
 from attnbook.jax.attention import MultiHeadAttention
-from attnbook.jax.dropout import dropping, one_key
+from attnbook.jax.dropout import check_key, make_dropout
 
 
 class MLP(eqx.Module):
@@ -46,11 +48,11 @@ class MLP(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> None:
-        self.embed_dim = sizes.size(embed_dim=embed_dim)
-        self.mlp_dim = sizes.size(mlp_dim=mlp_dim)
-        self.activation = starting.known_activation(activation)
-        self.dropout = sizes.share(dropout=dropout)
-        keys = jax.random.split(one_key(key), 3)
+        self.embed_dim = positive_int(embed_dim=embed_dim)
+        self.mlp_dim = positive_int(mlp_dim=mlp_dim)
+        self.activation = one_of(tuple(ACTIVATIONS), activation=activation)
+        self.dropout = probability(dropout=dropout)
+        keys = jax.random.split(check_key(key), 3)
         gated = activation == "swiglu"
         self.hidden = eqx.nn.Linear(self.embed_dim, self.mlp_dim, key=keys[0])
         self.gate = eqx.nn.Linear(self.embed_dim, self.mlp_dim, key=keys[1]) if gated else None
@@ -58,8 +60,7 @@ class MLP(eqx.Module):
 
     def __call__(self, x: Float[Array, "... n e"], *, key: PRNGKeyArray | None = None) -> Array:
         """Of the shape of x."""
-        arguments.widths(self.embed_dim, x=x)
-        out: Array = blocks.mlp(self, x, dropping(self, key))
+        out: Array = blocks.call_mlp(self, x, make_dropout(self, key))
         return out
 
 
@@ -103,14 +104,14 @@ class EncoderBlock(eqx.Module):
         dropout: float = 0.0,
         key: PRNGKeyArray,
     ) -> None:
-        keys = jax.random.split(one_key(key))
+        keys = jax.random.split(check_key(key))
         self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout, key=keys[0])
         self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, key=keys[1])
         self.embed_dim, self.num_heads = self.attention.embed_dim, self.attention.num_heads
         self.mlp_dim = self.mlp.mlp_dim
         self.attention_norm = eqx.nn.LayerNorm(self.embed_dim)
         self.mlp_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.norm = sizes.choice(("pre", "post"), norm=norm)
+        self.norm = one_of(("pre", "post"), norm=norm)
         self.activation, self.dropout = activation, self.mlp.dropout
 
     def __call__(
@@ -123,11 +124,8 @@ class EncoderBlock(eqx.Module):
         key: PRNGKeyArray | None = None,
     ) -> Any:
         """The stream (..., n, e) after it, or the pair (stream, weights (..., heads, n, n))."""
-        arguments.widths(self.embed_dim, x=x)
-        drop = dropping(self, key)
-        attention = Reader(self.attention, None, mask, return_weights, drop, causal)
-        x = blocks.encoder_block(self, x, attention, drop)
-        return (x, attention.weights) if return_weights else x
+        drop = make_dropout(self, key)
+        return blocks.call_encoder_block(self, x, mask, return_weights, causal, drop)
 
 
 class DecoderBlock(eqx.Module):
@@ -171,7 +169,7 @@ class DecoderBlock(eqx.Module):
         dropout: float = 0.0,
         key: PRNGKeyArray,
     ) -> None:
-        keys = jax.random.split(one_key(key), 3)
+        keys = jax.random.split(check_key(key), 3)
         self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout, key=keys[0])
         self.cross_attention = MultiHeadAttention(
             embed_dim, num_heads, dropout=dropout, key=keys[1]
@@ -182,7 +180,7 @@ class DecoderBlock(eqx.Module):
         self.attention_norm = eqx.nn.LayerNorm(self.embed_dim)
         self.cross_norm = eqx.nn.LayerNorm(self.embed_dim)
         self.mlp_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.norm = sizes.choice(("pre", "post"), norm=norm)
+        self.norm = one_of(("pre", "post"), norm=norm)
         self.activation, self.dropout = activation, self.mlp.dropout
 
     def __call__(
@@ -197,10 +195,7 @@ class DecoderBlock(eqx.Module):
         key: PRNGKeyArray | None = None,
     ) -> Any:
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
-        arguments.widths(self.embed_dim, x=x, memory=memory)
-        arguments.memory(x, memory, memory_mask)
-        drop = dropping(self, key)
-        own = Reader(self.attention, None, mask, return_weights, drop, causal)
-        cross = Reader(self.cross_attention, memory, memory_mask, return_weights, drop)
-        x = blocks.decoder_block(self, x, own, cross, drop)
-        return (x, own.weights, cross.weights) if return_weights else x
+        drop = make_dropout(self, key)
+        return blocks.call_decoder_block(
+            self, x, memory, mask, memory_mask, return_weights, causal, drop
+        )

@@ -1,4 +1,4 @@
-"""Dropout: entries left out at random while a model learns."""
+"""Random keys, and dropout: entries left out at random while a model learns."""
 
 from typing import Any
 
@@ -7,8 +7,10 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import PRNGKeyArray
 
+from attnbook._typing import Drop
 
-def one_key(key: Any) -> PRNGKeyArray:
+
+def check_key(key: Any) -> PRNGKeyArray:
     """Check that it is one random key, of jax.random.key or the older jax.random.PRNGKey."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
     typed = dtype is not None and jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
@@ -18,27 +20,27 @@ def one_key(key: Any) -> PRNGKeyArray:
     return key
 
 
-def known_key(key: Any) -> None:
+def check_key_or_none(key: Any) -> None:
     """Check a random key, or None."""
     if key is not None:
-        one_key(key)
+        check_key(key)
 
 
-def left_out(key: PRNGKeyArray, share: float, x: Array) -> Array:
+def dropout(key: PRNGKeyArray, share: float, x: Array) -> Array:
     """A share of the entries set to 0, the others grown by 1 / (1 − share)."""
     kept = jax.random.bernoulli(key, 1 - share, x.shape)
     return jnp.where(kept, x / (1 - share), 0)
 
 
-def dropping(layer: Any, key: PRNGKeyArray | None) -> Any:
+def make_dropout(layer: Any, key: PRNGKeyArray | None) -> Drop | None:
     """What leaves entries out, each call by another part of the key; None without a key."""
-    known_key(key)
+    check_key_or_none(key)
     if key is None or layer.dropout == 0:
         return None
     remaining = [key]
 
     def drop(x: Array) -> Array:
         remaining[0], now = jax.random.split(remaining[0])
-        return left_out(now, layer.dropout, x)
+        return dropout(now, layer.dropout, x)
 
     return drop

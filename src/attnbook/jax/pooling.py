@@ -7,9 +7,8 @@ import jax
 from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
-from attnbook import arguments, sizes
-from attnbook import tokens as check
-from attnbook.jax.dropout import one_key
+from attnbook._validation.numbers import positive_int
+from attnbook.jax.dropout import check_key
 from attnbook.pooling import pool
 
 
@@ -48,11 +47,11 @@ class AttentionPooling(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> None:
-        self.vocab_size = sizes.size(vocab_size=vocab_size)
-        self.embed_dim = sizes.size(embed_dim=embed_dim)
-        self.key_dim = sizes.size(key_dim=key_dim)
-        self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
-        keys = jax.random.split(one_key(key), 7)
+        self.vocab_size = positive_int(vocab_size=vocab_size)
+        self.embed_dim = positive_int(embed_dim=embed_dim)
+        self.key_dim = positive_int(key_dim=key_dim)
+        self.hidden_dim = positive_int(hidden_dim=hidden_dim)
+        keys = jax.random.split(check_key(key), 7)
         self.embedding = eqx.nn.Embedding(self.vocab_size, self.embed_dim, key=keys[0])
         self.query = jax.random.normal(keys[1], (1, self.key_dim))
         self.key = eqx.nn.Linear(self.embed_dim, self.key_dim, key=keys[2])
@@ -65,8 +64,4 @@ class AttentionPooling(eqx.Module):
         self, tokens: Int[Array, "... n"], mask: Array | None = None, return_weights: bool = False
     ) -> Any:
         """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
-        sizes.flag(return_weights=return_weights)
-        arguments.same_library(self.embedding, tokens=tokens)
-        check.numbers(self.vocab_size, tokens=tokens)
-        logits, weights, values = pool(self, check.widened(tokens), mask)
-        return (logits, weights, values) if return_weights else logits
+        return pool(self, tokens, mask, return_weights)

@@ -9,9 +9,13 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Int, PRNGKeyArray
 
-from attnbook import arguments, recurrent, sizes, starting, tokens
-from attnbook.jax.dropout import one_key
+from attnbook import recurrent
+from attnbook._validation.numbers import even, positive_int
+from attnbook._validation.tokens import widen_tokens
+from attnbook.jax.dropout import check_key
 from attnbook.recurrent import Memory
+
+_decode_step = eqx.filter_jit(recurrent.decode_step)
 
 
 class GRUCell(eqx.Module):
@@ -32,9 +36,9 @@ class GRUCell(eqx.Module):
     hidden_dim: int = eqx.field(static=True)
 
     def __init__(self, input_dim: int, hidden_dim: int, *, key: PRNGKeyArray) -> None:
-        self.input_dim = sizes.size(input_dim=input_dim)
-        self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
-        to_input, to_hidden, to_draw = jax.random.split(one_key(key), 3)
+        self.input_dim = positive_int(input_dim=input_dim)
+        self.hidden_dim = positive_int(hidden_dim=hidden_dim)
+        to_input, to_hidden, to_draw = jax.random.split(check_key(key), 3)
         cell = (
             eqx.nn.Linear(self.input_dim, 3 * self.hidden_dim, key=to_input),
             eqx.nn.Linear(self.hidden_dim, 3 * self.hidden_dim, key=to_hidden),
@@ -51,8 +55,7 @@ class GRUCell(eqx.Module):
 
     def __call__(self, inputs: Array, state: Array) -> Array:
         """The state after inputs (..., input_dim), from the state (..., hidden_dim) before."""
-        tokens.cell(self, inputs, state)
-        new: Array = recurrent.gru(self, inputs, state)
+        new: Array = recurrent.call_cell(self, inputs, state)
         return new
 
 
@@ -98,12 +101,12 @@ class EncoderDecoder(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> None:
-        self.source_vocab = sizes.size(source_vocab=source_vocab)
-        self.target_vocab = sizes.size(target_vocab=target_vocab)
-        self.embed_dim = sizes.size(embed_dim=embed_dim)
-        self.hidden_dim = h = sizes.halves(hidden_dim=hidden_dim)
-        self.score = starting.decoder_score(score)
-        keys = jax.random.split(one_key(key), 10)
+        self.source_vocab = positive_int(source_vocab=source_vocab)
+        self.target_vocab = positive_int(target_vocab=target_vocab)
+        self.embed_dim = positive_int(embed_dim=embed_dim)
+        self.hidden_dim = h = even(hidden_dim=hidden_dim)
+        self.score = recurrent.decoder_score(score)
+        keys = jax.random.split(check_key(key), 10)
         self.source_embedding = eqx.nn.Embedding(self.source_vocab, self.embed_dim, key=keys[0])
         self.target_embedding = eqx.nn.Embedding(self.target_vocab, self.embed_dim, key=keys[1])
         self.forward_cell = GRUCell(self.embed_dim, h // 2, key=keys[2])
@@ -120,39 +123,26 @@ class EncoderDecoder(eqx.Module):
         self,
         source: Int[Array, "... n"],
         mask: Bool[Array, "... n"],
-        written: Int[Array, "... m"],
+        target: Int[Array, "... m"],
         return_weights: bool = False,
     ) -> Any:
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
-        sizes.flag(return_weights=return_weights)
-        arguments.same_library(self.output, source=source)
-        arguments.same_library(self.output, written=written)
-        tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
-        logits, weights = recurrent.translate(
-            self, tokens.widened(source), mask, tokens.widened(written)
-        )
-        return (logits, weights) if return_weights else logits
+        return recurrent.translate(self, source, mask, target, return_weights)
 
     def encode(
         self, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
     ) -> tuple[Memory, Array]:
         """What the decoder may read, and the state it starts from."""
-        arguments.same_library(self.output, source=source)
-        tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)
-        return recurrent.encode(self, tokens.widened(source), mask)
+        return recurrent.encode(self, source, mask)
 
     def step(
         self, memory: Memory, state: Array, token: Int[Array, "..."]
     ) -> tuple[Array, Array, Array]:
         """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
-        tokens.given_by("encode", Memory, memory=memory)
-        tokens.one(self, memory, state, token)
-        return _write(self, memory, state, tokens.widened(token))
+        recurrent.check_step(self, memory, state, token)
+        return _decode_step(self, memory, state, widen_tokens(token))
 
     @staticmethod
     def unroll(step: Callable[..., Any], carry: Any, inputs: tuple[Array, ...]) -> Any:
         """(carry, outputs) of carry, output = step(carry, inputs at t) for all t: jax.lax.scan."""
         return jax.lax.scan(step, carry, inputs)
-
-
-_write = eqx.filter_jit(recurrent.write)

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, PRNGKeyArray
 
-from attnbook import starting
-from attnbook.jax.dropout import known_key
+from attnbook._validation import numbers
+from attnbook.jax.dropout import check_key_or_none
 from attnbook.regression import in_metric, multi_head, nadaraya_watson
 
 
@@ -30,8 +30,8 @@ class KernelRegression(eqx.Module):
     def __init__(
         self, bandwidth: float | list[float] = 1.0, *, key: PRNGKeyArray | None = None
     ) -> None:
-        known_key(key)
-        self.log_bandwidth = jnp.log(jnp.asarray(starting.bandwidth(bandwidth)))
+        check_key_or_none(key)
+        self.log_bandwidth = jnp.log(jnp.asarray(numbers.bandwidth(bandwidth)))
 
     @property
     def bandwidth(self) -> Array:
@@ -71,8 +71,8 @@ class MultiHeadKernelRegression(eqx.Module):
         *,
         key: PRNGKeyArray | None = None,
     ) -> None:
-        known_key(key)
-        start = jnp.asarray(starting.bandwidths(bandwidths))
+        check_key_or_none(key)
+        start = jnp.asarray(numbers.bandwidths(bandwidths))
         self.log_bandwidths = jnp.log(start)
         self.combination = jnp.full(len(start), 1 / len(start), dtype=start.dtype)
 
@@ -115,8 +115,8 @@ class MetricKernelRegression(eqx.Module):
     def __init__(
         self, metric: Sequence[Sequence[float]], *, key: PRNGKeyArray | None = None
     ) -> None:
-        known_key(key)
-        self.metric = jnp.asarray(starting.metric(metric))
+        check_key_or_none(key)
+        self.metric = jnp.asarray(numbers.metric(metric))
 
     def __call__(
         self,

@@ -9,8 +9,9 @@ import optax
 from jax import Array
 from jaxtyping import PRNGKeyArray
 
-from attnbook import answers, sizes, training
-from attnbook.jax.dropout import known_key
+from attnbook import training
+from attnbook._validation import callables, numbers, options
+from attnbook.jax.dropout import check_key_or_none
 from attnbook.training import Batch, History
 
 Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
@@ -52,12 +53,12 @@ def train(
 
     Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
-    answers.function("the mean squared error", loss=loss)
-    limit = sizes.limit(clip=clip)
+    options.check_function("the mean squared error", loss=loss)
+    limit = numbers.positive_or_none(clip=clip)
     adam = optax.scale_by_adam()
     clipped = [] if limit is None else [optax.clip_by_global_norm(limit)]
     optimiser = optax.chain(*clipped, adam)
-    known_key(key)
+    check_key_or_none(key)
     learned, fixed = eqx.partition(model, eqx.is_inexact_array)
     if not jax.tree.leaves(learned):
         raise ValueError("model: got no parameter that learns, expected at least one")
@@ -67,7 +68,7 @@ def train(
     def change(learned: Any, state: Any, batch: Any, rate: float, now: Any) -> Any:
         def of_learned(learned: Any) -> Array:
             random = {} if now is None else {"key": now}
-            return answers.of_loss(loss(eqx.combine(learned, fixed), *batch, **random))
+            return callables.check_loss(loss(eqx.combine(learned, fixed), *batch, **random))
 
         value, gradient = jax.value_and_grad(of_learned)(learned)
         direction, state = optimiser.update(gradient, state)

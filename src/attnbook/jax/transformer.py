@@ -1,22 +1,230 @@
-"""The transformer, encoder and decoder: parameters and initialisation."""
+"""The models: parameters and initialisation."""
 
 from typing import Any
 
 import equinox as eqx
 import jax
 from jax import Array
-from jaxtyping import Bool, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from attnbook import arguments, sizes, starting, transformer
-from attnbook import tokens as check
+from attnbook import heads, kv_cache, transformer
+from attnbook._validation.numbers import positive_int
+from attnbook._validation.tokens import widen_tokens
+from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.blocks import DecoderBlock, EncoderBlock
-from attnbook.jax.dropout import one_key
-from attnbook.starting import SCALE
-from attnbook.transformer import Cache, Memory
+from attnbook.jax.dropout import check_key
+from attnbook.kv_cache import Cache
+from attnbook.transformer import INIT_STD, Memory, set_config
+
+_lm_step = eqx.filter_jit(kv_cache.lm_step)
+_seq2seq_step = eqx.filter_jit(kv_cache.seq2seq_step)
+
+
+class AttentionOnly(eqx.Module):
+    """A causal model of attention alone; its formula is attnbook.transformer.attention_only.
+
+    Args:
+        vocab_size: how many different tokens there are.
+        max_length: of a sequence.
+        embed_dim: the width of a token.
+        num_heads: in each layer, a divisor of embed_dim.
+        num_layers: how often tokens look back.
+        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide.
+    """
+
+    embedding: eqx.nn.Embedding
+    position: Array
+    layers: tuple[MultiHeadAttention, ...]
+    readout: eqx.nn.Linear
+    vocab_size: int = eqx.field(static=True)
+    max_length: int = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    num_layers: int = eqx.field(static=True)
+    num_kv_heads: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        vocab_size: int,
+        max_length: int,
+        embed_dim: int = 64,
+        num_heads: int = 4,
+        num_layers: int = 2,
+        num_kv_heads: int | None = None,
+        *,
+        key: PRNGKeyArray,
+    ) -> None:
+        self.vocab_size = positive_int(vocab_size=vocab_size)
+        self.max_length = positive_int(max_length=max_length)
+        shape = heads.head_shape(embed_dim, num_heads, num_kv_heads)
+        self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
+        self.num_layers = positive_int(num_layers=num_layers)
+        keys = jax.random.split(check_key(key), 3 + num_layers)
+        self.embedding = eqx.nn.Embedding(self.vocab_size, self.embed_dim, key=keys[0])
+        self.position = jax.random.normal(keys[1], (self.max_length, self.embed_dim))
+        self.readout = eqx.nn.Linear(self.embed_dim, self.vocab_size, key=keys[2])
+        self.layers = tuple(
+            MultiHeadAttention(
+                self.embed_dim, self.num_heads, num_kv_heads=self.num_kv_heads, key=one
+            )
+            for one in keys[3:]
+        )
+
+    def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
+        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        return transformer.attention_only(self, tokens, return_weights)
+
+
+class EncoderOnly(eqx.Module):
+    """Tokens that are vectors read each other; see attnbook.transformer.encoder_only.
+
+    Args:
+        input_dim: the width of a token as it comes.
+        output_dim: the width of what is said of each token.
+        max_length: of a sequence, for learned positions; None for a set, without positions.
+        embed_dim: the width of the stream.
+        num_heads: in each block, a divisor of embed_dim.
+        mlp_dim: the width inside each MLP.
+        num_layers: the number of blocks.
+        norm: "pre" or "post", as in EncoderBlock.
+        activation: of the MLPs, as in EncoderBlock.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide,
+            another norm or activation.
+    """
+
+    embedding: eqx.nn.Linear
+    position: Array | None
+    encoder: tuple[EncoderBlock, ...]
+    encoder_norm: eqx.nn.LayerNorm
+    readout: eqx.nn.Linear
+    input_dim: int = eqx.field(static=True)
+    output_dim: int = eqx.field(static=True)
+    max_length: int | None = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    mlp_dim: int = eqx.field(static=True)
+    num_layers: int = eqx.field(static=True)
+    norm: str = eqx.field(static=True)
+    activation: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        max_length: int | None = None,
+        embed_dim: int = 64,
+        num_heads: int = 4,
+        mlp_dim: int = 128,
+        num_layers: int = 3,
+        *,
+        norm: str = "pre",
+        activation: str = "gelu",
+        key: PRNGKeyArray,
+    ) -> None:
+        self.input_dim = positive_int(input_dim=input_dim)
+        self.output_dim = positive_int(output_dim=output_dim)
+        self.max_length = None if max_length is None else positive_int(max_length=max_length)
+        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        keys = jax.random.split(check_key(key), 4)
+        self.embedding = eqx.nn.Linear(self.input_dim, self.embed_dim, key=keys[0])
+        self.position = None
+        if self.max_length is not None:
+            self.position = init_normal(keys[1], self.max_length, self.embed_dim)
+        self.encoder = make_blocks(self, EncoderBlock, keys[2])
+        self.encoder_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.readout = eqx.nn.Linear(self.embed_dim, self.output_dim, key=keys[3])
+
+    def __call__(
+        self,
+        x: Float[Array, "... n input"],
+        mask: Bool[Array, "..."] | None = None,
+        return_weights: bool = False,
+    ) -> Any:
+        """Of shape (..., n, output_dim); with each layer's weights (..., heads, n, n) if asked."""
+        return transformer.encoder_only(self, x, mask, return_weights)
+
+
+class DecoderOnly(eqx.Module):
+    """A language model: every token reads those up to it; see attnbook.transformer.decoder_only.
+
+    Args:
+        vocab_size: how many different tokens there are.
+        max_length: of a sequence.
+        embed_dim: the width of the stream.
+        num_heads: in each block, a divisor of embed_dim.
+        mlp_dim: the width inside each MLP.
+        num_layers: the number of blocks.
+        norm: "pre" or "post", as in EncoderBlock.
+        activation: of the MLPs, as in EncoderBlock.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide,
+            another norm or activation.
+    """
+
+    embedding: eqx.nn.Embedding
+    position: Array
+    decoder: tuple[EncoderBlock, ...]
+    decoder_norm: eqx.nn.LayerNorm
+    readout: eqx.nn.Linear
+    vocab_size: int = eqx.field(static=True)
+    max_length: int = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    mlp_dim: int = eqx.field(static=True)
+    num_layers: int = eqx.field(static=True)
+    norm: str = eqx.field(static=True)
+    activation: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        vocab_size: int,
+        max_length: int,
+        embed_dim: int = 128,
+        num_heads: int = 4,
+        mlp_dim: int = 512,
+        num_layers: int = 2,
+        *,
+        norm: str = "pre",
+        activation: str = "gelu",
+        key: PRNGKeyArray,
+    ) -> None:
+        self.vocab_size = positive_int(vocab_size=vocab_size)
+        self.max_length = positive_int(max_length=max_length)
+        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        keys = jax.random.split(check_key(key), 4)
+        self.embedding = eqx.nn.Embedding(
+            weight=init_normal(keys[0], self.vocab_size, self.embed_dim)
+        )
+        self.position = init_normal(keys[1], self.max_length, self.embed_dim)
+        self.decoder = make_blocks(self, EncoderBlock, keys[2])
+        self.decoder_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.readout = eqx.nn.Linear(self.embed_dim, self.vocab_size, key=keys[3])
+
+    def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
+        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        return transformer.decoder_only(self, tokens, return_weights)
+
+    def empty(self, batch: int) -> Cache:
+        """A cache with nothing written, for so many rows."""
+        return kv_cache.init_cache(self, positive_int(batch=batch), self.position)
+
+    def step(self, cache: Cache, token: Int[Array, " b"]) -> tuple[Cache, Array]:
+        """After a token of every row: the longer cache, and logits (b, vocab_size)."""
+        kv_cache.check_lm_step(self, cache, token)
+        return _lm_step(self, cache, widen_tokens(token))
 
 
 class Transformer(eqx.Module):
-    """An encoder reads, a decoder writes and looks back; see attnbook.transformer.translate.
+    """An encoder reads, a decoder writes and looks back; see attnbook.transformer.encoder_decoder.
 
     Args:
         source_vocab: how many different tokens are read.
@@ -68,18 +276,18 @@ class Transformer(eqx.Module):
         activation: str = "gelu",
         key: PRNGKeyArray,
     ) -> None:
-        self.source_vocab = sizes.size(source_vocab=source_vocab)
-        self.target_vocab = sizes.size(target_vocab=target_vocab)
-        self.max_length = sizes.size(max_length=max_length)
-        starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
-        keys = jax.random.split(one_key(key), 7)
+        self.source_vocab = positive_int(source_vocab=source_vocab)
+        self.target_vocab = positive_int(target_vocab=target_vocab)
+        self.max_length = positive_int(max_length=max_length)
+        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        keys = jax.random.split(check_key(key), 7)
         e = self.embed_dim
-        self.source_embedding = eqx.nn.Embedding(weight=small(keys[0], self.source_vocab, e))
-        self.target_embedding = eqx.nn.Embedding(weight=small(keys[1], self.target_vocab, e))
-        self.source_position = small(keys[2], self.max_length, e)
-        self.target_position = small(keys[3], self.max_length, e)
-        self.encoder = made_blocks(self, EncoderBlock, keys[4])
-        self.decoder = made_blocks(self, DecoderBlock, keys[5])
+        self.source_embedding = eqx.nn.Embedding(weight=init_normal(keys[0], self.source_vocab, e))
+        self.target_embedding = eqx.nn.Embedding(weight=init_normal(keys[1], self.target_vocab, e))
+        self.source_position = init_normal(keys[2], self.max_length, e)
+        self.target_position = init_normal(keys[3], self.max_length, e)
+        self.encoder = make_blocks(self, EncoderBlock, keys[4])
+        self.decoder = make_blocks(self, DecoderBlock, keys[5])
         self.encoder_norm = eqx.nn.LayerNorm(self.embed_dim)
         self.decoder_norm = eqx.nn.LayerNorm(self.embed_dim)
         self.output = eqx.nn.Linear(self.embed_dim, self.target_vocab, key=keys[6])
@@ -88,43 +296,26 @@ class Transformer(eqx.Module):
         self,
         source: Int[Array, "b n"],
         mask: Bool[Array, "b n"],
-        written: Int[Array, "b m"],
+        target: Int[Array, "b m"],
         return_weights: bool = False,
     ) -> Any:
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
-        sizes.flag(return_weights=return_weights)
-        arguments.same_library(self.output, source=source)
-        arguments.same_library(self.output, written=written)
-        check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
-        check.at_most(self.max_length, source=source[..., None], written=written[..., None])
-        logits, weights = transformer.translate(
-            self, check.widened(source), mask, check.widened(written), return_weights
-        )
-        return (logits, weights) if return_weights else logits
+        return transformer.encoder_decoder(self, source, mask, target, return_weights)
 
     def encode(self, source: Int[Array, "b n"], mask: Bool[Array, "b n"]) -> tuple[Memory, Cache]:
         """What the decoder may read, and the cache that it starts from."""
-        arguments.same_library(self.output, source=source)
-        check.batch(source=source)
-        check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
-        check.at_most(self.max_length, source=source[..., None])
-        memory = transformer.memorise(self, check.widened(source), mask)
-        return memory, transformer.empty(self, source.shape[0], memory.values)
+        memory = transformer.encode_source(self, source, mask)
+        return memory, kv_cache.init_cache(self, source.shape[0], memory.values)
 
     def step(
         self, memory: Memory, cache: Cache, token: Int[Array, " b"]
     ) -> tuple[Cache, Array, Array]:
         """After a token: the cache, logits (b, target_vocab), the last layer's mean weights."""
-        check.given_by("encode", Memory, memory=memory)
-        check.fitting(self, cache, memory)
-        check.next_token(self.target_vocab, self.max_length, token, cache.length)
-        return _next(self, memory, cache, check.widened(token))
+        kv_cache.check_seq2seq_step(self, memory, cache, token)
+        return _seq2seq_step(self, memory, cache, widen_tokens(token))
 
 
-_next = eqx.filter_jit(transformer.next_in_translation)
-
-
-def made_blocks(model: Any, kind: Any, key: PRNGKeyArray) -> tuple[Any, ...]:
+def make_blocks(model: Any, kind: Any, key: PRNGKeyArray) -> tuple[Any, ...]:
     """As many blocks as the model has layers."""
     return tuple(
         kind(
@@ -135,6 +326,6 @@ def made_blocks(model: Any, kind: Any, key: PRNGKeyArray) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def small(key: PRNGKeyArray, *shape: int) -> Array:
+def init_normal(key: PRNGKeyArray, *shape: int) -> Array:
     """Small numbers to start from."""
-    return SCALE * jax.random.normal(key, shape)
+    return INIT_STD * jax.random.normal(key, shape)

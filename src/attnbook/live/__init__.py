@@ -4,15 +4,15 @@ One definition runs on the website, in Colab and in JupyterLab. The website serv
 a notebook takes it from Bokeh's own host.
 """
 
-from attnbook.live.attention import Attention, attention_browser
-from attnbook.live.heads import kernel_heads
-from attnbook.live.in_context import in_context_regression
-from attnbook.live.page import LiveFigure
-from attnbook.live.plane import query_and_keys
-from attnbook.live.points import self_attention_points
-from attnbook.live.regression import kernel_regression
-from attnbook.live.stream import Stream, residual_stream
-from attnbook.live.translation import translation_attention
+from attnbook.live.attention_browser import Attention, attention_browser
+from attnbook.live.figure import LiveFigure
+from attnbook.live.in_context_regression import in_context_regression
+from attnbook.live.kernel_heads import kernel_heads
+from attnbook.live.kernel_regression import kernel_regression
+from attnbook.live.query_and_keys import query_and_keys
+from attnbook.live.residual_stream import Stream, residual_stream
+from attnbook.live.self_attention import self_attention_points
+from attnbook.live.translation_attention import translation_attention
 
 __all__ = [
     "Attention",

@@ -2,7 +2,7 @@
 
 A file is in the safetensors format: the length of a JSON header in 8 bytes, the header with each
 parameter's name, shape and place, then the numbers, here float16. The website serves the files
-from _static/models; assets/models.js reads them, and assets/transformer.js runs the models.
+from _static/models; static/models.js reads them, and static/transformer.js runs the models.
 """
 
 import inspect
@@ -16,7 +16,7 @@ import numpy as np
 
 from attnbook import convert
 
-FOLDER = Path(str(files("attnbook"))) / "assets" / "models"
+FOLDER = Path(str(files("attnbook"))) / "live" / "models"
 KINDS = ("Transformer", "EncoderOnly")
 
 
@@ -119,8 +119,8 @@ def load_label(name: str) -> str:
 
 
 def scripts(*names: str) -> str:
-    """Scripts of assets one after the other, the transformer's first."""
-    folder = files("attnbook").joinpath("assets")
+    """Scripts one after the other, the transformer's first."""
+    folder = files("attnbook").joinpath("live", "static")
     read = [folder.joinpath(n).read_text("utf-8") for n in ("transformer.js", "models.js", *names)]
     return "".join(read)
 

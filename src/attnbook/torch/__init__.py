@@ -1,8 +1,7 @@
 """The book's layers in PyTorch: parameters and initialisation; the formulas are attnbook's."""
 
-from attnbook.torch.attention import AttentionOnly, MultiHeadAttention, SelfAttention
+from attnbook.torch.attention import MultiHeadAttention, SelfAttention
 from attnbook.torch.blocks import MLP, DecoderBlock, EncoderBlock
-from attnbook.torch.halves import DecoderOnly, EncoderOnly
 from attnbook.torch.pooling import AttentionPooling
 from attnbook.torch.recurrent import EncoderDecoder, GRUCell
 from attnbook.torch.regression import (
@@ -11,7 +10,7 @@ from attnbook.torch.regression import (
     MultiHeadKernelRegression,
 )
 from attnbook.torch.training import train
-from attnbook.torch.transformer import Transformer
+from attnbook.torch.transformer import AttentionOnly, DecoderOnly, EncoderOnly, Transformer
 
 __all__ = [
     "MLP",

@@ -1,17 +1,16 @@
 """Self-attention and multi-head attention: parameters and initialisation."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnbook import arguments, heads, scores, sizes, stack, starting
-from attnbook import tokens as check
-from attnbook.torch.dropout import dropping
-
-Score = Callable[[Tensor, Tensor], Tensor]
+from attnbook import heads, scores
+from attnbook._typing import Drop, Score
+from attnbook._validation.numbers import positive_int, probability
+from attnbook._validation.options import flag
 
 INSTEAD = {  # of what torch.nn's layers are called with
     **dict.fromkeys(
@@ -34,6 +33,13 @@ def refuse_theirs(theirs: dict[str, Any]) -> None:
         raise TypeError(f"{name}: got an argument of torch.nn's layer, expected {expected}")
 
 
+def make_dropout(layer: Any) -> Drop | None:
+    """What leaves entries out, in training mode; None where nothing is to be left out."""
+    if not layer.training or layer.dropout == 0:
+        return None
+    return partial(nn.functional.dropout, p=layer.dropout)
+
+
 class SelfAttention(nn.Module):
     """One head of self-attention; its formula is attnbook.heads.self_attention.
 
@@ -47,8 +53,8 @@ class SelfAttention(nn.Module):
 
     def __init__(self, embed_dim: int, head_dim: int | None = None) -> None:
         super().__init__()
-        self.embed_dim = sizes.size(embed_dim=embed_dim)
-        self.head_dim = sizes.size(head_dim=embed_dim if head_dim is None else head_dim)
+        self.embed_dim = positive_int(embed_dim=embed_dim)
+        self.head_dim = positive_int(head_dim=embed_dim if head_dim is None else head_dim)
         self.query = nn.Linear(self.embed_dim, self.head_dim, bias=False)
         self.key = nn.Linear(self.embed_dim, self.head_dim, bias=False)
         self.value = nn.Linear(self.embed_dim, self.head_dim, bias=False)
@@ -95,10 +101,10 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
+        shape = heads.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
-        self.bias = sizes.flag(bias=bias)
-        self.dropout = sizes.share(dropout=dropout)
+        self.bias = flag(bias=bias)
+        self.dropout = probability(dropout=dropout)
         kv_dim = self.num_kv_heads * head_dim
         self.query = nn.Linear(embed_dim, embed_dim, bias=bias)
         self.key = nn.Linear(embed_dim, kv_dim, bias=bias)
@@ -119,9 +125,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Any:
         """Output (..., m, e), or the pair (output, weights (..., heads, m, n))."""
         refuse_theirs(theirs)
-        drop = dropping(self)
         return heads.multi_head_attention(
-            self, queries, keys, values, mask, return_weights, score, drop, causal
+            self, queries, keys, values, mask, return_weights, score, make_dropout(self), causal
         )
 
     @classmethod
@@ -161,50 +166,3 @@ class MultiHeadAttention(nn.Module):
                     part.bias.copy_(b)
                 layer.output.bias.copy_(original.out_proj.bias)
         return layer.train(original.training)
-
-
-class AttentionOnly(nn.Module):
-    """A causal model of tokens, of attention alone; its formula is attnbook.stack.attention_only.
-
-    Args:
-        vocab_size: how many different tokens there are.
-        max_length: of a sequence.
-        embed_dim: the width of a token.
-        num_heads: in each layer, a divisor of embed_dim.
-        num_layers: how often tokens look back.
-        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide.
-    """
-
-    def __init__(
-        self,
-        vocab_size: int,
-        max_length: int,
-        embed_dim: int = 64,
-        num_heads: int = 4,
-        num_layers: int = 2,
-        num_kv_heads: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.vocab_size = sizes.size(vocab_size=vocab_size)
-        self.max_length = sizes.size(max_length=max_length)
-        shape = starting.head_shape(embed_dim, num_heads, num_kv_heads)
-        self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
-        self.num_layers = sizes.size(num_layers=num_layers)
-        self.embedding = nn.Embedding(vocab_size, embed_dim)
-        self.position = nn.Parameter(torch.randn(max_length, embed_dim))
-        self.layers = nn.ModuleList(
-            MultiHeadAttention(embed_dim, num_heads, num_kv_heads=num_kv_heads)
-            for _ in range(num_layers)
-        )
-        self.readout = nn.Linear(embed_dim, vocab_size)
-
-    def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
-        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
-        sizes.flag(return_weights=return_weights)
-        arguments.same_library(self.embedding, tokens=tokens)
-        check.numbers(self.vocab_size, self.max_length, tokens=tokens)
-        logits, weights = stack.attention_only(self, tokens.long(), return_weights)
-        return (logits, weights) if return_weights else logits

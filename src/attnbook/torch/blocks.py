@@ -2,14 +2,16 @@
 
 from typing import Any
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional
 
-from attnbook import arguments, blocks, sizes, starting
-from attnbook.blocks import Reader
-from attnbook.torch.attention import MultiHeadAttention, refuse_theirs
-from attnbook.torch.dropout import dropping
-from attnbook.torch.originals import copy_block
+from attnbook import blocks
+from attnbook._validation.numbers import positive_int, probability
+from attnbook._validation.options import one_of
+from attnbook.activations import ACTIVATIONS
+from attnbook.torch.attention import MultiHeadAttention, make_dropout, refuse_theirs
 
 
 class MLP(nn.Module):
@@ -30,10 +32,10 @@ class MLP(nn.Module):
         self, embed_dim: int, mlp_dim: int, activation: str = "gelu", dropout: float = 0.0
     ) -> None:
         super().__init__()
-        self.embed_dim = sizes.size(embed_dim=embed_dim)
-        self.mlp_dim = sizes.size(mlp_dim=mlp_dim)
-        self.activation = starting.known_activation(activation)
-        self.dropout = sizes.share(dropout=dropout)
+        self.embed_dim = positive_int(embed_dim=embed_dim)
+        self.mlp_dim = positive_int(mlp_dim=mlp_dim)
+        self.activation = one_of(tuple(ACTIVATIONS), activation=activation)
+        self.dropout = probability(dropout=dropout)
         self.hidden = nn.Linear(embed_dim, mlp_dim)
         if activation == "swiglu":
             self.gate = nn.Linear(embed_dim, mlp_dim)
@@ -41,8 +43,7 @@ class MLP(nn.Module):
 
     def forward(self, x: Float[Tensor, "... n e"]) -> Tensor:
         """Of the shape of x."""
-        arguments.widths(self.embed_dim, x=x)
-        return blocks.mlp(self, x, dropping(self))
+        return blocks.call_mlp(self, x, make_dropout(self))
 
 
 class EncoderBlock(nn.Module):
@@ -79,7 +80,7 @@ class EncoderBlock(nn.Module):
         self.mlp_dim = self.mlp.mlp_dim
         self.attention_norm = nn.LayerNorm(self.embed_dim)
         self.mlp_norm = nn.LayerNorm(self.embed_dim)
-        self.norm = sizes.choice(("pre", "post"), norm=norm)
+        self.norm = one_of(("pre", "post"), norm=norm)
         self.activation, self.dropout = activation, self.mlp.dropout
 
     def forward(
@@ -93,10 +94,8 @@ class EncoderBlock(nn.Module):
     ) -> Any:
         """The stream (..., n, e) after it, or the pair (stream, weights (..., heads, n, n))."""
         refuse_theirs(theirs)
-        arguments.widths(self.embed_dim, x=x)
-        attention = Reader(self.attention, mask=mask, keep=return_weights, causal=causal)
-        x = blocks.encoder_block(self, x, attention, dropping(self))
-        return (x, attention.weights) if return_weights else x
+        drop = make_dropout(self)
+        return blocks.call_encoder_block(self, x, mask, return_weights, causal, drop)
 
     @classmethod
     def from_pytorch(cls, original: nn.TransformerEncoderLayer) -> "EncoderBlock":
@@ -112,7 +111,7 @@ class EncoderBlock(nn.Module):
             ValueError: no biases, another eps or activation.
         """
         names = {"attention": "self_attn", "attention_norm": "norm1", "mlp_norm": "norm2"}
-        return copy_block(cls, nn.TransformerEncoderLayer, original, names)
+        return load_block(cls, nn.TransformerEncoderLayer, original, names)
 
 
 class DecoderBlock(nn.Module):
@@ -150,7 +149,7 @@ class DecoderBlock(nn.Module):
         self.attention_norm = nn.LayerNorm(self.embed_dim)
         self.cross_norm = nn.LayerNorm(self.embed_dim)
         self.mlp_norm = nn.LayerNorm(self.embed_dim)
-        self.norm = sizes.choice(("pre", "post"), norm=norm)
+        self.norm = one_of(("pre", "post"), norm=norm)
         self.activation, self.dropout = activation, self.mlp.dropout
 
     def forward(
@@ -166,12 +165,10 @@ class DecoderBlock(nn.Module):
     ) -> Any:
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
         refuse_theirs(theirs)
-        arguments.widths(self.embed_dim, x=x, memory=memory)
-        arguments.memory(x, memory, memory_mask)
-        own = Reader(self.attention, mask=mask, keep=return_weights, causal=causal)
-        cross = Reader(self.cross_attention, memory, memory_mask, return_weights)
-        x = blocks.decoder_block(self, x, own, cross, dropping(self))
-        return (x, own.weights, cross.weights) if return_weights else x
+        drop = make_dropout(self)
+        return blocks.call_decoder_block(
+            self, x, memory, mask, memory_mask, return_weights, causal, drop
+        )
 
     @classmethod
     def from_pytorch(cls, original: nn.TransformerDecoderLayer) -> "DecoderBlock":
@@ -190,4 +187,48 @@ class DecoderBlock(nn.Module):
             "attention": "self_attn", "attention_norm": "norm1",
             "cross_attention": "multihead_attn", "cross_norm": "norm2", "mlp_norm": "norm3",
         }  # fmt: skip
-        return copy_block(cls, nn.TransformerDecoderLayer, original, names)
+        return load_block(cls, nn.TransformerDecoderLayer, original, names)
+
+
+def load_block(kind: Any, original_kind: type[Any], original: Any, names: dict[str, str]) -> Any:
+    """A block with the weights of torch's layer; names says which part of it is which.
+
+    Raises:
+        TypeError: not a layer of that kind.
+        ValueError: a layer without biases, with another eps, with another activation.
+    """
+    if not isinstance(original, original_kind):
+        expected = f"a torch.nn.{original_kind.__name__}"
+        raise TypeError(f"original: got {type(original).__name__}, expected {expected}")
+    norms = [original.get_submodule(theirs) for ours, theirs in names.items() if "norm" in ours]
+    if original.linear1.bias is None or any(norm.eps != 1e-5 for norm in norms):
+        raise ValueError(
+            "original: got bias=False or another layer_norm_eps, expected biases and 1e-5"
+        )
+    attention = original.self_attn
+    block = kind(
+        attention.embed_dim,
+        attention.num_heads,
+        original.linear1.out_features,
+        norm="pre" if original.norm_first else "post",
+        activation=_activation(original.activation),
+        dropout=original.dropout.p,
+    ).to(original.linear1.weight)
+    for ours, theirs in names.items():
+        part = original.get_submodule(theirs)
+        if "norm" in ours:
+            block.get_submodule(ours).load_state_dict(part.state_dict())
+        else:
+            setattr(block, ours, MultiHeadAttention.from_pytorch(part))
+    block.mlp.hidden.load_state_dict(original.linear1.state_dict())
+    block.mlp.output.load_state_dict(original.linear2.state_dict())
+    return block.train(original.training)
+
+
+def _activation(function: Any) -> str:
+    if function in (functional.relu, torch.relu) or isinstance(function, nn.ReLU):
+        return "relu"
+    exact = isinstance(function, nn.GELU) and function.approximate == "none"
+    if function is functional.gelu or exact:
+        return "gelu"
+    raise ValueError(f"original: got activation {function}, expected relu or gelu")

@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from attnbook import arguments, sizes
-from attnbook import tokens as check
+from attnbook._validation.numbers import positive_int
 from attnbook.pooling import pool
 
 
@@ -28,10 +27,10 @@ class AttentionPooling(nn.Module):
         self, vocab_size: int, embed_dim: int = 16, key_dim: int = 32, hidden_dim: int = 32
     ) -> None:
         super().__init__()
-        self.vocab_size = sizes.size(vocab_size=vocab_size)
-        self.embed_dim = sizes.size(embed_dim=embed_dim)
-        self.key_dim = sizes.size(key_dim=key_dim)
-        self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
+        self.vocab_size = positive_int(vocab_size=vocab_size)
+        self.embed_dim = positive_int(embed_dim=embed_dim)
+        self.key_dim = positive_int(key_dim=key_dim)
+        self.hidden_dim = positive_int(hidden_dim=hidden_dim)
         self.embedding = nn.Embedding(vocab_size, embed_dim)
         self.query = nn.Parameter(torch.randn(1, key_dim))
         self.key = nn.Linear(embed_dim, key_dim)
@@ -44,8 +43,4 @@ class AttentionPooling(nn.Module):
         self, tokens: Int[Tensor, "... n"], mask: Tensor | None = None, return_weights: bool = False
     ) -> Any:
         """Logits of shape (...), or the triple (logits, weights, values), the latter (..., n)."""
-        sizes.flag(return_weights=return_weights)
-        arguments.same_library(self.embedding, tokens=tokens)
-        check.numbers(self.vocab_size, tokens=tokens)
-        logits, weights, values = pool(self, tokens.long(), mask)
-        return (logits, weights, values) if return_weights else logits
+        return pool(self, tokens, mask, return_weights)

@@ -8,7 +8,9 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from attnbook import arguments, recurrent, sizes, starting, tokens
+from attnbook import recurrent
+from attnbook._validation.numbers import even, positive_int
+from attnbook._validation.tokens import widen_tokens
 from attnbook.recurrent import Memory
 
 
@@ -25,8 +27,8 @@ class GRUCell(nn.Module):
 
     def __init__(self, input_dim: int, hidden_dim: int) -> None:
         super().__init__()
-        self.input_dim = sizes.size(input_dim=input_dim)
-        self.hidden_dim = sizes.size(hidden_dim=hidden_dim)
+        self.input_dim = positive_int(input_dim=input_dim)
+        self.hidden_dim = positive_int(hidden_dim=hidden_dim)
         self.input = nn.Linear(input_dim, 3 * hidden_dim)
         self.hidden = nn.Linear(hidden_dim, 3 * hidden_dim)
         for parameter in self.parameters():
@@ -34,9 +36,7 @@ class GRUCell(nn.Module):
 
     def forward(self, inputs: Tensor, state: Tensor) -> Tensor:
         """The state after inputs (..., input_dim), from the state (..., hidden_dim) before."""
-        inputs, state = arguments.alike(inputs, state)
-        tokens.cell(self, inputs, state)
-        new: Tensor = recurrent.gru(self, inputs, state)
+        new: Tensor = recurrent.call_cell(self, inputs, state)
         return new
 
 
@@ -64,11 +64,11 @@ class EncoderDecoder(nn.Module):
         score: str | None = "additive",
     ) -> None:
         super().__init__()
-        self.source_vocab = sizes.size(source_vocab=source_vocab)
-        self.target_vocab = sizes.size(target_vocab=target_vocab)
-        self.embed_dim = sizes.size(embed_dim=embed_dim)
-        self.hidden_dim = sizes.halves(hidden_dim=hidden_dim)
-        self.score = starting.decoder_score(score)
+        self.source_vocab = positive_int(source_vocab=source_vocab)
+        self.target_vocab = positive_int(target_vocab=target_vocab)
+        self.embed_dim = positive_int(embed_dim=embed_dim)
+        self.hidden_dim = even(hidden_dim=hidden_dim)
+        self.score = recurrent.decoder_score(score)
         self.source_embedding = nn.Embedding(source_vocab, embed_dim)
         self.target_embedding = nn.Embedding(target_vocab, embed_dim)
         self.forward_cell = GRUCell(embed_dim, hidden_dim // 2)
@@ -86,32 +86,24 @@ class EncoderDecoder(nn.Module):
         self,
         source: Int[Tensor, "... n"],
         mask: Bool[Tensor, "... n"],
-        written: Int[Tensor, "... m"],
+        target: Int[Tensor, "... m"],
         return_weights: bool = False,
     ) -> Any:
         """Logits (..., m, target_vocab) of what comes next; with weights (..., m, n) if asked."""
-        sizes.flag(return_weights=return_weights)
-        arguments.same_library(self.output, source=source)
-        arguments.same_library(self.output, written=written)
-        tokens.sentences(source, mask, written, self.source_vocab, self.target_vocab)
-        logits, weights = recurrent.translate(self, source.long(), mask, written.long())
-        return (logits, weights) if return_weights else logits
+        return recurrent.translate(self, source, mask, target, return_weights)
 
     def encode(
         self, source: Int[Tensor, "... n"], mask: Bool[Tensor, "... n"]
     ) -> tuple[Memory, Tensor]:
         """What the decoder may read, and the state it starts from."""
-        arguments.same_library(self.output, source=source)
-        tokens.sentences(source, mask, source, self.source_vocab, self.source_vocab)
-        return recurrent.encode(self, source.long(), mask)
+        return recurrent.encode(self, source, mask)
 
     def step(
         self, memory: Memory, state: Tensor, token: Int[Tensor, "..."]
     ) -> tuple[Tensor, Tensor, Tensor]:
         """After a character: the new state, logits (..., target_vocab), weights (..., n)."""
-        tokens.given_by("encode", Memory, memory=memory)
-        tokens.one(self, memory, state, token)
-        return recurrent.write(self, memory, state, token.long())
+        recurrent.check_step(self, memory, state, token)
+        return recurrent.decode_step(self, memory, state, widen_tokens(token))
 
     @staticmethod
     def unroll(step: Callable[..., Any], carry: Any, inputs: tuple[Tensor, ...]) -> Any:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnbook import starting
+from attnbook._validation import numbers
 from attnbook.regression import in_metric, multi_head, nadaraya_watson
 
 
@@ -26,7 +26,7 @@ class KernelRegression(nn.Module):
 
     def __init__(self, bandwidth: float | list[float] = 1.0) -> None:
         super().__init__()
-        start = torch.tensor(starting.bandwidth(bandwidth))
+        start = torch.tensor(numbers.bandwidth(bandwidth))
         self.log_bandwidth = nn.Parameter(start.to(torch.get_default_dtype()).log())
 
     @property
@@ -62,7 +62,7 @@ class MultiHeadKernelRegression(nn.Module):
 
     def __init__(self, bandwidths: Sequence[float] | Sequence[Sequence[float]]) -> None:
         super().__init__()
-        start = torch.tensor(starting.bandwidths(bandwidths))
+        start = torch.tensor(numbers.bandwidths(bandwidths))
         start = start.to(torch.get_default_dtype())
         self.log_bandwidths = nn.Parameter(start.log())
         self.combination = nn.Parameter(torch.full((len(start),), 1 / len(start)))
@@ -104,7 +104,7 @@ class MetricKernelRegression(nn.Module):
 
     def __init__(self, metric: Sequence[Sequence[float]]) -> None:
         super().__init__()
-        start = torch.tensor(starting.metric(metric))
+        start = torch.tensor(numbers.metric(metric))
         self.metric = nn.Parameter(start.to(torch.get_default_dtype()))
 
     def forward(

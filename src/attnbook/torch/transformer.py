@@ -1,20 +1,174 @@
-"""The transformer, encoder and decoder: parameters and initialisation."""
+"""The models: parameters and initialisation."""
 
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnbook import arguments, sizes, starting, transformer
-from attnbook import tokens as check
-from attnbook.starting import SCALE
+from attnbook import heads, kv_cache, transformer
+from attnbook._validation.numbers import positive_int
+from attnbook._validation.tokens import widen_tokens
+from attnbook.kv_cache import Cache
+from attnbook.torch.attention import MultiHeadAttention
 from attnbook.torch.blocks import DecoderBlock, EncoderBlock
-from attnbook.transformer import Cache, Memory
+from attnbook.transformer import INIT_STD, Memory, set_config
+
+
+class AttentionOnly(nn.Module):
+    """A causal model of attention alone; its formula is attnbook.transformer.attention_only.
+
+    Args:
+        vocab_size: how many different tokens there are.
+        max_length: of a sequence.
+        embed_dim: the width of a token.
+        num_heads: in each layer, a divisor of embed_dim.
+        num_layers: how often tokens look back.
+        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        max_length: int,
+        embed_dim: int = 64,
+        num_heads: int = 4,
+        num_layers: int = 2,
+        num_kv_heads: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.vocab_size = positive_int(vocab_size=vocab_size)
+        self.max_length = positive_int(max_length=max_length)
+        shape = heads.head_shape(embed_dim, num_heads, num_kv_heads)
+        self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
+        self.num_layers = positive_int(num_layers=num_layers)
+        self.embedding = nn.Embedding(vocab_size, embed_dim)
+        self.position = nn.Parameter(torch.randn(max_length, embed_dim))
+        self.layers = nn.ModuleList(
+            MultiHeadAttention(embed_dim, num_heads, num_kv_heads=num_kv_heads)
+            for _ in range(num_layers)
+        )
+        self.readout = nn.Linear(embed_dim, vocab_size)
+
+    def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
+        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        return transformer.attention_only(self, tokens, return_weights)
+
+
+class EncoderOnly(nn.Module):
+    """Tokens that are vectors read each other; see attnbook.transformer.encoder_only.
+
+    Args:
+        input_dim: the width of a token as it comes.
+        output_dim: the width of what is said of each token.
+        max_length: of a sequence, for learned positions; None for a set, without positions.
+        embed_dim: the width of the stream.
+        num_heads: in each block, a divisor of embed_dim.
+        mlp_dim: the width inside each MLP.
+        num_layers: the number of blocks.
+        norm: "pre" or "post", as in EncoderBlock.
+        activation: of the MLPs, as in EncoderBlock.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide,
+            another norm or activation.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        max_length: int | None = None,
+        embed_dim: int = 64,
+        num_heads: int = 4,
+        mlp_dim: int = 128,
+        num_layers: int = 3,
+        *,
+        norm: str = "pre",
+        activation: str = "gelu",
+    ) -> None:
+        super().__init__()
+        self.input_dim = positive_int(input_dim=input_dim)
+        self.output_dim = positive_int(output_dim=output_dim)
+        self.max_length = None if max_length is None else positive_int(max_length=max_length)
+        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        self.embedding = nn.Linear(input_dim, embed_dim)
+        self.register_parameter("position", None)
+        if self.max_length is not None:
+            self.position = nn.Parameter(INIT_STD * torch.randn(self.max_length, embed_dim))
+        self.encoder = make_blocks(self, EncoderBlock)
+        self.encoder_norm = nn.LayerNorm(self.embed_dim)
+        self.readout = nn.Linear(embed_dim, output_dim)
+
+    def forward(
+        self,
+        x: Float[Tensor, "... n input"],
+        mask: Bool[Tensor, "..."] | None = None,
+        return_weights: bool = False,
+    ) -> Any:
+        """Of shape (..., n, output_dim); with each layer's weights (..., heads, n, n) if asked."""
+        return transformer.encoder_only(self, x, mask, return_weights)
+
+
+class DecoderOnly(nn.Module):
+    """A language model: every token reads those up to it; see attnbook.transformer.decoder_only.
+
+    Args:
+        vocab_size: how many different tokens there are.
+        max_length: of a sequence.
+        embed_dim: the width of the stream.
+        num_heads: in each block, a divisor of embed_dim.
+        mlp_dim: the width inside each MLP.
+        num_layers: the number of blocks.
+        norm: "pre" or "post", as in EncoderBlock.
+        activation: of the MLPs, as in EncoderBlock.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide,
+            another norm or activation.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        max_length: int,
+        embed_dim: int = 128,
+        num_heads: int = 4,
+        mlp_dim: int = 512,
+        num_layers: int = 2,
+        *,
+        norm: str = "pre",
+        activation: str = "gelu",
+    ) -> None:
+        super().__init__()
+        self.vocab_size = positive_int(vocab_size=vocab_size)
+        self.max_length = positive_int(max_length=max_length)
+        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        self.embedding = init_embedding(vocab_size, embed_dim)
+        self.position = nn.Parameter(INIT_STD * torch.randn(max_length, embed_dim))
+        self.decoder = make_blocks(self, EncoderBlock)
+        self.decoder_norm = nn.LayerNorm(self.embed_dim)
+        self.readout = nn.Linear(embed_dim, vocab_size)
+
+    def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
+        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
+        return transformer.decoder_only(self, tokens, return_weights)
+
+    def empty(self, batch: int) -> Cache:
+        """A cache with nothing written, for so many rows."""
+        return kv_cache.init_cache(self, positive_int(batch=batch), self.position)
+
+    def step(self, cache: Cache, token: Int[Tensor, " b"]) -> tuple[Cache, Tensor]:
+        """After a token of every row: the longer cache, and logits (b, vocab_size)."""
+        kv_cache.check_lm_step(self, cache, token)
+        return kv_cache.lm_step(self, cache, widen_tokens(token))
 
 
 class Transformer(nn.Module):
-    """An encoder reads, a decoder writes and looks back; see attnbook.transformer.translate.
+    """An encoder reads, a decoder writes and looks back; see attnbook.transformer.encoder_decoder.
 
     Args:
         source_vocab: how many different tokens are read.
@@ -46,16 +200,16 @@ class Transformer(nn.Module):
         activation: str = "gelu",
     ) -> None:
         super().__init__()
-        self.source_vocab = sizes.size(source_vocab=source_vocab)
-        self.target_vocab = sizes.size(target_vocab=target_vocab)
-        self.max_length = sizes.size(max_length=max_length)
-        starting.keep_sizes(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
-        self.source_embedding = small_embedding(source_vocab, embed_dim)
-        self.target_embedding = small_embedding(target_vocab, embed_dim)
-        self.source_position = nn.Parameter(SCALE * torch.randn(max_length, embed_dim))
-        self.target_position = nn.Parameter(SCALE * torch.randn(max_length, embed_dim))
-        self.encoder = made_blocks(self, EncoderBlock)
-        self.decoder = made_blocks(self, DecoderBlock)
+        self.source_vocab = positive_int(source_vocab=source_vocab)
+        self.target_vocab = positive_int(target_vocab=target_vocab)
+        self.max_length = positive_int(max_length=max_length)
+        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        self.source_embedding = init_embedding(source_vocab, embed_dim)
+        self.target_embedding = init_embedding(target_vocab, embed_dim)
+        self.source_position = nn.Parameter(INIT_STD * torch.randn(max_length, embed_dim))
+        self.target_position = nn.Parameter(INIT_STD * torch.randn(max_length, embed_dim))
+        self.encoder = make_blocks(self, EncoderBlock)
+        self.decoder = make_blocks(self, DecoderBlock)
         self.encoder_norm = nn.LayerNorm(self.embed_dim)
         self.decoder_norm = nn.LayerNorm(self.embed_dim)
         self.output = nn.Linear(embed_dim, target_vocab)
@@ -64,40 +218,26 @@ class Transformer(nn.Module):
         self,
         source: Int[Tensor, "b n"],
         mask: Bool[Tensor, "b n"],
-        written: Int[Tensor, "b m"],
+        target: Int[Tensor, "b m"],
         return_weights: bool = False,
     ) -> Any:
         """Logits (b, m, target_vocab) of what comes next; with weights (b, heads, m, n) a layer."""
-        sizes.flag(return_weights=return_weights)
-        arguments.same_library(self.output, source=source)
-        arguments.same_library(self.output, written=written)
-        check.sentences(source, mask, written, self.source_vocab, self.target_vocab)
-        check.at_most(self.max_length, source=source[..., None], written=written[..., None])
-        logits, weights = transformer.translate(
-            self, source.long(), mask, written.long(), return_weights
-        )
-        return (logits, weights) if return_weights else logits
+        return transformer.encoder_decoder(self, source, mask, target, return_weights)
 
     def encode(self, source: Int[Tensor, "b n"], mask: Bool[Tensor, "b n"]) -> tuple[Memory, Cache]:
         """What the decoder may read, and the cache that it starts from."""
-        arguments.same_library(self.output, source=source)
-        check.batch(source=source)
-        check.sentences(source, mask, source, self.source_vocab, self.source_vocab)
-        check.at_most(self.max_length, source=source[..., None])
-        memory = transformer.memorise(self, source.long(), mask)
-        return memory, transformer.empty(self, source.shape[0], memory.values)
+        memory = transformer.encode_source(self, source, mask)
+        return memory, kv_cache.init_cache(self, source.shape[0], memory.values)
 
     def step(
         self, memory: Memory, cache: Cache, token: Int[Tensor, " b"]
     ) -> tuple[Cache, Tensor, Tensor]:
         """After a token: the cache, logits (b, target_vocab), the last layer's mean weights."""
-        check.given_by("encode", Memory, memory=memory)
-        check.fitting(self, cache, memory)
-        check.next_token(self.target_vocab, self.max_length, token, cache.length)
-        return transformer.next_in_translation(self, memory, cache, token.long())
+        kv_cache.check_seq2seq_step(self, memory, cache, token)
+        return kv_cache.seq2seq_step(self, memory, cache, widen_tokens(token))
 
 
-def made_blocks(model: Any, kind: Any) -> nn.ModuleList:
+def make_blocks(model: Any, kind: Any) -> nn.ModuleList:
     """As many blocks as the model has layers."""
     return nn.ModuleList(
         kind(
@@ -108,6 +248,8 @@ def made_blocks(model: Any, kind: Any) -> nn.ModuleList:
     )  # fmt: skip
 
 
-def small_embedding(vocab_size: int, embed_dim: int) -> nn.Embedding:
+def init_embedding(vocab_size: int, embed_dim: int) -> nn.Embedding:
     """An embedding of small numbers."""
-    return nn.Embedding(vocab_size, embed_dim, _weight=SCALE * torch.randn(vocab_size, embed_dim))
+    return nn.Embedding(
+        vocab_size, embed_dim, _weight=INIT_STD * torch.randn(vocab_size, embed_dim)
+    )

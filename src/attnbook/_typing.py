@@ -1,0 +1,263 @@
+"""The types of what the formulas take: arrays, scores, and the layers that hold parameters."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, runtime_checkable
+
+Array = Any  # a NumPy, PyTorch or JAX array
+Score = Callable[[Array, Array], Array]  # of queries and keys, of shape (..., m, n)
+Drop = Callable[[Array], Array]  # leaves entries out at random
+Sublayer = Callable[[Array], Array]  # of a block: tokens in, a change of them out
+
+
+@runtime_checkable
+class Linear(Protocol):
+    """What maps (..., e) to (..., d) by x Wᵀ + b: a PyTorch module, or a weight and a bias."""
+
+    @property
+    def weight(self) -> Array: ...
+    @property
+    def bias(self) -> Array | None: ...
+
+
+@runtime_checkable
+class Embedding(Protocol):
+    """A table of rows, of shape (vocab, e)."""
+
+    @property
+    def weight(self) -> Array: ...
+
+
+@runtime_checkable
+class LayerNorm(Protocol):
+    """The weight and the bias of layer norm, each (e,) or None, and its ε."""
+
+    @property
+    def weight(self) -> Array | None: ...
+    @property
+    def bias(self) -> Array | None: ...
+    @property
+    def eps(self) -> float: ...
+
+
+@runtime_checkable
+class SingleHead(Protocol):
+    """Three matrices: a SelfAttention."""
+
+    @property
+    def query(self) -> Linear: ...
+    @property
+    def key(self) -> Linear: ...
+    @property
+    def value(self) -> Linear: ...
+    @property
+    def embed_dim(self) -> int: ...
+
+
+@runtime_checkable
+class MultiHead(SingleHead, Protocol):
+    """Four projections and how many heads: a MultiHeadAttention."""
+
+    @property
+    def output(self) -> Linear: ...
+    @property
+    def num_heads(self) -> int: ...
+    @property
+    def num_kv_heads(self) -> int: ...
+
+
+@runtime_checkable
+class Perceptron(Protocol):
+    """Two matrices, or three if gated: an MLP."""
+
+    @property
+    def hidden(self) -> Linear: ...
+    @property
+    def gate(self) -> Any: ...
+    @property
+    def output(self) -> Linear: ...
+    @property
+    def activation(self) -> str: ...
+
+
+@runtime_checkable
+class Block(Protocol):
+    """Attention, an MLP and their norms: an EncoderBlock or a DecoderBlock."""
+
+    @property
+    def attention(self) -> MultiHead: ...
+    @property
+    def mlp(self) -> Perceptron: ...
+    @property
+    def attention_norm(self) -> LayerNorm: ...
+    @property
+    def mlp_norm(self) -> LayerNorm: ...
+    @property
+    def norm(self) -> str: ...
+    @property
+    def embed_dim(self) -> int: ...
+
+
+@runtime_checkable
+class CrossBlock(Block, Protocol):
+    """A block that reads a memory as well: a DecoderBlock."""
+
+    @property
+    def cross_attention(self) -> MultiHead: ...
+    @property
+    def cross_norm(self) -> LayerNorm: ...
+
+
+@runtime_checkable
+class EncoderModel(Protocol):
+    """Blocks that read vectors: an EncoderOnly."""
+
+    @property
+    def embedding(self) -> Linear: ...
+    @property
+    def position(self) -> Array | None: ...
+    @property
+    def encoder(self) -> Iterable[Any]: ...
+    @property
+    def encoder_norm(self) -> LayerNorm: ...
+    @property
+    def readout(self) -> Linear: ...
+    @property
+    def input_dim(self) -> int: ...
+    @property
+    def max_length(self) -> int | None: ...
+
+
+@runtime_checkable
+class TokenModel(Protocol):
+    """A model of one sequence of tokens, which have places."""
+
+    @property
+    def embedding(self) -> Embedding: ...
+    @property
+    def position(self) -> Array: ...
+    @property
+    def readout(self) -> Linear: ...
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def max_length(self) -> int: ...
+
+
+@runtime_checkable
+class AttentionModel(TokenModel, Protocol):
+    """Layers of attention alone: an AttentionOnly."""
+
+    @property
+    def layers(self) -> Iterable[Any]: ...
+
+
+@runtime_checkable
+class DecoderModel(TokenModel, Protocol):
+    """Blocks that see what stands before: a DecoderOnly."""
+
+    @property
+    def decoder(self) -> Any: ...
+    @property
+    def decoder_norm(self) -> LayerNorm: ...
+
+
+@runtime_checkable
+class EncoderDecoderModel(Protocol):
+    """An encoder and a decoder that reads it: a Transformer."""
+
+    @property
+    def source_embedding(self) -> Embedding: ...
+    @property
+    def target_embedding(self) -> Embedding: ...
+    @property
+    def source_position(self) -> Array: ...
+    @property
+    def target_position(self) -> Array: ...
+    @property
+    def encoder(self) -> Iterable[Any]: ...
+    @property
+    def encoder_norm(self) -> LayerNorm: ...
+    @property
+    def decoder(self) -> Any: ...
+    @property
+    def decoder_norm(self) -> LayerNorm: ...
+    @property
+    def output(self) -> Linear: ...
+    @property
+    def source_vocab(self) -> int: ...
+    @property
+    def target_vocab(self) -> int: ...
+    @property
+    def max_length(self) -> int: ...
+
+
+@runtime_checkable
+class Cell(Protocol):
+    """The matrices of a gated recurrent unit: a GRUCell."""
+
+    @property
+    def input(self) -> Linear: ...
+    @property
+    def hidden(self) -> Linear: ...
+    @property
+    def input_dim(self) -> int: ...
+    @property
+    def hidden_dim(self) -> int: ...
+
+
+@runtime_checkable
+class RecurrentModel(Protocol):
+    """A recurrent encoder and decoder: an EncoderDecoder."""
+
+    @property
+    def source_embedding(self) -> Embedding: ...
+    @property
+    def target_embedding(self) -> Embedding: ...
+    @property
+    def forward_cell(self) -> Any: ...
+    @property
+    def backward_cell(self) -> Any: ...
+    @property
+    def start(self) -> Linear: ...
+    @property
+    def decoder_cell(self) -> Any: ...
+    @property
+    def output(self) -> Linear: ...
+    @property
+    def key(self) -> Any: ...
+    @property
+    def query(self) -> Any: ...
+    @property
+    def combine(self) -> Any: ...
+    @property
+    def score(self) -> str | None: ...
+    @property
+    def source_vocab(self) -> int: ...
+    @property
+    def target_vocab(self) -> int: ...
+    @property
+    def hidden_dim(self) -> int: ...
+    @property
+    def unroll(self) -> Callable[..., Any]: ...
+
+
+@runtime_checkable
+class Pooling(Protocol):
+    """A learned query and what makes keys and values: an AttentionPooling."""
+
+    @property
+    def embedding(self) -> Embedding: ...
+    @property
+    def query(self) -> Array: ...
+    @property
+    def key(self) -> Linear: ...
+    @property
+    def value_hidden(self) -> Linear: ...
+    @property
+    def value_out(self) -> Linear: ...
+    @property
+    def head_hidden(self) -> Linear: ...
+    @property
+    def head_out(self) -> Linear: ...
+    @property
+    def vocab_size(self) -> int: ...

@@ -1,0 +1,131 @@
+"""Writing token by token: a decoder keeps keys and values of what it has written, its KV cache."""
+
+from typing import Any, NamedTuple
+
+from array_api_compat import array_namespace, device
+from jaxtyping import Float, Int
+
+from attnbook._typing import Array, DecoderModel, EncoderDecoderModel
+from attnbook._validation.tokens import check_cache, check_given_by, check_next_token
+from attnbook.attention import attend
+from attnbook.blocks import AttentionSublayer, apply_layer_norm, decoder_block, encoder_block
+from attnbook.heads import merge_heads, project
+from attnbook.linear import embed, linear
+from attnbook.transformer import Memory
+
+
+class Cache(NamedTuple):
+    """Keys and values of what a decoder has written: the KV cache.
+
+    Args:
+        keys: of shape (b, layers, heads, max_length, d); what is not written yet is 0.
+        values: of the same shape.
+        length: t, how many tokens each row has, integers of shape (b,); keys and values beyond it
+            are not looked at.
+    """
+
+    keys: Array
+    values: Array
+    length: Array
+
+
+def init_cache(model: Any, batch: int, like: Array) -> Cache:
+    """A cache with nothing written, for so many rows, of the kind and device of an array."""
+    xp, shape = array_namespace(like), (batch, *cache_shape(model))
+    keys = xp.zeros(shape, dtype=like.dtype, device=device(like))
+    length = xp.zeros((batch,), dtype=xp.int32, device=device(like))
+    return Cache(keys, keys, length)
+
+
+def cache_shape(model: Any) -> tuple[int, int, int, int]:
+    """Of a cache's row: layers, heads, max_length, d."""
+    first = model.decoder[0].attention
+    head_dim = first.embed_dim // first.num_heads
+    return len(model.decoder), first.num_heads, model.max_length, head_dim
+
+
+def decode_step(
+    model: Any, cache: Cache, embedded: Float[Array, "b e"], memory: Memory | None = None
+) -> tuple[Cache, Float[Array, "b e"], list[Array]]:
+    """One more token: its keys and values join the cache, its query asks all of them.
+
+    In every layer K_t = [K_{t−1}; W_k x_t] and V_t = [V_{t−1}; W_v x_t], of shape (heads, t, d),
+    and y_t = attend(W_q x_t, K_t, V_t): the rows of a full pass under a causal mask, a row a step.
+
+    Args:
+        model: with decoder, a list of blocks, and decoder_norm.
+        cache: of the tokens before.
+        embedded: the token with its position, of shape (b, e).
+        memory: for a decoder that reads one.
+
+    Returns:
+        The cache with this token, the stream at it, and each layer's weights to the memory.
+
+    Source: Shazeer (2019), section 2.4, incremental multi-head attention.
+    """
+    xp = array_namespace(embedded)
+    slots = xp.arange(cache.keys.shape[-2], dtype=cache.length.dtype, device=device(embedded))
+    here = (slots == cache.length[:, None])[:, None, :, None]  # (b, 1, max_length, 1)
+    so_far = (slots <= cache.length[:, None])[:, None, None, :]  # (b, 1, 1, max_length)
+    x, keys, values, kept = embedded[:, None, :], [], [], []
+    for number, layer in enumerate(model.decoder):
+
+        def attention(x: Array, number: int = number, layer: Any = layer.attention) -> Array:
+            q, k, v = project(layer, x, x, x)
+            keys.append(xp.where(here, k, cache.keys[:, number]))
+            values.append(xp.where(here, v, cache.values[:, number]))
+            found = attend(q, keys[-1], values[-1], mask=so_far)
+            return linear(layer.output, merge_heads(found))
+
+        if memory is None:
+            x = encoder_block(layer, x, attention)
+        else:
+            cross = AttentionSublayer(
+                layer.cross_attention, memory.values, memory.mask, return_weights=True
+            )
+            x = decoder_block(layer, x, attention, cross)
+            kept.append(cross.weights)
+    grown = Cache(xp.stack(keys, axis=1), xp.stack(values, axis=1), cache.length + 1)
+    return grown, apply_layer_norm(model.decoder_norm, x)[:, 0], kept
+
+
+def lm_step(
+    model: DecoderModel, cache: Cache, token: Int[Array, " b"]
+) -> tuple[Cache, Float[Array, "b vocab"]]:
+    """One more token of a decoder without a memory: the cache with it, and logits of the next."""
+    embedded = embed(model.embedding, token) + model.position[cache.length]
+    cache, x, _ = decode_step(model, cache, embedded)
+    return cache, linear(model.readout, x)
+
+
+def seq2seq_step(
+    model: EncoderDecoderModel, memory: Memory, cache: Cache, token: Int[Array, " b"]
+) -> tuple[Cache, Float[Array, "b vocab"], Float[Array, "b n"]]:
+    """One more token of a translation: the cache with it, logits of the next, weights.
+
+    The weights are those of the last layer, the mean of its heads.
+    """
+    embedded = embed(model.target_embedding, token) + model.target_position[cache.length]
+    cache, x, kept = decode_step(model, cache, embedded, memory)
+    weights = array_namespace(x).mean(kept[-1], axis=1)[:, 0]
+    return cache, linear(model.output, x), weights
+
+
+def check_lm_step(model: DecoderModel, cache: Cache, token: Array) -> None:
+    """Check what a DecoderOnly's step is given."""
+    _check_cache(model, cache, "empty")
+    check_next_token(model.vocab_size, model.max_length, token, cache.length)
+
+
+def check_seq2seq_step(
+    model: EncoderDecoderModel, memory: Memory, cache: Cache, token: Array
+) -> None:
+    """Check what a Transformer's step is given."""
+    check_given_by("encode", Memory, memory=memory)
+    _check_cache(model, cache, "encode", memory)
+    check_next_token(model.target_vocab, model.max_length, token, cache.length)
+
+
+def _check_cache(model: Any, cache: Cache, method: str, memory: Memory | None = None) -> None:
+    check_given_by(method, Cache, cache=cache)
+    check_cache(model, cache, cache_shape(model), memory)

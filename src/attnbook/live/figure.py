@@ -1,0 +1,152 @@
+"""What the live figures share: the element in the page, the plots' look, the controls."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import bokeh
+from bokeh.embed import json_item
+from bokeh.events import Pan, Tap
+from bokeh.layouts import row
+from bokeh.models import CustomJS, CustomJSTickFormatter, Div, InlineStyleSheet, Slider
+from bokeh.plotting import figure
+
+from attnbook.figures import GREY
+
+
+@dataclass(frozen=True)
+class LiveFigure:
+    """A Bokeh layout that draws itself wherever HTML is shown.
+
+    Args:
+        name: of the element in the page; one a page.
+        title: what stands above it.
+        layout: the Bokeh model.
+        description: what the figure shows, for a screen reader and where no script runs.
+        min_height: the room kept for it before it is drawn, in rem.
+    """
+
+    name: str
+    title: str
+    layout: Any
+    description: str
+    min_height: int
+
+    def __repr__(self) -> str:
+        return f"Live figure: {self.description}"
+
+    def _repr_html_(self) -> str:
+        parts = {
+            "SCRIPT": _read("live.js"),
+            "NAME": self.name,
+            "TITLE": escape(self.title),
+            "DESCRIPTION": escape(self.description),
+            "MIN_HEIGHT": f"{self.min_height}rem",
+            "VERSION": bokeh.__version__,
+            "ITEM": _stable(json_item(self.layout)).replace("</", "<\\/"),
+        }
+        page = _read("live.html")
+        for placeholder, text in parts.items():
+            page = page.replace(f"%{placeholder}%", text)
+        return page
+
+
+def all_of(kind: type, **argument: Any) -> None:
+    """Check a list of what a figure shows."""
+    ((name, given),) = argument.items()
+    if not isinstance(given, list | tuple) or not all(isinstance(one, kind) for one in given):
+        got = type(given).__name__
+        raise TypeError(f"{name}: got a {got}, expected a list of {kind.__name__}")
+
+
+def _stable(item: Any) -> str:
+    """The item with its ids counted from 1: the same figure gives the same text."""
+    numbers: dict[str, str] = {}
+    return re.sub(
+        r'"p\d{4,}"',
+        lambda found: numbers.setdefault(found[0], f'"{len(numbers) + 1}"'),
+        json.dumps(item, separators=(",", ":")),
+    )
+
+
+@cache
+def _read(name: str) -> str:
+    return files("attnbook").joinpath("live", "static", name).read_text(encoding="utf-8")
+
+
+def plot(**options: Any) -> Any:
+    """A plot as wide as the page, grey on transparent, as the still figures are."""
+    plot = figure(sizing_mode="stretch_width", toolbar_location=None, tools="", **options)
+    plot.background_fill_color = plot.border_fill_color = None
+    plot.outline_line_color = None
+    plot.grid.grid_line_color = None
+    plot.axis.axis_label_text_color = plot.axis.major_label_text_color = GREY
+    plot.axis.axis_line_color = plot.axis.major_tick_line_color = GREY
+    plot.axis.minor_tick_line_color = None
+    plot.axis.axis_label_text_font_style = plot.title.text_font_style = "normal"
+    plot.axis.axis_label_text_font_size = plot.title.text_font_size = "14px"
+    plot.axis.major_label_text_font_size = "13px"
+    plot.title.text_color = GREY
+    return plot
+
+
+def legible() -> dict[str, Any]:
+    """The look of the text of a colour bar."""
+    return {
+        "title_text_color": GREY, "title_text_font_style": "normal", "title_text_font_size": "14px",
+        "major_label_text_color": GREY, "major_label_text_font_size": "13px",
+    }  # fmt: skip
+
+
+def control_style() -> dict[str, Any]:
+    """Options of a figure's controls: as wide as the page, and in the colour of its text."""
+    themed = InlineStyleSheet(
+        css=":host { color: inherit; } .bk-input { color: #222; font-size: inherit; }"
+    )
+    return {"sizing_mode": "stretch_width", "stylesheets": [themed]}
+
+
+def power_slider(**options: Any) -> Any:
+    """A slider of a logarithm to base 10, which shows the number itself."""
+    power = CustomJSTickFormatter(code="return Math.pow(10, tick).toPrecision(3)")
+    return Slider(step=0.01, format=power, **options)
+
+
+def signed_slider(**options: Any) -> Any:
+    """A slider of a number of either sign, with two decimals and a minus that is one."""
+    signed = CustomJSTickFormatter(code='return tick.toFixed(2).replace("-", "\u2212")')
+    return Slider(step=0.01, format=signed, **options)
+
+
+def words(lines: int, style: dict[str, Any]) -> Any:
+    """The text that says what the plots show; its room does not change with its length."""
+    return Div(name="words", styles={"min-height": f"{1.5 * lines:g}em"}, **style)
+
+
+def beside(*models: Any) -> Any:
+    """Models in a row that fills the page, below each other where they are too wide for it."""
+    return row(*models, styles={"flex-wrap": "wrap"}, sizing_mode="stretch_width")
+
+
+def updated_by(script: str, controls: Sequence[Any], **models: Any) -> Any:
+    """A script of assets, to run on the models by name whenever a control's value changes."""
+    update = CustomJS(args=models, code=_read(script), name="update")
+    for control in controls:
+        control.js_on_change("value", update)
+    return update
+
+
+def follow_pointer(plot: Any, *, events: Sequence[Any] = (Tap, Pan), **sliders: Any) -> None:
+    """A tap or a drag in the plot sets a slider of x, and one of y, to where the pointer is."""
+    for axis, slider in sliders.items():
+        move = CustomJS(
+            args={"p": slider},
+            code=f"p.value = Math.max(p.start, Math.min(p.end, cb_obj.{axis}))",
+        )
+        for event in events:
+            plot.js_on_event(event, move)

@@ -1,0 +1,74 @@
+"""Chapter 1's live figure: a kernel, a bandwidth, and a query to move."""
+
+import numpy as np
+from bokeh.layouts import column
+from bokeh.models import ColumnDataSource, Select
+
+from attnbook._validation import numbers
+from attnbook.figures import COLOURS
+from attnbook.live.figure import (
+    LiveFigure,
+    control_style,
+    follow_pointer,
+    plot,
+    power_slider,
+    signed_slider,
+    updated_by,
+    words,
+)
+
+
+def kernel_regression(
+    x: np.ndarray, y: np.ndarray, truth: tuple[np.ndarray, np.ndarray]
+) -> LiveFigure:
+    """Nadaraya–Watson with a kernel, a bandwidth and a query to move.
+
+    Args:
+        x: the keys, n numbers.
+        y: their values.
+        truth: the mean curve, a pair of arrays; the estimate is drawn over the same x.
+    """
+    (x, y), (grid, mean) = numbers.columns(x=x, y=y), numbers.pair(truth=truth)
+    zeros = np.zeros_like(x)
+    data = ColumnDataSource({"x": x, "y": y, "weight": zeros, "size": zeros + 4}, name="data")
+    curve = ColumnDataSource({"x": grid, "estimate": np.zeros_like(grid)}, name="curve")
+    query = ColumnDataSource({"x": [0.0], "y": [0.0]}, name="query")
+
+    top = plot(height=300, y_axis_label="y")
+    top.scatter("x", "y", size="size", color=COLOURS["data"], alpha=0.7, source=data)
+    top.line(grid, mean, color=COLOURS["truth"], line_width=1)
+    top.line("x", "estimate", color=COLOURS["estimate"], line_width=3, source=curve)
+    top.scatter("x", "y", size=14, marker="diamond", color=COLOURS["weights"], source=query)
+    bottom = plot(height=120, x_range=top.x_range, x_axis_label="x", y_axis_label="weight")
+    bottom.segment("x", 0, "x", "weight", color=COLOURS["weights"], line_width=2, source=data)
+    bottom.y_range.start = 0
+    bottom.yaxis.ticker.desired_num_ticks = 3
+
+    wide = control_style()
+    kernel = Select(
+        title="kernel", name="kernel", options=["gaussian", "boxcar", "triangular", "epanechnikov"],
+        value="gaussian", **wide,
+    )  # fmt: skip
+    bandwidth = power_slider(
+        title="bandwidth h", name="bandwidth", start=-2, end=0.7, value=-0.92, **wide
+    )
+    position = signed_slider(
+        title="query x", name="position", start=-3.5, end=3.5, value=-0.5, **wide
+    )
+    text = words(2, wide)
+    updated_by(
+        "kernel_regression.js", (kernel, bandwidth, position),
+        data=data, curve=curve, query=query, kernel=kernel,
+        bandwidth=bandwidth, position=position, words=text,
+    )  # fmt: skip
+    follow_pointer(top, x=position)
+    layout = column(kernel, bandwidth, position, text, top, bottom, sizing_mode="stretch_width")
+    return LiveFigure(
+        "live-kernel-regression",
+        "A kernel, a bandwidth and a query",
+        layout,
+        "150 points, the true curve and the kernel regression through them. Choose the kernel and "
+        "the bandwidth, and move the query: the points grow with their weight at the query, and "
+        "the bars below show the weights.",
+        min_height=43,
+    )

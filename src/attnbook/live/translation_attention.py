@@ -1,0 +1,82 @@
+"""Chapter 8's live figure: a trained transformer translates the reader's own numbers."""
+
+from collections.abc import Sequence
+
+from bokeh.events import ButtonClick
+from bokeh.layouts import column
+from bokeh.models import Button, CustomJS, NumericInput
+
+from attnbook.datasets import END, START
+from attnbook.live import models
+from attnbook.live.attention_browser import Attention, attention_browser
+from attnbook.live.figure import LiveFigure, beside, control_style, words
+
+ROOM = 8  # for the number, the button and the text, in rem
+
+
+def translation_attention(
+    cases: Sequence[Attention],
+    *,
+    name: str,
+    model: str,
+    source_vocabulary: Sequence[str],
+    target_vocabulary: Sequence[str],
+    description: str | None = None,
+) -> LiveFigure:
+    """Weights of a translator's last layer: stored examples first, then any number of the reader's.
+
+    The page loads the model when the reader asks for it, and runs it with greedy decoding.
+
+    Args:
+        cases: stored examples, a letter a row, a word a column, with the heads of the last layer.
+        name: of the element in the page; one a page.
+        model: the name of a stored Transformer, see attnbook.live.models.store.
+        source_vocabulary: the English word of every token number.
+        target_vocabulary: the character of every token number.
+        description: what the figure shows, for a screen reader and where no script runs.
+
+    Raises:
+        ValueError: no case, cases whose heads differ, a name that no model can have.
+    """
+    about = description or (
+        "The attention weights with which a transformer translates a number, a letter a row, a "
+        "word a column, for each head of its last layer. Choose an example, or load the model and "
+        "type a number: the matrix, the bars and the text give the weights."
+    )
+    browser = attention_browser(cases, name=name, description=about, units=("letter", "word"))
+    data, example = (browser.layout.select_one({"name": n}) for n in ("cases", "example"))
+    wide = control_style()
+    number = NumericInput(
+        title="number from 0 to 999,999", name="number", mode="int", low=0, high=999_999,
+        value=759_002, min_width=150, **wide,
+    )  # fmt: skip
+    button = Button(
+        label=f"{models.load_label(model)} and translate", name="load", align="end", min_width=250,
+        **wide,
+    )  # fmt: skip
+    said = words(3, {"render_as_text": True, **wide})
+    said.update(
+        name="said", styles={**said.styles, "overflow-wrap": "anywhere"},
+        text="Load the model, and this page translates the number itself.",
+    )  # fmt: skip
+    translate = CustomJS(
+        args=dict(
+            cases=data, example=example, number=number, button=button, said=said, model=model,
+            source_vocabulary=list(source_vocabulary), target_vocabulary=list(target_vocabulary),
+            start=START, end=END, instead=_instead(model),
+        ),
+        code=models.scripts("number_words.js", "translation_attention.js"),
+    )  # fmt: skip
+    number.js_on_change("value", translate)
+    button.js_on_event(ButtonClick, translate)
+    layout = column(
+        beside(number, button), said, *browser.layout.children, sizing_mode="stretch_width"
+    )
+    return LiveFigure(
+        name, "A translator and what it reads", layout, about, browser.min_height + ROOM
+    )
+
+
+def _instead(model: str) -> str:
+    """What a reader can do where the model cannot be loaded."""
+    return f"In Python, live.models.load('{model}') gives it, and decoding.greedy translates."

@@ -1,0 +1,194 @@
+"""Layers of attention and nothing else: the loop, the past alone, and what is no token."""
+
+import numpy as np
+import pytest
+import reference_heads
+from layer_harness import Library, part
+
+from attnbook import convert, transformer
+
+OWNERS = {4: [0, 1, 2, 3], 2: [0, 0, 1, 1], 1: [0, 0, 0, 0]}
+sharing = pytest.mark.parametrize("num_kv_heads", OWNERS)
+
+
+@pytest.fixture(params=["torch", "jax"])
+def library(request):
+    return Library(request.param)
+
+
+def make(library, num_kv_heads=4, num_layers=2):
+    """11 tokens, up to 7 of them, of width 12."""
+    return library.scaled_up("AttentionOnly", 11, 7, 12, 4, num_layers, num_kv_heads)
+
+
+@pytest.fixture
+def tokens(rng):
+    return rng.integers(0, 11, size=(2, 7))
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@sharing
+def test_equals_the_loop(library, tokens, num_kv_heads, num_layers):
+    """Logits and the weights of every layer; without weights the same logits."""
+    model = make(library, num_kv_heads, num_layers)
+    logits, weights = library.call(model, tokens, True)
+    assert logits.shape == (2, 7, 11)
+    assert type(weights) is list
+    assert len(weights) == num_layers
+    for b in range(2):
+        right, shares = reference_heads.attention_only(
+            library.parameters(model), OWNERS[num_kv_heads], num_layers, tokens[b]
+        )
+        np.testing.assert_allclose(logits[b], right, rtol=1e-10, atol=1e-11)
+        for ours, theirs in zip(weights, shares, strict=True):
+            np.testing.assert_allclose(ours[b], theirs, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(library.call(model, tokens), logits, rtol=1e-11, atol=1e-11)
+    later = np.triu(np.ones((7, 7), bool), 1)
+    for each in weights:
+        assert np.all(each[..., later] == 0)
+        assert np.ptp(each) > 0.5
+    out = transformer.attention_only(model, library.moved(tokens))
+    np.testing.assert_array_equal(library.returned(out), library.call(model, tokens))
+
+
+def test_the_future_does_not_count_at_all(library, tokens):
+    """A later token changed: the logits before it move by exactly 0, its own do move."""
+    model = make(library)
+    before = library.call(model, tokens)
+    for t in (1, 4, 6):
+        other = tokens.copy()
+        other[:, t:] = (tokens[:, t:] + 5) % 11
+        after = library.call(model, other)
+        np.testing.assert_array_equal(after[:, :t], before[:, :t])
+        assert np.all(np.abs(after[:, t] - before[:, t]).max(-1) > 0.01)
+
+
+def test_shorter_sequences_and_leading_axes(library, rng):
+    """The first tokens alone have the same logits; a batch of batches, each by itself."""
+    model, tokens = make(library), rng.integers(0, 11, size=(2, 3, 7))
+    out = library.call(model, tokens)
+    for i, j in np.ndindex(2, 3):
+        for n in (1, 5, 7):
+            one, weights = library.call(model, tokens[i, j, :n], True)
+            np.testing.assert_allclose(one, out[i, j, :n], rtol=1e-10, atol=1e-11)
+            assert [w.shape for w in weights] == [(4, n, n)] * 2
+
+
+def test_positions_do_count(library, tokens):
+    """The same tokens in another order: the last one has other logits; and one repeated token too."""
+    model = make(library)
+    order = [3, 1, 5, 0, 2, 4, 6]
+    before, after = library.call(model, tokens)[:, -1], library.call(model, tokens[:, order])[:, -1]
+    assert np.all(np.abs(after - before).max(-1) > 0.01)
+    same = library.call(model, np.full((1, 7), 3))[0]
+    assert len(np.unique(same.round(6), axis=0)) == 7
+
+
+@sharing
+def test_gradients_agree(rng, num_kv_heads):
+    """Of every parameter, torch = JAX under jit, to 1e-10; tokens that do not occur have none."""
+    torch, jax = (Library(name).backend for name in ("torch", "jax"))
+    import equinox as eqx
+
+    tokens = rng.integers(0, 7, size=(2, 5))  # of 11, and 5 of 7 positions
+    twin = make(Library("jax"), num_kv_heads)
+    model = convert.jax_to_torch(twin)
+    cotangent = rng.normal(size=(2, 5, 11))
+    out = model(torch.array(tokens))
+    (out * torch.array(cotangent)).sum().backward()
+    seen, weights = jax.array(tokens), jax.array(cotangent)
+    theirs = eqx.filter_jit(twin)(seen)
+    np.testing.assert_allclose(theirs, out.detach(), rtol=0, atol=1e-10)
+    gradient = eqx.filter_jit(eqx.filter_grad(lambda twin: (twin(seen) * weights).sum()))(twin)
+    names = [name for name, _ in model.named_parameters()]
+    assert len(names) == 1 + 1 + 2 * 8 + 2
+    for name in names:
+        ours = model.get_parameter(name).grad.numpy()
+        np.testing.assert_allclose(ours, part(gradient, name), rtol=1e-10, atol=1e-10)
+        # the keys' shift is the same for all tokens: the softmax does not see it
+        assert (np.abs(ours).max() > 1e-6) == (not name.endswith("key.bias")), name
+    assert not model.embedding.weight.grad[7:].any()
+    assert not model.position.grad[5:].any()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+def test_every_kind_of_integer(library, tokens, dtype):
+    model = make(library)
+    out = library.call(model, tokens.astype(dtype))
+    np.testing.assert_array_equal(out, library.call(model, tokens))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        ([[0, 11]], "tokens: got 0 to 11, expected 0 to 10"),
+        ([[-1, 3]], "tokens: got -1 to 3, expected 0 to 10"),
+        ([[0.0, 1.0]], r"tokens: got dtype .*float64, shape \(1, 2\), expected integers"),
+        (3, r"tokens: got dtype .*int64, shape \(\), expected integers of shape"),
+        ([[0] * 8], "tokens: got 8 of them, expected at most 7"),
+    ],
+)
+def test_bad_tokens(library, tokens, message):
+    with pytest.raises(ValueError, match=message):
+        library.call(make(library), np.array(tokens))
+    with pytest.raises(TypeError, match="tokens: got a list, expected a NumPy, PyTorch or JAX"):
+        make(library)([1, 2])
+
+
+def test_too_long_under_jit():
+    """Lengths are known where values are not."""
+    library = Library("jax")
+    import equinox as eqx
+
+    with pytest.raises(ValueError, match="tokens: got 8 of them, expected at most 7"):
+        eqx.filter_jit(make(library))(library.moved(np.zeros((2, 8), int)))
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5])
+@pytest.mark.parametrize(
+    "name", ["vocab_size", "max_length", "embed_dim", "num_heads", "num_layers", "num_kv_heads"]
+)
+def test_bad_sizes(library, name, size):
+    how = dict(vocab_size=11, max_length=7, embed_dim=12, num_heads=4) | {name: size}
+    with pytest.raises(ValueError, match=f"{name}: got {size}, expected an integer"):
+        library.make("AttentionOnly", **how)
+
+
+def test_sizes_that_do_not_divide(library):
+    with pytest.raises(ValueError, match="num_heads: got 5, expected a divisor of 12, the width"):
+        library.make("AttentionOnly", 11, 7, 12, 5)
+    with pytest.raises(ValueError, match="num_kv_heads: got 3, expected a divisor of 4, the heads"):
+        library.make("AttentionOnly", 11, 7, 12, 4, num_kv_heads=3)
+
+
+@sharing
+def test_names_and_shapes(library, num_kv_heads):
+    """Every parameter's shape, and the sizes that a conversion reads."""
+    model = make(library, num_kv_heads, num_layers=3)
+    rows = {"query": 12, "key": 3 * num_kv_heads, "value": 3 * num_kv_heads, "output": 12}
+    expected = {"embedding.weight": (11, 12), "position": (7, 12)}
+    expected |= {"readout.weight": (11, 12), "readout.bias": (11,)}
+    for layer in range(3):
+        expected |= {f"layers.{layer}.{p}.weight": (n, 12) for p, n in rows.items()}
+        expected |= {f"layers.{layer}.{p}.bias": (n,) for p, n in rows.items()}
+    assert {n: a.shape for n, a in library.parameters(model).items()} == expected
+    names = ("vocab_size", "max_length", "embed_dim", "num_heads", "num_layers", "num_kv_heads")
+    assert [getattr(model, n) for n in names] == [11, 7, 12, 4, 3, num_kv_heads]
+    model = library.make("AttentionOnly", 13, 5)
+    assert [getattr(model, n) for n in names] == [13, 5, 64, 4, 2, 4]
+
+
+def test_starts_differ_from_part_to_part(library):
+    """Another seed, another model; no two parts alike; embeddings and positions of variance 1."""
+    one, same, other = (
+        library.parameters(library.make("AttentionOnly", 101, 97, 12, seed=seed))
+        for seed in (0, 0, 1)
+    )
+    for name, drawn in one.items():
+        np.testing.assert_array_equal(drawn, same[name])
+        assert np.mean(drawn != other[name]) > 0.999  # torch draws in float32
+    drawn = np.concatenate([a.ravel() for a in one.values()])
+    assert len(np.unique(drawn)) > 0.999 * len(drawn)
+    for name in ("embedding.weight", "position"):
+        assert abs(one[name].mean()) < 0.12
+        assert abs(one[name].std() - 1) < 0.1
