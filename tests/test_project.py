@@ -187,4 +187,6 @@ def test_no_import_points_upwards_or_in_a_circle():
     # convert imports the layers where it is called
     upper = {"torch", "jax", "live", "checks"}
     assert {name for name, used in formulas.items() if used & upper} == {"convert"}
-    graphlib.TopologicalSorter({n: used & formulas.keys() for n, used in formulas.items()}).prepare()
+    graphlib.TopologicalSorter(
+        {n: used & formulas.keys() for n, used in formulas.items()}
+    ).prepare()

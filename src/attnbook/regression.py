@@ -43,7 +43,7 @@ def nadaraya_watson(
     """Nadaraya–Watson estimator, f̂(q_i) = Σ_j w_ij v_j with w_ij = K(u_ij) / Σ_l K(u_il).
 
     u_ij = ‖(q_i − k_j) / h‖ is the distance in bandwidths. Without return_weights the queries are
-    taken in blocks, and memory grows with m + n, not with m × n. Large arrays of PyTorch go through
+    taken in chunks, and memory grows with m + n, not with m × n. Large arrays of PyTorch go through
     its fused attention kernel, which adds an error to log K of 2e-5 in float32, 1e-9 in float64.
 
     Args:

@@ -1,6 +1,6 @@
-"""A weighted average in blocks of queries, so that the (m, n) weights never exist at once.
+"""A weighted average in chunks of queries, so that the (m, n) weights never exist at once.
 
-The formula is the caller's; here it is only mapped over blocks. Gradients compute each block's
+The formula is the caller's; here it is only mapped over chunks. Gradients compute each chunk's
 weights again instead of keeping them.
 """
 
@@ -14,8 +14,8 @@ from array_api_compat import array_namespace, is_jax_array, is_torch_array
 from attnbook._typing import Array
 from attnbook._validation.arrays import broadcast_shapes, is_transforming
 
-CHUNK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a block
-JAX_CHUNKS = 4  # JAX fuses a block's steps into fewer arrays: its blocks may be larger
+CHUNK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a chunk
+JAX_CHUNKS = 4  # JAX fuses a chunk's steps into fewer arrays: its chunks may be larger
 TORCH_CHUNKS = 4  # its threads meet after every step: the fewer, the less waiting when others run
 
 
@@ -25,14 +25,14 @@ def map_query_chunks(
     shared: tuple[Any, ...],
     kernel: Callable[[Array], Array],
 ) -> Array:
-    """average(*per_query, *shared, kernel), a block of queries at a time.
+    """average(*per_query, *shared, kernel), a chunk of queries at a time.
 
     Args:
-        average: gives the (..., rows, p) averages of a block.
+        average: gives the (..., rows, p) averages of a chunk.
         per_query: arrays with a row a query at axis −2, the queries first; None, and arrays with
-            one row there, go to every block as they are.
-        shared: what every block sees: keys of shape (..., n, d) first.
-        kernel: passed on; for JAX, part of what a compiled block is known by.
+            one row there, go to every chunk as they are.
+        shared: what every chunk sees: keys of shape (..., n, d) first.
+        kernel: passed on; for JAX, part of what a compiled chunk is known by.
 
     Returns:
         The averages of all queries, of shape (..., m, p).
@@ -62,7 +62,7 @@ def map_query_chunks(
 
 
 def _parts(per_query: tuple[Any, ...], cut: tuple[bool, ...], rows: int) -> Iterator[list[Any]]:
-    """The per-query arrays, a block of rows at a time."""
+    """The per-query arrays, a chunk of rows at a time."""
     for start in range(0, per_query[0].shape[-2], rows):
         stop = min(start + rows, per_query[0].shape[-2])
         yield [a[..., start:stop, :] if c else a for a, c in zip(per_query, cut, strict=True)]
@@ -77,7 +77,7 @@ def in_forward_mode(*arrays: Any) -> bool:
 
 
 def _seen_through(kernel: Callable[[Array], Array], queries: Array, *others: Any) -> bool:
-    """Whether a derivative is asked for that _torch_blocks would not see.
+    """Whether a derivative is asked for that _torch_chunks would not see.
 
     That is one in numbers that the kernel holds, and any in forward mode.
     """
@@ -90,15 +90,15 @@ def _seen_through(kernel: Callable[[Array], Array], queries: Array, *others: Any
 
 @functools.cache
 def _torch_chunks() -> Callable[..., Array]:
-    """Blocks whose weights are computed again for the gradient, of any order.
+    """Chunks whose weights are computed again for the gradient, of any order.
 
-    torch.utils.checkpoint would do for a block, but it imports the compiler: seconds, and 600 MiB.
+    torch.utils.checkpoint would do for a chunk, but it imports the compiler: seconds, and 600 MiB.
     The averages go into one array made beforehand: small ones left between freed large ones would
     keep the allocator from using their place again.
     """
     import torch
 
-    class Blocks(torch.autograd.Function):
+    class Chunks(torch.autograd.Function):
         @staticmethod
         def forward(
             ctx: Any, average: Any, kernel: Any, rows: int, cut: Any, split: int, *given: Any
@@ -109,12 +109,12 @@ def _torch_chunks() -> Callable[..., Array]:
             per_query, shared = given[:split], given[split:]
             output, done = None, 0
             for part in _parts(per_query, cut, rows):
-                block = average(*part, *shared, kernel)
+                chunk = average(*part, *shared, kernel)
                 if output is None:
                     m = per_query[0].shape[-2]
-                    output = block.new_empty((*block.shape[:-2], m, block.shape[-1]))
-                output[..., done : done + block.shape[-2], :] = block
-                done += block.shape[-2]
+                    output = chunk.new_empty((*chunk.shape[:-2], m, chunk.shape[-1]))
+                output[..., done : done + chunk.shape[-2], :] = chunk
+                done += chunk.shape[-2]
             return output
 
         @staticmethod
@@ -129,15 +129,15 @@ def _torch_chunks() -> Callable[..., Array]:
                 wanted = [a for a, need in zip(given, needed, strict=True) if need]
                 sums = [torch.zeros_like(a) for a in wanted]
                 for part in _parts(given[:split], cut, rows):
-                    block = average(*part, *given[split:], kernel)
-                    here = gradient[..., done : done + block.shape[-2], :]
-                    done += block.shape[-2]
-                    if not block.requires_grad:  # a boxcar's weights are constants
+                    chunk = average(*part, *given[split:], kernel)
+                    here = gradient[..., done : done + chunk.shape[-2], :]
+                    done += chunk.shape[-2]
+                    if not chunk.requires_grad:  # a boxcar's weights are constants
                         continue
                     found = torch.autograd.grad(
-                        block,
+                        chunk,
                         wanted,
-                        here,  # not (block * here).sum(): autograd may ask with many at once
+                        here,  # not (chunk * here).sum(): autograd may ask with many at once
                         create_graph=higher,
                         allow_unused=True,
                         materialize_grads=True,
@@ -153,7 +153,7 @@ def _torch_chunks() -> Callable[..., Array]:
                 *(next(sums_left) if need else None for need in needed),
             )
 
-    return Blocks.apply
+    return Chunks.apply
 
 
 @functools.cache
@@ -167,10 +167,10 @@ def _jax_chunks() -> Callable[..., Array]:
 
         def one(moving: Any) -> Array:
             parts = iter(moving)
-            block = [
+            chunk = [
                 next(parts)[..., None, :] if c else a for a, c in zip(per_query, cut, strict=True)
             ]
-            return average(*block, *shared, kernel)[..., 0, :]
+            return average(*chunk, *shared, kernel)[..., 0, :]
 
         moving = [jnp.moveaxis(a, -2, 0) for a, c in zip(per_query, cut, strict=True) if c]
         return jnp.moveaxis(jax.lax.map(jax.checkpoint(one), moving, batch_size=rows), 0, -2)
