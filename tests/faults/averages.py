@@ -113,7 +113,7 @@ FAULTS = [
         ("NaN far from the data", "if not far and is_concretely_true(xp.any(xp.isnan(weights[..., :1]))):", "if False:"),
         ("the mask lost far from the data", "from_nearest(queries, keys, h, mask)", "from_nearest(queries, keys, h, None)"),
     ),
-    *faults("regression", "jax", "test_regression_far.py",
+    *faults("regression", "jax", "test_regression_far.py::test_near_queries_beside_a_far_one_are_what_they_are_alone",
         ("NaN far from the data, JAX", "and is_concretely_true(xp.any(xp.isnan(output) & some))", "and False"),
     ),
     *faults("regression", "torch", "test_fast_gaussian.py",

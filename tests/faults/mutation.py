@@ -36,6 +36,7 @@ MOST, SEED = 60, 7  # mutants of a module; which of them
 EVERY = (
     "test_validation_arrays.py",
     "test_validation_callables.py",
+    "test_wrong_calls.py",
     "test_validation_values.py",
     "test_default_device.py",
 )

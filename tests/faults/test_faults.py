@@ -50,7 +50,7 @@ def test_without_a_fault_the_tests_pass(fork_servers, copy, backends):
     selected = (f.tests or TESTS[f.module] for f in FAULTS if f.backends == backends)
     tests = tuple(sorted({test for each in selected for test in each}))
     skip_without(backends, tests)
-    code, printed = fork_servers.run(copy, tests, backends)
+    code, printed = fork_servers.run(copy, tests, backends, 3600)  # of all faults in one run
     assert code == 0, printed
 
 
