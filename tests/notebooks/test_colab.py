@@ -76,14 +76,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("colab") / "env"
     venv.create(folder, with_pip=True, symlinks=os.name != "nt", upgrade_deps=True)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    install = (
-        python,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-compile",
-    )  # Python compiles what it loads
+    # Python compiles what it loads, and no more
+    install = (python, "-m", "pip", "install", "-q", "--no-compile")
     if PINS == "constraints.txt":
         run(*install, "-c", ROOT / PINS, *PREINSTALLED)
     elif PINS == "none":
