@@ -116,3 +116,11 @@ def test_bad_input(backend, name):
         kind = type(stranger).__name__
         with pytest.raises(TypeError, match=f"x: got a {kind}, expected a NumPy, PyTorch or JAX"):
             function(stranger)
+
+
+def test_sigmoid_equals_scipys(backend, rng):
+    """From 0 to 1, and at most 1 far out, where exp(−x) overflows."""
+    special = pytest.importorskip("scipy.special")
+    x = np.concatenate([3 * rng.normal(size=11), [-1e4, -50.0, 0.0, 50.0, 1e4]])
+    out = backend.call(activations.sigmoid, x)
+    np.testing.assert_allclose(out, special.expit(x), rtol=1e-9, atol=1e-15)

@@ -6,7 +6,7 @@ import backends
 import numpy as np
 import pytest
 
-from attnbook.losses import cross_entropy
+from attnbook.losses import cross_entropy, log_softmax
 
 
 @pytest.fixture
@@ -216,3 +216,14 @@ def test_small_labels_of_a_large_vocabulary(backend):
         logits, labels = np.zeros((3, vocab)), np.array([0, 37, 127], dtype)
         out = backend.call(entropy, logits, labels)
         np.testing.assert_allclose(out, math.log(vocab), rtol=1e-12)
+
+
+def test_log_softmax_equals_scipys(backend, rng):
+    """Also where the exponential of a logit, or of a difference of two, is beyond float64."""
+    special = pytest.importorskip("scipy.special")
+    logits = np.concatenate([rng.normal(size=(3, 7)), 1e3 * rng.normal(size=(2, 7))])
+    out = backend.call(log_softmax, logits)
+    np.testing.assert_allclose(out, special.log_softmax(logits, axis=-1), rtol=1e-12, atol=1e-12)
+    for wrong, words in ((logits.astype(int), "dtype"), (logits[:, :0], "shape")):
+        with pytest.raises(ValueError, match=f"logits: got {words}"):
+            backend.call(log_softmax, wrong)

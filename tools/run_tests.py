@@ -44,16 +44,8 @@ STAGES = {
         "{python} -m coverage report",
     ],
 }
-ENVIRONMENT = {
-    "unit": {
-        # Small arrays: a thread more than there are processors waits for the others.
-        "OMP_NUM_THREADS": "1",
-        # What JAX compiled for one test it need not compile for another, nor the next time.
-        "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
-}
+# Small arrays: a thread more than there are processors waits for the others, and that costs most.
+ENVIRONMENT = {"unit": {"OMP_NUM_THREADS": "1"}}
 APART = ("gpu", "faults", "coverage")  # not part of make test
 ABOUT = {
     "lint": "ruff and yamllint",

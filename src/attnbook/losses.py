@@ -1,6 +1,6 @@
 """What a model that predicts tokens is trained on."""
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 from jaxtyping import Bool, Float, Int
 
 from attnbook._typing import Array
@@ -18,8 +18,14 @@ def log_softmax(logits: Float[Array, "... vocab"]) -> Float[Array, "... vocab"]:
 
     Returns:
         Of the shape of the logits, none above 0.
+
+    Raises:
+        ValueError: no axis, no logit or no floating ones.
+        TypeError: what is no array.
     """
-    xp = array_namespace(logits)
+    xp = check_floating(logits=logits)
+    if logits.ndim == 0 or logits.shape[-1] == 0:
+        raise ValueError(f"logits: got shape {tuple(logits.shape)}, expected (..., vocab)")
     shifted = logits - xp.max(logits, axis=-1, keepdims=True)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=-1, keepdims=True))
 

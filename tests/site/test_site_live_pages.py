@@ -108,8 +108,7 @@ def alone(
     context = browser.new_context(viewport=WIDTHS[width])
     with served(folder) as address:
         seen = visit(context, address)
-        seen.page.goto(f"{address}/index.html")
-        seen.page.wait_for_selector(f"#{figure.name}[data-ready=true]")
+        seen.go("index.html").wait_for_selector(f"#{figure.name}[data-ready=true]")
         yield seen
     context.close()
 
