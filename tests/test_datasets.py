@@ -373,3 +373,12 @@ def test_what_is_shifted_is_an_array():
     for wrong in (None, "4", 4.0, True):
         with pytest.raises(ValueError, match=f"^size: got {wrong!r}, expected an integer$"):
             datasets.shifted(images, offsets, wrong)
+
+
+def test_the_six_words():
+    sentence = datasets.six_words()
+    assert " ".join(sentence.words) == "to be or not to be"
+    assert [sentence.vocabulary[token] for token in sentence.tokens] == list(sentence.words)
+    assert sentence.x.shape == (6, 4) and sentence.x.dtype == np.float64
+    np.testing.assert_array_equal(sentence.x[:2], sentence.x[4:])
+    assert np.linalg.matrix_rank(sentence.embedding) == 4  # four words that can be told apart
