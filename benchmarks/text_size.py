@@ -33,7 +33,9 @@ def best_gram(train: Text, choose: Text, judged: Text, vocab: int) -> dict[str, 
         found = ngrams.bits(train, text, order, vocab_size=vocab, discount=discount)
         return float(found[WINDOW // 2 + 1 :].mean())
 
-    order = min(range(2, 12), key=lambda n: needed(n, 0.8, choose))
+    order, least = 1, np.inf
+    while (longer := needed(order + 1, 0.8, choose)) < least:
+        order, least = order + 1, longer
     discount = min((0.6, 0.7, 0.8, 0.9), key=lambda d: needed(order, d, choose))
     return {"order": order, "discount": discount, "bits": needed(order, discount, judged)}
 
@@ -71,23 +73,26 @@ def stopped_early(
     }
 
 
+def widths_of(size: int) -> list[int]:
+    """The widths to choose from: with the most text only the larger, which chapter 8 has."""
+    return [128] if size == max(STEPS) else list(MLP_DIM)
+
+
 def best_transformer(
     texts: tuple[Text, Text, Text, int], size: int, steps: int, seed: int
 ) -> dict[str, float]:
-    """Of two widths the one that is better on the text set aside; with the most text, the larger."""
-    widths = [128] if size == max(STEPS) else list(MLP_DIM)
-    runs = [stopped_early(*texts, width=width, steps=steps, seed=seed) for width in widths]
+    """Of the widths the one that is best on the text set aside."""
+    runs = [stopped_early(*texts, width=width, steps=steps, seed=seed) for width in widths_of(size)]
     return min(runs, key=lambda run: run["set_aside"])
 
 
 def texts_of(size: int, seed: int) -> tuple[Text, Text, Text, int]:
-    """A stretch to learn from, the text set aside, the text that judges, and how many characters."""
+    """A stretch to learn from, the text set aside, the text that judges, and the vocabulary."""
     text = datasets.python_reference()
     cut = 9 * len(text.train) // 10
     start = int(np.random.default_rng(seed).integers(0, max(1, cut - size)))
-    return text.train[start : min(start + size, cut)], text.train[cut:], text.held_out, len(
-        text.vocabulary
-    )
+    stretch = text.train[start : min(start + size, cut)]
+    return stretch, text.train[cut:], text.held_out, len(text.vocabulary)
 
 
 def main() -> None:
