@@ -9,6 +9,7 @@ Parts, one module each:
 - ``reading``: what a page is about, for search engines and for the links to the next page.
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
+- ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
 - ``first_load``: one style sheet, scripts that nobody waits for, images that keep their place.
 - ``notebooks``: a page whose notebook was executed again is built again.
@@ -21,12 +22,25 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from . import assets, citations, exercises, footer, live, maths, notebooks, project, reading, tabs
+from . import (
+    assets,
+    citations,
+    drawings,
+    exercises,
+    footer,
+    live,
+    maths,
+    notebooks,
+    project,
+    reading,
+    tabs,
+)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the parts to Sphinx."""
-    parts = (project, maths, citations, tabs, exercises, notebooks, reading, footer, live, assets)
+    parts = (project, maths, citations, tabs, exercises, notebooks, reading, footer)
+    parts += (drawings, live, assets)
     for part in parts:
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -111,8 +111,8 @@ def multi_head(tokens: int = 6, embed_dim: int = 4, num_heads: int = 2) -> Drawi
     third = second + side + 90
     fourth = third + side + 90
     for h in range(num_heads):
-        place = 480 * (h + 0.5) / num_heads
-        canvas.text(place, third - 16, _shape(f"head_{h + 1}", heads[h]), "output", bold=True)
+        middle = 480 * (h + 0.5) / num_heads
+        canvas.text(middle, third - 16, _shape(f"head_{h + 1}", heads[h]), "output", bold=True)
         canvas.matrix(place - cell * head_dim / 2, third, _grey(heads[h]).tolist(), "output", cell)
         canvas.arrow((place, third + side + 6), (240, fourth - 50))
         canvas.text(place, third + side + 30, f"U_{h + 1}  {head_dim} × {len(blocks[h])}")
