@@ -1,6 +1,6 @@
 """Drawings of the block, its stream upright, and of what is built of it."""
 
-from attnbook.drawings.canvas import Canvas, Drawing
+from attnbook.drawings.canvas import WIDE, Canvas, Drawing
 
 PAINTS = {
     "norm": "line",
@@ -28,43 +28,48 @@ def _box(canvas: Canvas, x: float, bottom: float, w: float, label: str) -> float
 
 def _part(canvas: Canvas, x: float, y: float, labels: list[str], side: float, w: float) -> float:
     """Leave the stream at height y, go up through the boxes, add to the stream: at what height."""
-    canvas.arrow((x, y), (x + side, y), (x + side, y - 24))
-    y -= 24
+    canvas.arrow((x, y), (x + side, y), (x + side, y - 22))
+    y -= 22
     for label in labels:
         if label != labels[0]:
-            canvas.arrow((x + side, y), (x + side, y - 20))
-            y -= 20
+            canvas.arrow((x + side, y), (x + side, y - 18))
+            y -= 18
         y -= _box(canvas, x + side, y, w, label)
-    canvas.arrow((x + side, y), (x + side, y - 24), (x + 13, y - 24))
-    canvas.plus(x, y - 24)
-    return y - 24
+    canvas.arrow((x + side, y), (x + side, y - 22), (x + 13, y - 22))
+    canvas.plus(x, y - 22)
+    return y - 22
 
 
 def _stream(canvas: Canvas, x: float, start: float, end: float, *, tip: bool = False) -> None:
     (canvas.arrow if tip else canvas.line)((x, start), (x, end), role="output", width=3)
 
 
-def block() -> Drawing:
-    """The encoder's block: attention and an MLP read the stream and add to it."""
+def block(tokens: int = 6, embed_dim: int = 4) -> Drawing:
+    """The encoder's block: attention and an MLP read the stream and add to it.
+
+    Args:
+        tokens: n, rows of the stream X.
+        embed_dim: e, its width.
+    """
     canvas = Canvas(
         "block",
-        452,
+        446,
         "A stream runs upwards. Attention reads it through a norm and adds to it; then an MLP "
         "reads it through a norm and adds to it.",
     )
-    x, y = 70.0, 396.0
-    canvas.text(x, 440, "X", "output", bold=True)
-    _stream(canvas, x, 424, y)
+    x, y, shape = 70.0, 390.0, f"{WIDE}{tokens} × {embed_dim}"
+    canvas.text(x, 432, f"X{shape}", "output", bold=True)
+    _stream(canvas, x, 414, y)
     for part, about in (("attention", "between\nthe tokens"), ("MLP", "within\neach token")):
         end = _part(canvas, x, y, ["norm", part], 170, 140)
-        canvas.text(340, end + (64 if part == "MLP" else 56), about, anchor="start")
+        canvas.text(344, end + (40 if part == "MLP" else 46), about, anchor="start")
         _stream(canvas, x, y, end + 11)
         y = end - 28
         _stream(canvas, x, end - 11, y)
         if part == "attention":
             canvas.text(x - 18, end - 20, "Y", "output", anchor="end", bold=True)
-    _stream(canvas, x, y, 34, tip=True)
-    canvas.text(x, 16, "Z", "output", bold=True)
+    _stream(canvas, x, y, 36, tip=True)
+    canvas.text(x, 18, f"Z{shape}", "output", bold=True)
     return canvas.drawing()
 
 
@@ -94,34 +99,41 @@ def pre_and_post_norm() -> Drawing:
     return canvas.drawing()
 
 
-def decoder_block() -> Drawing:
-    """The decoder's block: attention to what is written, to the memory, and an MLP."""
+def decoder_block(tokens: int = 6, embed_dim: int = 4, memory_tokens: int = 5) -> Drawing:
+    """The decoder's block: attention to what is written, to the memory, and an MLP.
+
+    Args:
+        tokens: rows of the stream X.
+        embed_dim: e, the width of the stream and of the memory.
+        memory_tokens: rows of the memory M.
+    """
     canvas = Canvas(
         "decoder_block",
-        664,
+        644,
         "A stream runs upwards and passes three parts: causal attention to what is written, "
         "cross-attention to the encoder's memory, and an MLP.",
     )
-    x, y = 50.0, 606.0
-    canvas.text(x, 648, "X", "output", bold=True)
-    _stream(canvas, x, 632, y)
+    x, y, shape = 52.0, 588.0, f"{WIDE}{tokens} × {embed_dim}"
+    canvas.text(x, 630, f"X{shape}", "output", bold=True)
+    _stream(canvas, x, 612, y)
     for part, name in (("causal\nattention", "Y"), ("cross-\nattention", "Z"), ("MLP", "U")):
         end = _part(canvas, x, y, ["norm", part], 150, 140)
         if part.startswith("cross"):
-            middle = end + 60
-            canvas.box(410, middle, 116, 60, "memory M\nm × e", "keys")
-            canvas.arrow((352, middle - 14), (272, middle - 14), role="keys")
-            canvas.arrow((352, middle + 14), (272, middle + 14), role="values")
-            canvas.text(311, middle - 28, "keys", "keys")
-            canvas.text(311, middle + 30, "values", "values")
-            canvas.text(200, y - 11, "", "queries")
+            middle = end + 58
+            canvas.box(
+                414, middle, 116, 64, f"memory\nM{WIDE}{memory_tokens} × {embed_dim}", "keys"
+            )
+            for aside, role in ((-13, "keys"), (13, "values")):
+                canvas.arrow((356, middle + aside), (273, middle + aside), role=role)
+                canvas.text(315, middle + 2.1 * aside, role, role)
+            canvas.text(x + 78, y - 13, "queries", "queries")
         _stream(canvas, x, y, end + 11)
         y = end - 28
         _stream(canvas, x, end - 11, y)
         if name != "U":
             canvas.text(x - 16, end - 20, name, "output", anchor="end", bold=True)
     _stream(canvas, x, y, 36, tip=True)
-    canvas.text(x, 16, "U", "output", bold=True)
+    canvas.text(x, 18, f"U{shape}", "output", bold=True)
     return canvas.drawing()
 
 
@@ -129,39 +141,48 @@ def three_transformers(tokens: int = 4) -> Drawing:
     """Three transformers of the same boxes; in each attention, who may attend to whom.
 
     Args:
-        tokens: of each mask.
+        tokens: rows and columns of each mask.
     """
     canvas = Canvas(
         "three_transformers",
-        474,
+        488,
         "A translator has an encoder, in which all see all, and a decoder with a causal mask and "
         "cross-attention; a reader is an encoder alone, a writer a decoder alone.",
     )
     full = [[1.0] * tokens] * tokens
     causal = [[float(j <= i) for j in range(tokens)] for i in range(tokens)]
-    for x, top, bottom, parts in (
-        (62, "", "source", [("attention", full), ("MLP", None)]),
-        (182, "next token", "target", [("attention", causal), ("cross", full), ("MLP", None)]),
-        (304, "label", "all", [("attention", full), ("MLP", None)]),
-        (420, "next token", "so far", [("attention", causal), ("MLP", None)]),
+    cross = ("cross-\nattention", full)
+    for x, bottom, top, masks in (
+        (60, "source", "", [("attention", full)]),
+        (182, "target", "next token", [("attention", causal), cross]),
+        (306, "image", "label", [("attention", full)]),
+        (422, "text", "next token", [("attention", causal)]),
     ):
-        canvas.text(x, 404, bottom)
-        y = 386.0
-        for label, mask in parts:
-            canvas.arrow((x, y), (x, y - 20), role="output", width=2)
-            y -= 20
-            height = 84 if mask else 36
+        canvas.text(x, 388, bottom)
+        y = 370.0
+        for label, mask in (*masks, ("MLP", None)):
+            lines = label.count("\n")
+            height = 86 + 19 * lines if mask else 36
             role = "weights" if mask else "values"
-            canvas.box(x, y - height / 2, 102, height, role=role)
-            canvas.text(x, y - height + 18, label, role)
+            canvas.arrow((x, y), (x, y - 22), role="output", width=2)
+            y -= 22
+            canvas.box(x, y - height / 2, 104, height, role=role)
+            canvas.text(x, y - height + 18 + 10 * lines, label, role)
             if mask:
-                canvas.matrix(x, y - 50, mask, "weights", 42 / tokens)
+                canvas.matrix(x, y - 52, mask, "weights", 44 / tokens)
             y -= height
         if top:
-            canvas.arrow((x, y), (x, 96 if "next" in top else 96), role="output", width=2)
-            canvas.text(x, 80, top, "output", bold=True)
+            canvas.arrow((x, y), (x, y - 30), role="output", width=2)
+            canvas.text(x, y - 45, top, "output", bold=True)
         else:
-            canvas.arrow((x, y), (x, y - 24), (122, y - 24), (122, 236), (130, 236), role="keys")
-    for x, label in ((122, "translator"), (304, "reader"), (420, "writer")):
-        canvas.text(x, 450, label, bold=True, size=18)
+            way = ((x, y), (x, y - 26), (x + 61, y - 26), (x + 61, y + 18), (x + 69, y + 18))
+            canvas.arrow(*way, role="keys", width=2)
+    for start, end, label in (
+        (12, 230, "translator"),
+        *((258, 354, "reader"), (374, 470, "writer")),
+    ):
+        canvas.bracket(start, end, 416)
+        canvas.text((start + end) / 2, 438, label, bold=True, size=18)
+    canvas.matrix(92, 464, [[1.0]], "weights", 12)
+    canvas.text(106, 470, "may attend; all blocks repeat N times", anchor="start")
     return canvas.drawing()

@@ -107,7 +107,7 @@ def rotary(query: int = 2, key: int = 1, shift: int = 2) -> Drawing:
                 canvas.arrow((x, y), tip, role=role, width=width, dashed=width < 3)
             out = (x + 108 * math.cos(angles[k]), y - 108 * math.sin(angles[k]))
             canvas.text(*out, name, role, bold=True)
-            canvas.text(x, 258 + 23 * k, f"{name} at {places[k]}, turned by {places[k]}θ", role)
+            canvas.text(x, 258 + 23 * k, f"{name}, place {places[k]}: turned by {places[k]}θ", role)
     canvas.text(240, 316, "same distance, same angle, same score", "weights", bold=True)
     return canvas.drawing()
 
@@ -159,6 +159,8 @@ def multi_head(tokens: int = 6, embed_dim: int = 4, num_heads: int = 2) -> Drawi
         for h in range(1, num_heads):
             cut = left + cell * head_dim * h
             canvas.line((cut, second - 6), (cut, second + side + 6), role="ink", width=3)
+    for y, step in ((side + 58, "project"), (third - 48, "split"), (foot + 24, "add")):
+        canvas.text(4, y, step, anchor="start", bold=True)
     width = 480 / num_heads
     for h in range(num_heads):
         middle, top = width * (h + 0.5), third - 34

@@ -47,7 +47,7 @@ RUNGS = (
         "a learned kernel",
         about="the data choose the bandwidth",
         icon=((0.02, 0.08, 0.32, 0.8, -1, 0.8, 0.32, 0.08, 0.02),),
-        queries="the known inputs",
+        queries="known inputs",
         keys="known inputs",
         values="known outputs",
         score="−‖q − k‖² / 2h²",
@@ -84,7 +84,7 @@ RUNGS = (
         keys="W_k x_j",
         values="W_v x_j",
         score=DOT,
-        hidden="what comes later",
+        hidden="nothing, or the future",
         learned="W_q, W_k, W_v",
     ),
     Rung(
@@ -95,7 +95,7 @@ RUNGS = (
         keys="W_k x_j, one per head",
         values="W_v x_j, one per head",
         score=DOT,
-        hidden="what comes later",
+        hidden="nothing, or the future",
         learned="W_q, W_k, W_v per head, W_o",
     ),
     Rung(
@@ -106,8 +106,8 @@ RUNGS = (
         keys="of the normed stream",
         values="of the normed stream",
         score=DOT,
-        hidden="what comes later",
-        learned="these, norms and an MLP",
+        hidden="nothing, or the future",
+        learned="also norms and an MLP",
     ),
     Rung(
         "three transformers",
@@ -121,8 +121,8 @@ RUNGS = (
         keys="of the stream or a memory",
         values="of the stream or a memory",
         score=DOT,
-        hidden="what comes later, padding",
-        learned="blocks in a stack",
+        hidden="the future, or padding",
+        learned="a stack of blocks",
     ),
     Rung(
         "in-context regression",
@@ -170,8 +170,8 @@ def rung(n: int) -> Drawing:
             role="weights" if here else "line",
             width=6 if here else 2,
         )
-    canvas.text(84, 26, f"{n}{WIDE}{this.name}", anchor="start", bold=True, size=19)
-    _icon(canvas, 334, 26, this)
+    canvas.text(84, 26, f"{n}{WIDE}{this.name}", anchor="start", bold=True, size=18)
+    _icon(canvas, 352, 26, this)
     for k, slot in enumerate(SLOTS):
         y, entry = 80 + 36 * k, getattr(this, slot)
         if slot in new:
@@ -187,9 +187,9 @@ def rung(n: int) -> Drawing:
 def _icon(canvas: Canvas, x: float, y: float, this: Rung) -> None:
     """A rung's rows of dots, their middle at height y."""
     for row, weights in enumerate(this.icon):
-        height = y + 15 * (row - (len(this.icon) - 1) / 2)
-        places = [(x + 16.5 * j, height) for j in range(len(weights))]
-        canvas.dots(places, weights, radius=7.5 if len(this.icon) == 1 else 6, full=1)
+        height = y + 12 * (row - (len(this.icon) - 1) / 2)
+        places = [(x + 14.5 * j, height) for j in range(len(weights))]
+        canvas.dots(places, weights, radius=6.8 if len(this.icon) == 1 else 5.5, full=1)
 
 
 def ladder() -> Drawing:
@@ -200,8 +200,8 @@ def ladder() -> Drawing:
         y = 552 - 57 * k
         _icon(canvas, 12, y, this)
         if k < len(RUNGS):
-            canvas.arrow((78, y - 20), (78, y - 38), width=1.2)
+            canvas.arrow((70, y - 20), (70, y - 38), width=1.2)
         name = f"{k}{WIDE}{this.name}" if k else this.name
-        canvas.text(166, y - 10, name, "output" if k else "ink", anchor="start", bold=True, size=18)
-        canvas.text(166, y + 12, this.about, "keys", anchor="start")
+        canvas.text(156, y - 10, name, "output" if k else "ink", anchor="start", bold=True, size=18)
+        canvas.text(156, y + 12, this.about, "keys", anchor="start")
     return canvas.drawing()
