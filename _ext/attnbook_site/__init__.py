@@ -7,6 +7,7 @@ Parts, one module each:
 - ``citations``: author and year in round brackets.
 - ``exercises``: the overview of all exercises, and the reader's progress.
 - ``reading``: what a page is about, for search engines and for the links to the next page.
+- ``folded``: a folded cell says what it holds.
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
 - ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
@@ -27,6 +28,7 @@ from . import (
     citations,
     drawings,
     exercises,
+    folded,
     footer,
     live,
     maths,
@@ -39,8 +41,20 @@ from . import (
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the parts to Sphinx."""
-    parts = (project, maths, citations, tabs, exercises, notebooks, reading, footer)
-    parts += (drawings, live, assets)
+    parts = (
+        project,
+        maths,
+        citations,
+        folded,
+        tabs,
+        exercises,
+        notebooks,
+        reading,
+        footer,
+        drawings,
+        live,
+        assets,
+    )
     for part in parts:
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -56,7 +56,7 @@ RUNGS = (
     ),
     Rung(
         "queries, keys, values",
-        about="a learned score in place of a distance",
+        about="a learned score, not a distance",
         icon=((0.05, 0.2, 0.9, 0.1, 0.45, 0.05, -1, -1, -1),),
         queries="one parameter",
         keys="W_k x_j",
@@ -100,7 +100,7 @@ RUNGS = (
     ),
     Rung(
         "the block",
-        about="averages, and a network in between",
+        about="averages with a network between",
         icon=(ROW, (0.05, 0.05, 0.1, 0.05, 0.9, -1, -1, -1, -1)),
         queries="of the normed stream",
         keys="of the normed stream",
@@ -111,7 +111,7 @@ RUNGS = (
     ),
     Rung(
         "three transformers",
-        about="stacked blocks read, write, classify",
+        about="stacks read, write and classify",
         icon=(
             ROW,
             (0.05, 0.05, 0.1, 0.05, 0.9, -1, -1, -1, -1),
@@ -126,7 +126,7 @@ RUNGS = (
     ),
     Rung(
         "in-context regression",
-        about="set by hand, one head is rung 1 again",
+        about="one head, set by hand, is rung 1",
         icon=(BELL,),
         queries="of x",
         keys="of x",
@@ -204,4 +204,5 @@ def ladder() -> Drawing:
         name = f"{k}{WIDE}{this.name}" if k else this.name
         canvas.text(156, y - 10, name, "output" if k else "ink", anchor="start", bold=True, size=18)
         canvas.text(156, y + 12, this.about, "keys", anchor="start")
+    canvas.arrow((440, 39), (440, 495), role="weights", width=2, bow=18, dashed=True)
     return canvas.drawing()
