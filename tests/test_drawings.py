@@ -229,3 +229,8 @@ def test_the_ladder_is_the_appendixs():
     for rung, row in zip(drawings.RUNGS, entries, strict=True):
         for slot, entry in zip(slots, row[1:], strict=True):
             assert plain(entry) == getattr(rung, slot).replace(" ", ""), (rung.name, slot)
+
+
+def test_the_landing_pages_ladder_is_fresh():
+    stored = (ROOT / "images/ladder.svg").read_text(encoding="utf-8")
+    assert stored == drawings.ladder().svg + "\n", "do: make ladder"
