@@ -174,6 +174,12 @@ def test_prompt_shows_its_tokens_and_its_mask():
     np.testing.assert_array_equal(np.array(cells).reshape(5, 5) == "0.75", allowed)
 
 
+@pytest.mark.parametrize(("pairs", "queries"), [(3, 4), (8, 2)])
+def test_prompt_has_no_more_queries_than_pairs(pairs, queries):
+    with pytest.raises(ValueError, match=f"^queries: got {queries} for {pairs} pairs"):
+        drawings.prompt(pairs, queries)
+
+
 def test_induction_predicts_what_followed():
     texts = drawings.induction().texts
     words = six_words().words
