@@ -101,6 +101,7 @@ def alone(
     theme: str = "light",
     width: str = "desk",
     prepare: Callable[[Path], None] | None = None,
+    in_notebook: bool = False,
 ) -> Iterator[Visit]:
     """A visit to a page with a figure and nothing else, Bokeh's scripts served from its package.
 
@@ -113,6 +114,10 @@ def alone(
     else:
         (folder / "_static" / "models").symlink_to(models.FOLDER)
     page = PAGE.format(*THEMES[theme], figure._repr_html_())
+    if in_notebook:  # which takes Bokeh's scripts from elsewhere, and says nothing of a site
+        page = page.replace(' data-content_root="/"', "")
+        page = page.replace("https://cdn.bokeh.org/bokeh/release/", "/_static/bokeh/")
+        page = page.replace("${file}-${version}.min.js", "${file}.min.js")
     (folder / "index.html").write_text(page, encoding="utf-8")
     context = browser.new_context(viewport=WIDTHS[width])
     with served(folder) as address:

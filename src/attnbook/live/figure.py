@@ -21,7 +21,7 @@ from attnbook.figures import COLOURS, GREY
 SCRIPTS = ("live.js", "fingers.js", "wide.js")  # of every figure, beside its own
 BESIDE = """
 :host { flex-wrap: wrap; }
-:host(.wide) > .bk-Slider { flex-basis: 100% !important; }
+:host(.wide) > .bk-Slider { flex-basis: calc(100% - 10px) !important; }
 """
 ARRANGED = """
 :host(.wide) { flex-direction: row; align-items: flex-start; gap: 20px; }

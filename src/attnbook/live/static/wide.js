@@ -20,7 +20,10 @@ function widen(view) {
     return [...lines.values()].reduce((sum, height) => sum + height, 0);
   };
   const set = (scale) => {
-    for (const one of sizes) one.set = one.model[one.key] = Math.round(scale * one.natural);
+    for (const one of sizes) {
+      one.set = Math.round(scale * one.natural); // before the change is told
+      one.model[one.key] = one.set;
+    }
   };
 
   let wide = false;
