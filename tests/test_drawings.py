@@ -1,20 +1,27 @@
 """The drawings: every label of a shape is that of an array, and the ladder is the appendix's."""
 
+import ast
 import re
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 
 from attnbook import drawings, figures, heads, in_context, kernels, nadaraya_watson
 from attnbook.datasets import six_words
 from attnbook.drawings import averages, canvas, sequences
+from attnbook.drawings import heads as heads_drawn
 
 ladder = sys.modules["attnbook.drawings.ladder"]  # the function has its name
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import draw  # noqa: E402
+
 NAMED = [name for name in drawings.__all__ if name[0].islower() and name != "rung"]
 ALL = [getattr(drawings, name)() for name in NAMED] + [drawings.rung(n) for n in range(1, 10)]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -77,7 +84,7 @@ def test_colours_are_those_of_the_figures():
     assert canvas.COLOURS["keys"] == figures.COLOURS["data"]
 
 
-@pytest.mark.parametrize("query", [0.7, 1.8, 3.1])
+@pytest.mark.parametrize("query", [0.7, 1.9, 3.1])
 def test_weighted_average_is_kernel_regression(query):
     texts = drawings.weighted_average(query=query, bandwidth=0.5).texts
     x, y = np.array(averages.KEYS)[:, None], np.array(averages.VALUES)[:, None]
@@ -172,6 +179,12 @@ def test_prompt_shows_its_tokens_and_its_mask():
     np.testing.assert_array_equal(np.array(cells).reshape(5, 5) == "0.75", allowed)
 
 
+@pytest.mark.parametrize(("pairs", "queries"), [(3, 4), (8, 2)])
+def test_prompt_has_no_more_queries_than_pairs(pairs, queries):
+    with pytest.raises(ValueError, match=f"^queries: got {queries} for {pairs} pairs"):
+        drawings.prompt(pairs, queries)
+
+
 def test_induction_predicts_what_followed():
     texts = drawings.induction().texts
     words = six_words().words
@@ -229,3 +242,32 @@ def test_the_ladder_is_the_appendixs():
     for rung, row in zip(drawings.RUNGS, entries, strict=True):
         for slot, entry in zip(slots, row[1:], strict=True):
             assert plain(entry) == getattr(rung, slot).replace(" ", ""), (rung.name, slot)
+
+
+def test_the_landing_pages_ladder_is_fresh():
+    stored = (ROOT / "images/ladder.svg").read_text(encoding="utf-8")
+    assert stored == drawings.ladder().svg + "\n", "do: make drawings"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "chapters").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_the_notebooks_drawings_are_fresh(path):
+    notebook = nbformat.read(path, as_version=nbformat.NO_CONVERT)
+    for output, drawing in draw.drawn(notebook):
+        assert dict(output.data) == draw.stored(drawing), f"{drawing.name}: do: make drawings"
+
+
+def test_what_a_notebook_stores_beside_the_picture_is_short():
+    assert repr(drawings.block()) == "Drawing(name='block')"
+
+
+def test_matrices_are_those_that_the_chapters_print():
+    """So that the dots of the drawings are the weights that a reader sees as numbers."""
+    matrices = dict(zip("qkvo", heads_drawn.MATRICES.tolist(), strict=True))
+    line = re.compile(r"^W_([qkvo]) = np\.array\((\[\[.*\]\])\)$", re.MULTILINE)
+    found = [
+        (name, ast.literal_eval(rows))
+        for chapter in ("05-self-attention", "06-multi-head-attention")
+        for name, rows in line.findall((ROOT / f"chapters/{chapter}.md").read_text("utf-8"))
+    ]
+    assert len(found) >= 3
+    assert all(rows == matrices[name] for name, rows in found)
