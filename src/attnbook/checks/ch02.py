@@ -347,22 +347,22 @@ def _scores_in_metric(function: Function) -> str:
     apart = queries[:, None, :] - keys[None, :, :]
     square, flat = rng.normal(size=(3, 3)), rng.normal(size=(2, 3))
     symmetric = (square + square.T) / 2
-    for name, W in (("a square W", square), ("a W with two rows", flat)):
-        moved = apart @ W.T
+    for name, metric in (("a square W", square), ("a W with two rows", flat)):
+        moved = apart @ metric.T
         right = -0.5 * np.sum(moved**2, axis=-1)
         found = [
             (-np.sum(moved**2, axis=-1), "The factor ½ is missing."),
             (-right, "The sign is missing: near keys need the highest score."),
             (-0.5 * np.sum(moved, axis=-1) ** 2, "Square each coordinate, then take the sum."),
         ]
-        if W is square:
-            turned = -0.5 * np.sum((apart @ W) ** 2, axis=-1)
+        if metric is square:
+            turned = -0.5 * np.sum((apart @ metric) ** 2, axis=-1)
             even = -0.5 * np.sum((apart @ symmetric) ** 2, axis=-1)
-            inverse = -0.5 * np.sum((apart @ np.linalg.inv(W)) ** 2, axis=-1)
+            inverse = -0.5 * np.sum((apart @ np.linalg.inv(metric)) ** 2, axis=-1)
             found += [
                 (turned, "Still the transpose: for a row, W (q − k) is (q − k) @ W.T."),
                 (even, "A symmetric W hides the mistake: use W as it is."),
                 (inverse, "That undoes W: no inverse is needed."),
             ]
-        expect(call(function, queries, keys, W), right, f"for {name}", found)
+        expect(call(function, queries, keys, metric), right, f"for {name}", found)
     return "points are rows, so W acts as W.T from the right."
