@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -259,16 +258,7 @@ def test_without_javascript_no_button_is_there_that_needs_it(browser: Browser, s
     context.close()
 
 
-@pytest.fixture(scope="module")
-def firefox() -> Iterator[Firefox]:
-    """One Firefox for every width; each test opens the chapter anew."""
-    if not shutil.which("firefox"):
-        pytest.skip("there is no Firefox here")
-    with Firefox() as firefox:
-        yield firefox
-
-
-@pytest.mark.parametrize("width", [500, 820, 1440])
+@pytest.mark.parametrize("width", [390, 820, 1440])
 def test_the_menus_work_in_firefox(firefox: Firefox, site: str, width: int) -> None:
     """Each opens, shows its entries, closes by Escape, and goes where an entry leads."""
     firefox.resize(width, 900)
