@@ -122,6 +122,7 @@ class Firefox:
     def go(self, address: str) -> None:
         """Open a page and wait until it has loaded."""
         self.say("browsingContext.navigate", {**self.window, "url": address, "wait": "complete"})
+        self.wait("return document.readyState === 'complete' && document.body !== null")
 
     def reload(self) -> None:
         """Load the page again."""
