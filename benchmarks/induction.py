@@ -23,7 +23,7 @@ STEPS, SIZE = 600, 64
 
 
 def loss(model: Any, tokens: Any, repeats: Any) -> Any:
-    """Cross-entropy of the tokens that can be foretold."""
+    """Cross-entropy of the tokens that can be predicted."""
     return cross_entropy(model(tokens[:, :-1]), tokens[:, 1:], repeats[:, 1:])
 
 

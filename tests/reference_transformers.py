@@ -83,6 +83,6 @@ def transformer(
 
 
 def log_probability(logits: np.ndarray, tokens: list[int]) -> float:
-    """Of tokens, one a row of logits."""
+    """Of tokens, one per row of logits."""
     rows = zip(logits.tolist(), tokens, strict=True)
     return math.fsum(row[t] - math.log(math.fsum(map(math.exp, row))) for row, t in rows)

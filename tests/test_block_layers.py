@@ -64,7 +64,7 @@ def test_mlp_equals_the_loop(library, x, activation):
     assert_close(library.call(layer, x[0]), out[0])
 
 
-MASKS = {"no mask": (None, None), "one for all": ((5, 5), (5, 7)), "one a sequence": ((2, 1, 5), (2, 1, 7)), "one a pair": ((2, 5, 5), (2, 5, 7))}  # fmt: skip
+MASKS = {"no mask": (None, None), "one for all": ((5, 5), (5, 7)), "one per sequence": ((2, 1, 5), (2, 1, 7)), "one per pair": ((2, 5, 5), (2, 5, 7))}  # fmt: skip
 
 
 @pytest.mark.parametrize("shapes", MASKS.values(), ids=MASKS)

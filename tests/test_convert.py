@@ -27,9 +27,9 @@ import attnbook.torch  # noqa: E402
 
 MADE = {  # "layer" or "layer, variant": arguments, none of them the default
     "KernelRegression": ((0.7,), {}),
-    "KernelRegression, one a coordinate": (([0.7, 1.3],), {}),
+    "KernelRegression, one per coordinate": (([0.7, 1.3],), {}),
     "MultiHeadKernelRegression": (([0.7, 1.3, 2.9],), {}),
-    "MultiHeadKernelRegression, one a coordinate": (([[0.7, 1.3], [2.9, 0.1], [3.1, 5.3]],), {}),
+    "MultiHeadKernelRegression, one per coordinate": (([[0.7, 1.3], [2.9, 0.1], [3.1, 5.3]],), {}),
     "MetricKernelRegression": (([[0.7, 1.3], [-2.9, 0.0], [0.1, 1.0]],), {}),
     "AttentionPooling": ((11,), {"embed_dim": 2, "key_dim": 3, "hidden_dim": 5}),
     "GRUCell": ((5, 3), {}),

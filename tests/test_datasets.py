@@ -168,12 +168,12 @@ def test_the_noise_of_the_photograph():
 
 
 def test_repeated_sequences_repeat():
-    """Token by token: what the mask says is foretold stood a period before, and nothing else did."""
-    tokens, foretold = datasets.repeated_sequences(211, length=31, vocab_size=13, periods=(3, 7))
-    assert tokens.shape == foretold.shape == (211, 31)
-    assert (tokens.dtype, foretold.dtype) == (np.int64, bool)
+    """Token by token: what the mask says is predictable stood a period before, and nothing else did."""
+    tokens, predictable = datasets.repeated_sequences(211, length=31, vocab_size=13, periods=(3, 7))
+    assert tokens.shape == predictable.shape == (211, 31)
+    assert (tokens.dtype, predictable.dtype) == (np.int64, bool)
     found = set()
-    for row, mask in zip(tokens.tolist(), foretold.tolist(), strict=True):
+    for row, mask in zip(tokens.tolist(), predictable.tolist(), strict=True):
         period = mask.index(True)
         found.add(period)
         assert len(set(row[:period])) == period
@@ -187,29 +187,29 @@ def test_repeated_sequences_repeat():
 
 def test_repeated_sequences_are_random():
     """Every token equally often, every period too; a seed settles them."""
-    tokens, foretold = datasets.repeated_sequences(5003, length=11, vocab_size=7, periods=(2, 6))
+    tokens, predictable = datasets.repeated_sequences(5003, length=11, vocab_size=7, periods=(2, 6))
     assert set(np.unique(tokens)) == set(range(7))
     for place in (0, 1):  # before the first repetition
         share = np.bincount(tokens[:, place], minlength=7) / 5003
         np.testing.assert_allclose(share, 1 / 7, atol=0.02)
-    share = np.bincount(foretold.argmax(axis=1), minlength=7)[2:] / 5003
+    share = np.bincount(predictable.argmax(axis=1), minlength=7)[2:] / 5003
     np.testing.assert_allclose(share, 0.2, atol=0.025)
     how = dict(length=11, vocab_size=7, periods=(2, 6))
     np.testing.assert_array_equal(datasets.repeated_sequences(5003, seed=0, **how)[0], tokens)
     assert np.any(datasets.repeated_sequences(5003, seed=1, **how)[0] != tokens)
-    tokens, foretold = datasets.repeated_sequences(101)
+    tokens, predictable = datasets.repeated_sequences(101)
     assert tokens.shape == (101, 48)
     assert 50 < tokens.max() < 64
-    assert 8 <= foretold.argmax(axis=1).min() < foretold.argmax(axis=1).max() <= 24
+    assert 8 <= predictable.argmax(axis=1).min() < predictable.argmax(axis=1).max() <= 24
 
 
 @pytest.mark.parametrize("period", [1, 5])
 def test_repeated_sequences_of_one_period(period):
     """A period of 1 is one token; the longest leaves one place, or uses up all tokens."""
-    tokens, foretold = datasets.repeated_sequences(
+    tokens, predictable = datasets.repeated_sequences(
         3, length=6, vocab_size=5, periods=(period, period)
     )
-    assert foretold.sum(axis=1).tolist() == [6 - period] * 3
+    assert predictable.sum(axis=1).tolist() == [6 - period] * 3
     assert [len(set(row)) for row in tokens.tolist()] == [period] * 3
 
 
@@ -373,3 +373,12 @@ def test_what_is_shifted_is_an_array():
     for wrong in (None, "4", 4.0, True):
         with pytest.raises(ValueError, match=f"^size: got {wrong!r}, expected an integer$"):
             datasets.shifted(images, offsets, wrong)
+
+
+def test_the_six_words():
+    sentence = datasets.six_words()
+    assert " ".join(sentence.words) == "to be or not to be"
+    assert [sentence.vocabulary[token] for token in sentence.tokens] == list(sentence.words)
+    assert sentence.x.shape == (6, 4) and sentence.x.dtype == np.float64
+    np.testing.assert_array_equal(sentence.x[:2], sentence.x[4:])
+    assert np.linalg.matrix_rank(sentence.embedding) == 4  # four words that can be told apart

@@ -154,7 +154,7 @@ def test_zero_lengths(rng, calls):
 
 def test_lengths_that_do_not_fit_are_refused(rng, calls):
     q, k, v = sample(rng)
-    with pytest.raises(ValueError, match="values: got 5 rows, expected 7, one a key"):
+    with pytest.raises(ValueError, match="values: got 5 rows, expected 7, one per key"):
         attend(q, k, v[:5])
     with pytest.raises(ValueError, match="keys: got 1 coordinates, expected 2 as in queries"):
         attend(q, k[:, :1], v)

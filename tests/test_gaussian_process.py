@@ -113,7 +113,7 @@ def test_more_points_leave_less_variance(rng):
 
 
 def test_draws_have_the_covariance():
-    """20 000 functions at the same five points; one length scale for all, or one a function."""
+    """20 000 functions at the same five points; one length scale for all, or one per function."""
     x, n = np.array([-1.0, -0.5, 0.1, 0.2, 1.0]), 20_000
     for scale in (0.5, np.repeat([0.5, 0.2], n)):
         rows = np.size(scale) if np.ndim(scale) else n
@@ -168,9 +168,9 @@ def test_shapes_that_do_not_fit_are_named(rng):
         "x: got dtype float64, shape (), expected real numbers of shape (..., n)": lambda: covariance(np.ones(()), x, 1.0),
         "z: got dtype complex128, shape (2, 3), expected real": lambda: covariance(x, x * 1j, 1.0),
         "x: got dtype bool, shape (2, 3), expected real": lambda: draw(x > 0, 1.0, rng),
-        "length_scale: got shape (7, 2), expected () or (2,), one a function": lambda: draw(x, np.ones((7, 2)), rng),
+        "length_scale: got shape (7, 2), expected () or (2,), one per function": lambda: draw(x, np.ones((7, 2)), rng),
         "queries, keys, values, length_scale: got shapes (2, 3), (7, 5), (5,), (), " + broadcast: lambda: posterior(x, np.ones((7, 5)), five, **how),
-        "values: got 5 numbers, expected 3, one a key": lambda: posterior(five, x[0], five, **how),
+        "values: got 5 numbers, expected 3, one per key": lambda: posterior(five, x[0], five, **how),
         "x: got 1 entries of 3 that are NaN or infinite, expected finite": lambda: draw(np.array([0, np.nan, 1]), 1.0, rng),
         "values: got 1 entries of 2 that are NaN or infinite": lambda: posterior(five, five[:2], np.array([0, np.inf]), **how),
     }  # fmt: skip

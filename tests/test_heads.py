@@ -51,7 +51,12 @@ def test_split_and_merge_bad_input(backend):
             function([[[1.0, 2.0]]])
 
 
-MASKS = {"no mask": None, "causal": (7, 7), "one a sequence": (2, 1, 7), "one a pair": (2, 7, 7)}
+MASKS = {
+    "no mask": None,
+    "causal": (7, 7),
+    "one per sequence": (2, 1, 7),
+    "one per pair": (2, 7, 7),
+}
 
 
 def allowed(rng, shape):

@@ -104,7 +104,9 @@ def test_tokens_that_do_not_exist(library, token):
 def test_a_step_of_other_rows(library):
     layer, source = library.make("EncoderDecoder", 5, 11, 3, 4), library.moved(np.ones((2, 5), int))
     memory, state = layer.encode(source, source > 0)
-    with pytest.raises(ValueError, match=r"token: got shape \(1,\), expected \(2,\), one a row of"):
+    with pytest.raises(
+        ValueError, match=r"token: got shape \(1,\), expected \(2,\), one per row of"
+    ):
         layer.step(memory, state, library.moved(np.array([3])))
     memory, state = layer.encode(source[0], source[0] > 0)
     assert layer.step(memory, state, library.moved(np.array(3)))[1].shape == (11,)

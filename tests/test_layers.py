@@ -24,7 +24,7 @@ import attnbook.jax  # noqa: E402
 import attnbook.torch  # noqa: E402
 
 BANDWIDTHS = [0.7, [0.7, 1.3]]
-bandwidths = pytest.mark.parametrize("bandwidth", BANDWIDTHS, ids=["one", "one a coordinate"])
+bandwidths = pytest.mark.parametrize("bandwidth", BANDWIDTHS, ids=["one", "one per coordinate"])
 
 
 @pytest.fixture
@@ -91,7 +91,10 @@ def test_parameter_is_the_logarithm_and_has_its_name():
     assert [f.name for f in twin.__dataclass_fields__.values()] == ["log_bandwidth"]
 
 
-HEADS = {"one a head": [0.7, 1.3, 2.9], "one a coordinate": [[0.7, 1.3], [2.9, 0.4], [1.1, 1.7]]}
+HEADS = {
+    "one per head": [0.7, 1.3, 2.9],
+    "one per coordinate": [[0.7, 1.3], [2.9, 0.4], [1.1, 1.7]],
+}
 METRICS = {"square": [[2.0, 0.5], [-0.3, 1.1]], "to one": [[0.7, -1.3]], "to three": [[1.0, 0.0], [0.5, -2.0], [0.3, 0.3]]}  # fmt: skip
 
 
@@ -150,7 +153,7 @@ def test_metric_layers_equal_the_loop(sample, rng, start, masked):
 
 
 def test_a_metric_is_a_score_of_distances(sample):
-    """The identity over h is KernelRegression(h), and a diagonal one bandwidth a coordinate."""
+    """The identity over h is KernelRegression(h), and a diagonal one bandwidth per coordinate."""
     for h in ([0.5, 0.5], [0.5, 2.0]):
         metric = attnbook.torch.MetricKernelRegression(np.diag(1 / np.array(h))).double()
         plain = attnbook.torch.KernelRegression(h).double()
@@ -161,7 +164,7 @@ def test_a_metric_is_a_score_of_distances(sample):
 @pytest.mark.parametrize(
     ("name", "start"),
     [
-        ("MultiHeadKernelRegression", HEADS["one a coordinate"]),
+        ("MultiHeadKernelRegression", HEADS["one per coordinate"]),
         ("MetricKernelRegression", METRICS["square"]),
     ],
 )

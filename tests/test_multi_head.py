@@ -11,7 +11,7 @@ from attnbook import nadaraya_watson
 from attnbook.regression import multi_head
 
 Q, K, V = np.ones((3, 2)), np.ones((7, 2)), np.ones((7, 5))
-HEADS = {"one a head": np.array([0.6, 1.1, 1.9]), "one a coordinate": None}
+HEADS = {"one per head": np.array([0.6, 1.1, 1.9]), "one per coordinate": None}
 
 
 def sample(rng, *lead):
@@ -44,7 +44,7 @@ def test_equals_the_loop(backend, rng, bandwidths, masked):
 
 
 def test_as_many_heads_as_coordinates(backend, rng):
-    """(2,) is a bandwidth a head, not one a coordinate."""
+    """(2,) is a bandwidth per head, not one per coordinate."""
     q, k, v = sample(rng)
     how = {"bandwidths": np.array([0.5, 2.0]), "combination": np.array([1.5, -0.25])}
     expected = reference.multi_head(q, k, v, [0.5, 2.0], [1.5, -0.25])
@@ -117,10 +117,10 @@ def test_gradients_are_slopes(differentiable, rng):
 
 TWO = {"bandwidths": np.ones(2), "combination": np.ones(2)}
 BAD = {
-    "three bandwidths for two heads": ({"bandwidths": np.ones(3)}, "bandwidths: got shape (3,), expected (2,) or (2, 2), one a head"),
-    "too many coordinates": ({"bandwidths": np.ones((2, 3))}, "bandwidths: got shape (2, 3), expected (2,) or (2, 2), one a head"),
+    "three bandwidths for two heads": ({"bandwidths": np.ones(3)}, "bandwidths: got shape (3,), expected (2,) or (2, 2), one per head"),
+    "too many coordinates": ({"bandwidths": np.ones((2, 3))}, "bandwidths: got shape (2, 3), expected (2,) or (2, 2), one per head"),
     "one bandwidth": ({"bandwidths": np.ones(())}, "bandwidths: got shape (), expected (2,) or (2, 2)"),
-    "no head": ({"bandwidths": np.ones(0), "combination": np.ones(0)}, "one a head and at least one"),
+    "no head": ({"bandwidths": np.ones(0), "combination": np.ones(0)}, "one per head and at least one"),
     "combination of two axes": ({"combination": np.ones((2, 1))}, "combination: got shape (2, 1), expected (heads,)"),
     "combination of integers": ({"combination": np.ones(2, int)}, "combination: got dtype"),
     "mask": ({"mask": np.ones((7, 3), bool)}, "mask: got shape (7, 3), expected one that fits (3, 7)"),

@@ -153,7 +153,7 @@ def test_multi_head_attention_bad_input(backend, rng):
         given[place] = x[0, 0]
         with pytest.raises(ValueError, match=rf"{name}: got shape \(12,\), expected \(..., n, wi"):
             run(backend, parameters, 2, *given)
-    with pytest.raises(ValueError, match="values: got 5 rows, expected 7, one a key"):
+    with pytest.raises(ValueError, match="values: got 5 rows, expected 7, one per key"):
         run(backend, parameters, 2, x, x, x[:, :5])
     with pytest.raises(ValueError, match=r"mask: got shape \(2, 4, 7, 7\), expected one that fits"):
         run(backend, parameters, 2, x, mask=np.ones((2, 4, 7, 7), bool))

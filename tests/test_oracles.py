@@ -26,7 +26,7 @@ def curve(rng, n, d):
 
 @pytest.mark.parametrize(("d", "bandwidth"), [(1, [0.4]), (3, [0.5, 0.9, 1.7])])
 def test_kernelreg(backend, rng, d, bandwidth):
-    """Nadaraya–Watson with a Gaussian kernel, one bandwidth a coordinate, in float64."""
+    """Nadaraya–Watson with a Gaussian kernel, one bandwidth per coordinate, in float64."""
     x, y = curve(rng, 101, d)
     queries = rng.uniform(-3, 3, size=(37, d))
     expected = kernel_reg(x, y, bandwidth).fit(queries)[0]

@@ -41,7 +41,7 @@ def test_a_query_whose_squares_overflow_has_the_nearest_value(
 
 
 def test_near_queries_beside_a_far_one_are_what_they_are_alone(backend, rng, small_blocks):
-    """With a bandwidth a coordinate, leading axes and a mask."""
+    """With a bandwidth per coordinate, leading axes and a mask."""
     known(backend)
     q, k = rng.normal(size=(11, 3, 2)), rng.normal(size=(7, 2))
     v, h, mask = rng.normal(size=(7, 5)), np.array([0.6, 1.9]), rng.random((11, 3, 7)) < 0.4

@@ -65,7 +65,7 @@ def compiled(library, function):
     return eqx.filter_jit(function)
 
 
-MASKS = {"no mask": None, "one for all": (5, 5), "padding": (2, 1, 5), "one a pair": (2, 5, 5)}
+MASKS = {"no mask": None, "one for all": (5, 5), "padding": (2, 1, 5), "one per pair": (2, 5, 5)}
 
 
 @pytest.mark.parametrize("shape", MASKS.values(), ids=MASKS)

@@ -173,7 +173,9 @@ def test_too_many_tokens(library):
 
 def test_bad_steps(library):
     model = make(library, "DecoderOnly")
-    with pytest.raises(ValueError, match=r"token: got shape \(3,\), expected \(2,\), one a row of"):
+    with pytest.raises(
+        ValueError, match=r"token: got shape \(3,\), expected \(2,\), one per row of"
+    ):
         model.step(model.empty(2), library.moved(np.zeros(3, int)))
     for batch in (0, -1, 2.5):
         with pytest.raises(ValueError, match=f"batch: got {batch}, expected an integer"):
@@ -183,7 +185,9 @@ def test_bad_steps(library):
     assert library.returned(cache.length).tolist() == [0, 0]
     with pytest.raises(ValueError, match="token: got 0 to 11, expected 0 to 10"):
         model.step(memory, cache, library.moved(np.array([0, 11])))
-    with pytest.raises(ValueError, match=r"token: got shape \(1,\), expected \(2,\), one a row of"):
+    with pytest.raises(
+        ValueError, match=r"token: got shape \(1,\), expected \(2,\), one per row of"
+    ):
         model.step(memory, cache, library.moved(np.array([0])))
 
 

@@ -20,7 +20,7 @@ def scores_like(change):
 BAD_SCORES = {
     "a row for all queries": (lambda s: s[:1, :], r"score: gave shape \(1, 7\), expected \(\.\.\., 3, 7\)"),
     "transposed": (lambda s: s.mT, r"score: gave shape \(7, 3\), expected \(\.\.\., 3, 7\)"),
-    "one a query": (lambda s: s[:, 0], r"score: gave shape \(3,\), expected \(\.\.\., 3, 7\)"),
+    "one per query": (lambda s: s[:, 0], r"score: gave shape \(3,\), expected \(\.\.\., 3, 7\)"),
     "truths": (lambda s: s > 0, r"score: gave dtype .*bool, expected a floating one"),
 }  # fmt: skip
 
@@ -70,7 +70,7 @@ def test_bad_scores_beside_dropout():
 BAD_KERNELS = {
     "a number for all": (lambda u: u.sum(), r"kernel: gave shape \(\), expected \(3, 7\)"),
     "a row for all": (lambda u: u[:1, :], r"kernel: gave shape \(1, 7\), expected \(3, 7\)"),
-    "one a query": (lambda u: u[:, :1], r"kernel: gave shape \(3, 1\), expected \(3, 7\)"),
+    "one per query": (lambda u: u[:, :1], r"kernel: gave shape \(3, 1\), expected \(3, 7\)"),
 }  # fmt: skip
 
 

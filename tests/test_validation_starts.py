@@ -36,7 +36,7 @@ BAD = {
 }  # fmt: skip
 EXPECTED = {
     "bandwidth": "bandwidth: got .*, expected a number above 0",
-    "bandwidths": "bandwidths: got .*, expected numbers above 0, one a head",
+    "bandwidths": "bandwidths: got .*, expected numbers above 0, one per head",
     "metric": "metric: got .*, expected a matrix",
 }
 

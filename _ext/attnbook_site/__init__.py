@@ -7,6 +7,7 @@ Parts, one module each:
 - ``citations``: author and year in round brackets.
 - ``exercises``: the overview of all exercises, and the reader's progress.
 - ``reading``: what a page is about, for search engines and for the links to the next page.
+- ``folded``: a folded cell says what it holds.
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
@@ -21,12 +22,36 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from . import assets, citations, exercises, footer, live, maths, notebooks, project, reading, tabs
+from . import (
+    assets,
+    citations,
+    exercises,
+    folded,
+    footer,
+    live,
+    maths,
+    notebooks,
+    project,
+    reading,
+    tabs,
+)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the parts to Sphinx."""
-    parts = (project, maths, citations, tabs, exercises, notebooks, reading, footer, live, assets)
+    parts = (
+        project,
+        maths,
+        citations,
+        folded,
+        tabs,
+        exercises,
+        notebooks,
+        reading,
+        footer,
+        live,
+        assets,
+    )
     for part in parts:
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

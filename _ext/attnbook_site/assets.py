@@ -27,7 +27,6 @@ STYLES = ("katex/katex.css", "icons.css", "page.css", "content.css", "print.css"
 MARKUP = {
     '<div role="list" class="citation-list">': '<div class="citation-list">',
     ' role="doc-biblioentry"': "",  # deprecated
-    '<summary aria-label="Toggle hidden content">': "<summary>",
 }
 # Names, punctuation and blanks need no colour; their spans would be half of a cell's bytes.
 PLAIN_CODE = re.compile(r'<span class="[npw]">([^<]*)</span>')

@@ -109,7 +109,7 @@ def attend(
 
     Raises:
         ValueError: shapes or dtypes that do not fit, a score that is no function, gives no
-            floating number a query and key, or NaN or −∞ alone to a query that may attend, causal
+            floating number per query and key, or NaN or −∞ alone to a query that may attend, causal
             with other numbers of queries and keys; causal or return_weights that are not True or
             False.
         TypeError: arrays of different libraries.
@@ -235,7 +235,7 @@ def padding_mask(lengths: Int[Array, "..."], n: int) -> Bool[Array, "... 1 n"]:
     """Padding mask, True for the first lengths[b] of n keys.
 
     Args:
-        lengths: integers of shape (...), one a sequence, from 0 to n.
+        lengths: integers of shape (...), one per sequence, from 0 to n.
         n: the padded length.
 
     Returns:

@@ -18,7 +18,7 @@ def covariance(
     Args:
         x: points on a line, of shape (..., m).
         z: points, of shape (..., n).
-        length_scale: ℓ, above 0: a number, or one a function, of shape (...).
+        length_scale: ℓ, above 0: a number, or one per function, of shape (...).
 
     Returns:
         Of shape (..., m, n).
@@ -43,20 +43,20 @@ def draw(
     """Values at x of random functions, jointly normal with mean 0 and the covariance above.
 
     Args:
-        x: points, a row a function.
-        length_scale: ℓ, one for all or one a function.
+        x: points, a row per function.
+        length_scale: ℓ, one for all or one per function.
         rng: NumPy's generator.
 
     Returns:
         Of the shape of x.
 
     Raises:
-        ValueError: a length scale that is not above 0, or neither one nor one a function.
+        ValueError: a length scale that is not above 0, or neither one nor one per function.
         TypeError: points that are no NumPy array, rng that is no generator.
     """
     scale = check_length_scale(length_scale, x=x)
     if np.broadcast_shapes(scale.shape, x.shape[:-1]) != x.shape[:-1]:
-        expected = f"() or {x.shape[:-1]}, one a function"
+        expected = f"() or {x.shape[:-1]}, one per function"
         raise ValueError(f"length_scale: got shape {scale.shape}, expected {expected}")
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng: got a {type(rng).__name__}, expected a NumPy generator")
@@ -98,7 +98,7 @@ def posterior(
     check_length_scale(length_scale, queries=queries, keys=keys, values=values)
     if values.shape[-1] != keys.shape[-1]:
         n = keys.shape[-1]
-        raise ValueError(f"values: got {values.shape[-1]} numbers, expected {n}, one a key")
+        raise ValueError(f"values: got {values.shape[-1]} numbers, expected {n}, one per key")
     noise = numbers.nonnegative(noise=noise)
     between = covariance(queries, keys, length_scale)
     among = covariance(keys, keys, length_scale)

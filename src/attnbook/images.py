@@ -20,7 +20,7 @@ def patches(image: Float[Array, "rows columns"], width: int) -> Float[Array, "pi
         width: odd.
 
     Returns:
-        Of shape (rows · columns, width²), a row a pixel, in reading order.
+        Of shape (rows · columns, width²), a row per pixel, in reading order.
 
     Raises:
         ValueError: an image that has not two axes, a width that is even or too large.

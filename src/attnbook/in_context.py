@@ -62,7 +62,7 @@ def mask(n: int, seen: Int[Array, " m"]) -> Bool[Array, "n_and_m n_and_m"]:
     seen = numbers.table(seen=seen)
     whole = seen.ndim == 1 and np.issubdtype(seen.dtype, np.integer)
     if not whole or np.any((seen < 0) | (seen > numbers.nonnegative_int(n=n))):
-        raise ValueError(f"seen: got {seen!r}, expected integers from 0 to {n}, one a query")
+        raise ValueError(f"seen: got {seen!r}, expected integers from 0 to {n}, one per query")
     m = len(seen)
     before = np.arange(n) < seen[:, None]
     return np.block(

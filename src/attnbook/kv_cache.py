@@ -50,7 +50,7 @@ def decode_step(
     """One more token: its keys and values join the cache, its query asks all of them.
 
     In every layer K_t = [K_{t−1}; W_k x_t] and V_t = [V_{t−1}; W_v x_t], of shape (heads, t, d),
-    and y_t = attend(W_q x_t, K_t, V_t): the rows of a full pass under a causal mask, a row a step.
+    and y_t = attend(W_q x_t, K_t, V_t): the rows of a full pass under a causal mask, row by row.
 
     Args:
         model: with decoder, a list of blocks, and decoder_norm.

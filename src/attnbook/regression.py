@@ -51,7 +51,7 @@ def nadaraya_watson(
         keys: points with known values, of shape (..., n, d).
         values: of shape (..., n, p); leading axes broadcast.
         kernel: a function of u ≥ 0, such as kernels.gaussian.
-        bandwidth: h > 0, a number, or (d,) numbers, one a coordinate; in the units of the keys.
+        bandwidth: h > 0, a number, or (d,) numbers, one per coordinate; in the units of the keys.
         mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = counts as a
             neighbour. Leading axes that only the mask has become axes of the output.
         return_weights: give the (..., m, n) weights too.
@@ -116,7 +116,7 @@ def leave_one_out(
         keys: of shape (..., n, d).
         values: of shape (..., n, p).
         kernel: a function of u ≥ 0.
-        bandwidth: h > 0, a number, or (d,) numbers, one a coordinate.
+        bandwidth: h > 0, a number, or (d,) numbers, one per coordinate.
 
     Returns:
         Predictions of shape (..., n, p); NaN where a key has no neighbour but itself.

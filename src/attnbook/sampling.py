@@ -47,7 +47,7 @@ def probabilities(
         raise ValueError(f"logits: got shape {logits.shape}, expected (..., vocab)")
     if not np.all(np.isfinite(logits.max(axis=-1))):  # −∞ beside a finite one is a token ruled out
         raise ValueError(
-            "logits: got NaN, infinity or a row of −infinity, expected a finite largest one a row"
+            "logits: got NaN, infinity or a row of −infinity, expected a finite largest one per row"
         )
     if not real_or_nan(temperature) > 0:
         raise ValueError(f"temperature: got {temperature!r}, expected a number above 0")

@@ -114,7 +114,7 @@ def run(
     Args:
         step: changes the parameters and gives the loss, an array of any library.
         batches: tuples of NumPy arrays.
-        learning_rate: one for all steps, or one a step.
+        learning_rate: one for all steps, or one per step.
         gate: (steps, loss): after so many steps the loss, averaged over the last SHOWN of them,
             must not be above this.
         name: what the progress bar says.

@@ -174,6 +174,21 @@ def test_neighbouring_cells_and_tab_sets_become_blocks(
     page.close()
 
 
+def test_a_folded_cell_says_what_it_holds(sample: tuple[str, Path], browser: Browser) -> None:
+    """A check its first line, a figure "Code"; a press shows the cell, and a second hides it."""
+    page = browser.new_page()
+    page.goto(f"{sample[0]}/chapters/01-sample.html", wait_until="networkidle")
+    summaries = page.locator("details.hide > summary")
+    assert summaries.all_inner_texts() == ["Checked: two keys, by hand", "Code"]
+    check = page.get_by_text("assert nadaraya_watson")
+    assert not check.is_visible()
+    summaries.first.click()
+    assert check.is_visible()
+    summaries.first.click()
+    assert not check.is_visible()
+    page.close()
+
+
 def test_runs_of_cells_are_parted_where_a_back_end_returns(sample: tuple[str, Path]) -> None:
     """torch, jax, torch, jax are two blocks; torch, torch, jax is one."""
     html = (sample[1] / "chapters" / "02-second.html").read_text(encoding="utf-8")

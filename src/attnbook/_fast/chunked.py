@@ -29,7 +29,7 @@ def map_query_chunks(
 
     Args:
         average: gives the (..., rows, p) averages of a chunk.
-        per_query: arrays with a row a query at axis −2, the queries first; None, and arrays with
+        per_query: arrays with a row per query at axis −2, the queries first; None, and arrays with
             one row there, go to every chunk as they are.
         shared: what every chunk sees: keys of shape (..., n, d) first.
         kernel: passed on; for JAX, part of what a compiled chunk is known by.

@@ -84,7 +84,7 @@ def check_qkv(**arrays: Array) -> Any:
 def _check_one_value_a_key(keys: Array, values: Array) -> None:
     rows, expected = values.shape[-2], keys.shape[-2]
     if rows != expected:
-        raise ValueError(f"values: got {rows} rows, expected {expected}, one a key")
+        raise ValueError(f"values: got {rows} rows, expected {expected}, one per key")
 
 
 def check_attention(
@@ -256,7 +256,7 @@ def check_finite(xp: Any, **arrays: Array) -> None:
 def check_bandwidth(xp: Any, h: Any, like: Array) -> Any:
     """The bandwidth as a Python number or an array of shape () or (d,) of the data's kind."""
     d = like.shape[-1]
-    expected = f"expected a number above 0, or {d} of them, one a coordinate"
+    expected = f"expected a number above 0, or {d} of them, one per coordinate"
     if is_real(h):  # NumPy's scalars too: they would promote float32 arrays
         h = float(h)
         if not 0 < h < math.inf:
@@ -277,14 +277,14 @@ def check_bandwidth(xp: Any, h: Any, like: Array) -> Any:
 
 
 def check_heads(like: Array, bandwidths: Array, combination: Array) -> tuple[Array, Array]:
-    """A bandwidth, or one a coordinate, and a coefficient for each head."""
+    """A bandwidth, or one per coordinate, and a coefficient for each head."""
     combination = cast_parameter(like, ("heads",), of="queries", combination=combination)
     count, d = combination.shape[0], like.shape[-1]
     common_namespace(queries=like, bandwidths=bandwidths)
     if tuple(bandwidths.shape) not in ((count,), (count, d)) or count == 0:
         raise ValueError(
             f"bandwidths: got shape {tuple(bandwidths.shape)}, expected ({count},) or ({count}, "
-            f"{d}), one a head and at least one, as in combination"
+            f"{d}), one per head and at least one, as in combination"
         )
     check_finite(array_namespace(like), combination=combination)
     return bandwidths, combination

@@ -11,7 +11,7 @@ from attnbook._validation.numbers import float_array, positive_int, real_or_nan
 
 
 def check_rates(learning_rate: Any) -> np.ndarray:
-    """Learning rates as an array: one, or one a step."""
+    """Learning rates as an array: one, or one per step."""
     rates = np.atleast_1d(float_array(learning_rate))
     if rates.ndim != 1 or rates.size == 0 or not np.all((rates >= 0) & np.isfinite(rates)):
         raise ValueError(f"learning_rate: got {learning_rate}, expected numbers, 0 or more")

@@ -179,13 +179,13 @@ def fraction(**argument: Any) -> float:
 
 
 def bandwidth(h: Any) -> np.ndarray:
-    """One bandwidth, or one a coordinate: a NumPy array of shape () or (d,)."""
-    return _all_positive("bandwidth", h, (0, 1), "a number above 0, or one a coordinate")
+    """One bandwidth, or one per coordinate: a NumPy array of shape () or (d,)."""
+    return _all_positive("bandwidth", h, (0, 1), "a number above 0, or one per coordinate")
 
 
 def bandwidths(h: Any) -> np.ndarray:
     """The bandwidths of several heads, of shape (heads,) or (heads, d)."""
-    expected = "numbers above 0, one a head, or one a head and coordinate"
+    expected = "numbers above 0, one per head, or one per head and coordinate"
     return _all_positive("bandwidths", h, (1, 2), expected)
 
 

@@ -73,7 +73,7 @@ def check_given_by(method: str, kind: type, **argument: Any) -> None:
 
 
 def check_recurrent_step(model: Any, memory: Any, state: Array, token: Array) -> None:
-    """Check what a recurrent decoder reads, and its token, one a row of its state (..., width)."""
+    """Check what a recurrent decoder reads, and its token, one per row of its state."""
     hidden_dim = model.hidden_dim
     check_memory(model.output, hidden_dim, memory)
     common_namespace(token=token, state=state)
@@ -84,7 +84,7 @@ def check_recurrent_step(model: Any, memory: Any, state: Array, token: Array) ->
         raise ValueError(f"state: got shape {tuple(state.shape)}, expected (..., {hidden_dim})")
     if tuple(token.shape) != tuple(state.shape[:-1]):
         got, expected = tuple(token.shape), tuple(state.shape[:-1])
-        raise ValueError(f"token: got shape {got}, expected {expected}, one a row of the state")
+        raise ValueError(f"token: got shape {got}, expected {expected}, one per row of the state")
     try:
         broadcast_shapes(tuple(memory.values.shape[:-2]), tuple(state.shape[:-1]))
     except ValueError:
@@ -118,12 +118,12 @@ def check_length(longest: int | None, **arrays: Array) -> None:
 
 
 def check_next_token(vocab_size: int, longest: int, token: Array, length: Array) -> None:
-    """Check one more token a row, after so many of them."""
+    """Check one more token per row, after so many of them."""
     check_tokens(vocab_size, token=token)
     xp = common_namespace(token=token, length=length)
     if tuple(token.shape) != tuple(length.shape):
         got, expected = tuple(token.shape), tuple(length.shape)
-        raise ValueError(f"token: got shape {got}, expected {expected}, one a row of the cache")
+        raise ValueError(f"token: got shape {got}, expected {expected}, one per row of the cache")
     if is_concretely_true(xp.any(length < 0)):
         raise ValueError(f"cache: got length {length}, expected 0 or more")
     if is_concretely_true(xp.any(length >= longest)):
@@ -194,7 +194,7 @@ def check_labels(logits: Array, labels: Array, mask: Array | None) -> None:
     common_namespace(logits=logits, labels=labels)
     if tuple(labels.shape) != tuple(logits.shape[:-1]):
         got, expected = tuple(labels.shape), tuple(logits.shape[:-1])
-        raise ValueError(f"labels: got shape {got}, expected {expected}, one a row of logits")
+        raise ValueError(f"labels: got shape {got}, expected {expected}, one per row of logits")
     if mask is not None:
         _mask(labels, mask, "labels")
         xp = common_namespace(labels=labels, mask=mask)

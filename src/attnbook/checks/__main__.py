@@ -47,6 +47,9 @@ def misheard(wrong: list[Wrong], others: list[Wrong]) -> list[str]:
 
 def row(exercise: Exercise, wrong: list[Wrong]) -> tuple[str, list[str]]:
     """An exercise's line of the table, and what is not as it should be."""
+    title = f"{exercise.name:52} {exercise.level:8} {exercise.minutes:3} min"
+    if not exercise.is_checked:
+        return f"{title}  an explanation, with a model answer", []
     stub = exercise.run(exercise.stub.replace(exercise.check_line, ""))
     solution = exercise.run(exercise.solution)
     missed = misheard(wrong, wrong)
@@ -58,11 +61,7 @@ def row(exercise: Exercise, wrong: list[Wrong]) -> tuple[str, list[str]]:
     if len(wrong) < 3:
         problems.append(f"expected three planted wrong answers or more, found {len(wrong)}")
     named = f"{len(wrong) - len(missed)} of {len(wrong)}"
-    line = (
-        f"{exercise.name:52} {exercise.level:8} {exercise.minutes:3} min  "
-        f"{stub.status:8} {solution.status:8} {named:>8}"
-    )
-    return line, problems
+    return f"{title}  {stub.status:8} {solution.status:8} {named:>8}", problems
 
 
 def main(chosen: list[str]) -> int:
@@ -80,7 +79,7 @@ def main(chosen: list[str]) -> int:
     for chapter in chosen or files:
         wrong = wrong_answers(chapter)
         for exercise in exercises(files[chapter]):
-            own = [one for one in wrong if one[0] is exercise.check]
+            own = [one for one in wrong if exercise.is_checked and one[0] is exercise.check]
             line, found = row(exercise, own)
             print(line, flush=True)
             problems += [f"{exercise.name}: {problem}" for problem in found]

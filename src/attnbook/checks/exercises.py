@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from attnbook import checks
+from attnbook.checks.repair import define
 from attnbook.checks.verdict import Verdict
 
 EXERCISE = re.compile(
@@ -26,6 +27,7 @@ HINT = re.compile(r"```\{dropdown\} Hint\n(.*?)```", re.DOTALL)
 SOLUTION = re.compile(
     r"````\{solution\} (\S+)\n:class: dropdown\n.*?```python\n(.*?)```\n````", re.DOTALL
 )
+EXPLANATION = re.compile(r"````\{solution\} (\S+)\n:class: dropdown\n(.*?)````", re.DOTALL)
 CELL = re.compile(
     r"^```\{code-cell\} ipython3\n(?:---\n.*?\n---\n|(?::.*\n)*)(.*?)^```",
     re.DOTALL | re.MULTILINE,
@@ -42,7 +44,7 @@ class Exercise:
     label: str
     level: str  # Warm-up, Core or Stretch
     minutes: int
-    kinds: str  # such as "derivation and code"
+    kinds: str  # such as "derivation and code"; "explanation" has a model answer and no check
     text: str
     stub: str
     hint: str
@@ -53,6 +55,16 @@ class Exercise:
     def name(self) -> str:
         """Number and title, as the site prints them: "1.2 How many neighbours?"."""
         return f"{int(self.chapter.name[:2])}.{self.number} {self.title}"
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the answer is code, which a check can try."""
+        return self.kinds != "explanation"
+
+    @property
+    def is_repair(self) -> bool:
+        """Whether the stub is broken code to be mended."""
+        return "debugging" in self.kinds
 
     @property
     def check_line(self) -> str:
@@ -67,7 +79,8 @@ class Exercise:
     def run(self, code: str) -> Verdict:
         """What the check says to this code, which defines the function asked for."""
         known = names(self.chapter)
-        exec(code, known)
+        functions = [n.name for n in ast.parse(code).body if isinstance(n, ast.FunctionDef)]
+        define(code, functions[-1], known)
         verdict = eval(self.check_line, known)
         assert isinstance(verdict, Verdict)
         return verdict
@@ -90,19 +103,24 @@ def exercises(chapter: Path) -> Iterator[Exercise]:
     """The exercises of a chapter, in its order.
 
     Raises:
-        ValueError: an exercise has not exactly one stub, one hint and one solution.
+        ValueError: an exercise has not exactly one stub, one hint and one solution. One whose
+            answer is an explanation has a hint and a solution, and no stub.
     """
     for number, match in enumerate(EXERCISE.finditer(chapter.read_text(encoding="utf-8")), 1):
         parts: dict[str, Any] = match.groupdict()
         rest = parts.pop("rest")
-        found = [STUB.findall(rest), HINT.findall(rest), SOLUTION.findall(rest)]
-        if [len(one) for one in found] != [1, 1, 1]:
+        explained = parts["kinds"] == "explanation"
+        solutions = (EXPLANATION if explained else SOLUTION).findall(rest)
+        found = [STUB.findall(rest), HINT.findall(rest), solutions]
+        if [len(one) for one in found] != [0 if explained else 1, 1, 1]:
             counts = ", ".join(str(len(one)) for one in found)
+            stubs = "no stub" if explained else "one stub"
             raise ValueError(
-                f"{chapter.name}, exercise {parts['label']}: expected one stub, one hint and one "
+                f"{chapter.name}, exercise {parts['label']}: expected {stubs}, one hint and one "
                 f"solution, found {counts}"
             )
-        (stub,), (hint,), ((label, solution),) = found
+        stub = "" if explained else found[0][0]
+        (hint,), ((label, solution),) = found[1:]
         parts["minutes"] = int(parts["minutes"])
         parts |= {"stub": stub, "hint": hint, "solution_of": label, "solution": solution}
         yield Exercise(chapter, number, **parts)

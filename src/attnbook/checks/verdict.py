@@ -25,6 +25,10 @@ class Wrong(Exception):
     """Raised inside a check at the first thing that is wrong; its text is the likely cause."""
 
 
+class NotYet(Exception):
+    """Raised inside a check where the reader has not begun; its text says what to do."""
+
+
 def check(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
     """Make a check of a test, which gives its praise or raises Wrong."""
 
@@ -35,6 +39,8 @@ def check(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
             return Verdict("right", f"{name}: {test(function)}")
         except Wrong as wrong:
             return Verdict("wrong", f"{name}: {wrong}")
+        except NotYet as idle:
+            return Verdict("not yet", f"{name}: {idle}")
         except Exception as error:
             if not_written(error):
                 words = "not written yet. Replace the raise line and run the cell."

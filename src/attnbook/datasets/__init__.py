@@ -6,6 +6,7 @@ from attnbook.datasets.images import Digits, digits, photograph, shifted
 from attnbook.datasets.number_words import END, PAD, START, Pairs, Translation, number_words
 from attnbook.datasets.python_reference import Text, python_reference
 from attnbook.datasets.sequences import digit_comparisons, repeated_sequences
+from attnbook.datasets.six_words import SixWords, six_words
 from attnbook.datasets.stored_results import results, timeline
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Digits",
     "Functions",
     "Pairs",
+    "SixWords",
     "Text",
     "Translation",
     "curve",
@@ -29,6 +31,7 @@ __all__ = [
     "repeated_sequences",
     "results",
     "shifted",
+    "six_words",
     "smooth_functions",
     "timeline",
 ]

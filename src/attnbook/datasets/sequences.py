@@ -39,7 +39,7 @@ def repeated_sequences(
     vocab_size: int = 64,
     periods: tuple[int, int] = (8, 24),
 ) -> tuple[Int[Array, "n length"], Bool[Array, "n length"]]:
-    """Rows of random tokens that repeat after a random period, and where they can be foretold.
+    """Rows of random tokens that repeat after a random period, and where they can be predicted.
 
     Args:
         n: the number of rows.

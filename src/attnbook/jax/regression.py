@@ -18,7 +18,7 @@ class KernelRegression(eqx.Module):
     The parameter is log h, so that every step of an optimiser leaves h above 0.
 
     Args:
-        bandwidth: where h starts: a number, or one a coordinate.
+        bandwidth: where h starts: a number, or one per coordinate.
         key: a random key, as every layer takes one; nothing here is random.
 
     Raises:
@@ -55,7 +55,7 @@ class MultiHeadKernelRegression(eqx.Module):
     The combination a starts as the mean of the heads, 1 / heads each.
 
     Args:
-        bandwidths: where they start: one number a head, or (heads, d), one a head and coordinate.
+        bandwidths: where they start, one number per head, or (heads, d), one per coordinate too.
         key: a random key, as every layer takes one; nothing here is random.
 
     Raises:

@@ -34,7 +34,7 @@ def train(
         model: a layer, or any other tree of arrays; left as it is.
         loss: of the model and a batch's arrays, a scalar.
         batches: tuples of NumPy arrays; a new shape among them compiles anew.
-        learning_rate: one for all steps, or one a step.
+        learning_rate: one for all steps, or one per step.
         clip: a gradient whose norm, over all parameters, is larger is scaled down to this.
         gate: (steps, loss): a training whose loss, averaged over the 20 steps before, is larger
             than this after so many steps ends at once.

@@ -16,7 +16,7 @@ class KernelRegression(nn.Module):
     The parameter is log h, so that every step of an optimiser leaves h above 0.
 
     Args:
-        bandwidth: where h starts: a number, or one a coordinate.
+        bandwidth: where h starts: a number, or one per coordinate.
 
     Raises:
         ValueError: a bandwidth that is not above 0.
@@ -51,7 +51,7 @@ class MultiHeadKernelRegression(nn.Module):
     The combination a starts as the mean of the heads, 1 / heads each.
 
     Args:
-        bandwidths: where they start: one number a head, or (heads, d), one a head and coordinate.
+        bandwidths: where they start, one number per head, or (heads, d), one per coordinate too.
 
     Raises:
         ValueError: a bandwidth that is not above 0, or no head.

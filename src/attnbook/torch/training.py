@@ -30,7 +30,7 @@ def train(
         loss: of the model and a batch's tensors, a scalar.
         batches: tuples of NumPy arrays, or of tensors as a DataLoader gives them; they go to the
             model's device.
-        learning_rate: one for all steps, or one a step.
+        learning_rate: one for all steps, or one per step.
         clip: a gradient whose norm, over all parameters, is larger is scaled down to this.
         gate: (steps, loss): a training whose loss, averaged over the 20 steps before, is larger
             than this after so many steps ends at once.

@@ -1,0 +1,39 @@
+"""The book's drawings: each a function that gives an SVG, its labels computed from shapes.
+
+What queries, keys, values, weights and outputs are is told by five colours, the same in all. A dot
+is a weight, and its area says how large.
+"""
+
+from attnbook.drawings.averages import soft_lookup, weighted_average
+from attnbook.drawings.blocks import (
+    block,
+    decoder_block,
+    pre_and_post_norm,
+    three_transformers,
+)
+from attnbook.drawings.canvas import Canvas, Drawing
+from attnbook.drawings.heads import induction, multi_head, rotary, self_attention
+from attnbook.drawings.ladder import RUNGS, Rung, ladder, rung
+from attnbook.drawings.sequences import cache, encoder_decoder, prompt
+
+__all__ = [
+    "RUNGS",
+    "Canvas",
+    "Drawing",
+    "Rung",
+    "block",
+    "cache",
+    "decoder_block",
+    "encoder_decoder",
+    "induction",
+    "ladder",
+    "multi_head",
+    "pre_and_post_norm",
+    "prompt",
+    "rotary",
+    "rung",
+    "self_attention",
+    "soft_lookup",
+    "three_transformers",
+    "weighted_average",
+]
