@@ -231,7 +231,10 @@ def test_a_figure_stands_on_the_page_in_the_dark(
     page = browser.new_page(color_scheme="dark")
     page.goto(f"{sample[0]}/chapters/01-sample.html", wait_until="networkidle")
     style = "(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).filter])"
-    assert page.locator(".cell_output img").first.evaluate(style) == ["rgba(0, 0, 0, 0)", "none"]
+    assert page.locator(".cell_output img").first.evaluate(style) == [
+        "rgba(0, 0, 0, 0)",
+        "brightness(1.15)",
+    ]
     page.close()
 
 

@@ -18,7 +18,7 @@ SHOWN = 560  # pixels on a page, so that type is as high as that of the text
 SIZE = 16
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 COLOURS = {
-    "ink": "#767676",
+    "ink": "#737373",
     "line": "#8c8c8c",
     "queries": "#b8639b",
     "keys": "#7f7f7f",
