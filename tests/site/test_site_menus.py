@@ -233,12 +233,12 @@ def test_the_keyboard_stays_where_it_pressed(
 ) -> None:
     """Enter on the theme's button goes through the modes; the search gives the focus back."""
     page, _ = new_chapter
-    page.get_by_role("button", name="Color mode").focus()
+    page.get_by_role("button", name="Colour theme").focus()
     seen = []
     for _ in range(4):
         page.keyboard.press("Enter")
         seen.append(page.evaluate("document.documentElement.dataset.mode"))
-    assert seen == ["dark", "light", "auto", "dark"] and page.evaluate(FOCUS) == "Color mode"
+    assert seen == ["dark", "light", "auto", "dark"] and page.evaluate(FOCUS) == "Colour theme"
     if size == DESK:
         page.get_by_role("button", name="All pages").press(
             "Enter"
