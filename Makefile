@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf figures-zip ladder test test-gpu faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book pdf figures-zip drawings test test-gpu faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -49,6 +49,7 @@ node_modules/.package-lock.json: package-lock.json | $(ENV)
 book: env assets  ## build the website into _build/html
 	$(PY) tools/fill_cache.py
 	"$(BIN)/jupyter-book" build . -W -n --keep-going
+	$(PY) tools/section_heights.py
 	@echo
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 	@echo "Open that file, or type 'make serve' and go to http://localhost:8000"
@@ -61,8 +62,8 @@ figures-zip: book  ## every drawing and still figure as SVG and PDF, in one arch
 	$(PY) tools/figures.py
 	cp _build/figures/attnbook-figures.zip _build/html/attnbook-figures.zip
 
-ladder: env  ## draw images/ladder.svg anew, after a change of attnbook.drawings
-	$(PY) tools/figures.py ladder
+drawings: env  ## draw anew what the notebooks and images/ladder.svg store, after a change of attnbook.drawings
+	$(PY) tools/draw.py
 
 serve:  ## show the built website on http://localhost:8000
 	@test -f _build/html/index.html || { echo "There is no built book yet. Do: make book" >&2; exit 1; }
