@@ -7,6 +7,7 @@ import pytest
 
 from attnbook import blocks
 from attnbook.checks import ch07
+from attnbook.checks.repair import define
 
 
 def width(e, f, *, plain=1, gate=1, out=0):
@@ -334,6 +335,34 @@ WRONG += [
     (ch07.stream_parts, lambda *a: streamed(*a) / streamed(*a).sum(0), "These are shares: return the parts themselves"),
     (ch07.add_by_block, lambda s: (np.eye(len(s)), adds(s, lambda a, b: (a + b) % 2)[1]), "for 8 places, sums 0, 0, 1, 2, 1, 1, 0, 2, the digits are"),
     (ch07.add_by_block, lambda s: (np.tri(len(s), k=-1) / np.maximum(1, np.arange(len(s)))[:, None], adds(s, lambda a, b: (a + b) % 2)[1]), "for 8 places, sums 0, 0, 1, 2, 1, 1, 0, 2, the digits are"),
+]  # fmt: skip
+
+
+def mended(line, old="x = normed + change"):
+    """The broken stack with one of its lines changed."""
+    assert ch07.PRE_NORM_STACK.count(old) == 1
+    return define(ch07.PRE_NORM_STACK.replace(old, line), "pre_norm_stack", {"np": np})
+
+
+E, P = ch07.even_length, ch07.pre_norm_stack
+WRONG += [
+    (E, lambda e, f: 6 * e, "That is for an MLP four times as wide"),
+    (E, lambda e, f: e + f / 2, "Twice the matrices' multiplications"),
+    (E, lambda e, f: 4 * e + 2 * f, "Scores and averages are two products"),
+    (E, lambda e, f: 2 * e, "The MLP's matrices are missing"),
+    (E, lambda e, f: f, "The matrices of the attention are missing"),
+    (E, lambda e, f: 1.5 * e + f, "The attention has a fourth matrix"),
+    (E, lambda e, f: 2 * e + f / 2, "The MLP has two matrices"),
+    (E, lambda e, f: e * (2 * e + f), "it stands in scores and averages too"),
+    (E, lambda e, f: (2 * e + f) ** 0.5, "Both parts have a factor n"),
+    (P, mended("x = change"), "The parts replace the stream: add to it"),
+    (P, mended("x = x + normed"), "What the part writes is not in it"),
+    (P, mended("x = x - change"), "The change is added, not subtracted"),
+    (P, mended("x = x + normed + change"), "Add the change alone"),
+    (P, mended("x = x + part(x)"), "The parts read the stream without its norm"),
+    (P, mended("x = x"), "Nothing is added"),
+    (P, mended("change = part(x)", "change = part(normed)"), "the fault is in another line than you changed"),
+    (P, mended("change = x - normed + part(normed)", "change = part(normed)"), "the answers are right, but the faulty line still stands"),
 ]  # fmt: skip
 
 

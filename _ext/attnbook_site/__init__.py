@@ -10,6 +10,7 @@ Parts, one module each:
 - ``folded``: a folded cell says what it holds.
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
+- ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
 - ``first_load``: one style sheet, scripts that nobody waits for, images that keep their place.
 - ``notebooks``: a page whose notebook was executed again is built again.
@@ -25,6 +26,7 @@ from sphinx.application import Sphinx
 from . import (
     assets,
     citations,
+    drawings,
     exercises,
     folded,
     footer,
@@ -49,6 +51,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         notebooks,
         reading,
         footer,
+        drawings,
         live,
         assets,
     )

@@ -3,14 +3,17 @@
 import numpy as np
 
 from attnbook.checks.call import call, call_pair
+from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
     "add_by_block",
     "dropout_variance",
+    "even_length",
     "folded",
     "logit_parts",
     "norm_jacobian",
+    "pre_norm_stack",
     "stream_parts",
     "swiglu_width",
 ]
@@ -38,6 +41,24 @@ def swiglu_width(function: Function) -> str:
             (round(right), "Do not round: both shall be of one size."),
         ], secret=True)  # fmt: skip
     return "about two thirds: three matrices take the place of two."
+
+
+@check
+def even_length(function: Function) -> str:
+    """function(embed_dim, mlp_dim): the tokens at which pairs cost as much as matrices."""
+    for e, f in ((7, 31), (13, 82)):
+        expect(call(function, e, f), 2 * e + f, f"for embed_dim, mlp_dim = {e}, {f}", [
+            (6 * e, "That is for an MLP four times as wide. Here mlp_dim is given."),
+            (e + f / 2, "Twice the matrices' multiplications: the additions count in both parts."),
+            (4 * e + 2 * f, "Scores and averages are two products: 2 n² e for each."),
+            (2 * e, "The MLP's matrices are missing."),
+            (f, "The matrices of the attention are missing."),
+            (1.5 * e + f, "The attention has a fourth matrix, behind the heads."),
+            (2 * e + f / 2, "The MLP has two matrices."),
+            (e * (2 * e + f), "Divide by e: it stands in scores and averages too."),
+            (np.sqrt(2 * e + f), "Both parts have a factor n: divide by it, and n is not squared."),
+        ], secret=True)  # fmt: skip
+    return "below this length most of the work is in the matrices."
 
 
 @check
@@ -109,6 +130,57 @@ def folded(function: Function) -> str:
             (z @ (w * g) if o == e else z @ w.T, "It is transposed: rows are outputs."),
         ])  # fmt: skip
     return "a norm's weight and bias are the next layer's, if nothing else reads them."
+
+
+PRE_NORM_STACK = '''
+def pre_norm_stack(x, parts):
+    """The stream (n, e) behind all parts; each reads it through a layer norm."""
+    for part in parts:
+        centred = x - np.mean(x, axis=-1, keepdims=True)
+        size = np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
+        normed = centred / size
+        change = part(normed)
+        x = normed + change
+    return x
+'''
+
+
+@check
+def pre_norm_stack(function: Function) -> str:
+    """function(x, parts): (n, e) and functions of (n, e), to the stream behind all of them."""
+    return repaired(function, PRE_NORM_STACK, fault="x = normed + change", test=_adds_to_the_stream)
+
+
+def _adds_to_the_stream(function: Function) -> str:
+    x = np.asarray([[1.0, 2.0, 3.0, 7.0, 9.0], [2.0, 0.0, 1.0, 1.0, 5.0]])
+    # of operators alone, so that any library's arrays pass
+    parts = [lambda z: z * z, lambda z: 3.0 * z - z * z * z]
+
+    def normed(z: np.ndarray) -> np.ndarray:
+        centred = z - z.mean(-1, keepdims=True)
+        return np.asarray(centred / np.sqrt((centred**2).mean(-1, keepdims=True) + EPS))
+
+    def stack(step: Function) -> np.ndarray:
+        found = x
+        for part in parts:
+            found = step(found, part)
+        return found
+
+    right = stack(lambda z, part: z + part(normed(z)))
+    got = call(function, x, parts)
+    expect(got, right, "for two tokens and two parts", [
+        (stack(lambda z, part: normed(z) + part(normed(z))), "The sum starts from normed tokens."),
+        (stack(lambda z, part: part(normed(z))), "The parts replace the stream: add to it."),
+        (stack(lambda z, part: normed(z + part(z))), "That is post-norm."),
+        (stack(lambda z, part: z + part(z)), "The parts read the stream without its norm."),
+        (stack(lambda z, part: z + normed(z)), "What the part writes is not in it."),
+        (stack(lambda z, part: z + normed(part(z))), "The norm is in front of the part."),
+        (stack(lambda z, part: z - part(normed(z))), "The change is added, not subtracted."),
+        (stack(lambda z, part: z + normed(z) + part(normed(z))), "Add the change alone."),
+        (x + parts[0](normed(x)), "The second part is missing: is the return inside the loop?"),
+        (x, "Nothing is added."),
+    ])  # fmt: skip
+    return "The norm stands in the branch, and the stream runs straight on."
 
 
 @check

@@ -6,8 +6,7 @@ import numpy as np
 
 from attnbook import kernels, scores
 from attnbook.attention import attend
-from attnbook.drawings.canvas import Canvas, Drawing
-from attnbook.regression import nadaraya_watson
+from attnbook.drawings.canvas import Canvas, Drawing, colour
 
 KEYS = (0.3, 0.9, 1.6, 2.1, 2.9, 3.4)
 VALUES = (1.0, 1.4, 2.0, 1.8, 1.1, 0.6)
@@ -23,112 +22,104 @@ TOMATO = (1.0, 0.39, 0.28)
 
 
 def weighted_average(query: float = 1.9, bandwidth: float = 0.6) -> Drawing:
-    """Kernel regression at one query, from the top: distances, kernel, weights, sum."""
+    """Kernel regression at one query, downwards: distances, kernel, weights, sum.
+
+    Args:
+        query: where an answer is wanted, between 0.2 and 3.5.
+        bandwidth: of the Gaussian kernel.
+    """
     keys, values = np.array(KEYS), np.array(VALUES)
-    heights = kernels.gaussian(np.abs(query - keys) / bandwidth)
+    distances = np.abs(query - keys)
+    heights = kernels.gaussian(distances / bandwidth)
     weights = heights / heights.sum()
-    answer = nadaraya_watson(
-        np.array([[query]]), keys[:, None], values[:, None], bandwidth=bandwidth
-    ).item()
     canvas = Canvas(
         "weighted_average",
-        500,
-        "A query on a line of keys; the distances give heights under a kernel, the heights "
-        "weights, and the weighted values add up to the answer.",
+        532,
+        "A query among six keys on a line. Below each key its distance, its height under the "
+        "kernel, its weight and its value; the weighted values add up to the output.",
     )
+    floor, high, sum_at = 226, 92, (140 + 96 * query, 476)
 
     def at(x: float) -> float:
-        return 120 + 98 * x
+        return 118 + 96 * x
 
-    curve = np.linspace(-0.1, 3.6, 75)
-    bell = 190 - 88 * kernels.gaussian((curve - query) / bandwidth)
-    for row, (name, role) in zip(
-        (50, 145, 262, 345),
-        (("keys", "keys"), ("kernel", "weights"), ("weights", "weights"), ("values", "values")),
-        strict=True,
+    for y, label, role in (
+        *((48, "keys", "keys"), (86, "distances", "ink"), (180, "kernel", "weights")),
+        *((282, "weights", "weights"), (352, "× values", "values")),
+        (sum_at[1], "= output", "output"),
     ):
-        canvas.text(8, row, name, role, anchor="start", bold=True)
-    canvas.line((110, 50), (472, 50))
-    canvas.line((110, 190), (472, 190))
-    canvas.path(
-        "M" + " L".join(f"{at(x):.1f},{y:.1f}" for x, y in zip(curve, bell, strict=True)),
-        "weights",
-        2.2,
-    )
-    for key, height, weight, value in zip(keys, heights, weights, values, strict=True):
+        canvas.text(6, y, label, role, anchor="start", bold=True)
+    canvas.line((118, 48), (474, 48))
+    canvas.line((118, floor), (474, floor))
+    curve = [
+        (at(x), floor - high * math.exp(-(((x - query) / bandwidth) ** 2) / 2))
+        for x in np.linspace(0, 3.7, 75)
+    ]
+    canvas.path("M" + " L".join(f"{x:.1f},{y:.1f}" for x, y in curve), "weights", 2)
+    canvas.line((at(query), 48), (at(query), floor - high - 4), role="queries", dashed=True)
+    canvas.dot(at(query), 48, 8, "queries")
+    canvas.text(at(query), 20, "query", "queries", bold=True)
+    for key, far, height, weight, value in zip(
+        keys, distances, heights, weights, values, strict=True
+    ):
         x = at(key)
-        canvas.line((x, 58), (x, 190 - 88 * height), dashed=True, width=1)
-        canvas.line((x, 190), (x, 190 - 88 * height), role="weights", width=3)
-        canvas.add("circle", cx=x, cy=50, r=6, fill="var(--drawing-keys, #7f7f7f)")
-        canvas.dots([(x, 252)], [weight], full=0.36, radius=22)
-        canvas.text(x, 288, f"{weight:.2f}", "weights")
-        canvas.text(x, 345, f"{value:.1f}", "values")
-    canvas.line((at(query), 60), (at(query), 98), role="queries", dashed=True)
-    canvas.add("circle", cx=at(query), cy=50, r=8, fill="var(--drawing-queries, #b8639b)")
-    canvas.text(at(query), 24, "query", "queries", bold=True)
-    canvas.text(8, 318, "×", anchor="start")
-    canvas.bracket(110, 472, 376)
-    canvas.arrow((291, 376), (291, 416))
-    canvas.text(304, 396, "sum", anchor="start")
-    canvas.add("circle", cx=291, cy=434, r=10, fill="var(--drawing-output, #1f7fc4)")
-    canvas.text(291, 464, f"{answer:.2f}", "output", bold=True)
-    canvas.text(8, 434, "output", "output", anchor="start", bold=True)
+        canvas.dot(x, 48, 6, "keys")
+        canvas.text(x, 86, f"{far:.1f}")
+        canvas.line((x, floor), (x, floor - high * height), role="weights", width=4)
+        canvas.dots([(x, 268)], [weight], full=0.4, radius=23)
+        canvas.text(x, 308, f"{weight:.2f}", "weights")
+        canvas.text(x, 352, f"{value:.1f}", "values")
+        canvas.line((x, 368), sum_at, role="weights", width=0.8 + 12 * weight)
+    canvas.dot(*sum_at, 13, "output")
+    canvas.text(sum_at[0], 510, f"{weights @ values:.2f}", "output", bold=True)
     return canvas.drawing()
 
 
 def soft_lookup(bandwidth: float = 0.25) -> Drawing:
-    """A soft lookup: tomato asks six colours, and their names answer by weight."""
+    """A soft lookup: tomato asks six colours, and their names answer by weight.
+
+    Args:
+        bandwidth: of the Gaussian score.
+    """
     names, keys = list(RAINBOW), np.array(list(RAINBOW.values()))
     queries = np.array([TOMATO])
-    found = scores.gaussian_score(queries, keys, bandwidth=bandwidth)[0]
 
     def score(q: np.ndarray, k: np.ndarray) -> np.ndarray:
         return scores.gaussian_score(q, k, bandwidth=bandwidth)
 
+    found = score(queries, keys)[0]
     weights = attend(queries, keys, np.eye(len(names)), score=score)[0]
     canvas = Canvas(
         "soft_lookup",
-        440,
-        "The colour tomato is compared with six colours; the scores become weights, and the "
+        452,
+        "The colour tomato is compared with six colours. The scores become weights, and the "
         "answer is mostly orange and red.",
     )
-    columns = (120, 230, 330, 430)
-    _swatch(canvas, 120, 34, TOMATO, "queries")
-    canvas.text(150, 34, "tomato", "queries", anchor="start", bold=True)
-    canvas.text(8, 34, "query", "queries", anchor="start", bold=True)
-    for x, name, role in zip(
-        columns,
-        ("key", "score", "weight", "value"),
-        ("keys", "ink", "weights", "values"),
-        strict=True,
+    _swatch(canvas, 54, 30, TOMATO, "queries")
+    canvas.text(82, 30, "tomato, the query", "queries", anchor="start", bold=True)
+    canvas.arrow((54, 50), (54, 78), role="queries")
+    for x, label, role in (
+        *((54, "keys", "keys"), (164, "scores", "ink")),
+        *((294, "weights", "weights"), (416, "values", "values")),
     ):
-        canvas.text(x, 92, name, role, bold=True)
-    canvas.arrow((120, 52), (120, 78), role="queries")
+        canvas.text(x, 96, label, role, bold=True)
     for k, name in enumerate(names):
-        y = 128 + 42 * k
-        _swatch(canvas, 120, y, RAINBOW[name], "keys")
-        canvas.text(230, y, f"{found[k]:.1f}".replace("-", "−"))
-        canvas.dots([(308, y)], [weights[k]], full=1, radius=19)
-        canvas.text(352, y, f"{weights[k]:.2f}", "weights")
-        canvas.text(430, y, name, "values")
+        y = 134 + 42 * k
+        _swatch(canvas, 54, y, RAINBOW[name], "keys")
+        canvas.text(164, y, f"{found[k]:.1f}".replace("-", "−"))
+        canvas.dots([(262, y)], [weights[k]], full=1, radius=22)
+        canvas.text(318, y, f"{weights[k]:.2f}", "weights")
+        canvas.text(416, y, name, "values")
     first, second = np.argsort(weights)[::-1][:2]
-    canvas.bracket(285, 472, 372)
-    canvas.arrow((378, 372), (378, 398))
+    canvas.bracket(238, 462, 372)
+    canvas.arrow((350, 372), (350, 402))
     answer = f"{weights[first]:.2f} {names[first]} + {weights[second]:.2f} {names[second]} + …"
-    canvas.text(472, 416, answer, "output", bold=True, anchor="end")
-    canvas.text(8, 416, "output", "output", anchor="start", bold=True)
+    canvas.text(462, 426, answer, "output", bold=True, anchor="end")
+    canvas.text(20, 426, "output", "output", anchor="start", bold=True)
     return canvas.drawing()
 
 
 def _swatch(canvas: Canvas, x: float, y: float, rgb: tuple[float, ...], role: str) -> None:
     """A spot of a colour itself."""
     spot = "#" + "".join(f"{math.floor(255 * part + 0.5):02x}" for part in rgb)
-    ring = canvas_colour(role)
-    canvas.add("circle", cx=x, cy=y, r=14, fill=spot, stroke=ring, stroke_width=1.5)
-
-
-def canvas_colour(role: str) -> str:
-    """The paint of a role."""
-    from attnbook.drawings.canvas import colour
-
-    return colour(role)
+    canvas.add("circle", cx=x, cy=y, r=14, fill=spot, stroke=colour(role), stroke_width=1.5)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 WIDTH = 480
 SHOWN = 560  # pixels on a page, so that type is as high as that of the text
 SIZE = 16
+WIDE = "\u2002"  # two of a browser's spaces are one
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 COLOURS = {
     "ink": "#767676",
@@ -41,8 +42,8 @@ class Drawing:
     """
 
     name: str
-    svg: str
-    texts: tuple[str, ...]
+    svg: str = field(repr=False)
+    texts: tuple[str, ...] = field(repr=False)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -59,8 +60,8 @@ def number(x: float) -> str:
 
 
 def plain(text: str) -> str:
-    """A label without mark-up: W_q is Wq."""
-    return MARKED.sub(lambda found: found[2] or found[3], text)
+    """A label without mark-up: W_q is Wq, and a wide space is one."""
+    return MARKED.sub(lambda found: found[2] or found[3], text).replace(WIDE, " ")
 
 
 def width_of(text: str, size: float = SIZE) -> float:
@@ -143,6 +144,7 @@ class Canvas:
         dashed: bool = False,
         bold: bool = False,
         words: str | None = None,
+        edge: float = 1.5,
     ) -> None:
         """A box around its middle (x, y), with a label in it."""
         self.add(
@@ -154,8 +156,8 @@ class Canvas:
             rx=radius,
             fill=colour(role),
             fill_opacity=f"{fill:g}",
-            stroke=colour(role),
-            stroke_width=1.5,
+            stroke=colour(role) if edge else None,
+            stroke_width=edge or None,
             stroke_dasharray="5 4" if dashed else None,
         )
         if label:
@@ -211,11 +213,21 @@ class Canvas:
         radius: float = 14,
         full: float | None = None,
     ) -> None:
-        """A dot for each weight, its area the weight's share of ``full``, the largest."""
+        """A dot for each weight, its area the share of ``full``, the largest; hidden ones rings."""
         full = full or max(weights)
         for (x, y), weight in zip(places, weights, strict=True):
-            r = max(1.8, radius * math.sqrt(max(weight, 0) / full))
-            self.add("circle", cx=x, cy=y, r=r, fill=colour(role))
+            if weight < 0:
+                self.ring(x, y, 0.45 * radius, "line", 1.2)
+            else:
+                self.dot(x, y, max(1.6, radius * math.sqrt(weight / full)), role)
+
+    def dot(self, x: float, y: float, r: float, role: str) -> None:
+        """A filled circle."""
+        self.add("circle", cx=x, cy=y, r=r, fill=colour(role))
+
+    def ring(self, x: float, y: float, r: float, role: str, width: float = 1.5) -> None:
+        """A circle."""
+        self.add("circle", cx=x, cy=y, r=r, stroke=colour(role), stroke_width=width)
 
     def matrix(
         self,
@@ -223,41 +235,33 @@ class Canvas:
         y: float,
         values: Sequence[Sequence[float]],
         role: str,
-        cell: float = 18,
+        cell: float = 16,
         *,
-        shade: Callable[[float], float] = lambda value: value,
+        dots: bool = False,
         rows: Sequence[str] = (),
-        columns: Sequence[str] = (),
-    ) -> tuple[float, float]:
-        """A matrix, its upper left corner at (x, y), an entry's shade from 0 to 1; its size."""
+    ) -> None:
+        """A matrix around its middle x and below y: entries from 0 to 1 as shades, or as dots."""
         height, width = cell * len(values), cell * len(values[0])
+        left = x - width / 2
         for i, line in enumerate(values):
             for j, value in enumerate(line):
                 self.add(
                     "rect",
-                    x=x + j * cell,
+                    x=left + j * cell,
                     y=y + i * cell,
                     width=cell,
                     height=cell,
                     fill=colour(role),
-                    fill_opacity=f"{0.06 + 0.94 * min(max(shade(value), 0), 1):.2f}",
+                    fill_opacity=f"{0.05 if dots else 0.05 + 0.8 * min(max(value, 0), 1):.2f}",
                     stroke=colour(role),
-                    stroke_width=0.6,
+                    stroke_width=0.5,
                 )
-        self.add(
-            "rect",
-            x=x,
-            y=y,
-            width=width,
-            height=height,
-            stroke=colour(role),
-            stroke_width=1.5,
-        )
+            if dots:
+                places = [(left + (j + 0.5) * cell, y + (i + 0.5) * cell) for j in range(len(line))]
+                self.dots(places, line, role, radius=0.46 * cell, full=1)
+        self.box(x, y + height / 2, width, height, role=role, fill=0, radius=1)
         for i, word in enumerate(rows):
-            self.text(x - 8, y + (i + 0.5) * cell, word, anchor="end")
-        for j, word in enumerate(columns):
-            self.text(x + (j + 0.5) * cell, y - 12, word)
-        return width, height
+            self.text(left - 8, y + (i + 0.5) * cell, word, anchor="end")
 
     def bracket(self, x0: float, x1: float, y: float, depth: float = 7) -> None:
         """A bracket below what stands from x0 to x1; it opens upwards if depth is positive."""
@@ -265,7 +269,7 @@ class Canvas:
 
     def plus(self, x: float, y: float, role: str = "ink", r: float = 11) -> None:
         """A circled plus."""
-        self.add("circle", cx=x, cy=y, r=r, stroke=colour(role), stroke_width=1.5)
+        self.ring(x, y, r, role)
         self.line((x - 0.5 * r, y), (x + 0.5 * r, y), role=role, width=1.8)
         self.line((x, y - 0.5 * r), (x, y + 0.5 * r), role=role, width=1.8)
 

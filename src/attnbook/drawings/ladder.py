@@ -1,16 +1,24 @@
 """The ladder: what each rung asks, what answers, and what has changed against the rung before."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from attnbook._validation import numbers
-from attnbook.drawings.canvas import Canvas, Drawing
+from attnbook.drawings.canvas import WIDE, Canvas, Drawing
 
 
 @dataclass(frozen=True)
 class Rung:
-    """What a chapter's weighted average consists of, one entry per slot."""
+    """What a chapter's weighted average consists of, one entry per slot.
+
+    Args:
+        name: of the rung.
+        about: the rung in half a line.
+        icon: its weights as rows of dots; what is hidden counts below 0.
+    """
 
     name: str
+    about: str
+    icon: tuple[tuple[float, ...], ...] = field(repr=False)
     queries: str
     keys: str
     values: str
@@ -19,11 +27,15 @@ class Rung:
     learned: str
 
 
-SLOTS = tuple(field.name for field in fields(Rung))[1:]
+SLOTS = tuple(field.name for field in fields(Rung))[3:]
 DOT = "q · k / √d"
+BELL = (0.06, 0.14, 0.36, 0.75, 1, 0.75, 0.36, 0.14, 0.06)
+ROW = (0.3, 0.15, 0.9, 0.1, 0.5, -1, -1, -1, -1)
 RUNGS = (
     Rung(
         "kernel regression",
+        about="weights fall with distance",
+        icon=(BELL,),
         queries="new inputs",
         keys="known inputs",
         values="known outputs",
@@ -33,7 +45,9 @@ RUNGS = (
     ),
     Rung(
         "a learned kernel",
-        queries="the known inputs",
+        about="the data choose the bandwidth",
+        icon=((0.02, 0.08, 0.32, 0.8, -1, 0.8, 0.32, 0.08, 0.02),),
+        queries="known inputs",
         keys="known inputs",
         values="known outputs",
         score="−‖q − k‖² / 2h²",
@@ -42,6 +56,8 @@ RUNGS = (
     ),
     Rung(
         "queries, keys, values",
+        about="a learned score, not a distance",
+        icon=((0.05, 0.2, 0.9, 0.1, 0.45, 0.05, -1, -1, -1),),
         queries="one parameter",
         keys="W_k x_j",
         values="a network of x_j",
@@ -51,6 +67,8 @@ RUNGS = (
     ),
     Rung(
         "aligning sequences",
+        about="a decoder's state asks the source",
+        icon=((0.03, 0.05, 0.12, 1, 0.5, 0.05, 0.03, -1, -1),),
         queries="a decoder's state",
         keys="an encoder's states",
         values="the same states",
@@ -60,42 +78,56 @@ RUNGS = (
     ),
     Rung(
         "self-attention",
+        about="every token asks every token",
+        icon=(ROW,),
         queries="W_q x_i",
         keys="W_k x_j",
         values="W_v x_j",
         score=DOT,
-        hidden="what comes later",
+        hidden="nothing, or the future",
         learned="W_q, W_k, W_v",
     ),
     Rung(
         "many heads",
+        about="several averages side by side",
+        icon=(ROW, (0.05, 0.05, 0.1, 0.05, 0.9, -1, -1, -1, -1)),
         queries="W_q x_i, one per head",
         keys="W_k x_j, one per head",
         values="W_v x_j, one per head",
         score=DOT,
-        hidden="what comes later",
+        hidden="nothing, or the future",
         learned="W_q, W_k, W_v per head, W_o",
     ),
     Rung(
         "the block",
+        about="averages with a network between",
+        icon=(ROW, (0.05, 0.05, 0.1, 0.05, 0.9, -1, -1, -1, -1)),
         queries="of the normed stream",
         keys="of the normed stream",
         values="of the normed stream",
         score=DOT,
-        hidden="what comes later",
-        learned="these, norms and an MLP",
+        hidden="nothing, or the future",
+        learned="also norms and an MLP",
     ),
     Rung(
         "three transformers",
+        about="stacks read, write and classify",
+        icon=(
+            ROW,
+            (0.05, 0.05, 0.1, 0.05, 0.9, -1, -1, -1, -1),
+            (0.1, 0.7, 0.2, 0.5, 0.3, -1, -1, -1, -1),
+        ),
         queries="of the normed stream",
         keys="of the stream or a memory",
         values="of the stream or a memory",
         score=DOT,
-        hidden="what comes later, padding",
-        learned="blocks in a stack",
+        hidden="the future, or padding",
+        learned="a stack of blocks",
     ),
     Rung(
         "in-context regression",
+        about="one head, set by hand, is rung 1",
+        icon=(BELL,),
         queries="of x",
         keys="of x",
         values="of y",
@@ -104,8 +136,6 @@ RUNGS = (
         learned="all, from many functions",
     ),
 )
-BELL = (0.06, 0.14, 0.36, 0.75, 1, 0.75, 0.36, 0.14, 0.06)
-PATTERNS = (BELL,) * 9
 
 
 def changed(n: int) -> set[str]:
@@ -117,29 +147,62 @@ def changed(n: int) -> set[str]:
 
 
 def rung(n: int) -> Drawing:
-    """Rung n of the ladder, from 1 to 9: its slots, what changed highlighted."""
+    """Rung n of the ladder, from 1 to 9: its slots, and which of them changed.
+
+    Args:
+        n: of the chapter.
+
+    Raises:
+        ValueError: a number that is no rung.
+    """
     if numbers.positive_int(n=n) > len(RUNGS):
         raise ValueError(f"n: got {n}, expected a rung from 1 to {len(RUNGS)}")
     this, new = RUNGS[n - 1], changed(n)
-    canvas = Canvas("rung", 280, f"Rung {n} of the ladder, {this.name}.")
-    for k in range(9):
-        y = 250 - 26 * k
-        canvas.line((14, y), (54, y), role="weights" if k + 1 == n else "line", width=3)
-    canvas.text(90, 24, f"{n}  {this.name}", anchor="start", bold=True, size=19)
-    canvas.dots([(320 + 17 * k, 24) for k in range(9)], PATTERNS[n - 1], "output", radius=7)
+    entries = "; ".join(f"{slot}: {getattr(this, slot)}" for slot in SLOTS)
+    canvas = Canvas("rung", 284, f"Rung {n}, {this.name}. {entries}.")
+    for x in (12, 52):
+        canvas.line((x, 14), (x, 270), role="line", width=2)
+    for k in range(len(RUNGS)):
+        here = k + 1 == n
+        canvas.line(
+            (12, 254 - 28 * k),
+            (52, 254 - 28 * k),
+            role="weights" if here else "line",
+            width=6 if here else 2,
+        )
+    canvas.text(84, 26, f"{n}{WIDE}{this.name}", anchor="start", bold=True, size=18)
+    _icon(canvas, 352, 26, this)
     for k, slot in enumerate(SLOTS):
-        y = 70 + 36 * k
-        role = "weights" if slot in new else "ink"
-        canvas.text(90, y, slot, anchor="start")
-        canvas.text(180, y, getattr(this, slot), role, anchor="start", bold=slot in new)
+        y, entry = 80 + 36 * k, getattr(this, slot)
+        if slot in new:
+            canvas.box(325, y, 298, 30, role="weights", fill=0.13, radius=4, edge=0)
+            canvas.line((176, y - 13), (176, y + 13), role="weights", width=4)
+        canvas.text(84, y, slot, "keys", anchor="start")
+        canvas.text(
+            188, y, entry, "ink" if slot in new else "keys", anchor="start", bold=slot in new
+        )
     return canvas.drawing()
 
 
+def _icon(canvas: Canvas, x: float, y: float, this: Rung) -> None:
+    """A rung's rows of dots, their middle at height y."""
+    for row, weights in enumerate(this.icon):
+        height = y + 12 * (row - (len(this.icon) - 1) / 2)
+        places = [(x + 14.5 * j, height) for j in range(len(weights))]
+        canvas.dots(places, weights, radius=6.8 if len(this.icon) == 1 else 5.5, full=1)
+
+
 def ladder() -> Drawing:
-    """All nine rungs, the first at the foot."""
-    canvas = Canvas("ladder", 520, "The ladder from kernel regression to the transformer.")
-    for k, this in enumerate(RUNGS):
-        y = 480 - 54 * k
-        canvas.dots([(20 + 17 * j, y) for j in range(9)], PATTERNS[k], "output", radius=7)
-        canvas.text(190, y, f"{k + 1}  {this.name}", anchor="start", bold=True)
+    """All nine rungs above the plain mean, and the way back from the last to the first."""
+    canvas = Canvas("ladder", 590, "Nine rungs, from kernel regression to the transformer.")
+    mean = Rung("the mean", "every value counts the same", ((0.6,) * 9,), *[""] * len(SLOTS))
+    for k, this in enumerate((mean, *RUNGS)):
+        y = 552 - 57 * k
+        _icon(canvas, 12, y, this)
+        if k < len(RUNGS):
+            canvas.arrow((70, y - 20), (70, y - 38), width=1.2)
+        name = f"{k}{WIDE}{this.name}" if k else this.name
+        canvas.text(156, y - 10, name, "output" if k else "ink", anchor="start", bold=True, size=18)
+        canvas.text(156, y + 12, this.about, "keys", anchor="start")
+    canvas.arrow((432, 39), (420, 487), role="weights", width=2, bow=24, dashed=True)
     return canvas.drawing()

@@ -1,0 +1,50 @@
+"""The book's drawings stand in the page itself, not in files beside it.
+
+So their labels are text, they take the colours of the theme, and whoever listens to a page hears
+what a drawing shows. A drawing is known by ``data-drawing`` on its root; it has no ids, so that
+many can stand on one page.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+ROOT = re.compile(r"\A(?:<\?xml.*?\?>\s*)?<svg [^>]*data-drawing=[^>]*>", re.DOTALL)
+LABEL = re.compile(r'aria-label="[^"]*"')
+
+
+def inline(svg: str, alt: str) -> str | None:
+    """A drawing as HTML, with what it shows in words; None for any other picture."""
+    root = ROOT.match(svg)
+    if root is None:
+        return None
+    words = f'aria-label="{escape(alt)}"'
+    head = LABEL.sub(lambda _: words, root[0]) if alt else root[0]
+    return head[head.index("<svg") :] + svg[root.end() :]
+
+
+class InlineDrawings(SphinxPostTransform):
+    """Put each drawing in the place of its picture."""
+
+    default_priority = 8  # before pictures are collected, copied and converted
+    formats = ("html",)
+
+    def run(self, **kwargs: object) -> None:
+        """Change the document in place."""
+        for image in list(self.document.findall(nodes.image)):
+            file = Path(self.env.srcdir) / image["uri"]
+            if file.suffix == ".svg" and file.is_file():
+                html = inline(file.read_text(encoding="utf-8"), image.get("alt", ""))
+                if html:
+                    image.replace_self(nodes.raw("", html, format="html"))
+
+
+def setup(app: Sphinx) -> None:
+    """Connect to Sphinx."""
+    app.add_post_transform(InlineDrawings)
