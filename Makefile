@@ -49,6 +49,7 @@ node_modules/.package-lock.json: package-lock.json | $(ENV)
 book: env assets  ## build the website into _build/html
 	$(PY) tools/fill_cache.py
 	"$(BIN)/jupyter-book" build . -W -n --keep-going
+	$(PY) tools/section_heights.py
 	@echo
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 	@echo "Open that file, or type 'make serve' and go to http://localhost:8000"
