@@ -51,7 +51,10 @@ def configure(app: Sphinx, config: Config) -> None:
     repository = project.get("urls", {}).get("Repository", "").rstrip("/")
     options = repository_options(repository) if repository else {}
     config.html_theme_options = {**config.html_theme_options, **options}
-    config.html_context = {**config.html_context, "book_version": project["version"]}
+    address = project.get("urls", {}).get("Book", "").rstrip("/")
+    config.html_baseurl = f"{address}/" if address else ""  # each page then says where it lives
+    card = {"card": f"{address}/_static/card.png"} if address else {}
+    config.html_context = {**config.html_context, **card, "book_version": project["version"]}
 
 
 def drop_comments(app: Sphinx, docname: str, source: list[str]) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
+from firefox import Firefox
 from playwright.sync_api import Browser, sync_playwright
 from site_visits import (
     CHROMIUM_NAMES,
@@ -20,7 +22,7 @@ from site_visits import (
 )
 
 # the longest first, so that no process is left with one when the others are done
-LONGEST = ("pages", "extension", "pdf", "live_pages", "live_models", "menus", "stills")
+LONGEST = ("pages", "extension", "live_phone", "pdf", "live_pages", "live_models", "menus", "stills")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,3 +62,14 @@ def open_page(browser: Browser, site: str) -> Iterator[Visit]:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     yield visit(context, site)
     context.close()
+
+
+@pytest.fixture(scope="session")
+def firefox() -> Iterator[Firefox]:
+    """One Firefox for all tests; each opens its pages anew, at the width that it wants."""
+    if not shutil.which("firefox"):
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail("the site's tests need Firefox: put firefox on PATH")
+        pytest.skip("there is no Firefox here")
+    with Firefox() as firefox:
+        yield firefox
