@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf test test-gpu faults processors coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book pdf figures-zip ladder test test-gpu faults processors coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -56,6 +56,13 @@ book: env assets  ## build the website into _build/html
 pdf: book  ## print the whole book into _build/pdf/attnbook.pdf, and offer it on the site
 	$(PY) tools/print_book.py
 	cp _build/pdf/attnbook.pdf _build/html/attnbook.pdf
+
+figures-zip: book  ## every drawing and still figure as SVG and PDF, in one archive, and offer it on the site
+	$(PY) tools/figures.py
+	cp _build/figures/attnbook-figures.zip _build/html/attnbook-figures.zip
+
+ladder: env  ## draw images/ladder.svg anew, after a change of attnbook.drawings
+	$(PY) tools/figures.py ladder
 
 serve:  ## show the built website on http://localhost:8000
 	@test -f _build/html/index.html || { echo "There is no built book yet. Do: make book" >&2; exit 1; }

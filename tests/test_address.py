@@ -81,7 +81,10 @@ def test_with_an_address_every_link_leads_there(root: Path) -> None:
             *(colab + first, binder + first),
         },
         "CONTRIBUTING.md": {f"{repository}/issues"},
-        "index.md": {repository, f"{pages}/attnbook.pdf", binder + first, quoted},
+        "index.md": {
+            *(repository, f"{pages}/attnbook.pdf", f"{pages}/attnbook-figures.zip"),
+            *(binder + first, quoted),
+        },
         "appendices/api.md": {repository},
         "pyproject.toml": {repository, pages},
         "CITATION.cff": {repository, pages},

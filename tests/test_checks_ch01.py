@@ -10,6 +10,7 @@ import pytest
 from attnbook import leave_one_out, nadaraya_watson
 from attnbook.checks import ch01
 from attnbook.checks.call import call
+from attnbook.checks.repair import define
 
 
 def softmax(s):
@@ -161,6 +162,39 @@ WRONG += [
     (ch01.local_linear, lambda q, k, v, h: (lambda r: np.linalg.lstsq(np.stack([np.ones(len(k)), r * (k - q)], 1), r * v, rcond=None)[0][0])(np.exp(-(k - q) ** 2 / (4 * h * h))), "The column of ones needs √K"),
     (ch01.local_linear, lambda q, k, v, h: np.polyfit(k - q, v, 1, w=np.exp(-(k - q) ** 2 / (4 * h)))[1], "The bandwidth is not squared"),
     (ch01.local_linear, lambda q, k, v, h: np.interp(q, k, v), "That joins the two keys beside the query"),
+]  # fmt: skip
+
+
+def mended(*changes):
+    """The code of the exercise with these changes."""
+    code = ch01.PREDICT
+    for old, new in changes:
+        assert code.count(old) == 1
+        code = code.replace(old, new)
+    return define(code, "predict", {"np": np})
+
+
+WRONG += [
+    (ch01.half_distance, lambda h: h, "e^(−1/2) = 0.61"),
+    (ch01.half_distance, lambda h: h / 2, "no straight line"),
+    (ch01.half_distance, lambda h: h * 0.5**0.5, "Epanechnikov's kernel"),
+    (ch01.half_distance, lambda h: h * 2**0.5, "the kernel is 1/e"),
+    (ch01.half_distance, lambda h: h * np.log(2) ** 0.5, "the ℓ convention"),
+    (ch01.half_distance, lambda h: h * 2 * np.log(2), "That is u² times h"),
+    (ch01.half_distance, lambda h: h * np.log(2), "solve u²/2 = ln 2"),
+    (ch01.half_distance, lambda h: 2 * h * (2 * np.log(2)) ** 0.5, "twice the distance"),
+    (ch01.half_distance, lambda h: (2 * np.log(2)) ** 0.5, "That is u: a distance"),
+    (ch01.half_distance, lambda h: (2 * np.log(2)) ** 0.5 / h, "You divide by h"),
+    (ch01.half_distance, lambda h: (2 * h * np.log(2)) ** 0.5, "under the root"),
+    (ch01.half_distance, lambda h: 2 * h**2 * np.log(2), "the square of the distance"),
+    (ch01.half_distance, lambda h: 4.0, "expected a smaller number"),
+    (ch01.mended_prediction, mended(("s.max()", "s.min()")), "in entry [0, 0], counted from 0, you give nan"),
+    (ch01.mended_prediction, mended((" - s.max()", "")), "All exponentials of the far query underflow"),
+    (ch01.mended_prediction, mended(("s.max()", "s.max(axis=0)")), "a softmax runs along a query's row"),
+    (ch01.mended_prediction, mended(("kernel_values / kernel_values.sum(axis=1, keepdims=True)", "kernel_values / (kernel_values.sum(axis=1, keepdims=True) + 1e-16)")), "A silent 0 is worse than NaN"),
+    (ch01.mended_prediction, mended(("return weights @ values", "return np.nan_to_num(weights @ values, nan=values.mean())")), "Far away the nearest key counts"),
+    (ch01.mended_prediction, mended(("weights = kernel_values / kernel_values.sum(axis=1, keepdims=True)", "weights = kernel_values"), ("s.max()", "s.max(axis=1, keepdims=True)")), "The weights of a query must sum to 1"),
+    (ch01.mended_prediction, mended(("s = -squares / (2 * bandwidth**2)", "s = -(squares - squares.min(axis=1, keepdims=True)) / (2 * bandwidth**2)")), "the faulty line still stands"),
 ]  # fmt: skip
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from attnbook.checks import ch05
+from attnbook.checks.broken_mask import CAUSAL_WEIGHTS
+from attnbook.checks.repair import define
 
 
 def softmax(s, axis=-1):
@@ -589,13 +591,71 @@ RIGHT = [
 ]
 
 
+H, L = ch05.half_distance, ch05.causal_weights
+
+
+def causal(hidden=-np.inf, seen=lambda n: np.tri(n) > 0, over=1):
+    """Weights under a mask whose hidden scores are these."""
+
+    def answer(s):
+        low = hidden(s) if callable(hidden) else hidden
+        return softmax(np.where(seen(len(s)), s, low)) / over
+
+    return answer
+
+
+WRONG += [
+    (H, lambda m: 1 / m, "has fallen to 1/e"),
+    (H, lambda m: 0.5 / m, "Half a score is no half of a weight"),
+    (H, lambda m: 2 / m, "solve e^(−m t) = ½"),
+    (H, lambda m: np.log(2) * m, "divide by it"),
+    (H, lambda m: np.log(0.5) / m, "the distance is positive"),
+    (H, lambda m: np.log10(2) / m, "of base 10"),
+    (H, lambda m: 1 / (m * np.log(2)), "Turned over"),
+    (H, lambda m: np.exp(-m), "the factor for one place"),
+    (H, lambda m: np.exp(-m / 2), "a factor of a weight"),
+    (H, lambda m: np.log(2), "The slope has no effect"),
+    (L, causal(0.0), "which is a score like any other"),
+    (L, causal(np.min), "has the lowest score of all"),
+    (L, softmax, "the mask has no effect"),
+    (L, causal(seen=lambda n: np.tri(n).T > 0), "it shows the future alone"),
+    (L, lambda s: softmax(s) * np.tri(len(s)), "The rows no longer sum to 1"),
+    (L, causal(seen=lambda n: np.tri(n, k=1) > 0), "A query sees the next key too"),
+    (L, causal(-100.0), "A finite number hides a key"),
+    (L, causal(-1.0), "A finite number hides a key"),
+    (L, causal(over=2), "expected "),
+]  # fmt: skip
+RIGHT += [
+    (H, lambda m: np.log(2) / m),
+    (H, lambda m: -np.log(0.5) / m),
+    (L, causal()),
+    (L, causal(-1e9)),
+    (L, define(CAUSAL_WEIGHTS.replace("0.0", "-np.inf"), "causal_weights", {"np": np})),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "heard"),
+    [
+        ("0.0)", "-100.0)", "that is the faulty line, but it is not right yet. for scores around"),
+        ("axis=1, keep", "axis=0, keep", "the fault is in another line than you changed."),
+        ("    parts", "    masked[~allowed] = -np.inf\n    parts", "the faulty line still stands"),
+    ],
+)
+def test_the_leak_is_to_be_mended_where_it_is(old, new, heard):
+    code = CAUSAL_WEIGHTS.replace(old, new, 1)
+    verdict = L(define(code, "causal_weights", {"np": np}))
+    assert verdict.status == "wrong"
+    assert heard in verdict.message
+
+
 @pytest.mark.parametrize(("check", "answer"), RIGHT)
 def test_right_answers_in_three_libraries(check, answer):
     verdict = check(answer)
     assert verdict.status == "right", verdict
 
 
-@pytest.mark.parametrize("check", [X, W, S, R, B, A, C])
+@pytest.mark.parametrize("check", [X, W, S, R, B, A, C, H, L])
 def test_not_written_yet_is_a_friendly_line(check):
     def stub(*arguments):
         raise NotImplementedError

@@ -1,5 +1,6 @@
 """The drawings: every label of a shape is that of an array, and the ladder is the appendix's."""
 
+import ast
 import re
 import sys
 import xml.etree.ElementTree as ET
@@ -11,6 +12,7 @@ import pytest
 from attnbook import drawings, figures, heads, in_context, kernels, nadaraya_watson
 from attnbook.datasets import six_words
 from attnbook.drawings import averages, canvas, sequences
+from attnbook.drawings import heads as heads_drawn
 
 ladder = sys.modules["attnbook.drawings.ladder"]  # the function has its name
 
@@ -77,7 +79,7 @@ def test_colours_are_those_of_the_figures():
     assert canvas.COLOURS["keys"] == figures.COLOURS["data"]
 
 
-@pytest.mark.parametrize("query", [0.7, 1.8, 3.1])
+@pytest.mark.parametrize("query", [0.7, 1.9, 3.1])
 def test_weighted_average_is_kernel_regression(query):
     texts = drawings.weighted_average(query=query, bandwidth=0.5).texts
     x, y = np.array(averages.KEYS)[:, None], np.array(averages.VALUES)[:, None]
@@ -229,3 +231,25 @@ def test_the_ladder_is_the_appendixs():
     for rung, row in zip(drawings.RUNGS, entries, strict=True):
         for slot, entry in zip(slots, row[1:], strict=True):
             assert plain(entry) == getattr(rung, slot).replace(" ", ""), (rung.name, slot)
+
+
+def test_the_landing_pages_ladder_is_fresh():
+    stored = (ROOT / "images/ladder.svg").read_text(encoding="utf-8")
+    assert stored == drawings.ladder().svg + "\n", "do: make ladder"
+
+
+def test_what_a_notebook_stores_beside_the_picture_is_short():
+    assert repr(drawings.block()) == "Drawing(name='block')"
+
+
+def test_matrices_are_those_that_the_chapters_print():
+    """So that the dots of the drawings are the weights that a reader sees as numbers."""
+    matrices = dict(zip("qkvo", heads_drawn.MATRICES.tolist(), strict=True))
+    line = re.compile(r"^W_([qkvo]) = np\.array\((\[\[.*\]\])\)$", re.MULTILINE)
+    found = [
+        (name, ast.literal_eval(rows))
+        for chapter in ("05-self-attention", "06-multi-head-attention")
+        for name, rows in line.findall((ROOT / f"chapters/{chapter}.md").read_text("utf-8"))
+    ]
+    for name, rows in found:
+        assert rows == matrices[name]

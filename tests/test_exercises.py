@@ -96,9 +96,9 @@ def copied(chapter: str, tmp_path: Path, old: str, new: str) -> Path:
 def test_the_command_prints_a_line_an_exercise(capsys):
     assert command.main(["ch01"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 9
+    assert len(lines) == 12
     assert re.fullmatch(r"1\.1 The parabola +Warm-up +5 min +not yet +right +17 of 17", lines[1])
-    assert lines[-1] == "7 exercises, 91 wrong answers; not as it should be: 0"
+    assert lines[-1] == "10 exercises, 111 wrong answers; not as it should be: 0"
 
 
 @pytest.mark.parametrize(

@@ -146,10 +146,11 @@ def title_page(texts: list[dict[str, Any]], project: dict[str, Any], day: dateti
     """Title, subtitle, the ladder, version, day and licence."""
     home = project.get("urls", {}).get("Book")
     link = f'<br><a href="{home}">{home}</a>' if home else ""
+    ladder = (ROOT / "images" / "ladder.svg").read_text(encoding="utf-8")
     return f"""<section class="title-page">
       <div class="title">{texts[0]["title"]}</div>
       <div class="subtitle">{texts[0]["subtitle"]}</div>
-      <img src="{ADDRESS}/_images/ladder.svg" alt="">
+      {ladder}
       <p>{project["authors"][0]["name"]}<br>Version {project["version"]}, {day.day} {day:%B %Y}<br>
       Text and figures CC BY 4.0, code MIT{link}</p></section>"""
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from attnbook import datasets
 from attnbook.checks.call import call
+from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
 from attnbook.regression import nadaraya_watson
 
@@ -74,6 +75,26 @@ def effective_neighbours(function: Function) -> str:
 
 
 @check
+def half_distance(function: Function) -> str:
+    """function(bandwidth): the distance at which the Gaussian kernel is half of K(0)."""
+    expect(call(function, 3.0), 3 * np.sqrt(2 * np.log(2)), "for h = 3", [
+        (3.0, "At a distance of h the kernel is e^(−1/2) = 0.61, not one half."),
+        (1.5, "That holds for the triangular kernel: the Gaussian is no straight line."),
+        (3 / np.sqrt(2), "That holds for Epanechnikov's kernel: solve e^(−u²/2) = 1/2."),
+        (3 * np.sqrt(2), "There the kernel is 1/e: use the natural logarithm of 2."),
+        (3 * np.sqrt(np.log(2)), "The 2 of u²/2 is missing: that is the ℓ convention."),
+        (6 * np.log(2), "That is u² times h: take the root of u²."),
+        (3 * np.log(2), "The kernel falls with the square of u: solve u²/2 = ln 2."),
+        (6 * np.sqrt(2 * np.log(2)), "That is the width between both sides: twice the distance."),
+        (np.sqrt(2 * np.log(2)), "That is u: a distance is u times h."),
+        (np.sqrt(2 * np.log(2)) / 3, "You divide by h: a distance is u times h."),
+        (np.sqrt(6 * np.log(2)), "The bandwidth stands under the root: u² = d²/h²."),
+        (18 * np.log(2), "That is the square of the distance: take the root."),
+    ], secret=True)  # fmt: skip
+    return "h √(2 ln 2), a little more than one bandwidth."
+
+
+@check
 def gaussian_weights(function: Function) -> str:
     """function(distances, bandwidth): Gaussian weights of one query, also far from all data."""
     d, h = np.asarray([0.0, 1.0, 3.0]), 3.0
@@ -124,7 +145,7 @@ def bandwidth_gradient(function: Function) -> str:
     expect(call(function, query, keys, values, h), slope, "for five points and h = 0.7", [
         (-slope, "The sign is turned: a larger h makes far keys count more."),
         (np.sum(w * d2 * values) / h**3, "The denominator has h too: subtract the mean of d²."),
-        (slope * h, "That is the derivative by log h: h times too large."),
+        (slope * h, "That is the derivative with respect to log h: h times too large."),
         (slope * 2, "The 2 of 2h² goes: h⁻² has the derivative −2h⁻³."),
         (slope / 2, "The ½ goes: h⁻² has the derivative −2h⁻³."),
         (slope * h**2, "One power of h: −d²/2h² has the derivative d²/h³."),
@@ -135,6 +156,45 @@ def bandwidth_gradient(function: Function) -> str:
         (slope * h**3, "The h³ is missing: the exponent −d²/2h² has the derivative d²/h³."),
     ])  # fmt: skip
     return "the covariance of d² and the values under the weights, over h³."
+
+
+PREDICT = '''
+def predict(queries, keys, values, bandwidth):
+    """Gaussian kernel regression: queries (m, d), keys (n, d), values (n, p)."""
+    squares = ((queries[:, None, :] - keys[None, :, :]) ** 2).sum(axis=-1)
+    s = -squares / (2 * bandwidth**2)
+    kernel_values = np.exp(s - s.max())
+    weights = kernel_values / kernel_values.sum(axis=1, keepdims=True)
+    return weights @ values
+'''
+
+
+@check
+def mended_prediction(function: Function) -> str:
+    """function(queries, keys, values, bandwidth): PREDICT, mended so that it holds far away too."""
+    return repaired(function, PREDICT, fault="kernel_values = np.exp(s - s.max())", test=_predicts)
+
+
+def _predicts(function: Function) -> str:
+    rng = np.random.default_rng(4)
+    keys, values, h = rng.uniform(-1, 1, (7, 1)), rng.normal(size=(7, 1)), 0.5
+    queries, nan = np.asarray([[0.0], [0.3], [40.0]]), np.full((3, 1), np.nan)
+    s = -((queries - keys.T) ** 2) / (2 * h * h)
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+    right = e / e.sum(axis=1, keepdims=True) @ values
+    near, far = np.arange(3)[:, None] < 2, "for queries at 0, 0.3 and 40"
+    with np.errstate(all="ignore"):
+        by_key = np.exp(s - s.max(axis=0))
+        by_key = by_key / by_key.sum(axis=1, keepdims=True) @ values
+        got = call(function, queries, keys, values, h)
+    expect(got, right, far, [
+        (np.where(near, right, nan), "All exponentials of the far query underflow: 0/0 is NaN."),
+        (np.where(near, right, 0), "A silent 0 is worse than NaN: keep 0/0 from arising."),
+        (np.where(near, right, values.mean()), "Far away the nearest key counts, not all alike."),
+        (by_key, "That is the largest score of each key: a softmax runs along a query's row."),
+        (e @ values, "The weights of a query must sum to 1: divide by their sum."),
+    ])  # fmt: skip
+    return "each query has a largest score of its own."
 
 
 @check

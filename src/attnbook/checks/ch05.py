@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 
 from attnbook.attention import softmax
+from attnbook.checks.broken_mask import causal_weights
 from attnbook.checks.call import call, call_with_memory_limit
 from attnbook.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
     "bilateral",
+    "causal_weights",
     "convolution_by_heads",
     "crossover_length",
+    "half_distance",
     "rotary_complex",
     "running_attention",
     "shift_matrix",
@@ -44,6 +47,25 @@ def crossover_length(function: Function) -> str:
             (9 * d**3, "That is a number of multiply–adds: return the length."),
         ], secret=True)  # fmt: skip
     return "below it attention costs less, above it more, and it has no steps to wait for."
+
+
+@check
+def half_distance(function: Function) -> str:
+    """function(slope): by how many places more ALiBi halves a weight."""
+    for m in (0.5, 0.0625):
+        expect(call(function, m), np.log(2) / m, f"for slope = {m}", [
+            (1 / m, "At 1/m places the weight has fallen to 1/e: here it is a half."),
+            (0.5 / m, "Half a score is no half of a weight: the softmax takes an exponential."),
+            (2 / m, "The weight is e^(−m t): solve e^(−m t) = ½."),
+            (np.log(2) * m, "The larger the slope, the sooner a weight is halved: divide by it."),
+            (-np.log(2) / m, "The sign: log ½ is negative, and the distance is positive."),
+            (np.log10(2) / m, "That is the logarithm of base 10: the softmax takes e."),
+            (1 / m / np.log(2), "Turned over: log 2 stands above."),
+            (np.exp(-m / 2), "That is a factor of a weight: return a number of places."),
+            (np.exp(-m), "That is the factor for one place: return a number of places."),
+            (np.log(2), "The slope has no effect: the steeper, the sooner."),
+        ], secret=True)  # fmt: skip
+    return "eight heads of slopes 1/2 to 1/256 halve within 1.4 to 177 places."
 
 
 @check

@@ -8,7 +8,7 @@ from attnbook import kernels, scores
 from attnbook.attention import attend
 from attnbook.drawings.canvas import Canvas, Drawing, colour
 
-KEYS = (0.3, 0.9, 1.6, 2.15, 2.8, 3.4)
+KEYS = (0.3, 0.9, 1.6, 2.1, 2.9, 3.4)
 VALUES = (1.0, 1.4, 2.0, 1.8, 1.1, 0.6)
 RAINBOW = {
     "red": (1.0, 0.0, 0.0),
@@ -21,7 +21,7 @@ RAINBOW = {
 TOMATO = (1.0, 0.39, 0.28)
 
 
-def weighted_average(query: float = 1.8, bandwidth: float = 0.6) -> Drawing:
+def weighted_average(query: float = 1.9, bandwidth: float = 0.6) -> Drawing:
     """Kernel regression at one query, downwards: distances, kernel, weights, sum.
 
     Args:

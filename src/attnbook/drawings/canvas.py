@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -42,8 +42,8 @@ class Drawing:
     """
 
     name: str
-    svg: str
-    texts: tuple[str, ...]
+    svg: str = field(repr=False)
+    texts: tuple[str, ...] = field(repr=False)
 
     def _repr_svg_(self) -> str:
         return self.svg

@@ -12,6 +12,16 @@ from attnbook.heads import merge_heads, split_heads
 
 Array = np.ndarray
 
+MATRICES = np.array(
+    [
+        [[2, 0, 0, 0], [0, 1, 0, 0], [2, -2, 0, 4], [0, 2, 0, 0]],
+        [[2, -1, 0, 2], [0, 2, 1, 0], [0, 2, 1, 0], [0, 0, 0, 2]],
+        [[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, -1, 0], [0, 1, 0, -1]],
+        [[1, 0, 0, 1], [0, 1, 1, 0], [1, 0, -1, 0], [0, 1, 0, 1]],
+    ],
+    dtype=float,
+)  # W_q, W_k and W_v of chapters 5 and 6, and W_o of chapter 6
+
 
 def _tokens(tokens: int, embed_dim: int) -> tuple[Array, list[str]]:
     """The running sentence, or as many random rows without words."""
@@ -19,6 +29,13 @@ def _tokens(tokens: int, embed_dim: int) -> tuple[Array, list[str]]:
     if (tokens, embed_dim) == sentence.x.shape:
         return sentence.x, list(sentence.words)
     return np.random.default_rng(1).normal(size=(tokens, embed_dim)), []
+
+
+def _matrices(d: int, e: int) -> Array:
+    """Those of chapters 5 and 6 for queries, keys, values and output, or as many random ones."""
+    if (d, e) == MATRICES.shape[1:]:
+        return MATRICES
+    return np.random.default_rng(0).normal(size=(4, d, e))
 
 
 def _shades(table: Array) -> list[list[float]]:
@@ -40,7 +57,7 @@ def self_attention(tokens: int = 6, embed_dim: int = 4, head_dim: int = 4) -> Dr
         head_dim: d, the width of a query, a key and a value.
     """
     x, words = _tokens(tokens, embed_dim)
-    w_q, w_k, w_v = np.random.default_rng(0).normal(size=(3, head_dim, embed_dim))
+    w_q, w_k, w_v, _ = _matrices(head_dim, embed_dim)
     q, k, v = x @ w_q.T, x @ w_k.T, x @ w_v.T
     y, weights = attend(q, k, v, return_weights=True)
     cell = 17
@@ -78,7 +95,7 @@ def self_attention(tokens: int = 6, embed_dim: int = 4, head_dim: int = 4) -> Dr
     return canvas.drawing()
 
 
-def rotary(query: int = 2, key: int = 1, shift: int = 2) -> Drawing:
+def rotary(query: int = 3, key: int = 1, shift: int = 3) -> Drawing:
     """Rotary positions: a query and a key turn with their places, their angle stays.
 
     Args:
@@ -95,7 +112,7 @@ def rotary(query: int = 2, key: int = 1, shift: int = 2) -> Drawing:
     radius, y = 92, 128
     for x, move in ((120, 0), (360, shift)):
         places = np.array([query, key]) + move
-        start = np.array([0.1, -0.1])
+        start = np.array([-0.4, 0.4])
         vectors = np.stack([np.cos(start), np.sin(start)], axis=1)
         turned = positions.rotary(vectors, places)
         angles = np.arctan2(turned[:, 1], turned[:, 0])
@@ -131,7 +148,7 @@ def multi_head(tokens: int = 6, embed_dim: int = 4, num_heads: int = 2) -> Drawi
         num_heads: a divisor of e, at most 3 for the drawing.
     """
     x, words = _tokens(tokens, embed_dim)
-    w_q, w_k, w_v, w_o = np.random.default_rng(3).normal(size=(4, embed_dim, embed_dim))
+    w_q, w_k, w_v, w_o = _matrices(embed_dim, embed_dim)
     whole = [x @ w.T for w in (w_q, w_k, w_v)]
     q, k, v = (split_heads(part, num_heads) for part in whole)
     heads, weights = attend(q, k, v, return_weights=True)

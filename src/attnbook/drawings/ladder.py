@@ -204,5 +204,5 @@ def ladder() -> Drawing:
         name = f"{k}{WIDE}{this.name}" if k else this.name
         canvas.text(156, y - 10, name, "output" if k else "ink", anchor="start", bold=True, size=18)
         canvas.text(156, y + 12, this.about, "keys", anchor="start")
-    canvas.arrow((432, 39), (392, 487), role="weights", width=2, bow=36, dashed=True)
+    canvas.arrow((432, 39), (420, 487), role="weights", width=2, bow=24, dashed=True)
     return canvas.drawing()

@@ -1,17 +1,18 @@
 """Drawings of sequences: an encoder and its decoder, a cache, a prompt of pairs and questions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from attnbook import in_context
+from attnbook._validation import numbers
 from attnbook.attention import attend
 from attnbook.drawings.canvas import Canvas, Drawing
 
 LOOKS = {0: (0.06, 0.9, 0.04), 6: (0.88, 0.09, 0.03)}
 
 
-def encoder_decoder(weights: dict[int, Sequence[float]] = LOOKS) -> Drawing:
+def encoder_decoder(weights: Mapping[int, Sequence[float]] = LOOKS) -> Drawing:
     """An encoder reads "twenty one thousand", a decoder writes it in German and looks back.
 
     Args:
@@ -97,10 +98,20 @@ def prompt(pairs: int = 4, queries: int = 3) -> Drawing:
 
     Args:
         pairs: n, the known ones.
-        queries: m; the last of them sees all pairs, each before it one pair fewer.
+        queries: m, at most n: each asks for the point after the pairs that it sees, the last
+            of them after all.
+
+    Raises:
+        ValueError: more queries than pairs, or more than seven pairs.
     """
+    if not 0 < numbers.positive_int(queries=queries) <= numbers.positive_int(pairs=pairs) <= 7:
+        raise ValueError(
+            f"queries: got {queries} for {pairs} pairs, expected at most {min(pairs, 7)}"
+        )
     x = np.array([0.3, -0.5, 0.9, -0.8, 0.1, 0.6, -0.2, 0.4])
-    table = in_context.prompt(x[:pairs], np.sin(3 * x[:pairs]).round(1), x[-queries:])
+    table = in_context.prompt(
+        x[:pairs], np.sin(3 * x[:pairs]).round(1), x[pairs - queries + 1 : pairs + 1]
+    )
     allowed = in_context.mask(pairs, np.arange(pairs - queries, pairs) + 1)
     count = pairs + queries
     wide, tall, left = 364 / count, 30, 112

@@ -1,0 +1,145 @@
+"""Drawings on a page, and the archive of all figures."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from pypdf import PdfReader
+from site_visits import ROOT
+
+from attnbook import drawings
+
+sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "_ext"))
+
+import figures
+from attnbook_site.drawings import inline
+
+NAMES = [name for name in drawings.__all__ if name[0].islower() and name != "rung"]
+ALL = {name: getattr(drawings, name)() for name in NAMES}
+ALL |= {f"rung {n}": drawings.rung(n) for n in range(1, 10)}
+STYLE = (ROOT / "_ext/attnbook_site/static/content.css").read_text(encoding="utf-8")
+# What touches: labels that overlap, leave the sheet, or that a line crosses.
+TOUCHING = """svg => {
+  const texts = [...svg.querySelectorAll("text")].map((t) => ({ words: t.textContent, box: t.getBBox() }));
+  const sheet = svg.viewBox.baseVal, thin = 4, found = [];
+  const inside = (p, b) => p.x > b.x - 1 && p.x < b.x + b.width + 1 && p.y > b.y + thin && p.y < b.y + b.height - thin;
+  texts.forEach(({ words, box: a }, i) => {
+    if (a.x < 0 || a.x + a.width > sheet.width || a.y < -2 || a.y + a.height > sheet.height + 2) found.push(`outside: ${words}`);
+    for (const { words: other, box: b } of texts.slice(i + 1))
+      if (a.x < b.x + b.width && b.x < a.x + a.width && a.y + thin < b.y + b.height - thin && b.y + thin < a.y + a.height - thin)
+        found.push(`overlap: ${words}, ${other}`);
+  });
+  for (const path of svg.querySelectorAll("path"))
+    for (let s = 0; s <= path.getTotalLength(); s += 1.5) {
+      const hit = texts.find((t) => inside(path.getPointAtLength(s), t.box));
+      if (hit) { found.push(`crossed: ${hit.words}`); break; }
+    }
+  return found;
+}"""
+FIGURE = """<figure class="align-default" id="fig-{name}">{inside}<figcaption><p>
+<span class="caption-number">Figure {number} </span><span class="caption-text">Of {name}.</span>
+<a class="headerlink" href="#fig-{name}">#</a></p></figcaption></figure>"""
+PLOT = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="300pt" height="150pt"><path d="M0 0h9"/></svg>'
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of one page, with a drawing, a plot, and a picture that is no vector."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "chapters").mkdir()
+    (folder / "_images").mkdir()
+    (folder / "_images/plot.svg").write_text(PLOT, encoding="utf-8")
+    drawing = inline(drawings.cache().svg, "A cache, told.")
+    body = "".join(
+        FIGURE.format(name=name, number=number, inside=inside)
+        for name, number, inside in (
+            ("plot", "8.2", '<img alt="A plot." src="../_images/plot.svg?v=1">'),
+            ("cache", "8.10", drawing),
+            ("photo", "8.11", '<img alt="A photo." src="../_images/photo.png">'),
+        )
+    )
+    text = f'<!doctype html><h1>Three</h1><article class="bd-article">{body}</article>'
+    (folder / "chapters/08-three.html").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_the_archive_has_every_figure_twice_and_an_index(site: Path, tmp_path: Path) -> None:
+    archives = []
+    for run in ("a", "b"):
+        path = tmp_path / run / "figures.zip"
+        command = [sys.executable, str(ROOT / "tools/figures.py"), str(site), str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert "2 figures" in done.stdout
+        archives.append(path.read_bytes())
+    assert archives[0] == archives[1]
+    with zipfile.ZipFile(io.BytesIO(archives[0])) as archive:
+        names = {name.removeprefix("figures/") for name in archive.namelist()}
+        both = ("figure-8-02-plot", "figure-8-10-cache")
+        files = {f"{kind}/{name}.{kind}" for kind in ("svg", "pdf") for name in both}
+        assert names == files | {"index.html", "LICENSE-CONTENT"}
+        drawing = archive.read("figures/svg/figure-8-10-cache.svg").decode()
+        assert "var(" not in drawing
+        assert "A cache, told." in drawing
+        index = archive.read("figures/index.html").decode()
+        for words in ("Figure 8.10</b> Of cache.", "CC BY 4.0", "To cite", "<h2>Three</h2>"):
+            assert words in index
+        assert set(re.findall(r'(?:src|href)="((?:svg|pdf)[^"]*)"', index)) == files
+        for name, (width, height) in zip(both, ((400, 200), (560, None)), strict=True):
+            (page,) = PdfReader(io.BytesIO(archive.read(f"figures/pdf/{name}.pdf"))).pages
+            assert float(page.mediabox.width) == pytest.approx(0.75 * width, abs=2)
+            if height:
+                assert float(page.mediabox.height) == pytest.approx(0.75 * height, abs=2)
+            else:
+                assert "step 4" in page.extract_text()
+
+
+def test_without_a_site_there_is_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert figures.main([str(tmp_path), str(tmp_path / "figures.zip")]) == 1
+    assert "make book" in capsys.readouterr().err
+
+
+def test_labels_keep_apart(browser: Browser) -> None:
+    """In the widest face that is likely; no line goes through one, none leaves the sheet."""
+    page = browser.new_page()
+    found = {}
+    for name, drawing in ALL.items():
+        page.set_content(f'<body style="margin: 0; width: 480px">{drawing.svg}</body>')
+        if touching := page.eval_on_selector("svg", TOUCHING):
+            found[name] = touching
+    page.close()
+    assert not found
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb, as WCAG has it."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(weight * p for weight, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize(("theme", "paper"), [("html {", "#fdfcf9"), ('"dark"] {', "#15181c")])
+def test_type_has_enough_contrast_in_both_themes(theme: str, paper: str) -> None:
+    block = next(b for b in STYLE.split("}") if "--drawing-ink" in b and theme in b)
+    for name, colour in re.findall(r"--drawing-(\w+): (#\w{6})", block):
+        light, dark = sorted((luminance(colour), luminance(paper)), reverse=True)
+        least = 3 if name == "line" else 4.5
+        assert (light + 0.05) / (dark + 0.05) >= least, name
+
+
+def test_a_picture_that_is_no_drawing_stays_one() -> None:
+    assert inline(PLOT, "A plot.") is None
+    html = inline(f'<?xml version="1.0"?>\n{drawings.block().svg}', 'A "block" & more.')
+    assert html is not None
+    assert html.startswith("<svg ")
+    assert 'aria-label="A &quot;block&quot; &amp; more."' in html
