@@ -447,23 +447,22 @@ def mended(line, old="kept = order[reached <= share]"):
     return define(ch08.NUCLEUS.replace(old, line), "nucleus", {"np": np})
 
 
-def size(*numbers):
-    return 2 * np.prod(numbers)
+def nats(loss, n):
+    return loss * n
 
 
-B, N = ch08.cache_bytes, ch08.nucleus
+B, N = ch08.compressed_bytes, ch08.nucleus
 WRONG += [
-    (B, lambda *a: size(*a) // 2, "Keys and values are kept: twice as much"),
-    (B, lambda *a: size(*a) * 1.5, "Queries are not kept"),
-    (B, lambda _, *a: size(*a), "Every layer has a cache of its own"),
-    (B, lambda n, h, *a: size(n, *a), "Every head has keys and values of its own"),
-    (B, lambda n, h, d, *a: size(n, h, *a), "A key has head_dim numbers"),
-    (B, lambda n, h, d, t, s: size(n, h, d, s), "That is for one token"),
-    (B, lambda *a: size(*a[:4]), "how many bytes does each take"),
-    (B, lambda *a: size(*a) * 8, "These are bits"),
-    (B, lambda *a: size(*a) * a[3], "not weights: once per token"),
-    (B, lambda *a: size(*a) * (a[3] + 1) / 2, "do not sum over the steps"),
-    (B, lambda *a: size(*a) * a[1], "head_dim is the width of one head already"),
+    (B, lambda loss, n: nats(loss, n) / np.log(2), "These are bits: a byte has eight"),
+    (B, lambda loss, n: nats(loss, n) / 8, "These are nats divided by eight"),
+    (B, nats, "first make bits of them"),
+    (B, lambda loss, n: nats(loss, n) * np.log(2) / 8, "divide by log 2"),
+    (B, lambda loss, n: nats(loss, n) * np.log(2), "and a byte has eight bits"),
+    (B, lambda loss, n: loss / np.log(2) / 8, "That is for one character"),
+    (B, lambda loss, n: loss / np.log(2), "These are bits per character"),
+    (B, lambda loss, n: np.exp(loss) * n / 8, "That is the perplexity"),
+    (B, lambda loss, n: np.log2(loss) * n / 8, "The loss is a logarithm already"),
+    (B, lambda loss, n: nats(loss, n) / np.log(2) // 8, "Do not round"),
     (N, mended("kept = order[reached < share]"), "It stops one token before the share is reached"),
     (N, mended("kept = order[reached - p[order] <= share]"), "The share is reached before the last one that you keep"),
     (N, mended("kept = order[reached >= share]"), "It keeps the tail"),
@@ -477,7 +476,7 @@ WRONG += [
 
 
 RIGHT = [
-    (B, size),
+    (B, lambda loss, n: -n * np.log2(np.exp(-loss)) / 8),
     (N, mended("kept = order[reached - p[order] < share]")),
     (N, mended("kept = order[: np.searchsorted(reached, share) + 1]")),
     (R, rate()),

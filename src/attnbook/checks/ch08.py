@@ -9,7 +9,7 @@ from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
 
 __all__ = [
-    "cache_bytes",
+    "compressed_bytes",
     "cut_patches",
     "entropy_slope",
     "inverse_root_rate",
@@ -55,25 +55,25 @@ def inverse_root_rate(function: Function) -> str:
 
 
 @check
-def cache_bytes(function: Function) -> str:
-    """function(layers, kv_heads, head_dim, tokens, bytes_each): the bytes of keys and values."""
-    for layers, heads, d, n, size in ((3, 5, 7, 11, 4), (2, 3, 13, 17, 2)):
-        right = 2 * layers * heads * d * n * size
-        where = f"for {layers} layers, {heads} heads of width {d}, {n} tokens and {size} bytes"
-        expect(call(function, layers, heads, d, n, size), right, where, [
-            (right / 2, "Keys and values are kept: twice as much."),
-            (1.5 * right, "Queries are not kept: each is asked once."),
-            (right / layers, "Every layer has a cache of its own."),
-            (right / heads, "Every head has keys and values of its own."),
-            (right / d, "A key has head_dim numbers."),
-            (right / n, "That is for one token: all of them are kept."),
-            (right / size, "These are numbers: how many bytes does each take?"),
-            (8 * right, "These are bits."),
-            (right * n, "Keys and values are kept, not weights: once per token, not per pair."),
-            (right * (n + 1) / 2, "Kept once, not once per step: do not sum over the steps."),
-            (right * heads, "head_dim is the width of one head already."),
+def compressed_bytes(function: Function) -> str:
+    """function(loss, characters): the bytes that a coder with this model writes."""
+    for loss, n in ((1.3, 700), (0.4, 1100)):
+        bits = loss * n / np.log(2)
+        where = f"for a loss of {loss:g} nats and {n} characters"
+        expect(call(function, loss, n), bits / 8, where, [
+            (bits, "These are bits: a byte has eight."),
+            (loss * n / 8, "These are nats divided by eight: a nat is more than a bit."),
+            (loss * n, "These are nats: first make bits of them."),
+            (loss * n * np.log(2) / 8, "A nat is more than a bit: divide by log 2."),
+            (loss * n * np.log(2), "A nat is more than a bit, and a byte has eight bits."),
+            (bits / 8 / n, "That is for one character: the text has many."),
+            (bits / n, "These are bits per character: what does the text take?"),
+            (np.exp(loss) * n / 8, "That is the perplexity: the loss is a length already."),
+            (np.log2(loss) * n / 8, "The loss is a logarithm already: take none of it."),
+            (np.ceil(bits / 8), "Do not round: the last byte may be filled in part."),
+            (np.floor(bits / 8), "Do not round: the last byte may be filled in part."),
         ], secret=True)  # fmt: skip
-    return "it grows with every token, and shared heads make it smaller."
+    return "the better a model predicts a text, the shorter it can write it."
 
 
 @check
