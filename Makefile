@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf figures-zip ladder test test-gpu faults processors coverage mutation notebooks stills lab serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book pdf figures-zip drawings test test-gpu faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -49,6 +49,7 @@ node_modules/.package-lock.json: package-lock.json | $(ENV)
 book: env assets  ## build the website into _build/html
 	$(PY) tools/fill_cache.py
 	"$(BIN)/jupyter-book" build . -W -n --keep-going
+	$(PY) tools/section_heights.py
 	@echo
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 	@echo "Open that file, or type 'make serve' and go to http://localhost:8000"
@@ -61,8 +62,8 @@ figures-zip: book  ## every drawing and still figure as SVG and PDF, in one arch
 	$(PY) tools/figures.py
 	cp _build/figures/attnbook-figures.zip _build/html/attnbook-figures.zip
 
-ladder: env  ## draw images/ladder.svg anew, after a change of attnbook.drawings
-	$(PY) tools/figures.py ladder
+drawings: env  ## draw anew what the notebooks and images/ladder.svg store, after a change of attnbook.drawings
+	$(PY) tools/draw.py
 
 serve:  ## show the built website on http://localhost:8000
 	@test -f _build/html/index.html || { echo "There is no built book yet. Do: make book" >&2; exit 1; }
@@ -75,9 +76,13 @@ notebooks: env  ## weave chapters/*.md into notebooks and execute those whose co
 stills: env  ## pictures of the live figures, for paper, from the built website
 	$(PY) tools/stills.py
 
-# The setting that opens Markdown as a notebook lies under _build: no setting of the user's changes.
+# The list of files leaves out the sources, which look raw to a reader, so that a double click opens a notebook.
 # More options of JupyterLab, as on a machine without a screen: make lab LAB=--no-browser
-lab: env  ## JupyterLab on the sources
+lab: env  ## the chapters as notebooks in JupyterLab
+	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/chapters --ContentsManager.hide_globs="['__pycache__', '*.pyc', '.DS_Store', '*~', '[0-9][0-9]-*.md', 'asides.md']" $(LAB)
+
+# The setting that opens Markdown as a notebook lies under _build: no setting of the user's changes.
+edit: env  ## for authors: JupyterLab on the sources, where a double click opens a .md as a notebook
 	@$(PY) -m jupytext_config --settings-file _build/lab/overrides.json set-default-viewer markdown
 	$(PY) -m jupyterlab --LabApp.app_settings_dir=$(CURDIR)/_build/lab --LabApp.default_url=/lab/tree/chapters $(LAB)
 

@@ -2,6 +2,11 @@
 
     make book lighthouse                       every page, three runs each (an hour on two cores)
     python -m benchmarks.lighthouse --quick    chapter 1 and the default page once; stores nothing
+    python -m benchmarks.lighthouse --quick index.html appendices/status.html       these once
+
+What else runs on the machine costs a page points. So the load average of the minute before each
+page is stored with its scores, and what each of the three runs gave; with a load of 1 or more
+before it begins, a full run says so and goes on.
 
 Lighthouse's own settings for a phone: a slow 4G line and a processor a quarter as fast as this
 one, both simulated. The site comes from this machine as from GitHub Pages: compressed, kept for
@@ -10,6 +15,7 @@ ten minutes. The default page is chapter 1's notebook in a book with the configu
 Thebe; where there is no network, it is lighter and faster here than for its readers.
 """
 
+import argparse
 import gzip
 import json
 import os
@@ -26,7 +32,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from benchmarks.storing import asked_quick, store
+from benchmarks.storing import store
 
 VERSION = "13.5.0"
 ROOT = Path(__file__).parents[1]
@@ -152,6 +158,7 @@ def losses(run: dict[str, Any]) -> list[str]:
 
 def measure(address: str, runs: int) -> dict[str, Any]:
     """Medians over some runs of one page."""
+    load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
     found = [report(address) for _ in range(runs)]
     median = statistics.median
     row: dict[str, Any] = {
@@ -165,6 +172,8 @@ def measure(address: str, runs: int) -> dict[str, Any]:
     hosts = {r["url"].split("/")[2] for r in requests if r["url"].startswith("http")}
     row["other hosts"] = sorted(hosts - {address.split("/")[2]})
     row["loses"] = sorted({audit for run in found for audit in losses(run)})
+    row["each"] = [round(100 * run["categories"]["performance"]["score"]) for run in found]
+    row["load before"] = load
     row["speed of this machine"] = median(run["environment"]["benchmarkIndex"] for run in found)
     return row
 
@@ -189,22 +198,34 @@ def default_book() -> Iterator[Path]:
 
 def show(name: str, row: dict[str, Any]) -> None:
     """A line of the table."""
-    numbers = " ".join(f"{row[key]!s:>7}" for key in (*CATEGORIES, *NUMBERS))
+    numbers = " ".join(f"{row[key]!s:>7}" for key in (*CATEGORIES, *NUMBERS, "load before"))
     print(f"{name:40s} {numbers}  {', '.join([*row['loses'], *row['other hosts']])}", flush=True)
 
 
+def asked() -> tuple[bool, list[str]]:
+    """Whether for a trial, and for which pages of it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("pages", nargs="*", default=[f"chapters/{CHAPTER}.html"])
+    found = parser.parse_args()
+    return found.quick, found.pages
+
+
 def main() -> None:
-    quick = asked_quick(__doc__)
+    quick, chosen = asked()
     if not (SITE / "index.html").is_file():
         raise SystemExit("There is no built book yet. Do: make book")
     install()
     folders = [SITE / "chapters", SITE / "appendices"]
     pages = [SITE / "index.html", *(f for folder in folders for f in sorted(folder.glob("*.html")))]
-    paths = (
-        [f"chapters/{CHAPTER}.html"] if quick else [p.relative_to(SITE).as_posix() for p in pages]
-    )
+    paths = chosen if quick else [p.relative_to(SITE).as_posix() for p in pages]
     runs = 1 if quick else 3
-    print("performance, accessibility, best practices; " + ", ".join(NUMBERS) + "; what fails")
+    began = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
+    if began is not None and began >= 1:
+        print(f"The machine is at work already, with a load of {began}: pages will seem slower.")
+    print(f"performance, accessibility, best practices; {', '.join(NUMBERS)}, load; what fails")
     table = {}
     with default_book() as default:
         for name, zipped in (("default", True), ("default, not compressed", False)):
@@ -216,7 +237,7 @@ def main() -> None:
             table[path] = measure(f"{address}/{path}", runs)
             show(path, table[path])
     if not quick:
-        store("lighthouse", version=VERSION, runs=runs, pages=table)
+        store("lighthouse", version=VERSION, runs=runs, load=began, pages=table)
 
 
 if __name__ == "__main__":

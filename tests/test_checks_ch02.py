@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnbook.checks import ch02
+from attnbook.checks.repair import define
 
 
 def differ(g):
@@ -434,3 +435,31 @@ def test_two_mistakes_at_once_in_the_slope_by_the_noise():
     verdict = ch02.noise_gradient(lambda r, s: 1 / s - r**2 / s**3)
     assert "derivative by σ:" in verdict.message, verdict
     assert "The 1/n is missing too." in verdict.message, verdict
+
+
+def far(n):
+    return np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+
+
+def mended(old, new):
+    """The code of the exercise with one change."""
+    assert ch02.METRIC.count(old) == 1
+    return define(ch02.METRIC.replace(old, new), "metric_score", {"np": np})
+
+
+WRONG += [
+    (ch02.stretch_mask, lambda n, s: far(n) <= s, "you hide all but the stretch"),
+    (ch02.stretch_mask, lambda n, s: far(n) >= s, "at the distance of side is hidden too"),
+    (ch02.stretch_mask, lambda n, s: ~np.eye(n, dtype=bool), "hides the point alone"),
+    (ch02.stretch_mask, lambda n, s: np.subtract.outer(np.arange(n), np.arange(n)) > s, "hides all later points"),
+    (ch02.stretch_mask, lambda n, s: np.subtract.outer(np.arange(n), np.arange(n)) < -s, "hides all earlier points"),
+    (ch02.stretch_mask, lambda n, s: far(n) > 2 * s, "too long"),
+    (ch02.stretch_mask, lambda n, s: far(n) > s / 2, "too short"),
+    (ch02.stretch_mask, lambda n, s: (far(n) > s) | np.eye(n, dtype=bool), "still listen to itself"),
+    (ch02.stretch_mask, lambda n, s: far(n), "Those are distances"),
+    (ch02.stretch_mask, lambda n, s: np.where(far(n) > s, 0, -np.inf), "a mask to add"),
+    (ch02.mended_metric, mended("@ W", "@ np.linalg.inv(W)"), "That undoes W"),
+    (ch02.mended_metric, mended("@ W", "@ ((W + W.T) / 2)"), "A symmetric W hides the mistake"),
+    (ch02.mended_metric, mended("-squares / 2", "-squares"), "in another line than you changed"),
+    (ch02.mended_metric, mended("differences = queries", "W = W.T\n    differences = queries"), "the faulty line still stands"),
+]  # fmt: skip

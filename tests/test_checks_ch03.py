@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from attnbook.checks import ch03
+from attnbook.checks.repair import define
 
 
 def softmax(s, axis=-1):
@@ -181,7 +182,36 @@ def multiplied_mask(digits):
 
 S, T, B, M = ch03.unit_variance_scale, ch03.temperature_for, ch03.softmax_backward, ch03.combined_mask  # fmt: skip
 K, G, C = ch03.concat_score, ch03.fused_gaussian, ch03.counting_scores
+L, A = ch03.lead_for, ch03.causal_attention
+
+
+def causal(old="0.0, s", new="0.0, s"):
+    """The broken code of the exercise with one text replaced."""
+    assert ch03.LEAKY.count(old) == 1
+    return define(ch03.LEAKY.replace(old, new), "causal_attention", {"np": np})
+
+
 WRONG = [
+    (L, lambda w, n: w * (n - 1) / (1 - w), "take its logarithm"),
+    (L, lambda w, n: -np.log(w * (n - 1) / (1 - w)), "The sign is turned: the key needs"),
+    (L, lambda w, n: np.log(w / (1 - w)), "the lead over one other key"),
+    (L, lambda w, n: np.log(w * n / (1 - w)), "the key itself is not among the others"),
+    (L, lambda w, n: np.log(w * (n - 1)), "The others share 1 − w"),
+    (L, lambda w, n: np.log(w), "what do the others have?"),
+    (L, lambda w, n: np.log(w * n), "compare with one of the others"),
+    (L, lambda w, n: np.log((n - 1) / (1 - w)), "The key's own weight is missing"),
+    (L, lambda w, n: np.log(w / (1 - w) / (n - 1)), "Each of the others has (1 − w)/(n − 1)"),
+    (L, lambda w, n: np.log10(w * (n - 1) / (1 - w)), "powers of e, not of 10"),
+    (L, lambda w, n: np.log2(w * (n - 1) / (1 - w)), "powers of e, not of 2"),
+    (L, lambda w, n: np.log(n - 1), "the lead for the weight one half"),
+    (A, causal("k=1", "k=0"), "the fault is in another line than you changed"),
+    (A, causal("later, 0.0, s", "~later, -np.inf, s"), "The wrong way round: that hides all keys"),
+    (A, causal("later, 0.0, s", "later.T, -np.inf, s"), "That hides the earlier keys"),
+    (A, causal("0.0, s", "s, s"), "No key is hidden at all"),
+    (A, causal("0.0, s", "-1.0, s"), "A score of −1 makes a key less likely"),
+    (A, causal("0.0, s", "-10.0, s"), "Through a score of −10 a little weight comes"),
+    (A, causal("0.0, s", "-1e4, s"), "A finite number is not low enough there"),
+    (A, causal("s = s - s.max", "s[later] = -np.inf; s = s - s.max"), "the faulty line still stands"),
     (T, lambda s, n: 1 / bisected()(s, n), "That is 1/τ"),
     (T, lambda s, n: np.log(bisected()(s, n)), "That is log τ"),
     (T, bisected(count=perplexity), "exp of the entropy"),
@@ -474,6 +504,11 @@ def loop_counts(digits):
 
 
 RIGHT = [
+    (L, lambda w, n: np.log(w) + np.log(n - 1) - np.log(1 - w)),
+    (L, lambda w, n: math.log(w / ((1 - w) / (n - 1)))),
+    (A, causal("0.0, s", "-np.inf, s")),
+    (A, causal("0.0, s", "-1e9, s")),
+    (A, causal("np.where(later, 0.0, s)", "np.where(~later, s, -np.inf)")),
     (T, torch_temperature),
     (T, jax_temperature),
     (T, newton_in_place),
@@ -514,7 +549,7 @@ def test_right_answers_in_three_libraries(check, answer):
     assert verdict.status == "right", verdict
 
 
-@pytest.mark.parametrize("check", [S, T, B, M, K, G, C])
+@pytest.mark.parametrize("check", [S, L, T, B, M, K, G, C])
 def test_not_written_yet_is_a_friendly_line(check):
     def stub(*arguments):
         raise NotImplementedError

@@ -7,6 +7,7 @@ import pytest
 
 from attnbook import attend
 from attnbook.checks import ch06
+from attnbook.checks.repair import define
 from attnbook.heads import merge_heads, split_heads
 from attnbook.positions import rotary
 
@@ -410,13 +411,91 @@ RIGHT = [
 ]
 
 
+M, K = ch06.lost_share, ch06.grouped_heads
+
+
+def grouped_by(keys, values, over=lambda q: np.sqrt(q.shape[2])):
+    """An average per query head, from the keys and the values with these numbers."""
+
+    def answer(q, k, v):
+        h, g = len(q), len(k)
+        s = q @ k[keys(h, g)].swapaxes(1, 2) / over(q)
+        w = np.exp(s - s.max(axis=2, keepdims=True))
+        return w / w.sum(axis=2, keepdims=True) @ v[values(h, g)]
+
+    return answer
+
+
+def neighbours(h, g):
+    return np.arange(h) // (h // g)
+
+
+def in_turn(h, g):
+    return np.arange(h) % g
+
+
+def the_first(h, g):
+    return np.zeros(h, dtype=int)
+
+
+WRONG += [
+    (M, lambda w: w**2 / (w**2 + (1 - w) ** 2), "what is kept of a"),
+    (M, lambda w: 1 - w, "variances take squares"),
+    (M, lambda w: (1 - w) ** 2, "for the multiple 1"),
+    (M, lambda w: 2 * (1 - w) ** 2, "takes z as it is for a"),
+    (M, lambda w: w**2 + (1 - w) ** 2, "the variance of the mixture, not"),
+    (M, lambda w: w / (w**2 + (1 - w) ** 2), "the best multiple: what does it leave"),
+    (M, lambda w: (1 - w) / (w**2 + (1 - w) ** 2), "Square 1 − w"),
+    (M, lambda w: (1 - w) / np.sqrt(w**2 + (1 - w) ** 2), "a standard deviation"),
+    (M, lambda w: 0.5, "the mean over a and b"),
+    (K, grouped_by(neighbours, in_turn), "Keys come from one group"),
+    (K, grouped_by(in_turn, neighbours), "Values come from one group"),
+    (K, grouped_by(in_turn, in_turn), "Heads take turns"),
+    (K, grouped_by(neighbours, the_first), "the first group's values"),
+    (K, grouped_by(the_first, the_first), "All heads share the first group"),
+    (K, grouped_by(neighbours, lambda h, g: neighbours(h, g)[::-1]), "are exchanged"),
+    (K, grouped_by(neighbours, neighbours, lambda q: 1), "not divided by √d"),
+    (K, grouped_by(neighbours, neighbours, lambda q: np.sqrt(q.shape[2] * len(q))), "of one head"),
+]  # fmt: skip
+RIGHT += [
+    (M, lambda w: (1 - w) ** 2 / (w**2 + (1 - w) ** 2)),
+    (M, lambda w: 1 / (1 + (w / (1 - w)) ** 2)),
+    (K, grouped_by(neighbours, neighbours)),
+    (
+        K,
+        define(
+            ch06.GROUPED_HEADS.replace(
+                "np.tile(v, (shared, 1, 1))", "np.repeat(v, shared, axis=0)"
+            ),
+            "grouped_heads",
+            {"np": np},
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "heard"),
+    [
+        ("np.tile(v, (shared", "np.tile(v[::-1], (shared", "faulty line, but it is not right yet. for"),
+        ("np.repeat(k, shared, axis=0)", "np.tile(k, (shared, 1, 1))", "in another line than you"),
+        ("    s = q", "    v = v[np.argsort(np.arange(len(q)) % (len(q) // shared), kind='stable')]\n    s = q", "the faulty line still stands"),
+    ],
+)  # fmt: skip
+def test_the_wrong_group_is_to_be_mended_where_it_is(old, new, heard):
+    code = ch06.GROUPED_HEADS.replace(old, new, 1)
+    verdict = K(define(code, "grouped_heads", {"np": np}))
+    assert verdict.status == "wrong"
+    assert heard in verdict.message
+
+
 @pytest.mark.parametrize(("check", "answer"), RIGHT)
 def test_right_answers_in_three_libraries(check, answer):
     verdict = check(answer)
     assert verdict.status == "right", verdict
 
 
-@pytest.mark.parametrize("check", [P, B, C, S, G, T, N])
+@pytest.mark.parametrize("check", [P, B, C, S, G, T, N, M, K])
 def test_not_written_yet_is_a_friendly_line(check):
     def stub(*arguments):
         raise NotImplementedError

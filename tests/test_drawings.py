@@ -6,6 +6,7 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 
@@ -17,6 +18,10 @@ from attnbook.drawings import heads as heads_drawn
 ladder = sys.modules["attnbook.drawings.ladder"]  # the function has its name
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import draw  # noqa: E402
+
 NAMED = [name for name in drawings.__all__ if name[0].islower() and name != "rung"]
 ALL = [getattr(drawings, name)() for name in NAMED] + [drawings.rung(n) for n in range(1, 10)]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -174,6 +179,12 @@ def test_prompt_shows_its_tokens_and_its_mask():
     np.testing.assert_array_equal(np.array(cells).reshape(5, 5) == "0.75", allowed)
 
 
+@pytest.mark.parametrize(("pairs", "queries"), [(3, 4), (8, 2)])
+def test_prompt_has_no_more_queries_than_pairs(pairs, queries):
+    with pytest.raises(ValueError, match=f"^queries: got {queries} for {pairs} pairs"):
+        drawings.prompt(pairs, queries)
+
+
 def test_induction_predicts_what_followed():
     texts = drawings.induction().texts
     words = six_words().words
@@ -235,7 +246,14 @@ def test_the_ladder_is_the_appendixs():
 
 def test_the_landing_pages_ladder_is_fresh():
     stored = (ROOT / "images/ladder.svg").read_text(encoding="utf-8")
-    assert stored == drawings.ladder().svg + "\n", "do: make ladder"
+    assert stored == drawings.ladder().svg + "\n", "do: make drawings"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "chapters").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_the_notebooks_drawings_are_fresh(path):
+    notebook = nbformat.read(path, as_version=nbformat.NO_CONVERT)
+    for output, drawing in draw.drawn(notebook):
+        assert dict(output.data) == draw.stored(drawing), f"{drawing.name}: do: make drawings"
 
 
 def test_what_a_notebook_stores_beside_the_picture_is_short():
@@ -251,5 +269,5 @@ def test_matrices_are_those_that_the_chapters_print():
         for chapter in ("05-self-attention", "06-multi-head-attention")
         for name, rows in line.findall((ROOT / f"chapters/{chapter}.md").read_text("utf-8"))
     ]
-    for name, rows in found:
-        assert rows == matrices[name]
+    assert len(found) >= 3
+    assert all(rows == matrices[name] for name, rows in found)

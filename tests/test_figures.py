@@ -1,14 +1,17 @@
 """The book's plots: which line is which, in the colour that it has everywhere."""
 
 import io
+import re
 import sys
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 
 from attnbook import figures
+from attnbook.drawings import canvas
 
 X, Y = np.array([[1.0], [2.0], [4.0]]), np.array([[3.0], [5.0], [4.0]])
 
@@ -89,3 +92,27 @@ def test_style_in_a_notebook_asks_for_svg(monkeypatch):
     monkeypatch.setattr(inline, "set_matplotlib_formats", lambda *a, **how: asked.append((a, how)))
     figures.use_style()
     assert asked == [(("svg",), {"metadata": {"Date": None}})]
+
+
+def luminance(colour):
+    """Relative luminance, as WCAG defines it."""
+    rgb = np.array(to_rgb(colour))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+def contrast(one, two):
+    """Of two colours, 1 to 21."""
+    dark, light = sorted(map(luminance, (one, two)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("grey", [figures.GREY, canvas.COLOURS["ink"]])
+def test_the_grey_reads_on_both_pages(grey):
+    """As the site shows it: as it is on the light page, brighter on the dark one."""
+    static = Path(__file__).parents[1] / "_ext" / "attnbook_site" / "static"
+    page = (static / "page.css").read_text("utf-8")
+    light, dark = re.findall(r"--pst-color-background: (#\w{6})", page)
+    (more,) = re.findall(r"brightness\(([\d.]+)\)", (static / "content.css").read_text("utf-8"))
+    assert contrast(grey, light) >= 4.5
+    assert contrast(np.minimum(1, float(more) * np.array(to_rgb(grey))), dark) >= 4.5

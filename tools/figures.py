@@ -2,7 +2,6 @@
 
 python tools/figures.py                   _build/html → _build/figures/attnbook-figures.zip
 python tools/figures.py SITE ZIP          of another site
-python tools/figures.py ladder            images/ladder.svg, drawn anew
 
 Numbers and captions are the site's own. A drawing gets the colours that read on white and on black
 instead of the page's; the PDFs are vectors too. Nothing is asked of the network.
@@ -154,19 +153,9 @@ def pack(browser: Browser, site: Path, archive: Path, pages: Sequence[Path]) -> 
     return figures
 
 
-def ladder() -> str:
-    """The picture of the landing page and the README."""
-    from attnbook import drawings
-
-    return drawings.ladder().svg + "\n"
-
-
 def main(words: Sequence[str]) -> int:
     """The command; returns its exit status."""
-    if list(words) == ["ladder"]:
-        (ROOT / "images" / "ladder.svg").write_text(ladder(), encoding="utf-8")
-        return 0
-    site, archive = (*map(Path, words), SITE, ARCHIVE)[:2] if len(words) != 1 else (SITE, ARCHIVE)
+    site, archive = map(Path, words or (SITE, ARCHIVE))
     pages = sorted(site.glob("*.html")) + sorted(site.glob("chapters/*.html"))
     pages += sorted(site.glob("appendices/*.html"))
     program = chromium()

@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from weaving.book import read_book
 from weaving.freshness import is_executed, read_stored
 from weaving.notebook import code_cells, is_setup
+from weaving.stills import without_still
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,6 +31,9 @@ def with_outputs(source: Path) -> NotebookNode | None:
     if [cell.source for cell in cells] != [cell.source for cell in executed]:
         return None
     for cell, old in zip(cells, executed, strict=True):
+        for output in old.outputs:  # the site has its own
+            if "text/html" in output.get("data", {}):
+                output.data["text/html"] = without_still(output.data["text/html"])
         cell.outputs = old.outputs
         cell.execution_count = old.execution_count
     return chapter

@@ -48,6 +48,7 @@ FAULTS = r"""() => {
   };
   return [
     ...[...document.images].filter((e) => !e.naturalWidth).map((e) => `no picture: ${e.alt}`),
+    ...[...document.querySelectorAll("button, input")].map((e) => `a control on paper: ${e.type}`),
     ...[...document.querySelectorAll('a[href^="#"]')]
       .filter((e) => !document.getElementById(decodeURIComponent(e.hash.slice(1))))
       .map((e) => `a link leads nowhere: ${e.hash}`),
@@ -116,7 +117,7 @@ def commit_day(root: Path) -> datetime:
 def still(page: Page, address: str) -> None:
     """Put a picture in the place of each live figure, and say where it lives."""
     where = f'at <a href="{address}">{address}</a>' if address else "on the book's site"
-    for figure in page.locator(".attnbook-live").all():
+    for figure in page.locator(":not(.screen-only) > .attnbook-live").all():
         figure.scroll_into_view_if_needed()
         page.wait_for_selector(f"#{figure.get_attribute('id')}[data-ready]", timeout=60_000)
         page.wait_for_timeout(500)  # the drawing follows a moment later

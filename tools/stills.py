@@ -2,10 +2,13 @@
 
     python tools/stills.py              of every chapter, into images/stills
     python tools/stills.py 01 07        of these
+    python tools/stills.py card         the picture that goes with a link to the book, images/card.png
 
 A still is what the figure's own button saves. Build the site before, and again afterwards.
 """
 
+import base64
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +20,19 @@ from run_tests import ROOT, chromium
 SITE = ROOT / "_build" / "html" / "chapters"
 STILLS = ROOT / "images" / "stills"
 SIZE = {"width": 1280, "height": 900}
+FONT = "source-serif-4-latin-wght-normal.woff2"
+CARD = ROOT / "images" / "card.png"
+CARD_SIZE = {"width": 1200, "height": 630}
+CARD_PAGE = """<!doctype html><style>
+  @font-face {{ font-family: Text; src: url("{font}"); font-weight: 200 900; }}
+  body {{ margin: 0; height: 630px; background: #fdfcf9; color: #23272e; font-family: Text; }}
+  main {{ padding: 90px 100px; }}
+  svg {{ width: 760px; fill: #8a939e; margin-bottom: 50px; }}
+  .query {{ fill: #a8430f; }}
+  h1 {{ font-size: 84px; font-weight: 600; line-height: 1.1; margin: 0 0 30px; }}
+  p {{ font-size: 40px; margin: 0; color: #5b626c; }}
+</style><main>{mark}<h1>From Kernel Regression<br>to the Transformer</h1>
+<p>One weighted average at a time, in PyTorch and JAX</p></main>"""
 
 
 def take(browser: Browser, page: Path) -> list[Path]:
@@ -37,6 +53,18 @@ def take(browser: Browser, page: Path) -> list[Path]:
     return files
 
 
+def card(browser: Browser) -> None:
+    """Draw the picture of the book: its mark and its title."""
+    title = ROOT / "_ext" / "attnbook_site" / "templates" / "book-title.html"
+    (mark,) = re.findall(r"<svg.*?</svg>", title.read_text("utf-8"), re.DOTALL)
+    font = base64.b64encode((SITE.parent / "_static" / "fonts" / FONT).read_bytes()).decode()
+    page = browser.new_page(viewport=CARD_SIZE)
+    page.set_content(CARD_PAGE.format(font=f"data:font/woff2;base64,{font}", mark=mark))
+    page.evaluate("document.fonts.ready")
+    page.screenshot(path=CARD)
+    page.close()
+
+
 def main(numbers: Sequence[str]) -> int:
     """The command; returns its exit status."""
     found = chromium()
@@ -46,6 +74,8 @@ def main(numbers: Sequence[str]) -> int:
     STILLS.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        if "card" in numbers:
+            card(browser)
         for page in sorted(SITE.glob("*.html")):
             if not numbers or page.name[:2] in numbers:
                 for file in take(browser, page):

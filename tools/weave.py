@@ -15,9 +15,17 @@ from nbformat import NotebookNode
 from weaving.book import Book, Page, read_book
 from weaving.citations import read_references
 from weaving.execution import ExecutionError, execute
-from weaving.freshness import is_executed, keep_outputs, read_stored, same_code, staleness
+from weaving.freshness import (
+    is_executed,
+    keep_outputs,
+    read_stored,
+    same_code,
+    staleness,
+    stills_beside,
+)
 from weaving.labels import build_table
 from weaving.notebook import text_of, weave
+from weaving.stills import put_stills
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,6 +65,7 @@ def write(page: Page, notebook: NotebookNode, *, force: bool, never: bool, row: 
     else:
         execute(notebook, path.stem, path.parent, row=row)
         done = "woven and executed"
+    put_stills(notebook, stills_beside(path))
     text = text_of(notebook)
     if not path.exists() or path.read_text("utf-8") != text:
         path.write_text(text, "utf-8", newline="\n")

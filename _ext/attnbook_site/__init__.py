@@ -8,6 +8,10 @@ Parts, one module each:
 - ``exercises``: the overview of all exercises, and the reader's progress.
 - ``reading``: what a page is about, for search engines and for the links to the next page.
 - ``folded``: a folded cell says what it holds.
+- ``landing``: the landing page's buttons and its live figure.
+- ``sidebar``: minutes in the list of pages.
+- ``terms``: letters in the index of terms.
+- ``search``: an index of sections, with formulas that can be read.
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
 - ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
@@ -30,12 +34,16 @@ from . import (
     exercises,
     folded,
     footer,
+    landing,
     live,
     maths,
     notebooks,
     project,
     reading,
+    search,
+    sidebar,
     tabs,
+    terms,
 )
 
 
@@ -50,6 +58,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
         exercises,
         notebooks,
         reading,
+        landing,
+        terms,
+        sidebar,
+        search,
         footer,
         drawings,
         live,

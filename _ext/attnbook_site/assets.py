@@ -96,6 +96,14 @@ def copy_models(target: Path) -> None:
         shutil.copytree(source, target, dirs_exist_ok=True)
 
 
+def copy_card(app: Sphinx, static: Path) -> None:
+    """The picture that goes with a link to the book."""
+    card = Path(app.confdir) / "images" / "card.png"
+    if card.is_file():
+        static.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(card, static)
+
+
 def copy_assets(app: Sphinx) -> None:
     """Bring what npm and pip installed into the site. No page loads all of it."""
     if app.builder.format != "html":
@@ -107,9 +115,11 @@ def copy_assets(app: Sphinx) -> None:
     copy_text_face(modules / "@fontsource-variable" / "source-serif-4", static / "fonts")
     copy_bokeh(static / "bokeh")
     copy_models(static / "models")
+    copy_card(app, static)
     for priority, name in enumerate(STYLES, start=900):
         app.add_css_file(name, priority=priority)
     app.add_js_file("site.js", loading_method="defer", priority=900)
+    app.add_js_file("reading.js", loading_method="defer", priority=905)
 
 
 def begin_styles(app: Sphinx) -> list[Any]:

@@ -2,7 +2,8 @@
 
 So their labels are text, they take the colours of the theme, and whoever listens to a page hears
 what a drawing shows. A drawing is known by ``data-drawing`` on its root; it has no ids, so that
-many can stand on one page.
+many can stand on one page. A folded cell that only calls for one, ``drawings.block()``, goes: the
+notebook has it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 ROOT = re.compile(r"\A(?:<\?xml.*?\?>\s*)?<svg [^>]*data-drawing=[^>]*>", re.DOTALL)
+CALL = re.compile(r"drawings\.\w+\([^\n]*\)")
 LABEL = re.compile(r'aria-label="[^"]*"')
 
 
@@ -27,6 +29,17 @@ def inline(svg: str, alt: str) -> str | None:
     words = f'aria-label="{escape(alt)}"'
     head = LABEL.sub(lambda _: words, root[0]) if alt else root[0]
     return head[head.index("<svg") :] + svg[root.end() :]
+
+
+def without_code(image: nodes.image) -> None:
+    """Take the folded call away from above a drawing."""
+    cell = image.parent
+    while cell is not None and cell.get("nb_element") != "cell_code":
+        cell = cell.parent
+    if cell is not None and cell.get("hide_mode") == "input":
+        code = cell[0]
+        if code.get("nb_element") == "cell_code_source" and CALL.fullmatch(code.astext().strip()):
+            cell.remove(code)
 
 
 class InlineDrawings(SphinxPostTransform):
@@ -42,6 +55,7 @@ class InlineDrawings(SphinxPostTransform):
             if file.suffix == ".svg" and file.is_file():
                 html = inline(file.read_text(encoding="utf-8"), image.get("alt", ""))
                 if html:
+                    without_code(image)
                     image.replace_self(nodes.raw("", html, format="html"))
 
 

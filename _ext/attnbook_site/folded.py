@@ -16,7 +16,7 @@ CODE = "Code"
 
 def title_of(code: str) -> str:
     """What stands on a folded cell: its first line, if that is a comment, else "Code"."""
-    comment = re.match(r"# *(Checked: .+)", code)
+    comment = re.match(r"# *((?:Checked|Set-up): .+)", code)
     return comment[1] if comment else CODE
 
 

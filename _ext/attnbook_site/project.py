@@ -51,6 +51,8 @@ def configure(app: Sphinx, config: Config) -> None:
     repository = project.get("urls", {}).get("Repository", "").rstrip("/")
     options = repository_options(repository) if repository else {}
     config.html_theme_options = {**config.html_theme_options, **options}
+    address = project.get("urls", {}).get("Book", "").rstrip("/")
+    config.html_baseurl = f"{address}/" if address else ""  # each page then says where it lives
     config.html_context = {**config.html_context, "book_version": project["version"]}
 
 

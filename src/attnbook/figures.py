@@ -1,7 +1,7 @@
 """The book's plots: one style, one palette: grey for data, green for what is true, blue and orange.
 
 The data are dots, the truth is a thin line, an estimate a thick one. Backgrounds are transparent
-and greys lie between black and white, so that a figure reads in a light and in a dark theme.
+and the grey is made for a light page; on a dark one the website shows figures a little brighter.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from attnbook._validation import numbers
 
-GREY = "#7f7f7f"  # axes, text and data: contrast above 3 on white and on near black
+GREY = "#737373"  # axes, text and data: contrast 4.6 on the light page, 4.7 on the dark one
 COLOURS = {
     "data": GREY,
     "truth": "#009e73",

@@ -1,6 +1,8 @@
-"""What `make lab` promises: JupyterLab opens a chapter's source as a notebook, and saves it as one."""
+"""What `make lab` and `make edit` promise: notebooks to read, and sources that open as notebooks."""
 
+import ast
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import jupytext
 import pytest
+from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from sample import ROOT
 
 CHAPTERS = sorted((ROOT / "chapters").glob("*.md"))
@@ -25,6 +28,20 @@ def test_the_setting_opens_markdown_as_a_notebook(tmp_path: Path) -> None:
     found = json.loads(settings.read_text("utf-8"))
     viewers = found["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
     assert viewers == {"markdown": "Jupytext Notebook"}
+
+
+def test_a_reader_finds_notebooks_and_no_sources() -> None:
+    """With the option that the Makefile gives, the list of files has what a double click can show."""
+    (line,) = [t for t in (ROOT / "Makefile").read_text("utf-8").splitlines() if "hide_globs" in t]
+    (option,) = [word for word in shlex.split(line) if word.startswith("--ContentsManager.")]
+    hidden = ast.literal_eval(option.partition("=")[2])
+    manager = jupytext.TextFileContentsManager(root_dir=str(ROOT), hide_globs=hidden)
+    assert isinstance(manager, LargeFileManager)  # which the option is for
+    listed = {one["name"] for one in manager.get("chapters", type="directory")["content"]}
+    assert listed >= {chapter.with_suffix(".ipynb").name for chapter in CHAPTERS}
+    assert not listed & {chapter.name for chapter in CHAPTERS}
+    everything = {one["name"] for one in manager.get("", type="directory")["content"]}
+    assert everything >= {"README.md", "CONTRIBUTING.md", "chapters"}
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)

@@ -1,12 +1,16 @@
 """The notebooks are their chapters: nothing lost, nothing raw, nothing stale."""
 
+import base64
 import copy
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import address
 import nbformat
+import numpy as np
 import pytest
 from fidelity import score
 from nbformat import NotebookNode
@@ -14,6 +18,9 @@ from sample import CHAPTER_1, HEADER, ROOT
 from weave import check, main, woven
 from weaving.book import read_book
 from weaving.notebook import code_cells, text_of
+from weaving.stills import without_still
+
+from attnbook import datasets, live
 
 CHAPTERS = sorted((ROOT / "chapters").glob("*.md"))
 SKIPPING = {"nbval-ignore-output", "nbval-skip", "raises-exception"}
@@ -93,10 +100,125 @@ def test_setup_cell_follows_the_title(
 ) -> None:
     assert sample.cells[0].source.startswith("# Sample\n")
     assert sample.cells[1].metadata.tags == ["setup"]
-    assert "git+https://git.test/r" in sample.cells[1].source
-    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
-    exec(sample.cells[1].source, {})
+    assert '"git+https://git.test/r"' in sample.cells[1].source
+    exec(sample.cells[1].source, {})  # attnbook is installed here
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
+    """A machine without the package, whatever it is called; what pip was asked for there."""
+    asked: list[list[str]] = []
+
+    def pip(words: list[str]) -> subprocess.CompletedProcess[str]:
+        asked.append(words)
+        return subprocess.CompletedProcess(words, 0)
+
+    for name in ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("subprocess.run", pip)
+    monkeypatch.setattr("site.ENABLE_USER_SITE", False)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return asked
+
+
+def test_the_setup_cell_installs_wherever_the_package_is_missing(
+    sample: NotebookNode, bare: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    exec(sample.cells[1].source, {})
+    ((*pip, what),) = bare
+    assert pip[:4] == [sys.executable, "-m", "pip", "install"]
+    assert not {"--upgrade", "-U", "--force-reinstall"} & {*pip}  # what is there stays
+    assert what == "attnbook[notebooks,torch,jax] @ git+https://git.test/r"
+    assert capsys.readouterr().out == "attnbook is installed.\n"
+
+
+def test_in_a_copy_of_the_book_it_installs_that_copy(
+    no_address: Path, bare: list[list[str]], tmp_path: Path
+) -> None:
+    """A hub may have pulled the whole repository: then no address is needed, and no other version
+    comes than the notebook's own."""
+    assert main(["--no-execute"], no_address) == 0
+    (tmp_path / "src" / "attnbook").mkdir(parents=True)
+    exec(setup_of(no_address / "chapters/01-sample.ipynb").source, {})
+    assert bare[0][-1] == f"attnbook[notebooks,torch,jax] @ {tmp_path.as_uri()}"
+
+
+def test_a_machine_without_a_network_is_told(
+    sample: NotebookNode, bare: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subprocess.run", lambda words: subprocess.CompletedProcess(words, 1))
+    with pytest.raises(RuntimeError, match="Kaggle has a switch for the internet"):
+        exec(sample.cells[1].source, {})
+
+
+def test_a_release_installs_its_own_version(book_root: Path) -> None:
+    """From its tag, as soon as the change log dates it; between releases what is on main."""
+    project, changes = book_root / "pyproject.toml", book_root / "CHANGELOG.md"
+    text = f'[project]\nversion = "0.2.0"\n{project.read_text("utf-8")}'
+    project.write_text(text, "utf-8")
+    for heading, place in (
+        ("## 0.2.0 (2027-03-05)", "git+https://git.test/r@v0.2.0"),
+        ("## 0.2.0 (unreleased)", "git+https://git.test/r"),
+        ("## 0.1.0 (2027-01-05)", "git+https://git.test/r"),
+    ):
+        changes.write_text(f"# Changelog\n\n{heading}\n\nWords.\n", "utf-8")
+        assert main(["--no-execute"], book_root) == 0
+        assert f'"{place}"' in setup_of(book_root / "chapters/01-sample.ipynb").source
+
+
+def test_a_chapter_that_trains_asks_colab_for_a_gpu(
+    book_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = book_root / "chapters/01-sample.md"
+    assert main(["--no-execute"], book_root) == 0
+    assert "accelerator" not in path.with_suffix(".ipynb").read_text("utf-8")
+    text = path.read_text("utf-8").replace("x = 2", "x = 2  # devices.torch_device()")
+    path.write_text(text, "utf-8")
+    assert main([str(path)], book_root) == 0
+    metadata = nbformat.read(path.with_suffix(".ipynb"), as_version=4).metadata
+    assert metadata["accelerator"] == "GPU" and metadata["colab"] == {"gpuType": "T4"}
+    assert {"kernelspec", "language_info", "ran"} < {*metadata}
+    assert main(["--check"], book_root) in (0, 1)  # the other chapter was never executed
+    assert "01-sample" not in capsys.readouterr().err.replace("01-sample: ", "")
+
+
+LIVE = """\
+<div id="live-one" class="attnbook-live" role="group"><div><strong>One</strong></div>
+<div class="attnbook-still"><p>What it shows.</p></div></div><script>draw()</script>"""
+
+
+def test_where_no_script_runs_a_notebook_shows_a_still(executed: Path) -> None:
+    """The picture is in the output; a second weaving leaves one; the site's cache has none."""
+    path = executed / "chapters/01-sample.ipynb"
+    stills = executed / "images" / "stills"
+    stills.mkdir(parents=True)
+    for content in (b"first", b"second"):
+        (stills / "live-one.webp").write_bytes(content)
+        notebook = nbformat.read(path, as_version=4)
+        cell = code_cells(notebook)[1]
+        if content == b"first":
+            cell.outputs = [nbformat.v4.new_output("display_data", {"text/html": LIVE})]
+            nbformat.write(notebook, path)
+        assert main(["--check"], executed) == 1  # its picture is another
+        assert main(["--no-execute"], executed) == 0
+        assert main(["--check"], executed) == 0
+        html = code_cells(nbformat.read(path, as_version=4))[1].outputs[0].data["text/html"]
+        seen = re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)  # as GitHub shows it
+        (picture,) = re.findall(r'<img [^>]*src="data:image/webp;base64,([^"]+)"[^>]*>', seen)
+        assert base64.b64decode(picture) == content
+        assert 'alt="One: the figure before anything is moved."' in seen
+        assert seen.index("<img") < seen.index("What it shows.") and "<button" not in seen
+        assert without_still(html) == LIVE
+
+
+def test_a_live_figure_shows_nothing_that_only_a_script_can_use() -> None:
+    html = live.kernel_heads(*datasets.heteroskedastic(), (np.arange(3.0), np.arange(3.0)))
+    seen = re.sub(r"<script.*?</script>", "", html._repr_html_(), flags=re.DOTALL)
+    assert "<button" not in seen and "hidden" not in seen.replace("overflow: hidden", "")
+    assert "150 points" in seen
 
 
 @pytest.fixture
@@ -117,7 +239,7 @@ def setup_of(path: Path) -> NotebookNode:
 def test_without_an_address_nothing_leads_away(
     no_address: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Links lead to the files beside the notebook; on Colab a sentence says what is missing."""
+    """Links lead to the files beside the notebook; elsewhere a sentence says what is missing."""
     assert main(["--no-execute"], no_address) == 0
     path = no_address / "chapters/01-sample.ipynb"
     text = path.read_text("utf-8")
@@ -127,10 +249,8 @@ def test_without_an_address_nothing_leads_away(
     assert "[Appendix](../appendix.md)" in text
     capsys.readouterr()
     source = setup_of(path).source
-    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
-    exec(source, {})
-    monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab-test")
     exec(source, {})  # attnbook is installed here
+    monkeypatch.chdir(no_address / "chapters")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(RuntimeError, match=r"no address .* make address REPO=owner/name"):
         exec(source, {})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
+from firefox import Firefox
 from playwright.sync_api import Browser, sync_playwright
 from site_visits import (
     CHROMIUM_NAMES,
@@ -60,3 +62,14 @@ def open_page(browser: Browser, site: str) -> Iterator[Visit]:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     yield visit(context, site)
     context.close()
+
+
+@pytest.fixture(scope="session")
+def firefox() -> Iterator[Firefox]:
+    """One Firefox for all tests; each opens its pages anew, at the width that it wants."""
+    if not shutil.which("firefox"):
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail("the site's tests need Firefox: put firefox on PATH")
+        pytest.skip("there is no Firefox here")
+    with Firefox() as firefox:
+        yield firefox

@@ -1,93 +1,140 @@
-"""A Firefox without a screen, spoken to by its own remote protocol, Marionette.
+"""A Firefox without a screen, spoken to by WebDriver BiDi: a socket, and a message of JSON each way.
 
 Playwright drives a Firefox of its own make alone, which is not where only Debian's packages are.
 """
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import socket
+import struct
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import Any, Self
 
-ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+PREFERENCES = {
+    "network.proxy.type": 0,
+    "ui.prefersReducedMotion": 1,  # the theme's slow scrolling has no part in what is tested
+}
+
+
+class Door:
+    """A web socket of text messages (RFC 6455)."""
+
+    def __init__(self, port: int) -> None:
+        """Knock, and wait until it is opened."""
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=90)
+        key = base64.b64encode(os.urandom(16)).decode()
+        lines = (
+            "GET /session HTTP/1.1",
+            f"Host: 127.0.0.1:{port}",
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Key: {key}",
+        )
+        self.socket.sendall("\r\n".join((*lines, "", "")).encode())
+        self.stream = self.socket.makefile("rb")
+        assert b" 101 " in self.stream.readline()
+        while self.stream.readline().strip():
+            pass
+
+    def send(self, text: str) -> None:
+        """One frame, masked as a client's are."""
+        data, mask = text.encode(), os.urandom(4)
+        head = bytes([0x81, 0x80 | min(len(data), 125)])
+        if len(data) > 125:  # and no script of a test is longer than 65,535 bytes
+            head = b"\x81\xfe" + struct.pack(">H", len(data))
+        self.socket.sendall(head + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(data)))
+
+    def receive(self) -> str:
+        """The next message, of one frame or several."""
+        message = b""
+        while True:
+            first, length = self.stream.read(2)
+            if length >= 126:
+                size = 2 if length == 126 else 8
+                length = int.from_bytes(self.stream.read(size))
+            data = self.stream.read(length)
+            assert first & 15 != 8, "Firefox has closed the connection"
+            if first & 15 <= 2:
+                message += data
+                if first & 128:
+                    return message.decode()
+
+    def close(self) -> None:
+        """Leave."""
+        self.stream.close()
+        self.socket.close()
 
 
 class Firefox:
-    """One window, in a profile that goes with it."""
+    """One window, in a profile that goes with it; ``log`` has what its console said."""
 
     def __init__(self) -> None:
         """Start the browser and wait until it answers."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
         self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        (Path(self.profile.name) / "user.js").write_text(
-            f'user_pref("marionette.port", {port});\nuser_pref("network.proxy.type", 0);\n',
-            encoding="utf-8",
-        )
-        command = ["firefox", "--headless", "--marionette", "--profile", self.profile.name]
+        folder = Path(self.profile.name)
+        wanted = (f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in PREFERENCES.items())
+        (folder / "user.js").write_text("\n".join(wanted), encoding="utf-8")
+        command = ["firefox", "--headless", "--remote-debugging-port=0", "--profile", folder]
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        self.connection, self.number = self.connect(port), 0
-        self.answers = self.connection.makefile("rb")
-        self.read()  # its greeting
-        self.say("WebDriver:NewSession", {})
+        self.door, self.number, self.log = Door(self.port(folder)), 0, list[str]()
+        self.say("session.new", {"capabilities": {}})
+        tree = self.say("browsingContext.getTree", {})
+        self.window = {"context": tree["contexts"][0]["context"]}
+        self.say("session.subscribe", {"events": ["log.entryAdded"]})
         self.tapped = time.monotonic()
 
+    def port(self, profile: Path) -> int:
+        """Where the browser listens, once it does."""
+        file, end = profile / "WebDriverBiDiServer.json", time.monotonic() + 90
+        while not file.is_file() or not file.stat().st_size:
+            assert time.monotonic() < end and self.process.poll() is None, "Firefox does not start"
+            time.sleep(0.1)
+        return json.loads(file.read_text(encoding="utf-8"))["ws_port"]
+
     def resize(self, width: int, height: int) -> None:
-        """Make the page as wide (500 pixels or more) and as high as said."""
-        for _ in range(2):  # the second time the frame around the page is known
-            inner, rect = (
-                self.run("return [innerWidth, innerHeight]"),
-                self.say("WebDriver:GetWindowRect"),
-            )
-            self.say(
-                "WebDriver:SetWindowRect",
-                {
-                    "width": rect["width"] + width - inner[0],
-                    "height": rect["height"] + height - inner[1],
-                },
-            )
-        assert abs(self.run("return innerWidth") - width) <= 2, self.run("return innerWidth")
+        """Make the page as wide and as high as said."""
+        size = {"width": width, "height": height}
+        self.say("browsingContext.setViewport", {**self.window, "viewport": size})
+        assert self.run("return innerWidth") == width
 
-    def connect(self, port: int) -> socket.socket:
-        """The browser's door, once it is open."""
-        end = time.monotonic() + 90
-        while True:
-            try:
-                return socket.create_connection(("127.0.0.1", port), timeout=90)
-            except OSError:
-                if time.monotonic() > end or self.process.poll() is not None:
-                    raise
-                time.sleep(0.2)
-
-    def read(self) -> Any:
-        """One message: its length, a colon, JSON."""
-        length = b""
-        while not length.endswith(b":"):
-            length += self.answers.read(1)
-        return json.loads(self.answers.read(int(length[:-1])))
-
-    def say(self, command: str, arguments: dict[str, Any] | None = None) -> Any:
-        """A command's answer."""
+    def say(self, method: str, params: dict[str, Any]) -> Any:
+        """A command's answer; what the console says meanwhile is noted."""
         self.number += 1
-        message = json.dumps([0, self.number, command, arguments or {}]).encode()
-        self.connection.sendall(b"%d:%s" % (len(message), message))
-        _, _, error, answer = self.read()
-        assert error is None, f"{command}: {error['message']}"
-        return answer
+        self.door.send(json.dumps({"id": self.number, "method": method, "params": params}))
+        while True:
+            message = json.loads(self.door.receive())
+            if message.get("id") == self.number:
+                assert message["type"] == "success", f"{method}: {message.get('message')}"
+                return message["result"]
+            if message.get("method") == "log.entryAdded":
+                entry = message["params"]
+                self.log.append(f"{entry['level']}: {entry['text']}")
 
     def go(self, address: str) -> None:
         """Open a page and wait until it has loaded."""
-        self.say("WebDriver:Navigate", {"url": address})
+        self.say("browsingContext.navigate", {**self.window, "url": address, "wait": "complete"})
+        self.wait("return document.readyState === 'complete' && document.body !== null")
+
+    def reload(self) -> None:
+        """Load the page again."""
+        self.say("browsingContext.reload", {**self.window, "wait": "complete"})
 
     def run(self, script: str) -> Any:
         """What a script in the page returns."""
-        return self.say("WebDriver:ExecuteScript", {"script": script, "args": []})["value"]
+        whole = f"(async () => {{ {script} }})().then((found) => JSON.stringify(found ?? null))"
+        wanted = {"expression": whole, "target": self.window, "awaitPromise": True}
+        answer = self.say("script.evaluate", {**wanted, "userActivation": True})
+        assert answer["type"] == "success", f"{script}: {answer['exceptionDetails']['text']}"
+        return json.loads(answer["result"]["value"])
 
     def wait(self, script: str, seconds: float = 15) -> None:
         """Until a script in the page returns true."""
@@ -96,38 +143,56 @@ class Firefox:
             assert time.monotonic() < end, script
             time.sleep(0.1)
 
+    def middle(self, selector: str) -> dict[str, Any]:
+        """A move to the middle of an element, once it is there: the theme moves entries about."""
+        found = json.dumps(selector)
+        self.wait(f"return document.querySelector({found}) !== null")
+        x, y = self.run(f"""const element = document.querySelector({found});
+            element.scrollIntoView({{ block: "nearest", behavior: "instant" }});
+            const box = element.getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2];""")
+        return {"type": "pointerMove", "x": round(x), "y": round(y)}
+
     def tap(self, selector: str) -> None:
-        """A finger on the middle of an element, once it is there: the theme moves entries about."""
-        self.wait(f"return document.querySelector({json.dumps(selector)}) !== null")
-        found = self.say("WebDriver:FindElement", {"using": "css selector", "value": selector})
-        middle = {
-            "type": "pointerMove",
-            "origin": {ELEMENT: found["value"][ELEMENT]},
-            "x": 0,
-            "y": 0,
-        }
-        finger = [middle, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        """A finger on the middle of an element."""
         # two taps within a third of a second would be a double tap
         time.sleep(max(0, self.tapped + 0.5 - time.monotonic()))
-        self.act("pointer", finger, parameters={"pointerType": "touch"})
+        self.point(selector, "touch")
         self.tapped = time.monotonic()
+
+    def click(self, selector: str) -> None:
+        """The mouse on the middle of an element."""
+        self.point(selector, "mouse")
+
+    def point(self, selector: str, kind: str) -> None:
+        """Press where an element is."""
+        press = [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        pointer = {"parameters": {"pointerType": kind}}
+        self.act("pointer", [self.middle(selector), *press], id=kind, **pointer)
 
     def press(self, key: str) -> None:
         """A key, down and up."""
         self.act("key", [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}])
 
+    def type(self, text: str) -> None:
+        """Keys, one after another."""
+        for key in text:
+            self.press(key)
+
     def act(self, kind: str, actions: list[dict[str, Any]], **more: Any) -> None:
         """What a hand does."""
         source = {"type": kind, "id": kind, "actions": actions, **more}
-        self.say("WebDriver:PerformActions", {"actions": [source]})
+        self.say("input.performActions", {**self.window, "actions": [source]})
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         """End the browser; its profile goes with it."""
-        self.say("Marionette:Quit", {"flags": ["eForceQuit"]})
-        self.answers.close()
-        self.connection.close()
-        self.process.wait(30)
-        self.profile.cleanup()
+        try:
+            self.say("browser.close", {})
+        finally:
+            self.door.close()
+            self.process.terminate()
+            self.process.wait(30)
+            self.profile.cleanup()

@@ -20,7 +20,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 sys.path.insert(0, str(ROOT / "_ext"))
 
 import figures
-from attnbook_site.drawings import inline
+from attnbook_site.drawings import inline, without_code
+from docutils import nodes
 
 NAMES = [name for name in drawings.__all__ if name[0].islower() and name != "rung"]
 ALL = {name: getattr(drawings, name)() for name in NAMES}
@@ -143,3 +144,22 @@ def test_a_picture_that_is_no_drawing_stays_one() -> None:
     assert html is not None
     assert html.startswith("<svg ")
     assert 'aria-label="A &quot;block&quot; &amp; more."' in html
+
+
+@pytest.mark.parametrize(
+    ("code", "hidden", "left"),
+    [
+        ("drawings.block()", "input", 1),
+        ("drawings.cache(tokens=4, head_dim=4)", "input", 1),
+        ("drawings.block()", None, 2),
+        ("x = 1\ndrawings.block()", "input", 2),
+    ],
+)
+def test_the_folded_call_of_a_drawing_goes(code: str, hidden: str | None, left: int) -> None:
+    image = nodes.image(uri="a.svg")
+    source = nodes.container("", nodes.literal_block(code, code), nb_element="cell_code_source")
+    output = nodes.container("", nodes.figure("", image), nb_element="cell_code_output")
+    cell = nodes.container("", source, output, nb_element="cell_code", hide_mode=hidden)
+    without_code(image)
+    assert len(cell) == left
+    assert cell[-1] is output

@@ -140,16 +140,26 @@ def test_with_an_address_every_page_has_its_buttons(tmp_path: Path, built: Path)
     links = links_of(tmp_path / "book", "some-one/a.copy", built)
     both, repository = "some-one/a.copy", "https://github.com/some-one/a.copy"
     chapter = {link for link in links["chapters/01-sample.html"] if "/issues/new?" not in link}
+    home = "https://some-one.github.io/a.copy"
+    chapter.remove(f"{home}/chapters/01-sample.html")
     assert chapter == {
         repository,
         f"{repository}/edit/main/chapters/01-sample.md",
         f"https://colab.research.google.com/github/{both}/blob/main/chapters/01-sample.ipynb",
         f"https://mybinder.org/v2/gh/{both}/main?urlpath=lab/tree/chapters/01-sample.ipynb",
     }
-    (issue,) = links["chapters/01-sample.html"] - chapter
+    (issue,) = links["chapters/01-sample.html"] - {*chapter, f"{home}/chapters/01-sample.html"}
     assert issue.startswith(f"{repository}/issues/new?")
     first = "lab/tree/chapters/01-kernel-regression.ipynb"
     assert f"https://mybinder.org/v2/gh/{both}/main?urlpath={first}" in links["index.html"]
+    colab = f"https://colab.research.google.com/github/{both}/blob/main/chapters/01-sample.ipynb"
+    assert colab in links["index.html"] and f"{home}/index.html" in links["index.html"]
+    for page in ("index", "chapters/01-sample"):
+        site = tmp_path / "book" / "_build" / "html"
+        text = (site / f"{page}.html").read_text(encoding="utf-8")
+        assert f'<link rel="canonical" href="{home}/{page}.html"' in text
+        assert f'<meta property="og:url" content="{home}/{page}.html"' in text
+        assert f'<meta property="og:image" content="{home}/_static/card.png"' in text
     hub = f"github.com%2Fsome-one%2Fa.copy&branch=main&urlpath={quote(first, safe='')}"
     hub = hub.replace("tree%2F", "tree%2Fa.copy%2F")
     assert any(link.startswith(hub) for link in links["index.html"])
@@ -231,7 +241,10 @@ def test_a_figure_stands_on_the_page_in_the_dark(
     page = browser.new_page(color_scheme="dark")
     page.goto(f"{sample[0]}/chapters/01-sample.html", wait_until="networkidle")
     style = "(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).filter])"
-    assert page.locator(".cell_output img").first.evaluate(style) == ["rgba(0, 0, 0, 0)", "none"]
+    assert page.locator(".cell_output img").first.evaluate(style) == [
+        "rgba(0, 0, 0, 0)",
+        "brightness(1.15)",
+    ]
     page.close()
 
 
@@ -279,7 +292,7 @@ def test_building_again_gives_the_same_site(book: Path) -> None:
     second = files(site)
     changed = {name for name in first.keys() | second if first.get(name) != second.get(name)}
     page = "chapters/02-second"
-    assert changed == {f"{page}.html", f"_sources/{page}.md", "searchindex.js"}
+    assert changed == {f"{page}.html", f"_sources/{page}.md", "_static/search-index.js"}
     assert b"A sentence more." in second[f"{page}.html"]
     (site / "_static" / "book.css").unlink()
     assert build(book).returncode == 0

@@ -16,6 +16,7 @@ from site_visits import Visit, served, visit
 from test_site_pages import AXE, TOO_WIDE, WIDTHS, axe_findings
 
 from attnbook import datasets, live
+from attnbook.live import models
 
 BOKEH = Path(bokeh.__file__).parent / "server" / "static" / "js"
 FIGURES = [name for name in live.__all__ if name.islower()]
@@ -87,7 +88,7 @@ def figure(name: str) -> live.LiveFigure:
             source_vocabulary=["one"], target_vocabulary=["e"],
         )  # fmt: skip
     if name == "in_context_regression":
-        return live.in_context_regression(np.linspace(-1, 1, 5), np.ones(5), model="absent")
+        return live.in_context_regression(np.linspace(-1, 1, 5), np.ones(5), model="regressor")
     data = {"query_and_keys": (KEYS, VALUES), "self_attention_points": (KEYS,)}
     return getattr(live, name)(*data.get(name, regression()))
 
@@ -99,11 +100,24 @@ def alone(
     figure: live.LiveFigure,
     theme: str = "light",
     width: str = "desk",
+    prepare: Callable[[Path], None] | None = None,
+    in_notebook: bool = False,
 ) -> Iterator[Visit]:
-    """A visit to a page with a figure and nothing else, Bokeh's scripts served from its package."""
+    """A visit to a page with a figure and nothing else, Bokeh's scripts served from its package.
+
+    So are the models, unless the folder is prepared with others.
+    """
     (folder / "_static").mkdir()
     (folder / "_static" / "bokeh").symlink_to(BOKEH)
+    if prepare:
+        prepare(folder)
+    else:
+        (folder / "_static" / "models").symlink_to(models.FOLDER)
     page = PAGE.format(*THEMES[theme], figure._repr_html_())
+    if in_notebook:  # which takes Bokeh's scripts from elsewhere, and says nothing of a site
+        page = page.replace(' data-content_root="/"', "")
+        page = page.replace("https://cdn.bokeh.org/bokeh/release/", "/_static/bokeh/")
+        page = page.replace("${file}-${version}.min.js", "${file}.min.js")
     (folder / "index.html").write_text(page, encoding="utf-8")
     context = browser.new_context(viewport=WIDTHS[width])
     with served(folder) as address:

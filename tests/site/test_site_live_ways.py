@@ -14,6 +14,7 @@ from site_visits import ROOT, SITE, Visit, visit
 from test_site_live import CHAPTER, HOST, SET, WORDS
 
 from attnbook.figures import COLOURS
+from attnbook.live.figure import SCRIPTS
 
 READY = f"{HOST}[data-ready=true]"
 BOKEH_TIMES = """() => [performance.getEntriesByType("navigation")[0].loadEventEnd,
@@ -116,7 +117,8 @@ def test_the_pages_have_the_scripts_of_this_source(site: str) -> None:
     for script in sorted((ROOT / "src" / "attnbook" / "live" / "static").glob("*.js")):
         text = script.read_text(encoding="utf-8")
         quoted = json.dumps(text)[1:-1].replace("</", "<\\/")
-        parts = re.split("%[A-Z_]+%", text.strip()) if script.name == "live.js" else [quoted]
+        shared = script.name in SCRIPTS
+        parts = re.split("%[A-Z_]+%", text.strip()) if shared else [quoted]
         assert all(part.strip() in built for part in parts), (
             f"the notebooks hold figures with another {script.name}: "
             "execute their chapters with tools/weave.py --force, then run make book"

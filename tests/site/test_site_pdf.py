@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 from playwright.sync_api import Browser
-from pypdf import PdfReader
+from pypdf import PageObject, PdfReader
 from site_visits import ROOT, SITE
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -149,9 +149,48 @@ def test_every_figure_is_printed_with_its_words(printed: Path) -> None:
     for file, text in TEXTS.items():
         seen = re.sub(r'<div class="attnbook-still">.*?</div>', "", text, flags=re.DOTALL)
         still = re.findall(r'<img [^>]*?alt="([^"]*)"', seen)
+        text = re.sub(r'<div class="screen-only">.*?</script>\s*</div>', "", text, flags=re.DOTALL)
         live = re.findall(r'class="attnbook-live"[^>]*aria-label="([^"]*)"', text)
         assert len(live) == ("chapters/" in file)
         assert {words(label) for label in still + live} <= shown, file
+
+
+def boxes(page: PageObject) -> tuple[list[tuple[float, ...]], list[tuple[float, float]]]:
+    """What is painted on a page: around each shape left, foot, right, top; and where text is."""
+    shapes, texts, path = [], [], list[tuple[float, float]]()
+
+    def paint(operator: bytes, numbers: list[Any], matrix: list[float], _: object) -> None:
+        a, b, c, d, e, f = matrix
+        if operator in (b"m", b"l", b"c", b"re"):
+            x, y, *size = map(float, numbers[-2:] if operator == b"c" else numbers)
+            corners = [(x, y), (x + size[0], y + size[1])] if size else [(x, y)]
+            path.extend((a * x + c * y + e, b * x + d * y + f) for x, y in corners)
+        elif operator in (b"f", b"f*", b"S", b"B", b"n"):
+            if path and operator != b"n":
+                across, up = zip(*path, strict=True)
+                shapes.append((min(across), min(up), max(across), max(up)))
+            path.clear()
+
+    def write(text: str, matrix: list[float], line: list[float], *_: object) -> None:
+        if text.strip():
+            (a, b, c, d, e, f), (x, y) = matrix, line[4:]
+            texts.append((a * x + c * y + e, b * x + d * y + f))
+
+    page.extract_text(visitor_operand_before=paint, visitor_text=write)
+    return shapes, texts
+
+
+def test_no_page_ends_with_an_empty_box(reader: PdfReader) -> None:
+    """Where a cell does not fit, it begins on the next page. Chapter 1, and its solutions."""
+    starts = [number for level, _, number in outline(reader) if level == 1]
+    empty = []
+    for number in range(starts[2], starts[3]):
+        shapes, texts = boxes(reader.pages[number - 1])
+        for left, foot, right, top in shapes:
+            is_box = 400 < right - left < 490 and 3 < top - foot < 725
+            if is_box and foot < 100 and not any(foot - 1 <= y <= top for _, y in texts):
+                empty.append((number, round(foot), round(top)))
+    assert empty == []
 
 
 def test_it_says_when_and_by_whom(reader: PdfReader) -> None:
@@ -181,6 +220,7 @@ FAULTS = {
     "a link leads nowhere: #index--nowhere": '<a href="#nowhere">there</a>',
     "a formula is not set: Half is": r"<p>Half is \frac{1}{2}.</p>",
     "a formula is not set: A price": "<p>A price of $x$ a piece.</p>",
+    "a control on paper: checkbox": '<input type="checkbox">',
     "index.html: oh": "<script>throw new Error('oh')</script>",
 }
 

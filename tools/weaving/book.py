@@ -1,6 +1,7 @@
 """The book as its configuration files tell it: pages in order, addresses, names of numbers."""
 
 import posixpath
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ class Book:
     pages: tuple[Page, ...]
     site: str  # address of the published book; empty until `make address`
     repository: str  # empty until then, too
+    tag: str  # of the release that this is; empty between releases
     references: tuple[Path, ...]
     figure_format: str
 
@@ -62,7 +64,8 @@ class Book:
 def read_book(root: Path) -> Book:
     """Read pyproject.toml, _config.yml and _toc.yml of the book at ``root``."""
     root = root.resolve()
-    urls = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {})
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    urls = project.get("urls", {})
     config = yaml.safe_load((root / "_config.yml").read_text("utf-8"))
     sphinx = config.get("sphinx", {}).get("config", {}) or {}
     return Book(
@@ -71,9 +74,17 @@ def read_book(root: Path) -> Book:
         pages=tuple(_pages(root)),
         site=urls.get("Book", "").rstrip("/"),
         repository=urls.get("Repository", ""),
+        tag=_tag(root / "CHANGELOG.md", project.get("version", "")),
         references=tuple(root / name for name in config.get("bibtex_bibfiles", [])),
         figure_format=sphinx.get("numfig_format", {}).get("figure", "Fig. %s"),
     )
+
+
+def _tag(changes: Path, version: str) -> str:
+    """The tag of this version, once the change log gives it a date: the release is tagged then."""
+    dated = rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)[ \t]*$"
+    text = changes.read_text("utf-8") if changes.is_file() else ""
+    return f"v{version}" if version and re.search(dated, text, re.MULTILINE) else ""
 
 
 def _pages(root: Path) -> list[Page]:

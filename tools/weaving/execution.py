@@ -1,6 +1,7 @@
 """Execute a notebook and clean what it leaves, so that stored outputs are the reader's outputs."""
 
 import asyncio
+import copy
 import functools
 import re
 import subprocess
@@ -16,7 +17,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-from weaving.notebook import METADATA, RAN, code_cells
+from weaving.notebook import RAN, code_cells
 
 TIMEOUT = 600  # seconds a cell
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
@@ -46,7 +47,7 @@ def execute(
     notebook: NotebookNode, name: str, folder: Path, python: str = sys.executable, row: int = 0
 ) -> None:
     """Run all cells in place, with a progress bar, and clean the outputs."""
-    cells = code_cells(notebook)
+    cells, woven = code_cells(notebook), copy.deepcopy(notebook.metadata)
     bar = tqdm(total=len(cells), desc=name, unit="cell", position=row, file=sys.stderr)
     kernels = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=PythonKernels(python))
 
@@ -68,7 +69,7 @@ def execute(
         raise ExecutionError(f"{name}: a cell fails\n{_failed(cells)}\n{plain}") from error
     finally:
         bar.close()
-    notebook.metadata = NotebookNode({k: NotebookNode(v) for k, v in METADATA.items()})
+    notebook.metadata = woven  # the kernel has written its own into it
     notebook.metadata[RAN] = NotebookNode(circumstances(python))
     clean(notebook, name)
 

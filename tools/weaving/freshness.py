@@ -7,6 +7,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from weaving.notebook import RAN, code_cells, is_setup, text_of
+from weaving.stills import put_stills
 
 
 def read_stored(path: Path) -> NotebookNode | None:
@@ -37,6 +38,11 @@ def keep_outputs(new: NotebookNode, stored: NotebookNode) -> None:
         cell.execution_count = old.execution_count
 
 
+def stills_beside(path: Path) -> Path:
+    """The folder with the pictures for a notebook's live figures."""
+    return path.parent.parent / "images" / "stills"
+
+
 def staleness(new: NotebookNode, path: Path) -> str:
     """Why the notebook on disk is not the woven one; empty when it is."""
     if not path.exists():
@@ -50,6 +56,7 @@ def staleness(new: NotebookNode, path: Path) -> str:
         return "has cells that were not executed in order"
     new = copy.deepcopy(new)
     keep_outputs(new, stored)
+    put_stills(new, stills_beside(path))
     if text_of(new) != path.read_text("utf-8"):
         return "is stale or edited by hand: its text or metadata differ from the chapter's"
     return ""

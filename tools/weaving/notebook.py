@@ -22,30 +22,39 @@ METADATA = {
 SETUP_TAG = "setup"
 RAN = "ran"  # of an executed notebook's metadata: when, on what machine, with which libraries
 SETUP = """\
-# On Colab: install the book's package, keeping every library that is there. Elsewhere: nothing.
-import importlib
-import os
+# Where the book's package is missing, as on Colab, Kaggle or a bare hub: install it, and keep every
+# library that is there. Elsewhere: nothing.
+import importlib.util
+import site
 import subprocess
 import sys
+from pathlib import Path
 
-if "COLAB_RELEASE_TAG" in os.environ:
-    package = "attnbook[notebooks,torch,jax] @ git+{repository}"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, package], check=True)
+if importlib.util.find_spec("attnbook") is None:
+    book = Path("..").resolve()  # the notebook may lie in a copy of the whole book
+    place = book.as_uri() if (book / "src/attnbook").is_dir() else "{place}"
+{check}    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    done = subprocess.run([*pip, f"attnbook[notebooks,torch,jax] @ {{place}}"])
+    if done.returncode:
+        raise RuntimeError(
+            "pip could not install the book's package; it says why above. Without a network it "
+            "cannot: Kaggle has a switch for the internet under Settings."
+        )
+    if site.ENABLE_USER_SITE:
+        site.addsitedir(site.getusersitepackages())  # where pip puts it on a shared machine
     importlib.invalidate_caches()
     print("attnbook is installed.")"""
 # Not a ModuleNotFoundError: to those Colab adds the advice to install the name from an index.
-SETUP_WITHOUT_ADDRESS = """\
-# On Colab: say what this copy of the book lacks. Elsewhere: nothing.
-import importlib.util
-import os
-
-if "COLAB_RELEASE_TAG" in os.environ and importlib.util.find_spec("attnbook") is None:
-    raise RuntimeError(
-        "This copy of the book has no address to install its package from: in a clone of your own, "
-        "type make address REPO=owner/name, push it, and open the chapter from there "
-        "(CONTRIBUTING.md, Publish your own copy)."
-    )"""
+NO_ADDRESS = """\
+    if not place:
+        raise RuntimeError(
+            "This copy of the book has no address to install its package from: in a clone of your "
+            "own, type make address REPO=owner/name, push it, and open the chapter from there "
+            "(CONTRIBUTING.md, Publish your own copy)."
+        )
+"""
+ON_GPU = "torch_device()"  # in the code of a chapter that trains
+GPU = {"accelerator": "GPU", "colab": {"gpuType": "T4"}}  # Colab then offers a machine with one
 
 
 def weave(book: Book, page: Page, table: Table, references: BibliographyData) -> NotebookNode:
@@ -53,7 +62,9 @@ def weave(book: Book, page: Page, table: Table, references: BibliographyData) ->
     blocks = parse(page.path.read_text("utf-8"), book.file(page))
     resolver = RoleResolver(book, table, references, page)
     _cells(blocks, resolver)  # gathers the keys cited, for the list at the chapter's end
-    notebook = new_notebook(cells=_cells(blocks, resolver), metadata=METADATA)
+    cells = _cells(blocks, resolver)
+    trains = any(cell.cell_type == "code" and ON_GPU in cell.source for cell in cells)
+    notebook = new_notebook(cells=cells, metadata=METADATA | (GPU if trains else {}))
     notebook.nbformat_minor = 5
     return notebook
 
@@ -74,15 +85,16 @@ def _cells(blocks: tuple[Block, ...], resolver: RoleResolver) -> list[NotebookNo
         if block.kind == "heading" and block.level == 1:
             _flush(cells, waiting, resolver)
             cells[-1].source += f"\n\n{_origin(book, page)}"
-            cells.append(setup_cell(book.repository))
+            cells.append(setup_cell(book))
     _flush(cells, waiting, resolver)
     _give_ids(cells)
     return cells
 
 
-def setup_cell(repository: str) -> NotebookNode:
-    """The cell that makes the package importable on Colab, or says why it cannot."""
-    source = SETUP.format(repository=repository) if repository else SETUP_WITHOUT_ADDRESS
+def setup_cell(book: Book) -> NotebookNode:
+    """The cell that makes the package importable where it is missing, or says why it cannot."""
+    place = f"git+{book.repository}{book.tag and '@' + book.tag}" if book.repository else ""
+    source = SETUP.format(place=place, check="" if place else NO_ADDRESS)
     return new_code_cell(source, metadata={"tags": [SETUP_TAG]})
 
 

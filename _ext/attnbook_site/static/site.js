@@ -115,6 +115,32 @@ document.addEventListener("click", (event) => {
   if (button) button.blur = event.detail === 0 ? () => {} : HTMLElement.prototype.blur;
 }, true);
 
+/** Back and a reload return to where the reader was: by section, since those above may not have been laid out yet. */
+const SECTIONS = ".bd-article > section, .bd-article > section > section[id]";
+function keepPlace() {
+  const above = [...document.querySelectorAll(SECTIONS)].map((one) => [one.id, one.getBoundingClientRect().top]);
+  history.replaceState({ ...history.state, place: above.filter(([, top]) => top < 1).at(-1) }, "");
+}
+function returnToPlace() {
+  const [visit] = performance.getEntriesByType("navigation"), [name, top] = history.state?.place ?? [];
+  const section = name && document.getElementById(name);
+  if (!section || !/^(reload|back_forward)$/.test(visit?.type)) return;
+  let end = Infinity;
+  for (const move of ["wheel", "touchstart", "keydown", "mousedown"])
+    window.addEventListener(move, () => { end = 0; }, { once: true, passive: true });
+  window.addEventListener("load", () => setTimeout(() => { end = 0; }, 1000));
+  const settle = () => {
+    const off = section.getBoundingClientRect().top - top;
+    if (Math.abs(off) > 1) window.scrollBy({ top: off, behavior: "instant" });
+    if (performance.now() < end) requestAnimationFrame(settle);
+  };
+  settle();
+}
+returnToPlace();
+let resting;
+window.addEventListener("scroll", () => { clearTimeout(resting); resting = setTimeout(keepPlace, 150); }, { passive: true });
+window.addEventListener("pagehide", keepPlace);
+
 /** Figures farther down come once the page rests: then it can be read to its end without a network. */
 function fetchFigures() {
   if (navigator.connection?.saveData) return;

@@ -4,6 +4,7 @@ import numpy as np
 
 from attnbook import kernels
 from attnbook.checks.call import call
+from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, describe_error, expect
 
 __all__ = [
@@ -12,9 +13,20 @@ __all__ = [
     "informative_direction",
     "left_out_prediction",
     "log_gradient",
+    "mended_metric",
     "noise_gradient",
+    "stretch_mask",
     "whitening_metric",
 ]
+
+METRIC = '''
+def metric_score(queries, keys, W):
+    """The score −½ ‖W (q − k)‖², (m, n), from queries (m, d), keys (n, d), W (r, d)."""
+    differences = queries[:, None, :] - keys[None, :, :]
+    moved = differences @ W
+    squares = (moved**2).sum(axis=-1)
+    return -squares / 2
+'''
 
 
 @check
@@ -300,3 +312,57 @@ def _one_direction(seed: int, order: list[int]) -> tuple[np.ndarray, np.ndarray,
     keys = rng.standard_normal((200, 3)) + 1.2 * rng.standard_normal((200, 1)) * wide
     keys = keys - keys.mean(axis=0)
     return keys, np.cos(2 * keys @ b[:, None]) + 0.2 * rng.standard_normal((200, 1)), b
+
+
+@check
+def stretch_mask(function: Function) -> str:
+    """function(n, side): true where |i − j| is larger than side, of shape (n, n)."""
+    for n, side in ((9, 3), (5, 1), (4, 0)):
+        apart = np.subtract.outer(np.arange(n), np.arange(n))
+        far = np.abs(apart)
+        expect(call(function, n, side), far > side, f"for n = {n} and side = {side}", [
+            (far <= side, "True says who may listen: you hide all but the stretch."),
+            (far >= side, "The neighbour at the distance of side is hidden too."),
+            (far > 0, "That hides the point alone: hide side neighbours on either side as well."),
+            (apart > side, "That hides all later points: take the absolute difference."),
+            (-apart > side, "That hides all earlier points: take the absolute difference."),
+            (far > 2 * side, "The stretch is too long: side counts on either side."),
+            (2 * far > side, "The stretch is too short: side counts on either side."),
+            ((far > side) | (far == 0), "Each point may still listen to itself."),
+            (far, "Those are distances: compare them with side."),
+            (np.where(far > side, 0, -np.inf), "That is a mask to add: return true and false."),
+        ])  # fmt: skip
+    return "side = 0 hides the diagonal alone, which is leave-one-out."
+
+
+@check
+def mended_metric(function: Function) -> str:
+    """function(queries, keys, W): METRIC, mended so that any W is right."""
+    return repaired(function, METRIC, fault="moved = differences @ W", test=_scores_in_metric)
+
+
+def _scores_in_metric(function: Function) -> str:
+    rng = np.random.default_rng(6)
+    queries, keys = rng.normal(size=(2, 3)), rng.normal(size=(4, 3))
+    apart = queries[:, None, :] - keys[None, :, :]
+    square, flat = rng.normal(size=(3, 3)), rng.normal(size=(2, 3))
+    symmetric = (square + square.T) / 2
+    for name, metric in (("a square W", square), ("a W with two rows", flat)):
+        moved = apart @ metric.T
+        right = -0.5 * np.sum(moved**2, axis=-1)
+        found = [
+            (-np.sum(moved**2, axis=-1), "The factor ½ is missing."),
+            (-right, "The sign is missing: near keys need the highest score."),
+            (-0.5 * np.sum(moved, axis=-1) ** 2, "Square each coordinate, then take the sum."),
+        ]
+        if metric is square:
+            turned = -0.5 * np.sum((apart @ metric) ** 2, axis=-1)
+            even = -0.5 * np.sum((apart @ symmetric) ** 2, axis=-1)
+            inverse = -0.5 * np.sum((apart @ np.linalg.inv(metric)) ** 2, axis=-1)
+            found += [
+                (turned, "Still the transpose: for a row, W (q − k) is (q − k) @ W.T."),
+                (even, "A symmetric W hides the mistake: use W as it is."),
+                (inverse, "That undoes W: no inverse is needed."),
+            ]
+        expect(call(function, queries, keys, metric), right, f"for {name}", found)
+    return "points are rows, so W acts as W.T from the right."

@@ -6,13 +6,16 @@ import numpy as np
 
 from attnbook.attention import softmax
 from attnbook.checks.call import call, call_pair, call_with_memory_limit
+from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
+    "causal_attention",
     "combined_mask",
     "concat_score",
     "counting_scores",
     "fused_gaussian",
+    "lead_for",
     "softmax_backward",
     "temperature_for",
     "unit_variance_scale",
@@ -44,6 +47,79 @@ def unit_variance_scale(function: Function) -> str:
             (np.round(a * b * d**0.5), "Do not round."),
         ], secret=True)  # fmt: skip
     return "√d is the special case of entries with standard deviation 1."
+
+
+@check
+def lead_for(function: Function) -> str:
+    """function(weight, n): by how much one score must exceed n − 1 equal ones for this weight."""
+    for w, n in ((0.9, 20), (0.3, 5)):
+        others, rest = n - 1, 1 - w
+        right = np.log(w * others / rest)
+        expect(call(function, w, n), right, f"for the weight {w:g} among {n} keys", [
+            (w * others / rest, "That is the ratio of the exponentials: take its logarithm."),
+            (-right, "The sign is turned: the key needs a higher score than the others."),
+            (np.log(w / rest), "That is the lead over one other key: there are n − 1."),
+            (np.log(w * n / rest), "One too many: the key itself is not among the others."),
+            (np.log(w * others), "The others share 1 − w: it is missing."),
+            (np.log(w), "A weight is a share of the sum: what do the others have?"),
+            (np.log(w * n), "That compares with the mean of all: compare with one of the others."),
+            (np.log(others / rest), "The key's own weight is missing."),
+            (np.log(w / (rest * others)), "Each of the others has (1 − w)/(n − 1): divide by it."),
+            (np.log10(w * others / rest), "The softmax takes powers of e, not of 10."),
+            (np.log2(w * others / rest), "The softmax takes powers of e, not of 2."),
+            (np.log(others), "That is the lead for the weight one half, whatever w is."),
+        ], secret=True)  # fmt: skip
+    return "a lead of log(n − 1) gets half of the weight."
+
+
+LEAKY = '''
+def causal_attention(q, k, v):
+    """Attention (n, p) from q, k (n, d) and v (n, p); no query sees a later key."""
+    later = np.triu(np.ones((len(q), len(k)), dtype=bool), k=1)
+    s = q @ k.T / q.shape[1] ** 0.5
+    s = np.where(later, 0.0, s)
+    s = s - s.max(axis=1, keepdims=True)
+    weights = np.exp(s)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    return weights @ v
+'''
+
+
+@check
+def causal_attention(function: Function) -> str:
+    """function(q, k, v): the code of the exercise, in which later keys are hidden by a score."""
+    return repaired(function, LEAKY, fault="s = np.where(later, 0.0, s)", test=_causal)
+
+
+def _causal(function: Function) -> str:
+    rng = np.random.default_rng(4)
+    q, k, v = rng.normal(size=(5, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
+    s, later = q @ k.T / 3**0.5, np.triu(np.ones((5, 5), dtype=bool), k=1)
+
+    def hidden(score: float) -> np.ndarray:
+        return softmax(np.where(later, score, s)) @ v
+
+    reverse = softmax(s, later) @ v
+    reverse[-1] = np.nan  # a row without a key
+    with np.errstate(all="ignore"):
+        got = call(function, q, k, v)
+    expect(got, softmax(s, ~later) @ v, "for five tokens", [
+        (hidden(0.0), "A hidden key still has the score 0, and e⁰ = 1."),
+        (softmax(s, ~later.T) @ v, "That hides the earlier keys."),
+        (reverse, "The wrong way round: that hides all keys but the later ones."),
+        (softmax(s) @ v, "No key is hidden at all."),
+        (softmax(s, ~np.triu(np.ones((5, 5), dtype=bool), k=2)) @ v, "The next key is not hidden."),
+        (hidden(-1.0), "A score of −1 makes a key less likely and hides nothing."),
+        (hidden(-10.0), "Through a score of −10 a little weight comes: which score gives 0?"),
+    ])  # fmt: skip
+    q, s = 300 * q, -9e4 * q @ q.T / 3**0.5  # no query matches its own key
+    with np.errstate(all="ignore"):
+        large = call(function, q, -q, v)
+    expect(large, softmax(s, ~later) @ v, "for entries of size 300", [
+        (hidden(score), "A finite number is not low enough there.")
+        for score in (-100.0, -1e3, -1e4)
+    ])  # fmt: skip
+    return "only a score of −∞ gives the weight 0, whatever the other scores are."
 
 
 @check

@@ -4,14 +4,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnbook.attention import softmax
 from attnbook.checks.call import call, call_pair
+from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
     "attention_parameters",
     "cache_bytes",
     "circuits",
+    "grouped_heads",
     "induction_by_hand",
+    "lost_share",
     "pooled_kv",
     "previous_token_qk",
     "source_token",
@@ -70,6 +74,78 @@ def cache_bytes(function: Function) -> str:
             (right + 2 * layers * g * d * b, "One token too many: the newest is included."),
         ], secret=True)  # fmt: skip
     return "two vectors for each token, layer and key head."
+
+
+@check
+def lost_share(function: Function) -> str:
+    """function(w): the share of the variance of a that w a + (1 − w) b loses."""
+    for w in (0.8, 0.3):
+        u = 1 - w
+        both = w**2 + u**2
+        expect(call(function, w), u**2 / both, f"for w = {w}", [
+            (w**2 / both, "That is what is kept of a: the rest is lost."),
+            (u, "Weights are no shares of a variance: variances take squares."),
+            (w, "Weights are no shares of a variance: variances take squares."),
+            (u**2, "That is for the multiple 1: the best multiple of the mixture does better."),
+            (2 * u**2, "That takes z as it is for a: the best multiple does better."),
+            (both, "That is the variance of the mixture, not what is lost of a."),
+            (1 / both, "That is one over the variance of the mixture: the covariance counts too."),
+            (u / both, "Square 1 − w: a variance is lost."),
+            (w / both, "That is the best multiple: what does it leave of the variance?"),
+            (w * u / both, "That is what a and b share in the mixture: return what is lost of a."),
+            (np.sqrt(u**2 / both), "That is a standard deviation: return the share of a variance."),
+            (0.5, "That is the mean over a and b: of a alone the loss depends on w."),
+            (1.0, "That is the sum over a and b: of a alone the loss depends on w."),
+            (w**2, "That is the variance that a has in the mixture."),
+        ], secret=True)  # fmt: skip
+    return "and b loses the rest: the two losses sum to 1 at every weight."
+
+
+GROUPED_HEADS = '''
+def grouped_heads(q, k, v):
+    """One average per query head: q (H, n, d), k and v (G, n, d); neighbours share."""
+    shared = len(q) // len(k)
+    k = np.repeat(k, shared, axis=0)
+    v = np.tile(v, (shared, 1, 1))
+    s = q @ np.swapaxes(k, 1, 2) / np.sqrt(q.shape[2])
+    w = np.exp(s - s.max(axis=2, keepdims=True))
+    return w / w.sum(axis=2, keepdims=True) @ v
+'''
+
+
+@check
+def grouped_heads(function: Function) -> str:
+    """function(q, k, v): (H, n, d), neighbouring query heads share one of G keys and values."""
+    fault = "v = np.tile(v, (shared, 1, 1))"
+    return repaired(function, GROUPED_HEADS, fault=fault, test=_in_groups)
+
+
+def _in_groups(function: Function) -> str:
+    rng = np.random.default_rng(7)
+    for h, g in ((4, 2), (6, 2)):
+        q = rng.normal(size=(h, 5, 3))
+        k, v = rng.normal(size=(2, g, 5, 3))
+        groups, turns, none = np.repeat(np.arange(g), h // g), np.arange(h) % g, [0] * h
+        right = _averages(q, k[groups], v[groups])
+        expect(call(function, q, k, v), right, f"for {h} query heads and {g} shared ones", [
+            (_averages(q, k[groups], v[turns]),
+             "Keys come from one group and values from another: who shares with whom?"),
+            (_averages(q, k[turns], v[groups]),
+             "Values come from one group and keys from another: who shares with whom?"),
+            (_averages(q, k[turns], v[turns]), "Heads take turns: here neighbours share."),
+            (_averages(q, k[groups], v[none]), "All heads average the first group's values."),
+            (_averages(q, k[none], v[none]), "All heads share the first group."),
+            (_averages(q, k[groups], v[groups[::-1]]), "The groups' values are exchanged."),
+            (_averages(q * 3**0.5, k[groups], v[groups]), "The scores are not divided by √d."),
+            (_averages(q / h**0.5, k[groups], v[groups]), "The divisor is √d of one head."),
+        ])  # fmt: skip
+    return "Query heads that share keys share the values that belong to them."
+
+
+def _averages(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """One average per head, all of shape (heads, n, d)."""
+    weights: np.ndarray = softmax(q @ k.swapaxes(1, 2) / q.shape[2] ** 0.5)
+    return weights @ v
 
 
 @check

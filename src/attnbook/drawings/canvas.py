@@ -19,7 +19,7 @@ SIZE = 16
 WIDE = "\u2002"  # two of a browser's spaces are one
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 COLOURS = {
-    "ink": "#767676",
+    "ink": "#737373",
     "line": "#8c8c8c",
     "queries": "#b8639b",
     "keys": "#7f7f7f",

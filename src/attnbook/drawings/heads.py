@@ -220,7 +220,7 @@ def induction() -> Drawing:
         canvas.text(4, y, label, anchor="start", bold=True)
     for j, (x, word) in enumerate(zip(places, words, strict=True)):
         canvas.box(x, 386, 68, 34, word)
-        canvas.box(x, 238, 68, 32, word)
+        canvas.box(x, 238, 68, 32, word, "queries" if j == 4 else "line")
         canvas.box(x, 270, 68, 32, words[j - 1] if j else "–", "values")
         canvas.arrow((x, 367), (x, 290))
         if j:

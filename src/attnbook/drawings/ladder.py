@@ -179,7 +179,12 @@ def rung(n: int) -> Drawing:
             canvas.line((176, y - 13), (176, y + 13), role="weights", width=4)
         canvas.text(84, y, slot, "keys", anchor="start")
         canvas.text(
-            188, y, entry, "ink" if slot in new else "keys", anchor="start", bold=slot in new
+            188,
+            y,
+            entry,
+            "ink" if slot in new or n == 1 else "keys",
+            anchor="start",
+            bold=slot in new,
         )
     return canvas.drawing()
 

@@ -80,7 +80,7 @@ def cache(tokens: int = 4, head_dim: int = 4) -> Drawing:
             canvas.text(x, y - 38, name, role, bold=True)
             canvas.text(x, y - 17, f"{len(table)} × {table.shape[1]}", role)
             canvas.matrix(x, middle, rows[-len(table) :], role, cell)
-        canvas.dots([(216, y + (j + 0.5) * cell) for j in range(t)], weights[0], radius=9)
+        canvas.dots([(216, y + (j + 0.5) * cell) for j in range(t)], weights[0], radius=7.2)
         canvas.text(216, y - 38, "w", "weights", bold=True)
         canvas.arrow((78, y + tall / 2), (114, y + tall / 2), role="queries")
         canvas.arrow((380, y + tall / 2), (404, y + tall / 2), role="output")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bokeh.layouts import column
 from bokeh.models import (
     ColorBar,
     ColumnDataSource,
@@ -14,7 +13,6 @@ from bokeh.models import (
     LinearColorMapper,
     NoOverlap,
     Select,
-    Slider,
 )
 from bokeh.palettes import cividis
 
@@ -22,11 +20,13 @@ from attnbook.figures import COLOURS
 from attnbook.live.figure import (
     LiveFigure,
     all_of,
+    arranged,
     beside,
     control_style,
     follow_pointer,
     legible,
     plot,
+    slider,
     updated_by,
     words,
 )
@@ -138,17 +138,18 @@ def attention_browser(
     above.vbar("x", width=0.7, top="weight", color=COLOURS["weights"], source=bars)
     down, across = (token_axis(axis) for axis in (matrix.yaxis[0], matrix.xaxis[0]))
     across.major_label_policy = NoOverlap(min_distance=2)  # many columns on a phone
+    down.major_label_policy = NoOverlap(min_distance=-4)  # rows that are lower than a line
 
     wide = control_style()
     example = Select(
         title="example", name="example", value="0", visible=len(cases) > 1,
-        options=[(str(i), case.title) for i, case in enumerate(cases)], **wide,
+        options=[(str(i), case.title) for i, case in enumerate(cases)], min_width=160, **wide,
     )  # fmt: skip
     head = Select(
         title="head", name="head", value="0", visible=len(heads) > 1,
-        options=[(str(i), one) for i, one in enumerate(heads)], **wide,
+        options=[(str(i), one) for i, one in enumerate(heads)], min_width=140, **wide,
     )  # fmt: skip
-    row = Slider(
+    row = slider(
         title=f"{query}, counted from the top", name="row", start=1, end=2, value=1, min_width=230,
         **wide,
     )  # fmt: skip
@@ -159,9 +160,7 @@ def attention_browser(
         matrix=matrix, down=down, across=across, query=query, words=text,
     )  # fmt: skip
     follow_pointer(matrix, y=row)
-    layout = column(
-        beside(example, head, row), text, above, matrix, sizing_mode="stretch_width"
-    )  # fmt: skip
+    layout = arranged((above, matrix), (text, beside(example, head, row)))
     return LiveFigure(
         name,
         "Attention, row by row",
@@ -182,8 +181,8 @@ def _about(cases: int, query: str, key: str) -> str:
 
 
 def _height(rows: int) -> int:
-    """Of a matrix, in pixels: at least the 10 that a small label takes, for each row."""
-    return rows * min(24, max(10, 440 // rows))
+    """Of a matrix, in pixels: at least the 11 that a small label takes, for each row."""
+    return rows * min(24, max(11, 440 // rows))
 
 
 def visible(tokens: Sequence[str]) -> list[str]:

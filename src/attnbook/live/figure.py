@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -12,11 +12,22 @@ from typing import Any
 import bokeh
 from bokeh.embed import json_item
 from bokeh.events import Pan, Tap
-from bokeh.layouts import row
+from bokeh.layouts import column, row
 from bokeh.models import CustomJS, CustomJSTickFormatter, Div, InlineStyleSheet, Slider
 from bokeh.plotting import figure
 
-from attnbook.figures import GREY
+from attnbook.figures import COLOURS, GREY
+
+SCRIPTS = ("live.js", "fingers.js", "wide.js")  # of every figure, beside its own
+BESIDE = """
+:host { flex-wrap: wrap; }
+:host(.wide) > .bk-Slider { flex-basis: calc(100% - 10px) !important; }
+"""
+ARRANGED = """
+:host(.wide) { flex-direction: row; align-items: flex-start; gap: 20px; }
+:host(.wide) > .plots { flex: 1 1 0 !important; width: 0 !important; min-width: 0; }
+:host(.wide) > .controls { flex: 0 0 340px !important; width: 340px !important; }
+"""
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,7 @@ class LiveFigure:
         layout: the Bokeh model.
         description: what the figure shows, for a screen reader and where no script runs.
         min_height: the room kept for it before it is drawn, in rem.
+        layout_when_wide: whether its controls stand beside the plots where there is room.
     """
 
     name: str
@@ -36,17 +48,26 @@ class LiveFigure:
     layout: Any
     description: str
     min_height: int
+    layout_when_wide: bool = False
 
     def __repr__(self) -> str:
         return f"Live figure: {self.description}"
 
+    def wide(self) -> "LiveFigure":
+        """The same figure for slides and large screens: controls beside the plots.
+
+        The plots then fill the height of the window. On the website a button does this.
+        """
+        return replace(self, layout_when_wide=True)
+
     def _repr_html_(self) -> str:
         parts = {
-            "SCRIPT": _read("live.js"),
+            "SCRIPT": "".join(_read(name) for name in SCRIPTS),
             "NAME": self.name,
             "TITLE": escape(self.title),
             "DESCRIPTION": escape(self.description),
             "MIN_HEIGHT": f"{self.min_height}rem",
+            "LAYOUT": ' data-layout="wide"' if self.layout_when_wide else "",
             "VERSION": bokeh.__version__,
             "ITEM": _stable(json_item(self.layout)).replace("</", "<\\/"),
         }
@@ -105,22 +126,27 @@ def legible() -> dict[str, Any]:
 
 def control_style() -> dict[str, Any]:
     """Options of a figure's controls: as wide as the page, and in the colour of its text."""
-    themed = InlineStyleSheet(
-        css=":host { color: inherit; } .bk-input { color: #222; font-size: inherit; }"
-    )
-    return {"sizing_mode": "stretch_width", "stylesheets": [themed]}
+    return {
+        "sizing_mode": "stretch_width",
+        "stylesheets": [InlineStyleSheet(css=_read("controls.css"))],
+    }
+
+
+def slider(**options: Any) -> Any:
+    """A slider whose bar reads on light and dark alike, unless it has a colour of its own."""
+    return Slider(**{"bar_color": "#8a939e", **options})
 
 
 def power_slider(**options: Any) -> Any:
     """A slider of a logarithm to base 10, which shows the number itself."""
     power = CustomJSTickFormatter(code="return Math.pow(10, tick).toPrecision(3)")
-    return Slider(step=0.01, format=power, **options)
+    return slider(step=0.01, format=power, **options)
 
 
 def signed_slider(**options: Any) -> Any:
     """A slider of a number of either sign, with two decimals and a minus that is one."""
     signed = CustomJSTickFormatter(code='return tick.toFixed(2).replace("-", "\u2212")')
-    return Slider(step=0.01, format=signed, **options)
+    return slider(step=0.01, format=signed, **options)
 
 
 def words(lines: int, style: dict[str, Any]) -> Any:
@@ -130,7 +156,24 @@ def words(lines: int, style: dict[str, Any]) -> Any:
 
 def beside(*models: Any) -> Any:
     """Models in a row that fills the page, below each other where they are too wide for it."""
-    return row(*models, styles={"flex-wrap": "wrap"}, sizing_mode="stretch_width")
+    return row(*models, stylesheets=[InlineStyleSheet(css=BESIDE)], sizing_mode="stretch_width")
+
+
+def arranged(plots: Sequence[Any], controls: Sequence[Any]) -> Any:
+    """A figure's layout: the plots, and below them, or beside them where it is wide, the rest."""
+    parts = [
+        column(*models, css_classes=[name], sizing_mode="stretch_width")
+        for name, models in (("plots", plots), ("controls", controls))
+    ]
+    return column(*parts, stylesheets=[InlineStyleSheet(css=ARRANGED)], sizing_mode="stretch_width")
+
+
+def handle(plot: Any, source: Any, x: str = "x", y: str = "y") -> None:
+    """A disc to take hold of: a finger that begins elsewhere in the plot scrolls the page."""
+    plot.scatter(
+        x, y, size=26, fill_color=COLOURS["weights"], fill_alpha=0.15,
+        line_color=COLOURS["weights"], line_alpha=0.5, source=source, name="handle",
+    )  # fmt: skip
 
 
 def updated_by(script: str, controls: Sequence[Any], **models: Any) -> Any:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from bokeh.events import ButtonClick, DoubleTap, Pan, PanStart, Tap
-from bokeh.layouts import column
 from bokeh.models import (
     Button,
     ColumnDataSource,
@@ -20,14 +19,15 @@ from attnbook.figures import COLOURS, GREY
 from attnbook.live import models
 from attnbook.live.figure import (
     LiveFigure,
+    arranged,
     beside,
     control_style,
+    handle,
     plot,
     power_slider,
     signed_slider,
     words,
 )
-from attnbook.live.query_and_keys import DRAGGED
 
 MOST = 32  # context points
 GRID = np.linspace(-1, 1, 81)
@@ -50,7 +50,7 @@ def in_context_regression(
 ) -> LiveFigure:
     """Nadaraya–Watson, the Gaussian process's posterior mean and a transformer on the same points.
 
-    The page loads the model when the reader asks for it. Its tokens are (x, y, 0) for each point in
+    The website loads the model with the figure. Its tokens are (x, y, 0) for each point in
     order, which reads those up to it, and (x, 0, 1) for a query, which reads all points and itself.
 
     Args:
@@ -77,7 +77,9 @@ def in_context_regression(
     colours = [colour for _, colour, *_ in LINES.values()]
     at_query = ColumnDataSource({"x": [0.0] * 3, "y": [0.0] * 3, "colour": colours}, name="query")
     reach = max(3.0, float(np.ceil(1.1 * np.max(np.abs(y)))))
+    grip = ColumnDataSource({"x": [0.0], "y": [-0.9 * reach]}, name="grip")
     plane, line = _plane(reach, context, chosen, curve, at_query)
+    handle(plane, grip)
 
     wide = control_style()
     query = signed_slider(title="query x", name="position", start=-1, end=1, value=0.25, **wide)
@@ -103,10 +105,10 @@ def in_context_regression(
     notice.update(name="notice", visible=False)
     update = CustomJS(
         args=dict(
-            context=context, chosen=chosen, held=held, curve=curve, at_query=at_query, plane=plane,
-            line=line, query=query, bandwidth=width, point=point, first=first, second=second,
-            add=add, remove=remove, load=load, words=text, notice=notice, model=model, most=MOST,
-            length_scale=length_scale, noise=noise, instead=_instead(model),
+            context=context, chosen=chosen, held=held, curve=curve, at_query=at_query, grip=grip,
+            plane=plane, line=line, query=query, bandwidth=width, point=point, first=first,
+            second=second, add=add, remove=remove, load=load, words=text, notice=notice,
+            model=model, most=MOST, length_scale=length_scale, noise=noise, instead=_instead(model),
         ),
         code=models.scripts("in_context_regression.js"),
         name="update",
@@ -117,9 +119,10 @@ def in_context_regression(
         button.js_on_event(ButtonClick, update)
     for event in (Tap, DoubleTap, PanStart, Pan):
         plane.js_on_event(event, update)
-    layout = column(
-        beside(query, width), beside(point, first, second), beside(add, remove, load), notice, text,
-        plane, sizing_mode="stretch_width",
+    layout = arranged(
+        (plane,),
+        (text, notice, beside(query, width), beside(point, first, second),
+         beside(add, remove, load)),
     )  # fmt: skip
     return LiveFigure(
         name,
@@ -127,16 +130,16 @@ def in_context_regression(
         layout,
         f"{len(x)} context points, and three curves through them: Nadaraya–Watson with a bandwidth "
         "to choose, the mean of the Gaussian process's posterior, and a transformer that reads the "
-        "points, once the model is loaded. Move, add and remove points, and move the query: the "
+        "points. Move, add and remove points, and move the query: the "
         "text gives the three predictions there.",
-        min_height=40,
+        min_height=42,
     )
 
 
 def _plane(reach: float, context: Any, chosen: Any, curve: Any, at_query: Any) -> tuple[Any, Any]:
     """The points, the three curves, the query's line and what the curves say there."""
     plane = plot(
-        height=360, x_axis_label="x", y_axis_label="y", styles=DRAGGED,
+        height=360, x_axis_label="x", y_axis_label="y",
         x_range=(-1.04, 1.04), y_range=(-reach, reach),
     )  # fmt: skip
     line = Span(location=0, dimension="height", line_color=COLOURS["weights"], line_width=1.5)
@@ -147,9 +150,9 @@ def _plane(reach: float, context: Any, chosen: Any, curve: Any, at_query: Any) -
         )
         for label, (column, colour, width, dashes) in reversed(LINES.items())
     }
-    plane.scatter("x", "y", size=8, color=COLOURS["data"], alpha=0.8, source=context)
+    plane.scatter("x", "y", size=8, color=COLOURS["data"], alpha=0.8, source=context, name="handle")
     plane.scatter(
-        "x", "y", size=16, fill_color=None, line_color=COLOURS["weights"], line_width=2,
+        "x", "y", size=24, fill_color=None, line_color=COLOURS["weights"], line_width=2,
         source=chosen,
     )  # fmt: skip
     plane.scatter(
@@ -157,9 +160,9 @@ def _plane(reach: float, context: Any, chosen: Any, curve: Any, at_query: Any) -
     )
     items = [LegendItem(label=label, renderers=[drawn[label]]) for label in LINES]
     legend = Legend(
-        items=items, orientation="horizontal", background_fill_color=None, border_line_color=None,
-        label_text_color=GREY, label_text_font_size="13px", spacing=6, margin=0, padding=4,
-        glyph_width=16, label_standoff=3,
+        items=items, orientation="horizontal", ncols=2, background_fill_color=None,
+        border_line_color=None, label_text_color=GREY, label_text_font_size="13px", spacing=6,
+        margin=0, padding=4, glyph_width=16, label_standoff=3,
     )  # fmt: skip
     plane.add_layout(legend, "above")
     return plane, line

@@ -2,13 +2,13 @@
 
 import numpy as np
 from bokeh.events import ButtonClick
-from bokeh.layouts import column
 from bokeh.models import Button, ColumnDataSource, Select
 
 from attnbook._validation import numbers
 from attnbook.figures import COLOURS
 from attnbook.live.figure import (
     LiveFigure,
+    arranged,
     beside,
     control_style,
     plot,
@@ -85,7 +85,7 @@ def kernel_heads(x: np.ndarray, y: np.ndarray, truth: tuple[np.ndarray, np.ndarr
     )  # fmt: skip
     best.js_on_event(ButtonClick, update)
     pairs = [beside(*pair) for pair in zip(bandwidths, combination, strict=True)]
-    layout = column(beside(heads, best), *pairs, text, top, sizing_mode="stretch_width")
+    layout = arranged((top,), (text, beside(heads, best), *pairs))
     return LiveFigure(
         "live-kernel-heads",
         "Several kernels at once",

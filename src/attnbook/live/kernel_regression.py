@@ -1,15 +1,16 @@
 """Chapter 1's live figure: a kernel, a bandwidth, and a query to move."""
 
 import numpy as np
-from bokeh.layouts import column
 from bokeh.models import ColumnDataSource, Select
 
 from attnbook._validation import numbers
 from attnbook.figures import COLOURS
 from attnbook.live.figure import (
     LiveFigure,
+    arranged,
     control_style,
     follow_pointer,
+    handle,
     plot,
     power_slider,
     signed_slider,
@@ -38,6 +39,7 @@ def kernel_regression(
     top.scatter("x", "y", size="size", color=COLOURS["data"], alpha=0.7, source=data)
     top.line(grid, mean, color=COLOURS["truth"], line_width=1)
     top.line("x", "estimate", color=COLOURS["estimate"], line_width=3, source=curve)
+    handle(top, query)
     top.scatter("x", "y", size=14, marker="diamond", color=COLOURS["weights"], source=query)
     bottom = plot(height=120, x_range=top.x_range, x_axis_label="x", y_axis_label="weight")
     bottom.segment("x", 0, "x", "weight", color=COLOURS["weights"], line_width=2, source=data)
@@ -62,7 +64,7 @@ def kernel_regression(
         bandwidth=bandwidth, position=position, words=text,
     )  # fmt: skip
     follow_pointer(top, x=position)
-    layout = column(kernel, bandwidth, position, text, top, bottom, sizing_mode="stretch_width")
+    layout = arranged((top, bottom), (text, kernel, bandwidth, position))
     return LiveFigure(
         "live-kernel-regression",
         "A kernel, a bandwidth and a query",

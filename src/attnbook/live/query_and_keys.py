@@ -4,16 +4,17 @@ from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
-from bokeh.layouts import column
 from bokeh.models import Arrow, ColumnDataSource, NormalHead, Select, Span
 
 from attnbook._validation import numbers
 from attnbook.figures import COLOURS, GREY
 from attnbook.live.figure import (
     LiveFigure,
+    arranged,
     beside,
     control_style,
     follow_pointer,
+    handle,
     plot,
     power_slider,
     signed_slider,
@@ -22,7 +23,6 @@ from attnbook.live.figure import (
 )
 
 SCORES = ["gaussian", "dot", "scaled dot", "cosine"]
-DRAGGED = {"touch-action": "pinch-zoom"}  # a finger moves the query, and not the page
 
 
 def query_and_keys(
@@ -80,10 +80,9 @@ def query_and_keys(
         temperature=temperature, first=first, second=second, words=text,
     )  # fmt: skip
     follow_pointer(left, x=first, y=second)
-    layout = column(
-        beside(score, temperature), beside(first, second), text, beside(left, right), bars,
-        sizing_mode="stretch_width",
-    )  # fmt: skip
+    layout = arranged(
+        (beside(left, right), bars), (text, beside(score, temperature), beside(first, second))
+    )
     return LiveFigure(
         "live-query-and-keys",
         "A query among keys",
@@ -127,7 +126,7 @@ def _points(name: str, points: np.ndarray, letters: list[str]) -> Any:
 
 def _key_plane(points: Any, query: Any, reach: float) -> Any:
     """The keys, and the query as an arrow from the origin."""
-    plane = _plane("keys and query", (-reach, reach), (-reach, reach), styles=DRAGGED)
+    plane = _plane("keys and query", (-reach, reach), (-reach, reach))
     for dimension in ("width", "height"):
         plane.add_layout(Span(location=0, dimension=dimension, line_color=GREY, line_alpha=0.4))
     colour = COLOURS["weights"]
@@ -140,6 +139,7 @@ def _key_plane(points: Any, query: Any, reach: float) -> Any:
         )
     )  # fmt: skip
     _draw(plane, points)
+    handle(plane, query)
     return plane
 
 
@@ -161,13 +161,10 @@ def _value_plane(values: np.ndarray, points: Any, output: Any) -> Any:
     return plane
 
 
-def _plane(
-    title: str, x_range: tuple[float, float], y_range: tuple[float, float], **options: Any
-) -> Any:
+def _plane(title: str, x_range: tuple[float, float], y_range: tuple[float, float]) -> Any:
     """A square plot with room for two beside each other, or for one on a phone."""
     return plot(
         aspect_ratio=1, min_width=280, max_width=440, title=title, x_range=x_range, y_range=y_range,
-        **options,
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bokeh.layouts import column
 from bokeh.models import (
     ColorBar,
     ColumnDataSource,
@@ -13,7 +12,6 @@ from bokeh.models import (
     LinearColorMapper,
     NoOverlap,
     Select,
-    Slider,
     Span,
 )
 from bokeh.palettes import cividis
@@ -23,11 +21,13 @@ from attnbook.live.attention_browser import token_axis, visible
 from attnbook.live.figure import (
     LiveFigure,
     all_of,
+    arranged,
     beside,
     control_style,
     follow_pointer,
     legible,
     plot,
+    slider,
     updated_by,
     words,
 )
@@ -160,17 +160,18 @@ def residual_stream(
     wide = control_style()
     example = Select(
         title="example", name="example", value="0", visible=len(cases) > 1,
-        options=[(str(i), case.title) for i, case in enumerate(cases)], **wide,
+        options=[(str(i), case.title) for i, case in enumerate(cases)], min_width=230, **wide,
     )  # fmt: skip
     colour = Select(
         title="colour", name="colour", value="change",
-        options=[("change", "length of the change"), ("stream", "length of the stream")], **wide,
+        options=[("change", "length of the change"), ("stream", "length of the stream")],
+        min_width=200, **wide,
     )  # fmt: skip
-    token = Slider(
+    token = slider(
         title="token", name="token", start=1, end=2, value=1, **wide,
         format=_named("cases.data.tokens[chosen][tick - 1]", data, example),
     )  # fmt: skip
-    step = Slider(
+    step = slider(
         title="step", name="step", start=0, end=1, value=1, **wide,
         format=_named("cases.data.labels[chosen][tick]", data, example),
     )  # fmt: skip
@@ -182,10 +183,7 @@ def residual_stream(
         panels=panels, coordinate=panels[-1].xaxis[0], words=text,
     )  # fmt: skip
     follow_pointer(lengths, x=token, y=step)
-    layout = column(
-        beside(example, colour), beside(token, step), text, lengths, *panels,
-        sizing_mode="stretch_width",
-    )  # fmt: skip
+    layout = arranged((lengths, *panels), (text, beside(example, colour), beside(token, step)))
     return LiveFigure(
         name,
         "The residual stream",

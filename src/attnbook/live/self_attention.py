@@ -5,23 +5,23 @@ from typing import Any
 
 import numpy as np
 from bokeh.events import Pan, PanStart, Tap
-from bokeh.layouts import column
-from bokeh.models import ColumnDataSource, CustomJS, Select, Slider
+from bokeh.models import ColumnDataSource, CustomJS, Select
 
 from attnbook._validation import numbers
 from attnbook.figures import COLOURS, GREY
 from attnbook.live.figure import (
     LiveFigure,
+    arranged,
     beside,
     control_style,
     follow_pointer,
     plot,
     power_slider,
     signed_slider,
+    slider,
     updated_by,
     words,
 )
-from attnbook.live.query_and_keys import DRAGGED
 
 LAYERS = 20
 NEAREST = """
@@ -85,7 +85,7 @@ def self_attention_points(points: np.ndarray, names: str = ascii_uppercase) -> L
     temperature = power_slider(
         title="temperature τ", name="temperature", start=-1.3, end=1, value=0, **wide
     )
-    layers = Slider(title="layers", name="layers", start=0, end=LAYERS, value=1, step=1, **wide)
+    layers = slider(title="layers", name="layers", start=0, end=LAYERS, value=1, step=1, **wide)
     point = Select(title="point", name="point", options=letters, value=letters[0], **wide)
     first, second = (
         signed_slider(
@@ -106,9 +106,10 @@ def self_attention_points(points: np.ndarray, names: str = ascii_uppercase) -> L
     for event in (Tap, PanStart):
         plane.js_on_event(event, choose)
     follow_pointer(plane, events=(Pan,), x=first, y=second)
-    layout = column(
-        beside(score, residual), beside(bandwidth, temperature, layers),
-        beside(point, first, second), text, beside(plane, collapse), sizing_mode="stretch_width",
+    layout = arranged(
+        (beside(plane, collapse),),
+        (text, beside(score, residual), beside(bandwidth, temperature, layers),
+         beside(point, first, second)),
     )  # fmt: skip
     return LiveFigure(
         "live-self-attention",
@@ -125,13 +126,13 @@ def self_attention_points(points: np.ndarray, names: str = ascii_uppercase) -> L
 def _plane(reach: float, start: Any, paths: Any, after: Any, chosen: Any) -> Any:
     """The points before, on their way and after, and a ring around the one to move."""
     plane = plot(
-        aspect_ratio=1, min_width=280, max_width=440, styles=DRAGGED,
+        aspect_ratio=1, min_width=280, max_width=440,
         x_range=(-reach, reach), y_range=(-reach, reach),
     )  # fmt: skip
     plane.multi_line("xs", "ys", color=COLOURS["estimate"], line_width=1, source=paths)
-    plane.scatter("x", "y", size=7, color=COLOURS["data"], alpha=0.7, source=start)
+    plane.scatter("x", "y", size=7, color=COLOURS["data"], alpha=0.7, source=start, name="handle")
     plane.scatter(
-        "x", "y", size=15, fill_color=None, line_color=COLOURS["weights"], line_width=2,
+        "x", "y", size=24, fill_color=None, line_color=COLOURS["weights"], line_width=2,
         source=chosen,
     )  # fmt: skip
     plane.scatter("x", "y", size=8, color=COLOURS["estimate"], source=after)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from bokeh.events import ButtonClick
-from bokeh.layouts import column
 from bokeh.models import Button, CustomJS, NumericInput
 
 from attnbook.datasets import END, START
@@ -25,7 +24,8 @@ def translation_attention(
 ) -> LiveFigure:
     """Weights of a translator's last layer: stored examples first, then any number of the reader's.
 
-    The page loads the model when the reader asks for it, and runs it with greedy decoding.
+    The page loads the model when the reader asks for a number, runs it with greedy decoding, and
+    says with what probability the model writes its answer.
 
     Args:
         cases: stored examples, a letter a row, a word a column, with the heads of the last layer.
@@ -40,15 +40,15 @@ def translation_attention(
     """
     about = description or (
         "The attention weights with which a transformer translates a number, a letter a row, a "
-        "word a column, for each head of its last layer. Choose an example, or load the model and "
-        "type a number: the matrix, the bars and the text give the weights."
+        "word a column, for each head of its last layer. Choose an example, or type a number and "
+        "the page loads the model: the matrix, the bars and the text give the weights."
     )
     browser = attention_browser(cases, name=name, description=about, units=("letter", "word"))
     data, example = (browser.layout.select_one({"name": n}) for n in ("cases", "example"))
     wide = control_style()
     number = NumericInput(
-        title="number from 0 to 999,999", name="number", mode="int", low=0, high=999_999,
-        value=759_002, min_width=150, **wide,
+        title="number from 0 to 999,999", name="number", mode="int", value=759_002, min_width=150,
+        **wide,
     )  # fmt: skip
     button = Button(
         label=f"{models.load_label(model)} and translate", name="load", align="end", min_width=250,
@@ -57,7 +57,7 @@ def translation_attention(
     said = words(3, {"render_as_text": True, **wide})
     said.update(
         name="said", styles={**said.styles, "overflow-wrap": "anywhere"},
-        text="Load the model, and this page translates the number itself.",
+        text="Type a number: the page loads the model and translates it.",
     )  # fmt: skip
     translate = CustomJS(
         args=dict(
@@ -69,11 +69,10 @@ def translation_attention(
     )  # fmt: skip
     number.js_on_change("value", translate)
     button.js_on_event(ButtonClick, translate)
-    layout = column(
-        beside(number, button), said, *browser.layout.children, sizing_mode="stretch_width"
-    )
+    controls = browser.layout.children[1]
+    controls.children = [beside(number, button), said, *controls.children]
     return LiveFigure(
-        name, "A translator and what it reads", layout, about, browser.min_height + ROOM
+        name, "A translator and what it reads", browser.layout, about, browser.min_height + ROOM
     )
 
 

@@ -1,5 +1,6 @@
 // Three regressions of the context points: the numbers of attnbook.nadaraya_watson, of
 // attnbook.gaussian_process.posterior, and of a transformer that has learned to regress.
+const opened = cb_obj.type === "Column"; // the figure is new
 const event = cb_obj.event_name, clicked = event === "button_click" ? cb_obj.origin : null;
 const x = Array.from(context.data.x), y = Array.from(context.data.y);
 let i = Number(point.value) - 1;
@@ -30,16 +31,17 @@ if (tapped || event === "panstart") {
   x.splice(i, 1);
   y.splice(i, 1);
   i = Math.min(i, x.length - 1);
-} else if (clicked === load) {
+} else if (cb_obj === first || cb_obj === second) {
+  if (x[i] === first.value && y[i] === second.value) return; // moved by the lines below
+  [x[i], y[i]] = [first.value, second.value];
+}
+if (clicked === load || (opened && has_models)) {
   load_model(model, load, notice, instead).then((found) => {
     if (!found) return;
     if (loaded(model).sizes.input_dim === 3) return plane.document.get_model_by_name("update").execute(plane);
     notice.setv({ text: "The model that is stored does not fit this figure.", visible: true });
   });
-  return;
-} else if (cb_obj === first || cb_obj === second) {
-  if (x[i] === first.value && y[i] === second.value) return; // moved by the lines below
-  [x[i], y[i]] = [first.value, second.value];
+  if (clicked === load) return;
 }
 context.data = { x, y };
 chosen.data = { x: [x[i]], y: [y[i]] };
@@ -91,6 +93,7 @@ curve.data = { x: curve.data.x, kernel: kernel.slice(1), posterior: mean.slice(1
 const told = [kernel[0], mean[0], transformer[0]];
 at_query.data = { ...at_query.data, x: told.map(() => query.value), y: told };
 line.location = query.value;
+grip.data = { ...grip.data, x: [query.value] };
 const ready = Number.isFinite(transformer[0]);
 if (ready) {
   load.setv({ label: "The model is loaded", disabled: true });

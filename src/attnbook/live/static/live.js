@@ -1,13 +1,21 @@
 // Draws a live figure when the reader comes near it; live.html says which. Without this script its still stands.
 const item = %ITEM%;
 const host = document.getElementById(name), plots = document.getElementById(`${name}-plots`);
-const [still, button, status] = [".attnbook-still", "button", "[role=status]"].map((one) => host.querySelector(one));
+const [head, still, status] = [".attnbook-live-head", ".attnbook-still", "[role=status]"].map((one) => host.querySelector(one));
 const root = document.documentElement.dataset.content_root; // the website sets it, notebooks do not
 const files = ["bokeh", "bokeh-widgets"];
 const address = (file) => root === undefined
   ? `https://cdn.bokeh.org/bokeh/release/${file}-${version}.min.js` : `${root}_static/bokeh/${file}.min.js`;
 const shared = (window.attnbookBokeh ??= { kept: {}, scripts: {} }); // by all figures of a page
-const call = (label, action) => Object.assign(button, { textContent: label, onclick: action, hidden: false });
+
+// A button above the figure. The page has none before this script runs: without it nothing would happen.
+function button(label, action) {
+  const made = Object.assign(document.createElement("button"), { type: "button", textContent: label, onclick: action });
+  Object.assign(made.style, { padding: "0 0.6rem", minHeight: "2rem", font: "inherit", color: "inherit", background: "none",
+    border: "1px solid", borderRadius: "3px", cursor: "pointer", marginLeft: head.querySelector("button") ? "" : "auto" });
+  head.append(made);
+  return made;
+}
 
 // What the figure needs is fetched once the page rests, and run when the reader comes near: by then there may be no network.
 function keep() {
@@ -102,9 +110,9 @@ async function start() {
   await find("update").execute(view.model);
   dress(plots);
   announce(["notice", "said", "words"].map(find).filter(Boolean));
-  call("save as PNG", () => save(view, find("words").text));
-  host.style.minHeight = "";
-  host.dataset.ready = "true";
+  hold(view);
+  widen(view);
+  button("save as PNG", () => save(view, find("words").text));
 }
 
 let state = "waiting";
@@ -112,18 +120,21 @@ async function draw() {
   if (state === "drawn") return;
   state = "drawn";
   plots.replaceChildren();
-  button.hidden = still.hidden = true;
+  for (const old of head.querySelectorAll("button")) old.remove();
+  plots.style.cssText = "position: absolute; inset-inline: 0; visibility: hidden"; // the still stands until all is drawn
   try {
     await start();
+    still.hidden = true;
+    host.dataset.ready = "true";
   } catch (error) {
     console.error(error);
     state = "failed";
     plots.textContent = "The live figure could not load. It tries again when the network is back.";
-    still.hidden = false;
-    host.style.minHeight = "";
-    call("try again", draw);
+    button("try again", draw);
   }
+  plots.style.cssText = host.style.minHeight = "";
 }
+if (new URLSearchParams(location.search).get("wide") === name) draw();
 window.addEventListener("online", () => (state === "failed" ? draw() : keep()));
 new IntersectionObserver((entries, observer) => {
   if (!entries.some((entry) => entry.isIntersecting)) return;

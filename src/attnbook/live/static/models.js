@@ -20,11 +20,18 @@ function unpack(buffer) { // model.encoder[0].attention.query.weight and so on, 
 
 const loaded = (name) => window.attnbookModels?.[name];
 
-// The model from the page's own host; null where there is none, and then the text says why.
-async function load_model(name, button, text, instead) {
+const root = document.documentElement.dataset.content_root; // the website sets it, notebooks do not
+const has_models = root !== undefined && location.protocol !== "file:";
+
+// The model from the page's own host, asked for once; null where there is none, and then the text says why.
+function load_model(name, ...shown) {
+  const asked = (window.attnbookAsked ??= {});
+  return (asked[name] ??= fetch_model(name, ...shown).finally(() => { delete asked[name]; }));
+}
+
+async function fetch_model(name, button, text, instead) {
   if (loaded(name)) return loaded(name);
-  const root = document.documentElement.dataset.content_root; // the website sets it, notebooks do not
-  if (root === undefined || location.protocol === "file:") {
+  if (!has_models) {
     text.setv({ text: `Only the book's website can load the model. ${instead}`, visible: true });
     return null;
   }

@@ -134,13 +134,15 @@ function seq2seq_step(model, memory, cache, token) {
   return { logits: linear(model.output, layer_norm(model.decoder_norm, x))[0], weights };
 }
 
-function greedy(model, source, start, end) { // the tokens without start, up to end; for each the weights by head
+// The tokens without start, up to end; for each its probability and the weights by head.
+function greedy(model, source, start, end) {
   const memory = encode_source(model, source), cache = init_cache(model);
-  const tokens = [], weights = [];
+  const tokens = [], weights = [], probabilities = [];
   while (tokens.at(-1) !== end && tokens.length < model.sizes.max_length) {
     const found = seq2seq_step(model, memory, cache, tokens.at(-1) ?? start);
     tokens.push(found.logits.indexOf(Math.max(...found.logits)));
     weights.push(found.weights);
+    probabilities.push(softmax(found.logits)[tokens.at(-1)]);
   }
-  return { tokens, weights };
+  return { tokens, weights, probabilities };
 }

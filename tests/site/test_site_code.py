@@ -1,0 +1,63 @@
+"""Code on the page: as large as text nearly, whole on a screen, and on a phone it shows that it scrolls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+from site_visits import SITE, visit
+
+CHAPTERS = sorted(f"chapters/{page.name}" for page in SITE.glob("chapters/[0-9]*.html"))
+WIDTHS = (1440, 1280, 390)
+LONGEST, RATIO = 78, 0.85
+# of every visible block of code or print: its longest line, its type beside the text's, and what scrolls
+BLOCKS = """() => [...document.querySelectorAll(".bd-article pre")].filter((pre) => pre.clientWidth).map((pre) => {
+  const box = pre.closest(".cell_output > .output") ?? pre, look = getComputedStyle(box);
+  return {
+    text: pre.textContent.slice(0, 60),
+    longest: Math.max(...pre.textContent.split("\\n").map((line) => line.length)),
+    ratio: parseFloat(getComputedStyle(pre).fontSize) / parseFloat(getComputedStyle(document.body).fontSize),
+    cut: Math.max(box.scrollWidth - box.clientWidth, pre.scrollWidth - pre.clientWidth) > 1,
+    scrolls: ["auto", "scroll"].includes(look.overflowX),
+    shade: look.backgroundAttachment.includes("local") && look.backgroundAttachment.includes("scroll"),
+    tab: box.tabIndex,
+  };
+})"""
+
+
+@pytest.fixture(scope="module")
+def blocks(browser: Browser, site: str) -> dict[int, dict[str, list[dict[str, Any]]]]:
+    """Every chapter's blocks, by the width of the window."""
+    found: dict[int, dict[str, list[dict[str, Any]]]] = {}
+    for width in WIDTHS:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, has_touch=width < 500, is_mobile=width < 500
+        )
+        seen = visit(context, site)
+        found[width] = {path: seen.go(path).evaluate(BLOCKS) for path in CHAPTERS}
+        context.close()
+    return found
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_code_is_nearly_as_large_as_text(blocks: Any, width: int, path: str) -> None:
+    assert blocks[width][path]
+    assert min(block["ratio"] for block in blocks[width][path]) >= RATIO
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+@pytest.mark.parametrize("width", [1440, 1280])
+def test_78_characters_are_not_cut_off(blocks: Any, width: int, path: str) -> None:
+    short = [block for block in blocks[width][path] if block["longest"] <= LONGEST]
+    assert [block["text"] for block in short if block["cut"]] == []
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_is_cut_shows_that_it_scrolls(blocks: Any, width: int, path: str) -> None:
+    """A shade at the side where more is; the keyboard reaches it too."""
+    cut = [block for block in blocks[width][path] if block["cut"]]
+    assert cut or width != 390
+    assert [b["text"] for b in cut if not (b["scrolls"] and b["shade"] and b["tab"] == 0)] == []

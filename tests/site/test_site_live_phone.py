@@ -1,0 +1,344 @@
+"""Every live figure under a finger on a phone, and in its wide layout on a screen of 1280 × 720."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from firefox import Firefox
+from playwright.sync_api import Browser, CDPSession, Page
+from site_visits import served, visit
+from test_site_live_pages import BOKEH, PAGE, THEMES, figure, regression
+
+from attnbook import live
+from attnbook.live import models
+
+PHONE, SLIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
+FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context")  # fmt: skip
+HIGH = ("alignment", "induction", "translation", "plane", "stream")  # in the page, above 454 pixels
+READY = "document.querySelectorAll('[data-ready=true]').length"
+# whatever a reader can change: controls, and the places of points
+STATE = """(at) => JSON.stringify([...Bokeh.documents[at]._all_models.values()]
+  .filter((m) => "value" in m.attributes || m.type === "ColumnDataSource")
+  .map((m) => [m.name, m.type === "ColumnDataSource" ? Object.values(m.data).map((c) => Array.from(c)) : m.value]))"""
+HANDLES = """(at) => {
+  const views = [...Bokeh.index.query((v) => v.model.type === "Figure" && v.model.document === Bokeh.documents[at])];
+  return views.flatMap((view) => {
+    const box = view.el.getBoundingClientRect();
+    return [...view.renderer_views.values()].filter((one) => one.model.name === "handle").flatMap(({ glyph }) =>
+      Array.from(glyph.sx, (x, i) => [box.x + x, box.y + glyph.sy[i]]));
+  });
+}"""
+# within the figure and every shadow root of it
+DEEP = """(host) => {
+  const found = [];
+  const look = (node) => {
+    for (const one of node.querySelectorAll("*")) { found.push(one); if (one.shadowRoot) look(one.shadowRoot); }
+  };
+  look(host);
+  return found;
+}"""
+SIZES = f"""(host) => ({DEEP})(host).filter((one) => one.matches(".noUi-handle"))
+  .map((one) => one.getBoundingClientRect()).filter((b) => b.width).map((b) => [b.width, b.height])"""
+TYPE = f"""(host) => {{
+  const texts = ({DEEP})(host).filter((one) => one.getClientRects().length && [...one.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
+  const canvas = [...Bokeh.index.query((v) => host.contains(v.root.el))].flatMap(({{ model }}) =>
+    Object.entries(model.attributes).filter(([key]) => key.endsWith("text_font_size")).map(([, size]) => parseFloat(size?.value ?? size)));
+  return [...texts.map((one) => parseFloat(getComputedStyle(one).fontSize)), ...canvas];
+}}"""
+MENUS = f"""(host) => ({DEEP})(host).filter((one) => one.matches("select") && one.getClientRects().length).map((one) => {{
+  const context = document.createElement("canvas").getContext("2d"), style = getComputedStyle(one);
+  context.font = style.font;
+  const longest = Math.max(...[...one.options].map((option) => context.measureText(option.text).width));
+  return [longest, one.clientWidth - parseFloat(style.paddingLeft) - 18, one.getRootNode().querySelector("label")?.textContent];
+}})"""
+# boxes of controls that lie on each other, and whether one leaves the figure
+OVERLAPS = f"""(host) => {{
+  const inner = host.getBoundingClientRect();
+  const boxes = ({DEEP})(host).filter((one) => one.matches(".noUi-target, .noUi-handle, select, input, .bk-btn, label, .bk-slider-title"))
+    .map((one) => [one, one.getBoundingClientRect()]).filter(([, box]) => box.width);
+  const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+  return boxes.flatMap(([one, a], i) => [
+    ...boxes.slice(i + 1).filter(([two, b]) => over(a, b) && !one.contains(two)).map(([two]) => `${{one.className}} on ${{two.className}}`),
+    ...(a.left < inner.left - 1 || a.right > inner.right + 1 ? [`${{one.className}} leaves`] : [])]);
+}}"""
+COLOURS = f"""(host) => ({DEEP})(host).filter((one) => one.matches("select, input, .bk-btn, .noUi-target")).map((one) =>
+  [one.className, getComputedStyle(one).color, getComputedStyle(one).backgroundColor])"""
+
+
+def weights(rng: np.random.Generator, m: int, n: int, heads: int) -> dict[str, Any]:
+    """As many heads as a trained model has, by the names that chapter 6 gives them."""
+    return {
+        f"layer {h // 4 + 1}, head {h % 4 + 1}": rng.dirichlet(np.ones(n), m) for h in range(heads)
+    }
+
+
+@cache
+def shown(name: str) -> live.LiveFigure:
+    """A figure of the size that the chapter's has."""
+    rng = np.random.default_rng(0)
+    if name == "stream":
+        labels = ["embedding", "attention 1", "MLP 1", "attention 2", "MLP 2"]
+        tokens = [str(t) for t in rng.integers(10, 60, 24)]
+        readout = [[("47", 0.33)] * 24] * 5
+        case = live.Stream("a row", tokens, labels, rng.normal(size=(5, 24, 64)), readout)
+        return live.residual_stream([case, case], name="live-stream")
+    if name in ("alignment", "translation"):
+        letters, words = list("neunhundertviertausenddreihundertfünfundzwanzig"), ["thousand"] * 9
+        case = live.Attention("904,325", letters, words, weights(rng, len(letters), 9, 4))
+        if name == "alignment":
+            return live.attention_browser([case, case], name="live-alignment")
+        return live.translation_attention(
+            [case], name="live-translation", model="translator",
+            source_vocabulary=["one"], target_vocabulary=["e"],
+        )  # fmt: skip
+    if name == "induction":
+        tokens = [str(t) for t in rng.integers(10, 60, 36)]
+        case = live.Attention("a row with period 9", tokens, tokens, weights(rng, 36, 36, 8))
+        return live.attention_browser([case, case], name="live-induction", units=("token", "token"))
+    if name == "heads":
+        return live.kernel_heads(*regression())
+    names = {
+        "kernel": "kernel_regression",
+        "plane": "query_and_keys",
+        "points": "self_attention_points",
+        "context": "in_context_regression",
+    }
+    return figure(names[name])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page for each figure, in light and dark, and in the wide layout."""
+    folder = tmp_path_factory.mktemp("figures")
+    (folder / "_static").mkdir()
+    (folder / "_static" / "bokeh").symlink_to(BOKEH)
+    (folder / "_static" / "models").symlink_to(models.FOLDER)
+    for name in FIGURES:
+        for theme, colours in THEMES.items():
+            html = shown(name)._repr_html_() + '<p style="height: 2000px"></p>'
+            page = PAGE.format(*colours, html).replace(
+                "<html", f'<html style="color-scheme: {theme}"'
+            )
+            (folder / f"{name}-{theme}.html").write_text(page, encoding="utf-8")
+        page = PAGE.format(*THEMES["light"], shown(name).wide()._repr_html_())
+        page = page.replace("max-width: 720px", "").replace("<h1>A live figure</h1>", "")
+        (folder / f"{name}-wide.html").write_text(page, encoding="utf-8")
+    return folder
+
+
+@dataclass
+class Phone:
+    """A page on a phone and a finger on it."""
+
+    page: Page
+    touch: CDPSession
+
+    def go(self, address: str, name: str) -> Any:
+        """The figure's element, drawn."""
+        if not self.page.url.endswith(f"/{name}.html"):
+            self.page.goto(f"{address}/{name}.html")
+            self.page.wait_for_function(READY)
+        self.page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+        return self.page.locator(".attnbook-live")
+
+    def swipe(self, x: float, y: float, dx: float, dy: float) -> None:
+        """A finger that goes down, moves and leaves."""
+        for i in range(13):
+            step = {"x": x + dx * i / 12, "y": y + dy * i / 12}
+            kind = "touchMove" if i else "touchStart"
+            self.touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [step]})
+        self.touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        self.page.wait_for_timeout(150)
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    """Where the pages lie."""
+    with served(folder) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def phone(browser: Browser, address: str) -> Iterator[Phone]:
+    """One phone for all of it."""
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    seen = visit(context, address)
+    yield Phone(seen.page, context.new_cdp_session(seen.page))
+    assert seen.complaints == []
+    context.close()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_on_a_phone(phone: Phone, address: str, name: str) -> None:
+    """The plots first, controls whole and below them; a swipe scrolls and changes nothing."""
+    host, page = phone.go(address, f"{name}-light"), phone.page
+    plots = [box for one in host.locator(".bk-Figure").all() if (box := one.bounding_box())]
+    controls = [box for one in host.locator(".bk-input, .noUi-base").all() if (box := one.bounding_box())]  # fmt: skip
+    assert max(box["y"] + box["height"] for box in plots) <= min(box["y"] for box in controls)
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in plots)
+    assert min(min(size) for size in host.evaluate(SIZES) or [[24]]) >= 24
+    assert min(host.evaluate(TYPE)) >= 11
+    for longest, room, label in host.evaluate(MENUS):
+        assert label and longest <= room, (label, longest, room)
+    assert host.evaluate(OVERLAPS) == []
+
+    handles = page.evaluate(HANDLES, 0)
+    for box in plots[:2]:
+        free = [
+            (x, y) for x in range(90, 360, 9) for y in range(int(box["y"]) + 60, int(box["y"] + box["height"]) - 30, 9)
+            if all(np.hypot(x - a, y - b) > 30 for a, b in handles) and y < 780
+        ]  # fmt: skip
+        if not free:
+            continue
+        x, y = free[len(free) // 2]
+        for dx, dy in ((0, -160), (-70, 0)):
+            page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+            before = page.evaluate(STATE, 0)
+            phone.swipe(x, y, dx, dy)
+            assert page.evaluate(STATE, 0) == before
+            assert (page.evaluate("scrollY") > 100) == (dy != 0)
+
+
+@pytest.mark.parametrize("name", ["kernel", "plane", "points", "context"])
+def test_a_finger_on_a_handle_drags_it(phone: Phone, address: str, name: str) -> None:
+    """Also one that misses its middle by 11 pixels, so that it is 24 wide."""
+    phone.go(address, f"{name}-light")
+    (x, y), *_ = phone.page.evaluate(HANDLES, 0)
+    before = phone.page.evaluate(STATE, 0)
+    phone.swipe(x + 8, y + 8, 40, -60)
+    assert phone.page.evaluate("scrollY") == 0
+    assert phone.page.evaluate(STATE, 0) != before
+
+
+def test_a_swipe_over_a_slider_scrolls_and_a_tap_moves_it(phone: Phone, address: str) -> None:
+    host, page = phone.go(address, "kernel-light"), phone.page
+    box = host.locator(".noUi-base").last.bounding_box()
+    assert box is not None
+    x, y = box["x"] + 0.9 * box["width"], box["y"] + 4
+    before = page.evaluate(STATE, 0)
+    phone.swipe(x, y, 0, -160)
+    assert page.evaluate("scrollY") > 100 and page.evaluate(STATE, 0) == before
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    page.touchscreen.tap(x, y)
+    page.wait_for_timeout(400)
+    value = "Bokeh.documents[0].get_model_by_name('position').value"
+    assert page.evaluate(value) == pytest.approx(2.8, abs=0.1)
+
+
+def test_chapter_9s_legend_is_whole(phone: Phone, address: str) -> None:
+    phone.go(address, "context-light")
+    inside = """() => [...Bokeh.index.query((v) => v.model.type === "Legend")].map((v) => {
+      const canvas = v.canvas.bbox ?? v.parent.bbox;
+      return [v.bbox.left, v.bbox.right, v.parent.el.offsetWidth, v.model.items.length];
+    })"""
+    ((left, right, width, items),) = phone.page.evaluate(inside)
+    assert left >= 0 and right <= width and items == 3
+
+
+@pytest.mark.parametrize("name", ["heads", "translation"])
+def test_dark_reaches_menus_inputs_and_tracks(phone: Phone, address: str, name: str) -> None:
+    host = phone.go(address, f"{name}-dark")
+    text = host.evaluate("(host) => getComputedStyle(host).color")
+    for kind, colour, ground in host.evaluate(COLOURS):
+        assert ground == "rgba(0, 0, 0, 0)" or ground.startswith("rgba(138, 147, 158"), kind
+        assert colour == text or "noUi" in kind, kind
+
+
+@pytest.fixture(scope="module")
+def slide(browser: Browser, address: str) -> Iterator[Page]:
+    """A projector."""
+    context = browser.new_context(viewport=SLIDE)
+    seen = visit(context, address)
+    yield seen.page
+    assert seen.complaints == []
+    context.close()
+
+
+WHOLE = """(host) => {
+  const box = host.getBoundingClientRect(), [plots, controls] = [".plots", ".controls"].map((kind) =>
+    (DEEP)(host).find((one) => one.matches(kind)).getBoundingClientRect());
+  return { bottom: Math.max(plots.bottom, controls.bottom), right: controls.right, gap: controls.left - plots.right,
+    width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight };
+}""".replace("DEEP", DEEP)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_wide_it_fits_a_slide(slide: Page, address: str, name: str) -> None:
+    slide.goto(f"{address}/{name}-wide.html")
+    slide.wait_for_function(READY)
+    slide.wait_for_timeout(300)
+    host = slide.locator(".attnbook-live")
+    seen = host.evaluate(WHOLE)
+    assert seen["bottom"] <= 720 and seen["right"] <= 1280 and seen["gap"] >= 0
+    assert (seen["width"], seen["height"]) <= (1280, 736)
+    assert host.evaluate(OVERLAPS) == []
+    assert min(host.evaluate(TYPE)) >= 11
+    if name in HIGH:
+        slide.set_viewport_size({"width": 800, "height": 720})  # no room beside: as in the page
+        slide.wait_for_timeout(400)
+        box = host.bounding_box()
+        assert box is not None and box["height"] > 454
+        slide.set_viewport_size(SLIDE)
+
+
+def test_a_button_and_an_address_fill_the_screen(slide: Page, address: str) -> None:
+    slide.goto(f"{address}/stream-light.html")
+    slide.wait_for_function(READY)
+    host = slide.locator(".attnbook-live")
+    before = host.bounding_box()
+    slide.get_by_role("button", name="full screen").click()
+    slide.wait_for_timeout(500)
+    assert host.evaluate(WHOLE)["bottom"] <= 720 and host.evaluate(WHOLE)["gap"] >= 0
+    slide.get_by_role("button", name="leave full screen").click()
+    slide.wait_for_timeout(500)
+    assert host.bounding_box() == before
+    slide.goto(f"{address}/stream-light.html?wide=live-stream")
+    slide.wait_for_function(READY)
+    slide.wait_for_timeout(300)
+    assert host.bounding_box() == {"x": 0, "y": 0, **SLIDE}
+    slide.get_by_role("slider", name="token").press("Escape")
+    slide.wait_for_timeout(300)
+    assert host.bounding_box() == before
+
+
+def test_the_still_stays_until_the_figure_is_ready(slide: Page, folder: Path, address: str) -> None:
+    gate: list[Any] = []
+    slide.route("**/bokeh-widgets.min.js", lambda route: gate.append(route))
+    slide.goto(f"{address}/kernel-light.html")
+    slide.wait_for_timeout(500)
+    still = slide.locator(".attnbook-still")
+    assert still.is_visible() and gate
+    assert slide.get_by_role("button").count() == 0
+    for route in gate:
+        route.continue_()
+    slide.wait_for_function(READY)
+    slide.unroute("**/bokeh-widgets.min.js")
+    assert not still.is_visible()
+
+
+@pytest.mark.skipif(not shutil.which("firefox"), reason="the second browser is Debian's Firefox")
+def test_in_firefox(address: str) -> None:
+    """A finger that begins on a handle drags it, one elsewhere changes nothing; controls whole."""
+    with Firefox() as firefox:
+        firefox.resize(500, 844)
+        for name in ("kernel", "context"):
+            firefox.go(f"{address}/{name}-light.html")
+            firefox.wait("return document.querySelector('[data-ready=true]') !== null", 30)
+            host = "document.querySelector('.attnbook-live')"
+            assert firefox.run(f"return ({OVERLAPS})({host})") == []
+            assert min(firefox.run(f"return ({TYPE})({host})")) >= 11
+            (x, y), *_ = firefox.run(f"return ({HANDLES})(0)")
+            for start, moves in ((( x, y), True), ((x, y - 120), False)):  # fmt: skip
+                before = firefox.run(f"return ({STATE})(0)")
+                path = [{"type": "pointerMove", "x": round(start[0]), "y": round(start[1])}, {"type": "pointerDown", "button": 0}]  # fmt: skip
+                path += [{"type": "pointerMove", "x": round(start[0]) + 6 * i, "y": round(start[1]) - 4 * i, "duration": 20} for i in range(1, 9)]  # fmt: skip
+                path.append({"type": "pointerUp", "button": 0})
+                firefox.act("pointer", path, parameters={"pointerType": "touch"})
+                assert (firefox.run(f"return ({STATE})(0)") != before) == moves, (name, moves)
