@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnbook.checks import ch08
+from attnbook.checks.repair import define
 
 
 def line(step, e, w):
@@ -440,7 +441,44 @@ def jax_drafts(p, q):
     return jnp.where(q > 0, both / jnp.where(q > 0, q, 1), 0), residual
 
 
+def mended(line, old="kept = order[reached <= share]"):
+    """The broken cut with one of its lines changed."""
+    assert ch08.NUCLEUS.count(old) == 1
+    return define(ch08.NUCLEUS.replace(old, line), "nucleus", {"np": np})
+
+
+def nats(loss, n):
+    return loss * n
+
+
+B, N = ch08.compressed_bytes, ch08.nucleus
+WRONG += [
+    (B, lambda loss, n: nats(loss, n) / np.log(2), "These are bits: a byte has eight"),
+    (B, lambda loss, n: nats(loss, n) / 8, "These are nats divided by eight"),
+    (B, nats, "first make bits of them"),
+    (B, lambda loss, n: nats(loss, n) * np.log(2) / 8, "divide by log 2"),
+    (B, lambda loss, n: nats(loss, n) * np.log(2), "and a byte has eight bits"),
+    (B, lambda loss, n: loss / np.log(2) / 8, "That is for one character"),
+    (B, lambda loss, n: loss / np.log(2), "These are bits per character"),
+    (B, lambda loss, n: np.exp(loss) * n / 8, "That is the perplexity"),
+    (B, lambda loss, n: np.log2(loss) * n / 8, "The loss is a logarithm already"),
+    (B, lambda loss, n: nats(loss, n) / np.log(2) // 8, "Do not round"),
+    (N, mended("kept = order[reached < share]"), "It stops one token before the share is reached"),
+    (N, mended("kept = order[reached - p[order] <= share]"), "The share is reached before the last one that you keep"),
+    (N, mended("kept = order[reached >= share]"), "It keeps the tail"),
+    (N, mended("kept = order[:1]"), "It keeps the most probable alone"),
+    (N, mended("kept = np.arange(len(p))[reached - p[order] < share]"), "It keeps the first tokens"),
+    (N, mended("kept = order"), "It keeps all."),
+    (N, mended("kept = order[reached <= share - 1]"), "you give NaN: nothing is kept"),
+    (N, mended("order = np.argsort(p)", "order = np.argsort(-p)"), "the fault is in another line than you changed"),
+    (N, mended("reached = np.cumsum(p[order]) - p[order] + 1e-9", "reached = np.cumsum(p[order])"), "the answers are right, but the faulty line still stands"),
+]  # fmt: skip
+
+
 RIGHT = [
+    (B, lambda loss, n: -n * np.log2(np.exp(-loss)) / 8),
+    (N, mended("kept = order[reached - p[order] < share]")),
+    (N, mended("kept = order[: np.searchsorted(reached, share) + 1]")),
     (R, rate()),
     (R, lambda step, e, w: e**-0.5 * min(step**-0.5, step * w**-1.5)),
     (C, patches()),
@@ -481,7 +519,7 @@ def test_accepted_and_redrawn_tokens_have_the_model_s_distribution():
     np.testing.assert_allclose(q @ accept, 1 - np.abs(p - q).sum() / 2, rtol=1e-12)
 
 
-@pytest.mark.parametrize("check", [R, C, K, S, E, J, D])
+@pytest.mark.parametrize("check", [B, R, C, K, S, E, J, D])
 def test_not_written_yet_is_a_friendly_line(check):
     def stub(*arguments):
         raise NotImplementedError

@@ -5,13 +5,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from attnbook.checks.call import call, call_pair
+from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
 
 __all__ = [
+    "compressed_bytes",
     "cut_patches",
     "entropy_slope",
     "inverse_root_rate",
     "judged_once",
+    "nucleus",
     "packed_row",
     "smoothed_loss",
     "speculative",
@@ -49,6 +52,28 @@ def inverse_root_rate(function: Function) -> str:
             (right / e**0.5, "The width comes in by its root alone."),
         ])  # fmt: skip
     return "a line up to 1/√(embed_dim · warmup), and from there on down."
+
+
+@check
+def compressed_bytes(function: Function) -> str:
+    """function(loss, characters): the bytes that a coder with this model writes."""
+    for loss, n in ((1.3, 700), (0.4, 1100)):
+        bits = loss * n / np.log(2)
+        where = f"for a loss of {loss:g} nats and {n} characters"
+        expect(call(function, loss, n), bits / 8, where, [
+            (bits, "These are bits: a byte has eight."),
+            (loss * n / 8, "These are nats divided by eight: a nat is more than a bit."),
+            (loss * n, "These are nats: first make bits of them."),
+            (loss * n * np.log(2) / 8, "A nat is more than a bit: divide by log 2."),
+            (loss * n * np.log(2), "A nat is more than a bit, and a byte has eight bits."),
+            (bits / 8 / n, "That is for one character: the text has many."),
+            (bits / n, "These are bits per character: what does the text take?"),
+            (np.exp(loss) * n / 8, "That is the perplexity: the loss is a length already."),
+            (np.log2(loss) * n / 8, "The loss is a logarithm already: take none of it."),
+            (np.ceil(bits / 8), "Do not round: the last byte may be filled in part."),
+            (np.floor(bits / 8), "Do not round: the last byte may be filled in part."),
+        ], secret=True)  # fmt: skip
+    return "the better a model predicts a text, the shorter it can write it."
 
 
 @check
@@ -127,6 +152,61 @@ def packed_row(function: Function) -> str:
             (documents, "That is the number of the document."),
         ])  # fmt: skip
     return "each document is on its own, as if the row had no other."
+
+
+NUCLEUS = '''
+def nucleus(p, share):
+    """Probabilities (n,): the fewest that together reach a share, rescaled to sum to 1."""
+    order = np.argsort(-p)
+    reached = np.cumsum(p[order])
+    kept = order[reached <= share]
+    cut = np.zeros(len(p))
+    cut[kept] = p[kept]
+    return cut / cut.sum()
+'''
+
+
+@check
+def nucleus(function: Function) -> str:
+    """function(p, share): (n,) to (n,), the fewest most probable that reach the share."""
+    return repaired(
+        function, NUCLEUS, fault="kept = order[reached <= share]", test=_keeps_the_fewest
+    )
+
+
+def _keeps_the_fewest(function: Function) -> str:
+    for p, share, n in (
+        ((0.0625, 0.375, 0.25, 0.1875, 0.125), 0.75, 3),
+        ((0.05, 0.95), 0.9, 1),
+        ((0.25, 0.5, 0.125, 0.125), 0.75, 2),
+        ((0.2, 0.3, 0.4, 0.1), 1.0, 4),
+    ):
+        chances = np.asarray(p)
+        order = np.argsort(-chances)
+
+        def cut(kept: np.ndarray, chances: np.ndarray = chances) -> np.ndarray:
+            found = np.zeros(len(chances))
+            found[kept] = chances[kept]
+            return found / max(found.sum(), 1e-300)
+
+        with np.errstate(invalid="ignore"):
+            got = call(function, chances, share)
+        where = f"for p = {', '.join(f'{one:g}' for one in p)} and a share of {share:g}"
+        if not np.all(np.isfinite(got)):
+            raise Wrong(f"{where} you give NaN: nothing is kept, not even the most probable.")
+        right = cut(order[:n])
+        raw = np.where(right > 0, chances, 0)
+        expect(got, right, where, [
+            (cut(order[: n - 1]), "It stops one token before the share is reached."),
+            (cut(order[: n + 1]), "The share is reached before the last one that you keep."),
+            (cut(order[n - 1 :]), "It keeps the tail: from the most probable down, not up."),
+            (cut(order[n:]), "It keeps the tail: from the most probable down, not up."),
+            (cut(order[:1]), "It keeps the most probable alone."),
+            (cut(np.arange(n)), "It keeps the first tokens: go by their probability."),
+            (chances, "It keeps all."),
+            (raw, "What is kept should sum to 1."),
+        ])  # fmt: skip
+    return "A token stays if those before it have not reached the share."
 
 
 @check
