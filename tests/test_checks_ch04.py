@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 import pytest
 
 from attnbook.checks import ch04
+from attnbook.checks.repair import define
 
 
 def softmax(s, mask=True):
@@ -104,7 +106,37 @@ def apart(w):
 
 G, C, R, L = ch04.gru_parameters, ch04.character_accuracy, ch04.reverse_padded, ch04.local_weights
 B, F, X = ch04.best_of_beam, ch04.greedy_fails, ch04.crossings
+P, M = ch04.loss_before_training, ch04.mean_loss
+
+
+def padded(old="np.where(real, loss, 0.0).mean()", new="np.where(real, loss, 0.0).mean()"):
+    """The broken code of the exercise with one text replaced."""
+    assert ch04.PADDED.count(old) == 1
+    return define(ch04.PADDED.replace(old, new), "mean_loss", {"np": np})
+
+
 WRONG = [
+    (P, lambda v, n: n * np.log(v), "That is the sum over the output"),
+    (P, lambda v, n: np.log(v) / n, "its mean over the steps is log V"),
+    (P, lambda v, n: -np.log(v), "The sign is turned: a loss is minus"),
+    (P, lambda v, n: 1 / v, "the probability of a character: take minus"),
+    (P, lambda v, n: v, "one over the probability of a character"),
+    (P, lambda v, n: np.log2(v), "That is in bits"),
+    (P, lambda v, n: np.log10(v), "not that of base 10"),
+    (P, lambda v, n: np.log(n), "as many characters to choose from"),
+    (P, lambda v, n: 1 - 1 / v, "the probability of a wrong character."),
+    (P, lambda v, n: np.log(v) / v, "nothing divides by V"),
+    (P, lambda v, n: np.log(v - 1), "all V share the probability"),
+    (M, padded("real = labels != pad", "real = labels > 1"), "the fault is in another line than you changed"),
+    (M, padded(new="loss.mean()"), "padding is counted as if it were text"),
+    (M, padded(new="np.where(real, loss, 0.0).sum()"), "That is the sum: the loss is a mean"),
+    (M, padded(new="(np.where(real, loss, 0).sum(1) / real.sum(1)).mean()"), "Each row counts alike"),
+    (M, padded(new="np.where(real, loss, 0.0).sum() / len(labels)"), "by the number of rows"),
+    (M, padded(new="np.where(real, loss, 0.0).sum(axis=1).mean()"), "by the number of rows"),
+    (M, padded(new="np.where(real, loss, 0.0).sum(axis=0).mean()"), "by the length of the rows"),
+    (M, padded(new="loss[~real].mean()"), "the loss of the padding alone"),
+    (M, padded(new="np.where(real, loss, 0.0).sum() / (~real).sum()"), "the number of padded labels"),
+    (M, padded("real = labels != pad", "real = labels != pad; loss = loss * real.size / real.sum()"), "the faulty line still stands"),
     (G, lambda i, h: h * (i + h + 2), "That is one part"),
     (G, lambda i, h: 2 * h * (i + h + 2), "Two parts are the gates"),
     (G, lambda i, h: 4 * h * (i + h + 2), "an LSTM's"),
@@ -384,6 +416,11 @@ def loop_crossings(weights):
 
 
 RIGHT = [
+    (P, lambda v, n: math.log(v)),
+    (P, lambda v, n: -np.mean(np.log(np.full(n, 1 / v)))),
+    (M, padded(new="np.where(real, loss, 0.0).sum() / real.sum()")),
+    (M, padded(new="loss[real].mean()")),
+    (M, padded(new="np.average(loss, weights=real)")),
     (G, torch_cell),
     (G, jax_cell),
     (G, lambda i, h: 3 * h * (i + h + 2)),
@@ -420,7 +457,7 @@ def test_right_answers_in_three_libraries(check, answer):
     assert verdict.status == "right", verdict
 
 
-@pytest.mark.parametrize("check", [G, C, R, L, B, F, X])
+@pytest.mark.parametrize("check", [G, P, C, R, L, B, F, X])
 def test_not_written_yet_is_a_friendly_line(check):
     def stub(*arguments):
         raise NotImplementedError

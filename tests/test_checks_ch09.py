@@ -309,6 +309,38 @@ WRONG += [
 ]  # fmt: skip
 
 
+def kernel_in_turn(x, y, h, seen):
+    s = np.where(seen > 0, -((x[1:, None] - x) ** 2) / (2 * h**2), -np.inf)
+    with np.errstate(all="ignore"):
+        return rowwise(s) @ y
+
+
+def in_turn(seen):
+    """Answers from the pairs that seen, of the number of pairs, lets each see."""
+    return lambda x, y, h: kernel_in_turn(x, y, h, seen(len(x)))
+
+
+B, T = ch09.bandwidths_of, ch09.mended_in_turn
+WRONG += [
+    (B, lambda a: ((-2 * a[0, 2]) ** -0.5, a[1, 1] ** -0.5), "return that of x x' first"),
+    (B, lambda a: (1 / a[1, 1], (-2 * a[0, 2]) ** -0.5), "in the first, you give 0.25. That is h²"),
+    (B, lambda a: (a[1, 1] ** 0.5, (-2 * a[0, 2]) ** -0.5), "in the first, you give 2. That is 1/h"),
+    (B, lambda a: (a[1, 1], (-2 * a[0, 2]) ** -0.5), "the entry, 1/h²"),
+    (B, lambda a: ((2 * a[1, 1]) ** -0.5, (-2 * a[0, 2]) ** -0.5), "a 2 too many"),
+    (B, lambda a: (a[1, 1] ** -0.5, (-a[0, 2]) ** -0.5), "there is a 2."),
+    (B, lambda a: (a[1, 1] ** -0.5, (-a[0, 2] / 2) ** -0.5), "on the wrong side"),
+    (B, lambda a: (a[1, 1] ** -0.5, (2 * a[0, 2]) ** -0.5), "mind the sign"),
+    (B, lambda a: (a[1, 1] ** -0.5, abs(2 * a[2, 0]) ** -0.5), "in the first column"),
+    (B, lambda a: (7.0, 7.0), "in the first, you give 7, expected 0.5"),
+    (T, in_turn(lambda n: np.tri(n - 1, n, k=1)), "still sees the pair"),
+    (T, in_turn(lambda n: np.tri(n - 1, n, k=-1)), "directly before is hidden too"),
+    (T, in_turn(lambda n: 1 - np.eye(n - 1, n, k=1)), "but the later ones are not"),
+    (T, in_turn(lambda n: np.eye(n - 1, n)), "All before count"),
+    (T, in_turn(lambda n: np.ones((n - 1, n))), "Every answer sees every pair"),
+    (T, lambda x, y, h: 0 * y[1:], ", expected"),
+]  # fmt: skip
+
+
 def torch_one(distance, value, length_scale, noise):
     import torch
 

@@ -2,7 +2,7 @@
 
     python tools/stills.py              of every chapter, into images/stills
     python tools/stills.py 01 07        of these
-    python tools/stills.py card         the picture that goes with a link to the book, images/card.png
+    python tools/stills.py card         the picture that a link to the book shows, images/card.png
 
 A still is what the figure's own button saves. Build the site before, and again afterwards.
 """

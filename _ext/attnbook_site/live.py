@@ -29,10 +29,8 @@ SCRIPT = re.compile(r'<script class="attnbook-live-script">\n(.*?)</script>', re
 NAME = re.compile(r'const name = "([\w-]+)"')
 LOADER = """<script>
 (() => {
-  const host = document.getElementById("NAME"), still = host.querySelector(".attnbook-still");
   const missed = () => {
-    still.hidden = false;
-    host.style.minHeight = "";
+    document.getElementById("NAME").style.minHeight = "";
     window.addEventListener("online", get, { once: true });
   };
   const get = () => document.head.append(

@@ -1,10 +1,16 @@
-"""A page is built again when its notebook, which has the outputs, was executed again."""
+"""What a second build keeps of the first one, and what it reads again.
+
+A page is built again when its notebook, which has the outputs, was executed again. And a label may
+move from one page to another: Sphinx forgets what a page said when it comes to reading it again,
+which may be after it has read the other one, and it would then complain of two labels.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 
 def note_notebook(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -14,6 +20,14 @@ def note_notebook(app: Sphinx, docname: str, source: list[str]) -> None:
         app.env.note_dependency(str(notebook))
 
 
+def forget_changed(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Forget what all changed pages said before the first of them is read."""
+    for docname in docnames:
+        app.emit("env-purge-doc", env, docname)
+        env.clear_doc(docname)
+
+
 def setup(app: Sphinx) -> None:
     """Connect to Sphinx."""
     app.connect("source-read", note_notebook)
+    app.connect("env-before-read-docs", forget_changed)

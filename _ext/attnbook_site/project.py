@@ -53,7 +53,8 @@ def configure(app: Sphinx, config: Config) -> None:
     config.html_theme_options = {**config.html_theme_options, **options}
     address = project.get("urls", {}).get("Book", "").rstrip("/")
     config.html_baseurl = f"{address}/" if address else ""  # each page then says where it lives
-    config.html_context = {**config.html_context, "book_version": project["version"]}
+    card = {"card": f"{address}/_static/card.png"} if address else {}
+    config.html_context = {**config.html_context, **card, "book_version": project["version"]}
 
 
 def drop_comments(app: Sphinx, docname: str, source: list[str]) -> None:

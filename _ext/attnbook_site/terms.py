@@ -1,4 +1,4 @@
-"""The index of terms: a letter before each group, a row of letters above, and a place for each term.
+"""The index of terms: letters before its groups and in a row above, and a place for each term.
 
 For a page whose front matter says ``letters: true``. static/terms.js adds a field that filters.
 """

@@ -22,7 +22,16 @@ from site_visits import (
 )
 
 # the longest first, so that no process is left with one when the others are done
-LONGEST = ("pages", "extension", "pdf", "live_pages", "live_models", "menus", "stills")
+LONGEST = (
+    "pages",
+    "extension",
+    "live_phone",
+    "pdf",
+    "live_pages",
+    "live_models",
+    "menus",
+    "stills",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

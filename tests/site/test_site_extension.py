@@ -316,3 +316,20 @@ def test_a_notebook_executed_again_builds_its_page_again(book: Path) -> None:
     notebook = min((book / "chapters").glob("*.ipynb"))
     notebook.write_text('{"cells": []}', encoding="utf-8")
     assert "0 added, 1 changed" in build(book).stdout
+
+
+def test_a_label_may_move_to_another_page(book: Path) -> None:
+    """The first page in the alphabet is read while the second still has the label in the cache."""
+    second, index = book / "chapters" / "02-second.md", book / "chapters" / "01-sample.md"
+    text = second.read_text(encoding="utf-8")
+    label = re.search(r"^\$\$ \((eq-[\w-]+)\)$", text, re.MULTILINE)
+    assert label
+    second.write_text(text.replace(label[0], "$$"), encoding="utf-8")
+    index.write_text(
+        index.read_text(encoding="utf-8").replace(
+            "## The weighted average", f"$$\na\n{label[0]}\n\n## The weighted average"
+        ),
+        encoding="utf-8",
+    )
+    done = build(book)
+    assert "duplicate label" not in done.stdout + done.stderr

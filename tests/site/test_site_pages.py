@@ -83,7 +83,7 @@ def weight(seen: Visit) -> dict[str, int]:
         answer.url.removeprefix(seen.address): len(answer.body())
         for answer in seen.responses
         if answer.request.resource_type != "image"
-        and (answer.url in first or not re.search("/_static/(bokeh|live)/", answer.url))
+        and (answer.url in first or not re.search("^blob:|/_static/(bokeh|live)/", answer.url))
     }
 
 

@@ -316,7 +316,7 @@ def _one_direction(seed: int, order: list[int]) -> tuple[np.ndarray, np.ndarray,
 
 @check
 def stretch_mask(function: Function) -> str:
-    """function(n, side): true where |i − j| is larger than side, of shape (n, n)."""
+    """function(n, side): true where i and j are more than side apart, of shape (n, n)."""
     for n, side in ((9, 3), (5, 1), (4, 0)):
         apart = np.subtract.outer(np.arange(n), np.arange(n))
         far = np.abs(apart)

@@ -4,6 +4,7 @@ import numpy as np
 
 from attnbook.attention import softmax
 from attnbook.checks.call import call, call_pair
+from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
@@ -13,6 +14,8 @@ __all__ = [
     "greedy_fails",
     "gru_parameters",
     "local_weights",
+    "loss_before_training",
+    "mean_loss",
     "reverse_padded",
 ]
 
@@ -41,6 +44,67 @@ def gru_parameters(function: Function) -> str:
             (3 * i * h, "The state is multiplied too, and there are biases."),
         ], tolerance=1e-7, secret=True)  # fmt: skip
     return "three parts, each with W, U and two vectors of bias."
+
+
+@check
+def loss_before_training(function: Function) -> str:
+    """function(vocab, length): the mean cross-entropy of equal probabilities."""
+    for vocab, length in ((24, 40), (7, 3)):
+        right = np.log(vocab)
+        where = f"for {vocab} characters and an output of {length}"
+        expect(call(function, vocab, length), right, where, [
+            (length * right, "That is the sum over the output: the loss is the mean."),
+            (right / length, "Each step has log V: its mean over the steps is log V, not less."),
+            (-right, "The sign is turned: a loss is minus the logarithm of a probability."),
+            (1 / vocab, "That is the probability of a character: take minus its logarithm."),
+            (vocab, "That is one over the probability of a character: take its logarithm."),
+            (np.log2(vocab), "That is in bits: the loss takes the natural logarithm."),
+            (np.log10(vocab), "The loss takes the natural logarithm, not that of base 10."),
+            (np.log(length), "There are as many characters to choose from as the vocabulary has."),
+            (1 - 1 / vocab, "That is the probability of a wrong character."),
+            (vocab ** (-float(length)), "That is the probability of the whole output."),
+            (right / vocab, "One character is right, with −log p = log V: nothing divides by V."),
+            (np.log(vocab - 1), "The right character is one of them: all V share the probability."),
+        ], secret=True)  # fmt: skip
+    return "a model that knows nothing has the loss log V, at any length."
+
+
+PADDED = '''
+def mean_loss(logits, labels, pad):
+    """Mean cross-entropy over the labels (b, m) that are not pad; logits (b, m, vocab)."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    loss = -np.take_along_axis(log_p, labels[..., None], axis=-1)[..., 0]
+    real = labels != pad
+    return np.where(real, loss, 0.0).mean()
+'''
+
+
+@check
+def mean_loss(function: Function) -> str:
+    """function(logits, labels, pad): the code of the exercise, which divides by all positions."""
+    fault = "return np.where(real, loss, 0.0).mean()"
+    return repaired(function, PADDED, fault=fault, test=_mean_loss)
+
+
+def _mean_loss(function: Function) -> str:
+    rng = np.random.default_rng(6)
+    labels = np.asarray([[3, 1, 4, 0, 0], [2, 2, 1, 4, 3], [1, 0, 0, 0, 0]])
+    logits = rng.normal(size=(3, 5, 6))
+    shifted = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    loss, real = -np.take_along_axis(shifted, labels[..., None], axis=-1)[..., 0], labels != 0
+    kept = np.where(real, loss, 0)
+    expect(call(function, logits, labels, 0), kept.sum() / real.sum(), "for nine real labels", [
+        (kept.mean(), "The sum is divided by all 15 positions."),
+        (loss.mean(), "Now padding is counted as if it were text."),
+        (kept.sum(), "That is the sum: the loss is a mean."),
+        (np.mean(kept.sum(1) / real.sum(1)), "Each row counts alike: count characters, not rows."),
+        (kept.sum() / 3, "The sum is divided by the number of rows."),
+        (kept.sum() / 5, "The sum is divided by the length of the rows."),
+        (np.where(real, 0, loss).sum() / np.sum(~real), "That is the loss of the padding alone."),
+        (kept.sum() / np.sum(~real), "The sum is divided by the number of padded labels."),
+    ])  # fmt: skip
+    return "padding changes neither the sum nor what it is divided by."
 
 
 @check

@@ -4,11 +4,14 @@ import numpy as np
 
 from attnbook.attention import softmax
 from attnbook.checks.call import call, call_pair
+from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, expect, one_number
 from attnbook.gaussian_process import covariance
 
 __all__ = [
+    "bandwidths_of",
     "gradient_layer",
+    "mended_in_turn",
     "one_pair",
     "posterior_left_out",
     "posterior_weights",
@@ -56,6 +59,72 @@ def one_pair(function: Function) -> str:
             (1 - k**2 / s**0.5, "Divide by 1 + σ², without a root."),
         ], secret=True)  # fmt: skip
     return "far from its key a value says nothing, and close to it noise still counts."
+
+
+@check
+def bandwidths_of(function: Function) -> str:
+    """function(form): two bandwidths, from the entries (x, x') and (1, x'²) of the matrix A."""
+    for first, second in ((0.5, 0.2), (0.085, 0.09)):
+        form = np.random.default_rng(6).normal(size=(3, 3)) / first**2
+        form[1, 1], form[0, 2] = 1 / first**2, -1 / (2 * second**2)
+        with np.errstate(invalid="ignore"):
+            got = call_pair(function, form)
+        where = f"for a matrix of bandwidths {first} and {second},"
+        one, two = (one_number(part, where) for part in got)
+        if np.allclose([one, two], [second, first], rtol=1e-5):
+            raise Wrong(f"{where} the first is that of x'²: return that of x x' first.")
+        expect(one, first, f"{where} in the first,", [
+            (first**2, "That is h². Take the root."),
+            (1 / first, "That is 1/h. Turn it over."),
+            (1 / first**2, "That is the entry, 1/h². Solve it for h."),
+            (first / 2**0.5, "There is a 2 too many: x x' stands in the square twice, halved."),
+        ])  # fmt: skip
+        expect(two, second, f"{where} in the second,", [
+            (second * 2**0.5, "The entry is −1/(2h²): there is a 2."),
+            (second * 2, "The 2 stands on the wrong side: multiply the entry by it."),
+            (np.nan, "The entry is negative, and a root of it is no number: mind the sign."),
+            (abs(2 * form[2, 0]) ** -0.5,
+             "That entry is in the first column, which nothing determines. Rows are the query's."),
+        ])  # fmt: skip
+    return "where the two agree, the layer is a Gaussian kernel, and this is its bandwidth."
+
+
+IN_TURN = '''
+def answers_in_turn(x, y, bandwidth):
+    """Predict y[1:] by kernel regression, each from the pairs before it."""
+    squares = (x[1:, None] - x[None, :]) ** 2
+    allowed = np.tri(len(x) - 1, len(x), k=1, dtype=bool)
+    s = np.where(allowed, -squares / (2 * bandwidth**2), -np.inf)
+    return softmax(s) @ y
+'''
+
+
+@check
+def mended_in_turn(function: Function) -> str:
+    """function(x, y, bandwidth): IN_TURN, mended so that no answer sees its own value."""
+    fault = "allowed = np.tri(len(x) - 1, len(x), k=1, dtype=bool)"
+    return repaired(function, IN_TURN, fault=fault, test=_in_turn)
+
+
+def _in_turn(function: Function) -> str:
+    (x, y), h = np.random.default_rng(7).uniform(-1, 1, (2, 6)), 0.4
+    s = -((x[1:, None] - x) ** 2) / (2 * h**2)
+
+    def by(seen: np.ndarray) -> np.ndarray:
+        kernel = np.exp(s) * seen
+        return kernel @ y / kernel.sum(axis=1)
+
+    with np.errstate(invalid="ignore"):
+        got = call(function, x, y, h)
+        first = np.where(np.arange(5) == 0, np.nan, by(np.tri(5, 6, k=-1)))
+    expect(got, by(np.tri(5, 6)), "for 6 pairs", [
+        (by(np.tri(5, 6, k=1)), "Each answer still sees the pair that it is to predict."),
+        (first, "The pair directly before is hidden too, and the first answer has nothing to see."),
+        (by(1 - np.eye(5, 6, k=1)), "Its own pair is hidden, but the later ones are not."),
+        (by(np.eye(5, 6)), "Only the pair directly before is seen. All before count."),
+        (by(np.ones((5, 6))), "Every answer sees every pair."),
+    ])  # fmt: skip
+    return "An error below the noise is too good to be true: look for the answer in the input."
 
 
 @check

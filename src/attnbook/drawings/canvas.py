@@ -22,7 +22,7 @@ COLOURS = {
     "ink": "#737373",
     "line": "#8c8c8c",
     "queries": "#b8639b",
-    "keys": "#7f7f7f",
+    "keys": "#737373",
     "values": "#009e73",
     "weights": "#d55e00",
     "output": "#1f7fc4",

@@ -96,7 +96,7 @@ line.location = query.value;
 grip.data = { ...grip.data, x: [query.value] };
 const ready = Number.isFinite(transformer[0]);
 if (ready) {
-  load.setv({ label: "The model is loaded", disabled: true });
+  load.visible = false;
   notice.visible = false;
 }
 const signed = (value, digits) => value.toFixed(digits).replace("-", "−");
