@@ -1,4 +1,4 @@
-"""Trained models for live figures: stored in the package, loaded by a page when its reader asks.
+"""Trained models for live figures: stored in the package, loaded by a page for its figure.
 
 A file is in the safetensors format: the length of a JSON header in 8 bytes, the header with each
 parameter's name, shape and place, then the numbers, here float16. The website serves the files
