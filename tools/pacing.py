@@ -5,7 +5,9 @@ python tools/pacing.py -v        with the cells that show nothing and the lines 
 
 Counted before the exercises, over the cells that are not folded (`hide-cell`, `hide-input`), not
 the first, which imports, and no exercise. Overhead is asserts, loop twins, imports and seeds; a
-print is bookkeeping if it shows no value that was computed.
+print is bookkeeping if it shows no value that was computed. Minutes are an estimate for text and
+figures: 130 words a minute, as for a text with formulas, one minute for a displayed formula and 40
+seconds for a figure or a table.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class Pacing:
 
     chapter: str
     words: int  # of the prose before the exercises
+    minutes: int  # to read text and figures
     cells: int  # that are visible
     silent: list[str]  # the first line of each visible cell without an output
     lines: int  # of visible code
@@ -109,6 +112,14 @@ def count_words(cells: Sequence[NotebookNode]) -> int:
     return len(re.findall(r"[A-Za-z][A-Za-z'’–-]*", text))
 
 
+def count_minutes(cells: Sequence[NotebookNode]) -> int:
+    """How long text and figures take, to five minutes."""
+    prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    formulas = len(re.findall(r"^\$\$$", prose, re.MULTILINE)) / 2 + prose.count("\n$$ (eq-") / 2
+    pictures = sum("hide-input" in c.metadata.get("tags", ()) for c in cells)
+    return 5 * round((count_words(cells) / 130 + formulas + pictures * 40 / 60) / 5)
+
+
 def measure(chapter: Path) -> Pacing:
     """The figures of one chapter, from its source and the outputs of its notebook."""
     source = before_exercises(jupytext.read(chapter))
@@ -127,7 +138,14 @@ def measure(chapter: Path) -> Pacing:
             silent.append(next(filter(is_code, cell.source.splitlines()), ""))
     long = [line for line in lines if len(line) > LONGEST]
     return Pacing(
-        chapter.stem, count_words(source), len(visible), silent, len(lines), overhead, long
+        chapter=chapter.stem,
+        words=count_words(source),
+        minutes=count_minutes(source),
+        cells=len(visible),
+        silent=silent,
+        lines=len(lines),
+        overhead=overhead,
+        long=long,
     )
 
 
@@ -143,12 +161,12 @@ def chapters(root: Path = ROOT) -> list[Path]:
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Print the figures."""
-    print(f"{'chapter':26} words  cells  showing  code lines  overhead  too long")
+    print(f"{'chapter':26} words  minutes  cells  showing  code lines  overhead  too long")
     for chapter in chapters():
         p = measure(chapter)
         print(
-            f"{p.chapter:26} {p.words:5} {p.cells:6} {p.showing_share:8.0%} {p.lines:11}"
-            f" {p.overhead_share:9.0%} {len(p.long):9}"
+            f"{p.chapter:26} {p.words:5} {p.minutes:8} {p.cells:6} {p.showing_share:8.0%}"
+            f" {p.lines:11} {p.overhead_share:9.0%} {len(p.long):9}"
         )
         if "-v" in arguments:
             for kind in ("silent", "overhead", "long"):

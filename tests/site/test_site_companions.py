@@ -80,9 +80,9 @@ def test_a_spoiled_store_does_not_break_the_page(open_page: Visit) -> None:
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_a_chapter_says_how_long_its_exercises_take(source) -> None:
-    """Seven exercises, and the sum of their minutes."""
+    """Ten exercises, and the sum of their minutes."""
     minutes = sum(exercise.minutes for exercise in exercises(source))
-    sentence = f"Seven exercises, {minutes} minutes together."
+    sentence = f"Ten exercises, {minutes} minutes together."
     assert sentence in source.read_text(encoding="utf-8")
 
 
