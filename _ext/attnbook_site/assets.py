@@ -28,8 +28,8 @@ MARKUP = {
     '<div role="list" class="citation-list">': '<div class="citation-list">',
     ' role="doc-biblioentry"': "",  # deprecated
 }
-# Names, punctuation and blanks need no colour; their spans would be half of a cell's bytes.
-PLAIN_CODE = re.compile(r'<span class="[npw]">([^<]*)</span>')
+# Names, operators and blanks need no colour; their spans would be two thirds of a cell's bytes.
+PLAIN_CODE = re.compile(r'<span class="(?:[nopw]|n[bcfn])">([^<]*)</span>')
 UNUSED_SCRIPTS = ("mathjax", "thebe", "fontawesome")
 FONT_SOURCES = re.compile(r',url\(fonts/[^)]*\.(?:woff|ttf)\) format\("[a-z]+"\)')
 

@@ -19,6 +19,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 ROOT = re.compile(r"\A(?:<\?xml.*?\?>\s*)?<svg [^>]*data-drawing=[^>]*>", re.DOTALL)
 CALL = re.compile(r"drawings\.\w+\([^\n]*\)")
 LABEL = re.compile(r'aria-label="[^"]*"')
+FALLBACK = re.compile(r"var\((--drawing-\w+), #\w+\)")  # the page sets all of these
 
 
 def inline(svg: str, alt: str) -> str | None:
@@ -28,7 +29,7 @@ def inline(svg: str, alt: str) -> str | None:
         return None
     words = f'aria-label="{escape(alt)}"'
     head = LABEL.sub(lambda _: words, root[0]) if alt else root[0]
-    return head[head.index("<svg") :] + svg[root.end() :]
+    return FALLBACK.sub(r"var(\1)", head[head.index("<svg") :] + svg[root.end() :])
 
 
 def without_code(image: nodes.image) -> None:

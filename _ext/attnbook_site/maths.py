@@ -24,7 +24,8 @@ from sphinx.writers.html5 import HTML5Translator
 logger = logging.getLogger(__name__)
 
 SERVER = Path(__file__).with_name("katex_server.js")
-ANNOTATION = re.compile(r"<annotation.*?</annotation>", re.DOTALL)
+# the formula's source, and what holds it and the formula together
+ANNOTATION = re.compile(r"<annotation.*?</annotation>|</?semantics>", re.DOTALL)
 MARK = re.compile(r"[.,;:!?)’”]+")
 RANDOM = re.compile(r"equation-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NUMBERED = re.compile(r"\\(begin|end)\{(equation|align|alignat|gather|CD)\}")

@@ -119,7 +119,8 @@ class Reader:
         """The entries, each once."""
         for anchor, title, text, names in {id(e): e for e in self.entries}.values():
             words = BLANKS.sub(" ", " ".join(text)).strip()
-            yield anchor, title, words, " ".join(dict.fromkeys(names))
+            rest = (name for name in dict.fromkeys(names) if name not in words)
+            yield anchor, title, words, " ".join(rest)
 
 
 def collect(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:

@@ -57,7 +57,7 @@ def test_what_is_ticked_at_an_exercise_is_ticked_in_the_overview(open_page: Visi
     page = open_page.go(OVERVIEW)
     assert boxes(page) == {e.label: e is first for e in EXERCISES}
     counts = page.locator(".exercise-count").all_inner_texts()
-    assert counts[0] == "1 of 7 done" and set(counts[1:]) == {"0 of 7 done"}
+    assert counts[0] == "1 of 10 done" and set(counts[1:]) == {"0 of 10 done"}
     assert len(counts) == len(SOURCES)
     page.get_by_role("checkbox", name=f"{second.name} is done").focus()
     page.keyboard.press("Space")

@@ -72,7 +72,10 @@ function markScrolling(changes) {
 /** The browser reports each box once it has laid it out: now, when it is unfolded, and when the window changes. */
 const sizes = new ResizeObserver(markScrolling);
 function watchSizes() {
-  document.querySelectorAll(SCROLLING).forEach((box) => sizes.observe(box));
+  document.querySelectorAll(SCROLLING).forEach((box) => {
+    box.tabIndex = 0; // until it is laid out, which on a phone may be late, it may scroll
+    sizes.observe(box);
+  });
 }
 
 document.querySelectorAll(".backend-block:not(.backend-single)").forEach(makeTabs);
