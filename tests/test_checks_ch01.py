@@ -6,11 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from mending import mended
 
 from attnbook import leave_one_out, nadaraya_watson
 from attnbook.checks import ch01
 from attnbook.checks.call import call
-from attnbook.checks.repair import define
 
 
 def softmax(s):
@@ -165,13 +165,9 @@ WRONG += [
 ]  # fmt: skip
 
 
-def mended(*changes):
+def predicting(*changes):
     """The code of the exercise with these changes."""
-    code = ch01.PREDICT
-    for old, new in changes:
-        assert code.count(old) == 1
-        code = code.replace(old, new)
-    return define(code, "predict", {"np": np})
+    return mended(ch01.PREDICT, "predict", *changes)
 
 
 WRONG += [
@@ -188,13 +184,13 @@ WRONG += [
     (ch01.half_distance, lambda h: (2 * h * np.log(2)) ** 0.5, "under the root"),
     (ch01.half_distance, lambda h: 2 * h**2 * np.log(2), "the square of the distance"),
     (ch01.half_distance, lambda h: 4.0, "expected a smaller number"),
-    (ch01.mended_prediction, mended(("s.max()", "s.min()")), "in entry [0, 0], counted from 0, you give nan"),
-    (ch01.mended_prediction, mended((" - s.max()", "")), "All exponentials of the far query underflow"),
-    (ch01.mended_prediction, mended(("s.max()", "s.max(axis=0)")), "a softmax runs along a query's row"),
-    (ch01.mended_prediction, mended(("kernel_values / kernel_values.sum(axis=1, keepdims=True)", "kernel_values / (kernel_values.sum(axis=1, keepdims=True) + 1e-16)")), "A silent 0 is worse than NaN"),
-    (ch01.mended_prediction, mended(("return weights @ values", "return np.nan_to_num(weights @ values, nan=values.mean())")), "Far away the nearest key counts"),
-    (ch01.mended_prediction, mended(("weights = kernel_values / kernel_values.sum(axis=1, keepdims=True)", "weights = kernel_values"), ("s.max()", "s.max(axis=1, keepdims=True)")), "The weights of a query must sum to 1"),
-    (ch01.mended_prediction, mended(("s = -squares / (2 * bandwidth**2)", "s = -(squares - squares.min(axis=1, keepdims=True)) / (2 * bandwidth**2)")), "the faulty line still stands"),
+    (ch01.mended_prediction, predicting(("s.max()", "s.min()")), "in entry [0, 0], counted from 0, you give nan"),
+    (ch01.mended_prediction, predicting((" - s.max()", "")), "All exponentials of the far query underflow"),
+    (ch01.mended_prediction, predicting(("s.max()", "s.max(axis=0)")), "a softmax runs along a query's row"),
+    (ch01.mended_prediction, predicting(("kernel_values / kernel_values.sum(axis=1, keepdims=True)", "kernel_values / (kernel_values.sum(axis=1, keepdims=True) + 1e-16)")), "A silent 0 is worse than NaN"),
+    (ch01.mended_prediction, predicting(("return weights @ values", "return np.nan_to_num(weights @ values, nan=values.mean())")), "Far away the nearest key counts"),
+    (ch01.mended_prediction, predicting(("weights = kernel_values / kernel_values.sum(axis=1, keepdims=True)", "weights = kernel_values"), ("s.max()", "s.max(axis=1, keepdims=True)")), "The weights of a query must sum to 1"),
+    (ch01.mended_prediction, predicting(("s = -squares / (2 * bandwidth**2)", "s = -(squares - squares.min(axis=1, keepdims=True)) / (2 * bandwidth**2)")), "the faulty line still stands"),
 ]  # fmt: skip
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mending import mended
 
 from attnbook.checks import ch02
-from attnbook.checks.repair import define
 
 
 def differ(g):
@@ -441,10 +441,9 @@ def far(n):
     return np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 
 
-def mended(old, new):
+def scoring(old, new):
     """The code of the exercise with one change."""
-    assert ch02.METRIC.count(old) == 1
-    return define(ch02.METRIC.replace(old, new), "metric_score", {"np": np})
+    return mended(ch02.METRIC, "metric_score", (old, new))
 
 
 WRONG += [
@@ -458,8 +457,8 @@ WRONG += [
     (ch02.stretch_mask, lambda n, s: (far(n) > s) | np.eye(n, dtype=bool), "still listen to itself"),
     (ch02.stretch_mask, lambda n, s: far(n), "Those are distances"),
     (ch02.stretch_mask, lambda n, s: np.where(far(n) > s, 0, -np.inf), "a mask to add"),
-    (ch02.mended_metric, mended("@ W", "@ np.linalg.inv(W)"), "That undoes W"),
-    (ch02.mended_metric, mended("@ W", "@ ((W + W.T) / 2)"), "A symmetric W hides the mistake"),
-    (ch02.mended_metric, mended("-squares / 2", "-squares"), "in another line than you changed"),
-    (ch02.mended_metric, mended("differences = queries", "W = W.T\n    differences = queries"), "the faulty line still stands"),
+    (ch02.mended_metric, scoring("@ W", "@ np.linalg.inv(W)"), "That undoes W"),
+    (ch02.mended_metric, scoring("@ W", "@ ((W + W.T) / 2)"), "A symmetric W hides the mistake"),
+    (ch02.mended_metric, scoring("-squares / 2", "-squares"), "in another line than you changed"),
+    (ch02.mended_metric, scoring("differences = queries", "W = W.T\n    differences = queries"), "the faulty line still stands"),
 ]  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mending import mended
 
 from attnbook.checks import ch05
 from attnbook.checks.broken_mask import CAUSAL_WEIGHTS
-from attnbook.checks.repair import define
 
 
 def softmax(s, axis=-1):
@@ -630,7 +630,7 @@ RIGHT += [
     (H, lambda m: -np.log(0.5) / m),
     (L, causal()),
     (L, causal(-1e9)),
-    (L, define(CAUSAL_WEIGHTS.replace("0.0", "-np.inf"), "causal_weights", {"np": np})),
+    (L, mended(CAUSAL_WEIGHTS, "causal_weights", ("0.0", "-np.inf"))),
 ]
 
 
@@ -638,13 +638,12 @@ RIGHT += [
     ("old", "new", "heard"),
     [
         ("0.0)", "-100.0)", "that is the faulty line, but it is not right yet. for scores around"),
-        ("axis=1, keep", "axis=0, keep", "the fault is in another line than you changed."),
+        ("max(axis=1, keep", "max(axis=0, keep", "the fault is in another line than you changed."),
         ("    parts", "    masked[~allowed] = -np.inf\n    parts", "the faulty line still stands"),
     ],
 )
 def test_the_leak_is_to_be_mended_where_it_is(old, new, heard):
-    code = CAUSAL_WEIGHTS.replace(old, new, 1)
-    verdict = L(define(code, "causal_weights", {"np": np}))
+    verdict = L(mended(CAUSAL_WEIGHTS, "causal_weights", (old, new)))
     assert verdict.status == "wrong"
     assert heard in verdict.message
 

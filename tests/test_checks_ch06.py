@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mending import mended
 
 from attnbook import attend
 from attnbook.checks import ch06
-from attnbook.checks.repair import define
 from attnbook.heads import merge_heads, split_heads
 from attnbook.positions import rotary
 
@@ -463,12 +463,10 @@ RIGHT += [
     (K, grouped_by(neighbours, neighbours)),
     (
         K,
-        define(
-            ch06.GROUPED_HEADS.replace(
-                "np.tile(v, (shared, 1, 1))", "np.repeat(v, shared, axis=0)"
-            ),
+        mended(
+            ch06.GROUPED_HEADS,
             "grouped_heads",
-            {"np": np},
+            ("np.tile(v, (shared, 1, 1))", "np.repeat(v, shared, axis=0)"),
         ),
     ),
 ]
@@ -483,8 +481,7 @@ RIGHT += [
     ],
 )  # fmt: skip
 def test_the_wrong_group_is_to_be_mended_where_it_is(old, new, heard):
-    code = ch06.GROUPED_HEADS.replace(old, new, 1)
-    verdict = K(define(code, "grouped_heads", {"np": np}))
+    verdict = K(mended(ch06.GROUPED_HEADS, "grouped_heads", (old, new)))
     assert verdict.status == "wrong"
     assert heard in verdict.message
 

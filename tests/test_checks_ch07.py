@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mending import mended
 
 from attnbook import blocks
 from attnbook.checks import ch07
-from attnbook.checks.repair import define
 
 
 def width(e, f, *, plain=1, gate=1, out=0):
@@ -338,10 +338,9 @@ WRONG += [
 ]  # fmt: skip
 
 
-def mended(line, old="x = normed + change"):
+def stacking(line, old="x = normed + change"):
     """The broken stack with one of its lines changed."""
-    assert ch07.PRE_NORM_STACK.count(old) == 1
-    return define(ch07.PRE_NORM_STACK.replace(old, line), "pre_norm_stack", {"np": np})
+    return mended(ch07.PRE_NORM_STACK, "pre_norm_stack", (old, line))
 
 
 E, P = ch07.even_length, ch07.pre_norm_stack
@@ -355,14 +354,14 @@ WRONG += [
     (E, lambda e, f: 2 * e + f / 2, "The MLP has two matrices"),
     (E, lambda e, f: e * (2 * e + f), "it stands in scores and averages too"),
     (E, lambda e, f: (2 * e + f) ** 0.5, "Both parts have a factor n"),
-    (P, mended("x = change"), "The parts replace the stream: add to it"),
-    (P, mended("x = x + normed"), "What the part writes is not in it"),
-    (P, mended("x = x - change"), "The change is added, not subtracted"),
-    (P, mended("x = x + normed + change"), "Add the change alone"),
-    (P, mended("x = x + part(x)"), "The parts read the stream without its norm"),
-    (P, mended("x = x"), "Nothing is added"),
-    (P, mended("change = part(x)", "change = part(normed)"), "the fault is in another line than you changed"),
-    (P, mended("change = x - normed + part(normed)", "change = part(normed)"), "the answers are right, but the faulty line still stands"),
+    (P, stacking("x = change"), "The parts replace the stream: add to it"),
+    (P, stacking("x = x + normed"), "What the part writes is not in it"),
+    (P, stacking("x = x - change"), "The change is added, not subtracted"),
+    (P, stacking("x = x + normed + change"), "Add the change alone"),
+    (P, stacking("x = x + part(x)"), "The parts read the stream without its norm"),
+    (P, stacking("x = x"), "Nothing is added"),
+    (P, stacking("change = part(x)", "change = part(normed)"), "the fault is in another line than you changed"),
+    (P, stacking("change = x - normed + part(normed)", "change = part(normed)"), "the answers are right, but the faulty line still stands"),
 ]  # fmt: skip
 
 
@@ -438,8 +437,8 @@ def jax_block(sums):
 
 RIGHT = [
     (E, lambda e, f: 2 * e + f),
-    (P, mended("x = x + change")),
-    (P, mended("x = change + x")),
+    (P, stacking("x = x + change")),
+    (P, stacking("x = change + x")),
     (W, width),
     (J, jacobian),
     (J, differences),

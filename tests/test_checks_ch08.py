@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mending import mended
 
 from attnbook.checks import ch08
-from attnbook.checks.repair import define
 
 
 def line(step, e, w):
@@ -441,10 +441,9 @@ def jax_drafts(p, q):
     return jnp.where(q > 0, both / jnp.where(q > 0, q, 1), 0), residual
 
 
-def mended(line, old="kept = order[reached <= share]"):
+def cutting(line, old="kept = order[reached <= share]"):
     """The broken cut with one of its lines changed."""
-    assert ch08.NUCLEUS.count(old) == 1
-    return define(ch08.NUCLEUS.replace(old, line), "nucleus", {"np": np})
+    return mended(ch08.NUCLEUS, "nucleus", (old, line))
 
 
 def nats(loss, n):
@@ -463,22 +462,22 @@ WRONG += [
     (B, lambda loss, n: np.exp(loss) * n / 8, "That is the perplexity"),
     (B, lambda loss, n: np.log2(loss) * n / 8, "The loss is a logarithm already"),
     (B, lambda loss, n: nats(loss, n) / np.log(2) // 8, "Do not round"),
-    (N, mended("kept = order[reached < share]"), "It stops one token before the share is reached"),
-    (N, mended("kept = order[reached - p[order] <= share]"), "The share is reached before the last one that you keep"),
-    (N, mended("kept = order[reached >= share]"), "It keeps the tail"),
-    (N, mended("kept = order[:1]"), "It keeps the most probable alone"),
-    (N, mended("kept = np.arange(len(p))[reached - p[order] < share]"), "It keeps the first tokens"),
-    (N, mended("kept = order"), "It keeps all."),
-    (N, mended("kept = order[reached <= share - 1]"), "you give NaN: nothing is kept"),
-    (N, mended("order = np.argsort(p)", "order = np.argsort(-p)"), "the fault is in another line than you changed"),
-    (N, mended("reached = np.cumsum(p[order]) - p[order] + 1e-9", "reached = np.cumsum(p[order])"), "the answers are right, but the faulty line still stands"),
+    (N, cutting("kept = order[reached < share]"), "It stops one token before the share is reached"),
+    (N, cutting("kept = order[reached - p[order] <= share]"), "The share is reached before the last one that you keep"),
+    (N, cutting("kept = order[reached >= share]"), "It keeps the tail"),
+    (N, cutting("kept = order[:1]"), "It keeps the most probable alone"),
+    (N, cutting("kept = np.arange(len(p))[reached - p[order] < share]"), "It keeps the first tokens"),
+    (N, cutting("kept = order"), "It keeps all."),
+    (N, cutting("kept = order[reached <= share - 1]"), "you give NaN: nothing is kept"),
+    (N, cutting("order = np.argsort(p)", "order = np.argsort(-p)"), "the fault is in another line than you changed"),
+    (N, cutting("reached = np.cumsum(p[order]) - p[order] + 1e-9", "reached = np.cumsum(p[order])"), "the answers are right, but the faulty line still stands"),
 ]  # fmt: skip
 
 
 RIGHT = [
     (B, lambda loss, n: -n * np.log2(np.exp(-loss)) / 8),
-    (N, mended("kept = order[reached - p[order] < share]")),
-    (N, mended("kept = order[: np.searchsorted(reached, share) + 1]")),
+    (N, cutting("kept = order[reached - p[order] < share]")),
+    (N, cutting("kept = order[: np.searchsorted(reached, share) + 1]")),
     (R, rate()),
     (R, lambda step, e, w: e**-0.5 * min(step**-0.5, step * w**-1.5)),
     (C, patches()),

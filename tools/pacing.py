@@ -25,7 +25,7 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
-SEEDS = {"default_rng", "manual_seed", "PRNGKey", "key", "set_default_dtype", "seed"}
+SEEDS = {"default_rng", "manual_seed", "PRNGKey", "set_default_dtype"}
 LONGEST = 78  # characters of a line that fits beside both side bars at 1440 px
 MOST_OVERHEAD, LEAST_SHOWING = 0.15, 0.70
 MOST_WORDS = {"01": 2800}
@@ -115,7 +115,7 @@ def count_words(cells: Sequence[NotebookNode]) -> int:
 def count_minutes(cells: Sequence[NotebookNode]) -> int:
     """How long text and figures take, to five minutes."""
     prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    formulas = len(re.findall(r"^\$\$$", prose, re.MULTILINE)) / 2 + prose.count("\n$$ (eq-") / 2
+    formulas = len(re.findall(r"^\$\$$.*?^\$\$", prose, re.MULTILINE | re.DOTALL))
     pictures = sum("hide-input" in c.metadata.get("tags", ()) for c in cells)
     return 5 * round((count_words(cells) / 130 + formulas + pictures * 40 / 60) / 5)
 
