@@ -22,9 +22,11 @@ from print_book import NO_NETWORK, commit_day, set_dates
 from release import write_zip
 from run_tests import ROOT, chromium
 
+from attnbook.drawings.canvas import COLOURS
+
 SITE = ROOT / "_build" / "html"
 ARCHIVE = ROOT / "_build" / "figures" / "attnbook-figures.zip"
-PAINT = re.compile(r"var\(--drawing-[\w-]+, (#[0-9a-fA-F]+)\)")
+PAINT = re.compile(r"var\(--drawing-(\w+)(?:, #\w+)?\)")
 READ = r"""text => {
   const page = new DOMParser().parseFromString(text, "text/html");
   const words = (element) => {
@@ -84,7 +86,7 @@ def read(browser: Browser, site: Path, pages: Sequence[Path]) -> list[Figure]:
             if source.suffix == ".svg":
                 entry["svg"] = source.resolve().read_text(encoding="utf-8")
             if entry["svg"]:
-                svg = PAINT.sub(r"\1", entry.pop("svg"))
+                svg = PAINT.sub(lambda role: COLOURS[role[1]], entry.pop("svg"))
                 found.append(Figure(svg=svg, **entry))
     desk.close()
     return found
