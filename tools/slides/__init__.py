@@ -1,0 +1,1 @@
+"""Decks of slides from lectures/*.md and the chapters that these refer to."""
