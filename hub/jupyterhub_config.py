@@ -116,7 +116,7 @@ class ClassSpawner(LocalProcessSpawner):
         return preexec
 
 
-c = get_config()  # noqa: F821
+c = get_config()
 private(STATE)
 lecturers, assistants = names("lecturers.txt"), names("assistants.txt")
 students = names("students.txt", required=True)
@@ -165,9 +165,5 @@ c.Spawner.environment = {"OMP_NUM_THREADS": "2", "PATH": path}
 c.JupyterHub.concurrent_spawn_limit = 100
 c.Spawner.start_timeout = 300
 c.Spawner.http_timeout = 300
-c.JupyterHub.services = [
-    {
-        "name": "culler",
-        "command": [sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=3600"],
-    }
-]
+culler = [sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=3600"]
+c.JupyterHub.services = [{"name": "culler", "command": culler}]

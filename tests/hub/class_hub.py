@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -225,8 +226,12 @@ class Person:
         self.get("/hub/login")
         form = {"username": self.name, "password": with_password}
         form["_xsrf"] = self.xsrf("/hub/")
-        answer = self.web.post(self.hub.url + "/hub/login", data=form, timeout=SECONDS)
-        return answer.ok and "jupyterhub-hub-login" in {cookie.name for cookie in self.web.cookies}
+        address = f"{self.hub.url}/hub/login"
+        # Where it leads to is the start of the server.
+        answer = self.web.post(address, data=form, allow_redirects=False, timeout=SECONDS)
+        return answer.status_code == 302 and "jupyterhub-hub-login" in {
+            cookie.name for cookie in self.web.cookies
+        }
 
     def xsrf(self, path: str) -> str:
         return self.web.cookies.get("_xsrf", path=path) or ""
@@ -265,12 +270,26 @@ class Person:
         assert '"phase": "finished"' in answer.text, answer.text
         return words["urlpath"].removeprefix("lab/tree/")
 
-    def kernel(self) -> Kernel:
+    @contextlib.contextmanager
+    def kernel(self) -> Iterator[Kernel]:
+        """A kernel beside the chapters, which ends with the block."""
         begun = self.own(
             "POST", "api/kernels", json={"name": "python3", "path": "attnbook/chapters"}
         )
         assert begun.status_code == 201, begun.text
-        return Kernel(self, begun.json()["id"])
+        number = begun.json()["id"]
+        address = self.hub.url.replace("http", "ws", 1)
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.web.cookies)
+        channels = f"{address}/user/{self.name}/api/kernels/{number}/channels"
+        channel = websocket.create_connection(channels, cookie=cookies, timeout=SECONDS)
+        with contextlib.closing(channel):
+            yield Kernel(channel)
+        self.own("DELETE", f"api/kernels/{number}")
+
+    def run(self, code: str) -> str:
+        """What a kernel of its own prints."""
+        with self.kernel() as kernel:
+            return kernel.run(code)
 
     def token(self) -> str:
         """A token of the person's, as the page /hub/token gives it."""
@@ -278,17 +297,11 @@ class Person:
         return str(answer.json()["token"])
 
 
+@dataclass
 class Kernel:
     """A notebook's kernel on a person's server, through the hub's proxy."""
 
-    def __init__(self, person: Person, number: str) -> None:
-        address = person.hub.url.replace("http", "ws", 1)
-        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in person.web.cookies)
-        self.socket = websocket.create_connection(
-            f"{address}/user/{person.name}/api/kernels/{number}/channels",
-            cookie=cookies,
-            timeout=SECONDS,
-        )
+    channel: websocket.WebSocket
 
     def run(self, code: str) -> str:
         """What the code prints; the name of its error where it has one."""
@@ -296,10 +309,10 @@ class Kernel:
         header |= {"username": "", "session": "tests"}
         content = {"code": code, "silent": False, "allow_stdin": False}
         request = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
-        self.socket.send(json.dumps(request | {"channel": "shell"}))
+        self.channel.send(json.dumps(request | {"channel": "shell"}))
         said, ended = "", set()
         while ended != {"execute_reply", "idle"}:
-            message = json.loads(self.socket.recv())
+            message = json.loads(self.channel.recv())
             if message["parent_header"].get("msg_id") != header["msg_id"]:
                 continue
             if message["msg_type"] == "stream" and message["content"]["name"] == "stdout":

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from jupyterhub.spawner import SimpleLocalProcessSpawner
 
-c = get_config()  # noqa: F821
-load_subconfig(os.environ["CLASS_HUB_CONFIG"])  # noqa: F821
+c = get_config()
+load_subconfig(os.environ["CLASS_HUB_CONFIG"])
 
 port, inner_port, proxy_port = os.environ["CLASS_HUB_PORTS"].split()
 c.JupyterHub.bind_url = f"http://127.0.0.1:{port}"
