@@ -18,6 +18,7 @@ from slides.deck import PATHS, TITLE_MINUTES, Deck, DeckError, Slide
 from slides.slide import LETTERS, SlideWriter, title_of
 
 STATIC = Path(__file__).with_name("static")
+STILL = re.compile(r'(<div class="attnbook-still"><img [^>]*?src=")data:[^"]*"')
 SCRIPT = re.compile(r'<script class="attnbook-live-script">.*?</script>', re.DOTALL)
 
 
@@ -38,6 +39,7 @@ class PageWriter(SlideWriter):
     def page(self) -> str:
         """The page; DeckError where the deck asks for what the chapter does not have."""
         deck = self.deck
+        self.homework = exercises_of(deck, self.chapter)
         minute, slides = TITLE_MINUTES, []
         for number, slide in enumerate(deck.slides, 2):
             self.slide, self.line = slide, slide.line
@@ -95,7 +97,7 @@ class PageWriter(SlideWriter):
 
     def exercises_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
         """What to do until the next lecture: the exercises of the front matter."""
-        return homework(exercises_of(self.deck, self.chapter), self.chapter)
+        return exercise_table(self.homework, self.chapter)
 
 
 NO_ADDRESS = (
@@ -114,7 +116,7 @@ def exercises_of(deck: Deck, chapter: Chapter) -> list[Exercise]:
     return [known[label] for label in deck.about["exercises"]]
 
 
-def homework(chosen: list[Exercise], chapter: Chapter) -> str:
+def exercise_table(chosen: list[Exercise], chapter: Chapter) -> str:
     """A table of exercises, each with its minutes and level."""
     rows = "".join(
         f'<span class="min">{one.minutes} min</span><span class="level">{one.level}</span>'
@@ -136,5 +138,6 @@ def qr(address: str) -> str:
 def live_page(name: str, html: str) -> str:
     """A live figure alone, its controls beside its plots; its script is the site's own."""
     body = SCRIPT.sub(f'<script src="../../_static/live/{name}.js"></script>', html)
+    body = STILL.sub(rf'\1../../_static/stills/{name}.webp"', body)
     body = body.replace('class="attnbook-live"', 'class="attnbook-live" data-layout="wide"', 1)
     return fill(template("live.html"), title=title_of(html), body=body)

@@ -176,11 +176,13 @@ class SlideWriter:
         return f'<div class="formula">{html}<span class="eqno">({number})</span></div>'
 
     def figure_directive(self, name: str, given: dict[str, str], body: str, line: int) -> str:
-        """A still figure of the chapter; the body is a caption."""
+        """A still figure of the chapter, or the part of it in ``:view:``; the body is a caption."""
         cell = self.find(self.chapter.figure, name)
         if "data-drawing" in cell.svg:
             raise self.error(f"{name} is a drawing: show it with {{diagram}}")
-        self.figures[name] = cell.svg
+        view = given.pop("view", "")
+        name, svg = (f"{name}-{view.replace(' ', '-')}" if view else name), cell.svg
+        self.figures[name] = self.find(part_of, svg, view) if view else svg
         caption = f"<figcaption>{self.text(body, line)}</figcaption>" if body else ""
         return f'<figure><img src="figures/{name}.svg" alt="{escape(cell.alt)}">{caption}</figure>'
 
@@ -354,6 +356,18 @@ def plain_answer(lines: list[str]) -> str:
     """An answer's own sentences, without what it shows."""
     text = re.sub(r"^(`{3,}|:{3,})\{.*?^\1$", "", "\n".join(lines), flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"\n{3,}", "\n\n", text.replace("\n+++\n", "\n")).strip()
+
+
+def part_of(svg: str, view: str) -> str:
+    """A figure cut to x, y, width and height in its own units."""
+    found = re.fullmatch(r"(\d+) (\d+) ([1-9]\d*) ([1-9]\d*)", view)
+    if found is None:
+        raise LookupError(f"view: got {view!r}, expected x y width height, such as 0 20 300 200")
+    head = re.search(r"<svg\b[^>]*>", svg)
+    assert head is not None
+    bare = re.sub(r'\s(?:width|height|viewBox)="[^"]*"', "", head[0])
+    size = f' viewBox="{view}" width="{found[3]}pt" height="{found[4]}pt">'
+    return svg[: head.start()] + bare[:-1] + size + svg[head.end() :]
 
 
 def title_of(html: str) -> str:
