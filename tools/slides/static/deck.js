@@ -47,6 +47,11 @@ function wait() {
 function read() {
   root.classList.add("linear");
   if (params.get("read") === "notes") root.classList.add("with-notes");
+  // what is too wide for the page scrolls, and then the keyboard must reach it
+  const wide = new ResizeObserver((seen) => {
+    for (const { target } of seen) target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1;
+  });
+  for (const box of all(".formula > :first-child, .slide table")) wide.observe(box);
   for (const question of all(".question")) {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Show the answer" });
     button.onclick = () => {
