@@ -58,7 +58,14 @@ function read() {
   }
 }
 
+// On such a slide a click shows the next part in every column.
+function together() {
+  for (const column of all(".together .column"))
+    all(".fragment", column).forEach((part, at) => { part.dataset.fragmentIndex = at; });
+}
+
 function present() {
+  together();
   document.querySelector(".deck").classList.add("reveal");
   document.querySelector(".stack").classList.add("slides");
   const turned = () => { fit(); wait(); };
