@@ -50,7 +50,9 @@ def test_a_slip_in_the_values_is_seen(old: str, new: str) -> None:
 
 
 def test_one_version_of_the_chart_everywhere() -> None:
-    found = {path.name: set(re.findall(r"--version ([\d.]+)", text(path))) for path in (VALUES, WORKFLOW)}
+    found = {
+        path.name: set(re.findall(r"--version ([\d.]+)", text(path))) for path in (VALUES, WORKFLOW)
+    }
     found[PAGE.name] = set(re.findall(r"--version ([\d.]+) \\", text(PAGE)))
     assert found == {name: {"4.4.0"} for name in found}
 
@@ -58,7 +60,11 @@ def test_one_version_of_the_chart_everywhere() -> None:
 def test_the_image_keeps_the_book_where_no_disk_hides_it() -> None:
     """repo2docker installs the package from its own copy, by default in the student's home."""
     home = values()["hub"]["config"]["KubeSpawner"]["notebook_dir"]
-    built = {folder for path in (VALUES, WORKFLOW, PAGE) for folder in re.findall(r"--target-repo-dir (\S+)", text(path))}
+    built = {
+        folder
+        for path in (VALUES, WORKFLOW, PAGE)
+        for folder in re.findall(r"--target-repo-dir (\S+)", text(path))
+    }
     assert len(built) == 1
     assert not built.pop().startswith(home)
 
@@ -78,4 +84,6 @@ def test_assistants_have_the_same_scopes_on_both_hubs() -> None:
 
 
 def test_no_secret_is_among_the_values() -> None:
-    assert not re.search(r"(?i)^\s*\w*(secret|password|token)\w*:(?! *https)", text(VALUES), re.MULTILINE)
+    assert not re.search(
+        r"(?i)^\s*\w*(secret|password|token)\w*:(?! *https)", text(VALUES), re.MULTILINE
+    )

@@ -234,6 +234,17 @@ def number_of_slides(deck: str) -> int:
     return (SITE / "lectures" / f"{deck}.html").read_text(encoding="utf-8").count("<section ")
 
 
+def test_a_click_shows_the_next_part_of_every_column(page: Page, site: str) -> None:
+    open_deck(page, f"{site}/lectures/{FIRST}.html", "#/5")
+    columns = page.locator(".present.together .column")
+    assert columns.count() == 2
+    parts = [column.locator(".fragment").count() for column in columns.all()]
+    for click in range(1, max(parts) + 1):
+        page.keyboard.press("ArrowRight")
+        seen = [column.locator(".fragment.visible").count() for column in columns.all()]
+        assert seen == [min(click, count) for count in parts]
+
+
 @pytest.mark.parametrize(("path", "least"), [("12", 15), ("6", 8)])
 def test_a_short_course_leaves_slides_out(page: Page, site: str, path: str, least: int) -> None:
     open_deck(page, f"{site}/lectures/{FIRST}.html", f"?path={path}")

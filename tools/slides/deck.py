@@ -22,7 +22,7 @@ ABOUT = {
     "exercises": list,
 }
 PATHS = ("18", "12", "6")  # sessions of a course; nine sessions are two lectures each
-CLASSES = ("large", "middle")
+CLASSES = ("large", "middle", "together")
 TITLE_MINUTES = 1.0
 
 

@@ -109,9 +109,10 @@ class SlideWriter:
     def formula(self, tex: str, *, display: bool) -> str:
         """Typeset by KaTeX, as on the site."""
         try:
-            return self.katex.render(display_source(tex, False) if display else tex, display)
+            html = self.katex.render(display_source(tex, False) if display else tex, display)
         except ValueError as error:
             raise self.error(f"KaTeX cannot show {tex!r}: {error}") from error
+        return html.replace('class="katex-display"', 'class="katex-display" tabindex="0"')
 
     def _math_inline(self, tokens: list[Token], i: int, *_: Any) -> str:
         html = self.formula(tokens[i].content, display=False)

@@ -47,11 +47,7 @@ function wait() {
 function read() {
   root.classList.add("linear");
   if (params.get("read") === "notes") root.classList.add("with-notes");
-  // what is too wide for the page scrolls, and then the keyboard must reach it
-  const wide = new ResizeObserver((seen) => {
-    for (const { target } of seen) target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1;
-  });
-  for (const box of all(".formula > :first-child, .slide table")) wide.observe(box);
+  for (const formula of all(".formula > :first-child")) formula.tabIndex = 0; // a wide one scrolls
   for (const question of all(".question")) {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Show the answer" });
     button.onclick = () => {
@@ -62,7 +58,14 @@ function read() {
   }
 }
 
+// On such a slide a click shows the next part in every column.
+function together() {
+  for (const column of all(".together .column"))
+    all(".fragment", column).forEach((part, at) => { part.dataset.fragmentIndex = at; });
+}
+
 function present() {
+  together();
   document.querySelector(".deck").classList.add("reveal");
   document.querySelector(".stack").classList.add("slides");
   const turned = () => { fit(); wait(); };
