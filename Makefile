@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf figures-zip drawings test test-gpu faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts pdf figures-zip drawings test test-gpu faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -50,9 +50,16 @@ book: env assets  ## build the website into _build/html
 	$(PY) tools/fill_cache.py
 	"$(BIN)/jupyter-book" build . -W -n --keep-going
 	$(PY) tools/section_heights.py
+	$(PY) tools/make_slides.py
 	@echo
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 	@echo "Open that file, or type 'make serve' and go to http://localhost:8000"
+
+slides: env assets  ## the decks of lectures/ into the built website, as make book does too
+	$(PY) tools/make_slides.py
+
+handouts: slides  ## each lecture on paper, for students and for the lecturer, into _build/handouts
+	$(PY) tools/handouts.py
 
 pdf: book  ## print the whole book into _build/pdf/attnbook.pdf, and offer it on the site
 	$(PY) tools/print_book.py
