@@ -78,7 +78,7 @@ def test_assistants_have_the_same_scopes_on_both_hubs() -> None:
     hub = values()["hub"]
     students, _ = hub["config"]["GenericOAuthenticator"]["allowed_groups"]
     of_students = [f"{scope}!group={students}" for scope in yaml.safe_load(scopes)]
-    assert hub["loadRoles"]["help"]["scopes"] == ["admin-ui", *of_students]
+    assert hub["loadRoles"]["help"]["scopes"] == ["admin-ui", "access:servers", *of_students]
 
 
 def test_no_secret_is_among_the_values() -> None:
