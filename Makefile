@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book slides handouts plan pdf figures-zip drawings test test-gpu faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan pdf figures-zip drawings test test-gpu test-hub faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -101,6 +101,9 @@ test: env assets  ## everything: lint, types, tests, the book, every notebook, t
 
 test-gpu: env  ## the GPU tests, and every notebook on the GPU
 	@$(PY) tools/run_tests.py gpu
+
+test-hub: env assets  ## a hub for a class on the loopback, with two students (a minute)
+	@$(PY) tools/run_tests.py hub
 
 faults: env  ## whether a test fails for each mistake planted in a formula (minutes)
 	@$(PY) tools/run_tests.py faults
