@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book slides handouts pdf figures-zip drawings test test-gpu faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan pdf figures-zip drawings test test-gpu faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -60,6 +60,9 @@ slides: env assets  ## the decks of lectures/ into the built website, as make bo
 
 handouts: slides  ## each lecture on paper, for students and for the lecturer, into _build/handouts
 	$(PY) tools/handouts.py
+
+plan: env  ## the page Teach, from lectures/plan.toml, the decks and the homework
+	$(PY) tools/make_plan.py
 
 pdf: book  ## print the whole book into _build/pdf/attnbook.pdf, and offer it on the site
 	$(PY) tools/print_book.py

@@ -167,6 +167,7 @@ def test_a_stored_number_reaches_its_slides_alone(tmp_path: Path) -> None:
         ("```{cell} def local_average\n:too: x\n```", 13, "takes no option too"),
         ("```{output} def held_out\n:only: nothing\n```", 13, "0 printed lines; expected 1 to"),
         ("```{figure} fig-none\n```", 13, "has no figure 'fig-none'"),
+        ("```{figure} fig-data\n:view: 0 20\n```", 13, "view: got '0 20', expected x y width height"),
         ("```{figure} fig-weighted-average\n```", 13, "show it with {diagram}"),
         ("```{diagram} nothing\n```", 13, "no drawing 'nothing'; there are"),
         ("```{diagram} block\n:tokens: many\n```", 13, "tokens: got 'many', expected a number"),
