@@ -23,7 +23,13 @@ NBVAL = (
     "--nbval-sanitize-with tests/notebooks/nbval_sanitize.cfg "
     "-p no:cacheprovider -W default -n 2 --dist loadscope chapters"
 )
-ASIDE = ("site", "notebooks", "gpu", "faults")  # folders of tests that are stages of their own
+ASIDE = (
+    "site",
+    "notebooks",
+    "gpu",
+    "faults",
+    "hub",
+)  # folders of tests that are stages of their own
 UNIT = "tests" + "".join(f" --ignore=tests/{folder}" for folder in ASIDE)
 STAGES = {
     "lint": [
@@ -33,7 +39,7 @@ STAGES = {
     ],
     "types": ["{python} -m mypy"],
     "fresh": ["{python} tools/weave.py --check"],
-    "unit": [f"{PYTEST} {UNIT} -n 2"],
+    "unit": [f"{PYTEST} {UNIT} -n 2 --dist loadfile"],  # JAX compiles a file's shapes once
     "book": ["{make} book PY={python}"],
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
     "site": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder"],
@@ -45,7 +51,16 @@ STAGES = {
     ],
 }
 # Small arrays: a thread more than there are processors waits for the others, and that costs most.
-ENVIRONMENT = {"unit": {"OMP_NUM_THREADS": "1"}}
+# What JAX compiled is kept for the other process, and for the next run.
+ENVIRONMENT = {
+    "unit": {
+        "OMP_NUM_THREADS": "1",
+        "JAX_COMPILATION_CACHE_DIR": str(ROOT / "_build" / "jax"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    },
+    "notebooks": {"OMP_NUM_THREADS": "1"},
+}
 APART = ("gpu", "faults", "coverage")  # not part of make test
 ABOUT = {
     "lint": "ruff and yamllint",

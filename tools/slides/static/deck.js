@@ -47,6 +47,7 @@ function wait() {
 function read() {
   root.classList.add("linear");
   if (params.get("read") === "notes") root.classList.add("with-notes");
+  for (const formula of all(".formula > :first-child")) formula.tabIndex = 0; // a wide one scrolls
   for (const question of all(".question")) {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Show the answer" });
     button.onclick = () => {
