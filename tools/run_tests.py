@@ -39,7 +39,7 @@ STAGES = {
         "{python} -m yamllint --strict .",
     ],
     "types": ["{python} -m mypy"],
-    "fresh": ["{python} tools/weave.py --check"],
+    "fresh": ["{python} tools/weave.py --check", "{python} tools/make_plan.py --check"],
     "unit": [f"{PYTEST} {UNIT} -n 2 --dist loadfile"],  # JAX compiles a file's shapes once
     "book": ["{make} book PY={python}"],
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
@@ -67,7 +67,7 @@ APART = ("hub", "gpu", "faults", "coverage")  # not part of make test
 ABOUT = {
     "lint": "ruff and yamllint",
     "types": "mypy",
-    "fresh": "the notebooks are what the chapters say",
+    "fresh": "the notebooks are what the chapters say, the plan what the lectures say",
     "unit": "unit and property tests",
     "book": "the website builds without a warning",
     "notebooks": "every notebook runs again, as on Colab, and prints the same (minutes)",
