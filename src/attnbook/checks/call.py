@@ -33,6 +33,8 @@ def call(function: Function, *arguments: Any) -> np.ndarray:
             errors.append(error)
             if isinstance(error, IndexError) and "out of" in str(error):
                 break  # JAX would take the nearest entry, and say nothing
+            if isinstance(error, NameError | OSError | ImportError | MemoryError | RecursionError):
+                break  # no other library's arrays mend that
     own = [error for error in errors if not _of_another_library(error)]
     shown = own[0] if own else max(errors, key=_reached)
     with suppress(TypeError, ValueError):  # a function whose signature cannot be read
