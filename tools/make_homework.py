@@ -146,6 +146,10 @@ class Maker:
                 line = text[: text.index(f":label: {label}\n")].count("\n") + 3
                 note = next(body for own, body in EXPLANATION.findall(text) if own == label)
                 parts.append(Part(exercise, points, chapter_name, note, line))
+        functions = [part.function for part in parts if part.function]
+        if twice := {one for one in functions if functions.count(one) > 1}:
+            words = f"two exercises ask for a function {', '.join(sorted(twice))}"
+            raise BadHomework(f"homework/{name}.toml: {words}")
         return parts
 
     def held_out(self, number: str) -> Iterator[tuple[Exercise, str]]:

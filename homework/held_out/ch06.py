@@ -43,7 +43,7 @@ def checks(seed):
         return "heads have no order of their own."
 
     @check
-    def lost_share(function):
+    def share_of_three_lost(function):
         s = np.asarray([n["a"], n["b"], n["c"]]) / n["n"]
         w = np.asarray([0.6, 0.3, 0.1])
         squares = np.sum(w**2)
@@ -65,4 +65,4 @@ def checks(seed):
         ], secret=True)  # fmt: skip
         return "one average is one answer, so the other words are lost."
 
-    return {"ho-reorder-heads": reordered_output, "ho-lost-share": lost_share}
+    return {"ho-reorder-heads": reordered_output, "ho-lost-share": share_of_three_lost}

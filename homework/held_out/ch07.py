@@ -52,8 +52,10 @@ def checks(seed):
         centred = heads - heads.mean(axis=-1, keepdims=True)
         sums = (heads**2).sum(axis=-1, keepdims=True)
         mixed = x.reshape(4, 3, h)
+        no_epsilon = "The ε under the root is missing: it holds small queries down."
         expect(call(function, x), merged(over(heads, -1)), f"for 4 tokens, {h} heads of width 3", [
             (over(x, -1), "The mean runs over the whole row: each head has its own."),
+            (merged(heads / np.sqrt((heads**2).mean(axis=-1, keepdims=True))), no_epsilon),
             (merged(over(centred, -1)), "That is a layer norm: an RMS norm subtracts nothing."),
             (merged(over(mixed, 1)), "A head's entries stand side by side: cut as (heads, width)."),
             (merged(over(heads, 1)),
@@ -67,7 +69,7 @@ def checks(seed):
         ])  # fmt: skip
         small = np.full((1, 3 * h), 1e-3)
         expect(call(function, small), merged_small(small, h), "for entries of 0.001", [
-            (np.ones((1, 3 * h)), "The ε under the root is missing: it holds small queries down."),
+            (np.ones((1, 3 * h)), no_epsilon),
             (small / (1e-3 + 1e-5), "The ε stands under the root, beside the mean square."),
         ])  # fmt: skip
         return "no head can make its scores large by long queries."
