@@ -224,17 +224,14 @@ class Maker:
     def imports(self, parts: Sequence[Part]) -> str:
         """NumPy, the checks, and what the chapters import of the package for these exercises."""
         codes = [one.exercise.stub + one.exercise.solution for one in parts if one.function]
-        used = {"checks"} | {
-            node.id
-            for code in codes
-            for node in ast.walk(ast.parse(code))
-            if isinstance(node, ast.Name)
-        }
-        lines = []
+        spans = [span for part in parts for span in re.findall(r"`([^`]+)`", part.exercise.text)]
+        used = {"checks", *re.findall(r"[a-z_]\w*", " ".join([*codes, *spans]))}
+        found: dict[str, set[str]] = {}
         for chapter in sorted({part.exercise.chapter for part in parts}):
-            for line in package_imports(chapter, used):
-                if line not in lines:
-                    lines.append(line)
+            for module, name in package_imports(chapter):
+                if name.rpartition(" as ")[2] in used:
+                    found.setdefault(module, set()).add(name)
+        lines = [f"from {module} import {', '.join(sorted(found[module]))}" for module in found]
         return "\n".join(["import math", "", "import numpy as np", *lines])
 
     def make(self, name: str, out: Path) -> str:
@@ -308,15 +305,14 @@ def scored(part: Part, check: Any) -> Verdict:
     return verdict
 
 
-def package_imports(chapter: Path, used: set[str]) -> Iterator[str]:
-    """A chapter's imports of the package, of these names alone."""
+def package_imports(chapter: Path) -> Iterator[tuple[str, str]]:
+    """What a chapter's first cell imports of the package: modules and names."""
     first = CELL.search(chapter.read_text("utf-8"))
     assert first is not None
     for node in ast.parse(first[1]).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "attnbook":
-            node.names = [name for name in node.names if (name.asname or name.name) in used]
-            if node.names:
-                yield ast.unparse(node)
+            for name in node.names:
+                yield node.module or "", ast.unparse(name)
 
 
 def sets(root: Path) -> list[str]:

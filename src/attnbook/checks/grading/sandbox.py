@@ -71,7 +71,13 @@ def command(kind: Kind, filter_from: int | None = None) -> list[str]:
     """
     if kind == "none":
         return []
-    words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+    words = [
+        shutil.which("bwrap") or "bwrap",
+        "--unshare-all",
+        "--die-with-parent",
+        "--new-session",
+        "--clearenv",
+    ]
     words += ["--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
     words += [*_bounded(), "--tmpfs", "/tmp", "--dir", "/tmp/home"]
     for path in visible():
@@ -183,7 +189,7 @@ def probed(kind: Kind) -> Kind:
         raise NoSandbox(f"{words}.\n  Do: grade in WSL or on a server.")
     if kind == "none":
         return kind
-    if shutil.which("bwrap", path=os.defpath) is None:
+    if shutil.which("bwrap") is None:
         raise NoSandbox(_advice("bwrap is not installed", REMEDIES["missing"]))
     done = subprocess.run(
         [*command("bwrap"), sys.executable, "-P", "-c", "import attnbook.checks"],
@@ -206,5 +212,6 @@ def _advice(problem: str, remedy: str) -> str:
 @functools.cache
 def _bounded() -> tuple[str, ...]:
     """The size of /tmp, where this bubblewrap can bound it (from 0.8)."""
-    done = subprocess.run(["bwrap", "--help"], capture_output=True, text=True, check=False)
+    bwrap = shutil.which("bwrap") or "bwrap"
+    done = subprocess.run([bwrap, "--help"], capture_output=True, text=True, check=False)
     return ("--size", str(ROOM)) if "--size" in done.stdout + done.stderr else ()
