@@ -13,7 +13,7 @@ import sandboxes
 
 from attnbook.checks.grading.grade import graded
 from attnbook.checks.grading.homework import BadHomework, read_homework
-from attnbook.checks.grading.worker import _parsed
+from attnbook.checks.grading.worker import run
 from attnbook.checks.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -82,13 +82,11 @@ MAKER = Maker(ROOT, 2)
 def test_a_student_s_notebook_runs_on_its_own_and_nothing_is_right_yet(made, name):
     known: dict = {"__name__": "__main__"}
     verdicts = []
-    for cell in notebook(made[1] / "students" / f"{name}.ipynb").cells:
+    for place, cell in enumerate(notebook(made[1] / "students" / f"{name}.ipynb").cells):
         if cell.cell_type == "code":
-            code, tree = _parsed(cell.source)
-            *_, last = tree.body
-            exec(code, known)
+            assert run(cell.source, place, known) == ""
             if cell.id not in ("set-up", "imports"):
-                verdicts.append(eval(code.splitlines()[last.lineno - 1], known))
+                verdicts.append(eval(cell.source.splitlines()[-1], known))
     assert len(verdicts) == 7
     assert all(isinstance(one, Verdict) and one.status == "not yet" for one in verdicts)
 
