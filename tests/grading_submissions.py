@@ -14,8 +14,8 @@ PLAN = {
     "title": "Homework 0: <b>tests</b> & more",
     "after": "1b",
     "chapters": ["01"],
-    "seconds": 6,
-    "minutes": 2,
+    "seconds": 60,
+    "minutes": 10,
     "explanations": "read",
     "points": {
         "ex-parabola": 1,
@@ -195,7 +195,7 @@ def data_for_half_the_error():
 """
 DEEP = "def predict(queries, keys, values, bandwidth):\n    return " + "(" * 150 + "1" + ")" * 150
 STRANGE = """
-class Strange(Exception):
+class Strange(NameError):
     def __str__(self):
         return "\\x1b[2J\\ud800<script>alert(1)</script>"
 Strange.__name__ = "<b>"
@@ -260,6 +260,7 @@ CHANGED: dict[str, tuple[dict[str, str | None], list[int]]] = {
     '=HYPERLINK("evil")': ({}, EVERY),
     "<script>alert(1)<": ({}, EVERY),
 }
+LOOPS = ["loop in function", "loop in cell", "sleeps"]
 HOLLOW = dict.fromkeys(WRONG, 'print("✓ right")')
 
 
