@@ -133,11 +133,16 @@ c.Authenticator.allow_all = False
 c.Authenticator.allowed_users = students | assistants | lecturers
 c.Authenticator.admin_users = lecturers
 
-# Whom they may help: assistants start, stop and enter servers, and change no account.
-HELP = ["admin-ui", "list:users", "servers", "access:servers", "read:users:activity"]
+c.Authenticator.allow_existing_users = False  # a name that left the files stays out
+
+# Whom they may help: assistants start, stop and enter students' servers, and change no account.
+HELP = ["list:users", "servers", "read:users:activity"]
 CULL = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
+of_students = [f"{scope}!group=students" for scope in HELP]
+of_students += [f"access:servers!user={name}" for name in sorted(students)]  # it knows no groups
+c.JupyterHub.load_groups = {"students": {"users": sorted(students)}}
 c.JupyterHub.load_roles = [
-    {"name": "help", "scopes": HELP, "users": sorted(assistants | lecturers)},
+    {"name": "help", "scopes": ["admin-ui", *of_students], "users": sorted(assistants | lecturers)},
     {"name": "cull", "scopes": CULL, "services": ["culler"]},
 ]
 

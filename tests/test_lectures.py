@@ -94,7 +94,10 @@ def test_a_lecture_has_what_a_lecturer_needs(
     assert writer.live
     assert page.count('<aside class="notes">') == len(deck.slides) + 1
     assert "{exercises}" in deck.slides[-1].body
+    asked = {question.title for question in writer.questions}
     for slide in deck.slides:
+        # a minute alone, a vote, two minutes in pairs and a second vote
+        assert slide.minutes >= (3.5 if slide.title in asked else 1), slide.title
         words = re.findall(r"```\{notes\}\n(.*?)```", slide.body, re.DOTALL)[0].split()
         assert len(words) >= 25, slide.title
 

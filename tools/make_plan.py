@@ -17,7 +17,7 @@ from slides.deck import Deck, DeckError, read_deck
 from slides.page import PageWriter, exercises_of
 from slides.plan import Homework, Plan, PlanError, Schedule, read_homework, read_plan
 from slides.question import Question
-from slides.slide import LETTERS
+from slides.slide import LETTERS, title_of
 from weaving.blocks import MystError
 
 PAGE = "appendices/teach.md"
@@ -74,7 +74,7 @@ def link(deck: Deck, path: str = "") -> str:
 
 
 def schedules(plan: Plan, writers: dict[str, PageWriter], sets: list[Homework]) -> Iterator[str]:
-    """Each schedule as a table, the first with all that belongs to a lecture."""
+    """Each schedule, the one with a lecture a session with all that belongs to a lecture."""
     for schedule in plan.schedules:
         whole = len(schedule.lectures) == len(writers)
         yield f"### {schedule.sessions} sessions of {schedule.minutes} minutes\n"
@@ -86,27 +86,29 @@ def schedules(plan: Plan, writers: dict[str, PageWriter], sets: list[Homework]) 
 def detailed(
     schedule: Schedule, writers: dict[str, PageWriter], sets: list[Homework]
 ) -> Iterator[str]:
-    """A lecture a row, with what to assign."""
-    yield "| | lecture | read before the next | minutes | assign | homework |"
-    yield "|---|---|---|---|---|---|"
+    """A lecture an entry, with what to read, to show and to assign; a list, for narrow screens."""
     for number, (name,) in enumerate(schedule.lectures, 1):
         writer = writers[name]
         deck, chapter = writer.deck, writer.chapter
-        first, last = deck.slides[0].section, sections(deck)[-1]
+        yield f"{number}. **{link(deck)}**, {deck.minutes(schedule.path):g} minutes\n"
+        page = f"{{doc}}`{chapter.title} <../{chapter.page.docname}>`"
+        yield f"   - *Read:* {page}, {sections(deck)}"
+        yield f"   - *Live:* {'; '.join(map(title_of, writer.live.values()))}"
         found = exercises_of(deck, chapter)
         assigned = "; ".join(f"{{ref}}`{one.name} <{one.label}>`" for one in found)
-        minutes = sum(one.minutes for one in found)
-        given = ", ".join(f"{one.title}" for one in sets if one.after == name)
-        yield (
-            f"| {number} | {link(deck)} | {{doc}}`{chapter.title} <../{chapter.page.docname}>`: "
-            f"*{first}* to *{last}* | {deck.minutes(schedule.path):g} | "
-            f"{assigned} ({minutes} min) | {given} |"
-        )
+        yield f"   - *Assign ({sum(one.minutes for one in found)} minutes):* {assigned}"
+        for one in sets:
+            if one.after == name:
+                yield f"   - *Homework:* {one.title}"
+        yield ""
 
 
-def sections(deck: Deck) -> list[str]:
-    """The chapter's sections that a deck shows, the summary aside."""
-    return [s.section for s in deck.slides if s.section != "Summary"]
+def sections(deck: Deck) -> str:
+    """The chapter's sections that a deck goes through, from the first to the last."""
+    found = [slide.section for slide in deck.slides if slide.section != "Summary"]
+    if found[0] == found[-1]:
+        return f"“{found[0]}”"
+    return f"“{found[0]}” to “{found[-1]}”"
 
 
 def compact(

@@ -2,6 +2,7 @@
 
 python tools/run_tests.py              every stage (make test)
 python tools/run_tests.py lint types   those stages
+python tools/run_tests.py hub          a hub for a class, with two students (make test-hub)
 python tools/run_tests.py gpu          the tests and the notebooks on a GPU (make test-gpu)
 python tools/run_tests.py faults       whether the tests see planted mistakes (make faults)
 python tools/run_tests.py coverage     how much of the package the unit tests run (make coverage)
@@ -38,11 +39,12 @@ STAGES = {
         "{python} -m yamllint --strict .",
     ],
     "types": ["{python} -m mypy"],
-    "fresh": ["{python} tools/weave.py --check"],
+    "fresh": ["{python} tools/weave.py --check", "{python} tools/make_plan.py --check"],
     "unit": [f"{PYTEST} {UNIT} -n 2 --dist loadfile"],  # JAX compiles a file's shapes once
     "book": ["{make} book PY={python}"],
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
     "site": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder"],
+    "hub": [f"{PYTEST} tests/hub"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
     "faults": [f"{PYTEST} tests/faults -n 2"],
     "coverage": [  # one process: what runs in others does not count
@@ -61,15 +63,16 @@ ENVIRONMENT = {
     },
     "notebooks": {"OMP_NUM_THREADS": "1"},
 }
-APART = ("gpu", "faults", "coverage")  # not part of make test
+APART = ("hub", "gpu", "faults", "coverage")  # not part of make test
 ABOUT = {
     "lint": "ruff and yamllint",
     "types": "mypy",
-    "fresh": "the notebooks are what the chapters say",
+    "fresh": "the notebooks are what the chapters say, the plan what the lectures say",
     "unit": "unit and property tests",
     "book": "the website builds without a warning",
     "notebooks": "every notebook runs again, as on Colab, and prints the same (minutes)",
     "site": "the website in Chromium, with no network",
+    "hub": "a class's hub: two students, their link, what is closed to them",
     "gpu": "the suite's GPU part, and every notebook on the GPU",
     "faults": "mistakes planted in the formulas, one at a time: each fails a test",
     "coverage": "lines and branches of the package that the unit tests run",

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "hub/jupyterhub_config.py"
 CHAPTER = "chapters/01-kernel-regression.ipynb"
 STUDENTS, ASSISTANTS, LECTURERS = ("ada", "emmy"), ("grace",), ("hypatia",)
-SECONDS = 120
+SECONDS = 300
 
 
 def free_ports(count: int) -> list[int]:

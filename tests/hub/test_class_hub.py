@@ -44,10 +44,9 @@ def test_the_link_opens_the_chapter(student: Person, link: str) -> None:
     opened = student.pull(link)
     assert opened == f"attnbook/{CHAPTER}"
     notebook = student.own("GET", f"api/contents/{opened}").json()
+    published = nbformat.read(student.hub.book.work / CHAPTER, 4)["cells"]
     found = [cell["source"] for cell in notebook["content"]["cells"]]
-    assert (
-        found[1:-1] == [cell["source"] for cell in nbformat.read(ROOT / CHAPTER, 4)["cells"]][1:-1]
-    )
+    assert found == [cell["source"] for cell in published]
     assert student.get(f"/user/{student.name}/lab/tree/{opened}").ok
     assert (student.home / opened).is_file()
 
@@ -64,30 +63,48 @@ def test_the_first_cells_print_what_the_chapter_prints(student: Person, link: st
 def test_the_link_brings_changes_and_keeps_the_students_work(
     hub: Hub, student: Person, link: str
 ) -> None:
-    """Both change the notebook, elsewhere; both change one cell: the student's stays."""
+    """The student ran all cells and wrote into the last one; the lecturer mends, adds and removes."""
     opened = student.pull(link)
     contents = f"api/contents/{opened}"
     notebook = student.own("GET", contents).json()["content"]
+    for count, cell in enumerate(notebook["cells"], 1):
+        if cell["cell_type"] == "code":
+            said = [{"output_type": "stream", "name": "stdout", "text": f"run {count}\n"}]
+            cell |= {"execution_count": count, "outputs": said}
     notebook["cells"][-1]["source"] += f"\nnotes of {student.name}"
     saved = student.own("PUT", contents, json={"type": "notebook", "content": notebook})
     assert saved.ok, saved.text
-    changed = json.loads((hub.book.work / CHAPTER).read_text("utf-8"))
-    changed["cells"][0]["source"] = ["# Kernel regression\n", f"after {student.name}'s lecture"]
-    changed["cells"][-1]["source"] = ["the lecturer's end"]
-    hub.book.publish(CHAPTER, json.dumps(changed, indent=1, ensure_ascii=False) + "\n")
+    changed = nbformat.read(hub.book.work / CHAPTER, 4)
+    first, *_, removed, last = changed["cells"]
+    first["source"] = f"# Kernel regression\nmended after {student.name}'s lecture"
+    last["source"] = "the lecturer's end"
+    changed["cells"].insert(
+        3, nbformat.v4.new_markdown_cell(f"added after {student.name}'s lecture")
+    )
+    changed["cells"].remove(removed)
+    hub.book.publish(CHAPTER, nbformat.writes(changed) + "\n")
     student.pull(link)
     merged = student.own("GET", contents).json()["content"]["cells"]
-    assert f"after {student.name}'s lecture" in merged[0]["source"]
-    assert f"notes of {student.name}" in merged[-1]["source"]
-    assert len(merged) == len(notebook["cells"])
+    sources = "\n".join(cell["source"] for cell in merged)
+    for kept in (
+        f"notes of {student.name}",
+        f"mended after {student.name}",
+        f"added after {student.name}",
+    ):
+        assert kept in sources
+    assert merged[1]["outputs"] == notebook["cells"][1]["outputs"] != []
 
 
-def test_a_deleted_notebook_comes_back_fresh(hub: Hub, student: Person, link: str) -> None:
+def test_a_renamed_notebook_comes_back_fresh(hub: Hub, student: Person, link: str) -> None:
+    """The student's own stays beside it, under its new name."""
     opened = student.pull(link)
-    assert student.own("DELETE", f"api/contents/{opened}").status_code == 204
+    (student.home / opened).write_text("broken", "utf-8")
+    aside = opened.replace("01-", "my-01-")
+    renamed = student.own("PATCH", f"api/contents/{opened}", json={"path": aside})
+    assert renamed.ok, renamed.text
     student.pull(link)
-    fresh = json.loads((student.home / opened).read_text("utf-8"))
-    assert fresh == json.loads((hub.book.work / CHAPTER).read_text("utf-8"))
+    assert (student.home / opened).read_bytes() == (hub.book.work / CHAPTER).read_bytes()
+    assert (student.home / aside).read_text("utf-8") == "broken"
 
 
 def test_backup_keeps_the_folder_and_begins_anew(student: Person, link: str) -> None:
@@ -258,11 +275,13 @@ def test_an_array_beyond_the_limit_is_an_error_and_no_dead_kernel(student: Perso
         assert kernel.run("print(np.zeros(2**20).sum())") == "0.0"
 
 
-def test_an_assistant_helps_and_rules_nobody(hub: Hub, students: dict[str, Person]) -> None:
-    """With a token of its own scopes, which ends: it opens a student's files and makes no account."""
+def test_an_assistant_helps_students_and_rules_nobody(
+    hub: Hub, students: dict[str, Person]
+) -> None:
+    """Also with a token of its own scopes, which ends."""
     grace = Person(hub, "grace")
     assert grace.log_in(password("grace"))
-    asked = {"expires_in": 3600, "scopes": ["list:users", "access:servers"]}
+    asked = {"expires_in": 3600, "scopes": ["list:users!group=students", "access:servers!user=ada"]}
     made = grace.ask("POST", "/hub/api/users/grace/tokens", json=asked).json()
     assert made["expires_at"]
     bearer = {"Authorization": f"token {made['token']}"}
@@ -270,12 +289,22 @@ def test_an_assistant_helps_and_rules_nobody(hub: Hub, students: dict[str, Perso
     def status(method: str, path: str) -> int:
         return requests.request(method, hub.url + path, headers=bearer, timeout=60).status_code
 
-    assert status("GET", f"/user/ada/api/contents/attnbook/{CHAPTER}") == 200
-    assert status("GET", "/hub/api/users") == 200
+    listed = requests.get(f"{hub.url}/hub/api/users", headers=bearer, timeout=60).json()
+    assert {user["name"] for user in listed} == set(students)
+    assert status("GET", "/user/ada/api/contents") == 200
+    assert status("GET", "/user/emmy/api/contents") == 403
     assert status("DELETE", "/hub/api/users/ada/server") == 403
-    for method, path in [("DELETE", "/hub/api/users/ada"), ("POST", "/hub/api/users/mallory")]:
-        assert status(method, path) == 403
-        assert grace.ask(method, path).status_code == 403
+    scopes = grace.ask("GET", "/hub/api/user").json()["scopes"]
+    assert {"servers!group=students", "access:servers!user=emmy"} <= set(scopes)
+    for method, path in [
+        ("DELETE", "users/ada"),
+        ("PATCH", "users/grace"),
+        ("POST", "users/mallory"),
+        ("POST", "users/hypatia/server"),
+        ("POST", "users/hypatia/tokens"),
+    ]:
+        assert status(method, f"/hub/api/{path}") in (403, 404), path
+        assert grace.ask(method, f"/hub/api/{path}", json={}).status_code in (403, 404), path
 
 
 def test_who_forgot_a_password_sets_a_new_one(hub: Hub) -> None:

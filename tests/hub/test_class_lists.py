@@ -27,7 +27,9 @@ def test_who_is_listed_may_come_in_and_nobody_else(state: Path) -> None:
     assert config.Authenticator.allowed_users == {"ada", "emmy-2", "grace"}
     assert config.Authenticator.admin_users == set()
     assert config.Authenticator.allow_all is False
+    assert config.Authenticator.allow_existing_users is False
     assert config.FirstUseAuthenticator.create_users is False
+    assert config.JupyterHub.load_groups == {"students": {"users": ["ada", "emmy-2"]}}
     (helpers,) = (r["users"] for r in config.JupyterHub.load_roles if r["name"] == "help")
     assert helpers == ["grace"]
 

@@ -71,13 +71,14 @@ def read_plan(path: Path, decks: Mapping[str, Deck]) -> Plan:
         _schedule(path, number, entry, decks)
         for number, entry in enumerate(_list(path, data, "schedule"), 1)
     ]
+    texts: dict[str, type] = {"lecture": str, "question": str, "answer": str}
     exam = [
-        Exam(**_entry(path, "exam", number, entry, decks, lecture=str, question=str, answer=str))
+        Exam(**_entry(path, "exam", number, entry, decks, texts))
         for number, entry in enumerate(_list(path, data, "exam"), 1)
     ]
-    kinds = {"title": str, "chapters": str, "label": str}
+    kinds: dict[str, type] = {"title": str, "chapters": str, "label": str}
     projects = [
-        _entry(path, "project", number, entry, decks, **kinds)
+        _entry(path, "project", number, entry, decks, kinds)
         for number, entry in enumerate(_list(path, data, "project"), 1)
     ]
     quiz = [
@@ -141,8 +142,9 @@ def _entry(
     number: int,
     entry: dict[str, Any],
     decks: Mapping[str, Deck],
-    **kinds: type,
+    kinds: dict[str, type],
 ) -> dict[str, Any]:
+    """An entry of a list, its keys of these kinds and its lecture one that there is."""
     where = f"{path.name}: {name} {number}"
     found = _typed(where, entry, kinds)
     if "lecture" in kinds and found["lecture"] not in decks:
@@ -155,7 +157,7 @@ def _schedule(
     path: Path, number: int, entry: dict[str, Any], decks: Mapping[str, Deck]
 ) -> Schedule:
     kinds = {"sessions": int, "minutes": int, "path": str, "about": str, "lectures": list}
-    found = _entry(path, "schedule", number, entry, decks, **kinds)
+    found = _entry(path, "schedule", number, entry, decks, kinds)
     where = f"{path.name}: schedule of {found['sessions']} sessions"
     given = tuple(tuple(session) for session in found["lectures"])
     if found["path"] not in PATHS:
@@ -178,7 +180,7 @@ def _schedule(
 
 def _quiz(path: Path, number: int, entry: dict[str, Any], decks: Mapping[str, Deck]) -> Question:
     kinds = {"lecture": str, "question": str, "right": str, "wrong": list, "answer": str}
-    found = _entry(path, "quiz", number, entry, decks, **kinds)
+    found = _entry(path, "quiz", number, entry, decks, kinds)
     where = f"{path.name}: quiz {number}"
     for wrong in found["wrong"]:
         if not isinstance(wrong, list) or len(wrong) != 2 or not all(wrong):

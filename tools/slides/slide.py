@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
+from textwrap import dedent
 from typing import Any
 
 from attnbook_site.assets import PLAIN_CODE
@@ -205,7 +206,8 @@ class SlideWriter:
             if not ends:
                 raise self.error(f"to: no line after {start!r} begins {last!r}")
             lines = lines[: ends[0] + 1]
-        source = re.sub(r"\n{3,}", "\n\n", "\n".join(one for one in lines if one is not None))
+        kept = dedent("\n".join(one for one in lines if one is not None))
+        source = re.sub(r"\n{3,}", "\n\n", kept)
         mark = given.pop("mark", "")
         shown = source.strip("\n").split("\n")
         marked = [number for number, one in enumerate(shown, 1) if mark and mark in one]
@@ -354,9 +356,10 @@ class SlideWriter:
 
 
 def plain_answer(lines: list[str]) -> str:
-    """An answer's own sentences, without what it shows."""
-    text = re.sub(r"^(`{3,}|:{3,})\{.*?^\1$", "", "\n".join(lines), flags=re.DOTALL | re.MULTILINE)
-    return re.sub(r"\n{3,}", "\n\n", text.replace("\n+++\n", "\n")).strip()
+    """An answer's own sentences, those in columns too, without what it shows."""
+    text = re.sub(r"^(`{3,})\{.*?^\1$", "", "\n".join(lines), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^(?::{3,}.*|\+{3})$", "", text, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 def part_of(svg: str, view: str) -> str:

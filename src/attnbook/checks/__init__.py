@@ -5,6 +5,19 @@ thing that is wrong, with its likely cause. It gives back a Verdict, which a not
 """
 
 from attnbook.checks import ch01, ch02, ch03, ch04, ch05, ch06, ch07, ch08, ch09
+from attnbook.checks.trial import trial
 from attnbook.checks.verdict import Verdict
 
-__all__ = ["Verdict", "ch01", "ch02", "ch03", "ch04", "ch05", "ch06", "ch07", "ch08", "ch09"]
+__all__ = [
+    "Verdict",
+    "ch01",
+    "ch02",
+    "ch03",
+    "ch04",
+    "ch05",
+    "ch06",
+    "ch07",
+    "ch08",
+    "ch09",
+    "trial",
+]

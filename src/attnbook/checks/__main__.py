@@ -2,6 +2,7 @@
 
 python -m attnbook.checks              all chapters
 python -m attnbook.checks ch01 ch07    these
+python -m attnbook.checks grade --help grades a class: attnbook.checks.grading.command
 
 Each stub must be "not yet", each solution right, and each planted wrong answer must hear its own
 cause. Needs the book's repository, which has the chapters and the wrong answers (in tests/).
@@ -66,6 +67,10 @@ def row(exercise: Exercise, wrong: list[Wrong]) -> tuple[str, list[str]]:
 
 def main(chosen: list[str]) -> int:
     """Print the table; 1 if anything is not as it should be, 2 if it cannot be tried."""
+    if chosen[:1] == ["grade"]:
+        from attnbook.checks.grading.command import main as grade
+
+        return grade(chosen[1:])
     files = {f"ch{f.name[:2]}": f for f in sorted((REPOSITORY / "chapters").glob("[0-9]*.md"))}
     if not files:
         print(f"no chapters in {REPOSITORY}: run this in a clone of the book's repository")

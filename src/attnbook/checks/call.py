@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from attnbook.checks.remote import asked_where_it_is
 from attnbook.checks.verdict import Function, Wrong, not_written, show
 
 
+@asked_where_it_is
 def call(function: Function, *arguments: Any) -> np.ndarray:
     """The function's answer as a float64 NumPy array, whichever library it was written for.
 
@@ -31,6 +33,8 @@ def call(function: Function, *arguments: Any) -> np.ndarray:
             errors.append(error)
             if isinstance(error, IndexError) and "out of" in str(error):
                 break  # JAX would take the nearest entry, and say nothing
+            if isinstance(error, NameError | OSError | ImportError | MemoryError | RecursionError):
+                break  # no other library's arrays mend that
     own = [error for error in errors if not _of_another_library(error)]
     shown = own[0] if own else max(errors, key=_reached)
     with suppress(TypeError, ValueError):  # a function whose signature cannot be read
@@ -64,6 +68,7 @@ def _described(name: str, value: Any) -> str:
     return f"{name} = [{numbers}]" if array.ndim else f"{name} = {numbers}"
 
 
+@asked_where_it_is
 def call_pair(function: Function, *arguments: Any) -> tuple[np.ndarray, np.ndarray]:
     """As call, for an answer that is a pair of arrays; their shapes may differ."""
     found: list[np.ndarray] = []
@@ -84,6 +89,21 @@ def call_pair(function: Function, *arguments: Any) -> tuple[np.ndarray, np.ndarr
     return found[0], found[1]
 
 
+@asked_where_it_is
+def call_real(function: Function, *arguments: Any) -> np.ndarray:
+    """As call; Wrong for complex numbers, also where their imaginary parts are 0."""
+
+    @wraps(function)
+    def real(*own: Any) -> Any:
+        answer = function(*own)
+        if "complex" in str(getattr(answer, "dtype", "")):
+            raise Wrong("your numbers are complex: return two real columns for each of them.")
+        return answer
+
+    return call(real, *arguments)
+
+
+@asked_where_it_is
 def call_with_memory_limit(function: Function, *arguments: Any) -> np.ndarray:
     """As call; Wrong if Python and NumPy hold more than 20 MB for it at once.
 

@@ -106,7 +106,12 @@ def exercises(chapter: Path) -> Iterator[Exercise]:
         ValueError: an exercise has not exactly one stub, one hint and one solution. One whose
             answer is an explanation has a hint and a solution, and no stub.
     """
-    for number, match in enumerate(EXERCISE.finditer(chapter.read_text(encoding="utf-8")), 1):
+    yield from exercises_in(chapter.read_text(encoding="utf-8"), chapter)
+
+
+def exercises_in(text: str, chapter: Path) -> Iterator[Exercise]:
+    """The exercises of a text, which stands in this file; raises as exercises does."""
+    for number, match in enumerate(EXERCISE.finditer(text), 1):
         parts: dict[str, Any] = match.groupdict()
         rest = parts.pop("rest")
         explained = parts["kinds"] == "explanation"

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from attnbook.checks.remote import Remote
 from attnbook.checks.verdict import Function, NotYet, Wrong
 
 
@@ -73,6 +74,7 @@ def _lines(code: str) -> Counter[str]:
 def _lines_of(function: Function) -> Counter[str] | None:
     """Those of a function; None where its source cannot be read."""
     try:
-        return _lines(inspect.getsource(function))
+        source = function.source() if isinstance(function, Remote) else inspect.getsource(function)
+        return _lines(source)
     except (OSError, TypeError, SyntaxError):
         return None

@@ -1,0 +1,69 @@
+"""Checks of chapter 2's held-out exercises: they run with the lecturer, never with a student."""
+
+import numpy as np
+
+from attnbook.checks.call import call
+from attnbook.checks.verdict import check, expect
+
+
+def numbers(seed):
+    """The numbers of a class, from its seed."""
+    rng = np.random.default_rng([seed, 2])
+    a, b = rng.choice(np.arange(1, 6), size=2, replace=False)
+    return {"a": int(a), "b": int(b), "k": int(rng.integers(2, 6))}
+
+
+def checks(seed):
+    """The check of each exercise, by its label."""
+    n = numbers(seed)
+    a, b, k = n["a"], n["b"], n["k"]
+
+    @check
+    def product_bandwidth(function):
+        g, h = 0.8, 1.5
+        right = (a / g**2 + b / h**2) ** -0.5
+        expect(call(function, g, h), right, "for g = 0.8 and h = 1.5", [
+            ((1 / g**2 + 1 / h**2) ** -0.5,
+             "The powers are missing: each multiplies its exponent."),
+            ((b / g**2 + a / h**2) ** -0.5, "The powers are exchanged."),
+            (right**2, "That is the square of the bandwidth: take the root."),
+            (1 / right, "That is one over the bandwidth."),
+            (1 / right**2, "That is one over the square of the bandwidth."),
+            (1 / (a / g + b / h), "In the exponent stand the squares of the bandwidths."),
+            ((a * g**2 + b * h**2) ** 0.5, "Variances add in a convolution; here exponents do."),
+            (g**a * h**b, "The bandwidths are not multiplied: look at the exponents."),
+            ((g**a * h**b) ** (1 / (a + b)), "That is a geometric mean: the exponents add."),
+            ((a * g + b * h) / (a + b), "That is a mean: the product is narrower than both."),
+        ], secret=True)  # fmt: skip
+        return "exponents add, so the product is narrower than each of its kernels."
+
+    @check
+    def noise_level(function):
+        rng = np.random.default_rng([seed, 21])
+        poor = np.arange(12) % 3 == 1
+        r = 0.4 + rng.normal(size=12) * np.where(poor, k, 1)
+        scaled = r / np.where(poor, k, 1)
+
+        def root(squares):
+            return np.sqrt(np.mean(squares))
+
+        where = "for twelve residuals, four of them poor,"
+        expect(call(function, r, poor), root(scaled**2), where, [
+            (np.mean(scaled**2), "That is the square of the noise level: take the root."),
+            (root(r**2),
+             "That takes all values alike: bring the poor ones to the scale of the good."),
+            (root(r[~poor] ** 2), "The poor values say something too: do not throw them away."),
+            (root((r * np.where(poor, k, 1)) ** 2),
+             "Divide the poor residuals; you multiply them."),
+            (root(r**2 / np.where(poor, k, 1)),
+             "Divide before you square: the square has the factor squared."),
+            (np.std(scaled), "The mean of the residuals is not subtracted in the loss."),
+            (np.sqrt(np.sum(scaled**2) / 11), "The loss has a mean over n, not over n − 1."),
+            (np.mean(np.abs(scaled)), "That is the mean size: the loss has squares."),
+            (root(np.where(poor, r, r / k) ** 2),
+             "The poor instrument is the one with more noise."),
+            (k * root(scaled**2), "That is the noise of the poor instrument."),
+        ], secret=True)  # fmt: skip
+        return "on one scale, all residuals count alike."
+
+    return {"ho-two-kernels": product_bandwidth, "ho-noise-groups": noise_level}

@@ -1,0 +1,60 @@
+"""Checks of chapter 3's held-out exercises: they run with the lecturer, never with a student."""
+
+import numpy as np
+
+from attnbook.checks.call import call
+from attnbook.checks.verdict import check, expect
+
+
+def numbers(seed):
+    """The numbers of a class, from its seed."""
+    rng = np.random.default_rng([seed, 3])
+    return {"k": int(rng.integers(5, 13)), "p": int(rng.integers(2, 6))}
+
+
+def checks(seed):
+    """The check of each exercise, by its label."""
+    n = numbers(seed)
+    k, p = n["k"], n["p"]
+
+    @check
+    def lead_of_small_slope(function):
+        w = (1 + np.sqrt(1 - 1 / k)) / 2
+        right = np.log(w / (1 - w))
+        quarter = (1 + np.sqrt(1 - 4 / k)) / 2
+        expect(call(function), right, "As an answer", [
+            (-right, "That is the lead below 0 with the same slope."),
+            (w, "That is the weight: which lead gives it?"),
+            (w / (1 - w), "That is the ratio of the weights: the lead is its logarithm."),
+            (np.log(quarter / (1 - quarter)), "The largest slope is 1/4, not 1."),
+            (np.log(4 * k), "That takes the slope for e^(−Δ), which holds for large leads only."),
+            (np.log(k), "That takes the slope for e^(−Δ)/4: w(1 − w) is not that near Δ = 0."),
+            (np.log(w), "The lead is the logarithm of w/(1 − w), not of w."),
+            (np.log10(w / (1 - w)), "Use the natural logarithm."),
+        ], tolerance=1e-4, secret=True)  # fmt: skip
+        return "far ahead, a softmax hardly learns."
+
+    @check
+    def prefix_mask(function):
+        for size in (p + 5, p - 1):
+            i, j = np.arange(size)[:, None], np.arange(size)[None, :]
+            right = (j <= i) | (j < p)
+            expect(call(function, size), right, f"for {size} tokens", [
+                (j <= i, "That is the causal mask: the question sees its own later tokens too."),
+                (right.T, "It is transposed: queries are rows."),
+                ((j <= i) | (i < p),
+                 "The question sees the answer: only its own tokens are known."),
+                ((j < i) | (j < p), "A token of the answer sees itself, too."),
+                ((j <= i) | (j <= p), "One token too many belongs to your question."),
+                ((j <= i) | (j < p - 1), "One token too few belongs to your question."),
+                ((j <= i) & (j < p),
+                 "The answer sees what was written before, not the question alone."),
+                ((i < p) & (j < p) | ((i >= p) & (j <= i) & (j >= p)),
+                 "The answer sees the question."),
+                (np.ones((size, size)),
+                 "Every token sees every other: the answer must not see ahead."),
+                (~right, "The mask is turned over: true is where a query may see."),
+            ])  # fmt: skip
+        return "reading goes both ways, writing does not."
+
+    return {"ho-slope-of-lead": lead_of_small_slope, "ho-prefix-mask": prefix_mask}

@@ -1,0 +1,78 @@
+"""Checks of chapter 4's held-out exercises: they run with the lecturer, never with a student."""
+
+import numpy as np
+
+from attnbook.checks.call import call
+from attnbook.checks.verdict import check, expect
+
+
+def numbers(seed):
+    """The numbers of a class, from its seed."""
+    rng = np.random.default_rng([seed, 4])
+    return {"k": int(rng.integers(3, 12)), "s": int(rng.integers(1, 4))}
+
+
+def checks(seed):
+    """The check of each exercise, by its label."""
+    n = numbers(seed)
+    k, s = n["k"], n["s"]
+
+    @check
+    def steps_to_forget(function):
+        z = 0.8
+        right = -np.log(k) / np.log(z)
+        expect(call(function, z), right, "for z = 0.8", [
+            (-right, "The sign is turned: the logarithm of z is below 0."),
+            (-np.log(k) / np.log(1 - z), "z is what is kept; the candidate gets 1 − z."),
+            (1 / right, "Turned over: solve z^t = 1/k for t."),
+            ((1 - 1 / k) / (1 - z), "The share falls by a factor in each step, not by an amount."),
+            (1 / (1 - z), "That is how many steps the mean reaches back: when is 1/k left?"),
+            (k / (1 - z), "The number of steps grows with the logarithm of the factor."),
+            (np.log(k) / (1 - z), "log z is not z − 1, except for z close to 1."),
+            (z**k, "That is what is left after so many steps: how many steps leave 1/k?"),
+            (-np.log(2) / np.log(z), "That is the time in which half is left."),
+        ], secret=True)  # fmt: skip
+        return "a gate near 1 remembers long."
+
+    @check
+    def mean_state(function):
+        rng = np.random.default_rng([seed, 41])
+        states, lengths = rng.normal(size=(3, s + 6, 2)), np.asarray([s + 2, s + 4, s + 6])
+        places = np.arange(s + 6)
+
+        def mean(first, beyond, divisor):
+            counts = (places >= first) & (places < np.reshape(beyond, (-1, 1)))
+            total = np.where(counts[:, :, None], states, 0).sum(axis=1)
+            return total / np.reshape(divisor, (-1, 1))
+
+        full = np.full(3, s + 6)
+        causes = [
+            (mean(0, lengths, lengths), "The marks in front do not count."),
+            (mean(s, full, full - s), "The padding counts in your mean."),
+            (states.mean(axis=1), "That is the mean of all places, marks and padding too."),
+            (mean(s, lengths, lengths), "The sum is right; divide by how many places count."),
+            (mean(s, lengths, full), "The sum is right; divide by the row's own number, not by n."),
+            (mean(s, lengths, full - s),
+             "The sum is right; each row has its own number of tokens."),
+            (mean(s, lengths, np.ones(3)), "That is the sum: divide it."),
+            (mean(s, lengths - 1, lengths - 1 - s),
+             "The last real token counts."),
+            (mean(s + 1, lengths, lengths - s - 1),
+             "You leave out one too many in front."),
+            (mean(s, lengths + s, lengths),
+             "The lengths count the marks: a row ends at its length."),
+        ]  # fmt: skip
+        expect(
+            call(function, states, lengths), mean(s, lengths, lengths - s), "for three rows", causes
+        )
+        hidden = np.where(places[None, :, None] >= lengths[:, None, None], np.nan, states)
+        expect(
+            call(function, hidden, lengths),
+            mean(s, lengths, lengths - s),
+            "with NaN in the padding",
+            [(np.where(lengths[:, None] < s + 6, np.nan, mean(s, lengths, lengths - s)),
+              "Zero times NaN is NaN: leave the padding out of the sum.")],
+        )  # fmt: skip
+        return "each row is averaged over its own tokens."
+
+    return {"ho-half-life": steps_to_forget, "ho-mean-state": mean_state}

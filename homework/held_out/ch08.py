@@ -1,0 +1,71 @@
+"""Checks of chapter 8's held-out exercises: they run with the lecturer, never with a student."""
+
+import numpy as np
+
+from attnbook.checks.call import call
+from attnbook.checks.verdict import check, expect
+
+
+def numbers(seed):
+    """The numbers of a class, from its seed."""
+    rng = np.random.default_rng([seed, 8])
+    return {
+        "t": float(rng.choice([0.5, 0.6, 0.7, 1.5, 1.6, 1.8, 2.0])),
+        "r": float(rng.choice([0.05, 0.1, 0.15, 0.2, 0.25, 0.3])),
+        "c": float(rng.choice([3.2, 3.6, 3.8, 4.2, 4.4, 4.6, 4.8])),
+    }
+
+
+def checks(seed):
+    """The check of each exercise, by its label."""
+    n = numbers(seed)
+    t, r, c = n["t"], n["r"], n["c"]
+
+    @check
+    def cut_by_the_best(function):
+        one = -np.log(r)  # how far below the best a token may be, once the temperature has acted
+        below = np.asarray([1.3 * t, 0.0, 0.9 * t, 0.4 * t, 1.1 * t, 0.9, 1.1, 0.2 * t]) * one
+        logits = 2.5 - below
+
+        def normal(parts):
+            with np.errstate(invalid="ignore"):  # a wrong cut may leave nothing
+                return parts / parts.sum()
+
+        def cut(of, at):
+            return np.where(at >= r * at.max(), of, 0)
+
+        plain, warm = normal(np.exp(logits)), normal(np.exp(logits / t))
+        expect(call(function, logits), normal(cut(warm, warm)), "for eight logits", [
+            (cut(warm, warm), "The kept probabilities must sum to 1."),
+            (warm, "Nothing is cut."),
+            (normal(cut(warm, plain)), "The temperature comes first, then the cut."),
+            (normal(cut(plain, plain)), "The temperature has no effect."),
+            (normal(cut(normal(np.exp(logits * t)), np.exp(logits * t))),
+             "Divide the logits by the temperature."),
+            (normal(np.where(warm >= r, warm, 0)),
+             "The limit is a share of the best token's probability, not of 1."),
+            (normal(cut(plain, warm)),
+             "The kept tokens are right, their probabilities are without the temperature."),
+            (normal(np.where(warm >= r * warm.max(), 0, warm)),
+             "The tail is what you keep: turn the cut round."),
+            (logits / t, "These are logits: return probabilities."),
+        ], secret=True)  # fmt: skip
+        return "a sure model cuts much, an unsure one little."
+
+    @check
+    def bits_per_character(function):
+        p = 20.0
+        expect(call(function, p), np.log2(p) / c, "for a perplexity of 20", [
+            (np.log2(p), "That is bits per token: a token has several characters."),
+            (np.log(p) / c, "Those are nats: a bit is log 2 nats."),
+            (np.log10(p) / c, "Bits are logarithms to base 2, not to base 10."),
+            (np.log2(p) * c, "Divide by the characters of a token: its bits are spread over them."),
+            (np.log2(p / c), "Divide the bits, not the perplexity: the logarithm comes first."),
+            (p / c, "A perplexity is no number of bits: take its logarithm."),
+            (p ** (1 / c), "That is the perplexity per character: take its logarithm."),
+            (np.log(p) * np.log(2) / c, "From nats to bits one divides by log 2."),
+            (c / np.log2(p), "That is characters per bit."),
+        ], tolerance=1e-4, secret=True)  # fmt: skip
+        return "only per character can models with other tokens be compared."
+
+    return {"ho-min-p": cut_by_the_best, "ho-bits-of-tokens": bits_per_character}

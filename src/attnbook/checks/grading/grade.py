@@ -1,0 +1,140 @@
+"""What one student's notebook is worth, exercise by exercise."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attnbook.checks.grading.homework import Homework, Task, judged
+from attnbook.checks.grading.notebook import Notebook, Unreadable, chosen, read_notebook
+from attnbook.checks.grading.sandbox import Kind
+from attnbook.checks.grading.student import Asked, Gone, Lost, Student, TooLong
+from attnbook.checks.verdict import Verdict
+
+NOTHING_WRITTEN = "nothing is written below the question."
+TO_READ = "your lecturer reads this answer; its points are not in yet."
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an exercise's check says, and its points; None where a person has to say."""
+
+    verdict: Verdict
+    points: float | None
+
+
+@dataclass
+class Report:
+    """Everything that is known of one student's homework.
+
+    Attributes:
+        name: the student's, as the roster or the file has it.
+        results: by label; empty where there is nothing to grade.
+        problem: why nothing could be graded, in words for the student.
+        handed_in: whether there was anything at all.
+        notes: for the lecturer.
+        explanations: by label, as the student wrote them.
+        timeouts: how often an answer or a cell did not end in time.
+        seconds: that the grading took.
+    """
+
+    name: str
+    results: dict[str, Result] = field(default_factory=dict)
+    problem: str = ""
+    handed_in: bool = True
+    notes: list[str] = field(default_factory=list)
+    explanations: dict[str, str] = field(default_factory=dict)
+    timeouts: int = 0
+    seconds: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The points that are certain."""
+        return sum(result.points or 0 for result in self.results.values())
+
+    @property
+    def complete(self) -> bool:
+        """Whether nobody has to read anything before the total can be entered."""
+        unread = any(result.points is None for result in self.results.values())
+        return not unread and not (self.handed_in and self.problem)
+
+
+def graded(name: str, paths: list[Path] | None, homework: Homework, kind: Kind) -> Report:
+    """The report on what a student handed in; None for nothing."""
+    report, began = Report(name), time.monotonic()
+    if paths is None:
+        report.handed_in, report.problem = False, "nothing was handed in"
+        report.results = {
+            task.label: Result(Verdict("not yet", report.problem), 0) for task in homework.tasks
+        }
+        return report
+    try:
+        notebook = read_notebook(chosen(paths, homework.name))
+    except Unreadable as problem:
+        report.problem = str(problem)
+        return report
+    if notebook.name not in ("", homework.name):
+        report.notes.append(f"the notebook is of {notebook.name}")
+    limits = {"seconds": homework.seconds, "in_all": 60 * homework.minutes}
+    with Student(notebook.cells, kind, **limits) as student:
+        for task in homework.tasks:
+            if task.kind == "explained":
+                report.results[task.label] = _read(task, notebook, homework, report)
+            else:
+                report.results[task.label] = _asked(task, notebook, homework, student)
+                report.notes += _edited(task, notebook)
+        report.timeouts = student.timeouts
+    if report.timeouts:
+        report.notes.append(f"time-outs: {report.timeouts}")
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _asked(task: Task, notebook: Notebook, homework: Homework, student: Student) -> Result:
+    """What the check outside says to the function inside."""
+    own = task.function
+    try:
+        verdict = judged(homework.checks[task.label], Asked(student, own))
+    except TooLong:
+        words = "no answer in time. Does a loop not end?"
+        if time.monotonic() > student.until:
+            words = f"the notebook as a whole takes longer than {homework.minutes:g} minutes."
+        verdict = Verdict("wrong", f"{own}: {words}")
+    except Gone as end:
+        words = str(end) or "its process ended"
+        verdict = Verdict("wrong", f"{own}: {words}, in the function or before it.")
+    except Lost:
+        verdict = Verdict("wrong", f"{own}: no answer.")
+    if verdict.status != "right" and "there is no function" in verdict.message:
+        problems = [student.problems.get(place, "") for place in notebook.defining(own)]
+        stopped = next((problem for problem in reversed(problems) if problem), "")
+        if stopped:
+            does = stopped if stopped.startswith(("does not", "ends ")) else f"stops: {stopped}"
+            verdict = Verdict("wrong", f"{own}: its cell {does}")
+    return Result(verdict, task.points if verdict.status == "right" else 0)
+
+
+def _read(task: Task, notebook: Notebook, homework: Homework, report: Report) -> Result:
+    """An explanation: read by a person, unless the homework gives its points for having one."""
+    found = notebook.explanations.get(task.label)
+    if found:
+        report.explanations[task.label] = found
+        if homework.completion:
+            return Result(Verdict("right", "you wrote an explanation."), task.points)
+    elif found == "":
+        return Result(Verdict("not yet", NOTHING_WRITTEN), 0)
+    else:
+        report.explanations[task.label] = ""
+        report.notes.append(f"{task.label}: its cell is gone; look for the answer elsewhere")
+    return Result(Verdict("not yet", TO_READ), None)
+
+
+def _edited(task: Task, notebook: Notebook) -> list[str]:
+    """A note where the notebook's own check is not the one it was handed out with."""
+    own = notebook.defining(task.function)
+    if task.kind != "published" or not own:
+        return []
+    line = f"checks.{task.check}({task.function})"
+    kept = any(line in notebook.cells[place] for place in own)
+    return [] if kept else [f"{task.label}: the check in the notebook was changed"]

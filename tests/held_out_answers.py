@@ -1,0 +1,161 @@
+"""Wrong answers to the held-out exercises, each with what it must hear; by label, for any class.
+
+A table's entry takes the class's numbers and gives pairs of an answer and a part of the message.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def squares(x):
+    return np.mean(np.asarray(x) ** 2)
+
+
+def softmax(x):
+    e = np.exp(x - np.max(x))
+    return e / e.sum()
+
+
+def weighed(s, w, power=2):
+    return s @ w**power / np.sum(w**2)
+
+
+def masked(states, lengths, first, divisor):
+    places = np.arange(states.shape[1])
+    counts = (places >= first) & (places < lengths[:, None])
+    return np.where(counts[:, :, None], states, 0).sum(1) / divisor[:, None]
+
+
+def multiplied(states, lengths, first):
+    places = np.arange(states.shape[1])
+    counts = (places >= first) & (places < lengths[:, None])
+    return (states * counts[:, :, None]).sum(1) / (lengths - first)[:, None]
+
+
+def min_p(logits, n, first=True, keep_sum=True):
+    q = softmax(logits / n["t"])
+    seen = q if first else softmax(logits)
+    q = np.where(seen >= n["r"] * seen.max(), q, 0)
+    return q / q.sum() if keep_sum else q
+
+
+def per_head(x, h, norm):
+    return norm(x.reshape(len(x), h, -1)).reshape(x.shape)
+
+
+def rms(x):
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5)
+
+
+def area(p):
+    i = np.arange(1, p + 1)
+    return 2 * np.prod(2 * i / (2 * i + 1))
+
+
+def wrong(n):
+    """The wrong answers of a class with these numbers, by label."""
+    return {
+        "ho-power-kernel": [
+            (lambda u: np.maximum(0, 1 - u**2) ** n["p"], "the area is not one"),
+            (lambda u: (1 - u**2) ** n["p"] / area(n["p"]), "Beyond u = 1 it is 0"),
+            (lambda u: 2 * np.maximum(0, 1 - u**2) ** n["p"] / area(n["p"]), "a kernel has two sides"),
+            (lambda u: 0.75 * np.maximum(0, 1 - u**2), "Epanechnikov's kernel"),
+        ],
+        "ho-many-inputs": [
+            (lambda: n["k"] ** 1.25, "for one input"),
+            (lambda: n["k"] ** (-(4 + n["d"]) / 4), "one over the factor"),
+            (lambda: n["k"] ** (4 / (4 + n["d"])), "not its inverse"),
+        ],
+        "ho-two-kernels": [
+            (lambda g, h: (1 / g**2 + 1 / h**2) ** -0.5, "The powers are missing"),
+            (lambda g, h: 1 / (n["a"] / g**2 + n["b"] / h**2), "the square of the bandwidth"),
+            (lambda g, h: (n["a"] * g**2 + n["b"] * h**2) ** 0.5, "Variances add in a convolution"),
+            (lambda g, h: (n["b"] / g**2 + n["a"] / h**2) ** -0.5, "The powers are exchanged"),
+        ],
+        "ho-noise-groups": [
+            (lambda r, poor: np.sqrt(squares(r)), "takes all values alike"),
+            (lambda r, poor: squares(np.where(poor, r / n["k"], r)), "the square of the noise level"),
+            (lambda r, poor: np.sqrt(squares(np.where(poor, r * n["k"], r))), "you multiply them"),
+            (lambda r, poor: np.sqrt(squares(r[~poor])), "do not throw them away"),
+        ],
+        "ho-slope-of-lead": [
+            (lambda: np.log(4 * n["k"]), "holds for large leads only"),
+            (lambda: (1 + np.sqrt(1 - 1 / n["k"])) / 2, "That is the weight"),
+            (lambda: 2 * np.arccosh(np.sqrt(n["k"] / 4)), "The largest slope is 1/4"),
+        ],
+        "ho-prefix-mask": [
+            (lambda m: np.tri(m) > 0, "That is the causal mask"),
+            (lambda m: ((np.tri(m) > 0) | (np.arange(m) < n["p"])).T, "It is transposed"),
+            (lambda m: (np.tri(m) > 0) | (np.arange(m)[:, None] < n["p"]), "The question sees the answer"),
+            (lambda m: (np.tri(m) > 0) | (np.arange(m) <= n["p"]), "One token too many"),
+        ],
+        "ho-half-life": [
+            (lambda z: np.log(n["k"]) / np.log(z), "The sign is turned"),
+            (lambda z: -np.log(n["k"]) / np.log(1 - z), "z is what is kept"),
+            (lambda z: (1 - 1 / n["k"]) / (1 - z), "by a factor in each step"),
+        ],
+        "ho-mean-state": [
+            (lambda x, ends: x.mean(1), "all places, marks and padding"),
+            (lambda x, ends: masked(x, ends, 0, ends), "The marks in front do not count"),
+            (lambda x, ends: masked(x, ends, n["s"], ends), "divide by how many places count"),
+            (lambda x, ends: multiplied(x, ends, n["s"]), "Zero times NaN is NaN"),
+        ],
+        "ho-alibi-share": [
+            (lambda t: np.exp(-t / n["q"]), "the share of all the others"),
+            (lambda t: 1 - np.exp(-(t - 1) / n["q"]), "The query's own place counts"),
+            (lambda t: 1 - 2.0 ** (-t / n["q"]), "The softmax has e, not 2"),
+        ],
+        "ho-slow-pairs": [
+            (lambda m: n["d"] // 2 - np.sum(m * 1e4 ** (-np.arange(0, n["d"], 2) / n["d"]) < 2 * np.pi), "Those are the pairs that have turned"),
+            (lambda m: 2 * np.sum(m * 1e4 ** (-np.arange(0, n["d"], 2) / n["d"]) < 2 * np.pi), "A pair has two columns"),
+            (lambda m: np.sum(2 * np.pi * m * 1e4 ** (-np.arange(0, n["d"], 2) / n["d"]) < 2 * np.pi), "θ is an angle already"),
+            (lambda m: np.sum(m * 1e4 ** (-np.arange(n["d"] // 2) / n["d"]) < 2 * np.pi), "The exponent is −2i/d"),
+        ],
+        "ho-reorder-heads": [
+            (lambda w, o: w, "Nothing has moved"),
+            (lambda w, o: w.reshape(len(w), n["h"], -1)[:, np.argsort(o)].reshape(w.shape), "That is the way back"),
+            (lambda w, o: w.reshape(n["h"], -1, len(w))[o].reshape(w.shape), "You move rows, which are outputs: heads"),
+        ],
+        "ho-lost-share": [
+            (lambda w: weighed(shares(n), w), "the share that is kept"),
+            (lambda w: 1 - shares(n) @ w, "The explained share has squares"),
+            (lambda w: 1 - shares(n) @ w**2, "Divide by the variance of the mixture"),
+            (lambda w: 1 - weighed(np.ones(3) / 3, w), "do not give equally many"),
+        ],
+        "ho-longer-stream": [
+            (lambda s, c: (n["k"] ** 2 - 1) * s**2 / c**2, "A block has two parts, and each"),
+            (lambda s, c: (n["k"] - 1) * s / (2 * c), "Lengths do not add: the changes"),
+            (lambda s, c: n["k"] ** 2 * s**2 / (2 * c**2), "has its start already"),
+        ],
+        "ho-head-norm": [
+            (rms, "The mean runs over the whole row"),
+            (lambda x: per_head(x, n["h"], lambda z: rms(z - z.mean(-1, keepdims=True))), "That is a layer norm"),
+            (lambda x: per_head(x, n["h"], lambda z: z / np.linalg.norm(z, axis=-1, keepdims=True)), "That is length 1"),
+            (lambda x: per_head(x, n["h"], lambda z: z / np.sqrt((z**2).mean(-1, keepdims=True))), "The ε under the root is missing"),
+        ],
+        "ho-min-p": [
+            (lambda x: min_p(x, n, keep_sum=False), "must sum to 1"),
+            (lambda x: min_p(x, n, first=False), "The temperature comes first"),
+            (lambda x: softmax(x / n["t"]), "Nothing is cut"),
+        ],
+        "ho-bits-of-tokens": [
+            (np.log2, "bits per token"),
+            (lambda p: np.log(p) / n["c"], "Those are nats"),
+            (lambda p: np.log2(p) * n["c"], "Divide by the characters"),
+        ],
+        "ho-repeats": [
+            (lambda s: n["k"] * s**2, "the mean of the values alone"),
+            (lambda s: (n["k"] - 1) * s, "The noise enters by its variance, σ²"),
+            (lambda s: s**2 / (n["k"] - 1), "Turned over"),
+        ],
+        "ho-divided-form": [
+            (lambda a: a**-0.5, "The division by √d is missing"),
+            (lambda a: n["d"] ** 0.5 / a, "the square of the bandwidth: take the root"),
+            (lambda a: (n["d"] / a) ** 0.5, "by the root of d, not by d"),
+        ],
+    }  # fmt: skip
+
+
+def shares(n):
+    return np.asarray([n["a"], n["b"], n["c"]]) / n["n"]

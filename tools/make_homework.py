@@ -1,0 +1,352 @@
+"""Make a class's homework: a notebook for students; for the lecturer the key and the grader's file.
+
+python tools/make_homework.py --seed 2027            every set in homework/
+python tools/make_homework.py --seed 2027 hw1 hw3    these
+
+The seed is the class's secret: the numbers of the held-out exercises come from it. Students get
+_build/homework/students/hw1.ipynb; all of _build/homework/lecturer stays with the lecturer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from weaving.blocks import parse
+from weaving.book import Book, read_book
+from weaving.citations import read_references
+from weaving.labels import build_table
+from weaving.markdown import render
+from weaving.notebook import METADATA, setup_cell, text_of
+from weaving.roles import RoleResolver
+
+from attnbook.checks.exercises import CELL, EXPLANATION, Exercise, exercises, exercises_in, names
+from attnbook.checks.grading.homework import BadHomework, held_out_module, read_homework
+from attnbook.checks.grading.notebook import PLACEHOLDER
+from attnbook.checks.repair import define
+from attnbook.checks.verdict import Verdict
+
+ROOT = Path(__file__).resolve().parent.parent
+PLAN = {"title": str, "after": str, "chapters": list, "seconds": int, "minutes": int}
+EXPLANATIONS = ("read", "completion")
+HEAD = """\
+# {title}
+
+{count} exercises, {points:g} points. Numbered figures and formulas are those of {chapters}.
+
+- Write each answer in the cell below its question, and run the cell. A check says at once whether \
+it is right, or what is probably wrong. Where the cell says `checks.trial`, only your lecturer's \
+check knows the answer.
+- Answers are judged by what your functions give, in a fresh Python that runs your cells from the \
+top. Before you hand in, restart the kernel and run all cells.
+- Imports and functions of your own are welcome, in any cell. Keep the names of the functions \
+asked for. One answer may take {seconds} seconds.
+- Save the notebook, and hand in this one file."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """An exercise of a homework, with its points."""
+
+    exercise: Exercise
+    points: float
+    held_out: str  # the chapter whose held-out checks judge it, "ch01"; or empty
+    note: str  # the text of its solution, for the lecturer
+    line: int  # where the exercise's text begins, in its file
+
+    @property
+    def function(self) -> str:
+        """The name of the function asked for; empty where the answer is an explanation."""
+        found = re.findall(r"^def (\w+)", self.exercise.stub, re.MULTILINE)
+        return found[-1] if found else ""
+
+    @property
+    def kind(self) -> str:
+        """As homework.json says it."""
+        if not self.exercise.is_checked:
+            return "explained"
+        return "held out" if self.held_out else "published"
+
+
+class Maker:
+    """Makes the homework of a class from the files of a repository."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.root, self.seed = root, seed
+        self.book: Book = read_book(root)
+        self.table = build_table(self.book)
+        self.references = read_references(self.book.references)
+
+    def plan(self, name: str) -> dict[str, Any]:
+        """What homework/NAME.toml says.
+
+        Raises:
+            BadHomework: it is missing, or not as expected.
+        """
+        path = self.root / "homework" / f"{name}.toml"
+        if not path.is_file():
+            known = ", ".join(sets(self.root))
+            raise BadHomework(f"homework/{name}.toml: there is no such file; there are {known}")
+        try:
+            plan = tomllib.loads(path.read_text("utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise BadHomework(f"homework/{name}.toml: {error}") from None
+        for key, kind in PLAN.items():
+            if not isinstance(plan.get(key), kind):
+                words = f"{key}: got {plan.get(key)!r}, expected a {kind.__name__}"
+                raise BadHomework(f"homework/{name}.toml: {words}")
+        if plan.get("explanations") not in EXPLANATIONS:
+            words = f"got {plan.get('explanations')!r}, expected one of {', '.join(EXPLANATIONS)}"
+            raise BadHomework(f"homework/{name}.toml: explanations: {words}")
+        for label, points in [*plan.get("points", {}).items(), *plan.get("held_out", {}).items()]:
+            if not isinstance(points, int | float) or not points > 0:
+                words = f"{label}: got {points!r} points, expected a number above 0"
+                raise BadHomework(f"homework/{name}.toml: {words}")
+        return plan
+
+    def chapter(self, number: str) -> Path:
+        """The source of a chapter, from a number such as "01"."""
+        found = sorted((self.root / "chapters").glob(f"{number}-*.md"))
+        if len(found) != 1:
+            raise BadHomework(f"chapters: got {number!r}, expected two digits, as in 01")
+        return found[0]
+
+    def named(self, number: str) -> str:
+        """A chapter as text, which links to it where there is a site."""
+        docname = self.book.page(self.chapter(number)).docname
+        words = f"chapter {int(number)}, *{self.table.documents[docname].text}*"
+        return f"[{words}]({self.book.address(docname)})" if self.book.site else words
+
+    def parts(self, name: str, plan: dict[str, Any]) -> list[Part]:
+        """The exercises of a homework, published ones first, in the plan's order."""
+        published, held_out = {}, {}
+        for number in plan["chapters"]:
+            chapter = self.chapter(number)
+            text = chapter.read_text("utf-8")
+            published |= {e.label: (e, "", text) for e in exercises(chapter)}
+            held_out |= {e.label: (e, f"ch{number}", t) for e, t in self.held_out(number)}
+        parts = []
+        for table, known in (("points", published), ("held_out", held_out)):
+            for label, points in plan.get(table, {}).items():
+                if label not in known:
+                    words = f"no exercise {label!r} in [{table}]; there are {', '.join(known)}"
+                    raise BadHomework(f"homework/{name}.toml: {words}")
+                exercise, chapter_name, text = known[label]
+                line = text[: text.index(f":label: {label}\n")].count("\n") + 3
+                note = next(body for own, body in EXPLANATION.findall(text) if own == label)
+                parts.append(Part(exercise, points, chapter_name, note, line))
+        functions = [part.function for part in parts if part.function]
+        if twice := {one for one in functions if functions.count(one) > 1}:
+            words = f"two exercises ask for a function {', '.join(sorted(twice))}"
+            raise BadHomework(f"homework/{name}.toml: {words}")
+        return parts
+
+    def held_out(self, number: str) -> Iterator[tuple[Exercise, str]]:
+        """A chapter's held-out exercises with this class's numbers, each with its file's text."""
+        folder = self.root / "homework" / "held_out"
+        module = held_out_module(folder / f"ch{number}.py")
+        text = (folder / f"ch{number}.md").read_text("utf-8")
+        for key, value in module.numbers(self.seed).items():
+            text = text.replace("{{ " + key + " }}", str(value))
+        if left := re.search(r"\{\{.*?\}\}", text):
+            words = f"numbers() gives no {left[0]}"
+            raise BadHomework(f"homework/held_out/ch{number}.md: {words}")
+        for exercise in exercises_in(text, self.chapter(number)):
+            yield exercise, text
+
+    def prose(self, part: Part, text: str) -> str:
+        """A text of an exercise as plain Markdown, with links to the site where there is one."""
+        page = self.book.page(part.exercise.chapter)
+        resolver = RoleResolver(self.book, self.table, self.references, page)
+        file = f"homework/held_out/{part.held_out}.md" if part.held_out else self.book.file(page)
+        plain = render(parse(text, file, part.line), resolver)
+        if not self.book.site:  # then a link would lead to a file that students do not have
+            plain = re.sub(r"(?<!!)\[([^\[\]]+)\]\((?![a-z]+:)[^)\s]*\)", r"\1", plain)
+        return plain
+
+    def notebook(self, name: str, plan: dict[str, Any], *, key: bool) -> NotebookNode:
+        """The students' notebook, or with the key the lecturer's."""
+        parts = self.parts(name, plan)
+        head = HEAD.format(
+            title=plan["title"],
+            count=len(parts),
+            points=sum(part.points for part in parts),
+            seconds=plan["seconds"],
+            chapters=" and ".join(self.named(number) for number in plan["chapters"]),
+        )
+        cells = [new_markdown_cell(head, id="head"), setup_cell(self.book)]
+        cells[1].id = "set-up"
+        cells.append(new_code_cell(self.imports(parts), id="imports"))
+        for number, part in enumerate(parts, 1):
+            cells += self.cells(number, part, key=key)
+        own = {"attnbook": {"homework": name}}
+        notebook = new_notebook(cells=cells, metadata=METADATA | own)
+        notebook.nbformat_minor = 5
+        return notebook
+
+    def cells(self, number: int, part: Part, *, key: bool) -> list[NotebookNode]:
+        """An exercise's cells: its text, its hint, and the place of the answer."""
+        exercise, label = part.exercise, part.exercise.label
+        points = "1 point" if part.points == 1 else f"{part.points:g} points"
+        kinds = f"{exercise.level}, {exercise.minutes} minutes, {exercise.kinds}"
+        text = self.prose(part, exercise.text.strip())
+        hint = self.prose(part, exercise.hint.strip())
+        folded = f"<details><summary>Hint</summary>\n\n{hint}\n\n</details>"
+        question = f"## {number}. {exercise.title} ({points})\n\n*{kinds}.* {text}\n\n{folded}"
+        cells = [new_markdown_cell(question, id=f"{label}-text")]
+        own: dict[str, Any] = {"exercise": label}
+        if part.kind == "explained":
+            answer = self.prose(part, part.note.strip()) if key else PLACEHOLDER
+            own["part"] = "explanation"
+            cells.append(
+                new_markdown_cell(answer, id=f"{label}-explanation", metadata={"attnbook": own})
+            )
+            return cells
+        code = exercise.solution.strip() if key else stub_of(exercise)
+        code = f"{code}\n\n{exercise.check_line}"
+        cells.append(new_code_cell(code, id=label, metadata={"attnbook": own}))
+        if key:
+            why = self.prose(part, re.sub(r"```python\n.*?```", "", part.note, flags=re.DOTALL))
+            cells += [new_markdown_cell(why, id=f"{label}-why")] if why.strip() else []
+        return cells
+
+    def imports(self, parts: Sequence[Part]) -> str:
+        """NumPy, the checks, and what the chapters import of the package for these exercises."""
+        codes = [one.exercise.stub + one.exercise.solution for one in parts if one.function]
+        spans = [span for part in parts for span in re.findall(r"`([^`]+)`", part.exercise.text)]
+        used = {"checks", *re.findall(r"[a-z_]\w*", " ".join([*codes, *spans]))}
+        found: dict[str, set[str]] = {}
+        for chapter in sorted({part.exercise.chapter for part in parts}):
+            for module, name in package_imports(chapter):
+                if name.rpartition(" as ")[2] in used:
+                    found.setdefault(module, set()).add(name)
+        lines = [f"from {module} import {', '.join(sorted(found[module]))}" for module in found]
+        return "\n".join(["import math", "", "import numpy as np", *lines])
+
+    def make(self, name: str, out: Path) -> str:
+        """Write a homework's files; what was made, in one line.
+
+        Raises:
+            BadHomework: something is missing, or a solution does not score.
+        """
+        plan = self.plan(name)
+        parts = self.parts(name, plan)
+        folder = out / "lecturer" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "held_out").mkdir(parents=True)
+        (out / "students").mkdir(exist_ok=True)
+        for chapter in sorted({part.held_out for part in parts} - {""}):
+            source = self.root / "homework" / "held_out" / f"{chapter}.py"
+            shutil.copyfile(source, folder / "held_out" / source.name)
+        manifest = self.manifest(name, plan, parts)
+        _write(folder / "homework.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+        homework = read_homework(folder / "homework.json")
+        for part in parts:
+            if part.function:
+                verdict = scored(part, homework.checks[part.exercise.label])
+                if verdict.status != "right":
+                    words = f"the solution of {part.exercise.label} is not right: {verdict}"
+                    raise BadHomework(f"homework/{name}.toml: {words}")
+        for key, place in ((False, out / "students"), (True, folder)):
+            notebook = self.notebook(name, plan, key=key)
+            _write(place / f"{name}.ipynb", text_of(notebook))
+        return f"{name}: {len(parts)} exercises, {homework.points:g} points"
+
+    def manifest(self, name: str, plan: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
+        """What homework.json says: see attnbook.checks.grading.homework."""
+        tasks = [
+            {
+                "label": part.exercise.label,
+                "title": part.exercise.title,
+                "points": part.points,
+                "kind": part.kind,
+                "function": part.function,
+                "check": part.held_out or check_name(part.exercise),
+                "answer": "" if part.function else self.prose(part, part.note.strip()),
+            }
+            for part in parts
+        ]
+        return {
+            "name": name,
+            "title": plan["title"],
+            "seed": self.seed,
+            "seconds": plan["seconds"],
+            "minutes": plan["minutes"],
+            "completion": plan["explanations"] == "completion",
+            "exercises": tasks,
+        }
+
+
+def check_name(exercise: Exercise) -> str:
+    """The check of a published exercise, "ch01.epanechnikov"; empty for an explanation."""
+    return exercise.check_line.split("(")[0].removeprefix("checks.") if exercise.stub else ""
+
+
+def stub_of(exercise: Exercise) -> str:
+    """The stub without its last line, which calls the check."""
+    return exercise.stub.strip().removesuffix(exercise.check_line).rstrip()
+
+
+def scored(part: Part, check: Any) -> Verdict:
+    """What the check says to the solution."""
+    known = names(part.exercise.chapter)
+    verdict: Verdict = check(define(part.exercise.solution, part.function, known))
+    return verdict
+
+
+def package_imports(chapter: Path) -> Iterator[tuple[str, str]]:
+    """What a chapter's first cell imports of the package: modules and names."""
+    first = CELL.search(chapter.read_text("utf-8"))
+    assert first is not None
+    for node in ast.parse(first[1]).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "attnbook":
+            for name in node.names:
+                yield node.module or "", ast.unparse(name)
+
+
+def sets(root: Path) -> list[str]:
+    """The names of all homework of a repository."""
+    return sorted(path.stem for path in (root / "homework").glob("*.toml"))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, "utf-8", newline="\n")
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """The command; returns its exit status."""
+    parser = argparse.ArgumentParser(description="Make a class's homework.")
+    parser.add_argument("names", nargs="*", help="sets, such as hw1; all by default")
+    parser.add_argument("--seed", required=True, help="the class's secret, a whole number")
+    parser.add_argument("--out", type=Path, default=None, help="_build/homework by default")
+    options = parser.parse_args(arguments)
+    out = options.out or root / "_build" / "homework"
+    if not re.fullmatch(r"\d{1,18}", options.seed):
+        print(
+            f"seed: got {options.seed!r}, expected a whole number, as in SEED=2027", file=sys.stderr
+        )
+        return 2
+    try:
+        maker = Maker(root, int(options.seed))
+        for name in options.names or sets(root):
+            print(maker.make(name, out))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"For students: {out / 'students'}. For you alone: {out / 'lecturer'}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
