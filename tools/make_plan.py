@@ -33,12 +33,15 @@ def writers_of(book: Desk, root: Path) -> dict[str, PageWriter]:
     return writers
 
 
-def page(root: Path, book: Desk) -> str:
+def decks_of(writers: dict[str, PageWriter]) -> dict[str, Deck]:
+    """The decks alone."""
+    return {number: writer.deck for number, writer in writers.items()}
+
+
+def page(root: Path, writers: dict[str, PageWriter]) -> str:
     """The page's text."""
-    writers = writers_of(book, root)
-    decks = {number: writer.deck for number, writer in writers.items()}
-    plan = read_plan(root / "lectures/plan.toml", decks)
-    sets = read_homework(root / "homework", decks)
+    plan = read_plan(root / "lectures/plan.toml", decks_of(writers))
+    sets = read_homework(root / "homework", decks_of(writers))
     template = (root / "lectures/teach.md").read_text("utf-8")
     parts = {
         "summary": plan.summary.strip(),
@@ -167,19 +170,26 @@ def main(words: Sequence[str]) -> int:
     """The command; returns its exit status."""
     try:
         with desk(ROOT) as book:
-            text = page(ROOT, book)
+            text = page(ROOT, writers_of(book, ROOT))
     except (DeckError, MystError, PlanError) as error:
         print(error, file=sys.stderr)
         return 1
-    file = ROOT / PAGE
     if "--check" in words:
-        if file.is_file() and file.read_text("utf-8") == text:
-            return 0
-        print(f"{PAGE} is not what the plan and the decks say: run make plan", file=sys.stderr)
-        return 1
-    file.write_text(text, "utf-8")
+        problem = stale(ROOT, text)
+        if problem:
+            print(problem, file=sys.stderr)
+        return int(bool(problem))
+    (ROOT / PAGE).write_text(text, "utf-8")
     print(f"{PAGE} is written")
     return 0
+
+
+def stale(root: Path, text: str) -> str:
+    """What is wrong with the stored page, or nothing."""
+    file = root / PAGE
+    if file.is_file() and file.read_text("utf-8") == text:
+        return ""
+    return f"{PAGE} is not what the plan, the decks and the homework say: run make plan"
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from make_plan import writers_of
+from make_plan import decks_of, writers_of
 from slides import ROOT
-from slides.build import Desk, desk
+from slides.build import desk
 from slides.deck import DeckError
 from slides.gift import gift
 from slides.page import PageWriter
@@ -31,11 +31,9 @@ ABOUT = {
 }
 
 
-def questions_of(root: Path, book: Desk) -> list[tuple[str, list[Question]]]:
+def questions_of(root: Path, writers: dict[str, PageWriter]) -> list[tuple[str, list[Question]]]:
     """The questions of each lecture, and those of the quiz, each group with its name."""
-    writers = writers_of(book, root)
-    decks = {number: writer.deck for number, writer in writers.items()}
-    plan = read_plan(root / "lectures/plan.toml", decks)
+    plan = read_plan(root / "lectures/plan.toml", decks_of(writers))
     groups = [
         (f"{number} {writer.deck.about['title']}", [plain(q, writer) for q in writer.questions])
         for number, writer in writers.items()
@@ -67,7 +65,7 @@ def main() -> int:
     """The command; returns its exit status."""
     try:
         with desk(ROOT) as book:
-            groups = questions_of(ROOT, book)
+            groups = questions_of(ROOT, writers_of(book, ROOT))
         files = files_of(groups)
     except (DeckError, MystError, PlanError, ValueError) as error:
         print(error, file=sys.stderr)
