@@ -149,7 +149,9 @@ def test_the_page_has_everything_and_a_stale_one_is_found(
             for choice in question.choices:
                 assert choice.is_right or f"“{choice.text}”: {choice.misconception}." in text
     for one in plan.exam:
-        assert one.answer.strip() in text
+        for part in re.split(r" (?=\([a-e]\) )", one.question.strip() + " " + one.answer.strip()):
+            assert part in text
+    assert "\\\n(b) " in text
     (tmp_path / PAGE).parent.mkdir()
     assert "run make plan" in stale(tmp_path, text)
     (tmp_path / PAGE).write_text(text, "utf-8")
