@@ -15,7 +15,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tools"))
 
-from make_plan import PAGE, decks_of, page, stale, writers_of
+from make_plan import PAGE, decks_of, in_parts, page, stale, writers_of
 from make_questions import files_of, plain, questions_of
 from slides import ROOT
 from slides.build import desk
@@ -27,6 +27,7 @@ from slides.qti import DISPLAY
 from slides.question import Choice, Question
 
 NAMES = [f"{chapter}{half}" for chapter in range(1, 10) for half in "ab"]
+PART = re.compile(r"(?:^|\\\n|\* |: )\(([a-e])\)", re.MULTILINE)
 NASTY = Question(
     "1a",
     r"Is {a} = b: ~half, #1 of $\nu$?",
@@ -75,6 +76,9 @@ def test_exam_and_quiz_cover_the_course(plan: Plan):
     assert list(dict.fromkeys(one.lecture for one in plan.exam)) == NAMES
     assert sum("derivation" in one.question.lower() for one in plan.exam) >= 2
     assert {one.lecture[0] for one in plan.quiz} == set("123456789")
+    for one in plan.exam:  # (a), (b) and so on: each asked part has its answer, on a line
+        question, answer = (re.findall(PART, in_parts(s)) for s in (one.question, one.answer))
+        assert question == answer == list("abcde")[: len(question)], one.question
     places = [[choice.is_right for choice in one.choices].index(True) for one in plan.quiz]
     assert max(map(places.count, places)) <= len(places) / 2
     answers = [choice.text for one in plan.quiz for choice in one.choices]
@@ -149,7 +153,9 @@ def test_the_page_has_everything_and_a_stale_one_is_found(
             for choice in question.choices:
                 assert choice.is_right or f"“{choice.text}”: {choice.misconception}." in text
     for one in plan.exam:
-        assert one.answer.strip() in text
+        assert in_parts(one.question) in text
+        assert in_parts(one.answer) in text
+    assert "\\\n(b) " in text
     (tmp_path / PAGE).parent.mkdir()
     assert "run make plan" in stale(tmp_path, text)
     (tmp_path / PAGE).write_text(text, "utf-8")

@@ -6,6 +6,7 @@ python tools/make_plan.py --check    is it what it would be written as?
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -117,16 +118,16 @@ def sections(deck: Deck) -> str:
 def compact(
     schedule: Schedule, writers: dict[str, PageWriter], sets: list[Homework]
 ) -> Iterator[str]:
-    """A session a row."""
-    yield "| | lectures | minutes | homework |"
-    yield "|---|---|---|---|"
+    """A session a row, narrow enough for a phone; sets of homework by the name before the colon."""
+    yield "| | lectures | minutes | then |" if sets else "| | lectures | minutes |"
+    yield "|---|---|---|---|" if sets else "|---|---|---|"
     path = "" if schedule.path == "18" else schedule.path
     for number, session in enumerate(schedule.lectures, 1):
         decks = [writers[name].deck for name in session]
         minutes = sum(deck.minutes(schedule.path) for deck in decks)
-        given = ", ".join(one.title for one in sets if one.after in session)
-        links = ", ".join(link(deck, path) for deck in decks)
-        yield f"| {number} | {links} | {minutes:g} | {given} |"
+        row = f"| {number} | {', '.join(link(deck, path) for deck in decks)} | {minutes:g} |"
+        given = ", ".join(one.title.partition(":")[0] for one in sets if one.after in session)
+        yield f"{row} {given} |" if sets else row
 
 
 def misconceptions(writers: dict[str, PageWriter]) -> Iterator[str]:
@@ -148,8 +149,13 @@ def misconceptions(writers: dict[str, PageWriter]) -> Iterator[str]:
 def exam(plan: Plan) -> Iterator[str]:
     """Exam questions, each with a folded answer."""
     for number, one in enumerate(plan.exam, 1):
-        yield f"**{number}** ({one.lecture}). {one.question.strip()}\n"
-        yield f"````{{dropdown}} Answer to {number}\n{one.answer.strip()}\n````\n"
+        yield f"**{number}** ({one.lecture}). {in_parts(one.question)}\n"
+        yield f"````{{dropdown}} Answer to {number}\n{in_parts(one.answer)}\n````\n"
+
+
+def in_parts(text: str) -> str:
+    """A text whose parts (a), (b) and so on begin lines of their own."""
+    return re.sub(r"(?<=[.:?$]) (?=\([a-e]\) )", "\\\\\n", text.strip())
 
 
 def quiz(plan: Plan) -> Iterator[str]:
