@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import sandboxes
+from once import once
 
 from attnbook.checks.grading.grade import graded
 from attnbook.checks.grading.homework import BadHomework, read_homework
@@ -28,10 +29,13 @@ each_set = pytest.mark.parametrize("name", SETS)
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The homework of two classes, by seed."""
+    return once(tmp_path_factory, "homework", make_both)
+
+
+def make_both(folder: Path) -> dict[int, Path]:
     maker, folders = Maker(ROOT, 1), {}
     for seed in (1, 2):
-        maker.seed = seed
-        folders[seed] = tmp_path_factory.mktemp(f"seed{seed}")
+        maker.seed, folders[seed] = seed, folder / f"seed{seed}"
         for name in SETS:
             assert maker.make(name, folders[seed]) == f"{name}: 8 exercises, 20 points"
     return folders
