@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book pdf figures-zip drawings test test-gpu faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions homework grade pdf figures-zip drawings test test-gpu test-hub faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -50,9 +50,33 @@ book: env assets  ## build the website into _build/html
 	$(PY) tools/fill_cache.py
 	"$(BIN)/jupyter-book" build . -W -n --keep-going
 	$(PY) tools/section_heights.py
+	$(PY) tools/make_slides.py
 	@echo
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 	@echo "Open that file, or type 'make serve' and go to http://localhost:8000"
+
+slides: env assets  ## the decks of lectures/ into the built website, as make book does too
+	$(PY) tools/make_slides.py
+
+handouts: slides  ## each lecture on paper, for students and for the lecturer, into _build/handouts
+	$(PY) tools/handouts.py
+
+questions: env assets  ## all questions of the lectures and the quiz, for Moodle and Canvas, into _build/questions
+	$(PY) tools/make_questions.py
+
+plan: env assets  ## the page Teach, from lectures/plan.toml, the decks and the homework
+	$(PY) tools/make_plan.py
+
+# The seed is the class's secret: it draws the numbers of the held-out exercises.
+homework: env  ## SEED=2027: notebooks for a class, its key and the grader's files, into _build/homework
+	@test -n "$(SEED)" || { echo "Whose homework? Do: make homework SEED=2027 (any number; it is the class's secret)" >&2; exit 2; }
+	$(PY) tools/make_homework.py --seed $(SEED) $(SETS)
+
+HOMEWORK := hw1
+grade: env  ## SUBMISSIONS=folder ROSTER=file HOMEWORK=hw1: points and feedback, into _build/grades
+	@test -n "$(SUBMISSIONS)" || { echo "Which submissions? Do: make grade SUBMISSIONS=folder ROSTER=class.csv HOMEWORK=$(HOMEWORK)" >&2; exit 2; }
+	$(PY) -m attnbook.checks grade "$(SUBMISSIONS)" --set _build/homework/lecturer/$(HOMEWORK)/homework.json \
+	  $(if $(ROSTER),--roster "$(ROSTER)") --csv _build/grades/$(HOMEWORK)/grades.csv --feedback _build/grades/$(HOMEWORK)/feedback $(GRADE)
 
 pdf: book  ## print the whole book into _build/pdf/attnbook.pdf, and offer it on the site
 	$(PY) tools/print_book.py
@@ -91,6 +115,9 @@ test: env assets  ## everything: lint, types, tests, the book, every notebook, t
 
 test-gpu: env  ## the GPU tests, and every notebook on the GPU
 	@$(PY) tools/run_tests.py gpu
+
+test-hub: env assets  ## a hub for a class on the loopback, with two students (a minute)
+	@$(PY) tools/run_tests.py hub
 
 faults: env  ## whether a test fails for each mistake planted in a formula (minutes)
 	@$(PY) tools/run_tests.py faults

@@ -2,6 +2,7 @@
 
 python tools/run_tests.py              every stage (make test)
 python tools/run_tests.py lint types   those stages
+python tools/run_tests.py hub          a hub for a class, with two students (make test-hub)
 python tools/run_tests.py gpu          the tests and the notebooks on a GPU (make test-gpu)
 python tools/run_tests.py faults       whether the tests see planted mistakes (make faults)
 python tools/run_tests.py coverage     how much of the package the unit tests run (make coverage)
@@ -23,7 +24,13 @@ NBVAL = (
     "--nbval-sanitize-with tests/notebooks/nbval_sanitize.cfg "
     "-p no:cacheprovider -W default -n 2 --dist loadscope chapters"
 )
-ASIDE = ("site", "notebooks", "gpu", "faults")  # folders of tests that are stages of their own
+ASIDE = (
+    "site",
+    "notebooks",
+    "gpu",
+    "faults",
+    "hub",
+)  # folders of tests that are stages of their own
 UNIT = "tests" + "".join(f" --ignore=tests/{folder}" for folder in ASIDE)
 STAGES = {
     "lint": [
@@ -32,11 +39,12 @@ STAGES = {
         "{python} -m yamllint --strict .",
     ],
     "types": ["{python} -m mypy"],
-    "fresh": ["{python} tools/weave.py --check"],
-    "unit": [f"{PYTEST} {UNIT} -n 2"],
+    "fresh": ["{python} tools/weave.py --check", "{python} tools/make_plan.py --check"],
+    "unit": [f"{PYTEST} {UNIT} -n 2 --dist loadfile"],  # JAX compiles a file's shapes once
     "book": ["{make} book PY={python}"],
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
     "site": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder"],
+    "hub": [f"{PYTEST} tests/hub"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
     "faults": [f"{PYTEST} tests/faults -n 2"],
     "coverage": [  # one process: what runs in others does not count
@@ -45,16 +53,26 @@ STAGES = {
     ],
 }
 # Small arrays: a thread more than there are processors waits for the others, and that costs most.
-ENVIRONMENT = {"unit": {"OMP_NUM_THREADS": "1"}}
-APART = ("gpu", "faults", "coverage")  # not part of make test
+# What JAX compiled is kept for the other process, and for the next run.
+ENVIRONMENT = {
+    "unit": {
+        "OMP_NUM_THREADS": "1",
+        "JAX_COMPILATION_CACHE_DIR": str(ROOT / "_build" / "jax"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    },
+    "notebooks": {"OMP_NUM_THREADS": "1"},
+}
+APART = ("hub", "gpu", "faults", "coverage")  # not part of make test
 ABOUT = {
     "lint": "ruff and yamllint",
     "types": "mypy",
-    "fresh": "the notebooks are what the chapters say",
+    "fresh": "the notebooks are what the chapters say, the plan what the lectures say",
     "unit": "unit and property tests",
     "book": "the website builds without a warning",
     "notebooks": "every notebook runs again, as on Colab, and prints the same (minutes)",
     "site": "the website in Chromium, with no network",
+    "hub": "a class's hub: two students, their link, what is closed to them",
     "gpu": "the suite's GPU part, and every notebook on the GPU",
     "faults": "mistakes planted in the formulas, one at a time: each fails a test",
     "coverage": "lines and branches of the package that the unit tests run",

@@ -14,6 +14,7 @@ Parts, one module each:
 - ``search``: an index of sections, with formulas that can be read.
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
+- ``lectures``: links to a chapter's slides.
 - ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
 - ``first_load``: one style sheet, scripts that nobody waits for, images that keep their place.
@@ -35,6 +36,7 @@ from . import (
     folded,
     footer,
     landing,
+    lectures,
     live,
     maths,
     notebooks,
@@ -59,6 +61,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         notebooks,
         reading,
         landing,
+        lectures,
         terms,
         sidebar,
         search,

@@ -26,7 +26,7 @@ SOURCES = (
     "pyproject.toml",
     "package-lock.json",
 )
-FOLDERS = ("_ext", "appendices", "chapters", "images", "src")
+FOLDERS = ("_ext", "appendices", "chapters", "images", "lectures", "src")
 NO_NETWORK = (
     "--no-sandbox",
     "--disable-gpu",
@@ -60,10 +60,12 @@ def out_of_date(root: Path, site: Path) -> str | None:
 
 
 def pages_of(site: Path) -> list[str]:
-    """Every page of a built site, as paths below it."""
+    """Every page of the book, as paths below the site; the slides are no pages of it."""
     pages = (file.relative_to(site) for file in site.rglob("*.html"))
     return sorted(
-        page.as_posix() for page in pages if page.parts[0] not in ("_static", "_sources", "_images")
+        page.as_posix()
+        for page in pages
+        if page.parts[0] not in ("_static", "_sources", "_images", "lectures")
     )
 
 

@@ -1,0 +1,331 @@
+"""The slides as they are shown, read on a phone, and printed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from firefox import Firefox
+from playwright.sync_api import Browser, Frame, Page
+from pypdf import PdfReader
+from site_visits import ROOT, SITE, visit
+from test_site_pages import TOO_WIDE, axe_findings
+
+SCREEN, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
+DECKS = sorted(file.stem for file in (SITE / "lectures").glob("[0-9]*.html")) or ["none"]
+FIRST = DECKS[0]  # a weighted average: the one that is tried in every way
+LAST_CLICK = """(at) => {
+  Reveal.slide(at);
+  while (Reveal.availableFragments().next) Reveal.nextFragment();
+}"""
+# What leaves its box, is cut, scrolls or is too small to see, on the slide that is shown.
+OUTSIDE = """() => {
+  const slide = Reveal.getCurrentSlide(), body = slide.querySelector(".body"), found = [];
+  if (slide.scrollHeight > slide.clientHeight + 1) found.push(`${slide.scrollHeight} pixels high`);
+  for (const one of body?.querySelectorAll("p, li, pre, figure, .formula, .katex-html, table, .bars, .live, .answer") ?? []) {
+    const inner = one.getBoundingClientRect();
+    if (!inner.width) continue;
+    const outer = (one.closest(".column") ?? body).getBoundingClientRect();
+    if (inner.bottom > outer.bottom + 1.5 || inner.right > outer.right + 1.5 || inner.top < outer.top - 1.5)
+      found.push(`${one.tagName}.${one.className} leaves its box: ${one.textContent.slice(0, 40)}`);
+  }
+  for (const one of slide.querySelectorAll("pre"))
+    if (one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
+      found.push(`code scrolls: ${one.textContent.slice(0, 40)}`);
+  for (const one of slide.querySelectorAll("figure:not(.qr) > :is(img, svg)")) {
+    const { width, height } = one.getBoundingClientRect();
+    if (one.complete === false || one.naturalWidth === 0) found.push(`no picture: ${one.alt}`);
+    if (Math.min(width, 2 * height) < 240) found.push(`a small picture, ${width} by ${height}`);
+  }
+  return found.map((one) => `${slide.id}: ${one}`);
+}"""
+PLACE = """(x) => {
+  const [view] = [...Bokeh.index.query((v) => v.model.type === "Figure")];
+  const { x_range: range } = view.model, frame = view.frame.bbox, box = view.el.getBoundingClientRect();
+  const share = (x - range.start) / (range.end - range.start);
+  return {
+    x: (box.x + frame.left + share * (frame.right - frame.left)) / innerWidth,
+    y: (box.y + (frame.top + frame.bottom) / 2) / innerHeight,
+  };
+}"""
+QUERY = """() => [...Bokeh.documents[0]._all_models.values()].find((m) => m.title === "query x").value"""
+CROWDED_NOTES = """() => [...document.querySelectorAll(".slide")].filter((slide, i, all) => {
+  const notes = slide.querySelector(".notes").getBoundingClientRect(), next = all[i + 1]?.getBoundingClientRect();
+  return next && next.top > notes.top ? notes.bottom > next.top : notes.height > 190;
+}).map((slide) => slide.id)"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a walk through all slides of a deck saw."""
+
+    slides: int
+    outside: list[str]
+    frames: list[str]
+    requests: list[str]
+    complaints: list[str]
+
+
+def open_deck(page: Page, address: str, query: str = "") -> None:
+    """A deck whose slides are laid out."""
+    page.goto(f"{address}{query}")
+    page.wait_for_selector("html[data-ready]")
+
+
+def live_frame(page: Page) -> Frame:
+    """The frame of the live figure that is on the slide, once it is drawn."""
+    frame = page.locator(".present .live iframe").element_handle().content_frame()
+    assert frame is not None
+    frame.wait_for_selector(".attnbook-live[data-ready]")
+    return frame
+
+
+def settled_height(frame: Frame) -> list[int]:
+    """How high a frame's content is and how high the frame, once two looks agree."""
+    sizes, before = [1, 0], None
+    for _ in range(20):
+        sizes = frame.evaluate("[document.documentElement.scrollHeight, innerHeight]")
+        if sizes == before and sizes[0] <= sizes[1]:
+            break
+        before = sizes
+        frame.page.wait_for_timeout(150)
+    return sizes
+
+
+@pytest.fixture(scope="module")
+def walk(browser: Browser, site: str) -> Any:
+    @cache
+    def through(deck: str) -> Shown:
+        context = browser.new_context(viewport=SCREEN)
+        seen = visit(context, site)
+        page, outside, frames = seen.page, [], []
+        open_deck(page, f"{site}/lectures/{deck}.html")
+        count = page.evaluate("Reveal.getTotalSlides()")
+        page.evaluate("document.fonts.ready")
+        for at in range(count):
+            page.evaluate(LAST_CLICK, at)
+            for image in page.query_selector_all(".present figure > img"):
+                image.evaluate("(one) => one.decode()")
+            outside += page.evaluate(OUTSIDE)
+            if page.query_selector(".present .live"):
+                content, room = settled_height(live_frame(page))
+                if content > room:
+                    frames.append(f"slide {at + 1}: {content} of {room} pixels")
+        context.close()
+        return Shown(count, outside, frames, seen.outside, seen.complaints)
+
+    return through
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport=SCREEN)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.mark.parametrize("deck", DECKS)
+def test_every_slide_shows_all_of_itself(deck: str, walk: Any) -> None:
+    shown = walk(deck)
+    assert shown.slides >= 15
+    assert shown.outside == []
+    assert shown.frames == []
+
+
+@pytest.mark.parametrize("deck", DECKS)
+def test_a_deck_asks_nobody_else_and_complains_of_nothing(deck: str, walk: Any) -> None:
+    assert walk(deck).requests == []
+    assert walk(deck).complaints == []
+
+
+@pytest.mark.parametrize("deck", DECKS)
+def test_everyone_can_read_a_deck_also_on_a_phone(deck: str, browser: Browser, site: str) -> None:
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{site}/lectures/{deck}.html?read=notes")
+    assert page.evaluate(TOO_WIDE) <= 0
+    for button in page.query_selector_all(".question button"):
+        button.click()
+    assert page.locator(".answer:visible").count() == page.locator(".question").count() >= 3
+    for theme in ("light", "dark"):
+        page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+        assert axe_findings(page) == []
+    assert page.evaluate(TOO_WIDE) <= 0
+    context.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080), (1024, 768)])
+@pytest.mark.parametrize("scheme", ["http", "file"])
+def test_a_drag_lands_where_the_pointer_is(
+    browser: Browser, site: str, scheme: str, width: int, height: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": height})
+    base = f"{site}/lectures" if scheme == "http" else (SITE / "lectures").as_uri()
+    open_deck(page, f"{base}/{FIRST}.html")
+    page.evaluate(
+        "Reveal.slide([...document.querySelectorAll('section.slide')].findIndex((s) => s.querySelector('.live')))"
+    )
+    frame = live_frame(page)
+    settled_height(frame)
+    box = page.evaluate(
+        "(({ x, y, width, height }) => ({ x, y, width, height }))(document.querySelector('.present iframe').getBoundingClientRect())"
+    )
+    at = frame.evaluate(PLACE, 1)
+    x, y = box["x"] + at["x"] * box["width"], box["y"] + at["y"] * box["height"]
+    page.mouse.move(x - 30, y)
+    page.mouse.down()
+    page.mouse.move(x, y, steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(100)
+    assert frame.evaluate(QUERY) == pytest.approx(1, abs=0.02)
+    before = page.evaluate("Reveal.getIndices().h")
+    page.keyboard.press("PageDown")  # a remote control's key, and the figure has the focus
+    page.wait_for_function(f"Reveal.getIndices().h === {before} + 1")
+    page.close()
+
+
+def test_the_speaker_sees_notes_and_the_pace(page: Page, site: str) -> None:
+    open_deck(page, f"{site}/lectures/{FIRST}.html", "#/3")
+    with page.expect_popup() as opened:
+        page.keyboard.press("s")
+    speaker = opened.value
+    speaker.wait_for_function(
+        "document.querySelector('.speaker-controls-notes .value')?.textContent.includes('Who says so')"
+    )
+    assert speaker.locator(".pacing").is_visible()
+    speaker.locator("body").press("PageDown")
+    page.wait_for_function("Reveal.getIndices().h === 4 || Reveal.getIndices().f >= 0")
+
+
+def test_keys_turn_light_and_dark_and_start_the_wait_again(page: Page, site: str) -> None:
+    open_deck(page, f"{site}/lectures/{FIRST}.html", "?theme=light#/3")
+    page.wait_for_selector(".present .wait.runs")
+    page.keyboard.press("d")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.goto("about:blank")
+    open_deck(page, f"{site}/lectures/{FIRST}.html", "#/3")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.evaluate("document.querySelector('.present .wait').classList.remove('runs')")
+    page.keyboard.press("w")
+    page.wait_for_selector(".present .wait.runs")
+
+
+def test_a_question_keeps_its_answer_until_the_click(page: Page, site: str) -> None:
+    open_deck(page, f"{site}/lectures/{FIRST}.html", "#/3")
+    right = page.locator(".present li.right")
+    colour = "(one) => getComputedStyle(one).borderTopColor"
+    before = right.evaluate(colour)
+    others = {one.evaluate(colour) for one in page.locator(".present li.wrong").all()}
+    assert others == {before}
+    page.keyboard.press("ArrowRight")
+    assert right.evaluate(colour) != before
+    assert page.locator(".present .wait").is_hidden()
+
+
+def number_of_slides(deck: str) -> int:
+    """How many slides the page of a deck has."""
+    return (SITE / "lectures" / f"{deck}.html").read_text(encoding="utf-8").count("<section ")
+
+
+def test_a_click_shows_the_next_part_of_every_column(page: Page, site: str) -> None:
+    open_deck(page, f"{site}/lectures/{FIRST}.html", "#/5")
+    columns = page.locator(".present.together .column")
+    assert columns.count() == 2
+    parts = [column.locator(".fragment").count() for column in columns.all()]
+    for click in range(1, max(parts) + 1):
+        page.keyboard.press("ArrowRight")
+        seen = [column.locator(".fragment.visible").count() for column in columns.all()]
+        assert seen == [min(click, count) for count in parts]
+
+
+@pytest.mark.parametrize(("path", "least"), [("12", 15), ("6", 8)])
+def test_a_short_course_leaves_slides_out(page: Page, site: str, path: str, least: int) -> None:
+    open_deck(page, f"{site}/lectures/{FIRST}.html", f"?path={path}")
+    kept = page.locator("section.slide").count()
+    assert least <= kept <= number_of_slides(FIRST)
+    minutes = page.evaluate(
+        "[...document.querySelectorAll('.clock span:not(.all)')].map((s) => Number(s.textContent))"
+    )
+    assert minutes == sorted(minutes)
+    assert page.locator(".clock .all").first.text_content() == f"{minutes[-1]:g}"
+    if path == "6":
+        assert kept < number_of_slides(FIRST)
+        assert 27 <= minutes[-1] <= 33
+
+
+def test_firefox_shows_slides_and_a_live_figure(firefox: Firefox, site: str) -> None:
+    firefox.resize(1280, 720)
+    firefox.go(f"{site}/lectures/{FIRST}.html")
+    firefox.wait("return document.documentElement.dataset.ready === 'true'")
+    firefox.run(
+        "Reveal.slide([...document.querySelectorAll('section.slide')].findIndex((s) => s.querySelector('.live')))"
+    )
+    firefox.wait(
+        "return (document.querySelector('.present iframe')?.contentDocument?.querySelector('.attnbook-live[data-ready]') ?? null) !== null",
+        30,
+    )
+    scale = firefox.run(
+        "return Math.abs(document.querySelector('.present iframe').getBoundingClientRect().width - document.querySelector('.present .live').getBoundingClientRect().width)"
+    )
+    assert scale < 2
+
+
+def test_each_chapter_leads_to_its_slides(browser: Browser, site: str) -> None:
+    page = browser.new_page(viewport=PHONE)
+    for number in range(1, 10):
+        (chapter,) = (SITE / "chapters").glob(f"{number:02d}-*.html")
+        page.goto(f"{site}/chapters/{chapter.name}")
+        links = page.eval_on_selector_all(".slides-of-chapter a", "(all) => all.map((a) => a.href)")
+        assert [link.rsplit("/", 1)[1][:3] for link in links] == [
+            f"{number:02d}a",
+            f"{number:02d}b",
+        ]
+        for link in links:
+            assert (SITE / "lectures" / link.rsplit("/", 1)[1]).is_file()
+    page.close()
+
+
+@pytest.mark.parametrize("deck", DECKS)
+def test_notes_fit_below_their_slide_on_paper(deck: str, page: Page, site: str) -> None:
+    page.set_viewport_size({"width": 688, "height": 1032})
+    page.emulate_media(media="print")
+    page.goto(f"{site}/lectures/{deck}.html?read=notes")
+    page.evaluate("document.fonts.ready")
+    assert page.evaluate(CROWDED_NOTES) == []
+
+
+def test_handouts_are_tagged_and_the_students_have_no_answer(tmp_path: Path) -> None:
+    sys.path.append(str(ROOT / "tools"))
+    import handouts
+
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/handouts.py"), FIRST[:3]],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    text = {}
+    for kind in handouts.KINDS:
+        reader = PdfReader(handouts.HANDOUTS / f"{FIRST}-{kind}.pdf")
+        assert reader.trailer["/Root"]["/MarkInfo"]["/Marked"]
+        assert reader.trailer["/Root"]["/StructTreeRoot"]
+        text[kind] = re.sub(r"\s+", "", "".join(p.extract_text() for p in reader.pages))
+    html = (SITE / "lectures" / f"{FIRST}.html").read_text(encoding="utf-8")
+    answers = re.findall(r'class="fragment answer">(.*?)</div></div></div>', html, re.DOTALL)
+    told = [
+        words
+        for answer in answers
+        for words in re.findall(r"<p>([^<]{20,})</p>|<strong>([^<]{12,})", answer)
+    ]
+    said = [re.sub(r"\s+", "", a or b) for a, b in told]
+    assert said
+    for words in said:
+        assert words in text["lecturer"]
+        assert words not in text["student"]
+    assert "Whosaysso" in text["lecturer"] and "Whosaysso" not in text["student"]

@@ -1,0 +1,186 @@
+"""Write the page Teach from lectures/plan.toml, the decks and the sets of homework.
+
+python tools/make_plan.py            write appendices/teach.md
+python tools/make_plan.py --check    is it what it would be written as?
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+from slides import ROOT
+from slides.build import Desk, desk, sources
+from slides.deck import Deck, DeckError, read_deck
+from slides.page import PageWriter, exercises_of
+from slides.plan import Homework, Plan, PlanError, Schedule, read_homework, read_plan
+from slides.question import Question
+from slides.slide import LETTERS, title_of
+from weaving.blocks import MystError
+
+PAGE = "appendices/teach.md"
+
+
+def writers_of(book: Desk, root: Path) -> dict[str, PageWriter]:
+    """The writer of each lecture's deck, its questions filled in."""
+    writers = {}
+    for path in sources(root):
+        writer = book.writer(read_deck(path))
+        writer.page()
+        writers[writer.deck.number] = writer
+    return writers
+
+
+def page(root: Path, book: Desk) -> str:
+    """The page's text."""
+    writers = writers_of(book, root)
+    decks = {number: writer.deck for number, writer in writers.items()}
+    plan = read_plan(root / "lectures/plan.toml", decks)
+    sets = read_homework(root / "homework", decks)
+    template = (root / "lectures/teach.md").read_text("utf-8")
+    parts = {
+        "summary": plan.summary.strip(),
+        "prerequisites": bullets(plan.prerequisites),
+        "outcomes": bullets(plan.outcomes),
+        "schedules": "\n".join(schedules(plan, writers, sets)).strip(),
+        "misconceptions": "\n".join(misconceptions(writers)).strip(),
+        "exam": "\n".join(exam(plan)).strip(),
+        "projects": bullets([project(one) for one in plan.projects]),
+        "quiz": "\n".join(quiz(plan)).strip(),
+    }
+    for name, text in parts.items():
+        if template.count(f"<!-- {name} -->") != 1:
+            raise PlanError(f"lectures/teach.md: expected <!-- {name} --> once")
+        template = template.replace(f"<!-- {name} -->", text)
+    return template
+
+
+def bullets(lines: Sequence[str]) -> str:
+    """A list."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def project(entry: dict[str, str]) -> str:
+    """A project in a line."""
+    return f"{{ref}}`{entry['title']} <{entry['label']}>` ({entry['chapters']})"
+
+
+def link(deck: Deck, path: str = "") -> str:
+    """A link to a deck's slides, which are no page of the book."""
+    address = f"../lectures/{deck.name}.html" + (f"?path={path}" if path else "")
+    return f'<a href="{address}">{deck.number} {escape(deck.about["title"])}</a>'
+
+
+def schedules(plan: Plan, writers: dict[str, PageWriter], sets: list[Homework]) -> Iterator[str]:
+    """Each schedule, the one with a lecture a session with all that belongs to a lecture."""
+    for schedule in plan.schedules:
+        whole = len(schedule.lectures) == len(writers)
+        yield f"### {schedule.sessions} sessions of {schedule.minutes} minutes\n"
+        yield f"{schedule.about.strip()}\n"
+        yield from (detailed if whole else compact)(schedule, writers, sets)
+        yield ""
+
+
+def detailed(
+    schedule: Schedule, writers: dict[str, PageWriter], sets: list[Homework]
+) -> Iterator[str]:
+    """A lecture an entry, with what to read, to show and to assign; a list, for narrow screens."""
+    for number, (name,) in enumerate(schedule.lectures, 1):
+        writer = writers[name]
+        deck, chapter = writer.deck, writer.chapter
+        yield f"{number}. **{link(deck)}**, {deck.minutes(schedule.path):g} minutes\n"
+        page = f"{{doc}}`{chapter.title} <../{chapter.page.docname}>`"
+        yield f"   - *Read:* {page}, {sections(deck)}"
+        yield f"   - *Live:* {'; '.join(map(title_of, writer.live.values()))}"
+        found = exercises_of(deck, chapter)
+        assigned = "; ".join(f"{{ref}}`{one.name} <{one.label}>`" for one in found)
+        yield f"   - *Assign ({sum(one.minutes for one in found)} minutes):* {assigned}"
+        for one in sets:
+            if one.after == name:
+                yield f"   - *Homework:* {one.title}"
+        yield ""
+
+
+def sections(deck: Deck) -> str:
+    """The chapter's sections that a deck goes through, from the first to the last."""
+    found = [slide.section for slide in deck.slides if slide.section != "Summary"]
+    if found[0] == found[-1]:
+        return f"“{found[0]}”"
+    return f"“{found[0]}” to “{found[-1]}”"
+
+
+def compact(
+    schedule: Schedule, writers: dict[str, PageWriter], sets: list[Homework]
+) -> Iterator[str]:
+    """A session a row."""
+    yield "| | lectures | minutes | homework |"
+    yield "|---|---|---|---|"
+    path = "" if schedule.path == "18" else schedule.path
+    for number, session in enumerate(schedule.lectures, 1):
+        decks = [writers[name].deck for name in session]
+        minutes = sum(deck.minutes(schedule.path) for deck in decks)
+        given = ", ".join(one.title for one in sets if one.after in session)
+        links = ", ".join(link(deck, path) for deck in decks)
+        yield f"| {number} | {links} | {minutes:g} | {given} |"
+
+
+def misconceptions(writers: dict[str, PageWriter]) -> Iterator[str]:
+    """What misleads those who answer wrongly, a fold for each chapter."""
+    chapters: dict[str, list[Question]] = {}
+    for writer in writers.values():
+        chapters.setdefault(writer.chapter.title, []).extend(writer.questions)
+    for number, (title, questions) in enumerate(chapters.items(), 1):
+        yield f"````{{dropdown}} {number}. {title}"
+        for question in questions:
+            yield f"**{question.title}** ({question.lecture})\n"
+            for choice in question.choices:
+                if not choice.is_right:
+                    yield f"- “{choice.text}”: {choice.misconception}."
+            yield ""
+        yield "````\n"
+
+
+def exam(plan: Plan) -> Iterator[str]:
+    """Exam questions, each with a folded answer."""
+    for number, one in enumerate(plan.exam, 1):
+        yield f"**{number}** ({one.lecture}). {one.question.strip()}\n"
+        yield f"````{{dropdown}} Answer to {number}\n{one.answer.strip()}\n````\n"
+
+
+def quiz(plan: Plan) -> Iterator[str]:
+    """The quiz, each question with a folded answer."""
+    for number, one in enumerate(plan.quiz, 1):
+        yield f"**{number}.** {one.stem.strip()}\n"
+        for letter, choice in zip(LETTERS, one.choices, strict=False):
+            yield f"- **{letter}** {choice.text}"
+        right = next(letter for letter, c in zip(LETTERS, one.choices, strict=False) if c.is_right)
+        yield f"\n````{{dropdown}} Answer to {number}\n**{right}.** {one.answer.strip()}\n"
+        for letter, choice in zip(LETTERS, one.choices, strict=False):
+            if not choice.is_right:
+                yield f"- **{letter}** {choice.misconception}."
+        yield f"\nLecture {one.lecture} answers it.\n````\n"
+
+
+def main(words: Sequence[str]) -> int:
+    """The command; returns its exit status."""
+    try:
+        with desk(ROOT) as book:
+            text = page(ROOT, book)
+    except (DeckError, MystError, PlanError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    file = ROOT / PAGE
+    if "--check" in words:
+        if file.is_file() and file.read_text("utf-8") == text:
+            return 0
+        print(f"{PAGE} is not what the plan and the decks say: run make plan", file=sys.stderr)
+        return 1
+    file.write_text(text, "utf-8")
+    print(f"{PAGE} is written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,84 @@
+"""Write the questions of all lectures, and the quiz, for Moodle (GIFT) and Canvas (QTI).
+
+python tools/make_questions.py            into _build/questions
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from make_plan import writers_of
+from slides import ROOT
+from slides.build import Desk, desk
+from slides.deck import DeckError
+from slides.gift import gift
+from slides.page import PageWriter
+from slides.plan import PlanError, read_plan
+from slides.qti import qti
+from slides.question import Question
+from weaving.blocks import MystError
+
+TARGET = ROOT / "_build/questions"
+BOOK = "From Kernel Regression to the Transformer"
+FORMULA = re.compile(r"```\{formula\} (\S+)\n```")  # a directive, in a question's text
+QUIZ_NAME = "The quiz, before and after"
+ABOUT = {
+    "lectures": "The questions to the class, lecture by lecture.",
+    "quiz": "Twelve questions, before the course and after it.",
+}
+
+
+def questions_of(root: Path, book: Desk) -> list[tuple[str, list[Question]]]:
+    """The questions of each lecture, and those of the quiz, each group with its name."""
+    writers = writers_of(book, root)
+    decks = {number: writer.deck for number, writer in writers.items()}
+    plan = read_plan(root / "lectures/plan.toml", decks)
+    groups = [
+        (f"{number} {writer.deck.about['title']}", [plain(q, writer) for q in writer.questions])
+        for number, writer in writers.items()
+    ]
+    return [*groups, (QUIZ_NAME, list(plan.quiz))]
+
+
+def plain(question: Question, writer: PageWriter) -> Question:
+    """The question with the chapter's formulas in its text; DeckError where it shows more."""
+    stem = FORMULA.sub(lambda m: f"$$\n{writer.chapter.formula(m[1])[0]}\n$$", question.stem)
+    if "```" in stem or ":::" in stem:
+        where = f"{writer.deck.path.name}: question {question.title!r}"
+        raise DeckError(f"{where}: got a directive in its text, expected words and formulas only")
+    return replace(question, stem=stem)
+
+
+def files_of(groups: list[tuple[str, list[Question]]]) -> dict[str, bytes]:
+    """The three files, by name."""
+    *lectures, (_, quiz) = groups
+    asked = [question for _, questions in lectures for question in questions]
+    return {
+        "attnbook.gift.txt": gift(groups).encode("utf-8"),
+        "attnbook-qti.zip": qti(BOOK, ABOUT["lectures"], asked),
+        "attnbook-quiz-qti.zip": qti(f"{BOOK}: the quiz", ABOUT["quiz"], quiz),
+    }
+
+
+def main() -> int:
+    """The command; returns its exit status."""
+    try:
+        with desk(ROOT) as book:
+            groups = questions_of(ROOT, book)
+        files = files_of(groups)
+    except (DeckError, MystError, PlanError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    TARGET.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (TARGET / name).write_bytes(content)
+    count = sum(len(questions) for _, questions in groups)
+    print(f"{count} questions in {', '.join(files)}, in {TARGET.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""Decks into the built site: their pages, and what the pages need."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from attnbook_site.assets import FONT_SOURCES
+from attnbook_site.maths import Katex
+from pygments.formatters import HtmlFormatter
+from weaving.blocks import MystError
+from weaving.book import read_book
+from weaving.citations import read_references
+from weaving.labels import build_table
+from weaving.roles import RoleResolver
+
+from slides import ROOT
+from slides.chapter import Chapter
+from slides.deck import Deck, DeckError, read_deck
+from slides.page import STATIC, PageWriter, live_page
+
+REVEAL = ("reveal.js", "reveal.css", "plugin/notes.js")
+
+
+def sources(root: Path, chosen: Sequence[str] = ()) -> list[Path]:
+    """The files of the decks, or of those whose names begin so."""
+    files = sorted((root / "lectures").glob("[0-9]*.md"))
+    for name in chosen:
+        if not any(file.name.startswith(name) for file in files):
+            known = ", ".join(file.name[:3] for file in files)
+            raise DeckError(f"no deck {name!r}; there are {known}")
+    return [f for f in files if not chosen or f.name.startswith(tuple(chosen))]
+
+
+class Desk:
+    """The book and its labels, read once for all decks."""
+
+    def __init__(self, root: Path, katex: Katex) -> None:
+        """Read the book at ``root``."""
+        self.book = read_book(root)
+        self.table, self.references = build_table(self.book), read_references(self.book.references)
+        self.katex = katex
+        self.chapters: dict[str, Chapter] = {}
+
+    def writer(self, deck: Deck) -> PageWriter:
+        """What writes this deck, whose chapter is read once."""
+        name = deck.about["chapter"]
+        if name not in self.chapters:
+            path = self.book.root / "chapters" / f"{name}.md"
+            try:
+                page = self.book.page(path)
+            except ValueError as error:
+                raise DeckError(f"{deck.path.name}:1: chapter: {error}") from error
+            self.chapters[name] = Chapter(self.book, self.table, page)
+        chapter = self.chapters[name]
+        resolver = RoleResolver(self.book, self.table, self.references, chapter.page)
+        return PageWriter(deck, chapter, resolver, self.katex)
+
+
+@contextmanager
+def desk(root: Path) -> Iterator[Desk]:
+    """What all decks need, for as long as they are written."""
+    katex = Katex(ROOT)
+    try:
+        yield Desk(root, katex)
+    finally:
+        katex.close()
+
+
+def styles() -> str:
+    """The decks' style sheet, with the site's two styles of code."""
+    rules = []
+    for theme, style in (("light", "github-light"), ("dark", "github-dark")):
+        scope = f':root[data-theme="{theme}"] pre.code'
+        rules += HtmlFormatter(style=style).get_style_defs(scope).split("\n")
+    kept = [rule for rule in rules if "pre.code ." in rule and ".hll" not in rule]
+    return (STATIC / "deck.css").read_text("utf-8") + "\n".join(kept) + "\n"
+
+
+def copy_static(target: Path) -> None:
+    """Reveal, KaTeX's style sheet, and our own script and styles."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in REVEAL:
+        shutil.copy2(ROOT / "node_modules/reveal.js/dist" / name, target / Path(name).name)
+    for name in ("deck.js", "theme.js"):
+        shutil.copy2(STATIC / name, target)
+    katex = (ROOT / "node_modules/katex/dist/katex.min.css").read_text("utf-8")
+    katex = FONT_SOURCES.sub("", katex).replace("url(fonts/", "url(../katex/fonts/")
+    (target / "katex.css").write_text(katex, "utf-8")
+    (target / "deck.css").write_text(styles(), "utf-8")
+
+
+def write(target: Path, writer: PageWriter) -> None:
+    """A deck's page, its figures and the pages of its live figures."""
+    files = {f"{writer.deck.name}.html": writer.page()}
+    files |= {f"figures/{name}.svg": svg for name, svg in writer.figures.items()}
+    files |= {f"live/{name}.html": live_page(name, html) for name, html in writer.live.items()}
+    for name, text in files.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_text(text, "utf-8")
+
+
+def make(root: Path, site: Path, chosen: Sequence[str] = ()) -> list[str]:
+    """Write the decks into the site; what is wrong with those that cannot be made."""
+    problems = []
+    copy_static(site / "_static" / "slides")
+    with desk(root) as found:
+        for path in sources(root, chosen):
+            try:
+                deck = read_deck(path)
+                writer = found.writer(deck)
+                write(site / "lectures", writer)
+            except (DeckError, MystError) as error:
+                problems.append(str(error))
+                continue
+            asked = len(writer.questions)
+            short = ", ".join(f"{deck.minutes(p):g}" for p in ("12", "6"))
+            print(
+                f"{deck.number}: {len(deck.slides) + 1} slides, {deck.minutes():g} min "
+                f"(short: {short}), {asked} questions, {len(writer.live)} live"
+            )
+    return problems

@@ -1,0 +1,92 @@
+"""A drawing of the book in parts that come with clicks."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from xml.etree import ElementTree
+
+from attnbook import drawings
+from attnbook.drawings import Drawing
+
+SVG = "{http://www.w3.org/2000/svg}"
+NUMBER = r"-?\d+(?:\.\d+)?"
+SIDES = {"top": (1, 1), "bottom": (1, -1), "left": (0, 1), "right": (0, -1)}
+FALLBACK = re.compile(r"var\((--drawing-\w+), #\w+\)")  # the deck's style sheet sets all of these
+
+
+def draw(name: str, given: dict[str, str]) -> Drawing:
+    """A drawing of ``attnbook.drawings`` with some of its arguments."""
+    known = [n for n in drawings.__all__ if n[0].islower()]
+    if name not in known:
+        raise LookupError(f"no drawing {name!r}; there are {', '.join(sorted(known))}")
+    function: Callable[..., Drawing] = getattr(drawings, name)
+    arguments = {key.replace("-", "_"): _number(key, value) for key, value in given.items()}
+    if unknown := set(arguments) - set(inspect.signature(function).parameters):
+        takes = ", ".join(inspect.signature(function).parameters) or "none"
+        raise LookupError(f"{name} takes no {', '.join(sorted(unknown))}; its arguments: {takes}")
+    return function(**arguments)
+
+
+def _number(key: str, value: str) -> int | float:
+    if not re.fullmatch(NUMBER, value):
+        raise LookupError(f"{key}: got {value!r}, expected a number")
+    return float(value) if "." in value else int(value)
+
+
+def in_clicks(drawing: Drawing, cuts: list[str], side: str = "top") -> str:
+    """The drawing's SVG; behind each cut its parts come with one more click.
+
+    A cut is a place in the drawing's own units, or a label, which then is the first that comes.
+    ``side`` is where the drawing begins.
+    """
+    if side not in SIDES:
+        raise LookupError(f"from: got {side!r}, expected one of {', '.join(SIDES)}")
+    axis, sign = SIDES[side]
+    ElementTree.register_namespace("", SVG[1:-1])
+    root = ElementTree.fromstring(drawing.svg)
+    labels = {"".join(e.itertext()): e for e in reversed(list(root)) if e.tag == f"{SVG}text"}
+    places = [sign * _cut(cut, labels, axis, sign) for cut in cuts]
+    if places != sorted(places):
+        raise LookupError(f"clicks: {', '.join(cuts)} do not follow each other from the {side}")
+    steps: list[list[ElementTree.Element]] = [[] for _ in range(len(cuts) + 1)]
+    for element in list(root):
+        root.remove(element)
+        at = sign * _place(element, axis, sign)
+        steps[sum(at >= place for place in places)].append(element)
+    root.extend(steps[0])
+    for step in steps[1:]:
+        group = ElementTree.SubElement(root, f"{SVG}g", {"class": "fragment"})
+        group.extend(step)
+    for name in ("width", "height", "style"):
+        root.attrib.pop(name, None)
+    return FALLBACK.sub(r"var(\1)", ElementTree.tostring(root, encoding="unicode"))
+
+
+def _cut(cut: str, labels: dict[str, ElementTree.Element], axis: int, sign: int) -> float:
+    """Where a cut lies: just before a label."""
+    if re.fullmatch(NUMBER, cut):
+        return float(cut)
+    if cut not in labels:
+        raise LookupError(f"clicks: no label {cut!r} in the drawing; it has {', '.join(labels)}")
+    return _place(labels[cut], axis, sign) - sign * 18
+
+
+def _place(element: ElementTree.Element, axis: int, sign: int) -> float:
+    """Where an element lies: its middle; of a line and an arrow its far end."""
+    name = "xy"[axis]
+    if f"c{name}" in element.attrib:
+        return float(element.attrib[f"c{name}"])
+    if name in element.attrib:
+        size = float(element.attrib.get(("width", "height")[axis], 0))
+        return float(element.attrib[name]) + size / 2
+    pairs = re.findall(rf"({NUMBER}),({NUMBER})", element.get("d") or element.get("points") or "")
+    along = [float(pair[axis]) for pair in pairs]
+    if not along:
+        return -sign * 1e9
+    return (
+        sum(along) / len(along)
+        if element.tag == f"{SVG}polygon"
+        else sign * max(sign * one for one in along)
+    )

@@ -1,0 +1,97 @@
+// Wide screens get slides; narrow ones, paper and ?read get the same text as one page to scroll.
+const params = new URLSearchParams(location.search), root = document.documentElement;
+const path = params.get("path"); // 12 or 6 sessions: some slides are left out
+// the windows of the speaker view are narrow, and slides all the same
+const linear = params.has("read") || (!params.has("receiver") && matchMedia("(max-width: 700px)").matches);
+const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+function shorten() {
+  for (const slide of all(".slide[data-paths]")) if (!slide.dataset.paths.split(" ").includes(path)) slide.remove();
+  let seconds = 0;
+  for (const slide of all(".slide")) {
+    seconds += Number(slide.dataset.timing);
+    slide.querySelector(".clock span").textContent = Math.round(seconds / 6) / 10;
+  }
+  document.querySelector(".clock .all").textContent = Math.round(seconds / 6) / 10;
+}
+
+// The key d turns light and dark.
+function turn() {
+  root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
+  try { localStorage.setItem("attnbook-slides-theme", root.dataset.theme); } catch { /* a private window */ }
+  if (!linear) fit();
+}
+
+// A live figure keeps its own pixels: it is drawn at the size that it has on the screen, whatever the slide's scale.
+// Inside a scaled slide itself the pointer would be somewhere else than the figure believes.
+function fit() {
+  const scale = Reveal.getScale();
+  for (const box of all(".live")) {
+    const frame = box.querySelector("iframe"), zoom = Number(box.dataset.zoom);
+    Object.assign(frame.style, {
+      zoom: zoom * scale, width: `${box.clientWidth / zoom}px`, height: `${box.clientHeight / zoom}px`,
+      transform: `scale(${1 / scale})`,
+    });
+    frame.contentWindow?.postMessage({ theme: root.dataset.theme }, "*");
+  }
+}
+
+// The bar runs while the class thinks, once the slide is seen; w starts it again for the second vote.
+function wait() {
+  for (const bar of all(".wait")) bar.classList.remove("runs");
+  const bar = Reveal.getCurrentSlide()?.querySelector(".wait");
+  if (bar && !still) requestAnimationFrame(() => requestAnimationFrame(() => bar.classList.add("runs")));
+}
+
+function read() {
+  root.classList.add("linear");
+  if (params.get("read") === "notes") root.classList.add("with-notes");
+  for (const formula of all(".formula > :first-child")) formula.tabIndex = 0; // a wide one scrolls
+  for (const question of all(".question")) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Show the answer" });
+    button.onclick = () => {
+      question.classList.add("shown");
+      button.remove();
+    };
+    question.querySelector(".wait").after(button);
+  }
+}
+
+// On such a slide a click shows the next part in every column.
+function together() {
+  for (const column of all(".together .column"))
+    all(".fragment", column).forEach((part, at) => { part.dataset.fragmentIndex = at; });
+}
+
+function present() {
+  together();
+  document.querySelector(".deck").classList.add("reveal");
+  document.querySelector(".stack").classList.add("slides");
+  const turned = () => { fit(); wait(); };
+  Reveal.initialize({
+    width: 1280, height: 720, margin: 0, minScale: 0.1, maxScale: 4, center: false, display: "flex",
+    hash: true, controls: true, controlsTutorial: false, progress: true, transition: "none",
+    backgroundTransition: "none", viewDistance: 2, preloadIframes: true, scrollActivationWidth: null,
+    plugins: [RevealNotes], defaultTiming: 120,
+    keyboard: { 68: turn, 87: wait }, // d, w
+  }).then(() => {
+    turned();
+    root.dataset.ready = "true";
+  });
+  for (const event of ["resize", "slidechanged"]) Reveal.on(event, turned);
+  // A presenter's remote control turns the page after a click into a live figure, too.
+  addEventListener("message", ({ data }) => {
+    if (data?.deck === "next") Reveal.next();
+    if (data?.deck === "previous") Reveal.prev();
+    if (data?.deck === "theme?") fit();
+    if (data?.deck === "leave") {
+      document.activeElement?.blur();
+      window.focus();
+    }
+  });
+}
+
+if (path) shorten();
+if (linear) read();
+else present();
