@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+import sandboxes
 
 from attnbook.checks import __main__ as checks_command
 from attnbook.checks.grading import command, feedback, tables
@@ -256,6 +257,7 @@ NOTEBOOK = {
 }  # fmt: skip
 
 
+@sandboxes.posix
 def test_the_whole_command_without_a_sandbox(tmp_path, capsys):
     homework = homework_file(tmp_path, completion=True)
     (tmp_path / "in").mkdir()
@@ -268,6 +270,7 @@ def test_the_whole_command_without_a_sandbox(tmp_path, capsys):
     assert "1 students in" in capsys.readouterr().out
 
 
+@sandboxes.posix
 @pytest.mark.parametrize(
     ("more", "words"),
     [
