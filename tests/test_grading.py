@@ -12,6 +12,7 @@ from pathlib import Path
 import grading_submissions as submissions
 import pytest
 import sandboxes
+from once import once
 
 from attnbook.checks.grading import command, grade
 from attnbook.checks.grading.grade import Report
@@ -43,7 +44,11 @@ class Class:
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     sandboxes.bubblewrap()
-    folder = tmp_path_factory.mktemp("class")
+    return once(tmp_path_factory, "class", grade_class)
+
+
+def grade_class(folder: Path) -> Class:
+    """Write the class into a folder and grade it."""
     OfTests(ROOT, seed=5).make("hw0", folder)
     key_folder = folder / "lecturer" / "hw0"
     student = json.loads((folder / "students" / "hw0.ipynb").read_text("utf-8"))

@@ -138,6 +138,7 @@ def local(code: str, kind: str = "none", **limits) -> Student:
     return Student([code], kind, **({"seconds": 20} | limits))
 
 
+@sandboxes.posix
 def test_without_a_sandbox_the_answers_are_the_same():
     code = "def epanechnikov(u):\n    return np.maximum(0, 1 - u)"
     with local(f"import numpy as np\n{code}") as student:
@@ -148,6 +149,7 @@ def test_without_a_sandbox_the_answers_are_the_same():
         )
 
 
+@sandboxes.posix
 def test_a_pair_an_error_and_a_missing_function():
     code = "def pair():\n    return 1, [2, 3]\ndef three():\n    return 1, 2, 3\ndef fails(x):\n    return {}['no']"
     with local(code) as student:
@@ -169,6 +171,7 @@ def test_a_pair_an_error_and_a_missing_function():
             Asked(student, "pair")()
 
 
+@sandboxes.posix
 def test_the_notebook_as_a_whole_has_a_time():
     with local("while True: pass", seconds=60, in_all=1.5) as student:
         began = time.monotonic()

@@ -111,11 +111,14 @@ def test_inside_there_is_little(monkeypatch):
 
 @pytest.fixture
 def unprobed():
-    sandbox.probed.cache_clear()
+    for cached in (sandbox.probed, sandbox._bounded):
+        cached.cache_clear()
     yield
-    sandbox.probed.cache_clear()
+    for cached in (sandbox.probed, sandbox._bounded):
+        cached.cache_clear()
 
 
+@sandboxes.posix
 @pytest.mark.usefixtures("unprobed")
 def test_a_missing_sandbox_is_an_error_with_its_remedy(monkeypatch):
     monkeypatch.setattr(sandbox.shutil, "which", lambda _: None)
@@ -128,6 +131,7 @@ def test_a_missing_sandbox_is_an_error_with_its_remedy(monkeypatch):
     assert sandbox.probed("none") == "none"
 
 
+@sandboxes.posix
 @pytest.mark.usefixtures("unprobed")
 def test_a_sandbox_that_does_not_work_says_what_to_do(monkeypatch, tmp_path):
     broken = tmp_path / "bwrap"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import pytest
+import sandboxes
 
 from attnbook.checks import __main__ as checks_command
-from attnbook.checks.grading import command, feedback, tables
+from attnbook.checks.grading import command, feedback, grade, student, tables
 from attnbook.checks.grading.grade import Report, Result
 from attnbook.checks.grading.homework import BadHomework, read_homework
 from attnbook.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
@@ -256,6 +258,7 @@ NOTEBOOK = {
 }  # fmt: skip
 
 
+@sandboxes.posix
 def test_the_whole_command_without_a_sandbox(tmp_path, capsys):
     homework = homework_file(tmp_path, completion=True)
     (tmp_path / "in").mkdir()
@@ -268,6 +271,17 @@ def test_the_whole_command_without_a_sandbox(tmp_path, capsys):
     assert "1 students in" in capsys.readouterr().out
 
 
+@sandboxes.posix
+def test_a_process_that_does_not_start_is_no_student_s_fault(tmp_path, monkeypatch):
+    monkeypatch.setattr(student, "WORKER", [sys.executable, "-c", "raise SystemExit"])
+    path = write(tmp_path / "ada.ipynb", json.dumps(NOTEBOOK))
+    report = grade.graded("ada", [path], read_homework(homework_file(tmp_path)), "none")
+    assert report.problem == "the sandbox did not start; your lecturer grades you again"
+    assert report.results == {}
+    assert not report.complete
+
+
+@sandboxes.posix
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import sandboxes
+from once import once
 
 from attnbook.checks.grading.grade import graded
 from attnbook.checks.grading.homework import BadHomework, read_homework
@@ -28,10 +29,13 @@ each_set = pytest.mark.parametrize("name", SETS)
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The homework of two classes, by seed."""
+    return once(tmp_path_factory, "homework", make_both)
+
+
+def make_both(folder: Path) -> dict[int, Path]:
     maker, folders = Maker(ROOT, 1), {}
     for seed in (1, 2):
-        maker.seed = seed
-        folders[seed] = tmp_path_factory.mktemp(f"seed{seed}")
+        maker.seed, folders[seed] = seed, folder / f"seed{seed}"
         for name in SETS:
             assert maker.make(name, folders[seed]) == f"{name}: 8 exercises, 20 points"
     return folders
@@ -137,20 +141,23 @@ GOOD = 'title = "T"\nafter = "1b"\nchapters = ["01"]\nseconds = 60\nminutes = 10
 )  # fmt: skip
 def test_a_plan_that_cannot_be(tmp_path, monkeypatch, plan, words):
     (tmp_path / "homework").mkdir()
-    for name in ("chapters", "homework/held_out"):
-        (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "homework" / "hw0.toml").write_text(plan, encoding="utf-8")
-    monkeypatch.setattr(MAKER, "root", tmp_path)
+
+    def read(name: str):
+        with monkeypatch.context() as patch:
+            patch.setattr(MAKER, "root", tmp_path)
+            return MAKER.plan(name)
+
     with pytest.raises(BadHomework) as found:
-        MAKER.parts("hw0", MAKER.plan("hw0"))
+        MAKER.parts("hw0", read("hw0"))
     assert words in str(found.value)
     with pytest.raises(BadHomework, match="there is no such file; there are hw0"):
-        MAKER.plan("hw8")
+        read("hw8")
 
 
 def test_a_placeholder_without_a_number_is_refused(tmp_path, monkeypatch):
     (tmp_path / "homework" / "held_out").mkdir(parents=True)
-    (tmp_path / "chapters").symlink_to(ROOT / "chapters")
+    monkeypatch.setattr(MAKER, "chapter", lambda number: tmp_path / f"{number}-a.md")
     own = tmp_path / "homework" / "held_out"
     (own / "ch01.py").write_text("def numbers(seed):\n    return {}\n", encoding="utf-8")
     (own / "ch01.md").write_text("For {{ p }} points", encoding="utf-8")

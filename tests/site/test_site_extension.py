@@ -111,7 +111,10 @@ def links_of(folder: Path, repo: str, built: Path) -> dict[str, set[str]]:
     teach_it = said[said.index("A class with") : said.index("## Doubt it")]
     index = source / "index.md"
     text = index.read_text(encoding="utf-8")
-    index.write_text(f"{text}\n{run_it}\n## Teach it\n\n{teach_it}", encoding="utf-8")
+    # the sections of a page that the small book has not
+    places = "".join(f"\n({label})=\n## A {label}\n" for label in ("hub", "hub-image"))
+    both = f"{run_it}\n## Teach it\n\n{teach_it}\n{places}"
+    index.write_text(f"{text}\n{both}", encoding="utf-8")
     outputs = Path("_build", ".jupyter_cache")
     shutil.copytree(built / outputs, folder / outputs)
     done = make_book(folder, source)

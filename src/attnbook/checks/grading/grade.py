@@ -9,7 +9,7 @@ from pathlib import Path
 from attnbook.checks.grading.homework import Homework, Task, judged
 from attnbook.checks.grading.notebook import Notebook, Unreadable, chosen, read_notebook
 from attnbook.checks.grading.sandbox import Kind
-from attnbook.checks.grading.student import Asked, Gone, Lost, Student, TooLong
+from attnbook.checks.grading.student import Asked, Gone, NotStarted, Student, TooLong
 from attnbook.checks.verdict import Verdict
 
 NOTHING_WRITTEN = "nothing is written below the question."
@@ -78,17 +78,25 @@ def graded(name: str, paths: list[Path] | None, homework: Homework, kind: Kind) 
         report.notes.append(f"the notebook is of {notebook.name}")
     limits = {"seconds": homework.seconds, "in_all": 60 * homework.minutes}
     with Student(notebook.cells, kind, **limits) as student:
-        for task in homework.tasks:
-            if task.kind == "explained":
-                report.results[task.label] = _read(task, notebook, homework, report)
-            else:
-                report.results[task.label] = _asked(task, notebook, homework, student)
-                report.notes += _edited(task, notebook)
+        try:
+            _grade(report, notebook, homework, student)
+        except NotStarted as problem:  # never a zero for what is nobody's fault
+            report.results = {}
+            report.problem = f"{problem}; your lecturer grades you again"
         report.timeouts = student.timeouts
     if report.timeouts:
         report.notes.append(f"time-outs: {report.timeouts}")
     report.seconds = time.monotonic() - began
     return report
+
+
+def _grade(report: Report, notebook: Notebook, homework: Homework, student: Student) -> None:
+    for task in homework.tasks:
+        if task.kind == "explained":
+            report.results[task.label] = _read(task, notebook, homework, report)
+        else:
+            report.results[task.label] = _asked(task, notebook, homework, student)
+            report.notes += _edited(task, notebook)
 
 
 def _asked(task: Task, notebook: Notebook, homework: Homework, student: Student) -> Result:
@@ -104,8 +112,6 @@ def _asked(task: Task, notebook: Notebook, homework: Homework, student: Student)
     except Gone as end:
         words = str(end) or "its process ended"
         verdict = Verdict("wrong", f"{own}: {words}, in the function or before it.")
-    except Lost:
-        verdict = Verdict("wrong", f"{own}: no answer.")
     if verdict.status != "right" and "there is no function" in verdict.message:
         problems = [student.problems.get(place, "") for place in notebook.defining(own)]
         stopped = next((problem for problem in reversed(problems) if problem), "")

@@ -39,6 +39,10 @@ class Gone(Lost):
     """It ended, or said what no honest process says."""
 
 
+class NotStarted(Lost):
+    """The worker did not start, which is no student's fault."""
+
+
 class Student:
     """A process that has run a notebook's cells, and is started again after it is lost.
 
@@ -77,7 +81,8 @@ class Student:
         """Run the cells in order; one that does not end, or ends the process, once only.
 
         Raises:
-            Lost: the process does not start at all, or the time for the notebook is over.
+            NotStarted: the process does not start at all.
+            TooLong: the time for the whole notebook is over.
         """
         while self._process is None:
             at = -1
@@ -89,7 +94,9 @@ class Student:
                         self.problems[at] = printable(words.get("problem", ""))[:300]
             except Lost as end:
                 self.stop()
-                if at < 0 or time.monotonic() > self.until:
+                if at < 0:
+                    raise NotStarted("the sandbox did not start") from None
+                if time.monotonic() > self.until:
                     raise
                 self.left_out.add(at)
                 does = f"does not end within {self.seconds:g} s"
@@ -193,7 +200,7 @@ class Asked(Remote):
     def ask(self, how: str, arguments: tuple[Any, ...]) -> Any:
         """The answer; raises what the function raised, under its name."""
         words, arrays = self.student.ask(how, self.name, arguments)
-        kind, text = words.get("error"), printable(words.get("text", ""))
+        kind, text = words.get("error"), printable(words.get("text", ""))[:2000]
         if kind is None:
             return self._answer(how, arrays)
         if kind == "missing":
@@ -202,10 +209,10 @@ class Asked(Remote):
             raise Wrong(text)
         if kind == "NotImplementedError" and words.get("bare"):
             raise NotImplementedError
-        error = _error(printable(kind), text)
+        error = _error(printable(kind)[:80], text)
         notes = words.get("notes")
-        for note in notes if isinstance(notes, list) else []:
-            error.add_note(printable(note))
+        for note in notes[:1] if isinstance(notes, list) else []:
+            error.add_note(printable(note)[:300])
         raise error
 
     def source(self) -> str:
