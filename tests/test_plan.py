@@ -15,7 +15,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tools"))
 
-from make_plan import PAGE, decks_of, in_parts, page, stale, writers_of
+from make_plan import decks_of, in_parts, pages, stale, writers_of
 from make_questions import files_of, plain, questions_of
 from slides import ROOT
 from slides.build import desk
@@ -140,28 +140,33 @@ def test_homework_is_read_where_there_is_some(decks: dict[str, Deck], tmp_path: 
         read_homework(tmp_path, decks)
 
 
-def test_the_page_has_everything_and_a_stale_one_is_found(
+def test_the_pages_have_everything_and_a_stale_one_is_found(
     writers: dict[str, PageWriter], plan: Plan, tmp_path: Path
 ):
-    text = page(ROOT, writers)
-    assert "<!--" not in text
+    texts = pages(ROOT, writers)
+    teach, exam = texts.values()
+    assert "<!--" not in teach + exam
     for writer in writers.values():
         deck = writer.deck
-        assert text.count(f"lectures/{deck.name}.html") == 4
-        assert f"**, {deck.minutes():g} minutes" in text
+        assert teach.count(f"lectures/{deck.name}.html") == 4
+        assert f"**, {deck.minutes():g} minutes" in teach
         for question in writer.questions:
             for choice in question.choices:
-                assert choice.is_right or f"“{choice.text}”: {choice.misconception}." in text
+                assert choice.is_right or f"“{choice.text}”: {choice.misconception}." in teach
     for one in plan.exam:
-        assert in_parts(one.question) in text
-        assert in_parts(one.answer) in text
-    assert "\\\n(b) " in text
-    (tmp_path / PAGE).parent.mkdir()
-    assert "run make plan" in stale(tmp_path, text)
-    (tmp_path / PAGE).write_text(text, "utf-8")
-    assert stale(tmp_path, text) == ""
-    (tmp_path / PAGE).write_text(text.replace("18 sessions", "19 sessions", 1), "utf-8")
-    assert "run make plan" in stale(tmp_path, text)
+        assert in_parts(one.question) in exam
+        assert in_parts(one.answer) in exam
+    assert "\\\n(b) " in exam
+    for one in plan.quiz:
+        assert one.stem.strip() in exam
+    assert stale(texts) == []
+    written = {tmp_path / file.name: text for file, text in texts.items()}
+    assert len(stale(written)) == 2
+    for file, text in written.items():
+        file.write_text(text, "utf-8")
+    assert stale(written) == []
+    (tmp_path / "teach.md").write_text(teach.replace("18 sessions", "19 sessions", 1), "utf-8")
+    assert ["teach.md is not what" in one for one in stale(written)] == [True]
 
 
 def test_what_a_file_cannot_hold_is_an_error(writers: dict[str, PageWriter]):

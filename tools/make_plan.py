@@ -1,7 +1,7 @@
-"""Write the page Teach from lectures/plan.toml, the decks and the sets of homework.
+"""Write the pages Teach and Exam and quiz from lectures/plan.toml, the decks and the homework.
 
-python tools/make_plan.py            write appendices/teach.md
-python tools/make_plan.py --check    is it what it would be written as?
+python tools/make_plan.py            write appendices/teach.md and appendices/exam.md
+python tools/make_plan.py --check    are they what they would be written as?
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from slides.question import Question
 from slides.slide import LETTERS, title_of
 from weaving.blocks import MystError
 
-PAGE = "appendices/teach.md"
+PAGES = ("teach.md", "exam.md")  # of lectures/, each the template of a page in appendices/
 
 
 def writers_of(book: Desk, root: Path) -> dict[str, PageWriter]:
@@ -39,11 +39,11 @@ def decks_of(writers: dict[str, PageWriter]) -> dict[str, Deck]:
     return {number: writer.deck for number, writer in writers.items()}
 
 
-def page(root: Path, writers: dict[str, PageWriter]) -> str:
-    """The page's text."""
+def pages(root: Path, writers: dict[str, PageWriter]) -> dict[Path, str]:
+    """Each page's file and text."""
     plan = read_plan(root / "lectures/plan.toml", decks_of(writers))
     sets = read_homework(root / "homework", decks_of(writers))
-    template = (root / "lectures/teach.md").read_text("utf-8")
+    texts = {name: (root / "lectures" / name).read_text("utf-8") for name in PAGES}
     parts = {
         "summary": plan.summary.strip(),
         "prerequisites": bullets(plan.prerequisites),
@@ -54,11 +54,13 @@ def page(root: Path, writers: dict[str, PageWriter]) -> str:
         "projects": bullets([project(one) for one in plan.projects]),
         "quiz": "\n".join(quiz(plan)).strip(),
     }
-    for name, text in parts.items():
-        if template.count(f"<!-- {name} -->") != 1:
-            raise PlanError(f"lectures/teach.md: expected <!-- {name} --> once")
-        template = template.replace(f"<!-- {name} -->", text)
-    return template
+    for part, text in parts.items():
+        mark = f"<!-- {part} -->"
+        where = [name for name in PAGES if mark in texts[name]]
+        if len(where) != 1 or texts[where[0]].count(mark) != 1:
+            raise PlanError(f"lectures/{' and '.join(PAGES)}: expected {mark} once, in one of them")
+        texts[where[0]] = texts[where[0]].replace(mark, text)
+    return {root / "appendices" / name: text for name, text in texts.items()}
 
 
 def bullets(lines: Sequence[str]) -> str:
@@ -176,26 +178,29 @@ def main(words: Sequence[str]) -> int:
     """The command; returns its exit status."""
     try:
         with desk(ROOT) as book:
-            text = page(ROOT, writers_of(book, ROOT))
+            texts = pages(ROOT, writers_of(book, ROOT))
     except (DeckError, MystError, PlanError) as error:
         print(error, file=sys.stderr)
         return 1
     if "--check" in words:
-        problem = stale(ROOT, text)
-        if problem:
+        problems = stale(texts)
+        for problem in problems:
             print(problem, file=sys.stderr)
-        return int(bool(problem))
-    (ROOT / PAGE).write_text(text, "utf-8")
-    print(f"{PAGE} is written")
+        return int(bool(problems))
+    for file, text in texts.items():
+        file.write_text(text, "utf-8")
+        print(f"{file.relative_to(ROOT).as_posix()} is written")
     return 0
 
 
-def stale(root: Path, text: str) -> str:
-    """What is wrong with the stored page, or nothing."""
-    file = root / PAGE
-    if file.is_file() and file.read_text("utf-8") == text:
-        return ""
-    return f"{PAGE} is not what the plan, the decks and the homework say: run make plan"
+def stale(texts: dict[Path, str]) -> list[str]:
+    """Which stored pages are not what they should be."""
+    return [
+        f"{file.parent.name}/{file.name} is not what the plan, the decks and the homework say: "
+        "run make plan"
+        for file, text in texts.items()
+        if not file.is_file() or file.read_text("utf-8") != text
+    ]
 
 
 if __name__ == "__main__":
