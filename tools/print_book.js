@@ -35,7 +35,7 @@
     if (url.origin !== location.origin) continue;
     const target = slugs[url.pathname.slice(1)];
     if (target) link.href = "#" + target + (id ? "--" + id : "");
-    else if (home) link.href = home + url.pathname + url.hash;
+    else if (home) link.href = home + url.pathname + url.search + url.hash;
     else link.replaceWith(...link.childNodes); // the site has no address yet
   }
   // A section may begin at the foot of a page and its heading stand on the next: links lead to the heading.

@@ -1,8 +1,9 @@
 """The search: its index, section by section, which static/search.js reads.
 
 Each entry is a section, an entry of the index of terms, or a function of the package: with its
-place, its title, its text with each formula once, and the names in its code. The index is a script,
-so that the search also works from a folder, without a server.
+place, its title, its text with each formula once, and the names in its code. A page whose front
+matter says ``search: unfolded`` or ``search: titles`` has only that. The index is a script, so that
+the search also works from a folder, without a server.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx_design.dropdown import dropdown_main
 
 from .maths import display_source, katex
 
@@ -65,11 +67,16 @@ def formula(app: Sphinx, node: nodes.Element) -> str:
         return tex
 
 
-class Reader:
-    """What can be found on a page."""
+def is_folded(node: nodes.Node) -> bool:
+    """Whether a reader has to open it."""
+    return isinstance(node, dropdown_main)
 
-    def __init__(self, app: Sphinx) -> None:
-        self.app = app
+
+class Reader:
+    """What can be found on a page: all of it, only what is "unfolded", or only its "titles"."""
+
+    def __init__(self, app: Sphinx, depth: str = "") -> None:
+        self.app, self.depth = app, depth
         self.entries: list[tuple[str, str, list[str], list[str]]] = []
 
     def open(self, anchor: str, title: str) -> None:
@@ -97,6 +104,8 @@ class Reader:
                 if not isinstance(child, nodes.title):
                     self.read(child)
                     self.entries.append(self.entries[outer])
+        elif self.depth == "titles" or (is_folded(node) and self.depth == "unfolded"):
+            pass
         elif isinstance(node, nodes.literal_block):
             self.entries[-1][3].extend(NAMES.findall(node.astext()))
         elif isinstance(node, nodes.definition_list_item) and node[0].get("ids"):
@@ -126,7 +135,7 @@ class Reader:
 def collect(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Read a page that is being written."""
     if tree is not None and app.builder.format == "html":
-        reader = Reader(app)
+        reader = Reader(app, app.env.metadata[page].get("search", ""))
         for section in tree.children:
             if isinstance(section, nodes.section):
                 reader.read(section)
