@@ -18,6 +18,7 @@ FIRST = ("basic.css", "styles/pydata-sphinx-theme.css")
 TABS = ("design-tabs.js", "sd-tab-label")  # a script, and what a page has that needs it
 REFERENCE = re.compile(r"url\((?![\"']?(?:data:|#))([\"']?)([^)\"']+)\1\)")
 BLANK = re.compile(r"(?:/\*.*?\*/|\s)+", re.DOTALL)  # comments among it
+AROUND = re.compile(r" *([{};]) *")  # no string and no address of the sheets has such blanks
 # The last statement of the theme's script: tab stops for all boxes that scroll.
 MEASURING = re.compile(
     r',"complete"===document\.readyState\?(\w+)\(\):window\.addEventListener\("load",\1\)(?=\}\)\(\);)'
@@ -101,5 +102,6 @@ def join_styles(static: Path, sheets: list[str]) -> None:
     for name in sheets:
         styles = (static / name).read_text(encoding="utf-8")
         styles = BLANK.sub(" ", styles.replace('@charset "UTF-8";', ""))
+        styles = AROUND.sub(r"\1", styles)
         parts.append(from_folder(styles.strip(), posixpath.dirname(name)))
     (static / BOOK).write_text("\n".join(parts), encoding="utf-8")
