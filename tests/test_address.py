@@ -62,7 +62,7 @@ def test_without_an_address_no_text_leads_to_an_account(root: Path) -> None:
     said = put(root, None)
     assert {*said} == {
         *("README.md", "CONTRIBUTING.md", "index.md", "appendices/api.md"),
-        *("pyproject.toml", "CITATION.cff"),
+        *("appendices/hub.md", "pyproject.toml", "CITATION.cff"),
     }
     assert accounts(said) == {}
     assert address.present(root) is None
@@ -86,6 +86,7 @@ def test_with_an_address_every_link_leads_there(root: Path) -> None:
             *(binder + first, quoted),
         },
         "appendices/api.md": {repository},
+        "appendices/hub.md": {quoted},
         "pyproject.toml": {repository, pages},
         "CITATION.cff": {repository, pages},
     }

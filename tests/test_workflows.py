@@ -92,7 +92,9 @@ def test_planted_faults_run_weekly_and_before_a_release() -> None:
     assert "make faults" in scripts(weekly)
     assert ".ci/run" in scripts(release)
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert re.findall(r"^make .*", script, re.MULTILINE) == ["make test", "make faults"]
+    assert re.findall(r"^make .*", script, re.MULTILINE) == [
+        *("make test", "make test-hub", "make faults"),
+    ]
 
 
 def test_the_site_is_published_as_the_five_steps_say() -> None:
