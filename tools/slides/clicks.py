@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable
 from xml.etree import ElementTree
 
+from attnbook_site.drawings import FALLBACK
+
 from attnbook import drawings
 from attnbook.drawings import Drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = r"-?\d+(?:\.\d+)?"
 SIDES = {"top": (1, 1), "bottom": (1, -1), "left": (0, 1), "right": (0, -1)}
-FALLBACK = re.compile(r"var\((--drawing-\w+), #\w+\)")  # the deck's style sheet sets all of these
 
 
 def draw(name: str, given: dict[str, str]) -> Drawing:

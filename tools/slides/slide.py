@@ -19,6 +19,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
+from weaving.blocks import MystError
 from weaving.roles import RoleResolver
 
 from slides.chapter import Chapter
@@ -86,7 +87,11 @@ class SlideWriter:
 
     def words(self, source: str) -> str:
         """Roles resolved: what the chapter printed, citations, numbers of formulas and figures."""
-        return self.resolver.prose(PRINTED.sub(lambda m: self.printed(m[1]), source), self.line)
+        printed = PRINTED.sub(lambda m: self.printed(m[1]), source)
+        try:
+            return self.resolver.prose(printed, self.line)
+        except MystError as error:  # it names the chapter, and this is the deck
+            raise self.error(str(error).split(": ", 1)[1]) from error
 
     def printed(self, pattern: str) -> str:
         """What the chapter printed where the pattern's group is."""
@@ -225,7 +230,10 @@ class SlideWriter:
 
     def output(self, text: str, only: str) -> str:
         """Printed lines, as large as there is room."""
-        lines = [one for one in text.rstrip("\n").split("\n") if re.search(only, one)]
+        try:
+            lines = [one for one in text.rstrip("\n").split("\n") if re.search(only, one)]
+        except re.error as error:
+            raise self.error(f"only: {only!r} is no regular expression: {error}") from error
         if not text.strip() or not lines or len(lines) > MOST["printed lines"]:
             count = len(lines) if text.strip() else 0
             raise self.error(f"{count} printed lines; expected 1 to {MOST['printed lines']}")
@@ -256,6 +264,8 @@ class SlideWriter:
 
     def bars_directive(self, most: str, given: dict[str, str], body: str, line: int) -> str:
         """Numbers as bars, "name :: number" a line; :: floor or :: now at its end is a colour."""
+        if not re.fullmatch(r"(\d+\.?\d*)?", most):
+            raise self.error(f"bars: got {most!r} for the full width, expected a number")
         rows = []
         for place, one in enumerate(body.split("\n")):
             self.line = line + place
@@ -269,9 +279,7 @@ class SlideWriter:
             rows.append((parts[0], parts[1], parts[2] if len(parts) == 3 else ""))
         if not rows:
             raise self.error("bars: no line name :: number")
-        top = max(float(number) for _, number, _ in rows)
-        if most:
-            top = float(most)
+        top = float(most or max(float(number) for _, number, _ in rows))
         html = "".join(
             f'<div class="bar {kind}"><span>{self.inline(name)}</span>'
             f'<i><b style="width: {100 * min(1, float(number) / top):.1f}%"></b>'
