@@ -183,9 +183,9 @@ def test_a_row_of_places_for_every_sequence(library, x):
     layer = library.scaled_up("MultiHeadAttention", 12, 3, num_kv_heads=1, rotary_base=20.0)
     places = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
     given = [library.moved(x)] * 3
-    out = library.returned(heads.project_shared(layer, *given, library.moved(places)))
+    out = library.returned(heads.project(layer, *given, library.moved(places), shared=True))
     assert [a.shape for a in out] == [(2, 3, 5, 4), (2, 1, 5, 4), (2, 1, 5, 4)]
-    plain = library.returned(heads.project_shared(layer, *given, library.moved(0 * places)))
+    plain = library.returned(heads.project(layer, *given, library.moved(0 * places), shared=True))
     for b, h, i in np.ndindex(2, 3, 5):
         for found, unturned in zip(out[:2], plain[:2], strict=True):
             if h < found.shape[1]:
