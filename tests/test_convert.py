@@ -25,6 +25,7 @@ import equinox as eqx  # noqa: E402
 import attnbook.jax  # noqa: E402
 import attnbook.torch  # noqa: E402
 
+ROOT_MEAN_SQUARE = {"num_kv_heads": 1, "bias": False, "rms_norm": True, "eps": 0.5}
 MADE = {  # "layer" or "layer, variant": arguments, none of them the default
     "KernelRegression": ((0.7,), {}),
     "KernelRegression, one per coordinate": (([0.7, 1.3],), {}),
@@ -40,18 +41,26 @@ MADE = {  # "layer" or "layer, variant": arguments, none of them the default
     "MultiHeadAttention": ((12, 4), {}),
     "MultiHeadAttention, no bias": ((12, 4), {"bias": False, "dropout": 0.3}),
     "MultiHeadAttention, shared": ((12, 4), {"num_kv_heads": 2, "dropout": 0.7}),
+    "MultiHeadAttention, rotary": ((12, 3), {"rotary_base": 50.0}),
     "AttentionOnly": ((11, 7, 12, 6, 3), {"num_kv_heads": 2}),
     "AttentionOnly, one layer": ((11, 7), {"embed_dim": 6, "num_heads": 3, "num_layers": 1}),
     "MLP": ((12, 5), {"activation": "relu", "dropout": 0.3}),
     "MLP, gated": ((12, 5, "swiglu"), {}),
+    "MLP, no bias": ((12, 5, "gelu_tanh"), {"bias": False}),
     "EncoderBlock": ((12, 3, 5), {"norm": "post", "activation": "relu", "dropout": 0.3}),
     "EncoderBlock, gated": ((12, 3, 5), {"activation": "swiglu"}),
+    "EncoderBlock, as in Llama": ((12, 3, 5), ROOT_MEAN_SQUARE | {"rotary_base": 50.0}),
     "DecoderBlock": ((12, 3, 5), {"norm": "post", "activation": "relu", "dropout": 0.3}),
     "DecoderBlock, gated": ((12, 3, 5), {"activation": "swiglu"}),
+    "DecoderBlock, another eps": ((12, 3, 5), {"eps": 0.5, "bias": False}),
+    "DecoderBlock, shared": ((12, 3, 5), ROOT_MEAN_SQUARE),
     "EncoderOnly": ((12, 5, 7, 6, 3, 11, 2), {"norm": "post", "activation": "swiglu"}),
     "EncoderOnly, no positions": ((12, 5), {"embed_dim": 6, "num_heads": 2, "num_layers": 1}),
+    "EncoderOnly, as in BERT": ((12, 5), {"norm": "post", "eps": 0.5, "last_norm": False}),
     "DecoderOnly": ((11, 7, 6, 3, 5, 3), {"norm": "post", "activation": "relu"}),
     "DecoderOnly, gated": ((11, 7, 6, 3, 5, 1), {"activation": "swiglu"}),
+    "DecoderOnly, as in GPT-2": ((11, 7), {"activation": "gelu_tanh", "tied": True}),
+    "DecoderOnly, as in Llama": ((11, 7, 12, 3), ROOT_MEAN_SQUARE | {"rotary_base": 50.0}),
     "Transformer": ((11, 13, 7, 6, 3, 5, 3), {"norm": "post", "activation": "relu"}),
     "Transformer, gated": ((11, 13, 7, 6, 3, 5, 1), {"activation": "swiglu"}),
 }
@@ -235,6 +244,36 @@ def test_parameters_that_are_one():
     twin = convert.torch_to_jax(layer)
     for tied in (twin.readout, twin.embedding):
         np.testing.assert_array_equal(tied.weight, layer.embedding.weight.detach())
+
+
+def test_a_tied_readout_stays_tied():
+    """One matrix there, one matrix here; a readout with a matrix of its own is no longer tied."""
+    layer = make("DecoderOnly, as in GPT-2")
+    twin = convert.torch_to_jax(layer)
+    assert twin.readout is None
+    back = convert.jax_to_torch(twin)
+    assert back.readout.weight is back.embedding.weight
+    torch.testing.assert_close(back.state_dict(), layer.state_dict(), rtol=0, atol=0)
+    layer.readout.weight = torch.nn.Parameter(layer.embedding.weight.detach().clone())
+    with pytest.raises(ValueError, match=r"^layer: got a readout\.weight of its own, expected the"):
+        convert.torch_to_jax(layer)
+
+
+@pytest.mark.parametrize("case", ["EncoderBlock", "DecoderOnly, as in Llama", "Transformer"])
+def test_another_eps_than_the_layers_is_an_error(case):
+    """Not a loss that nobody sees: both ways, for the norm that has it."""
+    layer = make(case)
+    twin = convert.torch_to_jax(layer)
+    norm = [n for n, _ in layer.named_modules() if n.endswith("norm")][-1]
+    made = layer.get_submodule(norm).eps
+    layer.get_submodule(norm).eps = 0.25
+    with pytest.raises(ValueError, match=f"^layer: got {norm} of eps 0.25, expected {made}$"):
+        convert.torch_to_jax(layer)
+    old = part(twin, norm)
+    other = type(old)(old.shape, eps=0.25, use_bias=old.bias is not None)
+    other = eqx.tree_at(lambda m: part(m, norm), twin, other)
+    with pytest.raises(ValueError, match=f"^layer: got {norm} of eps 0.25, expected {made}$"):
+        convert.jax_to_torch(other)
 
 
 def adapted():
