@@ -10,7 +10,7 @@ from attnbook._validation import options
 from attnbook._validation.arrays import check_floating, check_mask, check_same_library
 from attnbook._validation.tokens import check_tokens, widen_tokens
 from attnbook.activations import ACTIVATIONS
-from attnbook.blocks import apply_layer_norm
+from attnbook.blocks import apply_norm
 from attnbook.linear import embed, linear
 from attnbook.transformer import run_blocks
 
@@ -45,7 +45,7 @@ def text_encoder(
     check_mask(mask, tuple(tokens.shape), tokens=tokens)
     tokens = widen_tokens(tokens)
     x = embed(model.embedding, tokens) + model.position[: tokens.shape[-1]]
-    x = apply_layer_norm(model.embedding_norm, x)
+    x = apply_norm(model.embedding_norm, x)
     if model.widen is not None:
         x = linear(model.widen, x)
     layers = list(model.encoder) * (model.num_layers // len(model.encoder))
@@ -58,7 +58,7 @@ def text_encoder(
 def _masked_head(model: Any, stream: Array) -> Array:
     head = model.head
     x = ACTIVATIONS[model.activation](linear(head.dense, stream))
-    return apply_layer_norm(head.norm, x) @ model.embedding.weight.mT + head.bias
+    return apply_norm(head.norm, x) @ model.embedding.weight.mT + head.bias
 
 
 def image_encoder(

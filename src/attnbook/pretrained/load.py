@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from attnbook._validation.numbers import int_between
 from attnbook._validation.options import one_of
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors
 
@@ -16,7 +17,11 @@ BACKENDS = ("torch", "jax")
 
 
 def build(
-    recipe_of: Callable[[Config, Tensors], Recipe], config: Config, tensors: Tensors, backend: str
+    recipe_of: Callable[[Config, Tensors], Recipe],
+    config: Config,
+    tensors: Tensors,
+    backend: str,
+    max_length: int | None = None,
 ) -> Any:
     """The model that an adapter makes of a file's entries and tensors, all of them used.
 
@@ -25,14 +30,28 @@ def build(
         config: what the file says.
         tensors: what it holds; taken out as they are used.
         backend: "torch" or "jax".
+        max_length: of the texts of a language model, at most its own; its own without it.
 
     Raises:
-        ValueError: what the adapter refuses, a tensor that it has not used, another back end.
+        ValueError: what the adapter refuses, a tensor that it has not used, another back end, a
+            max_length above the model's own.
     """
     one_of(BACKENDS, backend=backend)
     recipe = recipe_of(config, tensors)
     tensors.check_empty()
+    if max_length is not None:
+        _shorten(recipe, max_length)
     return (_in_torch if backend == "torch" else _in_jax)(recipe)
+
+
+def _shorten(recipe: Recipe, max_length: int) -> None:
+    """Make a language model for shorter texts."""
+    if recipe.kind != "DecoderOnly":
+        raise ValueError(f"max_length: got {max_length!r} for an encoder, expected None")
+    longest = recipe.options["max_length"]
+    recipe.options["max_length"] = int_between(1, longest, max_length=max_length)
+    if "position" in recipe.parameters:
+        recipe.parameters["position"] = recipe.parameters["position"][:max_length]
 
 
 def _in_torch(recipe: Recipe) -> Any:

@@ -28,7 +28,9 @@ RECIPES = {  # by model_type: what makes the model, and the architectures that i
 }
 
 
-def from_folder(folder: str | Path, *, backend: str = "torch") -> Any:
+def from_folder(
+    folder: str | Path, *, backend: str = "torch", max_length: int | None = None
+) -> Any:
     """A published model from a folder as Hugging Face's libraries write it, in the book's blocks.
 
     The architectures are GPT-2, Llama, Qwen2, Mistral without a sliding window, BERT, ALBERT and
@@ -37,6 +39,8 @@ def from_folder(folder: str | Path, *, backend: str = "torch") -> Any:
     Args:
         folder: has config.json and model.safetensors, or the other files that read_folder reads.
         backend: "torch" or "jax".
+        max_length: of a language model's texts, at most its own; its own without it. The cache that
+            it writes with is as long, so a short one is quicker.
 
     Returns:
         A DecoderOnly for language models, which gives logits (batch, n, vocab) and writes with
@@ -60,10 +64,12 @@ def from_folder(folder: str | Path, *, backend: str = "torch") -> Any:
     names = (name for name in (MODEL, SHARDS, PICKLE) if (folder / name).is_file())
     tensors = Tensors(arrays, str(folder / next(names)))
     del arrays  # what a model has taken and turned is freed
-    return build(recipe_of, config, tensors, backend)
+    return build(recipe_of, config, tensors, backend, max_length)
 
 
-def from_gguf(file: str | Path, *, backend: str = "torch") -> Any:
+def from_gguf(
+    file: str | Path, *, backend: str = "torch", max_length: int | None = None
+) -> Any:
     """A published language model from llama.cpp's kind of file, in the book's blocks.
 
     Its architecture is "llama", which SmolLM2 has. Quantised matrices are those of the file, not
@@ -72,6 +78,7 @@ def from_gguf(file: str | Path, *, backend: str = "torch") -> Any:
     Args:
         file: of the format GGUF.
         backend: "torch" or "jax".
+        max_length: as in from_folder.
 
     Returns:
         A DecoderOnly, as from_folder gives it.
@@ -83,7 +90,7 @@ def from_gguf(file: str | Path, *, backend: str = "torch") -> Any:
     fields, arrays = read_gguf(file)
     tensors = Tensors(arrays, str(file))
     del arrays
-    return build(gguf_recipe, Config(fields, str(file)), tensors, backend)
+    return build(gguf_recipe, Config(fields, str(file)), tensors, backend, max_length)
 
 
 def _kind(config: Config) -> str:
