@@ -194,6 +194,9 @@ def _head(
 def _rename_norms(tensors: Tensors) -> None:
     """The first BERTs call the weight and the bias of a norm gamma and beta."""
     for name in list(tensors.left):
-        for old, new in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
+        for old, new in (
+            ("LayerNorm.gamma", "LayerNorm.weight"),
+            ("LayerNorm.beta", "LayerNorm.bias"),
+        ):
             if name.endswith(old):
                 tensors.left[name.removesuffix(old) + new] = tensors.left.pop(name)

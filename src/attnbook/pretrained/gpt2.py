@@ -68,9 +68,7 @@ def gpt2_recipe(config: Config, tensors: Tensors) -> Recipe:
     return Recipe("DecoderOnly", options, found)
 
 
-def _block(
-    tensors: Tensors, mine: str, theirs: str, e: int, mlp_dim: int
-) -> dict[str, np.ndarray]:
+def _block(tensors: Tensors, mine: str, theirs: str, e: int, mlp_dim: int) -> dict[str, np.ndarray]:
     """The parameters of one block, matrices transposed."""
     joint = _transposed(tensors, "joint", f"{theirs}attn.c_attn", (e, 3 * e))
     found = {}

@@ -216,7 +216,9 @@ def _rotary_base(config: Config) -> float:
     scaling = Config(given, f"{config.file}: rope_parameters")
     kind = scaling.get("rope_type", scaling.get("type", "default"))
     if kind != "default":
-        raise config.refused("rope_scaling" if "rope_scaling" in config.entries else "rope_parameters", "none")
+        raise config.refused(
+            "rope_scaling" if "rope_scaling" in config.entries else "rope_parameters", "none"
+        )
     scaling.supported("partial_rotary_factor", [1.0], 1.0)
     return scaling.positive("rope_theta", config.get("rope_theta", 10_000.0))
 

@@ -67,9 +67,7 @@ def from_folder(
     return build(recipe_of, config, tensors, backend, max_length)
 
 
-def from_gguf(
-    file: str | Path, *, backend: str = "torch", max_length: int | None = None
-) -> Any:
+def from_gguf(file: str | Path, *, backend: str = "torch", max_length: int | None = None) -> Any:
     """A published language model from llama.cpp's kind of file, in the book's blocks.
 
     Its architecture is "llama", which SmolLM2 has. Quantised matrices are those of the file, not

@@ -62,9 +62,7 @@ class TextEncoder(nn.Module):
         self.embedding_norm = nn.LayerNorm(embedding_dim, eps=eps)
         self.widen = nn.Linear(embedding_dim, embed_dim) if widened else None
         self.encoder = nn.ModuleList(
-            EncoderBlock(
-                embed_dim, num_heads, mlp_dim, norm="post", activation=activation, eps=eps
-            )
+            EncoderBlock(embed_dim, num_heads, mlp_dim, norm="post", activation=activation, eps=eps)
             for _ in range(1 if shared else num_layers)
         )
         self.head = MaskedHead(vocab_size, embedding_dim, embed_dim, eps) if masked_head else None

@@ -94,7 +94,9 @@ def _embeddings(tensors: Tensors, theirs: str, options: dict[str, Any]) -> dict[
     patches = (options["image_size"] // side) ** 2
     kernel = f"{theirs}patch_embeddings.projection"
     return {
-        "embedding.weight": tensors.take(f"{kernel}.weight", e, channels, side, side).reshape(e, -1),
+        "embedding.weight": tensors.take(f"{kernel}.weight", e, channels, side, side).reshape(
+            e, -1
+        ),
         "embedding.bias": tensors.take(f"{kernel}.bias", e),
         "class_token": tensors.take(f"{theirs}cls_token", 1, 1, e)[0, 0],
         "position": tensors.take(f"{theirs}position_embeddings", 1, 1 + patches, e)[0],
