@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import reference
@@ -19,11 +20,16 @@ def gelu(x: float) -> float:
     return x * math.erfc(-x / math.sqrt(2)) / 2
 
 
+def gelu_tanh(x: float) -> float:
+    """By the logistic sigmoid: 1/2 + tanh(a)/2 is σ(2a)."""
+    return x / (1 + math.exp(-math.sqrt(8 / math.pi) * (x + 0.044715 * x**3)))
+
+
 def silu(x: float) -> float:
     return x / (1 + math.exp(-x))
 
 
-ACTIVATIONS = {"relu": relu, "gelu": gelu, "swiglu": silu}
+ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "swiglu": silu}
 
 
 def layer_norm(
@@ -48,7 +54,8 @@ def rows(function: Callable[[reference.Row], list[float]], x: np.ndarray) -> np.
 
 def mlp(parameters: Parameters, activation: str, x: reference.Row) -> list[float]:
     def layer(name: str, x: reference.Row) -> list[float]:
-        return reference.linear(parameters[f"{name}.weight"], parameters[f"{name}.bias"], x)
+        weight = parameters[f"{name}.weight"]
+        return reference.linear(weight, parameters.get(f"{name}.bias", np.zeros(len(weight))), x)
 
     phi, hidden = ACTIVATIONS[activation], layer("hidden", x)
     if activation == "swiglu":
@@ -67,15 +74,23 @@ def own(parameters: Parameters, name: str) -> dict[str, np.ndarray]:
 Part = Callable[[np.ndarray], np.ndarray]
 
 
-def added(
-    parameters: Parameters, name: str, placement: str, part: Part, x: np.ndarray
+def normed(
+    parameters: Parameters, name: str, x: np.ndarray, rms: bool = False, eps: float = 1e-5
 ) -> np.ndarray:
-    weight, bias = (parameters[f"{name}.{kind}"].tolist() for kind in ("weight", "bias"))
+    """Every row after a norm, which may have no bias."""
+    weight = parameters[f"{name}.weight"].tolist()
+    bias = parameters.get(f"{name}.bias", np.zeros(len(weight))).tolist()
+    if rms:
+        return rows(lambda row: rms_norm(row, weight, eps), x)
+    return rows(lambda row: layer_norm(row, weight, bias, eps), x)
 
-    def norm(x: np.ndarray) -> np.ndarray:
-        return rows(lambda row: layer_norm(row, weight, bias), x)
 
-    return x + part(norm(x)) if placement == "pre" else norm(x + part(x))
+def added(
+    parameters: Parameters, name: str, placement: str, part: Part, x: np.ndarray, **how: Any
+) -> np.ndarray:
+    if placement == "pre":
+        return x + part(normed(parameters, name, x, **how))
+    return normed(parameters, name, x + part(x), **how)
 
 
 def block(
@@ -87,6 +102,8 @@ def block(
     mask: np.ndarray | None = None,
     memory: np.ndarray | None = None,
     memory_mask: np.ndarray | None = None,
+    score: reference_heads.Score = reference_heads.plain,
+    **norm: Any,
 ) -> tuple[np.ndarray, ...]:
     """Of one sequence: the stream, the weights, and with a memory the weights of that too."""
     kept = []
@@ -95,17 +112,19 @@ def block(
         def part(x: np.ndarray) -> np.ndarray:
             read = x if memory is None else memory
             change, weights = reference_heads.multi_head_attention(
-                own(parameters, name), owners, x, read, read, mask
+                own(parameters, name), owners, x, read, read, mask, score
             )
             kept.append(weights)
             return change
 
         return part
 
-    x = added(parameters, "attention_norm", placement, attention("attention", None, mask), x)
+    x = added(
+        parameters, "attention_norm", placement, attention("attention", None, mask), x, **norm
+    )
     if memory is not None:
         cross = attention("cross_attention", memory, memory_mask)
-        x = added(parameters, "cross_norm", placement, cross, x)
+        x = added(parameters, "cross_norm", placement, cross, x, **norm)
     inner = own(parameters, "mlp")
     x = added(
         parameters,
@@ -113,5 +132,6 @@ def block(
         placement,
         lambda x: rows(lambda row: mlp(inner, activation, row), x),
         x,
+        **norm,
     )
     return x, *kept

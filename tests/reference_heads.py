@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -13,6 +14,22 @@ Score = Callable[[int, int, int, reference.Row, reference.Row], float]  # of hea
 
 def plain(h: int, i: int, j: int, q: reference.Row, k: reference.Row) -> float:
     return reference.scaled_dot(q, k)
+
+
+def turned(base: float) -> Score:
+    """Of queries and keys with rotary positions, each pair turned by its angle."""
+
+    def score(h: int, i: int, j: int, q: reference.Row, k: reference.Row) -> float:
+        return reference.scaled_dot(rotary(i, q, base), rotary(j, k, base))
+
+    return score
+
+
+def rotary(p: float, x: reference.Row, base: float) -> list[float]:
+    """A row at position p: the pair (a, b) as a + bi, times e^(i p θ)."""
+    turns = [cmath.exp(1j * p / base ** (pair / len(x))) for pair in range(0, len(x), 2)]
+    pairs = [complex(a, b) * t for a, b, t in zip(x[::2], x[1::2], turns, strict=True)]
+    return [part for pair in pairs for part in (pair.real, pair.imag)]
 
 
 def projected(

@@ -24,21 +24,27 @@ def stack(
     memory_mask: np.ndarray | None = None,
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Blocks and a last norm, of one sequence; the weights of the attention that comes last."""
-    kept = []
+    kept, heads = [], sizes["num_heads"]
+    base = sizes.get("rotary_base")
+    score = reference_heads.plain if base is None else reference_heads.turned(base)
+    norm = {"rms": sizes.get("rms_norm", False), "eps": sizes.get("eps", 1e-5)}
     for number in range(sizes["num_layers"]):
         x, *weights = reference_blocks.block(
             reference_blocks.own(parameters, f"{name}.{number}"),
-            range(sizes["num_heads"]),
+            [h * sizes.get("num_kv_heads", heads) // heads for h in range(heads)],
             sizes["norm"],
             sizes["activation"],
             x,
             mask,
             memory,
             memory_mask,
+            score,
+            **norm,
         )
         kept.append(weights[-1])
-    norm = [parameters[f"{name}_norm.{kind}"].tolist() for kind in ("weight", "bias")]
-    return reference_blocks.rows(lambda row: reference_blocks.layer_norm(row, *norm), x), kept
+    if not sizes.get("last_norm", True):
+        return x, kept
+    return reference_blocks.normed(parameters, f"{name}_norm", x, **norm), kept
 
 
 def earlier(n: int) -> np.ndarray:
@@ -64,8 +70,11 @@ def decoder_only(
     parameters: Parameters, sizes: Sizes, tokens: np.ndarray
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Logits and each layer's weights, of one sequence."""
-    x = embedded(parameters["embedding.weight"], parameters["position"], tokens)
+    embedding = parameters["embedding.weight"]
+    position = parameters.get("position", np.zeros((len(tokens), embedding.shape[1])))
+    x = embedded(embedding, position, tokens)
     stream, kept = stack(parameters, "decoder", sizes, x, earlier(len(x)))
+    parameters = {"readout.weight": embedding} | dict(parameters)  # if they are tied
     return np.array(reference_heads.projected(parameters, "readout", stream)), kept
 
 

@@ -1,4 +1,4 @@
-"""The three activations: answers by hand, loops, slopes, and numbers far out."""
+"""The activations: answers by hand, loops, slopes, and numbers far out."""
 
 import math
 
@@ -9,22 +9,27 @@ import reference_blocks
 
 from attnbook import activations
 
-LOOPS = {"relu": reference_blocks.relu, "gelu": reference_blocks.gelu, "silu": reference_blocks.silu}  # fmt: skip
+LOOPS = {n: getattr(reference_blocks, n) for n in ("relu", "gelu", "gelu_tanh", "silu")}
 every = pytest.mark.parametrize("name", LOOPS)
 ROOT, LOG3 = math.sqrt(2), math.log(3)
 BY_HAND = {  # Φ(1) = 0.8413…, σ(ln 3) = 3/4
     "relu": [(-2.0, 0.0), (-0.5, 0.0), (0.0, 0.0), (0.5, 0.5), (3.0, 3.0)],
     "gelu": [(-1.0, -0.15865525393145707), (0.0, 0.0), (1.0, 0.8413447460685429), (2.0, 2 * 0.9772498680518208)],
+    "gelu_tanh": [(-1.0, -0.15880800939172324), (0.0, 0.0), (1.0, 0.8411919906082768), (2.0, 1.954597694087775)],
     "silu": [(-LOG3, -LOG3 / 4), (0.0, 0.0), (LOG3, 0.75 * LOG3), (2 * LOG3, 1.8 * LOG3)],
 }  # fmt: skip
 
 
 def slope(name, x):
-    """By hand: 1 above 0; Φ + x φ; σ + x σ (1 − σ)."""
+    """By hand: 1 above 0; Φ + x φ; σ(2a) + 2 x a' σ (1 − σ); σ + x σ (1 − σ)."""
     if name == "relu":
         return float(x > 0)
     if name == "gelu":
         return math.erfc(-x / ROOT) / 2 + x * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    if name == "gelu_tanh":
+        root = math.sqrt(8 / math.pi)
+        share = 1 / (1 + math.exp(-root * (x + 0.044715 * x**3)))
+        return share + x * root * (1 + 3 * 0.044715 * x * x) * share * (1 - share)
     share = 1 / (1 + math.exp(-x))
     return share + x * share * (1 - share)
 
@@ -62,7 +67,7 @@ def test_what_is_no_number_stays_none(backend, name):
 
 @every
 def test_both_sides_make_the_line(backend, rng, name):
-    """f(x) − f(−x) = x: of the three kinds, each is x times a share and its complement."""
+    """f(x) − f(−x) = x: of all kinds, each is x times a share and its complement."""
     x = np.concatenate([3 * rng.normal(size=101), [1e-300, 1e-9]])
     right, left = (backend.call(getattr(activations, name), a) for a in (x, -x))
     np.testing.assert_allclose(right - left, x, rtol=1e-14, atol=1e-14)
@@ -92,17 +97,19 @@ def test_keeps_its_precision(backend, name):
 
 @every
 def test_equals_torch_and_jax(rng, name):
-    """Each in its own library; the approximation of jax.nn.gelu is another function."""
+    """Each in its own library; gelu and its approximation are different functions."""
     x = 3 * rng.normal(size=(7, 11))
     for library in {"torch", "jax"} & set(backends.chosen()):
         made = pytest.importorskip(library) and backends.load(library)
         theirs = made.xp.nn.functional if library == "torch" else made.jax.nn
-        how = {"approximate": False} if (library, name) == ("jax", "gelu") else {}
+        exact, approximate = ("none", "tanh") if library == "torch" else (False, True)
+        how = {"gelu": {"approximate": exact}, "gelu_tanh": {"approximate": approximate}}.get(name, {})  # fmt: skip
         out = getattr(activations, name)(made.array(x))
-        expected = getattr(theirs, name)(made.array(x), **how)
+        expected = getattr(theirs, name.removesuffix("_tanh"))(made.array(x), **how)
         np.testing.assert_allclose(made.numpy(out), made.numpy(expected), rtol=0, atol=1e-14)
         if how:
-            assert np.abs(made.numpy(theirs.gelu(made.array(x)) - out)).max() > 1e-4
+            other = activations.gelu if name == "gelu_tanh" else activations.gelu_tanh
+            assert 1e-4 < np.abs(made.numpy(other(made.array(x)) - out)).max() < 5e-4
 
 
 @every

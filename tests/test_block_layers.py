@@ -54,7 +54,7 @@ def test_project_equals_the_loop(library, x, memory, num_kv_heads):
             assert_close(found[b, h], right)
 
 
-@pytest.mark.parametrize("activation", ["gelu", "relu", "swiglu"])
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "relu", "swiglu"])
 def test_mlp_equals_the_loop(library, x, activation):
     layer = randomized(library, "MLP", 12, 7, activation)
     out, parameters = library.call(layer, x), library.parameters(layer)
@@ -88,7 +88,7 @@ def test_blocks_equal_the_loop(library, x, memory, rng, name, norm, activation, 
     assert_close(library.call(layer, *given, *masks), found[0], 1e-12)
 
 
-@pytest.mark.parametrize("activation", ["gelu", "relu", "swiglu"])
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "relu", "swiglu"])
 @blocks
 def test_names_and_shapes(library, name, activation):
     layer = library.make(name, 12, 3, 7, activation=activation)
@@ -150,7 +150,9 @@ def test_bad_sizes(library):
             with pytest.raises(ValueError, match=f"dropout: got {share}, expected a share from 0"):
                 library.make(name, *sizes, dropout=share)
         for activation in ("tanh", "GELU", None):
-            message = f"activation: got {activation!r}, expected 'gelu', 'relu' or 'swiglu'"
+            message = (
+                f"activation: got {activation!r}, expected 'gelu', 'gelu_tanh', 'relu' or 'swiglu'"
+            )
             with pytest.raises(ValueError, match=message):
                 library.make(name, *sizes, activation=activation)
     for name in BLOCKS:

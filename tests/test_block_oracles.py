@@ -66,7 +66,11 @@ def masked(name, rng, which):
 @kinds
 def test_equals_pytorch(rng, name, activation, first, which):
     """Without gradients too, where torch may take another path; and in JAX."""
-    original, given = peer(name, activation, first), inputs(name, rng)
+    assert_equals_pytorch(rng, name, peer(name, activation, first), which)
+
+
+def assert_equals_pytorch(rng, name, original, which):
+    given = inputs(name, rng)
     theirs, allowed = masked(name, rng, which)
     layer = ours(name, original)
     expected, out = original(*given, **theirs), layer(*given, *allowed)
@@ -189,10 +193,35 @@ def test_from_pytorch_takes_sequences_first_too(rng, name):
     torch.testing.assert_close(ours(name, original)(*given), expected, rtol=0, atol=1e-9)
 
 
-SPELT = {"relu": (F.relu, torch.nn.ReLU()), "gelu": (F.gelu, torch.nn.GELU())}
+OTHERS = {"no bias": {"bias": False}, "another eps": {"layer_norm_eps": 1e-2}}
+OTHERS["both"] = OTHERS["no bias"] | OTHERS["another eps"]
 
 
-@activated
+@norm_first
+@pytest.mark.parametrize("how", OTHERS.values(), ids=OTHERS)
+@kinds
+def test_equals_pytorch_without_biases_and_with_another_eps(rng, name, how, first):
+    """Which is no small thing: with 1e-5 in its place the output is another one."""
+    original = peer(name, "gelu", first, **how)
+    layer = ours(name, original)
+    assert (layer.bias, layer.eps) == (how.get("bias", True), how.get("layer_norm_eps", 1e-5))
+    assert any(n.endswith("bias") for n, _ in layer.named_parameters()) == layer.bias
+    assert_equals_pytorch(rng, name, original, ("mask", "key_padding_mask"))
+    given, expected = inputs(name, rng), layer(*inputs(name, rng))
+    if "layer_norm_eps" in how:
+        for part in NORMS[name]:
+            layer.get_submodule(part).eps = 1e-5
+    assert ((layer(*given) - expected).abs().max() > 1e-4) == ("layer_norm_eps" in how)
+
+
+SPELT = {
+    "relu": (F.relu, torch.nn.ReLU()),
+    "gelu": (F.gelu, torch.nn.GELU()),
+    "gelu_tanh": (torch.nn.GELU(approximate="tanh"),),
+}
+
+
+@pytest.mark.parametrize("activation", SPELT)
 @kinds
 def test_every_spelling_of_an_activation(rng, name, activation):
     given = inputs(name, rng)
@@ -205,17 +234,19 @@ def test_every_spelling_of_an_activation(rng, name, activation):
 
 @kinds
 def test_from_pytorch_refuses(name):
-    for wrong in (F.silu, torch.nn.GELU(approximate="tanh"), torch.nn.Tanh(), torch.tanh):
+    for wrong in (F.silu, torch.nn.Tanh(), torch.tanh):
         with pytest.raises(ValueError, match=r"original: got activation .*, expected relu or gelu"):
             ours(name, peer(name, wrong))
-    message = "original: got bias=False or another layer_norm_eps, expected biases and 1e-5"
-    for how in ({"bias": False}, {"layer_norm_eps": 1e-6}, {"bias": False, "layer_norm_eps": 1e-6}):
-        with pytest.raises(ValueError, match=message):
-            ours(name, peer(name, **how))
     original = peer(name)
     original.get_submodule(list(NORMS[name].values())[-1]).eps = 1e-3
+    message = "original: got norms of eps 1e-05 and 0.001, expected the same in all"
     with pytest.raises(ValueError, match=message):
         ours(name, original)
+    for part in ("linear1", "linear2", *NORMS[name].values(), *ATTENTIONS[name].values()):
+        original, other = peer(name), peer(name, bias=False)
+        setattr(original, part, other.get_submodule(part))
+        with pytest.raises(ValueError, match="original: got biases in a part of it, expected them"):
+            ours(name, original)
 
 
 @pytest.mark.parametrize("stranger", [None, 3, torch.nn.Linear(2, 3)])

@@ -226,7 +226,7 @@ def test_mlp_by_hand(backend):
         assert_close(backend.call(function, np.array([1.0, -2]), *arrays), expected)
 
 
-@pytest.mark.parametrize("activation", ["gelu", "relu", "swiglu"])
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "relu", "swiglu"])
 def test_mlp_equals_the_loop(backend, rng, parameters, activation):
     """And what drops sees the hidden layer: with all of it dropped the bias is left."""
     x, own = rng.normal(size=(2, 7, 12)), reference_blocks.own(parameters, "mlp")
@@ -266,7 +266,7 @@ def test_residual_by_hand(backend):
     assert_close(backend.call(scaled("post", 16), *given), [[10 - 1.2, 20 + 1.8]])
 
 
-@pytest.mark.parametrize("activation", ["gelu", "relu", "swiglu"])
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "relu", "swiglu"])
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("cross", [False, True], ids=["encoder", "decoder"])
 def test_blocks_equal_the_loop(backend, rng, parameters, cross, norm, activation):

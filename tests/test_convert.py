@@ -25,6 +25,7 @@ import equinox as eqx  # noqa: E402
 import attnbook.jax  # noqa: E402
 import attnbook.torch  # noqa: E402
 
+ROOT_MEAN_SQUARE = {"num_kv_heads": 1, "bias": False, "rms_norm": True, "eps": 0.5}
 MADE = {  # "layer" or "layer, variant": arguments, none of them the default
     "KernelRegression": ((0.7,), {}),
     "KernelRegression, one per coordinate": (([0.7, 1.3],), {}),
@@ -40,18 +41,26 @@ MADE = {  # "layer" or "layer, variant": arguments, none of them the default
     "MultiHeadAttention": ((12, 4), {}),
     "MultiHeadAttention, no bias": ((12, 4), {"bias": False, "dropout": 0.3}),
     "MultiHeadAttention, shared": ((12, 4), {"num_kv_heads": 2, "dropout": 0.7}),
+    "MultiHeadAttention, rotary": ((12, 3), {"rotary_base": 50.0}),
     "AttentionOnly": ((11, 7, 12, 6, 3), {"num_kv_heads": 2}),
     "AttentionOnly, one layer": ((11, 7), {"embed_dim": 6, "num_heads": 3, "num_layers": 1}),
     "MLP": ((12, 5), {"activation": "relu", "dropout": 0.3}),
     "MLP, gated": ((12, 5, "swiglu"), {}),
+    "MLP, no bias": ((12, 5, "gelu_tanh"), {"bias": False}),
     "EncoderBlock": ((12, 3, 5), {"norm": "post", "activation": "relu", "dropout": 0.3}),
     "EncoderBlock, gated": ((12, 3, 5), {"activation": "swiglu"}),
+    "EncoderBlock, as in Llama": ((12, 3, 5), ROOT_MEAN_SQUARE | {"rotary_base": 50.0}),
     "DecoderBlock": ((12, 3, 5), {"norm": "post", "activation": "relu", "dropout": 0.3}),
     "DecoderBlock, gated": ((12, 3, 5), {"activation": "swiglu"}),
+    "DecoderBlock, another eps": ((12, 3, 5), {"eps": 0.5, "bias": False}),
+    "DecoderBlock, shared": ((12, 3, 5), ROOT_MEAN_SQUARE),
     "EncoderOnly": ((12, 5, 7, 6, 3, 11, 2), {"norm": "post", "activation": "swiglu"}),
     "EncoderOnly, no positions": ((12, 5), {"embed_dim": 6, "num_heads": 2, "num_layers": 1}),
+    "EncoderOnly, as in BERT": ((12, 5), {"norm": "post", "eps": 0.5, "last_norm": False}),
     "DecoderOnly": ((11, 7, 6, 3, 5, 3), {"norm": "post", "activation": "relu"}),
     "DecoderOnly, gated": ((11, 7, 6, 3, 5, 1), {"activation": "swiglu"}),
+    "DecoderOnly, as in GPT-2": ((11, 7), {"activation": "gelu_tanh", "tied": True}),
+    "DecoderOnly, as in Llama": ((11, 7, 12, 3), ROOT_MEAN_SQUARE | {"rotary_base": 50.0}),
     "Transformer": ((11, 13, 7, 6, 3, 5, 3), {"norm": "post", "activation": "relu"}),
     "Transformer, gated": ((11, 13, 7, 6, 3, 5, 1), {"activation": "swiglu"}),
 }

@@ -59,6 +59,7 @@ PUBLIC = {
 # formulas with a paper behind them
 SOURCED = {
     "attnbook.activations.gelu",
+    "attnbook.activations.gelu_tanh",
     "attnbook.activations.relu",
     "attnbook.activations.silu",
     "attnbook.attention.attend",
@@ -112,8 +113,11 @@ INNER = {
     "attnbook.attention.masked_softmax",
     "attnbook.attention.weighted_average",
     "attnbook.attention.with_causal",
-    "attnbook.blocks.apply_layer_norm",
+    "attnbook.blocks.apply_norm",
+    "attnbook.blocks.block_options",
+    "attnbook.blocks.set_block_config",
     "attnbook.heads.head_shape",
+    "attnbook.heads.rotary_base_or_none",
     "attnbook.heads.single_head",
     "attnbook.regression.kernel_weights",
     "attnbook.kv_cache.init_cache",
@@ -121,7 +125,10 @@ INNER = {
     "attnbook.kv_cache.lm_step",
     "attnbook.kv_cache.seq2seq_step",
     "attnbook.recurrent.decoder_score",
+    "attnbook.positions.unchecked_rotary",
+    "attnbook.transformer.read_out",
     "attnbook.transformer.set_config",
+    "attnbook.transformer.set_options",
 }
 
 
@@ -231,7 +238,7 @@ CALLS = [
     (heads.multi_head_attention, (HEADS, np.ones((11, 5, 6)), X, X, np.ones((5, 7), bool)), {}),
     (positions.sinusoidal, (7, 2), {}),
     (positions.rotary, (X, np.arange(7)), {}),
-    (positions.rotary, (X, np.ones(7)), {}),
+    (positions.rotary, (X, np.ones((11, 7)), 5.0), {}),
     (positions.alibi, (3, 7), {}),
     (images.patches, (X[0], 3), {}),
     (images.non_local_means, (X[0], 0.5), {}),
@@ -241,8 +248,10 @@ CALLS = [
     (recurrent.gru, (CELL, np.ones((11, 6)), np.ones((11, 2))), {}),
     (datasets.number_words, (), {"train": 11, "held_out": 3}),
     (heads.project, (HEADS, np.ones((11, 5, 6)), X, X), {}),
+    (heads.project_shared, (HEADS, X, X, X, np.ones((11, 7))), {}),
     (activations.relu, (X,), {}),
     (activations.gelu, (X,), {}),
+    (activations.gelu_tanh, (X,), {}),
     (activations.sigmoid, (X,), {}),
     (activations.silu, (X,), {}),
     (blocks.layer_norm, (X, np.ones(6), np.ones(6)), {}),

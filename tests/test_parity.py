@@ -108,15 +108,30 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
         )
         for i, part in enumerate(("queries", "keys", "values"))
     },
+    **{
+        f"heads.project_shared, {part}": (
+            lambda q, p, *w, i=i: heads.project_shared(_layer(2, *w, rotary_base=50.0), q, q, q, p)[
+                i
+            ],
+            *(X, PLACES, W[0], W[1][:6], W[2][:6], W[3]),
+        )
+        for i, part in enumerate(("queries", "keys", "values"))
+    },
     "positions.rotary": (positions.rotary, X, PLACES),
+    "positions.rotary, rows": (
+        lambda x, p: positions.rotary(x, p, base=50.0),
+        X,
+        PLACES + np.arange(5)[:, None],
+    ),
     "activations.relu": (activations.relu, X),
     "activations.gelu": (activations.gelu, X),
+    "activations.gelu_tanh": (activations.gelu_tanh, X),
     "activations.sigmoid": (activations.sigmoid, X),
     "activations.silu": (activations.silu, X),
     "blocks.layer_norm": (blocks.layer_norm, X, W[0, 0], W[1, 0]),
     "blocks.rms_norm": (blocks.rms_norm, X, W[0, 0]),
-    "blocks.apply_layer_norm": (
-        lambda x, g, b: blocks.apply_layer_norm(_norm(g, b), x),
+    "blocks.apply_norm": (
+        lambda x, g, b: blocks.apply_norm(_norm(g, b), x),
         X,
         W[0, 0],
         W[1, 0],
@@ -126,7 +141,7 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
             lambda x, *w, a=activation: blocks.mlp(_block(w, a).mlp, x),
             *(X, *W),
         )
-        for activation in ("gelu", "relu", "swiglu")
+        for activation in ("gelu", "gelu_tanh", "relu", "swiglu")
     },
     **{
         f"blocks.residual, {norm}": (
@@ -151,15 +166,20 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
         *(X, X[:, :5], *W),
     ),
 }
-SIZES_IN = {"heads.head_shape"}
+SIZES_IN = {
+    "blocks.block_options",
+    "blocks.set_block_config",
+    "heads.head_shape",
+    "heads.rotary_base_or_none",
+}
 NUMBERS_IN = {"positions.alibi", "positions.sinusoidal"}  # and NumPy's arrays out
 
 
-def _layer(num_kv_heads, *weights):
+def _layer(num_kv_heads, *weights, **how):
     """Four heads of width 3, of these projections."""
     parts = zip(("query", "key", "value", "output"), weights, strict=True)
     linear = {name: SimpleNamespace(weight=weight, bias=None) for name, weight in parts}
-    return SimpleNamespace(embed_dim=12, num_heads=4, num_kv_heads=num_kv_heads, **linear)
+    return SimpleNamespace(embed_dim=12, num_heads=4, num_kv_heads=num_kv_heads, **linear, **how)
 
 
 def _norm(weight=None, bias=None):

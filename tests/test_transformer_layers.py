@@ -120,7 +120,7 @@ def test_bad_sizes(library, name):
     for norm in ("before", None):
         with pytest.raises(ValueError, match=f"norm: got {norm!r}, expected 'pre' or 'post'"):
             library.make(name, **good, norm=norm)
-    expected = "'gelu', 'relu' or 'swiglu'"
+    expected = "'gelu', 'gelu_tanh', 'relu' or 'swiglu'"
     for activation in ("tanh", None):
         with pytest.raises(ValueError, match=f"activation: got {activation!r}, expected {expected}"):  # fmt: skip
             library.make(name, **good, activation=activation)

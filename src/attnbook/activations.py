@@ -54,7 +54,9 @@ def gelu_tanh(x: Float[Array, "..."]) -> Float[Array, "..."]:
         import jax
 
         return jax.nn.gelu(x, approximate=True)
-    return x * (0.5 + 0.5 * xp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    near = xp.clip(x, -20, 20)  # beyond, the share is 0 or 1 in any case, and cubes overflow
+    inner = math.sqrt(2 / math.pi) * (near + 0.044715 * near * near * near)
+    return x * (0.5 + 0.5 * xp.tanh(inner))
 
 
 def sigmoid(x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -166,7 +166,6 @@ def multi_head_attention(
     if causal:
         check_causal(queries, keys)
     q, k, v = project(layer, queries, keys, values)
-    k, v = _repeat_kv(k, layer.num_heads), _repeat_kv(v, layer.num_heads)
     mask = mask[..., None, :, :] if mask is not None and mask.ndim > 2 else mask  # for all heads
     if score is scores.scaled_dot and drop is None and not return_weights:
         heads = fast_average(q, k, v, mask, causal)
@@ -182,11 +181,33 @@ def project(
     queries: Float[Array, "... m e"],
     keys: Float[Array, "... n e"],
     values: Float[Array, "... n e"],
-    places: Real[Array, "... n"] | None = None,
 ) -> tuple[Array, Array, Array]:
     """Queries W_q x + b_q, keys W_k x' + b_k and values W_v x'' + b_v, cut into heads.
 
-    Where the layer has a rotary_base, queries and keys are turned by their positions.
+    With a rotary_base every head of queries and keys is turned by its positions 0, 1, ….
+
+    Args:
+        layer: a MultiHeadAttention of either back end, for its parameters.
+        queries: x, of shape (..., m, e).
+        keys: x', of shape (..., n, e).
+        values: x'', of shape (..., n, e).
+
+    Returns:
+        q of shape (..., heads, m, d), k and v of shape (..., heads, n, d).
+    """
+    q, k, v = project_shared(layer, queries, keys, values)
+    times = layer.num_heads // layer.num_kv_heads
+    return (q, k, v) if times == 1 else (q, _repeat_kv(k, times), _repeat_kv(v, times))
+
+
+def project_shared(
+    layer: MultiHead,
+    queries: Float[Array, "... m e"],
+    keys: Float[Array, "... n e"],
+    values: Float[Array, "... n e"],
+    places: Real[Array, "... n"] | None = None,
+) -> tuple[Array, Array, Array]:
+    """As project, but with the keys and values that several heads share once.
 
     Args:
         layer: a MultiHeadAttention of either back end, for its parameters.
@@ -202,9 +223,8 @@ def project(
     q = _split_heads(linear(layer.query, queries), layer.num_heads)
     k = _split_heads(linear(layer.key, keys), layer.num_kv_heads)
     v = _split_heads(linear(layer.value, values), layer.num_kv_heads)
-    if layer.rotary_base is not None:
-        q, k = (_turn(x, places, layer.rotary_base) for x in (q, k))
-    return q, k, v
+    base = getattr(layer, "rotary_base", None)  # a layer of one's own may know nothing of it
+    return (q, k, v) if base is None else (_turn(q, places, base), _turn(k, places, base), v)
 
 
 def _turn(
@@ -216,10 +236,9 @@ def _turn(
     return positions.unchecked_rotary(x, places[..., None, :], base)
 
 
-def _repeat_kv(x: Float[Array, "... kv n d"], num_heads: int) -> Float[Array, "... heads n d"]:
+def _repeat_kv(x: Float[Array, "... kv n d"], times: int) -> Float[Array, "... heads n d"]:
     """Every key or value head for as many query heads as share it."""
-    times = num_heads // x.shape[-3]
-    return x if times == 1 else array_namespace(x).repeat(x, times, axis=-3)
+    return array_namespace(x).repeat(x, times, axis=-3)
 
 
 def head_shape(
