@@ -1,0 +1,365 @@
+"""Files of weights: every format gives the numbers that were written, or an error that names it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import published
+import pytest
+from processes import run_python
+
+from attnbook.pretrained import files
+
+gguf = pytest.importorskip("gguf")
+torch = pytest.importorskip("torch")
+safetensors = pytest.importorskip("safetensors.torch")
+
+Q = gguf.GGMLQuantizationType
+ON_MOST_MACHINES = 2000  # megabytes that are free
+
+
+@pytest.fixture
+def tensors(rng):
+    """One tensor of each kind of float, one of whole numbers, and one number alone."""
+    weight = torch.tensor(rng.normal(size=(6, 64)))
+    return {
+        "double": weight,
+        "single": weight.float(),
+        "half": weight.half(),
+        "brain": weight.bfloat16(),
+        "alone": torch.tensor(0.25),
+        "position_ids": torch.arange(5),
+        "mask": torch.tensor([True, False]),
+    }
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2", "n_embd": 64}', encoding="utf-8")
+    return tmp_path
+
+
+def check(found, tensors):
+    """Float32 arrays of NumPy's own that can be written to, and no whole numbers."""
+    floats = {name: t for name, t in tensors.items() if t.is_floating_point()}
+    assert {*found} == {*floats}
+    for name, tensor in floats.items():
+        assert type(found[name]) is np.ndarray
+        assert found[name].dtype == np.float32
+        assert found[name].flags.writeable
+        np.testing.assert_array_equal(found[name], tensor.float().numpy(), err_msg=name)
+
+
+def write_shards(folder, tensors):
+    """Two files and the index of them."""
+    first = dict(list(tensors.items())[:3])
+    second = {name: t for name, t in tensors.items() if name not in first}
+    places = dict.fromkeys(first, "one.safetensors") | dict.fromkeys(second, "two.safetensors")
+    safetensors.save_file(first, folder / "one.safetensors")
+    safetensors.save_file(second, folder / "two.safetensors")
+    (folder / files.SHARDS).write_text(json.dumps({"weight_map": places}), encoding="utf-8")
+    return places
+
+
+def test_one_file(folder, tensors):
+    safetensors.save_file(tensors, folder / files.MODEL, metadata={"format": "pt"})
+    config, found = files.read_folder(str(folder))
+    assert config == {"model_type": "gpt2", "n_embd": 64}
+    check(found, tensors)
+
+
+def test_several_files(folder, tensors):
+    write_shards(folder, tensors)
+    check(files.read_folder(folder)[1], tensors)
+
+
+@pytest.mark.parametrize("archive", [True, False])
+def test_a_file_of_pytorch(folder, tensors, archive):
+    """As PyTorch writes it today, and as it did before 2020."""
+    torch.save(tensors, folder / files.PICKLE, _use_new_zipfile_serialization=archive)
+    check(files.read_folder(folder)[1], tensors)
+
+
+def test_safetensors_come_first(folder, tensors):
+    torch.save({"other": torch.ones(1)}, folder / files.PICKLE)
+    safetensors.save_file(tensors, folder / files.MODEL)
+    check(files.read_folder(folder)[1], tensors)
+
+
+def test_no_pickle_is_run(folder, tmp_path):
+    """A pickle can call any function; this one would make a file."""
+
+    class Harm:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "harm",)
+
+    (folder / files.PICKLE).write_bytes(pickle.dumps({"weight": Harm()}, protocol=2))
+    with pytest.raises(ValueError, match=r"pytorch_model\.bin: expected tensors by name"):
+        files.read_folder(folder)
+    assert not (tmp_path / "harm").exists()
+
+
+def test_brain_floats_without_jax(folder, tensors):
+    """NumPy knows no bfloat16 until a library is imported that JAX happens to bring."""
+    safetensors.save_file(tensors, folder / files.MODEL)
+    code = (
+        "import sys; sys.modules['jax'] = sys.modules['torch'] = None\n"
+        "from attnbook.pretrained.files import read_safetensors\n"
+        f"print(read_safetensors({str(folder / files.MODEL)!r})['brain'].sum())"
+    )
+    expected = tensors["brain"].float().sum().item()
+    assert float(run_python(code)) == pytest.approx(expected, abs=1e-3)
+
+
+def spoil(data: bytes, how: str) -> bytes:
+    size = struct.unpack("<Q", data[:8])[0]
+    return {
+        "empty": b"",
+        "cut off in the header": data[:60],
+        "cut off in the numbers": data[:-3],
+        "something behind it": data + b"123",
+        "a header too long": struct.pack("<Q", 10**12) + data[8:],
+        "no JSON": data[:8] + b"?" + data[9:],
+        "another format": b"GGUF" + data[4:],
+        "overlapping": data.replace(b"[0,", b"[4,", 1) if size else data,
+    }[how]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        *("empty", "cut off in the header", "cut off in the numbers", "something behind it"),
+        *("a header too long", "no JSON", "another format", "overlapping"),
+    ],
+)
+def test_no_safetensors(folder, tensors, how):
+    file = folder / files.MODEL
+    safetensors.save_file({"single": tensors["single"]}, file)
+    file.write_bytes(spoil(file.read_bytes(), how))
+    with pytest.raises(ValueError, match=r"model\.safetensors: expected a whole safetensors file"):
+        files.read_folder(folder)
+
+
+def test_an_unknown_dtype(folder):
+    safetensors.save_file({"weight": torch.ones(3).to(torch.float8_e4m3fn)}, folder / files.MODEL)
+    message = r"model\.safetensors: got weight of dtype F8_E4M3, expected F64, F32, F16, BF16"
+    with pytest.raises(ValueError, match=message):
+        files.read_folder(folder)
+
+
+def test_what_is_missing(tmp_path, tensors):
+    with pytest.raises(FileNotFoundError, match=r"nowhere: expected a folder with config\.json"):
+        files.read_folder(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match=r"config\.json: there is no such file"):
+        files.read_folder(tmp_path)
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(FileNotFoundError, match=r"expected model\.safetensors, model\.safetens"):
+        files.read_folder(tmp_path)
+    write_shards(tmp_path, tensors)
+    (tmp_path / "two.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"two\.safetensors: there is no such file"):
+        files.read_folder(tmp_path)
+    for reader in (files.read_safetensors, files.read_gguf, files.read_gguf_fields):
+        with pytest.raises(FileNotFoundError, match="nowhere: there is no such file"):
+            reader(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("text", ["", "[1]", '{"a": ', "\x80"])
+def test_no_configuration(folder, text):
+    (folder / "config.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"config\.json: got .*, expected an object in JSON"):
+        files.read_folder(folder)
+
+
+def test_a_wrong_index(folder, tensors):
+    places = write_shards(folder, tensors)
+    for wrong, message in (
+        ({}, "got no weight_map"),
+        ({"weight_map": places | {"lost": "one.safetensors"}}, r"one\.safetensors: .*lost"),
+        ({"weight_map": {"w": "../one.safetensors"}}, "got the file '../one.safetensors'"),
+        ({"weight_map": {"w": None}}, "got the file None"),
+    ):
+        (folder / files.SHARDS).write_text(json.dumps(wrong), encoding="utf-8")
+        with pytest.raises(ValueError, match=message):
+            files.read_folder(folder)
+
+
+@pytest.mark.parametrize("content", ["a list", "no tensors", "cut off", "text"])
+def test_no_file_of_pytorch(folder, content):
+    file = folder / files.PICKLE
+    torch.save({"w": 1} if content == "no tensors" else [torch.ones(2)], file)
+    if content == "cut off":
+        file.write_bytes(file.read_bytes()[:100])
+    if content == "text":
+        file.write_text("weights", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"pytorch_model\.bin: .*expected tensors by name"):
+        files.read_folder(folder)
+
+
+def by_hand(data: bytes, kind: gguf.GGMLQuantizationType) -> list[float]:
+    """The numbers of quantised blocks, one after the other, by the formulas of the module."""
+    found = []
+    size = {Q.Q4_0: 18, Q.Q4_1: 20, Q.Q8_0: 34}[kind]
+    for start in range(0, len(data), size):
+        block = data[start : start + size]
+        (scale,) = struct.unpack_from("<e", block)
+        if kind is Q.Q8_0:
+            found += [scale * q for q in struct.unpack_from("<32b", block, 2)]
+            continue
+        least = struct.unpack_from("<e", block, 2)[0] if kind is Q.Q4_1 else -8 * scale
+        q = block[-16:]  # the lower four bits of each byte are the first 16 numbers
+        found += [scale * (byte & 15) + least for byte in q]
+        found += [scale * (byte >> 4) + least for byte in q]
+    return found
+
+
+KINDS = [Q.F32, Q.F16, Q.BF16, Q.Q4_0, Q.Q4_1, Q.Q8_0]
+
+
+def write_gguf(file, arrays, kinds):
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_uint32("llama.block_count", 30)
+    writer.add_float32("llama.rope.freq_base", 1e5)
+    writer.add_bool("yes", True)
+    writer.add_array("tokens", ["a", "Ġb", "東京"])
+    for (name, array), kind in zip(arrays.items(), kinds, strict=True):
+        data = gguf.quants.quantize(array, kind)
+        writer.add_tensor(name, data, raw_dtype=None if kind in (Q.F32, Q.F16) else kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+@pytest.fixture
+def written(tmp_path, rng):
+    arrays = {kind.name: rng.normal(size=(6, 64)).astype(np.float32) for kind in KINDS}
+    write_gguf(tmp_path / "model.gguf", arrays, KINDS)
+    return tmp_path / "model.gguf", arrays
+
+
+def test_gguf(written):
+    file, arrays = written
+    fields, found = files.read_gguf(str(file))
+    assert fields == files.read_gguf_fields(file)
+    assert fields.pop("llama.rope.freq_base") == pytest.approx(1e5)
+    assert fields == {
+        "general.architecture": "llama", "llama.block_count": 30, "yes": True,
+        "tokens": ["a", "Ġb", "東京"],
+    }  # fmt: skip
+    # of the largest: a share that rounding to so many bits cannot pass
+    bounds = {
+        "F32": 0,
+        "F16": 2**-11,
+        "BF16": 2**-8,
+        "Q4_0": 1 / 8,
+        "Q4_1": 1 / 15,
+        "Q8_0": 1 / 254,
+    }
+    for name, array in arrays.items():
+        assert found[name].shape == (6, 64)
+        assert found[name].dtype == np.float32
+        assert found[name].flags.writeable
+        error = np.abs(found[name] - array).max() / np.abs(array).max()
+        assert error <= 1.01 * bounds[name]
+        assert (error > 0) == (name != "F32")
+
+
+@pytest.mark.parametrize("kind", [Q.Q4_0, Q.Q4_1, Q.Q8_0])
+def test_blocks_by_hand(written, kind):
+    file, _ = written
+    (tensor,) = (t for t in gguf.GGUFReader(file).tensors if t.name == kind.name)
+    expected = np.reshape(by_hand(tensor.data.tobytes(), kind), (6, 64))
+    np.testing.assert_allclose(files.read_gguf(file)[1][kind.name], expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("empty", r"got b'' as the first four bytes, expected b'GGUF'"),
+        ("another format", r"got b'PK\\x03\\x04' as the first"),
+        ("version 9", "expected a whole GGUF file, version 2 or 3 .*9"),
+        ("cut off in the fields", "expected a whole GGUF file"),
+        ("cut off in the numbers", "expected a whole GGUF file"),
+        ("too many fields", "expected a whole GGUF file"),
+        ("too many tensors", "expected a whole GGUF file"),
+        ("unknown quantisation", "expected a whole GGUF file.*999.* is not"),
+        ("quantised as IQ1_BN", "expected"),
+    ],
+)
+def test_no_gguf(written, how, message):
+    file, _ = written
+    data = file.read_bytes()
+    kind = data.index(b"Q8_0") + 4 + 4 + 16  # behind the name, two as the number of axes, the axes
+    assert data[kind : kind + 4] == struct.pack("<I", 8)
+    file.write_bytes(
+        {
+            "empty": b"",
+            "another format": b"PK\x03\x04" + data[4:],
+            "version 9": data[:4] + struct.pack("<I", 9) + data[8:],
+            "cut off in the fields": data[:100],
+            "cut off in the numbers": data[:-300],
+            "too many fields": data[:16] + struct.pack("<Q", 10**15) + data[24:],
+            "too many tensors": data[:8] + struct.pack("<Q", 10**15) + data[16:],
+            "unknown quantisation": data[:kind] + struct.pack("<I", 999) + data[kind + 4 :],
+            "quantised as IQ1_BN": data[:kind] + struct.pack("<I", 15) + data[kind + 4 :],
+        }[how]
+    )
+    with pytest.raises(ValueError, match=rf"model\.gguf: .*{message}"):
+        files.read_gguf(file)
+
+
+@contextmanager
+def peak_memory() -> Iterator[list[float]]:
+    """Megabytes that what is done within needs at most, where Linux tells."""
+    found: list[float] = []
+    status, marks = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if status.exists() and os.access(marks, os.W_OK):
+        marks.write_text("5", encoding="ascii")  # forget the peak so far
+        before = memory_of(status, "VmRSS")
+        yield found
+        found.append(memory_of(status, "VmHWM") - before)
+    else:
+        yield found
+
+
+def memory_of(status: Path, name: str) -> float:
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) / 1000
+
+
+def test_smollm2():
+    """The published file: what it says, its shapes, and some of its numbers."""
+    file = published.smollm2()
+    with peak_memory() as megabytes:
+        fields, found = files.read_gguf(file)
+    assert all(peak < ON_MOST_MACHINES / 2 for peak in megabytes)  # 538 are the numbers' own
+    assert fields["llama.block_count"] == 30
+    assert fields["llama.embedding_length"] == 576
+    assert len(fields["tokenizer.ggml.tokens"]) == 49152
+    assert len(found) == 2 + 30 * 9
+    assert sum(array.size for array in found.values()) == 134_515_008
+    assert found["token_embd.weight"].shape == (49152, 576)
+    assert found["blk.29.ffn_down.weight"].shape == (576, 1536)
+    # Q4_1, Q8_0 and F32, as a second reader with nothing in common has them
+    for name, first in (
+        ("blk.29.ffn_down.weight", [-0.2733154296875, 0.186279296875, 0.186279296875]),
+        ("token_embd.weight", [-0.10654449462890625, 0.032978057861328125, 0.048198699951171875]),
+        ("blk.0.attn_norm.weight", [0.01397705078125, 0.0238037109375, -0.019775390625]),
+    ):
+        np.testing.assert_allclose(found[name].ravel()[:3], first, rtol=1e-6)
+
+
+def test_rxnmapper():
+    """A file that PyTorch wrote in 2020, without a pickle of more than numbers."""
+    config, found = files.read_folder(published.folder("rxnmapper"))
+    assert config["model_type"] == "albert"
+    assert found["albert.embeddings.word_embeddings.weight"].shape == (591, 128)
+    assert all(np.all(np.isfinite(array)) for array in found.values())
