@@ -49,8 +49,8 @@ def gpt2_recipe(config: Config, tensors: Tensors) -> Recipe:
     activation = config.supported("activation_function", ACTIVATIONS, "gelu_new")
     e, n = config.size("n_embd"), config.size("n_positions")
     vocab, mlp_dim = config.size("vocab_size"), config.size("n_inner", 4 * e)
-    options = dict(
-        vocab_size=vocab, max_length=n, embed_dim=e, num_heads=config.size("n_head"),
+    options: dict[str, Any] = dict(
+        vocab_size=vocab, max_length=n, embed_dim=e, num_heads=config.divisor("n_head", e),
         mlp_dim=mlp_dim, num_layers=config.size("n_layer"), activation=ACTIVATIONS[activation],
         eps=config.positive("layer_norm_epsilon", 1e-5), tied=True,
     )  # fmt: skip
@@ -71,7 +71,7 @@ def gpt2_recipe(config: Config, tensors: Tensors) -> Recipe:
 def _block(tensors: Tensors, mine: str, theirs: str, e: int, mlp_dim: int) -> dict[str, np.ndarray]:
     """The parameters of one block, matrices transposed."""
     joint = _transposed(tensors, "joint", f"{theirs}attn.c_attn", (e, 3 * e))
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for at, part in enumerate(("query", "key", "value")):
         rows = slice(at * e, (at + 1) * e)
         found |= {f"{mine}attention.{part}.{p}": joint[f"joint.{p}"][rows] for p in WEIGHT_AND_BIAS}

@@ -57,7 +57,8 @@ def from_folder(
     folder = Path(folder)
     entries, arrays = read_folder(folder)
     config = Config(entries, str(folder / "config.json"))
-    recipe_of, architectures = RECIPES[_kind(config)]
+    config.entries["model_type"] = kind = _kind(config)
+    recipe_of, architectures = RECIPES[kind]
     for name in config.get("architectures", []):
         if name not in architectures:
             raise config.refused("architectures", " or ".join(architectures))
