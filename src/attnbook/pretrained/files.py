@@ -205,7 +205,13 @@ def existing(file: str | Path) -> Path:
 
 @contextmanager
 def reading(file: Path, expected: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn a library's errors into a ValueError that names the file and what was expected."""
+    """Turn a library's errors into a ValueError that names the file and what was expected.
+
+    Args:
+        file: that is read.
+        expected: what it should be.
+        errors: that mean that it is not.
+    """
     try:
         yield
     except errors as error:
