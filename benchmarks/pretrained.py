@@ -3,8 +3,9 @@
 python -m benchmarks.pretrained            all; stores the results (a few minutes)
 python -m benchmarks.pretrained --quick    fewer tokens, no JAX; stores nothing
 
-The referee is Hugging Face's library, which reads the same files; it needs transformers and accelerate. Seconds
-are CPU seconds of one thread; each back end runs in a process of its own, whose peak memory counts.
+The referee is Hugging Face's library, which reads the same files: transformers, with accelerate.
+Seconds are CPU seconds of one thread; each back end runs in a process of its own, whose peak memory
+counts.
 """
 
 import multiprocessing

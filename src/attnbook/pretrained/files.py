@@ -151,11 +151,11 @@ def _open_gguf(file: str | Path) -> Any:
 
     class Reader(GGUFReader):  # a slice of a plain array costs a third of a memmap's
         @property
-        def data(self) -> Array:
+        def data(self) -> Any:
             return self._plain
 
         @data.setter
-        def data(self, mapped: Array) -> None:
+        def data(self, mapped: Any) -> None:
             self._plain = mapped.view(np.ndarray)
 
     file = existing(file)
