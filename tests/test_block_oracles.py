@@ -207,7 +207,8 @@ def test_equals_pytorch_without_biases_and_with_another_eps(rng, name, how, firs
     assert (layer.bias, layer.eps) == (how.get("bias", True), how.get("layer_norm_eps", 1e-5))
     assert any(n.endswith("bias") for n, _ in layer.named_parameters()) == layer.bias
     assert_equals_pytorch(rng, name, original, ("mask", "key_padding_mask"))
-    given, expected = inputs(name, rng), layer(*inputs(name, rng))
+    given = inputs(name, rng)
+    expected = layer(*given)
     if "layer_norm_eps" in how:
         for part in NORMS[name]:
             layer.get_submodule(part).eps = 1e-5

@@ -246,6 +246,36 @@ def test_parameters_that_are_one():
         np.testing.assert_array_equal(tied.weight, layer.embedding.weight.detach())
 
 
+def test_a_tied_readout_stays_tied():
+    """One matrix there, one matrix here; a readout with a matrix of its own is no longer tied."""
+    layer = make("DecoderOnly, as in GPT-2")
+    twin = convert.torch_to_jax(layer)
+    assert twin.readout is None
+    back = convert.jax_to_torch(twin)
+    assert back.readout.weight is back.embedding.weight
+    torch.testing.assert_close(back.state_dict(), layer.state_dict(), rtol=0, atol=0)
+    layer.readout.weight = torch.nn.Parameter(layer.embedding.weight.detach().clone())
+    with pytest.raises(ValueError, match=r"^layer: got a readout\.weight of its own, expected the"):
+        convert.torch_to_jax(layer)
+
+
+@pytest.mark.parametrize("case", ["EncoderBlock", "DecoderOnly, as in Llama", "Transformer"])
+def test_another_eps_than_the_layers_is_an_error(case):
+    """Not a loss that nobody sees: both ways, for the norm that has it."""
+    layer = make(case)
+    twin = convert.torch_to_jax(layer)
+    norm = [n for n, _ in layer.named_modules() if n.endswith("norm")][-1]
+    made = layer.get_submodule(norm).eps
+    layer.get_submodule(norm).eps = 0.25
+    with pytest.raises(ValueError, match=f"^layer: got {norm} of eps 0.25, expected {made}$"):
+        convert.torch_to_jax(layer)
+    old = part(twin, norm)
+    other = type(old)(old.shape, eps=0.25, use_bias=old.bias is not None)
+    other = eqx.tree_at(lambda m: part(m, norm), twin, other)
+    with pytest.raises(ValueError, match=f"^layer: got {norm} of eps 0.25, expected {made}$"):
+        convert.jax_to_torch(other)
+
+
 def adapted():
     layer = make("MultiHeadAttention")
     layer.query = torch.nn.Sequential(layer.query, torch.nn.Linear(12, 12))

@@ -129,6 +129,16 @@ def test_other_models_are_refused() -> None:
             models.pack(model)
 
 
+OPTIONS = [{"num_kv_heads": 1}, {"bias": False}, {"rms_norm": True}, {"eps": 1e-6}]
+OPTIONS += [{"rotary_base": 20.0}, {"last_norm": False}, {"activation": "gelu_tanh"}]
+
+
+@pytest.mark.parametrize("how", OPTIONS, ids=lambda how: next(iter(how)))
+def test_blocks_that_a_page_does_not_know_are_refused(how: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"model: got {next(iter(how))}=.*, expected .* on a web"):
+        models.pack(EncoderOnly(2, 1, embed_dim=8, num_heads=2, **how))
+
+
 @pytest.mark.parametrize("wrong", [70_000.0, np.inf, np.nan])
 def test_numbers_that_float16_does_not_have_are_named(wrong: float) -> None:
     model = regressor()

@@ -259,7 +259,7 @@ CALLS = [
     (recurrent.gru, (CELL, np.ones((11, 6)), np.ones((11, 2))), {}),
     (datasets.number_words, (), {"train": 11, "held_out": 3}),
     (heads.project, (HEADS, np.ones((11, 5, 6)), X, X), {}),
-    (heads.project_shared, (HEADS, X, X, X, np.ones((11, 7))), {}),
+    (heads.project, (HEADS, X, X, X, np.ones((11, 7)), True), {}),
     (activations.relu, (X,), {}),
     (activations.gelu, (X,), {}),
     (activations.gelu_tanh, (X,), {}),

@@ -109,10 +109,10 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
         for i, part in enumerate(("queries", "keys", "values"))
     },
     **{
-        f"heads.project_shared, {part}": (
-            lambda q, p, *w, i=i: heads.project_shared(_layer(2, *w, rotary_base=50.0), q, q, q, p)[
-                i
-            ],
+        f"heads.project, turned {part}": (
+            lambda q, p, *w, i=i: heads.project(
+                _layer(1, *w, num_heads=2, rotary_base=50.0), q, q, q, p, shared=True
+            )[i],
             *(X, PLACES, W[0], W[1][:6], W[2][:6], W[3]),
         )
         for i, part in enumerate(("queries", "keys", "values"))
@@ -175,11 +175,13 @@ SIZES_IN = {
 NUMBERS_IN = {"positions.alibi", "positions.sinusoidal"}  # and NumPy's arrays out
 
 
-def _layer(num_kv_heads, *weights, **how):
-    """Four heads of width 3, of these projections."""
+def _layer(num_kv_heads, *weights, num_heads=4, **how):
+    """Heads of these projections, four of width 3."""
     parts = zip(("query", "key", "value", "output"), weights, strict=True)
     linear = {name: SimpleNamespace(weight=weight, bias=None) for name, weight in parts}
-    return SimpleNamespace(embed_dim=12, num_heads=4, num_kv_heads=num_kv_heads, **linear, **how)
+    return SimpleNamespace(
+        embed_dim=12, num_heads=num_heads, num_kv_heads=num_kv_heads, **linear, **how
+    )
 
 
 def _norm(weight=None, bias=None):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import reference_heads
 from array_api_compat import array_namespace
 
 from attnbook import attend, positions, scores
@@ -146,6 +147,17 @@ def test_rotary_keeps_the_dtype(backend, rng, dtype):
     assert np.abs(error[:3]).max() < {"float32": 2e-5, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
 
 
+@pytest.mark.parametrize("base", [20, 1e6])
+def test_rotary_of_another_base_and_of_rows(backend, rng, base):
+    """Row by row as alone; places of one row for all heads, as a layer has them; the base counts."""
+    x, place = rng.normal(size=(2, 3, 7, 6)), rng.integers(0, 50, size=(2, 1, 7))
+    out = backend.call(lambda x, p: positions.rotary(x, p, base), x, place)
+    for b, h, i in np.ndindex(2, 3, 7):
+        right = reference_heads.rotary(place[b, 0, i], x[b, h, i].tolist(), base)
+        np.testing.assert_allclose(out[b, h, i], right, rtol=0, atol=1e-12)
+    assert np.abs(out - backend.call(positions.rotary, x, place)).max() > 0.1
+
+
 def test_rotary_in_float64_has_float64_angles(backend, rng):
     x = rng.normal(size=(3, 6))
     out = backend.call(positions.rotary, x, np.array([10_000_019, 999_983, 7]))
@@ -168,11 +180,14 @@ def test_rotary_gradient_turns_back(differentiable, rng, place):
 
 def test_rotary_bad_input(backend):
     x, array = np.ones((3, 7, 4)), backend.array
-    for shape in ((6,), (8,), (7, 1), (1, 7), ()):
+    for shape in ((6,), (8,), (7, 1), (1, 1, 7), (2, 7), (4, 3, 7), ()):
         with pytest.raises(ValueError, match=r"positions: got shape \(.*\), expected \(n,\) for x"):
             backend.call(positions.rotary, x, np.ones(shape))
     with pytest.raises(ValueError, match=r"positions: got shape \(4,\), expected \(n,\) for x of"):
         backend.call(positions.rotary, np.ones(4), np.arange(4))
+    for base in (0, -1.0, math.inf, None, "2"):
+        with pytest.raises(ValueError, match=f"base: got {base!r}, expected a number above 0"):
+            positions.rotary(array(x), array(np.arange(7)), base)
     with pytest.raises(ValueError, match=r"x: got dtype .*int64, expected a floating one"):
         backend.call(positions.rotary, np.ones((7, 4), int), np.arange(7))
     for wrong in (np.ones(7, complex), np.ones(7, bool)):

@@ -181,50 +181,34 @@ def project(
     queries: Float[Array, "... m e"],
     keys: Float[Array, "... n e"],
     values: Float[Array, "... n e"],
+    places: Real[Array, "..."] | None = None,
+    shared: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Queries W_q x + b_q, keys W_k x' + b_k and values W_v x'' + b_v, cut into heads.
 
-    With a rotary_base every head of queries and keys is turned by its positions 0, 1, ….
+    Where the layer has a rotary_base, queries and keys are turned by their positions.
 
     Args:
         layer: a MultiHeadAttention of either back end, for its parameters.
         queries: x, of shape (..., m, e).
         keys: x', of shape (..., n, e).
         values: x'', of shape (..., n, e).
+        places: rotary positions of queries and of keys, where these are as many: of shape (n,), or
+            a row for each sequence, (..., n); 0, 1, … without them.
+        shared: give keys and values that several heads share once, as a cache stores them.
 
     Returns:
-        q of shape (..., heads, m, d), k and v of shape (..., heads, n, d).
-    """
-    q, k, v = project_shared(layer, queries, keys, values)
-    times = layer.num_heads // layer.num_kv_heads
-    return (q, k, v) if times == 1 else (q, _repeat_kv(k, times), _repeat_kv(v, times))
-
-
-def project_shared(
-    layer: MultiHead,
-    queries: Float[Array, "... m e"],
-    keys: Float[Array, "... n e"],
-    values: Float[Array, "... n e"],
-    places: Real[Array, "... n"] | None = None,
-) -> tuple[Array, Array, Array]:
-    """As project, but with the keys and values that several heads share once.
-
-    Args:
-        layer: a MultiHeadAttention of either back end, for its parameters.
-        queries: x, of shape (..., m, e).
-        keys: x', of shape (..., n, e).
-        values: x'', of shape (..., n, e).
-        places: rotary positions of queries and of keys, (n,) or a row for each sequence, (..., n);
-            0, 1, … without them.
-
-    Returns:
-        q of shape (..., heads, m, d), k and v of shape (..., kv_heads, n, d).
+        q of shape (..., heads, m, d), k and v of shape (..., heads, n, d), or (..., kv_heads, n, d)
+        if shared.
     """
     q = _split_heads(linear(layer.query, queries), layer.num_heads)
     k = _split_heads(linear(layer.key, keys), layer.num_kv_heads)
     v = _split_heads(linear(layer.value, values), layer.num_kv_heads)
     base = getattr(layer, "rotary_base", None)  # a layer of one's own may know nothing of it
-    return (q, k, v) if base is None else (_turn(q, places, base), _turn(k, places, base), v)
+    if base is not None:
+        q, k = _turn(q, places, base), _turn(k, places, base)
+    times = 1 if shared else layer.num_heads // layer.num_kv_heads
+    return (q, k, v) if times == 1 else (q, _repeat_kv(k, times), _repeat_kv(v, times))
 
 
 def _turn(

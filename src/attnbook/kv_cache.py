@@ -9,7 +9,7 @@ from attnbook._typing import Array, DecoderModel, EncoderDecoderModel
 from attnbook._validation.tokens import check_cache, check_given_by, check_next_token
 from attnbook.attention import attend
 from attnbook.blocks import AttentionSublayer, apply_norm, decoder_block, encoder_block
-from attnbook.heads import merge_heads, project_shared
+from attnbook.heads import merge_heads, project
 from attnbook.linear import embed, linear
 from attnbook.transformer import Memory, read_out
 
@@ -72,7 +72,7 @@ def decode_step(
     for number, layer in enumerate(model.decoder):
 
         def attention(x: Array, number: int = number, layer: Any = layer.attention) -> Array:
-            q, k, v = project_shared(layer, x, x, x, cache.length[:, None])
+            q, k, v = project(layer, x, x, x, cache.length[:, None], shared=True)
             keys.append(xp.where(here, k, cache.keys[:, number]))
             values.append(xp.where(here, v, cache.values[:, number]))
             found = attend(_share(q, k), keys[-1], values[-1], mask=so_far)

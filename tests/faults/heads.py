@@ -15,6 +15,7 @@ FAULTS = [
         ("all sines, then all cosines", "axis=-1).reshape(n, d)", "axis=-2).reshape(n, d)"),
         ("counted from 1", "angles = np.arange(numbers.nonnegative_int(n=n))[:, None]", "angles = (1 + np.arange(numbers.nonnegative_int(n=n)))[:, None]"),
         ("the order for the positions", "angles = xp.astype(positions, wide)[..., None] * theta", "angles = xp.arange(x.shape[-2], dtype=wide)[:, None] * theta"),
+        ("another base than the one given", "_frequencies(x.shape[-1], base)", "_frequencies(x.shape[-1])"),
         ("float16 angles", "return xp.float64 if x.dtype == xp.float64 else xp.float32", "return x.dtype"),
         ("float32 angles of float64", "return xp.float64 if x.dtype == xp.float64 else xp.float32", "return xp.float32"),
         ("slopes from 1 on", "-8 * np.arange(1, power + 1) / power", "-8 * np.arange(power) / power"),

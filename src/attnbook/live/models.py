@@ -28,13 +28,15 @@ def pack(model: Any) -> bytes:
 
     Raises:
         TypeError: another model.
-        ValueError: a parameter that is not finite as float16, whose largest number is 65,504.
+        ValueError: options of its blocks that static/transformer.js does not know; a parameter that
+            is not finite as float16, whose largest number is 65,504.
     """
     kind = type(model).__name__
     if not type(model).__module__.startswith("attnbook.") or kind not in KINDS:
         raise TypeError(f"model: got {kind}, expected one of attnbook's {' or '.join(KINDS)}")
     if type(model).__module__.startswith("attnbook.jax"):
         model = convert.jax_to_torch(model)
+    _check_plain(model)
     sizes = {name: getattr(model, name) for name in inspect.signature(type(model)).parameters}
     header: dict[str, Any] = {"__metadata__": {"kind": kind, "sizes": json.dumps(sizes)}}
     numbers = b""
@@ -129,6 +131,20 @@ def _file(name: str) -> Path:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9-]+", name):
         raise ValueError(f"name: got {name!r}, expected small letters, digits and hyphens")
     return FOLDER / f"{name}.bin"
+
+
+def _check_plain(model: Any) -> None:
+    """Check that a model's blocks are as static/transformer.js has them."""
+    plain = {
+        "num_kv_heads": model.num_heads, "bias": True, "rms_norm": False, "eps": 1e-5,
+        "rotary_base": None, "last_norm": True,
+    }  # fmt: skip
+    for name, expected in plain.items():
+        if getattr(model, name, expected) != expected:
+            got = getattr(model, name)
+            raise ValueError(f"model: got {name}={got!r}, expected {expected!r} on a web page")
+    if model.activation == "gelu_tanh":
+        raise ValueError('model: got activation="gelu_tanh", expected another on a web page')
 
 
 def _half(name: str, array: np.ndarray) -> np.ndarray:
