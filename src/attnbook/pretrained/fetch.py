@@ -164,7 +164,8 @@ def _download(wheel: Wheel, folder: Path) -> Path:
         command,
         # its five retries take a minute without a network; its own temporary files come here too
         env={"PIP_RETRIES": "2", **os.environ, "TMPDIR": str(folder)},
-        stdout=2,  # pip's progress, beside our own line
+        # pip's bar moves in a terminal alone; a notebook shows our line, and no index by its name
+        stdout=2 if sys.stderr.isatty() else subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
