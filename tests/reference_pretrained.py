@@ -27,7 +27,10 @@ FAR = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e5}}
 
 DECODERS = {  # the class, and what it is made with
     "GPT-2": ("GPT2LMHeadModel", GPT2),
-    "GPT-2, exact gelu": ("GPT2LMHeadModel", GPT2 | {"activation_function": "gelu", "n_inner": 80}),
+    "GPT-2, exact gelu": (
+        "GPT2LMHeadModel",
+        GPT2 | {"activation_function": "gelu", "n_inner": 80, "tie_word_embeddings": False},
+    ),
     "Llama": ("LlamaForCausalLM", LLAMA | FAR | {"tie_word_embeddings": True}),
     "Llama, untied": ("LlamaForCausalLM", LLAMA | {"num_key_value_heads": 6}),
     "Llama, biases": ("LlamaForCausalLM", LLAMA | {"attention_bias": True, "mlp_bias": True}),

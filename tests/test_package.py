@@ -28,6 +28,7 @@ from attnbook import (
     losses,
     ngrams,
     positions,
+    pretrained,
     recurrent,
     regression,
     sampling,
@@ -55,6 +56,9 @@ PUBLIC = {
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__
     and not name.startswith(("_", "unchecked_", "call_", "check_"))
+} | {
+    f"attnbook.pretrained.{name}": function
+    for name, function in inspect.getmembers(pretrained, inspect.isfunction)
 }
 # formulas with a paper behind them
 SOURCED = {
@@ -104,6 +108,12 @@ SOURCED = {
     "attnbook.transformer.decoder_only",
     "attnbook.transformer.encoder_decoder",
     "attnbook.kv_cache.decode_step",
+    "attnbook.pretrained.albert",
+    "attnbook.pretrained.bert",
+    "attnbook.pretrained.fetch",
+    "attnbook.pretrained.gpt2",
+    "attnbook.pretrained.llama",
+    "attnbook.pretrained.vit",
 }
 # used inside the package; public by spelling only
 INNER = {
@@ -136,6 +146,7 @@ def test_importing_attnbook_imports_no_back_end():
     printed = run_python(
         "import sys, attnbook, attnbook.datasets, attnbook.devices, attnbook.convert\n"
         "import attnbook.transformer, attnbook.sampling, attnbook.ngrams, attnbook.gaussian_process\n"
+        "import attnbook.pretrained\n"
         "print({'torch', 'jax', 'equinox', 'statsmodels', 'sklearn'} & set(sys.modules))"
     )
     assert printed.strip() == "set()"

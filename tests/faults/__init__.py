@@ -11,6 +11,7 @@ from faults import (
     fused_and_chunked,
     heads,
     learning,
+    pretrained,
     recurrence,
     transformers,
     writing,
@@ -28,6 +29,7 @@ GROUPS = (
     transformers,
     learning,
     writing,
+    pretrained,
 )
 FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module whose faults or mutants name no others

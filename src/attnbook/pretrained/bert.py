@@ -126,7 +126,7 @@ def _options(config: Config, activation: str, width: int) -> dict[str, Any]:
         max_length=config.size("max_position_embeddings", 512),
         embedding_dim=width,
         embed_dim=config.size("hidden_size"),
-        num_heads=config.size("num_attention_heads"),
+        num_heads=config.divisor("num_attention_heads", config.size("hidden_size")),
         mlp_dim=config.size("intermediate_size"),
         num_layers=config.size("num_hidden_layers"),
         shared=False,
@@ -158,7 +158,7 @@ def _block(
 ) -> dict[str, np.ndarray]:
     e, mlp_dim = options["embed_dim"], options["mlp_dim"]
     shapes = {"mlp.hidden": (mlp_dim, e), "mlp.output": (e, mlp_dim)}
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for part, there in names.items():
         shape = (e,) if part.endswith("norm") else shapes.get(part, (e, e))
         found |= take_linear(tensors, f"{mine}{part}", f"{theirs}{there}", shape)

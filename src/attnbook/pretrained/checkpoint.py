@@ -4,8 +4,9 @@ Whatever does not fit is an error that names the file, the entry or tensor, what
 expected. Nothing of a file is left unread in silence.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ class Config:
     """
 
     def __init__(self, entries: Mapping[str, Any], file: str = "config") -> None:
-        self.entries, self.file = entries, file
+        self.entries, self.file = dict(entries), file
 
     def get(self, name: str, default: Any = MISSING) -> Any:
         """An entry; one that is missing or null is its default, where it has one."""
@@ -37,17 +38,24 @@ class Config:
 
     def size(self, name: str, default: Any = MISSING) -> int:
         """An integer of 1 or more."""
-        value = self.get(name, default)
-        try:
-            return numbers.positive_int(**{name: value})
-        except ValueError as error:
-            raise ValueError(f"{self.file}: {error}") from None
+        size: int = self._number(numbers.positive_int, name, self.get(name, default))
+        return size
+
+    def divisor(self, name: str, of: int, default: Any = MISSING) -> int:
+        """A number of parts of equal width."""
+        parts = self.size(name, default)
+        self._number(partial(numbers.divided, of), name, parts)
+        return parts
 
     def positive(self, name: str, default: Any = MISSING) -> float:
         """A number above 0."""
-        value = self.get(name, default)
+        number: float = self._number(numbers.positive, name, self.get(name, default))
+        return number
+
+    def _number(self, check: Callable[..., Any], name: str, value: Any) -> Any:
+        """A number that a check lets in; its error names the file."""
         try:
-            return numbers.positive(**{name: value})
+            return check(**{name: value})
         except ValueError as error:
             raise ValueError(f"{self.file}: {error}") from None
 

@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float, Int
 
 from attnbook._typing import Array
 from attnbook._validation import options
-from attnbook._validation.arrays import check_floating, check_mask, check_same_library
-from attnbook._validation.tokens import check_tokens, widen_tokens
+from attnbook._validation.arrays import check_floating, check_same_library
+from attnbook._validation.tokens import check_mask_of_tokens, check_tokens, widen_tokens
 from attnbook.activations import ACTIVATIONS
 from attnbook.blocks import apply_norm
 from attnbook.linear import embed, linear
@@ -42,7 +42,8 @@ def text_encoder(
     options.flag(return_weights=return_weights)
     check_same_library(model.embedding, tokens=tokens)
     check_tokens(model.vocab_size, model.max_length, tokens=tokens)
-    check_mask(mask, tuple(tokens.shape), tokens=tokens)
+    if mask is not None:
+        check_mask_of_tokens(tokens, mask, "tokens")
     tokens = widen_tokens(tokens)
     x = embed(model.embedding, tokens) + model.position[: tokens.shape[-1]]
     x = apply_norm(model.embedding_norm, x)

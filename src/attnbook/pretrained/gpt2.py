@@ -29,7 +29,7 @@ def gpt2(config: Mapping[str, Any], tensors: Mapping[str, Any], *, backend: str 
         backend: "torch" or "jax".
 
     Returns:
-        A DecoderOnly of that back end, with the readout tied to the embedding.
+        A DecoderOnly of that back end.
 
     Raises:
         ValueError: an entry that the blocks cannot compute; a tensor that is missing, of another
@@ -45,24 +45,28 @@ def gpt2_recipe(config: Config, tensors: Tensors) -> Recipe:
     config.supported("scale_attn_weights", [True], True)
     config.supported("scale_attn_by_inverse_layer_idx", [False], False)
     config.supported("add_cross_attention", [False], False)
-    config.supported("tie_word_embeddings", [True], True)
+    tied = config.supported("tie_word_embeddings", [True, False], True)
     activation = config.supported("activation_function", ACTIVATIONS, "gelu_new")
     e, n = config.size("n_embd"), config.size("n_positions")
     vocab, mlp_dim = config.size("vocab_size"), config.size("n_inner", 4 * e)
-    options = dict(
-        vocab_size=vocab, max_length=n, embed_dim=e, num_heads=config.size("n_head"),
+    options: dict[str, Any] = dict(
+        vocab_size=vocab, max_length=n, embed_dim=e, num_heads=config.divisor("n_head", e),
         mlp_dim=mlp_dim, num_layers=config.size("n_layer"), activation=ACTIVATIONS[activation],
-        eps=config.positive("layer_norm_epsilon", 1e-5), tied=True,
+        eps=config.positive("layer_norm_epsilon", 1e-5), tied=tied,
     )  # fmt: skip
     start = tensors.prefix("transformer.")
     tensors.drop("*.attn.bias", "*.attn.masked_bias")  # masks
     table = tensors.take(f"{start}wte.weight", vocab, e)
-    tensors.drop_copy("lm_head.weight", table)
     found = {
         "embedding.weight": table,
         "position": tensors.take(f"{start}wpe.weight", n, e),
         **take_linear(tensors, "decoder_norm", f"{start}ln_f", (e,)),
     }
+    if tied:
+        tensors.drop_copy("lm_head.weight", table)
+    else:
+        found["readout.weight"] = tensors.take("lm_head.weight", vocab, e)
+        found["readout.bias"] = np.zeros(vocab, np.float32)
     for i in range(options["num_layers"]):
         found |= _block(tensors, f"decoder.{i}.", f"{start}h.{i}.", e, mlp_dim)
     return Recipe("DecoderOnly", options, found)
@@ -71,7 +75,7 @@ def gpt2_recipe(config: Config, tensors: Tensors) -> Recipe:
 def _block(tensors: Tensors, mine: str, theirs: str, e: int, mlp_dim: int) -> dict[str, np.ndarray]:
     """The parameters of one block, matrices transposed."""
     joint = _transposed(tensors, "joint", f"{theirs}attn.c_attn", (e, 3 * e))
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for at, part in enumerate(("query", "key", "value")):
         rows = slice(at * e, (at + 1) * e)
         found |= {f"{mine}attention.{part}.{p}": joint[f"joint.{p}"][rows] for p in WEIGHT_AND_BIAS}

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnbook._validation.numbers import divided
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors
 from attnbook.pretrained.load import build
 
@@ -124,8 +123,9 @@ def gguf_recipe(config: Config, tensors: Tensors) -> Recipe:
     config.supported("general.architecture", ["llama"])
     config.supported("llama.rope.scaling.type", ["none"], "none")
     config.supported("llama.expert_count", [0], 0)
-    e, heads = config.size("llama.embedding_length"), config.size("llama.attention.head_count")
-    head_dim = _head_dim(config, "llama.attention.head_count", e, heads)
+    e = config.size("llama.embedding_length")
+    heads = config.divisor("llama.attention.head_count", e)
+    head_dim = e // heads
     for name in ("key_length", "value_length"):
         config.supported(f"llama.attention.{name}", [head_dim], head_dim)
     config.supported("llama.rope.dimension_count", [head_dim], head_dim)
@@ -135,7 +135,7 @@ def gguf_recipe(config: Config, tensors: Tensors) -> Recipe:
         max_length=config.size("llama.context_length"),
         embed_dim=e,
         num_heads=heads,
-        num_kv_heads=config.size("llama.attention.head_count_kv", heads),
+        num_kv_heads=config.divisor("llama.attention.head_count_kv", heads, heads),
         mlp_dim=config.size("llama.feed_forward_length"),
         num_layers=config.size("llama.block_count"),
         eps=config.positive("llama.attention.layer_norm_rms_epsilon"),
@@ -183,9 +183,9 @@ def neighbours(rows: np.ndarray, head_dim: int) -> np.ndarray:
 def _sizes(config: Config) -> Sizes:
     config.supported("hidden_act", ["silu"], "silu")
     config.supported("partial_rotary_factor", [1.0], 1.0)
-    e, heads = config.size("hidden_size"), config.size("num_attention_heads")
-    head_dim = _head_dim(config, "num_attention_heads", e, heads)
-    config.supported("head_dim", [head_dim], head_dim)
+    e = config.size("hidden_size")
+    heads = config.divisor("num_attention_heads", e)
+    config.supported("head_dim", [e // heads], e // heads)
     longest = config.size("max_position_embeddings")
     _check_window(config, longest)
     return Sizes(
@@ -193,7 +193,7 @@ def _sizes(config: Config) -> Sizes:
         max_length=longest,
         embed_dim=e,
         num_heads=heads,
-        num_kv_heads=config.size("num_key_value_heads", heads),
+        num_kv_heads=config.divisor("num_key_value_heads", heads, heads),
         mlp_dim=config.size("intermediate_size"),
         num_layers=config.size("num_hidden_layers"),
         eps=config.positive("rms_norm_eps", 1e-6),
@@ -203,24 +203,17 @@ def _sizes(config: Config) -> Sizes:
     )
 
 
-def _head_dim(config: Config, name: str, e: int, heads: int) -> int:
-    try:
-        return divided(e, **{name: heads})
-    except ValueError as error:
-        raise ValueError(f"{config.file}: {error}") from None
-
-
 def _rotary_base(config: Config) -> float:
     """θ of the rotary positions, which may not be stretched for longer texts."""
-    given = config.get("rope_parameters", config.get("rope_scaling", {}))
-    scaling = Config(given, f"{config.file}: rope_parameters")
-    kind = scaling.get("rope_type", scaling.get("type", "default"))
-    if kind != "default":
-        raise config.refused(
-            "rope_scaling" if "rope_scaling" in config.entries else "rope_parameters", "none"
-        )
-    scaling.supported("partial_rotary_factor", [1.0], 1.0)
-    return scaling.positive("rope_theta", config.get("rope_theta", 10_000.0))
+    name = "rope_parameters" if config.get("rope_parameters", None) else "rope_scaling"
+    given = config.get(name, {})
+    if not isinstance(given, Mapping) or any(isinstance(v, Mapping) for v in given.values()):
+        raise config.refused(name, "the parameters of one rotation")
+    said = Config(given, f"{config.file}: {name}")
+    if said.get("rope_type", said.get("type", "default")) != "default":
+        raise config.refused(name, "rope_type 'default': the book's rotation is not stretched")
+    said.supported("partial_rotary_factor", [1.0], 1.0)
+    return said.positive("rope_theta", config.get("rope_theta", 10_000.0))
 
 
 def _check_window(config: Config, longest: int) -> None:

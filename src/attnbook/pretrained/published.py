@@ -46,7 +46,8 @@ def from_folder(
         A DecoderOnly for language models, which gives logits (batch, n, vocab) and writes with
         empty and step; a TextEncoder for BERT and ALBERT, whose result are logits of masked tokens
         where the file has a head for them, else the last hidden states (batch, n, embed_dim); an
-        ImageEncoder for ViT.
+        ImageEncoder for ViT. Its parameters are float32. In PyTorch it lies on the CPU, in
+        evaluation mode.
 
     Raises:
         FileNotFoundError: a file that is missing.
@@ -57,7 +58,8 @@ def from_folder(
     folder = Path(folder)
     entries, arrays = read_folder(folder)
     config = Config(entries, str(folder / "config.json"))
-    recipe_of, architectures = RECIPES[_kind(config)]
+    config.entries["model_type"] = kind = _kind(config)
+    recipe_of, architectures = RECIPES[kind]
     for name in config.get("architectures", []):
         if name not in architectures:
             raise config.refused("architectures", " or ".join(architectures))

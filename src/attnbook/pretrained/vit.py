@@ -48,9 +48,9 @@ def vit_recipe(config: Config, tensors: Tensors) -> Recipe:
     """What vit makes, from checked entries and tensors."""
     biased = config.supported("qkv_bias", [True, False], True)
     e, mlp_dim = config.size("hidden_size"), config.size("intermediate_size")
-    options = dict(
+    options: dict[str, Any] = dict(
         **_pixels(config), num_classes=None, embed_dim=e,
-        num_heads=config.size("num_attention_heads"), mlp_dim=mlp_dim,
+        num_heads=config.divisor("num_attention_heads", e), mlp_dim=mlp_dim,
         num_layers=config.size("num_hidden_layers"),
         activation=ACTIVATIONS[config.supported("hidden_act", ACTIVATIONS, "gelu")],
         eps=config.positive("layer_norm_eps", 1e-12),

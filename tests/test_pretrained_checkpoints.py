@@ -1,0 +1,294 @@
+"""Models from GGUF files, and files that the book's blocks cannot be: errors that name what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gguf
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_pretrained as reference
+import torch
+from gguf.quants import dequantize, quantize
+from safetensors.numpy import load_file, save_file
+
+from attnbook import pretrained
+
+Q = gguf.GGMLQuantizationType
+FIELDS = {  # of a small model with heads of width 16
+    "llama.context_length": 32, "llama.embedding_length": 64, "llama.block_count": 2,
+    "llama.feed_forward_length": 96, "llama.attention.head_count": 4,
+    "llama.attention.head_count_kv": 2, "llama.rope.freq_base": 5e4,
+    "llama.attention.layer_norm_rms_epsilon": 1e-5,
+}  # fmt: skip
+PARTS = {
+    "attn_q": (64, 64), "attn_k": (32, 64), "attn_v": (32, 64), "attn_output": (64, 64),
+    "ffn_gate": (96, 64), "ffn_up": (96, 64), "ffn_down": (64, 96),
+}  # fmt: skip
+
+
+def drawn(kind: Q, tied: bool = True) -> dict[str, tuple[np.ndarray, Q]]:
+    """Tensors by llama.cpp's names; matrices of a kind, norms of F32 as its files have them."""
+    rng = np.random.default_rng(0)
+    shapes = {"token_embd.weight": (50, 64), "output_norm.weight": (64,)}
+    shapes |= {} if tied else {"output.weight": (50, 64)}
+    for i in range(2):
+        shapes |= {f"blk.{i}.{part}.weight": shape for part, shape in PARTS.items()}
+        shapes |= {f"blk.{i}.{norm}.weight": (64,) for norm in ("attn_norm", "ffn_norm")}
+    found = {}
+    for name, shape in shapes.items():
+        array = rng.normal(size=shape, scale=0.1).astype(np.float32)
+        found[name] = (array + 1, Q.F32) if len(shape) == 1 else (array, kind)
+    return found
+
+
+def write(
+    file: Path, tensors: dict[str, tuple[np.ndarray, Q]], architecture: str = "llama", **fields: Any
+) -> Path:
+    """A file of the library's own writer; fields: other ones than FIELDS, by their last names."""
+    writer = gguf.GGUFWriter(file, architecture)
+    changed = {name: fields.pop(name.rsplit(".", 1)[-1], value) for name, value in FIELDS.items()}
+    for name, value in (changed | fields).items():
+        if value is not None:
+            add = {float: writer.add_float32, int: writer.add_uint32, str: writer.add_string}
+            add[type(value)](name, value)
+    writer.add_token_list([f"word{i}" for i in range(50)])
+    for name, (array, kind) in tensors.items():
+        writer.add_tensor(name, quantize(array, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
+
+
+def as_hugging_face(tensors: dict[str, np.ndarray], tied: bool) -> Any:
+    """The same model of transformers, whose rotary pairs are i and i + d/2."""
+    model = reference.transformers.LlamaForCausalLM(
+        reference.transformers.LlamaConfig(
+            vocab_size=50, hidden_size=64, intermediate_size=96, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=32,
+            rms_norm_eps=1e-5, tie_word_embeddings=tied, **reference.EAGER,
+            rope_parameters={"rope_type": "default", "rope_theta": 5e4},
+        )
+    ).eval()  # fmt: skip
+    names = {
+        "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+        "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
+        "ffn_down": "mlp.down_proj", "attn_norm": "input_layernorm",
+        "ffn_norm": "post_attention_layernorm", "token_embd": "model.embed_tokens",
+        "output_norm": "model.norm", "output": "lm_head",
+    }  # fmt: skip
+    state = {}
+    for name, array in tensors.items():
+        *block, part, _ = name.split(".")
+        theirs = ".".join(["model.layers", *block[1:], names[part]]) if block else names[part]
+        if part in ("attn_q", "attn_k"):
+            array = array.reshape(-1, 8, 2, 64).swapaxes(1, 2).reshape(array.shape)
+        state[f"{theirs}.weight"] = torch.tensor(array)
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    assert not unexpected and missing in ([], ["lm_head.weight"])
+    model.tie_weights()
+    return model
+
+
+@pytest.mark.parametrize("kind", [Q.Q4_0, Q.Q4_1, Q.Q8_0, Q.F16, Q.F32], ids=lambda kind: kind.name)
+def test_gguf(tmp_path, kind):
+    """Quantised as the file says, and computed as Hugging Face's library does."""
+    tensors, tied = drawn(kind, kind is not Q.Q8_0), kind is not Q.Q8_0
+    file = write(tmp_path / "small.gguf", tensors)
+    model = pretrained.from_gguf(file)
+    kept = {name: dequantize(quantize(a, k), k) for name, (a, k) in tensors.items()}
+    mine = {name: p.detach().numpy() for name, p in model.named_parameters()}
+    np.testing.assert_array_equal(mine["embedding.weight"], kept["token_embd.weight"])
+    np.testing.assert_array_equal(mine["decoder.1.attention.key.weight"], kept["blk.1.attn_k.weight"])  # fmt: skip
+    assert ("readout.weight" in mine) != tied
+    tokens = torch.arange(30).reshape(1, -1)
+    with torch.no_grad():
+        expected, got = as_hugging_face(kept, tied)(tokens).logits, model(tokens)
+    assert (got - expected).abs().max() < 2e-6 * expected.abs().max()
+    if kind is Q.Q4_1:
+        twin = pretrained.from_gguf(file, backend="jax")(jnp.asarray(tokens.numpy()))
+        assert np.abs(np.asarray(twin) - expected.numpy()).max() < 4e-6 * expected.abs().max()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"block_count": None}, "got no entry llama.block_count, expected one"),
+        ({"head_count": 0}, "llama.attention.head_count: got 0, expected an integer, 1 or more"),
+        ({"head_count": 3}, "llama.attention.head_count: got 3, expected a divisor of 64"),
+        ({"head_count_kv": 3}, "llama.attention.head_count_kv: got 3, expected a divisor of 4"),
+        ({"llama.rope.scaling.type": "yarn"}, "llama.rope.scaling.type: got 'yarn', expected 'none'"),
+        ({"llama.attention.key_length": 8}, "llama.attention.key_length: got 8, expected 16"),
+        ({"llama.rope.dimension_count": 8}, "llama.rope.dimension_count: got 8, expected 16"),
+        ({"llama.expert_count": 8}, "llama.expert_count: got 8, expected 0"),
+        ({"feed_forward_length": 64}, r"blk.0.ffn_gate.weight: got shape \(96, 64\), expected \(64, 64\)"),
+        ({"block_count": 1}, "got blk.1.attn_k.weight, .* and 6 more, expected no tensor of that name"),
+        ({"architecture": "qwen2"}, "general.architecture: got 'qwen2', expected 'llama'"),
+    ],
+)  # fmt: skip
+def test_gguf_that_does_not_fit(tmp_path, fields, message):
+    file = write(tmp_path / "small.gguf", drawn(Q.F32), **fields)
+    with pytest.raises(ValueError, match=message) as caught:
+        pretrained.from_gguf(file)
+    assert "small.gguf" in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """One saved model of each kind."""
+    names = ("GPT-2", "Llama", "Llama, untied", "Qwen2", "Mistral", "BERT", "ALBERT, masked tokens", "ViT, classes")  # fmt: skip
+    return {
+        name: reference.save(reference.make(name), tmp_path_factory.mktemp("m")) for name in names
+    }
+
+
+def changed(folder: Path, to: Path, entries: dict[str, Any], tensors: dict[str, Any]) -> Path:
+    """A copy with other entries and tensors; None takes one away, a number is its new length."""
+    config = json.loads((folder / "config.json").read_text()) | entries
+    to.mkdir()
+    left = {name: value for name, value in config.items() if value != "absent"}
+    (to / "config.json").write_text(json.dumps(left))
+    arrays = load_file(folder / "model.safetensors")
+    for name, what in tensors.items():
+        if what is None:
+            del arrays[name]
+        elif isinstance(what, int):
+            arrays[name] = arrays[name][:what]
+        else:
+            arrays[name] = what
+    save_file(arrays, to / "model.safetensors")
+    return to
+
+
+YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}
+OTHER = np.ones((3, 5), np.float32)
+REFUSED = [  # a model, entries of its config.json, the error
+    ("GPT-2", {"model_type": "bloom"}, "model_type: got 'bloom', expected 'gpt2' or 'llama' or"),
+    ("GPT-2", {"model_type": "absent", "architectures": ["T5Model"]}, "model_type: got None, expected 'gpt2' or"),
+    ("GPT-2", {"architectures": ["GPT2ForTokenClassification"]}, "architectures: got .*expected GPT2LMHeadModel"),
+    ("GPT-2", {"activation_function": "silu"}, "activation_function: got 'silu', expected 'gelu_new' or"),
+    ("GPT-2", {"scale_attn_weights": False}, "scale_attn_weights: got False, expected True"),
+    ("GPT-2", {"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx: got True, expected False"),
+    ("GPT-2", {"n_layer": 1.5}, "n_layer: got 1.5, expected an integer, 1 or more"),
+    ("GPT-2", {"n_head": 5}, "n_head: got 5, expected a divisor of 48"),
+    ("GPT-2", {"n_embd": "absent"}, "got no entry n_embd, expected one"),
+    ("GPT-2", {"layer_norm_epsilon": 0.0}, "layer_norm_epsilon: got 0.0, expected a number above 0"),
+    ("Llama", {"hidden_act": "gelu"}, "hidden_act: got 'gelu', expected 'silu'"),
+    ("Llama", {"head_dim": 16}, "head_dim: got 16, expected 8"),
+    ("Llama", {"rope_parameters": YARN}, "rope_parameters: got .*'yarn'.*, expected"),
+    ("Llama", {"rope_parameters": None, "rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling: got .*'linear'.*, expected"),
+    ("Llama", {"rope_parameters": {"full_attention": YARN}}, "rope_parameters: got .*, expected the parameters of one rotation"),
+    ("Llama", {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "rope_parameters: partial_rotary_factor: got 0.5, expected 1.0"),
+    ("Mistral", {"sliding_window": 16}, "sliding_window: got 16, expected null, or at least 64"),
+    ("Mistral", {"sliding_window": "absent", "max_position_embeddings": 8192}, "sliding_window: got 4096, expected null, or at least 8192"),
+    ("Qwen2", {"use_sliding_window": True, "sliding_window": 8}, "sliding_window: got 8, expected null"),
+    ("BERT", {"position_embedding_type": "relative_key"}, "position_embedding_type: got 'relative_key', expected 'absolute'"),
+    ("BERT", {"is_decoder": True}, "is_decoder: got True, expected False"),
+    ("BERT", {"architectures": ["BertForQuestionAnswering"]}, "architectures: got"),
+    ("ALBERT, masked tokens", {"num_hidden_groups": 2}, "num_hidden_groups: got 2, expected 1"),
+    ("ALBERT, masked tokens", {"tie_word_embeddings": False}, "tie_word_embeddings: got False, expected True"),
+    ("ViT, classes", {"image_size": 30}, "patch_size: got 8, expected a divisor of image_size, 30"),
+    ("ViT, classes", {"hidden_act": "quick_gelu"}, "hidden_act: got 'quick_gelu', expected 'gelu'"),
+]  # fmt: skip
+MISFITS = [  # a model, its tensors, the error
+    ("GPT-2", {"transformer.h.1.ln_2.bias": None}, r"got no tensor transformer.h.1.ln_2.bias, expected one of shape \(48,\)"),
+    ("GPT-2", {"transformer.wpe.weight": 60}, r"transformer.wpe.weight: got shape \(60, 48\), expected \(64, 48\)"),
+    ("GPT-2", {"transformer.h.0.attn.c_attn.weight": 40}, r"c_attn.weight: got shape \(40, 144\), expected \(48, 144\)"),
+    ("Llama", {"lm_head.weight": OTHER}, "lm_head.weight: got a tensor of its own, expected the one it is tied to"),
+    ("Llama, untied", {"lm_head.weight": None}, "got no tensor lm_head.weight"),
+    ("Qwen2", {"model.layers.0.self_attn.q_proj.bias": None}, "got no tensor model.layers.0.self_attn.q_proj.bias"),
+    ("Mistral", {"model.layers.0.self_attn.q_proj.bias": OTHER}, "got model.layers.0.self_attn.q_proj.bias, expected no tensor"),
+    ("BERT", {"classifier.weight": OTHER}, "got classifier.weight, expected no tensor of that name"),
+    ("ALBERT, masked tokens", {"predictions.decoder.bias": OTHER}, "predictions.decoder.bias: got a tensor of its own"),
+    ("ViT, classes", {"vit.embeddings.cls_token": None}, "got no tensor vit.embeddings.cls_token"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "entries", "message"), REFUSED)
+def test_entries_that_the_blocks_cannot_compute(folders, tmp_path, name, entries, message):
+    folder = changed(folders[name], tmp_path / "model", entries, {})
+    with pytest.raises(ValueError, match=message) as caught:
+        pretrained.from_folder(folder)
+    assert "config.json" in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "tensors", "message"), MISFITS)
+def test_tensors_that_do_not_fit(folders, tmp_path, name, tensors, message):
+    folder = changed(folders[name], tmp_path / "model", {}, tensors)
+    with pytest.raises(ValueError, match=message) as caught:
+        pretrained.from_folder(folder)
+    assert "model.safetensors" in str(caught.value)
+
+
+HARMLESS = [  # what a file may have beside its model, or leave unsaid
+    ("GPT-2", {"model_type": "absent", "n_inner": "absent"}, {"transformer.h.0.attn.bias": OTHER}),
+    ("GPT-2", {"layer_norm_epsilon": "absent", "architectures": "absent"}, {}),
+    ("Llama", {"rope_parameters": "absent", "rope_theta": 1e5, "head_dim": "absent"}, {"model.layers.0.self_attn.rotary_emb.inv_freq": OTHER}),
+    ("Mistral", {"sliding_window": 64}, {}),
+    ("Mistral", {"sliding_window": "absent"}, {}),
+    ("Qwen2", {"model_type": "absent"}, {}),
+    ("Qwen2", {"use_sliding_window": False, "sliding_window": 8}, {}),
+    ("BERT", {"layer_norm_eps": "absent"}, {"embeddings.position_ids": OTHER}),
+    ("ALBERT, masked tokens", {"hidden_dropout_prob": 0.5}, {"albert.pooler.weight": OTHER}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "entries", "tensors"), HARMLESS)
+def test_what_changes_nothing(folders, tmp_path, name, entries, tensors):
+    folder = changed(folders[name], tmp_path / "model", entries, tensors)
+    tokens = torch.arange(20).reshape(1, -1)
+    with torch.no_grad():
+        expected, got = (pretrained.from_folder(f)(tokens) for f in (folders[name], folder))
+    assert torch.equal(got, expected)
+
+
+def test_first_names_of_norms(folders, tmp_path):
+    """The first BERTs say gamma and beta."""
+    arrays = load_file(folders["BERT"] / "model.safetensors")
+    old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    renamed = {}
+    for name, array in arrays.items():
+        for new, first in old.items():
+            name = name.replace(new, first)
+        renamed[name] = array
+    config = json.loads((folders["BERT"] / "config.json").read_text())
+    tokens = torch.arange(20).reshape(1, -1)
+    with torch.no_grad():
+        got = pretrained.bert(config, renamed)(tokens)
+        assert torch.equal(got, pretrained.from_folder(folders["BERT"])(tokens))
+    assert set(renamed) & {"embeddings.LayerNorm.gamma"}, "the names given are left as they were"
+
+
+def test_arguments(folders, tmp_path):
+    with pytest.raises(ValueError, match="backend: got 'numpy', expected 'torch' or 'jax'"):
+        pretrained.from_folder(folders["GPT-2"], backend="numpy")
+    with pytest.raises(ValueError, match="backend: got 'flax'"):
+        pretrained.from_gguf(write(tmp_path / "small.gguf", drawn(Q.F32)), backend="flax")
+    with pytest.raises(ValueError, match="max_length: got 65, expected 1 to 64"):
+        pretrained.from_folder(folders["GPT-2"], max_length=65)
+    with pytest.raises(ValueError, match="max_length: got 8 for an encoder, expected None"):
+        pretrained.from_folder(folders["BERT"], max_length=8)
+    with pytest.raises(FileNotFoundError, match=r"nowhere: expected a folder"):
+        pretrained.from_folder(tmp_path / "nowhere")
+
+
+def test_calls(folders):
+    """A model says what it cannot read."""
+    bert, vit = (pretrained.from_folder(folders[name]) for name in ("BERT", "ViT, classes"))
+    with pytest.raises(ValueError, match="tokens: got 300 to 300, expected 0 to 299"):
+        bert(torch.full((1, 4), 300))
+    with pytest.raises(ValueError, match="tokens: got 65 of them, expected at most 64"):
+        bert(torch.zeros((1, 65), dtype=torch.long))
+    with pytest.raises(ValueError, match=r"mask: got dtype torch.bool, shape \(1, 3\), expected"):
+        bert(torch.zeros((1, 4), dtype=torch.long), mask=torch.ones(1, 3, dtype=torch.bool))
+    with pytest.raises(TypeError, match="tokens, weight: got arrays of numpy, torch"):
+        bert(np.zeros((1, 4), int))
+    with pytest.raises(
+        ValueError, match=r"images: got shape \(1, 3, 32, 24\), expected \(..., 3, 32, 32\)"
+    ):
+        vit(torch.zeros(1, 3, 32, 24))  # fmt: skip
