@@ -11,8 +11,8 @@ from attnbook._typing import (
     Block,
     CrossBlock,
     Drop,
-    LayerNorm,
     MultiHead,
+    Norm,
     Perceptron,
     Sublayer,
 )
@@ -25,9 +25,13 @@ from attnbook._validation.arrays import (
     upcast_half,
 )
 from attnbook._validation.numbers import positive
+from attnbook._validation.options import flag, one_of
 from attnbook.activations import ACTIVATIONS
 from attnbook.heads import multi_head_attention
 from attnbook.linear import call_module, is_module, linear
+
+# of a model that every block of it has too; a Transformer has the first two alone
+BLOCK_OPTIONS = ("norm", "activation", "num_kv_heads", "bias", "rms_norm", "eps", "rotary_base")
 
 
 def layer_norm(
@@ -101,10 +105,17 @@ def _scaled(x: Array, normed: Array, weight: Array | None, bias: Array | None) -
     return array_namespace(x).astype(normed, x.dtype)
 
 
-def apply_layer_norm(norm: LayerNorm, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
-    """Layer norm with the parameters of a library's layer; a PyTorch module is called."""
+def apply_norm(norm: Any, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
+    """Layer norm or RMS norm with the parameters of a library's layer, or x itself without one.
+
+    A PyTorch module is called.
+    """
+    if norm is None:
+        return x
     if is_module(norm) and is_torch_array(x):
         return call_module(norm, x)
+    if type(norm).__name__ == "RMSNorm":  # Equinox's, or PyTorch's
+        return rms_norm(x, norm.weight, eps=norm.eps)
     return layer_norm(x, norm.weight, norm.bias, eps=norm.eps)
 
 
@@ -132,12 +143,12 @@ def mlp(layer: Perceptron, x: Float[Array, "... e"], drop: Drop | None = None) -
 
 
 def residual(
-    norm: LayerNorm, placement: str, part: Sublayer, x: Array, drop: Drop | None = None
+    norm: Norm, placement: str, part: Sublayer, x: Array, drop: Drop | None = None
 ) -> Array:
     """One step of the residual stream, x + part(norm(x)), or norm(x + part(x)) if "post".
 
     Args:
-        norm: a layer norm of either library, for its weight, bias and eps.
+        norm: a layer norm or an RMS norm of either library, for its parameters and eps.
         placement: "pre" or "post".
         part: what reads the stream and says how to change it.
         x: the stream, of shape (..., e).
@@ -153,8 +164,8 @@ def residual(
         return part(x) if drop is None else drop(part(x))
 
     if placement == "pre":
-        return x + change(apply_layer_norm(norm, x))
-    return apply_layer_norm(norm, x + change(x))
+        return x + change(apply_norm(norm, x))
+    return apply_norm(norm, x + change(x))
 
 
 def encoder_block(layer: Block, x: Array, attention: Sublayer, drop: Drop | None = None) -> Array:
@@ -278,3 +289,22 @@ def call_decoder_block(
     cross = AttentionSublayer(layer.cross_attention, memory, memory_mask, return_weights, drop)
     x = decoder_block(layer, x, own, cross, drop)
     return (x, own.weights, cross.weights) if return_weights else x
+
+
+def set_block_config(layer: Any, norm: str, rms_norm: bool, eps: float) -> None:
+    """A block's sizes and options as attributes: its twin is made from them.
+
+    What attention and MLP have been made with stands in them already.
+    """
+    attention, perceptron = layer.attention, layer.mlp
+    layer.embed_dim, layer.num_heads = attention.embed_dim, attention.num_heads
+    layer.num_kv_heads, layer.bias = attention.num_kv_heads, attention.bias
+    layer.mlp_dim, layer.activation = perceptron.mlp_dim, perceptron.activation
+    layer.dropout = perceptron.dropout
+    layer.norm = one_of(("pre", "post"), norm=norm)
+    layer.rms_norm, layer.eps = flag(rms_norm=rms_norm), positive(eps=eps)
+
+
+def block_options(model: Any) -> dict[str, Any]:
+    """The options of a model's blocks that the model has as attributes."""
+    return {name: getattr(model, name) for name in BLOCK_OPTIONS if hasattr(model, name)}

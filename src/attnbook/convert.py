@@ -43,7 +43,8 @@ def torch_to_jax(layer: Any) -> Any:
     Raises:
         TypeError: something else.
         ValueError: parameters of other names, shapes or dtypes than the layer is made with, such as
-            those of an adapter; on the device meta; float64 parameters while JAX has
+            those of an adapter; norms of another eps than it is made with; a readout that is no
+            longer tied to the embedding; on the device meta; float64 parameters while JAX has
             jax_enable_x64 off and would round them.
     """
     import equinox as eqx
@@ -62,7 +63,10 @@ def torch_to_jax(layer: Any) -> Any:
             got = "on the device meta, without numbers" if parameter.is_meta else dtype
             raise ValueError(f"layer: {name} is {got}, expected {' or '.join(DTYPES)}")
     twin = _twin(layer, attnbook.jax, key=jax.random.key(0))
+    if getattr(layer, "tied", False):  # JAX has the matrix once
+        _still_tied(named.pop("readout.weight", None), named.get("embedding.weight"))
     _same({name: tuple(parameter.shape) for name, parameter in named.items()}, _shapes(twin))
+    _same_eps(_eps(layer), {name: _part(twin, name).eps for name in _eps(layer)})
     for name, parameter in named.items():
         dtype = str(parameter.dtype).removeprefix("torch.")
         half = dtype == "bfloat16"  # which NumPy does not have
@@ -88,7 +92,8 @@ def jax_to_torch(layer: Any) -> Any:
 
     Raises:
         TypeError: something else.
-        ValueError: parameters of other names or shapes than the layer is made with.
+        ValueError: parameters of other names or shapes, or norms of another eps, than the layer is
+            made with.
     """
     import equinox as eqx
     import torch
@@ -98,15 +103,14 @@ def jax_to_torch(layer: Any) -> Any:
     if not isinstance(layer, eqx.Module):
         raise TypeError(f"layer: got {type(layer).__name__}, expected a layer of attnbook.jax")
     twin = _twin(layer, attnbook.torch)
-    named = list(twin.named_parameters())
-    _same(_shapes(layer), {name: tuple(parameter.shape) for name, parameter in named})
-    for name, _ in named:
+    named = dict(twin.named_parameters())
+    _same(_shapes(layer), {name: tuple(parameter.shape) for name, parameter in named.items()})
+    _same_eps({name: _part(layer, name).eps for name in _eps(twin)}, _eps(twin))
+    for name, parameter in named.items():
         array = _part(layer, name)
         half = str(array.dtype) == "bfloat16"
         copied = torch.from_numpy(np.array(to_numpy(array)))
-        owner, _, last = name.rpartition(".")
-        copied = copied.bfloat16() if half else copied
-        setattr(twin.get_submodule(owner), last, torch.nn.Parameter(copied))
+        parameter.data = copied.bfloat16() if half else copied  # a tied one in both its places
     return twin.eval()
 
 
@@ -134,6 +138,27 @@ def _same(got: dict[str, tuple[int, ...]], expected: dict[str, tuple[int, ...]])
         if got.get(name) != expected.get(name):
             shapes = f"{got.get(name, 'none')}, expected {expected.get(name, 'none')}"
             raise ValueError(f"layer: got {name} of shape {shapes}")
+
+
+def _eps(layer: Any) -> dict[str, float | None]:
+    """The eps of an attnbook.torch layer's norms, by their names."""
+    from torch.nn import LayerNorm, RMSNorm
+
+    norms = (LayerNorm, RMSNorm)
+    return {name: part.eps for name, part in layer.named_modules() if isinstance(part, norms)}
+
+
+def _same_eps(got: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Check that the norms of a layer have the eps of its twin's."""
+    for name, eps in expected.items():
+        if got[name] != eps:
+            raise ValueError(f"layer: got {name} of eps {got[name]}, expected {eps}")
+
+
+def _still_tied(readout: Any, embedding: Any) -> None:
+    """Check that a readout made with tied=True has the very matrix of the embedding."""
+    if readout is not embedding:
+        raise ValueError("layer: got a readout.weight of its own, expected the embedding's: tied")
 
 
 def _twin(layer: Any, module: Any, **key: Any) -> Any:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from array_api_compat import array_namespace
-from jaxtyping import Bool, Float
+from array_api_compat import array_namespace, device
+from jaxtyping import Bool, Float, Real
 
-from attnbook import scores
+from attnbook import positions, scores
 from attnbook._typing import Array, Drop, MultiHead, Score, SingleHead
 from attnbook._validation.arrays import (
     cast_parameter,
@@ -15,7 +15,7 @@ from attnbook._validation.arrays import (
     check_rows,
     check_widths,
 )
-from attnbook._validation.numbers import divided, positive_int
+from attnbook._validation.numbers import divided, positive_int, positive_or_none
 from attnbook.attention import attend, attention_weights, fast_average, weighted_average
 from attnbook.linear import linear
 
@@ -134,7 +134,8 @@ def multi_head_attention(
     """Multi-head attention, W_o [head_1; …; head_H] + b_o with head_h = attend(q_h, k_h, v_h).
 
     q_h, k_h and v_h are the h-th parts of W_q x + b_q, W_k x' + b_k and W_v x'' + b_v. With fewer
-    key and value heads than query heads, neighbouring query heads share one.
+    key and value heads than query heads, neighbouring query heads share one. With a rotary_base
+    every q_h and k_h is turned by its position.
 
     Args:
         layer: a MultiHeadAttention of either back end, for its parameters.
@@ -165,6 +166,7 @@ def multi_head_attention(
     if causal:
         check_causal(queries, keys)
     q, k, v = project(layer, queries, keys, values)
+    k, v = _repeat_kv(k, layer.num_heads), _repeat_kv(v, layer.num_heads)
     mask = mask[..., None, :, :] if mask is not None and mask.ndim > 2 else mask  # for all heads
     if score is scores.scaled_dot and drop is None and not return_weights:
         heads = fast_average(q, k, v, mask, causal)
@@ -180,28 +182,44 @@ def project(
     queries: Float[Array, "... m e"],
     keys: Float[Array, "... n e"],
     values: Float[Array, "... n e"],
+    places: Real[Array, "... n"] | None = None,
 ) -> tuple[Array, Array, Array]:
     """Queries W_q x + b_q, keys W_k x' + b_k and values W_v x'' + b_v, cut into heads.
+
+    Where the layer has a rotary_base, queries and keys are turned by their positions.
 
     Args:
         layer: a MultiHeadAttention of either back end, for its parameters.
         queries: x, of shape (..., m, e).
         keys: x', of shape (..., n, e).
         values: x'', of shape (..., n, e).
+        places: rotary positions of queries and of keys, (n,) or a row for each sequence, (..., n);
+            0, 1, … without them.
 
     Returns:
-        q of shape (..., heads, m, d), k and v of shape (..., heads, n, d).
+        q of shape (..., heads, m, d), k and v of shape (..., kv_heads, n, d).
     """
     q = _split_heads(linear(layer.query, queries), layer.num_heads)
     k = _split_heads(linear(layer.key, keys), layer.num_kv_heads)
     v = _split_heads(linear(layer.value, values), layer.num_kv_heads)
-    times = layer.num_heads // layer.num_kv_heads
-    return (q, k, v) if times == 1 else (q, _repeat_kv(k, times), _repeat_kv(v, times))
+    if layer.rotary_base is not None:
+        q, k = (_turn(x, places, layer.rotary_base) for x in (q, k))
+    return q, k, v
 
 
-def _repeat_kv(x: Float[Array, "... kv n d"], times: int) -> Float[Array, "... heads n d"]:
+def _turn(
+    x: Float[Array, "... heads n d"], places: Array | None, base: float
+) -> Float[Array, "... heads n d"]:
+    """Every head turned by the positions of its tokens."""
+    if places is None:
+        places = array_namespace(x).arange(x.shape[-2], device=device(x))
+    return positions.unchecked_rotary(x, places[..., None, :], base)
+
+
+def _repeat_kv(x: Float[Array, "... kv n d"], num_heads: int) -> Float[Array, "... heads n d"]:
     """Every key or value head for as many query heads as share it."""
-    return array_namespace(x).repeat(x, times, axis=-3)
+    times = num_heads // x.shape[-3]
+    return x if times == 1 else array_namespace(x).repeat(x, times, axis=-3)
 
 
 def head_shape(
@@ -216,3 +234,14 @@ def head_shape(
             f"num_kv_heads: got {shared}, expected a divisor of {num_heads}, the heads"
         )
     return width, int(num_heads), int(shared), head_dim
+
+
+def rotary_base_or_none(head_dim: int, rotary_base: float | None) -> float | None:
+    """The base of rotary positions in heads of a width, which they need even; None for none."""
+    base = positive_or_none(rotary_base=rotary_base)
+    if base is not None and head_dim % 2:
+        raise ValueError(
+            f"rotary_base: got {rotary_base!r} for heads of width {head_dim}, expected an even "
+            "width, whose pairs can turn, or None"
+        )
+    return None if base is None else float(base)

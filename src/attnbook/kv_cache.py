@@ -8,17 +8,18 @@ from jaxtyping import Float, Int
 from attnbook._typing import Array, DecoderModel, EncoderDecoderModel
 from attnbook._validation.tokens import check_cache, check_given_by, check_next_token
 from attnbook.attention import attend
-from attnbook.blocks import AttentionSublayer, apply_layer_norm, decoder_block, encoder_block
+from attnbook.blocks import AttentionSublayer, apply_norm, decoder_block, encoder_block
 from attnbook.heads import merge_heads, project
 from attnbook.linear import embed, linear
-from attnbook.transformer import Memory
+from attnbook.transformer import Memory, read_out
 
 
 class Cache(NamedTuple):
     """Keys and values of what a decoder has written: the KV cache.
 
     Args:
-        keys: of shape (b, layers, heads, max_length, d); what is not written yet is 0.
+        keys: of shape (b, layers, kv_heads, max_length, d); what is not written yet is 0. Heads
+            that share keys and values have them here once.
         values: of the same shape.
         length: t, how many tokens each row has, integers of shape (b,); keys and values beyond it
             are not looked at.
@@ -38,10 +39,10 @@ def init_cache(model: Any, batch: int, like: Array) -> Cache:
 
 
 def cache_shape(model: Any) -> tuple[int, int, int, int]:
-    """Of a cache's row: layers, heads, max_length, d."""
+    """Of a cache's row: layers, heads of keys and values, max_length, d."""
     first = model.decoder[0].attention
     head_dim = first.embed_dim // first.num_heads
-    return len(model.decoder), first.num_heads, model.max_length, head_dim
+    return len(model.decoder), first.num_kv_heads, model.max_length, head_dim
 
 
 def decode_step(
@@ -49,7 +50,7 @@ def decode_step(
 ) -> tuple[Cache, Float[Array, "b e"], list[Array]]:
     """One more token: its keys and values join the cache, its query asks all of them.
 
-    In every layer K_t = [K_{t−1}; W_k x_t] and V_t = [V_{t−1}; W_v x_t], of shape (heads, t, d),
+    In every layer K_t = [K_{t−1}; W_k x_t] and V_t = [V_{t−1}; W_v x_t], of shape (kv_heads, t, d),
     and y_t = attend(W_q x_t, K_t, V_t): the rows of a full pass under a causal mask, row by row.
 
     Args:
@@ -71,11 +72,11 @@ def decode_step(
     for number, layer in enumerate(model.decoder):
 
         def attention(x: Array, number: int = number, layer: Any = layer.attention) -> Array:
-            q, k, v = project(layer, x, x, x)
+            q, k, v = project(layer, x, x, x, cache.length[:, None])
             keys.append(xp.where(here, k, cache.keys[:, number]))
             values.append(xp.where(here, v, cache.values[:, number]))
-            found = attend(q, keys[-1], values[-1], mask=so_far)
-            return linear(layer.output, merge_heads(found))
+            found = attend(_share(q, k), keys[-1], values[-1], mask=so_far)
+            return linear(layer.output, merge_heads(xp.reshape(found, q.shape)))
 
         if memory is None:
             x = encoder_block(layer, x, attention)
@@ -86,16 +87,25 @@ def decode_step(
             x = decoder_block(layer, x, attention, cross)
             kept.append(cross.weights)
     grown = Cache(xp.stack(keys, axis=1), xp.stack(values, axis=1), cache.length + 1)
-    return grown, apply_layer_norm(model.decoder_norm, x)[:, 0], kept
+    return grown, apply_norm(model.decoder_norm, x)[:, 0], kept
+
+
+def _share(
+    q: Float[Array, "b heads 1 d"], k: Float[Array, "b kv 1 d"]
+) -> Float[Array, "b kv times d"]:
+    """One token's query heads as rows of the key head that they share."""
+    return array_namespace(q).reshape(q, (*k.shape[:2], -1, k.shape[-1]))
 
 
 def lm_step(
     model: DecoderModel, cache: Cache, token: Int[Array, " b"]
 ) -> tuple[Cache, Float[Array, "b vocab"]]:
     """One more token of a decoder without a memory: the cache with it, and logits of the next."""
-    embedded = embed(model.embedding, token) + model.position[cache.length]
+    embedded = embed(model.embedding, token)
+    if model.position is not None:
+        embedded = embedded + model.position[cache.length]
     cache, x, _ = decode_step(model, cache, embedded)
-    return cache, linear(model.readout, x)
+    return cache, read_out(model, x)
 
 
 def seq2seq_step(

@@ -1,9 +1,10 @@
 """Positions: what tells a token where it stands. Attention on its own does not know."""
 
 import math
+from typing import Any
 
 import numpy as np
-from array_api_compat import device
+from array_api_compat import array_namespace, device
 from jaxtyping import Float, Real
 
 from attnbook._typing import Array
@@ -36,39 +37,53 @@ def sinusoidal(n: int, d: int) -> Float[np.ndarray, "n d"]:
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d)
 
 
-def rotary(x: Float[Array, "... n d"], positions: Real[Array, " n"]) -> Float[Array, "... n d"]:
+def rotary(
+    x: Float[Array, "... n d"], positions: Real[Array, "... n"], base: float = BASE
+) -> Float[Array, "... n d"]:
     """Rotary positions: the pair (x[2i], x[2i + 1]) of the token at p is turned by p θ_i.
 
     With queries and keys turned, q_i · k_j depends on the positions through their difference alone.
-    The frequencies are θ_i = 10000^(−2i/d).
+    The frequencies are θ_i = base^(−2i/d).
 
     Args:
         x: queries or keys of shape (..., n, d), d even.
-        positions: p of every token, integers or real numbers, of shape (n,).
+        positions: p of every token, integers or real numbers, of shape (n,), or a row for each
+            sequence, of shape (..., n) with leading axes that broadcast with those of x.
+        base: above 0; the larger, the slower the last pairs turn.
 
     Returns:
         Of the shape and dtype of x; lengths are kept.
 
     Raises:
-        ValueError: a width that is odd, positions that do not fit or are no finite real numbers.
+        ValueError: a width that is odd, positions that do not fit or are no finite real numbers, a
+            base that is not above 0.
         TypeError: arrays of different libraries.
 
     Source: Su et al. (2024), equations 13 to 15. Some libraries pair x[i] with x[i + d/2] instead.
     """
     xp = arrays.check_floating(x=x)
     arrays.common_namespace(x=x, positions=positions)
-    if x.ndim < 2 or tuple(positions.shape) != (x.shape[-2],):
+    if x.ndim < 2 or not _one_position_a_token(tuple(positions.shape), tuple(x.shape[:-1])):
         got, shape = tuple(positions.shape), tuple(x.shape)
-        raise ValueError(f"positions: got shape {got}, expected (n,) for x of shape {shape}")
+        raise ValueError(
+            f"positions: got shape {got}, expected (n,) for x of shape {shape}, or (..., n) with "
+            "leading axes that broadcast with those of x"
+        )
     if not xp.isdtype(positions.dtype, ("integral", "real floating")):
         raise ValueError(f"positions: got dtype {positions.dtype}, expected real numbers")
-    d = numbers.even_width(x=x.shape[-1])
-    wide = xp.float64 if x.dtype == xp.float64 else xp.float32  # angles of far positions are large
-    theta = xp.asarray(_frequencies(d), dtype=wide, device=device(x))
-    positions = xp.astype(positions, wide)
+    numbers.even_width(x=x.shape[-1])
+    positions = xp.astype(positions, _angle_dtype(x))
     if arrays.is_concretely_true(~xp.all(xp.isfinite(positions))):
         raise ValueError(f"positions: got {positions}, expected finite numbers")
-    angles = positions[:, None] * theta  # (n, d/2)
+    return unchecked_rotary(x, positions, numbers.positive(base=base))
+
+
+def unchecked_rotary(x: Array, positions: Array, base: float) -> Array:
+    """The formula of rotary, for what was checked before."""
+    xp = array_namespace(x)
+    wide = _angle_dtype(x)
+    theta = xp.asarray(_frequencies(x.shape[-1], base), dtype=wide, device=device(x))
+    angles = xp.astype(positions, wide)[..., None] * theta  # (..., n, d/2)
     cos, sin = xp.cos(angles), xp.sin(angles)
     even, odd = (xp.astype(x[..., start::2], wide) for start in (0, 1))
     turned = xp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
@@ -99,8 +114,24 @@ def alibi(num_heads: int, n: int) -> Float[np.ndarray, "heads n n"]:
     return -_slopes(num_heads)[:, None, None] * distance
 
 
-def _frequencies(d: int) -> Float[np.ndarray, " pairs"]:
-    return BASE ** (-np.arange(0, d, 2) / d)
+def _angle_dtype(x: Array) -> Any:
+    """Of angles, at least float32: those of far positions are large."""
+    xp = array_namespace(x)
+    return xp.float64 if x.dtype == xp.float64 else xp.float32
+
+
+def _one_position_a_token(positions: tuple[int, ...], tokens: tuple[int, ...]) -> bool:
+    """Whether positions of this shape are those of tokens (..., n), in every row or row by row."""
+    if positions[-1:] != tokens[-1:]:
+        return False
+    try:
+        return arrays.broadcast_shapes(positions, tokens) == tokens
+    except ValueError:
+        return False
+
+
+def _frequencies(d: int, base: float = BASE) -> Float[np.ndarray, " pairs"]:
+    return base ** (-np.arange(0, d, 2) / d)
 
 
 def _slopes(num_heads: int) -> Float[np.ndarray, " heads"]:

@@ -15,22 +15,23 @@ from attnbook._typing import (
     DecoderModel,
     EncoderDecoderModel,
     EncoderModel,
-    LayerNorm,
+    Norm,
     TokenModel,
 )
 from attnbook._validation import options
 from attnbook._validation.arrays import check_same_library, check_widths
-from attnbook._validation.numbers import positive_int
+from attnbook._validation.numbers import positive, positive_int
 from attnbook._validation.tokens import (
     check_batch,
     check_length,
+    check_mask_of_tokens,
     check_sentences,
     check_tokens,
     widen_tokens,
 )
 from attnbook.activations import ACTIVATIONS
-from attnbook.blocks import apply_layer_norm
-from attnbook.heads import head_shape
+from attnbook.blocks import apply_norm
+from attnbook.heads import head_shape, rotary_base_or_none
 from attnbook.linear import embed, linear
 
 INIT_STD = 0.3  # of first embeddings and positions; 0.02, as in GPT-2, learns more slowly here
@@ -45,17 +46,17 @@ class Memory(NamedTuple):
 
 def run_blocks(
     layers: Any,
-    norm: LayerNorm,
+    norm: Norm | None,
     x: Array,
     mask: Bool[Array, "..."] | None,
     return_weights: bool = False,
     causal: bool = False,
 ) -> tuple[Float[Array, "... n e"], list[Array]]:
-    """Encoder blocks one after the other, and a last norm.
+    """Encoder blocks one after the other, and a last norm if there is one.
 
     Args:
         layers: EncoderBlocks of either back end.
-        norm: a layer norm of the same library.
+        norm: a layer norm or an RMS norm of the same library, or None.
         x: embedded tokens, of shape (..., n, e).
         mask: boolean, broadcastable to (..., n, n), True = may attend.
         return_weights: give the weights of every layer too.
@@ -70,7 +71,7 @@ def run_blocks(
         if return_weights:
             x, weights = x
             kept.append(weights)
-    return apply_layer_norm(norm, x), kept
+    return apply_norm(norm, x), kept
 
 
 def encoder_only(
@@ -103,7 +104,10 @@ def encoder_only(
 
 
 def decoder_only(
-    model: DecoderModel, tokens: Int[Array, "... n"], return_weights: bool = False
+    model: DecoderModel,
+    tokens: Int[Array, "... n"],
+    return_weights: bool = False,
+    mask: Bool[Array, "... n"] | None = None,
 ) -> Any:
     """Logits of the token after each, from those up to it: a decoder without a memory.
 
@@ -111,6 +115,8 @@ def decoder_only(
         model: a DecoderOnly of either back end.
         tokens: integers of shape (..., n).
         return_weights: give the weights of every layer too.
+        mask: boolean, of shape (..., n), True = a token, False = padding, to which none attends.
+            Positions are counted from the first place of a row, padding or not.
 
     Returns:
         Of shape (..., n, vocab_size), or the pair (logits, weights).
@@ -118,12 +124,27 @@ def decoder_only(
     Source: Liu et al. (2018); Radford et al. (2018).
     """
     tokens = _checked(model, tokens, return_weights)
-    x = embed(model.embedding, tokens) + model.position[: tokens.shape[-1]]
+    if mask is not None:
+        check_mask_of_tokens(tokens, mask, "tokens")
+        mask = mask[..., None, :]  # for every query
+    x = embed(model.embedding, tokens)
+    if model.position is not None:
+        x = x + model.position[: tokens.shape[-1]]
     stream, weights = run_blocks(
-        model.decoder, model.decoder_norm, x, None, return_weights, causal=True
+        model.decoder, model.decoder_norm, x, mask, return_weights, causal=True
     )
-    logits = linear(model.readout, stream)
+    logits = read_out(model, stream)
     return (logits, weights) if return_weights else logits
+
+
+def read_out(model: DecoderModel, x: Float[Array, "... e"]) -> Float[Array, "... vocab"]:
+    """Logits W x + b of a DecoderOnly's stream; W is the embedding's matrix where they are tied.
+
+    The tied readout of PyTorch holds that matrix itself, JAX's is None.
+
+    Source: Press and Wolf (2017).
+    """
+    return x @ model.embedding.weight.mT if model.readout is None else linear(model.readout, x)
 
 
 def attention_only(
@@ -200,7 +221,7 @@ def encoder_decoder(
         if return_weights:
             x, _, weights = x
             kept.append(weights)
-    logits = linear(model.output, apply_layer_norm(model.decoder_norm, x))
+    logits = linear(model.output, apply_norm(model.decoder_norm, x))
     return (logits, kept) if return_weights else logits
 
 
@@ -239,9 +260,24 @@ def set_config(
     norm: str,
     activation: str,
 ) -> None:
-    """A transformer's sizes as attributes: its twin is made from them."""
+    """A transformer's sizes as attributes: its twin and its blocks are made from them."""
     model.embed_dim, model.num_heads, _, _ = head_shape(embed_dim, num_heads, None)
     model.mlp_dim = positive_int(mlp_dim=mlp_dim)
     model.num_layers = positive_int(num_layers=num_layers)
     model.norm = options.one_of(("pre", "post"), norm=norm)
     model.activation = options.one_of(tuple(ACTIVATIONS), activation=activation)
+
+
+def set_options(
+    model: Any,
+    num_kv_heads: int | None,
+    bias: bool,
+    rms_norm: bool,
+    eps: float,
+    rotary_base: float | None,
+) -> None:
+    """The options of a model's blocks as attributes, beside its sizes."""
+    shape = head_shape(model.embed_dim, model.num_heads, num_kv_heads)
+    model.num_kv_heads, model.bias = shape[2], options.flag(bias=bias)
+    model.rms_norm, model.eps = options.flag(rms_norm=rms_norm), positive(eps=eps)
+    model.rotary_base = rotary_base_or_none(shape[3], rotary_base)

@@ -176,7 +176,7 @@ def check_sentences(
     """Check what an encoder–decoder reads and what it is to write."""
     check_tokens(source_vocab, source=source)
     check_tokens(vocab, target=target)
-    _mask(source, mask, "source")
+    check_mask_of_tokens(source, mask, "source")
     if target.shape[-1] == 0:
         raise ValueError("target: got no token, expected at least one, START")
     if tuple(target.shape[:-1]) != tuple(source.shape[:-1]):
@@ -196,13 +196,14 @@ def check_labels(logits: Array, labels: Array, mask: Array | None) -> None:
         got, expected = tuple(labels.shape), tuple(logits.shape[:-1])
         raise ValueError(f"labels: got shape {got}, expected {expected}, one per row of logits")
     if mask is not None:
-        _mask(labels, mask, "labels")
+        check_mask_of_tokens(labels, mask, "labels")
         xp = common_namespace(labels=labels, mask=mask)
         labels = xp.where(mask, labels, xp.zeros_like(labels))  # what is masked may be anything
     check_tokens(logits.shape[-1], labels=labels)
 
 
-def _mask(tokens: Array, mask: Array, name: str) -> None:
+def check_mask_of_tokens(tokens: Array, mask: Array, name: str) -> None:
+    """Check that a mask says of every token, called by a name, whether it is one."""
     xp = common_namespace(**{name: tokens}, mask=mask)
     if not xp.isdtype(mask.dtype, "bool") or tuple(mask.shape) != tuple(tokens.shape):
         got = f"dtype {mask.dtype}, shape {tuple(mask.shape)}"

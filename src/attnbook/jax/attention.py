@@ -67,11 +67,13 @@ class MultiHeadAttention(eqx.Module):
         bias: whether the four projections have one.
         dropout: the share of the weights that is left out when the layer is called with a random
             key, from 0 to below 1; the others grow by 1 / (1 − dropout).
+        rotary_base: turns queries and keys by their positions, as attnbook.positions.rotary with
+            that base; None leaves them as they are.
         key: the random key of the initial parameters.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide, a
-            dropout outside [0, 1).
+            dropout outside [0, 1), a rotary_base that is not above 0 or heads of an odd width.
     """
 
     query: eqx.nn.Linear
@@ -83,6 +85,7 @@ class MultiHeadAttention(eqx.Module):
     num_kv_heads: int = eqx.field(static=True)
     bias: bool = eqx.field(static=True)
     dropout: float = eqx.field(static=True)
+    rotary_base: float | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -92,12 +95,14 @@ class MultiHeadAttention(eqx.Module):
         num_kv_heads: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
+        rotary_base: float | None = None,
         key: PRNGKeyArray,
     ) -> None:
         shape = heads.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
         self.bias = flag(bias=bias)
         self.dropout = probability(dropout=dropout)
+        self.rotary_base = heads.rotary_base_or_none(head_dim, rotary_base)
         kv_dim = self.num_kv_heads * head_dim
         keys = jax.random.split(check_key(key), 4)
         self.query = eqx.nn.Linear(self.embed_dim, self.embed_dim, use_bias=bias, key=keys[0])

@@ -9,10 +9,31 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 
 from attnbook import blocks
 from attnbook._validation.numbers import positive_int, probability
-from attnbook._validation.options import one_of
+from attnbook._validation.options import flag, one_of
 from attnbook.activations import ACTIVATIONS
 from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.dropout import check_key, make_dropout
+
+
+class BlockOptions(eqx.Module):
+    """What a block, or a model of all its blocks, has been made with."""
+
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    mlp_dim: int = eqx.field(static=True)
+    norm: str = eqx.field(static=True)
+    activation: str = eqx.field(static=True)
+    num_kv_heads: int = eqx.field(static=True)
+    bias: bool = eqx.field(static=True)
+    rms_norm: bool = eqx.field(static=True)
+    eps: float = eqx.field(static=True)
+
+
+def make_norm(layer: BlockOptions) -> eqx.nn.LayerNorm | eqx.nn.RMSNorm:
+    """A layer norm or an RMS norm, as the options of a layer say."""
+    if layer.rms_norm:
+        return eqx.nn.RMSNorm(layer.embed_dim, eps=layer.eps, use_bias=False)
+    return eqx.nn.LayerNorm(layer.embed_dim, eps=layer.eps, use_bias=layer.bias)
 
 
 class MLP(eqx.Module):
@@ -21,14 +42,15 @@ class MLP(eqx.Module):
     Args:
         embed_dim: the width of a token.
         mlp_dim: the width between.
-        activation: "gelu", "relu", or "swiglu", which has a third matrix.
+        activation: "gelu", "gelu_tanh", "relu", or "swiglu", which has a third matrix.
         dropout: the share of the hidden entries left out when it is called with a random key, from
             0 to below 1.
+        bias: whether the matrices have one.
         key: the random key of the initial parameters.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, another activation, a dropout
-            outside [0, 1).
+            outside [0, 1), a bias that is not True or False.
     """
 
     hidden: eqx.nn.Linear
@@ -38,6 +60,7 @@ class MLP(eqx.Module):
     mlp_dim: int = eqx.field(static=True)
     activation: str = eqx.field(static=True)
     dropout: float = eqx.field(static=True)
+    bias: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -45,6 +68,7 @@ class MLP(eqx.Module):
         mlp_dim: int,
         activation: str = "gelu",
         dropout: float = 0.0,
+        bias: bool = True,
         *,
         key: PRNGKeyArray,
     ) -> None:
@@ -52,11 +76,13 @@ class MLP(eqx.Module):
         self.mlp_dim = positive_int(mlp_dim=mlp_dim)
         self.activation = one_of(tuple(ACTIVATIONS), activation=activation)
         self.dropout = probability(dropout=dropout)
+        self.bias = flag(bias=bias)
         keys = jax.random.split(check_key(key), 3)
+        e, hidden = self.embed_dim, self.mlp_dim
         gated = activation == "swiglu"
-        self.hidden = eqx.nn.Linear(self.embed_dim, self.mlp_dim, key=keys[0])
-        self.gate = eqx.nn.Linear(self.embed_dim, self.mlp_dim, key=keys[1]) if gated else None
-        self.output = eqx.nn.Linear(self.mlp_dim, self.embed_dim, key=keys[2])
+        self.hidden = eqx.nn.Linear(e, hidden, use_bias=bias, key=keys[0])
+        self.gate = eqx.nn.Linear(e, hidden, use_bias=bias, key=keys[1]) if gated else None
+        self.output = eqx.nn.Linear(hidden, e, use_bias=bias, key=keys[2])
 
     def __call__(self, x: Float[Array, "... n e"], *, key: PRNGKeyArray | None = None) -> Array:
         """Of the shape of x."""
@@ -64,7 +90,7 @@ class MLP(eqx.Module):
         return out
 
 
-class EncoderBlock(eqx.Module):
+class EncoderBlock(BlockOptions):
     """Attention and an MLP in a residual stream; its formula is attnbook.blocks.encoder_block.
 
     Args:
@@ -72,26 +98,28 @@ class EncoderBlock(eqx.Module):
         num_heads: of the attention, a divisor of embed_dim.
         mlp_dim: the width inside the MLP.
         norm: "pre", before attention and MLP, or "post", after the sums.
-        activation: of the MLP: "gelu", "relu" or "swiglu".
+        activation: of the MLP: "gelu", "gelu_tanh", "relu" or "swiglu".
         dropout: the share left out when it is called with a random key, from 0 to below 1: of
             attention weights, of hidden entries, and of what is added to the stream.
+        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
+        bias: whether projections, MLP and norms have one.
+        rms_norm: norms by the root mean square, without a bias, in place of layer norms.
+        eps: ε of the norms, above 0.
+        rotary_base: of rotary positions within the attention, as in MultiHeadAttention.
         key: the random key of the initial parameters.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, a dropout outside [0, 1).
+            another norm or activation, a dropout outside [0, 1), an eps or a rotary_base that is
+            not above 0, a rotary_base for heads of an odd width.
     """
 
     attention: MultiHeadAttention
     mlp: MLP
-    attention_norm: eqx.nn.LayerNorm
-    mlp_norm: eqx.nn.LayerNorm
-    embed_dim: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    mlp_dim: int = eqx.field(static=True)
-    norm: str = eqx.field(static=True)
-    activation: str = eqx.field(static=True)
+    attention_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
+    mlp_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
     dropout: float = eqx.field(static=True)
+    rotary_base: float | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -102,17 +130,23 @@ class EncoderBlock(eqx.Module):
         norm: str = "pre",
         activation: str = "gelu",
         dropout: float = 0.0,
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        rms_norm: bool = False,
+        eps: float = 1e-5,
+        rotary_base: float | None = None,
         key: PRNGKeyArray,
     ) -> None:
         keys = jax.random.split(check_key(key))
-        self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout, key=keys[0])
-        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, key=keys[1])
-        self.embed_dim, self.num_heads = self.attention.embed_dim, self.attention.num_heads
-        self.mlp_dim = self.mlp.mlp_dim
-        self.attention_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.mlp_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.norm = one_of(("pre", "post"), norm=norm)
-        self.activation, self.dropout = activation, self.mlp.dropout
+        self.attention = MultiHeadAttention(
+            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
+            rotary_base=rotary_base, key=keys[0],
+        )  # fmt: skip
+        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, bias, key=keys[1])
+        blocks.set_block_config(self, norm, rms_norm, eps)
+        self.rotary_base = self.attention.rotary_base
+        self.attention_norm = make_norm(self)
+        self.mlp_norm = make_norm(self)
 
     def __call__(
         self,
@@ -128,7 +162,7 @@ class EncoderBlock(eqx.Module):
         return blocks.call_encoder_block(self, x, mask, return_weights, causal, drop)
 
 
-class DecoderBlock(eqx.Module):
+class DecoderBlock(BlockOptions):
     """A block that also reads a memory; its formula is attnbook.blocks.decoder_block.
 
     Args:
@@ -136,26 +170,25 @@ class DecoderBlock(eqx.Module):
         num_heads: of both attentions, a divisor of embed_dim.
         mlp_dim: the width inside the MLP.
         norm: "pre", before attentions and MLP, or "post", after the sums.
-        activation: of the MLP: "gelu", "relu" or "swiglu".
+        activation: of the MLP: "gelu", "gelu_tanh", "relu" or "swiglu".
         dropout: the share left out when it is called with a random key, as in EncoderBlock.
+        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
+        bias: whether projections, MLP and norms have one.
+        rms_norm: norms by the root mean square, without a bias, in place of layer norms.
+        eps: ε of the norms, above 0.
         key: the random key of the initial parameters.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, a dropout outside [0, 1).
+            another norm or activation, a dropout outside [0, 1), an eps that is not above 0.
     """
 
     attention: MultiHeadAttention
     cross_attention: MultiHeadAttention
     mlp: MLP
-    attention_norm: eqx.nn.LayerNorm
-    cross_norm: eqx.nn.LayerNorm
-    mlp_norm: eqx.nn.LayerNorm
-    embed_dim: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    mlp_dim: int = eqx.field(static=True)
-    norm: str = eqx.field(static=True)
-    activation: str = eqx.field(static=True)
+    attention_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
+    cross_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
+    mlp_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
     dropout: float = eqx.field(static=True)
 
     def __init__(
@@ -167,21 +200,24 @@ class DecoderBlock(eqx.Module):
         norm: str = "pre",
         activation: str = "gelu",
         dropout: float = 0.0,
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        rms_norm: bool = False,
+        eps: float = 1e-5,
         key: PRNGKeyArray,
     ) -> None:
         keys = jax.random.split(check_key(key), 3)
-        self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout, key=keys[0])
-        self.cross_attention = MultiHeadAttention(
-            embed_dim, num_heads, dropout=dropout, key=keys[1]
+        self.attention = MultiHeadAttention(
+            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout, key=keys[0]
         )
-        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, key=keys[2])
-        self.embed_dim, self.num_heads = self.attention.embed_dim, self.attention.num_heads
-        self.mlp_dim = self.mlp.mlp_dim
-        self.attention_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.cross_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.mlp_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.norm = one_of(("pre", "post"), norm=norm)
-        self.activation, self.dropout = activation, self.mlp.dropout
+        self.cross_attention = MultiHeadAttention(
+            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout, key=keys[1]
+        )
+        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, bias, key=keys[2])
+        blocks.set_block_config(self, norm, rms_norm, eps)
+        self.attention_norm = make_norm(self)
+        self.cross_norm = make_norm(self)
+        self.mlp_norm = make_norm(self)
 
     def __call__(
         self,

@@ -9,12 +9,14 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from attnbook import heads, kv_cache, transformer
 from attnbook._validation.numbers import positive_int
+from attnbook._validation.options import flag
 from attnbook._validation.tokens import widen_tokens
+from attnbook.blocks import block_options
 from attnbook.jax.attention import MultiHeadAttention
-from attnbook.jax.blocks import DecoderBlock, EncoderBlock
+from attnbook.jax.blocks import BlockOptions, DecoderBlock, EncoderBlock, make_norm
 from attnbook.jax.dropout import check_key
 from attnbook.kv_cache import Cache
-from attnbook.transformer import INIT_STD, Memory, set_config
+from attnbook.transformer import INIT_STD, Memory, set_config, set_options
 
 _lm_step = eqx.filter_jit(kv_cache.lm_step)
 _seq2seq_step = eqx.filter_jit(kv_cache.seq2seq_step)
@@ -79,7 +81,7 @@ class AttentionOnly(eqx.Module):
         return transformer.attention_only(self, tokens, return_weights)
 
 
-class EncoderOnly(eqx.Module):
+class EncoderOnly(BlockOptions):
     """Tokens that are vectors read each other; see attnbook.transformer.encoder_only.
 
     Args:
@@ -92,27 +94,31 @@ class EncoderOnly(eqx.Module):
         num_layers: the number of blocks.
         norm: "pre" or "post", as in EncoderBlock.
         activation: of the MLPs, as in EncoderBlock.
+        num_kv_heads: as in EncoderBlock.
+        bias: of blocks and norms, as in EncoderBlock; embedding and readout have one in any case.
+        rms_norm: as in EncoderBlock.
+        eps: as in EncoderBlock.
+        rotary_base: as in EncoderBlock; learned positions stay, where there is a max_length.
+        last_norm: whether a norm stands after the last block.
         key: the random key of the initial parameters.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation.
+            another norm or activation, an eps or a rotary_base that is not above 0, a rotary_base
+            for heads of an odd width.
     """
 
     embedding: eqx.nn.Linear
     position: Array | None
     encoder: tuple[EncoderBlock, ...]
-    encoder_norm: eqx.nn.LayerNorm
+    encoder_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm | None
     readout: eqx.nn.Linear
     input_dim: int = eqx.field(static=True)
     output_dim: int = eqx.field(static=True)
     max_length: int | None = eqx.field(static=True)
-    embed_dim: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    mlp_dim: int = eqx.field(static=True)
     num_layers: int = eqx.field(static=True)
-    norm: str = eqx.field(static=True)
-    activation: str = eqx.field(static=True)
+    rotary_base: float | None = eqx.field(static=True)
+    last_norm: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -126,19 +132,27 @@ class EncoderOnly(eqx.Module):
         *,
         norm: str = "pre",
         activation: str = "gelu",
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        rms_norm: bool = False,
+        eps: float = 1e-5,
+        rotary_base: float | None = None,
+        last_norm: bool = True,
         key: PRNGKeyArray,
     ) -> None:
         self.input_dim = positive_int(input_dim=input_dim)
         self.output_dim = positive_int(output_dim=output_dim)
         self.max_length = None if max_length is None else positive_int(max_length=max_length)
         set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
+        self.last_norm = flag(last_norm=last_norm)
         keys = jax.random.split(check_key(key), 4)
         self.embedding = eqx.nn.Linear(self.input_dim, self.embed_dim, key=keys[0])
         self.position = None
         if self.max_length is not None:
             self.position = init_normal(keys[1], self.max_length, self.embed_dim)
         self.encoder = make_blocks(self, EncoderBlock, keys[2])
-        self.encoder_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.encoder_norm = make_norm(self) if last_norm else None
         self.readout = eqx.nn.Linear(self.embed_dim, self.output_dim, key=keys[3])
 
     def __call__(
@@ -151,7 +165,7 @@ class EncoderOnly(eqx.Module):
         return transformer.encoder_only(self, x, mask, return_weights)
 
 
-class DecoderOnly(eqx.Module):
+class DecoderOnly(BlockOptions):
     """A language model: every token reads those up to it; see attnbook.transformer.decoder_only.
 
     Args:
@@ -163,26 +177,30 @@ class DecoderOnly(eqx.Module):
         num_layers: the number of blocks.
         norm: "pre" or "post", as in EncoderBlock.
         activation: of the MLPs, as in EncoderBlock.
+        num_kv_heads: as in EncoderBlock.
+        bias: of blocks, norms and readout, as in EncoderBlock.
+        rms_norm: as in EncoderBlock.
+        eps: as in EncoderBlock.
+        rotary_base: as in EncoderBlock; then there are no learned positions.
+        tied: whether the readout has the embedding's matrix, and no bias.
         key: the random key of the initial parameters.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation.
+            another norm or activation, an eps or a rotary_base that is not above 0, a rotary_base
+            for heads of an odd width.
     """
 
     embedding: eqx.nn.Embedding
-    position: Array
+    position: Array | None
     decoder: tuple[EncoderBlock, ...]
-    decoder_norm: eqx.nn.LayerNorm
-    readout: eqx.nn.Linear
+    decoder_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
+    readout: eqx.nn.Linear | None
     vocab_size: int = eqx.field(static=True)
     max_length: int = eqx.field(static=True)
-    embed_dim: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    mlp_dim: int = eqx.field(static=True)
     num_layers: int = eqx.field(static=True)
-    norm: str = eqx.field(static=True)
-    activation: str = eqx.field(static=True)
+    rotary_base: float | None = eqx.field(static=True)
+    tied: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -195,27 +213,50 @@ class DecoderOnly(eqx.Module):
         *,
         norm: str = "pre",
         activation: str = "gelu",
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        rms_norm: bool = False,
+        eps: float = 1e-5,
+        rotary_base: float | None = None,
+        tied: bool = False,
         key: PRNGKeyArray,
     ) -> None:
         self.vocab_size = positive_int(vocab_size=vocab_size)
         self.max_length = positive_int(max_length=max_length)
         set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
+        self.tied = flag(tied=tied)
         keys = jax.random.split(check_key(key), 4)
         self.embedding = eqx.nn.Embedding(
             weight=init_normal(keys[0], self.vocab_size, self.embed_dim)
         )
-        self.position = init_normal(keys[1], self.max_length, self.embed_dim)
+        self.position = None
+        if self.rotary_base is None:
+            self.position = init_normal(keys[1], self.max_length, self.embed_dim)
         self.decoder = make_blocks(self, EncoderBlock, keys[2])
-        self.decoder_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.readout = eqx.nn.Linear(self.embed_dim, self.vocab_size, key=keys[3])
+        self.decoder_norm = make_norm(self)
+        self.readout = None  # the embedding's matrix reads out, and is one leaf of the tree
+        if not self.tied:
+            self.readout = eqx.nn.Linear(
+                self.embed_dim, self.vocab_size, use_bias=self.bias, key=keys[3]
+            )
 
-    def __call__(self, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
-        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
-        return transformer.decoder_only(self, tokens, return_weights)
+    def __call__(
+        self,
+        tokens: Int[Array, "... n"],
+        return_weights: bool = False,
+        *,
+        mask: Bool[Array, "... n"] | None = None,
+    ) -> Any:
+        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights.
+
+        The mask says True = a token, False = padding.
+        """
+        return transformer.decoder_only(self, tokens, return_weights, mask)
 
     def empty(self, batch: int) -> Cache:
         """A cache with nothing written, for so many rows."""
-        return kv_cache.init_cache(self, positive_int(batch=batch), self.position)
+        return kv_cache.init_cache(self, positive_int(batch=batch), self.embedding.weight)
 
     def step(self, cache: Cache, token: Int[Array, " b"]) -> tuple[Cache, Array]:
         """After a token of every row: the longer cache, and logits (b, vocab_size)."""
@@ -318,12 +359,9 @@ class Transformer(eqx.Module):
 def make_blocks(model: Any, kind: Any, key: PRNGKeyArray) -> tuple[Any, ...]:
     """As many blocks as the model has layers."""
     return tuple(
-        kind(
-            model.embed_dim, model.num_heads, model.mlp_dim,
-            norm=model.norm, activation=model.activation, key=one,
-        )
+        kind(model.embed_dim, model.num_heads, model.mlp_dim, **block_options(model), key=one)
         for one in jax.random.split(key, model.num_layers)
-    )  # fmt: skip
+    )
 
 
 def init_normal(key: PRNGKeyArray, *shape: int) -> Array:

@@ -85,10 +85,12 @@ class MultiHeadAttention(nn.Module):
         bias: whether the four projections have one.
         dropout: the share of the weights that is left out in training mode, from 0 to below 1; the
             others grow by 1 / (1 − dropout).
+        rotary_base: turns queries and keys by their positions, as attnbook.positions.rotary with
+            that base; None leaves them as they are.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide, a
-            dropout outside [0, 1).
+            dropout outside [0, 1), a rotary_base that is not above 0 or heads of an odd width.
     """
 
     def __init__(
@@ -99,12 +101,14 @@ class MultiHeadAttention(nn.Module):
         num_kv_heads: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
+        rotary_base: float | None = None,
     ) -> None:
         super().__init__()
         shape = heads.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
         self.bias = flag(bias=bias)
         self.dropout = probability(dropout=dropout)
+        self.rotary_base = heads.rotary_base_or_none(head_dim, rotary_base)
         kv_dim = self.num_kv_heads * head_dim
         self.query = nn.Linear(embed_dim, embed_dim, bias=bias)
         self.key = nn.Linear(embed_dim, kv_dim, bias=bias)

@@ -9,9 +9,16 @@ from torch.nn import functional
 
 from attnbook import blocks
 from attnbook._validation.numbers import positive_int, probability
-from attnbook._validation.options import one_of
+from attnbook._validation.options import flag, one_of
 from attnbook.activations import ACTIVATIONS
 from attnbook.torch.attention import MultiHeadAttention, make_dropout, refuse_theirs
+
+
+def make_norm(layer: Any) -> nn.LayerNorm | nn.RMSNorm:
+    """A layer norm or an RMS norm, as the options of a layer say."""
+    if layer.rms_norm:
+        return nn.RMSNorm(layer.embed_dim, eps=layer.eps)
+    return nn.LayerNorm(layer.embed_dim, eps=layer.eps, bias=layer.bias)
 
 
 class MLP(nn.Module):
@@ -20,26 +27,33 @@ class MLP(nn.Module):
     Args:
         embed_dim: the width of a token.
         mlp_dim: the width between.
-        activation: "gelu", "relu", or "swiglu", which has a third matrix.
+        activation: "gelu", "gelu_tanh", "relu", or "swiglu", which has a third matrix.
         dropout: the share of the hidden entries left out in training mode, from 0 to below 1.
+        bias: whether the matrices have one.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, another activation, a dropout
-            outside [0, 1).
+            outside [0, 1), a bias that is not True or False.
     """
 
     def __init__(
-        self, embed_dim: int, mlp_dim: int, activation: str = "gelu", dropout: float = 0.0
+        self,
+        embed_dim: int,
+        mlp_dim: int,
+        activation: str = "gelu",
+        dropout: float = 0.0,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.embed_dim = positive_int(embed_dim=embed_dim)
         self.mlp_dim = positive_int(mlp_dim=mlp_dim)
         self.activation = one_of(tuple(ACTIVATIONS), activation=activation)
         self.dropout = probability(dropout=dropout)
-        self.hidden = nn.Linear(embed_dim, mlp_dim)
+        self.bias = flag(bias=bias)
+        self.hidden = nn.Linear(embed_dim, mlp_dim, bias=bias)
         if activation == "swiglu":
-            self.gate = nn.Linear(embed_dim, mlp_dim)
-        self.output = nn.Linear(mlp_dim, embed_dim)
+            self.gate = nn.Linear(embed_dim, mlp_dim, bias=bias)
+        self.output = nn.Linear(mlp_dim, embed_dim, bias=bias)
 
     def forward(self, x: Float[Tensor, "... n e"]) -> Tensor:
         """Of the shape of x."""
@@ -54,13 +68,19 @@ class EncoderBlock(nn.Module):
         num_heads: of the attention, a divisor of embed_dim.
         mlp_dim: the width inside the MLP.
         norm: "pre", before attention and MLP, or "post", after the sums.
-        activation: of the MLP: "gelu", "relu" or "swiglu".
+        activation: of the MLP: "gelu", "gelu_tanh", "relu" or "swiglu".
         dropout: the share left out in training mode, from 0 to below 1: of attention weights, of
             hidden entries, and of what is added to the stream.
+        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
+        bias: whether projections, MLP and norms have one.
+        rms_norm: norms by the root mean square, without a bias, in place of layer norms.
+        eps: ε of the norms, above 0.
+        rotary_base: of rotary positions within the attention, as in MultiHeadAttention.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, a dropout outside [0, 1).
+            another norm or activation, a dropout outside [0, 1), an eps or a rotary_base that is
+            not above 0, a rotary_base for heads of an odd width.
     """
 
     def __init__(
@@ -72,16 +92,22 @@ class EncoderBlock(nn.Module):
         norm: str = "pre",
         activation: str = "gelu",
         dropout: float = 0.0,
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        rms_norm: bool = False,
+        eps: float = 1e-5,
+        rotary_base: float | None = None,
     ) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout)
-        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout)
-        self.embed_dim, self.num_heads = self.attention.embed_dim, self.attention.num_heads
-        self.mlp_dim = self.mlp.mlp_dim
-        self.attention_norm = nn.LayerNorm(self.embed_dim)
-        self.mlp_norm = nn.LayerNorm(self.embed_dim)
-        self.norm = one_of(("pre", "post"), norm=norm)
-        self.activation, self.dropout = activation, self.mlp.dropout
+        self.attention = MultiHeadAttention(
+            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
+            rotary_base=rotary_base,
+        )  # fmt: skip
+        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, bias)
+        blocks.set_block_config(self, norm, rms_norm, eps)
+        self.rotary_base = self.attention.rotary_base
+        self.attention_norm = make_norm(self)
+        self.mlp_norm = make_norm(self)
 
     def forward(
         self,
@@ -104,11 +130,12 @@ class EncoderBlock(nn.Module):
         It computes the same; masks mean the opposite, True = may attend, and batches come first.
 
         Args:
-            original: with biases, eps 1e-5 and relu or gelu; ours takes batches first in any case.
+            original: with biases everywhere or nowhere, one eps, and relu or gelu; ours takes
+                batches first in any case.
 
         Raises:
             TypeError: something else.
-            ValueError: no biases, another eps or activation.
+            ValueError: biases in a part of it, norms of different eps, another activation.
         """
         names = {"attention": "self_attn", "attention_norm": "norm1", "mlp_norm": "norm2"}
         return load_block(cls, nn.TransformerEncoderLayer, original, names)
@@ -122,12 +149,16 @@ class DecoderBlock(nn.Module):
         num_heads: of both attentions, a divisor of embed_dim.
         mlp_dim: the width inside the MLP.
         norm: "pre", before attentions and MLP, or "post", after the sums.
-        activation: of the MLP: "gelu", "relu" or "swiglu".
+        activation: of the MLP: "gelu", "gelu_tanh", "relu" or "swiglu".
         dropout: the share left out in training mode, as in EncoderBlock.
+        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
+        bias: whether projections, MLP and norms have one.
+        rms_norm: norms by the root mean square, without a bias, in place of layer norms.
+        eps: ε of the norms, above 0.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, a dropout outside [0, 1).
+            another norm or activation, a dropout outside [0, 1), an eps that is not above 0.
     """
 
     def __init__(
@@ -139,18 +170,23 @@ class DecoderBlock(nn.Module):
         norm: str = "pre",
         activation: str = "gelu",
         dropout: float = 0.0,
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        rms_norm: bool = False,
+        eps: float = 1e-5,
     ) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout)
-        self.cross_attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout)
-        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout)
-        self.embed_dim, self.num_heads = self.attention.embed_dim, self.attention.num_heads
-        self.mlp_dim = self.mlp.mlp_dim
-        self.attention_norm = nn.LayerNorm(self.embed_dim)
-        self.cross_norm = nn.LayerNorm(self.embed_dim)
-        self.mlp_norm = nn.LayerNorm(self.embed_dim)
-        self.norm = one_of(("pre", "post"), norm=norm)
-        self.activation, self.dropout = activation, self.mlp.dropout
+        self.attention = MultiHeadAttention(
+            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout
+        )
+        self.cross_attention = MultiHeadAttention(
+            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout
+        )
+        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, bias)
+        blocks.set_block_config(self, norm, rms_norm, eps)
+        self.attention_norm = make_norm(self)
+        self.cross_norm = make_norm(self)
+        self.mlp_norm = make_norm(self)
 
     def forward(
         self,
@@ -177,11 +213,12 @@ class DecoderBlock(nn.Module):
         It computes the same; masks mean the opposite, True = may attend, and batches come first.
 
         Args:
-            original: with biases, eps 1e-5 and relu or gelu; ours takes batches first in any case.
+            original: with biases everywhere or nowhere, one eps, and relu or gelu; ours takes
+                batches first in any case.
 
         Raises:
             TypeError: something else.
-            ValueError: no biases, another eps or activation.
+            ValueError: biases in a part of it, norms of different eps, another activation.
         """
         names = {
             "attention": "self_attn", "attention_norm": "norm1",
@@ -195,16 +232,20 @@ def load_block(kind: Any, original_kind: type[Any], original: Any, names: dict[s
 
     Raises:
         TypeError: not a layer of that kind.
-        ValueError: a layer without biases, with another eps, with another activation.
+        ValueError: biases in a part of it, norms of different eps, another activation.
     """
     if not isinstance(original, original_kind):
         expected = f"a torch.nn.{original_kind.__name__}"
         raise TypeError(f"original: got {type(original).__name__}, expected {expected}")
-    norms = [original.get_submodule(theirs) for ours, theirs in names.items() if "norm" in ours]
-    if original.linear1.bias is None or any(norm.eps != 1e-5 for norm in norms):
-        raise ValueError(
-            "original: got bias=False or another layer_norm_eps, expected biases and 1e-5"
-        )
+    parts = [original.get_submodule(theirs) for theirs in names.values()]
+    eps = {part.eps for part in parts if isinstance(part, nn.LayerNorm)}
+    if len(eps) > 1:
+        got = " and ".join(map(str, sorted(eps)))
+        raise ValueError(f"original: got norms of eps {got}, expected the same in all")
+    parts = [getattr(part, "out_proj", part) for part in parts]  # an attention's last matrix
+    biased = {part.bias is not None for part in (original.linear1, original.linear2, *parts)}
+    if len(biased) > 1:
+        raise ValueError("original: got biases in a part of it, expected them in all or in none")
     attention = original.self_attn
     block = kind(
         attention.embed_dim,
@@ -213,6 +254,8 @@ def load_block(kind: Any, original_kind: type[Any], original: Any, names: dict[s
         norm="pre" if original.norm_first else "post",
         activation=_activation(original.activation),
         dropout=original.dropout.p,
+        bias=biased.pop(),
+        eps=eps.pop(),
     ).to(original.linear1.weight)
     for ours, theirs in names.items():
         part = original.get_submodule(theirs)
@@ -228,7 +271,8 @@ def load_block(kind: Any, original_kind: type[Any], original: Any, names: dict[s
 def _activation(function: Any) -> str:
     if function in (functional.relu, torch.relu) or isinstance(function, nn.ReLU):
         return "relu"
-    exact = isinstance(function, nn.GELU) and function.approximate == "none"
-    if function is functional.gelu or exact:
+    if function is functional.gelu:
         return "gelu"
+    if isinstance(function, nn.GELU):
+        return "gelu" if function.approximate == "none" else "gelu_tanh"
     raise ValueError(f"original: got activation {function}, expected relu or gelu")

@@ -8,11 +8,13 @@ from torch import Tensor, nn
 
 from attnbook import heads, kv_cache, transformer
 from attnbook._validation.numbers import positive_int
+from attnbook._validation.options import flag
 from attnbook._validation.tokens import widen_tokens
+from attnbook.blocks import block_options
 from attnbook.kv_cache import Cache
 from attnbook.torch.attention import MultiHeadAttention
-from attnbook.torch.blocks import DecoderBlock, EncoderBlock
-from attnbook.transformer import INIT_STD, Memory, set_config
+from attnbook.torch.blocks import DecoderBlock, EncoderBlock, make_norm
+from attnbook.transformer import INIT_STD, Memory, set_config, set_options
 
 
 class AttentionOnly(nn.Module):
@@ -71,10 +73,17 @@ class EncoderOnly(nn.Module):
         num_layers: the number of blocks.
         norm: "pre" or "post", as in EncoderBlock.
         activation: of the MLPs, as in EncoderBlock.
+        num_kv_heads: as in EncoderBlock.
+        bias: of blocks and norms, as in EncoderBlock; embedding and readout have one in any case.
+        rms_norm: as in EncoderBlock.
+        eps: as in EncoderBlock.
+        rotary_base: as in EncoderBlock; learned positions stay, where there is a max_length.
+        last_norm: whether a norm stands after the last block.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation.
+            another norm or activation, an eps or a rotary_base that is not above 0, a rotary_base
+            for heads of an odd width.
     """
 
     def __init__(
@@ -89,18 +98,26 @@ class EncoderOnly(nn.Module):
         *,
         norm: str = "pre",
         activation: str = "gelu",
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        rms_norm: bool = False,
+        eps: float = 1e-5,
+        rotary_base: float | None = None,
+        last_norm: bool = True,
     ) -> None:
         super().__init__()
         self.input_dim = positive_int(input_dim=input_dim)
         self.output_dim = positive_int(output_dim=output_dim)
         self.max_length = None if max_length is None else positive_int(max_length=max_length)
         set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
+        self.last_norm = flag(last_norm=last_norm)
         self.embedding = nn.Linear(input_dim, embed_dim)
         self.register_parameter("position", None)
         if self.max_length is not None:
             self.position = nn.Parameter(INIT_STD * torch.randn(self.max_length, embed_dim))
         self.encoder = make_blocks(self, EncoderBlock)
-        self.encoder_norm = nn.LayerNorm(self.embed_dim)
+        self.encoder_norm = make_norm(self) if last_norm else None
         self.readout = nn.Linear(embed_dim, output_dim)
 
     def forward(
@@ -125,10 +142,17 @@ class DecoderOnly(nn.Module):
         num_layers: the number of blocks.
         norm: "pre" or "post", as in EncoderBlock.
         activation: of the MLPs, as in EncoderBlock.
+        num_kv_heads: as in EncoderBlock.
+        bias: of blocks, norms and readout, as in EncoderBlock.
+        rms_norm: as in EncoderBlock.
+        eps: as in EncoderBlock.
+        rotary_base: as in EncoderBlock; then there are no learned positions.
+        tied: whether the readout has the embedding's matrix, and no bias.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation.
+            another norm or activation, an eps or a rotary_base that is not above 0, a rotary_base
+            for heads of an odd width.
     """
 
     def __init__(
@@ -142,24 +166,45 @@ class DecoderOnly(nn.Module):
         *,
         norm: str = "pre",
         activation: str = "gelu",
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        rms_norm: bool = False,
+        eps: float = 1e-5,
+        rotary_base: float | None = None,
+        tied: bool = False,
     ) -> None:
         super().__init__()
         self.vocab_size = positive_int(vocab_size=vocab_size)
         self.max_length = positive_int(max_length=max_length)
         set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
+        self.tied = flag(tied=tied)
         self.embedding = init_embedding(vocab_size, embed_dim)
-        self.position = nn.Parameter(INIT_STD * torch.randn(max_length, embed_dim))
+        self.register_parameter("position", None)
+        if self.rotary_base is None:
+            self.position = nn.Parameter(INIT_STD * torch.randn(max_length, embed_dim))
         self.decoder = make_blocks(self, EncoderBlock)
-        self.decoder_norm = nn.LayerNorm(self.embed_dim)
-        self.readout = nn.Linear(embed_dim, vocab_size)
+        self.decoder_norm = make_norm(self)
+        self.readout = nn.Linear(embed_dim, vocab_size, bias=bias and not tied)
+        if self.tied:
+            self.readout.weight = self.embedding.weight
 
-    def forward(self, tokens: Int[Tensor, "... n"], return_weights: bool = False) -> Any:
-        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights."""
-        return transformer.decoder_only(self, tokens, return_weights)
+    def forward(
+        self,
+        tokens: Int[Tensor, "... n"],
+        return_weights: bool = False,
+        *,
+        mask: Bool[Tensor, "... n"] | None = None,
+    ) -> Any:
+        """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights.
+
+        The mask says True = a token, False = padding.
+        """
+        return transformer.decoder_only(self, tokens, return_weights, mask)
 
     def empty(self, batch: int) -> Cache:
         """A cache with nothing written, for so many rows."""
-        return kv_cache.init_cache(self, positive_int(batch=batch), self.position)
+        return kv_cache.init_cache(self, positive_int(batch=batch), self.embedding.weight)
 
     def step(self, cache: Cache, token: Int[Tensor, " b"]) -> tuple[Cache, Tensor]:
         """After a token of every row: the longer cache, and logits (b, vocab_size)."""
@@ -240,12 +285,9 @@ class Transformer(nn.Module):
 def make_blocks(model: Any, kind: Any) -> nn.ModuleList:
     """As many blocks as the model has layers."""
     return nn.ModuleList(
-        kind(
-            model.embed_dim, model.num_heads, model.mlp_dim,
-            norm=model.norm, activation=model.activation,
-        )
+        kind(model.embed_dim, model.num_heads, model.mlp_dim, **block_options(model))
         for _ in range(model.num_layers)
-    )  # fmt: skip
+    )
 
 
 def init_embedding(vocab_size: int, embed_dim: int) -> nn.Embedding:
