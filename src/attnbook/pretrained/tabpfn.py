@@ -49,7 +49,7 @@ def tabpfn(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
     found |= take_linear(left, "readout.2", "decoder.2", (classes, mlp_dim))
     left.check_empty()
     sizes = (columns + 2, classes, None, e, heads, mlp_dim, layers)
-    model = EncoderOnly(*sizes, norm="post", last_norm=False)
+    model: Any = EncoderOnly(*sizes, norm="post", last_norm=False)
     last = torch.nn.Linear(e, mlp_dim), torch.nn.GELU(), torch.nn.Linear(mlp_dim, classes)
     model.readout = torch.nn.Sequential(*last)
     model.load_state_dict({name: torch.tensor(array) for name, array in found.items()})
@@ -64,13 +64,11 @@ def _embedding(tensors: Tensors, columns: int, e: int) -> dict[str, np.ndarray]:
     return {"embedding.weight": weight, "embedding.bias": x["x.bias"] + y["y.bias"]}
 
 
-def _block(
-    tensors: Tensors, mine: str, theirs: str, e: int, mlp_dim: int
-) -> dict[str, np.ndarray]:
+def _block(tensors: Tensors, mine: str, theirs: str, e: int, mlp_dim: int) -> dict[str, np.ndarray]:
     """The parameters of one block; queries, keys and values are one matrix there."""
     weights = np.split(tensors.take(f"{theirs}self_attn.in_proj_weight", 3 * e, e), 3)
     biases = np.split(tensors.take(f"{theirs}self_attn.in_proj_bias", 3 * e), 3)
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for part, weight, bias in zip(("query", "key", "value"), weights, biases, strict=True):
         found |= {f"{mine}attention.{part}.weight": weight, f"{mine}attention.{part}.bias": bias}
     shapes = {
