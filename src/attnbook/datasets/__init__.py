@@ -5,6 +5,7 @@ from attnbook.datasets.functions import Functions, smooth_functions
 from attnbook.datasets.images import Digits, digits, photograph, shifted
 from attnbook.datasets.number_words import END, PAD, START, Pairs, Translation, number_words
 from attnbook.datasets.python_reference import Text, python_reference
+from attnbook.datasets.recorded_values import recorded
 from attnbook.datasets.sequences import digit_comparisons, repeated_sequences
 from attnbook.datasets.six_words import SixWords, six_words
 from attnbook.datasets.stored_results import results, timeline
@@ -28,6 +29,7 @@ __all__ = [
     "number_words",
     "photograph",
     "python_reference",
+    "recorded",
     "repeated_sequences",
     "results",
     "shifted",

@@ -90,7 +90,7 @@ def read_safetensors(file: str | Path, names: list[str] | None = None) -> Tensor
 
     file = existing(file)
     found: Tensors = {}
-    with _reading(file, "a whole safetensors file", SafetensorError), safe_open(file, "np") as data:
+    with reading(file, "a whole safetensors file", SafetensorError), safe_open(file, "np") as data:
         for name in data.keys() if names is None else names:
             dtype = data.get_slice(name).get_dtype()
             if dtype in FLOATS:
@@ -155,7 +155,7 @@ def _open_gguf(file: str | Path) -> Any:
     if first != b"GGUF":
         raise ValueError(f"{file}: got {first!r} as the first four bytes, expected b'GGUF'")
     # of a file that ends too early the library finds an index or a shape that cannot be
-    with _reading(file, "a whole GGUF file, version 2 or 3", ValueError, IndexError, KeyError):
+    with reading(file, "a whole GGUF file, version 2 or 3", ValueError, IndexError, KeyError):
         return GGUFReader(file)
 
 
@@ -178,7 +178,7 @@ def _read_pickle(file: Path) -> Tensors:
     import torch
 
     expected = "tensors by name, written by torch.save"
-    with _reading(file, expected, UnpicklingError, ValueError, RuntimeError, EOFError):
+    with reading(file, expected, UnpicklingError, ValueError, RuntimeError, EOFError):
         read = torch.load(file, map_location="cpu", weights_only=True)
     if not isinstance(read, dict) or not all(map(torch.is_tensor, read.values())):
         raise ValueError(f"{file}: got a {type(read).__name__}, expected {expected}")
@@ -195,7 +195,7 @@ def existing(file: str | Path) -> Path:
 
 
 @contextmanager
-def _reading(file: Path, expected: str, *errors: type[Exception]) -> Iterator[None]:
+def reading(file: Path, expected: str, *errors: type[Exception]) -> Iterator[None]:
     """Turn a library's errors into a ValueError that names the file and what was expected."""
     try:
         yield

