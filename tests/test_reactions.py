@@ -89,6 +89,12 @@ def test_smiles_are_text(wrong):
         datasets.smiles_tokens(wrong)
 
 
+@pytest.mark.parametrize("wrong", ["CCO", "C>>C>>C", "", None])
+def test_a_reaction_has_one_arrow(wrong):
+    with pytest.raises(ValueError, match=r"^smiles: got .*, expected reactants, one '>>' and"):
+        datasets.Reaction(wrong)
+
+
 def test_rewritten_is_a_flag():
     with pytest.raises(ValueError, match="rewritten: got 1, expected True or False"):
         datasets.reactions(rewritten=1)

@@ -47,16 +47,25 @@ class Reaction:
             belong to another atom are not written, as everywhere in SMILES.
         origins: for each atom of the products the atoms of the reactants that it may have been;
             the first is the published one, the others are those that symmetry exchanges with it.
+            Empty where no mapping is known.
         changed: the atoms of the products whose bonds are others than in the reactants.
-        group: "typical", "patent" or "complex", as the source sorts them.
+        group: "typical", "patent" or "complex", as the source sorts them; "" for another source.
         row: of the source's table of that group, from 0.
+
+    Raises:
+        ValueError: `smiles` is no text with one ">>".
     """
 
     smiles: str
-    origins: tuple[tuple[int, ...], ...]
-    changed: tuple[int, ...]
-    group: Literal["typical", "patent", "complex"]
-    row: int
+    origins: tuple[tuple[int, ...], ...] = ()
+    changed: tuple[int, ...] = ()
+    group: Literal["typical", "patent", "complex", ""] = ""
+    row: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.smiles, str) or self.smiles.count(">>") != 1:
+            expected = "reactants, one '>>' and products, such as 'CC=O.[H][H]>>CCO'"
+            raise ValueError(f"smiles: got {self.smiles!r}, expected {expected}")
 
     @cached_property
     def tokens(self) -> list[str]:
