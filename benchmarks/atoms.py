@@ -1,7 +1,8 @@
 """Which atom became which: the weights of RXNMapper's 96 heads against mappings by chemists.
 
     python -m benchmarks.atoms               sixty reactions; stores the results (ten seconds)
-    python -m benchmarks.atoms --all FILE    also the 610 that tools/make_reactions.py writes
+    python -m benchmarks.atoms --all FILE…   also the 610 that tools/make_reactions.py writes, a
+                                             file for each seed of their random order
     python -m benchmarks.atoms --quick       six reactions; stores nothing
 
 Without --all the stored figures of the 610 stay. Nothing is trained and no head is chosen: head
@@ -59,8 +60,9 @@ def largest(weights: Array, reaction: Reaction) -> Array:
 
 
 def one_to_one(weights: Array, reaction: Reaction) -> Array:
-    """The same, where no atom of the reactants may be taken twice and the sum is largest."""
-    gain = np.where(reaction.same_element, weights, -1e6)
+    """The same, where no atom is taken twice and the sum of the alignment is largest."""
+    alignment = weights / weights.sum(axis=1, keepdims=True)
+    gain = np.where(reaction.same_element, alignment, -1e6)
     rows, columns = linear_sum_assignment(gain, maximize=True)
     return reaction.correct[rows, columns]
 
@@ -209,12 +211,29 @@ def per_reaction(reactions: list[Reaction], weights: list[Array]) -> list[dict[s
     ]
 
 
+def measure_many(texts: list[str], weights_of: Callable[[Reaction], Array]) -> dict[str, Any]:
+    """All reactions that can be read, and the same in the random order of each file."""
+    reactions = read_reactions(texts[0])
+    weights = [weights_of(one) for one in reactions]
+    found = {"610": groups(reactions, weights), "selection of 610": selection(reactions, weights)}
+    print("610", found["610"]["all"]["head"], found["610"]["all"]["rivals"], flush=True)
+    found["610 rewritten"] = []  # one for each file
+    for text in texts:
+        reactions = read_reactions(text, rewritten=True)
+        again = groups(reactions, [weights_of(one) for one in reactions])
+        for one in again.values():
+            del one["heads"]
+        found["610 rewritten"].append(again)
+        print("610 rewritten", again["all"]["head"], again["all"]["rivals"], flush=True)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--all", type=Path, default=None)
+    parser.add_argument("--all", type=Path, nargs="*", default=[])
     asked = parser.parse_args()
     torch.set_num_threads(1)
     weights_of = load()
@@ -231,14 +250,7 @@ def main() -> None:
         return
     many = ("610", "610 rewritten", "selection of 610")
     if asked.all:
-        text = asked.all.read_text(encoding="utf-8")
-        for key, rewritten in (("610", False), ("610 rewritten", True)):
-            reactions = read_reactions(text, rewritten=rewritten)
-            weights = [weights_of(one) for one in reactions]
-            found[key] = groups(reactions, weights)
-            if not rewritten:
-                found["selection of 610"] = selection(reactions, weights)
-            print(key, found[key]["all"]["head"], found[key]["all"]["rivals"], flush=True)
+        found |= measure_many([path.read_text(encoding="utf-8") for path in asked.all], weights_of)
     else:
         found |= {key: datasets.results("atoms")["found"][key] for key in many}
     store("atoms", found=found)

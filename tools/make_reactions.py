@@ -2,6 +2,7 @@
 
 python tools/make_reactions.py FOLDER                  the sixty, into the package
 python tools/make_reactions.py FOLDER --all FILE       all that can be read, into FILE
+python tools/make_reactions.py … --seed 1              rewritten in another random order
 
 FOLDER holds typical.csv, patent.csv and complex.csv with the columns reaction and mapped_reaction:
 the test reactions of Jaworski et al. (Nature Communications 10, 1434, 2019, CC BY 4.0), as the
@@ -157,6 +158,7 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--all", type=Path, default=None)
+    parser.add_argument("--seed", type=int, default=SEED)
     asked = parser.parse_args()
     RDLogger.DisableLog("rdApp.*")
     kept = []
@@ -165,7 +167,7 @@ def main() -> None:
         print(f"{group}: {len(found)} can be read")
         drawn = sorted(random.Random(SEED).sample(range(len(found)), EACH))
         kept += found if asked.all else [found[k] for k in drawn]
-    rng = random.Random(SEED)
+    rng = random.Random(asked.seed)
     lines = [json.dumps({**one, "rewritten": rewritten(one, rng)}) for one in kept]
     (asked.all or TARGET).write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 

@@ -119,8 +119,8 @@ def reactions(*, rewritten: bool = False) -> list[Reaction]:
 
     Source: the test reactions of Jaworski et al., Automatic mapping of atoms across both simple
         and complex chemical reactions, Nature Communications 10, 1434 (2019), licensed under
-        CC BY 4.0, as the source distribution of synrbl 1.0.6 (MIT) carries them; changed by
-        tools/make_reactions.py, as said above.
+        CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/), as the source distribution of
+        synrbl 1.0.6 (MIT) carries them; changed by tools/make_reactions.py, as said above.
     """
     options.flag(rewritten=rewritten)
     path = files("attnbook").joinpath("datasets", "reactions.json")
