@@ -5,6 +5,7 @@ from attnbook.datasets.functions import Functions, smooth_functions
 from attnbook.datasets.images import Digits, digits, photograph, shifted
 from attnbook.datasets.number_words import END, PAD, START, Pairs, Translation, number_words
 from attnbook.datasets.python_reference import Text, python_reference
+from attnbook.datasets.reactions import Reaction, reactions, smiles_tokens
 from attnbook.datasets.recorded_values import recorded
 from attnbook.datasets.sequences import digit_comparisons, repeated_sequences
 from attnbook.datasets.six_words import SixWords, six_words
@@ -17,6 +18,7 @@ __all__ = [
     "Digits",
     "Functions",
     "Pairs",
+    "Reaction",
     "SixWords",
     "Text",
     "Translation",
@@ -29,11 +31,13 @@ __all__ = [
     "number_words",
     "photograph",
     "python_reference",
+    "reactions",
     "recorded",
     "repeated_sequences",
     "results",
     "shifted",
     "six_words",
+    "smiles_tokens",
     "smooth_functions",
     "timeline",
 ]
