@@ -109,9 +109,8 @@ def test_the_lecturer_s_copy_scores_full(made, name):
 
 def test_what_stays_with_the_lecturer(made):
     assert sorted(path.name for path in made[1].iterdir()) == ["lecturer", "students"]
-    assert sorted(path.name for path in (made[1] / "students").iterdir()) == [
-        f"{n}.ipynb" for n in SETS
-    ]
+    handed_out = {path.name for path in (made[1] / "students").iterdir()}
+    assert handed_out == {f"{name}.ipynb" for name in SETS}
     own = sorted(
         p.relative_to(made[1] / "lecturer" / "hw1").as_posix()
         for p in (made[1] / "lecturer" / "hw1").rglob("*")
