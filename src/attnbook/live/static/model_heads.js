@@ -63,7 +63,7 @@ if (event === "button_click") {
 }
 
 const h = (deep - 1) * heads + aside - 1;
-const over = event === "mousemove" ? Math.min(n, Math.max(1, Math.round(cb_obj.model === matrix ? cb_obj.y : cb_obj.x))) : at;
+const over = event === "mousemove" ? Math.min(n, Math.max(1, Math.round(cb_obj.origin === matrix ? cb_obj.y : cb_obj.x))) : at;
 if (event === "mousemove" && asked.data.x[0] === over) return;
 const row = Array.from({ length: over }, (_, j) => weight(h, over - 1, j));
 
