@@ -21,7 +21,7 @@ from attnbook.live import models
 
 PHONE, SLIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
 FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context", "model")  # fmt: skip
-HIGH = ("alignment", "induction", "translation", "plane", "stream", "model")  # in the page, above 454 pixels
+HIGH = ("alignment", "induction", "translation", "plane", "stream", "model")  # above 454 pixels
 READY = "document.querySelectorAll('[data-ready=true]').length"
 # whatever a reader can change: controls, and the places of points
 STATE = """(at) => JSON.stringify([...Bokeh.documents[at]._all_models.values()]
