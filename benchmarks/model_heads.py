@@ -11,8 +11,6 @@ import torch
 
 from attnbook import pretrained
 from attnbook.live import Sentence, weights
-from attnbook.pretrained.fetch import fetch
-from attnbook.pretrained.tokens import tokens_from_gguf
 from benchmarks.storing import asked_quick
 
 EIGHT = " window copper river lemon doctor paper island music"
@@ -29,8 +27,9 @@ START = "<|endoftext|>"  # begins each text, and is shown as <s>
 def main() -> None:
     quick = asked_quick(__doc__)
     torch.set_num_threads(1)
-    file = fetch("smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
-    model, words = pretrained.from_gguf(file, max_length=32), tokens_from_gguf(file)
+    file = pretrained.fetch("smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    model = pretrained.from_gguf(file, max_length=32)
+    words = pretrained.tokens_from_gguf(file)
     sentences = []
     for title, text in list(TEXTS.items())[: 1 if quick else None]:
         numbers = words.encode(START + text)

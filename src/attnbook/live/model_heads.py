@@ -66,6 +66,8 @@ def model_heads(
     """
     given = weights.load(stored)
     layers, heads = given.sentences[0].shape
+    if not isinstance(head, tuple | list) or len(head) != 2:
+        raise TypeError(f"head: got {head!r}, expected a pair (layer, head)")
     layer, one = (
         numbers.int_between(1, most, head=value)
         for value, most in zip(head, (layers, heads), strict=True)
