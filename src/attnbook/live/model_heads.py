@@ -207,7 +207,7 @@ def _overview(sources: dict[str, Any], layers: int, heads: int) -> Any:
 
 def _arcs(sources: dict[str, Any], x_range: Any, room: dict[str, int]) -> Any:
     """What the chosen token attends to: an arc and a dot for each weight."""
-    above = plot(frame_height=90, x_range=x_range, y_range=(-0.12, 1), **room)
+    above = plot(frame_height=90, x_range=x_range, y_range=(-0.2, 1), **room)
     above.axis.visible = False
     above.quadratic(
         x0="start", y0=0, x1="end", y1=0, cx="middle", cy="top", line_width="width",
