@@ -47,6 +47,10 @@ FIGURES = {  # the figure; of its controls, those that are seen at the start and
         lambda: live.attention_browser([CASE], name="live-a"),
         {"example": "0", "head": "0", "row": 1},
     ),
+    "model_heads": (
+        lambda: live.model_heads("smollm2", head=(17, 2)),
+        {"sentence": "0", "measure": "first", "layer": 17, "head": 2, "token": 16},
+    ),
     "residual_stream": (
         lambda: live.residual_stream([STREAM], name="live-s"),
         {"example": "0", "colour": "change", "token": 1, "step": 1},

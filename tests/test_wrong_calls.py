@@ -208,6 +208,8 @@ def test_live_figures() -> None:
         (lambda: live.Attention("t", None, ["b"], {"h": line}), "rows"),
         (lambda: live.Attention("t", ["a"], ["b"], line), "weights"),
         (lambda: live.in_context_regression([0.0], [0.0], model="m", noise="x"), "noise"),
+        (lambda: live.model_heads("smollm2", head=17.1), "head"),
+        (lambda: live.model_heads("smollm2", head=(17.5, 1)), "head"),
         (lambda: live.attention_browser(["a"], name="n", description="d"), "cases"),
     ):
         with pytest.raises((ValueError, TypeError), match=rf"^{name}: got .*, expected "):

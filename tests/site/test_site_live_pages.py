@@ -81,6 +81,8 @@ def figure(name: str) -> live.LiveFigure:
         states = np.arange(30.0).reshape(2, 3, 5)
         stream = live.Stream("short", ["a", "b", "c"], ["embedding", "attention"], states)
         return live.residual_stream([stream], name="live-stream")
+    if name == "model_heads":
+        return live.model_heads("smollm2")
     if name == "translation_attention":
         case = live.Attention("1", ["e"], ["one"], {"one": [[1.0]]})
         return live.translation_attention(

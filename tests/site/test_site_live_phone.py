@@ -20,8 +20,8 @@ from attnbook import live
 from attnbook.live import models
 
 PHONE, SLIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
-FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context")  # fmt: skip
-HIGH = ("alignment", "induction", "translation", "plane", "stream")  # in the page, above 454 pixels
+FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context", "model")  # fmt: skip
+HIGH = ("alignment", "induction", "translation", "plane", "stream", "model")  # above 454 pixels
 READY = "document.querySelectorAll('[data-ready=true]').length"
 # whatever a reader can change: controls, and the places of points
 STATE = """(at) => JSON.stringify([...Bokeh.documents[at]._all_models.values()]
@@ -109,6 +109,7 @@ def shown(name: str) -> live.LiveFigure:
         "plane": "query_and_keys",
         "points": "self_attention_points",
         "context": "in_context_regression",
+        "model": "model_heads",
     }
     return figure(names[name])
 

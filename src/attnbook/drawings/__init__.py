@@ -14,22 +14,28 @@ from attnbook.drawings.blocks import (
 from attnbook.drawings.canvas import Canvas, Drawing
 from attnbook.drawings.heads import induction, multi_head, rotary, self_attention
 from attnbook.drawings.ladder import RUNGS, Rung, ladder, rung
+from attnbook.drawings.language_model import induction_in_depth, prompt_of_pairs
+from attnbook.drawings.published import Published, published_blocks
 from attnbook.drawings.sequences import cache, encoder_decoder, prompt
 
 __all__ = [
     "RUNGS",
     "Canvas",
     "Drawing",
+    "Published",
     "Rung",
     "block",
     "cache",
     "decoder_block",
     "encoder_decoder",
     "induction",
+    "induction_in_depth",
     "ladder",
     "multi_head",
     "pre_and_post_norm",
     "prompt",
+    "prompt_of_pairs",
+    "published_blocks",
     "rotary",
     "rung",
     "self_attention",

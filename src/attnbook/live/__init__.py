@@ -9,19 +9,23 @@ from attnbook.live.figure import LiveFigure
 from attnbook.live.in_context_regression import in_context_regression
 from attnbook.live.kernel_heads import kernel_heads
 from attnbook.live.kernel_regression import kernel_regression
+from attnbook.live.model_heads import model_heads
 from attnbook.live.query_and_keys import query_and_keys
 from attnbook.live.residual_stream import Stream, residual_stream
 from attnbook.live.self_attention import self_attention_points
 from attnbook.live.translation_attention import translation_attention
+from attnbook.live.weights import Sentence
 
 __all__ = [
     "Attention",
     "LiveFigure",
+    "Sentence",
     "Stream",
     "attention_browser",
     "in_context_regression",
     "kernel_heads",
     "kernel_regression",
+    "model_heads",
     "query_and_keys",
     "residual_stream",
     "self_attention_points",
