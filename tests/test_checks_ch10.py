@@ -161,6 +161,11 @@ def torch_followed(weights, tokens):
     return (weights * after).sum(dim=1)[copies.any(dim=1)].mean()
 
 
+def rolled(weights, tokens):
+    after = np.roll(tokens[:, None] == tokens, 1, axis=1) & np.tri(len(tokens), dtype=bool)
+    return (weights * after).sum(axis=1)[after.any(axis=1)].mean()
+
+
 def upcoming(weights, tokens):
     parts = [
         weights[i, : i + 1][tokens[: i + 1] == tokens[i + 1]].sum() for i in range(len(tokens) - 1)
@@ -199,6 +204,11 @@ def right_factor(sink, sums):
 def half_shifted(scores, values, sink):
     kernel = np.exp(scores - scores.max(axis=1, keepdims=True))
     return kernel @ values / (kernel.sum(axis=1, keepdims=True) + np.exp(sink))
+
+
+def added(scores, values, sink):
+    kernel = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return kernel @ values / (kernel.sum(axis=1, keepdims=True) + sink)
 
 
 def torch_sink(scores, values, sink):
@@ -365,6 +375,7 @@ WRONG = [
     (F, followed(pick=lambda copies: copies[:1]), "Only the first copy counts"),
     (F, followed(read=lambda w, i, j: w[i, j].mean()), "without a division by the copies"),
     (F, followed(read=lambda w, i, j: w[j, i].sum()), "Rows are queries"),
+    (F, rolled, "Nothing stands before the first key"),
     (F, upcoming, "the token that comes next"),
     (F, followed(mean=lambda parts: np.mean(parts > 0.5)), "a share of queries"),
     (F, followed(mean=np.max), "the largest: take the mean"),
@@ -375,6 +386,7 @@ WRONG = [
     (S, sink_by(value=lambda v: v.mean(axis=0)), "The value of the sink is 0."),
     (S, factor(lambda sink, sums: 1 / (1 + np.exp(sink))), "The factor depends on the scores"),
     (S, half_shifted, "Subtract the largest score from s too"),
+    (S, added, "The sum gets e^s, not s"),
     (S, factor(lambda sink, sums: 1 / (1 + sink / sums)), "stands in the exponent too"),
     (S, factor(lambda sink, sums: 1 / (1 + np.exp(-sink) / sums)), "a higher score takes more"),
     (S, factor(lambda sink, sums: 1 / right_factor(sink, sums)), "turned over"),

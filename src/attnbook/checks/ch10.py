@@ -49,6 +49,7 @@ def model_parameters(function: Function) -> str:
             (right - layers * e * kv, "Keys and values have a matrix each."),
             (right + layers * (2 * e + 2 * kv + 2 * f + e), "Nothing here has a bias."),
             (right + layers * (2 * e + 2 * kv), "Nothing here has a bias."),
+            (right + v, "Nothing here has a bias."),
             (table + attention + mlp + 3 * e, "That is for a single block."),
             (layers * (table + attention + mlp + 2 * e) + e, "The table is there once."),
             (right + layers * (h - 1) * attention, "The heads share the width among them."),
@@ -248,12 +249,16 @@ def weight_on_followed(function: Function) -> str:
         parts = np.asarray([w[i, copies[i] + 1].sum() for i in queries])
         right = float(parts.mean())
         twice = np.where(np.roll(after, 1, axis=1) & np.tri(n, dtype=bool), w, 0).sum()
+        rolled = np.roll(tokens[:, None] == tokens, 1, axis=1) & np.tri(n, dtype=bool)
         upcoming = (np.append(tokens, -1)[1:, None] == tokens) & np.tri(n, dtype=bool)
         got = call(function, w, tokens)
         if got.shape in ((n,), (len(queries),)):
             raise Wrong(f"for {name} you give shape {got.shape}: return their mean, one number.")
         expect(got, right, f"for {name}", [
             (right * len(queries) / n, "Divide by the queries with an earlier copy alone."),
+            *((w[rolled].sum() / count,
+               "Nothing stands before the first key: np.roll puts the last token there.")
+              for count in (n, len(queries), rolled.any(axis=1).sum())),
             (parts.sum(), "That is the sum: divide by the number of queries."),
             (w[same].sum() / len(queries), "That is the weight on the copy: what followed it?"),
             (w[same].sum() / n, "That is the weight on the copy, and the mean is over all tokens."),
@@ -284,7 +289,7 @@ def attend_with_sink(function: Function) -> str:
     rng = np.random.default_rng(7)
     scores, values = rng.normal(size=(3, 5)), rng.normal(size=(5, 2)) + 1
     for s, sink, name in ((scores, 0.7, "5 keys"), (scores, -2.0, "5 keys"),
-                          (scores + 1000, 1000.5, "large scores"),
+                          (scores + 1000, 1001.0, "large scores"),
                           (scores - 1000, -999.0, "small scores")):  # fmt: skip
         where = f"for {name} and a sink of {show(sink)}"
         every = np.hstack([s, np.full((3, 1), sink)])
@@ -314,6 +319,7 @@ def attend_with_sink(function: Function) -> str:
             (w @ np.vstack([values[:1], values]), "The sink is one key more."),
             (plain @ values * alone, "The factor depends on the scores too."),
             (unshifted, "Subtract the largest score from s too."),
+            (shifted @ values / (total + sink), "The sum gets e^s, not s."),
             (no_exp, "The sink's score stands in the exponent too."),
             (negative, "The sign of s: a higher score takes more."),
             (raised, "The factor is turned over: a sink makes the output smaller."),
