@@ -4,7 +4,7 @@ A check takes the reader's function, tries it on cases with a known answer and s
 thing that is wrong, with its likely cause. It gives back a Verdict, which a notebook shows.
 """
 
-from attnbook.checks import ch01, ch02, ch03, ch04, ch05, ch06, ch07, ch08, ch09, ch10
+from attnbook.checks import ch01, ch02, ch03, ch04, ch05, ch06, ch07, ch08, ch09
 from attnbook.checks.trial import trial
 from attnbook.checks.verdict import Verdict
 
@@ -19,6 +19,5 @@ __all__ = [
     "ch07",
     "ch08",
     "ch09",
-    "ch10",
     "trial",
 ]
