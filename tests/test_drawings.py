@@ -22,8 +22,9 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import draw  # noqa: E402
 
+RUNGS = range(1, 1 + len(drawings.RUNGS))
 NAMED = [name for name in drawings.__all__ if name[0].islower() and name != "rung"]
-ALL = [getattr(drawings, name)() for name in NAMED] + [drawings.rung(n) for n in range(1, 10)]
+ALL = [getattr(drawings, name)() for name in NAMED] + [drawings.rung(n) for n in RUNGS]
 SVG = "{http://www.w3.org/2000/svg}"
 SHAPE = re.compile(r"(.+) (\d+ × \d+)")
 
@@ -207,7 +208,7 @@ def test_rotary_keeps_the_angle():
         assert chords[0] == pytest.approx(chords[1], abs=0.2)
 
 
-@pytest.mark.parametrize("n", [0, 10, 1.5, "1"])
+@pytest.mark.parametrize("n", [0, 1 + len(drawings.RUNGS), 1.5, "1"])
 def test_no_such_rung(n):
     with pytest.raises((ValueError, TypeError), match=r"^n: got"):
         drawings.rung(n)
@@ -217,7 +218,7 @@ def test_a_rung_highlights_what_changed():
     changed = ladder.changed
     assert changed(1) == set()
     assert changed(2) == {"queries", "hidden", "learned"}
-    for n in range(1, 10):
+    for n in RUNGS:
         root = ET.fromstring(drawings.rung(n).svg)
         bold = ["".join(e.itertext()) for e in root.iter(f"{SVG}text") if e.get("font-weight")]
         assert len(bold) == 1 + len(changed(n))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CHAPTERS = {int(f.name[:2]): f.read_text("utf-8") for f in (ROOT / "chapters").glob("0*.md")}
+CHAPTERS = {int(f.name[:2]): f.read_text("utf-8") for f in (ROOT / "chapters").glob("[0-9]*.md")}
 ENTRY = re.compile(
-    r"^(?P<name>[^\n:#-][^\n]*)\n: .*?\[(?P<chapter>\d): (?P<section>[^\]]+)\]", re.M
+    r"^(?P<name>[^\n:#-][^\n]*)\n: .*?\[(?P<chapter>\d+): (?P<section>[^\]]+)\]", re.M
 )
 CODE = re.compile(r"^```\{code-cell\}.*?^```|^---\n.*?^---\n|`[^`\n]+`", re.S | re.M)
 # Words of daily life, or of another meaning, before the chapter that makes a term of them.

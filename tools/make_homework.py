@@ -316,8 +316,9 @@ def package_imports(chapter: Path) -> Iterator[tuple[str, str]]:
 
 
 def sets(root: Path) -> list[str]:
-    """The names of all homework of a repository."""
-    return sorted(path.stem for path in (root / "homework").glob("*.toml"))
+    """The names of all homework of a repository, hw10 after hw9."""
+    found = (path.stem for path in (root / "homework").glob("*.toml"))
+    return sorted(found, key=lambda name: (len(name), name))
 
 
 def _write(path: Path, text: str) -> None:

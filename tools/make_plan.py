@@ -14,7 +14,7 @@ from pathlib import Path
 
 from slides import ROOT
 from slides.build import Desk, desk, sources
-from slides.deck import Deck, DeckError, read_deck
+from slides.deck import COURSE, PATHS, Deck, DeckError, read_deck
 from slides.page import PageWriter, exercises_of
 from slides.plan import Homework, Plan, PlanError, Schedule, read_homework, read_plan
 from slides.question import Question
@@ -82,21 +82,24 @@ def link(deck: Deck, path: str = "") -> str:
 def schedules(plan: Plan, writers: dict[str, PageWriter], sets: list[Homework]) -> Iterator[str]:
     """Each schedule, the one with a lecture a session with all that belongs to a lecture."""
     for schedule in plan.schedules:
-        whole = len(schedule.lectures) == len(writers)
         yield f"### {schedule.sessions} sessions of {schedule.minutes} minutes\n"
         yield f"{schedule.about.strip()}\n"
-        yield from (detailed if whole else compact)(schedule, writers, sets)
+        if len(schedule.lectures) == COURSE:
+            yield from detailed([writers[name] for (name,) in schedule.lectures], sets)
+        else:
+            yield from compact(schedule, writers, sets)
         yield ""
+    further = [writer for writer in writers.values() if writer.deck.is_further]
+    if further:
+        yield f"### Further lectures\n\n{plan.further.strip()}\n"
+        yield from detailed(further, sets)
 
 
-def detailed(
-    schedule: Schedule, writers: dict[str, PageWriter], sets: list[Homework]
-) -> Iterator[str]:
+def detailed(lectures: Sequence[PageWriter], sets: list[Homework]) -> Iterator[str]:
     """A lecture an entry, with what to read, to show and to assign; a list, for narrow screens."""
-    for number, (name,) in enumerate(schedule.lectures, 1):
-        writer = writers[name]
+    for writer in lectures:
         deck, chapter = writer.deck, writer.chapter
-        yield f"{number}. **{link(deck)}**, {deck.minutes(schedule.path):g} minutes\n"
+        yield f"{deck.place}. **{link(deck)}**, {deck.minutes():g} minutes\n"
         page = f"{{doc}}`{chapter.title} <../{chapter.page.docname}>`"
         yield f"   - *Read:* {page}, {sections(deck)}"
         yield f"   - *Live:* {'; '.join(map(title_of, writer.live.values()))}"
@@ -104,7 +107,7 @@ def detailed(
         assigned = "; ".join(f"{{ref}}`{one.name} <{one.label}>`" for one in found)
         yield f"   - *Assign ({sum(one.minutes for one in found)} minutes):* {assigned}"
         for one in sets:
-            if one.after == name:
+            if one.after == deck.number:
                 yield f"   - *Homework:* {one.title}"
         yield ""
 
@@ -123,7 +126,7 @@ def compact(
     """A session a row, narrow enough for a phone; sets of homework by the name before the colon."""
     yield "| | lectures | minutes | then |" if sets else "| | lectures | minutes |"
     yield "|---|---|---|---|" if sets else "|---|---|---|"
-    path = "" if schedule.path == "18" else schedule.path
+    path = "" if schedule.path == PATHS[0] else schedule.path
     for number, session in enumerate(schedule.lectures, 1):
         decks = [writers[name].deck for name in session]
         minutes = sum(deck.minutes(schedule.path) for deck in decks)

@@ -30,7 +30,8 @@ MARKUP = {
 }
 # Names, operators and blanks need no colour; their spans would be two thirds of a cell's bytes.
 PLAIN_CODE = re.compile(r'<span class="(?:[nopw]|n[bcfn])">([^<]*)</span>')
-UNUSED_SCRIPTS = ("mathjax", "thebe", "fontawesome")
+# sphinx_highlight marks what Sphinx's own search has found, and the book has another
+UNUSED_SCRIPTS = ("mathjax", "thebe", "fontawesome", "sphinx_highlight")
 FONT_SOURCES = re.compile(r',url\(fonts/[^)]*\.(?:woff|ttf)\) format\("[a-z]+"\)')
 
 

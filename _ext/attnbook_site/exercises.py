@@ -1,4 +1,6 @@
-"""The overview of all exercises: ``{exercise-overview}`` becomes a list for each chapter."""
+"""The exercises of all chapters: ``{exercise-overview}`` lists them, ``{documented-checks}``
+documents the modules of their checks.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from attnbook import checks
 from attnbook.checks.exercises import Exercise, exercises
 
 
@@ -41,6 +44,20 @@ class ExerciseOverview(SphinxDirective):
         return found.children
 
 
+class DocumentedChecks(SphinxDirective):
+    """What each check of each chapter asks for, from its docstring."""
+
+    def run(self) -> list[nodes.Node]:
+        """Let autodoc read every module."""
+        self.env.note_dependency(str(Path(checks.__file__).parent))
+        text = ["```{eval-rst}"]
+        for chapter in checks.CHAPTERS:
+            text += [f".. automodule:: attnbook.checks.{chapter}", "   :members:", ""]
+        found = nodes.Element()
+        self.state.nested_parse(StringList([*text, "```"], "checks"), self.content_offset, found)
+        return found.children
+
+
 def note_pages(app: Sphinx, page: str, template: str, context: dict, tree: nodes.document) -> None:
     """Pages that have or list exercises load the script that keeps the reader's progress."""
     if 'class="exercise' in context.get("body", "") or page == "appendices/exercises":
@@ -50,4 +67,5 @@ def note_pages(app: Sphinx, page: str, template: str, context: dict, tree: nodes
 def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_directive("exercise-overview", ExerciseOverview)
+    app.add_directive("documented-checks", DocumentedChecks)
     app.connect("html-page-context", note_pages)

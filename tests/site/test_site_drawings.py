@@ -25,7 +25,7 @@ from docutils import nodes
 
 NAMES = [name for name in drawings.__all__ if name[0].islower() and name != "rung"]
 ALL = {name: getattr(drawings, name)() for name in NAMES}
-ALL |= {f"rung {n}": drawings.rung(n) for n in range(1, 10)}
+ALL |= {f"rung {n}": drawings.rung(n) for n in range(1, 1 + len(drawings.RUNGS))}
 STYLE = (ROOT / "_ext/attnbook_site/static/content.css").read_text(encoding="utf-8")
 # What touches: labels that overlap, leave the sheet, or that a line crosses.
 TOUCHING = """svg => {

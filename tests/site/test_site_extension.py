@@ -273,6 +273,22 @@ def test_formulas_that_katex_refuses_fail_the_build(tmp_path: Path) -> None:
     assert html.count("katex-error") == 2 and html.count('class="katex"') == 1
 
 
+def test_a_formula_is_written_in_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has no effect goes from the part for the eye; its text and the MathML stay."""
+    monkeypatch.syspath_prepend(str(ROOT / "_ext"))
+    from attnbook_site.maths import shorten
+
+    ear = '<math><mi class="mord" style="margin-left:0em;">a</mi></math>'
+    eye = '<span class="katex-html"><span class="mord">x</span><span class="mord tall big" style='
+    eye += '"top:-0.5em;margin-left:0em;margin-right:10.05em;">class="mord" 0.5</span></span>'
+    short = "<span class=katex-html><span>x</span>"
+    short += (
+        '<span class="tall big" style=top:-.5em;margin-right:10.05em>class="mord" 0.5</span></span>'
+    )
+    styled = frozenset({"katex-html", "tall", "big"})
+    assert shorten(ear + eye, styled) == ear + short
+
+
 def files(site: Path) -> dict[str, bytes]:
     """Every file of a built site."""
     paths = (path for path in site.rglob("*") if path.is_file())

@@ -279,13 +279,14 @@ def test_firefox_shows_slides_and_a_live_figure(firefox: Firefox, site: str) -> 
 
 def test_each_chapter_leads_to_its_slides(browser: Browser, site: str) -> None:
     page = browser.new_page(viewport=PHONE)
-    for number in range(1, 10):
-        (chapter,) = (SITE / "chapters").glob(f"{number:02d}-*.html")
+    chapters = sorted((SITE / "chapters").glob("[0-9]*.html"))
+    assert chapters
+    for chapter in chapters:
         page.goto(f"{site}/chapters/{chapter.name}")
         links = page.eval_on_selector_all(".slides-of-chapter a", "(all) => all.map((a) => a.href)")
         assert [link.rsplit("/", 1)[1][:3] for link in links] == [
-            f"{number:02d}a",
-            f"{number:02d}b",
+            f"{chapter.name[:2]}a",
+            f"{chapter.name[:2]}b",
         ]
         for link in links:
             assert (SITE / "lectures" / link.rsplit("/", 1)[1]).is_file()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
+import sys
 from urllib.parse import quote
 
 import pytest
 from firefox import Firefox
 from playwright.sync_api import Browser, Page
-from site_visits import SITE, Visit
+from site_visits import ROOT, SITE, Visit
 from test_site_reading import HTML
+
+sys.path.insert(0, str(ROOT / "_ext"))
+
+from attnbook_site.search import unpacked
 
 LINKS = "[...document.querySelectorAll('#search-results > li > a')].map((one) => one.getAttribute('href'))"
 BANDWIDTH = "./chapters/01-kernel-regression.html#the-bandwidth-how-far-to-look"
@@ -68,15 +72,14 @@ def test_excerpts_show_a_formula_once(open_page: Visit) -> None:
 
 def test_the_index_has_each_formula_once() -> None:
     """KaTeX writes each twice into a page, for the eye and for the ear."""
-    index = INDEX.read_text(encoding="utf-8")
+    index = str(unpacked(INDEX.read_text(encoding="utf-8")))
     assert "f̂(q)=∑_(j=1)^nw_j(q)" in index.replace(" ", "")
     assert "\\\\sum" not in index and "\\\\frac" not in index
     assert re.findall(r"(w_j\(q\)\s*v_j)\W{0,3}\1", index) == []
 
 
 def test_every_place_of_the_index_is_there() -> None:
-    text = INDEX.read_text(encoding="utf-8").removeprefix("searchIndex(").removesuffix(");\n")
-    pages = json.loads(text)
+    pages = unpacked(INDEX.read_text(encoding="utf-8"))
     assert {f"{page}.html" for page in pages} == HTML.keys() - {"search.html"}
     lost = [
         (page, entry[0])

@@ -21,7 +21,8 @@ ABOUT = {
     "outcomes": list,
     "exercises": list,
 }
-PATHS = ("18", "12", "6")  # sessions of a course; nine sessions are two lectures each
+COURSE = 18  # lectures; those after them are further ones, which no course needs
+PATHS = (str(COURSE), "12", "6")  # sessions of a course; nine sessions are two lectures each
 CLASSES = ("large", "middle", "together")
 TITLE_MINUTES = 1.0
 
@@ -69,8 +70,13 @@ class Deck:
 
     @cached_property
     def place(self) -> int:
-        """Which of the eighteen lectures it is, from 1."""
+        """Which of the book's lectures it is, from 1."""
         return 2 * int(self.number[:-1]) - (self.number[-1] == "a")
+
+    @property
+    def is_further(self) -> bool:
+        """Whether it comes after the course."""
+        return self.place > COURSE
 
     def minutes(self, path: str = PATHS[0]) -> float:
         """How long the lecture takes in a course, its first slide included."""
@@ -138,7 +144,7 @@ def _set_option(path: Path, line: int, slide: Slide, name: str, value: str) -> N
         known = PATHS if name == "paths" else CLASSES
         words = tuple(value.split())
         if not words or set(words) - set(known) or (name == "paths" and PATHS[0] not in words):
-            need = f"{' '.join(known)}" + (" or fewer, with 18" if name == "paths" else "")
+            need = f"{' '.join(known)}" + (f" or fewer, with {COURSE}" if name == "paths" else "")
             raise DeckError(f"{where}: {name}: got {value!r}, expected {need}")
         if name == "paths":
             slide.paths = words

@@ -14,7 +14,7 @@ from attnbook import drawings
 from attnbook.checks.exercises import Exercise, exercises
 from slides.chapter import Chapter
 from slides.clicks import in_clicks
-from slides.deck import PATHS, TITLE_MINUTES, Deck, DeckError, Slide
+from slides.deck import COURSE, PATHS, TITLE_MINUTES, Deck, DeckError, Slide
 from slides.slide import LETTERS, SlideWriter, title_of
 
 STATIC = Path(__file__).with_name("static")
@@ -55,7 +55,7 @@ class PageWriter(SlideWriter):
             title=escape(deck.about["title"]),
             book=escape(self.chapter.book.title),
             number=deck.number,
-            place=f"Lecture {deck.place} of 18",
+            place=place_of(deck),
             chapter=escape(self.chapter.title),
             link=f"../{self.chapter.page.docname}.html",
             outcomes="".join(f"<li>{self.inline(one)}</li>" for one in deck.about["outcomes"]),
@@ -104,6 +104,11 @@ NO_ADDRESS = (
     "<p>The square that brings these slides to a phone is missing: this copy of the book has no "
     "address. <code>make address</code> gives it one.</p>"
 )
+
+
+def place_of(deck: Deck) -> str:
+    """A lecture's place in the course, or that it comes after it."""
+    return "A further lecture" if deck.is_further else f"Lecture {deck.place} of {COURSE}"
 
 
 def exercises_of(deck: Deck, chapter: Chapter) -> list[Exercise]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slides.deck import PATHS, Deck
+from slides.deck import COURSE, PATHS, Deck
 from slides.question import Choice, Question
 
 QUIZ = 12  # questions
@@ -52,6 +52,7 @@ class Plan:
     """The whole plan."""
 
     summary: str
+    further: str  # of the lectures after the course
     prerequisites: tuple[str, ...]
     outcomes: tuple[str, ...]
     schedules: tuple[Schedule, ...]
@@ -66,7 +67,8 @@ def read_plan(path: Path, decks: Mapping[str, Deck]) -> Plan:
         data = tomllib.loads(path.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{path.name}: no TOML: {error}") from error
-    course = _table(path, data, "course", summary=str, prerequisites=list, outcomes=list)
+    kept: dict[str, type] = {"summary": str, "further": str}
+    course = _table(path, data, "course", **kept, prerequisites=list, outcomes=list)
     schedules = [
         _schedule(path, number, entry, decks)
         for number, entry in enumerate(_list(path, data, "schedule"), 1)
@@ -89,6 +91,7 @@ def read_plan(path: Path, decks: Mapping[str, Deck]) -> Plan:
         raise PlanError(f"{path.name}: quiz: got {len(quiz)} questions, expected {QUIZ}")
     return Plan(
         course["summary"],
+        course["further"],
         tuple(course["prerequisites"]),
         tuple(course["outcomes"]),
         tuple(schedules),
@@ -99,9 +102,9 @@ def read_plan(path: Path, decks: Mapping[str, Deck]) -> Plan:
 
 
 def read_homework(folder: Path, decks: Mapping[str, Deck]) -> list[Homework]:
-    """The sets of homework in their order."""
+    """The sets of homework in the order of the lectures."""
     found = []
-    for path in sorted(folder.glob("hw*.toml")):
+    for path in folder.glob("hw*.toml"):
         data = tomllib.loads(path.read_text("utf-8"))
         after = data.get("after")
         if after not in decks:
@@ -109,7 +112,7 @@ def read_homework(folder: Path, decks: Mapping[str, Deck]) -> list[Homework]:
                 f"{path.name}: after: got {after!r}, expected one of {', '.join(decks)}"
             )
         found.append(Homework(path.stem, data["title"], after))
-    return found
+    return sorted(found, key=lambda one: (list(decks).index(one.after), one.name))
 
 
 def _list(path: Path, data: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -165,8 +168,8 @@ def _schedule(
     if len(given) != found["sessions"]:
         raise PlanError(f"{where}: lectures: got {len(given)} sessions")
     named = [lecture for session in given for lecture in session]
-    if named != list(decks):
-        got, expected = " ".join(named), " ".join(decks)
+    if named != (course := list(decks)[:COURSE]):
+        got, expected = " ".join(named), " ".join(course)
         raise PlanError(f"{where}: got the lectures {got}; expected each once: {expected}")
     for session in given:
         minutes = sum(decks[name].minutes(found["path"]) for name in session)

@@ -1,4 +1,4 @@
-// Finds sections by their words. search-index.js calls searchIndex with all of them, so that no server is needed.
+// Finds sections by their words. search-index.js calls searchIndex with all of them, packed, so that no server is needed.
 "use strict";
 
 const LIMIT = 40, AROUND = 110; // results; letters of an excerpt on each side of what was found
@@ -88,7 +88,14 @@ function show(found, words, root) {
   }));
 }
 
-function searchIndex(index) {
+/** What was packed by zlib and written as base64. */
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
+
+async function searchIndex(text) {
+  const index = await unpacked(text);
   const question = new URLSearchParams(location.search).get("q")?.trim() ?? "";
   for (const field of document.querySelectorAll(".bd-search input")) field.value = question;
   document.querySelector(".bd-article input").focus();

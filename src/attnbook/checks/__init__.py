@@ -4,20 +4,18 @@ A check takes the reader's function, tries it on cases with a known answer and s
 thing that is wrong, with its likely cause. It gives back a Verdict, which a notebook shows.
 """
 
-from attnbook.checks import ch01, ch02, ch03, ch04, ch05, ch06, ch07, ch08, ch09
+from importlib import import_module
+from importlib.resources import files
+
 from attnbook.checks.trial import trial
 from attnbook.checks.verdict import Verdict
 
-__all__ = [
-    "Verdict",
-    "ch01",
-    "ch02",
-    "ch03",
-    "ch04",
-    "ch05",
-    "ch06",
-    "ch07",
-    "ch08",
-    "ch09",
-    "trial",
-]
+CHAPTERS = sorted(
+    file.name.removesuffix(".py")
+    for file in files(__name__).iterdir()
+    if file.name.startswith("ch") and file.name[2:4].isdigit()
+)
+for _chapter in CHAPTERS:  # checks.ch01, checks.ch02, …
+    import_module(f"{__name__}.{_chapter}")
+
+__all__ = ["CHAPTERS", "Verdict", "trial", *CHAPTERS]

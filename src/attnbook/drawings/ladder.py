@@ -30,6 +30,7 @@ class Rung:
 SLOTS = tuple(field.name for field in fields(Rung))[3:]
 DOT = "q · k / √d"
 BELL = (0.06, 0.14, 0.36, 0.75, 1, 0.75, 0.36, 0.14, 0.06)
+IN_CONTEXT = 9  # the rung from which one head leads back to the first
 ROW = (0.3, 0.15, 0.9, 0.1, 0.5, -1, -1, -1, -1)
 RUNGS = (
     Rung(
@@ -147,7 +148,7 @@ def changed(n: int) -> set[str]:
 
 
 def rung(n: int) -> Drawing:
-    """Rung n of the ladder, from 1 to 9: its slots, and which of them changed.
+    """Rung n of the ladder, from 1: its slots, and which of them changed.
 
     Args:
         n: of the chapter.
@@ -162,11 +163,12 @@ def rung(n: int) -> Drawing:
     canvas = Canvas("rung", 284, f"Rung {n}, {this.name}. {entries}.")
     for x in (12, 52):
         canvas.line((x, 14), (x, 270), role="line", width=2)
+    step = min(28, 224 / (len(RUNGS) - 1))
     for k in range(len(RUNGS)):
-        here = k + 1 == n
+        here, y = k + 1 == n, 254 - step * k
         canvas.line(
-            (12, 254 - 28 * k),
-            (52, 254 - 28 * k),
+            (12, y),
+            (52, y),
             role="weights" if here else "line",
             width=6 if here else 2,
         )
@@ -198,16 +200,19 @@ def _icon(canvas: Canvas, x: float, y: float, this: Rung) -> None:
 
 
 def ladder() -> Drawing:
-    """All nine rungs above the plain mean, and the way back from the last to the first."""
-    canvas = Canvas("ladder", 590, "Nine rungs, from kernel regression to the transformer.")
+    """All rungs above the plain mean, and the way back from rung 9 to the first."""
+    names = "; ".join(f"{k}, {this.name}" for k, this in enumerate(RUNGS, 1))
+    height = 77 + 57 * len(RUNGS)
+    canvas = Canvas("ladder", height, f"The rungs of the ladder, from the lowest: {names}.")
     mean = Rung("the mean", "every value counts the same", ((0.6,) * 9,), *[""] * len(SLOTS))
     for k, this in enumerate((mean, *RUNGS)):
-        y = 552 - 57 * k
+        y = height - 38 - 57 * k
         _icon(canvas, 12, y, this)
         if k < len(RUNGS):
             canvas.arrow((70, y - 20), (70, y - 38), width=1.2)
         name = f"{k}{WIDE}{this.name}" if k else this.name
         canvas.text(156, y - 10, name, "output" if k else "ink", anchor="start", bold=True, size=18)
         canvas.text(156, y + 12, this.about, "keys", anchor="start")
-    canvas.arrow((432, 39), (420, 487), role="weights", width=2, bow=24, dashed=True)
+    back = [height - 38 - 57 * k for k in (IN_CONTEXT, 1)]
+    canvas.arrow((432, back[0]), (420, back[1] - 8), role="weights", width=2, bow=24, dashed=True)
     return canvas.drawing()
