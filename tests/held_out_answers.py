@@ -154,6 +154,20 @@ def wrong(n):
             (lambda a: n["d"] ** 0.5 / a, "the square of the bandwidth: take the root"),
             (lambda a: (n["d"] / a) ** 0.5, "by the root of d, not by d"),
         ],
+        "ho-block-bits": [
+            (lambda w: (n["b"], w / (2 ** n["b"] - 1) / 2), "Scale and least value cost bits too"),
+            (lambda w: (n["b"] + 16 / n["n"], 0), "two numbers of 16 bits"),
+            (lambda w: (n["b"] * n["n"] + 32, 0), "That is a whole block"),
+            (lambda w: (n["b"] + 32 / n["n"], w / (2 ** n["b"] - 1)), "the nearer end of it"),
+            (lambda w: (n["b"] + 32 / n["n"], w / 2 ** n["b"] / 2), "one step fewer than values"),
+        ],
+        "ho-sink-share": [
+            (lambda m, a: a + np.log(n["k"] * m), "The keys keep a share too"),
+            (lambda m, a: a + np.log(n["k"] - 1), "where is n?"),
+            (lambda m, a: np.log((n["k"] - 1) * m), "where is a?"),
+            (lambda m, a: a - np.log((n["k"] - 1) * m), "a sink that takes more"),
+            (lambda m, a: (n["k"] - 1) * m * np.exp(a), "take the logarithm"),
+        ],
     }  # fmt: skip
 
 

@@ -1,0 +1,69 @@
+"""Checks of chapter 10's held-out exercises: they run with the lecturer, never with a student."""
+
+import numpy as np
+
+from attnbook.checks.call import call, call_pair
+from attnbook.checks.verdict import check, expect, one_number
+
+
+def numbers(seed):
+    """The numbers of a class, from its seed."""
+    rng = np.random.default_rng([seed, 10])
+    return {
+        "n": int(rng.choice([24, 40, 48, 80, 96, 160])),
+        "b": int(rng.choice([3, 5, 6, 7])),
+        "k": int(rng.integers(5, 30)),
+    }
+
+
+def checks(seed):
+    """The check of each exercise, by its label."""
+    c = numbers(seed)
+    n, b, k = c["n"], c["b"], c["k"]
+
+    @check
+    def block_costs(function):
+        width = 2.6
+        where = f"for a width of {width}"
+        first, second = (one_number(part, where) for part in call_pair(function, width))
+        step = width / (2**b - 1)
+        expect(first, b + 32 / n, f"{where}, in the bits,", [
+            (b, "Scale and least value cost bits too: each number has its share of them."),
+            (b + 16 / n, "There are two numbers of 16 bits in a block."),
+            (b + 32, "Scale and least value are there once in a block, not for each number."),
+            (b * n + 32, "That is a whole block: how much of it is one number's?"),
+            (b + 4 / n, "Those are bytes: count bits."),
+            ((b + 32) / n, "The bits of q are not shared: each number has its own."),
+        ], secret=True)  # fmt: skip
+        expect(second, step / 2, f"{where}, in the error,", [
+            (step, "That is a step: rounding goes to the nearer end of it."),
+            (width / 2**b / 2, "Between the values of q there is one step fewer than values."),
+            (width / 2**b, "That is no rounding error: count the steps, and take half of one."),
+            (width / (2**b + 1) / 2, "Between the values of q there is one step fewer than values."),
+            (width / 2, "q has more than two values: how long is a step?"),
+            (step / 4, "Half a step, not a quarter."),
+            (width / b / 2, "q of b bits has 2 to the power b values."),
+            (width / (b - 1) / 2, "q of b bits has 2 to the power b values."),
+        ], secret=True)  # fmt: skip
+        return "a smaller block costs more bits and has the smaller steps."
+
+    @check
+    def sink_score(function):
+        keys, a = 17, -0.8
+        expect(call(function, keys, a), a + np.log((k - 1) * keys), "for n = 17 and a = −0.8", [
+            (a + np.log(k * keys), "The keys keep a share too: solve 1 + e^s/(n e^a) for e^s."),
+            (a + np.log(k - 1), "All keys together stand against the sink: where is n?"),
+            (a + np.log(k), "All keys together stand against the sink, and they keep a share."),
+            (np.log((k - 1) * keys), "The sink's score is measured from the keys' own: where is a?"),
+            (a - np.log((k - 1) * keys), "The sign: a sink that takes more has the higher score."),
+            (a + np.log(keys / (k - 1)), "Turned over: the sink takes all but one part in k."),
+            (a + np.log((k - 1) / keys), "More keys need a higher sink: multiply by n."),
+            ((k - 1) * keys * np.exp(a), "That is e^s: take the logarithm."),
+            (a * np.log((k - 1) * keys), "Scores stand in the exponent: they add."),
+            (-a + np.log((k - 1) * keys), "The sign of a: higher keys need a higher sink."),
+            (a + np.log2((k - 1) * keys), "The logarithm is the natural one."),
+            (a + (k - 1) * keys, "The factor stands before the exponential: take its logarithm."),
+        ], secret=True)  # fmt: skip
+        return "the more keys there are, the higher a sink must be."
+
+    return {"ho-block-bits": block_costs, "ho-sink-share": sink_score}
