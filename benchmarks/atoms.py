@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from attnbook.pretrained import fetch, from_folder
 from scipy.optimize import linear_sum_assignment
 
 from attnbook import datasets
 from attnbook.datasets.reactions import GROUPS, Reaction, read_reactions
+from attnbook.pretrained import fetch, from_folder
 from benchmarks.storing import store
 
 Array = np.ndarray

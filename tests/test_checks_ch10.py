@@ -54,7 +54,8 @@ def torch_bits(scale, least, packed):
 
 
 def jax_bits(scale, least, packed):
-    return scale[:, None] * jnp.hstack([packed & 15, packed >> 4]) + least[:, None]
+    q = jnp.hstack([packed & 15, packed >> 4]).astype(scale.dtype)
+    return scale[:, None] * q + least[:, None]
 
 
 def neighbours(weight, num_heads):

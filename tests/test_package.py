@@ -113,6 +113,7 @@ SOURCED = {
     "attnbook.pretrained.fetch",
     "attnbook.pretrained.gpt2",
     "attnbook.pretrained.llama",
+    "attnbook.pretrained.tabpfn",
     "attnbook.pretrained.vit",
 }
 # used inside the package; public by spelling only

@@ -127,14 +127,15 @@ def test_nowhere_to_be_had(cache, wheel):
 
 
 def test_offline_on_request(cache, wheel, no_pip, monkeypatch, capsys):
-    """No model is used, one in the cache neither: so a reader sees the book without them."""
-    fetch("rxnmapper")
+    """Nothing is downloaded; what is in the cache is used."""
     monkeypatch.setenv("ATTNBOOK_OFFLINE", "1")
-    with pytest.raises(Unavailable, match="rxnmapper: ATTNBOOK_OFFLINE is 1, so no model is used"):
+    with pytest.raises(Unavailable, match="rxnmapper: ATTNBOOK_OFFLINE is 1 and it is not in"):
         fetch("rxnmapper")
     assert command.main(["rxnmapper"]) == 1
     assert capsys.readouterr().err.startswith("rxnmapper: ATTNBOOK_OFFLINE is 1")
     monkeypatch.setenv("ATTNBOOK_OFFLINE", "0")
+    assert is_whole(fetch("rxnmapper"))
+    monkeypatch.setenv("ATTNBOOK_OFFLINE", "1")
     assert is_whole(fetch("rxnmapper"))
 
 

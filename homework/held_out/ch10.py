@@ -37,9 +37,9 @@ def checks(seed):
         ], secret=True)  # fmt: skip
         expect(second, step / 2, f"{where}, in the error,", [
             (step, "That is a step: rounding goes to the nearer end of it."),
-            (width / 2**b / 2, "Between the values of q there is one step fewer than values."),
+            (width / 2**b / 2, "Between the values of q is one step fewer than values."),
             (width / 2**b, "That is no rounding error: count the steps, and take half of one."),
-            (width / (2**b + 1) / 2, "Between the values of q there is one step fewer than values."),
+            (width / (2**b + 1) / 2, "Between the values of q is one step fewer than values."),
             (width / 2, "q has more than two values: how long is a step?"),
             (step / 4, "Half a step, not a quarter."),
             (width / b / 2, "q of b bits has 2 to the power b values."),
@@ -54,7 +54,7 @@ def checks(seed):
             (a + np.log(k * keys), "The keys keep a share too: solve 1 + e^s/(n e^a) for e^s."),
             (a + np.log(k - 1), "All keys together stand against the sink: where is n?"),
             (a + np.log(k), "All keys together stand against the sink, and they keep a share."),
-            (np.log((k - 1) * keys), "The sink's score is measured from the keys' own: where is a?"),
+            (np.log((k - 1) * keys), "The sink's score is measured from the keys': where is a?"),
             (a - np.log((k - 1) * keys), "The sign: a sink that takes more has the higher score."),
             (a + np.log(keys / (k - 1)), "Turned over: the sink takes all but one part in k."),
             (a + np.log((k - 1) / keys), "More keys need a higher sink: multiply by n."),

@@ -62,7 +62,10 @@ def of_colab(listed: str) -> tuple[list[str], list[str]]:
     pins = [line for line in lines if "file:" not in line]  # built on Colab's own machines
     there = {canonicalize_name(Requirement(pin).name) for pin in pins}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = (project["optional-dependencies"][name] for name in ("notebooks", "torch", "jax"))
+    extras = (
+        project["optional-dependencies"][name]
+        for name in ("notebooks", "pretrained", "torch", "jax")
+    )
     used = [
         Requirement(line).name for lines in (project["dependencies"], *extras) for line in lines
     ]

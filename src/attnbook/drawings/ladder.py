@@ -136,6 +136,21 @@ RUNGS = (
         hidden="later pairs, other queries",
         learned="all, from many functions",
     ),
+    Rung(
+        "a real model",
+        about="trained by others, on text",
+        icon=(
+            (0.9, 0.08, 0.1, 0.3, 0.2, -1, -1, -1, -1),
+            (0.15, 0.05, 0.1, 0.05, 0.9, -1, -1, -1, -1),
+            (0.9, 0.2, 0.05, 0.15, 0.1, -1, -1, -1, -1),
+        ),
+        queries="of the normed stream, turned",
+        keys="turned too, one per 3 heads",
+        values="not turned, one per 3 heads",
+        score=DOT,
+        hidden="the future",
+        learned="all, by others, from text",
+    ),
 )
 
 

@@ -116,7 +116,7 @@ def prompt_of_pairs(
     question: int = 30,
     pairs: Sequence[tuple[int, int]] = PAIRS,
     *,
-    same: float = 0.35,
+    same: float = 0.18,
     other: float = 0.08,
 ) -> Drawing:
     """Pairs of numbers as text, a token a digit, and how much a question's answer takes of each.
@@ -169,7 +169,7 @@ def prompt_of_pairs(
     canvas.text(64 + 31 * 9.5, asked + 34, "output", "output", bold=True)
     terms = " + ".join(f"{w:.2f} · {y:02d}" for (_, y), w in zip(pairs, weights, strict=True))
     canvas.text(240, asked + 68, f"{terms} ≈ {answer:.0f}")
-    canvas.text(240, asked + 92, "the kernel compares digits, not distances", "weights", bold=True)
+    canvas.text(240, asked + 92, "the kernel sees digits", "weights", bold=True)
     return canvas.drawing()
 
 

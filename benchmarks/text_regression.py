@@ -1,0 +1,197 @@
+"""Chapter 9's functions as text, read by SmolLM2-135M: does it regress, and with which kernel?
+
+    python -m benchmarks.text_regression            all; stores the results (about an hour)
+    python -m benchmarks.text_regression --quick    three functions; stores nothing
+
+Three draws of forty functions, of seeds that chapter 9 did not train on, in two formats. A number
+has two digits. The model is asked for the first digit of y; its answer is the mean of 5, 15, …, 95
+under its probabilities of the ten digits. Layers and heads count from 1.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from attnbook import datasets, gaussian_process, nadaraya_watson, pretrained
+from attnbook.linear import linear
+from attnbook.transformer import run_blocks
+from benchmarks.real_heads import FILE, Head, rounded, without
+from benchmarks.storing import asked_quick, store
+
+FORMATS = {"x, y": ("x = {:02d}, y = ", "{:02d}\n"), "arrow": ("{:02d} -> ", "{:02d}\n")}
+CUT_IN = "x, y"  # the format in which heads are cut
+SEEDS, FUNCTIONS, PAIRS, SCALE, NOISE = (1_000_000, 1_000_001, 1_000_002), 40, 41, 0.3, 0.2
+LATE = slice(16, PAIRS)
+BANDWIDTHS = np.geomspace(0.03, 1, 40)
+WATCHED = ((17, 1), (18, 4), (18, 5), (18, 6), (19, 7), (19, 8), (21, 4), (24, 3))
+
+
+class Written(NamedTuple):
+    """A function as text: token numbers, where y is asked for, where its first digit stands."""
+
+    tokens: list[int]
+    asked: list[int]
+    answers: list[int]
+
+
+def as_integers(
+    functions: datasets.Functions,
+) -> tuple[Int[np.ndarray, "f n"], Int[np.ndarray, "f n"]]:
+    """x of [−1, 1] and y of [−2.5, 2.5] as whole numbers from 0 to 99."""
+    x = np.clip(((functions.x + 1) * 50).astype(int), 0, 99)
+    y = np.clip(((functions.y + 2.5) * 20).astype(int), 0, 99)
+    return x, y
+
+
+def write(words: Any, x: Sequence[int], y: Sequence[int], form: tuple[str, str]) -> Written:
+    """Pairs as lines of text after the token that begins one."""
+    tokens, asked, answers = [0], [], []
+    for a, b in zip(x, y, strict=True):
+        tokens += words.encode(form[0].format(a))
+        asked.append(len(tokens) - 1)
+        answers.append(len(tokens))
+        tokens += words.encode(form[1].format(b))
+    return Written(tokens, asked, answers)
+
+
+def answer(
+    model: Any, words: Any, text: Written, watched: Sequence[Head] = ()
+) -> tuple[Float[np.ndarray, " n"], float, dict[Head, Float[np.ndarray, "n n"]]]:
+    """Answers as values of y, the probability of a digit, and heads' weights on earlier answers."""
+    digits = [words.number[str(d)] for d in range(10)]
+    x = model.embedding.weight[torch.tensor([text.tokens])]
+    x, weights = run_blocks(
+        model.decoder, model.decoder_norm, x, None, return_weights=bool(watched), causal=True
+    )
+    logits = linear(model.readout, x[0, text.asked])
+    p = logits.double().softmax(dim=-1).numpy()[:, digits]
+    mass = p.sum(axis=1, keepdims=True)
+    said = (p / mass) @ (10 * np.arange(10) + 5) / 20 - 2.5
+    at = np.array(text.answers)
+    seen = {head: weights[head[0] - 1][0, head[1] - 1].numpy()[text.asked] for head in watched}
+    return said, float(mass[1:].mean()), {head: w[:, at] + w[:, at + 1] for head, w in seen.items()}
+
+
+def rivals(f: datasets.Functions) -> dict[str, np.ndarray]:
+    """What others answer after n pairs, (functions, PAIRS) each; NaN before the first pair."""
+    shape = f.y.shape
+    found = {name: np.full(shape, np.nan) for name in ("mean", "nearest", "posterior")}
+    kernel = np.full((len(BANDWIDTHS), *shape), np.nan)
+    for n in range(1, PAIRS):
+        query, keys, y = f.x[:, n : n + 1], f.x[:, :n], f.y[:, :n]
+        found["mean"][:, n] = y.mean(axis=1)
+        found["nearest"][:, n] = y[np.arange(len(y)), np.abs(keys - query).argmin(axis=1)]
+        found["posterior"][:, n] = gaussian_process.posterior(
+            query, keys, y, length_scale=SCALE, noise=NOISE
+        )[0][:, 0]
+        for k, h in enumerate(BANDWIDTHS):
+            kernel[k, :, n] = nadaraya_watson(
+                query[..., None], keys[..., None], y[..., None], bandwidth=h
+            )[:, 0, 0]
+    return found | {"kernel": kernel}
+
+
+def errors(said: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Squared errors per function, the mean over late questions, (functions,)."""
+    return np.mean((said - true)[..., LATE] ** 2, axis=-1)
+
+
+def digit_kernel(weights: np.ndarray, x: Int[np.ndarray, "f n"]) -> dict[str, Any]:
+    """Mean weight on an earlier pair by |Δx| with equal and with other tens, and by Δ tens."""
+    n = x.shape[1]
+    earlier = np.tril(np.ones((n, n), dtype=bool), -1) & (np.arange(n) >= LATE.start)[:, None]
+    apart = np.abs(x[:, :, None] - x[:, None, :])
+    tens = x[:, None, :] // 10 - x[:, :, None] // 10
+    by_distance = {
+        name: [
+            float(weights[where].mean()) if (where := earlier & (apart == d) & kind).any() else None
+            for d in range(10)
+        ]
+        for name, kind in (("same tens", tens == 0), ("other tens", tens != 0))
+    }
+    by_tens = [float(weights[earlier & (tens == k)].mean()) for k in range(-9, 10)]
+    return by_distance | {"by tens": by_tens}
+
+
+def late_average(weights: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """What a head's weights on earlier answers give as a weighted average of those answers."""
+    n = y.shape[-1]
+    lower = np.tril(np.ones((n, n)), -1) * weights
+    return (lower * y[:, None, :]).sum(axis=-1) / lower.sum(axis=-1).clip(1e-9)
+
+
+def one_format(
+    model: Any, words: Any, form: str, seeds: Sequence[int], count: int
+) -> dict[str, Any]:
+    """Errors, kernels and cuts in one format; a list with an entry per draw of functions."""
+    cuts: dict[str, list[Head]] = {
+        "19.7 and 19.8": [(19, 7), (19, 8)],
+        "19.1 and 19.3": [(19, 1), (19, 3)],
+        "chapter 6's four": [(18, 4), (18, 5), (18, 6), (19, 7)],
+    }
+    found: dict[str, list[Any]] = {}
+    for seed in seeds:
+        f = datasets.smooth_functions(count, PAIRS, seed=seed, length_scale=SCALE, noise=NOISE)
+        x, y = as_integers(f)
+        texts = [write(words, a, b, FORMATS[form]) for a, b in zip(x, y, strict=True)]
+        runs = [answer(model, words, text, WATCHED) for text in texts]
+        said = np.array([run[0] for run in runs])
+        others = rivals(f)
+        kernel = errors(others.pop("kernel"), f.true).mean(axis=1)
+        record = {
+            "digit mass": float(np.mean([run[1] for run in runs])),
+            "model": errors(said, f.true).tolist(),
+            **{name: errors(table, f.true).tolist() for name, table in others.items()},
+            "kernel": float(kernel.min()),
+            "bandwidth": float(BANDWIDTHS[kernel.argmin()]),
+            "zero": errors(np.zeros_like(said), f.true).tolist(),
+            "by pairs": np.mean((said - f.true) ** 2, axis=0).tolist(),
+            **{
+                f"{name} by pairs": np.mean((others[name] - f.true) ** 2, axis=0).tolist()
+                for name in ("mean", "posterior")
+            },
+        }
+        for head in WATCHED:
+            w = np.array([run[2][head] for run in runs])
+            mass = np.tril(np.ones(w.shape[1:]), -1) * w
+            average = late_average(w, f.y)
+            record[f"head {head[0]}.{head[1]}"] = {
+                "on answers": float(mass[:, LATE].sum(axis=-1).mean()),
+                "error": errors(average, f.true).tolist(),
+                "correlation": float(
+                    np.corrcoef(average[:, LATE].ravel(), said[:, LATE].ravel())[0, 1]
+                ),
+                **digit_kernel(w, x),
+            }
+        for name, heads in cuts.items() if form == CUT_IN else ():
+            with without(model, heads):
+                cut = np.array([answer(model, words, text)[0] for text in texts])
+            record[f"without {name}"] = errors(cut, f.true).tolist()
+        for name, value in record.items():
+            found.setdefault(name, []).append(value)
+        means = {k: np.mean(v) for k, v in record.items() if not isinstance(v, dict)}
+        print(seed, rounded(means), flush=True)
+        print("  head 19.7", rounded(record["head 19.7"]), flush=True)
+    return found
+
+
+def main() -> None:
+    quick = asked_quick(__doc__)
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    folder = pretrained.fetch("smollm2")
+    model, words = pretrained.from_gguf(folder / FILE), pretrained.tokens_from_gguf(folder / FILE)
+    seeds, count = (SEEDS[:1], 3) if quick else (SEEDS, FUNCTIONS)
+    found = {}
+    for name in FORMATS:
+        print(name, flush=True)
+        found[name] = one_format(model, words, name, seeds, count)
+    if not quick:
+        store("text_regression", found=rounded(found))
+
+
+if __name__ == "__main__":
+    main()
