@@ -74,14 +74,15 @@ def test_what_runs_is_close_to_what_was_recorded(store: Path, now: Any, fits: bo
     (store / "case.json").write_text('{"found": {"measured": {"a": [1.0, 10.0], "b": "x"}}}')
     run = recorded("case", live=True)(made(now))
     if fits:
-        assert run()["a"][1] == 10.1
+        assert run()["a"][1] == 10.0  # as recorded, so that every processor prints the same
     else:
-        with pytest.raises(ValueError, match=r"measured.*recorded was"):
-            run()
+        with pytest.warns(UserWarning, match=r"measured.*recorded was.*shown is what came now"):
+            np.testing.assert_equal(run(), module._arrays(now))
 
 
 def test_a_function_that_was_not_recorded_is_named(store: Path) -> None:
     (store / "case.json").write_text('{"found": {}}')
-    for live in (True, False):
-        with pytest.raises(ValueError, match=r"measured: got a function that was not recorded"):
-            recorded("case", live=live)(made(1))()
+    with pytest.raises(ValueError, match=r"measured: got a function that was not recorded"):
+        recorded("case", live=False)(made(1))()
+    with pytest.warns(UserWarning, match="measured: got 1, recorded was None"):
+        assert recorded("case", live=True)(made(1))() == 1
