@@ -133,9 +133,10 @@ function returnToPlace() {
     window.addEventListener(move, () => { end = 0; }, { once: true, passive: true });
   window.addEventListener("load", () => setTimeout(() => { end = 0; }, 1000));
   const settle = () => {
+    if (performance.now() >= end) return; // the reader has gone on since this was asked for
     const off = section.getBoundingClientRect().top - top;
     if (Math.abs(off) > 1) window.scrollBy({ top: off, behavior: "instant" });
-    if (performance.now() < end) requestAnimationFrame(settle);
+    requestAnimationFrame(settle);
   };
   settle();
 }
