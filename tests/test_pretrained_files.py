@@ -363,3 +363,11 @@ def test_rxnmapper():
     assert config["model_type"] == "albert"
     assert found["albert.embeddings.word_embeddings.weight"].shape == (591, 128)
     assert all(np.all(np.isfinite(array)) for array in found.values())
+
+
+def test_a_folder_for_a_file_and_a_file_for_a_folder(tmp_path):
+    (tmp_path / "model.gguf").touch()
+    with pytest.raises(FileNotFoundError, match=r"got a folder, expected .*there is model\.gguf$"):
+        files.read_gguf(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"config\.json.*from_gguf reads model\.gguf$"):
+        files.read_folder(tmp_path)

@@ -198,8 +198,15 @@ def _read_pickle(file: Path) -> Tensors:
 def existing(file: str | Path) -> Path:
     """The path of a file that is there, else a FileNotFoundError that names it."""
     file = Path(file)
+    if file.is_dir():
+        there = (
+            ", ".join(sorted(one.name for one in file.glob("*.gguf"))) or "none that ends in .gguf"
+        )
+        raise FileNotFoundError(f"{file}: got a folder, expected a file in it; there is {there}")
     if not file.is_file():
-        raise FileNotFoundError(f"{file}: there is no such file")
+        others = sorted(one.name for one in file.parent.glob("*.gguf"))
+        hint = f"; from_gguf reads {', '.join(others)}" if others else ""
+        raise FileNotFoundError(f"{file}: there is no such file{hint}")
     return file
 
 
