@@ -142,9 +142,12 @@ def test_wrong_arguments():
         pairs.encode("\ud800")
     with pytest.raises(ValueError, match="text: got a bytes, expected a string"):
         pairs.encode(b"x")
-    for number in (-1, 200):
-        with pytest.raises(ValueError, match=f"numbers: got {number}, expected 0 to 199"):
+    for number, got in ((-1, "-1 to 1"), (200, "1 to 200")):
+        with pytest.raises(ValueError, match=f"numbers: got {got}, expected 0 to 199"):
             pairs.decode([1, number])
+    for numbers in ([1.5], 3, [[1, 2]], "12"):
+        with pytest.raises(ValueError, match=r"numbers: got .*expected integers of shape \(n,\)"):
+            pairs.decode(numbers)
     with pytest.raises(ValueError, match="merges: got 'ab' in a pair, expected tokens"):
         BytePairs(["a", "b"], [("a", "b")])
     with pytest.raises(ValueError, match="special: got '<x>', expected one of the tokens"):

@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from attnbook._validation.tokens import token_list
 from attnbook.pretrained.files import existing, read_gguf_fields, read_json, reading
 
 # a word with the space before it, a number, signs, and the spaces that are left
@@ -96,15 +97,14 @@ class BytePairs:
     def decode(self, numbers: Iterable[int]) -> str:
         """The text of some tokens; � where their bytes are no whole character.
 
+        Args:
+            numbers: a list, or an array of any library, of shape (n,).
+
         Raises:
-            ValueError: a number that is no token's.
+            ValueError: what is no row of integers, a number that is no token's.
         """
         found = bytearray()
-        for number in map(int, numbers):
-            if not 0 <= number < len(self.tokens):
-                raise ValueError(
-                    f"numbers: got {number}, expected 0 to {len(self.tokens) - 1}, tokens' numbers"
-                )
+        for number in token_list(len(self.tokens), numbers=numbers):
             found += self._bytes(self.tokens[number])
         return found.decode(errors="replace")
 

@@ -103,5 +103,5 @@ const summary = counted[measure.value].length
   ? `${large} of ${by_head.length} heads put more than half of their weight on ${measured[measure.value]}.`
   : "No token of this sentence comes twice, so no head can look at what followed.";
 words.text = `Head ${deep}.${aside}: the token '${shown(tokens[over - 1])}' (${nth(over)} of ${n}) attends to ${told.join(", ")}.` +
-  ` On average the head puts ${Object.entries(counted).filter(([, pairs]) => pairs.length).map(([key, pairs]) => part([measured[key], pairs])).join(", ")}.` +
+  ` On average over the tokens that have one, the head puts ${Object.entries(counted).filter(([, pairs]) => pairs.length).map(([key, pairs]) => part([measured[key], pairs])).join(", ")}.` +
   ` ${summary}`;
