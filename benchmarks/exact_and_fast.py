@@ -38,15 +38,16 @@ def rounded(number: float) -> float:
     return float(f"{number:.3g}")
 
 
-def least_seconds(ways: Ways, rounds: int) -> dict[str, float]:
-    """The least time of each way, in turns, after a call that warms up."""
+def least_seconds(ways: Ways, rounds: int, calls: int = 1) -> dict[str, float]:
+    """The least time of each way, in turns of some calls, after a turn that warms up."""
     least = dict.fromkeys(ways, math.inf)
     for warm_up in (True, *[False] * rounds):
         for name, way in ways.items():
-            start = time.perf_counter()
-            way()
-            taken = time.perf_counter() - start
-            least[name] = least[name] if warm_up else min(least[name], taken)
+            for _ in range(calls):
+                start = time.perf_counter()
+                way()
+                taken = time.perf_counter() - start
+                least[name] = least[name] if warm_up else min(least[name], taken)
     return {name: rounded(taken) for name, taken in least.items()}
 
 

@@ -75,10 +75,10 @@ def main() -> None:
     quick = asked_quick(__doc__)
     torch.set_num_threads(1)
     lengths = LENGTHS[:3] if quick else LENGTHS
-    rounds = 1 if quick else 5
+    rounds = 1 if quick else 9
     rows = [least_seconds(all_at_once(n), rounds) for n in lengths]
     seconds = {name: [row[name] for row in rows] for name in rows[0]}
-    steps = [least_seconds(one_more(n), 20 * rounds) for n in lengths]
+    steps = [least_seconds(one_more(n), 4 * rounds, calls=20) for n in lengths]
     fused = seconds["softmax, fused"]
     found = {
         "width": D,
