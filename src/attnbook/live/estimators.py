@@ -45,11 +45,11 @@ WRAPPED = """
 .bk-input-group > label { margin: 0; }
 """
 LINES = {  # name: column, colour, width, dashes
-    "sum": ("sum", COLOURS["other"], 2, "dotted"),
-    "delta": ("delta", COLOURS["estimate"], 2, "solid"),
-    "passes": ("passes", COLOURS["estimate"], 2, "dashed"),
-    "Nadaraya–Watson": ("kernel", COLOURS["weights"], 2, "dashed"),
-    "posterior": ("posterior", COLOURS["truth"], 2, "solid"),
+    "sum": ("sum", COLOURS["other"], 2.0, "dotted"),
+    "delta": ("delta", COLOURS["estimate"], 2.0, "solid"),
+    "passes": ("passes", COLOURS["estimate"], 2.0, "dashed"),
+    "Nadaraya–Watson": ("kernel", COLOURS["weights"], 2.0, "dashed"),
+    "posterior": ("posterior", COLOURS["truth"], 2.0, "solid"),
 }
 
 

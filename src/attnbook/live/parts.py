@@ -63,7 +63,7 @@ def parts(
         ValueError: too few or too many keys, scores without values, numbers out of range.
     """
     if scores is None and values is None:
-        scores, values = SCORES, VALUES
+        scores, values = np.array(SCORES), np.array(VALUES)
     row, column = _checked(scores, values)
     n = len(row)
     keys = ColumnDataSource(
@@ -73,7 +73,8 @@ def parts(
         },
         name="keys",
     )  # fmt: skip
-    after = [n * c // 4 for c in (1, 2, 3)]
+    count = min(4, n)
+    after = [n * c // count for c in range(1, count)]
     cuts = ColumnDataSource({"after": after, "x": [c + 0.5 for c in after]}, name="cuts")
     chosen = ColumnDataSource({"x": [1.0], "y": [float(row[0])]}, name="chosen")
     held = ColumnDataSource({"what": [""]}, name="held")
@@ -88,7 +89,7 @@ def parts(
     below.add_layout(goal)
 
     wide = control_style()
-    controls = _controls(row, column, (low, high), wide)
+    controls = _controls(row, column, after, (low, high), wide)
     text = words(4, wide)
     update = CustomJS(
         args=dict(
@@ -137,7 +138,11 @@ def _checked(scores: Any, values: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _controls(
-    row: np.ndarray, column: np.ndarray, reach: tuple[float, float], style: dict[str, Any]
+    row: np.ndarray,
+    column: np.ndarray,
+    after: list[int],
+    reach: tuple[float, float],
+    style: dict[str, Any],
 ) -> dict[str, Any]:
     """The controls by the names that static/parts.js has for them."""
     n, ends = len(row), (min(0.0, np.floor(column.min())), max(8.0, np.ceil(column.max())))
@@ -145,13 +150,13 @@ def _controls(
     lists = (
         ("order", "combine", ORDERS, ORDERS[0]),
         ("arithmetic", "computed in", ARITHMETIC, ARITHMETIC[0]),
-        ("cut", "cut", ["1", "2", "3"], "1"),
+        ("cut", "cut", numbered[: len(after)], "1"),
         ("key", "key", numbered, "1"),
     )
     counts = (
-        ("count", "parts", 2, n, 4),
-        ("step", "steps", 0, 3, 0),
-        ("place", "cut after key", 0, n, n // 4),
+        ("count", "parts", 2, n, len(after) + 1),
+        ("step", "steps", 0, len(after), 0),
+        ("place", "cut after key", 0, n, after[0]),
     )
     of_key = (("score", *reach, row[0]), ("value", *ends, column[0]))
     return {
@@ -187,7 +192,11 @@ def _plots(
     low, high = reach
     bottom = low - 1.2
     above = plot(
-        height=230, x_range=(0.3, n + 0.7), y_range=(bottom, high + 0.5), y_axis_label="score"
+        name="above",
+        height=230,
+        x_range=(0.3, n + 0.7),
+        y_range=(bottom, high + 0.5),
+        y_axis_label="score",
     )
     above.vbar("x", width=0.5, top="score", color=GREY, alpha=0.6, source=keys)
     above.add_layout(Span(location=0, dimension="width", line_color=GREY, line_width=1))
