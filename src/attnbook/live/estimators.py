@@ -135,7 +135,7 @@ def estimators(
             columns=[column for column, *_ in LINES.values()],
             colours=[colour for _, colour, *_ in LINES.values()],
         ),
-        code=read_scripts("points.js", "estimators.js"),
+        code=read_scripts("points.js", "shuffled.js", "estimators.js"),
         name="update",
     )  # fmt: skip
     follow_reader(
@@ -158,7 +158,7 @@ def estimators(
         "go down. Move the points and the query, and choose the order of arrival, the delta "
         "rule's β and the number of passes: the text gives the prediction and the sum of the "
         "weights.",
-        min_height=58,
+        min_height=56,
     )
 
 

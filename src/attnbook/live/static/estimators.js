@@ -2,21 +2,18 @@
 // attnbook.gaussian_process.posterior and of attnbook.nadaraya_watson. points.js, before it, has moved x, y and the query.
 const n = x.length;
 
-// arrival[t] is the point that comes at time t; each shuffle sorts the points by other numbers.
-const draw = (j) => { const v = 43758.5453 * Math.sin(12.9898 * (j + 1) + 78.233 * Number(order.value.at(-1))); return v - Math.floor(v); };
-const arrival = x.map((_, j) => j);
-if (order.value === "reversed") arrival.reverse();
-if (order.value.startsWith("shuffled")) arrival.sort((a, b) => draw(a) - draw(b));
-
+// arrival[t] is the point that comes at time t.
+const in_turn = x.map((_, j) => j);
+const arrival = order.value === "reversed" ? in_turn.reverse() : order.value === "as given" ? in_turn : shuffled(n, order.value);
 const covariance = (a, b) => Math.exp(-0.5 * ((a - b) / length_scale) ** 2);
 const gram = arrival.map((a) => arrival.map((b) => covariance(x[a], x[b])));
 const identity = arrival.map((_, t) => arrival.map((_, c) => (t === c ? 1 : 0)));
-const rest = (row, u, c, times) => times.reduce((sum, t) => sum + row[t] * u[t][c], 0);
 const times = arrival.map((_, t) => t);
+const told = (row, u, c, which) => which.reduce((sum, t) => sum + row[t] * u[t][c], 0);
 
 function one_pass(values, beta) { // u = (I + β tril(K, −1))⁻¹ β y
   const u = [];
-  values.forEach((y, t) => u.push(y.map((value, c) => beta * (value - rest(gram[t], u, c, times.slice(0, t))))));
+  values.forEach((y, t) => u.push(y.map((value, c) => beta * (value - told(gram[t], u, c, times.slice(0, t))))));
   return u;
 }
 
@@ -24,7 +21,7 @@ function passes(values, count) { // Gauss–Seidel on (K + σ²I) u = y, from u 
   const u = values.map((y) => y.map(() => 0));
   for (let pass = 0; pass < count; pass++)
     for (const t of times)
-      u[t] = values[t].map((value, c) => (value - rest(gram[t], u, c, times.filter((s) => s !== t))) / (gram[t][t] + noise ** 2));
+      u[t] = values[t].map((value, c) => (value - told(gram[t], u, c, times.filter((s) => s !== t))) / (gram[t][t] + noise ** 2));
   return u;
 }
 
@@ -36,7 +33,7 @@ function posterior(values) { // (K + σ²I)⁻¹ y by Cholesky: the matrix is L 
       L[r][c] = r === c ? Math.sqrt(left) : left / L[c][c];
     }
   const u = values.map((y) => [...y]);
-  for (const r of times) u[r] = u[r].map((value, c) => (value - rest(L[r], u, c, times.slice(0, r))) / L[r][r]);
+  for (const r of times) u[r] = u[r].map((value, c) => (value - told(L[r], u, c, times.slice(0, r))) / L[r][r]);
   for (const r of [...times].reverse()) {
     const below = times.slice(r + 1);
     u[r] = u[r].map((value, c) => (value - below.reduce((sum, t) => sum + L[t][r] * u[t][c], 0)) / L[r][r]);
@@ -84,8 +81,8 @@ const w = weights_of[columns[now]](q), tenths = (value) => Math.ceil(10 * value)
 bars.data = { x, weight: w, colour: w.map((value) => (value < 0 ? down : up)) };
 below.y_range.setv({ start: -Math.max(0.4, tenths(-1.1 * Math.min(...w))), end: Math.max(1, tenths(1.1 * Math.max(...w))) });
 
-const label = [
-  "the sum", `the delta rule with β = ${beta.value.toFixed(2)}`, `${count === 1 ? "one pass" : `${count} passes`}`,
+const label = [ // in the order of columns
+  "the sum", `the delta rule with β = ${beta.value.toFixed(2)}`, count === 1 ? "one pass" : `${count} passes`,
   `Nadaraya–Watson with h = ${bandwidth.toPrecision(2)}`, "the posterior mean",
 ];
 const below_zero = w.filter((value) => value < -5e-4), say = now === 2 && count > 1 ? "predict" : "predicts";

@@ -82,13 +82,9 @@ const finish = (part, round) => round(part.weighted / part.total);
 const ends = [0, ...after, n]; // part k has the keys from ends[k] to ends[k + 1]
 
 // After some steps: the parts that are left, each with those that it is made of; the last that was made is marked.
-const draw = (k, seed) => { const v = 43758.5453 * Math.sin(12.9898 * (k + 1) + 78.233 * seed); return v - Math.floor(v); };
 function combined(way, steps, round) {
   let left = ends.slice(1).map((end, k) => ({ ...partial(ends[k], end, round), of: [k] }));
-  if (way.startsWith("shuffled")) {
-    const seed = Number(way.at(-1));
-    left.sort((a, b) => draw(a.of[0], seed) - draw(b.of[0], seed));
-  }
+  if (way.startsWith("shuffled")) left = shuffled(left.length, way).map((k) => left[k]);
   for (let done = 0, at = 0; done < steps; done++) {
     if (way !== "tree" || at + 1 >= left.length) at = 0;
     const [a, b] = left.slice(at, at + 2);
