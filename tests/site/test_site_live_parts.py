@@ -74,10 +74,7 @@ def combined(
 ) -> list[streams.Partial]:
     """The parts that are left, each pair of places combined into the first of the two."""
     ends = [0, *after, len(SCORES)]
-    left = [
-        key_by_key(list(SCORES[a:b]), list(VALUES[a:b]), to)
-        for a, b in pairwise(ends)
-    ]
+    left = [key_by_key(list(SCORES[a:b]), list(VALUES[a:b]), to) for a, b in pairwise(ends)]
     for a, b in pairs:
         left[a] = streams.combine(left[a], left.pop(b))
     return left
@@ -126,6 +123,8 @@ def test_every_step_is_pythons(page: Page, after: list[int], order: str, arithme
         covered = [(a - 0.6, b - 0.4) for a, b in zip(drawn["left"], drawn["right"], strict=True)]
         assert covered[0][0] == pytest.approx(0) and covered[-1][1] == pytest.approx(12)
         assert {round(edge) for piece in covered for edge in piece} <= set(ends)
+        faint = page.evaluate(READ, "lines")["alpha"].count(0.15)
+        assert faint == step  # of neighbours, each step joins two at a cut
         if step and (made := expected[pairs[step - 1][0]]).total > 0:
             said = [float(made.top), float(made.total), average(made), SOFTMAX]
             assert_allclose(numbers_of(page.evaluate(WORDS)), said, rtol=0, atol=6e-5)

@@ -131,6 +131,7 @@ def _sources(row: Row, after: list[int]) -> dict[str, Any]:
             "size": np.full(n, 6.0),
         },
         "cuts": {"after": after, "x": [c + 0.5 for c in after]},
+        "lines": {"x": [], "alpha": []},
         "chosen": {"x": [1.0], "y": row.scores[:1]},
         "held": {"what": [""]},
         "spans": {column: [] for column in ("left", "right", "top", "average", "colour")},
@@ -221,8 +222,9 @@ def _value_plot(row: Row, sources: dict[str, Any]) -> Any:
 def _draw_parts(plane: Any, number: str, bottom: float, sources: dict[str, Any]) -> None:
     """The cuts from the bottom up, and one of the parts' numbers as a line over its keys."""
     plane.ray(
-        "x", bottom, 0, np.pi / 2, line_color=GREY, line_dash="dashed", source=sources["cuts"]
-    )
+        "x", bottom, 0, np.pi / 2, line_color=GREY, line_alpha="alpha", line_dash="dashed",
+        source=sources["lines"],
+    )  # fmt: skip
     if number:
         plane.segment(
             "left", number, "right", number, line_color="colour", line_width=4,

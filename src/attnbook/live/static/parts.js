@@ -128,6 +128,8 @@ for (const part of left) {
   });
 }
 spans.data = drawn;
+const crossed = after.map((_, k) => left.some(({ of }) => of.includes(k) && of.includes(k + 1)));
+lines.data = { x: after.map((k) => k + 0.5), alpha: crossed.map((within) => (within ? 0.15 : 1)) };
 table.data = written;
 
 // The softmax average of all keys, and the weights within each part.
