@@ -64,6 +64,22 @@ class MultiHead(SingleHead, Protocol):
 
 
 @runtime_checkable
+class DeltaHeads(MultiHead, Protocol):
+    """Four projections, those of a decay and of β, and a norm for heads: a GatedDelta."""
+
+    @property
+    def gate(self) -> bool: ...
+    @property
+    def delta(self) -> bool: ...
+    @property
+    def decay(self) -> Any: ...
+    @property
+    def beta(self) -> Any: ...
+    @property
+    def head_norm(self) -> Norm: ...
+
+
+@runtime_checkable
 class Perceptron(Protocol):
     """Two matrices, or three if gated: an MLP."""
 

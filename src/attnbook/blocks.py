@@ -31,7 +31,15 @@ from attnbook.heads import multi_head_attention
 from attnbook.linear import call_module, is_module, linear
 
 # of a model that every block of it has too; a Transformer has the first two alone
-BLOCK_OPTIONS = ("norm", "activation", "num_kv_heads", "bias", "rms_norm", "eps", "rotary_base")
+BLOCK_OPTIONS = (
+    "norm", "activation", "num_kv_heads", "bias", "rms_norm", "eps", "rotary_base", "attention",
+)  # fmt: skip
+GATES = {  # of a GatedDelta, by the name that a block has for its attention
+    "delta": {"gate": False, "delta": True},
+    "decay": {"gate": True, "delta": False},
+    "gated_delta": {"gate": True, "delta": True},
+}
+ATTENTION = ("softmax", "linear", *GATES)
 
 
 def layer_norm(
@@ -221,7 +229,8 @@ class AttentionSublayer:
     """Attention of one stream as a part of a block, which can keep its weights.
 
     Args:
-        layer: a MultiHeadAttention of either back end.
+        layer: a MultiHeadAttention of either back end, or a LinearAttention or GatedDelta, which
+            is called.
         memory: keys and values come from here; from the stream itself without it.
         mask: boolean, True = may attend.
         return_weights: whether to keep the weights, as the attribute weights.
@@ -241,7 +250,7 @@ class AttentionSublayer:
     ) -> None:
         self.memory, self.return_weights = memory, return_weights
         self.attention: Any = layer
-        if not is_module(layer):
+        if not is_module(layer) and attention_name(layer) == "softmax":
             self.attention = partial(multi_head_attention, layer, drop=drop)
         self.how = {"mask": mask, "return_weights": return_weights, "causal": causal}
         self.weights: Array | None = None
@@ -303,6 +312,32 @@ def set_block_config(layer: Any, norm: str, rms_norm: bool, eps: float) -> None:
     layer.dropout = perceptron.dropout
     layer.norm = one_of(("pre", "post"), norm=norm)
     layer.rms_norm, layer.eps = flag(rms_norm=rms_norm), positive(eps=eps)
+
+
+def attention_name(layer: Any) -> str:
+    """The name that a block has for a layer of attention: "softmax", "linear", "delta", …."""
+    kind = type(layer).__name__
+    if kind == "GatedDelta":
+        gates = {"gate": layer.gate, "delta": layer.delta}
+        return next((name for name, given in GATES.items() if given == gates), "sum")
+    return "linear" if kind == "LinearAttention" else "softmax"
+
+
+def check_attention_options(
+    attention: str, num_heads: int, num_kv_heads: int | None, rotary_base: float | None
+) -> None:
+    """Check the name of a block's attention, and that it has the options that are given."""
+    if one_of(ATTENTION, attention=attention) == "softmax":
+        return
+    for name, given, plain in (
+        ("num_kv_heads", num_kv_heads, num_heads),
+        ("rotary_base", rotary_base, None),
+    ):
+        if given is not None and given != plain:
+            raise ValueError(
+                f"{name}: got {given!r} with attention={attention!r}, expected {plain}, or "
+                "attention='softmax'"
+            )
 
 
 def block_options(model: Any) -> dict[str, Any]:

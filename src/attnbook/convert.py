@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from attnbook import blocks
 from attnbook._validation.arrays import common_namespace
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")  # of parameters that both libraries hold
@@ -174,7 +175,15 @@ def _twin(layer: Any, module: Any, **key: Any) -> Any:
         raise TypeError(f"layer: got {name}, expected one of {', '.join(layers)}{hint}")
     twin_class = getattr(module, name)
     taken = [argument for argument in inspect.signature(twin_class).parameters if argument != "key"]
-    return twin_class(**{argument: _plain(getattr(layer, argument)) for argument in taken}, **key)
+    return twin_class(**{argument: _plain(_given(layer, argument)) for argument in taken}, **key)
+
+
+def _given(layer: Any, argument: str) -> Any:
+    """What a layer was made with; a block's attention is a layer now, and has its name."""
+    value = getattr(layer, argument)
+    if argument == "attention" and not isinstance(value, str):
+        return blocks.attention_name(value)
+    return value
 
 
 def _plain(value: Any) -> Any:

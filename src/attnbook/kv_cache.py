@@ -8,7 +8,13 @@ from jaxtyping import Float, Int
 from attnbook._typing import Array, DecoderModel, EncoderDecoderModel
 from attnbook._validation.tokens import check_cache, check_given_by, check_next_token
 from attnbook.attention import attend
-from attnbook.blocks import AttentionSublayer, apply_norm, decoder_block, encoder_block
+from attnbook.blocks import (
+    AttentionSublayer,
+    apply_norm,
+    attention_name,
+    decoder_block,
+    encoder_block,
+)
 from attnbook.heads import merge_heads, project
 from attnbook.linear import embed, linear
 from attnbook.transformer import Memory, read_out
@@ -41,6 +47,12 @@ def init_cache(model: Any, batch: int, like: Array) -> Cache:
 def cache_shape(model: Any) -> tuple[int, int, int, int]:
     """Of a cache's row: layers, heads of keys and values, max_length, d."""
     first = model.decoder[0].attention
+    if (kind := attention_name(first)) != "softmax":
+        raise ValueError(
+            f"model: got one with attention={kind!r}, expected 'softmax', whose keys and values a "
+            "cache holds: call model(tokens) on all that is written, or hand the state of "
+            "attnbook.linear_attention.recurrent from token to token"
+        )
     head_dim = first.embed_dim // first.num_heads
     return len(model.decoder), first.num_kv_heads, model.max_length, head_dim
 

@@ -3,6 +3,7 @@
 from attnbook import devices  # noqa: F401  JAX must not take the whole GPU: set before its first use
 from attnbook.jax.attention import MultiHeadAttention, SelfAttention
 from attnbook.jax.blocks import MLP, DecoderBlock, EncoderBlock
+from attnbook.jax.linear_attention import GatedDelta, LinearAttention
 from attnbook.jax.pooling import AttentionPooling
 from attnbook.jax.recurrent import EncoderDecoder, GRUCell
 from attnbook.jax.regression import (
@@ -23,7 +24,9 @@ __all__ = [
     "EncoderDecoder",
     "EncoderOnly",
     "GRUCell",
+    "GatedDelta",
     "KernelRegression",
+    "LinearAttention",
     "MetricKernelRegression",
     "MultiHeadAttention",
     "MultiHeadKernelRegression",

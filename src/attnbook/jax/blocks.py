@@ -13,6 +13,7 @@ from attnbook._validation.options import flag, one_of
 from attnbook.activations import ACTIVATIONS
 from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.dropout import check_key, make_dropout
+from attnbook.jax.linear_attention import GatedDelta, LinearAttention
 
 
 class BlockOptions(eqx.Module):
@@ -34,6 +35,22 @@ def make_norm(layer: BlockOptions) -> eqx.nn.LayerNorm | eqx.nn.RMSNorm:
     if layer.rms_norm:
         return eqx.nn.RMSNorm(layer.embed_dim, eps=layer.eps, use_bias=False)
     return eqx.nn.LayerNorm(layer.embed_dim, eps=layer.eps, use_bias=layer.bias)
+
+
+def make_attention(
+    attention: str, embed_dim: int, num_heads: int, *, num_kv_heads: int | None, bias: bool,
+    dropout: float, rotary_base: float | None, key: PRNGKeyArray,
+) -> MultiHeadAttention | LinearAttention | GatedDelta:  # fmt: skip
+    """A block's attention by its name, as the docstring of EncoderBlock says."""
+    blocks.check_attention_options(attention, num_heads, num_kv_heads, rotary_base)
+    if attention == "linear":
+        return LinearAttention(embed_dim, num_heads, bias=bias, key=key)
+    if attention in blocks.GATES:
+        return GatedDelta(embed_dim, num_heads, bias=bias, key=key, **blocks.GATES[attention])
+    return MultiHeadAttention(
+        embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
+        rotary_base=rotary_base, key=key,
+    )  # fmt: skip
 
 
 class MLP(eqx.Module):
@@ -106,15 +123,19 @@ class EncoderBlock(BlockOptions):
         rms_norm: norms by the root mean square, without a bias, in place of layer norms.
         eps: ε of the norms, above 0.
         rotary_base: of rotary positions within the attention, as in MultiHeadAttention.
+        attention: "softmax", a MultiHeadAttention; "linear", a LinearAttention; "delta", "decay" or
+            "gated_delta", a GatedDelta with the one, the other or both, for causal blocks. Only the
+            softmax has weights to drop, shared heads and rotary positions.
         key: the random key of the initial parameters.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, a dropout outside [0, 1), an eps or a rotary_base that is
-            not above 0, a rotary_base for heads of an odd width.
+            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base
+            that is not above 0, a rotary_base for heads of an odd width, an option that only the
+            softmax has with another attention.
     """
 
-    attention: MultiHeadAttention
+    attention: MultiHeadAttention | LinearAttention | GatedDelta
     mlp: MLP
     attention_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
     mlp_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
@@ -135,16 +156,17 @@ class EncoderBlock(BlockOptions):
         rms_norm: bool = False,
         eps: float = 1e-5,
         rotary_base: float | None = None,
+        attention: str = "softmax",
         key: PRNGKeyArray,
     ) -> None:
         keys = jax.random.split(check_key(key))
-        self.attention = MultiHeadAttention(
-            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
+        self.attention = make_attention(
+            attention, embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
             rotary_base=rotary_base, key=keys[0],
         )  # fmt: skip
         self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, bias, key=keys[1])
         blocks.set_block_config(self, norm, rms_norm, eps)
-        self.rotary_base = self.attention.rotary_base
+        self.rotary_base = getattr(self.attention, "rotary_base", None)
         self.attention_norm = make_norm(self)
         self.mlp_norm = make_norm(self)
 

@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from attnbook import heads, kv_cache, transformer
 from attnbook._validation.numbers import positive_int
-from attnbook._validation.options import flag
+from attnbook._validation.options import flag, one_of
 from attnbook._validation.tokens import widen_tokens
-from attnbook.blocks import block_options
+from attnbook.blocks import ATTENTION, block_options
 from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.blocks import BlockOptions, DecoderBlock, EncoderBlock, make_norm
 from attnbook.jax.dropout import check_key
@@ -182,13 +182,14 @@ class DecoderOnly(BlockOptions):
         rms_norm: as in EncoderBlock.
         eps: as in EncoderBlock.
         rotary_base: as in EncoderBlock; then there are no learned positions.
+        attention: as in EncoderBlock.
         tied: whether the readout has the embedding's matrix, and no bias.
         key: the random key of the initial parameters.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, an eps or a rotary_base that is not above 0, a rotary_base
-            for heads of an odd width.
+            another norm, activation or attention, an eps or a rotary_base that is not above 0, a
+            rotary_base for heads of an odd width, an option that only the softmax has.
     """
 
     embedding: eqx.nn.Embedding
@@ -200,6 +201,7 @@ class DecoderOnly(BlockOptions):
     max_length: int = eqx.field(static=True)
     num_layers: int = eqx.field(static=True)
     rotary_base: float | None = eqx.field(static=True)
+    attention: str = eqx.field(static=True)
     tied: bool = eqx.field(static=True)
 
     def __init__(
@@ -218,6 +220,7 @@ class DecoderOnly(BlockOptions):
         rms_norm: bool = False,
         eps: float = 1e-5,
         rotary_base: float | None = None,
+        attention: str = "softmax",
         tied: bool = False,
         key: PRNGKeyArray,
     ) -> None:
@@ -225,6 +228,7 @@ class DecoderOnly(BlockOptions):
         self.max_length = positive_int(max_length=max_length)
         set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
+        self.attention = one_of(ATTENTION, attention=attention)
         self.tied = flag(tied=tied)
         keys = jax.random.split(check_key(key), 4)
         self.embedding = eqx.nn.Embedding(

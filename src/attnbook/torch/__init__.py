@@ -2,6 +2,7 @@
 
 from attnbook.torch.attention import MultiHeadAttention, SelfAttention
 from attnbook.torch.blocks import MLP, DecoderBlock, EncoderBlock
+from attnbook.torch.linear_attention import GatedDelta, LinearAttention
 from attnbook.torch.pooling import AttentionPooling
 from attnbook.torch.recurrent import EncoderDecoder, GRUCell
 from attnbook.torch.regression import (
@@ -22,7 +23,9 @@ __all__ = [
     "EncoderDecoder",
     "EncoderOnly",
     "GRUCell",
+    "GatedDelta",
     "KernelRegression",
+    "LinearAttention",
     "MetricKernelRegression",
     "MultiHeadAttention",
     "MultiHeadKernelRegression",

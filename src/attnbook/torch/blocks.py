@@ -12,6 +12,7 @@ from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag, one_of
 from attnbook.activations import ACTIVATIONS
 from attnbook.torch.attention import MultiHeadAttention, make_dropout, refuse_theirs
+from attnbook.torch.linear_attention import GatedDelta, LinearAttention
 
 
 def make_norm(layer: Any) -> nn.LayerNorm | nn.RMSNorm:
@@ -19,6 +20,22 @@ def make_norm(layer: Any) -> nn.LayerNorm | nn.RMSNorm:
     if layer.rms_norm:
         return nn.RMSNorm(layer.embed_dim, eps=layer.eps)
     return nn.LayerNorm(layer.embed_dim, eps=layer.eps, bias=layer.bias)
+
+
+def make_attention(
+    attention: str, embed_dim: int, num_heads: int, *, num_kv_heads: int | None, bias: bool,
+    dropout: float, rotary_base: float | None,
+) -> MultiHeadAttention | LinearAttention | GatedDelta:  # fmt: skip
+    """A block's attention by its name, as the docstring of EncoderBlock says."""
+    blocks.check_attention_options(attention, num_heads, num_kv_heads, rotary_base)
+    if attention == "linear":
+        return LinearAttention(embed_dim, num_heads, bias=bias)
+    if attention in blocks.GATES:
+        return GatedDelta(embed_dim, num_heads, bias=bias, **blocks.GATES[attention])
+    return MultiHeadAttention(
+        embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
+        rotary_base=rotary_base,
+    )  # fmt: skip
 
 
 class MLP(nn.Module):
@@ -76,11 +93,15 @@ class EncoderBlock(nn.Module):
         rms_norm: norms by the root mean square, without a bias, in place of layer norms.
         eps: ε of the norms, above 0.
         rotary_base: of rotary positions within the attention, as in MultiHeadAttention.
+        attention: "softmax", a MultiHeadAttention; "linear", a LinearAttention; "delta", "decay" or
+            "gated_delta", a GatedDelta with the one, the other or both, for causal blocks. Only the
+            softmax has weights to drop, shared heads and rotary positions.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, a dropout outside [0, 1), an eps or a rotary_base that is
-            not above 0, a rotary_base for heads of an odd width.
+            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base
+            that is not above 0, a rotary_base for heads of an odd width, an option that only the
+            softmax has with another attention.
     """
 
     def __init__(
@@ -97,15 +118,16 @@ class EncoderBlock(nn.Module):
         rms_norm: bool = False,
         eps: float = 1e-5,
         rotary_base: float | None = None,
+        attention: str = "softmax",
     ) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(
-            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
+        self.attention = make_attention(
+            attention, embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
             rotary_base=rotary_base,
         )  # fmt: skip
         self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, bias)
         blocks.set_block_config(self, norm, rms_norm, eps)
-        self.rotary_base = self.attention.rotary_base
+        self.rotary_base = getattr(self.attention, "rotary_base", None)
         self.attention_norm = make_norm(self)
         self.mlp_norm = make_norm(self)
 

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from attnbook import heads, kv_cache, transformer
 from attnbook._validation.numbers import positive_int
-from attnbook._validation.options import flag
+from attnbook._validation.options import flag, one_of
 from attnbook._validation.tokens import widen_tokens
-from attnbook.blocks import block_options
+from attnbook.blocks import ATTENTION, block_options
 from attnbook.kv_cache import Cache
 from attnbook.torch.attention import MultiHeadAttention
 from attnbook.torch.blocks import DecoderBlock, EncoderBlock, make_norm
@@ -147,12 +147,13 @@ class DecoderOnly(nn.Module):
         rms_norm: as in EncoderBlock.
         eps: as in EncoderBlock.
         rotary_base: as in EncoderBlock; then there are no learned positions.
+        attention: as in EncoderBlock.
         tied: whether the readout has the embedding's matrix, and no bias.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, an eps or a rotary_base that is not above 0, a rotary_base
-            for heads of an odd width.
+            another norm, activation or attention, an eps or a rotary_base that is not above 0, a
+            rotary_base for heads of an odd width, an option that only the softmax has.
     """
 
     def __init__(
@@ -171,6 +172,7 @@ class DecoderOnly(nn.Module):
         rms_norm: bool = False,
         eps: float = 1e-5,
         rotary_base: float | None = None,
+        attention: str = "softmax",
         tied: bool = False,
     ) -> None:
         super().__init__()
@@ -178,6 +180,7 @@ class DecoderOnly(nn.Module):
         self.max_length = positive_int(max_length=max_length)
         set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
+        self.attention = one_of(ATTENTION, attention=attention)
         self.tied = flag(tied=tied)
         self.embedding = init_embedding(vocab_size, embed_dim)
         self.register_parameter("position", None)

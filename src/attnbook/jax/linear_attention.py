@@ -1,0 +1,126 @@
+"""Heads without the softmax: parameters and initialisation."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Bool, Float, PRNGKeyArray
+
+from attnbook import heads, linear_heads
+from attnbook._validation.options import flag
+from attnbook.jax.dropout import check_key
+
+
+class _Projections(eqx.Module):
+    """The sizes and the four matrices that every layer of several heads has."""
+
+    query: eqx.nn.Linear
+    key: eqx.nn.Linear
+    value: eqx.nn.Linear
+    output: eqx.nn.Linear
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    num_kv_heads: int = eqx.field(static=True)
+    bias: bool = eqx.field(static=True)
+
+    def __init__(self, embed_dim: int, num_heads: int, bias: bool, key: PRNGKeyArray) -> None:
+        shape = heads.head_shape(embed_dim, num_heads, None)
+        self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
+        self.bias = flag(bias=bias)
+        self.query, self.key, self.value, self.output = (
+            eqx.nn.Linear(self.embed_dim, self.embed_dim, use_bias=bias, key=one)
+            for one in jax.random.split(key, 4)
+        )
+
+
+class LinearAttention(_Projections):
+    """Heads with weights φ(q)ᵀφ(k), φ = elu + 1; see attnbook.linear_heads.linear_heads.
+
+    Args:
+        embed_dim: the width of a token.
+        num_heads: a divisor of embed_dim.
+        bias: whether the four projections have one.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide.
+    """
+
+    def __init__(
+        self, embed_dim: int, num_heads: int, *, bias: bool = True, key: PRNGKeyArray
+    ) -> None:
+        super().__init__(embed_dim, num_heads, bias, check_key(key))
+
+    def __call__(
+        self,
+        queries: Float[Array, "... n e"],
+        keys: Array | None = None,
+        values: Array | None = None,
+        mask: Bool[Array, "..."] | None = None,
+        return_weights: bool = False,
+        *,
+        causal: bool = False,
+    ) -> Any:
+        """Output (..., n, e), or the pair (output, weights (..., heads, n, n))."""
+        return linear_heads.linear_heads(self, queries, keys, values, mask, return_weights, causal)
+
+
+class GatedDelta(_Projections):
+    """Heads with a state, decay and the delta rule; see attnbook.linear_heads.delta_heads.
+
+    Args:
+        embed_dim: the width of a token.
+        num_heads: a divisor of embed_dim.
+        gate: whether the state decays, by a share that each token says.
+        delta: whether a token writes what the state lacks, or its value itself.
+        bias: whether the four projections have one; those of decay and β have one in any case.
+        key: the random key of the initial parameters.
+
+    Raises:
+        ValueError: a size that is not an integer of at least 1, a number that does not divide, a
+            gate, a delta or a bias that is not True or False.
+    """
+
+    decay: eqx.nn.Linear | None
+    beta: eqx.nn.Linear | None
+    head_norm: eqx.nn.RMSNorm
+    gate: bool = eqx.field(static=True)
+    delta: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        gate: bool = True,
+        delta: bool = True,
+        bias: bool = True,
+        key: PRNGKeyArray,
+    ) -> None:
+        keys = jax.random.split(check_key(key), 3)
+        super().__init__(embed_dim, num_heads, bias, keys[0])
+        self.gate, self.delta = flag(gate=gate), flag(delta=delta)
+        self.decay = self.beta = None
+        if self.gate:
+            decay = eqx.nn.Linear(self.embed_dim, self.num_heads, key=keys[1])
+            start = jnp.full((self.num_heads,), linear_heads.DECAY_START)
+            self.decay = eqx.tree_at(lambda linear: linear.bias, decay, start)
+        if self.delta:
+            self.beta = eqx.nn.Linear(self.embed_dim, self.num_heads, key=keys[2])
+        head_dim = self.embed_dim // self.num_heads
+        self.head_norm = eqx.nn.RMSNorm(head_dim, eps=1e-5, use_bias=False)
+
+    def __call__(
+        self,
+        queries: Float[Array, "... n e"],
+        keys: Array | None = None,
+        values: Array | None = None,
+        mask: Bool[Array, "..."] | None = None,
+        return_weights: bool = False,
+        *,
+        causal: bool = False,
+    ) -> Any:
+        """Output (..., n, e), or the pair (output, weights (..., heads, n, n)); for causal=True."""
+        return linear_heads.delta_heads(self, queries, keys, values, mask, return_weights, causal)
