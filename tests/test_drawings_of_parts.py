@@ -104,24 +104,24 @@ def test_no_shape_that_is_kept_grows_with_the_table(m, n, block, d):
         ]
 
 
-def test_kinds_of_tiles_are_counted_pair_by_pair():
-    for name, allowed in tiles.masks(12, 5, (3, 8, 12)).items():
+def test_masks_are_the_past_the_near_past_and_the_document():
+    for name, rule in tiles.masks(5, (3, 8, 12)).items():
+        allowed = rule(np.arange(12)[:, None], np.arange(12))
         for i in range(12):
             for j in range(12):
                 same = [i < e for e in (3, 8, 12)] == [j < e for e in (3, 8, 12)]
                 expected = {"causal": j <= i, "window": i - 5 < j <= i, "documents": same}[name]
                 assert allowed[i, j] == expected
-        kinds = tiles.tile_kinds(allowed, 3)
-        for (a, b), kind in np.ndenumerate(kinds):
-            seen = [allowed[3 * a + i, 3 * b + j] for i in range(3) for j in range(3)]
-            assert kind == (2 if all(seen) else int(any(seen)))
 
 
 def test_block_masks_counts_its_tiles():
-    texts = drawings.block_masks().texts
-    counts = [int(t.split()[0]) for t in texts if t[0].isdigit()]
-    assert counts[:3] == [15, 6, 15]
-    assert [sum(counts[k : k + 3]) for k in (0, 3, 6)] == [36] * 3
+    expected = []
+    for rule in tiles.masks(10, (6, 16, 24)).values():
+        pairs = rule(np.arange(24)[:, None], np.arange(24)).reshape(6, 4, 6, 4)
+        some, every = pairs.any(axis=(1, 3)).sum(), pairs.all(axis=(1, 3)).sum()
+        expected += [f"{every} full", f"{some - every} partial", f"{36 - some} empty"]
+    assert [t for t in drawings.block_masks().texts if t[0].isdigit()] == expected
+    assert expected[:3] == ["15 full", "6 partial", "15 empty"]
 
 
 @pytest.mark.parametrize(("tokens", "size", "shared"), [(10, 4, 2), (8, 4, 2), (3, 2, 1)])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnbook import test_time
 from attnbook._validation import numbers
 from attnbook.drawings.canvas import Canvas, Drawing, Point
 
@@ -16,8 +17,8 @@ DECAY = 0.8
 def matrices(gram: np.ndarray, noise: float) -> dict[str, np.ndarray]:
     """What stands between the kernel and the values, for three estimators.
 
-    The sum has M = I, one pass of the delta rule M = (I + L)⁻¹ with L the part of the Gram matrix
-    below its diagonal, and the posterior mean M = (K + σ²I)⁻¹.
+    The sum has M = I, the delta rule M = (I + L)⁻¹ with L what the Gram matrix has below its
+    diagonal, and the posterior mean M = (K + σ²I)⁻¹.
 
     Args:
         gram: kernel of all pairs of keys, (n, n).
@@ -29,7 +30,7 @@ def matrices(gram: np.ndarray, noise: float) -> dict[str, np.ndarray]:
     eye = np.eye(len(gram))
     return {
         "sum": eye,
-        "delta": np.linalg.inv(eye + np.tril(gram, -1)),
+        "delta": test_time.one_pass(gram, eye),
         "posterior": np.linalg.inv(gram + noise**2 * eye),
     }
 
@@ -64,14 +65,16 @@ def one_matrix(query: float = 0.7, noise: float = 0.2) -> Drawing:
         middle = left + 50
         canvas.text(middle, 152, name, bold=True, size=18)
         canvas.text(middle, 180, formula)
-        canvas.dots([(left - 15, 225 + 20 * i) for i in range(5)], kernel, radius=8, full=1)
+        canvas.dots(
+            [(left - 15, 225 + 20 * i) for i in range(5)], kernel.tolist(), radius=8, full=1
+        )
         canvas.box(middle, 265, 100, 100, fill=0.05, radius=2)
         for i, row in enumerate(m):
             places = [(left + 10 + 20 * j, 225 + 20 * i) for j in range(5)]
-            canvas.signed(places, row, radius=9, full=float(np.abs(m).max()))
+            canvas.signed(places, row.tolist(), radius=9, full=float(np.abs(m).max()))
         places = [(left + 10 + 20 * j, 357) for j in range(5)]
         canvas.arrow((middle, 319), (middle, 339), role="weights")
-        canvas.signed(places, kernel @ m, radius=10, full=float(largest))
+        canvas.signed(places, (kernel @ m).tolist(), radius=10, full=float(largest))
         for (x, _), value in zip(places, values, strict=True):
             canvas.line((x, 426), (x, 426 - 20 * value), role="values", width=9)
         canvas.line((left, 428), (left + 100, 428))
@@ -159,7 +162,9 @@ def _step(
     canvas.plus(220, middle, "output", 12)
     reading = 360 - cell * p / 2 - 16
     canvas.arrow((234, middle), (reading - 16, middle), role="output", width=2)
-    canvas.dots([(reading, y + (i + 0.5) * cell) for i in range(d)], q, "queries", radius=9, full=1)
+    canvas.dots(
+        [(reading, y + (i + 0.5) * cell) for i in range(d)], q.tolist(), "queries", radius=9, full=1
+    )
     canvas.text(reading, 42, "q_t", "queries", bold=True)
     low = y + cell * d
     canvas.arrow((360, low + 6), (360, low + 30), role="output", width=2)
@@ -170,10 +175,12 @@ def _step(
     canvas.arrow((220, top - 16), (220, middle + 14), role="keys", width=2)
     canvas.matrix(220, top, np.outer(k, u).tolist(), "keys", cell)
     side = 220 - cell * p / 2 - 16
-    canvas.dots([(side, top + (i + 0.5) * cell) for i in range(d)], k, "keys", radius=9, full=1)
+    canvas.dots(
+        [(side, top + (i + 0.5) * cell) for i in range(d)], k.tolist(), "keys", radius=9, full=1
+    )
     canvas.text(side - 16, top + cell * d / 2, "k_t", "keys", anchor="end", bold=True)
     below = [(220 + (j + 0.5 - p / 2) * cell, top + cell * d + 14) for j in range(p)]
-    canvas.dots(below, u, "values", radius=9, full=1)
+    canvas.dots(below, u.tolist(), "values", radius=9, full=1)
     right = 220 + cell * p / 2 + 12
     canvas.text(right, below[0][1], "u_t", "values", anchor="start", bold=True)
     canvas.text(right + 8, top + 14, "u_t = v_t, or delta:", "values", anchor="start")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from attnbook import flash, streams
 from attnbook._validation import numbers
 from attnbook.drawings.canvas import Canvas, Drawing
 
@@ -37,8 +38,12 @@ def parts(
         "average. Both are rescaled to the higher top, and added up to one part: the average of "
         "all keys.",
     )
-    tops = [max(group) for group in scores]
-    top, every = max(tops), sum(sizes)
+    found = [
+        streams.partial(np.array([of]), np.array(y)[:, None])
+        for of, y in zip(scores, values, strict=True)
+    ]
+    both = streams.combine(*found)
+    top, every = float(both.top[0]), sum(sizes)
     for y, label, role in (
         *((56, "scores", "ink"), (98, "weights", "weights"), (142, "values", "values")),
         *((204, "top", "ink"), (234, "total", "weights"), (264, "average", "output")),
@@ -47,10 +52,10 @@ def parts(
     ):
         canvas.text(4, y, label, role, anchor="start", bold=True)
     places = [100 + 364 * (j + (0.25 if j < sizes[0] else 0.75)) / every for j in range(every)]
-    total, weighted, start = 0.0, 0.0, 0
-    for name, group, of, t in zip("AB", scores, values, tops, strict=True):
-        here = places[start : start + len(group)]
-        shares = np.exp(np.array(group) - t)
+    groups = (places[: sizes[0]], places[sizes[0] :])
+    for name, here, group, of, part in zip("AB", groups, scores, values, found, strict=True):
+        t = float(part.top[0])
+        shares = np.exp(np.array(group) - t).tolist()
         middle, wide = (here[0] + here[-1]) / 2, here[-1] - here[0] + 44
         canvas.box(middle, 98, wide, 130, fill=0.05)
         canvas.text(middle, 16, f"part {name}", bold=True)
@@ -61,22 +66,20 @@ def parts(
         canvas.arrow((middle, 165), (middle, 182))
         canvas.box(middle, 234, 132, 98, role="output", fill=0.06)
         canvas.text(middle, 204, f"{t:.1f}")
-        canvas.text(middle, 234, f"{shares.sum():.2f}", "weights")
-        canvas.text(middle, 264, f"{shares @ of / shares.sum():.2f}", "output")
+        canvas.text(middle, 234, f"{part.total[0]:.2f}", "weights")
+        canvas.text(middle, 264, f"{streams.finish(part)[0].item():.2f}", "output")
         scale = math.exp(t - top)
         canvas.arrow((middle, 286), (middle, 348), role="weights", width=1 + 5 * scale)
         factor = f"× e^{{{t:.1f} − {top:.1f}}} = {scale:.2f}"
         canvas.text(middle - 16, 314, factor, "weights", anchor="end")
-        total, weighted = total + scale * shares.sum(), weighted + scale * (shares @ of)
-        start += len(group)
     middle = (places[0] + places[-1]) / 2
     canvas.box(middle, 446, places[-1] - places[0] + 44, 182, role="output", fill=0.06)
     canvas.text(middle, 368, "one part", bold=True)
-    joint = np.exp(np.array([s for group in scores for s in group]) - top)
+    joint = np.exp(np.array([s for group in scores for s in group]) - top).tolist()
     canvas.dots([(x, 400) for x in places], joint, radius=15, full=1)
     canvas.text(middle, 444, f"{top:.1f}")
-    canvas.text(middle, 474, f"{total:.2f}", "weights")
-    canvas.text(middle, 516, f"{weighted / total:.2f}", "output", bold=True, size=18)
+    canvas.text(middle, 474, f"{both.total[0]:.2f}", "weights")
+    canvas.text(middle, 516, f"{streams.finish(both)[0].item():.2f}", "output", bold=True, size=18)
     return canvas.drawing()
 
 
@@ -103,7 +106,8 @@ def flash_blocks(
         if rest or not 2 <= count <= 5:
             raise ValueError(f"{name}: got {size}, expected two to five blocks of {c}")
         shape.append(count)
-    (down, across), i = shape, numbers.int_between(1, shape[0], row=row) - 1
+    down, across = shape
+    i = numbers.int_between(1, shape[0], row=row) - 1
     now, wide, tall, left, top = across // 2, 48.0, 56.0, 62.0, 110.0
     canvas = Canvas(
         "flash_blocks",
@@ -115,7 +119,7 @@ def flash_blocks(
     canvas.text(left + across * wide / 2, 12, f"{c} × {d} each")
     for j in range(across):
         loaded, x = j == now, left + (j + 0.5) * wide
-        for y, name, role in ((40, "V", "values"), (78, "K", "keys")):
+        for y, name, role in ((40.0, "V", "values"), (78.0, "K", "keys")):
             canvas.box(x, y, 42, 32, f"{name}_{j + 1}", role, fill=0.4 if loaded else 0.06)
     for k in range(down):
         y = top + (k + 0.5) * tall
@@ -151,39 +155,24 @@ def _tile(canvas: Canvas, x: float, y: float, wide: float, tall: float) -> None:
     canvas.dots(places, weights.tolist(), radius=7, full=1)
 
 
-def tile_kinds(allowed: np.ndarray, block: int) -> np.ndarray:
-    """Which tiles of a table of allowed pairs are empty (0), partial (1) and full (2).
+def masks(window: int, ends: Sequence[int]) -> dict[str, Allowed]:
+    """Three masks: of the past, of the near past, of the same document.
 
     Args:
-        allowed: which query may look at which key, booleans (n, n).
-        block: c, queries or keys of a tile; it divides n.
-
-    Returns:
-        A kind for each tile, (n/c, n/c).
-    """
-    count = len(allowed) // block
-    tiles = allowed.reshape(count, block, count, block)
-    kinds: np.ndarray = tiles.any(axis=(1, 3)).astype(int) + tiles.all(axis=(1, 3))
-    return kinds
-
-
-def masks(tokens: int, window: int, ends: Sequence[int]) -> dict[str, np.ndarray]:
-    """Three masks over as many tokens: of the past, of the near past, of the same document.
-
-    Args:
-        tokens: n.
         window: how many tokens a query sees in the second, itself included.
         ends: where the documents of the third end.
 
     Returns:
-        Booleans (n, n), by name, true where a query may look.
+        Whether query i may look at key j, functions of arrays, by name.
     """
-    i, j = np.arange(tokens)[:, None], np.arange(tokens)
-    document = np.searchsorted(ends, j, side="right")
+
+    def document(place: np.ndarray) -> np.ndarray:
+        return np.searchsorted(ends, place, side="right")
+
     return {
-        "causal": j <= i,
-        "window": (j <= i) & (i - j < window),
-        "documents": document[:, None] == document,
+        "causal": lambda i, j: j <= i,
+        "window": lambda i, j: (j <= i) & (i - j < window),
+        "documents": lambda i, j: document(i) == document(j),
     }
 
 
@@ -214,12 +203,13 @@ def block_masks(
         "Three masks cut into tiles: causal, a window, documents. Tiles in which no pair may meet "
         "are empty and skipped, full ones need no mask, partial ones need it.",
     )
-    for left, (name, allowed) in zip((10, 171, 332), masks(n, window, ends).items(), strict=True):
-        kinds = tile_kinds(allowed, c)
+    for left, (name, allowed) in zip((10, 171, 332), masks(window, ends).items(), strict=True):
+        pairs = allowed(np.arange(n)[:, None], np.arange(n))
+        kinds = flash.block_kinds(allowed, n, n, c)
         canvas.text(left + side / 2, 14, name, bold=True)
         for (a, b), kind in np.ndenumerate(kinds):
             x, y = left + b * c * cell, 32 + a * c * cell
-            shown = allowed[a * c : (a + 1) * c, b * c : (b + 1) * c]
+            shown = pairs[a * c : (a + 1) * c, b * c : (b + 1) * c]
             _mask_tile(canvas, (x, y), int(kind), shown, cell)
         canvas.box(left + side / 2, 32 + side / 2, side, side, fill=0, radius=0)
         for kind, word in ((2, "full"), (1, "partial"), (0, "empty")):
