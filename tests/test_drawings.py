@@ -228,7 +228,7 @@ def plain(latex: str) -> str:
     """An entry of the appendix's table as a rung has it."""
     for old, new in (
         *((r"\lVert", "‖"), (r"\rVert", "‖"), (r"\cdot", "·"), (r"\sqrt d", "√d")),
-        *((r"\tanh", "tanh"), (r"\log", "log"), (r"\varphi", "φ")),
+        *((r"\tanh", "tanh"), (r"\log", "log"), (r"\phi", "φ")),
         *(("^2", "²"), ("-", "−"), ("$", "")),
     ):
         latex = latex.replace(old, new)
