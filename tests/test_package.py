@@ -26,6 +26,8 @@ from attnbook import (
     images,
     kernels,
     kv_cache,
+    linear_attention,
+    linear_heads,
     losses,
     ngrams,
     positions,
@@ -41,8 +43,9 @@ from attnbook import (
 from attnbook._validation import arrays
 
 FORMULAS = (
-    attention, blocks, gaussian_process, heads, images, kernels, losses, ngrams, positions,
-    recurrent, regression, sampling, scores, transformer, kv_cache, features, test_time
+    attention, blocks, features, gaussian_process, heads, images, kernels, linear_attention,
+    linear_heads, losses, ngrams, positions, recurrent, regression, sampling, scores, test_time,
+    transformer, kv_cache
 )  # fmt: skip
 # these functions have their modules' names
 number_words, python_reference = map(
@@ -115,6 +118,13 @@ SOURCED = {
     "attnbook.transformer.decoder_only",
     "attnbook.transformer.encoder_decoder",
     "attnbook.kv_cache.decode_step",
+    "attnbook.linear_attention.affine_scan",
+    "attnbook.linear_attention.chunked",
+    "attnbook.linear_attention.recurrent",
+    "attnbook.linear_attention.weights",
+    "attnbook.linear_heads.delta_heads",
+    "attnbook.linear_heads.elu_plus_one",
+    "attnbook.linear_heads.linear_heads",
     "attnbook.pretrained.albert",
     "attnbook.pretrained.bert",
     "attnbook.pretrained.fetch",
@@ -132,6 +142,7 @@ INNER = {
     "attnbook.attention.weighted_average",
     "attnbook.attention.with_causal",
     "attnbook.blocks.apply_norm",
+    "attnbook.blocks.attention_name",
     "attnbook.blocks.block_options",
     "attnbook.blocks.set_block_config",
     "attnbook.heads.head_shape",
@@ -210,6 +221,11 @@ X, W = np.ones((11, 7, 6)), np.ones((5, 6))
 LINEAR = SimpleNamespace(weight=np.ones((6, 6)), bias=None)
 HEADS = SimpleNamespace(embed_dim=6, num_heads=3, num_kv_heads=3, query=LINEAR, key=LINEAR, value=LINEAR, output=LINEAR)  # fmt: skip
 NORM = SimpleNamespace(weight=np.ones(6), bias=None, eps=1e-5)
+RATE = SimpleNamespace(weight=np.ones((3, 6)), bias=None)
+DELTA = SimpleNamespace(
+    **vars(HEADS), gate=True, delta=True, decay=RATE, beta=RATE,
+    head_norm=SimpleNamespace(weight=np.ones(2), bias=None, eps=1e-5),
+)  # fmt: skip
 MLP = SimpleNamespace(hidden=LINEAR, gate=None, output=LINEAR, activation="gelu")
 BLOCK = SimpleNamespace(
     attention=HEADS, cross_attention=HEADS, mlp=MLP, attention_norm=NORM, cross_norm=NORM,
@@ -255,6 +271,14 @@ CALLS = [
     (heads.split_heads, (X, 3), {}),
     (heads.merge_heads, (X,), {}),
     (heads.multi_head_attention, (HEADS, np.ones((11, 5, 6)), X, X, np.ones((5, 7), bool)), {}),
+    (linear_attention.recurrent, (X, X, X[..., :5]), {"decay": X[0, :, 0]}),
+    (linear_attention.chunked, (X, X, X[..., :5]), {"state": np.ones((6, 5)), "chunk": 3}),
+    (linear_attention.weights, (X, X), {"beta": X[0, :, 0]}),
+    (linear_attention.affine_scan, (X, X, X[..., :5]), {"beta": X[0, :, 0]}),
+    (linear_heads.elu_plus_one, (X,), {}),
+    (linear_heads.unit_length, (X,), {}),
+    (linear_heads.linear_heads, (HEADS, X), {"mask": np.ones(7, bool)}),
+    (linear_heads.delta_heads, (DELTA, X), {"causal": True}),
     (positions.sinusoidal, (7, 2), {}),
     (positions.rotary, (X, np.arange(7)), {}),
     (positions.rotary, (X, np.ones((11, 7)), 5.0), {}),
