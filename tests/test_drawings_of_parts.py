@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from attnbook import drawings, softmax
+from attnbook import drawings, pages, softmax
 from attnbook.drawings import canvas, states, tiles
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -127,8 +127,15 @@ def test_block_masks_counts_its_tiles():
 @pytest.mark.parametrize(("tokens", "size", "shared"), [(10, 4, 2), (8, 4, 2), (3, 2, 1)])
 def test_a_fork_has_one_page_of_its_own(tokens, size, shared):
     drawing = drawings.page_table(tokens, size)
-    need = len({t // size for t in range(tokens + 1)})
-    assert f"{shared + 2} pages in use, {2 * need} without sharing" in drawing.texts
+    pool = pages.Pool(9, size, 2, 2)
+    first = pages.Sequence(pool)
+    for _ in range(tokens):
+        first.write(np.ones(2), np.ones(2))
+    for sequence in (first, first.fork()):
+        sequence.write(np.ones(2), np.ones(2))
+    assert sum(n == 2 for n in pool.readers) == shared
+    used, apart = sum(n > 0 for n in pool.readers), sum(pool.readers)
+    assert f"{used} pages in use, {apart} without sharing" in drawing.texts
     slots = [t for t in drawing.texts if re.fullmatch(rf"{tokens + 1}[AB]", t)]
     assert sorted(slots) == [f"{tokens + 1}A", f"{tokens + 1}B"]
 
