@@ -45,7 +45,7 @@ from attnbook._validation import arrays
 FORMULAS = (
     attention, blocks, features, gaussian_process, heads, images, kernels, linear_attention,
     linear_heads, losses, ngrams, positions, recurrent, regression, sampling, scores, test_time,
-    transformer, kv_cache
+    transformer, kv_cache,
 )  # fmt: skip
 # these functions have their modules' names
 number_words, python_reference = map(
