@@ -1,0 +1,374 @@
+"""Checks for chapter 11. Each knows the usual wrong answers by what they give."""
+
+import numpy as np
+
+from attnbook.checks import gated
+from attnbook.checks.call import call, call_pair, call_with_memory_limit
+from attnbook.checks.repair import repaired
+from attnbook.checks.verdict import Function, Wrong, check, expect
+
+__all__ = [
+    "chunked",
+    "expected_error",
+    "gated_delta",
+    "landmark_features",
+    "linear_averages",
+    "one_more_pair",
+    "one_pass",
+    "relative_error",
+    "two_tokens",
+    "written",
+]
+
+
+@check
+def relative_error(function: Function) -> str:
+    """function(q, k, r): standard deviation of the mean of r products of positive features."""
+    rng = np.random.default_rng(1)
+    for r in (5, 12):
+        q, k = rng.uniform(0.2, 0.6, (2, 3))
+        both, apart, alone = ((q + k) ** 2).sum(), ((q - k) ** 2).sum(), (q @ q + k @ k)
+        more, kernel = np.expm1(both), np.exp(q @ k)
+        right = np.sqrt(more / r)
+        expect(call(function, q, k, r), right, f"for r = {r}", [
+            (more / r, "That is the variance: take the root."),
+            (np.sqrt(more), "That is one product: the mean of r of them varies less."),
+            (np.sqrt(more) / r, "The variance of a mean falls by r, its root by √r."),
+            (np.sqrt((more + 1) / r), "That is the mean square: subtract the mean's square, 1."),
+            ((more + 1) / r, "That is the mean square: subtract 1, then take the root."),
+            (right * kernel, "That is the deviation itself: divide by exp(q·k)."),
+            (right / kernel, "Divide by exp(q·k) once: exp(‖q + k‖²) is relative already."),
+            (np.sqrt(np.expm1(apart) / r), "It is ‖q + k‖²: equal keys are the hard ones."),
+            (np.sqrt(np.expm1(alone) / r), "‖q + k‖² has the term 2 q·k too."),
+            (np.sqrt(np.expm1(both / 2) / r), "z² has 2s in its exponent: ‖2s‖²/2 is 2‖s‖²."),
+            (np.sqrt(np.expm1(2 * both) / r), "z² has the norms of q and k twice too."),
+            (np.sqrt(r / more), "Turned over: more features make it smaller."),
+            (more * r, "More features make it smaller: divide by r, then take the root."),
+        ], secret=True)  # fmt: skip
+    return "exact at k = −q, worst at k = q, where a softmax looks."
+
+
+@check
+def two_tokens(function: Function) -> str:
+    """function(a_1, b_1, a_2, b_2): the pair (A, B) of both tokens, in that order."""
+    rng = np.random.default_rng(2)
+    for d, p in ((3, 2), (4, 4)):
+        a, c = rng.normal(size=(2, d, d))
+        b, e = rng.normal(size=(2, d, p))
+        first, second = call_pair(function, a, b, c, e)
+        where = f"for d = {d} and p = {p}"
+        if first.shape == (d, p) and np.allclose(first, c @ b + e):
+            raise Wrong(f"{where} the first is B: return A first.")
+        turned = "The second token is applied to A₁ S + B₁: what comes later stands on the left."
+        expect(first, c @ a, f"{where}, in A,", [
+            (a @ c, turned),
+            (c * a, "A matrix product, @, not entry by entry."),
+            (c + a, "The maps are applied one after the other: A₂ times A₁."),
+            ((c @ a).T, "It is transposed: A₂ A₁, not its transpose."),
+            (c.T @ a, "Nothing is transposed: A₂ A₁."),
+            (c, "A₁ is missing: the first token changed the state too."),
+            (a, "A₂ is missing: the second token changes what the first has left."),
+        ], secret=True)  # fmt: skip
+        expect(second, c @ b + e, f"{where}, in B,", [
+            (a @ e + b, turned),
+            (b + e, "The second token changes B₁ too: it is part of the state by then."),
+            (a @ b + e, "B₁ comes after A₁: what happens to it is A₂."),
+            (c @ (b + e), "B₂ is added last: A₂ does not act on it."),
+            (c @ a @ b + e, "A₁ does not act on B₁: B₁ is added after it."),
+            (c @ b, "B₂ is missing."),
+            (e, "B₁ is missing: the second token fades or changes it, and does not delete it."),
+            (c @ e + b, "The two B are exchanged: A₂ acts on B₁."),
+            (c @ b * e, "B₂ is added."),
+        ], secret=True)  # fmt: skip
+    return "brackets are free, the order is not: that is all a scan needs."
+
+
+@check
+def linear_averages(function: Function) -> str:
+    """function(q, k, v): causal averages (n, p) of values by positive features (n, d)."""
+    rng = np.random.default_rng(3)
+    for n, d, p in ((6, 3, 2), (5, 4, 4)):
+        q, k = rng.uniform(0.1, 2, (2, n, d))
+        v = rng.normal(size=(n, p))
+        with np.errstate(all="ignore"):
+            got, where = call(function, q, k, v), f"for {n} tokens"
+        w = q @ k.T
+        causal, before = np.tril(w), np.tril(w, -1)
+        if got.shape == (n, n):
+            raise Wrong(f"{where} you give shape ({n}, {n}): those are weights, average values.")
+        if got.shape == (n, p) and np.all(np.isnan(got[0])):
+            raise Wrong(f"{where} the first output is NaN: write a token before you read it.")
+        total, sums = causal.sum(1, keepdims=True), np.cumsum(k, axis=0).sum(1, keepdims=True)
+        soft = np.tril(np.exp(w))
+        lengths = np.arange(1, n + 1)[:, None]
+        earlier = np.divide(before @ v, before.sum(1, keepdims=True), where=lengths > 1,
+                            out=np.zeros((n, p)))  # fmt: skip
+        every = w.sum(1, keepdims=True)
+        expect(got, causal @ v / total, where, [
+            (causal @ v, "Nothing is divided: the weights do not sum to 1."),
+            (causal @ v / lengths, "Divide by the sum of the weights, not by how many there are."),
+            (causal @ v / n, "Divide by the sum of the weights, not by how many there are."),
+            (w @ v / every, "A query sees later tokens too: read the state before they come."),
+            (causal @ v / every, "The denominator has the weights of later tokens too."),
+            (w @ v / total, "The numerator has later tokens too."),
+            (causal @ v / sums, "The denominator is a product with the query too."),
+            (before @ v / total, "The token's own value is missing: write it, then read."),
+            (earlier, "The token's own value is missing: write it, then read."),
+            (soft @ v / soft.sum(1, keepdims=True), "That is a softmax: weights are q·k here."),
+            (np.cumsum(v, axis=0) / lengths, "All values count the same: where are the weights?"),
+            (np.tril(w.T) @ v / np.tril(w.T).sum(1, keepdims=True),
+             "Queries and keys are exchanged: keys are what is kept."),
+            (causal @ v / np.linalg.norm(causal, axis=1, keepdims=True),
+             "Divide by the sum of the weights, not by their length."),
+        ])  # fmt: skip
+    n = 2000
+    q, k = rng.uniform(0.1, 2, (2, n, 4))
+    v = rng.normal(size=(n, 3))
+    got = call_with_memory_limit(function, q, k, v)
+    w = np.tril(q @ k.T)
+    expect(got, w @ v / w.sum(1, keepdims=True), "for 2000 tokens")
+    return "a state for the numerator and one column more for the denominator."
+
+
+GATED_DELTA = '''
+def gated_delta(q, k, v, decay, beta):
+    """Outputs (n, p) of the gated delta rule, each read after its token is written."""
+    state = np.zeros((k.shape[1], v.shape[1]))
+    outputs = []
+    for t in range(len(k)):
+        error = v[t] - k[t] @ state
+        state = decay[t] * state + beta[t] * np.outer(k[t], error)
+        outputs.append(q[t] @ state)
+    return np.array(outputs)
+'''
+
+
+@check
+def gated_delta(function: Function) -> str:
+    """function(q, k, v, decay, beta): GATED_DELTA, mended so that the error is after the gate."""
+    return repaired(function, GATED_DELTA, fault="error = v[t] - k[t] @ state", test=_gated)
+
+
+def _gated(function: Function) -> str:
+    arrays = gated.tokens(4, 6, 3, 2)
+    right = gated.recurrent(arrays, lambda v, s, a, b: b * (v - a * s))
+    expect(call(function, *arrays), right, "for 6 tokens", gated.misplaced(arrays))
+    return "A key of length 1 written with β = 1 is answered exactly again."
+
+
+@check
+def written(function: Function) -> str:
+    """function(state, key, value): the closest state that answers the key with the value."""
+    rng = np.random.default_rng(5)
+    for d, p in ((4, 3), (3, 3)):
+        state, key, value = rng.normal(size=(d, p)), rng.normal(size=d) * 2, rng.normal(size=p)
+        error, square = value - key @ state, key @ key
+        right = state + np.outer(key, error) / square
+        got = call(function, state, key, value)
+        where = f"for a state of shape ({d}, {p})"
+        expect(got, right, where, [
+            (state + np.outer(key, error), "A key of another length than 1: divide by its square."),
+            (state + np.outer(key, error) / square**0.5, "Divide by ‖k‖², not by ‖k‖."),
+            (state + np.outer(key, error) / (1 + square), "That leaves room for noise: be exact."),
+            (state + np.outer(key, value), "What the key answers already is to go: subtract it."),
+            (state + np.outer(key, value) / square,
+             "What the key answers already is to go: subtract it."),
+            (np.outer(key, value) / square, "All else is forgotten: the state is to stay close."),
+            (state - np.outer(key, key @ state) / square, "Only erased: the value is missing."),
+            (state - np.outer(key, error) / square, "The sign: that doubles the error."),
+            (np.outer(key, error) / square, "That is the change: add it to the state."),
+            (state + np.outer(error, key).T / (value @ value), "‖k‖² divides, not ‖v‖²."),
+            (state + error, "All rows change alike: a change is a multiple of k in each column."),
+            (state + error / key.sum(), "Exact, but with a larger change."),
+            (state + np.outer(1 / key, error) / d, "Exact, but with a larger change."),
+        ])  # fmt: skip
+    return "the delta rule with β = 1 is a projection; written twice, nothing more happens."
+
+
+@check
+def one_pass(function: Function) -> str:
+    """function(gram, values, beta): u with (I + β tril(K, −1)) u = β y."""
+    rng = np.random.default_rng(6)
+    for n, p, beta in ((6, 2, 0.7), (4, 1, 0.5)):
+        x = rng.uniform(-1, 1, n)
+        gram = np.exp(-2 * (x[:, None] - x) ** 2) * rng.uniform(0.8, 1.2, (n, n))
+        y = rng.normal(size=(n, p))
+        below, one = np.tril(gram, -1), np.eye(n)
+
+        def solved(matrix: np.ndarray, times: float = beta, y: np.ndarray = y) -> np.ndarray:
+            return np.linalg.solve(matrix, times * y)
+
+        right = solved(one + beta * below)
+        where = f"for {n} pairs and β = {beta}"
+        expect(call(function, gram, y, beta), right, where, [
+            (beta * (y - below @ y),
+             "Of the pairs before, the coefficients count, not the values: use each u at once."),
+            (beta * (y - beta * below @ y),
+             "Those are β y of the pairs before: their u have been corrected too."),
+            (solved(one + beta * np.tril(gram)),
+             "The diagonal counts: at its own step a pair is not written yet."),
+            (solved(one + beta * np.triu(gram, 1)), "Later pairs count, in the place of earlier."),
+            (solved(one + beta * below.T), "The matrix is transposed: row t, and columns before."),
+            (solved(one + beta * (gram - gram * one)), "Later pairs count too: sum over s < t."),
+            (solved(one + beta * gram), "Later pairs count too: that is a whole inverse."),
+            (solved(one + gram), "That is the whole inverse, not one pass."),
+            (solved(one + below, 1), "β is missing."),
+            (solved(one + below), "β multiplies the bracket, the old answers too."),
+            (solved(one + beta * below, 1), "β multiplies the value too."),
+            (solved(one - beta * below), "The sign: what is answered already is subtracted."),
+            (beta * y, "Nothing is subtracted: that is the sum, M = β I."),
+            (y - beta * below @ right, "β multiplies the value too."),
+            (beta * y + below @ right, "The sign, and β: it multiplies the whole bracket."),
+        ])  # fmt: skip
+        gram = np.where(np.tri(n, k=-1) > 0, gram, np.nan)
+        got = call(function, gram, y, beta)
+        if np.any(np.isnan(got)):
+            raise Wrong(f"{where} you give NaN where K is NaN from the diagonal upwards: "
+                        "only what lies below it is known in time.")  # fmt: skip
+        expect(got, right, where)
+    return "each pair subtracts what those before it answer at its key."
+
+
+@check
+def one_more_pair(function: Function) -> str:
+    """function(weights, covariance, feature, value, noise): mean and covariance after a pair."""
+    rng = np.random.default_rng(7)
+    for r, noise in ((3, 0.6), (4, 0.4)):
+        w, f, root = rng.normal(size=r), rng.normal(size=r), rng.normal(size=(r, r))
+        cov, value = root @ root.T / r + 0.2 * np.eye(r), 1.7
+        first, second = call_pair(function, w, cov, f, value, noise)
+        along, error = cov @ f, value - f @ w
+        inner = f @ along
+        gain = along / (inner + noise**2)
+        where = f"for {r} features and σ = {noise}"
+        if first.shape == (r, r):
+            raise Wrong(f"{where} the first has shape {first.shape}: return the mean first.")
+        right = cov - np.outer(gain, along)
+        late = right @ f
+        expect(first, w + gain * error, f"{where}, in the mean,", [
+            (w + f * error, "That is the delta rule: the covariance says where to go."),
+            (w + f * error / (f @ f + noise**2), "That is for P = I: use the covariance."),
+            (w + f * error / (inner + noise**2), "The step goes along Pφ, not along φ."),
+            (w + along * error, "Divide by the variance of y: φᵀPφ + σ²."),
+            (w + along * error / inner, "The noise is missing."),
+            (w + along * error / (inner + noise), "The noise is a standard deviation: square it."),
+            (w + along * error / (1 + inner), "The variance of the noise is σ², not 1."),
+            (w + along * error / (f @ f + noise**2), "The variance of y has φᵀPφ, not φᵀφ."),
+            (w + along * error / noise**2, "φᵀPφ is missing: what is not known makes y vary too."),
+            (w + late * error / (f @ late + noise**2), "Take the gain from P before its update."),
+            (w - gain * error, "The sign: towards the value."),
+            (w + gain * value, "Subtract what is predicted already: the error moves the weights."),
+            (gain * error, "That is the change: add it to the weights."),
+            (gain * value, "The weights before are missing."),
+        ], secret=True)  # fmt: skip
+        expect(second, right, f"{where}, in the covariance,", [
+            (cov, "Nothing is learned: the pair makes the covariance smaller."),
+            (cov - np.outer(gain, f), "P is missing: subtract g φᵀP."),
+            (cov - np.outer(gain, gain), "That is g gᵀ: one of the two is not divided."),
+            (cov - np.outer(gain, gain) * noise**2, "That is with σ²: it is g gᵀ (φᵀPφ + σ²)."),
+            (cov - np.outer(along, along), "Divide by the variance of y."),
+            (cov - np.outer(along, along) / inner, "The noise is missing."),
+            (cov - np.outer(along, along) / (inner + noise), "Square the noise."),
+            (cov + np.outer(gain, along), "The sign: after a pair less is unknown."),
+            (np.outer(gain, along), "That is what is learned: subtract it from P."),
+            (np.linalg.inv(cov) + np.outer(f, f) / noise**2, "That is its inverse."),
+            (right + noise**2 * np.eye(r), "The noise belongs to y, not to the weights."),
+            (cov - np.outer(f, f) / (f @ f + noise**2), "That is for P = I."),
+        ], secret=True)  # fmt: skip
+    return "after all pairs it is the posterior, in whichever order they came."
+
+
+@check
+def landmark_features(function: Function) -> str:
+    """function(x, landmarks, length_scale): features (n, r) whose product is Nyström's kernel."""
+    rng = np.random.default_rng(8)
+    for n, r, scale in ((5, 3, 0.7), (4, 4, 0.5)):
+        x, other = rng.uniform(-1, 1, (2, n))
+        z = np.linspace(-1, 1, r) + rng.uniform(-0.1, 0.1, r)
+        first, second = (call(function, points, z, scale) for points in (x, other))
+        where = f"for {n} points and {r} landmarks"
+        if first.shape == (r, n) != (n, r):
+            raise Wrong(f"{where} you give shape ({r}, {n}): points are rows, features columns.")
+        if first.shape != (n, r):
+            raise Wrong(f"{where} you give shape {first.shape}, expected ({n}, {r}).")
+        s = 0.5 / scale**2
+        k, left, right = _gauss(z, z, s), _gauss(x, z, s), _gauss(z, other, s)
+        inverse, root = np.linalg.inv(k), np.linalg.cholesky(k)
+        side = np.linalg.inv(root.T @ root)
+        expect(first @ second.T, left @ inverse @ right, f"{where}, in the products of features,", [
+            (left @ right, "K_z is missing: those features are the kernel values."),
+            (left @ k @ right, "A root of K_z is in them: take one of its inverse."),
+            (left @ k @ k @ right, "K_z is in them: take a root of its inverse."),
+            (left @ root.T @ root @ right, "A root of K_z is in them: take one of its inverse."),
+            (left @ inverse @ inverse @ right, "The inverse is there twice: take its root."),
+            (left @ side @ right, "C is on the wrong side: the features of x are C⁻¹ k_x."),
+            (left @ k**-0.5 @ k**-0.5 @ right, "A root of each entry is not a root of a matrix."),
+            (left / k.sum(1) @ right, "That divides by sums of rows: K_z⁻¹ is a matrix."),
+            (left @ inverse @ right / r, "Nothing is divided by r: they are not random features."),
+            (left @ np.linalg.inv(k + np.eye(r)) @ right, "Nothing is added to K_z here."),
+            (_nystrom(x, z, other, 2 * s), "The ½ in the kernel is missing."),
+            (_nystrom(x, z, other, s * scale), "The length scale is squared in the kernel."),
+            (_nystrom(x, z, other, 0.5), "The length scale is missing."),
+            (_gauss(x, other, s), "That is the kernel itself: which features gave it?"),
+        ])  # fmt: skip
+    return "exact wherever one of the two points is a landmark."
+
+
+def _gauss(a: np.ndarray, b: np.ndarray, s: float) -> np.ndarray:
+    return np.asarray(np.exp(-s * (a[:, None] - b) ** 2))
+
+
+def _nystrom(x: np.ndarray, z: np.ndarray, other: np.ndarray, s: float) -> np.ndarray:
+    return _gauss(x, z, s) @ np.asarray(np.linalg.solve(_gauss(z, z, s), _gauss(z, other, s)))
+
+
+@check
+def expected_error(function: Function) -> str:
+    """function(beta, n, d, noise): expected squared error at a new key after n pairs."""
+    for beta, n, d, noise in ((0.6, 5, 8, 0.7), (0.3, 3, 4, 1.4), (1.0, 4, 6, 0.5)):
+        gain, old = beta * (2 - beta), noise**2
+        left, settled = (1 - gain / d) ** n, beta * old / (2 - beta)
+        slow, key = (1 - beta / d) ** n, (1 - beta) ** (2 * n)
+        where = f"for β = {beta}, n = {n}, d = {d} and σ = {noise}"
+        expect(call(function, beta, n, d, noise), left + (1 - left) * settled, where, [
+            (left, "The noise is missing: every pair writes some of it too."),
+            (settled, "That is after very many pairs: something of the start is left."),
+            (left + settled, "At the start there is no noise in the state yet: 1 − ρⁿ of it."),
+            (left + n * beta**2 * old / d, "Noise that was written fades too: sum ρ^t."),
+            (left + (1 - left) * settled / noise, "The variance of the noise is σ²."),
+            (left + (1 - left) * settled / d, "(1 − ρ) d is β (2 − β): no d is left."),
+            (left + (1 - left) * settled * d, "The noise moves e by β σ along k, of length 1."),
+            (left + (1 - left) * settled / beta, "The noise is written with the factor β too."),
+            (left + (1 - left) * beta**2 * old, "Divide the noise of a step by 1 − ρ."),
+            (slow + (1 - slow) * settled, "(1 − β kkᵀ)² has −2β + β²: ρ = 1 − β(2 − β)/d."),
+            (slow**2 + (1 - slow**2) * settled, "The mean of the square is not the mean squared."),
+            (key + (1 - key) * settled, "That is one key again and again: here it is new."),
+            (d * (left + (1 - left) * settled), "That is ‖e‖²: at a new key it is a d-th of it."),
+            ((left + (1 - left) * settled) ** 0.5, "That is its root."),
+            (left + (1 - left) * settled + old, "The error is against wᵀk, without new noise."),
+        ], secret=True)  # fmt: skip
+    return "large rates forget quickly and keep the noise, small ones do the reverse."
+
+
+@check
+def chunked(function: Function) -> str:
+    """function(q, k, v, decay, beta, chunk): outputs (n, p) of the gated delta rule."""
+    for n, chunk in ((7, 7), (8, 4), (11, 3), (4, 9)):
+        arrays = gated.tokens(n, n, 4, 2)
+        where = f"for {n} tokens in chunks of {chunk}"
+        with np.errstate(all="ignore"):
+            got = call(function, *arrays, chunk)
+        if got.shape == (n // chunk * chunk, 2) != (n, 2):
+            raise Wrong(f"{where} you give {len(got)} outputs: the last chunk is shorter.")
+        right = gated.recurrent(arrays, lambda v, s, a, b: b * (v - a * s))
+        expect(got, right, where, [
+            (gated.chunked(arrays, chunk, **wrong), cause) for wrong, cause in gated.MISTAKES
+        ] + gated.misplaced(arrays)[:1])  # fmt: skip
+    arrays[3][1] = 0
+    right = gated.recurrent(arrays, lambda v, s, a, b: b * (v - a * s))
+    with np.errstate(all="ignore"):
+        got = call(function, *arrays, chunk)
+    if not np.all(np.isfinite(got)):
+        raise Wrong("with a decay of 0 you give NaN or ∞: multiply decays, do not divide by them.")
+    expect(got, right, "with a decay of 0,")
+    return "one definition in three forms: recurrent, masked, and this one between them."
