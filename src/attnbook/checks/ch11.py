@@ -206,7 +206,7 @@ def one_pass(function: Function) -> str:
             (beta * (y - beta * below @ y),
              "Those are β y of the pairs before: their u have been corrected too."),
             (solved(one + beta * np.tril(gram)),
-             "The diagonal counts: at its own step a pair is not written yet."),
+             "The diagonal is in it: at its own step a pair is not written yet."),
             (solved(one + beta * np.triu(gram, 1)), "Later pairs count, in the place of earlier."),
             (solved(one + beta * below.T), "The matrix is transposed: row t, and columns before."),
             (solved(one + beta * (gram - gram * one)), "Later pairs count too: sum over s < t."),
@@ -217,8 +217,6 @@ def one_pass(function: Function) -> str:
             (solved(one + beta * below, 1), "β multiplies the value too."),
             (solved(one - beta * below), "The sign: what is answered already is subtracted."),
             (beta * y, "Nothing is subtracted: that is the sum, M = β I."),
-            (y - beta * below @ right, "β multiplies the value too."),
-            (beta * y + below @ right, "The sign, and β: it multiplies the whole bracket."),
         ])  # fmt: skip
         gram = np.where(np.tri(n, k=-1) > 0, gram, np.nan)
         got = call(function, gram, y, beta)
@@ -285,8 +283,11 @@ def landmark_features(function: Function) -> str:
     for n, r, scale in ((5, 3, 0.7), (4, 4, 0.5)):
         x, other = rng.uniform(-1, 1, (2, n))
         z = np.linspace(-1, 1, r) + rng.uniform(-0.1, 0.1, r)
-        first, second = (call(function, points, z, scale) for points in (x, other))
+        with np.errstate(all="ignore"):
+            first, second = (call(function, points, z, scale) for points in (x, other))
         where = f"for {n} points and {r} landmarks"
+        if np.any(np.isnan(first)):
+            raise Wrong(f"{where} you give NaN: the root of each entry of K_z⁻¹ is none of K_z⁻¹.")
         if first.shape == (r, n) != (n, r):
             raise Wrong(f"{where} you give shape ({r}, {n}): points are rows, features columns.")
         if first.shape != (n, r):
@@ -353,7 +354,7 @@ def expected_error(function: Function) -> str:
 @check
 def chunked(function: Function) -> str:
     """function(q, k, v, decay, beta, chunk): outputs (n, p) of the gated delta rule."""
-    for n, chunk in ((7, 7), (8, 4), (11, 3), (4, 9)):
+    for n, chunk in ((8, 4), (11, 3), (4, 9)):
         arrays = gated.tokens(n, n, 4, 2)
         where = f"for {n} tokens in chunks of {chunk}"
         with np.errstate(all="ignore"):
