@@ -20,6 +20,7 @@ from attnbook import (
     datasets,
     decoding,
     devices,
+    features,
     gaussian_process,
     heads,
     images,
@@ -33,6 +34,7 @@ from attnbook import (
     regression,
     sampling,
     scores,
+    test_time,
     training,
     transformer,
 )
@@ -40,7 +42,7 @@ from attnbook._validation import arrays
 
 FORMULAS = (
     attention, blocks, gaussian_process, heads, images, kernels, losses, ngrams, positions,
-    recurrent, regression, sampling, scores, transformer, kv_cache
+    recurrent, regression, sampling, scores, transformer, kv_cache, features, test_time
 )  # fmt: skip
 # these functions have their modules' names
 number_words, python_reference = map(
@@ -73,6 +75,8 @@ SOURCED = {
     "attnbook.blocks.mlp",
     "attnbook.blocks.residual",
     "attnbook.blocks.rms_norm",
+    "attnbook.features.fourier",
+    "attnbook.features.positive",
     "attnbook.gaussian_process.covariance",
     "attnbook.gaussian_process.posterior",
     "attnbook.kernels.gaussian",
@@ -92,6 +96,9 @@ SOURCED = {
     "attnbook.positions.rotary",
     "attnbook.positions.alibi",
     "attnbook.transformer.attention_only",
+    "attnbook.test_time.one_pass",
+    "attnbook.test_time.passes",
+    "attnbook.test_time.recursive",
     "attnbook.training.warm_cosine",
     "attnbook.datasets.curves.engel",
     "attnbook.datasets.images.digits",
@@ -277,6 +284,13 @@ CALLS = [
     (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), 0.5, np.random.default_rng(0)), {}),
     (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), np.ones(3), np.random.default_rng(0)), {}),
     (gaussian_process.posterior, (U[:, :5], U, U), {"length_scale": 0.5, "noise": 0.1}),
+    (features.fourier, (Q, np.ones((5, 2))), {}),
+    (features.positive, (Q, np.ones((5, 2))), {}),
+    (features.regular, (U, 5), {"length_scale": 0.3, "period": 5.2}),
+    (test_time.one_pass, (np.ones((11, 3, 3)), Q), {}),
+    (test_time.one_pass, (np.ones((11, 3, 3)), Q), {"beta": np.ones((11, 3))}),
+    (test_time.passes, (np.ones((11, 3, 3)), Q, 2), {"noise": 0.1}),
+    (test_time.recursive, (np.ones((11, 3, 5)), Q), {"noise": 0.1}),
     (ngrams.bits, (np.arange(7), np.arange(5), 2), {"vocab_size": 7, "discount": 0.5}),
     (sampling.probabilities, (U,), {"temperature": 0.5, "top_k": 3, "top_p": 0.5}),
     (datasets.shifted, (np.ones((3, 4)), np.zeros((3, 2), int), 5), {}),

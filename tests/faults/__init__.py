@@ -8,6 +8,7 @@ from __future__ import annotations
 from faults import (
     averages,
     blocks,
+    coefficients,
     fused_and_chunked,
     heads,
     learning,
@@ -30,6 +31,7 @@ GROUPS = (
     learning,
     writing,
     pretrained,
+    coefficients,
 )
 FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module whose faults or mutants name no others
@@ -54,6 +56,8 @@ TESTS = {  # of each module whose faults or mutants name no others
     "losses": ("test_losses.py",),
     "training": ("test_training_run.py",),
     "in_context": ("test_in_context.py",),
+    "features": ("test_features.py",),
+    "test_time": ("test_test_time.py",),
     "torch/training": ("test_training.py",),
     "jax/training": ("test_training.py",),
 }

@@ -1,0 +1,245 @@
+"""A state of fixed size: token by token, in chunks, by its weights, by a scan, and by a loop."""
+
+import numpy as np
+import pytest
+
+from attnbook import linear_attention
+from attnbook.linear_attention import affine_scan, chunked, recurrent, weights
+
+KINDS = {"sum": (), "decay": ("decay",), "delta": ("beta",), "gated delta": ("decay", "beta")}
+N, D, P = 11, 5, 3
+
+
+def loop(q, k, v, decay=None, beta=None, state=None):
+    """One sequence by the definition."""
+    s = np.zeros((q.shape[-1], v.shape[-1])) if state is None else np.array(state)
+    outputs = []
+    for t in range(len(q)):
+        s = s if decay is None else decay[t] * s
+        u = v[t] if beta is None else beta[t] * (v[t] - s.T @ k[t])
+        s = s + np.outer(k[t], u)
+        outputs.append(s.T @ q[t])
+    return np.array(outputs), s
+
+
+@pytest.fixture
+def tokens(rng):
+    """Queries, keys of length 1, values, and a decay that forgets all in one place."""
+    q, k, v = (rng.normal(size=(N, width)) for width in (D, D, P))
+    decay = rng.uniform(0.3, 1, N)
+    decay[4] = 0
+    return q, k / np.linalg.norm(k, axis=-1, keepdims=True), v, decay, rng.uniform(0, 1, N)
+
+
+def rates(tokens, kind):
+    return {name: tokens[3 if name == "decay" else 4] for name in KINDS[kind]}
+
+
+def in_fours(q, k, v, **how):
+    return chunked(q, k, v, chunk=4, **how)
+
+
+def by_weights(q, k, v, **how):
+    return weights(q, k, **how) @ v
+
+
+def assert_close(out, expected, tolerance=1e-12):
+    np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_form_equals_the_loop(backend, tokens, kind):
+    """Outputs and last states; one chunk, chunks that leave a rest, weights, a scan."""
+    qkv, how = tokens[:3], rates(tokens, kind)
+    expected, last = loop(*qkv, **how)
+    for form in (recurrent, chunked, in_fours, affine_scan):
+        outputs, state = backend.call(form, *qkv, **how)
+        assert_close(outputs, expected)
+        assert_close(state, last)
+    assert_close(backend.call(by_weights, *qkv, **how), expected)
+
+
+@pytest.mark.parametrize("form", [recurrent, in_fours])
+def test_a_piece_goes_on_where_the_other_stopped(backend, tokens, rng, form):
+    q, k, v, decay, beta = tokens
+    state = rng.normal(size=(D, P))
+    expected, last = loop(q, k, v, decay, beta, state)
+    for end in (0, 3, N):  # an empty piece is one as well
+        outputs = []
+        now = state
+        for part in (slice(0, end), slice(end, N)):
+            one = (a[part] for a in (q, k, v))
+            output, now = backend.call(form, *one, decay=decay[part], beta=beta[part], state=now)
+            outputs.append(output)
+        assert_close(np.concatenate(outputs), expected)
+        assert_close(now, last)
+
+
+def test_leading_axes_broadcast(backend, rng):
+    """Queries for each of two rows, keys for each of three heads, rates for both or for one."""
+    q, k, v = (rng.normal(size=s) for s in ((2, 1, 6, D), (3, 6, D), (6, P)))
+    decay, beta = rng.uniform(0.2, 1, size=(2, 1, 6)), rng.uniform(0, 0.3, size=6)
+    state = rng.normal(size=(3, D, P))
+    given = {"decay": decay, "beta": beta}
+    whole = [
+        [loop(q[i, 0], k[j], v, decay[i, 0], beta, state[j]) for j in range(3)] for i in (0, 1)
+    ]
+    for form in (recurrent, in_fours):
+        outputs, last = backend.call(form, q, k, v, **given, state=state)
+        assert_close(outputs, np.array([[one[0] for one in row] for row in whole]))
+        assert_close(last, np.array([[one[1] for one in row] for row in whole]))
+    first = [[loop(q[i, 0], k[j], v, decay[i, 0], beta)[0] for j in range(3)] for i in (0, 1)]
+    assert_close(backend.call(affine_scan, q, k, v, **given)[0], np.array(first))
+    assert_close(backend.call(by_weights, q, k, v, **given), np.array(first))
+    assert backend.call(weights, q, k[0]).shape == (2, 1, 6, 6)
+    assert backend.call(weights, q[0], k[0], decay=decay).shape == (2, 1, 6, 6)
+
+
+def test_products_of_decays_may_vanish(backend, rng):
+    """0 forgets exactly, products below the smallest number are 0, and nothing is NaN."""
+    q, k, v = (np.abs(rng.normal(size=(8, width))) for width in (D, D, P))
+    decay = np.array([1, 1e-200, 1e-200, 0, 1, 1e-300, 1, 1])
+    within = backend.call(weights, q, k, decay=decay)
+    products = np.ones((8, 8))
+    for i, j in np.ndindex(8, 8):
+        products[i, j] = np.prod(decay[j + 1 : i + 1]) if j <= i else 0
+    np.testing.assert_array_equal(within, (q @ k.T) * products)
+    assert within[2, 0] == 0  # 1e-400
+    assert np.all(within[3:, :3] == 0)
+    expected, last = loop(q, k, v, decay)
+    for form in (recurrent, in_fours, chunked, affine_scan):
+        outputs, state = backend.call(form, q, k, v, decay=decay)
+        assert_close(outputs, expected)
+        assert_close(state, last)
+
+
+def test_delta_forgets_what_is_overwritten(backend):
+    """A key that comes again with β = 1 answers with its last value alone."""
+    k = np.array([[1.0, 0], [0, 1], [1, 0]])
+    v = np.array([[5.0], [3], [7]])
+    outputs, state = backend.call(recurrent, k, k, v, beta=np.ones(3))
+    np.testing.assert_array_equal(outputs, [[5], [3], [7]])
+    np.testing.assert_array_equal(state, [[7], [3]])
+    np.testing.assert_array_equal(backend.call(weights, k, k, beta=np.ones(3))[2], [0, 0, 1])
+
+
+@pytest.mark.parametrize("form", [recurrent, in_fours, affine_scan])
+def test_slopes_against_the_other_form(differentiable, tokens, rng, form):
+    """Every argument's gradient is the one of the weights, also where a decay is 0."""
+    given = tokens[:5]
+    direction = rng.normal(size=(N, P))
+
+    def along(q, k, v, decay, beta, *, form=form):
+        found = form(q, k, v, decay=decay, beta=beta)
+        output = found[0] if isinstance(found, tuple) else found
+        return (output * differentiable.array(direction)).sum()
+
+    slopes = differentiable.gradient(along, *given)
+    expected = differentiable.gradient(lambda *a: along(*a, form=by_weights), *given)
+    for name, slope, other in zip(("q", "k", "v", "decay", "beta"), slopes, expected, strict=True):
+        assert_close(slope, other, 1e-10)
+        assert np.abs(slope).max() > 0.1, name
+
+
+def test_slopes_against_finite_differences(differentiable, tokens, rng):
+    given, direction = tokens[:5], rng.normal(size=(N, P))
+
+    def along(q, k, v, decay, beta):
+        return (in_fours(q, k, v, decay=decay, beta=beta)[0] * direction).sum()
+
+    library = differentiable.array(direction)
+    slopes = differentiable.gradient(
+        lambda q, k, v, a, b: (in_fours(q, k, v, decay=a, beta=b)[0] * library).sum(), *given
+    )
+    step = 1e-6
+    for number, slope in enumerate(slopes):
+        turn = rng.normal(size=slope.shape)
+        ahead, behind = (
+            along(*(a + s * turn if i == number else a for i, a in enumerate(given)))
+            for s in (step, -step)
+        )
+        assert_close((ahead - behind) / (2 * step), np.sum(slope * turn), 1e-6)
+
+
+@pytest.mark.parametrize("form", [recurrent, in_fours, affine_scan])
+def test_half_precision_is_computed_in_float32(backend, tokens, form):
+    qkv, how = tokens[:3], rates(tokens, "gated delta")
+    for dtype in backend.half:
+        arrays = [backend.cast(backend.array(a), dtype) for a in (*qkv, *how.values())]
+        outputs, state = form(*arrays[:3], **dict(zip(how, arrays[3:], strict=True)))
+        assert backend.dtype(outputs) == dtype
+        assert backend.dtype(state) == "float32"
+        wide = [backend.cast(a, "float32") for a in arrays]
+        expected, last = form(*wide[:3], **dict(zip(how, wide[3:], strict=True)))
+        np.testing.assert_array_equal(
+            backend.numpy(backend.cast(outputs, "float32")),
+            backend.numpy(backend.cast(backend.cast(expected, dtype), "float32")),
+        )
+        np.testing.assert_array_equal(backend.numpy(state), backend.numpy(last))
+
+
+def test_float32_stays(backend, tokens):
+    q, k, v, decay, beta = (a.astype(np.float32) for a in tokens)
+    for form in (recurrent, in_fours, affine_scan):
+        outputs, state = backend.call(form, q, k, v, decay=decay, beta=beta)
+        assert outputs.dtype == state.dtype == np.float32
+        assert_close(outputs, loop(*map(np.float64, (q, k, v, decay, beta)))[0], 1e-4)
+
+
+@pytest.mark.parametrize("form", [recurrent, chunked, affine_scan])
+def test_no_token_changes_nothing(backend, form):
+    outputs, state = backend.call(form, np.ones((2, 0, D)), np.ones((0, D)), np.ones((0, P)))
+    assert outputs.shape == (2, 0, P)
+    np.testing.assert_array_equal(state, np.zeros((2, D, P)))
+
+
+Q, K, V = np.ones((2, 4, 3)), np.ones((2, 4, 3)), np.ones((2, 4, 5))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"q": np.ones(3)}, r"q: got shape \(3,\), expected \(..., n, d\)"),
+        ({"v": np.ones(4)}, r"v: got shape \(4,\), expected \(..., n, p\)"),
+        ({"k": np.ones((2, 4, 2))}, "k: got 2 coordinates, expected 3 as in q"),
+        ({"k": np.ones((2, 5, 3))}, "k: got 5 rows, expected 4 as in q, one per token"),
+        ({"v": np.ones((2, 5, 5))}, "v: got 5 rows, expected 4 as in q, one per token"),
+        ({"k": np.ones((3, 4, 3))}, r"got shapes q \(2, 4, 3\), k \(3, 4, 3\).* that broadcast"),
+        ({"decay": np.ones((4, 1))}, r"decay: got shape \(4, 1\), expected \(..., n\), so \(..., 4\)"),
+        ({"beta": np.ones(())}, r"beta: got shape \(\), expected \(..., n\), so \(..., 4\)"),
+        ({"beta": np.ones((3, 4))}, r"beta \(3, 4\), expected leading axes that broadcast"),
+        ({"state": np.ones((5, 3))}, r"state: got shape \(5, 3\), expected .*so \(..., 3, 5\)"),
+        ({"state": np.ones(3)}, r"state: got shape \(3,\), expected"),
+        ({"decay": np.ones(4, np.float32)}, "decay: got dtype float32, expected float64"),
+        ({"state": np.ones((3, 5), int)}, "state: got dtype int64, expected float64"),
+        ({"q": np.ones((2, 4, 3), int)}, "q: got dtype int64, expected a floating one"),
+        ({"chunk": 0}, "chunk: got 0, expected an integer, 1 or more"),
+        ({"chunk": 2.0}, "chunk: got 2.0, expected an integer, 1 or more"),
+    ],
+)  # fmt: skip
+def test_bad_input(given, words):
+    arguments = {"q": Q, "k": K, "v": V} | given
+    with pytest.raises(ValueError, match=words):
+        chunked(**arguments)
+    if "chunk" in given:
+        return
+    with pytest.raises(ValueError, match=words):
+        recurrent(**arguments)
+    if "state" in given:
+        return
+    with pytest.raises(ValueError, match=words):
+        affine_scan(**arguments)
+    if "v" not in given:
+        del arguments["v"]
+        with pytest.raises(ValueError, match=words):
+            weights(**arguments)
+
+
+def test_libraries_are_not_mixed():
+    torch = pytest.importorskip("torch")
+    for name, array in (("v", V), ("decay", np.ones(4)), ("state", np.ones((3, 5)))):
+        given = {"q": Q, "k": K, "v": V} | {name: torch.from_numpy(array)}
+        with pytest.raises(TypeError, match=r"got arrays of .*, expected one library"):
+            linear_attention.recurrent(**given)
+    with pytest.raises(TypeError, match="q: got a list"):
+        weights([[1.0]], np.ones((1, 1)))
