@@ -8,6 +8,7 @@ import pytest
 import torch
 from mending import mended
 
+from attnbook import linear_attention, test_time
 from attnbook.checks import ch11, gated
 from attnbook.checks.repair import define
 
@@ -507,6 +508,21 @@ def test_pairs_one_at_a_time_are_the_posterior_in_any_order():
             w, cov = pair()(w, cov, features[t], values[t], noise)
         np.testing.assert_allclose(w, np.linalg.solve(precision, features.T @ values))
         np.testing.assert_allclose(cov, noise**2 * inv(precision), atol=1e-12)
+    mean, covariance = test_time.recursive(features, values[:, None], noise=noise)
+    np.testing.assert_allclose(w, mean[:, 0])
+    np.testing.assert_allclose(cov, covariance, atol=1e-12)
+
+
+def test_the_package_gives_the_same():
+    arrays = q, k, v, decay, beta = gated.tokens(0, 9, 4, 3)
+    gated_delta, _ = linear_attention.recurrent(q, k, v, decay=decay, beta=beta)
+    np.testing.assert_allclose(gate(RIGHT_GATE)(*arrays), gated_delta)
+    np.testing.assert_allclose(gated.chunked(arrays, 4), gated_delta)
+    np.testing.assert_allclose(gated.misplaced(arrays)[0][0], gate(f"{FAULT} + 0")(*arrays))
+    u = test_time.one_pass(k @ k.T, v, beta=0.7)
+    np.testing.assert_allclose(one_after_another(k @ k.T, v, 0.7), u)
+    last, _ = linear_attention.recurrent(q, k, v, beta=np.full(9, 0.7))
+    np.testing.assert_allclose(last[-1], q[-1] @ k.T @ u)
 
 
 def test_eight_landmarks_are_within_a_hundredth():
