@@ -9,7 +9,6 @@ from attnbook.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
     "chunked",
-    "expected_error",
     "gated_delta",
     "landmark_features",
     "linear_averages",
@@ -321,34 +320,6 @@ def _gauss(a: np.ndarray, b: np.ndarray, s: float) -> np.ndarray:
 
 def _nystrom(x: np.ndarray, z: np.ndarray, other: np.ndarray, s: float) -> np.ndarray:
     return _gauss(x, z, s) @ np.asarray(np.linalg.solve(_gauss(z, z, s), _gauss(z, other, s)))
-
-
-@check
-def expected_error(function: Function) -> str:
-    """function(beta, n, d, noise): expected squared error at a new key after n pairs."""
-    for beta, n, d, noise in ((0.6, 5, 8, 0.7), (0.3, 3, 4, 1.4), (1.0, 4, 6, 0.5)):
-        gain, old = beta * (2 - beta), noise**2
-        left, settled = (1 - gain / d) ** n, beta * old / (2 - beta)
-        slow, key = (1 - beta / d) ** n, (1 - beta) ** (2 * n)
-        where = f"for β = {beta}, n = {n}, d = {d} and σ = {noise}"
-        expect(call(function, beta, n, d, noise), left + (1 - left) * settled, where, [
-            (left, "The noise is missing: every pair writes some of it too."),
-            (settled, "That is after very many pairs: something of the start is left."),
-            (left + settled, "At the start there is no noise in the state yet: 1 − ρⁿ of it."),
-            (left + n * beta**2 * old / d, "Noise that was written fades too: sum ρ^t."),
-            (left + (1 - left) * settled / noise, "The variance of the noise is σ²."),
-            (left + (1 - left) * settled / d, "(1 − ρ) d is β (2 − β): no d is left."),
-            (left + (1 - left) * settled * d, "The noise moves e by β σ along k, of length 1."),
-            (left + (1 - left) * settled / beta, "The noise is written with the factor β too."),
-            (left + (1 - left) * beta**2 * old, "Divide the noise of a step by 1 − ρ."),
-            (slow + (1 - slow) * settled, "(1 − β kkᵀ)² has −2β + β²: ρ = 1 − β(2 − β)/d."),
-            (slow**2 + (1 - slow**2) * settled, "The mean of the square is not the mean squared."),
-            (key + (1 - key) * settled, "That is one key again and again: here it is new."),
-            (d * (left + (1 - left) * settled), "That is ‖e‖²: at a new key it is a d-th of it."),
-            ((left + (1 - left) * settled) ** 0.5, "That is its root."),
-            (left + (1 - left) * settled + old, "The error is against wᵀk, without new noise."),
-        ], secret=True)  # fmt: skip
-    return "large rates forget quickly and keep the noise, small ones do the reverse."
 
 
 @check
