@@ -13,13 +13,13 @@ from attnbook.checks import ch11, gated
 from attnbook.checks.repair import define
 
 
-def error(s=lambda q, k: np.sum((q + k) ** 2), form=lambda e, r: np.sqrt((np.exp(e) - 1) / r)):
+def error(s=lambda q, k: np.sum((q + k) ** 2), form=lambda x, m: np.sqrt((np.cosh(x) - 1) / m)):
     """The right answer, and its neighbours, by the exponent and what is made of it."""
-    return lambda q, k, r: form(s(q, k), r)
+    return lambda q, k, m: form(s(q, k), m)
 
 
-def torch_error(q, k, r):
-    return torch.sqrt(torch.expm1(torch.sum((q + k) ** 2)) / r)
+def torch_error(q, k, m):
+    return torch.sqrt((torch.cosh(torch.sum((q + k) ** 2)) - 1) / m)
 
 
 def tokens(first=lambda a, b, c, e: c @ a, second=lambda a, b, c, e: c @ b + e):
@@ -126,27 +126,53 @@ def jax_one_pass(gram, values, beta):
     return u
 
 
-def pair(mean=None, covariance=None):
-    """The right pair, and its neighbours: each a form of w, P, φ, error, g, Pφ, σ and y."""
+def pairs(
+    among=lambda inner, f, noise: inner + noise**2 * np.eye(len(f)),
+    along=lambda cov, f: cov @ f.T,
+    mean=lambda w, f, y, g: w + g @ (y - f @ w),
+):
+    """The right pair, and its neighbours, by what G divides by, where it goes and what it moves."""
 
     def answer(w, cov, f, y, noise):
-        along, e = cov @ f, y - f @ w
-        g = along / (f @ along + noise**2)
-        parts = (w, cov, f, e, g, along, noise, y)
-        new = mean(*parts) if mean else w + g * e
-        return new, covariance(*parts) if covariance else cov - np.outer(g, along)
+        wide = cov @ f.T
+        g = along(cov, f) @ inv(among(f @ wide, f, noise))
+        return mean(w, f, y, g), cov - g @ wide.T
 
     return answer
 
 
-def torch_pair(w, cov, f, y, noise):
-    g = cov @ f / (f @ cov @ f + noise**2)
-    return w + g * (y - f @ w), cov - torch.outer(g, f @ cov)
+def other_covariance(form):
+    """The right mean beside another covariance, a form of P, Φ, G, PΦᵀ and σ."""
+
+    def answer(w, cov, f, y, noise):
+        wide = cov @ f.T
+        g = wide @ inv(f @ wide + noise**2 * np.eye(len(f)))
+        return pairs()(w, cov, f, y, noise)[0], form(cov, f, g, wide, noise)
+
+    return answer
+
+
+def one_by_one(w, cov, features, values, noise):
+    for f, y in zip(features, values, strict=True):
+        g = cov @ f / (f @ cov @ f + noise**2)
+        w, cov = w + g * (y - f @ w), cov - np.outer(g, f @ cov)
+    return w, cov
+
+
+def torch_pairs(w, cov, f, y, noise):
+    among = f @ cov @ f.T + noise**2 * torch.eye(len(y), dtype=f.dtype)
+    g = torch.linalg.solve(among, f @ cov).T
+    return w + g @ (y - f @ w), cov - g @ f @ cov
 
 
 def by_precision(w, cov, f, y, noise):
-    new = np.linalg.inv(np.linalg.inv(cov) + np.outer(f, f) / noise**2)
-    return w + new @ f * (y - f @ w) / noise**2, new
+    new = inv(inv(cov) + f.T @ f / noise**2)
+    return w + new @ f.T @ (y - f @ w) / noise**2, new
+
+
+def late(w, cov, f, y, noise):
+    new = pairs()(w, cov, f, y, noise)[1]
+    return pairs()(w, new, f, y, noise)[0], new
 
 
 def gauss(a, b, scale):
@@ -216,26 +242,32 @@ def torch_chunks(q, k, v, decay, beta, chunk):
 
 
 E, T, A, G = ch11.relative_error, ch11.two_tokens, ch11.linear_averages, ch11.gated_delta
-W, F, R, N = ch11.written, ch11.one_pass, ch11.one_more_pair, ch11.landmark_features
+W, F, R, N = ch11.written, ch11.one_pass, ch11.more_pairs, ch11.landmark_features
 C = ch11.chunked
 D = "d = np.tril(np.cumprod(np.where(later, a[:, None], 1), axis=0))"
 LOGS = "d = np.tril(np.cumprod(a)[:, None] / np.cumprod(a))"
 
 WRONG = [
-    (E, error(form=lambda e, r: (np.exp(e) - 1) / r), "That is the variance"),
-    (E, error(form=lambda e, r: np.sqrt(np.exp(e) - 1)), "That is one product"),
-    (E, error(form=lambda e, r: np.sqrt(np.exp(e) - 1) / r), "falls by r, its root by √r"),
-    (E, error(form=lambda e, r: np.sqrt(np.exp(e) / r)), "subtract the mean's square, 1"),
-    (E, error(form=lambda e, r: np.exp(e) / r), "subtract 1, then take the root"),
-    (E, lambda q, k, r: error()(q, k, r) * np.exp(q @ k), "That is the deviation itself"),
-    (E, lambda q, k, r: error()(q, k, r) / np.exp(q @ k), "is relative already"),
+    (E, error(form=lambda x, m: np.sqrt((np.exp(x) - 1) / 2 / m)), "for 2m independent"),
+    (E, error(form=lambda x, m: np.sqrt((np.exp(x) - 1) / m)), "for m independent"),
+    (E, error(form=lambda x, m: np.sqrt(np.exp(x) / 2 / m)), "in a pair much cancels"),
+    (E, error(form=lambda x, m: np.exp(x / 2) / np.sqrt(m)), "in a pair much cancels"),
+    (E, error(form=lambda x, m: (np.cosh(x) - 1) / m), "That is the variance"),
+    (E, error(form=lambda x, m: np.sqrt(np.cosh(x) - 1)), "That is one pair"),
+    (E, error(form=lambda x, m: np.sqrt(np.cosh(x) - 1) / m), "falls by m, its root by √m"),
+    (E, error(form=lambda x, m: np.sqrt((np.cosh(x) - 1) / 2 / m)), "divide by m alone"),
+    (E, error(form=lambda x, m: np.sqrt(np.cosh(x) / m)), "subtract the mean's square, 1"),
+    (E, error(form=lambda x, m: np.cosh(x) / m), "subtract 1, then take the root"),
+    (E, lambda q, k, m: error()(q, k, m) * np.exp(q @ k), "That is the deviation itself"),
+    (E, lambda q, k, m: error()(q, k, m) / np.exp(q @ k), "the cosh is relative already"),
     (E, error(lambda q, k: np.sum((q - k) ** 2)), "equal keys are the hard ones"),
     (E, error(lambda q, k: q @ q + k @ k), "has the term 2 q·k too"),
-    (E, error(lambda q, k: np.sum((q + k) ** 2) / 2), "2s in its exponent"),
-    (E, error(lambda q, k: 2 * np.sum((q + k) ** 2)), "norms of q and k twice"),
-    (E, lambda q, k, r: 1 / error()(q, k, r), "Turned over"),
-    (E, error(form=lambda e, r: (np.exp(e) - 1) * r), "divide by r, then take the root"),
-    (E, lambda q, k, r: q + k, "expected one number"),
+    (E, error(lambda q, k: np.sum((q + k) ** 2) / 2), "The mean of e^(2ω·s)"),
+    (E, error(lambda q, k: 2 * np.sum((q + k) ** 2)), "divide by it"),
+    (E, error(form=lambda x, m: np.sqrt((np.exp(2 * x) - 1) / 2 / m)), "stand in the square too"),
+    (E, error(form=lambda x, m: np.sqrt(np.sinh(x) / m)), "Subtract 1 from the cosh"),
+    (E, error(form=lambda x, m: (np.cosh(x) - 1) * m), "divide by m, then take the root"),
+    (E, lambda q, k, m: q + k, "expected one number"),
     (T, lambda *m: tokens()(*m)[::-1], "the first is B"),
     (T, lambda a, b, c, e: (a @ c, a @ e + b), "what comes later stands on the left"),
     (T, tokens(second=lambda a, b, c, e: a @ e + b), "what comes later stands on the left"),
@@ -254,7 +286,8 @@ WRONG = [
     (T, tokens(second=lambda a, b, c, e: c @ e + b), "The two B are exchanged"),
     (T, tokens(second=lambda a, b, c, e: c @ b * e), "B₂ is added."),
     (T, lambda a, b, c, e: c @ a, "two arrays, with a comma"),
-    (A, lambda q, k, v: np.tril(q @ k.T) @ v, "Nothing is divided"),
+    (A, lambda q, k, v: np.tril(q @ k.T) @ v, "Nothing is divided: the weights"),
+    (A, lambda q, k, v: q @ (k.T @ v), "Nothing is divided, and a query sees"),
     (A, average(below=lambda w: np.tri(len(w))), "not by how many there are"),
     (A, average(below=np.ones_like), "not by how many there are"),
     (A, average(lambda w: w), "A query sees later tokens too"),
@@ -319,39 +352,37 @@ WRONG = [
     (F, solved(lambda low, g, b: np.eye(len(g)) - b * low), "answered already is subtracted"),
     (F, lambda g, y, b: b * y, "that is the sum, M = β I"),
     (F, whole_row, "you give NaN where K is NaN"),
-    (R, lambda *a: pair()(*a)[::-1], "return the mean first"),
-    (R, pair(lambda w, c, f, e, *a: w + f * e), "That is the delta rule"),
-    (R, pair(lambda w, c, f, e, g, al, s, y: w + f * e / (f @ f + s**2)), "use the covariance"),
-    (R, pair(lambda w, c, f, e, g, al, s, y: w + f * e / (f @ al + s**2)), "along Pφ, not along"),
-    (R, pair(lambda w, c, f, e, g, al, s, y: w + al * e), "variance of y: φᵀPφ + σ²"),
-    (R, pair(lambda w, c, f, e, g, al, s, y: w + al * e / (f @ al)), "The noise is missing"),
-    (R, pair(lambda w, c, f, e, g, al, s, y: w + al * e / (f @ al + s)), "deviation: square it"),
-    (R, pair(lambda w, c, f, e, g, al, s, y: w + al * e / (f @ al + 1)), "is σ², not 1"),
-    (R, pair(lambda w, c, f, e, g, al, s, y: w + al * e / (f @ f + s**2)), "has φᵀPφ, not φᵀφ"),
-    (R, pair(lambda w, c, f, e, g, al, s, y: w + al * e / s**2), "φᵀPφ is missing"),
-    (R, lambda w, c, f, y, s: (pair()(w, pair()(w, c, f, y, s)[1], f, y, s)[0],
-                               pair()(w, c, f, y, s)[1]), "P before its update"),
-    (R, pair(lambda w, c, f, e, g, *a: w - g * e), "towards the value"),
-    (R, pair(lambda w, c, f, e, g, al, s, y: w + g * y), "the error moves the weights"),
-    (R, pair(lambda w, c, f, e, g, *a: g * e), "add it to the weights"),
-    (R, pair(lambda w, c, f, e, g, al, s, y: g * y), "The weights before are missing"),
-    (R, pair(covariance=lambda w, c, *a: c), "Nothing is learned"),
-    (R, pair(covariance=lambda w, c, f, e, g, *a: c - np.outer(g, f)), "P is missing"),
-    (R, pair(covariance=lambda w, c, f, e, g, *a: c - np.outer(g, g)), "one of the two is not"),
-    (R, pair(covariance=lambda w, c, f, e, g, al, s, y: c - np.outer(g, g) * s**2),
-     "That is with σ²"),
-    (R, pair(covariance=lambda w, c, f, e, g, al, s, y: c - np.outer(al, al)), "variance of y."),
-    (R, pair(covariance=lambda w, c, f, e, g, al, s, y: c - np.outer(al, al) / (f @ al)),
-     "The noise is missing"),
-    (R, pair(covariance=lambda w, c, f, e, g, al, s, y: c - np.outer(al, al) / (f @ al + s)),
-     "Square the noise"),
-    (R, pair(covariance=lambda w, c, f, e, g, al, *a: c + np.outer(g, al)), "less is unknown"),
-    (R, pair(covariance=lambda w, c, f, e, g, al, *a: np.outer(g, al)), "That is what is learned"),
-    (R, lambda *a: (by_precision(*a)[0], inv(by_precision(*a)[1])), "That is its inverse"),
-    (R, pair(covariance=lambda w, c, f, e, g, al, s, y: c - np.outer(g, al) + s**2 * np.eye(len(w))),
-     "The noise belongs to y"),
-    (R, pair(covariance=lambda w, c, f, e, g, al, s, y: c - np.outer(f, f) / (f @ f + s**2)),
-     "That is for P = I."),
+    (R, lambda *a: pairs()(*a)[::-1], "return the mean first"),
+    (R, pairs(lambda inner, f, s: inner), "The noise is missing"),
+    (R, pairs(lambda inner, f, s: inner + s * np.eye(len(f))), "deviation: square it"),
+    (R, pairs(lambda inner, f, s: inner + np.eye(len(f))), "is σ², not 1"),
+    (R, pairs(lambda inner, f, s: f @ f.T + s**2 * np.eye(len(f))), "ΦPΦᵀ, not ΦΦᵀ"),
+    (R, pairs(lambda inner, f, s: s**2 * np.eye(len(f))), "ΦPΦᵀ is missing"),
+    (R, pairs(lambda inner, f, s: np.eye(len(f))), "Divide by the covariance of the values"),
+    (R, pairs(lambda inner, f, s: f @ f.T + s**2 * np.eye(len(f)), lambda c, f: f.T),
+     "That is for P = I"),
+    (R, pairs(lambda inner, f, s: np.eye(len(f)), lambda c, f: f.T), "That is the delta rule"),
+    (R, pairs(along=lambda c, f: f.T), "along PΦᵀ, not along Φᵀ"),
+    (R, late, "P before its update"),
+    (R, pairs(along=lambda c, f: -c @ f.T), "The sign is turned"),
+    (R, pairs(lambda inner, f, s: np.diag(np.diag(inner)) + s**2 * np.eye(len(f))),
+     "not its diagonal"),
+    (R, pairs(lambda inner, f, s: inner + s**2), "on the diagonal alone"),
+    (R, pairs(mean=lambda w, f, y, g: w + g @ y), "Subtract what is predicted"),
+    (R, pairs(mean=lambda w, f, y, g: g @ (y - f @ w)), "add it to the weights"),
+    (R, pairs(mean=lambda w, f, y, g: g @ y), "The weights before are missing"),
+    (R, lambda w, c, f, y, s: pairs()(0 * w, np.eye(len(w)), f, y, s), "That begins with w = 0"),
+    (R, other_covariance(lambda c, f, g, wide, s: c), "Nothing is learned"),
+    (R, other_covariance(lambda c, f, g, wide, s: c - g @ f), "P is missing: subtract GΦP"),
+    (R, other_covariance(lambda c, f, g, wide, s: c - g @ g.T), "one of the two is not divided"),
+    (R, other_covariance(lambda c, f, g, wide, s: c - wide @ wide.T),
+     "Divide by the covariance of the values"),
+    (R, other_covariance(lambda c, f, g, wide, s: c + g @ wide.T), "The sign is turned"),
+    (R, other_covariance(lambda c, f, g, wide, s: g @ wide.T), "That is what is learned"),
+    (R, lambda *a: (by_precision(*a)[0], inv(by_precision(*a)[1])), "That is the inverse"),
+    (R, other_covariance(lambda c, f, g, wide, s: c - g @ wide.T + s**2 * np.eye(len(c))), "belongs to y"),
+    (R, other_covariance(lambda c, f, g, wide, s: c - f.T @ inv(f @ f.T + s**2 * np.eye(len(f))) @ f),
+     "That is for P = I"),
     (N, landmark(lambda kx, kz: kx), "those features are the kernel values"),
     (N, landmark(lambda kx, kz: kx @ cholesky(kz)), "A root of K_z is in them"),
     (N, landmark(lambda kx, kz: kx @ cholesky(kz).T), "A root of K_z is in them"),
@@ -407,8 +438,9 @@ RIGHT = [
     (F, torch_one_pass),
     (F, jax_one_pass),
     (F, solved(lambda low, g, b: np.eye(len(g)) + b * low)),
-    (R, pair()),
-    (R, torch_pair),
+    (R, pairs()),
+    (R, one_by_one),
+    (R, torch_pairs),
     (R, by_precision),
     (N, landmark(by_root)),
     (N, torch_landmark),
@@ -440,11 +472,12 @@ def test_not_written_yet_is_a_friendly_line(check):
     assert verdict.status == "not yet"
 
 
-def test_the_measured_error_of_positive_features_is_the_derived_one():
+def test_the_measured_error_of_opposite_frequencies_is_the_derived_one():
     rng = np.random.default_rng(0)
     q, k = np.asarray([0.3, -0.2, 0.1]), np.asarray([0.1, 0.3, 0.2])
     omega = rng.normal(size=(100_000, 4, 3))
-    z = np.exp(omega @ (q + k) - (q @ q + k @ k) / 2).mean(axis=1) / np.exp(q @ k)
+    s, scale = omega @ (q + k), np.exp(-(q @ q + k @ k) / 2 - q @ k)
+    z = scale * (np.exp(s) + np.exp(-s)).mean(axis=1) / 2
     assert abs(z.mean() - 1) < 0.005
     assert abs(z.std() / error()(q, k, 4) - 1) < 0.02
     assert error()(q, -q, 1) == 0
@@ -470,14 +503,14 @@ def test_writing_is_a_projection():
         assert np.sum((once + beside - state) ** 2) > np.sum((once - state) ** 2)
 
 
-def test_pairs_one_at_a_time_are_the_posterior_in_any_order():
+def test_pairs_in_parts_are_the_posterior_in_any_order():
     rng = np.random.default_rng(0)
     features, values, noise = rng.normal(size=(7, 4)), rng.normal(size=7), 0.3
     precision = features.T @ features + noise**2 * np.eye(4)
     for order in (np.arange(7), rng.permutation(7)):
         w, cov = np.zeros(4), np.eye(4)
-        for t in order:
-            w, cov = pair()(w, cov, features[t], values[t], noise)
+        for part in (order[:1], order[1:4], order[4:]):
+            w, cov = pairs()(w, cov, features[part], values[part], noise)
         np.testing.assert_allclose(w, np.linalg.solve(precision, features.T @ values))
         np.testing.assert_allclose(cov, noise**2 * inv(precision), atol=1e-12)
     mean, covariance = test_time.recursive(features, values[:, None], noise=noise)

@@ -12,7 +12,7 @@ __all__ = [
     "gated_delta",
     "landmark_features",
     "linear_averages",
-    "one_more_pair",
+    "more_pairs",
     "one_pass",
     "relative_error",
     "two_tokens",
@@ -22,29 +22,35 @@ __all__ = [
 
 @check
 def relative_error(function: Function) -> str:
-    """function(q, k, r): standard deviation of the mean of r products of positive features."""
+    """function(q, k, m): relative deviation of the mean over m opposite pairs of features."""
     rng = np.random.default_rng(1)
-    for r in (5, 12):
+    for m in (5, 12):
         q, k = rng.uniform(0.2, 0.6, (2, 3))
         both, apart, alone = ((q + k) ** 2).sum(), ((q - k) ** 2).sum(), (q @ q + k @ k)
-        more, kernel = np.expm1(both), np.exp(q @ k)
-        right = np.sqrt(more / r)
-        expect(call(function, q, k, r), right, f"for r = {r}", [
-            (more / r, "That is the variance: take the root."),
-            (np.sqrt(more), "That is one product: the mean of r of them varies less."),
-            (np.sqrt(more) / r, "The variance of a mean falls by r, its root by √r."),
-            (np.sqrt((more + 1) / r), "That is the mean square: subtract the mean's square, 1."),
-            ((more + 1) / r, "That is the mean square: subtract 1, then take the root."),
+        more, kernel = np.cosh(both) - 1, np.exp(q @ k)
+        right = np.sqrt(more / m)
+        expect(call(function, q, k, m), right, f"for m = {m}", [
+            (np.sqrt(np.expm1(both) / 2 / m), "That is for 2m independent frequencies."),
+            (np.sqrt(np.expm1(both) / m), "That is for m independent frequencies."),
+            *((np.sqrt((more + np.sinh(both) + 1) / m / i), "Independent frequencies, and no 1 "
+               "subtracted: in a pair much cancels.") for i in (1, 2)),
+            (more / m, "That is the variance: take the root."),
+            (np.sqrt(more), "That is one pair: the mean over m of them varies less."),
+            (np.sqrt(more) / m, "The variance of a mean falls by m, its root by √m."),
+            (np.sqrt(more / 2 / m), "The two of a pair are not independent: divide by m alone."),
+            (np.sqrt((more + 1) / m), "That is the mean square: subtract the mean's square, 1."),
+            ((more + 1) / m, "That is the mean square: subtract 1, then take the root."),
             (right * kernel, "That is the deviation itself: divide by exp(q·k)."),
-            (right / kernel, "Divide by exp(q·k) once: exp(‖q + k‖²) is relative already."),
-            (np.sqrt(np.expm1(apart) / r), "It is ‖q + k‖²: equal keys are the hard ones."),
-            (np.sqrt(np.expm1(alone) / r), "‖q + k‖² has the term 2 q·k too."),
-            (np.sqrt(np.expm1(both / 2) / r), "z² has 2s in its exponent: ‖2s‖²/2 is 2‖s‖²."),
-            (np.sqrt(np.expm1(2 * both) / r), "z² has the norms of q and k twice too."),
-            (np.sqrt(r / more), "Turned over: more features make it smaller."),
-            (more * r, "More features make it smaller: divide by r, then take the root."),
+            (right / kernel, "Divide by exp(q·k) once: the cosh is relative already."),
+            (np.sqrt((np.cosh(apart) - 1) / m), "It is ‖q + k‖²: equal keys are the hard ones."),
+            (np.sqrt((np.cosh(alone) - 1) / m), "‖q + k‖² has the term 2 q·k too."),
+            (np.sqrt((np.cosh(both / 2) - 1) / m), "The mean of e^(2ω·s) is e^(2‖s‖²)."),
+            (np.sqrt((np.cosh(2 * both) - 1) / m), "The mean's square is e^(‖s‖²): divide by it."),
+            (np.sqrt(np.expm1(2 * both) / 2 / m), "The norms of q and k stand in the square too."),
+            (np.sqrt(np.sinh(both) / m), "Subtract 1 from the cosh: the square of the mean."),
+            (more * m, "More pairs make it smaller: divide by m, then take the root."),
         ], secret=True)  # fmt: skip
-    return "exact at k = −q, worst at k = q, where a softmax looks."
+    return "much is gained for small ‖q + k‖, nothing for large, where a softmax looks."
 
 
 @check
@@ -105,6 +111,7 @@ def linear_averages(function: Function) -> str:
         every = w.sum(1, keepdims=True)
         expect(got, causal @ v / total, where, [
             (causal @ v, "Nothing is divided: the weights do not sum to 1."),
+            (w @ v, "Nothing is divided, and a query sees later tokens too."),
             (causal @ v / lengths, "Divide by the sum of the weights, not by how many there are."),
             (causal @ v / n, "Divide by the sum of the weights, not by how many there are."),
             (w @ v / every, "A query sees later tokens too: read the state before they come."),
@@ -227,52 +234,60 @@ def one_pass(function: Function) -> str:
 
 
 @check
-def one_more_pair(function: Function) -> str:
-    """function(weights, covariance, feature, value, noise): mean and covariance after a pair."""
+def more_pairs(function: Function) -> str:
+    """function(weights, covariance, features, values, noise): mean and covariance after them."""
     rng = np.random.default_rng(7)
-    for r, noise in ((3, 0.6), (4, 0.4)):
-        w, f, root = rng.normal(size=r), rng.normal(size=r), rng.normal(size=(r, r))
-        cov, value = root @ root.T / r + 0.2 * np.eye(r), 1.7
-        first, second = call_pair(function, w, cov, f, value, noise)
-        along, error = cov @ f, value - f @ w
-        inner = f @ along
-        gain = along / (inner + noise**2)
-        where = f"for {r} features and σ = {noise}"
+    for m, r, noise in ((1, 3, 0.6), (2, 3, 0.6), (3, 4, 0.4)):
+        w, f, root = rng.normal(size=r), rng.normal(size=(m, r)), rng.normal(size=(r, r))
+        cov, y, one = root @ root.T / r + 0.2 * np.eye(r), rng.normal(size=m) + 1.7, np.eye(m)
+        first, second = call_pair(function, w, cov, f, y, noise)
+        where = f"for {r} features, {m} pair{'s' * (m > 1)} and σ = {noise}"
         if first.shape == (r, r):
             raise Wrong(f"{where} the first has shape {first.shape}: return the mean first.")
-        right = cov - np.outer(gain, along)
-        late = right @ f
-        expect(first, w + gain * error, f"{where}, in the mean,", [
-            (w + f * error, "That is the delta rule: the covariance says where to go."),
-            (w + f * error / (f @ f + noise**2), "That is for P = I: use the covariance."),
-            (w + f * error / (inner + noise**2), "The step goes along Pφ, not along φ."),
-            (w + along * error, "Divide by the variance of y: φᵀPφ + σ²."),
-            (w + along * error / inner, "The noise is missing."),
-            (w + along * error / (inner + noise), "The noise is a standard deviation: square it."),
-            (w + along * error / (1 + inner), "The variance of the noise is σ², not 1."),
-            (w + along * error / (f @ f + noise**2), "The variance of y has φᵀPφ, not φᵀφ."),
-            (w + along * error / noise**2, "φᵀPφ is missing: what is not known makes y vary too."),
-            (w + late * error / (f @ late + noise**2), "Take the gain from P before its update."),
-            (w - gain * error, "The sign: towards the value."),
-            (w + gain * value, "Subtract what is predicted already: the error moves the weights."),
-            (gain * error, "That is the change: add it to the weights."),
-            (gain * value, "The weights before are missing."),
+        along, error, inner = cov @ f.T, y - f @ w, f @ cov @ f.T
+
+        def gain(matrix: np.ndarray, along: np.ndarray = along) -> np.ndarray:
+            return np.asarray(along @ np.linalg.inv(matrix))
+
+        g, old = gain(inner + noise**2 * one), noise**2 * one
+        right, alike = cov - g @ along.T, f @ f.T + old
+        late, diagonal = right @ f.T, np.diag(np.diag(inner + old))
+        causes = [
+            (gain(inner), "The noise is missing."),
+            (gain(inner + noise * one), "The noise is a standard deviation: square it."),
+            (gain(inner + one), "The variance of the noise is σ², not 1."),
+            (gain(alike), "The values have the covariance ΦPΦᵀ, not ΦΦᵀ."),
+            (gain(old), "ΦPΦᵀ is missing: what is not known makes the values vary too."),
+            (gain(one), "Divide by the covariance of the values: ΦPΦᵀ + σ²I."),
+            (gain(alike, f.T), "That is for P = I: use the covariance."),
+            (gain(one, f.T), "That is the delta rule: the covariance says where to go."),
+            (gain(inner + old, f.T), "The step goes along PΦᵀ, not along Φᵀ."),
+            (gain(f @ late + old, late), "Take the gain from P before its update."),
+            (-g, "The sign is turned: the error moves the weights, and makes P smaller."),
+        ]
+        if m > 1:
+            causes += [
+                (gain(diagonal), "Values vary together: the whole matrix, not its diagonal."),
+                (gain(inner + noise**2), "Noise is independent: σ² on the diagonal alone."),
+            ]
+        expect(first, w + g @ error, f"{where}, in the mean,", [
+            *((w + wrong @ error, cause) for wrong, cause in causes),
+            (w + g @ y, "Subtract what is predicted already: the error moves the weights."),
+            (g @ error, "That is the change: add it to the weights."),
+            (g @ y, "The weights before are missing."),
+            (gain(alike, f.T) @ y, "That begins with w = 0 and P = I: others are given."),
         ], secret=True)  # fmt: skip
         expect(second, right, f"{where}, in the covariance,", [
-            (cov, "Nothing is learned: the pair makes the covariance smaller."),
-            (cov - np.outer(gain, f), "P is missing: subtract g φᵀP."),
-            (cov - np.outer(gain, gain), "That is g gᵀ: one of the two is not divided."),
-            (cov - np.outer(gain, gain) * noise**2, "That is with σ²: it is g gᵀ (φᵀPφ + σ²)."),
-            (cov - np.outer(along, along), "Divide by the variance of y."),
-            (cov - np.outer(along, along) / inner, "The noise is missing."),
-            (cov - np.outer(along, along) / (inner + noise), "Square the noise."),
-            (cov + np.outer(gain, along), "The sign: after a pair less is unknown."),
-            (np.outer(gain, along), "That is what is learned: subtract it from P."),
-            (np.linalg.inv(cov) + np.outer(f, f) / noise**2, "That is its inverse."),
+            (cov, "Nothing is learned: the pairs make the covariance smaller."),
+            (cov - g @ f, "P is missing: subtract GΦP."),
+            (cov - g @ g.T, "That is GGᵀ: one of the two is not divided."),
+            *((cov - wrong @ along.T, cause) for wrong, cause in causes),
+            (g @ along.T, "That is what is learned: subtract it from P."),
+            (np.linalg.inv(right), "That is the inverse."),
             (right + noise**2 * np.eye(r), "The noise belongs to y, not to the weights."),
-            (cov - np.outer(f, f) / (f @ f + noise**2), "That is for P = I."),
+            (cov - gain(alike, f.T) @ f, "That is for P = I: use the covariance."),
         ], secret=True)  # fmt: skip
-    return "after all pairs it is the posterior, in whichever order they came."
+    return "in whichever order and parts the pairs come, it is the posterior."
 
 
 @check
