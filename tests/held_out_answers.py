@@ -168,6 +168,20 @@ def wrong(n):
             (lambda m, a: a - np.log((n["k"] - 1) * m), "a sink that takes more"),
             (lambda m, a: (n["k"] - 1) * m * np.exp(a), "take the logarithm"),
         ],
+        "ho-state-crossing": [
+            (lambda d: n["m"] * d / 2, "one number per feature"),
+            (lambda d: (d + 1) / 2, "more features than a head is wide"),
+            (lambda d: n["m"] * (d + 1), "The cache keeps two rows per token"),
+            (lambda d: n["h"] * n["m"] * (d + 1) / 2, "their number does not enter"),
+            (lambda d: n["m"] * d * (d + 1), "That is the size of the state:"),
+        ],
+        "ho-kept-answer": [
+            (lambda b: np.log(n["k"]) / np.log(1 - b / n["d"]), "The sign is turned"),
+            (lambda b: np.log(n["k"]) * n["d"] / b, "for very wide states"),
+            (lambda b: -np.log(n["k"]) / np.log(1 - 1 / n["d"]), "The rate is missing"),
+            (lambda b: -np.log(n["k"]) / np.log(1 - b), "one key again and again"),
+            (lambda b: -np.log(n["k"]) / np.log(1 - b * (2 - b) / n["d"]), "not a square"),
+        ],
     }  # fmt: skip
 
 
