@@ -11,6 +11,7 @@ from faults import (
     fused_and_chunked,
     heads,
     learning,
+    parts,
     pretrained,
     recurrence,
     transformers,
@@ -30,6 +31,7 @@ GROUPS = (
     learning,
     writing,
     pretrained,
+    parts,
 )
 FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module whose faults or mutants name no others
@@ -39,6 +41,9 @@ TESTS = {  # of each module whose faults or mutants name no others
     "regression": ("test_regression.py", "test_multi_head.py", "test_in_metric.py"),
     "_fast/chunked": ("test_fast_chunked.py", "test_regression.py"),
     "_fast/gaussian": ("test_fast_gaussian.py",),
+    "streams": ("test_streams.py",),
+    "flash": ("test_flash.py",),
+    "pages": ("test_pages.py",),
     "pooling": ("test_pooling.py",),
     "positions": ("test_positions.py",),
     "heads": ("test_heads.py", "test_multi_head_attention.py"),
