@@ -10,7 +10,7 @@ import pytest
 import torch
 from mending import mended
 
-from attnbook import nadaraya_watson, streams
+from attnbook import flash, nadaraya_watson, pages, streams
 from attnbook.checks import ch12
 from attnbook.checks.repair import define
 from attnbook.checks.split_sums import average_by_parts, exact, to_bits
@@ -78,6 +78,10 @@ def visits(count=None, seen=lambda i, j, w: (j <= i) & (i - j < w), form=lambda 
 
 def reaching(reach):
     return lambda n, b, w: sum(min(r, reach(b, w)) + 1 for r in range(n // b))
+
+
+def by_kinds(n, b, w):
+    return (flash.block_kinds(lambda i, j: (j <= i) & (i - j < w), n, n, b) > 0).sum()
 
 
 OLD, NEW = "weighted = weighted + kernel @ v", "weighted = shrink * weighted + kernel @ v"
@@ -181,6 +185,23 @@ def written_into_all(pages, tables, lengths, sequence, key):
     return pages, tables
 
 
+def by_pool(keys, tables, lengths, sequence, key):
+    """The right answer, by a Pool and a Sequence that writes."""
+    pool = pages.Pool(len(keys), keys.shape[1], keys.shape[2], 1)
+    pool.keys, pool.readers = (
+        keys.copy(),
+        [int((tables == page).sum()) for page in range(len(keys))],
+    )
+    pool.unused = [page for page in reversed(range(len(keys))) if not pool.readers[page]]
+    writer = pages.Sequence(pool)
+    writer.table = [int(page) for page in tables[sequence] if page >= 0]
+    writer.length = int(lengths[sequence])
+    writer.write(key, np.zeros(1))
+    tables = tables.copy()
+    tables[sequence, : len(writer.table)] = writer.table
+    return pool.keys, tables
+
+
 def torch_writing(pages, tables, lengths, sequence, key):
     size = pages.shape[1]
     slot, place = int(lengths[sequence]) // size, int(lengths[sequence]) % size
@@ -230,13 +251,13 @@ def weights_of(q, k, lse, scale=True):
 def back(values=None, scores=None, keys=None):
     """The right pair of gradients, and its neighbours."""
 
-    def answer(g, q, k, v, output, lse):
-        w = weights_of(q, k, lse)
+    def answer(g, h, q, k, v, output, lse):
+        w, more = weights_of(q, k, lse), h[:, None]
         row = (g * output).sum(axis=1, keepdims=True)
-        ds = (scores or (lambda w, gv, row, s: w * (gv - row)))(w, g @ v.T, row, q @ k.T)
+        ds = (scores or (lambda w, gv, row, h: w * (gv - row + h)))(w, g @ v.T, row, more)
         dk = (keys or (lambda ds, q: ds.T @ q / np.sqrt(q.shape[1])))(ds, q)
-        dv = (values or (lambda w, g, **more: w.T @ g))(w, g, q=q, k=k, lse=lse, o=output, ds=ds)
-        return dk, dv
+        given = {"q": q, "k": k, "lse": lse, "o": output, "ds": ds, "h": more}
+        return dk, (values or (lambda w, g, **_: w.T @ g))(w, g, **given)
 
     return answer
 
@@ -245,24 +266,32 @@ def of_block(q, k):
     return softmax(q @ k.T / np.sqrt(q.shape[1]))
 
 
-def in_block(w, gv, row, s):
-    return w * (gv - (w * gv).sum(axis=1, keepdims=True))
+def in_block(w, gv, row, h):
+    return w * (gv - (w * gv).sum(axis=1, keepdims=True) + h)
 
 
-def of_own_weights(g, q, k, v, output, lse):
+def of_own_weights(g, h, q, k, v, output, lse):
     w = of_block(q, k)
-    ds = w * (g @ v.T - (g * output).sum(axis=1, keepdims=True))
+    ds = w * (g @ v.T - (g * output).sum(axis=1, keepdims=True) + h[:, None])
     return ds.T @ q / np.sqrt(q.shape[1]), weights_of(q, k, lse).T @ g
 
 
-def torch_back(g, q, k, v, output, lse):
+def torch_back(g, h, q, k, v, output, lse):
+    """The right pair, by automatic differentiation of both outputs."""
     k, v = k.clone().requires_grad_(), v.clone().requires_grad_()
     w = torch.exp(q @ k.T / q.shape[1] ** 0.5 - lse[:, None])
     rest = output - (w @ v).detach()  # what the other keys bring, with what they weigh
-    weight = 1 - w.sum(dim=1, keepdim=True).detach()
-    total = w.sum(dim=1, keepdim=True) + weight
-    ((w @ v + rest) / total).backward(g)
+    total = w.sum(dim=1) + 1 - w.sum(dim=1).detach()
+    (((w @ v + rest) / total[:, None] * g).sum() + torch.log(total) @ h).backward()
     return k.grad, v.grad
+
+
+def by_flash(g, h, q, k, v, output, lse):
+    """The right pair, by flash.backward, with a value's entry more for the log-sum-exp."""
+    wide = (np.hstack([a, np.full((len(a), 1), more)]) for a, more in ((v, 0.0), (output, 1.0)))
+    v, output = wide
+    gradients = flash.backward(np.hstack([g, -h[:, None]]), q, k, v, output, lse)
+    return gradients[1], gradients[2][:, :-1]
 
 
 def widths(form=None, reduce=lambda g, rows: g @ rows, size=256):
@@ -437,15 +466,20 @@ WRONG = [
     (B, back(lambda w, g, q, k, lse, **_: weights_of(q, k, -lse).T @ g), "The sign of the log-sum-exp"),
     (B, back(lambda w, g, ds, **_: ds.T @ g), "the gradient of the scores: take the weights"),
     (B, back(lambda w, g, o, **_: w.T @ o), "averages of outputs"),
-    (B, back(lambda w, g, **_: w.T @ np.ones_like(g)), "Where is g?"),
+    (B, back(lambda w, g, **_: w.T @ np.ones_like(g)), "in the values, in entry [0, 0], counted from 0, you give 0.6541. Where is g?"),
     (B, lambda *a: back()(*a)[::-1], "return the gradient of the keys first"),
-    (B, back(scores=lambda w, gv, row, s: w * gv), "subtract g · output"),
-    (B, back(scores=lambda w, gv, row, s: w * (gv + row)), "The sign: g · output"),
+    (B, back(scores=lambda w, gv, row, h: w * (gv + h)), "other weights: subtract g · output"),
+    (B, back(scores=lambda w, gv, row, h: w * (gv + row + h)), "The sign: g · output"),
+    (B, back(scores=lambda w, gv, row, h: w * (gv - row)), "Where is h? The log-sum-exp"),
+    (B, back(scores=lambda w, gv, row, h: w * (gv - row - h)), "The sign of h"),
+    (B, back(scores=lambda w, gv, row, h: w * (gv - row + h.mean())), "Each row has its own h"),
+    (B, back(scores=lambda w, gv, row, h: w * (gv - row) + h), "by the weight: w times h"),
+    (B, back(lambda w, g, h, **_: w.T @ (g + h)), "Values do not enter the log-sum-exp"),
     (B, back(scores=in_block), "That row sum knows one block"),
     (B, back(keys=lambda ds, q: ds.T @ q), "and so is the gradient"),
     (B, back(keys=lambda ds, q: ds.T @ q / q.shape[1]), "once is enough"),
-    (B, back(scores=lambda w, gv, row, s: gv - row), "missing before the bracket"),
-    (B, back(scores=lambda w, gv, row, s: w * (1 - w) * gv), "others move too"),
+    (B, back(scores=lambda w, gv, row, h: gv - row + h), "missing before the bracket"),
+    (B, back(scores=lambda w, gv, row, h: w * (1 - w) * gv + w * h), "other weights than its own too"),
     (B, of_own_weights, "sum to 1 in the block: divide by all keys"),
     (B, lambda *a: (-back()(*a)[0], back()(*a)[1]), "The sign is turned"),
     (H, scaled(lambda h, m: -1), "a wider kernel moves the scores up"),
@@ -479,15 +513,18 @@ RIGHT = [
     (M, by_streams),
     (V, visits()),
     (V, reaching(lambda b, w: -(-(w - 1) // b))),
+    (V, by_kinds),
     (R, running(NEW)),
     (R, running("weighted = weighted * shrink + v.T @ kernel")),
     (W, taking()),
     (W, torch_taking),
     (P, writing()),
     (P, torch_writing),
+    (P, by_pool),
     (L, traffic()),
     (B, back()),
     (B, torch_back),
+    (B, by_flash),
     (H, widths()),
     (H, torch_width),
     (S, split()),

@@ -267,26 +267,28 @@ def least_traffic(function: Function) -> str:
 
 @check
 def block_gradients(function: Function) -> str:
-    """function(g, q, k, v, output, lse): gradients (b, d), (b, p) of a block's keys, values."""
+    """function(g, h, q, k, v, output, lse): gradients (b, d), (b, p) of a block."""
     rng = np.random.default_rng(6)
     for m, b, d, p in ((7, 3, 4, 2), (5, 4, 3, 3)):
         q, keys, values = (rng.normal(size=size) for size in ((m, d), (9, d), (9, p)))
-        g, k, v, scale = rng.normal(size=(m, p)), keys[2 : 2 + b], values[2 : 2 + b], d**-0.5
+        g, h, inside = rng.normal(size=(m, p)), rng.normal(size=m), slice(2, 2 + b)
+        k, v, scale = keys[inside], values[inside], d**-0.5
         every = q @ keys.T * scale
         lse = _log_sum_exp(every)
         output = softmax(every) @ values
-        s, shift = every[:, 2 : 2 + b], lse[:, None]
-        w, own = np.exp(s - shift), softmax(s)
+        s, shift = every[:, inside], lse[:, None]
+        w, own, more = np.exp(s - shift), softmax(s), h[:, None]
         row, gv = (g * output).sum(axis=1, keepdims=True), g @ v.T
+        bracket = gv - row + more
 
         def keys_by(
             w: np.ndarray, of_scores: np.ndarray, q: np.ndarray = q, c: float = scale
         ) -> Any:
             return (w * of_scores).T @ q * c
 
-        first, second = call_pair(function, g, q, k, v, output, lse)
+        first, second = call_pair(function, g, h, q, k, v, output, lse)
         where = f"for {m} queries and a block of {b} keys"
-        right = keys_by(w, gv - row)
+        right = keys_by(w, bracket)
         if d != p and first.shape == (b, p) and second.shape == (b, d):
             raise Wrong(f"{where} the values come first: return the gradient of the keys first.")
         unscaled = np.exp(s / scale - shift)
@@ -296,23 +298,28 @@ def block_gradients(function: Function) -> str:
             (np.exp(s).T @ g, "Those are exponentials: the log-sum-exp makes them weights."),
             ((np.exp(s) / shift).T @ g, "Divide by the total, whose logarithm you have."),
             (np.exp(s + shift).T @ g, "The sign of the log-sum-exp: weights are at most 1."),
-            ((w * (gv - row)).T @ g, "That is the gradient of the scores: take the weights."),
+            ((w * bracket).T @ g, "That is the gradient of the scores: take the weights."),
             (w.T @ output, "Those are averages of outputs: the gradient that arrives is g."),
             (w.T @ np.ones_like(g), "Where is g?"),
             (right if d == p else np.nan, "That is the gradient of the keys again."),
+            (w.T @ (g + more), "Values do not enter the log-sum-exp: leave h out."),
         ])  # fmt: skip
-        in_block = (w * gv).sum(axis=1, keepdims=True)
+        in_block, of_own = ((x * gv).sum(axis=1, keepdims=True) for x in (w, own))
+        unweighted = np.ones_like(w).T @ (more * q) * scale
         expect(first, right, f"{where}, in the keys,", [
-            (keys_by(w, gv), "A larger score lowers the other weights: subtract g · output."),
-            (keys_by(w, gv + row), "The sign: g · output is subtracted."),
-            (keys_by(w, gv - in_block), "That row sum knows one block: g · output has all keys."),
-            (keys_by(w, gv - (own * gv).sum(axis=1, keepdims=True)),
-             "That row sum knows one block: g · output has all keys."),
-            (keys_by(w, gv - row, c=1.0), "The scores are divided by √d, and so is the gradient."),
-            (keys_by(w, gv - row, c=scale**2), "√d divides twice: once is enough."),
-            (keys_by(np.ones_like(w), gv - row), "The weights are missing before the bracket."),
-            (keys_by(w * (1 - w), gv), "That is a weight by its own score: others move too."),
-            (keys_by(own, gv - row), "Those weights sum to 1 in the block: divide by all keys."),
+            (keys_by(w, gv - row), "Where is h? The log-sum-exp depends on the keys too."),
+            (keys_by(w, gv - row - more), "The sign of h: a larger score raises the log-sum-exp."),
+            (keys_by(w, gv - row + h.mean()), "Each row has its own h."),
+            (keys_by(w, gv - row) + unweighted, "The log-sum-exp moves by the weight: w times h."),
+            (keys_by(w, gv + more), "A score lowers the other weights: subtract g · output."),
+            (keys_by(w, gv + row + more), "The sign: g · output is subtracted."),
+            (keys_by(w, gv - in_block + more), "That row sum knows one block: take g · output."),
+            (keys_by(w, gv - of_own + more), "That row sum knows one block: take g · output."),
+            (keys_by(w, bracket, c=1.0), "The scores are divided by √d, and so is the gradient."),
+            (keys_by(w, bracket, c=scale**2), "√d divides twice: once is enough."),
+            (keys_by(np.ones_like(w), bracket), "The weights are missing before the bracket."),
+            (keys_by(w, (1 - w) * gv + more), "A score moves other weights than its own too."),
+            (keys_by(own, bracket), "Those weights sum to 1 in the block: divide by all keys."),
             (-right, "The sign is turned."),
             (w.T @ q * scale, "Where is g?"),
         ])  # fmt: skip
