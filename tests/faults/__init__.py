@@ -32,8 +32,8 @@ GROUPS = (
     learning,
     writing,
     pretrained,
-    coefficients,
     parts,
+    coefficients,
 )
 FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module whose faults or mutants name no others

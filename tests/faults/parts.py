@@ -10,7 +10,7 @@ FAULTS = [
         ("the values of the other part are not scaled", "+ of_b[..., None] * b.weighted", "+ b.weighted"),
         ("scaled the wrong way", "xp.exp(a.top - larger), xp.exp(b.top - larger)", "xp.exp(b.top - larger), xp.exp(a.top - larger)"),
         ("the smaller of the largest scores", "xp.maximum(a.top, b.top)", "xp.minimum(a.top, b.top)"),
-        ("the largest score not subtracted, part", "xp.exp(scores - finite(xp, top)[..., None])", "xp.exp(scores)"),
+        ("the largest score not subtracted, part", "xp.exp(scores - _finite(xp, top)[..., None])", "xp.exp(scores)"),
         ("from −∞ itself subtracted", "return xp.where(top == -xp.inf, xp.zeros_like(top), top)", "return top"),
         ("a row without a key is divided by 0", "xp.where(nothing, xp.ones_like(part.total), part.total)", "part.total"),
         ("the logarithm without its largest score", "part.top + xp.log(total)", "xp.log(total)"),
