@@ -7,6 +7,7 @@ import graphlib
 import json
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -18,11 +19,14 @@ from packaging.version import Version
 
 import attnbook
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+import check_environment
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PYTHONS = ("3.11.7", "3.12.1", "3.13.0")
 CONDA_NAMES = {"pytorch": "torch"}
-APART = ("triton",)  # extras that no environment of the project has
 MOST_LINES = 400
 
 
@@ -103,7 +107,9 @@ def test_conda_environment_has_the_same_pins() -> None:
         name, separator, version = line.partition("==")
         if separator:
             listed[CONDA_NAMES.get(name, name)] = Version(version)
-    assert listed == {name: pinned[name] for name in direct_dependencies(leaving_out=APART)}
+    assert listed == {
+        name: pinned[name] for name in direct_dependencies(leaving_out=check_environment.APART)
+    }
     assert "-c constraints.txt" in pip
     assert "-e .[test]" in pip
 

@@ -17,32 +17,30 @@ from attnbook._typing import Array
 from attnbook._validation.kernel_inputs import block_length, check_kernel_inputs, power_of_two
 
 
-def kernel(
-    q: Any, k: Any, v: Any, output: Any, log_sum_exp: Any, *, n: int, scale: float, causal: bool
-) -> None:
-    """A block of queries q (rows, d) over k (n', d) and v (n', p), of which n rows are meant."""
+def kernel(q, k, v, output, log_sum_exp, *, n, scale, causal):
+    """A block of queries of one head over the blocks of its keys, n of them."""
     queries, rows = q[...], q.shape[0]
-    first = pl.program_id(1) * rows
     tile = (rows, rows)  # as many keys at a time
+    first = pl.program_id(1) * rows
     row = first + jax.lax.broadcasted_iota(jnp.int32, tile, 0)
 
-    def add_block(at: Any, part: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    def add_block(number, part):
         top, total, weighted = part
-        here = pl.ds(at * rows, rows)
+        here = pl.ds(number * rows, rows)
         keys, values = k[here, :], v[here, :]
         scores = _product(queries, keys.T) * scale
-        key = at * rows + jax.lax.broadcasted_iota(jnp.int32, tile, 1)
+        key = number * rows + jax.lax.broadcasted_iota(row.dtype, tile, 1)
         seen = (key < n) & (key <= row) if causal else key < n
         scores = jnp.where(seen, scores, -jnp.inf)
         larger = jnp.maximum(top, scores.max(axis=1, keepdims=True))
         weights, kept = jnp.exp(scores - larger), jnp.exp(top - larger)
         total = kept * total + weights.sum(axis=1, keepdims=True)
-        weighted = kept * weighted + _product(weights.astype(values.dtype), values)
-        return larger, total, weighted
+        found = _product(weights.astype(values.dtype), values)
+        return larger, total, kept * weighted + found
 
-    end = pl.program_id(1) + 1 if causal else k.shape[0] // rows
     zeros = jnp.zeros((rows, 1), jnp.float32)
     start = zeros - jnp.inf, zeros, jnp.zeros(output.shape, jnp.float32)
+    end = pl.program_id(1) + 1 if causal else k.shape[0] // rows
     top, total, weighted = jax.lax.fori_loop(0, end, add_block, start)
     output[...] = (weighted / total).astype(output.dtype)
     log_sum_exp[...] = top + jnp.log(total)

@@ -28,34 +28,37 @@ except ImportError:  # flash says what to do
 
 def kernel(
     q, k, v, output, log_sum_exp, m, n, d, p, scale,
-    block: tl.constexpr, d_tile: tl.constexpr, p_tile: tl.constexpr, causal: tl.constexpr,
+    block: tl.constexpr, d_tile: tl.constexpr, p_tile: tl.constexpr,
+    causal: tl.constexpr,
 ):  # fmt: skip
-    """A block of queries of one head over the blocks of its keys: one program of many."""
-    head = tl.program_id(0).to(tl.int64)  # which of the arrays (m, d), (n, d), (n, p)
+    """A block of queries of one head over the blocks of its keys."""
+    head = tl.program_id(0).to(tl.int64)
     row = tl.program_id(1) * block + tl.arange(0, block)[:, None]
     of_d, of_p = tl.arange(0, d_tile)[None, :], tl.arange(0, p_tile)[None, :]
-    queries = tl.load(q + (head * m + row) * d + of_d, (row < m) & (of_d < d), 0.0)
+    here = head * m + row  # among the rows of all heads
+    queries = tl.load(q + here * d + of_d, (row < m) & (of_d < d), 0.0)
     top = tl.full((block, 1), -float("inf"), tl.float32)
     total = tl.zeros((block, 1), tl.float32)
     weighted = tl.zeros((block, p_tile), tl.float32)
     end = tl.minimum(n, (tl.program_id(1) + 1) * block) if causal else n
     for start in range(0, end, block):
         key = start + tl.arange(0, block)
-        at, there = head * n + key[:, None], key[:, None] < n
-        keys = tl.load(k + at * d + of_d, there & (of_d < d), 0.0)
-        values = tl.load(v + at * p + of_p, there & (of_p < p), 0.0)
-        scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * scale
+        there, known = head * n + key[:, None], key[:, None] < n
+        keys = tl.load(k + there * d + of_d, known & (of_d < d), 0.0)
+        values = tl.load(v + there * p + of_p, known & (of_p < p), 0.0)
+        scores = tl.dot(queries, tl.trans(keys), None, "ieee") * scale
         seen = key[None, :] < n
         seen = seen & (key[None, :] <= row) if causal else seen
         scores = tl.where(seen, scores, -float("inf"))
         larger = tl.maximum(top, tl.max(scores, 1, keep_dims=True))
         weights, kept = tl.exp(scores - larger), tl.exp(top - larger)
         total = kept * total + tl.sum(weights, 1, keep_dims=True)
-        found = tl.dot(weights.to(values.dtype), values, input_precision="ieee")
-        weighted = kept * weighted + found
+        weights = weights.to(values.dtype)
+        weighted = kept * weighted + tl.dot(weights, values, None, "ieee")
         top = larger
-    tl.store(output + (head * m + row) * p + of_p, weighted / total, (row < m) & (of_p < p))
-    tl.store(log_sum_exp + head * m + row, top + tl.log(total), row < m)
+    average = weighted / total
+    tl.store(output + here * p + of_p, average, (row < m) & (of_p < p))
+    tl.store(log_sum_exp + here, top + tl.log(total), row < m)
 
 
 def flash(
