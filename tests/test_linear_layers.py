@@ -16,6 +16,14 @@ def library(request):
     return Library(request.param)
 
 
+# JAX has the same formulas, and compiles long
+each_kind = pytest.mark.parametrize(
+    ("library", "kind"),
+    [("torch", kind) for kind in KINDS] + [("jax", "linear"), ("jax", "gated_delta")],
+    indirect=["library"],
+)
+
+
 @pytest.fixture
 def x(rng):
     return rng.normal(size=(2, 6, 4))
@@ -75,7 +83,7 @@ def state(q, k, v, seen, decay=None, beta=None):
     return np.array(outputs)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_equals_the_loop(library, x, kind):
     """Outputs with and without weights, and the weights; hidden keys write nothing."""
     layer, parameters = made(library, kind)
@@ -105,7 +113,7 @@ def test_linear_attention_in_both_directions(library, x):
     assert np.all(weights == 0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_a_writer_with_it(library, rng, kind):
     """It has a model's options; later tokens and padding do not count; a block's twin is known."""
     sizes = {"embed_dim": 8, "num_heads": 2, "mlp_dim": 5, "num_layers": 2}
@@ -126,7 +134,7 @@ def test_a_writer_with_it(library, rng, kind):
         model.empty(2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["linear", "decay"])
 def test_a_block_and_its_twin(rng, kind):
     convert = pytest.importorskip("attnbook.convert")
     torch_library, jax_library = Library("torch"), Library("jax")
@@ -156,7 +164,7 @@ def test_decay_starts_near_one(library):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_learns(kind):
-    """Thirty steps on the token before the last, which no position tells."""
+    """Sixty steps: what stood one place before is told, from the table of what was written."""
     torch = Library("torch").backend.xp
     from attnbook import torch as layers
     from attnbook.losses import cross_entropy
@@ -171,14 +179,14 @@ def test_it_learns(kind):
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        found.append(float(loss))
+        found.append(loss.item())
     assert found[-1] < 0.5 * found[0]
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
 
 
 def test_half_precision(library, x):
     """Outputs of bfloat16 tokens are near those of float64; decays have float32's digits."""
-    for kind in KINDS:
+    for kind in ("linear", "gated_delta"):
         layer, parameters = made(library, kind)
         right = np.array([loop(parameters, kind, row, np.ones(6, bool))[0] for row in x])
         out = layer(library.backend.cast(library.moved(x), "bfloat16"), causal=True)
@@ -210,7 +218,7 @@ def test_hooks_act():
     ],
 )
 def test_what_a_state_cannot_do(library, x, how, words):
-    for kind in KINDS:
+    for kind in ("linear", "delta"):
         with pytest.raises(ValueError, match=words):
             library.call(made(library, kind)[0], x, **{"causal": True} | how)
     with pytest.raises(ValueError, match="causal: got False, expected True: a state is written in"):

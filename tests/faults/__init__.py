@@ -13,6 +13,7 @@ from faults import (
     learning,
     pretrained,
     recurrence,
+    states,
     transformers,
     writing,
 )
@@ -26,6 +27,7 @@ GROUPS = (
     heads,
     blocks,
     recurrence,
+    states,
     transformers,
     learning,
     writing,
@@ -42,6 +44,7 @@ TESTS = {  # of each module whose faults or mutants name no others
     "pooling": ("test_pooling.py",),
     "positions": ("test_positions.py",),
     "heads": ("test_heads.py", "test_multi_head_attention.py"),
+    "linear_attention": ("test_linear_attention.py",),
     "activations": ("test_activations.py",),
     "blocks": ("test_blocks.py",),
     "transformer": ("test_transformer.py",),
