@@ -1,5 +1,7 @@
 """LinearAttention and GatedDelta: loops in NumPy, both back ends, in blocks, and what they refuse."""
 
+import functools
+
 import numpy as np
 import pytest
 from layer_harness import Library, randomized
@@ -27,6 +29,22 @@ each_kind = pytest.mark.parametrize(
 @pytest.fixture
 def x(rng):
     return rng.normal(size=(2, 6, 4))
+
+
+@functools.cache
+def compiled():
+    """JAX's layers called at once: token by token, every operation compiles alone."""
+    eqx = pytest.importorskip("equinox")
+    return eqx.filter_jit(lambda layer, args, how: layer(*args, **how))
+
+
+def called(library, layer, *args, **how):
+    if library.name == "torch":
+        return library.call(layer, *args, **how)
+    arrays = [library.moved(a) for a in args]
+    return library.returned(
+        compiled()(layer, arrays, {n: library.moved(a) for n, a in how.items()})
+    )
 
 
 def sigmoid(x):
@@ -90,14 +108,14 @@ def test_equals_the_loop(library, x, kind):
     for seen in (np.ones(6, bool), SEEN):
         right, shares = zip(*(loop(parameters, kind, row, seen) for row in x), strict=True)
         mask = None if seen.all() else seen[None, :]
-        out, weights = library.call(layer, x, mask=mask, return_weights=True, causal=True)
+        out, weights = called(library, layer, x, mask=mask, return_weights=True, causal=True)
         np.testing.assert_allclose(out, right, **CLOSE)
         np.testing.assert_allclose(weights, shares, **CLOSE)
-        out = library.call(layer, x, mask=mask, causal=True)
+        out = called(library, layer, x, mask=mask, causal=True)
         np.testing.assert_allclose(out, right, **CLOSE)
     one_each = np.stack([SEEN, ~SEEN])  # a row of them for every sequence
     right = [loop(parameters, kind, x[b], one_each[b])[0] for b in (0, 1)]
-    out = library.call(layer, x, mask=one_each[:, None, :], causal=True)
+    out = called(library, layer, x, mask=one_each[:, None, :], causal=True)
     np.testing.assert_allclose(out, right, **CLOSE)
 
 
@@ -106,10 +124,10 @@ def test_linear_attention_in_both_directions(library, x):
     layer, parameters = made(library, "linear")
     for seen in (np.ones(6, bool), SEEN, np.zeros(6, bool)):
         right, shares = zip(*(loop(parameters, "linear", row, seen, False) for row in x), strict=True)  # fmt: skip
-        out, weights = library.call(layer, x, mask=seen, return_weights=True)
+        out, weights = called(library, layer, x, mask=seen, return_weights=True)
         np.testing.assert_allclose(out, right, **CLOSE)
         np.testing.assert_allclose(weights, shares, **CLOSE)
-        np.testing.assert_allclose(library.call(layer, x, mask=seen), right, **CLOSE)
+        np.testing.assert_allclose(called(library, layer, x, mask=seen), right, **CLOSE)
     assert np.all(weights == 0)
 
 
@@ -119,16 +137,17 @@ def test_a_writer_with_it(library, rng, kind):
     sizes = {"embed_dim": 8, "num_heads": 2, "mlp_dim": 5, "num_layers": 2}
     model = randomized(library, "DecoderOnly", 11, 7, attention=kind, **sizes)
     tokens = rng.integers(0, 11, size=(2, 7))
-    out, weights = library.call(model, tokens, True)
+    out, weights = called(library, model, tokens, True)
     assert [w.shape for w in weights] == 2 * [(2, 2, 7, 7)]
     assert all(np.all(np.triu(w, 1) == 0) for w in weights)
-    np.testing.assert_allclose(library.call(model, tokens), out, **CLOSE)
-    np.testing.assert_allclose(library.call(model, tokens[:, :4]), out[:, :4], **CLOSE)
+    np.testing.assert_allclose(called(library, model, tokens), out, **CLOSE)
+    np.testing.assert_allclose(called(library, model, tokens[:, :4]), out[:, :4], **CLOSE)
     real = np.arange(7) < np.array([[4], [7]])
-    padded = library.call(model, np.where(real, tokens, 3), mask=real)
+    padded = called(library, model, np.where(real, tokens, 3), mask=real)
     np.testing.assert_allclose(padded[real], out[real], **CLOSE)
     assert (
-        np.abs(library.call(model, (tokens + np.array([[1], [0]])) % 11)[0] - out[0]).max() > 1e-3
+        np.abs(called(library, model, (tokens + np.array([[1], [0]])) % 11)[0] - out[0]).max()
+        > 1e-3
     )
     with pytest.raises(ValueError, match=f"model: got one with attention='{kind}', expected 'soft"):
         model.empty(2)
@@ -189,7 +208,11 @@ def test_half_precision(library, x):
     for kind in ("linear", "gated_delta"):
         layer, parameters = made(library, kind)
         right = np.array([loop(parameters, kind, row, np.ones(6, bool))[0] for row in x])
-        out = layer(library.backend.cast(library.moved(x), "bfloat16"), causal=True)
+        half = library.backend.cast(library.moved(x), "bfloat16")
+        if library.name == "torch":
+            out = layer(half, causal=True)
+        else:
+            out = compiled()(layer, (half,), {"causal": True})
         assert library.backend.dtype(out) == "bfloat16"
         near = library.backend.numpy(library.backend.cast(out, "float64"))
         np.testing.assert_allclose(near, right, atol=0.1 * np.abs(right).max())
