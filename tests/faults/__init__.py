@@ -15,6 +15,7 @@ from faults import (
     parts,
     pretrained,
     recurrence,
+    states,
     transformers,
     writing,
 )
@@ -28,6 +29,7 @@ GROUPS = (
     heads,
     blocks,
     recurrence,
+    states,
     transformers,
     learning,
     writing,
@@ -49,6 +51,7 @@ TESTS = {  # of each module whose faults or mutants name no others
     "pooling": ("test_pooling.py",),
     "positions": ("test_positions.py",),
     "heads": ("test_heads.py", "test_multi_head_attention.py"),
+    "linear_attention": ("test_linear_attention.py",),
     "activations": ("test_activations.py",),
     "blocks": ("test_blocks.py",),
     "transformer": ("test_transformer.py",),
