@@ -43,6 +43,8 @@ def ask(library, sequence, query):
 @pytest.mark.parametrize("n", [3, 9])
 def test_attend_is_attend(library, rng, n):
     """Beside another sequence, which takes pages in between."""
+    if (library.name, n) == ("jax", 3):
+        pytest.skip("each place is compiled for itself: nine tokens will do")
     pool, query = pool_of(library), rng.normal(size=(2, 2, D))
     first, keys, values = written(rng, library, pool, n)
     second, other_keys, other_values = written(rng, library, pool, 5)
