@@ -53,6 +53,17 @@ def area(p):
     return 2 * np.prod(2 * i / (2 * i + 1))
 
 
+def visited(n, rows, first=None):
+    """Blocks of documents, if a row begins at this block of its first query's token."""
+    first = first or (lambda i: i // n["d"] * n["d"] // n["b"])
+    return sum(r - first(r * n["b"]) + 1 for r in range(rows))
+
+
+def merged(x, p, y, q):
+    w = 1 / (1 + np.exp(p - q))
+    return (1 - w) * x + w * y
+
+
 def wrong(n):
     """The wrong answers of a class with these numbers, by label."""
     return {
@@ -153,6 +164,26 @@ def wrong(n):
             (lambda a: a**-0.5, "The division by √d is missing"),
             (lambda a: n["d"] ** 0.5 / a, "the square of the bandwidth: take the root"),
             (lambda a: (n["d"] / a) ** 0.5, "by the root of d, not by d"),
+        ],
+        "ho-document-blocks": [
+            (lambda rows: rows * (rows + 1) / 2, "That is one long document"),
+            (lambda rows: visited(n, rows, lambda i: -(-(i // n["d"] * n["d"]) // n["b"])), "sees back to the block in which"),
+            (lambda rows: visited(n, rows, lambda i: (i + n["b"] - 1) // n["d"] * n["d"] // n["b"]), "sees back to the block in which"),
+            (lambda rows: visited(n, rows, lambda i: max(0, i - n["d"]) // n["b"]), "That is a window of this length"),
+            (lambda rows: visited(n, rows) - rows, "on the diagonal are visited too"),
+            (lambda rows: 2 * visited(n, rows) - rows, "Keys behind the query"),
+            (lambda rows: visited(n, rows) / rows**2, "That is a share"),
+        ],
+        "ho-older-part": [
+            (lambda x, p, y, q: merged(x, p, n["k"] * y, q), "lower the log-sum-exp by as much"),
+            (lambda x, p, y, q: merged(x, p, n["k"] * y, q + n["c"]), "The sign: lower scores"),
+            (lambda x, p, y, q: merged(x, p, y, q - n["c"]), "The older part's average is multiplied"),
+            (lambda *parts: merged(*parts), "nothing is mended"),
+            (lambda x, p, y, q: merged(x, p, n["k"] * (y - n["c"]), q), "off the scores, not off values"),
+            (lambda x, p, y, q: merged(x, p, y, q - n["c"] + np.log(n["k"])), "that of the values, not of weights"),
+            (lambda x, p, y, q: n["k"] * merged(x, p, y, q - n["c"]), "the first part are as they should be"),
+            (lambda x, p, y, q: merged(n["k"] * x, p - n["c"], y, q), "You mend the first part"),
+            (lambda x, p, y, q: (np.exp(p) * x + np.exp(q - n["c"]) * n["k"] * y) / (np.exp(p) + np.exp(q - n["c"])), "only differences go into exp"),
         ],
         "ho-block-bits": [
             (lambda w: (n["b"], w / (2 ** n["b"] - 1) / 2), "Scale and least value cost bits too"),
