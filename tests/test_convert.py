@@ -42,6 +42,9 @@ MADE = {  # "layer" or "layer, variant": arguments, none of them the default
     "MultiHeadAttention, no bias": ((12, 4), {"bias": False, "dropout": 0.3}),
     "MultiHeadAttention, shared": ((12, 4), {"num_kv_heads": 2, "dropout": 0.7}),
     "MultiHeadAttention, rotary": ((12, 3), {"rotary_base": 50.0}),
+    "LinearAttention": ((12, 4), {}),
+    "GatedDelta": ((12, 4), {}),
+    "GatedDelta, decay alone": ((12, 3), {"delta": False, "bias": False}),
     "AttentionOnly": ((11, 7, 12, 6, 3), {"num_kv_heads": 2}),
     "AttentionOnly, one layer": ((11, 7), {"embed_dim": 6, "num_heads": 3, "num_layers": 1}),
     "MLP": ((12, 5), {"activation": "relu", "dropout": 0.3}),
@@ -61,6 +64,7 @@ MADE = {  # "layer" or "layer, variant": arguments, none of them the default
     "DecoderOnly, gated": ((11, 7, 6, 3, 5, 1), {"activation": "swiglu"}),
     "DecoderOnly, as in GPT-2": ((11, 7), {"activation": "gelu_tanh", "tied": True}),
     "DecoderOnly, as in Llama": ((11, 7, 12, 3), ROOT_MEAN_SQUARE | {"rotary_base": 50.0}),
+    "DecoderOnly, delta": ((11, 7, 6, 3, 5), {"attention": "delta"}),
     "Transformer": ((11, 13, 7, 6, 3, 5, 3), {"norm": "post", "activation": "relu"}),
     "Transformer, gated": ((11, 13, 7, 6, 3, 5, 1), {"activation": "swiglu"}),
 }
@@ -71,11 +75,14 @@ DATA = {  # what a layer is called with: shapes of numbers
     "GRUCell": ((7, 5), (7, 3)),
     "SelfAttention": ((2, 7, 5),),
     "MultiHeadAttention": ((2, 5, 12), (2, 7, 12)),
+    "LinearAttention": ((2, 5, 12),),
+    "GatedDelta": ((2, 5, 12),),
     "MLP": ((2, 5, 12),),
     "EncoderBlock": ((2, 5, 12),),
     "DecoderBlock": ((2, 5, 12), (2, 7, 12)),
     "EncoderOnly": ((2, 5, 12),),
 }
+CAUSAL = {"GatedDelta": {"causal": True}}  # what it must be called with besides
 TRANSLATORS = ("EncoderDecoder", "Transformer")
 
 
@@ -134,12 +141,13 @@ def test_round_trip_is_exact(case, dtype):
 @pytest.mark.parametrize("case", MADE)
 def test_twins_predict_the_same(rng, case):
     layer, arrays = make(case, "float64"), inputs(case, rng)
-    expected = layer(*map(torch.from_numpy, arrays)).detach().numpy()
+    how = CAUSAL.get(case.split(",")[0], {})
+    expected = layer(*map(torch.from_numpy, arrays), **how).detach().numpy()
     twin = convert.torch_to_jax(layer)
-    out = twin(*map(jnp.asarray, arrays))
+    out = twin(*map(jnp.asarray, arrays), **how)
     np.testing.assert_allclose(out, expected, rtol=1e-11, atol=1e-13)
-    back = convert.jax_to_torch(twin).eval()(*map(torch.from_numpy, arrays)).detach().numpy()
-    np.testing.assert_array_equal(back, expected)
+    back = convert.jax_to_torch(twin).eval()(*map(torch.from_numpy, arrays), **how)
+    np.testing.assert_array_equal(back.detach().numpy(), expected)
     assert np.ptp(expected) > 1e-4
 
 

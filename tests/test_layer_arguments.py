@@ -9,6 +9,7 @@ from attnbook import decoding
 FLOATING = {  # a layer, what makes it, the shapes of what it is given
     "SelfAttention": ((6, 5), [(7, 6)]),
     "MultiHeadAttention": ((6, 2), [(7, 6)]),
+    "LinearAttention": ((6, 2), [(7, 6)]),
     "MLP": ((6, 5), [(7, 6)]),
     "EncoderBlock": ((6, 2, 5), [(7, 6)]),
     "DecoderBlock": ((6, 2, 5), [(7, 6), (3, 6)]),

@@ -1,7 +1,9 @@
 """A state of fixed size: token by token, in chunks, by its weights, by a scan, and by a loop."""
 
+import backends
 import numpy as np
 import pytest
+from conftest import load
 
 from attnbook import linear_attention
 from attnbook.linear_attention import affine_scan, chunked, recurrent, weights
@@ -29,6 +31,14 @@ def tokens(rng):
     decay = rng.uniform(0.3, 1, N)
     decay[4] = 0
     return q, k / np.linalg.norm(k, axis=-1, keepdims=True), v, decay, rng.uniform(0, 1, N)
+
+
+@pytest.fixture(params=["torch", "jax-jit"])
+def compiled(request):
+    """Where slopes come from; JAX token by token, uncompiled, has the same and takes long."""
+    if request.param not in backends.chosen():
+        pytest.skip(f"{request.param} is not among the back ends of this run")
+    return load(request.param)
 
 
 def rates(tokens, kind):
@@ -124,7 +134,7 @@ def test_delta_forgets_what_is_overwritten(backend):
 
 
 @pytest.mark.parametrize("form", [recurrent, in_fours, affine_scan])
-def test_slopes_against_the_other_form(differentiable, tokens, rng, form):
+def test_slopes_against_the_other_form(compiled, tokens, rng, form):
     """Every argument's gradient is the one of the weights, also where a decay is 0."""
     given = tokens[:5]
     direction = rng.normal(size=(N, P))
@@ -132,23 +142,23 @@ def test_slopes_against_the_other_form(differentiable, tokens, rng, form):
     def along(q, k, v, decay, beta, *, form=form):
         found = form(q, k, v, decay=decay, beta=beta)
         output = found[0] if isinstance(found, tuple) else found
-        return (output * differentiable.array(direction)).sum()
+        return (output * compiled.array(direction)).sum()
 
-    slopes = differentiable.gradient(along, *given)
-    expected = differentiable.gradient(lambda *a: along(*a, form=by_weights), *given)
+    slopes = compiled.gradient(along, *given)
+    expected = compiled.gradient(lambda *a: along(*a, form=by_weights), *given)
     for name, slope, other in zip(("q", "k", "v", "decay", "beta"), slopes, expected, strict=True):
         assert_close(slope, other, 1e-10)
         assert np.abs(slope).max() > 0.1, name
 
 
-def test_slopes_against_finite_differences(differentiable, tokens, rng):
+def test_slopes_against_finite_differences(compiled, tokens, rng):
     given, direction = tokens[:5], rng.normal(size=(N, P))
 
     def along(q, k, v, decay, beta):
         return (in_fours(q, k, v, decay=decay, beta=beta)[0] * direction).sum()
 
-    library = differentiable.array(direction)
-    slopes = differentiable.gradient(
+    library = compiled.array(direction)
+    slopes = compiled.gradient(
         lambda q, k, v, a, b: (in_fours(q, k, v, decay=a, beta=b)[0] * library).sum(), *given
     )
     step = 1e-6

@@ -20,11 +20,15 @@ from attnbook import (
     datasets,
     decoding,
     devices,
+    features,
+    flash,
     gaussian_process,
     heads,
     images,
     kernels,
     kv_cache,
+    linear_attention,
+    linear_heads,
     losses,
     ngrams,
     positions,
@@ -33,14 +37,17 @@ from attnbook import (
     regression,
     sampling,
     scores,
+    streams,
+    test_time,
     training,
     transformer,
 )
 from attnbook._validation import arrays
 
 FORMULAS = (
-    attention, blocks, gaussian_process, heads, images, kernels, losses, ngrams, positions,
-    recurrent, regression, sampling, scores, transformer, kv_cache
+    attention, blocks, features, flash, gaussian_process, heads, images, kernels,
+    linear_attention, linear_heads, losses, ngrams, positions, recurrent, regression, sampling,
+    scores, streams, test_time, transformer, kv_cache,
 )  # fmt: skip
 # these functions have their modules' names
 number_words, python_reference = map(
@@ -73,6 +80,10 @@ SOURCED = {
     "attnbook.blocks.mlp",
     "attnbook.blocks.residual",
     "attnbook.blocks.rms_norm",
+    "attnbook.features.fourier",
+    "attnbook.features.positive",
+    "attnbook.flash.backward",
+    "attnbook.flash.forward",
     "attnbook.gaussian_process.covariance",
     "attnbook.gaussian_process.posterior",
     "attnbook.kernels.gaussian",
@@ -92,6 +103,11 @@ SOURCED = {
     "attnbook.positions.rotary",
     "attnbook.positions.alibi",
     "attnbook.transformer.attention_only",
+    "attnbook.streams.combine",
+    "attnbook.streams.partial",
+    "attnbook.test_time.one_pass",
+    "attnbook.test_time.passes",
+    "attnbook.test_time.recursive",
     "attnbook.training.warm_cosine",
     "attnbook.datasets.curves.engel",
     "attnbook.datasets.images.digits",
@@ -108,6 +124,13 @@ SOURCED = {
     "attnbook.transformer.decoder_only",
     "attnbook.transformer.encoder_decoder",
     "attnbook.kv_cache.decode_step",
+    "attnbook.linear_attention.affine_scan",
+    "attnbook.linear_attention.chunked",
+    "attnbook.linear_attention.recurrent",
+    "attnbook.linear_attention.weights",
+    "attnbook.linear_heads.delta_heads",
+    "attnbook.linear_heads.elu_plus_one",
+    "attnbook.linear_heads.linear_heads",
     "attnbook.pretrained.albert",
     "attnbook.pretrained.bert",
     "attnbook.pretrained.fetch",
@@ -125,6 +148,7 @@ INNER = {
     "attnbook.attention.weighted_average",
     "attnbook.attention.with_causal",
     "attnbook.blocks.apply_norm",
+    "attnbook.blocks.attention_name",
     "attnbook.blocks.block_options",
     "attnbook.blocks.set_block_config",
     "attnbook.heads.head_shape",
@@ -203,6 +227,11 @@ X, W = np.ones((11, 7, 6)), np.ones((5, 6))
 LINEAR = SimpleNamespace(weight=np.ones((6, 6)), bias=None)
 HEADS = SimpleNamespace(embed_dim=6, num_heads=3, num_kv_heads=3, query=LINEAR, key=LINEAR, value=LINEAR, output=LINEAR)  # fmt: skip
 NORM = SimpleNamespace(weight=np.ones(6), bias=None, eps=1e-5)
+RATE = SimpleNamespace(weight=np.ones((3, 6)), bias=None)
+DELTA = SimpleNamespace(
+    **vars(HEADS), gate=True, delta=True, decay=RATE, beta=RATE,
+    head_norm=SimpleNamespace(weight=np.ones(2), bias=None, eps=1e-5),
+)  # fmt: skip
 MLP = SimpleNamespace(hidden=LINEAR, gate=None, output=LINEAR, activation="gelu")
 BLOCK = SimpleNamespace(
     attention=HEADS, cross_attention=HEADS, mlp=MLP, attention_norm=NORM, cross_norm=NORM,
@@ -212,6 +241,7 @@ CELL = SimpleNamespace(
     input=LINEAR, hidden=SimpleNamespace(weight=np.ones((6, 2)), bias=None),
     input_dim=6, hidden_dim=2,
 )  # fmt: skip
+PART = streams.partial(U, V)
 CALLS = [
     (attention.softmax, (U,), {}),
     (attention.softmax, (U, np.ones(7, bool)), {}),
@@ -248,6 +278,14 @@ CALLS = [
     (heads.split_heads, (X, 3), {}),
     (heads.merge_heads, (X,), {}),
     (heads.multi_head_attention, (HEADS, np.ones((11, 5, 6)), X, X, np.ones((5, 7), bool)), {}),
+    (linear_attention.recurrent, (X, X, X[..., :5]), {"decay": X[0, :, 0]}),
+    (linear_attention.chunked, (X, X, X[..., :5]), {"state": np.ones((6, 5)), "chunk": 3}),
+    (linear_attention.weights, (X, X), {"beta": X[0, :, 0]}),
+    (linear_attention.affine_scan, (X, X, X[..., :5]), {"beta": X[0, :, 0]}),
+    (linear_heads.elu_plus_one, (X,), {}),
+    (linear_heads.unit_length, (X,), {}),
+    (linear_heads.linear_heads, (HEADS, X), {"mask": np.ones(7, bool)}),
+    (linear_heads.delta_heads, (DELTA, X), {"causal": True}),
     (positions.sinusoidal, (7, 2), {}),
     (positions.rotary, (X, np.arange(7)), {}),
     (positions.rotary, (X, np.ones((11, 7)), 5.0), {}),
@@ -272,11 +310,23 @@ CALLS = [
     (blocks.residual, (NORM, "post", np.tanh, X), {}),
     (blocks.encoder_block, (BLOCK, X, np.tanh), {}),
     (blocks.decoder_block, (BLOCK, X, np.tanh, np.tanh), {}),
+    (flash.forward, (Q, K, V), {"block": 2}),
+    (flash.backward, (np.ones((11, 3, 5)), Q, K, V, np.ones((11, 3, 5)), np.ones((11, 3))), {}),
+    (flash.block_kinds, (np.greater_equal, 7, 5, 2), {}),
+    (streams.partial, (U, V, np.ones(7, bool)), {}),
+    (streams.empty, (3, 5, U), {}), (streams.combine, (PART,) * 2, {}), (streams.finish, (PART,), {}),
     (gaussian_process.covariance, (K.T, np.ones((2, 3)), np.ones(2)), {}),
     (gaussian_process.covariance, (K.T, np.ones((2, 3)), 0.5), {}),
     (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), 0.5, np.random.default_rng(0)), {}),
     (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), np.ones(3), np.random.default_rng(0)), {}),
     (gaussian_process.posterior, (U[:, :5], U, U), {"length_scale": 0.5, "noise": 0.1}),
+    (features.fourier, (Q, np.ones((5, 2))), {}),
+    (features.positive, (Q, np.ones((5, 2))), {}),
+    (features.regular, (U, 5), {"length_scale": 0.3, "period": 5.2}),
+    (test_time.one_pass, (np.ones((11, 3, 3)), Q), {}),
+    (test_time.one_pass, (np.ones((11, 3, 3)), Q), {"beta": np.ones((11, 3))}),
+    (test_time.passes, (np.ones((11, 3, 3)), Q, 2), {"noise": 0.1}),
+    (test_time.recursive, (np.ones((11, 3, 5)), Q), {"noise": 0.1}),
     (ngrams.bits, (np.arange(7), np.arange(5), 2), {"vocab_size": 7, "discount": 0.5}),
     (sampling.probabilities, (U,), {"temperature": 0.5, "top_k": 3, "top_p": 0.5}),
     (datasets.shifted, (np.ones((3, 4)), np.zeros((3, 2), int), 5), {}),

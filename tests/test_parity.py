@@ -167,7 +167,9 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
     ),
 }
 SIZES_IN = {
+    "blocks.attention_name",
     "blocks.block_options",
+    "blocks.check_attention_options",
     "blocks.set_block_config",
     "heads.head_shape",
     "heads.rotary_base_or_none",

@@ -103,7 +103,7 @@ def unchecked_partial(scores: Array, values: Array, mask: Array | None) -> Parti
         top = xp.full(scores.shape[:-1], -xp.inf, dtype=scores.dtype, device=device(scores))
     else:
         top = xp.max(scores, axis=-1)
-    weights = xp.exp(scores - finite(xp, top)[..., None])
+    weights = xp.exp(scores - _finite(xp, top)[..., None])
     return Partial(top, xp.sum(weights, axis=-1), weights @ values)
 
 
@@ -135,7 +135,7 @@ def unchecked_combine(a: Partial, b: Partial) -> Partial:
     """The formula of combine, for what was checked before."""
     xp = array_namespace(a.top)
     top = xp.maximum(a.top, b.top)
-    larger = finite(xp, top)
+    larger = _finite(xp, top)
     of_a, of_b = xp.exp(a.top - larger), xp.exp(b.top - larger)
     return Partial(
         top,
@@ -173,7 +173,7 @@ def unchecked_finish(part: Partial) -> tuple[Array, Array]:
     return part.weighted / total[..., None], part.top + xp.log(total)
 
 
-def finite(xp: Any, top: Array) -> Array:
+def _finite(xp: Any, top: Array) -> Array:
     """The largest scores, and 0 where they are −∞: from −∞ nothing can be subtracted."""
     return xp.where(top == -xp.inf, xp.zeros_like(top), top)
 
