@@ -29,10 +29,13 @@ def kernel(python: Path, folder: Path) -> None:
     path.write_text(json.dumps(spec), encoding="utf-8")
 
 
-def nbval(notebook: Path, python: Path, *, compare: bool = True) -> list[float]:
+def nbval(
+    notebook: Path, python: Path, *, compare: bool = True, folders: tuple[Path, ...] = ()
+) -> list[float]:
     """Run and compare a notebook with this Python as its kernel; the seconds of each code cell.
 
-    Without the comparison a notebook passes if every cell runs.
+    Without the comparison a notebook passes if every cell runs. What lies in the folders can be
+    imported besides.
     """
     kernel(python, notebook.parent)
     report = notebook.with_suffix(".xml")
@@ -42,7 +45,11 @@ def nbval(notebook: Path, python: Path, *, compare: bool = True) -> list[float]:
             *(f"--junitxml={report}", notebook.name),
         ],
         cwd=notebook.parent,
-        env=os.environ | {"JUPYTER_PATH": str(notebook.parent), "PYTHONPATH": str(HERE)},
+        env=os.environ
+        | {
+            "JUPYTER_PATH": str(notebook.parent),
+            "PYTHONPATH": os.pathsep.join(map(str, (HERE, *folders))),
+        },
         capture_output=True,
         text=True,
     )
