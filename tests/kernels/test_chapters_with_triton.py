@@ -6,9 +6,8 @@ from pathlib import Path
 
 from attnbook.torch import triton_flash
 
-sys.path[:0] = [
-    str(Path(__file__).resolve().parents[2] / name) for name in ("tests/notebooks", "tools")
-]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "notebooks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 from comparison import nbval
 
