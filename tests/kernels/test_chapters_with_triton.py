@@ -22,5 +22,7 @@ USING = [
 def test_prints_the_same_with_triton(tmp_path: Path) -> None:
     folder = Path(triton_flash.triton.__file__).parents[1]
     for path in USING:
-        shutil.copyfile(path, tmp_path / path.name)
-        assert nbval(tmp_path / path.name, Path(sys.executable), folders=(folder,))
+        copy = tmp_path / path.stem / path.name
+        copy.parent.mkdir()
+        shutil.copyfile(path, copy)
+        assert nbval(copy, Path(sys.executable), folders=(folder,))

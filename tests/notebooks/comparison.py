@@ -19,10 +19,13 @@ NBVAL = [
 ]
 
 
-def kernel(python: Path, folder: Path) -> None:
+def kernel(python: Path, folder: Path, folders: tuple[Path, ...] = ()) -> None:
     """Jupyter's kernel "colab" in this folder: this Python, which takes the machine for Colab."""
     argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    environment = {"COLAB_RELEASE_TAG": "release-colab-test", "PYTHONPATH": ""}
+    environment = {
+        "COLAB_RELEASE_TAG": "release-colab-test",
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+    }
     spec = {"argv": argv, "display_name": "Colab", "language": "python", "env": environment}
     path = folder / "kernels" / "colab" / "kernel.json"
     path.parent.mkdir(parents=True)
@@ -37,7 +40,7 @@ def nbval(
     Without the comparison a notebook passes if every cell runs. What lies in the folders can be
     imported besides.
     """
-    kernel(python, notebook.parent)
+    kernel(python, notebook.parent, folders)
     report = notebook.with_suffix(".xml")
     result = subprocess.run(
         [
@@ -45,11 +48,7 @@ def nbval(
             *(f"--junitxml={report}", notebook.name),
         ],
         cwd=notebook.parent,
-        env=os.environ
-        | {
-            "JUPYTER_PATH": str(notebook.parent),
-            "PYTHONPATH": os.pathsep.join(map(str, (HERE, *folders))),
-        },
+        env=os.environ | {"JUPYTER_PATH": str(notebook.parent), "PYTHONPATH": str(HERE)},
         capture_output=True,
         text=True,
     )
