@@ -13,7 +13,7 @@ from mending import mended
 from attnbook import flash, nadaraya_watson, pages, streams
 from attnbook.checks import ch12
 from attnbook.checks.repair import define
-from attnbook.checks.split_sums import average_by_parts, exact, to_bits
+from attnbook.checks.split_sums import average_by_parts, exact, to_bits, to_places
 
 
 def softmax(scores):
@@ -480,6 +480,7 @@ WRONG = [
     (B, back(keys=lambda ds, q: ds.T @ q / q.shape[1]), "once is enough"),
     (B, back(scores=lambda w, gv, row, h: gv - row + h), "missing before the bracket"),
     (B, back(scores=lambda w, gv, row, h: w * (1 - w) * gv + w * h), "other weights than its own too"),
+    (B, back(keys=lambda ds, q: 0 * q), "that is for the queries"),
     (B, of_own_weights, "sum to 1 in the block: divide by all keys"),
     (B, lambda *a: (-back()(*a)[0], back()(*a)[1]), "The sign is turned"),
     (H, scaled(lambda h, m: -1), "a wider kernel moves the scores up"),
@@ -493,6 +494,7 @@ WRONG = [
     (H, widths(lambda w, off, square, *_: off * square), "The weights are missing."),
     (H, widths(lambda w, off, square, o, lse: w * np.exp(lse)[:, None] * off * square), "Those are kernel values"),
     (H, widths(lambda w, off, square, *_: w * square), "Where are the values?"),
+    (H, lambda g, x, z, v, o, lse, h: g @ (np.exp(-(x[:, None] - z) ** 2 / h**2 - lse[:, None]) * (v - o[:, None]) * (x[:, None] - z) ** 2).sum(1) * 2 / h**3, "The ½ of the score is missing"),
     (H, widths(size=10**6), "does it build an array of all pairs?"),
     (S, lambda s, v, size, tree, bits: average_by_parts(s, v, size, True, bits), "That is a tree: tree is False"),
     (S, lambda s, v, size, tree, bits: average_by_parts(s, v, size, False, bits), "That is a chain: tree is True"),
@@ -502,6 +504,7 @@ WRONG = [
     (S, split(step=exact), "Round what comes of each combination"),
     (S, split(to_bits(total=False), to_bits(total=False)), "The total is kept to as many bits"),
     (S, split(to_bits(np.floor), to_bits(np.floor)), "Round to the nearest"),
+    (S, split(to_places, to_places), "from the first one that is not 0"),
     (S, split(more=1), "one bit more"),
     (S, split(more=-1), "one bit less"),
     (S, split(back=True), "The chain begins with the first part"),

@@ -291,6 +291,10 @@ def block_gradients(function: Function) -> str:
         right = keys_by(w, bracket)
         if d != p and first.shape == (b, p) and second.shape == (b, d):
             raise Wrong(f"{where} the values come first: return the gradient of the keys first.")
+        if first.shape == (m, d):
+            raise Wrong(
+                f"{where} you give {m} rows: that is for the queries, a key sums over them."
+            )
         unscaled = np.exp(s / scale - shift)
         expect(second, w.T @ g, f"{where}, in the values,", [
             (own.T @ g, "Those weights sum to 1 in the block: divide by the sum over all keys."),
@@ -339,6 +343,7 @@ def bandwidth_gradient(function: Function) -> str:
         output = w @ v
         moved = w * (v - output[:, None])  # the output by each score
         right = g @ (moved * square).sum(axis=1) / h**3
+        no_half = np.exp(2 * s - lse[:, None]) * (v - output[:, None])
         ask = call if m < 100 else call_with_memory_limit
         got = ask(function, g, x, z, v, output, lse, h)
         if got.shape == (m,):
@@ -358,6 +363,8 @@ def bandwidth_gradient(function: Function) -> str:
             (g @ (np.exp(s) * (v - output[:, None]) * square).sum(axis=1) / h**3,
              "Those are kernel values: the log-sum-exp makes them weights."),
             (g @ (w * square).sum(axis=1) / h**3, "Where are the values?"),
+            (2 * g @ (no_half * square).sum(axis=1) / h**3, "The ½ of the score is missing."),
+            (g @ (no_half * square).sum(axis=1) / h**3, "The ½ of the score is missing."),
         ])  # fmt: skip
     return "one number a row, a block at a time, and a kernel learns its width."
 

@@ -65,6 +65,11 @@ def to_bits(round_to: Any = np.round, top: bool = False, total: bool = True) -> 
     return rounded
 
 
+def to_places(part: Part, bits: int) -> Part:
+    """Rounds to so many places behind the point, whatever the number's size."""
+    return part[0], *(np.round(x * 2**bits) / 2**bits for x in part[1:])
+
+
 def exact(part: Part, bits: int) -> Part:
     """Rounds nothing."""
     return part
@@ -89,6 +94,7 @@ def wrongly_split(
     yield by(to_bits(total=False), to_bits(total=False)), "The total is kept to as many bits."
     down = to_bits(np.floor)
     yield by(down, down), "Round to the nearest: that rounds down."
+    yield by(to_places, to_places), "Bits count from the first one that is not 0: see np.frexp."
     yield average_by_parts(s, v, size, tree, bits + 1), "That is one bit more."
     yield average_by_parts(s, v, size, tree, bits - 1), "That is one bit less."
     yield (
