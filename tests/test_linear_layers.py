@@ -131,7 +131,11 @@ def test_linear_attention_in_both_directions(library, x):
     assert np.all(weights == 0)
 
 
-@each_kind
+@pytest.mark.parametrize(
+    ("library", "kind"),
+    [("torch", kind) for kind in KINDS] + [("jax", "gated_delta")],
+    indirect=["library"],
+)
 def test_a_writer_with_it(library, rng, kind):
     """It has a model's options; later tokens and padding do not count; a block's twin is known."""
     sizes = {"embed_dim": 8, "num_heads": 2, "mlp_dim": 5, "num_layers": 2}
