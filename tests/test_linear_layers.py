@@ -144,6 +144,8 @@ def test_a_writer_with_it(library, rng, kind):
     out, weights = called(library, model, tokens, True)
     assert [w.shape for w in weights] == 2 * [(2, 2, 7, 7)]
     assert all(np.all(np.triu(w, 1) == 0) for w in weights)
+    sums = np.array([np.abs(w.sum(axis=-1) - 1).max() for w in weights])
+    assert np.all(sums < 1e-12 if kind == "linear" else sums > 0.05)
     np.testing.assert_allclose(called(library, model, tokens), out, **CLOSE)
     np.testing.assert_allclose(called(library, model, tokens[:, :4]), out[:, :4], **CLOSE)
     real = np.arange(7) < np.array([[4], [7]])
