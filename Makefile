@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book slides handouts plan questions homework grade pdf figures-zip drawings test test-gpu test-hub faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions homework grade pdf figures-zip drawings test test-gpu test-hub test-triton faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 ifeq ($(origin PY),undefined)
@@ -119,6 +119,16 @@ test-gpu: env  ## the GPU tests, and every notebook on the GPU
 test-hub: env assets  ## a hub for a class on the loopback, with two students (a minute)
 	@$(PY) tools/run_tests.py hub
 
+# In a folder of its own, so that nothing else sees it. Linux alone has it.
+TRITON := _build/triton/.complete
+test-triton: env $(TRITON)  ## the Triton kernel in its interpreter (a minute; fetches 200 MB once, Linux)
+	@$(PY) tools/run_tests.py triton
+
+$(TRITON): constraints.txt | $(ENV)
+	rm -rf $(@D)
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) -c constraints.txt triton
+	touch $@
+
 faults: env  ## whether a test fails for each mistake planted in a formula (minutes)
 	@$(PY) tools/run_tests.py faults
 
@@ -158,7 +168,7 @@ constraints: env  ## refresh constraints.txt with the newest versions that fit t
 	$(PY) -m venv _build/uv
 	$(UV)/python -m pip install --quiet --disable-pip-version-check uv
 	printf '%s\n' $(FIXED) > _build/uv/fixed.txt
-	$(UV)/uv pip compile pyproject.toml --extra test --upgrade --constraint _build/uv/fixed.txt \
+	$(UV)/uv pip compile pyproject.toml --extra test --extra triton --upgrade --constraint _build/uv/fixed.txt \
 	  --universal --python-version 3.11 --fork-strategy fewest \
 	  --no-header --no-annotate --no-emit-index-url --quiet --output-file constraints.txt
 

@@ -53,6 +53,17 @@ def area(p):
     return 2 * np.prod(2 * i / (2 * i + 1))
 
 
+def visited(n, rows, first=None):
+    """Blocks of documents, if a row begins at this block of its first query's token."""
+    first = first or (lambda i: i // n["d"] * n["d"] // n["b"])
+    return sum(r - first(r * n["b"]) + 1 for r in range(rows))
+
+
+def merged(x, p, y, q):
+    w = 1 / (1 + np.exp(p - q))
+    return (1 - w) * x + w * y
+
+
 def wrong(n):
     """The wrong answers of a class with these numbers, by label."""
     return {
@@ -154,6 +165,26 @@ def wrong(n):
             (lambda a: n["d"] ** 0.5 / a, "the square of the bandwidth: take the root"),
             (lambda a: (n["d"] / a) ** 0.5, "by the root of d, not by d"),
         ],
+        "ho-document-blocks": [
+            (lambda rows: rows * (rows + 1) / 2, "That is one long document"),
+            (lambda rows: visited(n, rows, lambda i: -(-(i // n["d"] * n["d"]) // n["b"])), "sees back to the block in which"),
+            (lambda rows: visited(n, rows, lambda i: (i + n["b"] - 1) // n["d"] * n["d"] // n["b"]), "sees back to the block in which"),
+            (lambda rows: visited(n, rows, lambda i: max(0, i - n["d"]) // n["b"]), "That is a window of this length"),
+            (lambda rows: visited(n, rows) - rows, "on the diagonal are visited too"),
+            (lambda rows: 2 * visited(n, rows) - rows, "Keys behind the query"),
+            (lambda rows: visited(n, rows) / rows**2, "That is a share"),
+        ],
+        "ho-older-part": [
+            (lambda x, p, y, q: merged(x, p, n["k"] * y, q), "lower the log-sum-exp by as much"),
+            (lambda x, p, y, q: merged(x, p, n["k"] * y, q + n["c"]), "The sign: lower scores"),
+            (lambda x, p, y, q: merged(x, p, y, q - n["c"]), "The older part's average is multiplied"),
+            (lambda *parts: merged(*parts), "nothing is mended"),
+            (lambda x, p, y, q: merged(x, p, n["k"] * (y - n["c"]), q), "off the scores, not off values"),
+            (lambda x, p, y, q: merged(x, p, y, q - n["c"] + np.log(n["k"])), "that of the values, not of weights"),
+            (lambda x, p, y, q: n["k"] * merged(x, p, y, q - n["c"]), "the first part are as they should be"),
+            (lambda x, p, y, q: merged(n["k"] * x, p - n["c"], y, q), "You mend the first part"),
+            (lambda x, p, y, q: (np.exp(p) * x + np.exp(q - n["c"]) * n["k"] * y) / (np.exp(p) + np.exp(q - n["c"])), "only differences go into exp"),
+        ],
         "ho-block-bits": [
             (lambda w: (n["b"], w / (2 ** n["b"] - 1) / 2), "Scale and least value cost bits too"),
             (lambda w: (n["b"] + 16 / n["n"], 0), "two numbers of 16 bits"),
@@ -167,6 +198,20 @@ def wrong(n):
             (lambda m, a: np.log((n["k"] - 1) * m), "where is a?"),
             (lambda m, a: a - np.log((n["k"] - 1) * m), "a sink that takes more"),
             (lambda m, a: (n["k"] - 1) * m * np.exp(a), "take the logarithm"),
+        ],
+        "ho-state-crossing": [
+            (lambda d: n["m"] * d / 2, "one number per feature"),
+            (lambda d: (d + 1) / 2, "more features than a head is wide"),
+            (lambda d: n["m"] * (d + 1), "The cache keeps two rows per token"),
+            (lambda d: n["h"] * n["m"] * (d + 1) / 2, "their number does not enter"),
+            (lambda d: n["m"] * d * (d + 1), "That is the size of the state:"),
+        ],
+        "ho-kept-answer": [
+            (lambda b: np.log(n["k"]) / np.log(1 - b / n["d"]), "The sign is turned"),
+            (lambda b: np.log(n["k"]) * n["d"] / b, "for very wide states"),
+            (lambda b: -np.log(n["k"]) / np.log(1 - 1 / n["d"]), "The rate is missing"),
+            (lambda b: -np.log(n["k"]) / np.log(1 - b), "one key again and again"),
+            (lambda b: -np.log(n["k"]) / np.log(1 - b * (2 - b) / n["d"]), "not a square"),
         ],
     }  # fmt: skip
 

@@ -228,7 +228,8 @@ def plain(latex: str) -> str:
     """An entry of the appendix's table as a rung has it."""
     for old, new in (
         *((r"\lVert", "‖"), (r"\rVert", "‖"), (r"\cdot", "·"), (r"\sqrt d", "√d")),
-        *((r"\tanh", "tanh"), ("^2", "²"), ("-", "−"), ("$", "")),
+        *((r"\tanh", "tanh"), (r"\log", "log"), (r"\phi", "φ")),
+        *(("^2", "²"), ("-", "−"), ("$", "")),
     ):
         latex = latex.replace(old, new)
     return latex.replace(" ", "")

@@ -59,6 +59,20 @@ FIGURES = {  # the figure; of its controls, those that are seen at the start and
         lambda: live.translation_attention([CASE], name="live-t", model="absent", **VOCABULARIES),
         {"example": "0", "head": "0", "row": 1, "number": 759_002},
     ),
+    "estimators": (
+        lambda: live.estimators(X / 2, Y),
+        {
+            "shown": "delta", "order": "as given", "position": 0.25, "beta": 1, "passes": 2,
+            "point": "1", "point_x": -0.5, "point_y": 3.0,
+        },
+    ),
+    "parts": (
+        lambda: live.parts(Y, X),
+        {
+            "order": "left to right", "arithmetic": "double precision", "count": 3, "step": 0,
+            "cut": "1", "place": 1, "key": "1", "score": 3.0, "value": -1.0,
+        },
+    ),
     "in_context_regression": (
         lambda: live.in_context_regression(X / 2, Y, model="absent", bandwidth=0.01),
         {"position": 0.25, "bandwidth": -2.0, "point": "1", "point_x": -0.5, "point_y": 3.0},
@@ -135,6 +149,20 @@ def test_regression_holds_data_and_truth():
     assert heads.description.startswith("3 points")
 
 
+def test_estimators_hold_their_points_and_parts_their_keys():
+    figure = live.estimators(X / 2, Y)
+    context = source(figure, "context")
+    np.testing.assert_array_equal([context["x"], context["y"]], [X / 2, Y])
+    assert figure.layout.select_one({"name": "point_y"}).end == 6  # 1.1 · 5, rounded up
+    assert live.estimators().description.startswith("10 points")
+    row = live.parts(Y, X)
+    keys = source(row, "keys")
+    np.testing.assert_array_equal([keys["score"], keys["value"]], [Y, X])
+    assert source(row, "cuts")["after"] == [1, 2]
+    assert row.layout.select_one({"name": "step"}).end == 2
+    assert source(live.parts(), "cuts")["after"] == [3, 6, 9]
+
+
 def test_planes_hold_their_points_and_reach_beyond_them():
     figure = live.query_and_keys(KEYS, 2 * KEYS, "KLMNOP")
     keys, values = source(figure, "keys"), source(figure, "values")
@@ -209,6 +237,14 @@ def test_hull_by_hand(points, corners):
             lambda: live.attention_browser([CASE, live.Attention("", ["a"], ["x"], {"h": [[1.0]]})], name="a"),
             r"cases: got heads \['h'\], expected \['one', 'two'\]",
         ),
+        (lambda: live.estimators(X), "x, y: got x alone, expected both or none"),
+        (lambda: live.estimators(y=X), "x, y: got y alone, expected both or none"),
+        (lambda: live.estimators(X, Y), "x, y: got a point elsewhere, expected x from"),
+        (lambda: live.estimators(np.ones(17), np.ones(17)), "x, y: got 17, 17 numbers, expected 1 to 16"),
+        (lambda: live.estimators(noise=-1), "noise: got -1, expected 0 or more"),
+        (lambda: live.parts(X), "scores, values: got scores alone"),
+        (lambda: live.parts(X[:2], X[:2]), "scores, values: got 2 keys, expected 3 to 16"),
+        (lambda: live.parts(X, 9 * Y), "scores, values: got a number out of reach"),
         (lambda: live.residual_stream([], name="a"), "cases: got none"),
         (lambda: live.Stream("", [], ["a", "b"], STATES), "tokens: got none"),
         (lambda: live.Stream("", ["a"], ["b"], STATES), "labels: got 1, expected two or more"),

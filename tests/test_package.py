@@ -20,6 +20,8 @@ from attnbook import (
     datasets,
     decoding,
     devices,
+    features,
+    flash,
     gaussian_process,
     heads,
     images,
@@ -35,14 +37,17 @@ from attnbook import (
     regression,
     sampling,
     scores,
+    streams,
+    test_time,
     training,
     transformer,
 )
 from attnbook._validation import arrays
 
 FORMULAS = (
-    attention, blocks, gaussian_process, heads, images, kernels, linear_attention, linear_heads,
-    losses, ngrams, positions, recurrent, regression, sampling, scores, transformer, kv_cache
+    attention, blocks, features, flash, gaussian_process, heads, images, kernels,
+    linear_attention, linear_heads, losses, ngrams, positions, recurrent, regression, sampling,
+    scores, streams, test_time, transformer, kv_cache,
 )  # fmt: skip
 # these functions have their modules' names
 number_words, python_reference = map(
@@ -75,6 +80,10 @@ SOURCED = {
     "attnbook.blocks.mlp",
     "attnbook.blocks.residual",
     "attnbook.blocks.rms_norm",
+    "attnbook.features.fourier",
+    "attnbook.features.positive",
+    "attnbook.flash.backward",
+    "attnbook.flash.forward",
     "attnbook.gaussian_process.covariance",
     "attnbook.gaussian_process.posterior",
     "attnbook.kernels.gaussian",
@@ -94,6 +103,11 @@ SOURCED = {
     "attnbook.positions.rotary",
     "attnbook.positions.alibi",
     "attnbook.transformer.attention_only",
+    "attnbook.streams.combine",
+    "attnbook.streams.partial",
+    "attnbook.test_time.one_pass",
+    "attnbook.test_time.passes",
+    "attnbook.test_time.recursive",
     "attnbook.training.warm_cosine",
     "attnbook.datasets.curves.engel",
     "attnbook.datasets.images.digits",
@@ -227,6 +241,7 @@ CELL = SimpleNamespace(
     input=LINEAR, hidden=SimpleNamespace(weight=np.ones((6, 2)), bias=None),
     input_dim=6, hidden_dim=2,
 )  # fmt: skip
+PART = streams.partial(U, V)
 CALLS = [
     (attention.softmax, (U,), {}),
     (attention.softmax, (U, np.ones(7, bool)), {}),
@@ -295,11 +310,23 @@ CALLS = [
     (blocks.residual, (NORM, "post", np.tanh, X), {}),
     (blocks.encoder_block, (BLOCK, X, np.tanh), {}),
     (blocks.decoder_block, (BLOCK, X, np.tanh, np.tanh), {}),
+    (flash.forward, (Q, K, V), {"block": 2}),
+    (flash.backward, (np.ones((11, 3, 5)), Q, K, V, np.ones((11, 3, 5)), np.ones((11, 3))), {}),
+    (flash.block_kinds, (np.greater_equal, 7, 5, 2), {}),
+    (streams.partial, (U, V, np.ones(7, bool)), {}),
+    (streams.empty, (3, 5, U), {}), (streams.combine, (PART,) * 2, {}), (streams.finish, (PART,), {}),
     (gaussian_process.covariance, (K.T, np.ones((2, 3)), np.ones(2)), {}),
     (gaussian_process.covariance, (K.T, np.ones((2, 3)), 0.5), {}),
     (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), 0.5, np.random.default_rng(0)), {}),
     (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), np.ones(3), np.random.default_rng(0)), {}),
     (gaussian_process.posterior, (U[:, :5], U, U), {"length_scale": 0.5, "noise": 0.1}),
+    (features.fourier, (Q, np.ones((5, 2))), {}),
+    (features.positive, (Q, np.ones((5, 2))), {}),
+    (features.regular, (U, 5), {"length_scale": 0.3, "period": 5.2}),
+    (test_time.one_pass, (np.ones((11, 3, 3)), Q), {}),
+    (test_time.one_pass, (np.ones((11, 3, 3)), Q), {"beta": np.ones((11, 3))}),
+    (test_time.passes, (np.ones((11, 3, 3)), Q, 2), {"noise": 0.1}),
+    (test_time.recursive, (np.ones((11, 3, 5)), Q), {"noise": 0.1}),
     (ngrams.bits, (np.arange(7), np.arange(5), 2), {"vocab_size": 7, "discount": 0.5}),
     (sampling.probabilities, (U,), {"temperature": 0.5, "top_k": 3, "top_p": 0.5}),
     (datasets.shifted, (np.ones((3, 4)), np.zeros((3, 2), int), 5), {}),

@@ -93,7 +93,7 @@ def test_planted_faults_run_weekly_and_before_a_release() -> None:
     assert ".ci/run" in scripts(release)
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert re.findall(r"^make .*", script, re.MULTILINE) == [
-        *("make test", "make test-hub", "make faults"),
+        *("make test", "make test-hub", "make test-triton", "make faults"),
     ]
 
 

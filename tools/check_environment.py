@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
+APART = ("triton",)  # extras that no environment of the project needs
 
 
 def stop(problem: str, do: str, works: str) -> NoReturn:
@@ -35,9 +36,10 @@ def project_table() -> dict[str, Any]:
 
 
 def requirements() -> list[str]:
-    """The direct dependencies of every extra."""
+    """The direct dependencies of every extra but those that stand apart."""
     project = project_table()
-    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    extras = project["optional-dependencies"].items()
+    lists = [project["dependencies"], *(lines for name, lines in extras if name not in APART)]
     return [line for lines in lists for line in lines if not line.startswith("attnbook[")]
 
 

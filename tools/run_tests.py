@@ -3,6 +3,7 @@
 python tools/run_tests.py              every stage (make test)
 python tools/run_tests.py lint types   those stages
 python tools/run_tests.py hub          a hub for a class, with two students (make test-hub)
+python tools/run_tests.py triton       a kernel in Triton's interpreter (make test-triton)
 python tools/run_tests.py gpu          the tests and the notebooks on a GPU (make test-gpu)
 python tools/run_tests.py faults       whether the tests see planted mistakes (make faults)
 python tools/run_tests.py coverage     how much of the package the unit tests run (make coverage)
@@ -30,6 +31,7 @@ ASIDE = (
     "gpu",
     "faults",
     "hub",
+    "kernels",
 )  # folders of tests that are stages of their own
 UNIT = "tests" + "".join(f" --ignore=tests/{folder}" for folder in ASIDE)
 STAGES = {
@@ -45,6 +47,7 @@ STAGES = {
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
     "site": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder"],
     "hub": [f"{PYTEST} tests/hub"],
+    "triton": [f"{PYTEST} tests/kernels"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
     "faults": [f"{PYTEST} tests/faults -n 2"],
     "coverage": [  # one process: what runs in others does not count
@@ -62,8 +65,10 @@ ENVIRONMENT = {
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     },
     "notebooks": {"OMP_NUM_THREADS": "1"},
+    "triton": {"OMP_NUM_THREADS": "1"},
 }
-APART = ("hub", "gpu", "faults", "coverage")  # not part of make test
+PATHS = {"triton": "_build/triton"}  # what make test-triton fetched
+APART = ("hub", "triton", "gpu", "faults", "coverage")  # not part of make test
 ABOUT = {
     "lint": "ruff and yamllint",
     "types": "mypy",
@@ -73,6 +78,7 @@ ABOUT = {
     "notebooks": "every notebook runs again, as on Colab, and prints the same (minutes)",
     "site": "the website in Chromium, with no network",
     "hub": "a class's hub: two students, their link, what is closed to them",
+    "triton": "the Triton kernel in its interpreter, and compiled for GPUs that need not be here",
     "gpu": "the suite's GPU part, and every notebook on the GPU",
     "faults": "mistakes planted in the formulas, one at a time: each fails a test",
     "coverage": "lines and branches of the package that the unit tests run",
@@ -117,6 +123,8 @@ def run(stage: str) -> bool:
     """Run one stage to its end; True if all its commands succeed."""
     values = {"python": sys.executable, "make": os.environ.get("MAKE", "make")}
     environment = ENVIRONMENT.get(stage, {}) | os.environ
+    if stage in PATHS:
+        environment["PYTHONPATH"] += os.pathsep + str(ROOT / PATHS[stage])
     codes = []
     for command in STAGES[stage]:
         words = [word.format(**values) for word in command.split()]

@@ -8,9 +8,11 @@ from __future__ import annotations
 from faults import (
     averages,
     blocks,
+    coefficients,
     fused_and_chunked,
     heads,
     learning,
+    parts,
     pretrained,
     recurrence,
     states,
@@ -32,6 +34,8 @@ GROUPS = (
     learning,
     writing,
     pretrained,
+    coefficients,
+    parts,
 )
 FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module whose faults or mutants name no others
@@ -41,6 +45,9 @@ TESTS = {  # of each module whose faults or mutants name no others
     "regression": ("test_regression.py", "test_multi_head.py", "test_in_metric.py"),
     "_fast/chunked": ("test_fast_chunked.py", "test_regression.py"),
     "_fast/gaussian": ("test_fast_gaussian.py",),
+    "streams": ("test_streams.py",),
+    "flash": ("test_flash.py",),
+    "pages": ("test_pages.py",),
     "pooling": ("test_pooling.py",),
     "positions": ("test_positions.py",),
     "heads": ("test_heads.py", "test_multi_head_attention.py"),
@@ -57,6 +64,8 @@ TESTS = {  # of each module whose faults or mutants name no others
     "losses": ("test_losses.py",),
     "training": ("test_training_run.py",),
     "in_context": ("test_in_context.py",),
+    "features": ("test_features.py",),
+    "test_time": ("test_test_time.py",),
     "torch/training": ("test_training.py",),
     "jax/training": ("test_training.py",),
 }

@@ -20,8 +20,17 @@ from attnbook import live
 from attnbook.live import models
 
 PHONE, SLIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
-FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context", "model")  # fmt: skip
-HIGH = ("alignment", "induction", "translation", "plane", "stream", "model")  # above 454 pixels
+FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context", "model", "estimators", "parts")  # fmt: skip
+HIGH = (
+    "alignment",
+    "induction",
+    "translation",
+    "plane",
+    "stream",
+    "model",
+    "estimators",
+    "parts",
+)  # above 454 pixels
 READY = "document.querySelectorAll('[data-ready=true]').length"
 # whatever a reader can change: controls, and the places of points
 STATE = """(at) => JSON.stringify([...Bokeh.documents[at]._all_models.values()]
@@ -110,6 +119,8 @@ def shown(name: str) -> live.LiveFigure:
         "points": "self_attention_points",
         "context": "in_context_regression",
         "model": "model_heads",
+        "estimators": "estimators",
+        "parts": "parts",
     }
     return figure(names[name])
 
@@ -222,7 +233,7 @@ def test_on_a_phone(phone: Phone, address: str, name: str) -> None:
             assert (page.evaluate("scrollY") > 100) == (dy != 0)
 
 
-@pytest.mark.parametrize("name", ["kernel", "plane", "points", "context"])
+@pytest.mark.parametrize("name", ["kernel", "plane", "points", "context", "estimators", "parts"])
 def test_a_finger_on_a_handle_drags_it(phone: Phone, address: str, name: str) -> None:
     """Also one that misses its middle by 11 pixels, so that it is 24 wide."""
     phone.go(address, f"{name}-light")

@@ -17,6 +17,8 @@ from attnbook.drawings.ladder import RUNGS, Rung, ladder, rung
 from attnbook.drawings.language_model import induction_in_depth, prompt_of_pairs
 from attnbook.drawings.published import Published, published_blocks
 from attnbook.drawings.sequences import cache, encoder_decoder, prompt
+from attnbook.drawings.states import chunks, fixed_state, one_matrix
+from attnbook.drawings.tiles import block_masks, flash_blocks, page_table, parts
 
 __all__ = [
     "RUNGS",
@@ -25,13 +27,20 @@ __all__ = [
     "Published",
     "Rung",
     "block",
+    "block_masks",
     "cache",
+    "chunks",
     "decoder_block",
     "encoder_decoder",
+    "fixed_state",
+    "flash_blocks",
     "induction",
     "induction_in_depth",
     "ladder",
     "multi_head",
+    "one_matrix",
+    "page_table",
+    "parts",
     "pre_and_post_norm",
     "prompt",
     "prompt_of_pairs",

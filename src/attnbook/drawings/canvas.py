@@ -221,6 +221,23 @@ class Canvas:
             else:
                 self.dot(x, y, max(1.6, radius * math.sqrt(weight / full)), role)
 
+    def signed(
+        self,
+        places: Sequence[Point],
+        weights: Sequence[float],
+        role: str = "weights",
+        *,
+        radius: float = 14,
+        full: float,
+    ) -> None:
+        """As dots, but weights may be below zero: rings, as large around as a dot would be."""
+        for (x, y), weight in zip(places, weights, strict=True):
+            r = max(1.2, radius * math.sqrt(abs(weight) / full))
+            if weight < 0:
+                self.ring(x, y, max(r - 0.9, 0.6), role, 1.8)
+            elif weight > 0:
+                self.dot(x, y, r, role)
+
     def dot(self, x: float, y: float, r: float, role: str) -> None:
         """A filled circle."""
         self.add("circle", cx=x, cy=y, r=r, fill=colour(role))

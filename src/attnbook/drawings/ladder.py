@@ -1,6 +1,7 @@
 """The ladder: what each rung asks, what answers, and what has changed against the rung before."""
 
 from dataclasses import dataclass, field, fields
+from math import isnan, nan
 
 from attnbook._validation import numbers
 from attnbook.drawings.canvas import WIDE, Canvas, Drawing
@@ -13,7 +14,7 @@ class Rung:
     Args:
         name: of the rung.
         about: the rung in half a line.
-        icon: its weights as rows of dots; what is hidden counts below 0.
+        icon: its weights as rows of dots; what is hidden counts below 0, nan is a gap.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Rung:
 SLOTS = tuple(field.name for field in fields(Rung))[3:]
 DOT = "q · k / √d"
 BELL = (0.06, 0.14, 0.36, 0.75, 1, 0.75, 0.36, 0.14, 0.06)
+STEP = 50  # from rung to rung of the ladder
 IN_CONTEXT = 9  # the rung from which one head leads back to the first
 ROW = (0.3, 0.15, 0.9, 0.1, 0.5, -1, -1, -1, -1)
 RUNGS = (
@@ -151,6 +153,31 @@ RUNGS = (
         hidden="the future",
         learned="all, by others, from text",
     ),
+    Rung(
+        "without the softmax",
+        about="the weights are k(q, ·) M",
+        icon=((0.1, 0.14, 0.25, 0.5, 0.9, -1, -1, -1, -1),),
+        queries="features of the stream",
+        keys="features of the stream",
+        values="of the normed stream",
+        score="log(φ(q) · φ(k))",
+        hidden="the future",
+        learned="all, also decay and step",
+    ),
+    Rung(
+        "exact and fast",
+        about="an average of averages",
+        icon=(
+            (0.2, 0.5, 0.1, 0.9, 0.3, 0.6, 0.05, 0.3, 0.15),
+            (nan, 0.45, nan, nan, 1, nan, nan, 0.28, nan),
+        ),
+        queries="one, for all parts",
+        keys="parts of the sequence",
+        values="the parts' averages",
+        score="top + log total, of a part",
+        hidden="tiles that are empty",
+        learned="nothing",
+    ),
 )
 
 
@@ -210,24 +237,27 @@ def _icon(canvas: Canvas, x: float, y: float, this: Rung) -> None:
     """A rung's rows of dots, their middle at height y."""
     for row, weights in enumerate(this.icon):
         height = y + 12 * (row - (len(this.icon) - 1) / 2)
-        places = [(x + 14.5 * j, height) for j in range(len(weights))]
-        canvas.dots(places, weights, radius=6.8 if len(this.icon) == 1 else 5.5, full=1)
+        drawn = [(j, w) for j, w in enumerate(weights) if not isnan(w)]
+        places = [(x + 14.5 * j, height) for j, _ in drawn]
+        canvas.dots(
+            places, [w for _, w in drawn], radius=6.8 if len(this.icon) == 1 else 5.5, full=1
+        )
 
 
 def ladder() -> Drawing:
     """All rungs above the plain mean, and the way back from rung 9 to the first."""
     names = "; ".join(f"{k}, {this.name}" for k, this in enumerate(RUNGS, 1))
-    height = 77 + 57 * len(RUNGS)
+    height = 77 + STEP * len(RUNGS)
     canvas = Canvas("ladder", height, f"The rungs of the ladder, from the lowest: {names}.")
     mean = Rung("the mean", "every value counts the same", ((0.6,) * 9,), *[""] * len(SLOTS))
     for k, this in enumerate((mean, *RUNGS)):
-        y = height - 38 - 57 * k
+        y = height - 38 - STEP * k
         _icon(canvas, 12, y, this)
         if k < len(RUNGS):
-            canvas.arrow((70, y - 20), (70, y - 38), width=1.2)
+            canvas.arrow((70, y - 17), (70, y - 29), width=1.2)
         name = f"{k}{WIDE}{this.name}" if k else this.name
         canvas.text(156, y - 10, name, "output" if k else "ink", anchor="start", bold=True, size=18)
         canvas.text(156, y + 12, this.about, "keys", anchor="start")
-    back = [height - 38 - 57 * k for k in (IN_CONTEXT, 1)]
+    back = [height - 38 - STEP * k for k in (IN_CONTEXT, 1)]
     canvas.arrow((432, back[0]), (420, back[1] - 8), role="weights", width=2, bow=24, dashed=True)
     return canvas.drawing()

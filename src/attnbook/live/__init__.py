@@ -5,11 +5,13 @@ a notebook takes it from Bokeh's own host.
 """
 
 from attnbook.live.attention_browser import Attention, attention_browser
+from attnbook.live.estimators import estimators
 from attnbook.live.figure import LiveFigure
 from attnbook.live.in_context_regression import in_context_regression
 from attnbook.live.kernel_heads import kernel_heads
 from attnbook.live.kernel_regression import kernel_regression
 from attnbook.live.model_heads import model_heads
+from attnbook.live.parts import parts
 from attnbook.live.query_and_keys import query_and_keys
 from attnbook.live.residual_stream import Stream, residual_stream
 from attnbook.live.self_attention import self_attention_points
@@ -22,10 +24,12 @@ __all__ = [
     "Sentence",
     "Stream",
     "attention_browser",
+    "estimators",
     "in_context_regression",
     "kernel_heads",
     "kernel_regression",
     "model_heads",
+    "parts",
     "query_and_keys",
     "residual_stream",
     "self_attention_points",

@@ -100,6 +100,11 @@ def _read(name: str) -> str:
     return files("attnbook").joinpath("live", "static", name).read_text(encoding="utf-8")
 
 
+def read_scripts(*names: str) -> str:
+    """Scripts of assets, one after the other."""
+    return "".join(map(_read, names))
+
+
 def plot(**options: Any) -> Any:
     """A plot as wide as the page, grey on transparent, as the still figures are."""
     plot = figure(sizing_mode="stretch_width", toolbar_location=None, tools="", **options)

@@ -1,0 +1,179 @@
+"""Trained recall: one layer reads pairs, a token each, and is asked for the value of a key.
+
+    python -m benchmarks.trained_recall            all; stores the results (about ten minutes)
+    python -m benchmarks.trained_recall --quick    twenty steps of one seed; stores nothing
+
+With distinct keys no key comes twice. With recurring ones each comes about twice, and its last
+value counts. All layers see the same rows for the same number of steps, have the same parameters at
+the start, and predict k(q, ·) u, with queries and keys of width 16 and coefficients u of their own.
+Seeds are 0, 1, 2 and none is left out; data, first parameters and batches come from them. One
+learning rate serves all; what a smaller and a larger one do is measured with seed 0.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attnbook import softmax, test_time, training
+from attnbook import torch as torch_layers
+from attnbook.losses import cross_entropy
+from benchmarks.storing import asked_quick, store
+
+KEYS, VALUES = 128, 32  # how many of each there are
+EMBED_DIM, HEAD_DIM = 64, 16
+STEPS, SIZE, RATE = 1500, 64, 0.005
+OTHER_RATES = (0.002, 0.01)
+ASKED = 16  # questions a row
+PAIRS = (4, 8, 16, 24, 32, 48, 64, 96)  # of the test; training draws 4 to 48
+LEAST, MOST = 4, 48
+KINDS = ("softmax", "softmax with age", "linear", "sum", "decay", "delta", "ridge")
+TASKS = ("distinct", "recurring")
+SEEDS = 3
+
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def rows(rng: np.random.Generator, count: int, pairs: int, task: str) -> Rows:
+    """Keys and values (count, pairs), keys asked for and their last values (count, asked)."""
+    pool = np.argsort(rng.random((count, KEYS)), axis=1)[:, :pairs]
+    if task == "recurring":
+        half = max(1, pairs // 2)
+        pool = np.take_along_axis(pool, rng.integers(0, half, size=(count, pairs)), axis=1)
+    values = rng.integers(0, VALUES, size=(count, pairs))
+    places = rng.integers(0, pairs, size=(count, ASKED))
+    asked = np.take_along_axis(pool, places, axis=1)
+    same = pool[:, None, :] == asked[:, :, None]
+    last = pairs - 1 - same[:, :, ::-1].argmax(axis=-1)
+    return pool, values, asked, np.take_along_axis(values, last, axis=1)
+
+
+class Memory(nn.Module):
+    """One layer that reads pairs and answers questions about their keys.
+
+    A pair's token is the sum of the embeddings of key and value, a question's that of the key's
+    embedding and a learned vector.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.key_embedding = nn.Embedding(KEYS, EMBED_DIM)
+        self.value_embedding = nn.Embedding(VALUES, EMBED_DIM)
+        self.asks = nn.Parameter(0.5 * torch.randn(EMBED_DIM))
+        self.query = nn.Linear(EMBED_DIM, HEAD_DIM, bias=False)
+        self.key = nn.Linear(EMBED_DIM, HEAD_DIM, bias=False)
+        self.value = nn.Linear(EMBED_DIM, HEAD_DIM, bias=False)
+        self.decay = nn.Linear(EMBED_DIM, 1)
+        self.beta = nn.Linear(EMBED_DIM, 1)
+        self.amount = nn.Parameter(torch.tensor(-3.0))  # of the age bias, or of the ridge
+        self.output = nn.Linear(HEAD_DIM, EMBED_DIM)
+        self.readout = nn.Linear(EMBED_DIM, VALUES)
+        nn.init.constant_(self.decay.bias, 4.0)  # a decay of 0.98 at the start
+
+    def forward(
+        self, keys: Int[Tensor, "b n"], values: Int[Tensor, "b n"], asked: Int[Tensor, "b m"]
+    ) -> Float[Tensor, "b m values"]:
+        """Logits of the values."""
+        tokens = self.key_embedding(keys) + self.value_embedding(values)
+        questions = self.key_embedding(asked) + self.asks
+        q, k, v = self.query(questions), self.key(tokens), self.value(tokens)
+        if self.kind.startswith("softmax"):
+            answer = self.softmax_average(q, k, v)
+        elif self.kind == "linear":
+            weights = (F.elu(q) + 1) @ (F.elu(k) + 1).mT
+            answer = weights @ v / weights.sum(dim=-1, keepdim=True)
+        else:
+            q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+            answer = q @ k.mT @ self.coefficients(tokens, k @ k.mT, v)
+        logits: Tensor = self.readout(self.output(answer))
+        return logits
+
+    def softmax_average(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """The softmax's average, with a bias that falls with the age of a pair if it has one."""
+        scores = q @ k.mT / HEAD_DIM**0.5
+        if self.kind == "softmax with age":
+            age = torch.arange(k.shape[-2] - 1, -1, -1, dtype=scores.dtype)
+            scores = scores - F.softplus(self.amount) * age
+        average: Tensor = softmax(scores) @ v
+        return average
+
+    def coefficients(self, tokens: Tensor, gram: Tensor, v: Tensor) -> Tensor:
+        """u of the prediction k(q, ·) u."""
+        if self.kind == "decay":  # of a pair, the decays of all pairs after it
+            decay = torch.sigmoid(self.decay(tokens))
+            after = decay.flip(-2).cumprod(-2).flip(-2)[..., 1:, :]
+            return F.pad(after, (0, 0, 0, 1), value=1.0) * v
+        if self.kind == "delta":
+            u: Tensor = test_time.one_pass(gram, v, beta=torch.sigmoid(self.beta(tokens))[..., 0])
+            return u
+        if self.kind == "ridge":
+            one = torch.eye(gram.shape[-1])
+            return torch.linalg.solve(gram + F.softplus(self.amount) * one, v)
+        return v  # the sum
+
+
+def loss(model: Any, keys: Any, values: Any, asked: Any, right: Any) -> Any:
+    """Cross-entropy of the values asked for."""
+    return cross_entropy(model(keys, values, asked), right)
+
+
+def batches(task: str, seed: int, steps: int) -> Iterator[Rows]:
+    """New rows for every step, of 4 to 48 pairs."""
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        yield rows(rng, SIZE, int(rng.integers(LEAST, MOST + 1)), task)
+
+
+def share_right(model: Memory, task: str, pairs: int, seed: int) -> float:
+    """The share of right answers to 8192 questions on new rows."""
+    rng = np.random.default_rng([1_000_000 + seed, pairs])
+    *given, right = rows(rng, 512, pairs, task)
+    with torch.no_grad():
+        said = model(*map(torch.tensor, given)).argmax(dim=-1).numpy()
+    return float(f"{np.mean(said == right):.4g}")
+
+
+def trained(kind: str, task: str, seed: int, steps: int, rate: float = RATE) -> dict[str, Any]:
+    """Train once; the shares of right answers for numbers of pairs, the last loss, CPU seconds."""
+    torch.manual_seed(seed)
+    rates: Any = training.warm_cosine(rate, steps, warmup=min(50, steps))
+    model, history = torch_layers.train(
+        Memory(kind), loss, batches(task, seed, steps), learning_rate=rates, clip=1.0
+    )
+    return {
+        "right": {str(pairs): share_right(model, task, pairs, seed) for pairs in PAIRS},
+        "loss": float(f"{np.mean(history.losses[-20:]):.4g}"),
+        "cpu_seconds": round(history.cpu_seconds, 1),
+    }
+
+
+def main() -> None:
+    quick = asked_quick(__doc__)
+    torch.set_num_threads(1)
+    found: Any = {task: {kind: [] for kind in KINDS} for task in TASKS}
+    other_rates: Any = {str(rate): {task: {} for task in TASKS} for rate in OTHER_RATES}
+    how = [(seed, RATE) for seed in range(SEEDS)] + [(0, rate) for rate in OTHER_RATES]
+    for seed, rate in how[:1] if quick else how:
+        for task in TASKS:
+            for kind in KINDS:
+                run = trained(kind, task, seed, 20 if quick else STEPS, rate)
+                print(task, kind, seed, rate, run, flush=True)
+                if rate == RATE:
+                    found[task][kind].append(run)
+                else:
+                    other_rates[str(rate)][task][kind] = run
+                if not quick:
+                    store(
+                        "trained_recall", steps=STEPS, batch=SIZE, learning_rate=RATE,
+                        head_dim=HEAD_DIM, keys=KEYS, values=VALUES, pairs=list(PAIRS),
+                        questions=512 * ASKED, found=found, other_rates=other_rates,
+                    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

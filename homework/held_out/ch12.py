@@ -1,0 +1,91 @@
+"""Checks of chapter 12's held-out exercises: they run with the lecturer, never with a student."""
+
+import numpy as np
+
+from attnbook.checks.call import call
+from attnbook.checks.verdict import Wrong, check, expect
+
+
+def numbers(seed):
+    """The numbers of a class, from its seed."""
+    rng = np.random.default_rng([seed, 12])
+    b = int(rng.choice([16, 24, 32, 48]))
+    return {
+        "b": b,
+        "d": int(rng.integers(3, 6)) * b + int(rng.integers(b // 4, 3 * b // 4)),
+        "c": int(rng.integers(6, 30)) / 10,
+        "k": int(rng.choice([2, 3, 4, 5])),
+    }
+
+
+def checks(seed):
+    """The check of each exercise, by its label."""
+    given = numbers(seed)
+    b, d, c, k = (given[name] for name in "bdck")
+
+    @check
+    def document_blocks(function):
+        for rows in (17, 40):
+            row = np.arange(rows)
+            start, later = row * b // d * d, ((row + 1) * b - 1) // d * d
+            right = np.sum(row - start // b + 1)
+            t, n = -(-d // b), rows * b
+            pairs = np.sum(np.arange(n) % d + 1)
+            back = "The first query sees back to the block in which its document begins."
+            window = "That is a window of this length: a document ends."
+            own = "Documents do not begin where blocks do: go row by row."
+            expect(call(function, rows), right, f"for {rows} rows", [
+                (rows**2, "Those are all blocks: most of them are hidden."),
+                (rows * (rows + 1) // 2, "That is one long document: others are hidden from it."),
+                (np.sum(row - -(-start // b) + 1), back),
+                (np.sum(row - later // b + 1), back),
+                (n / d * t * (t + 1) / 2, own),
+                (n // d * t * (t + 1) / 2, own),
+                (np.sum(np.minimum(row, d // b) + 1), window),
+                (np.sum(np.minimum(row, t) + 1), window),
+                (right - rows, "The blocks on the diagonal are visited too."),
+                (2 * right - rows, "Keys behind the query are hidden."),
+                (right / rows**2, "That is a share: how many blocks are there?"),
+                (pairs, "Those are pairs of a query and a key: count blocks."),
+                (pairs / b**2, "A block that is seen in part is visited, and counts whole."),
+            ], secret=True)  # fmt: skip
+        return "documents that end inside a block cost what they do not use."
+
+    @check
+    def with_older_part(function):
+        x, y = 0.8, -1.1
+        for p, q in ((1.2, 1.9), (1001.2, 1001.9)):
+            where = f"for log-sum-exps of {p} and {q}"
+            with np.errstate(all="ignore"):
+                got = call(function, x, p, y, q)
+            if not np.all(np.isfinite(got)):
+                raise Wrong(f"{where} you give no number: only differences go into exp.")
+
+            def share(by, p=p, q=q):
+                """Of the second part, if its log-sum-exp grows by so much."""
+                return 1 / (1 + np.exp(p - q - by))
+
+            w, old = share(-c), share(0)
+            scaled = "The factor is that of the values, not of weights."
+            off = "The number is taken off the scores, not off values."
+            expect(got, (1 - w) * x + w * k * y, where, [
+                ((1 - old) * x + old * k * y, "Lower scores lower the log-sum-exp by as much."),
+                ((1 - share(c)) * x + share(c) * k * y, "The sign: lower scores sum to less."),
+                ((1 - w) * x + w * y, "The older part's average is multiplied, as its values."),
+                ((1 - old) * x + old * y, "That is the average as it was: nothing is mended."),
+                (x + old * (k * np.exp(-c) * y - x), "The shares must sum to 1 again."),
+                ((1 - w) * x + w * k * (y - c), off),
+                ((1 - old) * x + old * k * (y - c), off),
+                (x + share(np.log(k) - c) * (y - x), scaled),
+                (x + share(np.log(k) - c) * (k * y - x), scaled),
+                (x + share(-c * k) * (y - x), scaled),
+                (k * ((1 - w) * x + w * y), "The values of the first part are as they should be."),
+                ((1 - w) * k * x + w * y, "It is the other part whose values are multiplied."),
+                ((1 - share(c)) * k * x + share(c) * y, "You mend the first part, not the second."),
+                (w * x + (1 - w) * k * y, "The shares are exchanged."),
+                ((x + k * y) / 2, "Both count alike: each counts by its total."),
+                (x + k * y, "The shares must sum to 1."),
+            ], secret=True)  # fmt: skip
+        return "a shift of all scores moves one number, and a scale of all values the other."
+
+    return {"ho-document-blocks": document_blocks, "ho-older-part": with_older_part}

@@ -1,0 +1,186 @@
+"""A cache in pages gives what attend gives, shares what is equal, and says when it is full."""
+
+import backends
+import numpy as np
+import pytest
+
+from attnbook import attend
+from attnbook.pages import Pool, Sequence
+
+D, P = 5, 3
+NAMES = ["numpy", "torch", "jax"]
+
+
+@pytest.fixture(params=NAMES)
+def library(request):
+    if request.param not in backends.chosen():
+        pytest.skip(f"{request.param} is not among the back ends of this run")
+    pytest.importorskip(request.param)
+    return backends.load(request.param)
+
+
+def pool_of(library, pages=8, page_size=4):
+    return Pool(pages, page_size, D, P, like=library.array(np.zeros(1)))
+
+
+def written(rng, library, pool, n):
+    """A sequence of n tokens, and its keys and values as NumPy has them."""
+    keys, values = rng.normal(size=(n, D)), rng.normal(size=(n, P))
+    sequence = Sequence(pool)
+    write(library, sequence, keys, values)
+    return sequence, keys, values
+
+
+def write(library, sequence, keys, values):
+    for key, value in zip(keys, values, strict=True):
+        sequence.write(library.array(key), library.array(value))
+
+
+def ask(library, sequence, query):
+    return library.numpy(sequence.attend(library.array(query)))
+
+
+@pytest.mark.parametrize("n", [3, 9])
+def test_attend_is_attend(library, rng, n):
+    """Beside another sequence, which takes pages in between."""
+    if (library.name, n) == ("jax", 3):
+        pytest.skip("each place is compiled for itself: nine tokens will do")
+    pool, query = pool_of(library), rng.normal(size=(2, 2, D))
+    first, keys, values = written(rng, library, pool, n)
+    second, other_keys, other_values = written(rng, library, pool, 5)
+    keys, values = (np.concatenate([a, rng.normal(size=(6, a.shape[1]))]) for a in (keys, values))
+    write(library, first, keys[n:], values[n:])
+    for sequence, k, v in ((first, keys, values), (second, other_keys, other_values)):
+        found = ask(library, sequence, query)
+        np.testing.assert_allclose(found, attend(query, k, v), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(ask(library, sequence, query[0, 1]), found[0, 1], rtol=1e-12)
+    assert first.length == n + 6
+    assert len(first.table) == -(-(n + 6) // 4)
+
+
+def test_a_fork_copies_one_page(library, rng):
+    """When it writes, and the last page alone; each goes on as if the other were not there."""
+    pool, query = pool_of(library), rng.normal(size=(1, D))
+    parent, keys, values = written(rng, library, pool, 6)
+    child = parent.fork()
+    assert len(pool.unused) == 6
+    assert child.table == parent.table
+    ways = []
+    for sequence in (child, parent):
+        more = rng.normal(size=(3, D)), rng.normal(size=(3, P))
+        write(library, sequence, *more)
+        ways.append([np.concatenate(pair) for pair in zip((keys, values), more, strict=True)])
+    assert len(pool.unused) == 3  # one copied, and a new one for each
+    assert child.table[0] == parent.table[0]
+    assert not set(child.table[1:]) & set(parent.table[1:])
+    for sequence, (k, v) in zip((child, parent), ways, strict=True):
+        np.testing.assert_allclose(ask(library, sequence, query), attend(query, k, v), rtol=1e-12)
+
+
+def test_a_fork_at_the_end_of_a_page_copies_none(rng):
+    library = backends.load("numpy")
+    pool = pool_of(library)
+    parent, *_ = written(rng, library, pool, 4)
+    child = parent.fork()
+    write(library, child, np.ones((1, D)), np.ones((1, P)))
+    assert len(pool.unused) == 6
+    assert pool.readers.count(2) == 1
+
+
+def test_pages_come_back_when_the_last_reader_goes(rng):
+    library = backends.load("numpy")
+    pool = pool_of(library)
+    parent, keys, values = written(rng, library, pool, 6)
+    children = [parent.fork(), parent.fork()]
+    parent.free()
+    children[0].free()
+    assert len(pool.unused) == 6
+    query = rng.normal(size=(1, D))
+    np.testing.assert_allclose(
+        ask(library, children[1], query), attend(query, keys, values), rtol=1e-12
+    )
+    taken = list(children[1].table)
+    write(library, children[1], np.ones((1, D)), np.ones((1, P)))  # nobody else reads: no copy
+    assert children[1].table == taken
+    children[1].free()
+    assert sorted(pool.unused) == list(range(8))
+    assert not any(pool.readers)
+
+
+def test_a_full_pool_says_so_and_changes_nothing(rng):
+    library = backends.load("numpy")
+    pool = pool_of(library, pages=2)
+    parent, keys, values = written(rng, library, pool, 6)
+    child = parent.fork()
+    late = Sequence(pool)
+    for sequence in (child, late):
+        with pytest.raises(RuntimeError, match="pool: got no free page of 2, expected one"):
+            sequence.write(np.ones(D), np.ones(P))
+    query = rng.normal(size=(1, D))
+    expected = attend(query, keys, values)
+    np.testing.assert_allclose(ask(library, child, query), expected, rtol=1e-12)
+    assert (child.length, late.length, late.table, pool.readers) == (6, 0, [], [2, 2])
+    parent.free()
+    child.write(np.ones(D), np.ones(P))
+
+
+def test_nothing_written_gives_nothing(library):
+    for pages in (0, 2):
+        sequence = Sequence(pool_of(library, pages=pages))
+        np.testing.assert_array_equal(ask(library, sequence, np.ones((2, D))), np.zeros((2, P)))
+
+
+def test_half_precision_is_computed_in_float32():
+    pool = Pool(300, 1, 2, 1, like=np.zeros(1, np.float16))
+    sequence = Sequence(pool)
+    for _ in range(300):
+        sequence.write(np.zeros(2, np.float16), 400 * np.ones(1, np.float16))
+    found = sequence.attend(np.ones((1, 2), np.float16))  # the sum of the values is above 65,504
+    assert found.dtype == np.float16
+    np.testing.assert_array_equal(found, [[400]])
+
+
+def test_float64_of_numpy_unless_told():
+    pool = Pool(3, 2, D, P)
+    assert (pool.keys.shape, pool.values.shape) == ((3, 2, D), (3, 2, P))
+    assert pool.keys.dtype == pool.values.dtype == np.float64
+
+
+@pytest.mark.parametrize("call", ["write", "attend", "fork", "free"])
+def test_a_freed_sequence_is_not_used(call):
+    sequence = Sequence(Pool(2, 2, D, P))
+    sequence.free()
+    args = {"write": (np.ones(D), np.ones(P)), "attend": (np.ones((1, D)),)}.get(call, ())
+    with pytest.raises(RuntimeError, match="sequence: got one that was freed"):
+        getattr(sequence, call)(*args)
+
+
+WRONG = {
+    "key": (lambda s: s.write(np.ones(4), np.ones(P)), ValueError, r"key: got shape \(4,\), exp"),
+    "value": (lambda s: s.write(np.ones(D), np.ones(1)), ValueError, r"value: got shape \(1,\)"),
+    "two keys": (lambda s: s.write(np.ones((2, D)), np.ones(P)), ValueError, r"key: .*\(2, 5\)"),
+    "dtype": (
+        lambda s: s.write(np.ones(D, np.float32), np.ones(P)),
+        ValueError,
+        "key: got dtype float32, expected float64 as in pool",
+    ),
+    "list": (lambda s: s.write([1.0] * D, np.ones(P)), TypeError, "key: got a list"),
+    "query": (lambda s: s.attend(np.ones((1, 4))), ValueError, r"query: got shape \(1, 4\)"),
+    "scalar": (lambda s: s.attend(np.array(1.0)), ValueError, r"query: got shape \(\)"),
+    "no pool": (lambda s: Sequence(s), TypeError, "pool: got a Sequence, expected a Pool"),
+    "no size": (lambda s: Pool(1, 0, D, P), ValueError, "page_size: got 0"),
+    "no pages": (lambda s: Pool(-1, 1, D, P), ValueError, "pages: got -1"),
+    "no width": (lambda s: Pool(1, 1, 0, P), ValueError, "head_dim: got 0"),
+    "no value": (lambda s: Pool(1, 1, D, 1.5), ValueError, "value_dim: got 1.5"),
+    "like": (lambda s: Pool(1, 1, D, P, like=np.ones(1, int)), ValueError, "like: got dtype int"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_calls(name):
+    call, error, message = WRONG[name]
+    sequence = Sequence(Pool(2, 2, D, P))
+    with pytest.raises(error, match=message):
+        call(sequence)
+    assert sequence.length == 0
+    assert not sequence.table
