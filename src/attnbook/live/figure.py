@@ -23,6 +23,7 @@ BESIDE = """
 :host { flex-wrap: wrap; }
 :host(.wide) > .bk-Slider { flex-basis: calc(100% - 10px) !important; }
 """
+PAIRED = ":host(.wide) > .bk-Slider { flex-basis: calc(50% - 10px) !important; }"
 ARRANGED = """
 :host(.wide) { flex-direction: row; align-items: flex-start; gap: 20px; }
 :host(.wide) > .plots { flex: 1 1 0 !important; width: 0 !important; min-width: 0; }
@@ -159,9 +160,13 @@ def words(lines: int, style: dict[str, Any]) -> Any:
     return Div(name="words", styles={"min-height": f"{1.5 * lines:g}em"}, **style)
 
 
-def beside(*models: Any) -> Any:
-    """Models in a row that fills the page, below each other where they are too wide for it."""
-    return row(*models, stylesheets=[InlineStyleSheet(css=BESIDE)], sizing_mode="stretch_width")
+def beside(*models: Any, paired: bool = False) -> Any:
+    """Models in a row that fills the page, below each other where they are too wide for it.
+
+    Beside the plots a slider has a line of its own or, if paired, half of one.
+    """
+    rules = [InlineStyleSheet(css=css) for css in (BESIDE, PAIRED)[: 1 + paired]]
+    return row(*models, stylesheets=rules, sizing_mode="stretch_width")
 
 
 def arranged(plots: Sequence[Any], controls: Sequence[Any]) -> Any:
