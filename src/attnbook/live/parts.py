@@ -87,7 +87,7 @@ def parts(
     rows = ("order", "arithmetic"), ("count", "step"), ("cut", "place"), ("key", "score", "value")
     layout = arranged(
         (above, strip, below),
-        (text, *(beside(*(controls[one] for one in line)) for line in rows)),
+        (text, *(beside(*(controls[one] for one in line), each="50%") for line in rows)),
     )
     return LiveFigure(
         name,
