@@ -143,10 +143,12 @@ def estimators(
         (moved.add, moved.remove),
     )  # fmt: skip
     others.js_on_change("active", update)
+    moved.point.min_width = 80
     layout = arranged(
         (plane, below),
-        (text, beside(shown, order), drawn_too, others, beside(moved.query, beta, count),
-         beside(*moved[1:4]), beside(moved.add, moved.remove)),
+        (text, beside(shown, order), drawn_too, others,
+         beside(moved.query, beta, count, each="50%"), beside(*moved[1:4], each="30%"),
+         beside(moved.add, moved.remove)),
     )  # fmt: skip
     return LiveFigure(
         name,

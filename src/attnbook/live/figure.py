@@ -159,9 +159,13 @@ def words(lines: int, style: dict[str, Any]) -> Any:
     return Div(name="words", styles={"min-height": f"{1.5 * lines:g}em"}, **style)
 
 
-def beside(*models: Any) -> Any:
-    """Models in a row that fills the page, below each other where they are too wide for it."""
-    return row(*models, stylesheets=[InlineStyleSheet(css=BESIDE)], sizing_mode="stretch_width")
+def beside(*models: Any, each: str = "100%") -> Any:
+    """Models in a row that fills the page, below each other where they are too wide for it.
+
+    Where controls stand beside the plots, each slider takes that share of their column.
+    """
+    style = InlineStyleSheet(css=BESIDE.replace("100%", each))
+    return row(*models, stylesheets=[style], sizing_mode="stretch_width")
 
 
 def arranged(plots: Sequence[Any], controls: Sequence[Any]) -> Any:
