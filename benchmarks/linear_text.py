@@ -33,7 +33,7 @@ class GatedSoftmax(torch_layers.MultiHeadAttention):
     The score of query i and key j is q_iᵀ k_j / √d + log a_{j+1} + … + log a_i, with
     a = σ(W_a x + b_a) per head and token, as in GatedDelta.
 
-    Source: Lin et al. (2025), equation 6.
+    Source: Lin et al. (2025), section 3.
     """
 
     def __init__(self, embed_dim: int, num_heads: int) -> None:

@@ -131,7 +131,11 @@ def test_linear_attention_in_both_directions(library, x):
     assert np.all(weights == 0)
 
 
-@each_kind
+@pytest.mark.parametrize(
+    ("library", "kind"),
+    [("torch", kind) for kind in KINDS] + [("jax", "gated_delta")],
+    indirect=["library"],
+)
 def test_a_writer_with_it(library, rng, kind):
     """It has a model's options; later tokens and padding do not count; a block's twin is known."""
     sizes = {"embed_dim": 8, "num_heads": 2, "mlp_dim": 5, "num_layers": 2}
@@ -140,6 +144,8 @@ def test_a_writer_with_it(library, rng, kind):
     out, weights = called(library, model, tokens, True)
     assert [w.shape for w in weights] == 2 * [(2, 2, 7, 7)]
     assert all(np.all(np.triu(w, 1) == 0) for w in weights)
+    sums = np.array([np.abs(w.sum(axis=-1) - 1).max() for w in weights])
+    assert np.all(sums < 1e-12 if kind == "linear" else sums > 0.05)
     np.testing.assert_allclose(called(library, model, tokens), out, **CLOSE)
     np.testing.assert_allclose(called(library, model, tokens[:, :4]), out[:, :4], **CLOSE)
     real = np.arange(7) < np.array([[4], [7]])

@@ -50,7 +50,7 @@ def recurrent(
         TypeError: arrays of different libraries.
 
     Source: the sum is Katharopoulos et al.'s (2020), section 3.4, the delta rule Schlag, Irie and
-        Schmidhuber's (2021), equation 24, with decay Yang et al.'s (2025), equation 10.
+        Schmidhuber's (2021), section 4.2, with decay Yang et al.'s (2025), section 3.1.
     """
     xp, tokens, (decay, beta, start), lead = _checked(q, k, v, decay, beta, state)
     n, p = v.shape[-2:]
@@ -106,7 +106,7 @@ def chunked(
         ValueError: shapes or dtypes that do not fit, a chunk that is no integer of 1 or more.
         TypeError: arrays of different libraries.
 
-    Source: Yang et al. (2024), sections 2.1 and 3.2; with decay Yang et al. (2025), section 3.3.
+    Source: Yang et al. (2024), section 3; with decay Yang et al. (2025), section 3.3.
     """
     positive_int(chunk=chunk)
     xp, tokens, (decay, beta, start), lead = _checked(q, k, v, decay, beta, state)
@@ -181,8 +181,8 @@ def weights(
         ValueError: shapes or dtypes that do not fit.
         TypeError: arrays of different libraries.
 
-    Source: Dao and Gu (2024), section 3, structured masked attention; with the delta rule Yang et
-        al. (2024), section 2.2.
+    Source: Dao and Gu (2024), section 4, structured masked attention; with the delta rule Yang et
+        al. (2024), section 3.
     """
     xp, (wide_q, wide_k), (decay, beta, _), lead = check_state_inputs(
         {"q": q, "k": k}, {"decay": decay, "beta": beta}
@@ -225,8 +225,8 @@ def affine_scan(
         ValueError: shapes or dtypes that do not fit.
         TypeError: arrays of different libraries.
 
-    Source: Martin and Cundy (2018), section 2.2; rounds as Hillis and Steele (1986), in JAX as
-        Blelloch (1990).
+    Source: Martin and Cundy (2018), section 2; rounds as Hillis and Steele's (1986), in JAX as
+        Blelloch's (1990).
     """
     xp, (wide_q, k, v), (decay, beta, start), lead = _checked(q, k, v, decay, beta, None)
     n, d = k.shape[-2:]

@@ -81,7 +81,7 @@ def linear_heads(
             that says more than which keys are hidden.
         TypeError: arrays of different libraries.
 
-    Source: Katharopoulos et al. (2020), equations 4 to 12.
+    Source: Katharopoulos et al. (2020), sections 3.2 to 3.4.
     """
     q, k, v, seen = _heads(layer, queries, keys, values, mask, return_weights, causal)
     xp = array_namespace(q)

@@ -19,22 +19,28 @@ NBVAL = [
 ]
 
 
-def kernel(python: Path, folder: Path) -> None:
+def kernel(python: Path, folder: Path, folders: tuple[Path, ...] = ()) -> None:
     """Jupyter's kernel "colab" in this folder: this Python, which takes the machine for Colab."""
     argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    environment = {"COLAB_RELEASE_TAG": "release-colab-test", "PYTHONPATH": ""}
+    environment = {
+        "COLAB_RELEASE_TAG": "release-colab-test",
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+    }
     spec = {"argv": argv, "display_name": "Colab", "language": "python", "env": environment}
     path = folder / "kernels" / "colab" / "kernel.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(spec), encoding="utf-8")
 
 
-def nbval(notebook: Path, python: Path, *, compare: bool = True) -> list[float]:
+def nbval(
+    notebook: Path, python: Path, *, compare: bool = True, folders: tuple[Path, ...] = ()
+) -> list[float]:
     """Run and compare a notebook with this Python as its kernel; the seconds of each code cell.
 
-    Without the comparison a notebook passes if every cell runs.
+    Without the comparison a notebook passes if every cell runs. What lies in the folders can be
+    imported besides.
     """
-    kernel(python, notebook.parent)
+    kernel(python, notebook.parent, folders)
     report = notebook.with_suffix(".xml")
     result = subprocess.run(
         [
