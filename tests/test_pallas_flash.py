@@ -42,7 +42,7 @@ def test_keys_shared_by_heads_broadcast():
 
 
 def test_no_keys_and_no_queries():
-    q = jnp.ones((2, 3, 4))
+    q = jnp.ones((2, 3, 4), dtype=jnp.float32)
     output, logs = flash(q, q[:, :0], q[:, :0])
     assert output.shape == (2, 3, 4) and not output.any()
     assert logs.shape == (2, 3) and bool((logs == -jnp.inf).all())
