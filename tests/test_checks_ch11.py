@@ -342,6 +342,7 @@ WRONG = [
     (F, solved(lambda low, g, b: np.eye(len(g)) + b * np.tril(g)), "The diagonal is in it"),
     (F, solved(lambda low, g, b: np.eye(len(g)) + b * np.triu(g, 1)), "in the place of earlier"),
     (F, solved(lambda low, g, b: np.eye(len(g)) + b * low.T), "The matrix is transposed"),
+    (F, solved(lambda low, g, b: np.eye(len(g)) + b * np.tril(g.T, -1)), "row t is gram[t, :t]"),
     (F, solved(lambda low, g, b: np.eye(len(g)) + b * (g - np.diag(np.diag(g)))), "sum over s < t"),
     (F, solved(lambda low, g, b: np.eye(len(g)) + b * g), "too: that is a whole inverse"),
     (F, solved(lambda low, g, b: np.eye(len(g)) + g), "That is the whole inverse"),
