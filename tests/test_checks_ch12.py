@@ -270,6 +270,11 @@ def in_block(w, gv, row, h):
     return w * (gv - (w * gv).sum(axis=1, keepdims=True) + h)
 
 
+def h_unscaled(g, h, q, k, v, output, lse):
+    without, values = back()(g, 0 * h, q, k, v, output, lse)
+    return without + (weights_of(q, k, lse) * h[:, None]).T @ q, values
+
+
 def of_own_weights(g, h, q, k, v, output, lse):
     w = of_block(q, k)
     ds = w * (g @ v.T - (g * output).sum(axis=1, keepdims=True) + h[:, None])
@@ -452,7 +457,8 @@ WRONG = [
     (L, moving(lambda n, d, b, x: x / 4), "a number has four bytes"),
     (L, moving(lambda n, d, b, x: 16 * n * d), "again for each block of queries"),
     (L, moving(lambda n, d, b, x: 8 * n * d * (1 + n / b)), "round n/block up"),
-    (L, moving(lambda n, d, b, x: x - 8 * n * d), "Queries and outputs travel too"),
+    (L, moving(lambda n, d, b, x: x - 8 * n * d), "add the one trip of queries and outputs."),
+    (L, moving(lambda n, d, b, x: 4 * (2 * n * d * (1 + n // b))), "One pass is missing: round n/block up"),
     (L, moving(lambda n, d, b, x: x - 4 * n * d), "one in, the other out"),
     (L, moving(lambda n, d, b, x: 2 * (x - 8 * n * d)), "stays until it is done"),
     (L, moving(lambda n, d, b, x: 8 * n * d + 12 * n * d * -(-n // b)), "the loop with keys outside"),
@@ -481,6 +487,7 @@ WRONG = [
     (B, back(scores=lambda w, gv, row, h: gv - row + h), "missing before the bracket"),
     (B, back(scores=lambda w, gv, row, h: w * (1 - w) * gv + w * h), "other weights than its own too"),
     (B, back(keys=lambda ds, q: 0 * q), "that is for the queries"),
+    (B, h_unscaled, "h passes through the scores too: divide by √d."),
     (B, of_own_weights, "sum to 1 in the block: divide by all keys"),
     (B, lambda *a: (-back()(*a)[0], back()(*a)[1]), "The sign is turned"),
     (H, scaled(lambda h, m: -1), "a wider kernel moves the scores up"),

@@ -169,6 +169,22 @@ def test_half_precision_is_computed_in_float32(backend, rng, dtype):
     np.testing.assert_allclose(float(gradients[2][3, 1]), 1 / 300, rtol=1e-2)
 
 
+def test_autocast_rounds_no_sum():
+    """The gradients are those of the same numbers outside autocast, to the last digit."""
+    torch = pytest.importorskip("torch")
+    q, k = torch.zeros(1, 4), torch.zeros(3000, 4)
+    v, g = torch.linspace(0, 1, 3000)[:, None], torch.full((1, 1), 1 / 3)
+    expected = both(g, q, k, v, block=500)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, logs = flash.forward(q.bfloat16(), k, v, block=10)
+        found = flash.backward(g, q.bfloat16(), k, v, output, logs, block=500)
+    assert (output.dtype, logs.dtype, found[0].dtype) == (v.dtype, v.dtype, torch.bfloat16)
+    np.testing.assert_allclose(output, [[0.5]], rtol=1e-5)
+    np.testing.assert_allclose(logs, [np.log(3000)], rtol=1e-6)
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-9)
+
+
 def test_memory_is_linear_in_the_length(rng):
     peaks = []
     for n in (512, 1024):
@@ -246,6 +262,10 @@ WRONG = {
     "output": (lambda: flash.backward(G, Q, K, V, V, L), r"output: got shape \(7, 3\), expected"),
     "logs": (lambda: flash.backward(G, Q, K, V, G, G), r"log_sum_exp: .* expected \(2, 5\)"),
     "integers": (lambda: flash.backward(G, Q, K, V, G, L.astype(int)), "log_sum_exp: got dtype"),
+    "logs in single": (
+        lambda: flash.backward(G, Q, K, V, G, L.astype("f4")),
+        "log_sum_exp: got dtype float32, expected float64, as forward gives it",
+    ),
     "two dtypes": (lambda: flash.backward(G.astype("f4"), Q, K, V, G, L), "g: got dtype float32"),
     "no function": (lambda: flash.block_kinds(True, 5, 5, 2), "allowed: got True, expected a func"),
     "numbers": (lambda: flash.block_kinds(lambda i, j: i - j, 5, 5, 2), "allowed: got int64 of"),

@@ -267,3 +267,11 @@ def test_libraries_are_not_mixed():
             linear_attention.recurrent(**given)
     with pytest.raises(TypeError, match="q: got a list"):
         weights([[1.0]], np.ones((1, 1)))
+
+
+@pytest.mark.parametrize("form", [recurrent, chunked, affine_scan])
+def test_vmap_is_the_batch(form, rng):
+    torch = pytest.importorskip("torch")
+    x = torch.from_numpy(rng.normal(size=(2, 5, 4)))
+    found = torch.func.vmap(lambda one: form(one, one, one)[0])(x)
+    torch.testing.assert_close(found, form(x, x, x)[0])

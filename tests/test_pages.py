@@ -184,3 +184,20 @@ def test_wrong_calls(name):
         call(sequence)
     assert sequence.length == 0
     assert not sequence.table
+
+
+def test_autocast_rounds_no_sum(rng):
+    """Values in single precision, written and asked for by layers that give bfloat16 too."""
+    torch = pytest.importorskip("torch")
+    pool = Pool(8, 4, D, P, like=torch.zeros(1))
+    sequence = Sequence(pool)
+    query, keys, values = (
+        torch.from_numpy(rng.normal(size=shape)).float() for shape in ((2, D), (7, D), (7, P))
+    )
+    query, keys = query.bfloat16(), keys.bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for key, value in zip(keys, values, strict=True):
+            sequence.write(key, value)
+        found = sequence.attend(query)
+    expected = attend(query.float(), keys.float(), values)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)

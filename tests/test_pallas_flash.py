@@ -62,6 +62,7 @@ def test_is_lowered_for_a_device_that_is_not_here(platform, causal):
 
 
 GOOD = np.ones((5, 4), "float32")
+GOOD_JAX = jnp.ones((5, 4), "float32")
 REFUSED = {
     "half the keys": ((GOOD, GOOD, GOOD[:3]), {}, ValueError, "v: got 3 rows, expected 5"),
     "a vector": ((GOOD, GOOD, GOOD[0]), {}, ValueError, r"v: got shape \(4,\)"),
@@ -78,6 +79,14 @@ def test_refuses(case):
     given, how, error, words = REFUSED[case]
     with pytest.raises(error, match=words):
         flash(*map(jnp.asarray, given), **how)
+
+
+def test_refuses_a_gradient_and_eight_bits():
+    with pytest.raises(ValueError, match="one wants a gradient, which this kernel has not"):
+        jax.grad(lambda q: flash(q, GOOD_JAX, GOOD_JAX)[0].sum())(GOOD_JAX)
+    eight = GOOD_JAX.astype("float8_e4m3fn")
+    with pytest.raises(ValueError, match="q: got dtype float8_e4m3fn, expected float32, float16"):
+        flash(eight, eight, eight)
 
 
 def test_refuses_other_libraries_and_double_precision():

@@ -214,6 +214,17 @@ def test_the_dtype_stays(backend, dtype):
     assert float(part.total[0]) == (256 if dtype == "bfloat16" else 300)
 
 
+def test_autocast_rounds_no_sum(rng):
+    torch = pytest.importorskip("torch")
+    q = torch.from_numpy(rng.normal(size=(300, 4))).float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        row_scores = scores.scaled_dot(q, q)
+        part = partial(row_scores, q)
+    assert {a.dtype for a in part} == {q.dtype}
+    for one, other in zip(part, partial(row_scores.float(), q), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
+
+
 S, V = np.ones((5, 7)), np.ones((7, P))
 PART = partial(S, V)
 WRONG = {
@@ -221,6 +232,11 @@ WRONG = {
     "integers": (lambda: partial(S.astype(int), V), ValueError, "scores: got dtype int64"),
     "no axis": (lambda: partial(np.array(1.0), V), ValueError, r"scores: got shape \(\)"),
     "values of one axis": (lambda: partial(S, V[:, 0]), ValueError, r"values: got shape \(7,\)"),
+    "one row, several values": (
+        lambda: partial(S[0], np.ones((2, 7, P))),
+        ValueError,
+        r"scores: got shape \(7,\) with values of shape \(2, 7, 3\), expected \(..., rows, n\)",
+    ),
     "a value too few": (lambda: partial(S, V[:6]), ValueError, "values: got 6 rows, expected 7"),
     "leads": (
         lambda: partial(np.ones((2, 5, 7)), np.ones((3, 7, P))),
@@ -236,6 +252,11 @@ WRONG = {
     "rows": (lambda: combine(PART, partial(S[:1], V)), ValueError, r"b: got sums .*\(1, 3\)"),
     "widths": (lambda: combine(PART, partial(S, V[:, :1])), ValueError, r"b: got .*\(5, 1\)"),
     "shapes": (lambda: finish(Partial(S[:, 0], S[0], V)), ValueError, r"part: got shapes \(5,\)"),
+    "leads of a part": (
+        lambda: finish(Partial(np.ones((4, 5)), np.ones((4, 5)), np.ones((3, 5, 2)))),
+        ValueError,
+        r"part: got leading axes \(4,\) of the largest scores and \(3,\) of the weighted sums",
+    ),
     "leads of parts": (
         lambda: combine(*(partial(np.ones((lead, 5, 7)), V) for lead in (2, 3))),
         ValueError,

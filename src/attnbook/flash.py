@@ -23,7 +23,9 @@ from attnbook._validation.arrays import (
     check_qkv,
     common_namespace,
     is_broadcastable,
+    promote_autocast,
     upcast_half,
+    without_autocast,
 )
 from attnbook._validation.numbers import nonnegative_int, positive_int
 
@@ -61,11 +63,13 @@ def forward(
 
     Source: Dao et al. (2022), algorithm 1; Rabe and Staats (2021), section 2.
     """
+    q, k, v = promote_autocast(q, k, v)
     xp = _check_inputs(q, k, v, causal)
     block = positive_int(block=block)
     wide = upcast_half(xp, q, k, v)
-    parts = (_part_of(here, block, causal, *wide) for here in _slices(q.shape[-2], block))
-    outputs, logs = zip(*map(streams.unchecked_finish, parts), strict=True)
+    with without_autocast(q):
+        parts = (_part_of(here, block, causal, *wide) for here in _slices(q.shape[-2], block))
+        outputs, logs = zip(*map(streams.unchecked_finish, parts), strict=True)
     output = xp.astype(xp.concat(outputs, axis=-2), v.dtype, copy=False)
     return output, xp.concat(logs, axis=-1)
 
@@ -108,7 +112,8 @@ def backward(
         k: keys of shape (..., n, d).
         v: values of shape (..., n, p); leading axes broadcast.
         output: what forward gave, of shape (..., m, p).
-        log_sum_exp: what forward gave, of shape (..., m).
+        log_sum_exp: what forward gave, of shape (..., m), in the dtype of q or, where that is half
+            precision, in float32.
         block: how many queries, and how many keys, are computed at a time.
         causal: as it was in forward.
 
@@ -122,6 +127,8 @@ def backward(
 
     Source: Dao et al. (2022), algorithm 4.
     """
+    given = q, k, v
+    g, q, k, v, output = promote_autocast(g, q, k, v, output)
     xp = _check_inputs(q, k, v, causal)
     _check_outputs(q, k, v, g=g, output=output, log_sum_exp=log_sum_exp)
     block = positive_int(block=block)
@@ -139,10 +146,11 @@ def backward(
                 continue
             of_queries = (a[..., rows, :] for a in (wide_g, wide_q, logs, delta))
             mask = _diagonal(q, rows, columns) if causal else None
-            for_q, for_k, for_v = _block_gradients(mask, *of_keys, *of_queries)
+            with without_autocast(q):
+                for_q, for_k, for_v = _block_gradients(mask, *of_keys, *of_queries)
             dq[r], dk[c], dv[c] = dq[r] + for_q, dk[c] + for_k, dv[c] + for_v
     found = (xp.concat(blocks, axis=-2) for blocks in (dq, dk, dv))
-    dq, dk, dv = (_summed_to(xp, a, like) for a, like in zip(found, (q, k, v), strict=True))
+    dq, dk, dv = (_summed_to(xp, a, like) for a, like in zip(found, given, strict=True))
     return dq, dk, dv
 
 
@@ -257,7 +265,13 @@ def _check_outputs(q: Array, k: Array, v: Array, **given: Array) -> None:
     logs = given["log_sum_exp"]
     common_namespace(q=q, **given)
     check_floating(q=q, g=given["g"], output=given["output"])
-    check_floating(log_sum_exp=logs)
+    xp = check_floating(log_sum_exp=logs)
+    dtypes = dict.fromkeys((q.dtype, upcast_half(xp, q)[0].dtype))
+    if logs.dtype not in dtypes:
+        expected_dtypes = " or ".join(map(str, dtypes))
+        raise ValueError(
+            f"log_sum_exp: got dtype {logs.dtype}, expected {expected_dtypes}, as forward gives it"
+        )
     m, p = q.shape[-2], v.shape[-1]
     lead = broadcast_leading_axes(q=q, k=k, v=v)
     for name in ("g", "output"):

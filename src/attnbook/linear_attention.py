@@ -54,10 +54,10 @@ def recurrent(
     """
     xp, tokens, (decay, beta, start), lead = _checked(q, k, v, decay, beta, state)
     n, p = v.shape[-2:]
-    first = tuple(xp.moveaxis(a, -2, 0) for a in tokens)
-    rates = tuple(None if a is None else xp.moveaxis(a, -1, 0) for a in (decay, beta))
+    first = tuple(xp.moveaxis(a, (-2,), (0,)) for a in tokens)
+    rates = tuple(None if a is None else xp.moveaxis(a, (-1,), (0,)) for a in (decay, beta))
     last, outputs = _unroll(_write_and_read, start, (*first, *rates))
-    outputs = xp.broadcast_to(xp.moveaxis(outputs, 0, -2), (*lead, n, p))
+    outputs = xp.broadcast_to(xp.moveaxis(outputs, (0,), (-2,)), (*lead, n, p))
     return xp.astype(outputs, q.dtype), last
 
 
@@ -119,7 +119,7 @@ def chunked(
         _cut(xp, beta, chunk, missing, 0, axis=-1),
     ]
     last, outputs = _unroll(_chunk, start, (*pieces, *rates))
-    outputs = xp.moveaxis(outputs, 0, -3)
+    outputs = xp.moveaxis(outputs, (0,), (-3,))
     joined = xp.reshape(outputs, (*lead, n + missing, v.shape[-1]))
     return xp.astype(joined[..., :n, :], q.dtype), last
 
@@ -134,7 +134,7 @@ def _cut(xp: Any, a: Array | None, chunk: int, missing: int, fill: int, axis: in
         more = xp.full((*before, missing, *after), fill, dtype=a.dtype, device=device(a))
         a = xp.concat([a, more], axis=axis)
     a = xp.reshape(a, (*before, a.shape[axis] // chunk, chunk, *after))
-    return xp.moveaxis(a, axis, 0)
+    return xp.moveaxis(a, (axis,), (0,))
 
 
 def _chunk(state: Array, tokens: Arrays) -> tuple[Array, Array]:
@@ -238,10 +238,11 @@ def affine_scan(
         maps = decay[..., None, None] * maps
     writes = k[..., :, None] * v[..., None, :]
     pair = tuple(
-        xp.moveaxis(xp.broadcast_to(a, (*lead, n, *a.shape[-2:])), -3, 0) for a in (maps, writes)
+        xp.moveaxis(xp.broadcast_to(a, (*lead, n, *a.shape[-2:])), (-3,), (0,))
+        for a in (maps, writes)
     )
     _, states = _scan(_one_after_another, pair)
-    outputs = _read(xp.moveaxis(states, 0, -3), wide_q)
+    outputs = _read(xp.moveaxis(states, (0,), (-3,)), wide_q)
     last = states[-1, ...] if n else start
     return xp.astype(outputs, q.dtype), last
 

@@ -162,7 +162,7 @@ def delta_heads(
 def _rate(layer: Any, x: Float[Array, "... n e"]) -> Float[Array, "... heads n"]:
     """A number between 0 and 1 for each head and token, in float32 or wider."""
     xp = array_namespace(x)
-    return xp.moveaxis(sigmoid(*upcast_half(xp, linear(layer, x))), -1, -2)
+    return xp.moveaxis(sigmoid(*upcast_half(xp, linear(layer, x))), (-1,), (-2,))
 
 
 def _normed(layer: DeltaHeads, heads: Array, v: Array) -> Array:

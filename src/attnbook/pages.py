@@ -14,7 +14,12 @@ from jaxtyping import Float
 
 from attnbook import scores, streams
 from attnbook._typing import Array
-from attnbook._validation.arrays import check_floating, upcast_half
+from attnbook._validation.arrays import (
+    check_floating,
+    promote_autocast,
+    upcast_half,
+    without_autocast,
+)
 from attnbook._validation.numbers import nonnegative_int, positive_int
 
 
@@ -118,6 +123,7 @@ class Sequence:
         """
         self._check_in_use()
         pool, slot = self.pool, self.length % self.pool.page_size
+        _, key, value = promote_autocast(pool.keys, key, value)
         check_floating(pool=pool.keys, key=key, value=value)
         for name, row, stored in (("key", key, pool.keys), ("value", value, pool.values)):
             if tuple(row.shape) != tuple(stored.shape[2:]):
@@ -181,6 +187,7 @@ class Sequence:
         """
         self._check_in_use()
         pool, size = self.pool, self.pool.page_size
+        _, query = promote_autocast(pool.keys, query)
         xp = check_floating(pool=pool.keys, query=query)
         d = pool.keys.shape[-1]
         if query.ndim == 0 or query.shape[-1] != d:
@@ -189,7 +196,8 @@ class Sequence:
         part = streams.empty(rows.shape[0], p, *upcast_half(xp, rows))
         for number, page in enumerate(self.table):
             end = min(size, self.length - number * size)
-            here = _part(rows, pool.keys[page, :end, :], pool.values[page, :end, :])
+            with without_autocast(rows):
+                here = _part(rows, pool.keys[page, :end, :], pool.values[page, :end, :])
             part = streams.unchecked_combine(part, here)
         average, _ = streams.unchecked_finish(part)
         shape = (*query.shape[:-1], p)

@@ -16,6 +16,9 @@ from attnbook._validation.arrays import (
     check_floating,
     check_mask,
     common_namespace,
+    is_broadcastable,
+    promote_autocast,
+    without_autocast,
 )
 from attnbook._validation.numbers import nonnegative_int
 
@@ -81,6 +84,7 @@ def partial(
 
     Source: Milakov and Gimelshein (2018), algorithm 3.
     """
+    scores, values = promote_autocast(scores, values)
     check_floating(scores=scores, values=values)
     if scores.ndim == 0:
         raise ValueError("scores: got shape (), expected (..., rows, n)")
@@ -89,9 +93,15 @@ def partial(
     if values.shape[-2] != scores.shape[-1]:
         n = scores.shape[-1]
         raise ValueError(f"values: got {values.shape[-2]} rows, expected {n}, one per score")
+    if scores.ndim == 1 and values.ndim > 2:
+        raise ValueError(
+            f"scores: got shape {tuple(scores.shape)} with values of shape {tuple(values.shape)}, "
+            "expected (..., rows, n): scores of a single row take values of shape (n, p)"
+        )
     lead = broadcast_leading_axes(scores=scores, values=values)
     check_mask(mask, (*lead, *scores.shape[-2:]), scores=scores)
-    return unchecked_partial(scores, values, mask)
+    with without_autocast(scores):
+        return unchecked_partial(scores, values, mask)
 
 
 def unchecked_partial(scores: Array, values: Array, mask: Array | None) -> Partial:
@@ -128,7 +138,8 @@ def combine(a: Partial, b: Partial) -> Partial:
     """
     check_floating(**_fields(a=a), **_fields(b=b))
     _check_together(a, b)
-    return unchecked_combine(a, b)
+    with without_autocast(a.top):
+        return unchecked_combine(a, b)
 
 
 def unchecked_combine(a: Partial, b: Partial) -> Partial:
@@ -162,7 +173,8 @@ def finish(part: Partial) -> tuple[Float[Array, "... rows p"], Float[Array, "...
         TypeError: what is no part.
     """
     check_floating(**_fields(part=part))
-    return unchecked_finish(part)
+    with without_autocast(part.top):
+        return unchecked_finish(part)
 
 
 def unchecked_finish(part: Partial) -> tuple[Array, Array]:
@@ -190,6 +202,11 @@ def _fields(**argument: Partial) -> dict[str, Array]:
         raise ValueError(
             f"{name}: got shapes {top}, {total}, {weighted}, expected (..., rows), (..., rows), "
             "(..., rows, p)"
+        )
+    if not is_broadcastable(top, weighted[:-1]):
+        raise ValueError(
+            f"{name}: got leading axes {top[:-1]} of the largest scores and {weighted[:-2]} of the "
+            "weighted sums, expected leading axes that broadcast to those of the sums"
         )
     return fields
 

@@ -4,6 +4,7 @@ Values can be looked at only where they are known: under jax.jit, torch.compile 
 are checked and the values are not.
 """
 
+import contextlib
 import functools
 import itertools
 import math
@@ -150,6 +151,18 @@ def promote_autocast(*arrays: Array) -> tuple[Array, ...]:
         return arrays
     wide = functools.reduce(torch.promote_types, (a.dtype for a in arrays))
     return tuple(a.to(wide) for a in arrays)
+
+
+def without_autocast(array: Array) -> contextlib.AbstractContextManager[Any]:
+    """A block in which PyTorch's autocast rounds no product; for other arrays, a block."""
+    if not is_torch_array(array):
+        return contextlib.nullcontext()
+    import torch
+
+    kind = array.device.type
+    if not torch.is_autocast_enabled(kind):
+        return contextlib.nullcontext()
+    return torch.autocast(kind, enabled=False)
 
 
 def check_memory(x: Array, memory: Array, memory_mask: Array | None) -> None:

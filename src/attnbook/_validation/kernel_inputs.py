@@ -21,7 +21,7 @@ def check_kernel_inputs(q: Array, k: Array, v: Array, causal: bool) -> tuple[int
     """
     options.flags(causal=causal)
     xp: Any = check_floating(q=q, k=k, v=v)
-    if xp.finfo(q.dtype).bits > 32:
+    if xp.finfo(q.dtype).bits not in (16, 32):
         raise ValueError(f"q: got dtype {q.dtype}, expected float32, float16 or bfloat16")
     check_qkv(q=q, k=k)
     if v.ndim < 2:

@@ -254,7 +254,8 @@ def least_traffic(function: Function) -> str:
             (right / 4, "Those are numbers: a number has four bytes."),
             (2 * once, "Keys and values travel again for each block of queries."),
             (once * (1 + n / b), "The last block of queries reads all keys too: round n/block up."),
-            (once * t, "Queries and outputs travel too, once each."),
+            (once * t, "One pass is missing: round n/block up, and add the one trip of queries and "
+             "outputs."),
             (once / 2 + once * t, "Both queries and outputs travel: one in, the other out."),
             (once * 2 * t, "A block of queries stays until it is done: it travels once."),
             (once * (1 + 1.5 * t), "That is the loop with keys outside: outputs come and go."),
@@ -315,6 +316,7 @@ def block_gradients(function: Function) -> str:
             (keys_by(w, gv - row - more), "The sign of h: a larger score raises the log-sum-exp."),
             (keys_by(w, gv - row + h.mean()), "Each row has its own h."),
             (keys_by(w, gv - row) + unweighted, "The log-sum-exp moves by the weight: w times h."),
+            (keys_by(w, gv - row + more / scale), "h passes through the scores too: divide by √d."),
             (keys_by(w, gv + more), "A score lowers the other weights: subtract g · output."),
             (keys_by(w, gv + row + more), "The sign: g · output is subtracted."),
             (keys_by(w, gv - in_block + more), "That row sum knows one block: take g · output."),

@@ -76,7 +76,7 @@ def flash(
 
     Raises:
         ValueError: shapes or dtypes that do not fit, causal with other numbers of queries and keys,
-            or not True or False.
+            or not True or False, arrays that want a gradient.
         TypeError: what is no JAX array.
 
     Source: Dao (2024), algorithm 1; Rabe and Staats (2021), section 2.
@@ -88,7 +88,8 @@ def flash(
     return _flash(q, k, v, lead, bool(causal))
 
 
-@functools.partial(jax.jit, static_argnames=("lead", "causal"))
+@functools.partial(jax.custom_jvp, nondiff_argnums=(3, 4))
+@functools.partial(jax.jit, static_argnums=(3, 4))
 def _flash(q: Array, k: Array, v: Array, lead: tuple[int, ...], causal: bool) -> tuple[Any, Any]:
     """The kernel for each head and block of queries, on arrays filled up to whole blocks."""
     (m, d), (n, p), heads = q.shape[-2:], v.shape[-2:], math.prod(lead)
@@ -109,6 +110,13 @@ def _flash(q: Array, k: Array, v: Array, lead: tuple[int, ...], causal: bool) ->
     )
     output, log_sum_exp = output[:, :m, :p], log_sum_exp[:, :m, 0]
     return output.reshape(*lead, m, p), log_sum_exp.reshape(*lead, m)
+
+
+@_flash.defjvp
+def _no_gradient(*_: Any) -> Any:
+    raise ValueError(
+        "q, k, v: one wants a gradient, which this kernel has not: take jax.lax.stop_gradient of it"
+    )
 
 
 def _launch(
