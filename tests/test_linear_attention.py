@@ -275,3 +275,17 @@ def test_vmap_is_the_batch(form, rng):
     x = torch.from_numpy(rng.normal(size=(2, 5, 4)))
     found = torch.func.vmap(lambda one: form(one, one, one)[0])(x)
     torch.testing.assert_close(found, form(x, x, x)[0])
+
+
+def test_autocast_rounds_no_state():
+    torch = pytest.importorskip("torch")
+    q = torch.randn(70, 4, generator=torch.manual_seed(0))
+    beta = torch.full((70,), 0.3)
+    forms = recurrent, chunked, affine_scan
+    expected = [form(q, q, q, beta=beta)[0] for form in forms]
+    table = weights(q, q, beta=beta)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = [form(q, q, q, beta=beta)[0] for form in forms]
+        same_table = weights(q, q, beta=beta)
+    for ours, right in zip([*found, same_table], [*expected, table], strict=True):
+        assert torch.equal(ours, right)

@@ -11,6 +11,7 @@ from array_api_compat import array_namespace, device, is_jax_array, is_torch_arr
 from jaxtyping import Float
 
 from attnbook._typing import Array
+from attnbook._validation.arrays import without_autocast
 from attnbook._validation.numbers import positive_int
 from attnbook._validation.states import check_state_inputs
 
@@ -56,7 +57,8 @@ def recurrent(
     n, p = v.shape[-2:]
     first = tuple(xp.moveaxis(a, (-2,), (0,)) for a in tokens)
     rates = tuple(None if a is None else xp.moveaxis(a, (-1,), (0,)) for a in (decay, beta))
-    last, outputs = _unroll(_write_and_read, start, (*first, *rates))
+    with without_autocast(q):
+        last, outputs = _unroll(_write_and_read, start, (*first, *rates))
     outputs = xp.broadcast_to(xp.moveaxis(outputs, (0,), (-2,)), (*lead, n, p))
     return xp.astype(outputs, q.dtype), last
 
@@ -118,7 +120,8 @@ def chunked(
         _cut(xp, decay, chunk, missing, 1, axis=-1),
         _cut(xp, beta, chunk, missing, 0, axis=-1),
     ]
-    last, outputs = _unroll(_chunk, start, (*pieces, *rates))
+    with without_autocast(q):
+        last, outputs = _unroll(_chunk, start, (*pieces, *rates))
     outputs = xp.moveaxis(outputs, (0,), (-3,))
     joined = xp.reshape(outputs, (*lead, n + missing, v.shape[-1]))
     return xp.astype(joined[..., :n, :], q.dtype), last
@@ -188,12 +191,13 @@ def weights(
         {"q": q, "k": k}, {"decay": decay, "beta": beta}
     )
     products = None if decay is None else _decays(decay)
-    found = _masked(wide_q, wide_k, products)
-    if beta is not None:
-        n = q.shape[-2]
-        identity = xp.eye(n, dtype=found.dtype, device=device(found))
-        matrix = _triangle(wide_k, beta, products)
-        found = found @ _solve(matrix, identity * beta[..., None])
+    with without_autocast(q):
+        found = _masked(wide_q, wide_k, products)
+        if beta is not None:
+            n = q.shape[-2]
+            identity = xp.eye(n, dtype=found.dtype, device=device(found))
+            matrix = _triangle(wide_k, beta, products)
+            found = found @ _solve(matrix, identity * beta[..., None])
     return xp.astype(xp.broadcast_to(found, (*lead, *found.shape[-2:])), q.dtype)
 
 
@@ -241,8 +245,9 @@ def affine_scan(
         xp.moveaxis(xp.broadcast_to(a, (*lead, n, *a.shape[-2:])), (-3,), (0,))
         for a in (maps, writes)
     )
-    _, states = _scan(_one_after_another, pair)
-    outputs = _read(xp.moveaxis(states, (0,), (-3,)), wide_q)
+    with without_autocast(q):
+        _, states = _scan(_one_after_another, pair)
+        outputs = _read(xp.moveaxis(states, (0,), (-3,)), wide_q)
     last = states[-1, ...] if n else start
     return xp.astype(outputs, q.dtype), last
 
