@@ -136,9 +136,9 @@ def fixed_state(key_dim: int = 4, value_dim: int = 3, times: Sequence[int] = (2,
         canvas.matrix(x - 26, 410, (after / after.max()).tolist(), "output", 12)
         canvas.matrix(x + 50 - 6 * p, 410, [[0.3] * d] * t, "keys", 12)
         canvas.matrix(x + 50 + 6 * d, 410, [[0.3] * p] * t, "values", 12)
-        canvas.text(x - 26, 528, str(d * p), "output", bold=True)
-        canvas.text(x + 50, 528, str(t * (d + p)), "keys", bold=True)
-    canvas.text(240, 549, "numbers kept")
+        canvas.text(x - 26, 525, str(d * p), "output", bold=True)
+        canvas.text(x + 50, 525, str(t * (d + p)), "keys", bold=True)
+    canvas.text(240, 544, "numbers kept")
     return canvas.drawing()
 
 
