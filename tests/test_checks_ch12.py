@@ -457,7 +457,6 @@ WRONG = [
     (L, moving(lambda n, d, b, x: x / 4), "a number has four bytes"),
     (L, moving(lambda n, d, b, x: 16 * n * d), "again for each block of queries"),
     (L, moving(lambda n, d, b, x: 8 * n * d * (1 + n / b)), "round n/block up"),
-    (L, moving(lambda n, d, b, x: x - 8 * n * d), "add the one trip of queries and outputs."),
     (L, moving(lambda n, d, b, x: 4 * (2 * n * d * (1 + n // b))), "One pass is missing: round n/block up"),
     (L, moving(lambda n, d, b, x: x - 4 * n * d), "one in, the other out"),
     (L, moving(lambda n, d, b, x: 2 * (x - 8 * n * d)), "stays until it is done"),
