@@ -7,13 +7,14 @@ numbers come token by token, in chunks, from the (n, n) weights, and from a scan
 from collections.abc import Callable
 from typing import Any
 
-from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
+from array_api_compat import array_namespace, device, is_jax_array
 from jaxtyping import Float
 
 from attnbook._typing import Array
 from attnbook._validation.arrays import without_autocast
 from attnbook._validation.numbers import positive_int
 from attnbook._validation.states import check_state_inputs
+from attnbook.test_time import unchecked_one_pass
 
 Arrays = tuple[Any, ...]  # or None in a place
 
@@ -154,8 +155,8 @@ def _chunk(state: Array, tokens: Arrays) -> tuple[Array, Array]:
     u = v
     if beta is not None:
         known = k @ state if decay is None else since * (k @ state)
-        matrix = _triangle(k, beta, None if decay is None else products)
-        u = _solve(matrix, beta[..., None] * (v - known))
+        gram = _gram(k, None if decay is None else products)
+        u = unchecked_one_pass(gram, v - known, beta[..., None])
     return kept + told.mT @ u, asked + within @ u
 
 
@@ -196,8 +197,7 @@ def weights(
         if beta is not None:
             n = q.shape[-2]
             identity = xp.eye(n, dtype=found.dtype, device=device(found))
-            matrix = _triangle(wide_k, beta, products)
-            found = found @ _solve(matrix, identity * beta[..., None])
+            found = found @ unchecked_one_pass(_gram(wide_k, products), identity, beta[..., None])
     return xp.astype(xp.broadcast_to(found, (*lead, *found.shape[-2:])), q.dtype)
 
 
@@ -329,23 +329,6 @@ def _masked(q: Array, k: Array, products: Array | None) -> Float[Array, "... n n
     return array_namespace(q).tril(q @ k.mT) if products is None else (q @ k.mT) * products
 
 
-def _triangle(k: Array, beta: Array, products: Array | None) -> Float[Array, "... n n"]:
-    """I + β tril(K Kᵀ ⊙ D, −1), without its diagonal of ones, which _solve knows of."""
-    inner = k @ k.mT
-    below = array_namespace(k).tril(inner if products is None else inner * products, k=-1)
-    return beta[..., None] * below
-
-
-def _solve(below: Float[Array, "... n n"], right: Float[Array, "... n p"]) -> Array:
-    """(I + below)⁻¹ right, for what stands below the diagonal alone: forward substitution."""
-    xp = array_namespace(right)
-    if is_torch_array(right):
-        return xp.linalg.solve_triangular(below, right, upper=False, unitriangular=True)
-    if is_jax_array(right):
-        import jax
-
-        lead = xp.broadcast_shapes(below.shape[:-2], right.shape[:-2])
-        below, right = (xp.broadcast_to(a, (*lead, *a.shape[-2:])) for a in (below, right))
-        return jax.scipy.linalg.solve_triangular(below, right, lower=True, unit_diagonal=True)
-    identity = xp.eye(right.shape[-2], dtype=right.dtype, device=device(right))
-    return xp.linalg.solve(identity + below, right)
+def _gram(k: Array, products: Array | None) -> Float[Array, "... n n"]:
+    """K Kᵀ, or K Kᵀ ⊙ D."""
+    return k @ k.mT if products is None else (k @ k.mT) * products

@@ -8,7 +8,13 @@ import math
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_array_api_obj,
+    is_jax_array,
+    is_torch_array,
+)
 from jaxtyping import Float
 
 from attnbook._typing import Array
@@ -46,9 +52,26 @@ def one_pass(
     Source: Widrow and Hoff (1960) for the rule; Yang et al. (2024), section 3.2, for this form.
     """
     xp, gram, wide = _checked(gram, values)
-    rate = _rate(beta, gram, wide)
+    return xp.astype(unchecked_one_pass(gram, wide, _rate(beta, gram, wide)), values.dtype)
+
+
+def unchecked_one_pass(gram: Array, values: Array, rate: Any) -> Float[Array, "... n p"]:
+    """The formula of one_pass, for what was checked before; rate: β, a number or (..., n, 1).
+
+    Only what stands below the diagonal counts, so libraries that have it substitute forward.
+    """
+    xp = array_namespace(gram)
+    below, right = rate * xp.tril(gram, k=-1), rate * values
+    if is_torch_array(right):
+        return xp.linalg.solve_triangular(below, right, upper=False, unitriangular=True)
+    if is_jax_array(right):
+        import jax
+
+        lead = xp.broadcast_shapes(below.shape[:-2], right.shape[:-2])
+        below, right = (xp.broadcast_to(a, (*lead, *a.shape[-2:])) for a in (below, right))
+        return jax.scipy.linalg.solve_triangular(below, right, lower=True, unit_diagonal=True)
     one = xp.eye(gram.shape[-1], dtype=gram.dtype, device=device(gram))
-    return xp.astype(_solve(one + rate * xp.tril(gram, k=-1), rate * wide), values.dtype)
+    return xp.linalg.solve(one + below, right)
 
 
 def passes(
