@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 from site_visits import ROOT, SITE, Visit, out_of_date, pages_of, visit
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-WEIGHT_LIMIT = 400_000  # bytes on the way: a second on a slow phone's connection of 3 Mbit/s
+WEIGHT_LIMIT = 360_000  # bytes on the way: a second at 3 Mbit/s
 TEXT = {"document", "stylesheet", "script", "fetch", "xhr"}
 WIDTHS = {"desk": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 PAGES = pages_of(SITE) if SITE.is_dir() else ["index.html"]
