@@ -32,6 +32,7 @@ ASIDE = (
     "faults",
     "hub",
     "kernels",
+    "distributed",
 )  # folders of tests that are stages of their own
 UNIT = "tests" + "".join(f" --ignore=tests/{folder}" for folder in ASIDE)
 STAGES = {
@@ -43,6 +44,7 @@ STAGES = {
     "types": ["{python} -m mypy"],
     "fresh": ["{python} tools/weave.py --check", "{python} tools/make_plan.py --check"],
     "unit": [f"{PYTEST} {UNIT} -n 2 --dist loadfile"],  # JAX compiles a file's shapes once
+    "distributed": [f"{PYTEST} tests/distributed"],  # its tests start processes of their own
     "book": ["{make} book PY={python}"],
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
     "site": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder"],
@@ -64,6 +66,7 @@ ENVIRONMENT = {
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     },
+    "distributed": {"OMP_NUM_THREADS": "1"},
     "notebooks": {"OMP_NUM_THREADS": "1"},
     "triton": {"OMP_NUM_THREADS": "1"},
 }
@@ -74,6 +77,7 @@ ABOUT = {
     "types": "mypy",
     "fresh": "the notebooks are what the chapters say, the plan what the lectures say",
     "unit": "unit and property tests",
+    "distributed": "many processes, eight devices, a worker that is killed",
     "book": "the website builds without a warning",
     "notebooks": "every notebook runs again, as on Colab, and prints the same (minutes)",
     "site": "the website in Chromium, with no network",

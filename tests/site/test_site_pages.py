@@ -13,6 +13,7 @@ from site_visits import ROOT, SITE, Visit, out_of_date, pages_of, visit
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 WEIGHT_LIMIT = 360_000  # bytes on the way: a second at 3 Mbit/s
+INDEX_LIMIT = 400_000  # the words of all pages, which the search page alone asks for
 TEXT = {"document", "stylesheet", "script", "fetch", "xhr"}
 WIDTHS = {"desk": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 PAGES = pages_of(SITE) if SITE.is_dir() else ["index.html"]
@@ -118,6 +119,7 @@ def test_page(browser: Browser, site: str, path: str, theme: str) -> None:
         assert page.locator("html").get_attribute("data-theme") == theme
         check_page(page)
         files = weight(seen)
+        assert files.pop("/_static/search-index.js", 0) <= INDEX_LIMIT
         assert sum(files.values()) <= WEIGHT_LIMIT, sorted(
             files.items(), key=lambda item: -item[1]
         )[:8]
