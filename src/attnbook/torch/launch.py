@@ -153,6 +153,11 @@ def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
 
 def _what_failed(folder: Path, world: int, seconds: float) -> str:
     """The error of the worker that failed first, or where those are that were late."""
+    said = (folder / "launcher").read_text(encoding="utf-8", errors="replace").strip()
+    ended = re.findall(r"rank +: (\d+) .*\n.*exitcode +: -(\d+) ", said)
+    for rank, number in ended:
+        if int(number) != signal.SIGTERM:  # with that the launcher ends the others
+            return f"rank {rank} of {world} was ended by signal {number}"
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("error-*")]
     if found:
         first = min(found, key=lambda error: error["time"])
@@ -160,7 +165,6 @@ def _what_failed(folder: Path, world: int, seconds: float) -> str:
     late = [folder / f"late-{rank}" for rank in range(world)]
     if any(path.exists() and path.stat().st_size for path in late):
         return f"after {seconds:g} seconds, the limit: {_where(folder, world)}"
-    said = (folder / "launcher").read_text(encoding="utf-8", errors="replace").strip()
     return f"the workers ended without a result:\n{said[-2000:]}"
 
 
