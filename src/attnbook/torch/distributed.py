@@ -8,14 +8,15 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import array_api_compat.torch as xp
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from attnbook import flash, scores, streams
-from attnbook._validation import options
-from attnbook._validation.arrays import check_attention, upcast_half, without_autocast
+from attnbook._validation import numbers, options
+from attnbook._validation.arrays import upcast_half, without_autocast
 from attnbook.torch.collectives import (
     Count,
     Group,
@@ -40,6 +41,7 @@ __all__ = [
     "split_attention",
     "split_block",
     "summed",
+    "zigzag_rows",
 ]
 
 
@@ -93,8 +95,8 @@ def ring_attention(
     Source: Liu, Zaharia and Abbeel (2023), section 3; zigzag: Brandon et al. (2023) balance causal
         rings by stripes, the pairs of pieces are Zhu's (2024).
     """
-    check_attention(q, k, v, None)
-    options.flags(causal=causal, zigzag=zigzag)
+    flash.check_inputs(q, k, v, causal)
+    options.flags(zigzag=zigzag)
     m, lead = q.shape[-2], q.shape[:-2]
     for name, array in (("k", k), ("v", v)):
         if array.shape[:-1] != (*lead, m):
@@ -107,8 +109,27 @@ def ring_attention(
 
 
 def zigzag_rows(n: int, rank: int, world: int) -> list[int]:
-    """The tokens of a rank that holds the pieces r and 2W − 1 − r of 2W, of n tokens."""
-    length = n // (2 * world)
+    """The tokens of a rank that holds the pieces r and 2W − 1 − r of 2W.
+
+    Args:
+        n: how many tokens there are, a multiple of 2W.
+        rank: whose, 0 to W − 1.
+        world: W, how many ranks there are.
+
+    Returns:
+        n / W places in the sequence, in the order in which the rank holds them.
+
+    Raises:
+        ValueError: an n that 2W does not divide, a rank that is not 0 to W − 1.
+    """
+    world = numbers.positive_int(world=world)
+    rank = numbers.int_between(0, world - 1, rank=rank)
+    length, left = divmod(numbers.nonnegative_int(n=n), 2 * world)
+    if left:
+        raise ValueError(
+            f"n: got {n} tokens, expected a multiple of {2 * world}, two pieces for each of "
+            f"{world} ranks"
+        )
     return [piece * length + i for piece in _pieces(rank, world, True) for i in range(length)]
 
 
@@ -151,12 +172,12 @@ class _Ring(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, how: _How) -> Tensor:
         rank, world = place(how.group)
         with without_autocast(q):
-            (wide,) = upcast_half(torch, q)
+            (wide,) = upcast_half(xp, q)
             length = q.shape[-2] // len(_pieces(rank, world, how.zigzag))
             of_piece = wide[..., :length, :]
             parts = [streams.empty(length, v.shape[-1], of_piece)] * (1 + how.zigzag)
             for owner, blocks in _travel(how.group, k, v):
-                keys, values = upcast_half(torch, *blocks)
+                keys, values = upcast_half(xp, *blocks)
                 for i, rows, columns, mask in _seen(how, (rank, owner), world, wide):
                     found = scores.unchecked_scaled_dot(wide[..., rows, :], keys[..., columns, :])
                     part = streams.unchecked_partial(found, values[..., columns, :], mask)
@@ -174,12 +195,12 @@ class _Ring(torch.autograd.Function):
         q, k, v, output, log_sum_exp = ctx.saved_tensors
         rank, world = place(how.group)
         with without_autocast(q):
-            wide_q, g, output = upcast_half(torch, q, gradients[0], output)
+            wide_q, g, output = upcast_half(xp, q, gradients[0], output)
             logs, delta = log_sum_exp[..., None], (g * output).sum(-1, keepdim=True)
             of_rows = (g, wide_q, logs, delta)
-            dq, dk, dv = (torch.zeros_like(*upcast_half(torch, a)) for a in (q, k, v))
+            dq, dk, dv = (torch.zeros_like(*upcast_half(xp, a)) for a in (q, k, v))
             for owner, blocks in _travel(how.group, k, v):
-                keys, values = upcast_half(torch, *blocks)
+                keys, values = upcast_half(xp, *blocks)
                 for _, rows, columns, mask in _seen(how, (rank, owner), world, wide_q):
                     of_keys = keys[..., columns, :], values[..., columns, :]
                     of_queries = (a[..., rows, :] for a in of_rows)
@@ -223,9 +244,9 @@ def split_attention(
     Source: Milakov and Gimelshein (2018), equation 4, over ranks; for one query and many keys it
         is what Flash-Decoding does with the blocks of one machine (Dao et al., 2023).
     """
-    check_attention(q, k, v, None)
+    flash.check_inputs(q, k, v, False)
     with without_autocast(q):
-        wide_q, wide_k, wide_v = upcast_half(torch, shared(q, group), k, v)
+        wide_q, wide_k, wide_v = upcast_half(xp, shared(q, group), k, v)
         found = scores.unchecked_scaled_dot(wide_q, wide_k)
         part = streams.unchecked_partial(found, wide_v, None)
         top = all_reduce(part.top, group, largest=True)

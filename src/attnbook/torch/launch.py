@@ -193,7 +193,7 @@ def work(function: Callable[..., Any]) -> None:
     arguments = pickle.loads((folder / "arguments").read_bytes())
     with (
         (folder / f"late-{rank}").open("w") as late,
-        (folder / f"printed-{rank}").open("w", encoding="utf-8") as printed,
+        (folder / f"printed-{rank}").open("w", encoding="utf-8", buffering=1) as printed,
     ):
         faulthandler.dump_traceback_later(max(until - time.time(), 0.1), exit=True, file=late)
         try:
