@@ -10,6 +10,7 @@ from faults import (
     blocks,
     coefficients,
     devices,
+    divided,
     fused_and_chunked,
     heads,
     learning,
@@ -38,6 +39,7 @@ GROUPS = (
     coefficients,
     parts,
     devices,
+    divided,
 )
 FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module whose faults or mutants name no others
