@@ -1,190 +1,275 @@
-"""Models and sequences on many devices: where arrays lie, and what travels between them.
+"""Many devices: one long sequence on all of them, and what places a model there.
 
-The arrays are whole for whoever writes the program, and every device holds its part of them. Where
-the parts lie is said once, with jax.device_put; jax.jit inserts what has to travel. The ring, the
-split of the keys and the states of a linear layer say themselves what travels, in jax.shard_map,
-which needs JAX 0.9 or newer.
+An array is whole for whoever writes the program, and every device holds its part of it. What
+travels between devices the functions here say themselves, in jax.shard_map, for which JAX has to be
+0.6.1 or newer; for a model placed by shard, jax.jit inserts it.
 """
 
-import re
-from typing import Any, TypeVar
+import functools
+from collections.abc import Callable
+from typing import Any
 
-import equinox as eqx
 import jax
-from jax.sharding import AxisType, Mesh, NamedSharding
+import jax.numpy as jnp
+from jax import Array, lax
+from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
+from jaxtyping import Float
 
-from attnbook._validation import numbers, options
-from attnbook.jax.attention import MultiHeadAttention
-from attnbook.jax.blocks import MLP
+from attnbook import linear_attention as states
+from attnbook import scores, streams
+from attnbook._validation.arrays import upcast_half
+from attnbook._validation.states import check_state_inputs
+from attnbook.flash import check_inputs
 from attnbook.jax.launch import run
-from attnbook.jax.linear_attention import GatedDelta, LinearAttention
+from attnbook.jax.sharding import axis_and_size, collectives, make_mesh, shard
+from attnbook.jax.slices import slice_of
 
-__all__ = ["collectives", "make_mesh", "run", "shard"]
-
-Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
-
-KINDS = ("ddp", "fsdp", "heads")
-COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "collective-permute", "all-to-all")
-SPLIT_LAYERS = (MultiHeadAttention, LinearAttention, GatedDelta, MLP)
-INTO_HEADS = (
-    "query",
-    "key",
-    "value",
-    "decay",
-    "beta",
-    "hidden",
-    "gate",
-)  # rows are heads' or units'
+__all__ = [
+    "collectives",
+    "linear_attention",
+    "make_mesh",
+    "ring_attention",
+    "run",
+    "shard",
+    "slice_of",
+    "split_attention",
+]
 
 
-def make_mesh(devices: int | None = None, *, name: str = "devices") -> Mesh:
-    """Devices in a row, as one axis along which arrays can be split.
+def ring_attention(
+    q: Float[Array, "... m d"],
+    k: Float[Array, "... n d"],
+    v: Float[Array, "... n p"],
+    *,
+    causal: bool = False,
+    mesh: Mesh | None = None,
+) -> Float[Array, "... m p"]:
+    """Attention of tokens split over devices; blocks of keys and values travel round a ring.
 
-    Args:
-        devices: how many, the first of jax.devices(); all of them without it.
-        name: of the axis.
-
-    Returns:
-        A mesh of shape (devices,), whose axis leaves it to jax.jit how arrays are split within.
-
-    Raises:
-        ValueError: a number that is no integer of 1 or more, or of more devices than there are.
-    """
-    present = jax.devices()
-    count = len(present) if devices is None else numbers.positive_int(devices=devices)
-    if count > len(present):
-        raise ValueError(
-            f"devices: got {count}, expected at most {len(present)}, as many as JAX has here; "
-            f'jax.config.update("jax_num_cpu_devices", {count}) before its first use gives a CPU '
-            "as many"
-        )
-    return jax.make_mesh((count,), (name,), axis_types=(AxisType.Auto,), devices=present[:count])
-
-
-def shard(model: Model, mesh: Mesh, kind: str) -> Model:
-    """The same model with its arrays on many devices; nothing else of it changes.
-
-    A function under jax.jit computes with it what it computed before. jax.jit inserts what has to
-    travel between the devices.
+    A device keeps its queries. In each of W turns it combines what it has with the part of the
+    block that is with it, and between turns passes the block on: it sends W − 1 blocks of keys and
+    W − 1 of values. No device has a row of scores as a whole. The gradient is JAX's own: it keeps
+    the blocks that came by, and computes their scores again. In causal attention a device skips the
+    blocks of later tokens, and waits for the others.
 
     Args:
-        model: a layer, the state of an optimiser, or any other tree; what is no array stays.
-        mesh: of one axis.
-        kind: "ddp", a copy of every array on each device; "fsdp", every array split along its
-            largest axis that the devices divide, and a copy of the others; "heads", the heads of
-            attention layers and the hidden units of MLPs split, and a copy of the rest.
+        q: queries of shape (..., m, d); the devices divide m.
+        k: keys of shape (..., n, d); the devices divide n.
+        v: values of shape (..., n, p); leading axes broadcast.
+        causal: query i may attend to the keys j ≤ i alone; for as many queries as keys.
+        mesh: of one axis; all devices without it.
 
     Returns:
-        The tree with other placements, of the same numbers.
+        The averages, of shape (..., m, p), split along the tokens. float16 and bfloat16 are
+        computed in float32.
 
     Raises:
-        ValueError: another kind, a mesh of several axes; for "heads" a tree without a layer that
-            can be split, heads or hidden units that the devices do not divide.
-        TypeError: what is no mesh.
+        ValueError: shapes or dtypes that do not fit, tokens that the devices do not divide, a mesh
+            of several axes, causal with other numbers of queries and keys, or not True or False.
+        TypeError: arrays of another library, what is no mesh.
 
-    Source: the split of arrays Rajbhandari et al.'s (2020), stage 3; of heads and hidden units
-        Shoeybi et al.'s (2019), section 3; placement by annotation Xu et al.'s (2021).
+    Source: Liu, Zaharia and Abbeel (2023), section 3; what is combined, Milakov and Gimelshein's
+        (2018).
     """
+    mesh = make_mesh() if mesh is None else mesh
     axis, world = axis_and_size(mesh)
-    if options.one_of(KINDS, kind=kind) == "heads":
-        return _shard_heads(model, mesh, axis, world)
-
-    def place(leaf: Any) -> Any:
-        if not eqx.is_array(leaf):
-            return leaf
-        return _put(leaf, mesh, _largest(leaf.shape, axis, world) if kind == "fsdp" else P())
-
-    return jax.tree.map(place, model)
+    check_inputs(q, k, v, causal)
+    _check_divided(world, q=q, k=k, v=v)
+    turn = functools.partial(_ring, axis=axis, world=world, causal=causal)
+    return _over_tokens(turn, mesh, axis, (q, k, v))
 
 
-def _largest(shape: tuple[int, ...], axis: str, world: int) -> P:
-    """A split along the largest axis of a shape that the devices divide, if there is one."""
-    sizes = [size if size % world == 0 else 0 for size in shape]
-    if not any(sizes):
-        return P()
-    place = sizes.index(max(sizes))
-    return P(*(axis if i == place else None for i in range(len(shape))))
+def _ring(q: Array, k: Array, v: Array, *, axis: str, world: int, causal: bool) -> Array:
+    """What one device does: of its blocks (..., m / W, d), (..., n / W, d) and (..., n / W, p)."""
+    wide, keys, values = upcast_half(jnp, q, k, v)
+    mine = lax.axis_index(axis)
+    neighbours = [(rank, (rank + 1) % world) for rank in range(world)]
+
+    @jax.checkpoint  # of a block's scores nothing is kept for the gradient
+    def part_of(keys: Array, values: Array, mask: Array | None) -> streams.Partial:
+        return streams.unchecked_partial(scores.unchecked_scaled_dot(wide, keys), values, mask)
+
+    def turn(carried: Any, step: Array) -> tuple[Any, None]:
+        found, keys, values = carried
+        keys, values = (lax.ppermute(a, axis, neighbours) for a in (keys, values))
+
+        def combined() -> streams.Partial:
+            return streams.unchecked_combine(found, part_of(keys, values, None))
+
+        # the block of rank mine − step is here; where that is below 0, one of later tokens
+        skipped = lambda: found  # noqa: E731
+        found = lax.cond(step <= mine, combined, skipped) if causal else combined()
+        return (found, keys, values), None
+
+    rows = q.shape[-2]
+    own = part_of(keys, values, jnp.tri(rows, dtype=bool) if causal else None)
+    (found, _, _), _ = lax.scan(turn, (own, keys, values), jnp.arange(1, world))
+    return streams.unchecked_finish(found)[0].astype(v.dtype)
 
 
-def _shard_heads(model: Model, mesh: Mesh, axis: str, world: int) -> Model:
-    """The model with rows of what leads into heads split, and columns of what leads out."""
-    found = 0
+def split_attention(
+    q: Float[Array, "... m d"],
+    k: Float[Array, "... n d"],
+    v: Float[Array, "... n p"],
+    *,
+    mesh: Mesh | None = None,
+) -> Float[Array, "... m p"]:
+    """Attention of few queries to keys and values that are split over devices.
 
-    def place_layer(path: Any, part: Any) -> Any:
-        nonlocal found
-        if not isinstance(part, SPLIT_LAYERS):
-            return _put(part, mesh, P()) if eqx.is_array(part) else part
-        found += 1
-        check_divided(part, world, f"mesh, {jax.tree_util.keystr(path).lstrip('.') or 'model'}")
-        return jax.tree_util.tree_map_with_path(place, part)
-
-    def place(path: Any, leaf: Any) -> Any:
-        if not eqx.is_array(leaf):
-            return leaf
-        name = path[0].name
-        if name in INTO_HEADS:
-            return _put(leaf, mesh, P(axis))
-        return _put(leaf, mesh, P(None, axis) if name == "output" and leaf.ndim == 2 else P())
-
-    placed = jax.tree_util.tree_map_with_path(
-        place_layer, model, is_leaf=lambda part: isinstance(part, SPLIT_LAYERS)
-    )
-    if not found:
-        names = ", ".join(kind.__name__ for kind in SPLIT_LAYERS)
-        raise ValueError(f"model: got no layer with heads or hidden units, expected one of {names}")
-    return placed
-
-
-def _put(array: Any, mesh: Mesh, spec: P) -> jax.Array:
-    """An array where a mesh and a spec say, also if other processes hold parts of it."""
-    sharding = NamedSharding(mesh, spec)
-    if sharding.is_fully_addressable or not getattr(array, "is_fully_addressable", True):
-        return jax.device_put(array, sharding)
-    import numpy as np
-
-    whole = np.asarray(array)
-    return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
-
-
-def check_divided(layer: Any, world: int, name: str) -> None:
-    """Check that so many devices can share the heads, or the hidden units, of a layer."""
-    counted = {"mlp_dim": "hidden units"}
-    if not isinstance(layer, MLP):
-        counted = {"num_heads": "heads", "num_kv_heads": "heads of keys and values"}
-    for field, what in counted.items():
-        count = getattr(layer, field)
-        if count % world:
-            raise ValueError(f"{name}: got {world}, expected a divisor of {count}, the {what}")
-
-
-def axis_and_size(mesh: Mesh | None) -> tuple[str, int]:
-    """The name of a mesh's only axis, and how many devices it has."""
-    if not isinstance(mesh, Mesh):
-        raise TypeError(f"mesh: got a {type(mesh).__name__}, expected a jax.sharding.Mesh")
-    if len(mesh.axis_names) != 1:
-        got = ", ".join(map(repr, mesh.axis_names))
-        raise ValueError(f"mesh: got {len(mesh.axis_names)} axes, {got}, expected one")
-    return mesh.axis_names[0], int(mesh.devices.size)
-
-
-def collectives(compiled: Any) -> dict[str, int]:
-    """How often each kind of exchange between devices stands in a compiled program.
-
-    Within a loop it stands once, however often the loop turns.
+    Every device has all queries and computes the part of its own keys. What travels is a maximum
+    and a sum over all devices, of m (1 + p) numbers however many keys there are: what a long cache
+    needs.
 
     Args:
-        compiled: what jax.jit(function).lower(...).compile() gives, or its as_text().
+        q: queries of shape (..., m, d).
+        k: keys of shape (..., n, d); the devices divide n.
+        v: values of shape (..., n, p); leading axes broadcast.
+        mesh: of one axis; all devices without it.
 
     Returns:
-        A number for "all-reduce", "all-gather", "reduce-scatter", "collective-permute" and
-        "all-to-all".
+        The averages, of shape (..., m, p), whole on every device. float16 and bfloat16 are computed
+        in float32.
 
     Raises:
-        TypeError: what is neither.
+        ValueError: shapes or dtypes that do not fit, keys that the devices do not divide, a mesh of
+            several axes.
+        TypeError: arrays of another library, what is no mesh.
+
+    Source: Dao, Haziza, Massa and Sizov (2023), on one device; Milakov and Gimelshein (2018),
+        equation 4.
     """
-    text = compiled.as_text() if hasattr(compiled, "as_text") else compiled
-    if not isinstance(text, str):
-        got = type(compiled).__name__
-        raise TypeError(f"compiled: got a {got}, expected a compiled function or its text")
-    return {kind: len(re.findall(rf" {kind}(?:-start)?\(", text)) for kind in COLLECTIVES}
+    mesh = make_mesh() if mesh is None else mesh
+    axis, world = axis_and_size(mesh)
+    check_inputs(q, k, v, False)
+    _check_divided(world, k=k, v=v)
+    share = functools.partial(_share, axis=axis)
+    placed = P(), _tokens(k, axis), _tokens(v, axis)
+    return jax.shard_map(share, mesh=mesh, in_specs=placed, out_specs=P())(q, k, v)
+
+
+def _share(q: Array, k: Array, v: Array, *, axis: str) -> Array:
+    """What one device does: of all queries and its blocks (..., n / W, d) and (..., n / W, p)."""
+    wide, keys, values = upcast_half(jnp, q, k, v)
+    part = streams.unchecked_partial(scores.unchecked_scaled_dot(wide, keys), values, None)
+    top = lax.pmax(lax.stop_gradient(part.top), axis)  # any number is right: it is divided out
+    factor = jnp.exp(part.top - top)
+    total, weighted = lax.psum((factor * part.total, factor[..., None] * part.weighted), axis)
+    return (weighted / total[..., None]).astype(v.dtype)
+
+
+def linear_attention(
+    q: Float[Array, "... n d"],
+    k: Float[Array, "... n d"],
+    v: Float[Array, "... n p"],
+    *,
+    decay: Float[Array, "... n"] | None = None,
+    beta: Float[Array, "... n"] | None = None,
+    chunk: int = 64,
+    mesh: Mesh | None = None,
+) -> tuple[Float[Array, "... n p"], Float[Array, "... d p"]]:
+    """The numbers of attnbook.linear_attention.recurrent; devices hand over states, not tokens.
+
+    Every device reads its own tokens once, from an empty state. To the state that came before they
+    are one map, S ↦ A S + B. The maps are gathered; each device applies those before its own,
+    which gives S, and adds Rᵀ S to its outputs, where column t of R is what S means for token t.
+    Without beta A is a number, so that d p + 1 numbers travel, whatever the number of tokens; with
+    beta, d (d + p).
+
+    Args:
+        q: of shape (..., n, d); the devices divide n.
+        k: of shape (..., n, d).
+        v: of shape (..., n, p); leading axes broadcast.
+        decay: of shape (..., n), as in recurrent.
+        beta: of shape (..., n), as in recurrent.
+        chunk: tokens that a device computes at once, as in attnbook.linear_attention.chunked.
+        mesh: of one axis; all devices without it.
+
+    Returns:
+        The outputs, of shape (..., n, p), split along the tokens, and the last state, of shape
+        (..., d, p), whole on every device.
+
+    Raises:
+        ValueError: shapes or dtypes that do not fit, tokens that the devices do not divide, a mesh
+            of several axes, a chunk that is no integer of 1 or more.
+        TypeError: arrays of another library, what is no mesh.
+
+    Source: Sun et al. (2024), section 3, for states that travel; gathered, Sun et al. (2025); maps
+        of states, Martin and Cundy (2018), section 2.
+    """
+    mesh = make_mesh() if mesh is None else mesh
+    axis, world = axis_and_size(mesh)
+    _, tokens, (decay, beta, _), lead = check_state_inputs(
+        {"q": q, "k": k, "v": v}, {"decay": decay, "beta": beta}
+    )
+    _check_divided(world, q=q)
+    rates = {"decay": decay, "beta": beta}
+    given = [jnp.broadcast_to(a, (*lead, *a.shape[-2:])) for a in tokens]
+    given += [jnp.broadcast_to(a, (*lead, a.shape[-1])) for a in rates.values() if a is not None]
+    names = [name for name, a in rates.items() if a is not None]
+    hand_over = functools.partial(_hand_over, names=names, chunk=chunk, axis=axis, world=world)
+    token = P(*[None] * len(lead), axis)
+    outputs, last = jax.shard_map(
+        hand_over, mesh=mesh, in_specs=token, out_specs=(token, P()), check_vma=False
+    )(*given)
+    return outputs.astype(q.dtype), last
+
+
+def _hand_over(
+    q: Array, k: Array, v: Array, *rates: Array, names: list[str], chunk: int, axis: str, world: int
+) -> tuple[Array, Array]:
+    """What one device does: of its blocks of q, k and v, and of its numbers per token."""
+    how = dict(zip(names, rates, strict=True))
+    outputs, answers, mine = _map_of_tokens(q, k, v, chunk, **how)
+    maps, writes = lax.all_gather(mine, axis)
+    state = before = jnp.zeros_like(mine[1])
+    for rank in range(world):
+        before = jnp.where(rank == lax.axis_index(axis), state, before)
+        state = _apply(maps[rank], state) + writes[rank]
+    return outputs + answers @ before, state
+
+
+def _map_of_tokens(
+    q: Array, k: Array, v: Array, chunk: int, decay: Array | None = None, beta: Array | None = None
+) -> tuple[Array, Array, tuple[Array, Array]]:
+    """Tokens from an empty state: outputs, what a state before them adds, and their map (A, B)."""
+    p, d = v.shape[-1], k.shape[-1]
+    if beta is None:
+        kept = jnp.ones_like(q[..., 0]) if decay is None else jnp.cumprod(decay, axis=-1)
+        outputs, write = states.chunked(q, k, v, decay=decay, chunk=chunk)
+        return outputs, kept[..., None] * q, (kept[..., -1:, None], write)
+    # d more columns of values, all 0, from a state I: what becomes of I is A
+    columns = jnp.concatenate([v, jnp.zeros_like(k)], axis=-1)
+    start = jnp.concatenate([jnp.zeros((d, p), v.dtype), jnp.eye(d, dtype=v.dtype)], axis=-1)
+    outputs, state = states.chunked(q, k, columns, decay=decay, beta=beta, chunk=chunk, state=start)
+    return outputs[..., :p], outputs[..., p:], (state[..., p:], state[..., :p])
+
+
+def _apply(linear_map: Array, state: Array) -> Array:
+    """A S, where A may be a number."""
+    return linear_map * state if linear_map.shape[-2:] == (1, 1) else linear_map @ state
+
+
+def _over_tokens(
+    function: Callable[..., Array], mesh: Mesh, axis: str, arrays: tuple[Array, ...]
+) -> Array:
+    """A function of every device's tokens, whose output has the leading axes of all arrays."""
+    placed = tuple(_tokens(a, axis) for a in arrays)
+    longest = max(a.ndim for a in arrays)
+    result = P(*[None] * (longest - 2), axis)
+    return jax.shard_map(function, mesh=mesh, in_specs=placed, out_specs=result)(*arrays)
+
+
+def _tokens(array: Array, axis: str) -> P:
+    """Split along the tokens, the last axis but one."""
+    return P(*[None] * (array.ndim - 2), axis)
+
+
+def _check_divided(world: int, **arrays: Array) -> None:
+    """Check that the devices divide the tokens, and that there are some."""
+    for name, array in arrays.items():
+        if not isinstance(array, Array):
+            raise TypeError(f"{name}: got a {type(array).__name__}, expected an array of JAX")
+        n = array.shape[-2]
+        if n == 0 or n % world:
+            raise ValueError(f"{name}: got {n} rows, expected a multiple of {world}, the devices")
