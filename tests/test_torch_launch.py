@@ -9,9 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from attnbook._validation.sources import source_of  # noqa: E402
 from attnbook.torch import distributed  # noqa: E402
-from attnbook.torch.distributed import ring_attention, run, split_attention, zigzag_rows  # noqa: E402
-from attnbook.torch.launch import source_of  # noqa: E402
+from attnbook.torch.distributed import deal, ring_attention, run, split_attention  # noqa: E402
 
 
 def worker(rank, world):
@@ -62,8 +62,8 @@ tensor = torch.zeros(2, 4, 3)
         (lambda: ring_attention(tensor[:, :3], tensor[:, :3], tensor[:, :3], zigzag=True), ValueError, "zigzag: got 3 tokens on a rank, expected an even number"),
         (lambda: ring_attention(tensor, tensor, tensor, causal=1), ValueError, "causal: got 1, expected True or False"),
         (lambda: ring_attention(tensor, tensor.double(), tensor), ValueError, "k: got dtype torch.float64, expected torch.float32 as in q"),
-        (lambda: zigzag_rows(10, 0, 2), ValueError, "n: got 10 tokens, expected a multiple of 4, two pieces for each of 2 ranks"),
-        (lambda: zigzag_rows(8, 2, 2), ValueError, "rank: got 2, expected 0 to 1"),
+        (lambda: deal(torch.zeros(10, 1), 0, 2, zigzag=True), ValueError, "x: got 10 tokens, expected a multiple of 4, the pieces"),
+        (lambda: deal(torch.zeros(8, 1), 2, 2), ValueError, "rank: got 2, expected 0 to 1"),
     ],
 )  # fmt: skip
 def test_wrong_calls(call, error, words):
@@ -79,8 +79,9 @@ def test_every_pair_is_computed_once(world, zigzag, causal):
     m = 4
     n = m * world
     how = distributed._How(causal, zigzag, None)
-    rows = [zigzag_rows(n, r, world) if zigzag else range(r * m, r * m + m) for r in range(world)]
-    assert sorted(row for mine in rows for row in mine) == list(range(n))
+    places = torch.arange(float(n))[:, None]
+    rows = [deal(places, rank, world, zigzag=zigzag)[:, 0].long() for rank in range(world)]
+    assert torch.equal(torch.cat(rows).sort().values, torch.arange(n))
     times, work = torch.zeros(n, n), []
     for rank in range(world):
         computed = 0
@@ -88,7 +89,7 @@ def test_every_pair_is_computed_once(world, zigzag, causal):
             for _, down, across, mask in distributed._seen(
                 how, (rank, owner), world, torch.zeros(m, 3)
             ):
-                i, j = torch.tensor(rows[rank])[down], torch.tensor(rows[owner])[across]
+                i, j = rows[rank][down], rows[owner][across]
                 times[i[:, None], j] += torch.ones(len(i), len(j)) if mask is None else mask.float()
                 computed += len(i) * len(j)
         work.append(computed)

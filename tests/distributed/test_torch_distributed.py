@@ -23,10 +23,10 @@ def worker(rank, world, worlds):
     from attnbook.torch import DecoderBlock, DecoderOnly, EncoderBlock
     from attnbook.torch.distributed import (
         count,
+        deal,
         ring_attention,
         split_attention,
         split_block,
-        zigzag_rows,
     )
 
     sdpa = torch.nn.functional.scaled_dot_product_attention
@@ -42,21 +42,20 @@ def worker(rank, world, worlds):
         whole = [draw(2, 3, 64, 8) for _ in range(3)] + [draw(2, 3, 64, 6)]
         q, k, g, v = whole[0], whole[1], whole[3], draw(2, 3, 64, 6)
         me = distributed.get_rank(group)
-        rows = torch.arange(64).chunk(size)[me]
-        rows = torch.tensor(zigzag_rows(64, me, size)) if zigzag else rows
-        mine = [a[..., rows, :].requires_grad_() for a in (q, k, v)]
+        mine = [deal(a, me, size, zigzag=zigzag).requires_grad_() for a in (q, k, v)]
         with count() as counted:
             out = ring_attention(*mine, causal=causal, zigzag=zigzag, group=group)
             forward, computed = counted.message_bytes, counted.scores
-            out.backward(g[..., rows, :])
+            out.backward(deal(g, me, size, zigzag=zigzag))
         given = [a.clone().requires_grad_() for a in (q, k, v)]
         expected = sdpa(*given, is_causal=causal)
         expected.backward(g)
-        pairs = [(a.grad, b.grad[..., rows, :]) for a, b in zip(mine, given, strict=True)]
+        theirs = [deal(a, me, size, zigzag=zigzag) for a in (expected, *(a.grad for a in given))]
+        pairs = list(zip((out, *(a.grad for a in mine)), theirs, strict=True))
         both = (mine[1].numel() + mine[2].numel()) * 8
         return {
-            "error": worst([(out, expected[..., rows, :])]),
-            "gradients": worst(pairs),
+            "error": worst(pairs[:1]),
+            "gradients": worst(pairs[1:]),
             "forward": forward / both,  # in blocks of keys and values together
             "backward": (counted.message_bytes - forward) / both,
             "messages": counted.messages,
@@ -70,8 +69,8 @@ def worker(rank, world, worlds):
         mine = [a.requires_grad_() for a in (whole[0].clone(), *shares)]
         with count() as counted:
             out = split_attention(*mine, group=group)
-        numbers = counted.all_reduce_bytes / 8
-        out.backward(g)
+            numbers = counted.all_reduce_bytes / 8
+            out.backward(g)
         given = [a.clone().requires_grad_() for a in whole]
         expected = sdpa(*given)
         expected.backward(g)

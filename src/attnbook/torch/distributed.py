@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from attnbook import flash, scores, streams
 from attnbook._validation import numbers, options
-from attnbook._validation.arrays import upcast_half, without_autocast
+from attnbook._validation.arrays import check_rows, upcast_half, without_autocast
 from attnbook.torch.collectives import (
     Count,
     Group,
@@ -34,6 +34,7 @@ from attnbook.torch.slices import slice_of, split_block
 __all__ = [
     "Count",
     "count",
+    "deal",
     "ring_attention",
     "run",
     "shared",
@@ -41,7 +42,6 @@ __all__ = [
     "split_attention",
     "split_block",
     "summed",
-    "zigzag_rows",
 ]
 
 
@@ -77,8 +77,8 @@ def ring_attention(
             not, and waits: with blocks of neighbours the last rank computes W blocks, the mean is
             (W + 1) / 2.
         zigzag: of 2W pieces of the sequence rank r holds the pieces r and 2W − 1 − r, one after
-            the other, in place of a block of neighbours; then all compute equally much. zigzag_rows
-            says which tokens these are.
+            the other, in place of a block of neighbours; then all compute equally much. deal gives
+            them.
         group: the ranks of the ring; all without it.
 
     Returns:
@@ -92,8 +92,8 @@ def ring_attention(
         TypeError: what is no tensor.
         RuntimeError: no process group.
 
-    Source: Liu, Zaharia and Abbeel (2023), section 3; zigzag: Brandon et al. (2023) balance causal
-        rings by stripes, the pairs of pieces are Zhu's (2024).
+    Source: Liu, Zaharia and Abbeel (2023), section 3; zigzag: Grattafiori et al. (2024), section
+        3.3.2; stripes, which balance nearly as well: Brandon et al. (2023).
     """
     flash.check_inputs(q, k, v, causal)
     options.flags(zigzag=zigzag)
@@ -108,29 +108,36 @@ def ring_attention(
     return _Ring.apply(q, k, v, how)  # type: ignore[no-untyped-call]
 
 
-def zigzag_rows(n: int, rank: int, world: int) -> list[int]:
-    """The tokens of a rank that holds the pieces r and 2W − 1 − r of 2W.
+def deal(
+    x: Float[Tensor, "... n d"], rank: int, world: int, *, zigzag: bool = False
+) -> Float[Tensor, "... m d"]:
+    """The tokens of a sequence that one of W ranks holds: block r of W, or two pieces of 2W.
 
     Args:
-        n: how many tokens there are, a multiple of 2W.
-        rank: whose, 0 to W − 1.
-        world: W, how many ranks there are.
+        x: the whole sequence, of shape (..., n, d).
+        rank: r, 0 to W − 1.
+        world: W, how many ranks there are; a divisor of n.
+        zigzag: the pieces r and 2W − 1 − r of 2W, one after the other, for a causal ring in which
+            all compute equally much; 2W divides n.
 
     Returns:
-        n / W places in the sequence, in the order in which the rank holds them.
+        Of shape (..., n / W, d).
 
     Raises:
-        ValueError: an n that 2W does not divide, a rank that is not 0 to W − 1.
+        ValueError: an n that cannot be dealt out, a rank that is not 0 to W − 1, an x with fewer
+            than two axes, a zigzag that is not True or False.
+        TypeError: an x that is no array.
     """
+    check_rows(x=x)
     world = numbers.positive_int(world=world)
     rank = numbers.int_between(0, world - 1, rank=rank)
-    length, left = divmod(numbers.nonnegative_int(n=n), 2 * world)
-    if left:
+    pieces = 2 * world if options.flag(zigzag=zigzag) else world
+    if x.shape[-2] % pieces:
         raise ValueError(
-            f"n: got {n} tokens, expected a multiple of {2 * world}, two pieces for each of "
-            f"{world} ranks"
+            f"x: got {x.shape[-2]} tokens, expected a multiple of {pieces}, the pieces"
         )
-    return [piece * length + i for piece in _pieces(rank, world, True) for i in range(length)]
+    parts = x.tensor_split(pieces, -2)
+    return torch.cat([parts[piece] for piece in _pieces(rank, world, zigzag)], -2)
 
 
 def _pieces(rank: int, world: int, zigzag: bool) -> tuple[int, ...]:
