@@ -305,7 +305,7 @@ def _reason(failed: CheckpointException) -> OSError:
     rank, (error, _) = min(failed.failures.items())
     if isinstance(error, OSError):
         return error
-    return OSError(f"{type(error).__name__} of rank {rank}: {error}")
+    return OSError(f"a file of rank {rank} cut short")  # PyTorch's writer says where, not why
 
 
 @contextmanager
