@@ -287,3 +287,22 @@ def test_the_command_imports_no_back_end_before_it_must() -> None:
         "print({'torch', 'jax', 'equinox'} & set(sys.modules))"
     )
     assert printed.strip() == "set()"
+
+
+def test_workers_agree_on_a_word_that_no_earlier_ones_had() -> None:
+    pytest.importorskip("torch")
+    from concurrent.futures import ThreadPoolExecutor
+
+    from torch.distributed import HashStore
+
+    from attnbook.torch.train_lm import _agreed_word
+
+    store, words = HashStore(), []
+    for rank in (1, 2):
+        store.set(f"attnbook/shown/{rank}", f"of a worker {rank} that is gone")
+    for _ in range(3):
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda rank: _agreed_word(store, rank, 3), range(3)))
+        assert len(set(found)) == 1
+        words.append(found[0])
+    assert len(set(words)) == 3

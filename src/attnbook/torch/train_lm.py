@@ -11,6 +11,8 @@ Source: Li et al. (2020) for copies; Rajbhandari, Rasley, Ruwase and He (2020) a
 import math
 import os
 import sys
+import time
+import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -280,17 +282,44 @@ def _backend(device: torch.device) -> str:
 
 
 def _store() -> Store:
-    """Where the workers find each other; its names carry the number of the restart.
+    """Where the workers find each other, with nothing in it of workers that are gone.
 
-    After a restart torchrun's store still has the addresses of the workers that are gone, and
-    gloo would connect to them.
+    torchrun's own store outlives a restart, and gloo would connect to the addresses that are left
+    in it. So the workers of each start agree on a word, which comes before all their keys.
     """
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == str(True)
-    serves = not agent and os.environ["RANK"] == "0"
-    store = TCPStore(address, port, is_master=serves, timeout=MEETING, multi_tenant=not agent)
-    restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return PrefixStore(f"attnbook-{restart}", store)
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != str(True):
+        return TCPStore(address, port, is_master=rank == 0, timeout=MEETING, multi_tenant=True)
+    store = TCPStore(address, port, is_master=False, timeout=MEETING)
+    return PrefixStore(_agreed_word(store, rank, world), store)
+
+
+def _agreed_word(store: Store, rank: int, world: int) -> str:
+    """A word that these workers have in common, and no earlier ones had.
+
+    Each shows a word of its own, rank 0 answers it with the common one, and is told that the
+    answer was heard. What an earlier worker shows is answered too, and nobody hears it. (The
+    number of restarts is no such word: each of several launchers counts its own.)
+    """
+    own = uuid.uuid4().hex
+    if rank > 0:
+        store.set(f"attnbook/shown/{rank}", own)
+        common = store.get(f"attnbook/answer/{own}").decode()  # waits for it
+        store.set(f"attnbook/heard/{common}/{rank}", "")
+        return common
+    end, missing = time.monotonic() + MEETING.total_seconds(), set(range(1, world))
+    while missing:
+        if time.monotonic() > end:
+            raise RuntimeError(f"workers {sorted(missing)} did not come within {MEETING}")
+        for other in sorted(missing):
+            if store.check([f"attnbook/shown/{other}"]):
+                shown = store.get(f"attnbook/shown/{other}").decode()
+                store.set(f"attnbook/answer/{shown}", own)
+            if store.check([f"attnbook/heard/{own}/{other}"]):
+                missing.remove(other)
+        time.sleep(0.02)
+    return own
 
 
 def _leave(rank: int) -> None:
