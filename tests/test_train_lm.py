@@ -20,25 +20,8 @@ from attnbook.pretrained.learn_pairs import learn_pairs
 from attnbook.train_lm import Options, Refused, held_out_windows, newest_checkpoint, share
 
 TEXT = "the cat sat on the mat, the hat on the cat. " * 40
-SMALL = [
-    *[
-        "--rows",
-        "2",
-        "--window",
-        "8",
-        "--embed-dim",
-        "8",
-        "--heads",
-        "2",
-        "--layers",
-        "1",
-        "--steps",
-        "6",
-        "--every",
-        "2",
-        "--text",
-    ]
-]
+SIZES = ("--rows=2", "--window=8", "--embed-dim=8", "--heads=2", "--layers=1")
+SMALL = (*SIZES, "--steps=6", "--every=2", "--device=cpu", "--text")
 
 
 class Alone:

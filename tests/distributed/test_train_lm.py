@@ -24,7 +24,7 @@ if sys.platform != "linux":
 
 HERE = Path(__file__).resolve().parent
 STEPS, EVERY = 24, 6
-SIZES = f"--steps {STEPS} --every {EVERY} --rows 4 --window 16 --embed-dim 32 --heads 2 --layers 1"
+SIZES = f"--steps {STEPS} --every {EVERY} --rows 4 --window 16 --embed-dim 32 --heads 2 --layers 1 --device cpu"
 
 
 class Server:
@@ -133,16 +133,8 @@ def test_a_launcher_that_starts_again(
 ) -> None:
     """torchrun's own restart, without a variable that its users would have to know."""
     mark, metrics = f"ATTNBOOK_LAUNCH={uuid.uuid4().hex}", tmp_path / "metrics"
-    words = [
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
-        "--max-restarts",
-        "1",
-        "-m",
-    ]
+    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    words += ["--max-restarts=1", "-m"]
     words += ["attnbook.train_lm", *SIZES.split(), "--text", str(server.text), "--mode", "fsdp"]
     words += ["--checkpoint", str(tmp_path / "run"), "--metrics", str(metrics), "--resume"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"} | dict([mark.split("=")])

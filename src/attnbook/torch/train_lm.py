@@ -34,7 +34,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
-from attnbook import devices, losses
+from attnbook import devices
 from attnbook.torch.transformer import DecoderOnly
 from attnbook.train_lm import (
     Folder,
@@ -46,6 +46,7 @@ from attnbook.train_lm import (
     check_loss,
     held_out_windows,
     share,
+    text_loss,
 )
 from attnbook.training import step_batch
 
@@ -92,7 +93,7 @@ def workers(options: Options) -> Iterator[Group]:
         options: with mode ddp or fsdp and no launcher there is a group of one.
     """
     launched = "RANK" in os.environ and "WORLD_SIZE" in os.environ
-    device = _device(launched)
+    device = _device(options)
     if launched:
         rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         dist.init_process_group(_backend(device), store=_store(), rank=rank, world_size=world)
@@ -126,7 +127,7 @@ def train(options: Options, text: TrainingText, workers: Workers) -> list[float]
     Raises:
         Refused: a folder or a checkpoint that does not fit, no room for one, a loss that is none.
     """
-    group = workers if isinstance(workers, Group) else Group(_device(False))
+    group = workers if isinstance(workers, Group) else Group(_device(options))
     folder = Folder(options, text, group)
     run = Run(options, len(text.vocabulary), group)
     if folder.newest is not None:
@@ -231,14 +232,14 @@ class Run:
 
     def _loss(self, windows: np.ndarray, counts: np.ndarray | None = None) -> Tensor:
         """The mean cross-entropy of each token's next one, over the windows that count."""
-        tokens = torch.as_tensor(windows, device=self.group.device)
+        tokens = torch.tensor(windows, device=self.group.device)
         mask = None
         if counts is not None:
             mask = torch.as_tensor(counts, device=tokens.device)[:, None].expand(
                 tokens[:, 1:].shape
             )
         with self._precision():
-            return losses.cross_entropy(self.wrapped(tokens[:, :-1]), tokens[:, 1:], mask)
+            return text_loss(self.wrapped, tokens, mask)
 
     def _precision(self) -> AbstractContextManager[Any]:
         """Products in bfloat16 where that was asked for; FSDP2 sees to it itself."""
@@ -265,13 +266,16 @@ def _shard(model: DecoderOnly, options: Options, group: Group) -> None:
     fully_shard(model, mesh=mesh, mp_policy=policy)
 
 
-def _device(launched: bool) -> torch.device:
+def _device(options: Options) -> torch.device:
     """This worker's own GPU, or the CPU where there are fewer GPUs than workers."""
-    if not launched:
-        return torch.device(devices.torch_device())
+    if options.device == "cpu":
+        return torch.device("cpu")
+    if "RANK" not in os.environ and options.mode not in ("ddp", "fsdp"):
+        found: torch.device = devices.torch_device(double=options.precision == "float64")
+        return found
     local = int(os.environ.get("LOCAL_RANK", 0))
     beside = int(os.environ.get("LOCAL_WORLD_SIZE", local + 1))
-    if not 0 < beside <= torch.cuda.device_count():
+    if beside > torch.cuda.device_count():
         return torch.device("cpu")
     torch.cuda.set_device(local)
     return torch.device("cuda", local)
