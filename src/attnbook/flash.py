@@ -64,7 +64,7 @@ def forward(
     Source: Dao et al. (2022), algorithm 1; Rabe and Staats (2021), section 2.
     """
     q, k, v = promote_autocast(q, k, v)
-    xp = _check_inputs(q, k, v, causal)
+    xp = check_inputs(q, k, v, causal)
     block = positive_int(block=block)
     wide = upcast_half(xp, q, k, v)
     with without_autocast(q):
@@ -129,7 +129,7 @@ def backward(
     """
     given = q, k, v
     g, q, k, v, output = promote_autocast(g, q, k, v, output)
-    xp = _check_inputs(q, k, v, causal)
+    xp = check_inputs(q, k, v, causal)
     _check_outputs(q, k, v, g=g, output=output, log_sum_exp=log_sum_exp)
     block = positive_int(block=block)
     wide_g, wide_q, wide_k, wide_v, wide_output = upcast_half(xp, g, q, k, v, output)
@@ -245,7 +245,7 @@ def _summed_to(xp: Any, gradient: Array, like: Array) -> Array:
     return xp.astype(xp.reshape(gradient, like.shape), like.dtype, copy=False)
 
 
-def _check_inputs(q: Array, k: Array, v: Array, causal: Any) -> Any:
+def check_inputs(q: Array, k: Array, v: Array, causal: Any) -> Any:
     """Check queries, keys, values and the flag; return the namespace."""
     xp = check_floating(q=q, k=k, v=v)
     check_qkv(q=q, k=k)

@@ -1,0 +1,180 @@
+"""A model on many devices: where its arrays lie is said once, and jax.jit inserts what travels."""
+
+import re
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from attnbook._validation import numbers, options
+from attnbook.jax.attention import MultiHeadAttention
+from attnbook.jax.blocks import MLP
+from attnbook.jax.linear_attention import GatedDelta, LinearAttention
+
+Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
+
+KINDS = ("ddp", "fsdp", "heads")
+COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "collective-permute", "all-to-all")
+SPLIT_LAYERS = (MultiHeadAttention, LinearAttention, GatedDelta, MLP)
+INTO_HEADS = (
+    "query",
+    "key",
+    "value",
+    "decay",
+    "beta",
+    "hidden",
+    "gate",
+)  # rows are heads' or units'
+
+
+def make_mesh(devices: int | None = None, *, name: str = "devices") -> Mesh:
+    """Devices in a row, as one axis along which arrays can be split.
+
+    Args:
+        devices: how many, the first of jax.devices(); all of them without it.
+        name: of the axis.
+
+    Returns:
+        A mesh of shape (devices,), whose axis leaves it to jax.jit how arrays are split within.
+
+    Raises:
+        ValueError: a number that is no integer of 1 or more, or of more devices than there are.
+    """
+    present = jax.devices()
+    count = len(present) if devices is None else numbers.positive_int(devices=devices)
+    if count > len(present):
+        raise ValueError(
+            f"devices: got {count}, expected at most {len(present)}, as many as JAX has here; "
+            f'jax.config.update("jax_num_cpu_devices", {count}) before its first use gives a CPU '
+            "as many"
+        )
+    return jax.make_mesh((count,), (name,), axis_types=(AxisType.Auto,), devices=present[:count])
+
+
+def shard(model: Model, mesh: Mesh, kind: str) -> Model:
+    """The same model with its arrays on many devices; nothing else of it changes.
+
+    A function under jax.jit computes with it what it computed before. jax.jit inserts what has to
+    travel between the devices.
+
+    Args:
+        model: a layer, the state of an optimiser, or any other tree; what is no array stays.
+        mesh: of one axis.
+        kind: "ddp", a copy of every array on each device; "fsdp", every array split along its
+            largest axis that the devices divide, and a copy of the others; "heads", the heads of
+            attention layers and the hidden units of MLPs split, and a copy of the rest.
+
+    Returns:
+        The tree with other placements, of the same numbers.
+
+    Raises:
+        ValueError: another kind, a mesh of several axes; for "heads" a tree without a layer that
+            can be split, heads or hidden units that the devices do not divide.
+        TypeError: what is no mesh.
+
+    Source: the split of arrays Rajbhandari et al.'s (2020), stage 3; of heads and hidden units
+        Shoeybi et al.'s (2019), section 3; placement by annotation Xu et al.'s (2021).
+    """
+    axis, world = axis_and_size(mesh)
+    if options.one_of(KINDS, kind=kind) == "heads":
+        return _shard_heads(model, mesh, axis, world)
+
+    def place(leaf: Any) -> Any:
+        if not eqx.is_array(leaf):
+            return leaf
+        return _put(leaf, mesh, _largest(leaf.shape, axis, world) if kind == "fsdp" else P())
+
+    return jax.tree.map(place, model)
+
+
+def _largest(shape: tuple[int, ...], axis: str, world: int) -> P:
+    """A split along the largest axis of a shape that the devices divide, if there is one."""
+    sizes = [size if size % world == 0 else 0 for size in shape]
+    if not any(sizes):
+        return P()
+    place = sizes.index(max(sizes))
+    return P(*(axis if i == place else None for i in range(len(shape))))
+
+
+def _shard_heads(model: Model, mesh: Mesh, axis: str, world: int) -> Model:
+    """The model with rows of what leads into heads split, and columns of what leads out."""
+    found = 0
+
+    def place_layer(path: Any, part: Any) -> Any:
+        nonlocal found
+        if not isinstance(part, SPLIT_LAYERS):
+            return _put(part, mesh, P()) if eqx.is_array(part) else part
+        found += 1
+        check_divided(part, world, f"mesh, {jax.tree_util.keystr(path).lstrip('.') or 'model'}")
+        return jax.tree_util.tree_map_with_path(place, part)
+
+    def place(path: Any, leaf: Any) -> Any:
+        if not eqx.is_array(leaf):
+            return leaf
+        name = path[0].name
+        if name in INTO_HEADS:
+            return _put(leaf, mesh, P(axis))
+        return _put(leaf, mesh, P(None, axis) if name == "output" and leaf.ndim == 2 else P())
+
+    placed = jax.tree_util.tree_map_with_path(
+        place_layer, model, is_leaf=lambda part: isinstance(part, SPLIT_LAYERS)
+    )
+    if not found:
+        names = ", ".join(kind.__name__ for kind in SPLIT_LAYERS)
+        raise ValueError(f"model: got no layer with heads or hidden units, expected one of {names}")
+    return placed
+
+
+def _put(array: Any, mesh: Mesh, spec: P) -> jax.Array:
+    """An array where a mesh and a spec say, also if other processes hold parts of it."""
+    sharding = NamedSharding(mesh, spec)
+    if sharding.is_fully_addressable or not getattr(array, "is_fully_addressable", True):
+        return jax.device_put(array, sharding)
+    whole = np.asarray(array)
+    return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
+
+
+def check_divided(layer: Any, world: int, name: str) -> None:
+    """Check that so many devices can share the heads, or the hidden units, of a layer."""
+    counted = {"mlp_dim": "hidden units"}
+    if not isinstance(layer, MLP):
+        counted = {"num_heads": "heads", "num_kv_heads": "heads of keys and values"}
+    for field, what in counted.items():
+        count = getattr(layer, field)
+        if count % world:
+            raise ValueError(f"{name}: got {world}, expected a divisor of {count}, the {what}")
+
+
+def axis_and_size(mesh: Mesh | None) -> tuple[str, int]:
+    """The name of a mesh's only axis, and how many devices it has."""
+    if not isinstance(mesh, Mesh):
+        raise TypeError(f"mesh: got a {type(mesh).__name__}, expected what make_mesh gives")
+    if len(mesh.axis_names) != 1:
+        got = ", ".join(map(repr, mesh.axis_names))
+        raise ValueError(f"mesh: got {len(mesh.axis_names)} axes, {got}, expected one")
+    return mesh.axis_names[0], int(mesh.devices.size)
+
+
+def collectives(compiled: Any) -> dict[str, int]:
+    """How often each kind of exchange between devices stands in a compiled program.
+
+    Within a loop it stands once, however often the loop turns.
+
+    Args:
+        compiled: what jax.jit(function).lower(...).compile() gives, or its as_text().
+
+    Returns:
+        A number for "all-reduce", "all-gather", "reduce-scatter", "collective-permute" and
+        "all-to-all".
+
+    Raises:
+        TypeError: what is neither.
+    """
+    text = compiled.as_text() if hasattr(compiled, "as_text") else compiled
+    if not isinstance(text, str):
+        got = type(compiled).__name__
+        raise TypeError(f"compiled: got a {got}, expected a compiled function or its text")
+    return {kind: len(re.findall(rf" {kind}(?:-start)?\(", text)) for kind in COLLECTIVES}

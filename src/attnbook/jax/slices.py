@@ -1,0 +1,92 @@
+"""A share of a layer, as one of several devices would hold it: some heads, or some hidden units."""
+
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+
+from attnbook._validation import numbers
+from attnbook.jax.attention import MultiHeadAttention
+from attnbook.jax.blocks import MLP
+from attnbook.jax.sharding import check_divided
+
+Layer = TypeVar("Layer", MultiHeadAttention, MLP)
+
+
+def slice_of(layer: Layer, rank: int, world: int) -> Layer:
+    """The share of a layer that one of several ranks holds; the outputs of all shares add up.
+
+    Σ_r slice_of(layer, r, W)(x) = layer(x): heads are concatenated and hidden units are summed over
+    by the output's matrix, whose columns are cut as they are. The output's bias is with rank 0.
+
+    Args:
+        layer: a MultiHeadAttention, of which a rank gets 1/W of the heads, or an MLP, of which it
+            gets 1/W of the hidden units.
+        rank: from 0 to W − 1.
+        world: W, a divisor of the heads, also of those of keys and values, or of the hidden units.
+
+    Returns:
+        A layer of the same class and width, with arrays of its own.
+
+    Raises:
+        ValueError: a world that does not divide, a rank that is not below it.
+        TypeError: another layer.
+
+    Source: Shoeybi et al. (2019), section 3.
+    """
+    if not isinstance(layer, MultiHeadAttention | MLP):
+        got = type(layer).__name__
+        raise TypeError(f"layer: got a {got}, expected a MultiHeadAttention or an MLP")
+    world = numbers.positive_int(world=world)
+    rank = numbers.int_between(0, world - 1, rank=rank)
+    check_divided(layer, world, "world")
+    part = _smaller(layer, world)
+    names = [name for name in ("query", "key", "value", "hidden", "gate") if hasattr(layer, name)]
+    for name in names:
+        whole = getattr(layer, name)
+        if whole is not None:  # an MLP may have no gate
+            part = _replaced(part, name, _rows(whole, rank, world))
+    return _replaced(part, "output", _columns(layer.output, rank, world))
+
+
+def _smaller(layer: Any, world: int) -> Any:
+    """A layer of the same options with fewer heads or units; its arrays are to be replaced."""
+    key = jax.random.key(0)
+    if isinstance(layer, MLP):
+        return eqx.filter_eval_shape(
+            MLP, layer.embed_dim, layer.mlp_dim // world, layer.activation, layer.dropout,
+            layer.bias, key=key,
+        )  # fmt: skip
+    return eqx.filter_eval_shape(
+        MultiHeadAttention, layer.embed_dim, layer.num_heads // world,
+        num_kv_heads=layer.num_kv_heads // world, bias=layer.bias, dropout=layer.dropout,
+        rotary_base=layer.rotary_base, key=key,
+    )  # fmt: skip
+
+
+def _replaced(layer: Any, name: str, linear: eqx.nn.Linear) -> Any:
+    return eqx.tree_at(lambda layer: getattr(layer, name), layer, linear)
+
+
+def _rows(linear: eqx.nn.Linear, rank: int, world: int) -> eqx.nn.Linear:
+    """Outputs of a linear layer: rows of its matrix, and entries of its bias."""
+    size = linear.weight.shape[0] // world
+    here = slice(rank * size, (rank + 1) * size)
+    return _linear(linear.weight[here], None if linear.bias is None else linear.bias[here])
+
+
+def _columns(linear: eqx.nn.Linear, rank: int, world: int) -> eqx.nn.Linear:
+    """Inputs of a linear layer: columns of its matrix; the bias with rank 0."""
+    size = linear.weight.shape[1] // world
+    weight = linear.weight[:, rank * size : (rank + 1) * size]
+    return _linear(weight, linear.bias if rank == 0 else None)
+
+
+def _linear(weight: jax.Array, bias: jax.Array | None) -> eqx.nn.Linear:
+    """A linear layer of given arrays."""
+    rows, columns = weight.shape
+    made = eqx.filter_eval_shape(
+        eqx.nn.Linear, columns, rows, use_bias=bias is not None, key=jax.random.key(0)
+    )
+    made = eqx.tree_at(lambda linear: linear.weight, made, weight)
+    return made if bias is None else eqx.tree_at(lambda linear: linear.bias, made, bias)
