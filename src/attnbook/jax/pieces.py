@@ -1,4 +1,4 @@
-"""Arrays that many devices hold, in files: each process writes what it holds and reads what it needs.
+"""Arrays of many devices in files: each process writes what it holds and reads what it needs.
 
 A folder has two files of every process: `process-0.bin`, the numbers of its pieces one after
 another, and `process-0.json`, which says what array each piece is a part of, and of which part. No
@@ -129,8 +129,8 @@ def _assemble(whole: Whole, sharding: jax.sharding.Sharding) -> Array:
     """An array on its devices."""
     dtype = np.dtype(whole.dtype)  # bfloat16 too: JAX has made it known to NumPy
 
-    def part(index: tuple[slice, ...]) -> np.ndarray:
-        bounds = [axis.indices(n)[:2] for axis, n in zip(index, whole.shape, strict=True)]
+    def part(index: tuple[slice, ...] | None) -> np.ndarray:
+        bounds = [axis.indices(n)[:2] for axis, n in zip(index or (), whole.shape, strict=True)]
         start = tuple(low for low, _ in bounds)
         out = np.empty([high - low for low, high in bounds], dtype)
         for piece in whole.pieces:

@@ -3,6 +3,7 @@
 Who has started them is read from the environment. Slurm, Open MPI and Kubernetes JAX knows itself.
 """
 
+import importlib
 import importlib.util
 import os
 import socket
@@ -107,9 +108,8 @@ def _agreed_address(rank: int) -> str:
     host, port = os.environ["MASTER_ADDR"], _number("MASTER_PORT")
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return f"{host}:{port}"
-    from torch.distributed import TCPStore
-
-    store = TCPStore(host, port, is_master=False, timeout=timedelta(seconds=START_SECONDS))
+    dist = importlib.import_module("torch.distributed")  # torchrun is PyTorch's own
+    store = dist.TCPStore(host, port, is_master=False, timeout=timedelta(seconds=START_SECONDS))
     key = f"attnbook/jax/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"  # anew in every start
     if rank == 0:
         store.set(key, f"{_own_address(host, port)}:{_free_port()}")
