@@ -10,7 +10,7 @@ from tqdm import tqdm
 from attnbook._run.folder import Folder, Metrics, check_loss
 from attnbook._run.options import Options
 from attnbook._run.text import TrainingText
-from attnbook._run.workers import Workers
+from attnbook._run.workers import Workers, agreed
 
 
 class Run(Protocol):
@@ -53,8 +53,9 @@ def follow(options: Options, text: TrainingText, workers: Workers, run: Run) -> 
         Refused: a folder or a checkpoint that does not fit, no room for one, a loss that is none.
     """
     folder = Folder(options, text, workers)
-    if folder.newest is not None:
-        run.load(folder.newest)
+    newest = folder.newest
+    if newest is not None:
+        agreed(workers, lambda: run.load(newest))
     metrics = Metrics(options.metrics if workers.rank == 0 else None, folder.step)
     logged: list[float] = []
     held_out: float | None = None

@@ -83,26 +83,25 @@ def save(folder: str | Path, tree: Any) -> None:
 
 
 def load(folder: str | Path, like: Any) -> Any:
-    """The arrays that save has written, placed as those of another tree are.
+    """The arrays that save has written, placed as those of another tree are, and of their dtypes.
 
     Each device's part is put together from the pieces that overlap it, and no other is read.
 
     Args:
         folder: in which every process has saved.
-        like: a tree of arrays of the same names, shapes and dtypes, on whatever devices.
+        like: a tree of arrays of the same names and shapes, on whatever devices.
 
     Raises:
-        ValueError: arrays of another name, shape or dtype.
+        ValueError: arrays of another name or shape.
         OSError: a file that cannot be read.
     """
     found, wanted = _read_index(Path(folder)), _by_name(like)
     for name in [*wanted, *(found.keys() - wanted.keys())]:
-        got = f"{found[name].dtype} {found[name].shape}" if name in found else "none"
-        leaf = wanted.get(name)
-        expected = "none" if leaf is None else f"{leaf.dtype.name} {tuple(leaf.shape)}"
+        got = found[name].shape if name in found else "none"
+        expected = tuple(wanted[name].shape) if name in wanted else "none"
         if got != expected:
-            raise ValueError(f"{folder}: got {name} {got}, expected {expected}")
-    arrays = [_assemble(found[name], leaf.sharding) for name, leaf in wanted.items()]
+            raise ValueError(f"got {name} of shape {got} in {folder}, expected {expected}")
+    arrays = [_assemble(found[name], leaf) for name, leaf in wanted.items()]
     return jax.tree.unflatten(jax.tree.structure(like), arrays)
 
 
@@ -125,21 +124,21 @@ def _read_index(folder: Path) -> dict[str, Whole]:
     return arrays
 
 
-def _assemble(whole: Whole, sharding: jax.sharding.Sharding) -> Array:
-    """An array on its devices."""
+def _assemble(whole: Whole, like: Any) -> Array:
+    """An array on the devices of another."""
     dtype = np.dtype(whole.dtype)  # bfloat16 too: JAX has made it known to NumPy
 
     def part(index: tuple[slice, ...] | None) -> np.ndarray:
         bounds = [axis.indices(n)[:2] for axis, n in zip(index or (), whole.shape, strict=True)]
         start = tuple(low for low, _ in bounds)
-        out = np.empty([high - low for low, high in bounds], dtype)
+        out = np.empty([high - low for low, high in bounds], like.dtype)
         for piece in whole.pieces:
             here, there = overlap(start, out.shape, piece.start, piece.shape)
             if here is not None:
                 out[here] = _numbers(piece, dtype)[there]
         return out
 
-    return jax.make_array_from_callback(whole.shape, sharding, part, dtype=dtype)
+    return jax.make_array_from_callback(whole.shape, like.sharding, part, dtype=like.dtype)
 
 
 def overlap(start: Place, shape: Place, other: Place, size: Place) -> Any:

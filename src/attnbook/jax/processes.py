@@ -23,12 +23,15 @@ START_SECONDS = 300  # that the others may take to start
 END_SECONDS = 30  # that they may take to end
 
 
-def join() -> None:
+def join() -> bool:
     """Join the processes of this launch by jax.distributed, before JAX computes anything.
 
     In this order: JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID; the variables that
     torchrun sets; a cluster that JAX knows. Without any of them, or with a single process, nothing
     happens.
+
+    Returns:
+        Whether this call has joined them, so that who called it parts them again.
 
     Raises:
         ValueError: some of the three names without the others, a number that is none or that does
@@ -36,14 +39,13 @@ def join() -> None:
         RuntimeError: JAX has computed already, or the others do not come.
     """
     if jax.distributed.is_initialized():
-        return
+        return False
     found = _given() or _torchrun() or _cluster()
-    if found is not None and found.get("num_processes") != 1:
-        jax.distributed.initialize(
-            **found,
-            initialization_timeout=START_SECONDS,
-            shutdown_timeout_seconds=END_SECONDS,
-        )
+    if found is None or found.get("num_processes") == 1:
+        return False
+    found |= {"initialization_timeout": START_SECONDS, "shutdown_timeout_seconds": END_SECONDS}
+    jax.distributed.initialize(**found)
+    return True
 
 
 def _given() -> dict[str, Any] | None:

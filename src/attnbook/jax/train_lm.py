@@ -66,7 +66,7 @@ def workers(options: Options) -> Iterator[Group]:
         options: of the run; who the others are, the environment says.
     """
     try:
-        processes.join()
+        joined = processes.join()
     except ValueError as error:
         print(error, file=sys.stderr, flush=True)
         sys.exit(REFUSED)
@@ -77,7 +77,7 @@ def workers(options: Options) -> Iterator[Group]:
         if group.world > 1 and any(word in str(error) for word in GONE):
             _leave(group, error)
         raise
-    if group.world > 1:
+    if joined:
         jax.distributed.shutdown()
 
 
@@ -158,8 +158,15 @@ class Run:
         pieces.save(folder, {"learned": self.learned, "state": self.state})
 
     def load(self, folder: Path) -> None:
-        """Take parameters and state from a checkpoint, of any number of devices."""
-        found = pieces.load(folder, {"learned": self.learned, "state": self.state})
+        """Take parameters and state from a checkpoint, of any number of devices.
+
+        Raises:
+            Refused: it holds arrays of other names or shapes.
+        """
+        try:
+            found = pieces.load(folder, {"learned": self.learned, "state": self.state})
+        except ValueError as error:
+            raise Refused(f"--resume: {error}") from None
         self.learned, self.state = found["learned"], found["state"]
 
     def _start(self, vocab_size: int) -> tuple[DecoderOnly, Any]:
