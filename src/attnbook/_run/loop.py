@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,14 +38,16 @@ class Run(Protocol):
         ...
 
 
-def follow(options: Options, text: TrainingText, workers: Workers, run: Run) -> list[float]:
+def follow(
+    options: Options, text: TrainingText, workers: Workers, make: Callable[[], Run]
+) -> list[float]:
     """Take the steps that are left after the newest checkpoint, or all of them.
 
     Args:
         options: of the run.
         text: as tokens.
         workers: of whom rank 0 writes metrics and shows how far it is.
-        run: of the back end.
+        make: the back end's model and optimiser, once nothing is refused any more.
 
     Returns:
         The losses of the logged steps that this process took, in nats a token.
@@ -53,10 +56,10 @@ def follow(options: Options, text: TrainingText, workers: Workers, run: Run) -> 
         Refused: a folder or a checkpoint that does not fit, no room for one, a loss that is none.
     """
     folder = Folder(options, text, workers)
-    newest = folder.newest
+    run, newest = make(), folder.newest
     if newest is not None:
         agreed(workers, lambda: run.load(newest))
-    metrics = Metrics(options.metrics if workers.rank == 0 else None, folder.step)
+    metrics = agreed(workers, lambda: Metrics(options.metrics, folder.step, workers.rank))
     logged: list[float] = []
     held_out: float | None = None
     with _bar(options.steps, folder.step, workers.rank) as bar:
@@ -70,6 +73,7 @@ def follow(options: Options, text: TrainingText, workers: Workers, run: Run) -> 
                 bar.set_postfix(loss=f"{logged[-1]:.4f}", refresh=False)
             bar.update()
             if saving:
+                agreed(workers, metrics.check)
                 folder.save(step, run.save)
     if workers.rank == 0:
         print(_summary(options, folder.step, logged, held_out), flush=True)

@@ -99,7 +99,7 @@ def train(options: Options, text: TrainingText, workers: Workers) -> list[float]
     agreed(workers, partial(_check_rows, options))
     exact = None if options.precision == "bfloat16" else "highest"  # no TF32 in the name of float32
     with jax.enable_x64(options.precision == "float64"), jax.default_matmul_precision(exact):
-        return follow(options, text, workers, Run(options, len(text.vocabulary)))
+        return follow(options, text, workers, partial(Run, options, len(text.vocabulary)))
 
 
 class Run:
