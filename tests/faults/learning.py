@@ -49,7 +49,7 @@ FAULTS = [
     ),
     *faults("jax/training", "jax", "test_training.py::test_clipped_gradients_by_hand",
         ("every entry clipped", "optax.clip_by_global_norm(limit)", "optax.clip(limit)"),
-        ("steps clipped", "optax.chain(*clipped, adam)", "optax.chain(adam, *clipped)"),
+        ("steps clipped", "optax.chain(*clipped, optax.scale_by_adam())", "optax.chain(optax.scale_by_adam(), *clipped)"),
         ("every parameter clipped by itself", "optax.clip_by_global_norm(limit)", "optax.clip_by_block_rms(limit)"),
     ),
     *faults("jax/training", "jax", "test_training.py::test_dropout_while_training",

@@ -54,10 +54,7 @@ def train(
     Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
     options.check_function("the mean squared error", loss=loss)
-    limit = numbers.positive_or_none(clip=clip)
-    adam = optax.scale_by_adam()
-    clipped = [] if limit is None else [optax.clip_by_global_norm(limit)]
-    optimiser = optax.chain(*clipped, adam)
+    optimiser = adam(numbers.positive_or_none(clip=clip))
     check_key_or_none(key)
     learned, fixed = eqx.partition(model, eqx.is_inexact_array)
     if not jax.tree.leaves(learned):
@@ -70,9 +67,7 @@ def train(
             random = {} if now is None else {"key": now}
             return callables.check_loss(loss(eqx.combine(learned, fixed), *batch, **random))
 
-        value, gradient = jax.value_and_grad(of_learned)(learned)
-        direction, state = optimiser.update(gradient, state)
-        return jax.tree.map(lambda p, d: p - rate * d, learned, direction), state, value
+        return descend(of_learned, optimiser, learned, state, rate)
 
     def step(batch: Batch, rate: float) -> Array:
         nonlocal learned, state, key
@@ -84,3 +79,18 @@ def train(
 
     history = training.run(step, batches, learning_rate, gate, name)
     return eqx.combine(learned, fixed), history
+
+
+def adam(limit: float | None) -> optax.GradientTransformation:
+    """Adam's direction, of gradients that are scaled down to a norm of at most limit."""
+    clipped = [] if limit is None else [optax.clip_by_global_norm(limit)]
+    return optax.chain(*clipped, optax.scale_by_adam())
+
+
+def descend(
+    loss: Callable[[Any], Array], optimiser: Any, learned: Any, state: Any, rate: Any
+) -> tuple[Any, Any, Array]:
+    """One step: parameters and the optimiser's state after it, and the loss before it."""
+    value, gradient = jax.value_and_grad(loss)(learned)
+    direction, state = optimiser.update(gradient, state)
+    return jax.tree.map(lambda p, d: p - rate * d, learned, direction), state, value

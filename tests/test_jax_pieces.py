@@ -1,0 +1,138 @@
+"""Pieces of arrays in files, and who the other processes are; many devices stand in tests/distributed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+jax = pytest.importorskip("jax")
+
+from attnbook.jax import pieces, processes  # noqa: E402
+
+TREE = {
+    "weight": np.arange(12, dtype=np.float32).reshape(3, 4),
+    "steps": [np.array(7, np.int32)],
+}
+SPANS = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(1, 5), st.integers(0, 5), st.integers(1, 5)),
+    max_size=3,
+)
+
+
+@given(spans=SPANS)
+def test_what_two_rectangles_share(spans: list[tuple[int, int, int, int]]) -> None:
+    """Against masks: each rectangle is painted into an array of its own."""
+    start, shape, other, size = (
+        (tuple(column) for column in zip(*spans, strict=True)) if spans else ((),) * 4
+    )
+    whole = np.arange(10 ** len(spans)).reshape((10,) * len(spans))
+    here, there = (
+        whole[tuple(slice(a, a + n) for a, n in zip(*pair, strict=True))]
+        for pair in ((start, shape), (other, size))
+    )
+    common = np.intersect1d(here, there)
+    of_here, of_there = pieces.overlap(start, shape, other, size)
+    if of_here is None:
+        assert of_there is None
+        assert len(common) == 0
+    else:
+        assert np.array_equal(np.ravel(here[of_here]), common)
+        assert np.array_equal(np.ravel(there[of_there]), common)
+
+
+def test_arrays_come_back(tmp_path: Path) -> None:
+    tree = jax.tree.map(jax.numpy.asarray, TREE)
+    tree["half"] = jax.numpy.asarray([1.5, -2.0], jax.numpy.bfloat16)
+    pieces.save(tmp_path, tree)
+    found = pieces.load(tmp_path, jax.tree.map(jax.numpy.zeros_like, tree))
+    assert jax.tree.structure(found) == jax.tree.structure(tree)
+    for got, expected in zip(*map(jax.tree.leaves, (found, tree)), strict=True):
+        assert got.dtype == expected.dtype
+        assert np.array_equal(np.asarray(got), np.asarray(expected))
+    wide = pieces.load(tmp_path, tree | {"half": jax.numpy.zeros(2, jax.numpy.float32)})
+    assert wide["half"].dtype == np.float32
+    assert np.asarray(wide["half"]).tolist() == [1.5, -2.0]
+
+
+def test_arrays_of_another_model(tmp_path: Path) -> None:
+    pieces.save(tmp_path, jax.tree.map(jax.numpy.asarray, TREE))
+    other = {"weight": jax.numpy.zeros((3, 5)), "steps": [jax.numpy.asarray(7)]}
+    with pytest.raises(ValueError, match=r"got weight of shape \(3, 4\) in .*, expected \(3, 5\)"):
+        pieces.load(tmp_path, other)
+    with pytest.raises(ValueError, match=r"got steps.0 of shape \(\) in .*, expected none"):
+        pieces.load(tmp_path, {"weight": jax.numpy.zeros((3, 4))})
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
+    """What jax.distributed.initialize is called with; nothing is started."""
+    calls: list[dict] = []
+    monkeypatch.setattr(jax.distributed, "initialize", lambda **given: calls.append(given))
+    for name in (*processes.GIVEN, *processes.TORCHRUN, *processes.CLUSTERS):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv(processes.KUBERNETES, raising=False)
+    return calls
+
+
+OWN = {"JAX_COORDINATOR_ADDRESS": "a:1", "JAX_NUM_PROCESSES": "4", "JAX_PROCESS_ID": "3"}
+SCRIPT = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "b", "MASTER_PORT": "2"}
+SLURM = {"SLURM_STEP_NODELIST": "n[1-2]", "SLURM_NTASKS": "2"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, None),
+        (OWN, ("a:1", 4, 3)),
+        (SCRIPT, ("b:2", 2, 1)),
+        (SCRIPT | {"WORLD_SIZE": "1", "RANK": "0"}, None),
+        (OWN | SCRIPT | SLURM, ("a:1", 4, 3)),
+        (SCRIPT | SLURM, ("b:2", 2, 1)),  # torchrun, once on every machine
+        (SLURM, (None, None, None)),
+        (SLURM | {"JAX_COORDINATOR_ADDRESS": "c:3"}, (None, None, None)),  # JAX reads the name
+        (SLURM | {"SLURM_NTASKS": "1"}, None),
+    ],
+)
+def test_who_has_started_this_process(
+    started: list[dict], monkeypatch: pytest.MonkeyPatch, variables: dict, expected: tuple | None
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert processes.join() == (expected is not None)
+    names = ("coordinator_address", "num_processes", "process_id")
+    assert [tuple(map(call.get, names)) for call in started] == ([expected] if expected else [])
+    if expected and expected[0]:
+        assert started[0]["cluster_detection_method"] == "deactivate"
+
+
+def test_a_process_a_gpu_or_all(started: list[dict], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SCRIPT.items():
+        monkeypatch.setenv(name, value)
+    for beside, expected in (("1", None), ("2", [1])):
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", beside)
+        monkeypatch.setenv("LOCAL_RANK", "1")
+        assert processes.join()
+        assert started.pop().get("local_device_ids") == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"JAX_PROCESS_ID": "0"}, "JAX_COORDINATOR_ADDRESS: got none beside JAX_PROCESS_ID"),
+        (OWN | {"JAX_NUM_PROCESSES": "two"}, "JAX_NUM_PROCESSES: got 'two', expected an integer"),
+        (OWN | {"JAX_PROCESS_ID": "4"}, "JAX_PROCESS_ID: got 4, expected 0 to 3"),
+        (SCRIPT | {"RANK": "2"}, "RANK: got 2, expected 0 to 1"),
+    ],
+)
+def test_names_that_do_not_fit(
+    started: list[dict], monkeypatch: pytest.MonkeyPatch, variables: dict, message: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=message):
+        processes.join()
+    assert started == []
