@@ -108,6 +108,14 @@ def test_every_bar_is_pythons(
     total, share, _ = said(page)
     assert_allclose(total, lasts.sum(), rtol=6e-3)
     assert_allclose(share, compute.mean() * world / lasts.sum(), rtol=6e-3)
+    least = compute.max(axis=1)[:-1].min()  # of the steps with something to send
+    text = page.evaluate(WORDS)
+    if least <= LATENCY:
+        assert text.endswith(" The latency alone is longer than computing.")
+    else:
+        hides = float(re.findall(r"hides from ([\d.]+) GB/s on\.$", text)[0])
+        size = 2 * 2**tokens / world * WIDTH * ITEMSIZE
+        assert_allclose(size / (hides * 1e9) + LATENCY, least, rtol=6e-3)
 
 
 @pytest.mark.parametrize("world", [2, 4, 8])
