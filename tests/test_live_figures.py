@@ -73,6 +73,13 @@ FIGURES = {  # the figure; of its controls, those that are seen at the start and
             "cut": "1", "place": 1, "key": "1", "score": 3.0, "value": -1.0,
         },
     ),
+    "ring": (
+        lambda: live.ring(),
+        {
+            "devices": "4", "split": "contiguous", "mask": "causal", "step": 2, "tokens": 15,
+            "speed": 2.0,
+        },
+    ),
     "in_context_regression": (
         lambda: live.in_context_regression(X / 2, Y, model="absent", bandwidth=0.01),
         {"position": 0.25, "bandwidth": -2.0, "point": "1", "point_x": -0.5, "point_y": 3.0},
@@ -245,6 +252,10 @@ def test_hull_by_hand(points, corners):
         (lambda: live.parts(X), "scores, values: got scores alone"),
         (lambda: live.parts(X[:2], X[:2]), "scores, values: got 2 keys, expected 3 to 16"),
         (lambda: live.parts(X, 9 * Y), "scores, values: got a number out of reach"),
+        (lambda: live.ring(world=3), r"world: got 3, expected one of \(2, 4, 8\)"),
+        (lambda: live.ring(tokens=5000), "tokens: got 5000, expected a power of 2 from 4,096"),
+        (lambda: live.ring(tokens=2**21), "tokens: got 2097152, expected a power of 2"),
+        (lambda: live.ring(bandwidth=1e8), r"bandwidth: got 1e\+08, expected 1e9 to 1e12"),
         (lambda: live.residual_stream([], name="a"), "cases: got none"),
         (lambda: live.Stream("", [], ["a", "b"], STATES), "tokens: got none"),
         (lambda: live.Stream("", ["a"], ["b"], STATES), "labels: got 1, expected two or more"),

@@ -91,7 +91,7 @@ def figure(name: str) -> live.LiveFigure:
         )  # fmt: skip
     if name == "in_context_regression":
         return live.in_context_regression(np.linspace(-1, 1, 5), np.ones(5), model="regressor")
-    own_data: dict[str, tuple[np.ndarray, ...]] = {"estimators": (), "parts": ()}
+    own_data: dict[str, tuple[np.ndarray, ...]] = {"estimators": (), "parts": (), "ring": ()}
     data = {"query_and_keys": (KEYS, VALUES), "self_attention_points": (KEYS,), **own_data}
     return getattr(live, name)(*data.get(name, regression()))
 

@@ -20,7 +20,7 @@ from attnbook import live
 from attnbook.live import models
 
 PHONE, SLIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
-FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context", "model", "estimators", "parts")  # fmt: skip
+FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context", "model", "estimators", "parts", "ring")  # fmt: skip
 HIGH = (
     "alignment",
     "induction",
@@ -30,6 +30,7 @@ HIGH = (
     "model",
     "estimators",
     "parts",
+    "ring",
 )  # above 454 pixels
 READY = "document.querySelectorAll('[data-ready=true]').length"
 # whatever a reader can change: controls, and the places of points
@@ -121,6 +122,7 @@ def shown(name: str) -> live.LiveFigure:
         "model": "model_heads",
         "estimators": "estimators",
         "parts": "parts",
+        "ring": "ring",
     }
     return figure(names[name])
 

@@ -14,6 +14,7 @@ from attnbook.live.model_heads import model_heads
 from attnbook.live.parts import parts
 from attnbook.live.query_and_keys import query_and_keys
 from attnbook.live.residual_stream import Stream, residual_stream
+from attnbook.live.ring import ring
 from attnbook.live.self_attention import self_attention_points
 from attnbook.live.translation_attention import translation_attention
 from attnbook.live.weights import Sentence
@@ -32,6 +33,7 @@ __all__ = [
     "parts",
     "query_and_keys",
     "residual_stream",
+    "ring",
     "self_attention_points",
     "translation_attention",
 ]
