@@ -149,7 +149,7 @@ def least_block(function: Function) -> str:
 def split_attention(function: Function) -> str:
     """function(q, keys, values): averages (m, p), and the numbers for two all-reduces."""
     rng = np.random.default_rng(5)
-    for w, m, n, d, p, far in ((3, 4, 5, 6, 2, 0), (4, 5, 7, 3, 3, 3000), (3, 4, 5, 6, 2, -2000)):
+    for w, m, n, d, p, far in ((3, 4, 5, 6, 2, 0), (4, 5, 7, 3, 3, 1500), (3, 4, 5, 6, 2, -2000)):
         q, keys, values = (rng.normal(size=size) for size in ((m, d), (w, n, d), (w, n, p)))
         q[:, 0] = far if far < 0 else np.linspace(-far, far, m)
         keys[..., 0] = np.arange(w)[::-1, None] if far < 0 else 1.0
@@ -182,7 +182,7 @@ def split_attention(function: Function) -> str:
             (by_logs, "A log-sum-exp is a logarithm: shares go by its exponential."),
             (np.tile(flat.mean(axis=0), (m, 1)), "All keys count alike."),
             *((part, "Those are one worker's keys alone.") for part in parts),
-        ])  # fmt: skip
+        ], tolerance=2e-3 if far > 0 else 1e-5)  # fmt: skip
         right = m * (p + 2)
         per_query = "Each query has its own largest score and its own total."
         expect(second, right, f"{where}, in the numbers,", [
