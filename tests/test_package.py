@@ -29,6 +29,7 @@ from attnbook import (
     kv_cache,
     linear_attention,
     linear_heads,
+    links,
     losses,
     ngrams,
     positions,
@@ -39,6 +40,7 @@ from attnbook import (
     scores,
     streams,
     test_time,
+    traffic,
     training,
     transformer,
 )
@@ -46,8 +48,8 @@ from attnbook._validation import arrays
 
 FORMULAS = (
     attention, blocks, features, flash, gaussian_process, heads, images, kernels,
-    linear_attention, linear_heads, losses, ngrams, positions, recurrent, regression, sampling,
-    scores, streams, test_time, transformer, kv_cache,
+    linear_attention, linear_heads, links, losses, ngrams, positions, recurrent, regression,
+    sampling, scores, streams, test_time, traffic, transformer, kv_cache,
 )  # fmt: skip
 # these functions have their modules' names
 number_words, python_reference = map(
@@ -131,6 +133,17 @@ SOURCED = {
     "attnbook.linear_heads.delta_heads",
     "attnbook.linear_heads.elu_plus_one",
     "attnbook.linear_heads.linear_heads",
+    "attnbook.links.data_parallel_efficiency",
+    "attnbook.links.least_block",
+    "attnbook.links.ring_efficiency",
+    "attnbook.links.seconds",
+    "attnbook.traffic.all_reduce",
+    "attnbook.traffic.causal_imbalance",
+    "attnbook.traffic.heads_split",
+    "attnbook.traffic.pipeline_bubble",
+    "attnbook.traffic.ring",
+    "attnbook.traffic.zero",
+    "attnbook.traffic.zero_traffic",
     "attnbook.pretrained.albert",
     "attnbook.pretrained.bert",
     "attnbook.pretrained.fetch",
@@ -242,6 +255,7 @@ CELL = SimpleNamespace(
     input_dim=6, hidden_dim=2,
 )  # fmt: skip
 PART = streams.partial(U, V)
+SPEED = {"flops": 1e12, "link": links.Link(0.0, 1e9)}
 CALLS = [
     (attention.softmax, (U,), {}),
     (attention.softmax, (U, np.ones(7, bool)), {}),
@@ -327,6 +341,17 @@ CALLS = [
     (test_time.one_pass, (np.ones((11, 3, 3)), Q), {"beta": np.ones((11, 3))}),
     (test_time.passes, (np.ones((11, 3, 3)), Q, 2), {"noise": 0.1}),
     (test_time.recursive, (np.ones((11, 3, 5)), Q), {"noise": 0.1}),
+    (links.data_parallel_efficiency, (1, 1, 2), SPEED),
+    (links.least_tokens, (), SPEED), (links.least_block, (), SPEED),
+    (links.ring_efficiency, (1, 1, 2), SPEED),
+    (links.seconds, (1, 1, SPEED["link"]), {}),
+    (traffic.all_gather, (1, 2), {}), (traffic.all_reduce, (1, 2), {}),
+    (traffic.causal_imbalance, (2,), {"zigzag": True}),
+    (traffic.heads_split, (1, 1, 1, 4), {}), (traffic.split_attention, (1, 1, 4), {}),
+    (traffic.padded, ((5,), 2), {}), (traffic.pipeline_bubble, (2, 2), {}),
+    (traffic.reduce_scatter, (1, 2), {}), (traffic.ring, (1, 2), {}),
+    (traffic.ring_backward, (1, 2), {}), (traffic.zero, (1, 2, 3), {}),
+    (traffic.zero_traffic, (1, 2, 3), {}),
     (ngrams.bits, (np.arange(7), np.arange(5), 2), {"vocab_size": 7, "discount": 0.5}),
     (sampling.probabilities, (U,), {"temperature": 0.5, "top_k": 3, "top_p": 0.5}),
     (datasets.shifted, (np.ones((3, 4)), np.zeros((3, 2), int), 5), {}),
@@ -398,3 +423,13 @@ def test_known_true_does_not_look_where_it_cannot():
     """Concrete conditions count; hidden ones do not."""
     assert arrays.is_concretely_true(np.array(True))
     assert not arrays.is_concretely_true(np.array(False))
+
+
+def test_known_true_does_not_look_into_a_fake_tensor():
+    """A model that checks its tokens runs where tensors have shapes and no numbers."""
+    fake = pytest.importorskip("torch._subclasses.fake_tensor")
+    import torch
+
+    with fake.FakeTensorMode():
+        assert not arrays.is_concretely_true(torch.ones((), dtype=torch.bool))
+    assert arrays.is_concretely_true(torch.ones((), dtype=torch.bool))

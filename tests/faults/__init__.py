@@ -9,6 +9,7 @@ from faults import (
     averages,
     blocks,
     coefficients,
+    devices,
     fused_and_chunked,
     heads,
     learning,
@@ -36,6 +37,7 @@ GROUPS = (
     pretrained,
     coefficients,
     parts,
+    devices,
 )
 FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module whose faults or mutants name no others
@@ -68,4 +70,7 @@ TESTS = {  # of each module whose faults or mutants name no others
     "test_time": ("test_test_time.py",),
     "torch/training": ("test_training.py",),
     "jax/training": ("test_training.py",),
+    "traffic": ("test_traffic.py",),
+    "links": ("test_traffic.py",),
+    "torch/counting": ("test_counting.py",),
 }

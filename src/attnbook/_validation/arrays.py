@@ -366,9 +366,16 @@ def is_transforming() -> bool:
 
 
 def is_concretely_true(condition: Array) -> bool:
-    """Whether a condition holds; False where a transformation, or the device meta, hides it."""
+    """Whether a condition holds; False where a transformation, meta or a fake tensor hides it."""
     if is_jax_array(condition):
         return not isinstance(condition, sys.modules["jax"].core.Tracer) and bool(condition)
-    if is_torch_array(condition) and (condition.is_meta or is_transforming()):
+    if is_torch_array(condition) and (
+        condition.is_meta or _is_fake(condition) or is_transforming()
+    ):
         return False
     return bool(condition)
+
+
+def _is_fake(tensor: Array) -> bool:
+    """Whether a PyTorch tensor has a shape and no numbers, whatever its device."""
+    return isinstance(tensor, sys.modules["torch"]._subclasses.FakeTensor)

@@ -162,6 +162,30 @@ def divided(width: int, **argument: Any) -> int:
     return width // int(number)
 
 
+def amounts(*, least: float = 0, whole: bool = False, **argument: Any) -> Any:
+    """A number, or an array of NumPy's, none below the least: Python's own, or 64 bits wide."""
+    ((name, given),) = argument.items()
+    array = np.asarray(given) if is_real(given) or isinstance(given, np.ndarray) else np.asarray("")
+    kinds = "iu" if whole else "iuf"
+    if array.dtype.kind not in kinds or not np.all(np.isfinite(array) & (array >= least)):
+        what = "integers" if whole else "numbers"
+        raise ValueError(f"{name}: got {given!r}, expected {what}, {least} or more")
+    wide = array.astype(float if array.dtype.kind == "f" else np.int64)
+    return wide if wide.ndim else wide.item()
+
+
+def amounts_above_zero(**argument: Any) -> Any:
+    """A number above 0, or a NumPy array of such."""
+    ((name, given),) = argument.items()
+    try:
+        found = amounts(**argument)
+    except ValueError:
+        found = 0
+    if np.any(np.asarray(found) == 0):
+        raise ValueError(f"{name}: got {given!r}, expected numbers above 0")
+    return found
+
+
 def probability(**argument: float) -> float:
     """A share of at least 0 and below 1."""
     ((name, number),) = argument.items()

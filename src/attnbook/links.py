@@ -1,0 +1,202 @@
+"""The α–β model of a link, and what it says of many devices: from where on sending costs more time.
+
+A message of n bytes takes α + n / β seconds. Speeds of processors are in operations per second.
+Numbers are Python's or NumPy arrays, which broadcast.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attnbook._validation import numbers, options
+
+Amount = Any  # a number, or a NumPy array of numbers
+
+OPERATIONS = 6  # per parameter and token: a product and a sum, once forward and twice backward
+
+
+@dataclass(frozen=True)
+class Link:
+    """A way between two devices, of the α–β model: a message of n bytes takes α + n / β.
+
+    Args:
+        latency: α, seconds before the first byte of a message is there, 0 or more.
+        bandwidth: β, bytes per second in one direction, above 0.
+
+    Raises:
+        ValueError: a latency below 0, a bandwidth that is not above 0.
+
+    Source: Hockney (1994).
+    """
+
+    latency: float
+    bandwidth: float
+
+    def __post_init__(self) -> None:
+        """Check the two numbers."""
+        numbers.nonnegative(latency=self.latency)
+        numbers.positive(bandwidth=self.bandwidth)
+
+
+def seconds(messages: Amount, size: Amount, link: Link) -> Amount:
+    """How long messages take that follow one another, α · messages + size / β.
+
+    Args:
+        messages: how many there are; an all-reduce of a ring sends 2 (W − 1).
+        size: bytes of all of them together.
+        link: a Link.
+
+    Returns:
+        Seconds.
+
+    Raises:
+        ValueError: numbers below 0.
+        TypeError: a link that is none.
+
+    Source: Hockney (1994); Thakur, Rabenseifner and Gropp (2005).
+    """
+    link = _link(link)
+    messages = numbers.amounts(messages=messages)
+    return messages * link.latency + numbers.amounts(size=size) / link.bandwidth
+
+
+def data_parallel_efficiency(
+    parameters: Amount, tokens: Amount, world: Amount, *, flops: float, link: Link,
+    itemsize: float = 2, overlap: bool = False,
+) -> Amount:  # fmt: skip
+    """The share of a step in which a rank computes, where W copies reduce their gradients.
+
+    The computation takes 6 · parameters · tokens operations, and the all-reduce 2 (W − 1) messages
+    of parameters · itemsize / W bytes.
+
+    Args:
+        parameters: how many numbers the model has, above 0.
+        tokens: per rank and step, above 0.
+        world: W, how many ranks take part.
+        flops: operations per second that a rank reaches.
+        link: from each rank to the next.
+        itemsize: bytes of one number of a gradient.
+        overlap: whether all of the sending happens during the computation, which no program quite
+            reaches: the first gradient is there only after the way forward.
+
+    Returns:
+        compute / (compute + send), or compute / max(compute, send) with overlap.
+
+    Raises:
+        ValueError: a number that is not above 0, a world that is no integer of at least 1.
+        TypeError: a link that is none.
+
+    Source: Kaplan et al. (2020), section 2.1, for the 6.
+    """
+    parameters = numbers.amounts_above_zero(parameters=parameters)
+    tokens, world = numbers.amounts_above_zero(tokens=tokens), _world(world)
+    compute = OPERATIONS * parameters * tokens / numbers.positive(flops=flops)
+    piece = parameters * numbers.positive(itemsize=itemsize) / world
+    send = seconds(2 * (world - 1), 2 * (world - 1) * piece, link)
+    return compute / _together(compute, send, overlap)
+
+
+def least_tokens(flops: float, link: Link, *, itemsize: float = 2) -> float:
+    """Tokens per rank and step for which computing takes as long as the all-reduce of gradients.
+
+    From 6 P n / F = 2 P itemsize / β, for many ranks and without latency. The model's size P does
+    not matter.
+
+    Args:
+        flops: F, operations per second that a rank reaches.
+        link: from each rank to the next.
+        itemsize: bytes of one number of a gradient.
+
+    Returns:
+        n = itemsize · F / (3 β).
+
+    Raises:
+        ValueError: a number that is not above 0.
+        TypeError: a link that is none.
+    """
+    operations = numbers.positive(flops=flops) / _link(link).bandwidth  # per byte sent
+    return 2 * numbers.positive(itemsize=itemsize) * operations / OPERATIONS
+
+
+def ring_efficiency(
+    tokens: Amount, width: Amount, world: Amount, *, flops: float, link: Link,
+    itemsize: float = 2, overlap: bool = True,
+) -> Amount:  # fmt: skip
+    """The share of time in which a rank computes, forward in ring attention without a mask.
+
+    W times c queries meet c keys, 4 c² d operations; W − 1 times in between 2 c d numbers travel as
+    one message, meanwhile or afterwards.
+
+    Args:
+        tokens: c, in the block of a rank, above 0.
+        width: d, of all heads together, above 0.
+        world: W, how many ranks take part.
+        flops: operations per second that a rank reaches.
+        link: from each rank to the next.
+        itemsize: bytes of one number.
+        overlap: whether a block travels on while it is computed with.
+
+    Returns:
+        W compute / ((W − 1) max(compute, send) + compute), with the sum in place of the maximum
+        without overlap.
+
+    Raises:
+        ValueError: a number that is not above 0, a world that is no integer of at least 1.
+        TypeError: a link that is none.
+
+    Source: Liu, Zaharia and Abbeel (2023), section 3.
+    """
+    tokens = numbers.amounts_above_zero(tokens=tokens)
+    width, world = numbers.amounts_above_zero(width=width), _world(world)
+    compute = 4 * tokens**2 * width / numbers.positive(flops=flops)
+    send = seconds(1, 2 * tokens * width * numbers.positive(itemsize=itemsize), link)
+    return world * compute / ((world - 1) * _together(compute, send, overlap) + compute)
+
+
+def least_block(
+    flops: float, link: Link, *, itemsize: float = 2, width: float | None = None
+) -> float:
+    """Tokens per rank from which a ring's sending hides behind its computing.
+
+    The c with 4 c² d / F = α + 2 c d itemsize / β. Without α it is itemsize · F / (2 β), whatever
+    the width d.
+
+    Args:
+        flops: F, operations per second that a rank reaches.
+        link: from each rank to the next.
+        itemsize: bytes of one number.
+        width: d, of all heads together; None leaves the latency α out.
+
+    Returns:
+        c, a number of tokens.
+
+    Raises:
+        ValueError: a number that is not above 0.
+        TypeError: a link that is none.
+
+    Source: Liu, Zaharia and Abbeel (2023), section 3: c ≥ F / β for 2 bytes per number.
+    """
+    flops, link = numbers.positive(flops=flops), _link(link)
+    half = numbers.positive(itemsize=itemsize) * flops / (4 * link.bandwidth)
+    if numbers.positive_or_none(width=width) is None:
+        return 2 * half
+    return half + math.sqrt(half**2 + link.latency * flops / (4 * float(width or 1)))
+
+
+def _together(compute: Amount, send: Amount, overlap: bool) -> Amount:
+    if options.flag(overlap=overlap):
+        longer = np.maximum(compute, send)
+        return longer if np.ndim(longer) else float(longer)
+    return compute + send
+
+
+def _world(world: Amount) -> Amount:
+    return numbers.amounts(least=1, whole=True, world=world)
+
+
+def _link(link: Any) -> Link:
+    if not isinstance(link, Link):
+        raise TypeError(f"link: got a {type(link).__name__}, expected a Link")
+    return link

@@ -1,0 +1,311 @@
+"""Many devices in numbers: the bytes that they send and hold, and the seconds that this takes.
+
+Sizes are in bytes. What comes is a number or a NumPy array of numbers, which broadcast, and so is
+the result. Bytes sent are those of one rank; in a ring every rank sends as many. The seconds, from
+a model of the link between two devices, are in attnbook.links and have their names here as well.
+"""
+
+import math
+from typing import Any
+
+from attnbook._validation import numbers, options
+from attnbook.links import (
+    Link,
+    data_parallel_efficiency,
+    least_block,
+    least_tokens,
+    ring_efficiency,
+    seconds,
+)
+
+__all__ = [
+    "Link",
+    "all_gather",
+    "all_reduce",
+    "causal_imbalance",
+    "data_parallel_efficiency",
+    "heads_split",
+    "least_block",
+    "least_tokens",
+    "padded",
+    "pipeline_bubble",
+    "reduce_scatter",
+    "ring",
+    "ring_backward",
+    "ring_efficiency",
+    "seconds",
+    "split_attention",
+    "zero",
+    "zero_traffic",
+]
+
+Amount = Any  # a number, or a NumPy array of numbers
+
+
+def all_reduce(size: Amount, world: Amount) -> Amount:
+    """Bytes sent until every rank has the sum, 2 size (W − 1) / W: reduce-scatter, all-gather.
+
+    Args:
+        size: bytes of the array that each rank holds, 0 or more.
+        world: W, how many ranks take part, 1 or more.
+
+    Returns:
+        Bytes that one rank sends, with the algorithm of the ring; none can do with fewer.
+
+    Raises:
+        ValueError: a size below 0, a world that is no integer of at least 1.
+
+    Source: Thakur, Rabenseifner and Gropp (2005); Patarasuk and Yuan (2009).
+    """
+    return 2 * _share_of_others(size, world)
+
+
+def all_gather(size: Amount, world: Amount) -> Amount:
+    """Bytes sent until every rank has the whole, of which it held 1/W: size (W − 1) / W.
+
+    Args:
+        size: bytes of the whole array.
+        world: W, how many ranks take part.
+
+    Returns:
+        Bytes that one rank sends: its own part, and then those that came by, but for the last.
+
+    Raises:
+        ValueError: as all_reduce.
+    """
+    return _share_of_others(size, world)
+
+
+def reduce_scatter(size: Amount, world: Amount) -> Amount:
+    """Bytes sent until every rank has 1/W of the sum of arrays: size (W − 1) / W.
+
+    Args:
+        size: bytes of the array that each rank holds at first.
+        world: W, how many ranks take part.
+
+    Returns:
+        Bytes that one rank sends.
+
+    Raises:
+        ValueError: as all_reduce.
+    """
+    return _share_of_others(size, world)
+
+
+def _share_of_others(size: Amount, world: Amount) -> Amount:
+    size, world = numbers.amounts(size=size), _world(world)
+    return size * (world - 1) / world
+
+
+def ring(block: Amount, world: Amount) -> Amount:
+    """Bytes sent in ring attention, forward: keys and values, passed on W − 1 times.
+
+    Args:
+        block: bytes of a rank's keys, as many as those of its values.
+        world: W, how many ranks take part.
+
+    Returns:
+        2 (W − 1) blocks, an integer where the block is one.
+
+    Raises:
+        ValueError: as all_reduce.
+
+    Source: Liu, Zaharia and Abbeel (2023), section 3.
+    """
+    return 2 * (_world(world) - 1) * numbers.amounts(block=block)
+
+
+def ring_backward(block: Amount, world: Amount) -> Amount:
+    """Bytes sent in ring attention, backward: keys and values travel with their gradients.
+
+    After W − 1 steps of four arrays the gradients stand one rank before their home, and take one
+    step more. A single rank is at home already.
+
+    Args:
+        block: bytes of a rank's keys, as many as those of its values.
+        world: W, how many ranks take part.
+
+    Returns:
+        4 (W − 1) + 2 blocks; 0 for a world of 1.
+
+    Raises:
+        ValueError: as all_reduce.
+    """
+    world = _world(world)
+    return (4 * (world - 1) + 2 * (world > 1)) * numbers.amounts(block=block)
+
+
+def heads_split(rows: Amount, tokens: Amount, embed_dim: Amount, itemsize: Amount) -> Amount:
+    """Bytes of the streams that a block with split heads sums over the ranks, per direction.
+
+    Forward they are what attention and MLP add to the stream, backward the gradients of what the
+    two read. Each of both is one all-reduce; all_reduce says what a rank sends for that.
+
+    Args:
+        rows: of the batch.
+        tokens: in each row.
+        embed_dim: the width of the stream.
+        itemsize: bytes of one number.
+
+    Returns:
+        2 · rows · tokens · embed_dim · itemsize.
+
+    Raises:
+        ValueError: what is no integer, or below 1.
+
+    Source: Shoeybi et al. (2019), section 3.
+    """
+    sizes = {"rows": rows, "tokens": tokens, "embed_dim": embed_dim, "itemsize": itemsize}
+    product = 2
+    for name, size in sizes.items():
+        product = product * numbers.amounts(least=1, whole=True, **{name: size})
+    return product
+
+
+def split_attention(rows: Amount, width: Amount, itemsize: Amount) -> Amount:
+    """Bytes of the parts that ranks with some of the keys each reduce: a maximum, then two sums.
+
+    Args:
+        rows: the number of queries, of all heads and rows of the batch.
+        width: p, that of the values.
+        itemsize: bytes of one number.
+
+    Returns:
+        rows · (1 + 1 + p) · itemsize, however many keys there are.
+
+    Raises:
+        ValueError: what is no integer, or below 1.
+    """
+    rows = numbers.amounts(least=1, whole=True, rows=rows)
+    width = numbers.amounts(least=1, whole=True, width=width)
+    return rows * (2 + width) * numbers.amounts(least=1, whole=True, itemsize=itemsize)
+
+
+def zero(
+    parameters: Amount, world: Amount, stage: int, *, weights: float = 2, gradients: float = 2,
+    optimizer: float = 12,
+) -> Amount:  # fmt: skip
+    """Bytes of a model's training state that one rank holds, with stage 0 to 3 of ZeRO.
+
+    Stage 1 divides the optimizer's state by W, stage 2 the gradients too, and stage 3 the weights
+    too. Without ZeRO, stage 0, every rank has all of them. Activations are not counted.
+
+    Args:
+        parameters: how many numbers the model has.
+        world: W, how many ranks take part.
+        stage: 0, 1, 2 or 3.
+        weights: bytes per parameter in which the model computes.
+        gradients: bytes per parameter.
+        optimizer: bytes per parameter; Adam's 12 are a copy and two moments in float32.
+
+    Returns:
+        Bytes, of which none are padding.
+
+    Raises:
+        ValueError: a number below 0, a world that is no integer of at least 1, another stage.
+
+    Source: Rajbhandari et al. (2020), section 5.
+    """
+    parameters, world = numbers.amounts(parameters=parameters), _world(world)
+    stage = numbers.int_between(0, 3, stage=stage)
+    kinds = (
+        numbers.nonnegative(weights=weights),
+        numbers.nonnegative(gradients=gradients),
+        numbers.nonnegative(optimizer=optimizer),
+    )
+    whole, divided = sum(kinds[: 3 - stage]), sum(kinds[3 - stage :])
+    return parameters * (whole + divided / world)
+
+
+def zero_traffic(size: Amount, world: Amount, stage: int) -> Amount:
+    """Bytes that one rank sends per step with stage 0 to 3 of ZeRO.
+
+    Up to stage 2 gradients are reduced and scattered, and what was updated is gathered: as many as
+    an all-reduce. In stage 3 the weights are gathered twice, for the way forward and the way back.
+
+    Args:
+        size: bytes of all weights, as many as those of all gradients.
+        world: W, how many ranks take part.
+        stage: 0, 1, 2 or 3.
+
+    Returns:
+        2 size (W − 1) / W, or 3 in place of 2 for stage 3.
+
+    Raises:
+        ValueError: as zero.
+
+    Source: Rajbhandari et al. (2020), section 7.
+    """
+    passes = 3 if numbers.int_between(0, 3, stage=stage) == 3 else 2
+    return passes * _share_of_others(size, world)
+
+
+def padded(shape: tuple[int, ...], world: int) -> int:
+    """Numbers of an array whose rows are filled up until W ranks have equally many.
+
+    FSDP2 cuts every parameter along its first axis. With fewer rows than ranks every rank that has
+    one has a whole row, and the others are padding.
+
+    Args:
+        shape: of the array; () counts as a row of one number.
+        world: W, how many ranks take part.
+
+    Returns:
+        ⌈rows / W⌉ · W · the numbers of a row.
+
+    Raises:
+        ValueError: an entry of the shape below 0, a world that is no integer of at least 1.
+    """
+    world = numbers.positive_int(world=world)
+    rows, *rest = [numbers.nonnegative_int(shape=n) for n in shape] or [1]
+    return -(-rows // world) * world * math.prod(rest)
+
+
+def causal_imbalance(world: Amount, *, zigzag: bool = False) -> Amount:
+    """The work of the busiest rank over the mean, in causal attention over W blocks of tokens.
+
+    Rank r has block r and attends to r + 1 blocks, the last has W of them, and the mean is
+    (W + 1) / 2. In the zigzag a rank has the pieces r and 2W − 1 − r of 2W, one early and one late,
+    and all attend to 2W + 1 pieces. A block on the diagonal counts as a whole one.
+
+    Args:
+        world: W, how many ranks take part.
+        zigzag: whether the pieces lie so.
+
+    Returns:
+        2W / (W + 1), which goes to 2; 1 in the zigzag.
+
+    Raises:
+        ValueError: a world that is no integer of at least 1, a zigzag that is not True or False.
+
+    Source: Brandon et al. (2023).
+    """
+    world = _world(world)
+    return 1.0 + 0 * world if options.flag(zigzag=zigzag) else 2 * world / (world + 1)
+
+
+def pipeline_bubble(stages: Amount, micro_batches: Amount) -> Amount:
+    """The share of time in which a stage of a pipeline waits, (p − 1) / (m + p − 1).
+
+    The first of m micro-batches reaches the last of p stages after p − 1 steps, and in the end the
+    first stage waits as long for the others. Forward and backward alike.
+
+    Args:
+        stages: p, 1 or more.
+        micro_batches: m, 1 or more.
+
+    Returns:
+        From 0 to below 1.
+
+    Raises:
+        ValueError: what is no integer, or below 1.
+
+    Source: Huang et al. (2019), section 2.3.
+    """
+    p = numbers.amounts(least=1, whole=True, stages=stages)
+    m = numbers.amounts(least=1, whole=True, micro_batches=micro_batches)
+    return (p - 1) / (m + p - 1)
+
+
+def _world(world: Amount) -> Amount:
+    return numbers.amounts(least=1, whole=True, world=world)
