@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ import pytest
 import torch
 from mending import mended
 
-from attnbook import streams
+from attnbook import streams, traffic
 from attnbook.checks import ch13
 from attnbook.checks.repair import define
 
@@ -67,6 +68,11 @@ def hiding(ops=4, arrays=2, waits=1, size=lambda s: s, form=lambda b, root: b, w
         return form(b[first], lambda: b[first] - 0.4)
 
     return answer
+
+
+def by_traffic(flops, bandwidth, latency, width, itemsize):
+    link = traffic.Link(latency, bandwidth)
+    return math.ceil(traffic.least_block(flops, link, itemsize=itemsize, width=width))
 
 
 def splitting(average=None, numbers=None, top=None, scale=None):
@@ -418,9 +424,13 @@ WRONG = [
 RIGHT = [
     (A, sent_by_hand),
     (A, by_all_reduce),
+    (A, traffic.all_reduce),
     (P, by_table),
+    (P, traffic.pipeline_bubble),
     (Z, held()),
+    (Z, traffic.zero),
     (H, hiding()),
+    (H, by_traffic),
     (S, splitting()),
     (S, by_streams),
     (S, torch_split),
@@ -457,3 +467,82 @@ def test_not_written_yet_is_a_friendly_line(check):
 
     broken = define(ch13.RING_AVERAGE, "ring_average", {"np": np})
     assert check(broken if check is M else stub).status == "not yet"
+
+
+def test_the_broken_ring_is_right_for_one_worker_and_for_equal_values():
+    broken = define(ch13.RING_AVERAGE, "ring_average", {"np": np})
+    right = ring("j = owner * block + np.arange(block)")
+    q, k, v = np.random.default_rng(0).normal(size=(3, 4, 6, 2))
+    np.testing.assert_allclose(broken(q[:1], k[:1], v[:1]), right(q[:1], k[:1], v[:1]))
+    np.testing.assert_allclose(broken(q, k, np.ones_like(v)), 1)
+    assert abs(broken(q, k, v) - right(q, k, v)).max() > 0.1
+    later = v.copy()
+    later[3] += 1  # what comes last must not move what comes first
+    assert abs(broken(q, k, later) - broken(q, k, v))[0].max() > 0.01
+    np.testing.assert_array_equal(right(q, k, later)[0], right(q, k, v)[0])
+
+
+def test_micro_batches_that_keep_a_stage_busy():
+    for stages, enough in ((4, 27), (64, 567)):
+        assert by_table(stages, enough) <= 0.1 + 1e-12 < by_table(stages, enough - 1)
+
+
+def test_a_model_of_6_7_billion_parameters_on_8_workers():
+    assert [round(held()(6.7e9, 8, stage) / 1e9) for stage in range(4)] == [107, 37, 25, 13]
+    assert held()(6.7e9, 64, 0) > 80e9 * 2 / 3 > held()(6.7e9, 8, 1) > held()(6.7e9, 64, 1)
+
+
+FLOPS, INSIDE, NETWORK = 989e12, traffic.Link(1e-5, 450e9), traffic.Link(1e-5, 50e9)
+
+
+def test_the_least_blocks_of_the_solution():
+    for link, width, block in ((INSIDE, 4096, 2445), (NETWORK, 4096, 19811), (INSIDE, 128, 5630)):
+        assert by_traffic(FLOPS, link.bandwidth, link.latency, width, 2) == block
+    assert by_traffic(FLOPS, 450e9, 0, 4096, 2) == 2198
+    assert round(64 * 19811 / 1e6, 1) == 1.3
+    masked = by_traffic(2 * FLOPS, 50e9, 1e-5, 4096, 2)  # half of the operations
+    assert 64 * masked / 1e6 == pytest.approx(2.5, abs=0.05)
+
+
+def test_seconds_of_a_step_on_320_processors_and_on_1024():
+    times = []
+    for world in (320, 1024):
+        compute = 6 * 6.5e9 * 2**22 / world / FLOPS
+        send = traffic.seconds(2 * (world - 1), traffic.all_reduce(2 * 6.5e9, world), NETWORK)
+        times += [max(compute, send), compute + send]
+    np.testing.assert_allclose(times, [0.52, 1.04, 0.54, 0.70], atol=0.006)
+
+
+def test_a_ring_of_neighbours_takes_nearly_twice_as_long_as_the_zigzag():
+    world, b = 8, 50
+    n, slowest, even = 2 * world * b, 0, 0
+    for t in range(world):
+        slowest += max(in_a_row(None, b, world, rank)[t] for rank in range(world))
+        even += max(dealing()(n, world, rank)[1][t] for rank in range(world))
+    assert slowest == (4 * world - 2) * b**2 + b
+    assert even == 2 * b**2 * world + b == n * (n + 1) // 2 // world
+    assert slowest / even == pytest.approx(2 - 1 / world, abs=0.01)
+
+
+def test_copies_have_the_same_bits_only_if_a_sum_is_finished_once():
+    for world, n, differ in ((8, 20_000, 0.57), (256, 1024, 0.83)):
+        arrays = np.random.default_rng(0).normal(size=(world, n)).astype(np.float32)
+        exact = arrays.sum(axis=0, dtype=np.float64)
+        copied, own = reduced(arrays)[0], each_for_itself(None, arrays)
+        pairs = arrays
+        while len(pairs) > 1:
+            pairs = pairs[::2] + pairs[1::2]
+        assert copied.dtype == own.dtype == np.float32
+        assert (copied == copied[0]).all()
+        assert np.mean(own[0] != own[1]) == pytest.approx(differ, abs=0.04)
+        error = [np.sqrt(np.mean((x - exact) ** 2)) for x in (copied[0], own[0], pairs[0])]
+        assert error[0] == pytest.approx(error[1], rel=0.1)
+        assert error[2] < (0.95 if world == 8 else 0.4) * error[0]
+
+
+def test_seed_plus_step_shares_batches_between_runs():
+    mixed = batches(lambda seed, step, rank: seed + step)
+    tokens = np.arange(1000)
+    given = tokens, 0, 1, 8, 5
+    first, second = (mixed(tokens, step, *given[1:], seed) for step, seed in ((1, 2), (2, 1)))
+    np.testing.assert_array_equal(first, second)
