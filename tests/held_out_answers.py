@@ -185,6 +185,23 @@ def wrong(n):
             (lambda x, p, y, q: merged(n["k"] * x, p - n["c"], y, q), "You mend the first part"),
             (lambda x, p, y, q: (np.exp(p) * x + np.exp(q - n["c"]) * n["k"] * y) / (np.exp(p) + np.exp(q - n["c"])), "only differences go into exp"),
         ],
+        "ho-two-levels": [
+            (lambda size: 2 * size * (n["k"] - 1) / n["k"], "a device reduces one piece"),
+            (lambda size: size / n["g"] * (n["k"] - 1) / n["k"], "half of an all-reduce"),
+            (lambda size: 2 * size * (n["g"] - 1) / n["g"], "That stays inside the machine"),
+            (lambda size: 2 * size * (1 - 1 / (n["g"] * n["k"])), "count what leaves"),
+            (lambda size: 2 * size / n["k"] * (n["g"] - 1) / n["g"], "Machines and devices are exchanged"),
+            (lambda size: 2 * size / n["g"], "W − 1 pieces of W are sent"),
+            (lambda size: 2 * size * (n["k"] - 1), "all devices together"),
+        ],
+        "ho-uneven-shares": [
+            (lambda q, a: (q + n["c"] * a) / (q + n["c"] * a).sum(), "Those are shares"),
+            (lambda q, a: len(q) * (q + a) / (q + a).sum(), "A token of an answer counts more"),
+            (lambda q, a: np.ones(len(q)), "Then the workers count alike"),
+            (lambda q, a: np.mean(q + n["c"] * a) / (q + n["c"] * a), "Turned over"),
+            (lambda q, a: (q + n["c"] * a) / np.mean(q + a), "not by their tokens"),
+            (lambda q, a: (n["c"] * q + a) / np.mean(n["c"] * q + a), "Questions and answers are exchanged"),
+        ],
         "ho-block-bits": [
             (lambda w: (n["b"], w / (2 ** n["b"] - 1) / 2), "Scale and least value cost bits too"),
             (lambda w: (n["b"] + 16 / n["n"], 0), "two numbers of 16 bits"),

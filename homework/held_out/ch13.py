@@ -1,0 +1,72 @@
+"""Checks of chapter 13's held-out exercises: they run with the lecturer, never with a student."""
+
+import numpy as np
+
+from attnbook.checks.call import call
+from attnbook.checks.verdict import check, expect
+
+# devices in a machine, and machines, for which no two wrong answers are the same number
+MACHINES = ((4, 5), (4, 9), (4, 11), (5, 6), (5, 7), (5, 12), (6, 4), (6, 7), (6, 9), (7, 5),
+            (7, 9), (7, 10), (9, 4), (9, 10), (10, 6), (10, 7), (12, 5), (12, 9))  # fmt: skip
+
+
+def numbers(seed):
+    """The numbers of a class, from its seed."""
+    rng = np.random.default_rng([seed, 13])
+    g, k = rng.choice(MACHINES)
+    return {"g": int(g), "k": int(k), "c": int(rng.integers(3, 10)) + 0.5}
+
+
+def checks(seed):
+    """The check of each exercise, by its label."""
+    given = numbers(seed)
+    g, k, c = (given[name] for name in "gkc")
+
+    @check
+    def between_machines(function):
+        for size in (9e5, 1.1e4):
+            right = 2 * size / g * (k - 1) / k
+            inside = 2 * size * (g - 1) / g
+            flat = 2 * size * (g * k - 1) / (g * k)
+            expect(call(function, size), right, f"for {size:.0f} bytes", [
+                (g * right, "Inside the machine the array was cut: a device reduces one piece."),
+                (right / 2, "That is half of an all-reduce: the sums must come back too."),
+                (inside, "That stays inside the machine."),
+                (inside / 2, "That stays inside the machine."),
+                (flat, "That is one ring of all, or all that a device sends: count what leaves."),
+                (2 * size / k * (g - 1) / g, "Machines and devices are exchanged."),
+                (2 * size / g, "Its own part does not travel: W − 1 pieces of W are sent."),
+                (k * right, "That is one device of each machine together."),
+                (g * k * right, "That is all devices together."),
+                (2 * size / g / k, "In each half there are as many messages as other machines."),
+                (size / g, "That is the piece: how much of it is sent, and how often?"),
+                (2 * (k - 1) * size / (g * k) / k, "The piece is cut by the machines once."),
+                (8 * right, "Those are bits."),
+            ], secret=True)  # fmt: skip
+        return "the slow link carries one piece, and not the whole."
+
+    @check
+    def factors(function):
+        for q, a in ((np.array([30, 11, 24]), np.array([4, 21, 9])),
+                     (np.array([7, 40, 15, 26]), np.array([31, 2, 12, 18]))):  # fmt: skip
+            w, weights, tokens = len(q), q + c * a, q + a
+            right = w * weights / weights.sum()
+            expect(call(function, q, a), right, f"for {w} workers", [
+                (right / w, "Those are shares: the all-reduce divides by the workers besides."),
+                (weights, "Where is the sum over all workers?"),
+                (np.ones(w), "Then the workers count alike, however many tokens they have."),
+                (w * tokens / tokens.sum(), "A token of an answer counts more."),
+                (tokens / tokens.sum(), "A token of an answer counts more, and the all-reduce "
+                 "divides."),
+                (1 / right, "Turned over: who has more counts more."),
+                (weights / weights.sum() / w, "The all-reduce divides by W: multiply by it."),
+                (w * (c * q + a) / (c * q + a).sum(), "Questions and answers are exchanged."),
+                (w * a / a.sum(), "The tokens of the questions count too."),
+                (w * q / q.sum(), "The tokens of the answers count too."),
+                (w * weights / tokens.sum(), "Divide by the weights of all, not by their tokens."),
+                (weights / tokens, "That is the mean weight of a worker's own tokens."),
+                (weights / weights.max(), "Divide by the mean weight, not by the largest."),
+            ], secret=True)  # fmt: skip
+        return "a mean of means is right once each counts by its weight."
+
+    return {"ho-two-levels": between_machines, "ho-uneven-shares": factors}

@@ -1,0 +1,382 @@
+"""Checks for chapter 13. Each knows the usual wrong answers by what they give."""
+
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+
+from attnbook.attention import softmax
+from attnbook.checks import rings
+from attnbook.checks.batch_shares import check_shares, starts
+from attnbook.checks.call import call, call_pair
+from attnbook.checks.repair import repaired
+from attnbook.checks.verdict import Function, Wrong, check, expect
+
+__all__ = [
+    "all_reduce_bytes",
+    "batch_share",
+    "bubble",
+    "least_block",
+    "ring_all_reduce",
+    "ring_average",
+    "split_attention",
+    "zero_bytes",
+    "zigzag",
+]
+
+
+@check
+def all_reduce_bytes(function: Function) -> str:
+    """function(size, world): bytes that one worker sends in an all-reduce on a ring."""
+    for size, w in ((8400, 7), (1200, 3), (1000, 2)):
+        right = 2 * size * (w - 1) / w
+        expect(call(function, size, w), right, f"for {size} bytes and {w} workers", [
+            (right / 2, "That is the reduce-scatter alone: the sums must come round too."),
+            (w * right, "One worker sends pieces of size / world: that is whole arrays, or all "
+             "workers together."),
+            (w * right / 2, "That is the whole array to every other worker: a ring sends pieces."),
+            (2 * size, "One piece stays where it is in each half: W − 1 are sent, not W."),
+            (size, "There are two halves, and in each W − 1 pieces of W are sent."),
+            (2 * (w - 1), "Those are messages: how many bytes has each?"),
+            (2 * size / w, "That is one message in each half: there are W − 1."),
+            (right / w, "The division by world is done twice."),
+            (2 * right, "That is sent and received together: count what is sent."),
+            (2 * size * np.log2(w), "In a tree the whole array goes up and comes down: a ring "
+             "sends pieces."),
+            (8 * right, "Those are bits."),
+            (right / size, "That is a share: multiply by the size."),
+        ], secret=True)  # fmt: skip
+    return "nearly twice the array, however many take part."
+
+
+@check
+def bubble(function: Function) -> str:
+    """function(stages, micro_batches): the share of its time that a stage waits."""
+    for p, m in ((4, 10), (7, 3), (3, 20)):
+        wait, steps = p - 1, m + p - 1
+        got = call(function, p, m)
+        expect(got, wait / steps, f"for {p} stages and {m} micro-batches", [
+            (wait / m, "That is waiting time by working time: divide by all the time."),
+            (wait / (m + p), "One step too many: the first stage begins at once."),
+            (p / steps, "The last stage waits for the p − 1 stages before it, not for p."),
+            (p / (m + p), "The last stage waits for the p − 1 stages before it, not for p."),
+            (m / steps, "That is the share of its time that a stage works."),
+            (wait / p, "That is one micro-batch, passed on from stage to stage."),
+            ((m - 1) / steps, "Stages and micro-batches are exchanged."),
+            (2 * wait / steps, "The way back has steps of its own: waiting and working double."),
+            (wait / (2 * m + wait), "There is waiting on the way back too."),
+            (2 * wait / (m + 2 * wait), "There is work on the way back too."),
+            (p * wait / steps, "That is the sum over all stages: one waits so long."),
+            (wait, "Those are steps: which share of all steps are they?"),
+            (steps, "Those are all steps: in which share of them does a stage wait?"),
+        ], secret=True)  # fmt: skip
+    return "what fills a pipeline is many small batches."
+
+
+@check
+def zero_bytes(function: Function) -> str:
+    """function(parameters, world, stage): bytes that a worker holds with ZeRO 0 to 3."""
+    for n, w in ((2100, 7), (500, 4)):
+        for stage in range(4):
+
+            def held(*cut: int, a: int = 2, b: int = 2, c: int = 12, n: int = n, w: int = w) -> Any:
+                """For a + b + c bytes per parameter, of which those numbered are cut in W."""
+                return n * sum(s / w if i in cut else s for i, s in enumerate((a, b, c)))
+
+            cut = range(3 - stage, 3)
+            right = held(*cut)
+            order = "First the optimiser's numbers are cut, then gradients, then weights."
+            adam = "Adam keeps three numbers of four bytes: a copy of the weight, and two averages."
+            two = "Weights and gradients have two bytes here, not four."
+            got = call(function, n, w, stage)
+            expect(got, right, f"for {n} parameters, {w} workers and stage {stage}", [
+                *((held(*range(3 - k, 3)), f"That is stage {k}.") for k in range(4)),
+                (held(*range(stage)), order),
+                (held(1) if stage == 1 else np.nan, order),
+                (held(3 - stage), "Stages add: what an earlier stage cuts stays cut."),
+                *((held(*cut, c=s), adam) for s in (4, 8)),
+                *((held(*cut, a=4, b=4, c=s), two) for s in (8, 12)),
+                *((held(*cut, **none), "Weights and gradients in bfloat16 are both kept.")
+                  for none in ({"a": 0}, {"b": 0})),
+                (right * w, "That is all workers together."),
+                (right / n, "That is per parameter: multiply by their number."),
+                (8 * right, "Those are bits."),
+                (held(*cut, a=1, b=1, c=3), "Those are numbers: how many bytes has each?"),
+            ], secret=True)  # fmt: skip
+    return "cut everything, and what a worker holds falls with their number."
+
+
+@check
+def least_block(function: Function) -> str:
+    """function(flops, bandwidth, latency, width, itemsize): tokens that hide a message."""
+    for f, rate, latency, width, size in ((2e12, 5e9, 4e-5, 64, 4), (3e14, 4.3e10, 1e-5, 96, 2),
+                                          (1e12, 7e9, 0.0, 48, 4)):  # fmt: skip
+
+        def root(
+            ops: float = 4,
+            arrays: float = 2,
+            wait: float = latency,
+            f: float = f / width,
+            rate: float = rate / width / size,
+        ) -> float:
+            """Where ops · b² · width / flops is wait + arrays · b · width · size / bandwidth."""
+            send = arrays / rate
+            return (send + sqrt(send**2 + 4 * wait * ops / f)) / (2 * ops / f)
+
+        b = ceil(root())
+        per = "Scores and averages each take 2 · block² · width operations."
+        where = f"for {f:g} operations and {rate:g} bytes per second, {latency:g} s, a width of "
+        got = call(function, f, rate, latency, width, size)
+        expect(got, b, f"{where}{width} and {size} bytes", [
+            *((ceil(root(ops=ops)), per) for ops in (1, 2, 8)),
+            (ceil(root(arrays=1)), "Keys and values both travel."),
+            (ceil(root(arrays=3)), "Queries and outputs stay: keys and values travel."),
+            (ceil(root(arrays=4)), "Queries and outputs stay: keys and values travel."),
+            (ceil(root(wait=0)), "A message takes its latency besides."),
+            (ceil(root(wait=2 * latency)), "Keys and values go in one message: one latency."),
+            (ceil(root(rate=rate / width)), "The bandwidth counts bytes: where is itemsize?"),
+            (ceil(root(rate=rate / width / size / 8)), "The bandwidth is in bytes, not in bits."),
+            (ceil(root(f=f, rate=rate / size)), "A message and a step both have the width."),
+            (b - 1, "There the message comes too late: round up."),
+            (root(), "A block has a whole number of tokens: round up."),
+            (b + 1, "That is one token more than is needed."),
+            (ceil(2 * size * f / rate / 4 / width), "The width stands on both sides."),
+        ], secret=True)  # fmt: skip
+    return "operations grow with the square of a block, its message does not."
+
+
+@check
+def split_attention(function: Function) -> str:
+    """function(q, keys, values): averages (m, p), and the numbers for two all-reduces."""
+    rng = np.random.default_rng(5)
+    for w, m, n, d, p, far in ((3, 4, 5, 6, 2, 0), (4, 5, 7, 3, 3, 1500), (3, 4, 5, 6, 2, -2000)):
+        q, keys, values = (rng.normal(size=size) for size in ((m, d), (w, n, d), (w, n, p)))
+        q[:, 0] = far if far < 0 else np.linspace(-far, far, m)
+        keys[..., 0] = np.arange(w)[::-1, None] if far < 0 else 1.0
+        where = f"for {w} workers" + (" and large scores" if far > 0 else "")
+        where += " of which some have very low scores" if far < 0 else ""
+        with np.errstate(all="ignore"):
+            first, second = call_pair(function, q, keys, values)
+        if first.size == 1 and second.ndim == 2:
+            raise Wrong(f"{where} the number comes first: return the averages first.")
+        if first.shape == (w, m, p):
+            raise Wrong(f"{where} you give an average per worker: all have the same one.")
+        if not np.all(np.isfinite(first)):
+            raise Wrong(f"{where} you give NaN or ∞: before exp, take off the largest score of "
+                        "all workers, a number per query, and divide at the end.")  # fmt: skip
+        s = q @ keys.swapaxes(1, 2) / np.sqrt(d)
+        every, flat = np.concatenate(list(s), axis=1), values.reshape(w * n, p)
+        own, top = s.max(axis=2, keepdims=True), s.max(axis=(0, 2))[:, None]
+        total, weighted = np.exp(s - own).sum(axis=2)[..., None], np.exp(s - own) @ values
+        parts, lse = weighted / total, own + np.log(total)
+        with np.errstate(all="ignore"):
+            by_logs = (lse * parts).sum(axis=0) / lse.sum(axis=0)
+        rescale = "Each sum is relative to its own largest score: bring all to the same one first."
+        expect(first, softmax(every) @ flat, f"{where}, in the average,", [
+            (parts.mean(axis=0), "The workers' averages count alike: each counts by its total."),
+            (parts.sum(axis=0), "You add averages: add weighted sums and totals, then divide."),
+            (weighted.sum(axis=0) / total.sum(axis=0), rescale),
+            (softmax(every * np.sqrt(d)) @ flat, "The scores are divided by √d."),
+            (softmax(every / np.sqrt(d)) @ flat, "√d divides twice."),
+            (np.exp(every - top) @ flat, "That is the weighted sum: divide by the total."),
+            (by_logs, "A log-sum-exp is a logarithm: shares go by its exponential."),
+            (np.tile(flat.mean(axis=0), (m, 1)), "All keys count alike."),
+            *((part, "Those are one worker's keys alone.") for part in parts),
+        ], tolerance=2e-3 if far > 0 else 1e-5)  # fmt: skip
+        right = m * (p + 2)
+        per_query = "Each query has its own largest score and its own total."
+        expect(second, right, f"{where}, in the numbers,", [
+            (m * (p + 1), "One is missing per query: both largest score and total travel."),
+            (m * p, "Largest scores and totals travel too."),
+            (m * p + 2, per_query),
+            (m * (p + 1) + 1, per_query),
+            (p + 2, "That is one query: there are m."),
+            (w * right, "That is all workers together."),
+            (2 * (w - 1) * right / w, "That is what travels in a ring: how many are handed over?"),
+            (n * (d + p), "Keys and values stay where they are."),
+            (w * n * (d + p), "Keys and values stay where they are."),
+            (m * n, "Scores stay where they are."),
+            (m * n + m * (p + 2), "Scores stay where they are."),
+            (8 * right, "Those are bytes."),
+            (4 * right, "Those are bytes."),
+        ], secret=True)  # fmt: skip
+    return "what travels does not grow with the number of keys."
+
+
+@check
+def zigzag(function: Function) -> str:
+    """function(n, world, rank): its tokens' positions (n/world,), and pairs per step (world,)."""
+    for n, w, rank in ((40, 4, 1), (40, 4, 3), (42, 3, 0), (24, 2, 1)):
+        b, m = n // (2 * w), n // w
+        piece = np.arange(n).reshape(2 * w, b)
+        here, there = piece[rank], piece[2 * w - 1 - rank]
+        where = f"for {n} tokens and worker {rank} of {w}"
+        first, second = call_pair(function, n, w, rank)
+        if first.shape == (w,) and second.shape == (m,):
+            raise Wrong(f"{where} the pairs come first: return the positions first.")
+        if first.shape == (2,):
+            raise Wrong(f"{where} you give two numbers: name the positions of all {m} tokens.")
+        other = piece[[w - 1 - rank, w + rank]].ravel()
+        expect(first, np.concatenate([here, there]), f"{where}, in the positions,", [
+            (np.arange(m) + m * rank, "That is a row of neighbours: an early and a late piece."),
+            (np.arange(rank, n, w), "That deals tokens out one by one: take two pieces."),
+            (piece[[rank, rank + w]].ravel(), "Pieces r and r + W: later workers have more."),
+            (np.concatenate([there, here]), "The earlier piece comes first."),
+            (np.concatenate([here, there[::-1]]), "Inside a piece the tokens keep their order."),
+            (other, "The workers are numbered the other way round: the first has the first piece."),
+            (np.concatenate([here, there]) + 1, "Positions are counted from 0."),
+        ])  # fmt: skip
+        right = np.full(w, 2.0 * b * b)
+        own = np.eye(w)[0]
+        row = np.where(np.arange(w) <= rank, m * m, 0) - own * m * (m - 1) / 2
+        if second.size == 1 and np.allclose(second, w * right[0] + b):
+            raise Wrong(f"{where} you give the pairs of all steps together: one number per step.")
+        expect(second, right + b * own, f"{where}, in the pairs,", [
+            (2 * right, "Half of these pairs are hidden."),
+            (2 * right - own * (2 * b * b - b), "Half of these pairs are hidden."),
+            (right, "In step 0 a token sees itself and those before it in its own piece."),
+            (right - b * own, "A token sees itself."),
+            (right + (b - b * b) * own, "In step 0 the late piece sees all of the early one too."),
+            (right + b * b * own, "In step 0 the two own pieces are hidden in part."),
+            (right / 2 + b * own, "Of four pairs of pieces two are seen, and in step 0 three."),
+            (right + b, "Only in step 0 are pieces seen in part."),
+            (row, "That is for a row of neighbours."),
+            (right / (b * b), "Those are blocks: count pairs of a query and a key."),
+            (right / (b * b) + own, "Those are blocks: count pairs of a query and a key."),
+            (np.cumsum(right + b * own), "Those are all steps so far: count each alone."),
+        ], secret=True)  # fmt: skip
+    return "in every step all workers have the same to do, so none waits."
+
+
+@check
+def batch_share(function: Function) -> str:
+    """function(tokens, step, rank, world, rows, window, seed): (rows/world, window + 1)."""
+    tokens, rows, window = np.random.default_rng(7).permutation(23), 12, 5
+
+    def drawn(step: int, seed: int = 7, rank: int = 0, world: int = 1) -> np.ndarray:
+        got = call(function, tokens, step, rank, world, rows, window, seed)
+        where = f"in step {step}, for worker {rank} of {world},"
+        return starts(got, tokens, (rows, window), world, where)
+
+    whole = drawn(4)
+    drawn(9)
+    if not np.array_equal(drawn(4), whole):
+        raise Wrong("asked twice for step 4 you give two batches: only seed and step may decide.")
+    if len(set(whole)) == 1:
+        raise Wrong("in step 4 all rows are the same: draw one place per row.")
+    if np.array_equal(whole, drawn(5)):
+        raise Wrong("steps 4 and 5 have the same batch: where is the step?")
+    if np.array_equal(whole, drawn(4, 8)):
+        raise Wrong("seeds 7 and 8 have the same batch: where is the seed?")
+    check_shares(whole, {w: [drawn(4, 7, rank, w) for rank in range(w)] for w in (3, 4)})
+    seen: dict[bytes, str] = {}
+    for seed in range(5):
+        for step in range(1, 7):
+            name = f"step {step} of seed {seed}"
+            same = seen.setdefault(drawn(step, seed).tobytes(), name)
+            if same != name:
+                raise Wrong(f"{name} is {same} again: do not make one number of seed and step.")
+    found = set(np.concatenate([drawn(step) for step in range(40)]))
+    for name, place in (("first", 0), ("last", len(tokens) - window - 1)):
+        if place not in found:
+            raise Wrong(f"no row ever begins at the {name} possible place, {place}.")
+    return "whoever comes back knows which batch is next."
+
+
+RING_AVERAGE = '''
+def ring_average(queries, keys, values):
+    """Causal averages (W, b, p); worker r begins with block r of all three, (b, d) or (b, p)."""
+    world, block, width = queries.shape
+    total = np.zeros((world, block, 1))
+    weighted = np.zeros((world, block, values.shape[2]))
+    for step in range(world):
+        for rank in range(world):
+            owner = (rank - step) % world
+            i = rank * block + np.arange(block)
+            j = rank * block + np.arange(block)
+            scores = queries[rank] @ keys[owner].T / np.sqrt(width)
+            kernel = np.where(j <= i[:, None], np.exp(scores), 0)
+            total[rank] += kernel.sum(axis=1, keepdims=True)
+            weighted[rank] += kernel @ values[owner]
+    return weighted / total
+'''
+
+
+@check
+def ring_average(function: Function) -> str:
+    """function(queries, keys, values): RING_AVERAGE, mended so that keys have their positions."""
+    fault = "j = rank * block + np.arange(block)"
+    return repaired(function, RING_AVERAGE, fault=fault, test=_in_order)
+
+
+def _in_order(function: Function) -> str:
+    rng = np.random.default_rng(8)
+    for w, b in ((4, 3), (3, 5)):
+        q, k, v = (rng.normal(size=(w, b, width)) for width in (4, 4, 2))
+        where = f"for {w} workers with {b} tokens each"
+        with np.errstate(all="ignore"):
+            got = call(function, q, k, v)
+            causes = [(rings.ring_average(q, k, v, place), why) for place, why in rings.MISPLACED]
+        if np.any(np.isnan(got)):
+            raise Wrong(f"{where} you give NaN: a token sees itself at least.")
+        alone = [rings.ring_average(q[r, None], k[r, None], v[r, None])[0] for r in range(w)]
+        causes.append((np.stack(alone), "Every worker sees its own block alone."))
+        expect(got, rings.ring_average(q, k, v), where, causes)
+    return "One worker would never have found it: there both positions are the same."
+
+
+@check
+def ring_all_reduce(function: Function) -> str:
+    """function(arrays): what each worker ends with (W, n), and how many numbers it sends when."""
+    rng = np.random.default_rng(9)
+    large = np.asarray([2.0**60, -(2.0**60), 1, 1, 1])
+    for arrays, name in ((rng.normal(size=(4, 10)) + 1, "4 workers with 10 numbers each"),
+                         (rng.normal(size=(3, 6)) + 1, "3 workers with 6 numbers each"),
+                         (np.stack([rng.permutation(large) for _ in range(13)], axis=1),
+                          "numbers of which some are very large")):  # fmt: skip
+        w, n = arrays.shape
+        where = f"for {name}"
+        first, second = call_pair(function, arrays)
+        right, sent = rings.ring_all_reduce(arrays)
+        sums = np.tile(arrays.sum(axis=0), (w, 1))
+        if first.shape == sent.shape and second.shape == right.shape != sent.shape:
+            raise Wrong(f"{where} the numbers sent come first: return the sums first.")
+        if first.shape == (n,):
+            raise Wrong(f"{where} you give one row: what does each of the {w} workers end with?")
+        if first.shape == right.shape and np.allclose(first, sums) and np.ptp(first, axis=0).any():
+            raise Wrong(f"{where} the workers end with different last digits: a sum is finished "
+                        "once, and then copied.")  # fmt: skip
+        back = rings.ring_all_reduce(arrays, back=True)
+        even = "Pieces are as np.array_split cuts them: of nearly equal lengths, the longer first."
+        long = -(-n // w)
+        other = [np.arange(n)[i * long : (i + 1) * long] for i in range(w)]
+        order = "Piece c begins with worker c, and c + 1 adds its own to it, and so on round."
+        expect(first, right, f"{where}, in the sums,", [
+            (sums / w, "That is the mean: give the sums."),
+            (arrays, "Nothing has been added."),
+            (rings.ring_all_reduce(arrays, steps=w - 1)[0], "The second half is missing: each "
+             "worker has one finished piece."),
+            (rings.ring_all_reduce(arrays, steps=2 * w - 3)[0], "The last step is missing."),
+            (rings.ring_all_reduce(arrays, steps=w - 2)[0], "There are W − 1 steps in each half."),
+            (rings.ring_all_reduce(arrays, always_add=True)[0], "In the second half a finished "
+             "piece takes the place of what is there."),
+            *((wrong, order) for wrong in (sums, back[0])),
+        ])  # fmt: skip
+        half = sent[: w - 1]
+        if second.shape == half.shape:
+            raise Wrong(f"{where} you give {w - 1} steps, expected {2 * (w - 1)}: two halves.")
+        if second.shape in ((w,), (2 * (w - 1),), ()):
+            raise Wrong(f"{where} you give sums of the numbers sent: one per step and worker.")
+        expect(second, sent, f"{where}, in the numbers sent,", [
+            (np.full(sent.shape, n), "Those are whole rows: one piece travels in each step."),
+            (np.full(sent.shape, n / w), even),
+            (np.full(sent.shape, n // w), even),
+            (np.full(sent.shape, long), even),
+            (rings.ring_all_reduce(arrays, other)[1], even),
+            (8 * sent, "Those are bytes."),
+            (4 * sent, "Those are bytes."),
+            (np.roll(sent, 1, axis=1), "That is what each worker receives."),
+            (back[1], "That goes round the other way: worker r sends to r + 1."),
+            (np.cumsum(sent, axis=0), "Those are all steps so far: count each alone."),
+        ])  # fmt: skip
+    return "two times W − 1 short messages, and all workers have the same bits."
