@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import is_array_api_obj
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from tqdm import tqdm
 
 from attnbook._validation import numbers
@@ -78,6 +78,39 @@ def minibatches(
         rng.choice(n, size, replace=False) for _ in range(numbers.nonnegative_int(steps=steps))
     )
     return (tuple(a[batch] for a in arrays) for batch in drawn)
+
+
+def step_batch(
+    tokens: Int[np.ndarray, " n"], step: int, *, rows: int, window: int, seed: int
+) -> Int[np.ndarray, "rows {window}+1"]:
+    """The windows of a step, which depend on its number and the seed alone.
+
+    Row i is tokens[f_i], …, tokens[f_i + window], where f_i is drawn evenly by a generator that
+    (seed, step) starts. No step needs the one before it, so a training that was stopped goes on
+    with the batches that it would have seen, and any number of workers shares them out.
+
+    Args:
+        tokens: a text as numbers, of shape (n,).
+        step: the number of the step.
+        rows: windows a batch.
+        window: tokens that are read; one more follows them, so that each has a next one.
+        seed: of the run.
+
+    Returns:
+        Integers of shape (rows, window + 1).
+
+    Raises:
+        ValueError: a text that is no row of more than window tokens, a number that is no integer.
+    """
+    numbers.positive_int(rows=rows)
+    if np.ndim(tokens) != 1 or len(tokens) <= numbers.positive_int(window=window):
+        got = np.shape(tokens)
+        raise ValueError(
+            f"tokens: got shape {got}, expected (n,) with n above {window}, the window"
+        )
+    start = [numbers.nonnegative_int(seed=seed), numbers.nonnegative_int(step=step)]
+    first = np.random.default_rng(start).integers(0, len(tokens) - window, size=(rows, 1))
+    return tokens[first + np.arange(window + 1)]
 
 
 def warm_cosine(peak: float, steps: int, *, warmup: int = 0) -> Float[np.ndarray, " steps"]:

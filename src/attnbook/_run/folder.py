@@ -1,0 +1,182 @@
+"""A run's checkpoints and its file of metrics: where it begins, and what it leaves."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from attnbook._run import checkpoints
+from attnbook._run.options import Options
+from attnbook._run.text import TrainingText
+from attnbook._run.workers import Refused, Workers, agreed
+
+MODEL = ("window", "embed_dim", "heads", "layers", "tokens", "vocab_size", "vocabulary")
+
+
+def settings(options: Options, text: TrainingText, world: int) -> dict[str, Any]:
+    """What a checkpoint says of its run, such that JSON can hold it.
+
+    Args:
+        options: of the run.
+        text: its vocabulary is kept, so that what the model writes can be read.
+        world: how many workers wrote it.
+    """
+    kept = {name: str(v) if isinstance(v, Path) else v for name, v in asdict(options).items()}
+    kept |= {"vocabulary": text.vocabulary, "vocab_size": len(text.vocabulary)}
+    return kept | {"text": text.name, "workers": world}
+
+
+class Folder:
+    """The checkpoints of a run: where it begins, and what it saves.
+
+    Args:
+        options: of the run; with checkpoint None nothing is read or saved.
+        text: of the run.
+        workers: of whom rank 0 looks into the folder and names what is complete.
+
+    Raises:
+        Refused: without resume, a folder that holds a run; a checkpoint of another model.
+    """
+
+    def __init__(self, options: Options, text: TrainingText, workers: Workers) -> None:
+        self.options, self.workers = options, workers
+        self.settings = settings(options, text, workers.world)
+        found = agreed(workers, self._found)
+        first = workers.gather(found)[0]  # as rank 0 sees the folder
+        self.newest = Path(first) if first else None
+        self.step = checkpoints.step_of(self.newest) or 0 if self.newest else 0
+        if self.newest is not None:
+            newest = self.newest
+            agreed(workers, lambda: self._check_model(newest))
+
+    def save(self, step: int, write: Callable[[Path], None]) -> None:
+        """Save a checkpoint, all workers together.
+
+        Args:
+            step: the last one that was taken.
+            write: puts this worker's share into a folder; an OSError tells of no room.
+
+        Raises:
+            Refused: it could not be written; what was complete is.
+        """
+        folder = self.options.checkpoint
+        if folder is None:
+            return
+        first, made = self.workers.rank == 0, folder / f"writing-step-{step}"
+
+        def guarded(action: Callable[[], object]) -> Callable[[], object]:
+            def run() -> object:
+                try:
+                    return action()
+                except OSError as error:
+                    left = self.newest or "none"
+                    why = f"--checkpoint: got '{error.strerror or error}' at step {step}"
+                    raise Refused(f"{why}, expected room in {folder}; complete: {left}") from error
+
+            return run
+
+        def publish() -> Path:
+            return checkpoints.publish(made, self.settings, keep=self.step or None)
+
+        agreed(self.workers, guarded(lambda: first and checkpoints.prepare(folder, step)))
+        agreed(self.workers, guarded(lambda: write(made)))
+        agreed(self.workers, guarded(lambda: first and publish()))
+        self.step, self.newest = step, folder / f"step-{step}"
+
+    def _found(self) -> str:
+        """The newest complete checkpoint as a string, empty where there is none; for rank 0."""
+        folder, resume = self.options.checkpoint, self.options.resume
+        if folder is None or self.workers.rank > 0:
+            return ""
+        if not resume and checkpoints.of_steps(folder):
+            latest = checkpoints.of_steps(folder)[0].name
+            raise Refused(
+                f"--checkpoint: got {folder} with {latest} of an earlier run, "
+                "expected an empty folder, or --resume to go on from there"
+            )
+        newest = checkpoints.newest(folder) if resume else None
+        if resume:
+            checkpoints.say(
+                f"resume: {newest or f'no complete checkpoint in {folder}, from step 1'}"
+            )
+        return str(newest or "")
+
+    def _check_model(self, newest: Path) -> None:
+        """Refuse another model's checkpoint; a word where only the run differs."""
+        was = json.loads((newest / checkpoints.CONTENTS).read_text(encoding="utf-8"))["settings"]
+        for name in MODEL:
+            if was.get(name) != self.settings[name]:
+                if isinstance(self.settings[name], list):
+                    raise Refused(f"--resume: got {newest} with other tokens than this text has")
+                option = f"--{name.replace('_', '-')}"
+                got = f"{was.get(name)} in {newest}"
+                raise Refused(f"{option}: got {got}, expected {self.settings[name]}, as asked for")
+        for name in ("steps", "seed", "text", "rows", "learning_rate", "warmup", "precision"):
+            if was.get(name) != self.settings[name] and self.workers.rank == 0:
+                now = self.settings[name]
+                checkpoints.say(f"resume: {name} was {was.get(name)} before {newest}, now {now}")
+
+
+class Metrics:
+    """The file of lines of JSON; on resume what came after the checkpoint is dropped.
+
+    Args:
+        file: None for none.
+        step: of the checkpoint, 0 at the beginning.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+
+    def __init__(self, file: Path | None, step: int) -> None:
+        self.file = file
+        if file is None:
+            return
+        file.parent.mkdir(parents=True, exist_ok=True)
+        kept = [line for line in _lines(file) if line["step"] <= step] if step else []
+        new = file.with_name(f"{file.name}.new")
+        new.write_text("".join(f"{json.dumps(line)}\n" for line in kept), encoding="utf-8")
+        new.replace(file)
+
+    def write(self, step: int, loss: float, held_out: float | None = None) -> None:
+        """One line more.
+
+        Args:
+            step: from 1.
+            loss: of the step's batch, in nats a token.
+            held_out: of the held-out text, where it was measured.
+        """
+        if self.file is not None:
+            line = {"step": step, "loss": loss}
+            if held_out is not None:
+                line["held_out"] = held_out
+            with open(self.file, "a", encoding="utf-8") as file:
+                file.write(f"{json.dumps(line)}\n")
+
+
+def check_loss(loss: float, step: int) -> float:
+    """The loss, if it is a number.
+
+    Args:
+        loss: of all workers.
+        step: from 1.
+
+    Raises:
+        Refused: it is infinite or none.
+    """
+    if not math.isfinite(loss):
+        raise Refused(f"loss: got {loss} at step {step}, expected a number; try a lower rate")
+    return loss
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    """The whole lines of a file of metrics; the last one may have been cut short."""
+    found = []
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return found

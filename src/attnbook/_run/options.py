@@ -1,0 +1,120 @@
+"""The options of the trainer, and the command line that says them."""
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from attnbook import training
+
+MODES, BACKENDS = ("none", "ddp", "fsdp"), ("torch", "jax")
+TOKENS, PRECISIONS = ("characters", "pairs"), ("float32", "bfloat16", "float64")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is trained, on what and how; the command line's options of the same names."""
+
+    steps: int = 2000
+    seed: int = 0
+    text: Path | None = None
+    mode: str | None = None
+    checkpoint: Path | None = None
+    every: int = 100
+    resume: bool = False
+    metrics: Path | None = None
+    backend: str = "torch"
+    rows: int = 16
+    window: int = 64
+    embed_dim: int = 128
+    heads: int = 4
+    layers: int = 2
+    learning_rate: float = 4e-3
+    warmup: int | None = None
+    tokens: str = "characters"
+    vocabulary: int = 512
+    precision: str = "float32"
+    log_every: int = 1
+
+    def rates(self) -> Float[np.ndarray, " steps"]:
+        """The learning rate of every step; that of step n stands at n − 1."""
+        warmup = min(50, self.steps) if self.warmup is None else self.warmup
+        return training.warm_cosine(self.learning_rate, self.steps, warmup=warmup)
+
+    def mode_of(self, world: int) -> str:
+        """The mode with so many workers: where none was asked for, copies if there are several."""
+        return self.mode or ("ddp" if world > 1 else "none")
+
+
+def parse(arguments: Sequence[str] | None = None, description: str = "") -> Options:
+    """The options of a command line; what is wrong in it ends the process with status 2.
+
+    Args:
+        arguments: the words after the name; None for the process's own.
+        description: what --help begins with.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m attnbook.train_lm",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    usual = Options()
+
+    def add(name: str, kind: Callable[[str], Any], about: str, **more: Any) -> None:
+        default = getattr(usual, name.replace("-", "_"))
+        parser.add_argument(f"--{name}", type=kind, default=default, help=about, **more)
+
+    add("steps", _whole(1), "of the training (%(default)s)")
+    add("seed", _whole(0), "of the parameters and of the batches (%(default)s)")
+    add("text", Path, "a file or a folder of text files, UTF-8; without it the book's own text")
+    add("mode", str, "copies (ddp) or shares (fsdp) of the parameters", choices=MODES)
+    add("checkpoint", Path, "a folder, which all workers see, for checkpoints")
+    add("every", _whole(1), "steps from checkpoint to checkpoint, and held-out loss (%(default)s)")
+    parser.add_argument("--resume", action="store_true", help="from the newest whole checkpoint")
+    add("metrics", Path, "a file for a line of JSON a logged step: step, loss, held_out")
+    add("backend", str, "torch or jax (%(default)s)", choices=BACKENDS)
+    add("rows", _whole(1), "windows in a step's batch, of all workers together (%(default)s)")
+    add("window", _whole(1), "tokens that the model reads (%(default)s)")
+    add("embed-dim", _whole(1), "width of the model (%(default)s); an MLP is four times as wide")
+    add("heads", _whole(1), "of each attention (%(default)s)")
+    add("layers", _whole(1), "blocks (%(default)s)")
+    add("learning-rate", _positive, "its peak (%(default)s)")
+    add("warmup", _whole(0), "steps of its rise (50, or all steps where there are fewer)")
+    add("tokens", str, "characters, or byte pairs learned from the text", choices=TOKENS)
+    add("vocabulary", _whole(256), "tokens that byte pairs may make (%(default)s)")
+    add("precision", str, "of products; parameters keep 32 bits or more", choices=PRECISIONS)
+    add("log-every", _whole(1), "steps from one logged loss to the next (%(default)s)")
+    options = Options(**vars(parser.parse_args(arguments)))
+    if options.embed_dim % options.heads:
+        parser.error(f"--heads: got {options.heads}, expected a divisor of {options.embed_dim}")
+    if options.warmup is not None and options.warmup > options.steps:
+        parser.error(f"--warmup: got {options.warmup}, expected at most {options.steps}, the steps")
+    if options.resume and options.checkpoint is None:
+        parser.error("--resume: got no --checkpoint, expected the folder to go on from")
+    return options
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    """Reads a whole number that is not below the least."""
+
+    def read(word: str) -> int:
+        if not word.isdecimal() or int(word) < least:
+            raise argparse.ArgumentTypeError(f"got {word}, expected an integer, {least} or more")
+        return int(word)
+
+    return read
+
+
+def _positive(word: str) -> float:
+    try:
+        number = float(word)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"got {word}, expected a number above 0")
+    return number

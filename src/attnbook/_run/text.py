@@ -1,0 +1,105 @@
+"""What is learned from: the book's own text or files, as characters or byte pairs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from attnbook import datasets
+from attnbook._run.options import Options
+from attnbook._run.workers import Refused
+from attnbook.pretrained.learn_pairs import learn_pairs
+
+SHARE = 10  # of a text of one's own the last tenth is held out
+HELD_OUT = 256  # windows on which the held-out loss is measured, at most
+
+
+@dataclass(frozen=True)
+class TrainingText:
+    """A text to learn from and one held out, as numbers of tokens.
+
+    Args:
+        train: of shape (n,).
+        held_out: of shape (m,).
+        vocabulary: the token of every number; byte pairs as their signs.
+        name: what is said of it.
+    """
+
+    train: Int[np.ndarray, " n"]
+    held_out: Int[np.ndarray, " m"]
+    vocabulary: list[str]
+    name: str
+
+
+def read_text(options: Options) -> TrainingText:
+    """The text of the options, as tokens.
+
+    Args:
+        options: text, tokens, vocabulary and window count here.
+
+    Raises:
+        Refused: a file that cannot be read, is no UTF-8 or is too short.
+    """
+    if options.text is None:
+        own = datasets.python_reference()
+        train, held_out = own.decode(own.train), own.decode(own.held_out)
+        vocabulary, name = list(own.vocabulary), "the book's own text"
+    else:
+        text, name = _read(options.text), str(options.text)
+        cut = len(text) - len(text) // SHARE
+        train, held_out, vocabulary = text[:cut], text[cut:], sorted({*text})
+    if options.tokens == "pairs":
+        pairs = learn_pairs(train, options.vocabulary)
+        parts = [np.array(pairs.encode(part), dtype=np.int64) for part in (train, held_out)]
+        vocabulary = pairs.tokens
+    else:
+        number = {character: i for i, character in enumerate(vocabulary)}
+        parts = [np.array([number[c] for c in part], dtype=np.int64) for part in (train, held_out)]
+    if min(map(len, parts)) <= options.window:
+        got = f"{len(parts[0])} tokens to learn from and {len(parts[1])} held out in {name}"
+        raise Refused(f"--text: got {got}, expected more than a window of {options.window} of each")
+    return TrainingText(parts[0], parts[1], vocabulary, name)
+
+
+def held_out_windows(
+    text: TrainingText, window: int, world: int, most: int = HELD_OUT
+) -> tuple[Int[np.ndarray, "rows {window}+1"], Bool[np.ndarray, " rows"]]:
+    """Windows of the held-out text, evenly spread, and filled up so that the workers share them.
+
+    Args:
+        text: with more held-out tokens than a window.
+        window: tokens that are read.
+        world: workers; the number of rows is a multiple of it.
+        most: windows that count.
+
+    Returns:
+        The windows, and which of them count: the others repeat the first, so that every worker
+        has as many.
+    """
+    last = len(text.held_out) - window - 1
+    count = min(most, last // window + 1)
+    first = np.linspace(0, last, count).astype(np.int64)
+    filled = np.concatenate([first, np.repeat(first[:1], -count % world)])
+    return text.held_out[filled[:, None] + np.arange(window + 1)], np.arange(len(filled)) < count
+
+
+def _read(path: Path) -> str:
+    """A file, or all files of a folder in the order of their names, hidden ones left out."""
+    files = [path]
+    if path.is_dir():
+        files = sorted(f for f in path.rglob("*") if f.is_file() and not _hidden(f, path))
+    parts = []
+    for file in files:
+        try:
+            parts.append(file.read_text(encoding="utf-8"))
+        except UnicodeDecodeError as error:
+            got = f"byte 0x{error.object[error.start]:02x} at {error.start} in {file}"
+            raise Refused(f"--text: got {got}, expected UTF-8") from None
+        except OSError as error:
+            raise Refused(f"--text: got '{error.strerror}' for {file}, expected a text") from None
+    return "\n".join(parts)
+
+
+def _hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)

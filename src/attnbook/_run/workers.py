@@ -1,0 +1,77 @@
+"""The processes that train together: what they agree on before any of them goes on."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from attnbook._run.options import Options
+
+Found = TypeVar("Found")
+
+
+class Refused(ValueError):
+    """What cannot be trained as asked for: one line says why."""
+
+
+class Workers(Protocol):
+    """The processes that train together, as one of them sees them."""
+
+    rank: int
+    world: int
+
+    def gather(self, message: str) -> list[str]:
+        """What every worker has to say, by rank; waits for all of them."""
+        ...
+
+
+def share(rows: np.ndarray, rank: int, world: int) -> np.ndarray:
+    """A worker's rows of a batch, by their place.
+
+    Args:
+        rows: of shape (n, ...), n a multiple of world.
+        rank: the worker's number.
+        world: how many there are.
+    """
+    each = len(rows) // world
+    return rows[rank * each : (rank + 1) * each]
+
+
+def agreed(workers: Workers, action: Callable[[], Found]) -> Found:
+    """What an action gives, if it succeeds for every worker; all of them wait for each other.
+
+    Args:
+        workers: of whom this process is one.
+        action: of this one.
+
+    Raises:
+        Refused: it failed, here or elsewhere; with the worker's own reason, or another's.
+    """
+    error: Exception | None = None
+    try:
+        found = action()
+    except (Refused, OSError) as refused:
+        error = refused
+    reasons = workers.gather("" if error is None else str(error) or type(error).__name__)
+    for rank, reason in enumerate([reasons[workers.rank], *reasons]):
+        if reason and rank == 0:
+            raise Refused(reason) from error
+        if reason:
+            raise Refused(f"rank {rank - 1} failed: {reason}")
+    return found
+
+
+def check_world(options: Options, world: int) -> None:
+    """Refuse workers that cannot share the rows, or that would all do the same.
+
+    Args:
+        options: of the run.
+        world: how many workers there are.
+
+    Raises:
+        Refused: rows that are no multiple of the workers; mode none with several.
+    """
+    if options.rows % world:
+        raise Refused(f"--rows: got {options.rows}, expected a multiple of {world}, the workers")
+    if world > 1 and options.mode == "none":
+        raise Refused(f"--mode: got none with {world} workers, expected ddp or fsdp")

@@ -1,0 +1,77 @@
+"""Train a language model from the command line, on one device or on many.
+
+    python -m attnbook.train_lm --steps 200
+    torchrun --nproc-per-node 2 -m attnbook.train_lm --mode fsdp --checkpoint run --resume
+    python -m attnbook.train_lm --backend jax
+
+The model is chapter 8's writer, the text the book's own or yours. The batch of a step depends on
+the seed and the step alone, so that any number of workers, and a run that was killed and goes on,
+sees the same batches.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol, cast
+
+from attnbook._run.checkpoints import newest as newest_checkpoint
+from attnbook._run.folder import Folder, Metrics, check_loss
+from attnbook._run.options import Options, parse
+from attnbook._run.text import TrainingText, held_out_windows, read_text
+from attnbook._run.workers import Refused, Workers, agreed, check_world, share
+
+__all__ = [
+    "Folder",
+    "Metrics",
+    "Options",
+    "Refused",
+    "TrainingText",
+    "Workers",
+    "agreed",
+    "check_loss",
+    "held_out_windows",
+    "main",
+    "newest_checkpoint",
+    "parse",
+    "read_text",
+    "share",
+]
+REFUSED = 2  # the exit status
+
+
+class Engine(Protocol):
+    """A back end's half: attnbook.torch.train_lm and attnbook.jax.train_lm."""
+
+    def workers(self, options: Options) -> AbstractContextManager[Workers]:
+        """Meet the other workers, and part from them at the end."""
+        ...
+
+    def train(self, options: Options, text: TrainingText, workers: Workers) -> list[float]:
+        """Train, and give the losses of the steps that were logged."""
+        ...
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit status.
+
+    Args:
+        arguments: the words after the name; None for the process's own.
+    """
+    options = parse(arguments, __doc__ or "")
+    engine = cast(Engine, importlib.import_module(f"attnbook.{options.backend}.train_lm"))
+    with engine.workers(options) as workers:
+        try:
+            agreed(workers, lambda: check_world(options, workers.world))
+            text = agreed(workers, lambda: read_text(options))
+            engine.train(options, text, workers)
+        except Refused as refused:
+            who = f"rank {workers.rank}: " if workers.world > 1 else ""
+            print(f"{who}{refused}", file=sys.stderr, flush=True)
+            workers.gather("")  # a launcher ends the others when the first one leaves
+            return REFUSED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
