@@ -64,7 +64,7 @@ def forward(
     Source: Dao et al. (2022), algorithm 1; Rabe and Staats (2021), section 2.
     """
     q, k, v = promote_autocast(q, k, v)
-    xp = _check_inputs(q, k, v, causal)
+    xp = check_inputs(q, k, v, causal)
     block = positive_int(block=block)
     wide = upcast_half(xp, q, k, v)
     with without_autocast(q):
@@ -129,7 +129,7 @@ def backward(
     """
     given = q, k, v
     g, q, k, v, output = promote_autocast(g, q, k, v, output)
-    xp = _check_inputs(q, k, v, causal)
+    xp = check_inputs(q, k, v, causal)
     _check_outputs(q, k, v, g=g, output=output, log_sum_exp=log_sum_exp)
     block = positive_int(block=block)
     wide_g, wide_q, wide_k, wide_v, wide_output = upcast_half(xp, g, q, k, v, output)
@@ -147,14 +147,14 @@ def backward(
             of_queries = (a[..., rows, :] for a in (wide_g, wide_q, logs, delta))
             mask = _diagonal(q, rows, columns) if causal else None
             with without_autocast(q):
-                for_q, for_k, for_v = _block_gradients(mask, *of_keys, *of_queries)
+                for_q, for_k, for_v = block_gradients(mask, *of_keys, *of_queries)
             dq[r], dk[c], dv[c] = dq[r] + for_q, dk[c] + for_k, dv[c] + for_v
     found = (xp.concat(blocks, axis=-2) for blocks in (dq, dk, dv))
     dq, dk, dv = (_summed_to(xp, a, like) for a, like in zip(found, given, strict=True))
     return dq, dk, dv
 
 
-def _block_gradients(
+def block_gradients(
     mask: Array | None, k: Array, v: Array, g: Array, q: Array, logs: Array, delta: Array
 ) -> tuple[Array, Array, Array]:
     """What one block of scores adds to the gradients of its queries, keys and values.
@@ -245,7 +245,7 @@ def _summed_to(xp: Any, gradient: Array, like: Array) -> Array:
     return xp.astype(xp.reshape(gradient, like.shape), like.dtype, copy=False)
 
 
-def _check_inputs(q: Array, k: Array, v: Array, causal: Any) -> Any:
+def check_inputs(q: Array, k: Array, v: Array, causal: Any) -> Any:
     """Check queries, keys, values and the flag; return the namespace."""
     xp = check_floating(q=q, k=k, v=v)
     check_qkv(q=q, k=k)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,7 @@ from attnbook._run.options import Options
 from attnbook._run.text import TrainingText
 from attnbook._run.workers import Refused, Workers, agreed
 
-MODEL = ("window", "embed_dim", "heads", "layers", "tokens", "vocab_size", "vocabulary")
+MODEL = ("backend", "window", "embed_dim", "heads", "layers", "tokens", "vocab_size", "vocabulary")
 
 
 def settings(options: Options, text: TrainingText, world: int) -> dict[str, Any]:
@@ -80,9 +81,14 @@ class Folder:
         def publish() -> Path:
             return checkpoints.publish(made, self.settings, keep=self.step or None)
 
-        agreed(self.workers, guarded(lambda: first and checkpoints.prepare(folder, step)))
-        agreed(self.workers, guarded(lambda: write(made)))
-        agreed(self.workers, guarded(lambda: first and publish()))
+        try:
+            agreed(self.workers, guarded(lambda: first and checkpoints.prepare(folder, step)))
+            agreed(self.workers, guarded(lambda: write(made)))
+            agreed(self.workers, guarded(lambda: first and publish()))
+        except Refused:
+            if first:  # what is cut short would only take room
+                shutil.rmtree(made, ignore_errors=True)
+            raise
         self.step, self.newest = step, folder / f"step-{step}"
 
     def _found(self) -> str:
@@ -125,14 +131,16 @@ class Metrics:
     Args:
         file: None for none.
         step: of the checkpoint, 0 at the beginning.
+        rank: 0 writes, the others do not.
 
     Raises:
         OSError: it cannot be written.
     """
 
-    def __init__(self, file: Path | None, step: int) -> None:
-        self.file = file
-        if file is None:
+    def __init__(self, file: Path | None, step: int, rank: int) -> None:
+        self.file = None if rank else file
+        self.failed: OSError | None = None
+        if file is None or rank:
             return
         file.parent.mkdir(parents=True, exist_ok=True)
         kept = [line for line in _lines(file) if line["step"] <= step] if step else []
@@ -152,8 +160,21 @@ class Metrics:
             line = {"step": step, "loss": loss}
             if held_out is not None:
                 line["held_out"] = held_out
-            with open(self.file, "a", encoding="utf-8") as file:
-                file.write(f"{json.dumps(line)}\n")
+            try:
+                with open(self.file, "a", encoding="utf-8") as file:
+                    file.write(f"{json.dumps(line)}\n")
+            except OSError as error:  # alone among the workers: the others wait for the next step
+                self.failed = error
+
+    def check(self) -> None:
+        """Refuse to go on where a line could not be written.
+
+        Raises:
+            Refused: no room, no permission.
+        """
+        if self.failed is not None:
+            got = self.failed.strerror
+            raise Refused(f"--metrics: got '{got}', expected room for {self.file}")
 
 
 def check_loss(loss: float, step: int) -> float:
