@@ -12,6 +12,7 @@ from attnbook.drawings.blocks import (
     three_transformers,
 )
 from attnbook.drawings.canvas import Canvas, Drawing
+from attnbook.drawings.devices import data_parallel, heads_split, killed_worker, ring
 from attnbook.drawings.heads import induction, multi_head, rotary, self_attention
 from attnbook.drawings.ladder import RUNGS, Rung, ladder, rung
 from attnbook.drawings.language_model import induction_in_depth, prompt_of_pairs
@@ -30,12 +31,15 @@ __all__ = [
     "block_masks",
     "cache",
     "chunks",
+    "data_parallel",
     "decoder_block",
     "encoder_decoder",
     "fixed_state",
     "flash_blocks",
+    "heads_split",
     "induction",
     "induction_in_depth",
+    "killed_worker",
     "ladder",
     "multi_head",
     "one_matrix",
@@ -45,6 +49,7 @@ __all__ = [
     "prompt",
     "prompt_of_pairs",
     "published_blocks",
+    "ring",
     "rotary",
     "rung",
     "self_attention",

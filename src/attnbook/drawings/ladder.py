@@ -178,6 +178,21 @@ RUNGS = (
         hidden="tiles that are empty",
         learned="nothing",
     ),
+    Rung(
+        "many devices",
+        about="the parts are on other machines",
+        icon=(
+            (0.2, 0.5, 0.1, nan, nan, nan, nan, nan, nan),
+            (nan, nan, nan, 0.9, 0.3, 0.6, nan, nan, nan),
+            (nan, nan, nan, nan, nan, nan, 0.05, 0.3, 0.15),
+        ),
+        queries="stay on their device",
+        keys="travel round the ring",
+        values="travel with the keys",
+        score=DOT,
+        hidden="blocks of the future",
+        learned="nothing",
+    ),
 )
 
 
