@@ -23,6 +23,7 @@ from torch import distributed
 from attnbook._validation import numbers
 from attnbook._validation.sources import source_of
 
+START_SECONDS = 120  # until all have joined
 GRACE_SECONDS = 10  # that the launcher has to end after its workers
 WORKER = "worker.py"  # what errors call the text of the function
 MAIN = """
@@ -47,7 +48,8 @@ def run(
     Args:
         function: made with def, in a file or in a cell of a notebook.
         processes: how many, 1 or more.
-        time_limit: seconds after which all are ended, start and end included.
+        time_limit: seconds that the function may take, after which all are ended. To start, the
+            processes have two minutes.
         **arguments: what else the function takes, whatever pickle takes.
 
     Returns:
@@ -88,7 +90,7 @@ def _launch(folder: Path, world: int, seconds: float) -> int | None:
     """Start the workers and wait; the launcher's exit status, None where it was ended."""
     command = [sys.executable, "-P", "-m", "torch.distributed.run", "--standalone"]
     command += ["--local-addr=127.0.0.1", f"--nproc-per-node={world}"]
-    command += [str(folder / WORKER), str(folder), str(time.time() + seconds)]
+    command += [str(folder / WORKER), str(folder), str(seconds)]
     paths = [path or os.getcwd() for path in sys.path]
     environment = {"OMP_NUM_THREADS": "1"} | os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     if sys.platform == "linux":
@@ -99,7 +101,7 @@ def _launch(folder: Path, world: int, seconds: float) -> int | None:
             start_new_session=True,
         )  # fmt: skip
     try:
-        return process.wait(seconds + GRACE_SECONDS)
+        return process.wait(START_SECONDS + seconds + GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         return None
     finally:
@@ -126,13 +128,13 @@ def _what_failed(folder: Path, world: int, seconds: float) -> str:
     for rank, number in ended:
         if int(number) != signal.SIGTERM:  # with that the launcher ends the others
             return f"rank {rank} of {world} was ended by signal {number}"
+    late = [folder / f"late-{rank}" for rank in range(world)]
+    if any(path.exists() and path.stat().st_size for path in late):
+        return f"after {seconds:g} seconds, the limit: {_where(folder, world)}"
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("error-*")]
     if found:
         first = min(found, key=lambda error: error["time"])
         return f"rank {first['rank']} of {world} failed:\n{first['text']}"
-    late = [folder / f"late-{rank}" for rank in range(world)]
-    if any(path.exists() and path.stat().st_size for path in late):
-        return f"after {seconds:g} seconds, the limit: {_where(folder, world)}"
     return f"the workers ended without a result:\n{said[-2000:]}"
 
 
@@ -141,21 +143,29 @@ def _where(folder: Path, world: int) -> str:
     lines = (folder / WORKER).read_text(encoding="utf-8").splitlines()
     places: dict[str, list[str]] = {}
     for rank in range(world):
-        late = folder / f"late-{rank}"
-        text = late.read_text(encoding="utf-8") if late.exists() else ""
-        line = re.search(rf'{re.escape(WORKER)}", line (\d+) in (?!<module>)', text)
         place = "had not begun"
         if (folder / f"result-{rank}").exists():
             place = "was done, and waited for the others"
-        elif line:
-            place = f"was at `{lines[int(line[1]) - 1].strip()}`"
+        elif number := _line(folder, rank):
+            place = f"was at `{lines[number - 1].strip()}`"
         places.setdefault(place, []).append(str(rank))
     return "; ".join(f"rank {', '.join(ranks)} {place}" for place, ranks in places.items())
 
 
+def _line(folder: Path, rank: int) -> int | None:
+    """The line of the function at which a rank was ended, or lost the others who were."""
+    for name, last in (("late", 0), ("error", -1)):  # which of the frames is the inmost
+        path = folder / f"{name}-{rank}"
+        text = path.read_text(encoding="utf-8").replace(r"\"", '"') if path.exists() else ""
+        found = re.findall(rf'{re.escape(WORKER)}", line (\d+),? in (?!<module>)', text)
+        if found:
+            return int(found[last])
+    return None
+
+
 def work(function: Callable[..., Any]) -> None:
     """What each process does: call the function, and leave its result or its error in a file."""
-    folder, until = Path(sys.argv[1]), float(sys.argv[2])
+    folder, seconds = Path(sys.argv[1]), float(sys.argv[2])
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     (folder / f"process-{rank}").write_text(str(os.getpid()))
     arguments = pickle.loads((folder / "arguments").read_bytes())
@@ -163,9 +173,10 @@ def work(function: Callable[..., Any]) -> None:
         (folder / f"late-{rank}").open("w") as late,
         (folder / f"printed-{rank}").open("w", encoding="utf-8", buffering=1) as printed,
     ):
-        faulthandler.dump_traceback_later(max(until - time.time(), 0.1), exit=True, file=late)
+        faulthandler.dump_traceback_later(START_SECONDS, exit=True, file=late)
         try:
             with contextlib.redirect_stdout(printed), connected():
+                faulthandler.dump_traceback_later(seconds, exit=True, file=late)  # anew
                 found = pickle.dumps(function(rank, world, **arguments))
                 (folder / f"result-{rank}").write_bytes(found)
         except BaseException as error:
@@ -180,6 +191,7 @@ def connected() -> Iterator[None]:
     """A process group on gloo, left by all at once."""
     torch.set_num_threads(1)
     distributed.init_process_group("gloo")
+    distributed.barrier()
     yield
     gc.collect()  # models that hold the group go before it does
     distributed.barrier()
