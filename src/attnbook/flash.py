@@ -147,14 +147,14 @@ def backward(
             of_queries = (a[..., rows, :] for a in (wide_g, wide_q, logs, delta))
             mask = _diagonal(q, rows, columns) if causal else None
             with without_autocast(q):
-                for_q, for_k, for_v = _block_gradients(mask, *of_keys, *of_queries)
+                for_q, for_k, for_v = block_gradients(mask, *of_keys, *of_queries)
             dq[r], dk[c], dv[c] = dq[r] + for_q, dk[c] + for_k, dv[c] + for_v
     found = (xp.concat(blocks, axis=-2) for blocks in (dq, dk, dv))
     dq, dk, dv = (_summed_to(xp, a, like) for a, like in zip(found, given, strict=True))
     return dq, dk, dv
 
 
-def _block_gradients(
+def block_gradients(
     mask: Array | None, k: Array, v: Array, g: Array, q: Array, logs: Array, delta: Array
 ) -> tuple[Array, Array, Array]:
     """What one block of scores adds to the gradients of its queries, keys and values.

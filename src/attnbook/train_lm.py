@@ -18,7 +18,7 @@ from typing import Protocol, cast
 from attnbook._run.checkpoints import newest as newest_checkpoint
 from attnbook._run.folder import Folder, Metrics, check_loss
 from attnbook._run.options import Options, parse
-from attnbook._run.text import TrainingText, held_out_windows, read_text
+from attnbook._run.text import TrainingText, held_out_windows, read_text, text_loss
 from attnbook._run.workers import Refused, Workers, agreed, check_world, share
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "parse",
     "read_text",
     "share",
+    "text_loss",
 ]
 REFUSED = 2  # the exit status
 

@@ -9,6 +9,7 @@ from faults import (
     averages,
     blocks,
     coefficients,
+    devices,
     fused_and_chunked,
     heads,
     learning,
@@ -36,6 +37,7 @@ GROUPS = (
     pretrained,
     coefficients,
     parts,
+    devices,
 )
 FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module whose faults or mutants name no others

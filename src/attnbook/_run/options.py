@@ -14,6 +14,7 @@ from attnbook import training
 
 MODES, BACKENDS = ("none", "ddp", "fsdp"), ("torch", "jax")
 TOKENS, PRECISIONS = ("characters", "pairs"), ("float32", "bfloat16", "float64")
+DEVICES = ("auto", "cpu")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Options:
     tokens: str = "characters"
     vocabulary: int = 512
     precision: str = "float32"
+    device: str = "auto"
     log_every: int = 1
 
     def rates(self) -> Float[np.ndarray, " steps"]:
@@ -88,6 +90,7 @@ def parse(arguments: Sequence[str] | None = None, description: str = "") -> Opti
     add("tokens", str, "characters, or byte pairs learned from the text", choices=TOKENS)
     add("vocabulary", _whole(256), "tokens that byte pairs may make (%(default)s)")
     add("precision", str, "of products; parameters keep 32 bits or more", choices=PRECISIONS)
+    add("device", str, "auto, a GPU of each worker's own where there is one", choices=DEVICES)
     add("log-every", _whole(1), "steps from one logged loss to the next (%(default)s)")
     options = Options(**vars(parser.parse_args(arguments)))
     if options.embed_dim % options.heads:

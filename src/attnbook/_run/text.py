@@ -1,14 +1,17 @@
 """What is learned from: the book's own text or files, as characters or byte pairs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
-from attnbook import datasets
+from attnbook import datasets, losses
 from attnbook._run.options import Options
 from attnbook._run.workers import Refused
+from attnbook._typing import Array
 from attnbook.pretrained.learn_pairs import learn_pairs
 
 SHARE = 10  # of a text of one's own the last tenth is held out
@@ -82,6 +85,21 @@ def held_out_windows(
     first = np.linspace(0, last, count).astype(np.int64)
     filled = np.concatenate([first, np.repeat(first[:1], -count % world)])
     return text.held_out[filled[:, None] + np.arange(window + 1)], np.arange(len(filled)) < count
+
+
+def text_loss(
+    model: Callable[[Any], Any],
+    windows: Int[Array, "rows {window}+1"],
+    mask: Bool[Array, "rows {window}"] | None = None,
+) -> Float[Array, ""]:
+    """The mean cross-entropy of each token's next one, in nats.
+
+    Args:
+        model: gives logits (rows, window, vocab) of tokens (rows, window).
+        windows: tokens, of shape (rows, window + 1).
+        mask: as in losses.cross_entropy, True = counts.
+    """
+    return losses.cross_entropy(model(windows[:, :-1]), windows[:, 1:], mask)
 
 
 def _read(path: Path) -> str:

@@ -11,6 +11,8 @@ Source: Li et al. (2020) for copies; Rajbhandari, Rasley, Ruwase and He (2020) a
 import math
 import os
 import sys
+import time
+import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,7 +34,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
-from attnbook import devices, losses
+from attnbook import devices
 from attnbook.torch.transformer import DecoderOnly
 from attnbook.train_lm import (
     Folder,
@@ -44,6 +46,7 @@ from attnbook.train_lm import (
     check_loss,
     held_out_windows,
     share,
+    text_loss,
 )
 from attnbook.training import step_batch
 
@@ -90,7 +93,7 @@ def workers(options: Options) -> Iterator[Group]:
         options: with mode ddp or fsdp and no launcher there is a group of one.
     """
     launched = "RANK" in os.environ and "WORLD_SIZE" in os.environ
-    device = _device(launched)
+    device = _device(options)
     if launched:
         rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         dist.init_process_group(_backend(device), store=_store(), rank=rank, world_size=world)
@@ -124,7 +127,7 @@ def train(options: Options, text: TrainingText, workers: Workers) -> list[float]
     Raises:
         Refused: a folder or a checkpoint that does not fit, no room for one, a loss that is none.
     """
-    group = workers if isinstance(workers, Group) else Group(_device(False))
+    group = workers if isinstance(workers, Group) else Group(_device(options))
     folder = Folder(options, text, group)
     run = Run(options, len(text.vocabulary), group)
     if folder.newest is not None:
@@ -229,14 +232,14 @@ class Run:
 
     def _loss(self, windows: np.ndarray, counts: np.ndarray | None = None) -> Tensor:
         """The mean cross-entropy of each token's next one, over the windows that count."""
-        tokens = torch.as_tensor(windows, device=self.group.device)
+        tokens = torch.tensor(windows, device=self.group.device)
         mask = None
         if counts is not None:
             mask = torch.as_tensor(counts, device=tokens.device)[:, None].expand(
                 tokens[:, 1:].shape
             )
         with self._precision():
-            return losses.cross_entropy(self.wrapped(tokens[:, :-1]), tokens[:, 1:], mask)
+            return text_loss(self.wrapped, tokens, mask)
 
     def _precision(self) -> AbstractContextManager[Any]:
         """Products in bfloat16 where that was asked for; FSDP2 sees to it itself."""
@@ -263,13 +266,16 @@ def _shard(model: DecoderOnly, options: Options, group: Group) -> None:
     fully_shard(model, mesh=mesh, mp_policy=policy)
 
 
-def _device(launched: bool) -> torch.device:
+def _device(options: Options) -> torch.device:
     """This worker's own GPU, or the CPU where there are fewer GPUs than workers."""
-    if not launched:
-        return torch.device(devices.torch_device())
+    if options.device == "cpu":
+        return torch.device("cpu")
+    if "RANK" not in os.environ and options.mode not in ("ddp", "fsdp"):
+        found: torch.device = devices.torch_device(double=options.precision == "float64")
+        return found
     local = int(os.environ.get("LOCAL_RANK", 0))
     beside = int(os.environ.get("LOCAL_WORLD_SIZE", local + 1))
-    if not 0 < beside <= torch.cuda.device_count():
+    if beside > torch.cuda.device_count():
         return torch.device("cpu")
     torch.cuda.set_device(local)
     return torch.device("cuda", local)
@@ -280,17 +286,44 @@ def _backend(device: torch.device) -> str:
 
 
 def _store() -> Store:
-    """Where the workers find each other; its names carry the number of the restart.
+    """Where the workers find each other, with nothing in it of workers that are gone.
 
-    After a restart torchrun's store still has the addresses of the workers that are gone, and
-    gloo would connect to them.
+    torchrun's own store outlives a restart, and gloo would connect to the addresses that are left
+    in it. So the workers of each start agree on a word, which comes before all their keys.
     """
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == str(True)
-    serves = not agent and os.environ["RANK"] == "0"
-    store = TCPStore(address, port, is_master=serves, timeout=MEETING, multi_tenant=not agent)
-    restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return PrefixStore(f"attnbook-{restart}", store)
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != str(True):
+        return TCPStore(address, port, is_master=rank == 0, timeout=MEETING, multi_tenant=True)
+    store = TCPStore(address, port, is_master=False, timeout=MEETING)
+    return PrefixStore(_agreed_word(store, rank, world), store)
+
+
+def _agreed_word(store: Store, rank: int, world: int) -> str:
+    """A word that these workers have in common, and no earlier ones had.
+
+    Each shows a word of its own, rank 0 answers it with the common one, and is told that the
+    answer was heard. What an earlier worker shows is answered too, and nobody hears it. (The
+    number of restarts is no such word: each of several launchers counts its own.)
+    """
+    own = uuid.uuid4().hex
+    if rank > 0:
+        store.set(f"attnbook/shown/{rank}", own)
+        common = store.get(f"attnbook/answer/{own}").decode()  # waits for it
+        store.set(f"attnbook/heard/{common}/{rank}", "")
+        return common
+    end, missing = time.monotonic() + MEETING.total_seconds(), set(range(1, world))
+    while missing:
+        if time.monotonic() > end:
+            raise RuntimeError(f"workers {sorted(missing)} did not come within {MEETING}")
+        for other in sorted(missing):
+            if store.check([f"attnbook/shown/{other}"]):
+                shown = store.get(f"attnbook/shown/{other}").decode()
+                store.set(f"attnbook/answer/{shown}", own)
+            if store.check([f"attnbook/heard/{own}/{other}"]):
+                missing.remove(other)
+        time.sleep(0.02)
+    return own
 
 
 def _leave(rank: int) -> None:
@@ -305,7 +338,7 @@ def _reason(failed: CheckpointException) -> OSError:
     rank, (error, _) = min(failed.failures.items())
     if isinstance(error, OSError):
         return error
-    return OSError(f"{type(error).__name__} of rank {rank}: {error}")
+    return OSError(f"a file of rank {rank} cut short")  # PyTorch's writer says where, not why
 
 
 @contextmanager
