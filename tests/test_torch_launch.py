@@ -9,9 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from attnbook._validation.sources import source_of  # noqa: E402
 from attnbook.torch import distributed  # noqa: E402
 from attnbook.torch.distributed import deal, ring_attention, run, split_attention  # noqa: E402
-from attnbook.torch.launch import source_of  # noqa: E402
 
 
 def worker(rank, world):

@@ -9,7 +9,7 @@ from faults import (
     averages,
     blocks,
     coefficients,
-    devices,
+    divided,
     fused_and_chunked,
     heads,
     learning,
@@ -37,7 +37,7 @@ GROUPS = (
     pretrained,
     coefficients,
     parts,
-    devices,
+    divided,
 )
 FAULTS = [f for group in GROUPS for f in group.FAULTS]
 TESTS = {  # of each module whose faults or mutants name no others

@@ -69,4 +69,11 @@ FAULTS = [
     *faults("jax/linear_attention", "jax", "test_linear_layers.py::test_decay_starts_near_one",
         ("decays start at a half", "jnp.full((self.num_heads,), linear_heads.DECAY_START)", "jnp.zeros((self.num_heads,))"),
     ),
+    *faults("jax/slices", "jax", "test_jax_slices.py",
+        ("every rank adds the output's bias", "linear.bias if rank == 0 else None", "linear.bias"),
+        ("every rank has the first heads", "here = slice(rank * size, (rank + 1) * size)", "here = slice(0, size)"),
+        ("the output's columns are those of the rank before", "linear.weight[:, rank * size : (rank + 1) * size]", "linear.weight[:, (rank - 1) % world * size : ((rank - 1) % world + 1) * size]"),
+        ("the gate stays whole", '("query", "key", "value", "hidden", "gate")', '("query", "key", "value", "hidden")'),
+        ("as many heads of keys as before", "num_kv_heads=layer.num_kv_heads // world", "num_kv_heads=layer.num_heads // world"),
+    ),
 ]  # fmt: skip

@@ -1,19 +1,18 @@
 """Processes of JAX on this machine, which act as the machines of a cluster."""
 
-import inspect
 import os
 import pickle
 import socket
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attnbook._validation import numbers, options
+from attnbook._validation import numbers
+from attnbook._validation.sources import source_of
 
 WORKER = """
 import importlib.util, os, pickle, sys, traceback
@@ -66,7 +65,7 @@ def run(
     """
     world = numbers.positive_int(processes=processes)
     seconds = numbers.positive(time_limit=time_limit)
-    source = _source(function)
+    source = source_of(function)
     with tempfile.TemporaryDirectory(prefix="attnbook-") as name:
         folder = Path(name)
         (folder / "worker.py").write_text(source, encoding="utf-8")
@@ -80,20 +79,6 @@ def run(
                 worker.kill()
                 worker.wait()
         return [pickle.loads((folder / f"result-{r}").read_bytes()) for r in range(world)]
-
-
-def _source(function: Callable[..., Any]) -> str:
-    """The text of a function that has a name."""
-    options.check_function("def worker(rank, world): ...", function=function)
-    name = getattr(function, "__name__", "")
-    if not inspect.isfunction(function) or not name.isidentifier():
-        raise TypeError(f"function: got {function!r}, expected one made with def")
-    try:
-        return textwrap.dedent(inspect.getsource(function))
-    except OSError:
-        raise TypeError(
-            f"function: got {name}, whose source is in no file or cell, expected one that is"
-        ) from None
 
 
 def _start(folder: Path, world: int) -> list[subprocess.Popen[bytes]]:

@@ -108,7 +108,8 @@ def _shard_heads(model: Model, mesh: Mesh, axis: str, world: int) -> Model:
         if not isinstance(part, SPLIT_LAYERS):
             return _put(part, mesh, P()) if eqx.is_array(part) else part
         found += 1
-        check_divided(part, world, f"mesh, {jax.tree_util.keystr(path).lstrip('.') or 'model'}")
+        place_of = jax.tree_util.keystr(path).lstrip(".")
+        check_divided(part, world, "mesh", f" of {place_of}" if place_of else "")
         return jax.tree_util.tree_map_with_path(place, part)
 
     def place(path: Any, leaf: Any) -> Any:
@@ -139,7 +140,7 @@ def _put(array: Any, mesh: Mesh, spec: P) -> jax.Array:
     return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
 
 
-def check_divided(layer: Any, world: int, name: str) -> None:
+def check_divided(layer: Any, world: int, name: str, of: str = "") -> None:
     """Check that so many devices can share the heads, or the hidden units, of a layer."""
     counted = {"mlp_dim": "hidden units"}
     if not isinstance(layer, MLP):
@@ -147,7 +148,7 @@ def check_divided(layer: Any, world: int, name: str) -> None:
     for field, what in counted.items():
         count = getattr(layer, field)
         if count % world:
-            raise ValueError(f"{name}: got {world}, expected a divisor of {count}, the {what}")
+            raise ValueError(f"{name}: got {world}, expected a divisor of {count}, the {what}{of}")
 
 
 def axis_and_size(mesh: Mesh | None) -> tuple[str, int]:

@@ -1,10 +1,8 @@
 """Processes of PyTorch on this machine, which act as the machines of a cluster."""
 
-import ast
 import contextlib
 import faulthandler
 import gc
-import inspect
 import json
 import os
 import pickle
@@ -13,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -23,7 +20,8 @@ from typing import Any
 import torch
 from torch import distributed
 
-from attnbook._validation import numbers, options
+from attnbook._validation import numbers
+from attnbook._validation.sources import source_of
 
 GRACE_SECONDS = 10  # that the launcher has to end after its workers
 WORKER = "worker.py"  # what errors call the text of the function
@@ -84,36 +82,6 @@ def run(
         if status != 0:
             raise RuntimeError(_what_failed(folder, world, seconds)) from None
         return [pickle.loads((folder / f"result-{r}").read_bytes()) for r in range(world)]
-
-
-def source_of(function: Callable[..., Any]) -> str:
-    """The text of a function that stands alone: made with def, without the names of another."""
-    options.check_function("def worker(rank, world): ...", function=function)
-    if not inspect.isfunction(function):
-        raise TypeError(f"function: got {function!r}, expected one made with def")
-    try:
-        source = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError):
-        raise TypeError(
-            f"function: got {function.__name__}, whose source is in no file or cell, expected one "
-            "that is"
-        ) from None
-    if not re.match(r"\s*(@|def\s)", source) or not _is_definition(source):
-        raise TypeError(f"function: got {function.__name__}, expected one made with def")
-    if function.__code__.co_freevars:
-        outer = ", ".join(function.__code__.co_freevars)
-        raise TypeError(
-            f"function: got {function.__name__}, which uses {outer} of the function around it, "
-            "expected one that gets what it uses as arguments: workers see its own text alone"
-        )
-    return source
-
-
-def _is_definition(source: str) -> bool:
-    try:
-        return isinstance(ast.parse(source).body[0], ast.FunctionDef)
-    except SyntaxError:
-        return False
 
 
 def _launch(folder: Path, world: int, seconds: float) -> int | None:

@@ -27,6 +27,6 @@ FAULTS = [
         ("its own piece is not seen", "how.causal and other > piece", "how.causal and other >= piece"),
         ("the diagonal without a mask", "how.causal and other == piece", "how.causal and other == -1"),
         ("the mask the wrong way round", ".tril()", ".triu()"),
-        ("zigzag deals out neighbours", "_pieces(rank, world, zigzag)]", "(2 * rank, 2 * rank + 1)[: 1 + zigzag] if zigzag else (rank,)]"),
+        ("zigzag deals out neighbours", "for piece in _pieces(rank, world, zigzag)]", "for piece in range((1 + zigzag) * rank, (1 + zigzag) * (rank + 1))]"),
     ),
 ]  # fmt: skip

@@ -1,0 +1,281 @@
+"""Eight devices against one: sequences that are split, models that are placed, and processes."""
+
+from __future__ import annotations
+
+import functools
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import attnbook.linear_attention as states
+from attnbook import losses
+from attnbook.jax import DecoderOnly, train
+from attnbook.jax import distributed as many
+
+LEAD, N, D, W = (2, 3), 64, 16, 8
+
+
+@pytest.fixture
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture
+def qkvg(double, rng):
+    return [jnp.asarray(rng.normal(size=(*LEAD, N, D))) for _ in range(4)]
+
+
+def on_one_device(q, k, v, causal=False):
+    s = q @ k.mT / q.shape[-1] ** 0.5
+    if causal:
+        s = jnp.where(jnp.tri(s.shape[-1], dtype=bool), s, -jnp.inf)
+    return jax.nn.softmax(s) @ v
+
+
+def with_gradient(function, *arrays, g):
+    """Output and gradients of Σ g ⊙ output, in one compiled program."""
+
+    def total(*arrays):
+        output = function(*arrays)
+        return jnp.sum(output * g), output
+
+    places = tuple(range(len(arrays)))
+    gradients, output = jax.jit(jax.grad(total, places, has_aux=True))(*arrays)
+    return output, gradients
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_ring_equals_one_device(qkvg, causal):
+    *qkv, g = qkvg
+    output, found = with_gradient(functools.partial(many.ring_attention, causal=causal), *qkv, g=g)
+    right, gradients = with_gradient(functools.partial(on_one_device, causal=causal), *qkv, g=g)
+    np.testing.assert_allclose(output, right, rtol=0, atol=1e-14)
+    assert output.sharding.spec == P(None, None, "devices")
+    for one, other in zip(found, gradients, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
+
+
+def test_the_ring_passes_blocks_on(qkvg):
+    """Keys and values once in the loop; no gathering. Backward: their gradients, too."""
+    ring = jax.jit(many.ring_attention).lower(*qkvg[:3]).compile()
+    assert many.collectives(ring) == dict.fromkeys(many.collectives(""), 0) | {
+        "collective-permute": 2
+    }
+
+
+def test_the_ring_on_other_shapes(double, rng):
+    """Other lengths and widths, leading axes that broadcast, half precision, four devices, one."""
+    q, k, v = (rng.normal(size=s) for s in ((3, 16, 4), (8, 4), (2, 1, 8, 5)))
+    q, k, v = (jnp.asarray(a) for a in (q, k, v))
+    four = many.make_mesh(4, name="sequence")
+    found = jax.jit(functools.partial(many.ring_attention, mesh=four))(q, k, v)
+    np.testing.assert_allclose(found, on_one_device(q, k, v), atol=1e-14)
+    found = jax.jit(functools.partial(many.ring_attention, mesh=many.make_mesh(1)))(q, k, v)
+    np.testing.assert_allclose(found, on_one_device(q, k, v), atol=1e-14)
+    half = [a.astype("bfloat16") for a in (q, k, v)]
+    found = jax.jit(many.ring_attention)(*half)
+    wide = on_one_device(*(a.astype("float32") for a in half))
+    assert found.dtype == "bfloat16"
+    np.testing.assert_allclose(found.astype("float32"), wide, rtol=2**-8, atol=1e-6)
+
+
+def test_keys_split(qkvg):
+    """One query over all devices: a maximum and a sum travel."""
+    q, k, v, g = qkvg
+    q, g = q[..., :3, :], g[..., :3, :]
+    output, found = with_gradient(many.split_attention, q, k, v, g=g)
+    right, gradients = with_gradient(on_one_device, q, k, v, g=g)
+    np.testing.assert_allclose(output, right, rtol=0, atol=1e-14)
+    for one, other in zip(found, gradients, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
+    compiled = jax.jit(many.split_attention).lower(q, k, v).compile()
+    assert 1 <= many.collectives(compiled).pop("all-reduce") <= 3
+    assert many.collectives(compiled)["all-gather"] == 0
+
+
+@pytest.mark.parametrize("kind", ["sum", "decay", "delta", "gated delta"])
+def test_states_handed_over(rng, qkvg, kind):
+    """Outputs, last state and their gradients as token by token."""
+    q, k, v, g = qkvg
+    k, v, g = k / jnp.linalg.norm(k, axis=-1, keepdims=True), v[:1, ..., :5], g[..., :5]
+    rates = {
+        "decay": jnp.asarray(rng.uniform(0.8, 1, size=(3, N))),
+        "beta": jnp.asarray(rng.uniform(0, 1, size=(*LEAD, N))),
+    }
+    needs = {"decay": ("decay",), "delta": ("beta",), "gated delta": ("decay", "beta")}
+    names = needs.get(kind, ())
+
+    def called(function, q, k, v, *given, **how):
+        output, last = function(q, k, v, **dict(zip(names, given, strict=True)), **how)
+        return jnp.concatenate([output, last], axis=-2)  # both count in the gradient
+
+    arrays = (q, k, v, *(rates[name] for name in names))
+    g = jnp.concatenate([g, jnp.ones((*LEAD, D, 5))], axis=-2)
+    found = with_gradient(functools.partial(called, many.linear_attention, chunk=3), *arrays, g=g)
+    right = with_gradient(functools.partial(called, states.recurrent), *arrays, g=g)
+    np.testing.assert_allclose(found[0], right[0], rtol=0, atol=1e-12)
+    for one, other in zip(found[1], right[1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-11)
+
+
+def test_bytes_of_states_do_not_grow(double, rng):
+    """What is gathered has d (d + p) numbers, or d p + 1, for 64 tokens as for 128."""
+    for n in (64, 128):
+        q, k, v = (jnp.asarray(rng.normal(size=(n, width))) for width in (4, 4, 6))
+        beta = jnp.ones(n)
+        text = jax.jit(many.linear_attention).lower(q, k, v, beta=beta).compile().as_text()
+        gathered = sorted(line.split("=")[1].split("{")[0].strip() for line in text.splitlines() if " all-gather(" in line)  # fmt: skip
+        assert gathered == ["f64[8,4,4]", "f64[8,4,6]"]
+        text = jax.jit(many.linear_attention).lower(q, k, v).compile().as_text()
+        assert text.count("f64[8,4,6]{2,1,0} all-gather(") == 1
+
+
+def windows(rng, steps, rows=16, n=9):
+    return [rng.integers(0, 11, size=(rows, n)) for _ in range(steps)]
+
+
+def test_a_placed_model_trains_as_on_one_device(rng):
+    """The losses of train, unchanged, with copies, with split arrays and with split heads."""
+    start = DecoderOnly(11, 8, 16, 4, 32, 1, key=jax.random.key(0))
+    text = windows(rng, 4)
+
+    def loss(model, tokens):
+        return losses.cross_entropy(model(tokens[:, :-1]), tokens[:, 1:])
+
+    def run(kind, devices, split):
+        mesh = many.make_mesh(devices)
+        placed = NamedSharding(mesh, P("devices") if split else P())
+        rows = [(jax.device_put(tokens, placed),) for tokens in text]
+        model = start if kind is None else many.shard(start, mesh, kind)
+        return train(model, loss, rows, learning_rate=0.01, clip=1.0)
+
+    _, one = run(None, 1, False)
+    for kind, devices in (("ddp", 8), ("fsdp", 8), ("heads", 4)):
+        model, found = run(kind, devices, split=kind != "heads")
+        np.testing.assert_allclose(found.losses, one.losses, rtol=3e-6)
+        held = model.decoder[0].mlp.hidden.weight.addressable_shards[0].data.size
+        assert held == {"ddp": 512, "fsdp": 512 // 8, "heads": 512 // 4}[kind]
+    assert one.losses[-1] < one.losses[0] - 0.01
+
+
+def test_chapter_8s_writer_in_an_eighth_of_the_memory():
+    """Parameters, gradients' averages and squares: 5.16 MB on one device, 0.65 MB on each."""
+    model = DecoderOnly(96, 64, key=jax.random.key(0))
+    assert sum(a.size for a in jax.tree.leaves(model)) == 429_664
+    megabytes = {}
+    for kind in ("ddp", "fsdp"):
+        mesh = many.make_mesh()
+        state = many.shard({"parameters": model, "means": model, "squares": model}, mesh, kind)
+        compiled = jax.jit(lambda state: state).lower(state).compile()
+        megabytes[kind] = compiled.memory_analysis().argument_size_in_bytes / 1e6
+    assert megabytes == {
+        "ddp": pytest.approx(5.16, abs=0.01),
+        "fsdp": pytest.approx(0.65, abs=0.01),
+    }
+
+
+def test_heads_split_need_two_sums_per_block():
+    """Forward, an all-reduce after the attention and one after the MLP, and nothing else."""
+    model = DecoderOnly(11, 8, 16, 8, 32, 2, key=jax.random.key(0))
+    placed = many.shard(model, many.make_mesh(), "heads")
+    tokens = jnp.zeros((4, 8), dtype=jnp.int32)
+    compiled = jax.jit(lambda model, tokens: model(tokens)).lower(placed, tokens).compile()
+    assert {kind: n for kind, n in many.collectives(compiled).items() if n} == {"all-reduce": 4}
+    np.testing.assert_allclose(compiled(placed, tokens), model(tokens), atol=1e-6)
+    weight = placed.decoder[1].attention.output.weight
+    assert weight.addressable_shards[0].data.shape == (16, 2)
+
+
+def in_a_process(rank, world, kind, limit):
+    import jax
+    import jax.numpy as jnp
+
+    from attnbook.jax import DecoderOnly
+    from attnbook.jax import distributed as many
+
+    mesh = many.make_mesh()
+    model = many.shard(DecoderOnly(8, 8, 16, 2, 16, 1, key=jax.random.key(3)), mesh, kind)
+    total = jax.jit(lambda model: sum((a**2).sum() for a in jax.tree.leaves(model)))(model)
+    keys = jnp.cos(jnp.arange(8.0 * 4).reshape(8, 4))
+    ring = many.ring_attention(keys, keys, keys, causal=True)
+    here = [part.data.shape for part in ring.addressable_shards]
+    whole = jax.jit(lambda a: a, out_shardings=jax.NamedSharding(mesh, jax.P()))(ring)
+    return {"rank": rank, "devices": len(jax.devices()), "total": float(total), "ring": whole, "here": here, "limit": limit}  # fmt: skip
+
+
+def fails_in_one(rank, world):
+    import jax
+
+    jax.devices()
+    if rank == 1:
+        raise KeyError("a word of its own")
+    import time
+
+    time.sleep(60)
+
+
+def test_two_processes():
+    """A model and a ring across two processes; an array comes back as NumPy's."""
+    found = many.run(in_a_process, 2, kind="fsdp", limit=np.arange(3))
+    model = DecoderOnly(8, 8, 16, 2, 16, 1, key=jax.random.key(3))
+    total = sum(float((a**2).sum()) for a in jax.tree.leaves(model))
+    keys = jnp.cos(jnp.arange(8.0 * 4, dtype=jnp.float32).reshape(8, 4))
+    for rank, one in enumerate(found):
+        assert (one["rank"], one["devices"], one["here"]) == (rank, 2, [(4, 4)])
+        assert one["total"] == pytest.approx(total, rel=1e-5)
+        assert type(one["ring"]) is np.ndarray and one["limit"].tolist() == [0, 1, 2]
+        np.testing.assert_allclose(one["ring"], on_one_device(keys, keys, keys, True), atol=1e-6)
+
+
+def test_a_failing_process_ends_all():
+    """Its error comes once, at once, and not at the others' leisure."""
+    start = time.monotonic()
+    with pytest.raises(RuntimeError) as error:
+        many.run(fails_in_one, 2, time_limit=50)
+    assert str(error.value).startswith("rank 1 of 2 failed:\nTraceback")
+    assert str(error.value).count("KeyError: 'a word of its own'") == 1
+    assert time.monotonic() - start < 30
+
+
+def test_a_late_process_is_ended():
+    with pytest.raises(RuntimeError, match=r"after 0\.5 seconds, the limit, rank 0 was not done"):
+        many.run(fails_in_one, 1, time_limit=0.5)
+
+
+def test_what_cannot_be_is_refused(qkvg):
+    q, k, v, _ = qkvg
+    two = jax.make_mesh((4, 2), ("rows", "heads"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    model = DecoderOnly(11, 8, 16, 4, 32, 1, key=jax.random.key(0))
+    norm = model.decoder_norm
+    wrong = {
+        "q: got 60 rows, expected a multiple of 8, the devices": lambda: many.ring_attention(q[..., :60, :], k, v),
+        "k: got 60 rows, expected a multiple of 8": lambda: many.split_attention(q, k[..., :60, :], v[..., :60, :]),
+        "q: got 63 rows": lambda: many.linear_attention(q[..., 1:, :], k[..., 1:, :], v[..., 1:, :]),
+        "v: got 56 rows, expected 64, one per key": lambda: many.ring_attention(q, k, v[..., :56, :]),
+        "causal: got 32 queries and 64 keys": lambda: many.ring_attention(q[..., :32, :], k, v, causal=True),
+        "causal: got 1, expected True or False": lambda: many.ring_attention(q, k, v, causal=1),
+        "mesh: got 2 axes, 'rows', 'heads', expected one": lambda: many.ring_attention(q, k, v, mesh=two),
+        "devices: got 9, expected at most 8, as many as JAX has here": lambda: many.make_mesh(9),
+        "kind: got 'zero', expected 'ddp', 'fsdp' or 'heads'": lambda: many.shard(model, many.make_mesh(), "zero"),
+        "mesh: got 8, expected a divisor of 4, the heads of decoder\\[0\\].attention": lambda: many.shard(model, many.make_mesh(), "heads"),
+        "model: got no layer with heads or hidden units": lambda: many.shard(norm, many.make_mesh(), "heads"),
+        "processes: got 0, expected an integer, 1 or more": lambda: many.run(in_a_process, 0),
+        "time_limit: got 0, expected a number above 0": lambda: many.run(in_a_process, 2, time_limit=0),
+    }  # fmt: skip
+    for message, call in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            call()
+    for message, call in {
+        "mesh: got a str, expected what make_mesh gives": lambda: many.shard(model, "two", "ddp"),
+        "function: got <lambda>, expected one made with def": lambda: many.run(lambda rank, world: 0, 2),
+        "compiled: got a int": lambda: many.collectives(3),
+        "q: got a ndarray, expected an array of JAX": lambda: many.ring_attention(*map(np.asarray, (q, k, v))),
+    }.items():  # fmt: skip
+        with pytest.raises(TypeError, match=message):
+            call()
