@@ -32,9 +32,8 @@ def seconds_a_step(launcher: list[str], mode: str, steps: int, folder: Path) -> 
     metrics.unlink(missing_ok=True)
     options = ["--mode", mode, "--steps", str(steps), "--metrics", str(metrics)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        [*launcher, *options], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([*launcher, *options, "--device", "cpu"], env=environment, **nowhere)
     seen = []
     while process.poll() is None:
         lines = metrics.read_text().count("\n") if metrics.exists() else 0
@@ -50,11 +49,13 @@ def seconds_a_step(launcher: list[str], mode: str, steps: int, folder: Path) -> 
 
 def main() -> None:
     quick = asked_quick(__doc__)
+    loads = []  # of the machine, by others too: beside a busy one the ratio says little
     found: dict[str, list[tuple[float, float]]] = {"ddp": [], "fsdp": []}
     with tempfile.TemporaryDirectory() as name:
         for pair in range(1 if quick else PAIRS):
             for mode, pairs in found.items():
                 runs = [(ONE, "none"), ([*TWO, "-m", "attnbook.train_lm"], mode)]
+                loads.append(os.getloadavg()[0])
                 order = (0, 1) if pair % 2 else (1, 0)
                 taken = {i: seconds_a_step(*runs[i], STEPS, Path(name)) for i in order}
                 pairs.append((taken[0], taken[1]))
@@ -69,7 +70,14 @@ def main() -> None:
     }
     print(results)
     if not quick:
-        store("workers", steps=STEPS, first_left_out=WARM, pairs=PAIRS, found=results)
+        store(
+            "workers",
+            steps=STEPS,
+            first_left_out=WARM,
+            pairs=PAIRS,
+            load=summary(loads),
+            found=results,
+        )
 
 
 if __name__ == "__main__":
