@@ -71,29 +71,15 @@ def test_eight_devices_have_the_losses_of_one(
         np.testing.assert_allclose(read(tmp_path / mode), many, rtol=1e-5)
 
 
-def options(mode: str, **more: object) -> train_lm.Options:
-    sizes = dict(rows=8, window=16, embed_dim=32, heads=2, layers=1, steps=STEPS, backend="jax")
-    return train_lm.Options(mode=mode, **sizes | more)
+def test_the_losses_of_torch(text: Path) -> None:
+    """From the same initial weights eight shares take the steps of the book's training in PyTorch.
 
-
-def test_shares_are_shares() -> None:
-    """Bytes of parameters and of Adam's state that a device holds."""
-    held = {}
-    for mode in ("none", "ddp", "fsdp"):
-        run = Run(options(mode), 96)
-        leaves = jax.tree.leaves((run.learned, run.state))
-        held[mode] = sum(leaf.addressable_shards[0].data.nbytes for leaf in leaves)
-        assert len(leaves[0].devices()) == (1 if mode == "none" else 8)
-    assert held["ddp"] == held["none"]
-    assert held["fsdp"] == pytest.approx(held["none"] / 8, abs=16)  # Adam's count of steps
-
-
-@pytest.mark.parametrize("mode", ["none", "fsdp"])
-def test_the_losses_of_torch(text: Path, mode: str) -> None:
-    """From the same initial weights the book's training in PyTorch takes the same steps."""
+    The two differ in the clip: PyTorch adds 1e-6 to the norm of the gradient.
+    """
     layers = pytest.importorskip("attnbook.torch")
     torch = pytest.importorskip("torch")
-    o = options(mode, text=text, precision="float64")
+    sizes = dict(rows=8, window=16, embed_dim=32, heads=2, layers=1, steps=STEPS)
+    o = train_lm.Options(mode="fsdp", text=text, precision="float64", backend="jax", **sizes)
     tokens = train_lm.read_text(o)
     torch.manual_seed(0)
     model = layers.DecoderOnly(len(tokens.vocabulary), 16, 32, 2, 128, 1).double()
@@ -101,15 +87,18 @@ def test_the_losses_of_torch(text: Path, mode: str) -> None:
         run = Run(o, len(tokens.vocabulary))
         twin = eqx.filter(convert.torch_to_jax(model), eqx.is_inexact_array)
         run.learned = jax.tree.map(lambda a, b: jax.device_put(a, b.sharding), twin, run.learned)
+        leaves = jax.tree.leaves((run.learned, run.state))
+        here = sum(leaf.addressable_shards[0].data.nbytes for leaf in leaves)
+        assert here < 1.05 * sum(leaf.nbytes for leaf in leaves) / 8  # a bias may not be divided
         found = [run.loss(run.step(tokens, step)) for step in range(1, 11)]
-    sizes = dict(rows=8, window=16, seed=0)
-    batches = [(training.step_batch(tokens.train, step, **sizes),) for step in range(1, 11)]
+    drawn = dict(rows=8, window=16, seed=0)
+    batches = [(training.step_batch(tokens.train, step, **drawn),) for step in range(1, 11)]
     _, history = layers.train(
         model,
         lambda m, rows: losses.cross_entropy(m(rows[:, :-1]), rows[:, 1:]),
         batches, learning_rate=o.rates()[:10], clip=1.0,
     )  # fmt: skip
-    np.testing.assert_allclose(found, history.losses, rtol=1e-12)
+    np.testing.assert_allclose(found, history.losses, rtol=1e-8)
 
 
 def test_a_killed_process(text: Path, undisturbed: Path, tmp_path: Path) -> None:

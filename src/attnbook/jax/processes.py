@@ -7,10 +7,11 @@ import importlib
 import importlib.util
 import os
 import socket
-from datetime import timedelta
 from typing import Any
 
 import jax
+
+from attnbook._run.meeting import MEETING, agreed_word
 
 GIVEN = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -19,7 +20,6 @@ CLUSTERS = {  # what says that JAX will find the others, and what says how many 
     "OMPI_MCA_orte_hnp_uri": "OMPI_COMM_WORLD_SIZE",
 }
 KUBERNETES = "JOB_COMPLETION_INDEX"  # of an indexed job; JAX asks the cluster for the rest
-START_SECONDS = 300  # that the others may take to start
 END_SECONDS = 30  # that they may take to end
 
 
@@ -43,7 +43,10 @@ def join() -> bool:
     found = _given() or _torchrun() or _cluster()
     if found is None or found.get("num_processes") == 1:
         return False
-    found |= {"initialization_timeout": START_SECONDS, "shutdown_timeout_seconds": END_SECONDS}
+    found |= {
+        "initialization_timeout": int(MEETING.total_seconds()),
+        "shutdown_timeout_seconds": END_SECONDS,
+    }
     jax.distributed.initialize(**found)
     return True
 
@@ -67,7 +70,7 @@ def _torchrun() -> dict[str, Any] | None:
     rank, world = (_number(name) for name in TORCHRUN[:2])
     if world == 1:
         return {"num_processes": 1}
-    found = _place(_agreed_address(rank), world, rank, ("WORLD_SIZE", "RANK"))
+    found = _place(_agreed_address(rank, world), world, rank, ("WORLD_SIZE", "RANK"))
     # torchrun starts one process a GPU; a single one on a machine has all its GPUs
     if "JAX_LOCAL_DEVICE_IDS" not in os.environ and os.environ.get("LOCAL_WORLD_SIZE", "1") != "1":
         found["local_device_ids"] = [_number("LOCAL_RANK")]
@@ -101,7 +104,7 @@ def _number(name: str) -> int:
     return int(value)
 
 
-def _agreed_address(rank: int) -> str:
+def _agreed_address(rank: int, world: int) -> str:
     """Where rank 0 will listen, which torchrun's store tells the others.
 
     torchrun itself listens on MASTER_PORT, and rank 0 need not run where MASTER_ADDR says. A script
@@ -111,8 +114,8 @@ def _agreed_address(rank: int) -> str:
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return f"{host}:{port}"
     dist = importlib.import_module("torch.distributed")  # torchrun is PyTorch's own
-    store = dist.TCPStore(host, port, is_master=False, timeout=timedelta(seconds=START_SECONDS))
-    key = f"attnbook/jax/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"  # anew in every start
+    store = dist.TCPStore(host, port, is_master=False, timeout=MEETING)
+    key = f"attnbook/address/{agreed_word(store, rank, world)}"  # anew in every start
     if rank == 0:
         store.set(key, f"{_own_address(host, port)}:{_free_port()}")
     return store.get(key).decode()

@@ -26,13 +26,20 @@ from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from attnbook import losses
 from attnbook._run.loop import follow
 from attnbook.jax import pieces, processes
 from attnbook.jax.sharding import make_mesh, shard
 from attnbook.jax.training import adam, descend
 from attnbook.jax.transformer import DecoderOnly
-from attnbook.train_lm import Options, Refused, TrainingText, Workers, agreed, held_out_windows
+from attnbook.train_lm import (
+    Options,
+    Refused,
+    TrainingText,
+    Workers,
+    agreed,
+    held_out_windows,
+    text_loss,
+)
 from attnbook.training import step_batch
 
 CLIP = 1.0  # a longer gradient is shortened to this
@@ -65,6 +72,8 @@ def workers(options: Options) -> Iterator[Group]:
     Args:
         options: of the run; who the others are, the environment says.
     """
+    if options.device == "cpu":
+        jax.config.update("jax_platforms", "cpu")
     try:
         joined = processes.join()
     except ValueError as error:
@@ -189,11 +198,15 @@ class Run:
         """The mean cross-entropy of each token's next one, over the rows that count."""
         if self.options.precision == "bfloat16":  # products in it; the parameters stay as they are
             learned = jax.tree.map(lambda array: array.astype(jnp.bfloat16), learned)
-        logits = eqx.combine(learned, self.fixed)(rows[:, :-1])
-        logits = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
-        labels = rows[:, 1:]
-        mask = None if counts is None else jnp.broadcast_to(counts[:, None], labels.shape)
-        return losses.cross_entropy(logits, labels, mask)
+
+        def model(tokens: Array) -> Array:
+            logits = eqx.combine(learned, self.fixed)(tokens)
+            return logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
+
+        shape = (rows.shape[0], rows.shape[1] - 1)
+        mask = None if counts is None else jnp.broadcast_to(counts[:, None], shape)
+        loss: Array = text_loss(model, rows, mask)
+        return loss
 
     def _place(self, rows: np.ndarray) -> Array:
         """Rows that every process has whole, split over the devices by their place."""

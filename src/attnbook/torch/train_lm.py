@@ -8,15 +8,11 @@ Source: Li et al. (2020) for copies; Rajbhandari, Rasley, Ruwase and He (2020) a
 (2023) for shares.
 """
 
-import math
 import os
 import sys
-import time
-import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +28,15 @@ from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
-from tqdm import tqdm
 
 from attnbook import devices
+from attnbook._run.loop import follow
+from attnbook._run.meeting import MEETING, agreed_word
 from attnbook.torch.transformer import DecoderOnly
 from attnbook.train_lm import (
-    Folder,
-    Metrics,
     Options,
     TrainingText,
     Workers,
-    agreed,
-    check_loss,
     held_out_windows,
     share,
     text_loss,
@@ -52,7 +45,6 @@ from attnbook.training import step_batch
 
 CLIP = 1.0  # a longer gradient is shortened to this
 HELD_OUT_ROWS = 4  # times the rows of a step: nothing is kept for gradients
-MEETING = timedelta(minutes=5)  # that the workers wait for each other at the start
 GONE = ("closed by peer", "reset by peer", "Broken pipe", "NCCL", "gloo", "Timed out", "timed out")
 LOST = 3  # the exit status of a worker whose fellow is gone
 
@@ -128,29 +120,7 @@ def train(options: Options, text: TrainingText, workers: Workers) -> list[float]
         Refused: a folder or a checkpoint that does not fit, no room for one, a loss that is none.
     """
     group = workers if isinstance(workers, Group) else Group(_device(options))
-    folder = Folder(options, text, group)
-    run = Run(options, len(text.vocabulary), group)
-    if folder.newest is not None:
-        run.load(folder.newest)
-    metrics = agreed(group, lambda: Metrics(options.metrics, folder.step, group.rank))
-    logged: list[float] = []
-    steps = range(folder.step + 1, options.steps + 1)
-    with _bar(options.steps, folder.step, group.rank) as bar:
-        for step in steps:
-            value = run.step(text, step)
-            saving = step % options.every == 0 or step == options.steps
-            if saving or step % options.log_every == 0:
-                logged.append(check_loss(float(group.total(value)) / group.world, step))
-                held_out = run.held_out(text) if saving else None
-                metrics.write(step, logged[-1], held_out)
-                bar.set_postfix(loss=f"{logged[-1]:.4f}", refresh=False)
-            bar.update()
-            if saving:
-                agreed(group, metrics.check)
-                folder.save(step, run.save)
-    if group.rank == 0:
-        print(_summary(options, folder.step, logged, held_out if logged else None), flush=True)
-    return logged
+    return follow(options, text, group, lambda: Run(options, len(text.vocabulary), group))
 
 
 class Run:
@@ -189,6 +159,10 @@ class Run:
         nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
         self.optimiser.step()
         return value.detach().double()
+
+    def loss(self, found: Tensor) -> float:
+        """The mean loss of a step over all workers, in nats a token."""
+        return float(self.group.total(found)) / self.group.world
 
     @torch.no_grad()
     def held_out(self, text: TrainingText) -> float:
@@ -296,34 +270,7 @@ def _store() -> Store:
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != str(True):
         return TCPStore(address, port, is_master=rank == 0, timeout=MEETING, multi_tenant=True)
     store = TCPStore(address, port, is_master=False, timeout=MEETING)
-    return PrefixStore(_agreed_word(store, rank, world), store)
-
-
-def _agreed_word(store: Store, rank: int, world: int) -> str:
-    """A word that these workers have in common, and no earlier ones had.
-
-    Each shows a word of its own, rank 0 answers it with the common one, and is told that the
-    answer was heard. What an earlier worker shows is answered too, and nobody hears it. (The
-    number of restarts is no such word: each of several launchers counts its own.)
-    """
-    own = uuid.uuid4().hex
-    if rank > 0:
-        store.set(f"attnbook/shown/{rank}", own)
-        common = store.get(f"attnbook/answer/{own}").decode()  # waits for it
-        store.set(f"attnbook/heard/{common}/{rank}", "")
-        return common
-    end, missing = time.monotonic() + MEETING.total_seconds(), set(range(1, world))
-    while missing:
-        if time.monotonic() > end:
-            raise RuntimeError(f"workers {sorted(missing)} did not come within {MEETING}")
-        for other in sorted(missing):
-            if store.check([f"attnbook/shown/{other}"]):
-                shown = store.get(f"attnbook/shown/{other}").decode()
-                store.set(f"attnbook/answer/{shown}", own)
-            if store.check([f"attnbook/heard/{own}/{other}"]):
-                missing.remove(other)
-        time.sleep(0.02)
-    return own
+    return PrefixStore(agreed_word(store, rank, world), store)
 
 
 def _leave(rank: int) -> None:
@@ -348,25 +295,3 @@ def _quiet() -> Iterator[None]:
         for said in (".*single process", ".*is deprecated", "FSDP2-wrapped module .* a view"):
             warnings.filterwarnings("ignore", message=said)
         yield
-
-
-def _bar(steps: int, begun: int, rank: int) -> Any:
-    """Progress on stderr, of rank 0; rarely a line where nobody watches."""
-    often = 0.1 if sys.stderr.isatty() else 10.0
-    return tqdm(
-        total=steps,
-        initial=begun,
-        desc="train_lm",
-        unit="step",
-        disable=rank > 0,
-        mininterval=often,
-    )
-
-
-def _summary(options: Options, begun: int, logged: list[float], held_out: float | None) -> str:
-    """What a person wants to know at the end."""
-    if not logged or held_out is None:
-        return f"step {begun} of {options.steps}: nothing left to do"
-    bits = held_out / math.log(2)
-    loss = f"loss {logged[-1]:.4f}, held out {held_out:.4f} nats ({bits:.3f} bits) a token"
-    return f"step {options.steps}: {loss}"
