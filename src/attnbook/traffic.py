@@ -68,7 +68,7 @@ def all_gather(size: Amount, world: Amount) -> Amount:
         world: W, how many ranks take part.
 
     Returns:
-        Bytes that one rank sends: its own part, and then those that came by, but for the last.
+        Bytes that one rank sends, its own part and then those that came by, but for the last.
 
     Raises:
         ValueError: as all_reduce.

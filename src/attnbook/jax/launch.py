@@ -42,7 +42,7 @@ except BaseException:
 def run(
     function: Callable[..., Any], processes: int, *, time_limit: float = 120, **arguments: Any
 ) -> list[Any]:
-    """Call function(rank, world, **arguments) in processes that jax.distributed joins.
+    """Call a function of rank, world and the arguments in processes of jax.distributed.
 
     Each process has one device of its CPU, and jax.devices() names those of all. The source of the
     function is written to a file, so the function imports what it needs itself, and a reader can
@@ -55,7 +55,7 @@ def run(
         **arguments: what else the function takes, whatever pickle takes.
 
     Returns:
-        What each rank returned, in their order: numbers, lists, dicts, arrays. An array of JAX
+        A list of what each rank returned, such as numbers, lists, dicts, arrays. An array of JAX
         comes back as NumPy's; every process must hold all of it.
 
     Raises:

@@ -38,7 +38,7 @@ if __name__ == "__main__":
 def run(
     function: Callable[..., Any], processes: int, *, time_limit: float = 120, **arguments: Any
 ) -> list[Any]:
-    """Call function(rank, world, **arguments) in processes that torch.distributed joins.
+    """Call a function of rank, world and the arguments in processes of torch.distributed.
 
     The source of the function is written to a file and started with python -m
     torch.distributed.run, so the function imports what it needs itself, and a reader can edit it
@@ -53,7 +53,7 @@ def run(
         **arguments: what else the function takes, whatever pickle takes.
 
     Returns:
-        What each rank returned, in their order: numbers, lists, dicts, arrays, tensors.
+        A list of what each rank returned, such as numbers, lists, dicts, arrays or tensors.
 
     Raises:
         ValueError: processes that are no integer of 1 or more, a time limit that is not above 0,
