@@ -278,14 +278,14 @@ def test_workers_agree_on_a_word_that_no_earlier_ones_had() -> None:
 
     from torch.distributed import HashStore
 
-    from attnbook.torch.train_lm import _agreed_word
+    from attnbook._run.meeting import agreed_word
 
     store, words = HashStore(), []
     for rank in (1, 2):
         store.set(f"attnbook/shown/{rank}", f"of a worker {rank} that is gone")
     for _ in range(3):
         with ThreadPoolExecutor(3) as pool:
-            found = list(pool.map(lambda rank: _agreed_word(store, rank, 3), range(3)))
+            found = list(pool.map(lambda rank: agreed_word(store, rank, 3), range(3)))
         assert len(set(found)) == 1
         words.append(found[0])
     assert len(set(words)) == 3
