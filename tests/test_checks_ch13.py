@@ -13,6 +13,7 @@ import torch
 from mending import mended
 
 from attnbook import streams, traffic
+from attnbook import torch as layers
 from attnbook.checks import ch13
 from attnbook.checks.repair import define
 
@@ -158,45 +159,88 @@ def in_a_row(steps, b, w, rank):
     return [((rank - t) % w * 2 * b + i <= own).sum() for t in range(w)]
 
 
-def batches(seeds=lambda seed, step, rank: [seed, step], share=None, places=None, rows_of=None):
-    """The right rows, and their neighbours."""
+def batches(
+    seeds=lambda seed, epoch, step, rank: [seed, epoch],
+    where=lambda n, rows, step: divmod(step, n // rows),
+    order=lambda rng, n, rows: rng.permutation(n),
+    take=lambda order, place, rows: order[place * rows : (place + 1) * rows],
+    share=lambda batch, rank, world: np.split(batch, world)[rank],
+):
+    """The right examples, and their neighbours."""
 
-    def answer(tokens, step, rank, world, rows, window, seed):
-        rng = np.random.default_rng(seeds(seed, step, rank))
-        size = rows // world
-        last = len(tokens) - window
-        starts = places(rng, last, rows) if places else rng.integers(last, size=rows)
-        cut = share or (lambda starts, rank, world, size: starts[rank * size : (rank + 1) * size])
-        own = cut(starts, rank, world, size)
-        return (rows_of or windows)(tokens, own, window)
+    def answer(n, rows, step, rank, world, seed):
+        epoch, place = where(n, rows, step)
+        rng = np.random.default_rng(seeds(seed, epoch, step, rank))
+        return share(take(order(rng, n, rows), place, rows), rank, world)
 
     return answer
 
 
-def windows(tokens, own, window, more=1):
-    return np.stack([tokens[i : i + window + more] for i in own])
+def seeded(*names):
+    """By a generator that these of seed, epoch, step and rank start."""
+    given = ("seed", "epoch", "step", "rank")
+    return batches(seeds=lambda *values: [values[given.index(name)] for name in names])
+
+
+def filled_up(order, place, rows):
+    """The last batch of an epoch begins the same order again."""
+    return np.take(order, np.arange(place * rows, (place + 1) * rows), mode="wrap")
+
+
+def whole_batches(rng, n, rows):
+    """Batches of neighbours, in an order of their own in each epoch."""
+    steps = n // rows
+    fixed = np.random.default_rng(0).permutation(n)[: steps * rows].reshape(steps, rows)
+    return rng.permutation(fixed).ravel()
+
+
+def stream(n, rows, step, rank, world, seed):
+    """One order after another without a gap, so that a batch may have examples of two."""
+    turns = [np.random.default_rng([seed, e]).permutation(n) for e in range(step * rows // n + 2)]
+    batch = np.concatenate(turns)[step * rows : (step + 1) * rows]
+    return np.split(batch, world)[rank]
+
+
+def own_part(n, rows, step, rank, world, seed):
+    """Each worker has a part of the examples for itself."""
+    epoch, place = divmod(step, n // rows)
+    order = np.random.default_rng([seed, epoch]).permutation(n)
+    share = rows // world
+    return order[rank * (n // world) :][place * share : (place + 1) * share]
 
 
 def remembering():
-    """Answers that one generator draws, one batch after another."""
-    rng = np.random.default_rng(0)
+    """Answers whose order is shuffled when an epoch begins, and kept."""
+    rng, kept = np.random.default_rng(0), {}
 
-    def answer(tokens, step, rank, world, rows, window, seed):
-        return windows(tokens, rng.integers(len(tokens) - window, size=rows // world), window)
+    def answer(n, rows, step, rank, world, seed):
+        place = step % (n // rows)
+        if place == 0 or n not in kept:
+            kept[n] = rng.permutation(n)
+        return np.split(kept[n][place * rows : (place + 1) * rows], world)[rank]
 
     return answer
 
 
-def torch_batches(tokens, step, rank, world, rows, window, seed):
-    drawn = torch.Generator().manual_seed(1_000_003 * seed + step)
-    starts = torch.randint(len(tokens) - window, (rows,), generator=drawn).chunk(world)[rank]
-    return torch.as_tensor(tokens)[starts[:, None] + torch.arange(window + 1)]
+def shuffled_again(n, rows, step, rank, world, seed):
+    """By one generator that shuffles a list once for each epoch, from the first on."""
+    rng, order = np.random.default_rng(seed), np.arange(n)
+    epoch, place = divmod(step, n // rows)
+    for _ in range(epoch + 1):
+        rng.shuffle(order)
+    return order[place * rows : (place + 1) * rows][rank::world]
 
 
-def jax_batches(tokens, step, rank, world, rows, window, seed):
-    key = jax.random.fold_in(jax.random.key(seed), step)
-    starts = jax.random.randint(key, (world, rows // world), 0, len(tokens) - window)[rank]
-    return jnp.asarray(tokens)[starts[:, None] + jnp.arange(window + 1)]
+def torch_batches(n, rows, step, rank, world, seed):
+    epoch, place = divmod(step, n // rows)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(1_000_003 * seed + epoch))
+    return order[place * rows : (place + 1) * rows].chunk(world)[rank]
+
+
+def jax_batches(n, rows, step, rank, world, seed):
+    epoch, place = divmod(step, n // rows)
+    order = jax.random.permutation(jax.random.fold_in(jax.random.key(seed), epoch), n)
+    return order[place * rows :][:rows].reshape(world, -1)[rank]
 
 
 OLD = "j = rank * block + np.arange(block)"
@@ -370,25 +414,30 @@ WRONG = [
     (G, dealt(lambda x, b, w, r: np.full(w, 2)), "count pairs of a query and a key"),
     (G, dealt(lambda x, *a: np.cumsum(x)), "all steps so far"),
     (G, dealt(lambda x, *a: x.sum()), "one number per step"),
-    (B, batches(lambda seed, step, rank: seed), "where is the step?"),
-    (B, batches(lambda seed, step, rank: step), "where is the seed?"),
-    (B, batches(lambda seed, step, rank: seed + step), "do not make one number"),
-    (B, batches(lambda seed, step, rank: seed * step), "do not make one number"),
-    (B, batches(lambda seed, step, rank: [seed, step, rank]), "workers see other rows than one"),
-    (B, batches(share=lambda starts, rank, world, size: starts[:size]), "have the same rows"),
-    (B, batches(share=lambda starts, rank, world, size: starts[rank::world]), "deal rows out one by one"),
-    (B, batches(share=lambda starts, rank, world, size: starts[len(starts) - (rank + 1) * size :][:size]), "worker 0 has the last rows"),
-    (B, batches(share=lambda starts, *a: starts), "take this one's share"),
-    (B, batches(places=lambda rng, last, rows: rng.integers(last - 1, size=rows)), "begins at the last possible place"),
-    (B, batches(places=lambda rng, last, rows: rng.integers(1, last, size=rows)), "begins at the first possible place"),
-    (B, batches(places=lambda rng, last, rows: np.full(rows, rng.integers(last))), "draw one place per row"),
-    (B, batches(places=lambda rng, last, rows: rng.integers(last + 3, size=rows)), "stops with ValueError"),
-    (B, batches(rows_of=lambda t, own, window: windows(t, own, window, 0)), "Each token has a target"),
-    (B, batches(rows_of=lambda t, own, window: own), "Give the tokens of each row"),
-    (B, batches(rows_of=lambda t, own, window: windows(t, own, window).T), "Is it transposed?"),
-    (B, batches(rows_of=lambda t, own, window: own[:, None] + np.arange(window + 1)), "6 tokens that follow one another"),
-    (B, batches(rows_of=lambda t, own, window: windows(t, own, window) + 100), "no token of the text"),
-    (B, remembering(), "asked twice for step 4"),
+    (B, seeded("seed", "step"), "an example comes twice in epoch 0"),
+    (B, batches(lambda *given: given[0]), "repeats the order of epoch 0: where is the epoch?"),
+    (B, seeded("epoch"), "where is the seed?"),
+    (B, batches(lambda seed, epoch, *_: seed + epoch), "do not make one number"),
+    (B, batches(lambda seed, epoch, *_: seed * (epoch + 1)), "do not make one number"),
+    (B, seeded("seed", "epoch", "rank"), "the order must not depend on the rank"),
+    (B, own_part, "share each batch"),
+    (B, batches(share=lambda batch, rank, world: batch[: len(batch) // world]), "all have the same examples"),
+    (B, batches(share=lambda batch, *_: batch), "take this one's share"),
+    (B, batches(share=lambda batch, rank, world: np.split(batch, world)), "the shares of all workers"),
+    (B, batches(take=lambda order, *_: order), "take the batch of this step"),
+    (B, batches(order=lambda rng, n, rows: np.arange(n)), "the order of the data"),
+    (B, batches(order=lambda rng, n, rows: rng.integers(n, size=n)), "comes twice in one batch"),
+    (B, batches(order=lambda rng, n, rows: 1 + rng.permutation(n)), "count them from 0."),
+    (B, batches(order=lambda rng, n, rows: rng.permutation(n // rows * rows)), "comes in none of 12 epochs"),
+    (B, batches(order=lambda rng, n, rows: rng.permutation(n) / n), "is no number of an example"),
+    (B, batches(order=whole_batches), "shuffle examples, not batches"),
+    (B, batches(where=lambda n, rows, step: divmod(step, -(-n // rows))), "What is left over makes no batch"),
+    (B, batches(where=lambda n, rows, step: (step // (n // rows), step)), "which place has this one in its epoch?"),
+    (B, batches(order=lambda rng, n, rows: np.full(n, np.nan)), "is no number of an example"),
+    (B, batches(where=lambda n, rows, step: divmod(step, -(-n // rows)), take=filled_up), "though not in epoch 0"),
+    (B, batches(lambda seed, *_: seed, where=lambda n, rows, step: (0, step), take=filled_up), "goes on in the order of epoch 0"),
+    (B, stream, "though not in epoch 0"),
+    (B, remembering(), "what was asked before must not matter"),
     (M, ring("j = step * block + np.arange(block)"), "The step is no position"),
     (M, ring("j = np.arange(block)"), "as if it were the first"),
     (M, ring("j = (rank + step) % world * block + np.arange(block)"), "the other way round"),
@@ -437,6 +486,10 @@ RIGHT = [
     (S, jax_split),
     (G, dealing()),
     (B, batches()),
+    (B, batches(share=lambda batch, rank, world: batch[rank::world])),
+    (B, batches(take=lambda order, place, rows: np.sort(order[place * rows :][:rows]))),
+    (B, batches(take=lambda order, place, rows: order[place :: len(order) // rows][:rows])),
+    (B, shuffled_again),
     (B, torch_batches),
     (B, jax_batches),
     (M, ring("j = owner * block + np.arange(block)")),
@@ -480,6 +533,14 @@ def test_the_broken_ring_is_right_for_one_worker_and_for_equal_values():
     later[3] += 1  # what comes last must not move what comes first
     assert abs(broken(q, k, later) - broken(q, k, v))[0].max() > 0.01
     np.testing.assert_array_equal(right(q, k, later)[0], right(q, k, v)[0])
+    seen = np.zeros((24, 24), dtype=bool)  # what moves where a value moves
+    for j in range(24):
+        moved = v.copy()
+        moved.reshape(24, 2)[j] += 1
+        seen[:, j] = abs(broken(q, k, moved) - broken(q, k, v)).max(axis=2).ravel() > 1e-9
+    place = np.arange(24) % 6
+    np.testing.assert_array_equal(seen, place <= place[:, None])
+    assert np.flatnonzero(np.diagonal(seen, 1)).tolist() == [5, 11, 17]  # see their own targets
 
 
 def test_micro_batches_that_keep_a_stage_busy():
@@ -487,9 +548,22 @@ def test_micro_batches_that_keep_a_stage_busy():
         assert by_table(stages, enough) <= 0.1 + 1e-12 < by_table(stages, enough - 1)
 
 
-def test_a_model_of_6_7_billion_parameters_on_8_workers():
-    assert [round(held()(6.7e9, 8, stage) / 1e9) for stage in range(4)] == [107, 37, 25, 13]
-    assert held()(6.7e9, 64, 0) > 80e9 * 2 / 3 > held()(6.7e9, 8, 1) > held()(6.7e9, 64, 1)
+PARAMETERS = 6_456_747_008  # of the chapter's large model
+
+
+def test_which_stage_fits_on_which_device():
+    with torch.device("meta"):
+        large = layers.DecoderOnly(
+            1024, 1024, embed_dim=4096, num_heads=32, mlp_dim=4 * 4096, num_layers=32
+        )
+    assert sum(p.numel() for p in large.parameters()) == PARAMETERS
+    sizes = [held()(PARAMETERS, 8, stage) / 1e9 for stage in range(4)]
+    assert [round(size) for size in sizes] == [103, 36, 24, 13]
+    for device, left, stage in ((80, 53, 1), (40, 27, 2), (24, 16, 3)):
+        assert round(device * 2 / 3) == left
+        assert sizes[stage] < device * 2 / 3 < sizes[stage - 1]
+    assert round(2 * PARAMETERS / 1e9) == 13 and round(held()(PARAMETERS, 64, 2) / 1e9) == 14
+    assert round(4 * PARAMETERS / 1e9) == 26
 
 
 FLOPS, INSIDE, NETWORK = 989e12, traffic.Link(1e-5, 450e9), traffic.Link(1e-5, 50e9)
@@ -498,19 +572,33 @@ FLOPS, INSIDE, NETWORK = 989e12, traffic.Link(1e-5, 450e9), traffic.Link(1e-5, 5
 def test_the_least_blocks_of_the_solution():
     for link, width, block in ((INSIDE, 4096, 2445), (NETWORK, 4096, 19811), (INSIDE, 128, 5630)):
         assert by_traffic(FLOPS, link.bandwidth, link.latency, width, 2) == block
-    assert by_traffic(FLOPS, 450e9, 0, 4096, 2) == 2198
+    assert [by_traffic(FLOPS, rate, 0, 4096, 2) for rate in (450e9, 50e9)] == [2198, 19780]
+    assert (2445 - 2198, 19811 - 19780) == (247, 31)
+    assert (
+        by_traffic(0.6 * FLOPS, 50e9, 1e-5, 4096, 2)
+        < 19811
+        < by_traffic(FLOPS, 40e9, 1e-5, 4096, 2)
+    )
     assert round(64 * 19811 / 1e6, 1) == 1.3
     masked = by_traffic(2 * FLOPS, 50e9, 1e-5, 4096, 2)  # half of the operations
     assert 64 * masked / 1e6 == pytest.approx(2.5, abs=0.05)
 
 
+def step_of(batch, world):
+    """Seconds of computing and of sending in a step of copies on the network."""
+    sent = traffic.all_reduce(2 * PARAMETERS, world)
+    compute = 6 * PARAMETERS * batch / world / FLOPS
+    return compute, traffic.seconds(2 * (world - 1), sent, NETWORK)
+
+
 def test_seconds_of_a_step_on_320_processors_and_on_1024():
-    times = []
-    for world in (320, 1024):
-        compute = 6 * 6.5e9 * 2**22 / world / FLOPS
-        send = traffic.seconds(2 * (world - 1), traffic.all_reduce(2 * 6.5e9, world), NETWORK)
-        times += [max(compute, send), compute + send]
-    np.testing.assert_allclose(times, [0.52, 1.04, 0.54, 0.70], atol=0.006)
+    times = [f(step_of(2**22, world)) for world in (320, 1024) for f in (max, sum)]
+    assert [round(time, 2) for time in times] == [0.52, 1.03, 0.54, 0.70]
+    assert [round(time, 2) for time in step_of(2**22, 1024)] == [0.16, 0.54]
+    for batch, corner in ((2**20, 79), (2**22, 316)):
+        compute, send = step_of(batch, corner)
+        assert compute / send == pytest.approx(1, abs=0.02)
+        assert round(batch / corner, -3) == 13_000
 
 
 def test_a_ring_of_neighbours_takes_nearly_twice_as_long_as_the_zigzag():
@@ -525,7 +613,7 @@ def test_a_ring_of_neighbours_takes_nearly_twice_as_long_as_the_zigzag():
 
 
 def test_copies_have_the_same_bits_only_if_a_sum_is_finished_once():
-    for world, n, differ in ((8, 20_000, 0.57), (256, 1024, 0.83)):
+    for world, n, differ in ((8, 20_000, 0.57), (256, 1024, 0.82)):
         arrays = np.random.default_rng(0).normal(size=(world, n)).astype(np.float32)
         exact = arrays.sum(axis=0, dtype=np.float64)
         copied, own = reduced(arrays)[0], each_for_itself(None, arrays)
@@ -540,9 +628,15 @@ def test_copies_have_the_same_bits_only_if_a_sum_is_finished_once():
         assert error[2] < (0.95 if world == 8 else 0.4) * error[0]
 
 
-def test_seed_plus_step_shares_batches_between_runs():
-    mixed = batches(lambda seed, step, rank: seed + step)
-    tokens = np.arange(1000)
-    given = tokens, 0, 1, 8, 5
-    first, second = (mixed(tokens, step, *given[1:], seed) for step, seed in ((1, 2), (2, 1)))
-    np.testing.assert_array_equal(first, second)
+def test_seed_plus_epoch_shares_epochs_between_runs():
+    mixed = batches(lambda seed, epoch, *_: seed + epoch)
+    for place in range(3):
+        first, second = (mixed(38, 12, 3 * e + place, 0, 1, seed) for e, seed in ((1, 2), (0, 3)))
+        np.testing.assert_array_equal(first, second)
+
+
+def test_another_number_of_workers_ends_the_epoch_without_a_repetition():
+    solved, seen = batches(), []
+    for step, world in ((6, 4), (7, 2), (8, 3)):  # epoch 2, restarted twice
+        seen += [i for rank in range(world) for i in solved(38, 12, step, rank, world, 5)]
+    assert len(seen) == len(set(seen)) == 36

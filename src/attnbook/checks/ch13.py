@@ -7,7 +7,7 @@ import numpy as np
 
 from attnbook.attention import softmax
 from attnbook.checks import rings
-from attnbook.checks.batch_shares import check_shares, starts
+from attnbook.checks.batch_shares import check_epochs, check_shares, numbers_of
 from attnbook.checks.call import call, call_pair
 from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, expect
@@ -250,37 +250,37 @@ def zigzag(function: Function) -> str:
 
 @check
 def batch_share(function: Function) -> str:
-    """function(tokens, step, rank, world, rows, window, seed): (rows/world, window + 1)."""
-    tokens, rows, window = np.random.default_rng(7).permutation(23), 12, 5
+    """function(n, rows, step, rank, world, seed): numbers (rows/world,) of a worker's examples."""
+    for n, rows in ((38, 12), (30, 6)):
+        steps, case = n // rows, f"for {n} examples and {rows} rows"
 
-    def drawn(step: int, seed: int = 7, rank: int = 0, world: int = 1) -> np.ndarray:
-        got = call(function, tokens, step, rank, world, rows, window, seed)
-        where = f"in step {step}, for worker {rank} of {world},"
-        return starts(got, tokens, (rows, window), world, where)
+        def drawn(
+            step: int, seed: int = 7, rank: int = 0, world: int = 1, n: int = n, rows: int = rows
+        ) -> np.ndarray:
+            got = call(function, n, rows, step, rank, world, seed)
+            where = f"for {n} examples and {rows} rows, in step {step}, for worker {rank} of "
+            return numbers_of(got, n, rows, world, f"{where}{world},")
 
-    whole = drawn(4)
-    drawn(9)
-    if not np.array_equal(drawn(4), whole):
-        raise Wrong("asked twice for step 4 you give two batches: only seed and step may decide.")
-    if len(set(whole)) == 1:
-        raise Wrong("in step 4 all rows are the same: draw one place per row.")
-    if np.array_equal(whole, drawn(5)):
-        raise Wrong("steps 4 and 5 have the same batch: where is the step?")
-    if np.array_equal(whole, drawn(4, 8)):
-        raise Wrong("seeds 7 and 8 have the same batch: where is the seed?")
-    check_shares(whole, {w: [drawn(4, 7, rank, w) for rank in range(w)] for w in (3, 4)})
-    seen: dict[bytes, str] = {}
-    for seed in range(5):
-        for step in range(1, 7):
-            name = f"step {step} of seed {seed}"
-            same = seen.setdefault(drawn(step, seed).tobytes(), name)
-            if same != name:
-                raise Wrong(f"{name} is {same} again: do not make one number of seed and step.")
-    found = set(np.concatenate([drawn(step) for step in range(40)]))
-    for name, place in (("first", 0), ("last", len(tokens) - window - 1)):
-        if place not in found:
-            raise Wrong(f"no row ever begins at the {name} possible place, {place}.")
-    return "whoever comes back knows which batch is next."
+        def epoch(number: int, seed: int = 7, steps: int = steps) -> np.ndarray:
+            return np.stack([drawn(steps * number + place, seed) for place in range(steps)])
+
+        late = drawn(steps + 1)
+        drawn(3 * steps)
+        if not np.array_equal(drawn(steps + 1), late):
+            raise Wrong(f"{case}, asked twice for step {steps + 1} you give two batches: what was "
+                        "asked before must not matter.")  # fmt: skip
+        check_epochs([epoch(number) for number in range(12)], n, f"{case},")
+        for world in (2, 3):
+            for step in (0, steps + 1):
+                parts = [drawn(step, 7, rank, world) for rank in range(world)]
+                check_shares(drawn(step), parts, f"{case}, in step {step} with {world} workers,")
+        orders = {(s, e): epoch(e, s).tobytes() for s in range(1, 5) for e in range(4)}
+        if all(orders[1, e] == orders[2, e] for e in range(4)):
+            raise Wrong(f"{case}, seeds 1 and 2 have the same batches: where is the seed?")
+        if len(set(orders.values())) < len(orders):
+            raise Wrong(f"{case}, two of four seeds share an epoch: do not make one number of "
+                        "seed and epoch.")  # fmt: skip
+    return "whoever comes back knows what this epoch has not seen yet."
 
 
 RING_AVERAGE = '''
