@@ -71,7 +71,8 @@ def test_wrong_options(words: str, expected: str, capsys: pytest.CaptureFixture)
     with pytest.raises(SystemExit) as left:
         train_lm.main(words.split())
     assert left.value.code == 2
-    assert capsys.readouterr().err.replace("argument ", "").count(expected) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert expected in said
 
 
 def test_step_batch_is_the_loop() -> None:
@@ -179,6 +180,38 @@ def test_metrics_go_on(tmp_path: Path) -> None:
             full.check()
 
 
+@pytest.mark.parametrize("step", [0, 2])
+def test_metrics_spare_what_is_none(tmp_path: Path, step: int) -> None:
+    """A file of something else stays; one line says what is wrong with it, or with its place."""
+    other, folder = tmp_path / "other", tmp_path / "folder"
+    folder.mkdir()
+    for content in (b"a text", b"a text\n", b'{"a": 3}\n', b"3\n", b"\xff\n\0"):
+        other.write_bytes(content)
+        with pytest.raises(Refused, match=r"--metrics: got .*other, which holds something else"):
+            Metrics(other, step, 0)
+        assert other.read_bytes() == content
+    for file, expected in (
+        (folder, "--metrics: got 'Is a directory' for .*folder, expected a file"),
+        (other / "in", "--metrics: got 'File exists' for .*in, expected a file"),
+    ):
+        with pytest.raises(Refused, match=expected):
+            Metrics(file, step, 0)
+    assert sorted(tmp_path.iterdir()) == [folder, other]
+    link = tmp_path / "link"
+    link.symlink_to(os.devnull)  # what is no file is not replaced by one
+    Metrics(link, step, 0).write(1, 1.0)
+    assert link.is_symlink()
+
+
+def test_a_checkpoint_that_could_not_be_written(text: Path) -> None:
+    """Is refused before the first step."""
+    tokens = train_lm.TrainingText(np.arange(9), np.arange(9), [], "")
+    for folder in (text, text / "in"):
+        options = Options(checkpoint=folder)
+        with pytest.raises(Refused, match=r"--checkpoint: got .* expected a folder that can be"):
+            train_lm.Folder(options, tokens, Alone())
+
+
 def made(folder: Path, step: int) -> Path:
     writing = checkpoints.prepare(folder, step)
     (writing / "part").write_bytes(bytes(range(100)))
@@ -278,14 +311,14 @@ def test_workers_agree_on_a_word_that_no_earlier_ones_had() -> None:
 
     from torch.distributed import HashStore
 
-    from attnbook.torch.train_lm import _agreed_word
+    from attnbook._run.meeting import agreed_word
 
     store, words = HashStore(), []
     for rank in (1, 2):
         store.set(f"attnbook/shown/{rank}", f"of a worker {rank} that is gone")
     for _ in range(3):
         with ThreadPoolExecutor(3) as pool:
-            found = list(pool.map(lambda rank: _agreed_word(store, rank, 3), range(3)))
+            found = list(pool.map(lambda rank: agreed_word(store, rank, 3), range(3)))
         assert len(set(found)) == 1
         words.append(found[0])
     assert len(set(words)) == 3

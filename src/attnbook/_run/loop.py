@@ -88,7 +88,7 @@ def _bar(steps: int, begun: int, rank: int) -> Any:
         initial=begun,
         desc="train_lm",
         unit="step",
-        disable=rank > 0,
+        disable=rank > 0 or begun >= steps,
         mininterval=often,
     )
 
