@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from processes import run_python
 
 from attnbook import train_lm, training
 from attnbook._run import checkpoints
-from attnbook._run.folder import Metrics
+from attnbook._run.folder import Metrics, own_folder
 from attnbook._run.workers import agreed
 from attnbook.pretrained.learn_pairs import learn_pairs
 from attnbook.train_lm import Options, Refused, held_out_windows, newest_checkpoint, share
@@ -203,13 +204,28 @@ def test_metrics_spare_what_is_none(tmp_path: Path, step: int) -> None:
     assert link.is_symlink()
 
 
-def test_a_checkpoint_that_could_not_be_written(text: Path) -> None:
+def test_a_folder_that_cannot_be_written(text: Path) -> None:
     """Is refused before the first step."""
-    tokens = train_lm.TrainingText(np.arange(9), np.arange(9), [], "")
     for folder in (text, text / "in"):
-        options = Options(checkpoint=folder)
-        with pytest.raises(Refused, match=r"--checkpoint: got .* expected a folder that can be"):
-            train_lm.Folder(options, tokens, Alone())
+        expected = r"--checkpoint: got .* expected a folder that can be written"
+        with (
+            pytest.raises(Refused, match=expected),
+            own_folder(Options(checkpoint=folder), Alone()),
+        ):
+            pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks of folders")
+def test_two_runs_in_a_folder(tmp_path: Path) -> None:
+    said: list[str] = []
+    with (
+        checkpoints.held(tmp_path),
+        pytest.raises(BlockingIOError, match="Another run has it"),
+        checkpoints.held(tmp_path, wait=0.1, say=said.append),
+    ):
+        pass
+    with checkpoints.held(tmp_path, say=said.append):
+        assert len(said) == 1 and not list(tmp_path.iterdir())
 
 
 def made(folder: Path, step: int) -> Path:

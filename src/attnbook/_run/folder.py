@@ -5,7 +5,8 @@ import math
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,37 @@ def settings(options: Options, text: TrainingText, world: int) -> dict[str, Any]
     return kept | {"text": text.name, "workers": world}
 
 
+@contextmanager
+def own_folder(options: Options, workers: Workers) -> Iterator[None]:
+    """Make sure from the first step on that checkpoints can be written, and by this run alone.
+
+    Args:
+        options: of the run; with checkpoint None nothing happens.
+        workers: of whom rank 0 tries.
+
+    Raises:
+        Refused: a folder that cannot be written, or that another run has.
+    """
+    with ExitStack() as held:
+
+        def enter() -> None:
+            folder = options.checkpoint
+            if folder is None or workers.rank > 0:
+                return
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryFile(dir=folder):
+                    pass
+                held.enter_context(checkpoints.held(folder))
+            except OSError as error:
+                got = f"got '{error.strerror or error}' for {folder}"
+                expected = "expected a folder that can be written"
+                raise Refused(f"--checkpoint: {got}, {expected}") from error
+
+        agreed(workers, enter)
+        yield
+
+
 class Folder:
     """The checkpoints of a run: where it begins, and what it saves.
 
@@ -50,7 +82,6 @@ class Folder:
         first = workers.gather(found)[0]  # as rank 0 sees the folder
         self.newest = Path(first) if first else None
         self.step = checkpoints.step_of(self.newest) or 0 if self.newest else 0
-        agreed(workers, self._check_writable)
         if self.newest is not None:
             newest = self.newest
             agreed(workers, lambda: self._check_model(newest))
@@ -111,19 +142,6 @@ class Folder:
                 f"resume: {newest or f'no complete checkpoint in {folder}, from step 1'}"
             )
         return str(newest or "")
-
-    def _check_writable(self) -> None:
-        """Refuse at once a folder into which rank 0 could not write later."""
-        folder = self.options.checkpoint
-        if folder is None or self.workers.rank > 0:
-            return
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-        except OSError as error:
-            got = f"got '{error.strerror or error}' for {folder}"
-            raise Refused(f"--checkpoint: {got}, expected a folder that can be written") from error
 
     def _check_model(self, newest: Path) -> None:
         """Refuse another model's checkpoint; a word where only the run differs."""
