@@ -76,9 +76,8 @@ def leave_if_lost(workers: Workers, error: RuntimeError) -> None:
         error: of a back end.
     """
     if workers.world > 1 and any(word in str(error) for word in GONE):
-        why = str(error).strip().splitlines()[0]
-        said = f"rank {workers.rank}: another worker is gone ({why})"
-        print(f"{said}; --resume goes on from the newest checkpoint", file=sys.stderr, flush=True)
+        said = "another worker is gone; --resume goes on from the newest checkpoint"
+        print(f"rank {workers.rank}: {said}", file=sys.stderr, flush=True)
         os._exit(LOST)
 
 
