@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from processes import run_python
 
 from attnbook import train_lm, training
 from attnbook._run import checkpoints
-from attnbook._run.folder import Metrics
+from attnbook._run.folder import Metrics, own_folder
 from attnbook._run.workers import agreed
 from attnbook.pretrained.learn_pairs import learn_pairs
 from attnbook.train_lm import Options, Refused, held_out_windows, newest_checkpoint, share
@@ -71,7 +72,8 @@ def test_wrong_options(words: str, expected: str, capsys: pytest.CaptureFixture)
     with pytest.raises(SystemExit) as left:
         train_lm.main(words.split())
     assert left.value.code == 2
-    assert capsys.readouterr().err.replace("argument ", "").count(expected) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert expected in said
 
 
 def test_step_batch_is_the_loop() -> None:
@@ -177,6 +179,53 @@ def test_metrics_go_on(tmp_path: Path) -> None:
     if Path("/dev/full").exists():
         with pytest.raises(Refused, match="got 'No space left on device', expected room"):
             full.check()
+
+
+@pytest.mark.parametrize("step", [0, 2])
+def test_metrics_spare_what_is_none(tmp_path: Path, step: int) -> None:
+    """A file of something else stays; one line says what is wrong with it, or with its place."""
+    other, folder = tmp_path / "other", tmp_path / "folder"
+    folder.mkdir()
+    for content in (b"a text", b"a text\n", b'{"a": 3}\n', b"3\n", b"\xff\n\0"):
+        other.write_bytes(content)
+        with pytest.raises(Refused, match=r"--metrics: got .*other, which holds something else"):
+            Metrics(other, step, 0)
+        assert other.read_bytes() == content
+    for file, expected in (
+        (folder, "--metrics: got 'Is a directory' for .*folder, expected a file"),
+        (other / "in", "--metrics: got 'File exists' for .*in, expected a file"),
+    ):
+        with pytest.raises(Refused, match=expected):
+            Metrics(file, step, 0)
+    assert sorted(tmp_path.iterdir()) == [folder, other]
+    link = tmp_path / "link"
+    link.symlink_to(os.devnull)  # what is no file is not replaced by one
+    Metrics(link, step, 0).write(1, 1.0)
+    assert link.is_symlink()
+
+
+def test_a_folder_that_cannot_be_written(text: Path) -> None:
+    """Is refused before the first step."""
+    for folder in (text, text / "in"):
+        expected = r"--checkpoint: got .* expected a folder that can be written"
+        with (
+            pytest.raises(Refused, match=expected),
+            own_folder(Options(checkpoint=folder), Alone()),
+        ):
+            pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks of folders")
+def test_two_runs_in_a_folder(tmp_path: Path) -> None:
+    said: list[str] = []
+    with (
+        checkpoints.held(tmp_path),
+        pytest.raises(BlockingIOError, match="Another run has it"),
+        checkpoints.held(tmp_path, wait=0.1, say=said.append),
+    ):
+        pass
+    with checkpoints.held(tmp_path, say=said.append):
+        assert len(said) == 1 and not list(tmp_path.iterdir())
 
 
 def made(folder: Path, step: int) -> Path:

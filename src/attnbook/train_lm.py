@@ -10,6 +10,7 @@ sees the same batches.
 """
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -19,7 +20,7 @@ from attnbook._run.checkpoints import newest as newest_checkpoint
 from attnbook._run.folder import Folder, Metrics, check_loss
 from attnbook._run.options import Options, parse
 from attnbook._run.text import TrainingText, held_out_windows, read_text, text_loss
-from attnbook._run.workers import Refused, Workers, agreed, check_world, share
+from attnbook._run.workers import REFUSED, Refused, Workers, agreed, check_world, share
 
 __all__ = [
     "Folder",
@@ -38,7 +39,7 @@ __all__ = [
     "share",
     "text_loss",
 ]
-REFUSED = 2  # the exit status
+INTERRUPTED = 130  # the exit status
 
 
 class Engine(Protocol):
@@ -75,4 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("interrupted; --resume goes on from the newest checkpoint", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)  # without the other workers, who would be waited for

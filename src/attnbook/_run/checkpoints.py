@@ -6,17 +6,22 @@ process may be killed at any moment: what is called `step-40` is complete, and w
 afterwards does not fit its contents. The complete checkpoint before it is kept.
 """
 
+import errno
+import importlib
 import json
 import os
 import shutil
 import sys
+import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 CONTENTS = "contents.json"
 CHUNK = 2**22  # bytes that are read at once
+WAIT = 60  # seconds that a run waits for another one in its folder
 Say = Callable[[str], None]
 
 
@@ -118,6 +123,48 @@ def newest(folder: str | Path, say: Say = say) -> Path | None:
         else:
             return found
     return None
+
+
+@contextmanager
+def held(folder: str | Path, wait: float = WAIT, say: Say = say) -> Iterator[None]:
+    """Keep other runs of this machine out of a folder; the system ends that when the process ends.
+
+    Another run may be about to end, such as one whose launcher was killed: it is waited for.
+
+    Args:
+        folder: of the checkpoints.
+        wait: seconds that another run is waited for.
+        say: is given a word about that.
+
+    Raises:
+        OSError: no such folder, no permission, another run that goes on.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    handle, end = os.open(folder, os.O_RDONLY), time.monotonic() + wait
+    try:
+        if not _locked(handle):
+            say(f"checkpoint: another run has {folder}, waiting for its end")
+        while not _locked(handle):
+            if time.monotonic() > end:
+                raise BlockingIOError(errno.EWOULDBLOCK, "Another run has it")
+            time.sleep(0.1)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    """Whether an open folder is locked for us, as far as its file system has locks."""
+    fcntl: Any = importlib.import_module("fcntl")  # which Windows has not
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def prepare(folder: str | Path, step: int) -> Path:

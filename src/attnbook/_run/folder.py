@@ -2,8 +2,11 @@
 
 import json
 import math
+import re
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,37 @@ def settings(options: Options, text: TrainingText, world: int) -> dict[str, Any]
     kept = {name: str(v) if isinstance(v, Path) else v for name, v in asdict(options).items()}
     kept |= {"vocabulary": text.vocabulary, "vocab_size": len(text.vocabulary)}
     return kept | {"text": text.name, "workers": world}
+
+
+@contextmanager
+def own_folder(options: Options, workers: Workers) -> Iterator[None]:
+    """Make sure from the first step on that checkpoints can be written, and by this run alone.
+
+    Args:
+        options: of the run; with checkpoint None nothing happens.
+        workers: of whom rank 0 tries.
+
+    Raises:
+        Refused: a folder that cannot be written, or that another run has.
+    """
+    with ExitStack() as held:
+
+        def enter() -> None:
+            folder = options.checkpoint
+            if folder is None or workers.rank > 0:
+                return
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryFile(dir=folder):
+                    pass
+                held.enter_context(checkpoints.held(folder))
+            except OSError as error:
+                got = f"got '{error.strerror or error}' for {folder}"
+                expected = "expected a folder that can be written"
+                raise Refused(f"--checkpoint: {got}, {expected}") from error
+
+        agreed(workers, enter)
+        yield
 
 
 class Folder:
@@ -129,12 +163,12 @@ class Metrics:
     """The file of lines of JSON; on resume what came after the checkpoint is dropped.
 
     Args:
-        file: None for none.
+        file: None for none. What is no file, such as /dev/stdout, is written to and never read.
         step: of the checkpoint, 0 at the beginning.
         rank: 0 writes, the others do not.
 
     Raises:
-        OSError: it cannot be written.
+        Refused: it cannot be written, or holds something else than metrics.
     """
 
     def __init__(self, file: Path | None, step: int, rank: int) -> None:
@@ -142,11 +176,15 @@ class Metrics:
         self.failed: OSError | None = None
         if file is None or rank:
             return
-        file.parent.mkdir(parents=True, exist_ok=True)
-        kept = [line for line in _lines(file) if line["step"] <= step] if step else []
-        new = file.with_name(f"{file.name}.new")
-        new.write_text("".join(f"{json.dumps(line)}\n" for line in kept), encoding="utf-8")
-        new.replace(file)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with open(file, "a", encoding="utf-8"):  # it can be written
+                pass
+            if file.is_file():
+                _keep(file.resolve(), step)
+        except OSError as error:
+            got = f"got '{error.strerror or error}' for {file}"
+            raise Refused(f"--metrics: {got}, expected a file that can be written") from error
 
     def write(self, step: int, loss: float, held_out: float | None = None) -> None:
         """One line more.
@@ -192,12 +230,15 @@ def check_loss(loss: float, step: int) -> float:
     return loss
 
 
-def _lines(file: Path) -> list[dict[str, Any]]:
-    """The whole lines of a file of metrics; the last one may have been cut short."""
-    found = []
-    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else []:
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return found
+def _keep(file: Path, step: int) -> None:
+    """Leave the lines of a file of metrics up to a step; the last line may have been cut short."""
+    *lines, rest = file.read_bytes().split(b"\n")
+    steps = [re.match(rb'\{"step": (\d+), "loss"', line) for line in lines]
+    begin = b'{"step": '
+    if not all(steps) or rest[: len(begin)] != begin[: len(rest)]:
+        raise Refused(f"--metrics: got {file}, which holds something else, expected a new file")
+    both = zip(lines, steps, strict=True)
+    kept = [line + b"\n" for line, found in both if found and int(found[1]) <= step]
+    new = file.with_name(f"{file.name}.new")
+    new.write_bytes(b"".join(kept))
+    new.replace(file)

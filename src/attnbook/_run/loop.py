@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tqdm import tqdm
 
-from attnbook._run.folder import Folder, Metrics, check_loss
+from attnbook._run.folder import Folder, Metrics, check_loss, own_folder
 from attnbook._run.options import Options
 from attnbook._run.text import TrainingText
 from attnbook._run.workers import Workers, agreed
@@ -55,6 +55,13 @@ def follow(
     Raises:
         Refused: a folder or a checkpoint that does not fit, no room for one, a loss that is none.
     """
+    with own_folder(options, workers):
+        return _follow(options, text, workers, make)
+
+
+def _follow(
+    options: Options, text: TrainingText, workers: Workers, make: Callable[[], Run]
+) -> list[float]:
     folder = Folder(options, text, workers)
     run, newest = make(), folder.newest
     if newest is not None:
@@ -88,7 +95,7 @@ def _bar(steps: int, begun: int, rank: int) -> Any:
         initial=begun,
         desc="train_lm",
         unit="step",
-        disable=rank > 0,
+        disable=rank > 0 or begun >= steps,
         mininterval=often,
     )
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from jaxtyping import Float
@@ -60,7 +60,7 @@ def parse(arguments: Sequence[str] | None = None, description: str = "") -> Opti
         arguments: the words after the name; None for the process's own.
         description: what --help begins with.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m attnbook.train_lm",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -100,6 +100,14 @@ def parse(arguments: Sequence[str] | None = None, description: str = "") -> Opti
     if options.resume and options.checkpoint is None:
         parser.error("--resume: got no --checkpoint, expected the folder to go on from")
     return options
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong: several workers say it, each for itself."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the process with status 2."""
+        self.exit(2, f"{message.removeprefix('argument ')}; --help names the options\n")
 
 
 def _whole(least: int) -> Callable[[str], int]:

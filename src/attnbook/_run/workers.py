@@ -1,5 +1,7 @@
 """The processes that train together: what they agree on before any of them goes on."""
 
+import os
+import sys
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -8,6 +10,11 @@ import numpy as np
 from attnbook._run.options import Options
 
 Found = TypeVar("Found")
+REFUSED, LOST = 2, 3  # exit statuses: of what cannot be, and of a worker whose fellow is gone
+GONE = (  # how a back end's error says so
+    "closed by peer", "reset by peer", "Broken pipe", "NCCL", "gloo", "Gloo", "imed out",
+    "UNAVAILABLE",
+)  # fmt: skip
 
 
 class Refused(ValueError):
@@ -59,6 +66,19 @@ def agreed(workers: Workers, action: Callable[[], Found]) -> Found:
         if reason:
             raise Refused(f"rank {rank - 1} failed: {reason}")
     return found
+
+
+def leave_if_lost(workers: Workers, error: RuntimeError) -> None:
+    """End at once where another worker is gone: whoever waits for it waits long.
+
+    Args:
+        workers: of whom this process is one.
+        error: of a back end.
+    """
+    if workers.world > 1 and any(word in str(error) for word in GONE):
+        said = "another worker is gone; --resume goes on from the newest checkpoint"
+        print(f"rank {workers.rank}: {said}", file=sys.stderr, flush=True)
+        os._exit(LOST)
 
 
 def check_world(options: Options, world: int) -> None:

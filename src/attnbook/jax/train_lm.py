@@ -9,7 +9,6 @@ Source: Rajbhandari, Rasley, Ruwase and He (2020) for shares; Xu et al. (2021) f
 the compiler propagates.
 """
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from attnbook._run.loop import follow
+from attnbook._run.workers import REFUSED, leave_if_lost
 from attnbook.jax import pieces, processes
 from attnbook.jax.sharding import make_mesh, shard
 from attnbook.jax.training import adam, descend
@@ -43,9 +43,7 @@ from attnbook.train_lm import (
 from attnbook.training import step_batch
 
 CLIP = 1.0  # a longer gradient is shortened to this
-REFUSED, LOST = 2, 3  # exit statuses: of what cannot be, and of a worker whose fellow is gone
 MESSAGE = 8192  # bytes of what one worker says to the others, at most
-GONE = ("closed by peer", "reset by peer", "Broken pipe", "Gloo", "NCCL", "imed out", "UNAVAILABLE")
 
 
 class Group:
@@ -83,8 +81,7 @@ def workers(options: Options) -> Iterator[Group]:
     try:
         yield group
     except RuntimeError as error:
-        if group.world > 1 and any(word in str(error) for word in GONE):
-            _leave(group, error)
+        leave_if_lost(group, error)
         raise
     if joined:
         jax.distributed.shutdown()
@@ -230,11 +227,3 @@ def _check_rows(options: Options) -> None:
     if options.rows % devices:
         got = f"got {options.rows}, expected a multiple of {devices}"
         raise Refused(f"--rows: {got}, the devices; or --mode none, which uses one")
-
-
-def _leave(group: Group, error: RuntimeError) -> None:
-    """End at once: whoever waits for a worker that is gone waits long."""
-    why = str(error).strip().splitlines()[0]
-    said = f"rank {group.rank}: another worker is gone ({why}); --resume goes on from the newest"
-    print(f"{said} checkpoint", file=sys.stderr, flush=True)
-    os._exit(LOST)

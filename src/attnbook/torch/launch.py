@@ -3,7 +3,6 @@
 import contextlib
 import faulthandler
 import gc
-import json
 import os
 import pickle
 import re
@@ -11,8 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,19 +17,19 @@ from typing import Any
 import torch
 from torch import distributed
 
+from attnbook._run.launched import (
+    WORKER,
+    first_error,
+    pickled,
+    python_path,
+    show_printed,
+    tell,
+    worker_text,
+)
 from attnbook._validation import numbers
-from attnbook._validation.sources import source_of
 
 START_SECONDS = 120  # until all have joined
 GRACE_SECONDS = 10  # that the launcher has to end after its workers
-WORKER = "worker.py"  # what errors call the text of the function
-MAIN = """
-
-if __name__ == "__main__":
-    from attnbook.torch.launch import work
-
-    work({name})
-"""
 
 
 def run(
@@ -64,23 +61,14 @@ def run(
     """
     world = numbers.positive_int(processes=processes)
     seconds = numbers.positive(time_limit=time_limit)
-    source = source_of(function)
-    try:
-        sent = pickle.dumps(arguments)
-    except Exception as error:
-        raise ValueError(
-            f"arguments: got {', '.join(arguments)}, expected what pickle takes: {error}"
-        ) from None
+    text, sent = worker_text(function, "torch"), pickled(arguments)
     prefix = "attnbook-"
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        text = "from __future__ import annotations\n" + source + MAIN.format(name=function.__name__)
         (folder / WORKER).write_text(text, encoding="utf-8")
         (folder / "arguments").write_bytes(sent)
         status = _launch(folder, world, seconds)
-        for printed in (folder / f"printed-{rank}" for rank in range(world)):
-            if printed.exists():
-                print(printed.read_text(encoding="utf-8", errors="replace"), end="")
+        show_printed(folder, world)
         if status != 0:
             raise RuntimeError(_what_failed(folder, world, seconds)) from None
         return [pickle.loads((folder / f"result-{r}").read_bytes()) for r in range(world)]
@@ -91,8 +79,7 @@ def _launch(folder: Path, world: int, seconds: float) -> int | None:
     command = [sys.executable, "-P", "-m", "torch.distributed.run", "--standalone"]
     command += ["--local-addr=127.0.0.1", f"--nproc-per-node={world}"]
     command += [str(folder / WORKER), str(folder), str(seconds)]
-    paths = [path or os.getcwd() for path in sys.path]
-    environment = {"OMP_NUM_THREADS": "1"} | os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    environment = {"OMP_NUM_THREADS": "1"} | os.environ | {"PYTHONPATH": python_path()}
     if sys.platform == "linux":
         environment.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with (folder / "launcher").open("wb") as said:
@@ -131,11 +118,8 @@ def _what_failed(folder: Path, world: int, seconds: float) -> str:
     late = [folder / f"late-{rank}" for rank in range(world)]
     if any(path.exists() and path.stat().st_size for path in late):
         return f"after {seconds:g} seconds, the limit: {_where(folder, world)}"
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("error-*")]
-    if found:
-        first = min(found, key=lambda error: error["time"])
-        return f"rank {first['rank']} of {world} failed:\n{first['text']}"
-    return f"the workers ended without a result:\n{said[-2000:]}"
+    unknown = f"the workers ended without a result:\n{said[-2000:]}"
+    return first_error(folder, world) or unknown
 
 
 def _where(folder: Path, world: int) -> str:
@@ -180,7 +164,7 @@ def work(function: Callable[..., Any]) -> None:
                 found = pickle.dumps(function(rank, world, **arguments))
                 (folder / f"result-{rank}").write_bytes(found)
         except BaseException as error:
-            _tell(folder, rank, error)
+            tell(folder, rank, error)
             printed.flush()
             os._exit(1)  # without the others, who would be waited for
         faulthandler.cancel_dump_traceback_later()
@@ -196,13 +180,3 @@ def connected() -> Iterator[None]:
     gc.collect()  # models that hold the group go before it does
     distributed.barrier()
     distributed.destroy_process_group()
-
-
-def _tell(folder: Path, rank: int, error: BaseException) -> None:
-    """Write an error to a file, without the frames that are not the function's."""
-    trace = error.__traceback__.tb_next if error.__traceback__ else None
-    text = "".join(traceback.format_exception(type(error), error, trace)).strip()
-    text = text.replace(str(folder) + os.sep, "")
-    told = {"time": time.time(), "rank": rank, "text": text}
-    (folder / f"told-{rank}").write_text(json.dumps(told), encoding="utf-8")
-    (folder / f"told-{rank}").rename(folder / f"error-{rank}")

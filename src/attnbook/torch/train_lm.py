@@ -9,7 +9,6 @@ Source: Li et al. (2020) for copies; Rajbhandari, Rasley, Ruwase and He (2020) a
 """
 
 import os
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,6 +31,7 @@ from torch.nn.parallel import DistributedDataParallel
 from attnbook import devices
 from attnbook._run.loop import follow
 from attnbook._run.meeting import MEETING, agreed_word
+from attnbook._run.workers import leave_if_lost
 from attnbook.torch.transformer import DecoderOnly
 from attnbook.train_lm import (
     Options,
@@ -45,8 +45,6 @@ from attnbook.training import step_batch
 
 CLIP = 1.0  # a longer gradient is shortened to this
 HELD_OUT_ROWS = 4  # times the rows of a step: nothing is kept for gradients
-GONE = ("closed by peer", "reset by peer", "Broken pipe", "NCCL", "gloo", "Timed out", "timed out")
-LOST = 3  # the exit status of a worker whose fellow is gone
 
 
 class Group:
@@ -98,8 +96,7 @@ def workers(options: Options) -> Iterator[Group]:
         if launched:
             dist.barrier()  # DDP's last collectives must be over everywhere
     except RuntimeError as error:
-        if group.world > 1 and any(word in str(error) for word in GONE):
-            _leave(group.rank)
+        leave_if_lost(group, error)
         raise
     if dist.is_initialized():
         dist.destroy_process_group()
@@ -271,13 +268,6 @@ def _store() -> Store:
         return TCPStore(address, port, is_master=rank == 0, timeout=MEETING, multi_tenant=True)
     store = TCPStore(address, port, is_master=False, timeout=MEETING)
     return PrefixStore(agreed_word(store, rank, world), store)
-
-
-def _leave(rank: int) -> None:
-    """End at once: whoever waits for a worker that is gone waits long."""
-    said = "another worker is gone; --resume goes on from the newest checkpoint"
-    print(f"rank {rank}: {said}", file=sys.stderr, flush=True)
-    os._exit(LOST)
 
 
 def _reason(failed: CheckpointException) -> OSError:
