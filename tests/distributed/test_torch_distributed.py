@@ -258,8 +258,8 @@ def test_workers_that_wait_for_ever(folder, capsys):
     with pytest.raises(RuntimeError) as told:
         run(waiting, 3, time_limit=2)
     assert str(told.value) == (
-        "after 2 seconds, the limit: rank 0, 2 was at `distributed.all_reduce(torch.ones(1))`; "
-        "rank 1 was done, and waited for the others"
+        "after 2 seconds, the limit: at `distributed.all_reduce(torch.ones(1))`: rank 0, 2; "
+        "done, and waiting for the others: rank 1"
     )
     assert capsys.readouterr().out == "begun 0\nbegun 1\nbegun 2\n"
     assert left() == []

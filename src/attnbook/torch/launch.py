@@ -127,13 +127,13 @@ def _where(folder: Path, world: int) -> str:
     lines = (folder / WORKER).read_text(encoding="utf-8").splitlines()
     places: dict[str, list[str]] = {}
     for rank in range(world):
-        place = "had not begun"
+        place = "not begun"
         if (folder / f"result-{rank}").exists():
-            place = "was done, and waited for the others"
+            place = "done, and waiting for the others"
         elif number := _line(folder, rank):
-            place = f"was at `{lines[number - 1].strip()}`"
+            place = f"at `{lines[number - 1].strip()}`"
         places.setdefault(place, []).append(str(rank))
-    return "; ".join(f"rank {', '.join(ranks)} {place}" for place, ranks in places.items())
+    return "; ".join(f"{place}: rank {', '.join(ranks)}" for place, ranks in places.items())
 
 
 def _line(folder: Path, rank: int) -> int | None:
