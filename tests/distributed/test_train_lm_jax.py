@@ -148,6 +148,7 @@ def run_two_processes(cases: list[list[str]], folder: Path) -> list[dict]:
     (folder / "worker.py").write_text(WORKER)
     (folder / "cases").write_text(json.dumps(cases))
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    torchrun += ["--local-addr=127.0.0.1"]  # whatever this machine calls itself
     torchrun += ["--nproc-per-node", "2", str(folder / "worker.py")]
     environment = os.environ | {"JAX_NUM_CPU_DEVICES": "2", "OMP_NUM_THREADS": "1"}
     with (folder / "printed").open("wb") as printed:

@@ -135,7 +135,8 @@ def test_a_launcher_that_starts_again(
 ) -> None:
     """torchrun's own restart, without a variable that its users would have to know."""
     mark, metrics = f"ATTNBOOK_LAUNCH={uuid.uuid4().hex}", tmp_path / "metrics"
-    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    words = ["-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1"]
+    words += ["--nproc-per-node=2"]
     words += ["--max-restarts=1", "-m"]
     words += ["attnbook.train_lm", *SIZES.split(), "--text", str(server.text), "--mode", "fsdp"]
     words += ["--checkpoint", str(tmp_path / "run"), "--metrics", str(metrics), "--resume"]
