@@ -139,6 +139,12 @@ def test_texts_that_are_refused(text: Path, tmp_path: Path) -> None:
         train_lm.read_text(Options(text=text, window=len(TEXT) // 10))
 
 
+def test_byte_pairs_without_their_library(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "regex", None)
+    with pytest.raises(Refused, match="--tokens: got pairs, expected the library regex"):
+        train_lm.read_text(Options(text=text, tokens="pairs"))
+
+
 def test_byte_pairs_by_hand(text: Path) -> None:
     pytest.importorskip("regex")
     pairs = learn_pairs("aab aab aab ab", 259)

@@ -42,7 +42,8 @@ def read_text(options: Options) -> TrainingText:
         options: text, tokens, vocabulary and window count here.
 
     Raises:
-        Refused: a file that cannot be read, is no UTF-8 or is too short.
+        Refused: a file that cannot be read, is no UTF-8 or is too short; byte pairs without the
+            library regex.
     """
     if options.text is None:
         own = datasets.python_reference()
@@ -53,7 +54,11 @@ def read_text(options: Options) -> TrainingText:
         cut = len(text) - len(text) // SHARE
         train, held_out, vocabulary = text[:cut], text[cut:], sorted({*text})
     if options.tokens == "pairs":
-        pairs = learn_pairs(train, options.vocabulary)
+        try:
+            pairs = learn_pairs(train, options.vocabulary)
+        except ModuleNotFoundError as missing:
+            needs = f"the library {missing.name}, which attnbook[pretrained] installs"
+            raise Refused(f"--tokens: got pairs, expected {needs}") from missing
         parts = [np.array(pairs.encode(part), dtype=np.int64) for part in (train, held_out)]
         vocabulary = pairs.tokens
     else:
