@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -41,7 +42,7 @@ STAGES = {
     ],
     "types": ["{python} -m mypy"],
     "fresh": ["{python} tools/weave.py --check", "{python} tools/make_plan.py --check"],
-    "numpy": [f"{PYTEST} {UNIT} -n 2 --dist loadfile -k numpy"],
+    "numpy": [f"{PYTEST} {{numpy_tests}} -k numpy"],  # workers would import longer than they test
     "unit": [f"{PYTEST} {UNIT} -n 2 --dist loadfile"],  # JAX compiles a file's shapes once
     "distributed": [f"{PYTEST} tests/distributed"],  # its tests start processes of their own
     "book": ["{make} book PY={python}"],
@@ -63,7 +64,7 @@ STAGES = {
     ],
 }
 SETS = {
-    "quick": ("lint", "types", "numpy"),
+    "quick": ("lint", "numpy", "types"),
     "test": ("lint", "types", "fresh", "unit", "distributed", "book", "notebooks", "site"),
     "all": tuple(stage for stage in STAGES if stage not in ("numpy", "gpu", "coverage")),
 }
@@ -146,11 +147,25 @@ def gpu() -> str | None:
     return f"torch runs on {for_torch or 'the CPU'}, JAX on {for_jax or 'the CPU'}"
 
 
+def numpy_tests() -> list[str]:
+    """The files of tests that run on every back end and import no other library by themselves."""
+    other = re.compile(r"^(?:import|from) (?:torch|jax|equinox|transformers|layer_harness)", re.M)
+    own = re.compile(r"^from attnbook(?:\.| import .*\b)(?:torch|jax)\b", re.M)
+    found = []
+    for path in sorted((ROOT / "tests").glob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "backend" in text and not other.search(text) and not own.search(text):
+            found.append(str(path.relative_to(ROOT)))
+    return found
+
+
 def words_of(stage: str, command: str, number: int, short: bool, whole: bool) -> list[str]:
     """A stage's command, its tests chosen."""
     report = ROOT / "_build" / "tests" / f"{stage}-{number}.xml"
     values = {"python": sys.executable, "make": os.environ.get("MAKE", "make"), "report": report}
-    words = [word.format(**values) for word in command.split()]
+    words = []
+    for word in command.split():
+        words += numpy_tests() if word == "{numpy_tests}" else [word.format(**values)]
     if "pytest" in words and "coverage" not in words:
         if stage in TWICE and (whole or stage == "avx2"):
             words.append(TWICE[stage])
@@ -172,6 +187,21 @@ def run(stage: str, short: bool, whole: bool) -> bool:
         done = subprocess.run(words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
         codes.append(done.returncode)
     return not any(codes)
+
+
+def started(stage: str) -> Callable[[], bool]:
+    """Start a stage of one command; what is returned waits for it, shows what it said, and judges."""
+    log = SECONDS.with_name(f"{stage}.log")
+    words = words_of(stage, STAGES[stage][0], 0, short=False, whole=False)
+    with log.open("w", encoding="utf-8") as file:
+        process = subprocess.Popen(words, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT)
+
+    def finished() -> bool:
+        code = process.wait()
+        print(log.read_text(encoding="utf-8"), end="", flush=True)
+        return code == 0
+
+    return finished
 
 
 def failures(stage: str) -> list[str]:
@@ -231,6 +261,8 @@ def main(asked: list[str]) -> int:
     known = json.loads(SECONDS.read_text("utf-8")) if SECONDS.exists() else {}
     taking = FIRST_GUESS | known.get(kind, {})
     results: list[tuple[str, str, float]] = []
+    # mypy's first run takes a minute of one processor, and the tests in NumPy take the other.
+    beside = {"types": started("types")} if kind == "quick" else {}
     for number, stage in enumerate(stages, 1):
         print(f"\n=== {number} of {len(stages)}: {stage} ({ABOUT[stage]}) ===", flush=True)
         if kind and all(later in taking for later in stages[number - 1 :]):
@@ -242,7 +274,8 @@ def main(asked: list[str]) -> int:
             outcome = "failed" if os.environ.get("CI") == "true" else "skipped"
             print(f"{outcome}: no Chromium", flush=True)
         else:
-            outcome = "passed" if run(stage, kind == "test", kind == "all") else "failed"
+            ends_well = beside.get(stage) or partial(run, stage, kind == "test", kind == "all")
+            outcome = "passed" if ends_well() else "failed"
         results.append((stage, outcome, time.perf_counter() - start))
     known[kind] = {stage: round(seconds) for stage, _, seconds in results}
     SECONDS.write_text(json.dumps(known), "utf-8")
