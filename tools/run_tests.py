@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from functools import partial
 
 from browser import chromium
 from check_environment import ROOT
@@ -190,7 +192,7 @@ def run(stage: str, short: bool, whole: bool) -> bool:
 
 
 def started(stage: str) -> Callable[[], bool]:
-    """Start a stage of one command; what is returned waits for it, shows what it said, and judges."""
+    """Start a stage of one command; what comes back waits for it and shows what it said."""
     log = SECONDS.with_name(f"{stage}.log")
     words = words_of(stage, STAGES[stage][0], 0, short=False, whole=False)
     with log.open("w", encoding="utf-8") as file:
