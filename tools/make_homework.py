@@ -2,6 +2,7 @@
 
 python tools/make_homework.py --seed 2027            every set in homework/
 python tools/make_homework.py --seed 2027 hw1 hw3    these
+python tools/make_homework.py --seed 2027 --held-out FOLDER    with held-out exercises of one's own
 
 The seed is the class's secret: the numbers of the held-out exercises come from it. Students get
 _build/homework/students/hw1.ipynb; all of _build/homework/lecturer stays with the lecturer.
@@ -11,22 +12,24 @@ from __future__ import annotations
 
 import argparse
 import ast
+import base64
 import json
 import re
 import shutil
 import sys
 import tomllib
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from weaving.blocks import parse
 from weaving.book import Book, read_book
 from weaving.citations import read_references
-from weaving.labels import build_table
+from weaving.labels import Label, build_table
 from weaving.markdown import render
 from weaving.notebook import METADATA, setup_cell, text_of
 from weaving.roles import RoleResolver
@@ -55,6 +58,29 @@ asked for. One answer may take {seconds} seconds.
 - Save the notebook, and hand in this one file."""
 
 
+NOT_HERE = """\
+# Where the book's package is installed, as on your course's hub, this cell does nothing.
+import importlib.util
+
+if importlib.util.find_spec("attnbook") is None:
+    raise RuntimeError(
+        "This notebook needs the package attnbook, which is not installed here. Ask your lecturer "
+        "where to open the notebook."
+    )"""
+UNADDRESSED = """\
+This copy of the book has no address, so the notebooks run only where the package attnbook is
+installed already, as on a hub: not on Colab, and not on a student's own machine. They have no links
+to the book either. For both: make address REPO=owner/name (CONTRIBUTING.md, Publish your own copy),
+then make homework again."""
+SHOWN = """\
+#@title {text}
+import base64, zlib
+from IPython.display import SVG, display
+
+display(SVG(zlib.decompress(base64.b85decode("{packed}")).decode()))"""
+REFERENCE = re.compile(r"\{(?:numref|eq|ref)\}`(?:[^`<]*<)?([\w-]+)>?`")
+
+
 @dataclass(frozen=True)
 class Part:
     """An exercise of a homework, with its points."""
@@ -79,11 +105,19 @@ class Part:
         return "held out" if self.held_out else "published"
 
 
+class Elsewhere(RoleResolver):
+    """In a homework a place of its own chapter is another page's, too."""
+
+    def _point(self, label: Label, text: str) -> str:
+        return f"[{text}]({self.book.address(label.docname, label.anchor)})"
+
+
 class Maker:
     """Makes the homework of a class from the files of a repository."""
 
-    def __init__(self, root: Path, seed: int) -> None:
+    def __init__(self, root: Path, seed: int, own: Path | None = None) -> None:
         self.root, self.seed = root, seed
+        self.own = own  # a lecturer's folder of held-out exercises; a chapter's files there count
         self.book: Book = read_book(root)
         self.table = build_table(self.book)
         self.references = read_references(self.book.references)
@@ -154,22 +188,33 @@ class Maker:
 
     def held_out(self, number: str) -> Iterator[tuple[Exercise, str]]:
         """A chapter's held-out exercises with this class's numbers, each with its file's text."""
-        folder = self.root / "homework" / "held_out"
-        module = held_out_module(folder / f"ch{number}.py")
-        text = (folder / f"ch{number}.md").read_text("utf-8")
+        path = self.held_out_file(f"ch{number}.md")
+        module = held_out_module(self.held_out_file(f"ch{number}.py"))
+        text = path.read_text("utf-8")
         for key, value in module.numbers(self.seed).items():
             text = text.replace("{{ " + key + " }}", str(value))
         if left := re.search(r"\{\{.*?\}\}", text):
             words = f"numbers() gives no {left[0]}"
-            raise BadHomework(f"homework/held_out/ch{number}.md: {words}")
+            raise BadHomework(f"{path}: {words}")
         for exercise in exercises_in(text, self.chapter(number)):
             yield exercise, text
+
+    def held_out_file(self, name: str) -> Path:
+        """A chapter's held-out exercises or checks: the lecturer's own where there are some."""
+        folder = self.root / "homework" / "held_out"
+        if self.own is not None and (self.own / Path(name).with_suffix(".md")).is_file():
+            folder = self.own
+        if not (folder / name).is_file():
+            raise BadHomework(f"{folder / name}: there is no such file")
+        return folder / name
 
     def prose(self, part: Part, text: str) -> str:
         """A text of an exercise as plain Markdown, with links to the site where there is one."""
         page = self.book.page(part.exercise.chapter)
-        resolver = RoleResolver(self.book, self.table, self.references, page)
-        file = f"homework/held_out/{part.held_out}.md" if part.held_out else self.book.file(page)
+        resolver = Elsewhere(self.book, self.table, self.references, page)
+        file = self.book.file(page)
+        if part.held_out:
+            file = str(self.held_out_file(f"{part.held_out}.md"))
         plain = render(parse(text, file, part.line), resolver)
         if not self.book.site:  # then a link would lead to a file that students do not have
             plain = re.sub(r"(?<!!)\[([^\[\]]+)\]\((?![a-z]+:)[^)\s]*\)", r"\1", plain)
@@ -185,8 +230,7 @@ class Maker:
             seconds=plan["seconds"],
             chapters=" and ".join(self.named(number) for number in plan["chapters"]),
         )
-        cells = [new_markdown_cell(head, id="head"), setup_cell(self.book)]
-        cells[1].id = "set-up"
+        cells = [new_markdown_cell(head, id="head"), self.set_up()]
         cells.append(new_code_cell(self.imports(parts), id="imports"))
         for number, part in enumerate(parts, 1):
             cells += self.cells(number, part, key=key)
@@ -194,6 +238,12 @@ class Maker:
         notebook = new_notebook(cells=cells, metadata=METADATA | own)
         notebook.nbformat_minor = 5
         return notebook
+
+    def set_up(self) -> NotebookNode:
+        """The cell that installs the package where it is missing, or says whom to ask."""
+        cell = setup_cell(self.book) if self.book.repository else new_code_cell(NOT_HERE)
+        cell.id = "set-up"
+        return cell
 
     def cells(self, number: int, part: Part, *, key: bool) -> list[NotebookNode]:
         """An exercise's cells: its text, its hint, and the place of the answer."""
@@ -204,7 +254,10 @@ class Maker:
         hint = self.prose(part, exercise.hint.strip())
         folded = f"<details><summary>Hint</summary>\n\n{hint}\n\n</details>"
         question = f"## {number}. {exercise.title} ({points})\n\n*{kinds}.* {text}\n\n{folded}"
+        if sections := self.sections(part):
+            question += f"\n\n*Read again: {', '.join(sections)}.*"
         cells = [new_markdown_cell(question, id=f"{label}-text")]
+        cells += [self.figure(part, name) for name in self.figures(part)]
         own: dict[str, Any] = {"exercise": label}
         if part.kind == "explained":
             answer = self.prose(part, part.note.strip()) if key else PLACEHOLDER
@@ -220,6 +273,46 @@ class Maker:
             why = self.prose(part, re.sub(r"```python\n.*?```", "", part.note, flags=re.DOTALL))
             cells += [new_markdown_cell(why, id=f"{label}-why")] if why.strip() else []
         return cells
+
+    def sections(self, part: Part) -> list[str]:
+        """The sections in which stands what the exercise refers to; links where there is a site."""
+        exercise, found = part.exercise, {}
+        source = exercise.chapter.read_text("utf-8")
+        for name in REFERENCE.findall(f"{exercise.text} {exercise.hint}"):
+            label = self.table.labels[name]
+            before, defined, _ = source.partition(_definition(label.kind, name))
+            titles = re.findall(r"^## (.+)$", before, re.MULTILINE)
+            if defined and titles and titles[-1] != "Exercises":
+                found.setdefault(titles[-1], self.book.address(label.docname, label.anchor))
+        return [f"[{one}]({at})" if self.book.site else one for one, at in found.items()]
+
+    def figures(self, part: Part) -> list[str]:
+        """The labels of the chapter's figures of which the exercise's text speaks."""
+        names = dict.fromkeys(re.findall(r"\{numref\}`(fig-[\w-]+)`", part.exercise.text))
+        return [name for name in names if self.picture(part, name)]
+
+    def picture(self, part: Part, name: str) -> str:
+        """A figure as the chapter's notebook stores it; empty if it stores none."""
+        woven = part.exercise.chapter.with_suffix(".ipynb")
+        for cell in json.loads(woven.read_text("utf-8"))["cells"]:
+            figure = cell["metadata"].get("mystnb", {}).get("figure", {})
+            if figure.get("name") == name:
+                for output in cell.get("outputs", []):
+                    if found := output.get("data", {}).get("image/svg+xml"):
+                        return "".join(found)
+        return ""
+
+    def figure(self, part: Part, name: str) -> NotebookNode:
+        """A cell that shows a figure and holds it, so that the notebook is all that is needed."""
+        picture, text = self.picture(part, name), self.table.labels[name].text
+        packed = base64.b85encode(zlib.compress(picture.encode(), 9)).decode()
+        output = new_output("display_data", data={"image/svg+xml": picture})
+        return new_code_cell(
+            SHOWN.format(text=text, packed=packed),
+            id=f"{part.exercise.label}-{name}",
+            outputs=[output],
+            metadata={"jupyter": {"source_hidden": True}, "cellView": "form"},
+        )
 
     def imports(self, parts: Sequence[Part]) -> str:
         """NumPy, the checks, and what the chapters import of the package for these exercises."""
@@ -247,7 +340,7 @@ class Maker:
         (folder / "held_out").mkdir(parents=True)
         (out / "students").mkdir(exist_ok=True)
         for chapter in sorted({part.held_out for part in parts} - {""}):
-            source = self.root / "homework" / "held_out" / f"{chapter}.py"
+            source = self.held_out_file(f"{chapter}.py")
             shutil.copyfile(source, folder / "held_out" / source.name)
         manifest = self.manifest(name, plan, parts)
         _write(folder / "homework.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
@@ -286,6 +379,15 @@ class Maker:
             "completion": plan["explanations"] == "completion",
             "exercises": tasks,
         }
+
+
+def _definition(kind: str, name: str) -> str:
+    """How a chapter's source begins what has this label."""
+    return {
+        "equation": f":label: {name}\n",
+        "figure": f"name: {name}\n",
+        "section": f"({name})=\n",
+    }.get(kind, f":label: {name}\n")
 
 
 def check_name(exercise: Exercise) -> str:
@@ -331,6 +433,11 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("names", nargs="*", help="sets, such as hw1; all by default")
     parser.add_argument("--seed", required=True, help="the class's secret, a whole number")
     parser.add_argument("--out", type=Path, default=None, help="_build/homework by default")
+    parser.add_argument(
+        "--held-out",
+        type=Path,
+        help="a folder of your own, with chNN.md and chNN.py",
+    )
     options = parser.parse_args(arguments)
     out = options.out or root / "_build" / "homework"
     if not re.fullmatch(r"\d{1,18}", options.seed):
@@ -338,14 +445,20 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             f"seed: got {options.seed!r}, expected a whole number, as in SEED=2027", file=sys.stderr
         )
         return 2
+    own = options.held_out
+    if own is not None and not own.is_dir():
+        print(f"held-out: got {own}, expected a folder with chNN.md and chNN.py", file=sys.stderr)
+        return 2
     try:
-        maker = Maker(root, int(options.seed))
+        maker = Maker(root, int(options.seed), own)
         for name in options.names or sets(root):
             print(maker.make(name, out))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
     print(f"For students: {out / 'students'}. For you alone: {out / 'lecturer'}.")
+    if not maker.book.repository:
+        print(UNADDRESSED, file=sys.stderr)
     return 0
 
 
