@@ -33,18 +33,29 @@ class Watch:
 
     def __init__(self, process: int, room: str) -> None:
         self.process, self.room = process, room
-        self.sees_memory = self.forget_peak()
+        self.sees_memory, self.sees_files = self.forget_peak(), self._files() is not None
 
     def excess(self) -> str:
         """What the process has too much of, in words; empty if nothing."""
         with suppress(OSError):
             if len(os.listdir(f"/proc/{self._worker()}/task")) > MOST_THREADS:
                 return f"it started more than {MOST_THREADS} threads"
-            if self.room:
-                state = os.statvfs(f"/proc/{self._worker()}/root{self.room}")
-                if state.f_files - state.f_ffree > MOST_FILES:
-                    return f"it wrote more than {MOST_FILES} files"
+            files = self._files()
+            if files is None and self.sees_files:
+                return "it hid its files"
+            if files is not None and files > MOST_FILES:
+                return f"it wrote more than {MOST_FILES} files"
         return ""
+
+    def _files(self) -> int | None:
+        """How many files lie in its room; None where that is not to be seen."""
+        if not self.room:
+            return None
+        try:
+            state = os.statvfs(f"/proc/{self._worker()}/root{self.room}")
+        except PermissionError:
+            return None
+        return state.f_files - state.f_ffree
 
     def forget_peak(self) -> bool:
         """Let the peak of the memory begin anew; whether that can be done here."""
