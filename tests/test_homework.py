@@ -21,6 +21,7 @@ from attnbook.checks.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
+import homework_cells  # noqa: E402
 import make_homework  # noqa: E402
 from make_homework import Maker  # noqa: E402
 
@@ -140,7 +141,7 @@ def test_without_an_address_students_hear_whom_to_ask_and_the_lecturer_what_to_d
 ):
     bare = replace(MAKER.book, site="", repository="")
     monkeypatch.setattr(MAKER, "book", bare)
-    source = MAKER.set_up().source
+    source = homework_cells.set_up(bare).source
     assert "make address" not in source
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert "Ask your lecturer where to open the notebook." in run(source, 0, {})

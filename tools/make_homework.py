@@ -12,27 +12,25 @@ from __future__ import annotations
 
 import argparse
 import ast
-import base64
 import json
 import re
 import shutil
 import sys
 import tomllib
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from homework_cells import Elsewhere, figures, sections, set_up
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from weaving.blocks import parse
 from weaving.book import Book, read_book
 from weaving.citations import read_references
-from weaving.labels import Label, build_table
+from weaving.labels import build_table
 from weaving.markdown import render
-from weaving.notebook import METADATA, setup_cell, text_of
-from weaving.roles import RoleResolver
+from weaving.notebook import METADATA, text_of
 
 from attnbook.checks.exercises import CELL, EXPLANATION, Exercise, exercises, exercises_in, names
 from attnbook.checks.grading.homework import BadHomework, held_out_module, read_homework
@@ -58,27 +56,11 @@ asked for. One answer may take {seconds} seconds.
 - Save the notebook, and hand in this one file."""
 
 
-NOT_HERE = """\
-# Where the book's package is installed, as on your course's hub, this cell does nothing.
-import importlib.util
-
-if importlib.util.find_spec("attnbook") is None:
-    raise RuntimeError(
-        "This notebook needs the package attnbook, which is not installed here. Ask your lecturer "
-        "where to open the notebook."
-    )"""
 UNADDRESSED = """\
 This copy of the book has no address, so the notebooks run only where the package attnbook is
 installed already, as on a hub: not on Colab, and not on a student's own machine. They have no links
 to the book either. For both: make address REPO=owner/name (CONTRIBUTING.md, Publish your own copy),
 then make homework again."""
-SHOWN = """\
-#@title {text}
-import base64, zlib
-from IPython.display import SVG, display
-
-display(SVG(zlib.decompress(base64.b85decode("{packed}")).decode()))"""
-REFERENCE = re.compile(r"\{(?:numref|eq|ref)\}`(?:[^`<]*<)?([\w-]+)>?`")
 
 
 @dataclass(frozen=True)
@@ -103,13 +85,6 @@ class Part:
         if not self.exercise.is_checked:
             return "explained"
         return "held out" if self.held_out else "published"
-
-
-class Elsewhere(RoleResolver):
-    """In a homework a place of its own chapter is another page's, too."""
-
-    def _point(self, label: Label, text: str) -> str:
-        return f"[{text}]({self.book.address(label.docname, label.anchor)})"
 
 
 class Maker:
@@ -230,7 +205,7 @@ class Maker:
             seconds=plan["seconds"],
             chapters=" and ".join(self.named(number) for number in plan["chapters"]),
         )
-        cells = [new_markdown_cell(head, id="head"), self.set_up()]
+        cells = [new_markdown_cell(head, id="head"), set_up(self.book)]
         cells.append(new_code_cell(self.imports(parts), id="imports"))
         for number, part in enumerate(parts, 1):
             cells += self.cells(number, part, key=key)
@@ -238,12 +213,6 @@ class Maker:
         notebook = new_notebook(cells=cells, metadata=METADATA | own)
         notebook.nbformat_minor = 5
         return notebook
-
-    def set_up(self) -> NotebookNode:
-        """The cell that installs the package where it is missing, or says whom to ask."""
-        cell = setup_cell(self.book) if self.book.repository else new_code_cell(NOT_HERE)
-        cell.id = "set-up"
-        return cell
 
     def cells(self, number: int, part: Part, *, key: bool) -> list[NotebookNode]:
         """An exercise's cells: its text, its hint, and the place of the answer."""
@@ -254,10 +223,10 @@ class Maker:
         hint = self.prose(part, exercise.hint.strip())
         folded = f"<details><summary>Hint</summary>\n\n{hint}\n\n</details>"
         question = f"## {number}. {exercise.title} ({points})\n\n*{kinds}.* {text}\n\n{folded}"
-        if sections := self.sections(part):
-            question += f"\n\n*Read again: {', '.join(sections)}.*"
+        if again := sections(self.book, self.table, exercise):
+            question += f"\n\n*Read again: {', '.join(again)}.*"
         cells = [new_markdown_cell(question, id=f"{label}-text")]
-        cells += [self.figure(part, name) for name in self.figures(part)]
+        cells += figures(self.table, exercise)
         own: dict[str, Any] = {"exercise": label}
         if part.kind == "explained":
             answer = self.prose(part, part.note.strip()) if key else PLACEHOLDER
@@ -273,46 +242,6 @@ class Maker:
             why = self.prose(part, re.sub(r"```python\n.*?```", "", part.note, flags=re.DOTALL))
             cells += [new_markdown_cell(why, id=f"{label}-why")] if why.strip() else []
         return cells
-
-    def sections(self, part: Part) -> list[str]:
-        """The sections in which stands what the exercise refers to; links where there is a site."""
-        exercise, found = part.exercise, {}
-        source = exercise.chapter.read_text("utf-8")
-        for name in REFERENCE.findall(f"{exercise.text} {exercise.hint}"):
-            label = self.table.labels[name]
-            before, defined, _ = source.partition(_definition(label.kind, name))
-            titles = re.findall(r"^## (.+)$", before, re.MULTILINE)
-            if defined and titles and titles[-1] != "Exercises":
-                found.setdefault(titles[-1], self.book.address(label.docname, label.anchor))
-        return [f"[{one}]({at})" if self.book.site else one for one, at in found.items()]
-
-    def figures(self, part: Part) -> list[str]:
-        """The labels of the chapter's figures of which the exercise's text speaks."""
-        names = dict.fromkeys(re.findall(r"\{numref\}`(fig-[\w-]+)`", part.exercise.text))
-        return [name for name in names if self.picture(part, name)]
-
-    def picture(self, part: Part, name: str) -> str:
-        """A figure as the chapter's notebook stores it; empty if it stores none."""
-        woven = part.exercise.chapter.with_suffix(".ipynb")
-        for cell in json.loads(woven.read_text("utf-8"))["cells"]:
-            figure = cell["metadata"].get("mystnb", {}).get("figure", {})
-            if figure.get("name") == name:
-                for output in cell.get("outputs", []):
-                    if found := output.get("data", {}).get("image/svg+xml"):
-                        return "".join(found)
-        return ""
-
-    def figure(self, part: Part, name: str) -> NotebookNode:
-        """A cell that shows a figure and holds it, so that the notebook is all that is needed."""
-        picture, text = self.picture(part, name), self.table.labels[name].text
-        packed = base64.b85encode(zlib.compress(picture.encode(), 9)).decode()
-        output = new_output("display_data", data={"image/svg+xml": picture})
-        return new_code_cell(
-            SHOWN.format(text=text, packed=packed),
-            id=f"{part.exercise.label}-{name}",
-            outputs=[output],
-            metadata={"jupyter": {"source_hidden": True}, "cellView": "form"},
-        )
 
     def imports(self, parts: Sequence[Part]) -> str:
         """NumPy, the checks, and what the chapters import of the package for these exercises."""
@@ -379,15 +308,6 @@ class Maker:
             "completion": plan["explanations"] == "completion",
             "exercises": tasks,
         }
-
-
-def _definition(kind: str, name: str) -> str:
-    """How a chapter's source begins what has this label."""
-    return {
-        "equation": f":label: {name}\n",
-        "figure": f"name: {name}\n",
-        "section": f"({name})=\n",
-    }.get(kind, f":label: {name}\n")
 
 
 def check_name(exercise: Exercise) -> str:
