@@ -118,10 +118,10 @@ def test_inside_there_is_little(monkeypatch):
 
 @pytest.fixture
 def unprobed():
-    for cached in (sandbox.probed, sandbox._help):
+    for cached in (sandbox.probed, sandbox._help, sandbox._closes_namespaces):
         cached.cache_clear()
     yield
-    for cached in (sandbox.probed, sandbox._help):
+    for cached in (sandbox.probed, sandbox._help, sandbox._closes_namespaces):
         cached.cache_clear()
 
 
@@ -152,9 +152,10 @@ def test_a_sandbox_that_does_not_work_says_what_to_do(monkeypatch, tmp_path):
     assert "apparmor" in str(found.value)
 
 
-@pytest.mark.parametrize("options", ["--size --disable-userns", ""])
+@pytest.mark.parametrize("options", ["--size", ""])
 def test_an_older_bubblewrap_takes_what_it_knows(monkeypatch, options):
     monkeypatch.setattr(sandbox, "_help", lambda _: options)
+    monkeypatch.setattr(sandbox, "_closes_namespaces", lambda _: bool(options))
     words = sandbox.command("bwrap", 3)
     for option in ("--size", "--disable-userns", "--unshare-user"):
         assert (option in words) == bool(options)
@@ -168,8 +169,20 @@ def test_a_sandbox_that_students_could_widen_is_refused(monkeypatch, tmp_path):
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(sandbox, "system_call_filter", lambda: None)
-    with pytest.raises(sandbox.NoSandbox, match=r"bwrap is older than 0\.8, and \w+ has no filter"):
+    with pytest.raises(
+        sandbox.NoSandbox, match=r"cannot forbid new namespaces \(it can from 0\.8\)"
+    ):
         sandbox.probed("bwrap")
+
+
+@sandboxes.posix
+@pytest.mark.usefixtures("unprobed")
+def test_a_bubblewrap_that_may_not_write_to_proc_goes_without(monkeypatch, tmp_path):
+    said = "#!/bin/sh\n[ $1 = --help ] && { echo --disable-userns; exit; }\nexit 1\n"
+    (tmp_path / "bwrap").write_text(said)
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert "--disable-userns" not in sandbox.command("bwrap", 3)
 
 
 @pytest.mark.usefixtures("unprobed")

@@ -365,7 +365,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             f"seed: got {options.seed!r}, expected a whole number, as in SEED=2027", file=sys.stderr
         )
         return 2
-    own = options.held_out
+    own = options.held_out and options.held_out.expanduser()
     if own is not None and not own.is_dir():
         print(f"held-out: got {own}, expected a folder with chNN.md and chNN.py", file=sys.stderr)
         return 2
