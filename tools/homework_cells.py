@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import re
 import zlib
+from pathlib import Path
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_output
@@ -64,24 +66,25 @@ def sections(book: Book, table: Table, exercise: Exercise) -> list[str]:
 def figures(table: Table, exercise: Exercise) -> list[NotebookNode]:
     """Cells with the chapter's figures of which the exercise's text speaks."""
     names = dict.fromkeys(re.findall(r"\{numref\}`(fig-[\w-]+)`", exercise.text))
-    return [_figure(table, exercise, name) for name in names if _picture(exercise, name)]
+    stored = _pictures(exercise.chapter.with_suffix(".ipynb"))
+    return [_figure(table, exercise, name, stored[name]) for name in names if name in stored]
 
 
-def _picture(exercise: Exercise, name: str) -> str:
-    """A figure as the chapter's notebook stores it; empty if it stores none."""
-    woven = exercise.chapter.with_suffix(".ipynb")
+@functools.cache
+def _pictures(woven: Path) -> dict[str, str]:
+    """The figures that a chapter's notebook stores, by label."""
+    found = {}
     for cell in json.loads(woven.read_text("utf-8"))["cells"]:
-        figure = cell["metadata"].get("mystnb", {}).get("figure", {})
-        if figure.get("name") == name:
-            for output in cell.get("outputs", []):
-                if found := output.get("data", {}).get("image/svg+xml"):
-                    return "".join(found)
-    return ""
+        name = cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
+        for output in cell.get("outputs", []):
+            if name and (picture := output.get("data", {}).get("image/svg+xml")):
+                found[name] = "".join(picture)
+    return found
 
 
-def _figure(table: Table, exercise: Exercise, name: str) -> NotebookNode:
+def _figure(table: Table, exercise: Exercise, name: str, picture: str) -> NotebookNode:
     """A cell that shows a figure and holds it, so that the notebook is all that is needed."""
-    picture, text = _picture(exercise, name), table.labels[name].text
+    text = table.labels[name].text
     packed = base64.b85encode(zlib.compress(picture.encode(), 9)).decode()
     output = new_output("display_data", data={"image/svg+xml": picture})
     return new_code_cell(
