@@ -64,9 +64,9 @@ plan: env-book assets  ## the page Teach, from lectures/plan.toml, the decks and
 	$(PY) tools/make_plan.py
 
 # The seed is the class's secret: it draws the numbers of the held-out exercises.
-homework: env-book  ## SEED=2027: notebooks for a class, its key and the grader's files, into _build/homework
+homework: env-book  ## SEED=2027 HELD_OUT=folder: notebooks for a class, its key and the grader's files, into _build/homework
 	@test -n "$(SEED)" || { echo "Whose homework? Do: make homework SEED=2027 (any number; it is the class's secret)" >&2; exit 2; }
-	$(PY) tools/make_homework.py --seed $(SEED) $(SETS)
+	$(PY) tools/make_homework.py --seed $(SEED) $(if $(HELD_OUT),--held-out "$(HELD_OUT)") $(SETS)
 
 HOMEWORK := hw1
 grade: env-book  ## SUBMISSIONS=folder ROSTER=file HOMEWORK=hw1: points and feedback, into _build/grades

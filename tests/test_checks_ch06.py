@@ -475,7 +475,7 @@ RIGHT += [
 @pytest.mark.parametrize(
     ("old", "new", "heard"),
     [
-        ("np.tile(v, (shared", "np.tile(v[::-1], (shared", "faulty line, but it is not right yet. for"),
+        ("np.tile(v, (shared", "np.tile(v[::-1], (shared", "faulty line, but it is not right yet. For"),
         ("np.repeat(k, shared, axis=0)", "np.tile(k, (shared, 1, 1))", "in another line than you"),
         ("    s = q", "    v = v[np.argsort(np.arange(len(q)) % (len(q) // shared), kind='stable')]\n    s = q", "the faulty line still stands"),
     ],

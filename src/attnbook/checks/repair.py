@@ -52,14 +52,21 @@ def repaired(
         if after is None:
             raise
         if stands:
-            raise Wrong(f"the fault is in another line than you changed. {wrong}") from None
-        raise Wrong(f"that is the faulty line, but it is not right yet. {wrong}") from None
+            raise Wrong(f"the fault is in another line than you changed. {_begun(wrong)}") from None
+        words = "that is the faulty line, but it is not right yet"
+        raise Wrong(f"{words}. {_begun(wrong)}") from None
     if stands:
         cured = "the answers are right, but the faulty line still stands"
         raise Wrong(f"{cured}: you make good elsewhere what it does wrong. Mend the line itself.")
     others = before - after - Counter([faulty]) if after is not None else Counter()
     also = f" (You also changed “{next(iter(others))}”, which was right.)" if others else ""
-    return f"you found the line. {praise}{also}"
+    return f"you found the line. {_begun(praise)}{also}"
+
+
+def _begun(text: object) -> str:
+    """A text as the beginning of a sentence."""
+    words = str(text)
+    return words[:1].upper() + words[1:]
 
 
 def _lines(code: str) -> Counter[str]:
