@@ -59,8 +59,12 @@ def test_defaults_are_chapter_eight() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("--steps 0", "--steps: got 0, expected an integer, 1 or more"),
-        ("--seed -1", "expected an integer, 0 or more"),
+        ("--steps 0", "--steps: got 0, expected an integer, 1 to 10000000"),
+        ("--steps 1000000000000", "--steps: got 1000000000000, expected an integer, 1 to 10000000"),
+        ("--seed -1", "expected an integer, 0 to 4294967295"),
+        ("--seed 100000000000000000000000000", "expected an integer, 0 to 4294967295"),
+        ("--rows 10000000", "--rows: got 10000000, expected an integer, 1 to 1000000"),
+        ("--every 0", "--every: got 0, expected an integer, 1 or more"),
         ("--learning-rate nan", "got nan, expected a number above 0"),
         ("--mode tp", "invalid choice: 'tp'"),
         ("--heads 3", "--heads: got 3, expected a divisor of 128"),
@@ -176,10 +180,12 @@ def test_metrics_go_on(tmp_path: Path) -> None:
     with open(file, "a") as opened:
         opened.write('{"step": 4, "lo')  # killed while it wrote
     Metrics(file, 2, 1).write(9, 9.0)  # not rank 0: nothing
-    Metrics(file, 2, 0).write(3, 5.0)
+    Metrics(file, 2, 0, resume=True).write(3, 5.0)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [(line["step"], line["loss"]) for line in lines] == [(1, 0.5), (2, 1.0), (3, 5.0)]
-    full = Metrics(file, 0, 0)
+    with pytest.raises(Refused, match=r"got .*metrics with 3 steps of an earlier run, expected a"):
+        Metrics(file, 0, 0)
+    full = Metrics(tmp_path / "full", 0, 0)
     full.file = Path("/dev/full")
     full.write(1, 1.0)
     if Path("/dev/full").exists():

@@ -25,7 +25,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from attnbook._run.loop import follow
+from attnbook._run.loop import train_loop
 from attnbook._run.workers import REFUSED, leave_if_lost
 from attnbook.jax import pieces, processes
 from attnbook.jax.sharding import make_mesh, shard
@@ -105,7 +105,7 @@ def train(options: Options, text: TrainingText, workers: Workers) -> list[float]
     agreed(workers, partial(_check_rows, options))
     exact = None if options.precision == "bfloat16" else "highest"  # no TF32 in the name of float32
     with jax.enable_x64(options.precision == "float64"), jax.default_matmul_precision(exact):
-        return follow(options, text, workers, partial(Run, options, len(text.vocabulary)))
+        return train_loop(options, text, workers, partial(Run, options, len(text.vocabulary)))
 
 
 class Run:
