@@ -316,6 +316,52 @@ def test_no_gguf(written, how, message):
         files.read_gguf(file)
 
 
+@pytest.mark.parametrize("place", [2**64 - 32, 2**63, 1, 32, 10**6, 0])
+def test_places_of_numbers_that_are_others(written, place):
+    """Before the first, unaligned, within another's numbers, behind the end."""
+    file, _ = written
+    data = file.read_bytes()
+    at = data.index(b"Q8_0") + 4 + 4 + 16 + 4
+    (own,) = struct.unpack("<Q", data[at : at + 8])
+    assert own % 32 == 0 and own > 32
+    file.write_bytes(data[:at] + struct.pack("<Q", place) + data[at + 8 :])
+    with pytest.raises(ValueError, match=r"model\.gguf: expected a whole GGUF file, .*got"):
+        files.read_gguf(file)
+
+
+def field_of_gguf(kind, content):
+    """A file of one field and no tensor."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 1)
+    return head + struct.pack("<Q", 3) + b"own" + struct.pack("<I", kind) + content
+
+
+T = gguf.GGUFValueType
+NESTED = struct.pack("<IQ", T.ARRAY, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        *((T.ARRAY, struct.pack("<IQ", kind, 2**50)) for kind in (T.UINT8, T.STRING, T.ARRAY)),
+        (T.ARRAY, struct.pack("<IQ", T.UINT8, 2**50) + bytes(2000)),
+        (T.ARRAY, struct.pack("<IQ", T.UINT8, 2**64 - 1)),
+        (T.ARRAY, NESTED * 5000 + struct.pack("<IQ", T.UINT8, 0)),
+        (T.STRING, struct.pack("<Q", 2**63)),
+        (T.STRING, struct.pack("<Q", 2) + b"\xff\xff"),
+        (T.ARRAY, struct.pack("<IQ", T.STRING, 1) + struct.pack("<Q", 1) + b"\xff"),
+        (T.FLOAT64, b"1234"),
+        (99, b"12345678"),
+    ],
+)
+def test_a_field_that_cannot_be(tmp_path, kind, content):
+    """Counts that the file cannot hold are refused before anything is made of them."""
+    file = tmp_path / "model.gguf"
+    file.write_bytes(field_of_gguf(kind, content))
+    for read in (files.read_gguf, files.read_gguf_fields):
+        with pytest.raises(ValueError, match=r"model\.gguf: expected a whole GGUF file"):
+            read(file)
+
+
 @contextmanager
 def peak_memory() -> Iterator[list[float]]:
     """Megabytes that what is done within needs at most, where Linux tells."""

@@ -28,6 +28,7 @@ Tensors = dict[str, Float[Array, "..."]]
 MODEL, SHARDS = "model.safetensors", "model.safetensors.index.json"
 PICKLE = "pytorch_model.bin"
 FLOATS = ("F64", "F32", "F16", "BF16")
+WHOLE_GGUF = "a whole GGUF file, version 2 or 3"
 WHOLE_NUMBERS = ("BOOL", "I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64")  # of no weight
 
 
@@ -132,39 +133,62 @@ def read_gguf(file: str | Path) -> tuple[dict[str, Any], Tensors]:
             ) from error
         # numbers that need no work are still the file's own
         found[tensor.name] = np.require(array, np.float32, ["WRITEABLE", "ENSUREARRAY"])
-    return _fields(reader), found
+    return _fields(file, reader), found
 
 
 def read_gguf_fields(file: str | Path) -> dict[str, Any]:
     """What a GGUF file says of a model and its tokens, by name; no tensor is read."""
-    return _fields(_open_gguf(file))
+    return _fields(file, _open_gguf(file))
 
 
-def _fields(reader: Any) -> dict[str, Any]:
+def _fields(file: str | Path, reader: Any) -> dict[str, Any]:
+    """The fields of an open GGUF file, as Python's numbers, strings and lists."""
     own = {name: field for name, field in reader.fields.items() if not name.startswith("GGUF.")}
-    return {name: field.contents() for name, field in own.items()}
+    with reading(Path(file), WHOLE_GGUF, ValueError, IndexError):  # a string of other bytes
+        return {name: field.contents() for name, field in own.items()}
 
 
 def _open_gguf(file: str | Path) -> Any:
-    """A reader of fields and tensors that the library gguf makes."""
+    """A reader of fields and tensors that the library gguf makes; it reads nothing behind the end.
+
+    What a file says of counts and places is checked before it is used: an array may not be longer
+    than the file, and the tensors stand one after the other, each at the next multiple of the
+    alignment, as llama.cpp wants them.
+    """
     from gguf import GGUFReader
 
-    class Reader(GGUFReader):  # a slice of a plain array costs a third of a memmap's
+    class Reader(GGUFReader):
         @property
-        def data(self) -> Any:
+        def data(self) -> Any:  # a slice of a plain array costs a third of a memmap's
             return self._plain
 
         @data.setter
         def data(self, mapped: Any) -> None:
             self._plain = mapped.view(np.ndarray)
 
+        def _get(self, offset: Any, dtype: Any, count: Any = 1, *more: Any, **named: Any) -> Any:
+            end = int(offset) + np.dtype(dtype).itemsize * int(count)
+            if not 0 <= offset <= end <= len(self._plain):
+                raise ValueError(f"got {len(self._plain)} bytes, and numbers up to byte {end}")
+            return super()._get(offset, dtype, count, *more, **named)
+
+        def _build_tensors(self, start_offs: int, fields: Any) -> None:
+            super()._build_tensors(start_offs, fields)
+            expected = 0
+            for tensor in self.tensors:
+                place = int(tensor.field.parts[5][0])  # before it is added to the start, modulo 2⁶⁴
+                if place != expected:
+                    raise ValueError(f"got {tensor.name} at {place}, expected {expected}")
+                expected += -(-tensor.n_bytes // self.alignment) * int(self.alignment)
+
     file = existing(file)
     with file.open("rb") as opened:
         first = opened.read(4)
     if first != b"GGUF":
         raise ValueError(f"{file}: got {first!r} as the first four bytes, expected b'GGUF'")
-    # of a file that ends too early the library finds an index or a shape that cannot be
-    with reading(file, "a whole GGUF file, version 2 or 3", ValueError, IndexError, KeyError):
+    # of a file that is damaged the library finds an index or a shape that cannot be
+    errors = (ValueError, IndexError, KeyError, TypeError, OverflowError, RecursionError)
+    with reading(file, WHOLE_GGUF, *errors), np.errstate(over="ignore"):
         return Reader(file)
 
 
