@@ -105,6 +105,14 @@ def test_step_batch_refuses(wrong: dict) -> None:
         training.step_batch(np.arange(100), **arguments)
 
 
+@pytest.mark.parametrize(
+    "tokens", [list(range(100)), np.arange(100.0), np.arange(100) > 3, "words" * 20, None]
+)
+def test_step_batch_takes_integers(tokens: object) -> None:
+    with pytest.raises(ValueError, match=r"tokens: got .*, expected a NumPy array of integers"):
+        training.step_batch(tokens, 1, rows=4, window=5, seed=3)
+
+
 def test_workers_share_a_batch() -> None:
     batch = np.arange(24).reshape(12, 2)
     for world in (1, 2, 3, 4):

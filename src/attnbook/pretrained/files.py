@@ -16,11 +16,12 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+
+from attnbook._validation.options import path
 
 Array = np.ndarray
 Tensors = dict[str, Float[Array, "..."]]
@@ -49,7 +50,7 @@ def read_folder(folder: str | Path) -> tuple[dict[str, Any], Tensors]:
         FileNotFoundError: a file that is missing; it is named.
         ValueError: a file that is not what it says; it is named, with what was expected.
     """
-    folder = Path(folder)
+    folder = path(folder=folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: expected a folder with config.json and {MODEL}")
     config = read_json(folder / "config.json")
@@ -67,6 +68,8 @@ def read_json(file: str | Path) -> dict[str, Any]:
     file = existing(file)
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(f"{file}: got JSON nested too deeply, expected an object") from error
     except ValueError as error:
         raise ValueError(f"{file}: got no JSON, expected an object in JSON ({error})") from error
     if not isinstance(found, dict):
@@ -91,7 +94,11 @@ def read_safetensors(file: str | Path, names: list[str] | None = None) -> Tensor
 
     file = existing(file)
     found: Tensors = {}
-    with reading(file, "a whole safetensors file", SafetensorError), safe_open(file, "np") as data:
+    with (
+        reading(file, "a whole safetensors file", SafetensorError),
+        np.errstate(over="ignore"),  # a model refuses what float32 does not hold
+        safe_open(file, "np") as data,
+    ):
         for name in data.keys() if names is None else names:
             dtype = data.get_slice(name).get_dtype()
             if dtype in FLOATS:
@@ -197,10 +204,11 @@ def _read_shards(index: Path) -> Tensors:
     places = read_json(index).get("weight_map")
     if not isinstance(places, dict) or not places:
         raise ValueError(f"{index}: got no weight_map, expected the file of each tensor in it")
-    found: Tensors = {}
-    for shard in sorted({*places.values()}, key=str):
+    for shard in places.values():
         if not isinstance(shard, str) or Path(shard).name != shard:
             raise ValueError(f"{index}: got the file {shard!r}, expected one of the same folder")
+    found: Tensors = {}
+    for shard in sorted({*places.values()}):
         names = [name for name, place in places.items() if place == shard]
         found |= read_safetensors(index.parent / shard, names)
     return found
@@ -211,17 +219,27 @@ def _read_pickle(file: Path) -> Tensors:
     import torch
 
     expected = "tensors by name, written by torch.save"
-    with reading(file, expected, UnpicklingError, ValueError, RuntimeError, EOFError):
-        read = torch.load(file, map_location="cpu", weights_only=True)
+    # of a damaged file PyTorch raises whatever its parts do
+    with file.open("rb") as opened, reading(file, expected, Exception):
+        read = torch.load(opened, map_location="cpu", weights_only=True)
     if not isinstance(read, dict) or not all(map(torch.is_tensor, read.values())):
         raise ValueError(f"{file}: got a {type(read).__name__}, expected {expected}")
+    for name, tensor in read.items():
+        if not isinstance(name, str):
+            raise ValueError(f"{file}: got {name!r} as a name, expected {expected}")
+        if tensor.layout != torch.strided or tensor.is_meta or tensor.is_quantized:
+            kind = "sparse" if tensor.layout != torch.strided else "quantised"
+            got = f"{name} on the device meta" if tensor.is_meta else f"a {kind} {name}"
+            raise ValueError(f"{file}: got {got}, expected plain tensors with numbers")
+        if tensor.is_complex():
+            raise ValueError(f"{file}: got {name} of dtype {tensor.dtype}, expected real numbers")
     floats = {name: tensor for name, tensor in read.items() if tensor.is_floating_point()}
-    return {name: tensor.float().numpy() for name, tensor in floats.items()}
+    return {name: tensor.detach().float().numpy() for name, tensor in floats.items()}
 
 
 def existing(file: str | Path) -> Path:
     """The path of a file that is there, else a FileNotFoundError that names it."""
-    file = Path(file)
+    file = path(file=file)
     if file.is_dir():
         there = (
             ", ".join(sorted(one.name for one in file.glob("*.gguf"))) or "none that ends in .gguf"

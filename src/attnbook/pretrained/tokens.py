@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from attnbook._validation import options
 from attnbook._validation.tokens import token_list
 from attnbook.pretrained.files import existing, read_gguf_fields, read_json, reading
 
@@ -24,6 +25,7 @@ from attnbook.pretrained.files import existing, read_gguf_fields, read_json, rea
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 DIGIT = r"\p{N}"
 GGUF_PATTERNS = {"gpt-2": (GPT2,), "smollm": (DIGIT, GPT2)}
+FORMS = ("NFC", "NFKC", "NFD", "NFKD")
 CONTROL, DEFINED = 3, 4  # the types of tokens in a GGUF file that no merge makes
 EXPECTED = "tokens and merges of byte pairs"
 
@@ -51,7 +53,8 @@ class BytePairs:
         normal_form: of Unicode, into which a text is brought first, if any.
 
     Raises:
-        ValueError: a pair whose parts or whole are no tokens, a special token that is none.
+        ValueError: tokens that are no list of different strings, a pair whose parts or whole are no
+            tokens, a special token that is none, a pattern or a normal form that there is not.
     """
 
     def __init__(
@@ -66,12 +69,15 @@ class BytePairs:
         # knows letters and numbers of every script, as re does not
         import regex  # type: ignore[import-untyped, unused-ignore]
 
-        self.tokens, self.normal_form = list(tokens), normal_form
+        self.tokens, self.normal_form = _strings(tokens=tokens), normal_form
+        if normal_form is not None:
+            options.one_of(FORMS, normal_form=normal_form)
         self.number = {token: number for number, token in enumerate(self.tokens)}
-        self.rank = {pair: rank for rank, pair in enumerate(merges)}
+        self.rank = {pair: rank for rank, pair in enumerate(map(_two_strings, merges))}
+        special = _strings(special=special)
         self.special = sorted(special, key=len, reverse=True)  # the longest that fits is taken
         self._check()
-        self._patterns = [regex.compile(pattern) for pattern in patterns]
+        self._patterns = [_compiled(regex, one) for one in _strings(patterns=patterns)]
         self._cut = regex.compile(f"({'|'.join(map(regex.escape, self.special))})")
         self._numbers = lru_cache(maxsize=2**16)(self._unremembered)
 
@@ -141,6 +147,9 @@ class BytePairs:
         return bytes(BYTES[sign] for sign in token)
 
     def _check(self) -> None:
+        if len(self.number) < len(self.tokens):
+            twice = next(t for i, t in enumerate(self.tokens) if self.number[t] != i)
+            raise ValueError(f"tokens: got {twice!r} twice, expected different ones")
         for first, second in self.rank:
             for part in (first, second, first + second):
                 if part not in self.number:
@@ -148,6 +157,31 @@ class BytePairs:
         for token in self.special:
             if not token or token not in self.number:
                 raise ValueError(f"special: got {token!r}, expected one of the tokens")
+
+
+def _strings(**argument: Any) -> list[str]:
+    """Strings, of which there may be any number; one string is not taken for its letters."""
+    ((name, given),) = argument.items()
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ValueError(f"{name}: got {given!r}, expected a list of strings")
+    found = list(given)
+    for one in found:
+        if not isinstance(one, str):
+            raise ValueError(f"{name}: got {one!r} among them, expected strings")
+    return found
+
+
+def _two_strings(pair: Any) -> tuple[str, str]:
+    if not isinstance(pair, tuple | list) or [type(part) for part in pair] != [str, str]:
+        raise ValueError(f"merges: got {pair!r}, expected pairs of strings")
+    return pair[0], pair[1]
+
+
+def _compiled(regex: Any, pattern: str) -> Any:
+    try:
+        return regex.compile(pattern)
+    except regex.error as error:
+        raise ValueError(f"patterns: got {pattern!r}, expected a pattern ({error})") from error
 
 
 def tokens_from_gguf(file: str | Path) -> BytePairs:
@@ -159,13 +193,16 @@ def tokens_from_gguf(file: str | Path) -> BytePairs:
     """
     fields = read_gguf_fields(file)
     kind, cut = (fields.get(f"tokenizer.ggml.{name}") for name in ("model", "pre"))
-    if kind != "gpt2" or cut not in GGUF_PATTERNS:
+    if kind != "gpt2" or not isinstance(cut, str) or cut not in GGUF_PATTERNS:
         expected = f"gpt2, cut as {' or '.join(GGUF_PATTERNS)}"
         raise ValueError(f"{file}: got tokens of kind {kind}, cut as {cut}, expected {expected}")
-    with reading(Path(file), EXPECTED, ValueError, KeyError):
+    with reading(Path(file), EXPECTED, ValueError, KeyError, TypeError):
         tokens, kinds, merges = (
             fields[f"tokenizer.ggml.{name}"] for name in ("tokens", "token_type", "merges")
         )
+        for name, given in (("tokens", tokens), ("token_type", kinds), ("merges", merges)):
+            if not isinstance(given, list):
+                raise ValueError(f"tokenizer.ggml.{name}: got {given!r}, expected an array")
         special = [t for t, k in zip(tokens, kinds, strict=True) if k in (CONTROL, DEFINED)]
         return BytePairs(tokens, map(_pair, merges), patterns=GGUF_PATTERNS[cut], special=special)
 
@@ -180,7 +217,7 @@ def tokens_from_folder(folder: str | Path) -> BytePairs:
         FileNotFoundError: neither is there.
         ValueError: a file that is not what it says, or tokens of another kind.
     """
-    folder = Path(folder)
+    folder = options.path(folder=folder)
     if (folder / "tokenizer.json").is_file():
         return _from_json(folder / "tokenizer.json")
     if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
@@ -204,17 +241,33 @@ def _from_merges(folder: Path) -> BytePairs:
 def _from_json(file: Path) -> BytePairs:
     """What the library tokenizers wrote, if it is byte pair encoding as GPT-2's."""
     said = read_json(file)
-    model, added = said.get("model") or {}, said.get("added_tokens") or []
+    model, added = (
+        _entry(file, said, "model", dict, {}),
+        _entry(file, said, "added_tokens", list, []),
+    )
+    for token in added:
+        if not isinstance(token, dict):
+            raise ValueError(f"{file}: added_tokens: got {token!r}, expected objects")
     _check_plain(file, model, added)
-    form = (said.get("normalizer") or {}).get("type")
-    if form not in (None, "NFC", "NFKC", "NFD", "NFKD"):
+    form = _entry(file, said, "normalizer", dict, {}).get("type")
+    if form is not None and form not in FORMS:
         raise ValueError(f"{file}: got the normaliser {form}, expected a form of Unicode")
-    patterns = _patterns(file, said.get("pre_tokenizer") or {})
-    with reading(file, EXPECTED, ValueError, KeyError):
+    patterns = _patterns(file, _entry(file, said, "pre_tokenizer", dict, {}))
+    vocab, pairs = _entry(file, model, "vocab", dict), _entry(file, model, "merges", list)
+    with reading(file, EXPECTED, ValueError, KeyError, TypeError):
         special = {token["content"]: token["id"] for token in added}
-        tokens = _by_number(model["vocab"] | special, file)
-        merges = map(_pair, model["merges"])
+        tokens = _by_number(vocab | special, file)
+        merges = map(_pair, pairs)
         return BytePairs(tokens, merges, patterns=patterns, special=special, normal_form=form)
+
+
+def _entry(file: Path, of: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:
+    """An entry of an object in JSON, which is an object or a list itself."""
+    found = default if of.get(name) is None else of[name]
+    if not isinstance(found, kind):
+        got, expected = type(found).__name__, "an object" if kind is dict else "a list"
+        raise ValueError(f"{file}: {name}: got a {got}, expected {expected}")
+    return found
 
 
 def _check_plain(file: Path, model: dict[str, Any], added: list[dict[str, Any]]) -> None:
@@ -232,20 +285,25 @@ def _check_plain(file: Path, model: dict[str, Any], added: list[dict[str, Any]])
 def _patterns(file: Path, step: dict[str, Any]) -> list[str]:
     """The patterns by which a text is cut, from steps of the library tokenizers."""
     match step:
-        case {"type": "Sequence", "pretokenizers": steps}:
+        case {"type": "Sequence", "pretokenizers": [*steps]}:
             return [pattern for inner in steps for pattern in _patterns(file, inner)]
         case {"type": "ByteLevel", "add_prefix_space": False}:
             return [GPT2] if step.get("use_regex", True) else []
         case {"type": "Digits", "individual_digits": True}:
             return [DIGIT]
         case {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated"}:
-            if not step.get("invert"):
+            if not step.get("invert") and isinstance(pattern, str):
                 return [pattern]
     raise ValueError(f"{file}: got text cut by {step}, expected GPT-2's way, digits or a pattern")
 
 
 def _by_number(numbers: dict[str, int], file: Path) -> list[str]:
     """The tokens in the order of their numbers, which leave out none."""
+    for token, number in numbers.items():
+        if type(number) is not int:
+            raise ValueError(
+                f"{file}: got {number!r} as the number of {token!r}, expected integers"
+            )
     tokens = sorted(numbers, key=numbers.__getitem__)
     if [numbers[token] for token in tokens] != list(range(len(tokens))):
         raise ValueError(f"{file}: got other numbers of tokens, expected 0 to {len(tokens) - 1}")
@@ -255,7 +313,7 @@ def _by_number(numbers: dict[str, int], file: Path) -> list[str]:
 def _pair(merge: str | list[str]) -> tuple[str, str]:
     """A merge as a pair; it is given as two tokens with a space between, or as a list."""
     parts = merge.split(" ") if isinstance(merge, str) else merge
-    if len(parts) != 2:
+    if not isinstance(parts, list) or len(parts) != 2:
         raise ValueError(f"merges: got {merge!r}, expected two tokens")
     return parts[0], parts[1]
 
