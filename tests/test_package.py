@@ -410,6 +410,8 @@ def fits(value, hint):
         return any(fits(value, option) for option in typing.get_args(hint))
     if typing.get_origin(hint) is tuple:
         return all(map(fits, value, typing.get_args(hint)))
+    if getattr(hint, "_is_protocol", False):
+        hint = typing.runtime_checkable(hint)  # has the layer what the formula reads?
     return isinstance(value, hint)
 
 
