@@ -162,6 +162,7 @@ INNER = {
     "attnbook.attention.with_causal",
     "attnbook.blocks.apply_norm",
     "attnbook.blocks.attention_name",
+    "attnbook.blocks.gates_name",
     "attnbook.blocks.block_options",
     "attnbook.blocks.set_block_config",
     "attnbook.heads.head_shape",

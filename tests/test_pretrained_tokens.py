@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnbook import datasets
-from attnbook.pretrained import tokens
-from attnbook.pretrained.tokens import BytePairs, tokens_from_folder, tokens_from_gguf
+from attnbook import byte_pairs, datasets
+from attnbook.byte_pairs import BytePairs
+from attnbook.pretrained.tokens import tokens_from_folder, tokens_from_gguf
 
 gguf = pytest.importorskip("gguf")
 tokenizers = pytest.importorskip("tokenizers")
@@ -109,7 +109,7 @@ def test_by_hand():
     """Merges in the order of their list, not of the text, and each pair everywhere at once."""
     merges = [("l", "l"), ("h", "e"), ("he", "ll"), ("hell", "o"), ("o", "o"), ("Ġ", "hello")]
     whole = ["".join(pair) for pair in merges]
-    pairs = BytePairs([*tokens.SIGNS, *whole], merges)
+    pairs = BytePairs([*byte_pairs.SIGNS, *whole], merges)
     assert list(pairs.merges("hello")) == [
         ["h", "e", "l", "l", "o"],
         ["h", "e", "ll", "o"],
@@ -127,15 +127,15 @@ def test_by_hand():
 
 def test_signs():
     """GPT-2's: a byte that is seen in print is its own sign, the others follow from 256."""
-    assert len({*tokens.SIGNS}) == 256
-    assert [tokens.SIGNS[b] for b in (0, 9, 10, 32, 33, 126, 127, 160, 161, 173, 255)] == [
+    assert len({*byte_pairs.SIGNS}) == 256
+    assert [byte_pairs.SIGNS[b] for b in (0, 9, 10, 32, 33, 126, 127, 160, 161, 173, 255)] == [
         *("Ā", "ĉ", "Ċ", "Ġ", "!", "~", "ġ", "ł", "¡", "Ń", "ÿ"),
     ]
-    assert {*tokens.SIGNS} == {*tokenizers.pre_tokenizers.ByteLevel.alphabet()}
+    assert {*byte_pairs.SIGNS} == {*tokenizers.pre_tokenizers.ByteLevel.alphabet()}
 
 
 def test_wrong_arguments():
-    pairs = BytePairs(tokens.SIGNS[:200], [])
+    pairs = BytePairs(byte_pairs.SIGNS[:200], [])
     with pytest.raises(ValueError, match="text: got byte 0xe6 in '東京', expected bytes for which"):
         pairs.encode("東京")
     with pytest.raises(ValueError, match=r"text: got '\\ud800', expected characters of Unicode"):

@@ -16,8 +16,8 @@ from processes import run_python
 from attnbook import train_lm, training
 from attnbook._run import checkpoints
 from attnbook._run.folder import Metrics, own_folder
-from attnbook._run.workers import agreed
-from attnbook.pretrained.learn_pairs import learn_pairs
+from attnbook._run.workers import LOST, barrier, leave_if_lost
+from attnbook.byte_pairs import learn_pairs
 from attnbook.train_lm import Options, Refused, held_out_windows, newest_checkpoint, share
 
 TEXT = "the cat sat on the mat, the hat on the cat. " * 40
@@ -239,12 +239,12 @@ def test_a_folder_that_cannot_be_written(text: Path) -> None:
 def test_two_runs_in_a_folder(tmp_path: Path) -> None:
     said: list[str] = []
     with (
-        checkpoints.held(tmp_path),
+        checkpoints.lock(tmp_path),
         pytest.raises(BlockingIOError, match="Another run has it"),
-        checkpoints.held(tmp_path, wait=0.1, say=said.append),
+        checkpoints.lock(tmp_path, wait=0.1, say=said.append),
     ):
         pass
-    with checkpoints.held(tmp_path, say=said.append):
+    with checkpoints.lock(tmp_path, say=said.append):
         assert len(said) == 1 and not list(tmp_path.iterdir())
 
 
@@ -284,16 +284,44 @@ def test_newest_checkpoint_is_whole(tmp_path: Path) -> None:
     assert not (tmp_path / "writing-step-12").exists()
 
 
-def test_all_workers_agree() -> None:
-    assert agreed(Alone(), lambda: 3) == 3
+def test_a_barrier_of_all_workers() -> None:
+    assert barrier(Alone(), lambda: 3) == 3
     with pytest.raises(Refused, match="rank 1 failed: no room"):
-        agreed(Alone("no room"), lambda: 3)
+        barrier(Alone("no room"), lambda: 3)
 
     def fails() -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(Refused, match="No space left"):
-        agreed(Alone("something else"), fails)
+        barrier(Alone("something else"), fails)
+
+
+@pytest.mark.parametrize(
+    ("words", "lost"),
+    [
+        ("[pair.cc:534] Connection closed by peer [127.0.0.1]:4321", True),
+        ("Gloo all-reduce failed: Read error: Connection reset by peer", True),
+        ("Timed out waiting 300000ms for recv operation to complete", True),
+        ("NCCL error: A call failed due to a network error or a remote process exiting", True),
+        ("Failed to recv, got 0 bytes. Connection was likely closed.", True),
+        ("UNAVAILABLE: failed to connect to all addresses", True),
+        ("NCCL error: unhandled cuda error, out of memory", False),
+        ("No backend type associated with device type cuda, gloo has cpu", False),
+        ("the lock of /data/gloo/text was timed out", False),
+        ("mat1 and mat2 shapes cannot be multiplied", False),
+    ],
+)
+def test_which_errors_mean_that_a_worker_is_gone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, words: str, lost: bool
+) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    one, two = Alone(), Alone("")
+    two.world = 2
+    for worker in (one, two):
+        leave_if_lost(worker, RuntimeError(words))
+    assert codes == ([LOST] if lost else [])
+    assert ("another worker is gone" in capsys.readouterr().err) == lost
 
 
 def test_a_run_stops_and_goes_on(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

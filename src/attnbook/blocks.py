@@ -333,7 +333,12 @@ def attention_name(layer: Any) -> str:
 
 
 def gates_name(gate: bool, delta: bool) -> str:
-    """The name that a block has for a GatedDelta: "delta", "decay", …; "sum" is in no block."""
+    """The name that a block has for a GatedDelta: "delta", "decay", …; "sum" is in no block.
+
+    Args:
+        gate: whether its state decays.
+        delta: whether a token writes what the state lacks.
+    """
     given = {"gate": gate, "delta": delta}
     return next((name for name, gates in GATES.items() if gates == given), "sum")
 

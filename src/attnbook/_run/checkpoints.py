@@ -144,7 +144,7 @@ def newest(folder: str | Path, say: Say = say) -> Path | None:
 
 
 @contextmanager
-def held(folder: str | Path, wait: float = WAIT, say: Say = say) -> Iterator[None]:
+def lock(folder: str | Path, wait: float = WAIT, say: Say = say) -> Iterator[None]:
     """Keep other runs of this machine out of a folder; the system ends that when the process ends.
 
     Another run may be about to end, such as one whose launcher was killed: it is waited for.
@@ -162,9 +162,9 @@ def held(folder: str | Path, wait: float = WAIT, say: Say = say) -> Iterator[Non
         return
     handle, end = os.open(folder, os.O_RDONLY), time.monotonic() + wait
     try:
-        if not _locked(handle):
+        if not _try_lock(handle):
             say(f"checkpoint: another run has {folder}, waiting for its end")
-        while not _locked(handle):
+        while not _try_lock(handle):
             if time.monotonic() > end:
                 raise BlockingIOError(errno.EWOULDBLOCK, "Another run has it")
             time.sleep(0.1)
@@ -173,7 +173,7 @@ def held(folder: str | Path, wait: float = WAIT, say: Say = say) -> Iterator[Non
         os.close(handle)
 
 
-def _locked(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     """Whether an open folder is locked for us, as far as its file system has locks."""
     fcntl: Any = importlib.import_module("fcntl")  # which Windows has not
     try:

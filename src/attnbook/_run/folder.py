@@ -14,7 +14,7 @@ from typing import Any
 from attnbook._run import checkpoints
 from attnbook._run.options import Options
 from attnbook._run.text import TrainingText
-from attnbook._run.workers import Refused, Workers, agreed
+from attnbook._run.workers import Refused, Workers, barrier
 
 MODEL = ("backend", "window", "embed_dim", "heads", "layers", "tokens")
 RUN = ("steps", "seed", "rows", "learning_rate", "warmup", "precision")
@@ -45,7 +45,7 @@ def own_folder(options: Options, workers: Workers) -> Iterator[None]:
     Raises:
         Refused: a folder that cannot be written, or that another run has.
     """
-    with ExitStack() as held:
+    with ExitStack() as locked:
 
         def enter() -> None:
             folder = options.checkpoint
@@ -55,13 +55,13 @@ def own_folder(options: Options, workers: Workers) -> Iterator[None]:
                 folder.mkdir(parents=True, exist_ok=True)
                 with tempfile.TemporaryFile(dir=folder):
                     pass
-                held.enter_context(checkpoints.held(folder))
+                locked.enter_context(checkpoints.lock(folder))
             except OSError as error:
                 got = f"got '{error.strerror or error}' for {folder}"
                 expected = "expected a folder that can be written"
                 raise Refused(f"--checkpoint: {got}, {expected}") from error
 
-        agreed(workers, enter)
+        barrier(workers, enter)
         yield
 
 
@@ -80,13 +80,13 @@ class Folder:
     def __init__(self, options: Options, text: TrainingText, workers: Workers) -> None:
         self.options, self.workers = options, workers
         self.settings = settings(options, text, workers.world)
-        found = agreed(workers, self._found)
+        found = barrier(workers, self._found)
         first = workers.gather(found)[0]  # as rank 0 sees the folder
         self.newest = Path(first) if first else None
         self.step = checkpoints.step_of(self.newest) or 0 if self.newest else 0
         if self.newest is not None:
             newest = self.newest
-            agreed(workers, lambda: self._check_model(newest))
+            barrier(workers, lambda: self._check_model(newest))
 
     def save(self, step: int, write: Callable[[Path], None]) -> None:
         """Save a checkpoint, all workers together.
@@ -118,9 +118,9 @@ class Folder:
             return checkpoints.publish(made, self.settings, keep=self.step or None)
 
         try:
-            agreed(self.workers, guarded(lambda: first and checkpoints.prepare(folder, step)))
-            agreed(self.workers, guarded(lambda: write(made)))
-            agreed(self.workers, guarded(lambda: first and publish()))
+            barrier(self.workers, guarded(lambda: first and checkpoints.prepare(folder, step)))
+            barrier(self.workers, guarded(lambda: write(made)))
+            barrier(self.workers, guarded(lambda: first and publish()))
         except Refused:
             if first:  # what is cut short would only take room
                 shutil.rmtree(made, ignore_errors=True)

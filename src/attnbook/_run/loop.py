@@ -12,7 +12,7 @@ from tqdm import tqdm
 from attnbook._run.folder import Folder, Metrics, check_loss, own_folder
 from attnbook._run.options import Options
 from attnbook._run.text import TrainingText
-from attnbook._run.workers import Refused, Workers, agreed
+from attnbook._run.workers import Refused, Workers, barrier
 
 
 class Run(Protocol):
@@ -66,9 +66,9 @@ def _train_loop(
     folder = Folder(options, text, workers)
     run, newest = _within_memory(options, make), folder.newest
     if newest is not None:
-        agreed(workers, lambda: run.load(newest))
+        barrier(workers, lambda: run.load(newest))
     open_metrics = partial(Metrics, options.metrics, folder.step, workers.rank)
-    metrics = agreed(workers, partial(open_metrics, resume=options.resume))
+    metrics = barrier(workers, partial(open_metrics, resume=options.resume))
     logged: list[float] = []
     held_out: float | None = None
     with _bar(options.steps, folder.step, workers.rank) as bar:
@@ -82,7 +82,7 @@ def _train_loop(
                 bar.set_postfix(loss=f"{logged[-1]:.4f}", refresh=False)
             bar.update()
             if saving:
-                agreed(workers, metrics.check)
+                barrier(workers, metrics.check)
                 folder.save(step, run.save)
     if workers.rank == 0:
         print(_summary(options, folder.step, logged, held_out), flush=True)

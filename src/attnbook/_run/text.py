@@ -13,7 +13,7 @@ from attnbook import datasets, losses
 from attnbook._run.options import Options
 from attnbook._run.workers import Refused
 from attnbook._typing import Array
-from attnbook.pretrained.learn_pairs import learn_pairs
+from attnbook.byte_pairs import learn_pairs
 
 SHARE = 10  # of a text of one's own the last tenth is held out
 HELD_OUT = 256  # windows on which the held-out loss is measured, at most
