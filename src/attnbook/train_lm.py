@@ -6,7 +6,8 @@
 
 The model is chapter 8's writer, the text the book's own or yours. The batch of a step depends on
 the seed and the step alone, so that any number of workers, and a run that was killed and goes on,
-sees the same batches.
+sees the same batches. Go on (--resume) only from a folder that you, or people whom you trust, have
+written: a checkpoint runs nothing when it is read, but its numbers are believed.
 """
 
 import importlib
