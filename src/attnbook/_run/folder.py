@@ -263,7 +263,7 @@ def _keep(file: Path, step: int, resume: bool) -> None:
     kept = [line + b"\n" for line, found in both if found and int(found[1]) <= step]
     if len(kept) < len(lines):
         dropped = len(lines) - len(kept)
-        checkpoints.say(f"resume: {dropped} lines of {file} came after step {step}, dropped")
+        checkpoints.say(f"metrics: {dropped} lines of {file} came after step {step}, dropped")
     new = file.with_name(f"{file.name}.new")
     new.write_bytes(b"".join(kept))
     new.replace(file)
