@@ -255,6 +255,7 @@ WRONG = {
     "rows": (lambda: traffic.heads_split(0, 1, 1, 2), "^rows: got 0, expected integers, 1 or more"),
     "width": (lambda: traffic.split_attention(1, 0.5, 2), "^width: got 0.5, expected integers"),
     "shape": (lambda: traffic.padded((3, -1), 2), "^shape: got -1"),
+    "no shape": (lambda: traffic.padded(5, 2), r"^shape: got 5, expected a tuple of integers"),
     "stages": (lambda: traffic.pipeline_bubble(0, 2), "^stages: got 0"),
     "latency": (lambda: traffic.Link(-1.0, 1.0), "^latency: got -1.0"),
     "bandwidth": (lambda: traffic.Link(0.0, 0.0), "^bandwidth: got 0.0"),

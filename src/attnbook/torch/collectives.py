@@ -54,7 +54,7 @@ def add_scores(scores: int) -> None:
         counted.scores += scores
 
 
-def place(group: Group | None) -> tuple[int, int]:
+def rank_and_world(group: Group | None) -> tuple[int, int]:
     """This rank within the group, and how many there are; a RuntimeError where there is none."""
     if not (distributed.is_available() and distributed.is_initialized()):
         raise RuntimeError(
@@ -71,7 +71,7 @@ def pass_on(tensors: tuple[Tensor, ...], group: Group | None) -> Callable[[], tu
         tensors: of the same shapes and dtypes on all ranks.
         group: the ranks of a ring; all without it.
     """
-    rank, world = place(group)
+    rank, world = rank_and_world(group)
     peers = ((rank + 1) % world, (rank - 1) % world)
     after, before = (
         peer if group is None else distributed.get_global_rank(group, peer) for peer in peers
@@ -97,7 +97,7 @@ def pass_on(tensors: tuple[Tensor, ...], group: Group | None) -> Callable[[], tu
 
 def all_reduce(tensor: Tensor, group: Group | None, *, largest: bool = False) -> Tensor:
     """The sum over ranks, or the largest, as a new tensor."""
-    place(group)
+    rank_and_world(group)
     total = tensor.detach().clone(memory_format=torch.contiguous_format)
     kind = distributed.ReduceOp.MAX if largest else distributed.ReduceOp.SUM
     distributed.all_reduce(total, kind, group)

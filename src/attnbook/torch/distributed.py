@@ -24,7 +24,7 @@ from attnbook.torch.collectives import (
     all_reduce,
     count,
     pass_on,
-    place,
+    rank_and_world,
     shared,
     summed,
 )
@@ -165,7 +165,7 @@ def _seen(
 
 def _travel(group: Group | None, *blocks: Tensor) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
     """Whose blocks are here, and they; while they are used the next are on their way."""
-    rank, world = place(group)
+    rank, world = rank_and_world(group)
     for step in range(world):
         arrived = pass_on(blocks, group) if step + 1 < world else None
         yield (rank - step) % world, blocks
@@ -177,7 +177,7 @@ class _Ring(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, how: _How) -> Tensor:
-        rank, world = place(how.group)
+        rank, world = rank_and_world(how.group)
         with without_autocast(q):
             (wide,) = upcast_half(xp, q)
             length = q.shape[-2] // len(_pieces(rank, world, how.zigzag))
@@ -200,7 +200,7 @@ class _Ring(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         how: _How = ctx.how
         q, k, v, output, log_sum_exp = ctx.saved_tensors
-        rank, world = place(how.group)
+        rank, world = rank_and_world(how.group)
         with without_autocast(q):
             wide_q, g, output = upcast_half(xp, q, gradients[0], output)
             logs, delta = log_sum_exp[..., None], (g * output).sum(-1, keepdim=True)
