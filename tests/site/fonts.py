@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+OWN = "the machine's"
 FOLDERS = (Path("/usr/share/fonts"), Path("/usr/local/share/fonts"))
 FAMILIES = {
     "dejavu": ("DejaVu Sans", "DejaVu Serif", "DejaVu Sans Mono"),
@@ -32,22 +32,24 @@ def folder_of(name: str) -> Path | None:
     return next((p for folder in FOLDERS for p in sorted(folder.rglob(name)) if p.is_dir()), None)
 
 
-def environment(name: str, kept: TemporaryDirectory[str]) -> dict[str, str]:
-    """Variables under which a program sees those fonts and no other.
+def environment(name: str, kept: Path) -> dict[str, str]:
+    """Variables under which a program sees those fonts and no other; its files go to ``kept``.
 
     Raises:
         LookupError: the fonts are not installed.
     """
+    if name == OWN:
+        return {**os.environ}
     folder = folder_of(name)
     if folder is None:
         raise LookupError(f"no fonts {name} below {' or '.join(map(str, FOLDERS))}")
     pairs = [(one, own) for many, own in zip(GENERIC, FAMILIES[name], strict=True) for one in many]
-    file = Path(kept.name) / f"{name}.conf"
     text = CONFIGURATION.format(
         folder=folder,
-        cache=Path(kept.name) / "cache",
+        cache=kept / "cache",
         aliases="\n".join(ALIAS.format(*pair) for pair in pairs),
         fallback=FALLBACK.format(FAMILIES[name][0]),
     )
+    file = kept / f"{name}.conf"
     file.write_text(text, encoding="utf-8")
     return {**os.environ, "FONTCONFIG_FILE": str(file)}

@@ -74,12 +74,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_archive_has_every_figure_twice_and_an_index(site: Path, tmp_path: Path) -> None:
     archives = []
     for run in ("a", "b"):
         path = tmp_path / run / "figures.zip"
         command = [sys.executable, str(ROOT / "tools/figures.py"), str(site), str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert "2 figures" in done.stdout
         archives.append(path.read_bytes())
@@ -110,9 +111,9 @@ def test_without_a_site_there_is_a_word(tmp_path: Path, capsys: pytest.CaptureFi
     assert "make book" in capsys.readouterr().err
 
 
-def test_labels_keep_apart(browser: Browser) -> None:
-    """In the widest face that is likely; no line goes through one, none leaves the sheet."""
-    page = browser.new_page()
+def test_labels_keep_apart(in_fonts: Browser) -> None:
+    """In every face that is likely; no line goes through one, none leaves the sheet."""
+    page = in_fonts.new_page()
     found = {}
     for name, drawing in ALL.items():
         page.set_content(f'<body style="margin: 0; width: 480px">{drawing.svg}</body>')
