@@ -12,7 +12,7 @@ FAMILIES = {
     "liberation": ("Liberation Sans", "Liberation Serif", "Liberation Mono"),
     "noto": ("Noto Sans", "Noto Serif", "Noto Sans Mono"),
 }
-GENERIC = (("sans-serif", "system-ui", "ui-sans-serif"), ("serif",), ("monospace", "ui-monospace"))
+GENERIC = (("sans-serif", "sans", "system-ui"), ("serif",), ("monospace", "mono", "ui-monospace"))
 CONFIGURATION = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
@@ -20,6 +20,7 @@ CONFIGURATION = """<?xml version="1.0"?>
 <cachedir>{cache}</cachedir>
 {aliases}
 {fallback}
+<match target="pattern"><edit name="hintstyle" mode="append"><const>hintslight</const></edit></match>
 </fontconfig>
 """
 ALIAS = '<alias binding="strong"><family>{}</family><prefer><family>{}</family></prefer></alias>'
