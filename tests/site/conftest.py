@@ -33,13 +33,15 @@ FONTS = [
 # the longest first, so that no process is left with one when the others are done
 LONGEST = (
     "pages",
-    "extension",
+    "lectures",
     "live_phone",
-    "pdf",
-    "live_pages",
     "live_models",
-    "menus",
+    "live_pages",
+    "code",
+    "extension",
+    "pdf",
     "stills",
+    "menus",
 )
 
 
@@ -90,7 +92,7 @@ def browser(launch: Callable[[str], Browser]) -> Browser:
     return launch(os.environ.get("ATTNBOOK_FONTS", fonts.OWN))
 
 
-@pytest.fixture(scope="session", params=FONTS)
+@pytest.fixture(scope="module", params=FONTS)
 def in_fonts(launch: Callable[[str], Browser], request: pytest.FixtureRequest) -> Browser:
     """Chromium with one set of fonts after the other, for what must fit with all of them."""
     return launch(request.param)

@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, Frame, Page, Response
+from playwright.sync_api import Browser, BrowserContext, Frame, Page, Response
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
@@ -145,6 +145,13 @@ def rests(page: Page | Frame, value: str) -> Any:
 def faded(page: Page) -> None:
     """Wait until nothing on the page fades or moves by itself any more."""
     page.evaluate("Promise.allSettled(document.getAnimations().map((one) => one.finished))")
+
+
+def new_page(browser: Browser, **options: Any) -> Page:
+    """A page of its own that waits as long as a visit does."""
+    page = browser.new_page(**options)
+    page.set_default_timeout(PATIENCE)
+    return page
 
 
 def visit(context: BrowserContext, address: str) -> Visit:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 from pypdf import PdfReader
-from site_visits import ROOT
+from site_visits import ROOT, new_page
 
 from attnbook import drawings
 
@@ -113,7 +113,7 @@ def test_without_a_site_there_is_a_word(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_labels_keep_apart(in_fonts: Browser) -> None:
     """In every face that is likely; no line goes through one, none leaves the sheet."""
-    page = in_fonts.new_page()
+    page = new_page(in_fonts)
     found = {}
     for name, drawing in ALL.items():
         page.set_content(f'<body style="margin: 0; width: 480px">{drawing.svg}</body>')

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser
-from site_visits import ROOT, served
+from site_visits import ROOT, new_page, served
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -174,7 +174,7 @@ def test_neighbouring_cells_and_tab_sets_become_blocks(
     sample: tuple[str, Path], browser: Browser
 ) -> None:
     """Cells and prose follow one choice; a cell of one back end alone stays, under its name."""
-    page = browser.new_page()
+    page = new_page(browser)
     page.goto(f"{sample[0]}/chapters/01-sample.html")
     assert page.locator(".backend-block").count() == 3
     assert page.get_by_role("tablist").count() == 2
@@ -190,7 +190,7 @@ def test_neighbouring_cells_and_tab_sets_become_blocks(
 
 def test_a_folded_cell_says_what_it_holds(sample: tuple[str, Path], browser: Browser) -> None:
     """A check its first line, a figure "Code"; a press shows the cell, and a second hides it."""
-    page = browser.new_page()
+    page = new_page(browser)
     page.goto(f"{sample[0]}/chapters/01-sample.html")
     summaries = page.locator("details.hide > summary")
     assert summaries.all_inner_texts() == ["Checked: two keys, by hand", "Code"]
@@ -242,7 +242,7 @@ def test_a_figure_stands_on_the_page_in_the_dark(
     sample: tuple[str, Path], browser: Browser
 ) -> None:
     """The theme would put it on a light box, with changed colours."""
-    page = browser.new_page(color_scheme="dark")
+    page = new_page(browser, color_scheme="dark")
     page.goto(f"{sample[0]}/chapters/01-sample.html")
     style = "(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).filter])"
     assert page.locator(".cell_output img").first.evaluate(style) == [
@@ -254,7 +254,7 @@ def test_a_figure_stands_on_the_page_in_the_dark(
 
 def test_long_boxes_scroll_and_can_be_reached(sample: tuple[str, Path], browser: Browser) -> None:
     """On a phone long formulas and code scroll in their own boxes, by keyboard too."""
-    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page = new_page(browser, viewport={"width": 390, "height": 844})
     page.goto(f"{sample[0]}/chapters/01-sample.html")
     wide = "e => e.scrollWidth > e.clientWidth + 1 && e.tabIndex === 0"
     assert page.locator("#equation-eq-long .math-scroll").evaluate(wide)

@@ -17,7 +17,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from playwright.sync_api import Browser, Page, expect
-from site_visits import ROOT, Visit, next_frames, served, visit
+from site_visits import ROOT, Visit, new_page, next_frames, served, visit
 from test_site_live import READ, SET, WORDS
 from test_site_live_pages import BOKEH, LARGE, PAGE, THEMES, alone
 from test_site_live_points import ON_SCREEN, VALUE
@@ -61,7 +61,7 @@ def random(kind: Any, *sizes: int | None, seed: int = 0, **options: Any) -> Any:
 @pytest.fixture(scope="module")
 def blank(browser: Browser) -> Iterator[Page]:
     """A page with nothing in it."""
-    page = browser.new_page()
+    page = new_page(browser)
     yield page
     page.close()
 

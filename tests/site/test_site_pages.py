@@ -12,7 +12,18 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, Visit, faded, next_frames, out_of_date, pages_of, rests, visit
+from site_visits import (
+    ROOT,
+    SITE,
+    Visit,
+    faded,
+    new_page,
+    next_frames,
+    out_of_date,
+    pages_of,
+    rests,
+    visit,
+)
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 WEIGHT_LIMIT = 360_000  # bytes on the way: a second at 3 Mbit/s
@@ -224,7 +235,7 @@ def test_images_say_their_size_before_they_come(path: str) -> None:
 
 def test_a_link_into_a_chapter_lands_on_a_phone(browser: Browser, site: str) -> None:
     """Though the sections above were not laid out when it was opened; and nothing jumps after it."""
-    page = browser.new_page(viewport=WIDTHS["phone"])
+    page = new_page(browser, viewport=WIDTHS["phone"])
     top = "document.getElementById('exercises').getBoundingClientRect().top"
     page.goto(f"{site}/chapters/01-kernel-regression.html#exercises")
     skipped = "getComputedStyle(document.getElementById('exercises')).contentVisibility"
