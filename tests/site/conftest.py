@@ -26,10 +26,7 @@ from site_visits import (
     visit,
 )
 
-FONTS = [
-    fonts.OWN,
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("dejavu", "liberation")),
-]
+FONTS = os.environ.get("ATTNBOOK_FONTS", fonts.OWN).split(",")  # such as dejavu,liberation
 # the longest first, so that no process is left with one when the others are done
 LONGEST = (
     "pages",
@@ -47,10 +44,14 @@ LONGEST = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first; a second browser is for the long run."""
+    """Put the longest files first; a second browser is for the long run.
+
+    What must fit with any fonts is marked ``layout``.
+    """
     for item in items:
-        if "firefox" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.slow)
+        for fixture, mark in (("firefox", pytest.mark.slow), ("in_fonts", pytest.mark.layout)):
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)
     order = {f"test_site_{name}": place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
@@ -88,13 +89,13 @@ def launch() -> Iterator[Callable[[str], Browser]]:
 
 @pytest.fixture(scope="session")
 def browser(launch: Callable[[str], Browser]) -> Browser:
-    """Chromium with the machine's fonts, or those that ATTNBOOK_FONTS names."""
-    return launch(os.environ.get("ATTNBOOK_FONTS", fonts.OWN))
+    """Chromium with the machine's fonts, or the first that ATTNBOOK_FONTS names."""
+    return launch(FONTS[0])
 
 
 @pytest.fixture(scope="module", params=FONTS)
 def in_fonts(launch: Callable[[str], Browser], request: pytest.FixtureRequest) -> Browser:
-    """Chromium with one set of fonts after the other, for what must fit with all of them."""
+    """Chromium with each set of fonts that ATTNBOOK_FONTS names, for what must fit with all."""
     return launch(request.param)
 
 
