@@ -220,8 +220,8 @@ def any_phone(in_fonts: Browser, address: str) -> Iterator[Phone]:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_on_a_phone(any_phone: Phone, address: str, name: str) -> None:
-    """The plots first, controls whole and below them."""
-    host = any_phone.go(address, f"{name}-light")
+    """The plots first, controls whole and below them; a swipe scrolls and changes nothing."""
+    host, page = any_phone.go(address, f"{name}-light"), any_phone.page
     plots = [box for one in host.locator(".bk-Figure").all() if (box := one.bounding_box())]
     controls = [box for one in host.locator(".bk-input, .noUi-base").all() if (box := one.bounding_box())]  # fmt: skip
     assert max(box["y"] + box["height"] for box in plots) <= min(box["y"] for box in controls)
@@ -232,12 +232,7 @@ def test_on_a_phone(any_phone: Phone, address: str, name: str) -> None:
         assert label and longest <= room, (label, longest, room)
     assert host.evaluate(OVERLAPS) == []
 
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_swipe_scrolls_and_changes_nothing(phone: Phone, address: str, name: str) -> None:
-    """Where no handle is; one along the lines does not scroll either."""
-    host, page = phone.go(address, f"{name}-light"), phone.page
-    phone.rest()
+    any_phone.rest()
     plots = [box for one in host.locator(".bk-Figure").all() if (box := one.bounding_box())]
     handles = page.evaluate(HANDLES, 0)
     for box in plots[:2]:
@@ -249,9 +244,9 @@ def test_a_swipe_scrolls_and_changes_nothing(phone: Phone, address: str, name: s
             continue
         x, y = free[len(free) // 2]
         for dx, dy in ((0, -160), (-70, 0)):
-            phone.rest()
+            any_phone.rest()
             before = page.evaluate(STATE, 0)
-            phone.swipe(x, y, dx, dy)
+            any_phone.swipe(x, y, dx, dy)
             if dy:
                 page.wait_for_function("scrollY > 100")
             else:
