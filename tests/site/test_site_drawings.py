@@ -29,18 +29,22 @@ ALL |= {f"rung {n}": drawings.rung(n) for n in range(1, 1 + len(drawings.RUNGS))
 STYLE = (ROOT / "_ext/attnbook_site/static/content.css").read_text(encoding="utf-8")
 # What touches: labels that overlap, leave the sheet, or that a line crosses.
 TOUCHING = """svg => {
-  const texts = [...svg.querySelectorAll("text")].map((t) => ({ words: t.textContent, box: t.getBBox() }));
-  const sheet = svg.viewBox.baseVal, thin = 4, found = [];
-  const inside = (p, b) => p.x > b.x - 1 && p.x < b.x + b.width + 1 && p.y > b.y + thin && p.y < b.y + b.height - thin;
-  texts.forEach(({ words, box: a }, i) => {
-    if (a.x < 0 || a.x + a.width > sheet.width || a.y < -2 || a.y + a.height > sheet.height + 2) found.push(`outside: ${words}`);
-    for (const { words: other, box: b } of texts.slice(i + 1))
-      if (a.x < b.x + b.width && b.x < a.x + a.width && a.y + thin < b.y + b.height - thin && b.y + thin < a.y + a.height - thin)
+  // a line's box is as high as its font likes, 1.15 to 1.4 of the type; its letters take half of that or a little more
+  const texts = [...svg.querySelectorAll("text")].map((t) => {
+    const { x, y, width, height } = t.getBBox(), ink = Math.min(height, 0.68 * parseFloat(getComputedStyle(t).fontSize));
+    return { words: t.textContent, box: { x, y, width, height }, thin: (height - ink) / 2 };
+  });
+  const sheet = svg.viewBox.baseVal, found = [];
+  const inside = (p, { box: b, thin }) => p.x > b.x - 1 && p.x < b.x + b.width + 1 && p.y > b.y + thin && p.y < b.y + b.height - thin;
+  texts.forEach(({ words, box: a, thin }, i) => {
+    if (a.x < 0 || a.x + a.width > sheet.width || a.y + thin < 2 || a.y + a.height - thin > sheet.height - 2) found.push(`outside: ${words}`);
+    for (const { words: other, box: b, thin: its } of texts.slice(i + 1))
+      if (a.x < b.x + b.width && b.x < a.x + a.width && a.y + thin < b.y + b.height - its && b.y + its < a.y + a.height - thin)
         found.push(`overlap: ${words}, ${other}`);
   });
   for (const path of svg.querySelectorAll("path"))
     for (let s = 0; s <= path.getTotalLength(); s += 1.5) {
-      const hit = texts.find((t) => inside(path.getPointAtLength(s), t.box));
+      const hit = texts.find((t) => inside(path.getPointAtLength(s), t));
       if (hit) { found.push(`crossed: ${hit.words}`); break; }
     }
   return found;
