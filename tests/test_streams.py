@@ -113,6 +113,11 @@ def test_empty_changes_nothing_exactly(backend, rng):
     assert not found[11].any()
 
 
+def test_empty_takes_every_leading_axis(backend):
+    found = backend.call(lambda like: empty(5, P, like), np.zeros((2, 3, 4, 7)))
+    assert [a.shape for a in found] == [(2, 3, 5), (2, 3, 5), (2, 3, 5, P)]
+
+
 def test_a_part_without_keys_is_empty(backend):
     found = backend.call(partial, np.zeros((2, 5, 0)), np.zeros((0, P)))
     for one, other in zip(found, empty(5, P, np.zeros((2, 5, 7))), strict=True):
