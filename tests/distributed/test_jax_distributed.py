@@ -166,7 +166,9 @@ def test_a_placed_model_trains_as_on_one_device(rng):
 
 def test_fsdp_splits_the_largest_axis_that_the_devices_divide():
     arrays = {"last": (8, 3, 16), "first": (24, 8), "not the largest": (100, 8), "none": (7, 9)}
-    placed = many.shard({name: jnp.zeros(s) for name, s in arrays.items()}, many.make_mesh(), "fsdp")
+    placed = many.shard(
+        {name: jnp.zeros(s) for name, s in arrays.items()}, many.make_mesh(), "fsdp"
+    )
     held = {name: a.addressable_shards[0].data.shape for name, a in placed.items()}
     expected = {"last": (8, 3, 2), "first": (3, 8), "not the largest": (100, 1), "none": (7, 9)}
     assert held == expected
