@@ -331,7 +331,6 @@ WRONG = [
     (A, all_reduces(lambda x, size, w: 2 * size * (w - 2) / w), "W − 1 steps in each half"),
     (A, all_reduces(lambda x, size, w: size * (2 * w - 1) / w), "so there are 2 (W − 1)"),
     (A, all_reduces(lambda x, size, w: 2 * size * (w + 1) / w), "not W + 1"),
-    (A, all_reduces(lambda x, size, w: 2 * size * np.ceil(np.log2(w))), "In a tree"),
     (A, lambda size, w: np.full(w, sent_by_hand(size, w)), "you give shape (7,), expected one number"),
     (P, bubbling(lambda p, m, all_: (p - 1) / m), "waiting time by working time"),
     (P, bubbling(lambda p, m, all_: (p - 1) / (m + p)), "One step too many"),

@@ -52,8 +52,6 @@ def all_reduce_bytes(function: Function) -> str:
              "in each half."),
             (size * (2 * w - 1) / w, "Each half has W − 1 steps, so there are 2 (W − 1)."),
             (2 * size * (w + 1) / w, "A piece must pass W − 1 workers after its first, not W + 1."),
-            (2 * size * np.ceil(np.log2(w)), "In a tree the whole array goes up and comes down: a "
-             "ring sends pieces."),
         ], secret=True)  # fmt: skip
     return "nearly twice the array, however many take part."
 
