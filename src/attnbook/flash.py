@@ -209,7 +209,7 @@ def block_kinds(
 
 def _checked(mask: Any, target: tuple[int, int]) -> np.ndarray:
     """What allowed gave, as a mask of a row of blocks."""
-    if not isinstance(mask, bool | np.bool | np.ndarray):
+    if not isinstance(mask, bool | np.bool_ | np.ndarray):
         got = type(mask).__name__
         raise TypeError(f"allowed: gave a {got}, expected truth values in a NumPy array")
     found = np.asarray(mask)
