@@ -134,6 +134,7 @@ SOURCED = {
     "attnbook.linear_heads.elu_plus_one",
     "attnbook.linear_heads.linear_heads",
     "attnbook.links.data_parallel_efficiency",
+    "attnbook.links.least_tokens",
     "attnbook.links.least_block",
     "attnbook.links.ring_efficiency",
     "attnbook.links.seconds",

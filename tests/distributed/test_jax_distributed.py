@@ -164,6 +164,16 @@ def test_a_placed_model_trains_as_on_one_device(rng):
     assert one.losses[-1] < one.losses[0] - 0.01
 
 
+def test_fsdp_splits_the_largest_axis_that_the_devices_divide():
+    arrays = {"last": (8, 3, 16), "first": (24, 8), "not the largest": (100, 8), "none": (7, 9)}
+    placed = many.shard(
+        {name: jnp.zeros(s) for name, s in arrays.items()}, many.make_mesh(), "fsdp"
+    )
+    held = {name: a.addressable_shards[0].data.shape for name, a in placed.items()}
+    expected = {"last": (8, 3, 2), "first": (3, 8), "not the largest": (100, 1), "none": (7, 9)}
+    assert held == expected
+
+
 def test_chapter_8s_writer_in_an_eighth_of_the_memory():
     """Parameters, gradients' averages and squares: 5.16 MB on one device, 0.65 MB on each."""
     model = DecoderOnly(96, 64, key=jax.random.key(0))

@@ -22,6 +22,7 @@ from attnbook.torch.collectives import (
     Group,
     add_scores,
     all_reduce,
+    check_tensor,
     count,
     pass_on,
     rank_and_world,
@@ -126,8 +127,9 @@ def deal(
     Raises:
         ValueError: an n that cannot be dealt out, a rank that is not 0 to W − 1, an x with fewer
             than two axes, a zigzag that is not True or False.
-        TypeError: an x that is no array.
+        TypeError: an x that is no tensor.
     """
+    check_tensor(x=x)
     check_rows(x=x)
     world = numbers.positive_int(world=world)
     rank = numbers.int_between(0, world - 1, rank=rank)
