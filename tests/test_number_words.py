@@ -73,7 +73,7 @@ def test_the_numbers_are_the_same_in_either_language():
     assert words[0] == words[1]
 
 
-@pytest.mark.parametrize("language", ("en", *LANGUAGES))
+@pytest.mark.parametrize("language", ["en", *LANGUAGES])
 def test_words_put_together_are_those_of_the_whole_number(language):
     """Where French drops an s, English says "and", and German writes "eins" before "tausend"."""
     edges = [1000 * t + r for t in (1, 21, 80, 101, 200, 999) for r in (0, 1, 80, 99, 100, 200)]
