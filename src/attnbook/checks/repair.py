@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
 import textwrap
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from attnbook.checks.remote import Remote
+from attnbook.checks.source import source_of
 from attnbook.checks.verdict import Function, NotYet, Wrong
 
 
@@ -80,8 +79,8 @@ def _lines(code: str) -> Counter[str]:
 
 def _lines_of(function: Function) -> Counter[str] | None:
     """Those of a function; None where its source cannot be read."""
+    source = source_of(function)
     try:
-        source = function.source() if isinstance(function, Remote) else inspect.getsource(function)
-        return _lines(source)
-    except (OSError, TypeError, SyntaxError):
+        return None if source is None else _lines(source)
+    except SyntaxError:
         return None
