@@ -63,6 +63,16 @@ def test_without_javascript_the_still_stands(plain: Visit, name: str) -> None:
     assert plain.complaints == []
 
 
+def test_the_landing_page_shows_one_still_and_no_cell_to_run(plain: Visit) -> None:
+    host = plain.go("index.html").locator(".attnbook-live")
+    assert host.count() == host.locator("img").count() == host.locator("p").count() == 1
+    text = host.inner_text()
+    assert "run this cell" not in text, text
+    assert (
+        text == plain.go(FIGURES["live-kernel-regression"]).locator(".attnbook-live").inner_text()
+    )
+
+
 @dataclass
 class Seen:
     """What one visit to a figure found: of its still before it is drawn and after, and on paper."""
