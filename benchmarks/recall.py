@@ -26,6 +26,7 @@ RATES = (0.001, 0.003, 0.01)
 PAIRS = (2, 4, 8, 16)
 TUNED = 8  # pairs with which learning rates are chosen
 SEEDS = 5
+LONGER = ((2, 0.003, 1), (4, 0.003, 1), (4, 0.01, 3))  # pairs, rate, seeds, for the GRU
 
 Rows = tuple[np.ndarray, np.ndarray]
 
@@ -218,9 +219,9 @@ def main() -> None:
         for name, fit in fitted.items():
             runs = [fit(pairs, seed, steps * SIZE) for seed in range(min(seeds, 2))]
             note(name, pairs, columns(runs))
-    for pairs in (4,) if quick else (4, 8):
-        longer = model_runs("GRU", pairs, rates["GRU"]["chosen"], 10 * steps, min(seeds, 3))
-        note("GRU, ten times the steps", pairs, longer)
+    for pairs, rate, longer_seeds in LONGER[:1] if quick else LONGER:
+        longer = model_runs("GRU", pairs, rate, 10 * steps, longer_seeds)
+        note(f"GRU, ten times the steps, rate {rate}", pairs, longer)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,13 @@ CHANGED: dict[str, tuple[dict[str, str | None], list[int]]] = {
     '=HYPERLINK("evil")': ({}, EVERY),
     "<script>alert(1)<": ({}, EVERY),
 }
+# One of each kind of attack or accident; the others are variants of these.
+FEW = [
+    *("right", "loop in function", "syntax error", "os system", "exits", "memory"),
+    *("pickle and pipes", "fork bomb", "patched libraries", "counts its calls", "huge array"),
+    *("full disk", "deleted cell", "strange errors", '=HYPERLINK("evil")'),
+    *("wrong", "untouched", "edited checks"),
+]
 LOOPS = ["loop in function", "loop in cell", "sleeps"]
 HOLLOW = dict.fromkeys(WRONG, 'print("✓ right")')
 
@@ -281,6 +289,17 @@ def changed(notebook: Any, changes: dict[str, str | None]) -> Any:
 
 
 def write_class(
+    folder: Path, student: Any, key: Any, facts: dict[str, Any], chosen: list[str]
+) -> dict[str, list[int]]:
+    """Write those of the class into a folder; the points of each."""
+    expected = write_everyone(folder, student, key, facts)
+    for path in folder.iterdir():
+        if path.name.removesuffix(".ipynb") not in chosen:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return {name: expected[name] for name in chosen}
+
+
+def write_everyone(
     folder: Path, student: Any, key: Any, facts: dict[str, Any]
 ) -> dict[str, list[int]]:
     """Write the class into a folder; the points of those that can be graded."""

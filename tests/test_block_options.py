@@ -1,12 +1,14 @@
 """What GPT-2, Llama and BERT have each their own of: the options of blocks and of models of them."""
 
+import types
+
 import numpy as np
 import pytest
 import reference_heads
 import reference_transformers
 from layer_harness import Library, part, randomized, with_parameters
 
-from attnbook import heads, kv_cache, positions
+from attnbook import blocks, convert, heads, kv_cache, positions
 
 BLOCK = {"embed_dim": 16, "num_heads": 4, "mlp_dim": 5}
 SIZES = BLOCK | {"num_layers": 2}
@@ -279,6 +281,38 @@ def test_what_parts_are_told(library, name):
     norms = [n.removesuffix(".weight") for n in names if n.endswith("norm.weight")]
     assert {part(layer, n).eps for n in norms} == {0.5}
     assert len(norms) == {"EncoderBlock": 2, "DecoderBlock": 3}.get(name, 5)
+
+
+def test_a_subclass_of_a_norm_is_that_norm(rng):
+    """Under whatever name: a module of PyTorch is called, of Equinox's the formula is."""
+    import equinox
+    import jax.numpy as jnp
+    import torch
+
+    x = rng.normal(size=(3, 5)).astype(np.float32) + 2
+    for name, formula in (("RMSNorm", blocks.rms_norm), ("LayerNorm", blocks.layer_norm)):
+        in_jax = types.new_class("Scaled", (getattr(equinox.nn, name),))(5)
+        in_torch = types.new_class("Scaled", (getattr(torch.nn, name),))(5, eps=1e-5)
+        for norm, given in ((in_jax, jnp.asarray(x)), (in_torch, torch.tensor(x))):
+            found = convert.to_numpy(blocks.apply_norm(norm, given))
+            np.testing.assert_allclose(found, formula(x), rtol=1e-5, atol=1e-6)
+    assert np.abs(blocks.rms_norm(x) - blocks.layer_norm(x)).max() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("MultiHeadAttention", {}, "softmax"),
+        ("LinearAttention", {}, "linear"),
+        ("GatedDelta", {"gate": False}, "delta"),
+        ("GatedDelta", {"delta": False}, "decay"),
+        ("GatedDelta", {}, "gated_delta"),
+    ],
+)
+def test_a_subclass_of_an_attention_has_its_name(library, name, options, expected):
+    heir = types.new_class("Mine", (getattr(library.module, name),))
+    key = {"key": library.backend.jax.random.key(0)} if library.name == "jax" else {}
+    assert blocks.attention_name(heir(4, 2, **options, **key)) == expected
 
 
 def test_a_cache_has_the_dtype_of_the_embedding(library):

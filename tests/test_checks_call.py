@@ -7,7 +7,7 @@ import pytest
 
 from attnbook.checks import ch01, ch05
 from attnbook.checks.call import call, call_pair, to_numpy
-from attnbook.checks.verdict import Wrong, check, expect, show
+from attnbook.checks.verdict import MOST_WORDS, Wrong, check, expect, show
 
 
 def torch_one():
@@ -134,6 +134,25 @@ def told(got, expected, **options):
 )  # fmt: skip
 def test_the_first_entry_that_differs_is_named(got, expected, message):
     assert told(got, expected) == message
+
+
+def test_a_multiple_of_the_right_answer_hears_that_it_is_one():
+    words = ("The shape is right.", 0.5)
+    given = {"but_for_a_factor": words, "secret": True}
+    assert told([2.0, 4.0], [1.0, 2.0], **given).endswith("you give 2. The shape is right.")
+    for got, expected in (([2.0, 5.0], [1.0, 2.0]), ([-1.0, -2.0], [1.0, 2.0]), (3.0, 1.0)):
+        assert "The shape is right." not in told(got, expected, **given)
+    assert "The shape is right." not in told([2.0, np.nan], [1.0, 2.0], **given)
+
+
+def test_no_message_is_longer_than_a_page():
+    @check
+    def name(function):
+        raise Wrong("x" * 10**7)
+
+    message = name(None).message
+    assert len(message) == MOST_WORDS
+    assert message.endswith(" …")
 
 
 def test_a_secret_is_kept():

@@ -242,6 +242,18 @@ def turned(t, lengths, how=lambda row: row[::-1]):
     return t
 
 
+def by_loop(tokens, lengths):
+    answer = tokens.copy()
+    for row, length in zip(answer, lengths, strict=True):
+        row[:length] = row[:length][::-1]
+    return answer
+
+
+def by_comprehension(tokens, lengths):
+    pairs = zip(tokens, lengths, strict=True)
+    return np.stack([np.append(row[:n][::-1], row[n:]) for row, n in pairs])
+
+
 def overwritten(t, lengths):
     """A loop that reads what it has written."""
     out = t.tolist()
@@ -273,6 +285,8 @@ WRONG += [
     (ch04.reverse_padded, lambda t, lengths: np.flip(t), "That turns both axes: the sequences keep their order"),
     (ch04.reverse_padded, lambda t, lengths: turned(t, lengths, lambda r: np.roll(r, 1)), "That is a shift by one, no reverse"),
     (ch04.reverse_padded, no_return, "your function returns nothing: does it end with return?"),
+    (ch04.reverse_padded, by_loop, "the rows are right, but by a loop"),
+    (ch04.reverse_padded, by_comprehension, "the rows are right, but by a loop"),
     (ch04.reverse_padded, overwritten, "The second half reads what the first has overwritten:"),
     (ch04.local_weights, lambda s, c, w: windowed(s, c, w, bell=lambda d, w: np.exp(-d ** 2 / (2 * (w // 2) ** 2))), "D/2 has a fraction: no //"),
     (ch04.local_weights, lambda s, c, w: windowed(s, c, w, inside=lambda d, w: (d >= 0) & (d <= w)), "The window has keys before the centre too"),
@@ -328,12 +342,6 @@ def jax_reverse(tokens, lengths):
 
     j = jnp.arange(tokens.shape[1])
     return jax.vmap(lambda row, size: row[jnp.where(j < size, size - 1 - j, j)])(tokens, lengths)
-
-
-def reverse_in_place(tokens, lengths):
-    for row, length in zip(tokens, lengths, strict=True):
-        row[:length] = row[:length][::-1].copy()
-    return tokens
 
 
 def reverse_by_sorting(tokens, lengths):
@@ -429,7 +437,6 @@ RIGHT = [
     (R, torch_reverse),
     (R, jax_reverse),
     (R, reverse),
-    (R, reverse_in_place),
     (R, reverse_by_sorting),
     (L, torch_local),
     (L, jax_local),

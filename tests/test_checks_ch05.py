@@ -637,7 +637,7 @@ RIGHT += [
 @pytest.mark.parametrize(
     ("old", "new", "heard"),
     [
-        ("0.0)", "-100.0)", "that is the faulty line, but it is not right yet. for scores around"),
+        ("0.0)", "-100.0)", "that is the faulty line, but it is not right yet. For scores around"),
         ("max(axis=1, keep", "max(axis=0, keep", "the fault is in another line than you changed."),
         ("    parts", "    masked[~allowed] = -np.inf\n    parts", "the faulty line still stands"),
     ],

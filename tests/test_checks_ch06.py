@@ -124,6 +124,22 @@ def two_tokens(tokens, vocab):
     return softmax(50 * (own @ one.T + one @ two.T) - late, mask) @ own
 
 
+def ahead(size=50.0):
+    """The first attention asks for the next token, which its mask hides."""
+
+    def answer(tokens, vocab):
+        own, causal = np.eye(vocab)[tokens], np.tri(len(tokens), dtype=bool)
+        marks = softmax(size * np.eye(len(tokens), k=1), causal) @ own
+        return softmax(size * own @ marks.T, causal) @ own
+
+    return answer
+
+
+def commonest(tokens, vocab):
+    own = np.eye(vocab)[tokens]
+    return np.eye(vocab)[own.cumsum(axis=0).argmax(axis=1)]
+
+
 def shut_diagonal(tokens, vocab):
     """A query may not look at itself; the first one has nothing to look at and looks anyway."""
     return induction(self=False)(tokens, vocab)
@@ -230,8 +246,12 @@ WRONG = [
     (N, induction(masks=(0, 0)), "sees the future"),
     (N, lambda t, v: np.eye(v)[np.append(t[1:], 0)], "sees the future"),
     (N, lambda t, v: np.eye(v)[np.append(t[:1], t[:-1])], "before the query's"),
-    (N, induction(size=0), "the commonest token"),
-    (N, induction(look="before", copy="token", size=0.5), "the commonest token"),
+    (N, induction(size=0), "scores too flat"),
+    (N, induction(size=0.5), "scores too flat"),
+    (N, induction(size=1), "scores too flat"),
+    (N, ahead(), "an average of all tokens so far"),
+    (N, ahead(size=200), "one ahead, where the mask hides the key"),
+    (N, commonest, "That is the commonest token so far."),
     (N, lambda t, v: induction()(t, v).argmax(1), "Return logits"),
     (N, lambda t, v: induction()(t, v).T, "shape (13, 22), expected"),
     (N, not_finite, "NaN"),
@@ -475,7 +495,7 @@ RIGHT += [
 @pytest.mark.parametrize(
     ("old", "new", "heard"),
     [
-        ("np.tile(v, (shared", "np.tile(v[::-1], (shared", "faulty line, but it is not right yet. for"),
+        ("np.tile(v, (shared", "np.tile(v[::-1], (shared", "faulty line, but it is not right yet. For"),
         ("np.repeat(k, shared, axis=0)", "np.tile(k, (shared, 1, 1))", "in another line than you"),
         ("    s = q", "    v = v[np.argsort(np.arange(len(q)) % (len(q) // shared), kind='stable')]\n    s = q", "the faulty line still stands"),
     ],

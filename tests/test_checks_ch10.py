@@ -346,7 +346,7 @@ WRONG = [
     (L, mlp("np.sqrt(((x - x.mean(axis=1, keepdims=True)) ** 2).mean(axis=1, keepdims=True) + eps)"),
      "The mean is still subtracted"),
     (L, mlp(SIZE, ("z = x / size", "z = (x - x.mean(axis=1, keepdims=True)) / size")),
-     "in another line than you changed. for 4 tokens, in entry [0, 0], counted from 0, you give 1.468. That is layer norm"),
+     "in another line than you changed. For 4 tokens, in entry [0, 0], counted from 0, you give 1.468. That is layer norm"),
     (L, mlp(SQUARE, ("z = x / size", "z = (x - x.mean(axis=1, keepdims=True)) / size")),
      "The mean is subtracted from x"),
     (L, mlp(SIZE, ("z = x / size * norm", "z = x / np.sqrt((x**2).mean(axis=1, keepdims=True) + eps) * norm")),

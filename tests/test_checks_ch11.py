@@ -232,7 +232,12 @@ def chunks(*changes):
 
 
 def torch_chunks(q, k, v, decay, beta, chunk):
-    """The recurrence: a chunk is whatever the reader makes of it."""
+    """The right answer in PyTorch, by the package."""
+    return linear_attention.chunked(q, k, v, decay=decay, beta=beta, chunk=chunk)[0]
+
+
+def recurrence(q, k, v, decay, beta, chunk):
+    """Right numbers, but a token at a time."""
     state, outputs = torch.zeros(k.shape[1], v.shape[1], dtype=k.dtype), []
     for t in range(len(k)):
         state = decay[t] * state
@@ -423,6 +428,7 @@ WRONG = [
     (C, lambda *a: gated.misplaced(list(a[:5]))[0][0], "still that before the gate"),
     (C, lambda *a: gated.recurrent(list(a[:5]), lambda v, s, a, b: b * (v - 0.5 * a * s)),
      ", expected"),
+    (C, recurrence, "that is the recurrence. Solve for all u of a chunk"),
 ]  # fmt: skip
 RIGHT = [
     (E, error()),
@@ -578,12 +584,12 @@ def test_maps_of_tokens_put_together_are_the_recurrence():
         chain = tokens()(*chain, *one)
     halves = [tokens()(*tokens()(*maps[i], *maps[i + 1]), *maps[i + 2]) for i in (0, 3)]
     np.testing.assert_allclose(chain[1], tokens()(*halves[0], *halves[1])[1])
-    np.testing.assert_allclose(q[5] @ chain[1], torch_chunks(*map(torch.asarray, arrays), 1)[5])
+    np.testing.assert_allclose(q[5] @ chain[1], recurrence(*map(torch.asarray, arrays), 1)[5])
 
 
 def test_a_chunk_of_any_size_is_the_recurrence():
     arrays = gated.tokens(0, 13, 4, 3)
-    right = torch_chunks(*map(torch.asarray, arrays), 1)
+    right = recurrence(*map(torch.asarray, arrays), 1)
     for size in (1, 2, 5, 13, 40):
         np.testing.assert_allclose(gated.chunked(arrays, size), right)
         np.testing.assert_allclose(chunks()(*arrays, size), right)

@@ -342,6 +342,14 @@ def split(part=None, step=None, more=0, back=False):
     return answer
 
 
+def alone_is_lost(scores, values, size, tree, bits):
+    """In a tree, pairs alone go up."""
+    parts = -(-len(scores) // size)
+    while tree and parts & (parts - 1):  # no power of 2
+        parts &= parts - 1
+    return average_by_parts(scores[: parts * size], values[: parts * size], size, tree, bits)
+
+
 def in_half(scores, values, size, tree, bits):
     """The right average, by streams.combine; a list for the tree."""
 
@@ -511,6 +519,10 @@ WRONG = [
     (S, split(to_bits(total=False), to_bits(total=False)), "The total is kept to as many bits"),
     (S, split(to_bits(np.floor), to_bits(np.floor)), "Round to the nearest"),
     (S, split(to_places, to_places), "from the first one that is not 0"),
+    (S, lambda s, v, size, tree, bits: average_by_parts(s, v, len(s) // size, tree, bits), "not how many parts there are"),
+    (S, lambda s, v, size, tree, bits: average_by_parts(s, v, 1, tree, bits), "A part has size keys, not one"),
+    (S, lambda s, v, size, tree, bits: average_by_parts(s[: len(s) // size * size], v[: len(s) // size * size], size, tree, bits), "The last part is shorter"),
+    (S, alone_is_lost, "A part without a partner goes up unchanged"),
     (S, split(more=1), "one bit more"),
     (S, split(more=-1), "one bit less"),
     (S, split(back=True), "The chain begins with the first part"),

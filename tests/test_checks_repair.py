@@ -38,8 +38,8 @@ test_average.__test__ = False
         ("    parts", "    # a remark\n    parts", "not yet", "nothing has changed yet"),
         ("weights.max()", "weights.sum()", "right", "you found the line. Weights are shares"),
         ("weights.max()", "float(weights.sum())", "right", "you found the line."),
-        ("weights.max()", "weights.min()", "wrong", "the faulty line, but it is not right yet. for"),
-        ("weights * values", "values * values", "wrong", "in another line than you changed. for"),
+        ("weights.max()", "weights.min()", "wrong", "the faulty line, but it is not right yet. For"),
+        ("weights * values", "values * values", "wrong", "in another line than you changed. For"),
         ("/ total", "/ weights.sum()", "wrong", "the faulty line still stands"),
         (
             "weights.max()\n    parts = weights * values",

@@ -370,3 +370,35 @@ def test_what_is_no_array(wrong):
         convert.to_numpy(wrong)
     with pytest.raises(ValueError, match=r"^array: got one on the device meta, expected one that"):
         convert.to_numpy(torch.zeros(3, device="meta"))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: torch.eye(3).to_sparse(), "got a tensor of layout torch.sparse_coo, expected a"),
+        (lambda: torch.eye(3).to_sparse_csr(), "got a tensor of layout torch.sparse_csr, expected"),
+        (lambda: jax.random.key(0), "got random keys, expected numbers; jax.random.key_data has"),
+    ],
+)
+def test_arrays_that_are_not_plain(make, message):
+    with pytest.raises(ValueError, match=f"^array: {message}"):
+        convert.to_numpy(make())
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "bfloat16"])
+def test_floats_that_numpy_does_not_have_become_float32(dtype):
+    numbers = np.array([1.5, -2.0, 0.25], np.float32)
+    tensor = torch.tensor(numbers).to(getattr(torch, dtype))
+    for array in (tensor, jnp.asarray(numbers).astype(dtype)):
+        found = convert.to_numpy(array)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, numbers)
+
+
+def test_views_that_are_read_in_another_way():
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    np.testing.assert_array_equal(convert.to_numpy(z.conj()), [1 - 2j, 3 + 1j])
+    np.testing.assert_array_equal(convert.to_numpy(z.conj().imag), [-2, 1])
+    assert convert.to_numpy(torch.tensor([True, False])).dtype == bool
+    assert convert.to_numpy(torch.arange(3, dtype=torch.int8)).dtype == np.int8

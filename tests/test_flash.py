@@ -169,6 +169,18 @@ def test_half_precision_is_computed_in_float32(backend, rng, dtype):
     np.testing.assert_allclose(float(gradients[2][3, 1]), 1 / 300, rtol=1e-2)
 
 
+@pytest.mark.parametrize(("dtype", "last"), [("float16", 2.0**-10), ("bfloat16", 2.0**-7)])
+def test_delta_is_summed_in_float32(backend, dtype, last):
+    """With one key o = v and gᵀv = δ, so no score has a gradient; a rounded g² would give it one."""
+    if dtype not in backend.half or backend.name == "jax-jit":
+        pytest.skip("not a dtype of this library, or compiled: jax runs the same")
+    of_values = np.array([[1 + last, 1 + 2 * last]])  # (1 + u)² = 1 + 2u + u², exact in float32
+    given = np.array([[1 + last, -1.0]]), np.zeros((1, 1)), np.full((1, 1), 1024.0), of_values
+    g, q, k, v = (backend.cast(backend.array(a), dtype) for a in given)
+    dq, _, _ = both(g, q, k, v)
+    assert float(dq[0, 0]) == 0
+
+
 def test_autocast_rounds_no_sum():
     """The gradients are those of the same numbers outside autocast, to the last digit."""
     torch = pytest.importorskip("torch")
@@ -235,6 +247,10 @@ def test_kinds_of_blocks(name):
 def test_kinds_of_blocks_where_they_do_not_divide():
     found = flash.block_kinds(lambda i, j: j <= i, 130, 70, 64)
     np.testing.assert_array_equal(found, [[1, 0], [2, 1], [2, 2]])
+    asked = []
+    found = flash.block_kinds(lambda i, j: asked.append(i.max()) or i + j < 9, 5, 5, 4)
+    np.testing.assert_array_equal(found, [[2, 2], [2, 2]])  # all pairs there are
+    assert max(asked) == 4  # no query beyond the last
     assert flash.block_kinds(lambda i, j: j <= i, 0, 5, 2).shape == (0, 3)
     assert flash.block_kinds(lambda i, j: j <= i, 5, 0, 2).shape == (3, 0)
 

@@ -39,11 +39,12 @@ def outcome(rules: bytes, architecture: int, number: int, flags: int = 0) -> int
     [
         *(("x86_64", number, 0, ALLOW) for number in (0, 1, 9, 41, 59, 62, 231)),
         *(("x86_64", number, 0, REFUSE) for number in (57, 58, 29, 319, 425, 0x40000000 + 1)),
+        *(("x86_64", number, 0, REFUSE) for number in (165, 166, 155, 272, 308, 430, 442)),
         ("x86_64", 56, 0x01200011, REFUSE),
         ("x86_64", 56, 0x003D0F00 | THREAD, ALLOW),
         ("x86_64", 435, 0, ABSENT),
         *(("aarch64", number, 0, ALLOW) for number in (57, 58, 29, 63, 64)),
-        *(("aarch64", number, 0, REFUSE) for number in (194, 279, 425)),
+        *(("aarch64", number, 0, REFUSE) for number in (194, 279, 425, 39, 40, 41, 97, 268, 430)),
         ("aarch64", 220, 0x11, REFUSE),
         ("aarch64", 220, THREAD, ALLOW),
         ("aarch64", 435, 0, ABSENT),
@@ -70,16 +71,22 @@ def test_what_is_shown():
 
 
 LOOK = """
-import os, socket
+import ctypes, os, socket
 import attnbook, numpy
 seen = [*os.listdir("/"), *os.listdir("/tmp"), *os.listdir({root!r}), *os.environ]
 print(*seen)
-for path in ("/new", "/dev/shm/new", {package!r} + "/new", "/usr/new", "/sys/new"):
+for path in ("/new", "/dev/shm/new", "/proc/self/clear_refs", {package!r} + "/new", "/usr/new", "/sys/new"):
     try:
         open(path, "w")
         print("WRITTEN", path)
     except OSError:
         pass
+libc = ctypes.CDLL(None)
+new_user, new_mount = 0x10000000, 0x20000
+if libc.unshare(new_user | new_mount) == 0:
+    print("UNSHARED")
+if libc.mount(b"none", b"/tmp", b"tmpfs", 0, b"size=1g") == 0:
+    print("MOUNTED")
 print(open("/proc/1/environ").read().count("="), len([p for p in os.listdir("/proc") if p.isdigit()]))
 try:
     socket.create_connection(("127.0.0.1", {port}), timeout=2)
@@ -101,8 +108,8 @@ def test_inside_there_is_little(monkeypatch):
     process = sandbox.started("bwrap", [sys.executable, "-P", "-c", code], "/")
     out, _ = process.communicate(timeout=60)
     listener.close()
+    assert not {"WRITTEN", "UNSHARED", "MOUNTED"} & set(out.decode().split())
     seen, processes, network = out.decode().splitlines()
-    assert "WRITTEN" not in out.decode()
     for hidden in ("chapters", "homework", "tests", "etc/passwd", "TOKEN_OF_THE_LECTURER"):
         assert hidden not in seen.split()
     assert network == "ConnectionRefusedError"
@@ -111,10 +118,10 @@ def test_inside_there_is_little(monkeypatch):
 
 @pytest.fixture
 def unprobed():
-    for cached in (sandbox.probed, sandbox._bounded):
+    for cached in (sandbox.probed, sandbox._help, sandbox._closes_namespaces):
         cached.cache_clear()
     yield
-    for cached in (sandbox.probed, sandbox._bounded):
+    for cached in (sandbox.probed, sandbox._help, sandbox._closes_namespaces):
         cached.cache_clear()
 
 
@@ -143,6 +150,39 @@ def test_a_sandbox_that_does_not_work_says_what_to_do(monkeypatch, tmp_path):
     assert "does not work here (setting up uid map: Permission denied)" in str(found.value)
     assert "profile bwrap" in str(found.value)
     assert "apparmor" in str(found.value)
+
+
+@pytest.mark.parametrize("options", ["--size", ""])
+def test_an_older_bubblewrap_takes_what_it_knows(monkeypatch, options):
+    monkeypatch.setattr(sandbox, "_help", lambda _: options)
+    monkeypatch.setattr(sandbox, "_closes_namespaces", lambda _: bool(options))
+    words = sandbox.command("bwrap", 3)
+    for option in ("--size", "--disable-userns", "--unshare-user"):
+        assert (option in words) == bool(options)
+    assert words[-2:] == ["--seccomp", "3"]  # which alone forbids new namespaces and mounts
+
+
+@sandboxes.posix
+@pytest.mark.usefixtures("unprobed")
+def test_a_sandbox_that_students_could_widen_is_refused(monkeypatch, tmp_path):
+    (tmp_path / "bwrap").write_text("#!/bin/sh\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(sandbox, "system_call_filter", lambda: None)
+    with pytest.raises(
+        sandbox.NoSandbox, match=r"cannot forbid new namespaces \(it can from 0\.8\)"
+    ):
+        sandbox.probed("bwrap")
+
+
+@sandboxes.posix
+@pytest.mark.usefixtures("unprobed")
+def test_a_bubblewrap_that_may_not_write_to_proc_goes_without(monkeypatch, tmp_path):
+    said = "#!/bin/sh\n[ $1 = --help ] && { echo --disable-userns; exit; }\nexit 1\n"
+    (tmp_path / "bwrap").write_text(said)
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert "--disable-userns" not in sandbox.command("bwrap", 3)
 
 
 @pytest.mark.usefixtures("unprobed")

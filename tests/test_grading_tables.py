@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ import sandboxes
 from attnbook.checks import __main__ as checks_command
 from attnbook.checks.grading import command, feedback, grade, student, tables
 from attnbook.checks.grading.grade import Report, Result
-from attnbook.checks.grading.homework import BadHomework, read_homework
+from attnbook.checks.grading.homework import BadHomework, Task, read_homework
 from attnbook.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
 from attnbook.checks.verdict import Verdict
 
@@ -144,7 +147,9 @@ def graded(tmp_path):
 
 def test_the_tables(tmp_path, graded):
     homework, class_ = graded
-    tables.write_tables(tmp_path / "grades.csv", homework, class_)
+    tables.write_grades(tmp_path / "grades.csv", homework, class_)
+    files = tables.write_tables(tmp_path / "grades.csv", homework, class_)
+    assert files == [tmp_path / f"grades-{of}.csv" for of in ("overview", "moodle")]
     assert rows(tmp_path / "grades.csv") == [
         ["student", "ex-parabola", "ex-why", "points", "of", "complete", "notes"],
         ["Ada Lovelace", "1", "2.5", "3.5", "4", "yes", ""],
@@ -155,11 +160,36 @@ def test_the_tables(tmp_path, graded):
         ["First name", "Last name", "ID number", "Email address", "Homework 1", "Homework 1 (feedback)"],
         ["Ada", "Lovelace", "0042", "ada@uni.example", "3.5", "✓ epanechnikov: yes. | … later"],
     ]  # fmt: skip
+    assert rows(tmp_path / "grades-overview.csv") == [
+        ["exercise", "title", "points", "mean", "right", "part", "wrong", "not yet", "to read", "most heard"],
+        ["ex-parabola", "The parabola", "1", "1.00", "2", "0", "0", "0", "0", ""],
+        ["ex-why", "Why?", "3", "2.50", "0", "0", "0", "1", "1", ""],
+    ]  # fmt: skip
+    words = "1 students with all points in: mean 3.5, median 3.5 of 4 points"
+    assert tables.in_a_line(homework, class_) == [words]
+    assert tables.in_a_line(homework, class_[1:]) == []
+
+
+def test_each_table_is_for_those_whom_the_roster_knows(tmp_path, graded):
+    homework, ((_, report_), *_) = graded
+    for text, of in ((CANVAS, ["canvas"]), ("Ada\n", [])):
+        (ada, *_) = read_roster(write(tmp_path / "roster", text))
+        files = tables.write_tables(tmp_path / "grades.csv", homework, [(ada, report_)])
+        assert files[1:] == [tmp_path / f"grades-{one}.csv" for one in of]
     assert rows(tmp_path / "grades-canvas.csv") == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Homework 1"],
         ["Points Possible", "", "", "", "", "4"],
-        ["Ada Lovelace", "", "", "", "", "3.5"],
+        ["Lovelace, Ada", "7", "0042", "ada", "S1", "3.5"],
     ]
+
+
+def test_the_overview_says_what_most_hear_and_who_has_a_part(graded):
+    homework, _ = graded
+    reports = [report(name, None) for name in "abc"]
+    for one, points in zip(reports, (0, 0, 0.5), strict=True):
+        one.results["ex-parabola"] = Result(Verdict("wrong", "f: no.", 0.5), points)
+    (_, first, _) = tables.overview(homework, [(Person(one.name), one) for one in reports])
+    assert first[3:] == ["0.17", "0", "1", "2", "0", "0", "3 times: ✗ f: no."]
 
 
 def test_points_that_a_person_enters_are_kept(tmp_path, graded):
@@ -168,15 +198,22 @@ def test_points_that_a_person_enters_are_kept(tmp_path, graded):
     assert tables.read_marks(path, homework) == {}
     assert tables.write_to_read(path, homework, class_) == 1
     assert rows(path)[1:] == [
-        ["Ada Lovelace", "ex-why", "'=1+1\nbecause", "2.5"],
-        ["Émile Borel", "ex-why", "'=1+1\nbecause", ""],
+        ["Ada Lovelace", "ex-why", "Because.", "'=1+1\nbecause", "2.5", ""],
+        ["Émile Borel", "ex-why", "Because.", "'=1+1\nbecause", "", ""],
     ]
-    text = path.read_text("utf-8").rstrip().removesuffix(",") + ',"1,5"\n'
+    text = path.read_text("utf-8").rstrip().removesuffix(",,") + ',"1,5",-and so?\n'
     marks = tables.read_marks(write(path, text), homework)
-    assert marks == {("Ada Lovelace", "ex-why"): 2.5, ("Émile Borel", "ex-why"): 1.5}
+    assert marks == {
+        ("Ada Lovelace", "ex-why"): (2.5, ""),
+        ("Émile Borel", "ex-why"): (1.5, "-and so?"),
+    }
     command._enter(class_[1][1], marks)
     assert class_[1][1].total == 2.5
     assert class_[1][1].complete
+    said = str(class_[1][1].results["ex-why"].verdict)
+    assert said == "✓ your lecturer has read this answer: -and so?"
+    assert tables.write_to_read(path, homework, class_) == 0
+    assert tables.read_marks(path, homework) == marks  # also after another grading
 
 
 @pytest.mark.parametrize("points", ["four", "3.5", "-1", "nan"])
@@ -188,17 +225,19 @@ def test_points_that_cannot_be_are_refused(tmp_path, graded, points):
         tables.read_marks(path, graded[0])
 
 
-@pytest.mark.parametrize("name", ["=SUM(A1)", "+1", "-1", "@a", "\tx"])
+@pytest.mark.parametrize("name", ["=SUM(A1)", "+1", "-1", "@a", "\tx", "−1", " =1", "＝1"])
 def test_no_cell_is_a_formula_and_a_name_comes_back(name):
     assert tables._safe(name) == f"'{name}"
     assert tables._plain(tables._safe(name)) == name
     assert tables._plain("'quoted") == "'quoted"
+    assert tables._safe("a\x1b[2J\ud800") == "a�[2J�"
 
 
 def test_no_name_leaves_the_folder_of_the_pages(tmp_path, graded):
     names = ["../up", "/etc/passwd", "..", ".hidden", "a/b", "A_b", "a_B", "n" * 300, "Ünal"]
-    reports = [report(name, None) for name in names]
-    pages = feedback.write_feedback(tmp_path / "pages", graded[0], reports)
+    pages: list[Path] = []
+    for name in names:
+        feedback.write_page(tmp_path / "pages", graded[0], report(name, None), pages)
     assert len({str(page).casefold() for page in pages}) == len(names)
     assert sorted(pages) == sorted((tmp_path / "pages").iterdir())
     assert {page.parent for page in pages} == {tmp_path / "pages"}
@@ -258,17 +297,111 @@ NOTEBOOK = {
 }  # fmt: skip
 
 
+ESCAPES = "\x1b[2J\ud800\nbob"
+
+
 @sandboxes.posix
-def test_the_whole_command_without_a_sandbox(tmp_path, capsys):
-    homework = homework_file(tmp_path, completion=True)
-    (tmp_path / "in").mkdir()
-    write(tmp_path / "in" / "ada.ipynb", json.dumps(NOTEBOOK))
-    arguments = ["grade", str(tmp_path / "in"), "--set", str(homework), "--sandbox", "none"]
-    assert checks_command.main([*arguments, "--csv", str(tmp_path / "out" / "grades.csv")]) == 0
-    (row,) = rows(tmp_path / "out" / "grades.csv")[1:]
+def test_whatever_a_notebook_holds_the_class_is_graded(tmp_path, monkeypatch):
+    homework = homework_file(tmp_path)
+    folder = tmp_path / "in"
+    (folder / f"eve{ESCAPES[:4]}").mkdir(parents=True)
+    write(folder / "ada.ipynb", json.dumps(NOTEBOOK))
+    own = {**NOTEBOOK, "metadata": {"attnbook": {"homework": ESCAPES}}}
+    own["cells"] = [{**NOTEBOOK["cells"][2], "source": ESCAPES * 10_000}]
+    write(folder / f"eve{ESCAPES[:4]}" / "\x1b[31mhw.ipynb", json.dumps(own))
+    with suppress(OSError):  # macOS has no such names
+        Path(os.fsdecode(bytes(folder) + b"/\xff\xfe.ipynb")).write_text("{")
+    write(folder / "last.ipynb", "")
+    kept = command.graded
+
+    def graded(name, *of):
+        if name == "last":
+            raise RuntimeError("\x1b[2J\ud800")
+        return kept(name, *of)
+
+    monkeypatch.setattr(command, "graded", graded)
+    terminal = io.TextIOWrapper(io.BytesIO(), "ascii", errors="strict")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    arguments = ["grade", str(folder), "--set", str(homework), "--sandbox", "none"]
+    arguments += ["--csv", str(tmp_path / "out" / "grades.csv")]
+    assert checks_command.main([*arguments, "--feedback", str(tmp_path / "pages")]) == 0
+    found = {row[0]: row for row in rows(tmp_path / "out" / "grades.csv")[1:]}
     note = "the notebook is of hw2; ex-parabola: the check in the notebook was changed"
-    assert row == ["ada", "1", "3", "4", "4", "yes", note]
-    assert "1 students in" in capsys.readouterr().out
+    assert found["ada"] == ["ada", "1", "to read", "1", "4", "no", note]
+    assert found["last"][-1].startswith("the grader itself stopped: stops with RuntimeError: �[2J")
+    assert found["eve�[2J"][-1].startswith("the notebook is of �[2J� bob")
+    assert len(found) == len(list(folder.iterdir())) == len(list((tmp_path / "pages").iterdir()))
+    printed = terminal.buffer.getvalue()
+    assert b"\x1b" not in printed
+    assert b"students in" in printed
+    for table in (tmp_path / "out").iterdir():
+        text = table.read_text("utf-8")
+        assert "\x1b" not in text
+        assert max(map(len, text.split(","))) < 32_767  # what a spreadsheet's cell holds
+
+
+def test_the_table_is_there_before_the_last_student(tmp_path, monkeypatch):
+    homework = homework_file(tmp_path)
+    for name in ("ada", "bob"):
+        write(tmp_path / f"{name}.ipynb", "")
+
+    def graded(name, *_):
+        if name == "bob":
+            raise KeyboardInterrupt
+        return report(name, None)
+
+    monkeypatch.setattr(command, "graded", graded)
+    table = tmp_path / "out" / "grades.csv"
+    arguments = [str(tmp_path), "--set", str(homework), "--sandbox", "none", "--csv", str(table)]
+    with pytest.raises(KeyboardInterrupt):
+        command.main([*arguments, "--feedback", str(tmp_path / "pages")])
+    assert [row[0] for row in rows(table)] == ["student", "ada"]
+    assert [page.name for page in (tmp_path / "pages").iterdir()] == ["ada.html"]
+
+
+def explained(tmp_path, words: str, **changes) -> Report:
+    """The report on a notebook that explains with these words, and has no code."""
+    cell = {**NOTEBOOK["cells"][2], "source": words}
+    path = write(tmp_path / "a.ipynb", json.dumps({"metadata": {}, "cells": [cell]}))
+    (_, read) = json.loads(homework_file(tmp_path).read_text("utf-8"))["exercises"]
+    homework = read_homework(homework_file(tmp_path, exercises=[read], **changes))
+    return grade.graded("a", [path], homework, "none")
+
+
+def test_a_few_words_have_no_points_unread(tmp_path):
+    for words, points in (("Because of bias and variance.", None), ("word " * 20, 3)):
+        for completion in (True, False):
+            result = explained(tmp_path, words, completion=completion).results["ex-why"]
+            assert result.points == (points if completion else None)
+
+
+def test_an_absent_student_has_no_points_rather_than_none_earned(tmp_path):
+    absent = grade.graded("gone", None, read_homework(homework_file(tmp_path)), "none")
+    assert (absent.results, absent.problem) == ({}, "nothing was handed in")
+    assert not absent.complete
+
+
+def test_what_canvas_says_of_time_is_noted(tmp_path):
+    path = write(tmp_path / "lovelaceada_LATE_7_123_hw1.ipynb", "{")
+    late = grade.graded("Ada", [path], read_homework(homework_file(tmp_path)), "none")
+    assert late.notes == ["late, as Canvas says"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "earned", "points"),
+    [
+        ("right", "held out", 0.0, 5),
+        ("wrong", "held out", 0.0, 0),
+        ("wrong", "held out", 0.5, 2.5),
+        ("wrong", "held out", 0.6, 3),
+        ("wrong", "held out", 0.69, 3),
+        ("wrong", "published", 0.5, 0),
+        ("not yet", "held out", 0.5, 0),
+    ],
+)
+def test_points_for_a_part(status, kind, earned, points):
+    task = Task("ho-a", "A", 5, kind, "a", "ch01")
+    assert grade._points(task, Verdict(status, "", earned)) == points
 
 
 @sandboxes.posix

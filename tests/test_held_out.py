@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import held_out_answers
+import numpy as np
 import pytest
 
 from attnbook.checks.exercises import names
@@ -76,6 +77,34 @@ def test_wrong_answers_hear_their_own_cause(chapter, seed):
             assert cause in verdict.message
             others = {other for _, other in answers if other != cause}
             assert not [other for other in others if other in verdict.message]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_wrong_constant_has_points_for_the_shape():
+    n = module("01").numbers(1)
+    verdict = module("01").checks(1)["ho-power-kernel"](
+        lambda u: 2.7 * np.maximum(0, 1 - u**2) ** n["p"]
+    )
+    assert (verdict.status, verdict.earned) == ("wrong", 0.5)
+    assert verdict.message.endswith("The shape is right, but not the constant.")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@each_chapter
+def test_some_wrong_answers_of_every_chapter_have_a_part(chapter):
+    checks, shares = module(chapter).checks(1), set()
+    planted = held_out_answers.wrong(Numbers(module(chapter).numbers(1)))
+    for exercise in exercises(chapter, 1):
+        shares |= {checks[exercise.label](answer).earned for answer, _ in planted[exercise.label]}
+    assert 0 in shares
+    assert 0 < max(shares) <= 0.6
+
+
+def test_who_is_right_in_one_of_two_cases_has_half():
+    n = module("10").numbers(1)
+    bits = n["b"] + 32 / n["n"]
+    verdict = module("10").checks(1)["ho-block-bits"](lambda width: (bits, 7.0))
+    assert (verdict.status, verdict.earned) == ("wrong", 0.5)
 
 
 class Numbers(dict):

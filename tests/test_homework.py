@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -19,6 +21,7 @@ from attnbook.checks.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
+import homework_cells  # noqa: E402
 import make_homework  # noqa: E402
 from make_homework import Maker  # noqa: E402
 
@@ -90,7 +93,7 @@ def test_a_student_s_notebook_runs_on_its_own_and_nothing_is_right_yet(made, nam
     for place, cell in enumerate(notebook(made[1] / "students" / f"{name}.ipynb").cells):
         if cell.cell_type == "code":
             assert run(cell.source, place, known) == ""
-            if cell.id not in ("set-up", "imports"):
+            if cell.id not in ("set-up", "imports") and "-fig-" not in cell.id:
                 verdicts.append(eval(cell.source.splitlines()[-1], known))
     assert len(verdicts) == 7
     assert all(isinstance(one, Verdict) and one.status == "not yet" for one in verdicts)
@@ -101,10 +104,84 @@ def test_the_lecturer_s_copy_scores_full(made, name):
     folder = made[1] / "lecturer" / name
     homework = read_homework(folder / "homework.json")
     report = graded("key", [folder / f"{name}.ipynb"], homework, sandboxes.bubblewrap())
-    assert report.total == homework.points == 20
+    assert homework.points == 20
+    assert report.total == 17  # a person reads the explanation
     assert report.notes == []
     (label,) = report.explanations
     assert report.explanations[label] == next(t.answer for t in homework.tasks if t.label == label)
+
+
+def test_a_figure_that_is_asked_about_comes_with_the_notebook(made):
+    found = {cell.id: cell for cell in notebook(made[1] / "students" / "hw1.ipynb").cells}
+    cell = found["ex-explain-valley-fig-valley"]
+    (output,) = cell.outputs
+    shown: list = []
+    run(cell.source.replace("import SVG, display", "import SVG"), 0, {"display": shown.append})
+    (size,) = re.findall('viewBox="[^"]*"', output.data["image/svg+xml"])
+    assert size in shown[0].data
+    assert shown[0].data.count("</svg>") == 1
+    assert cell.metadata.jupyter.source_hidden
+    sections = "*Read again: The bandwidth: how far to look, "
+    assert sections in found["ex-explain-valley-text"].source
+
+
+def test_where_there_is_a_site_references_and_sections_are_links(monkeypatch):
+    site = replace(MAKER.book, site="https://book.example", repository="https://host.example/b")
+    monkeypatch.setattr(MAKER, "book", site)
+    found = {cell.id: cell for cell in MAKER.notebook("hw1", MAKER.plan("hw1"), key=False).cells}
+    page = "https://book.example/chapters/01-kernel-regression.html"
+    text = found["ex-explain-valley-text"].source
+    assert f"[Figure 1.7]({page}#fig-valley)" in text
+    assert f"*Read again: [The bandwidth: how far to look]({page}#fig-valley), " in text
+    assert "https://host.example/b" in found["set-up"].source
+
+
+def test_without_an_address_students_hear_whom_to_ask_and_the_lecturer_what_to_do(
+    tmp_path, monkeypatch, capsys
+):
+    bare = replace(MAKER.book, site="", repository="")
+    monkeypatch.setattr(MAKER, "book", bare)
+    source = homework_cells.set_up(bare).source
+    assert "make address" not in source
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert "Ask your lecturer where to open the notebook." in run(source, 0, {})
+    monkeypatch.setattr(make_homework, "Maker", lambda *_: MAKER)
+    monkeypatch.setattr(MAKER, "make", lambda *_: "made")
+    assert make_homework.main(["--seed", "7", "--out", str(tmp_path), "hw2"]) == 0
+    heard = capsys.readouterr().err
+    assert heard.startswith("This copy of the book has no address")
+    assert "make address REPO=owner/name" in heard
+
+
+def test_held_out_exercises_of_one_s_own(tmp_path, monkeypatch, capsys):
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in ("ch01.md", "ch01.py"):
+        text = (ROOT / "homework" / "held_out" / name).read_text("utf-8")
+        text = text.replace("A smoother parabola", "One that is nowhere published")
+        (own / name).write_text(text.replace("integers(3, 7)", "integers(11, 12)"), "utf-8")
+    arguments = ["--seed", "2", "--out", str(tmp_path / "out"), "--held-out"]
+    monkeypatch.setattr(MAKER, "own", None)  # to be as it was, after the test
+
+    def maker(root, seed, folder):
+        assert (root, seed) == (ROOT, MAKER.seed)
+        MAKER.own = folder
+        return MAKER
+
+    monkeypatch.setattr(make_homework, "Maker", maker)
+    assert make_homework.main([*arguments, str(own), "hw1"]) == 0
+    text = (tmp_path / "out" / "students" / "hw1.ipynb").read_text("utf-8")
+    assert "One that is nowhere published" in text
+    assert "to the power of 11" in text
+    kept = tmp_path / "out" / "lecturer" / "hw1" / "held_out" / "ch01.py"
+    assert kept.read_text("utf-8") == (own / "ch01.py").read_text("utf-8")
+    # the other chapters' are the book's
+    assert MAKER.held_out_file("ch02.md") == ROOT / "homework" / "held_out" / "ch02.md"
+    (own / "ch01.py").unlink()
+    assert make_homework.main([*arguments, str(own), "hw1"]) == 1
+    assert "ch01.py: there is no such file" in capsys.readouterr().err
+    assert make_homework.main([*arguments, str(own / "no"), "hw1"]) == 2
+    assert "expected a folder with chNN.md and chNN.py" in capsys.readouterr().err
 
 
 def test_what_stays_with_the_lecturer(made):

@@ -12,6 +12,7 @@ from num2words import num2words
 
 from attnbook import datasets
 from attnbook.datasets import END, PAD, START
+from attnbook.datasets.number_words import _words
 
 LANGUAGES = ("de", "fr")
 by_language = pytest.mark.parametrize("language", LANGUAGES)
@@ -70,6 +71,15 @@ def test_the_numbers_are_the_same_in_either_language():
         for t in (german, french)
     ]
     assert words[0] == words[1]
+
+
+@pytest.mark.parametrize("language", ["en", *LANGUAGES])
+def test_words_put_together_are_those_of_the_whole_number(language):
+    """Where French drops an s, English says "and", and German writes "eins" before "tausend"."""
+    edges = [1000 * t + r for t in (1, 21, 80, 101, 200, 999) for r in (0, 1, 80, 99, 100, 200)]
+    drawn = np.random.default_rng(0).integers(0, 1_000_000, 300).tolist()
+    for number in (*edges, *drawn, 0, 7, 999_999):
+        assert _words(number, language) == num2words(number, lang=language)
 
 
 def test_the_words_are_num2words(task):

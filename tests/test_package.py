@@ -134,6 +134,7 @@ SOURCED = {
     "attnbook.linear_heads.elu_plus_one",
     "attnbook.linear_heads.linear_heads",
     "attnbook.links.data_parallel_efficiency",
+    "attnbook.links.least_tokens",
     "attnbook.links.least_block",
     "attnbook.links.ring_efficiency",
     "attnbook.links.seconds",
@@ -162,6 +163,7 @@ INNER = {
     "attnbook.attention.with_causal",
     "attnbook.blocks.apply_norm",
     "attnbook.blocks.attention_name",
+    "attnbook.blocks.gates_name",
     "attnbook.blocks.block_options",
     "attnbook.blocks.set_block_config",
     "attnbook.heads.head_shape",
@@ -411,6 +413,8 @@ def fits(value, hint):
         return any(fits(value, option) for option in typing.get_args(hint))
     if typing.get_origin(hint) is tuple:
         return all(map(fits, value, typing.get_args(hint)))
+    if getattr(hint, "_is_protocol", False):
+        hint = typing.runtime_checkable(hint)  # has the layer what the formula reads?
     return isinstance(value, hint)
 
 

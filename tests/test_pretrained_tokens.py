@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnbook import datasets
-from attnbook.pretrained import tokens
-from attnbook.pretrained.tokens import BytePairs, tokens_from_folder, tokens_from_gguf
+from attnbook import byte_pairs, datasets
+from attnbook.byte_pairs import BytePairs
+from attnbook.pretrained.tokens import tokens_from_folder, tokens_from_gguf
 
 gguf = pytest.importorskip("gguf")
 tokenizers = pytest.importorskip("tokenizers")
@@ -109,7 +109,7 @@ def test_by_hand():
     """Merges in the order of their list, not of the text, and each pair everywhere at once."""
     merges = [("l", "l"), ("h", "e"), ("he", "ll"), ("hell", "o"), ("o", "o"), ("Ġ", "hello")]
     whole = ["".join(pair) for pair in merges]
-    pairs = BytePairs([*tokens.SIGNS, *whole], merges)
+    pairs = BytePairs([*byte_pairs.SIGNS, *whole], merges)
     assert list(pairs.merges("hello")) == [
         ["h", "e", "l", "l", "o"],
         ["h", "e", "ll", "o"],
@@ -127,15 +127,15 @@ def test_by_hand():
 
 def test_signs():
     """GPT-2's: a byte that is seen in print is its own sign, the others follow from 256."""
-    assert len({*tokens.SIGNS}) == 256
-    assert [tokens.SIGNS[b] for b in (0, 9, 10, 32, 33, 126, 127, 160, 161, 173, 255)] == [
+    assert len({*byte_pairs.SIGNS}) == 256
+    assert [byte_pairs.SIGNS[b] for b in (0, 9, 10, 32, 33, 126, 127, 160, 161, 173, 255)] == [
         *("Ā", "ĉ", "Ċ", "Ġ", "!", "~", "ġ", "ł", "¡", "Ń", "ÿ"),
     ]
-    assert {*tokens.SIGNS} == {*tokenizers.pre_tokenizers.ByteLevel.alphabet()}
+    assert {*byte_pairs.SIGNS} == {*tokenizers.pre_tokenizers.ByteLevel.alphabet()}
 
 
 def test_wrong_arguments():
-    pairs = BytePairs(tokens.SIGNS[:200], [])
+    pairs = BytePairs(byte_pairs.SIGNS[:200], [])
     with pytest.raises(ValueError, match="text: got byte 0xe6 in '東京', expected bytes for which"):
         pairs.encode("東京")
     with pytest.raises(ValueError, match=r"text: got '\\ud800', expected characters of Unicode"):
@@ -152,6 +152,30 @@ def test_wrong_arguments():
         BytePairs(["a", "b"], [("a", "b")])
     with pytest.raises(ValueError, match="special: got '<x>', expected one of the tokens"):
         BytePairs(["a", "b"], [], special=["<x>"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokens": "abc"}, "tokens: got 'abc', expected a list of strings"),
+        ({"tokens": 3}, "tokens: got 3, expected a list of strings"),
+        ({"tokens": ["a", 1]}, "tokens: got 1 among them, expected strings"),
+        ({"tokens": ["a", "b", "a"]}, "tokens: got 'a' twice, expected different ones"),
+        ({"merges": [(0, 1)]}, r"merges: got \(0, 1\), expected pairs of strings"),
+        ({"merges": ["ab"]}, "merges: got 'ab', expected pairs of strings"),
+        ({"merges": [("a", "b", "c")]}, "merges: got .*, expected pairs of strings"),
+        ({"special": "a"}, "special: got 'a', expected a list of strings"),
+        ({"special": [0]}, "special: got 0 among them, expected strings"),
+        ({"patterns": r"\\w+"}, "patterns: got .*, expected a list of strings"),
+        ({"patterns": ["("]}, r"patterns: got '\(', expected a pattern \("),
+        ({"patterns": [None]}, "patterns: got None among them, expected strings"),
+        ({"normal_form": "NFX"}, "normal_form: got 'NFX', expected 'NFC', 'NFKC', 'NFD' or 'NFKD'"),
+        ({"normal_form": 1}, "normal_form: got 1, expected"),
+    ],
+)
+def test_what_byte_pairs_cannot_be_made_of(changes, message):
+    with pytest.raises(ValueError, match=message):
+        BytePairs(**({"tokens": ["a", "b", "c"], "merges": []} | changes))
 
 
 def write_gguf(file, trained, **changes):
@@ -201,6 +225,11 @@ def test_no_byte_pairs_in_gguf(trained, tmp_path):
         ({"merges": []}, r"expected tokens and merges of byte pairs \('tokenizer\.ggml\.merges'"),
         ({"merges": ["a b c"]}, "merges: got 'a b c', expected two tokens"),
         ({"token_type": [1, 1]}, "expected tokens and merges"),
+        ({"token_type": "1"}, "tokenizer.ggml.token_type: got '1', expected an array"),
+        ({"tokens": "words"}, "tokenizer.ggml.tokens: got 'words', expected an array"),
+        ({"tokens": [1, 2], "token_type": [1, 1]}, "tokens: got 1 among them, expected strings"),
+        ({"merges": [1, 2]}, "merges: got 1, expected two tokens"),
+        ({"pre": [1, 2]}, r"cut as \[1, 2\], expected gpt2"),
     ):
         file = write_gguf(tmp_path / "tokens.gguf", trained, **changes)
         with pytest.raises(ValueError, match=rf"tokens\.gguf: .*{message}"):
@@ -219,11 +248,39 @@ def test_no_byte_pairs_in_a_folder(trained, tmp_path):
         ),
         ({"model": model | {"merges": [["a"]]}}, "merges: got .'a'., expected two tokens"),
         ({"model": model | {"vocab": {"a": 1}}}, "got other numbers of tokens, expected 0 to"),
-        ({"model": {"type": "BPE"}}, "expected tokens and merges of byte pairs .'vocab'"),
+        ({"model": {"type": "BPE"}}, "vocab: got a NoneType, expected an object"),
+        ({"model": {"type": "BPE", "vocab": {}}}, "merges: got a NoneType, expected a list"),
         ({"added_tokens": [{"id": 0, "content": "<s>", "lstrip": True}]}, "got tokens with lstrip"),
         ({"normalizer": {"type": "Lowercase"}}, "got the normaliser Lowercase, expected a form"),
         ({"pre_tokenizer": {"type": "Metaspace"}}, "got text cut by .*Metaspace"),
         ({"pre_tokenizer": None}, "got text cut by"),
+        ({"model": []}, "model: got a list, expected an object"),
+        ({"model": "BPE"}, "model: got a str, expected an object"),
+        ({"added_tokens": {}}, "added_tokens: got a dict, expected a list"),
+        ({"added_tokens": ["<s>"]}, "added_tokens: got '<s>', expected objects"),
+        ({"added_tokens": [{"id": 0}]}, "expected tokens and merges of byte pairs .'content'"),
+        ({"added_tokens": [{"content": "<s>", "id": None}]}, "got None as the number of '<s>'"),
+        ({"added_tokens": [{"content": [], "id": 0}]}, "expected tokens and merges of byte pairs"),
+        ({"model": model | {"vocab": ["a"]}}, "vocab: got a list, expected an object"),
+        ({"model": model | {"vocab": {"a": 0.0}}}, "got 0.0 as the number of 'a', expected integ"),
+        ({"model": model | {"vocab": {"a": True}}}, "got True as the number of 'a'"),
+        ({"model": model | {"vocab": {"a": "0"}}}, "got '0' as the number of 'a'"),
+        ({"model": model | {"merges": {"a": "b"}}}, "merges: got a dict, expected a list"),
+        ({"model": model | {"merges": [3]}}, "merges: got 3, expected two tokens"),
+        ({"model": model | {"merges": [[1, 2]]}}, r"merges: got \(1, 2\), expected pairs of str"),
+        ({"normalizer": "NFC"}, "normalizer: got a str, expected an object"),
+        ({"normalizer": {"type": ["NFC"]}}, "got the normaliser .'NFC'., expected a form"),
+        ({"pre_tokenizer": "ByteLevel"}, "pre_tokenizer: got a str, expected an object"),
+        ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": 3}}, "got text cut by"),
+        ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [3]}}, "got text cut by 3"),
+        (
+            {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": 3}, "behavior": "Isolated"}},
+            "got text cut by",
+        ),
+        (
+            {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated"}},
+            r"patterns: got '\(', expected a pattern",
+        ),
     ):
         (tmp_path / "tokenizer.json").write_text(json.dumps(said | changes), encoding="utf-8")
         with pytest.raises(ValueError, match=rf"tokenizer\.json: .*{message}"):

@@ -21,7 +21,6 @@ import attnbook
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
-import check_environment
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -107,9 +106,7 @@ def test_conda_environment_has_the_same_pins() -> None:
         name, separator, version = line.partition("==")
         if separator:
             listed[CONDA_NAMES.get(name, name)] = Version(version)
-    assert listed == {
-        name: pinned[name] for name in direct_dependencies(leaving_out=check_environment.APART)
-    }
+    assert listed == {name: pinned[name] for name in direct_dependencies(leaving_out=("triton",))}
     assert "-c constraints.txt" in pip
     assert "-e .[test]" in pip
 
@@ -184,17 +181,31 @@ def rooms_imported_by(file: Path) -> set[str]:
     return {name.split(".")[1] for name in imported if name.startswith("attnbook.")}
 
 
+FLOORS = (  # a room imports from floors below its own, and from itself
+    "_typing", "_validation", "_fast", "formulas", "datasets", "_run", "train_lm", "torch jax",
+    "pretrained drawings", "live checks",
+)  # fmt: skip
+
+
 def test_no_import_points_upwards_or_in_a_circle():
-    """Checks and faster ways know no formula, formulas no layer; formulas can be put in an order."""
+    """Checks and faster ways know no formula, formulas no layer, layers no published model."""
     package = ROOT / "src" / "attnbook"
-    for file in (package / "_validation").glob("*.py"):
-        assert rooms_imported_by(file) <= {"_validation", "_typing"}, file
-    for file in (package / "_fast").glob("*.py"):
-        assert rooms_imported_by(file) <= {"_fast", "_validation", "_typing"}, file
-    formulas = {f.stem: rooms_imported_by(f) for f in package.glob("*.py") if f.stem != "__init__"}
-    # convert imports the layers where it is called
-    upper = {"torch", "jax", "live", "checks"}
-    assert {name for name, used in formulas.items() if used & upper} == {"convert"}
-    graphlib.TopologicalSorter(
-        {n: used & formulas.keys() for n, used in formulas.items()}
-    ).prepare()
+    floor = {room: at for at, rooms in enumerate(FLOORS) for room in rooms.split()}
+    inside = {}  # of the room of formulas
+    for file in package.rglob("*.py"):
+        parts = file.relative_to(package).parts
+        name = parts[0].removesuffix(".py")
+        if name == "__init__":
+            continue
+        used = rooms_imported_by(file)
+        if name == "convert":  # imports the layers where it is called
+            used -= {"torch", "jax"}
+        room = name if name in floor else "formulas"
+        assert room in floor and (len(parts) == 1 or room != "formulas"), f"{file}: on no floor"
+        for other in used - {name}:
+            at = floor.get(other, floor["formulas"])
+            inner = room == "formulas" and other not in floor
+            assert at < floor[room] or inner, f"{file} imports {other}"
+        if room == "formulas":
+            inside[name] = {other for other in used if other not in floor}
+    graphlib.TopologicalSorter(inside).prepare()

@@ -87,13 +87,15 @@ def test_two_hundred_cuts_as_chain_as_tree_and_shuffled(rng):
     row_scores, values = 8 * rng.normal(size=(5, N)), rng.normal(size=(N, P))
     expected = softmax(row_scores) @ values
     worst = 0.0
+    # sums of N terms, of which each part is rescaled at most 30 times: roundings × unit × size
+    bound = (N + 3 * 30) * np.finfo(float).eps / 2 * np.abs(values).max()
     for _ in range(200):
         cuts = np.sort(rng.choice(np.arange(1, N), size=rng.integers(1, 30), replace=False))
         parts = [partial(row_scores[:, g], values[g]) for g in np.split(np.arange(N), cuts)]
         shuffled = [parts[i] for i in rng.permutation(len(parts))]
         for one in (chain(parts), pairwise(parts), pairwise(shuffled), chain(shuffled)):
             worst = max(worst, np.abs(finish(one)[0] - expected).max())
-    assert worst <= 1e-14
+    assert worst <= 2 * bound
 
 
 def test_empty_changes_nothing_exactly(backend, rng):
@@ -111,6 +113,11 @@ def test_empty_changes_nothing_exactly(backend, rng):
     np.testing.assert_array_equal(found[9], np.full((2, 5), -np.inf))
     assert not found[10].any()
     assert not found[11].any()
+
+
+def test_empty_takes_every_leading_axis(backend):
+    found = backend.call(lambda like: empty(5, P, like), np.zeros((2, 3, 4, 7)))
+    assert [a.shape for a in found] == [(2, 3, 5), (2, 3, 5), (2, 3, 5, P)]
 
 
 def test_a_part_without_keys_is_empty(backend):
@@ -147,8 +154,10 @@ def test_one_row_needs_no_axis(backend, rng):
         return average, log_sum_exp[None]
 
     average, log_sum_exp = backend.call(with_an_axis, row_scores, values)
-    np.testing.assert_allclose(average, softmax(row_scores) @ values, rtol=1e-12)
-    np.testing.assert_allclose(log_sum_exp, [np.log(np.exp(row_scores).sum())], rtol=1e-12)
+    np.testing.assert_allclose(average, softmax(row_scores) @ values, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        log_sum_exp, [np.log(np.exp(row_scores).sum())], rtol=1e-12, atol=1e-14
+    )
 
 
 def test_prefixes_by_an_associative_scan(rng):
@@ -161,7 +170,7 @@ def test_prefixes_by_an_associative_scan(rng):
     found, _ = finish(scan(parts))
     for i, average in enumerate(found):
         expected = softmax(row_scores[: i + 1]) @ values[: i + 1]
-        np.testing.assert_allclose(average, expected, rtol=1e-12)
+        np.testing.assert_allclose(average, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_gradients_are_those_of_the_softmax(differentiable, rng):

@@ -184,6 +184,7 @@ def test_wrong_arguments_are_named(rng):
         "beta: got dtype int64, expected a floating one": lambda: one(gram, values, beta=np.ones(5, np.int64)),
         "count: got -1, expected an integer, 0 or more": lambda: passes(gram, values, -1, noise=1),
         "noise: got -1, expected 0 or more": lambda: passes(gram, values, 1, noise=-1),
+        "noise: got 0 and a 0 on the diagonal of gram, expected noise above 0": lambda: passes(0 * gram, values, 1, noise=0),
         "noise: got 0, expected a number above 0": lambda: recursive(gram, values, noise=0),
     }  # fmt: skip
     for message, call in calls.items():

@@ -170,14 +170,26 @@ def test_seconds_message_by_message(rng):
 @pytest.mark.parametrize("world", WORLDS)
 def test_data_parallel_efficiency_message_by_message(world):
     parameters, tokens, flops = 10**6, 50, 1e12
-    products = ("outputs", "gradient of the inputs", "gradient of the weights")
-    compute = sum(2 * tokens * parameters / flops for _ in products)
+    forward = 2 * tokens * parameters / flops
+    backward = 2 * forward  # gradients of the inputs and of the weights
+    compute = forward + backward
     send = clock([parameters * 2 / world] * (world - 1) * 2)
     how = {"flops": flops, "link": LINK}
     found = traffic.data_parallel_efficiency(parameters, tokens, world, **how)
     assert found == pytest.approx(compute / (compute + send), rel=1e-12)
     found = traffic.data_parallel_efficiency(parameters, tokens, world, overlap=True, **how)
-    assert found == pytest.approx(compute / max(compute, send), rel=1e-12)
+    assert found == pytest.approx(compute / (forward + max(backward, send)), rel=1e-12)
+
+
+def test_gradients_hide_on_the_way_back_alone():
+    """Sending that takes as long as all of the computation takes a third of it more."""
+    parameters, flops, world = 10**6, 1e12, 4
+    send = 6 * LINK.latency + 1.5 * 2 * parameters / LINK.bandwidth
+    tokens = send * flops / (6 * parameters)
+    how = {"flops": flops, "link": LINK, "overlap": True}
+    for share, expected in ((1, 3 / 4), (1 / 2, 1), (2 / 3, 1), (2, 3 / 7)):
+        found = traffic.data_parallel_efficiency(parameters, tokens / share, world, **how)
+        assert found == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("tokens", [20, 2000])  # sending is longer, computing is longer
@@ -221,7 +233,7 @@ def test_least_block_and_least_tokens_are_where_the_times_meet():
         assert found == pytest.approx(expected, rel=1e-9)
     assert traffic.least_block(flops, LINK) == traffic.least_block(flops, still)
     assert traffic.least_block(flops, still, itemsize=4) == 2 * traffic.least_block(flops, still)
-    expected = meet(lambda n: 6 * 10**6 * n / flops >= traffic.seconds(0, 4 * 10**6, still))
+    expected = meet(lambda n: 4 * 10**6 * n / flops >= traffic.seconds(0, 4 * 10**6, still))
     assert traffic.least_tokens(flops, LINK) == pytest.approx(expected, rel=1e-9)
     assert traffic.least_tokens(flops, LINK, itemsize=1) == pytest.approx(expected / 2, rel=1e-9)
 
@@ -255,6 +267,7 @@ WRONG = {
     "rows": (lambda: traffic.heads_split(0, 1, 1, 2), "^rows: got 0, expected integers, 1 or more"),
     "width": (lambda: traffic.split_attention(1, 0.5, 2), "^width: got 0.5, expected integers"),
     "shape": (lambda: traffic.padded((3, -1), 2), "^shape: got -1"),
+    "no shape": (lambda: traffic.padded(5, 2), r"^shape: got 5, expected a tuple of integers"),
     "stages": (lambda: traffic.pipeline_bubble(0, 2), "^stages: got 0"),
     "latency": (lambda: traffic.Link(-1.0, 1.0), "^latency: got -1.0"),
     "bandwidth": (lambda: traffic.Link(0.0, 0.0), "^bandwidth: got 0.0"),

@@ -16,8 +16,8 @@ from processes import run_python
 from attnbook import train_lm, training
 from attnbook._run import checkpoints
 from attnbook._run.folder import Metrics, own_folder
-from attnbook._run.workers import agreed
-from attnbook.pretrained.learn_pairs import learn_pairs
+from attnbook._run.workers import LOST, barrier, leave_if_lost
+from attnbook.byte_pairs import learn_pairs
 from attnbook.train_lm import Options, Refused, held_out_windows, newest_checkpoint, share
 
 TEXT = "the cat sat on the mat, the hat on the cat. " * 40
@@ -59,8 +59,12 @@ def test_defaults_are_chapter_eight() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("--steps 0", "--steps: got 0, expected an integer, 1 or more"),
-        ("--seed -1", "expected an integer, 0 or more"),
+        ("--steps 0", "--steps: got 0, expected an integer, 1 to 10000000"),
+        ("--steps 1000000000000", "--steps: got 1000000000000, expected an integer, 1 to 10000000"),
+        ("--seed -1", "expected an integer, 0 to 4294967295"),
+        ("--seed 100000000000000000000000000", "expected an integer, 0 to 4294967295"),
+        ("--rows 10000000", "--rows: got 10000000, expected an integer, 1 to 1000000"),
+        ("--every 0", "--every: got 0, expected an integer, 1 or more"),
         ("--learning-rate nan", "got nan, expected a number above 0"),
         ("--mode tp", "invalid choice: 'tp'"),
         ("--heads 3", "--heads: got 3, expected a divisor of 128"),
@@ -99,6 +103,14 @@ def test_step_batch_refuses(wrong: dict) -> None:
     arguments = {"step": 1, "rows": 4, "window": 5, "seed": 3} | wrong
     with pytest.raises(ValueError, match=r"got .*, expected"):
         training.step_batch(np.arange(100), **arguments)
+
+
+@pytest.mark.parametrize(
+    "tokens", [list(range(100)), np.arange(100.0), np.arange(100) > 3, "words" * 20, None]
+)
+def test_step_batch_takes_integers(tokens: object) -> None:
+    with pytest.raises(ValueError, match=r"tokens: got .*, expected a NumPy array of integers"):
+        training.step_batch(tokens, 1, rows=4, window=5, seed=3)
 
 
 def test_workers_share_a_batch() -> None:
@@ -176,10 +188,12 @@ def test_metrics_go_on(tmp_path: Path) -> None:
     with open(file, "a") as opened:
         opened.write('{"step": 4, "lo')  # killed while it wrote
     Metrics(file, 2, 1).write(9, 9.0)  # not rank 0: nothing
-    Metrics(file, 2, 0).write(3, 5.0)
+    Metrics(file, 2, 0, resume=True).write(3, 5.0)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [(line["step"], line["loss"]) for line in lines] == [(1, 0.5), (2, 1.0), (3, 5.0)]
-    full = Metrics(file, 0, 0)
+    with pytest.raises(Refused, match=r"got .*metrics with 3 steps of an earlier run, expected a"):
+        Metrics(file, 0, 0)
+    full = Metrics(tmp_path / "full", 0, 0)
     full.file = Path("/dev/full")
     full.write(1, 1.0)
     if Path("/dev/full").exists():
@@ -225,12 +239,12 @@ def test_a_folder_that_cannot_be_written(text: Path) -> None:
 def test_two_runs_in_a_folder(tmp_path: Path) -> None:
     said: list[str] = []
     with (
-        checkpoints.held(tmp_path),
+        checkpoints.lock(tmp_path),
         pytest.raises(BlockingIOError, match="Another run has it"),
-        checkpoints.held(tmp_path, wait=0.1, say=said.append),
+        checkpoints.lock(tmp_path, wait=0.1, say=said.append),
     ):
         pass
-    with checkpoints.held(tmp_path, say=said.append):
+    with checkpoints.lock(tmp_path, say=said.append):
         assert len(said) == 1 and not list(tmp_path.iterdir())
 
 
@@ -270,16 +284,44 @@ def test_newest_checkpoint_is_whole(tmp_path: Path) -> None:
     assert not (tmp_path / "writing-step-12").exists()
 
 
-def test_all_workers_agree() -> None:
-    assert agreed(Alone(), lambda: 3) == 3
+def test_a_barrier_of_all_workers() -> None:
+    assert barrier(Alone(), lambda: 3) == 3
     with pytest.raises(Refused, match="rank 1 failed: no room"):
-        agreed(Alone("no room"), lambda: 3)
+        barrier(Alone("no room"), lambda: 3)
 
     def fails() -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(Refused, match="No space left"):
-        agreed(Alone("something else"), fails)
+        barrier(Alone("something else"), fails)
+
+
+@pytest.mark.parametrize(
+    ("words", "lost"),
+    [
+        ("[pair.cc:534] Connection closed by peer [127.0.0.1]:4321", True),
+        ("Gloo all-reduce failed: Read error: Connection reset by peer", True),
+        ("Timed out waiting 300000ms for recv operation to complete", True),
+        ("NCCL error: A call failed due to a network error or a remote process exiting", True),
+        ("Failed to recv, got 0 bytes. Connection was likely closed.", True),
+        ("UNAVAILABLE: failed to connect to all addresses", True),
+        ("NCCL error: unhandled cuda error, out of memory", False),
+        ("No backend type associated with device type cuda, gloo has cpu", False),
+        ("the lock of /data/gloo/text was timed out", False),
+        ("mat1 and mat2 shapes cannot be multiplied", False),
+    ],
+)
+def test_which_errors_mean_that_a_worker_is_gone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, words: str, lost: bool
+) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    one, two = Alone(), Alone("")
+    two.world = 2
+    for worker in (one, two):
+        leave_if_lost(worker, RuntimeError(words))
+    assert codes == ([LOST] if lost else [])
+    assert ("another worker is gone" in capsys.readouterr().err) == lost
 
 
 def test_a_run_stops_and_goes_on(text: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

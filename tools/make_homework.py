@@ -2,6 +2,7 @@
 
 python tools/make_homework.py --seed 2027            every set in homework/
 python tools/make_homework.py --seed 2027 hw1 hw3    these
+python tools/make_homework.py --seed 2027 --held-out FOLDER    with held-out exercises of one's own
 
 The seed is the class's secret: the numbers of the held-out exercises come from it. Students get
 _build/homework/students/hw1.ipynb; all of _build/homework/lecturer stays with the lecturer.
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from homework_cells import Elsewhere, figures, sections, set_up
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from weaving.blocks import parse
@@ -28,8 +30,7 @@ from weaving.book import Book, read_book
 from weaving.citations import read_references
 from weaving.labels import build_table
 from weaving.markdown import render
-from weaving.notebook import METADATA, setup_cell, text_of
-from weaving.roles import RoleResolver
+from weaving.notebook import METADATA, text_of
 
 from attnbook.checks.exercises import CELL, EXPLANATION, Exercise, exercises, exercises_in, names
 from attnbook.checks.grading.homework import BadHomework, held_out_module, read_homework
@@ -53,6 +54,13 @@ top. Before you hand in, restart the kernel and run all cells.
 - Imports and functions of your own are welcome, in any cell. Keep the names of the functions \
 asked for. One answer may take {seconds} seconds.
 - Save the notebook, and hand in this one file."""
+
+
+UNADDRESSED = """\
+This copy of the book has no address, so the notebooks run only where the package attnbook is
+installed already, as on a hub: not on Colab, and not on a student's own machine. They have no links
+to the book either. For both: make address REPO=owner/name (CONTRIBUTING.md, Publish your own copy),
+then make homework again."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +90,9 @@ class Part:
 class Maker:
     """Makes the homework of a class from the files of a repository."""
 
-    def __init__(self, root: Path, seed: int) -> None:
+    def __init__(self, root: Path, seed: int, own: Path | None = None) -> None:
         self.root, self.seed = root, seed
+        self.own = own  # a lecturer's folder of held-out exercises; a chapter's files there count
         self.book: Book = read_book(root)
         self.table = build_table(self.book)
         self.references = read_references(self.book.references)
@@ -154,22 +163,33 @@ class Maker:
 
     def held_out(self, number: str) -> Iterator[tuple[Exercise, str]]:
         """A chapter's held-out exercises with this class's numbers, each with its file's text."""
-        folder = self.root / "homework" / "held_out"
-        module = held_out_module(folder / f"ch{number}.py")
-        text = (folder / f"ch{number}.md").read_text("utf-8")
+        path = self.held_out_file(f"ch{number}.md")
+        module = held_out_module(self.held_out_file(f"ch{number}.py"))
+        text = path.read_text("utf-8")
         for key, value in module.numbers(self.seed).items():
             text = text.replace("{{ " + key + " }}", str(value))
         if left := re.search(r"\{\{.*?\}\}", text):
             words = f"numbers() gives no {left[0]}"
-            raise BadHomework(f"homework/held_out/ch{number}.md: {words}")
+            raise BadHomework(f"{path}: {words}")
         for exercise in exercises_in(text, self.chapter(number)):
             yield exercise, text
+
+    def held_out_file(self, name: str) -> Path:
+        """A chapter's held-out exercises or checks: the lecturer's own where there are some."""
+        folder = self.root / "homework" / "held_out"
+        if self.own is not None and (self.own / Path(name).with_suffix(".md")).is_file():
+            folder = self.own
+        if not (folder / name).is_file():
+            raise BadHomework(f"{folder / name}: there is no such file")
+        return folder / name
 
     def prose(self, part: Part, text: str) -> str:
         """A text of an exercise as plain Markdown, with links to the site where there is one."""
         page = self.book.page(part.exercise.chapter)
-        resolver = RoleResolver(self.book, self.table, self.references, page)
-        file = f"homework/held_out/{part.held_out}.md" if part.held_out else self.book.file(page)
+        resolver = Elsewhere(self.book, self.table, self.references, page)
+        file = self.book.file(page)
+        if part.held_out:
+            file = str(self.held_out_file(f"{part.held_out}.md"))
         plain = render(parse(text, file, part.line), resolver)
         if not self.book.site:  # then a link would lead to a file that students do not have
             plain = re.sub(r"(?<!!)\[([^\[\]]+)\]\((?![a-z]+:)[^)\s]*\)", r"\1", plain)
@@ -185,8 +205,7 @@ class Maker:
             seconds=plan["seconds"],
             chapters=" and ".join(self.named(number) for number in plan["chapters"]),
         )
-        cells = [new_markdown_cell(head, id="head"), setup_cell(self.book)]
-        cells[1].id = "set-up"
+        cells = [new_markdown_cell(head, id="head"), set_up(self.book)]
         cells.append(new_code_cell(self.imports(parts), id="imports"))
         for number, part in enumerate(parts, 1):
             cells += self.cells(number, part, key=key)
@@ -204,7 +223,10 @@ class Maker:
         hint = self.prose(part, exercise.hint.strip())
         folded = f"<details><summary>Hint</summary>\n\n{hint}\n\n</details>"
         question = f"## {number}. {exercise.title} ({points})\n\n*{kinds}.* {text}\n\n{folded}"
+        if again := sections(self.book, self.table, exercise):
+            question += f"\n\n*Read again: {', '.join(again)}.*"
         cells = [new_markdown_cell(question, id=f"{label}-text")]
+        cells += figures(self.table, exercise)
         own: dict[str, Any] = {"exercise": label}
         if part.kind == "explained":
             answer = self.prose(part, part.note.strip()) if key else PLACEHOLDER
@@ -247,7 +269,7 @@ class Maker:
         (folder / "held_out").mkdir(parents=True)
         (out / "students").mkdir(exist_ok=True)
         for chapter in sorted({part.held_out for part in parts} - {""}):
-            source = self.root / "homework" / "held_out" / f"{chapter}.py"
+            source = self.held_out_file(f"{chapter}.py")
             shutil.copyfile(source, folder / "held_out" / source.name)
         manifest = self.manifest(name, plan, parts)
         _write(folder / "homework.json", json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
@@ -331,6 +353,11 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("names", nargs="*", help="sets, such as hw1; all by default")
     parser.add_argument("--seed", required=True, help="the class's secret, a whole number")
     parser.add_argument("--out", type=Path, default=None, help="_build/homework by default")
+    parser.add_argument(
+        "--held-out",
+        type=Path,
+        help="a folder of your own, with chNN.md and chNN.py",
+    )
     options = parser.parse_args(arguments)
     out = options.out or root / "_build" / "homework"
     if not re.fullmatch(r"\d{1,18}", options.seed):
@@ -338,14 +365,20 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             f"seed: got {options.seed!r}, expected a whole number, as in SEED=2027", file=sys.stderr
         )
         return 2
+    own = options.held_out and options.held_out.expanduser()
+    if own is not None and not own.is_dir():
+        print(f"held-out: got {own}, expected a folder with chNN.md and chNN.py", file=sys.stderr)
+        return 2
     try:
-        maker = Maker(root, int(options.seed))
+        maker = Maker(root, int(options.seed), own)
         for name in options.names or sets(root):
             print(maker.make(name, out))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
     print(f"For students: {out / 'students'}. For you alone: {out / 'lecturer'}.")
+    if not maker.book.repository:
+        print(UNADDRESSED, file=sys.stderr)
     return 0
 
 

@@ -6,6 +6,7 @@ The figure is the one that the chapter's executed notebook has stored: nothing r
 from __future__ import annotations
 
 import json
+import sys
 from html import escape
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from .project import BRANCH
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
+from weaving.stills import without_still
 
 COLAB = "https://colab.research.google.com/github"
 GITHUB = "https://github.com/"
@@ -44,12 +48,12 @@ class StartButtons(SphinxDirective):
 
 
 def live_figure(notebook: Path) -> str:
-    """The first live figure among a notebook's outputs; empty if there is none."""
+    """The first live figure among a notebook's outputs, as on its own page; empty without one."""
     for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
         for output in cell.get("outputs", []):
             text = "".join(output.get("data", {}).get("text/html", ""))
             if 'class="attnbook-live"' in text:
-                return text
+                return without_still(text)
     return ""
 
 

@@ -28,23 +28,24 @@ def checks(seed):
         u = np.random.default_rng([seed, 11]).uniform(0, 0.9, size=(3, 4))
         u[1, 1:3] = 1.2, 1.7
         base = np.maximum(0, 1 - u**2)
+        but = ("The shape is right, but not the constant.", 0.5)
         got = call(function, u)
         expect(got, base**p / area, "for twelve distances, two of them above 1,", [
-            (base**p, "The shape is right, but the area is not one."),
-            (2 * base**p / area, "That has area one from 0 to 1: a kernel has two sides."),
-            ((1 - u**2) ** p / area, "Beyond u = 1 it is 0."),
+            (base**p, "The shape is right, but the area is not one.", 0.5),
+            (2 * base**p / area, "That has area one from 0 to 1: a kernel has two sides.", 0.6),
+            ((1 - u**2) ** p / area, "Beyond u = 1 it is 0.", 0.6),
             (0.75 * base**p, "That is the constant of the parabola itself, p = 1."),
             (0.75 * base, "That is Epanechnikov's kernel, p = 1."),
             ((0.75 * base) ** p, "The power is of the parabola alone, not of its constant."),
             (np.maximum(0, 1 - u) ** p * (p + 1) / 2, "The distance is not squared."),
-        ], secret=True)  # fmt: skip
+        ], secret=True, but_for_a_factor=but)  # fmt: skip
         return "area one, 0 beyond u = 1, and no corner there."
 
     @check
     def data_for_less_error(function):
         expect(call(function), k ** ((4 + d) / 4), "As an answer", [
-            (k ** (5 / 4), "That is for one input."),
-            (k ** (-(4 + d) / 4), "That is one over the factor: n must grow."),
+            (k ** (5 / 4), "That is for one input.", 0.5),
+            (k ** (-(4 + d) / 4), "That is one over the factor: n must grow.", 0.5),
             (k ** (4 / (4 + d)), "That is the power of n, not its inverse: solve for r."),
             (k * (4 + d) / 4, "r is in a power: a product does not undo it."),
             (k**d, "That is the number of cells of a grid: use the rate of the error."),

@@ -25,9 +25,9 @@ def checks(seed):
         expect(call(function, g, h), right, "for g = 0.8 and h = 1.5", [
             ((1 / g**2 + 1 / h**2) ** -0.5,
              "The powers are missing: each multiplies its exponent."),
-            ((b / g**2 + a / h**2) ** -0.5, "The powers are exchanged."),
-            (right**2, "That is the square of the bandwidth: take the root."),
-            (1 / right, "That is one over the bandwidth."),
+            ((b / g**2 + a / h**2) ** -0.5, "The powers are exchanged.", 0.5),
+            (right**2, "That is the square of the bandwidth: take the root.", 0.5),
+            (1 / right, "That is one over the bandwidth.", 0.5),
             (1 / right**2, "That is one over the square of the bandwidth."),
             (1 / (a / g + b / h), "In the exponent stand the squares of the bandwidths."),
             ((a * g**2 + b * h**2) ** 0.5, "Variances add in a convolution; here exponents do."),
@@ -49,20 +49,20 @@ def checks(seed):
 
         where = "for twelve residuals, four of them poor,"
         expect(call(function, r, poor), root(scaled**2), where, [
-            (np.mean(scaled**2), "That is the square of the noise level: take the root."),
+            (np.mean(scaled**2), "That is the square of the noise level: take the root.", 0.5),
             (root(r**2),
              "That takes all values alike: bring the poor ones to the scale of the good."),
             (root(r[~poor] ** 2), "The poor values say something too: do not throw them away."),
             (root((r * np.where(poor, k, 1)) ** 2),
              "Divide the poor residuals; you multiply them."),
             (root(r**2 / np.where(poor, k, 1)),
-             "Divide before you square: the square has the factor squared."),
+             "Divide before you square: the square has the factor squared.", 0.5),
             (np.std(scaled), "The mean of the residuals is not subtracted in the loss."),
-            (np.sqrt(np.sum(scaled**2) / 11), "The loss has a mean over n, not over n − 1."),
+            (np.sqrt(np.sum(scaled**2) / 11), "The loss has a mean over n, not over n − 1.", 0.5),
             (np.mean(np.abs(scaled)), "That is the mean size: the loss has squares."),
             (root(np.where(poor, r, r / k) ** 2),
-             "The poor instrument is the one with more noise."),
-            (k * root(scaled**2), "That is the noise of the poor instrument."),
+             "The poor instrument is the one with more noise.", 0.5),
+            (k * root(scaled**2), "That is the noise of the poor instrument.", 0.5),
         ], secret=True)  # fmt: skip
         return "on one scale, all residuals count alike."
 

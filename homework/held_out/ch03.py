@@ -24,7 +24,7 @@ def checks(seed):
         quarter = (1 + np.sqrt(1 - 4 / k)) / 2
         expect(call(function), right, "As an answer", [
             (-right, "That is the lead below 0 with the same slope."),
-            (w, "That is the weight: which lead gives it?"),
+            (w, "That is the weight: which lead gives it?", 0.5),
             (w / (1 - w), "That is the ratio of the weights: the lead is its logarithm."),
             (np.log(quarter / (1 - quarter)), "The largest slope is 1/4, not 1."),
             (np.log(4 * k), "That takes the slope for e^(−Δ), which holds for large leads only."),
@@ -41,19 +41,19 @@ def checks(seed):
             right = (j <= i) | (j < p)
             expect(call(function, size), right, f"for {size} tokens", [
                 (j <= i, "That is the causal mask: the question sees its own later tokens too."),
-                (right.T, "It is transposed: queries are rows."),
+                (right.T, "It is transposed: queries are rows.", 0.6),
                 ((j <= i) | (i < p),
                  "The question sees the answer: only its own tokens are known."),
                 ((j < i) | (j < p), "A token of the answer sees itself, too."),
-                ((j <= i) | (j <= p), "One token too many belongs to your question."),
-                ((j <= i) | (j < p - 1), "One token too few belongs to your question."),
+                ((j <= i) | (j <= p), "One token too many belongs to your question.", 0.6),
+                ((j <= i) | (j < p - 1), "One token too few belongs to your question.", 0.6),
                 ((j <= i) & (j < p),
                  "The answer sees what was written before, not the question alone."),
                 ((i < p) & (j < p) | ((i >= p) & (j <= i) & (j >= p)),
                  "The answer sees the question."),
                 (np.ones((size, size)),
                  "Every token sees every other: the answer must not see ahead."),
-                (~right, "The mask is turned over: true is where a query may see."),
+                (~right, "The mask is turned over: true is where a query may see.", 0.6),
             ])  # fmt: skip
         return "reading goes both ways, writing does not."
 

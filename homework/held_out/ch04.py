@@ -22,7 +22,7 @@ def checks(seed):
         z = 0.8
         right = -np.log(k) / np.log(z)
         expect(call(function, z), right, "for z = 0.8", [
-            (-right, "The sign is turned: the logarithm of z is below 0."),
+            (-right, "The sign is turned: the logarithm of z is below 0.", 0.5),
             (-np.log(k) / np.log(1 - z), "z is what is kept; the candidate gets 1 − z."),
             (1 / right, "Turned over: solve z^t = 1/k for t."),
             ((1 - 1 / k) / (1 - z), "The share falls by a factor in each step, not by an amount."),
@@ -50,8 +50,9 @@ def checks(seed):
             (mean(0, lengths, lengths), "The marks in front do not count."),
             (mean(s, full, full - s), "The padding counts in your mean."),
             (states.mean(axis=1), "That is the mean of all places, marks and padding too."),
-            (mean(s, lengths, lengths), "The sum is right; divide by how many places count."),
-            (mean(s, lengths, full), "The sum is right; divide by the row's own number, not by n."),
+            (mean(s, lengths, lengths), "The sum is right; divide by how many places count.", 0.4),
+            (mean(s, lengths, full),
+             "The sum is right; divide by the row's own number, not by n.", 0.4),
             (mean(s, lengths, full - s),
              "The sum is right; each row has its own number of tokens."),
             (mean(s, lengths, np.ones(3)), "That is the sum: divide it."),
@@ -72,6 +73,7 @@ def checks(seed):
             "with NaN in the padding",
             [(np.where(lengths[:, None] < s + 6, np.nan, mean(s, lengths, lengths - s)),
               "Zero times NaN is NaN: leave the padding out of the sum.")],
+            earned=0.6,
         )  # fmt: skip
         return "each row is averaged over its own tokens."
 

@@ -28,7 +28,7 @@ def checks(seed):
         right = columns[:, order].reshape(2 * h, 2 * h)
         expect(call(function, weight, order), right, where, [
             (columns[:, back].reshape(2 * h, 2 * h),
-             "That is the way back: at place r stands head order[r]."),
+             "That is the way back: at place r stands head order[r].", 0.5),
             (rows[order].reshape(2 * h, 2 * h),
              "You move rows, which are outputs: heads come in by columns."),
             (rows[back].reshape(2 * h, 2 * h),
@@ -38,7 +38,7 @@ def checks(seed):
              "A head's columns stand side by side: cut them as (heads, width)."),
             (rows[order].reshape(2 * h, h, 2)[:, order].reshape(2 * h, 2 * h),
              "You move rows and columns: the outputs stay in their order."),
-            (right.T, "It is transposed: rows are outputs."),
+            (right.T, "It is transposed: rows are outputs.", 0.5),
         ])  # fmt: skip
         return "heads have no order of their own."
 
@@ -49,7 +49,7 @@ def checks(seed):
         squares = np.sum(w**2)
         right = 1 - s @ w**2 / squares
         expect(call(function, w), right, "for the weights 0.6, 0.3 and 0.1", [
-            (1 - right, "That is the share that is kept."),
+            (1 - right, "That is the share that is kept.", 0.5),
             (1 - s @ w**2,
              "Divide by the variance of the mixture, the sum of the squared weights."),
             (1 - s @ w, "The explained share has squares: the variance of w a is w²."),
@@ -59,7 +59,7 @@ def checks(seed):
             (1 - (s @ w) ** 2 / squares,
              "Each number has a multiple of its own: square first, then add."),
             (1 - np.max(s), "That is the least that can be lost: here the weights are given."),
-            (1 - s @ (w**2)[::-1] / squares, "The words are in the opposite order."),
+            (1 - s @ (w**2)[::-1] / squares, "The words are in the opposite order.", 0.5),
             (np.sum((1 - w) ** 2 * s),
              "The best multiple is not 1: the loss is 1 less the explained share."),
         ], secret=True)  # fmt: skip

@@ -22,8 +22,8 @@ def checks(seed):
         s, c = 3.0, 0.7
         right = (k**2 - 1) * s**2 / (2 * c**2)
         expect(call(function, s, c), right, "for a start of 3 and changes of 0.7", [
-            (2 * right, "A block has two parts, and each adds a change."),
-            (right / 2, "A block has two parts, not four."),
+            (2 * right, "A block has two parts, and each adds a change.", 0.5),
+            (right / 2, "A block has two parts, not four.", 0.5),
             ((k - 1) * s / (2 * c), "Lengths do not add: the changes stand at right angles."),
             ((k - 1) * s / c, "Lengths do not add, and a block has two parts."),
             (k**2 * s**2 / (2 * c**2), "The stream has its start already: subtract its square."),
@@ -55,7 +55,7 @@ def checks(seed):
         no_epsilon = "The ε under the root is missing: it holds small queries down."
         expect(call(function, x), merged(over(heads, -1)), f"for 4 tokens, {h} heads of width 3", [
             (over(x, -1), "The mean runs over the whole row: each head has its own."),
-            (merged(heads / np.sqrt((heads**2).mean(axis=-1, keepdims=True))), no_epsilon),
+            (merged(heads / np.sqrt((heads**2).mean(axis=-1, keepdims=True))), no_epsilon, 0.6),
             (merged(over(centred, -1)), "That is a layer norm: an RMS norm subtracts nothing."),
             (merged(over(mixed, 1)), "A head's entries stand side by side: cut as (heads, width)."),
             (merged(over(heads, 1)),
@@ -69,9 +69,9 @@ def checks(seed):
         ])  # fmt: skip
         small = np.full((1, 3 * h), 1e-3)
         expect(call(function, small), merged_small(small, h), "for entries of 0.001", [
-            (np.ones((1, 3 * h)), no_epsilon),
+            (np.ones((1, 3 * h)), no_epsilon, 0.6),
             (small / (1e-3 + 1e-5), "The ε stands under the root, beside the mean square."),
-        ])  # fmt: skip
+        ], earned=0.6)  # fmt: skip
         return "no head can make its scores large by long queries."
 
     return {"ho-longer-stream": blocks_until_longer, "ho-head-norm": head_norm}

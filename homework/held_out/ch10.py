@@ -44,7 +44,7 @@ def checks(seed):
             (step / 4, "Half a step, not a quarter."),
             (width / b / 2, "q of b bits has 2 to the power b values."),
             (width / (b - 1) / 2, "q of b bits has 2 to the power b values."),
-        ], secret=True)  # fmt: skip
+        ], secret=True, earned=0.5)  # fmt: skip
         return "a smaller block costs more bits and has the smaller steps."
 
     @check
@@ -58,10 +58,10 @@ def checks(seed):
             (a - np.log((k - 1) * keys), "The sign: a sink that takes more has the higher score."),
             (a + np.log(keys / (k - 1)), "Turned over: the sink takes all but one part in k."),
             (a + np.log((k - 1) / keys), "More keys need a higher sink: multiply by n."),
-            ((k - 1) * keys * np.exp(a), "That is e^s: take the logarithm."),
+            ((k - 1) * keys * np.exp(a), "That is e^s: take the logarithm.", 0.5),
             (a * np.log((k - 1) * keys), "Scores stand in the exponent: they add."),
             (-a + np.log((k - 1) * keys), "The sign of a: higher keys need a higher sink."),
-            (a + np.log2((k - 1) * keys), "The logarithm is the natural one."),
+            (a + np.log2((k - 1) * keys), "The logarithm is the natural one.", 0.5),
             (a + (k - 1) * keys, "The factor stands before the exponential: take its logarithm."),
         ], secret=True)  # fmt: skip
         return "the more keys there are, the higher a sink must be."

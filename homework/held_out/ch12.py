@@ -43,9 +43,9 @@ def checks(seed):
                 (n // d * t * (t + 1) / 2, own),
                 (np.sum(np.minimum(row, d // b) + 1), window),
                 (np.sum(np.minimum(row, t) + 1), window),
-                (right - rows, "The blocks on the diagonal are visited too."),
+                (right - rows, "The blocks on the diagonal are visited too.", 0.5),
                 (2 * right - rows, "Keys behind the query are hidden."),
-                (right / rows**2, "That is a share: how many blocks are there?"),
+                (right / rows**2, "That is a share: how many blocks are there?", 0.5),
                 (pairs, "Those are pairs of a query and a key: count blocks."),
                 (pairs / b**2, "A block that is seen in part is visited, and counts whole."),
             ], secret=True)  # fmt: skip
@@ -59,7 +59,8 @@ def checks(seed):
             with np.errstate(all="ignore"):
                 got = call(function, x, p, y, q)
             if not np.all(np.isfinite(got)):
-                raise Wrong(f"{where} you give no number: only differences go into exp.")
+                words = "you give no number: only differences go into exp."
+                raise Wrong(f"{where} {words}", earned=0.6 if p > 1000 else 0)
 
             def share(by, p=p, q=q):
                 """Of the second part, if its log-sum-exp grows by so much."""
@@ -70,7 +71,7 @@ def checks(seed):
             off = "The number is taken off the scores, not off values."
             expect(got, (1 - w) * x + w * k * y, where, [
                 ((1 - old) * x + old * k * y, "Lower scores lower the log-sum-exp by as much."),
-                ((1 - share(c)) * x + share(c) * k * y, "The sign: lower scores sum to less."),
+                ((1 - share(c)) * x + share(c) * k * y, "The sign: lower scores sum to less.", 0.5),
                 ((1 - w) * x + w * y, "The older part's average is multiplied, as its values."),
                 ((1 - old) * x + old * y, "That is the average as it was: nothing is mended."),
                 (x + old * (k * np.exp(-c) * y - x), "The shares must sum to 1 again."),

@@ -30,7 +30,7 @@ def checks(seed):
             flat = 2 * size * (g * k - 1) / (g * k)
             expect(call(function, size), right, f"for {size:.0f} bytes", [
                 (g * right, "Inside the machine the array was cut: a device reduces one piece."),
-                (right / 2, "That is half of an all-reduce: the sums must come back too."),
+                (right / 2, "That is half of an all-reduce: the sums must come back too.", 0.5),
                 (inside, "That stays inside the machine."),
                 (inside / 2, "That stays inside the machine."),
                 (flat, "That is one ring of all, or all that a device sends: count what leaves."),
@@ -41,7 +41,7 @@ def checks(seed):
                 (2 * size / g / k, "In each half there are as many messages as other machines."),
                 (size / g, "That is the piece: how much of it is sent, and how often?"),
                 (2 * (k - 1) * size / (g * k) / k, "The piece is cut by the machines once."),
-                (8 * right, "Those are bits."),
+                (8 * right, "Those are bits.", 0.5),
             ], secret=True)  # fmt: skip
         return "the slow link carries one piece, and not the whole."
 
@@ -52,8 +52,9 @@ def checks(seed):
             w, weights, tokens = len(q), q + c * a, q + a
             right = w * weights / weights.sum()
             expect(call(function, q, a), right, f"for {w} workers", [
-                (right / w, "Those are shares: the all-reduce divides by the workers besides."),
-                (weights, "Where is the sum over all workers?"),
+                (right / w,
+                 "Those are shares: the all-reduce divides by the workers besides.", 0.5),
+                (weights, "Where is the sum over all workers?", 0.5),
                 (np.ones(w), "Then the workers count alike, however many tokens they have."),
                 (w * tokens / tokens.sum(), "A token of an answer counts more."),
                 (tokens / tokens.sum(), "A token of an answer counts more, and the all-reduce "
@@ -66,7 +67,7 @@ def checks(seed):
                 (w * weights / tokens.sum(), "Divide by the weights of all, not by their tokens."),
                 (weights / tokens, "That is the mean weight of a worker's own tokens."),
                 (weights / weights.max(), "Divide by the mean weight, not by the largest."),
-            ], secret=True)  # fmt: skip
+            ], secret=True, but_for_a_factor=("The proportions are right.", 0.5))  # fmt: skip
         return "a mean of means is right once each counts by its weight."
 
     return {"ho-two-levels": between_machines, "ho-uneven-shares": factors}

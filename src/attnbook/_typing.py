@@ -1,7 +1,7 @@
 """The types of what the formulas take: arrays, scores, and the layers that hold parameters."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 Array = Any  # a NumPy, PyTorch or JAX array
 Score = Callable[[Array, Array], Array]  # of queries and keys, of shape (..., m, n)
@@ -9,7 +9,6 @@ Drop = Callable[[Array], Array]  # leaves entries out at random
 Sublayer = Callable[[Array], Array]  # of a block: tokens in, a change of them out
 
 
-@runtime_checkable
 class Linear(Protocol):
     """What maps (..., e) to (..., d) by x Wᵀ + b: a PyTorch module, or a weight and a bias."""
 
@@ -19,7 +18,6 @@ class Linear(Protocol):
     def bias(self) -> Array | None: ...
 
 
-@runtime_checkable
 class Embedding(Protocol):
     """A table of rows, of shape (vocab, e)."""
 
@@ -27,7 +25,6 @@ class Embedding(Protocol):
     def weight(self) -> Array: ...
 
 
-@runtime_checkable
 class Norm(Protocol):
     """The weight of a norm, (e,) or None, and its ε; a layer norm has a bias, (e,) or None, too."""
 
@@ -37,7 +34,6 @@ class Norm(Protocol):
     def eps(self) -> float | None: ...
 
 
-@runtime_checkable
 class SingleHead(Protocol):
     """Three matrices: a SelfAttention."""
 
@@ -51,7 +47,6 @@ class SingleHead(Protocol):
     def embed_dim(self) -> int: ...
 
 
-@runtime_checkable
 class MultiHead(SingleHead, Protocol):
     """Four projections and how many heads: a MultiHeadAttention."""
 
@@ -63,7 +58,6 @@ class MultiHead(SingleHead, Protocol):
     def num_kv_heads(self) -> int: ...
 
 
-@runtime_checkable
 class DeltaHeads(MultiHead, Protocol):
     """Four projections, those of a decay and of β, and a norm for heads: a GatedDelta."""
 
@@ -79,7 +73,6 @@ class DeltaHeads(MultiHead, Protocol):
     def head_norm(self) -> Norm: ...
 
 
-@runtime_checkable
 class Perceptron(Protocol):
     """Two matrices, or three if gated: an MLP."""
 
@@ -93,7 +86,6 @@ class Perceptron(Protocol):
     def activation(self) -> str: ...
 
 
-@runtime_checkable
 class Block(Protocol):
     """Attention, an MLP and their norms: an EncoderBlock or a DecoderBlock."""
 
@@ -111,7 +103,6 @@ class Block(Protocol):
     def embed_dim(self) -> int: ...
 
 
-@runtime_checkable
 class CrossBlock(Block, Protocol):
     """A block that reads a memory as well: a DecoderBlock."""
 
@@ -121,7 +112,6 @@ class CrossBlock(Block, Protocol):
     def cross_norm(self) -> Norm: ...
 
 
-@runtime_checkable
 class EncoderModel(Protocol):
     """Blocks that read vectors: an EncoderOnly."""
 
@@ -141,7 +131,6 @@ class EncoderModel(Protocol):
     def max_length(self) -> int | None: ...
 
 
-@runtime_checkable
 class TokenModel(Protocol):
     """A model of one sequence of tokens."""
 
@@ -153,7 +142,6 @@ class TokenModel(Protocol):
     def max_length(self) -> int: ...
 
 
-@runtime_checkable
 class AttentionModel(TokenModel, Protocol):
     """Layers of attention alone: an AttentionOnly."""
 
@@ -165,7 +153,6 @@ class AttentionModel(TokenModel, Protocol):
     def readout(self) -> Linear: ...
 
 
-@runtime_checkable
 class DecoderModel(TokenModel, Protocol):
     """Blocks that see what stands before: a DecoderOnly."""
 
@@ -179,7 +166,6 @@ class DecoderModel(TokenModel, Protocol):
     def readout(self) -> Linear | None: ...
 
 
-@runtime_checkable
 class EncoderDecoderModel(Protocol):
     """An encoder and a decoder that reads it: a Transformer."""
 
@@ -209,7 +195,6 @@ class EncoderDecoderModel(Protocol):
     def max_length(self) -> int: ...
 
 
-@runtime_checkable
 class Cell(Protocol):
     """The matrices of a gated recurrent unit: a GRUCell."""
 
@@ -223,7 +208,6 @@ class Cell(Protocol):
     def hidden_dim(self) -> int: ...
 
 
-@runtime_checkable
 class RecurrentModel(Protocol):
     """A recurrent encoder and decoder: an EncoderDecoder."""
 
@@ -259,7 +243,6 @@ class RecurrentModel(Protocol):
     def unroll(self) -> Callable[..., Any]: ...
 
 
-@runtime_checkable
 class Pooling(Protocol):
     """A learned query and what makes keys and values: an AttentionPooling."""
 

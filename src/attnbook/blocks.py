@@ -1,5 +1,6 @@
 """The transformer's block: norms, the MLP, and the two sums that hold them together."""
 
+import sys
 from functools import partial
 from typing import Any
 
@@ -122,9 +123,20 @@ def apply_norm(norm: Any, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
         return x
     if is_module(norm) and is_torch_array(x):
         return call_module(norm, x)
-    if type(norm).__name__ == "RMSNorm":  # Equinox's, or PyTorch's
+    if _is_rms_norm(norm):
         return rms_norm(x, norm.weight, eps=norm.eps)
     return layer_norm(x, norm.weight, norm.bias, eps=norm.eps)
+
+
+def _is_rms_norm(norm: Any) -> bool:
+    """Whether a norm leaves the mean in: one of a library's own class, or one without a bias.
+
+    Equinox's has a bias too, which is None. A norm of its class exists only where it is imported.
+    """
+    equinox = sys.modules.get("equinox")
+    if equinox is not None and isinstance(norm, equinox.nn.RMSNorm):
+        return True
+    return not hasattr(norm, "bias")
 
 
 def mlp(layer: Perceptron, x: Float[Array, "... e"], drop: Drop | None = None) -> Array:
@@ -316,11 +328,19 @@ def set_block_config(layer: Any, norm: str, rms_norm: bool, eps: float) -> None:
 
 def attention_name(layer: Any) -> str:
     """The name that a block has for a layer of attention: "softmax", "linear", "delta", …."""
-    kind = type(layer).__name__
-    if kind == "GatedDelta":
-        gates = {"gate": layer.gate, "delta": layer.delta}
-        return next((name for name, given in GATES.items() if given == gates), "sum")
-    return "linear" if kind == "LinearAttention" else "softmax"
+    found: str = getattr(layer, "attention_name", "softmax")  # a layer of one's own may say none
+    return found
+
+
+def gates_name(gate: bool, delta: bool) -> str:
+    """The name that a block has for a GatedDelta: "delta", "decay", …; "sum" is in no block.
+
+    Args:
+        gate: whether its state decays.
+        delta: whether a token writes what the state lacks.
+    """
+    given = {"gate": gate, "delta": delta}
+    return next((name for name, gates in GATES.items() if gates == given), "sum")
 
 
 def check_attention_options(

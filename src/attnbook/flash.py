@@ -191,6 +191,7 @@ def block_kinds(
     Raises:
         ValueError: sizes that are no integers, or too small; allowed that is no function, or gives
             no truth values of a shape that fits.
+        TypeError: allowed gives an array of another library.
     """
     options.check_function("lambda i, j: j <= i", allowed=allowed)
     m, n = nonnegative_int(m=m), nonnegative_int(n=n)
@@ -208,6 +209,9 @@ def block_kinds(
 
 def _checked(mask: Any, target: tuple[int, int]) -> np.ndarray:
     """What allowed gave, as a mask of a row of blocks."""
+    if not isinstance(mask, bool | np.bool_ | np.ndarray):
+        got = type(mask).__name__
+        raise TypeError(f"allowed: gave a {got}, expected truth values in a NumPy array")
     found = np.asarray(mask)
     if found.dtype != bool or not is_broadcastable(found.shape, target) or found.ndim > 2:
         raise ValueError(

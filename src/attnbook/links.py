@@ -15,6 +15,7 @@ from attnbook._validation import numbers, options
 Amount = Any  # a number, or a NumPy array of numbers
 
 OPERATIONS = 6  # per parameter and token: a product and a sum, once forward and twice backward
+BACKWARD = 2 / 3  # the share of them on the way back, where gradients come to be
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,9 @@ def data_parallel_efficiency(
 ) -> Amount:  # fmt: skip
     """The share of a step in which a rank computes, where W copies reduce their gradients.
 
-    The computation takes 6 · parameters · tokens operations, and the all-reduce 2 (W − 1) messages
-    of parameters · itemsize / W bytes.
+    The computation takes 6 · parameters · tokens operations, a third of them forward, and the
+    all-reduce 2 (W − 1) messages of parameters · itemsize / W bytes. A rank may be a machine of
+    several processors: then tokens, flops and the bandwidth are those of the machine.
 
     Args:
         parameters: how many numbers the model has, above 0.
@@ -78,11 +80,12 @@ def data_parallel_efficiency(
         flops: operations per second that a rank reaches.
         link: from each rank to the next.
         itemsize: bytes of one number of a gradient.
-        overlap: whether all of the sending happens during the computation, which no program quite
-            reaches: the first gradient is there only after the way forward.
+        overlap: whether gradients are sent during the way back, all of it, which no program quite
+            reaches: the last gradient is there only at its end. Forward there is none to send.
 
     Returns:
-        compute / (compute + send), or compute / max(compute, send) with overlap.
+        compute / (compute + send), or with overlap
+        compute / (compute / 3 + max(2 compute / 3, send)).
 
     Raises:
         ValueError: a number that is not above 0, a world that is no integer of at least 1.
@@ -95,29 +98,33 @@ def data_parallel_efficiency(
     compute = OPERATIONS * parameters * tokens / numbers.positive(flops=flops)
     piece = parameters * numbers.positive(itemsize=itemsize) / world
     send = seconds(2 * (world - 1), 2 * (world - 1) * piece, link)
-    return compute / _together(compute, send, overlap)
+    forward, backward = (1 - BACKWARD) * compute, BACKWARD * compute
+    return compute / (forward + _together(backward, send, overlap))
 
 
 def least_tokens(flops: float, link: Link, *, itemsize: float = 2) -> float:
-    """Tokens per rank and step for which computing takes as long as the all-reduce of gradients.
+    """Tokens per rank and step for which the way back takes as long as the gradients' all-reduce.
 
-    From 6 P n / F = 2 P itemsize / β, for many ranks and without latency. The model's size P does
-    not matter.
+    From 4 P n / F = 2 P itemsize / β, for many ranks and without latency. The model's size P does
+    not matter. FSDP needs as many: it gathers P numbers on the way forward, of 2 P n operations,
+    and gathers and reduces 2 P on the way back, of 4 P n.
 
     Args:
         flops: F, operations per second that a rank reaches.
-        link: from each rank to the next.
+        link: from each rank to the next; β is the bandwidth with which one copy of the model sends.
         itemsize: bytes of one number of a gradient.
 
     Returns:
-        n = itemsize · F / (3 β).
+        n = itemsize · F / (2 β).
 
     Raises:
         ValueError: a number that is not above 0.
         TypeError: a link that is none.
+
+    Source: Austin et al. (2025), part 12: F / β for 2 bytes per number.
     """
     operations = numbers.positive(flops=flops) / _link(link).bandwidth  # per byte sent
-    return 2 * numbers.positive(itemsize=itemsize) * operations / OPERATIONS
+    return 2 * numbers.positive(itemsize=itemsize) * operations / (BACKWARD * OPERATIONS)
 
 
 def ring_efficiency(

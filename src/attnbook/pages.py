@@ -20,7 +20,7 @@ from attnbook._validation.arrays import (
     upcast_half,
     without_autocast,
 )
-from attnbook._validation.numbers import nonnegative_int, positive_int
+from attnbook._validation.numbers import int_between, nonnegative_int, positive_int
 
 
 class Pool:
@@ -81,7 +81,17 @@ class Pool:
         return page
 
     def drop(self, page: int) -> None:
-        """One reader less; without any, the page is free."""
+        """One reader less; without any, the page is free.
+
+        Args:
+            page: the number of a page that has a reader.
+
+        Raises:
+            ValueError: a number that is no page's, or a page that is free.
+        """
+        page = int_between(0, len(self.readers) - 1, page=page)
+        if self.readers[page] == 0:
+            raise ValueError(f"page: got {page}, which is free, expected one that has a reader")
         self.readers[page] -= 1
         if self.readers[page] == 0:
             self.unused.append(page)

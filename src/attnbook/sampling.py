@@ -122,5 +122,5 @@ def sample(
 
 
 def _token(cache: Any, token: int) -> Any:
-    """A token number as an array of one token_list, of the cache's library and device."""
+    """A token number as an array of one token, of the cache's library and device."""
     return 0 * cache.length + token

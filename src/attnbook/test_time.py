@@ -24,6 +24,7 @@ from attnbook._validation.arrays import (
     broadcast_shapes,
     check_floating,
     common_namespace,
+    is_concretely_true,
     upcast_half,
 )
 
@@ -94,7 +95,7 @@ def passes(
 
     Raises:
         ValueError: shapes or dtypes that do not fit, a count that is no integer or below 0, noise
-            below 0.
+            below 0, or 0 where the diagonal of K has a 0: that equation has no solution of its own.
         TypeError: arrays of different libraries.
 
     Source: Saad (2003), section 4.1.
@@ -103,6 +104,9 @@ def passes(
     count = numbers.nonnegative_int(count=count)
     variance = numbers.nonnegative(noise=noise) ** 2
     one = xp.eye(gram.shape[-1], dtype=gram.dtype, device=device(gram))
+    if is_concretely_true(xp.any(xp.linalg.diagonal(gram) + variance == 0)):
+        got = f"{noise} and a 0 on the diagonal of gram"
+        raise ValueError(f"noise: got {got}, expected noise above 0, or a diagonal without 0")
     lower, upper = xp.tril(gram) + variance * one, xp.triu(gram, k=1)
     first, carried = _solve(lower, wide), _solve(lower, upper)
     u = xp.zeros_like(first)

@@ -254,9 +254,12 @@ def padded(shape: tuple[int, ...], world: int) -> int:
         ⌈rows / W⌉ · W · the numbers of a row.
 
     Raises:
-        ValueError: an entry of the shape below 0, a world that is no integer of at least 1.
+        ValueError: a shape that is no tuple, or has an entry below 0; a world that is no integer of
+            at least 1.
     """
     world = numbers.positive_int(world=world)
+    if not isinstance(shape, tuple | list):
+        raise ValueError(f"shape: got {shape!r}, expected a tuple of integers such as (5,)")
     rows, *rest = [numbers.nonnegative_int(shape=n) for n in shape] or [1]
     return -(-rows // world) * world * math.prod(rest)
 

@@ -6,7 +6,8 @@
 
 The model is chapter 8's writer, the text the book's own or yours. The batch of a step depends on
 the seed and the step alone, so that any number of workers, and a run that was killed and goes on,
-sees the same batches.
+sees the same batches. Go on (--resume) only from a folder that you, or people whom you trust, have
+written: a checkpoint runs nothing when it is read, but its numbers are believed.
 """
 
 import importlib
@@ -20,7 +21,7 @@ from attnbook._run.checkpoints import newest as newest_checkpoint
 from attnbook._run.folder import Folder, Metrics, check_loss
 from attnbook._run.options import Options, parse
 from attnbook._run.text import TrainingText, held_out_windows, read_text, text_loss
-from attnbook._run.workers import REFUSED, Refused, Workers, agreed, check_world, share
+from attnbook._run.workers import REFUSED, Refused, Workers, barrier, check_world, share
 
 __all__ = [
     "Folder",
@@ -29,7 +30,7 @@ __all__ = [
     "Refused",
     "TrainingText",
     "Workers",
-    "agreed",
+    "barrier",
     "check_loss",
     "held_out_windows",
     "main",
@@ -64,8 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     engine = cast(Engine, importlib.import_module(f"attnbook.{options.backend}.train_lm"))
     with engine.workers(options) as workers:
         try:
-            agreed(workers, lambda: check_world(options, workers.world))
-            text = agreed(workers, lambda: read_text(options))
+            barrier(workers, lambda: check_world(options, workers.world))
+            text = barrier(workers, lambda: read_text(options))
             engine.train(options, text, workers)
         except Refused as refused:
             who = f"rank {workers.rank}: " if workers.world > 1 else ""

@@ -100,9 +100,13 @@ def step_batch(
         Integers of shape (rows, window + 1).
 
     Raises:
-        ValueError: a text that is no row of more than window tokens, a number that is no integer.
+        ValueError: a text that is no row of more than window tokens, a number or a token that is no
+            integer.
     """
     numbers.positive_int(rows=rows)
+    if not isinstance(tokens, np.ndarray) or tokens.dtype.kind not in "iu":
+        got = getattr(tokens, "dtype", type(tokens).__name__)
+        raise ValueError(f"tokens: got {got}, expected a NumPy array of integers")
     if np.ndim(tokens) != 1 or len(tokens) <= numbers.positive_int(window=window):
         got = np.shape(tokens)
         raise ValueError(

@@ -164,6 +164,16 @@ def test_a_placed_model_trains_as_on_one_device(rng):
     assert one.losses[-1] < one.losses[0] - 0.01
 
 
+def test_fsdp_splits_the_largest_axis_that_the_devices_divide():
+    arrays = {"last": (8, 3, 16), "first": (24, 8), "not the largest": (100, 8), "none": (7, 9)}
+    placed = many.shard(
+        {name: jnp.zeros(s) for name, s in arrays.items()}, many.make_mesh(), "fsdp"
+    )
+    held = {name: a.addressable_shards[0].data.shape for name, a in placed.items()}
+    expected = {"last": (8, 3, 2), "first": (3, 8), "not the largest": (100, 1), "none": (7, 9)}
+    assert held == expected
+
+
 def test_chapter_8s_writer_in_an_eighth_of_the_memory():
     """Parameters, gradients' averages and squares: 5.16 MB on one device, 0.65 MB on each."""
     model = DecoderOnly(96, 64, key=jax.random.key(0))
@@ -190,6 +200,23 @@ def test_heads_split_need_two_sums_per_block():
     np.testing.assert_allclose(compiled(placed, tokens), model(tokens), atol=1e-6)
     weight = placed.decoder[1].attention.output.weight
     assert weight.addressable_shards[0].data.shape == (16, 2)
+
+
+def test_each_device_holds_its_part_alone():
+    """Of heads and hidden units the biases too; with "fsdp" an array is cut along its largest axis."""
+    model = DecoderOnly(24, 8, 16, 8, 32, 1, key=jax.random.key(0))
+    heads, fsdp = (many.shard(model, many.make_mesh(), kind) for kind in ("heads", "fsdp"))
+
+    def here(array):
+        return array.addressable_shards[0].data.shape
+
+    for part in (heads.decoder[0].attention.query, heads.decoder[0].attention.value):
+        assert (here(part.weight), here(part.bias)) == ((2, 16), (2,))
+    assert here(heads.decoder[0].mlp.hidden.bias) == (4,)
+    assert here(heads.decoder[0].mlp.output.bias) == (16,)
+    assert here(fsdp.decoder[0].mlp.hidden.weight) == (4, 16)
+    assert here(fsdp.decoder[0].mlp.output.weight) == (16, 4)
+    assert here(fsdp.embedding.weight) == (3, 16)
 
 
 def in_a_process(rank: int, world: int, kind: str, limit: np.ndarray) -> dict:

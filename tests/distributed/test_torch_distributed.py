@@ -76,7 +76,9 @@ def worker(rank, world, worlds):
         expected.backward(g)
         theirs = [given[0].grad, *(a.grad.tensor_split(size, -2)[me] for a in given[1:])]
         pairs = [(a.grad, b) for a, b in zip(mine, theirs, strict=True)]
+        nothing = split_attention(whole[0], *(a[..., :0, :] for a in whole[1:]), group=group)
         return {
+            "without keys": float(nothing.abs().max()),
             "error": worst([(out, expected)]),
             "gradients": worst(pairs),
             "calls": counted.all_reduces,
@@ -198,6 +200,7 @@ def test_split_attention(results, world):
         assert found["error"] <= 1e-14 and found["gradients"] <= 1e-13
         assert found["numbers"] == 2 * 5 * (1 + 6 + 1)  # forward: the largest, and both sums
         assert found["calls"] == 3  # and backward that of q
+        assert found["without keys"] == 0  # where no rank has one
 
 
 @pytest.mark.parametrize("world", WORLDS)

@@ -88,7 +88,7 @@ FAULTS = [
         ("dropout at rest", "if key is None or layer.dropout == 0:", "key = jax.random.key(0) if key is None else key\n    if layer.dropout == 0:"),
     ),
     *faults("jax/dropout", "jax", "test_block_layers.py::test_the_parts_leave_out_each_its_own",
-        ("one key for all parts", "remaining[0], now = jax.random.split(remaining[0])", "now = remaining[0]"),
+        ("one key for all parts", "self.remaining, now = jax.random.split(self.remaining)", "now = self.remaining"),
     ),
     *faults("jax/dropout", "jax", "test_block_layers.py::test_an_entry_is_left_out_twice_or_grows",
         ("the others do not grow", "x / (1 - share), 0)", "x, 0)"),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import fonts
 import pytest
 from firefox import Firefox
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from site_visits import (
     CHROMIUM_NAMES,
     NO_NETWORK,
+    PATIENCE,
     ROOT,
     SITE,
     Visit,
@@ -21,39 +26,77 @@ from site_visits import (
     visit,
 )
 
+FONTS = os.environ.get("ATTNBOOK_FONTS", fonts.OWN).split(",")  # such as dejavu,liberation
 # the longest first, so that no process is left with one when the others are done
 LONGEST = (
     "pages",
-    "extension",
+    "lectures",
     "live_phone",
-    "pdf",
-    "live_pages",
     "live_models",
-    "menus",
+    "live_pages",
+    "code",
+    "extension",
+    "pdf",
     "stills",
+    "menus",
 )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first."""
+    """Put the longest files first; a second browser is for the long run.
+
+    What must fit with any fonts is marked ``layout``.
+    """
+    for item in items:
+        for fixture, mark in (("firefox", pytest.mark.slow), ("in_fonts", pytest.mark.layout)):
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)
     order = {f"test_site_{name}": place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
+def required(what: str) -> None:
+    """Skip, but not on CI: there nothing may be missing."""
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        pytest.fail(what)
+    pytest.skip(what)
+
+
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Chromium; without one the tests are skipped, but not on CI."""
+def launch() -> Iterator[Callable[[str], Browser]]:
+    """Chromium with the fonts of a name, or the machine's; one of each for all tests.
+
+    Without a Chromium, or without those fonts, the tests are skipped, but not on CI.
+    """
     path = chromium_path()
     if path is None:
         names = ", ".join(CHROMIUM_NAMES)
-        missing = f"the site's tests need Chromium: set CHROMIUM, or put one of {names} on PATH"
-        if os.environ.get("CI", "").lower() in ("1", "true"):
-            pytest.fail(missing)
-        pytest.skip(missing)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(NO_NETWORK))
-        yield browser
-        browser.close()
+        required(f"the site's tests need Chromium: set CHROMIUM, or put one of {names} on PATH")
+    with TemporaryDirectory(ignore_cleanup_errors=True) as kept, sync_playwright() as playwright:
+        expect.set_options(timeout=PATIENCE)
+
+        @cache
+        def launch(name: str) -> Browser:
+            try:
+                seen = fonts.environment(name, Path(kept))
+            except LookupError as missing:
+                required(str(missing))
+            return playwright.chromium.launch(executable_path=path, args=list(NO_NETWORK), env=seen)
+
+        yield launch
+
+
+@pytest.fixture(scope="session")
+def browser(launch: Callable[[str], Browser]) -> Browser:
+    """Chromium with the machine's fonts, or the first that ATTNBOOK_FONTS names."""
+    return launch(FONTS[0])
+
+
+@pytest.fixture(scope="module", params=FONTS)
+def in_fonts(launch: Callable[[str], Browser], request: pytest.FixtureRequest) -> Browser:
+    """Chromium with each set of fonts that ATTNBOOK_FONTS names, for what must fit with all."""
+    return launch(request.param)
 
 
 @pytest.fixture(scope="session")
@@ -77,8 +120,6 @@ def open_page(browser: Browser, site: str) -> Iterator[Visit]:
 def firefox() -> Iterator[Firefox]:
     """One Firefox for all tests; each opens its pages anew, at the width that it wants."""
     if not shutil.which("firefox"):
-        if os.environ.get("CI", "").lower() in ("1", "true"):
-            pytest.fail("the site's tests need Firefox: put firefox on PATH")
-        pytest.skip("there is no Firefox here")
+        required("the site's tests need Firefox: put firefox on PATH")
     with Firefox() as firefox:
         yield firefox

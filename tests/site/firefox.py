@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
+SECONDS = 180  # until what is waited for counts as missing
 PREFERENCES = {
     "network.proxy.type": 0,
     "ui.prefersReducedMotion": 1,  # the theme's slow scrolling has no part in what is tested
@@ -27,7 +28,7 @@ class Door:
 
     def __init__(self, port: int) -> None:
         """Knock, and wait until it is opened."""
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=90)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
         key = base64.b64encode(os.urandom(16)).decode()
         lines = (
             "GET /session HTTP/1.1",
@@ -94,7 +95,7 @@ class Firefox:
 
     def port(self, profile: Path) -> int:
         """Where the browser listens, once it does."""
-        file, end = profile / "WebDriverBiDiServer.json", time.monotonic() + 90
+        file, end = profile / "WebDriverBiDiServer.json", time.monotonic() + SECONDS
         while not file.is_file() or not file.stat().st_size:
             assert time.monotonic() < end and self.process.poll() is None, "Firefox does not start"
             time.sleep(0.1)
@@ -136,7 +137,7 @@ class Firefox:
         assert answer["type"] == "success", f"{script}: {answer['exceptionDetails']['text']}"
         return json.loads(answer["result"]["value"])
 
-    def wait(self, script: str, seconds: float = 15) -> None:
+    def wait(self, script: str, seconds: float = SECONDS) -> None:
         """Until a script in the page returns true."""
         end = time.monotonic() + seconds
         while self.run(script) is not True:
@@ -194,5 +195,5 @@ class Firefox:
         finally:
             self.door.close()
             self.process.terminate()
-            self.process.wait(30)
+            self.process.wait(SECONDS)
             self.profile.cleanup()

@@ -11,9 +11,10 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, Page, Response
+from playwright.sync_api import Browser, BrowserContext, Frame, Page, Response
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
@@ -27,6 +28,23 @@ SOURCES = (
     "package-lock.json",
 )
 FOLDERS = ("_ext", "appendices", "chapters", "images", "lectures", "src")
+PATIENCE = 120_000  # milliseconds until a state that is waited for counts as missing
+# what a page does after a frame was drawn is done when two more have been
+FRAMES = """() => new Promise((done) => {
+  const next = (left) => (left ? requestAnimationFrame(() => next(left - 1)) : setTimeout(done));
+  next(3);
+})"""
+RESTS = """() => new Promise((done) => {
+  let before, same = 0;
+  const look = () => {
+    const now = JSON.stringify(%s);
+    same = now === before ? same + 1 : 0;
+    before = now;
+    if (same === 8) done(JSON.parse(now));
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
 NO_NETWORK = (
     "--no-sandbox",
     "--disable-gpu",
@@ -106,15 +124,39 @@ class Visit:
             if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc != own
         ]
 
-    def go(self, path: str) -> Page:
-        """Open a page of the site and wait until it rests."""
-        self.page.goto(f"{self.address}/{path}", wait_until="networkidle")
-        self.page.wait_for_load_state("load")  # a busy machine rests before its scripts have run
+    def go(self, path: str, *, rest: bool = False) -> Page:
+        """Open a page of the site; with ``rest``, wait until it asks for nothing more."""
+        self.page.goto(f"{self.address}/{path}")
+        if rest:
+            self.page.wait_for_load_state("networkidle")
         return self.page
+
+
+def next_frames(page: Page | Frame) -> None:
+    """Wait until the page has done what it does with the next frames."""
+    page.evaluate(FRAMES)
+
+
+def rests(page: Page | Frame, value: str) -> Any:
+    """The value of an expression, once it stays the same from frame to frame."""
+    return page.evaluate(RESTS % value)
+
+
+def faded(page: Page) -> None:
+    """Wait until nothing on the page fades or moves by itself any more."""
+    page.evaluate("Promise.allSettled(document.getAnimations().map((one) => one.finished))")
+
+
+def new_page(browser: Browser, **options: Any) -> Page:
+    """A page of its own that waits as long as a visit does."""
+    page = browser.new_page(**options)
+    page.set_default_timeout(PATIENCE)
+    return page
 
 
 def visit(context: BrowserContext, address: str) -> Visit:
     """A new page that keeps a record."""
+    context.set_default_timeout(PATIENCE)
     result = Visit(context.new_page(), address)
     result.page.on("request", lambda request: result.requests.append(request.url))
     result.page.on("response", lambda response: result.responses.append(response))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
-from site_visits import SITE, visit
+from site_visits import SITE, Visit, visit
 
 CHAPTERS = sorted(f"chapters/{page.name}" for page in SITE.glob("chapters/[0-9]*.html"))
-WIDTHS = (1440, 1280, 390)
+EACH = [pytest.param(1440, marks=pytest.mark.slow), 1280, 390]  # the second is the narrowest desk
 LONGEST, RATIO = 78, 0.85
 # of every visible block of code or print: its longest line, its type beside the text's, and what scrolls
 BLOCKS = """() => [...document.querySelectorAll(".bd-article pre")].filter((pre) => pre.clientWidth).map((pre) => {
@@ -29,39 +31,51 @@ BLOCKS = """() => [...document.querySelectorAll(".bd-article pre")].filter((pre)
 })"""
 
 
+Blocks = Callable[[int, str], list[dict[str, Any]]]
+
+
 @pytest.fixture(scope="module")
-def blocks(browser: Browser, site: str) -> dict[int, dict[str, list[dict[str, Any]]]]:
-    """Every chapter's blocks, by the width of the window."""
-    found: dict[int, dict[str, list[dict[str, Any]]]] = {}
-    for width in WIDTHS:
+def blocks(browser: Browser, site: str) -> Iterator[Blocks]:
+    """A chapter's blocks in a window of a width; each is looked at once."""
+
+    opened = []
+
+    @cache
+    def seen(width: int) -> Visit:
         context = browser.new_context(
             viewport={"width": width, "height": 900}, has_touch=width < 500, is_mobile=width < 500
         )
-        seen = visit(context, site)
-        found[width] = {path: seen.go(path).evaluate(BLOCKS) for path in CHAPTERS}
+        opened.append(context)
+        return visit(context, site)
+
+    @cache
+    def blocks(width: int, path: str) -> list[dict[str, Any]]:
+        return seen(width).go(path).evaluate(BLOCKS)
+
+    yield blocks
+    for context in opened:
         context.close()
-    return found
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_code_is_nearly_as_large_as_text(blocks: Any, width: int, path: str) -> None:
-    assert blocks[width][path]
-    assert min(block["ratio"] for block in blocks[width][path]) >= RATIO
+@pytest.mark.parametrize("width", EACH)
+def test_code_is_nearly_as_large_as_text(blocks: Blocks, width: int, path: str) -> None:
+    assert blocks(width, path)
+    assert min(block["ratio"] for block in blocks(width, path)) >= RATIO
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
-@pytest.mark.parametrize("width", [1440, 1280])
-def test_78_characters_are_not_cut_off(blocks: Any, width: int, path: str) -> None:
-    short = [block for block in blocks[width][path] if block["longest"] <= LONGEST]
+@pytest.mark.parametrize("width", EACH[:2])
+def test_78_characters_are_not_cut_off(blocks: Blocks, width: int, path: str) -> None:
+    short = [block for block in blocks(width, path) if block["longest"] <= LONGEST]
     assert [block["text"] for block in short if block["cut"]] == []
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_what_is_cut_shows_that_it_scrolls(blocks: Any, width: int, path: str) -> None:
+@pytest.mark.parametrize("width", EACH)
+def test_what_is_cut_shows_that_it_scrolls(blocks: Blocks, width: int, path: str) -> None:
     """A shade at the side where more is. The keyboard reaches it too, on a phone when it is near."""
-    cut = [block for block in blocks[width][path] if block["cut"]]
+    cut = [block for block in blocks(width, path) if block["cut"]]
     assert cut or width != 390
     assert [b["text"] for b in cut if not (b["scrolls"] and b["shade"])] == []
     assert width == 390 or [b["text"] for b in cut if b["tab"] != 0] == []

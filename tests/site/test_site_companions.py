@@ -62,7 +62,7 @@ def test_what_is_ticked_at_an_exercise_is_ticked_in_the_overview(open_page: Visi
     page.get_by_role("checkbox", name=f"{second.name} is done").focus()
     page.keyboard.press("Space")
     page.locator(f"[data-exercise={first.label}]").uncheck()
-    page.reload(wait_until="networkidle")
+    page.reload()
     assert boxes(page) == {e.label: e is second for e in EXERCISES}
     stored = page.evaluate("localStorage.getItem('attnbook-done')")
     assert json.loads(stored) == [second.label]
@@ -74,7 +74,7 @@ def test_a_spoiled_store_does_not_break_the_page(open_page: Visit) -> None:
     """Whatever stands there, the page opens with nothing ticked."""
     page = open_page.go(OVERVIEW)
     page.evaluate("localStorage.setItem('attnbook-done', '{')")
-    page.reload(wait_until="networkidle")
+    page.reload()
     assert not any(boxes(page).values()) and open_page.complaints == []
 
 

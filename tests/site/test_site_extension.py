@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser
-from site_visits import ROOT, served
+from site_visits import ROOT, new_page, served
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -39,7 +39,6 @@ def build(folder: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(without)},
-        timeout=120,
     )
 
 
@@ -130,6 +129,7 @@ def links_of(folder: Path, repo: str, built: Path) -> dict[str, set[str]]:
     }
 
 
+@pytest.mark.slow
 def test_without_an_address_no_page_leads_to_an_account(tmp_path: Path, built: Path) -> None:
     """No button for a repository, its issues, an edit, Colab or Binder, and no such link."""
     assert links_of(tmp_path / "book", "", built) == {
@@ -138,6 +138,7 @@ def test_without_an_address_no_page_leads_to_an_account(tmp_path: Path, built: P
     }
 
 
+@pytest.mark.slow
 def test_with_an_address_every_page_has_its_buttons(tmp_path: Path, built: Path) -> None:
     """For this repository, and no other."""
     links = links_of(tmp_path / "book", "some-one/a.copy", built)
@@ -173,8 +174,8 @@ def test_neighbouring_cells_and_tab_sets_become_blocks(
     sample: tuple[str, Path], browser: Browser
 ) -> None:
     """Cells and prose follow one choice; a cell of one back end alone stays, under its name."""
-    page = browser.new_page()
-    page.goto(f"{sample[0]}/chapters/01-sample.html", wait_until="networkidle")
+    page = new_page(browser)
+    page.goto(f"{sample[0]}/chapters/01-sample.html")
     assert page.locator(".backend-block").count() == 3
     assert page.get_by_role("tablist").count() == 2
     assert "from PyTorch" in page.locator(".bd-article").inner_text()
@@ -189,8 +190,8 @@ def test_neighbouring_cells_and_tab_sets_become_blocks(
 
 def test_a_folded_cell_says_what_it_holds(sample: tuple[str, Path], browser: Browser) -> None:
     """A check its first line, a figure "Code"; a press shows the cell, and a second hides it."""
-    page = browser.new_page()
-    page.goto(f"{sample[0]}/chapters/01-sample.html", wait_until="networkidle")
+    page = new_page(browser)
+    page.goto(f"{sample[0]}/chapters/01-sample.html")
     summaries = page.locator("details.hide > summary")
     assert summaries.all_inner_texts() == ["Checked: two keys, by hand", "Code"]
     check = page.get_by_text("assert nadaraya_watson")
@@ -241,8 +242,8 @@ def test_a_figure_stands_on_the_page_in_the_dark(
     sample: tuple[str, Path], browser: Browser
 ) -> None:
     """The theme would put it on a light box, with changed colours."""
-    page = browser.new_page(color_scheme="dark")
-    page.goto(f"{sample[0]}/chapters/01-sample.html", wait_until="networkidle")
+    page = new_page(browser, color_scheme="dark")
+    page.goto(f"{sample[0]}/chapters/01-sample.html")
     style = "(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).filter])"
     assert page.locator(".cell_output img").first.evaluate(style) == [
         "rgba(0, 0, 0, 0)",
@@ -253,8 +254,8 @@ def test_a_figure_stands_on_the_page_in_the_dark(
 
 def test_long_boxes_scroll_and_can_be_reached(sample: tuple[str, Path], browser: Browser) -> None:
     """On a phone long formulas and code scroll in their own boxes, by keyboard too."""
-    page = browser.new_page(viewport={"width": 390, "height": 844})
-    page.goto(f"{sample[0]}/chapters/01-sample.html", wait_until="networkidle")
+    page = new_page(browser, viewport={"width": 390, "height": 844})
+    page.goto(f"{sample[0]}/chapters/01-sample.html")
     wide = "e => e.scrollWidth > e.clientWidth + 1 && e.tabIndex === 0"
     assert page.locator("#equation-eq-long .math-scroll").evaluate(wide)
     assert page.locator("div.cell_input pre").first.evaluate(wide)
@@ -295,6 +296,7 @@ def files(site: Path) -> dict[str, bytes]:
     return {path.relative_to(site).as_posix(): path.read_bytes() for path in paths}
 
 
+@pytest.mark.slow
 def test_building_again_gives_the_same_site(book: Path) -> None:
     """With nothing changed, after a changed chapter, and after a build that was interrupted."""
     site = book / "_build" / "html"
@@ -318,6 +320,7 @@ def test_building_again_gives_the_same_site(book: Path) -> None:
     assert files(site) == second
 
 
+@pytest.mark.slow
 def test_a_second_build_still_has_its_styles(book: Path) -> None:
     """Styles are trimmed to the pages at hand; the next build starts from the whole ones."""
     page = book / "index.md"
@@ -330,6 +333,7 @@ def test_a_second_build_still_has_its_styles(book: Path) -> None:
     assert "html[data-theme=dark] .highlight" in styles.replace('"', "")  # the theme's last words
 
 
+@pytest.mark.slow
 def test_a_notebook_executed_again_builds_its_page_again(book: Path) -> None:
     """The page's text is the same, its outputs are not."""
     notebook = min((book / "chapters").glob("*.ipynb"))
@@ -337,6 +341,7 @@ def test_a_notebook_executed_again_builds_its_page_again(book: Path) -> None:
     assert "0 added, 1 changed" in build(book).stdout
 
 
+@pytest.mark.slow
 def test_a_label_may_move_to_another_page(book: Path) -> None:
     """The first page in the alphabet is read while the second still has the label in the cache."""
     second, index = book / "chapters" / "02-second.md", book / "chapters" / "01-sample.md"

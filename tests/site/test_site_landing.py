@@ -9,7 +9,7 @@ import pytest
 from firefox import Firefox
 from PIL import Image
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, Visit, pages_of, visit
+from site_visits import ROOT, SITE, Visit, next_frames, pages_of, visit
 from test_site_reading import HTML, REPOSITORY
 
 WIDTHS = (390, 820, 1000, 1200, 1440, 1920)
@@ -63,8 +63,8 @@ def test_the_landing_page_starts_the_book(seen: Visit) -> None:
     handle.focus()
     for _ in range(8):
         page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(300)
-    assert figure.locator("canvas").first.screenshot() != before
+    while figure.locator("canvas").first.screenshot() == before:
+        next_frames(page)
     buttons.first.click()
     page.wait_for_url(f"**/{FIRST}")
     assert seen.complaints == [] and seen.outside == []
@@ -74,7 +74,7 @@ def test_the_figure_of_the_landing_page_runs_in_firefox(firefox: Firefox, site: 
     firefox.resize(390, 800)
     firefox.go(f"{site}/index.html")
     firefox.run("document.querySelector('.attnbook-live').scrollIntoView()")
-    firefox.wait("return document.querySelector('.attnbook-live[data-ready=true]') !== null", 30)
+    firefox.wait("return document.querySelector('.attnbook-live[data-ready=true]') !== null")
     firefox.tap(".start-button")
     firefox.wait(f"return location.pathname.endsWith('{FIRST}')")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from firefox import Firefox
 from playwright.sync_api import Browser, Frame, Page
 from pypdf import PdfReader
-from site_visits import ROOT, SITE, visit
+from site_visits import PATIENCE, ROOT, SITE, next_frames, rests, visit
 from test_site_pages import COLOURS, TOO_WIDE, axe_findings
 
 SCREEN, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
@@ -55,6 +56,7 @@ PLACE = """(x) => {
     y: (box.y + (frame.top + frame.bottom) / 2) / innerHeight,
   };
 }"""
+HEIGHTS = "[document.documentElement.scrollHeight, innerHeight]"
 QUERY = """() => [...Bokeh.documents[0]._all_models.values()].find((m) => m.title === "query x").value"""
 CROWDED_NOTES = """() => [...document.querySelectorAll(".slide")].filter((slide, i, all) => {
   const notes = slide.querySelector(".notes").getBoundingClientRect(), next = all[i + 1]?.getBoundingClientRect();
@@ -87,23 +89,51 @@ def live_frame(page: Page) -> Frame:
     return frame
 
 
-def settled_height(frame: Frame) -> list[int]:
-    """How high a frame's content is and how high the frame, once two looks agree."""
-    sizes, before = [1, 0], None
-    for _ in range(20):
-        sizes = frame.evaluate("[document.documentElement.scrollHeight, innerHeight]")
-        if sizes == before and sizes[0] <= sizes[1]:
-            break
-        before = sizes
-        frame.page.wait_for_timeout(150)
-    return sizes
+# every option of every menu, and both ends of every slider: nothing may be higher than the frame
+STATES = """async () => {
+  const all = [...Bokeh.documents[0]._all_models.values()], found = [];
+  const controls = Bokeh.index.roots[0].child_views[1].el;
+  const look = async (what) => {
+    for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+    const { scrollHeight, scrollWidth } = document.documentElement;
+    if (scrollHeight > innerHeight || scrollWidth > innerWidth)
+      found.push(`${what}: ${scrollWidth} by ${scrollHeight} of ${innerWidth} by ${innerHeight} pixels`);
+    return controls.getBoundingClientRect().height / (controls.style.zoom || 1);
+  };
+  await look("at first");
+  for (const one of all.filter((m) => m.type === "Select")) {
+    let [value, most] = [one.value, 0];
+    for (const option of one.options) {
+      one.value = Array.isArray(option) ? option[0] : option;
+      const height = await look(`${one.title}: ${one.value}`);
+      if (height > most) [value, most] = [one.value, height];
+    }
+    one.value = value; // the highest stays for the others
+  }
+  for (const one of all.filter((m) => m.type === "Slider" && m.visible)) {
+    const { value } = one;
+    for (const end of [one.start, one.end]) {
+      one.value = end;
+      await look(`${one.title}: ${end}`);
+    }
+    one.value = value;
+  }
+  return found;
+}"""
+SHOW_LIVE = "Reveal.slide([...document.querySelectorAll('section.slide')].findIndex((s) => s.querySelector('.live')))"
+# the lower deck of each chapter's two shows its figure; the same as the other's but for 12 and 13
+OF_FIGURES = [
+    next(iter(decks), "none")
+    for decks in ([d for d in DECKS if d[:2] == f"{n:02}"] for n in range(1, 14))
+]
+LARGEST = [deck for deck in DECKS if deck[:3] == "02b"]  # three heads, and the least room
 
 
 @pytest.fixture(scope="module")
-def walk(browser: Browser, site: str) -> Any:
+def walk(in_fonts: Browser, site: str) -> Any:
     @cache
     def through(deck: str) -> Shown:
-        context = browser.new_context(viewport=SCREEN)
+        context = in_fonts.new_context(viewport=SCREEN)
         seen = visit(context, site)
         page, outside, frames = seen.page, [], []
         open_deck(page, f"{site}/lectures/{deck}.html")
@@ -115,7 +145,7 @@ def walk(browser: Browser, site: str) -> Any:
                 image.evaluate("(one) => one.decode()")
             outside += page.evaluate(OUTSIDE)
             if page.query_selector(".present .live"):
-                content, room = settled_height(live_frame(page))
+                content, room = rests(live_frame(page), HEIGHTS)
                 if content > room:
                     frames.append(f"slide {at + 1}: {content} of {room} pixels")
         context.close()
@@ -127,6 +157,7 @@ def walk(browser: Browser, site: str) -> Any:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport=SCREEN)
+    context.set_default_timeout(PATIENCE)
     yield context.new_page()
     context.close()
 
@@ -145,35 +176,72 @@ def test_a_deck_asks_nobody_else_and_complains_of_nothing(deck: str, walk: Any) 
     assert walk(deck).complaints == []
 
 
+@pytest.mark.parametrize("deck", OF_FIGURES)
+@pytest.mark.slow
+def test_a_live_figure_fits_its_slide_in_every_state(
+    deck: str, in_fonts: Browser, site: str
+) -> None:
+    assert states_that_do_not_fit(in_fonts, site, deck) == []
+
+
+@pytest.mark.parametrize("deck", LARGEST)
+def test_three_heads_fit_their_slide(deck: str, browser: Browser, site: str) -> None:
+    assert states_that_do_not_fit(browser, site, deck) == []
+
+
+def states_that_do_not_fit(browser: Browser, site: str, deck: str) -> list[str]:
+    """Of the first live figure of a deck."""
+    context = browser.new_context(viewport=SCREEN)
+    page = visit(context, site).page
+    open_deck(page, f"{site}/lectures/{deck}.html")
+    page.evaluate(SHOW_LIVE)
+    frame = live_frame(page)
+    rests(frame, HEIGHTS)
+    found = frame.evaluate(STATES)
+    context.close()
+    return found
+
+
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("deck", DECKS)
-def test_everyone_can_read_a_deck_also_on_a_phone(deck: str, browser: Browser, site: str) -> None:
+def test_everyone_can_read_a_deck_also_on_a_phone(
+    deck: str, theme: str, browser: Browser, site: str
+) -> None:
     context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
-    page = context.new_page()
+    page = visit(context, site).page
     page.goto(f"{site}/lectures/{deck}.html?read=notes")
     assert page.evaluate(TOO_WIDE) <= 0
     for button in page.query_selector_all(".question button"):
         button.click()
     assert page.locator(".answer:visible").count() == page.locator(".question").count() >= 3
-    for theme, rules in (("light", None), ("dark", COLOURS)):
-        page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
-        assert axe_findings(page, rules) == []
+    page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+    assert axe_findings(page, COLOURS if theme == "dark" else None) == []
     assert page.evaluate(TOO_WIDE) <= 0
     context.close()
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080), (1024, 768)])
-@pytest.mark.parametrize("scheme", ["http", "file"])
+@pytest.mark.parametrize(
+    ("scheme", "width", "height"),
+    [
+        ("http", 1280, 720),
+        *(
+            pytest.param(scheme, *size, marks=pytest.mark.slow)
+            for scheme in ("http", "file")
+            for size in ((1280, 720), (1920, 1080), (1024, 768))
+            if (scheme, size) != ("http", (1280, 720))
+        ),
+    ],
+)
 def test_a_drag_lands_where_the_pointer_is(
     browser: Browser, site: str, scheme: str, width: int, height: int
 ) -> None:
-    page = browser.new_page(viewport={"width": width, "height": height})
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = visit(context, site).page
     base = f"{site}/lectures" if scheme == "http" else (SITE / "lectures").as_uri()
     open_deck(page, f"{base}/{FIRST}.html")
-    page.evaluate(
-        "Reveal.slide([...document.querySelectorAll('section.slide')].findIndex((s) => s.querySelector('.live')))"
-    )
+    page.evaluate(SHOW_LIVE)
     frame = live_frame(page)
-    settled_height(frame)
+    rests(frame, HEIGHTS)
     box = page.evaluate(
         "(({ x, y, width, height }) => ({ x, y, width, height }))(document.querySelector('.present iframe').getBoundingClientRect())"
     )
@@ -183,12 +251,12 @@ def test_a_drag_lands_where_the_pointer_is(
     page.mouse.down()
     page.mouse.move(x, y, steps=5)
     page.mouse.up()
-    page.wait_for_timeout(100)
+    next_frames(frame)
     assert frame.evaluate(QUERY) == pytest.approx(1, abs=0.02)
     before = page.evaluate("Reveal.getIndices().h")
     page.keyboard.press("PageDown")  # a remote control's key, and the figure has the focus
     page.wait_for_function(f"Reveal.getIndices().h === {before} + 1")
-    page.close()
+    context.close()
 
 
 def test_the_speaker_sees_notes_and_the_pace(page: Page, site: str) -> None:
@@ -264,12 +332,9 @@ def test_firefox_shows_slides_and_a_live_figure(firefox: Firefox, site: str) -> 
     firefox.resize(1280, 720)
     firefox.go(f"{site}/lectures/{FIRST}.html")
     firefox.wait("return document.documentElement.dataset.ready === 'true'")
-    firefox.run(
-        "Reveal.slide([...document.querySelectorAll('section.slide')].findIndex((s) => s.querySelector('.live')))"
-    )
+    firefox.run(SHOW_LIVE)
     firefox.wait(
-        "return (document.querySelector('.present iframe')?.contentDocument?.querySelector('.attnbook-live[data-ready]') ?? null) !== null",
-        30,
+        "return (document.querySelector('.present iframe')?.contentDocument?.querySelector('.attnbook-live[data-ready]') ?? null) !== null"
     )
     scale = firefox.run(
         "return Math.abs(document.querySelector('.present iframe').getBoundingClientRect().width - document.querySelector('.present .live').getBoundingClientRect().width)"
@@ -277,22 +342,20 @@ def test_firefox_shows_slides_and_a_live_figure(firefox: Firefox, site: str) -> 
     assert scale < 2
 
 
-def test_each_chapter_leads_to_its_slides(browser: Browser, site: str) -> None:
-    page = browser.new_page(viewport=PHONE)
+def test_each_chapter_leads_to_its_slides() -> None:
     chapters = sorted((SITE / "chapters").glob("[0-9]*.html"))
     assert chapters
     for chapter in chapters:
-        page.goto(f"{site}/chapters/{chapter.name}")
-        links = page.eval_on_selector_all(".slides-of-chapter a", "(all) => all.map((a) => a.href)")
-        assert [link.rsplit("/", 1)[1][:3] for link in links] == [
-            f"{chapter.name[:2]}a",
-            f"{chapter.name[:2]}b",
-        ]
+        (place,) = re.findall(
+            r'class="slides-of-chapter[^"]*".*?</p>', chapter.read_text("utf-8"), re.S
+        )
+        links = [link.rpartition("/")[2] for link in re.findall(r'href="([^"]*)"', place)]
+        assert [link[:3] for link in links] == [f"{chapter.name[:2]}a", f"{chapter.name[:2]}b"]
         for link in links:
-            assert (SITE / "lectures" / link.rsplit("/", 1)[1]).is_file()
-    page.close()
+            assert (SITE / "lectures" / link).is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deck", DECKS)
 def test_notes_fit_below_their_slide_on_paper(deck: str, page: Page, site: str) -> None:
     page.set_viewport_size({"width": 688, "height": 1032})
@@ -302,22 +365,9 @@ def test_notes_fit_below_their_slide_on_paper(deck: str, page: Page, site: str) 
     assert page.evaluate(CROWDED_NOTES) == []
 
 
-def test_handouts_are_tagged_and_the_students_have_no_answer(tmp_path: Path) -> None:
-    sys.path.append(str(ROOT / "tools"))
-    import handouts
-
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tools/handouts.py"), FIRST[:3]],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    text = {}
-    for kind in handouts.KINDS:
-        reader = PdfReader(handouts.HANDOUTS / f"{FIRST}-{kind}.pdf")
-        assert reader.trailer["/Root"]["/MarkInfo"]["/Marked"]
-        assert reader.trailer["/Root"]["/StructTreeRoot"]
-        text[kind] = re.sub(r"\s+", "", "".join(p.extract_text() for p in reader.pages))
-    html = (SITE / "lectures" / f"{FIRST}.html").read_text(encoding="utf-8")
+def answers_of(deck: str) -> list[str]:
+    """The sentences that only answers have, without blanks."""
+    html = (SITE / "lectures" / f"{deck}.html").read_text(encoding="utf-8")
     answers = re.findall(r'class="fragment answer">(.*?)</div></div></div>', html, re.DOTALL)
     told = [
         words
@@ -326,7 +376,48 @@ def test_handouts_are_tagged_and_the_students_have_no_answer(tmp_path: Path) -> 
     ]
     said = [re.sub(r"\s+", "", a or b) for a, b in told]
     assert said
-    for words in said:
+    return said
+
+
+@pytest.mark.slow
+def test_paper_has_no_answer_however_it_is_asked_for(page: Page, site: str) -> None:
+    """Two slides a page; Ctrl+P leads to the same page."""
+    address, pdfs = f"{site}/lectures/{FIRST}.html", []
+    for query in ("?read", "?print-pdf"):
+        page.goto(address + query)
+        page.evaluate("document.fonts.ready")
+        pdfs.append(PdfReader(io.BytesIO(page.pdf(prefer_css_page_size=True))))
+    texts = [[one.extract_text() for one in pdf.pages] for pdf in pdfs]
+    assert texts[0] == texts[1]
+    assert len(texts[0]) <= number_of_slides(FIRST) / 2 + 1
+    for words in answers_of(FIRST):
+        assert words not in re.sub(r"\s+", "", "".join(texts[0]))
+    open_deck(page, address)
+    with page.expect_popup() as opened:
+        page.keyboard.press("Control+p")
+    opened.value.wait_for_selector("html.linear")
+    assert opened.value.url == f"{address}?read&print"
+    page.emulate_media(media="print")
+    assert page.locator(".answer:visible").count() == 0
+
+
+@pytest.mark.slow
+def test_handouts_are_tagged_and_the_students_have_no_answer(tmp_path: Path) -> None:
+    sys.path.append(str(ROOT / "tools"))
+    import handouts
+
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/handouts.py"), FIRST[:3]],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    text = {}
+    for kind in handouts.KINDS:
+        reader = PdfReader(handouts.HANDOUTS / f"{FIRST}-{kind}.pdf")
+        assert reader.trailer["/Root"]["/MarkInfo"]["/Marked"]
+        assert reader.trailer["/Root"]["/StructTreeRoot"]
+        text[kind] = re.sub(r"\s+", "", "".join(p.extract_text() for p in reader.pages))
+    for words in answers_of(FIRST):
         assert words in text["lecturer"]
         assert words not in text["student"]
     assert "Whosaysso" in text["lecturer"] and "Whosaysso" not in text["student"]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
+from site_visits import next_frames
 from test_site_live import PLOTS, READ, SET, WORDS
-from test_site_live_pages import THEMES, alone
-from test_site_pages import TOO_WIDE, WIDTHS, axe_findings
+from test_site_live_pages import LARGE, alone
+from test_site_pages import TOO_WIDE, axe_findings
 
 from attnbook import live, softmax
 
@@ -131,7 +133,7 @@ def test_a_shorter_example_keeps_the_row_in_reach(matrices: Page) -> None:
 
 def test_a_tap_and_a_drag_set_the_row(matrices: Page) -> None:
     choose(matrices, 0, 0, 1)
-    matrices.wait_for_timeout(100)
+    next_frames(matrices)
     matrices.mouse.click(*matrices.evaluate(CELL, [2, 7.4]))
     assert matrices.evaluate(VALUE, "row") == 7
     matrices.mouse.move(*matrices.evaluate(CELL, [4, 8.6]))
@@ -159,15 +161,11 @@ def large(n: int, cases: int, heads: str) -> list[live.Attention]:
     return [case(f"number {i}", "letter " * 60, columns, heads, i) for i in range(cases)]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(("theme", "width"), LARGE)
 def test_the_largest_matrix_is_whole(
-    browser: Browser, tmp_path: Path, theme: str, width: str
+    browser: Browser, tmp_path: Path, theme: str, width: Any
 ) -> None:
     with alone(browser, tmp_path, browse(large(40, 2, "one two")), theme, width) as seen:
-        if width == "phone":
-            seen.page.set_viewport_size({"width": 360, "height": 740})
-            seen.page.wait_for_timeout(100)
         (_, top), (_, bottom) = (seen.page.evaluate(CELL, [1, y]) for y in (1, 2))
         assert bottom - top == pytest.approx(11, abs=0.1)  # pixels for a label
         assert seen.page.evaluate(TOO_WIDE) <= 0
@@ -185,7 +183,7 @@ def test_a_finger_taps_a_row_and_scrolls_the_page(browser: Browser, tmp_path: Pa
         x, y = page.evaluate(CELL, [3, 20])
         for kind, fingers in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
             touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
-        page.wait_for_timeout(100)
+        next_frames(page)
         assert page.evaluate(VALUE, "row") == 20
         touch.send(
             "Input.synthesizeScrollGesture", {"x": x, "y": y, "yDistance": -150, "speed": 800}

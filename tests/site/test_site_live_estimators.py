@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, Visit
+from site_visits import ROOT, Visit, next_frames
 from test_site_live import READ, SET, WORDS
 from test_site_live_pages import alone
 from test_site_live_points import ON_SCREEN, VALUE
@@ -179,7 +179,7 @@ def test_a_drag_moves_a_point_or_the_query(page: Page) -> None:
         page.mouse.down()
         page.mouse.move(*page.evaluate(ON_SCREEN, list(end)), steps=6)
         page.mouse.up()
-        page.wait_for_timeout(100)
+        next_frames(page)
     context = page.evaluate(READ, "context")
     assert_allclose([context["x"][5], context["y"][5]], [0.7, -1.0], atol=0.03)
     assert page.evaluate(VALUE, "position") == pytest.approx(-0.5, abs=0.02)

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
-from playwright.sync_api import Browser, Page
-from site_visits import ROOT, Visit, served, visit
+from playwright.sync_api import Browser, Page, expect
+from site_visits import ROOT, Visit, new_page, next_frames, served, visit
 from test_site_live import READ, SET, WORDS
-from test_site_live_pages import BOKEH, PAGE, THEMES, alone
+from test_site_live_pages import BOKEH, LARGE, PAGE, THEMES, alone
 from test_site_live_points import ON_SCREEN, VALUE
-from test_site_pages import TOO_WIDE, WIDTHS, axe_findings
+from test_site_pages import TOO_WIDE, axe_findings
 
 import attnbook
 from attnbook import datasets, decoding, gaussian_process, live, nadaraya_watson
@@ -61,7 +61,7 @@ def random(kind: Any, *sizes: int | None, seed: int = 0, **options: Any) -> Any:
 @pytest.fixture(scope="module")
 def blank(browser: Browser) -> Iterator[Page]:
     """A page with nothing in it."""
-    page = browser.new_page()
+    page = new_page(browser)
     yield page
     page.close()
 
@@ -361,15 +361,17 @@ def test_a_model_for_other_words_is_refused(browser: Browser, tmp_path: Path, pa
 
 def test_a_text_that_is_hidden_is_not_heard(browser: Browser, tmp_path: Path) -> None:
     """A screen reader hears what is on the screen: of two changed sentences, the one that shows."""
-    text = "([name, text]) => { Bokeh.documents.at(-1).get_model_by_name(name).text = text; }"
+    text = """([notice, words]) => {
+      const find = (name) => Bokeh.documents.at(-1).get_model_by_name(name);
+      find("notice").text = notice;
+      find("words").text = words;
+    }"""
     with alone(browser, tmp_path, regression(), prepare=store) as seen:
         seen.page.wait_for_function("() => window.attnbookModels")
-        seen.page.wait_for_timeout(900)
         status = seen.page.locator("[role=status]")
-        seen.page.evaluate(text, ["notice", "Nobody sees this."])
-        seen.page.evaluate(text, ["words", "Everybody sees this."])
-        seen.page.wait_for_timeout(900)
-        assert status.text_content() == "Everybody sees this."
+        expect(status).not_to_be_empty()  # what the model says has been told
+        seen.page.evaluate(text, ["Nobody sees this.", "Everybody sees this."])
+        expect(status).to_have_text("Everybody sees this.")
 
 
 def arrange(page: Page, x: np.ndarray, y: np.ndarray, query: float = 0.25, h: float = 0.1) -> None:
@@ -451,7 +453,7 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
     page.mouse.down()
     page.mouse.move(*page.evaluate(ON_SCREEN, list(end)), steps=6)
     page.mouse.up()
-    page.wait_for_timeout(100)
+    next_frames(page)
 
 
 def test_a_drag_moves_a_point_or_the_query(regressed: Page) -> None:
@@ -475,7 +477,7 @@ def test_a_tap_adds_a_point_or_chooses_one(regressed: Page) -> None:
     arrange(regressed, *CONTEXT)
     for place in ((0.5, 2.0), (0.3, 0.2)):
         regressed.mouse.click(*regressed.evaluate(ON_SCREEN, list(place)))
-        regressed.wait_for_timeout(100)
+        next_frames(regressed)
     assert_allclose(points(regressed), [*np.c_[CONTEXT], [0.5, 2]], atol=0.03)
     assert regressed.evaluate(VALUE, "point") == "4"
     ring = regressed.evaluate(READ, "chosen")
@@ -492,10 +494,10 @@ def test_all_of_it_by_keyboard(regressed: Page) -> None:
     regressed.get_by_role("button", name="add a point at the query").press("Enter")
     regressed.get_by_role("slider", name="point x").press("ArrowRight")
     regressed.get_by_role("slider", name="point y").press("ArrowLeft")
-    regressed.wait_for_timeout(100)
+    next_frames(regressed)
     assert_allclose(points(regressed), [*np.c_[CONTEXT], [0.51, -0.01]], atol=1e-9)
     regressed.get_by_role("combobox", name="point").select_option("2")
-    regressed.wait_for_timeout(100)
+    next_frames(regressed)
     assert [regressed.evaluate(VALUE, f"point_{a}") for a in "xy"] == [-0.45, -0.7]
     regressed.get_by_role("button", name="remove the point").press("Space")
     expected = [*np.delete(np.c_[CONTEXT], 1, axis=0), [0.51, -0.01]]
@@ -508,7 +510,7 @@ def test_there_are_from_one_to_32_points(regressed: Page) -> None:
     arrange(regressed, np.linspace(-1, 1, 32).round(2), np.zeros(32))
     assert regressed.get_by_role("button", name="add a point").is_disabled()
     regressed.mouse.click(*regressed.evaluate(ON_SCREEN, [0.5, 2]))
-    regressed.wait_for_timeout(100)
+    next_frames(regressed)
     assert len(points(regressed)) == 32
     arrange(regressed, CONTEXT[0][:1], CONTEXT[1][:1])
     assert regressed.get_by_role("button", name="remove the point").is_disabled()
@@ -600,17 +602,14 @@ def test_a_model_that_does_not_come_is_said(
         page.wait_for_function(f"() => ({TEXT})('{wanted}').includes('{text}')")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(("theme", "width"), LARGE)
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_with_its_model_is_whole(
-    browser: Browser, tmp_path: Path, name: str, theme: str, width: str
+    browser: Browser, tmp_path: Path, name: str, theme: str, width: Any
 ) -> None:
     with alone(browser, tmp_path, FIGURES[name](), theme, width, prepare=store) as seen:
-        if width == "phone":
-            seen.page.set_viewport_size({"width": 360, "height": 740})
         load(seen.page)
-        seen.page.wait_for_timeout(200)
+        next_frames(seen.page)
         assert seen.page.evaluate(TOO_WIDE) <= 0
         assert axe_findings(seen.page) == []
         assert seen.outside == []
@@ -629,7 +628,7 @@ def test_a_finger_moves_a_point_and_not_the_page(browser: Browser, tmp_path: Pat
         for kind, place in zip(["touchStart"] + ["touchMove"] * 10, steps, strict=True):
             touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [place]})
         touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        page.wait_for_timeout(100)
+        next_frames(page)
         assert page.evaluate("scrollY") == before
         assert page.evaluate(VALUE, "point") == "5"
         moved = points(page)

@@ -22,6 +22,23 @@ BOKEH = Path(bokeh.__file__).parent / "server" / "static" / "js"
 FIGURES = [name for name in live.__all__ if name.islower()]
 ROLES = ("slider", "combobox", "button")
 THEMES = {"light": ("#ffffff", "#222222"), "dark": ("#121212", "#e0e0e0")}
+SMALL = {"width": 360, "height": 740}
+slow = pytest.mark.slow
+# one look of each kind now, the others in the long run
+LOOKS = [
+    ("light", "desk"),
+    *(
+        pytest.param(*look, marks=slow)
+        for look in (("light", "phone"), ("dark", "desk"), ("dark", "phone"))
+    ),
+]
+LARGE = [  # the same for what is as large as it may be: the smallest phone says most
+    ("light", SMALL),
+    *(
+        pytest.param(*look, marks=slow)
+        for look in (("light", "desk"), ("dark", "desk"), ("dark", SMALL))
+    ),
+]
 PAGE = """<!doctype html>
 <html lang="en" data-content_root="/">
 <head>
@@ -102,7 +119,7 @@ def alone(
     folder: Path,
     figure: live.LiveFigure,
     theme: str = "light",
-    width: str = "desk",
+    width: str | dict[str, int] = "desk",
     prepare: Callable[[Path], None] | None = None,
     in_notebook: bool = False,
 ) -> Iterator[Visit]:
@@ -122,7 +139,7 @@ def alone(
         page = page.replace("https://cdn.bokeh.org/bokeh/release/", "/_static/bokeh/")
         page = page.replace("${file}-${version}.min.js", "${file}.min.js")
     (folder / "index.html").write_text(page, encoding="utf-8")
-    context = browser.new_context(viewport=WIDTHS[width])
+    context = browser.new_context(viewport=WIDTHS[width] if isinstance(width, str) else width)
     with served(folder) as address:
         seen = visit(context, address)
         seen.go("index.html").wait_for_selector(f"#{figure.name}[data-ready=true]")
@@ -183,8 +200,7 @@ def look(
     return look
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_whole(
     look: Callable[[str, str, str], Look], name: str, theme: str, width: str

@@ -13,7 +13,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, Visit
+from site_visits import ROOT, Visit, next_frames
 from test_site_live import READ, SET, WORDS
 from test_site_live_pages import alone
 from test_site_live_points import ON_SCREEN, VALUE
@@ -193,7 +193,7 @@ def test_cuts_and_scores_are_dragged(page: Page) -> None:
         page.mouse.down()
         page.mouse.move(*page.evaluate(ON_SCREEN, list(end)), steps=8)
         page.mouse.up()
-        page.wait_for_timeout(100)
+        next_frames(page)
     assert page.evaluate(ENDS) == [6, 7, 9]
     assert (page.evaluate(VALUE, "cut"), page.evaluate(VALUE, "place")) == ("2", 7)
     keys = page.evaluate(READ, "keys")

@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 from scipy.spatial import ConvexHull
+from site_visits import next_frames
 from test_site_live import READ, SET, WORDS
 from test_site_live_pages import KEYS, VALUES, alone, figure
 from test_site_live_points import ON_SCREEN
@@ -103,7 +104,7 @@ def test_a_finger_moves_the_query_and_not_the_page(browser: Browser, tmp_path: P
         for kind, step in zip(["touchStart"] + ["touchMove"] * 10, steps, strict=True):
             touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [step]})
         touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        page.wait_for_timeout(100)
+        next_frames(page)
         query = page.evaluate(READ, "query")
         assert page.evaluate("scrollY") == 0
         assert query["x"][0] == pytest.approx(0, abs=0.3)

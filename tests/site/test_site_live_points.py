@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
+from site_visits import next_frames
 from test_site_live import READ, SET, WORDS
-from test_site_live_pages import THEMES, alone
-from test_site_pages import TOO_WIDE, WIDTHS, axe_findings
+from test_site_live_pages import LARGE, alone
+from test_site_pages import TOO_WIDE, axe_findings
 
 from attnbook import attend, live, scores
 
@@ -188,14 +190,10 @@ def test_a_score_shows_its_own_scale(points: Page) -> None:
         assert points.get_by_role("slider", name=hidden).count() == 0
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("theme", THEMES)
-def test_twelve_points_are_whole(browser: Browser, tmp_path: Path, theme: str, width: str) -> None:
+@pytest.mark.parametrize(("theme", "width"), LARGE)
+def test_twelve_points_are_whole(browser: Browser, tmp_path: Path, theme: str, width: Any) -> None:
     figure = live.self_attention_points(np.random.default_rng(0).normal(size=(12, 2)))
     with alone(browser, tmp_path, figure, theme, width) as seen:
-        if width == "phone":
-            seen.page.set_viewport_size({"width": 360, "height": 740})
-            seen.page.wait_for_timeout(100)
         assert seen.page.evaluate(TOO_WIDE) <= 0
         assert axe_findings(seen.page) == []
         assert seen.outside == []
@@ -212,7 +210,7 @@ def test_a_finger_moves_a_point_and_not_the_page(browser: Browser, tmp_path: Pat
         for kind, step in zip(["touchStart"] + ["touchMove"] * 10, steps, strict=True):
             touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [step]})
         touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        page.wait_for_timeout(100)
+        next_frames(page)
         assert page.evaluate("scrollY") == 0
         assert page.evaluate(VALUE, "point") == "E"
         moved = start(page)

@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
+from site_visits import next_frames
 from test_site_live import PLOTS, READ, SET, WORDS
 from test_site_live_attention import CELL, VALUE
-from test_site_live_pages import THEMES, alone
-from test_site_pages import TOO_WIDE, WIDTHS, axe_findings
+from test_site_live_pages import LARGE, alone
+from test_site_pages import TOO_WIDE, axe_findings
 
 from attnbook import live
 
@@ -194,7 +196,7 @@ def test_a_smaller_example_keeps_the_choice_in_reach(stream: Page) -> None:
 
 def test_a_tap_and_a_drag_choose_a_cell(stream: Page) -> None:
     choose(stream, 0, 1, 0)
-    stream.wait_for_timeout(100)
+    next_frames(stream)
     stream.mouse.click(*stream.evaluate(CELL, [4.3, 2.8]))
     assert stream.evaluate(READ, "frame") == {"x": [4], "y": [3]}
     assert stream.evaluate(WORDS).startswith("At '␣' (4th of 5) attention 2 adds")
@@ -218,13 +220,13 @@ def test_a_finger_chooses_a_cell_and_scrolls_the_page(browser: Browser, tmp_path
     with alone(browser, tmp_path, browse(CASES), width="phone") as seen:
         page = seen.page
         page.set_viewport_size({"width": 390, "height": 600})
-        page.wait_for_timeout(100)
+        next_frames(page)
         touch = page.context.new_cdp_session(page)
         touch.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
         x, y = page.evaluate(CELL, [3, 4])
         for kind, fingers in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
             touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
-        page.wait_for_timeout(100)
+        next_frames(page)
         assert page.evaluate(READ, "frame") == {"x": [3], "y": [4]}
         touch.send(
             "Input.synthesizeScrollGesture", {"x": x, "y": y, "yDistance": -150, "speed": 800}
@@ -239,13 +241,9 @@ def large() -> list[live.Stream]:
     return [case(norm, tokens, 64, [*steps, "last norm"]) for norm in ("pre-norm", "post-norm")]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("theme", THEMES)
-def test_a_large_stream_is_whole(browser: Browser, tmp_path: Path, theme: str, width: str) -> None:
+@pytest.mark.parametrize(("theme", "width"), LARGE)
+def test_a_large_stream_is_whole(browser: Browser, tmp_path: Path, theme: str, width: Any) -> None:
     with alone(browser, tmp_path, browse(large()), theme, width) as seen:
-        if width == "phone":
-            seen.page.set_viewport_size({"width": 360, "height": 740})
-            seen.page.wait_for_timeout(100)
         left, right = (seen.page.evaluate(CELL, [x, 1]) for x in (1, 2))
         assert right[0] - left[0] >= 10  # pixels of a cell
         assert seen.page.evaluate(TOO_WIDE) <= 0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from firefox import Firefox
 from playwright.sync_api import Browser, Page
-from site_visits import Visit, visit
+from site_visits import Visit, faded, visit
 from test_site_pages import AXE, axe_findings
 
 CHAPTER = "chapters/01-kernel-regression.html"
@@ -194,7 +194,7 @@ def test_the_list_of_pages_folds_away_on_a_desktop(
 
 @pytest.mark.parametrize("size", [PHONE])
 @pytest.mark.parametrize("name", ["All pages", "On this page"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_an_open_drawer_is_open_to_all(
     chapter: tuple[Page, Visit], size: tuple[int, int], name: str, theme: str
 ) -> None:
@@ -202,7 +202,7 @@ def test_an_open_drawer_is_open_to_all(
     page, _ = chapter
     page.emulate_media(color_scheme=theme)
     press(page, name)
-    page.wait_for_timeout(400)  # the theme's colours and drawers change slowly
+    faded(page)
     assert axe_findings(page) == []
 
 

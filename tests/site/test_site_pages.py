@@ -5,11 +5,25 @@ from __future__ import annotations
 import gzip
 import os
 import re
+from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, Visit, out_of_date, pages_of, visit
+from site_visits import (
+    ROOT,
+    SITE,
+    Visit,
+    faded,
+    new_page,
+    next_frames,
+    out_of_date,
+    pages_of,
+    rests,
+    visit,
+)
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 WEIGHT_LIMIT = 360_000  # bytes on the way: a second at 3 Mbit/s
@@ -106,35 +120,83 @@ def check_page(page: Page) -> None:
     assert page.locator("h1:visible").count() == 1
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("path", PAGES)
-def test_page(browser: Browser, site: str, path: str, theme: str) -> None:
-    """No outside request, no complaint, everything shown, named, reachable and inside the page."""
+@pytest.fixture
+def seen(browser: Browser, site: str) -> Iterator[Visit]:
+    """A visit in a desk's window, which keeps what the page asks for."""
     assert AXE.is_file(), "axe-core is missing: run npm ci"
-    rules = None if theme == "light" else COLOURS
-    context = browser.new_context(viewport=WIDTHS["desk"], color_scheme=theme)
-    try:
-        seen = visit(context, site)
-        page = seen.go(path)
-        assert page.locator("html").get_attribute("data-theme") == theme
-        check_page(page)
-        files = weight(seen)
-        assert files.pop("/_static/search-index.js", 0) <= INDEX_LIMIT
-        assert sum(files.values()) <= WEIGHT_LIMIT, sorted(
-            files.items(), key=lambda item: -item[1]
-        )[:8]
-        assert axe_findings(page, rules) == []
-        page.set_viewport_size(WIDTHS["phone"])
-        page.add_style_tag(content=ALL_LAID_OUT)
-        page.wait_for_timeout(50)
-        assert page.evaluate(TOO_WIDE) <= 0
-        assert page.evaluate(CUT_OFF) == []
-        assert axe_findings(page, rules) == []
-        assert seen.outside == []
-        assert seen.complaints == []
-        assert context.cookies() == []
-    finally:
-        context.close()
+    context = browser.new_context(viewport=WIDTHS["desk"], color_scheme="light")
+    yield visit(context, site)
+    context.close()
+
+
+def theme(page: Page, name: str) -> None:
+    """Light or dark, as the system of the reader has it, once the colours have changed."""
+    page.emulate_media(color_scheme=name)
+    page.wait_for_function(f"document.documentElement.dataset.theme === '{name}'")
+    faded(page)
+
+
+def to_phone(page: Page) -> None:
+    """A phone's window, in which all is laid out."""
+    page.set_viewport_size(WIDTHS["phone"])
+    page.add_style_tag(content=ALL_LAID_OUT)
+    rests(page, "document.documentElement.scrollHeight")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_page(seen: Visit, path: str) -> None:
+    """No outside request, no complaint, everything shown, named, reachable and inside the page."""
+    page = seen.go(path, rest=True)
+    assert page.locator("html").get_attribute("data-theme") == "light"
+    check_page(page)
+    files = weight(seen)
+    assert files.pop("/_static/search-index.js", 0) <= INDEX_LIMIT
+    assert sum(files.values()) <= WEIGHT_LIMIT, sorted(files.items(), key=lambda item: -item[1])[:8]
+    assert axe_findings(page) == []
+    to_phone(page)
+    assert page.evaluate(TOO_WIDE) <= 0
+    assert page.evaluate(CUT_OFF) == []
+    assert seen.outside == []
+    assert seen.complaints == []
+    assert page.context.cookies() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_in_the_dark_and_on_a_phone(seen: Visit, path: str) -> None:
+    """What the test above leaves out: colours on a dark desk, and all rules on a light phone."""
+    page = seen.go(path)
+    theme(page, "dark")
+    check_page(page)
+    assert axe_findings(page, COLOURS) == []
+    theme(page, "light")
+    to_phone(page)
+    assert axe_findings(page) == []
+    assert seen.complaints == []
+
+
+def test_every_link_within_the_site_leads_somewhere() -> None:
+    """Of pages and decks: the file is there, and in it the place."""
+    files = [SITE / path for path in PAGES] + sorted((SITE / "lectures").glob("*.html"))
+    texts = {file.resolve(): file.read_text(encoding="utf-8") for file in files}
+    places = {
+        file: set(re.findall(r'\s(?:id|name)="([^"]+)"', text)) for file, text in texts.items()
+    }
+    lost = set()
+    for file, text in texts.items():
+        for link in re.findall(r'<a [^>]*?href="([^"]*)"', text):
+            address = urlsplit(unescape(link))
+            if address.scheme or address.netloc:
+                continue
+            target = (file.parent / unquote(address.path)).resolve() if address.path else file
+            anchor = unquote(address.fragment)
+            known = places.get(target)
+            slide = anchor.startswith("/")  # of a deck
+            if not target.exists() or (
+                anchor and known is not None and not slide and anchor not in known
+            ):
+                lost.add((file.relative_to(SITE.resolve()).as_posix(), link))
+    assert sorted(lost) == []
 
 
 def test_nothing_in_the_pages_loads_from_elsewhere() -> None:
@@ -171,14 +233,16 @@ def test_images_say_their_size_before_they_come(path: str) -> None:
 
 def test_a_link_into_a_chapter_lands_on_a_phone(browser: Browser, site: str) -> None:
     """Though the sections above were not laid out when it was opened; and nothing jumps after it."""
-    page = browser.new_page(viewport=WIDTHS["phone"])
+    page = new_page(browser, viewport=WIDTHS["phone"])
     top = "document.getElementById('exercises').getBoundingClientRect().top"
-    page.goto(f"{site}/chapters/01-kernel-regression.html#exercises", wait_until="networkidle")
+    page.goto(f"{site}/chapters/01-kernel-regression.html#exercises")
     skipped = "getComputedStyle(document.getElementById('exercises')).contentVisibility"
     assert page.evaluate(skipped) == "auto"
     assert 0 <= page.evaluate(top) < 200
-    page.wait_for_timeout(500)
-    assert 0 <= page.evaluate(top) < 200
+    page.wait_for_load_state("load")
+    for _ in range(10):
+        next_frames(page)
+        assert 0 <= page.evaluate(top) < 200
     page.close()
 
 

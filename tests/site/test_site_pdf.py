@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from print_book import title_page
 
+pytestmark = pytest.mark.slow  # the whole book is printed
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 FILES = ["index", *(page["file"] for part in TOC["parts"] for page in part["chapters"])]
 PAGES = {
@@ -39,7 +40,7 @@ TEXTS = {
 def print_book(*words: Path) -> subprocess.CompletedProcess[str]:
     """Run the tool that ``make pdf`` runs."""
     command = [sys.executable, str(ROOT / "tools" / "print_book.py"), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from firefox import Firefox
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, pages_of
+from site_visits import PATIENCE, RESTS, ROOT, SITE, pages_of, rests
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "_ext"))
 
-from section_heights import with_heights
+from attnbook_site.heights import with_heights
 
 CHAPTERS = [path for path in pages_of(SITE) if path.startswith("chapters/")]
 FIRST = "chapters/01-kernel-regression.html"
@@ -37,26 +37,31 @@ GO = f"""document.getElementById("{SECTION}").scrollIntoView({{ behavior: "insta
 def phone(browser: Browser) -> Iterator[Page]:
     """One small window for all tests here."""
     context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True)
+    context.set_default_timeout(PATIENCE)
     yield context.new_page()
     context.close()
 
 
+@pytest.mark.parametrize(
+    "width", [390, *(pytest.param(width, marks=pytest.mark.slow) for width in (320, 560))]
+)
 @pytest.mark.parametrize("path", CHAPTERS)
-def test_a_page_is_as_high_at_once_as_it_turns_out(phone: Page, site: str, path: str) -> None:
+def test_a_page_is_as_high_at_once_as_it_turns_out(
+    phone: Page, site: str, path: str, width: int
+) -> None:
     """Within a quarter as a whole, and each section of it, though most are not laid out yet."""
-    for width in (390, 320, 560):
-        phone.set_viewport_size({"width": width, "height": 844})
-        phone.goto(f"{site}/{path}")
-        at_load = phone.evaluate(HEIGHT)
-        skipped = phone.evaluate(
-            """[...document.querySelectorAll(".bd-article > section > section")]
-            .filter((one) => getComputedStyle(one).contentVisibility === "auto").length"""
-        )
-        assert skipped > 5
-        phone.evaluate(ALL_LAID_OUT)
-        assert 0.75 <= at_load / phone.evaluate(HEIGHT) <= 1.25, width
-        if width == 390:
-            assert phone.evaluate(OFF) == []
+    phone.set_viewport_size({"width": width, "height": 844})
+    phone.goto(f"{site}/{path}")
+    at_load = phone.evaluate(HEIGHT)
+    skipped = phone.evaluate(
+        """[...document.querySelectorAll(".bd-article > section > section")]
+        .filter((one) => getComputedStyle(one).contentVisibility === "auto").length"""
+    )
+    assert skipped > 5
+    phone.evaluate(ALL_LAID_OUT)
+    assert 0.75 <= at_load / phone.evaluate(HEIGHT) <= 1.25
+    if width == 390:
+        assert phone.evaluate(OFF) == []
 
 
 def test_a_page_is_as_high_at_once_in_firefox(firefox: Firefox, site: str) -> None:
@@ -72,9 +77,8 @@ def test_a_page_is_as_high_at_once_in_firefox(firefox: Firefox, site: str) -> No
 def settle(page: Page, top: float = 100, within: float = 100) -> None:
     """The section comes to where it is expected, and stays there."""
     page.wait_for_load_state("load")
-    for moment in (0, 600):
-        page.wait_for_timeout(moment)
-        page.wait_for_function(f"Math.abs({TOP} - {top}) <= {within}", timeout=10_000)
+    page.wait_for_function(f"Math.abs({TOP} - {top}) <= {within}")
+    assert abs(rests(page, TOP) - top) <= within
 
 
 def test_back_and_reload_return_to_the_section(phone: Page, site: str) -> None:
@@ -83,8 +87,7 @@ def test_back_and_reload_return_to_the_section(phone: Page, site: str) -> None:
     phone.goto(f"{site}/{FIRST}")
     phone.evaluate("document.fonts.ready")
     phone.evaluate(GO)
-    phone.wait_for_timeout(400)
-    before = phone.evaluate(TOP)
+    before = rests(phone, TOP)
     assert -400 < before < -200
     phone.reload()
     settle(phone, before, 30)
@@ -112,8 +115,7 @@ def test_back_and_reload_return_to_the_section_in_firefox(
     firefox.go(f"{site}/{FIRST}")
     firefox.run("await document.fonts.ready;")
     firefox.run(GO)
-    firefox.run("await new Promise((done) => setTimeout(done, 400));")
-    before = firefox.run(f"return {TOP}")
+    before = firefox.run(f"return await ({RESTS % TOP})()")
     near = f"Math.abs({TOP} - {before}) <= 30"
     firefox.reload()
     firefox.wait(f"return {near}")
@@ -121,14 +123,14 @@ def test_back_and_reload_return_to_the_section_in_firefox(
     firefox.wait("return document.readyState === 'complete' && location.pathname.includes('/02-')")
     firefox.run("history.back()")
     firefox.wait(f"return location.pathname.endsWith('{FIRST}') && {near}")
-    firefox.run("await new Promise((done) => setTimeout(done, 600));")
+    firefox.run(f"return await ({RESTS % TOP})()")
     assert firefox.run(f"return {near}")
 
 
 def test_heights_are_written_once(tmp_path: Path) -> None:
     """Into the section that has the name, and no other."""
     page = '<section id="a"><section class="x" id="b"></section><section id="bc"></section>'
-    found = {"b": {"--narrow": 10, "--wide": 8}}
+    found = {"b": [10, 8]}
     written = with_heights(page, found)
     assert '<section style="--narrow: 10px; --wide: 8px" class="x" id="b">' in written
     assert written.count("style=") == 1 and with_heights(written, found) == written

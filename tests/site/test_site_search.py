@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from firefox import Firefox
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, Visit
+from site_visits import ROOT, SITE, Visit, new_page
 from test_site_reading import HTML
 
 sys.path.insert(0, str(ROOT / "_ext"))
@@ -98,7 +98,7 @@ def test_nothing_is_found_where_nothing_is(open_page: Visit) -> None:
 
 def test_the_search_works_from_a_folder(browser: Browser) -> None:
     """Without a server, where a page may not fetch anything."""
-    page = browser.new_page()
+    page = new_page(browser)
     page.goto(f"{(SITE / 'search.html').as_uri()}?q=bandwith")
     page.wait_for_function(f"{LINKS}[0] === '{BANDWIDTH}'")
     page.close()

@@ -4,6 +4,10 @@ A checkpoint of step 40 is the folder `step-40`. It is written as `writing-step-
 with the size and the CRC-32 of every file, come last into `contents.json`; then it is renamed. A
 process may be killed at any moment: what is called `step-40` is complete, and what is cut short
 afterwards does not fit its contents. The complete checkpoint before it is kept.
+
+The CRC-32 finds what was damaged, and not what was forged: whoever can write into the folder can
+compute it anew. Reading a checkpoint runs nothing that stands in it, but its numbers are believed:
+go on only from folders that you, or people whom you trust, have written.
 """
 
 import errno
@@ -91,18 +95,32 @@ def read(folder: str | Path) -> dict[str, Any]:
     try:
         contents = json.loads((Path(folder) / CONTENTS).read_text(encoding="utf-8"))
         settings, files = contents["settings"], contents["files"]
-        for name, measured in files.items():
-            got = list(_measure(Path(folder) / name))
-            if got != measured:
-                what = "bytes" if got[0] != measured[0] else "as CRC-32"
-                at = got[0] == measured[0]
-                raise ValueError(f"got {got[at]} {what} in {name}, expected {measured[at]}")
+        if not isinstance(settings, dict):
+            got = type(settings).__name__
+            raise ValueError(f"got a {got} as settings in {CONTENTS}, expected an object")
+        for name, (expected_size, expected_check) in files.items():
+            size, check = _measure(Path(folder) / name)
+            if size != expected_size:
+                raise ValueError(f"got {size} bytes in {name}, expected {expected_size}")
+            if check != expected_check:
+                raise ValueError(f"got {check} as CRC-32 in {name}, expected {expected_check}")
     except FileNotFoundError as error:
         raise ValueError(f"{folder}: expected {Path(str(error.filename)).name} in it") from None
     except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
         raise ValueError(f"{folder}: got {error}, expected a complete checkpoint") from None
     except ValueError as error:
         raise ValueError(f"{folder}: {error}") from None
+    return read_settings(folder)
+
+
+def read_settings(folder: str | Path) -> dict[str, Any]:
+    """The settings of a checkpoint that `read` has found complete; its files are not read again.
+
+    Args:
+        folder: of the checkpoint.
+    """
+    contents = json.loads((Path(folder) / CONTENTS).read_text(encoding="utf-8"))
+    settings: dict[str, Any] = contents["settings"]
     return settings
 
 
@@ -126,7 +144,7 @@ def newest(folder: str | Path, say: Say = say) -> Path | None:
 
 
 @contextmanager
-def held(folder: str | Path, wait: float = WAIT, say: Say = say) -> Iterator[None]:
+def lock(folder: str | Path, wait: float = WAIT, say: Say = say) -> Iterator[None]:
     """Keep other runs of this machine out of a folder; the system ends that when the process ends.
 
     Another run may be about to end, such as one whose launcher was killed: it is waited for.
@@ -144,9 +162,9 @@ def held(folder: str | Path, wait: float = WAIT, say: Say = say) -> Iterator[Non
         return
     handle, end = os.open(folder, os.O_RDONLY), time.monotonic() + wait
     try:
-        if not _locked(handle):
+        if not _try_lock(handle):
             say(f"checkpoint: another run has {folder}, waiting for its end")
-        while not _locked(handle):
+        while not _try_lock(handle):
             if time.monotonic() > end:
                 raise BlockingIOError(errno.EWOULDBLOCK, "Another run has it")
             time.sleep(0.1)
@@ -155,7 +173,7 @@ def held(folder: str | Path, wait: float = WAIT, say: Say = say) -> Iterator[Non
         os.close(handle)
 
 
-def _locked(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     """Whether an open folder is locked for us, as far as its file system has locks."""
     fcntl: Any = importlib.import_module("fcntl")  # which Windows has not
     try:

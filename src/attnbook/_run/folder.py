@@ -14,9 +14,10 @@ from typing import Any
 from attnbook._run import checkpoints
 from attnbook._run.options import Options
 from attnbook._run.text import TrainingText
-from attnbook._run.workers import Refused, Workers, agreed
+from attnbook._run.workers import Refused, Workers, barrier
 
-MODEL = ("backend", "window", "embed_dim", "heads", "layers", "tokens", "vocab_size", "vocabulary")
+MODEL = ("backend", "window", "embed_dim", "heads", "layers", "tokens")
+RUN = ("steps", "seed", "rows", "learning_rate", "warmup", "precision")
 
 
 def settings(options: Options, text: TrainingText, world: int) -> dict[str, Any]:
@@ -24,12 +25,13 @@ def settings(options: Options, text: TrainingText, world: int) -> dict[str, Any]
 
     Args:
         options: of the run.
-        text: its vocabulary is kept, so that what the model writes can be read.
+        text: its vocabulary is kept, so that what the model writes can be read, and a hash of its
+            tokens, which tells it from another of the same name.
         world: how many workers wrote it.
     """
     kept = {name: str(v) if isinstance(v, Path) else v for name, v in asdict(options).items()}
     kept |= {"vocabulary": text.vocabulary, "vocab_size": len(text.vocabulary)}
-    return kept | {"text": text.name, "workers": world}
+    return kept | {"text": text.name, "text_sha256": text.sha256(), "workers": world}
 
 
 @contextmanager
@@ -43,7 +45,7 @@ def own_folder(options: Options, workers: Workers) -> Iterator[None]:
     Raises:
         Refused: a folder that cannot be written, or that another run has.
     """
-    with ExitStack() as held:
+    with ExitStack() as locked:
 
         def enter() -> None:
             folder = options.checkpoint
@@ -53,13 +55,13 @@ def own_folder(options: Options, workers: Workers) -> Iterator[None]:
                 folder.mkdir(parents=True, exist_ok=True)
                 with tempfile.TemporaryFile(dir=folder):
                     pass
-                held.enter_context(checkpoints.held(folder))
+                locked.enter_context(checkpoints.lock(folder))
             except OSError as error:
                 got = f"got '{error.strerror or error}' for {folder}"
                 expected = "expected a folder that can be written"
                 raise Refused(f"--checkpoint: {got}, {expected}") from error
 
-        agreed(workers, enter)
+        barrier(workers, enter)
         yield
 
 
@@ -78,13 +80,13 @@ class Folder:
     def __init__(self, options: Options, text: TrainingText, workers: Workers) -> None:
         self.options, self.workers = options, workers
         self.settings = settings(options, text, workers.world)
-        found = agreed(workers, self._found)
+        found = barrier(workers, self._found)
         first = workers.gather(found)[0]  # as rank 0 sees the folder
         self.newest = Path(first) if first else None
         self.step = checkpoints.step_of(self.newest) or 0 if self.newest else 0
         if self.newest is not None:
             newest = self.newest
-            agreed(workers, lambda: self._check_model(newest))
+            barrier(workers, lambda: self._check_model(newest))
 
     def save(self, step: int, write: Callable[[Path], None]) -> None:
         """Save a checkpoint, all workers together.
@@ -116,9 +118,9 @@ class Folder:
             return checkpoints.publish(made, self.settings, keep=self.step or None)
 
         try:
-            agreed(self.workers, guarded(lambda: first and checkpoints.prepare(folder, step)))
-            agreed(self.workers, guarded(lambda: write(made)))
-            agreed(self.workers, guarded(lambda: first and publish()))
+            barrier(self.workers, guarded(lambda: first and checkpoints.prepare(folder, step)))
+            barrier(self.workers, guarded(lambda: write(made)))
+            barrier(self.workers, guarded(lambda: first and publish()))
         except Refused:
             if first:  # what is cut short would only take room
                 shutil.rmtree(made, ignore_errors=True)
@@ -145,33 +147,50 @@ class Folder:
 
     def _check_model(self, newest: Path) -> None:
         """Refuse another model's checkpoint; a word where only the run differs."""
-        was = json.loads((newest / checkpoints.CONTENTS).read_text(encoding="utf-8"))["settings"]
+        was, now = checkpoints.read_settings(newest), self.settings
         for name in MODEL:
-            if was.get(name) != self.settings[name]:
-                if isinstance(self.settings[name], list):
-                    raise Refused(f"--resume: got {newest} with other tokens than this text has")
+            if was.get(name) != now[name]:
                 option = f"--{name.replace('_', '-')}"
                 got = f"{was.get(name)} in {newest}"
-                raise Refused(f"{option}: got {got}, expected {self.settings[name]}, as asked for")
-        for name in ("steps", "seed", "text", "rows", "learning_rate", "warmup", "precision"):
-            if was.get(name) != self.settings[name] and self.workers.rank == 0:
-                now = self.settings[name]
-                checkpoints.say(f"resume: {name} was {was.get(name)} before {newest}, now {now}")
+                raise Refused(f"{option}: got {got}, expected {now[name]}, as asked for")
+        if was.get("vocabulary") != now["vocabulary"]:
+            got = f"{was.get('vocab_size')} tokens in {newest}"
+            same = "expected a text of the same characters"
+            if now["tokens"] == "pairs":
+                same = "expected the same text and --vocabulary"
+            raise Refused(f"--text: got {got} and {now['vocab_size']} others here, {same}")
+        for name in RUN:
+            if was.get(name) != now[name]:
+                self._say_changed(name, was.get(name), now[name])
+        known = was.get("text_sha256", now["text_sha256"])  # older checkpoints have none
+        if (was.get("text"), known) != (now["text"], now["text_sha256"]):
+            self._say_changed("text", _text_of(was), _text_of(now))
+
+    def _say_changed(self, name: str, was: Any, now: Any) -> None:
+        if self.workers.rank == 0:
+            checkpoints.say(f"resume: {name} was {was} before {self.newest}, now {now}")
+
+
+def _text_of(said: dict[str, Any]) -> str:
+    """A text's name, and the beginning of its hash."""
+    return f"{said.get('text')} (SHA-256 {str(said.get('text_sha256'))[:12]})"
 
 
 class Metrics:
-    """The file of lines of JSON; on resume what came after the checkpoint is dropped.
+    """The file of lines of JSON; on resume what came after the checkpoint is dropped, and said.
 
     Args:
         file: None for none. What is no file, such as /dev/stdout, is written to and never read.
         step: of the checkpoint, 0 at the beginning.
         rank: 0 writes, the others do not.
+        resume: whether the run goes on, and may have left lines here.
 
     Raises:
-        Refused: it cannot be written, or holds something else than metrics.
+        Refused: it cannot be written, or holds something else than metrics, or those of an earlier
+            run where this one does not resume it.
     """
 
-    def __init__(self, file: Path | None, step: int, rank: int) -> None:
+    def __init__(self, file: Path | None, step: int, rank: int, *, resume: bool = False) -> None:
         self.file = None if rank else file
         self.failed: OSError | None = None
         if file is None or rank:
@@ -181,7 +200,7 @@ class Metrics:
             with open(file, "a", encoding="utf-8"):  # it can be written
                 pass
             if file.is_file():
-                _keep(file.resolve(), step)
+                _keep(file.resolve(), step, resume)
         except OSError as error:
             got = f"got '{error.strerror or error}' for {file}"
             raise Refused(f"--metrics: {got}, expected a file that can be written") from error
@@ -230,15 +249,21 @@ def check_loss(loss: float, step: int) -> float:
     return loss
 
 
-def _keep(file: Path, step: int) -> None:
+def _keep(file: Path, step: int, resume: bool) -> None:
     """Leave the lines of a file of metrics up to a step; the last line may have been cut short."""
     *lines, rest = file.read_bytes().split(b"\n")
     steps = [re.match(rb'\{"step": (\d+), "loss"', line) for line in lines]
     begin = b'{"step": '
     if not all(steps) or rest[: len(begin)] != begin[: len(rest)]:
         raise Refused(f"--metrics: got {file}, which holds something else, expected a new file")
+    if (lines or rest) and not resume:
+        got = f"got {file} with {len(lines)} steps of an earlier run"
+        raise Refused(f"--metrics: {got}, expected a new file, or --resume to go on from there")
     both = zip(lines, steps, strict=True)
     kept = [line + b"\n" for line, found in both if found and int(found[1]) <= step]
+    if len(kept) < len(lines):
+        dropped = len(lines) - len(kept)
+        checkpoints.say(f"metrics: {dropped} lines of {file} came after step {step}, dropped")
     new = file.with_name(f"{file.name}.new")
     new.write_bytes(b"".join(kept))
     new.replace(file)

@@ -58,7 +58,7 @@ def python_path() -> str:
     return os.pathsep.join(path or os.getcwd() for path in sys.path)
 
 
-def tell(folder: Path, rank: int, error: BaseException) -> None:
+def report(folder: Path, rank: int, error: BaseException) -> None:
     """Write a worker's error to a file, without the frames that are not the function's.
 
     Args:

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,7 +12,7 @@ from tqdm import tqdm
 from attnbook._run.folder import Folder, Metrics, check_loss, own_folder
 from attnbook._run.options import Options
 from attnbook._run.text import TrainingText
-from attnbook._run.workers import Workers, agreed
+from attnbook._run.workers import Refused, Workers, barrier
 
 
 class Run(Protocol):
@@ -38,7 +39,7 @@ class Run(Protocol):
         ...
 
 
-def follow(
+def train_loop(
     options: Options, text: TrainingText, workers: Workers, make: Callable[[], Run]
 ) -> list[float]:
     """Take the steps that are left after the newest checkpoint, or all of them.
@@ -56,17 +57,18 @@ def follow(
         Refused: a folder or a checkpoint that does not fit, no room for one, a loss that is none.
     """
     with own_folder(options, workers):
-        return _follow(options, text, workers, make)
+        return _train_loop(options, text, workers, make)
 
 
-def _follow(
+def _train_loop(
     options: Options, text: TrainingText, workers: Workers, make: Callable[[], Run]
 ) -> list[float]:
     folder = Folder(options, text, workers)
-    run, newest = make(), folder.newest
+    run, newest = _within_memory(options, make), folder.newest
     if newest is not None:
-        agreed(workers, lambda: run.load(newest))
-    metrics = agreed(workers, lambda: Metrics(options.metrics, folder.step, workers.rank))
+        barrier(workers, lambda: run.load(newest))
+    open_metrics = partial(Metrics, options.metrics, folder.step, workers.rank)
+    metrics = barrier(workers, partial(open_metrics, resume=options.resume))
     logged: list[float] = []
     held_out: float | None = None
     with _bar(options.steps, folder.step, workers.rank) as bar:
@@ -80,11 +82,23 @@ def _follow(
                 bar.set_postfix(loss=f"{logged[-1]:.4f}", refresh=False)
             bar.update()
             if saving:
-                agreed(workers, metrics.check)
+                barrier(workers, metrics.check)
                 folder.save(step, run.save)
     if workers.rank == 0:
         print(_summary(options, folder.step, logged, held_out), flush=True)
     return logged
+
+
+def _within_memory(options: Options, make: Callable[[], Run]) -> Run:
+    """The model and its optimiser, or a word on sizes that the memory does not hold."""
+    try:
+        return make()
+    except (MemoryError, RuntimeError) as error:  # a back end's own is a RuntimeError
+        if isinstance(error, RuntimeError) and "memory" not in str(error).lower():
+            raise
+        got = f"got {options.embed_dim} with {options.layers} layers"
+        why = str(error).splitlines()[0]
+        raise Refused(f"--embed-dim: {got}, expected what the memory holds ({why})") from error
 
 
 def _bar(steps: int, begun: int, rank: int) -> Any:

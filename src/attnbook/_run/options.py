@@ -15,6 +15,9 @@ from attnbook import training
 MODES, BACKENDS = ("none", "ddp", "fsdp"), ("torch", "jax")
 TOKENS, PRECISIONS = ("characters", "pairs"), ("float32", "bfloat16", "float64")
 DEVICES = ("auto", "cpu")
+MOST_STEPS = 10**7  # the learning rate of each is an entry of an array
+MOST_SEED = 2**32 - 1  # of a larger one JAX drops the upper bits
+MOST_WIDE = 10**6  # rows, tokens, entries, heads, blocks: far beyond what a machine holds
 
 
 @dataclass(frozen=True)
@@ -65,30 +68,31 @@ def parse(arguments: Sequence[str] | None = None, description: str = "") -> Opti
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    usual = Options()
+    usual, size = Options(), _whole(1, MOST_WIDE)
 
     def add(name: str, kind: Callable[[str], Any], about: str, **more: Any) -> None:
         default = getattr(usual, name.replace("-", "_"))
         parser.add_argument(f"--{name}", type=kind, default=default, help=about, **more)
 
-    add("steps", _whole(1), "of the training (%(default)s)")
-    add("seed", _whole(0), "of the parameters and of the batches (%(default)s)")
+    add("steps", _whole(1, MOST_STEPS), "of the training (%(default)s)")
+    add("seed", _whole(0, MOST_SEED), "of the parameters and of the batches (%(default)s)")
     add("text", Path, "a file or a folder of text files, UTF-8; without it the book's own text")
     add("mode", str, "copies (ddp) or shares (fsdp) of the parameters", choices=MODES)
     add("checkpoint", Path, "a folder, which all workers see, for checkpoints")
     add("every", _whole(1), "steps from checkpoint to checkpoint, and held-out loss (%(default)s)")
-    parser.add_argument("--resume", action="store_true", help="from the newest whole checkpoint")
+    go_on = "from the newest whole checkpoint, of a folder whose writers you trust"
+    parser.add_argument("--resume", action="store_true", help=go_on)
     add("metrics", Path, "a file for a line of JSON a logged step: step, loss, held_out")
     add("backend", str, "torch or jax (%(default)s)", choices=BACKENDS)
-    add("rows", _whole(1), "windows in a step's batch, of all workers together (%(default)s)")
-    add("window", _whole(1), "tokens that the model reads (%(default)s)")
-    add("embed-dim", _whole(1), "width of the model (%(default)s); an MLP is four times as wide")
-    add("heads", _whole(1), "of each attention (%(default)s)")
-    add("layers", _whole(1), "blocks (%(default)s)")
+    add("rows", size, "windows in a step's batch, of all workers together (%(default)s)")
+    add("window", size, "tokens that the model reads (%(default)s)")
+    add("embed-dim", size, "width of the model (%(default)s); an MLP is four times as wide")
+    add("heads", size, "of each attention (%(default)s)")
+    add("layers", size, "blocks (%(default)s)")
     add("learning-rate", _positive, "its peak (%(default)s)")
     add("warmup", _whole(0), "steps of its rise (50, or all steps where there are fewer)")
     add("tokens", str, "characters, or byte pairs learned from the text", choices=TOKENS)
-    add("vocabulary", _whole(256), "tokens that byte pairs may make (%(default)s)")
+    add("vocabulary", _whole(256, MOST_WIDE), "tokens that byte pairs may make (%(default)s)")
     add("precision", str, "of products; parameters keep 32 bits or more", choices=PRECISIONS)
     add("device", str, "auto, a GPU of each worker's own where there is one", choices=DEVICES)
     add("log-every", _whole(1), "steps from one logged loss to the next (%(default)s)")
@@ -110,13 +114,15 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{message.removeprefix('argument ')}; --help names the options\n")
 
 
-def _whole(least: int) -> Callable[[str], int]:
-    """Reads a whole number that is not below the least."""
+def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Reads a whole number that is not below the least and not above the most."""
+    expected = f"{least} or more" if most is None else f"{least} to {most}"
 
     def read(word: str) -> int:
-        if not word.isdecimal() or int(word) < least:
-            raise argparse.ArgumentTypeError(f"got {word}, expected an integer, {least} or more")
-        return int(word)
+        given = int(word) if word.isdecimal() else -1
+        if given < least or (most is not None and given > most):
+            raise argparse.ArgumentTypeError(f"got {word}, expected an integer, {expected}")
+        return given
 
     return read
 

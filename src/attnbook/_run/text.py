@@ -1,5 +1,6 @@
 """What is learned from: the book's own text or files, as characters or byte pairs."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from attnbook import datasets, losses
 from attnbook._run.options import Options
 from attnbook._run.workers import Refused
 from attnbook._typing import Array
-from attnbook.pretrained.learn_pairs import learn_pairs
+from attnbook.byte_pairs import learn_pairs
 
 SHARE = 10  # of a text of one's own the last tenth is held out
 HELD_OUT = 256  # windows on which the held-out loss is measured, at most
@@ -33,6 +34,14 @@ class TrainingText:
     held_out: Int[np.ndarray, " m"]
     vocabulary: list[str]
     name: str
+
+    def sha256(self) -> str:
+        """A hash of all its tokens, in order; another text has another."""
+        found = hashlib.sha256()
+        for part in (self.train, self.held_out):
+            found.update(len(part).to_bytes(8, "little"))
+            found.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
+        return found.hexdigest()
 
 
 def read_text(options: Options) -> TrainingText:

@@ -11,9 +11,10 @@ from attnbook._run.options import Options
 
 Found = TypeVar("Found")
 REFUSED, LOST = 2, 3  # exit statuses: of what cannot be, and of a worker whose fellow is gone
-GONE = (  # how a back end's error says so
-    "closed by peer", "reset by peer", "Broken pipe", "NCCL", "gloo", "Gloo", "imed out",
-    "UNAVAILABLE",
+GONE = (  # how gloo, NCCL, PyTorch's store and JAX's say that a worker does not answer
+    "closed by peer", "reset by peer", "Broken pipe", "Connection refused", "likely closed",
+    "remote process exit", "imed out waiting", "collective operation timeout",
+    "communicator was aborted", "UNAVAILABLE", "DEADLINE_EXCEEDED",
 )  # fmt: skip
 
 
@@ -44,12 +45,12 @@ def share(rows: np.ndarray, rank: int, world: int) -> np.ndarray:
     return rows[rank * each : (rank + 1) * each]
 
 
-def agreed(workers: Workers, action: Callable[[], Found]) -> Found:
-    """What an action gives, if it succeeds for every worker; all of them wait for each other.
+def barrier(workers: Workers, action: Callable[[], Found]) -> Found:
+    """Wait for all workers, and go on only if an action has succeeded for every one of them.
 
     Args:
         workers: of whom this process is one.
-        action: of this one.
+        action: of this one; what it gives is given back.
 
     Raises:
         Refused: it failed, here or elsewhere; with the worker's own reason, or another's.

@@ -12,7 +12,8 @@ from attnbook._validation.numbers import float_array, positive_int, real_or_nan
 
 def check_rates(learning_rate: Any) -> np.ndarray:
     """Learning rates as an array: one, or one per step."""
-    rates = np.atleast_1d(float_array(learning_rate))
+    given = float_array(learning_rate)
+    rates = np.empty(0) if given is None else np.atleast_1d(given)
     if rates.ndim != 1 or rates.size == 0 or not np.all((rates >= 0) & np.isfinite(rates)):
         raise ValueError(f"learning_rate: got {learning_rate}, expected numbers, 0 or more")
     return rates

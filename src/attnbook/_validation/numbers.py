@@ -103,7 +103,7 @@ def is_real(number: Any) -> bool:
 
 
 def positive(**argument: Any) -> float:
-    """A finite number above 0, as Python's own: NumPy's would upcast_half float32."""
+    """A finite number above 0, as Python's own: NumPy's would make float32 wider."""
     ((name, number),) = argument.items()
     if not 0 < real_or_nan(number) < math.inf:
         raise ValueError(f"{name}: got {number!r}, expected a number above 0")
@@ -129,12 +129,13 @@ def positive_or_none(**argument: float | None) -> float | None:
 def int_between(least: int, most: int, **argument: Any) -> int:
     """A number of things, as a Python integer between two bounds."""
     ((name, number),) = argument.items()
+    expected = f"{name}: got {number!r}, expected {least} to {most}"
     try:
         whole = nonnegative_int(least=least, **argument)
     except ValueError:
-        whole = most + 1
+        raise ValueError(expected) from None
     if whole > most:
-        raise ValueError(f"{name}: got {number!r}, expected {least} to {most}")
+        raise ValueError(expected)
     return whole
 
 
@@ -165,25 +166,30 @@ def divided(width: int, **argument: Any) -> int:
 def amounts(*, least: float = 0, whole: bool = False, **argument: Any) -> Any:
     """A number, or an array of NumPy's, none below the least: Python's own, or 64 bits wide."""
     ((name, given),) = argument.items()
-    array = np.asarray(given) if is_real(given) or isinstance(given, np.ndarray) else np.asarray("")
-    kinds = "iu" if whole else "iuf"
-    if array.dtype.kind not in kinds or not np.all(np.isfinite(array) & (array >= least)):
+    if not _are_amounts(given, least, whole):
         what = "integers" if whole else "numbers"
         raise ValueError(f"{name}: got {given!r}, expected {what}, {least} or more")
+    array = np.asarray(given)
     wide = array.astype(float if array.dtype.kind == "f" else np.int64)
     return wide if wide.ndim else wide.item()
+
+
+def _are_amounts(given: Any, least: float, whole: bool = False) -> bool:
+    """Whether it is a finite number or a NumPy array of such, none below the least."""
+    if not is_real(given) and not isinstance(given, np.ndarray):
+        return False
+    array = np.asarray(given)
+    if array.dtype.kind not in ("iu" if whole else "iuf"):
+        return False
+    return bool(np.all(np.isfinite(array) & (array >= least)))
 
 
 def amounts_above_zero(**argument: Any) -> Any:
     """A number above 0, or a NumPy array of such."""
     ((name, given),) = argument.items()
-    try:
-        found = amounts(**argument)
-    except ValueError:
-        found = 0
-    if np.any(np.asarray(found) == 0):
+    if not _are_amounts(given, 0) or np.any(np.asarray(given) == 0):
         raise ValueError(f"{name}: got {given!r}, expected numbers above 0")
-    return found
+    return amounts(**argument)
 
 
 def probability(**argument: float) -> float:
@@ -215,23 +221,27 @@ def bandwidths(h: Any) -> np.ndarray:
 
 def _all_positive(name: str, h: Any, axes: tuple[int, int], expected: str) -> np.ndarray:
     array = float_array(h)
-    if array.ndim not in axes or array.size == 0 or not np.all((array > 0) & np.isfinite(array)):
+    if array is None or array.ndim not in axes or array.size == 0 or not np.all(_positive(array)):
         raise ValueError(f"{name}: got {h!r}, expected {expected}")
     return array
+
+
+def _positive(array: np.ndarray) -> np.ndarray:
+    return (array > 0) & np.isfinite(array)
 
 
 def metric(matrix: Any) -> np.ndarray:
     """A matrix of shape (r, d)."""
     array = float_array(matrix)
-    if array.ndim != 2 or array.size == 0 or not np.all(np.isfinite(array)):
+    if array is None or array.ndim != 2 or array.size == 0 or not np.all(np.isfinite(array)):
         raise ValueError(f"metric: got {matrix!r}, expected a matrix (r, d) of finite numbers")
     return array
 
 
-def float_array(given: Any) -> np.ndarray:
-    """Given numbers as a float64 NumPy array; what is none as a NaN."""
+def float_array(given: Any) -> np.ndarray | None:
+    """Given numbers as a float64 NumPy array; None for what is none."""
     try:
         array = np.asarray(given)
     except (TypeError, ValueError):
-        return np.asarray(math.nan)
-    return array.astype(float) if array.dtype.kind in "iuf" else np.asarray(math.nan)
+        return None
+    return array.astype(float) if array.dtype.kind in "iuf" else None

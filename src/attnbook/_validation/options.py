@@ -1,5 +1,7 @@
 """What says how: flags, names of a choice, functions."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,3 +36,11 @@ def check_function(example: str, **argument: Any) -> None:
     for name, value in argument.items():
         if not callable(value):
             raise ValueError(f"{name}: got {value!r}, expected a function such as {example}")
+
+
+def path(**argument: Any) -> Path:
+    """The path of a file or a folder, given as a string or a path."""
+    ((name, given),) = argument.items()
+    if not isinstance(given, str | os.PathLike):
+        raise TypeError(f"{name}: got a {type(given).__name__}, expected a path")
+    return Path(given)

@@ -14,6 +14,10 @@ import numpy as np
 from attnbook.checks.remote import asked_where_it_is
 from attnbook.checks.verdict import Function, Wrong, not_written, show
 
+TOO_MUCH = (
+    "on large arrays your function holds {:.0f} MB at once: does it build an array of all pairs?"
+)
+
 
 @asked_where_it_is
 def call(function: Function, *arguments: Any) -> np.ndarray:
@@ -108,6 +112,7 @@ def call_with_memory_limit(function: Function, *arguments: Any) -> np.ndarray:
     """As call; Wrong if Python and NumPy hold more than 20 MB for it at once.
 
     What other libraries hold is not seen. Imports are slow here: call it on small arrays before.
+    The grader believes the kernel instead, since a reader's code could say what this is to count.
     """
     was_on = tracemalloc.is_tracing()
     tracemalloc.start()
@@ -120,8 +125,7 @@ def call_with_memory_limit(function: Function, *arguments: Any) -> np.ndarray:
         if not was_on:
             tracemalloc.stop()
     if held > 20:
-        pairs = "does it build an array of all pairs?"
-        raise Wrong(f"on large arrays your function holds {held:.0f} MB at once: {pairs}")
+        raise Wrong(TOO_MUCH.format(held))
     return answer
 
 

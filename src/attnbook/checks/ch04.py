@@ -5,6 +5,7 @@ import numpy as np
 from attnbook.attention import softmax
 from attnbook.checks.call import call, call_pair
 from attnbook.checks.repair import repaired
+from attnbook.checks.source import has_loop
 from attnbook.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
@@ -172,6 +173,8 @@ def reverse_padded(function: Function) -> str:
             behind = "The first L entries are right, but what is behind them has changed."
             causes.append((got, behind))
         expect(got, right, where, causes)
+    if has_loop(function):
+        raise Wrong("the rows are right, but by a loop: all positions fit into one (b, n) array.")
     return "a second encoder reads from the last token, and the padding stays behind."
 
 

@@ -337,7 +337,7 @@ def induction_by_hand(function: Function) -> str:
             a, b = logits[i, right], logits[i, rival]
             if a > b and not np.isclose(a, b, rtol=1e-4):
                 continue
-            found.append(_signs(tokens, i, j, rival))
+            found.append(_signs(tokens, i, j, rival, logits[i]))
             now = f"Token {tokens[i]}, at position {i}, came before at {j}, followed by {right}"
             words = words or f"{now}: you rank {rival} as high or higher."
     if found:
@@ -347,17 +347,22 @@ def induction_by_hand(function: Function) -> str:
     return "one head marks every token with the one before it, the next finds the mark."
 
 
-def _signs(tokens: np.ndarray, i: int, j: int, rival: int) -> dict[str, bool]:
+def _signs(tokens: np.ndarray, i: int, j: int, rival: int, row: np.ndarray) -> dict[str, bool]:
     """The likely causes, and which fit: rival is predicted at i, whose token was at j before."""
     counts = np.bincount(tokens[: i + 1], minlength=rival + 1)
     later = j + 2 <= i and rival == tokens[j + 2]
+    own = rival == tokens[i]
+    share = row[rival] / row.sum() if row.min() >= 0 < row.sum() else 1.0  # of the weights
+    looking = "Does its query look one place back, or one ahead, where the mask hides the key?"
     return {
         "Only the first token fails: nothing is before it, so its own mark is wrong.": j == 0,
         "Only a token that comes twice in a row fails: may a query look at itself?": j == i - 1,
-        "You repeat the token: are keys the tokens before, values the own?": rival == tokens[i],
+        "You repeat the token: are keys the tokens before, values the own?": own and share > 0.9,
+        "No key has most of the weight: are scores too flat? Multiply them by 50.": share < 0.5,
+        f"The first attention writes an average of all tokens so far. {looking}": own,
         "That came one token later: the marks are from two tokens back.": later,
         "That is the token before the query's.": rival == tokens[i - 1],
-        "That is the commonest token so far: are scores too flat?": counts[rival] == counts.max(),
+        "That is the commonest token so far.": counts[rival] == counts.max(),
     }
 
 

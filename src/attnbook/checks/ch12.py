@@ -377,7 +377,7 @@ def split_average(function: Function) -> str:
     rng = np.random.default_rng(8)
     for n, size, bits in ((48, 4, 7), (37, 3, 6), (40, 1, 8)):
         for tree in (False, True):
-            s, v = rng.normal(size=n) * 1.5, rng.normal(size=(n, 3)) + np.linspace(1, 3, n)[:, None]
+            s, v = rng.normal(size=n) * 1.5, rng.normal(size=(n, 8)) + np.linspace(1, 3, n)[:, None]
             got = call(function, s, v, size, tree, bits)
             where = f"for {n} keys, {'a tree' if tree else 'a chain'} and {bits} bits"
             right = average_by_parts(s, v, size, tree, bits)

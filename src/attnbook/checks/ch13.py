@@ -45,6 +45,13 @@ def all_reduce_bytes(function: Function) -> str:
              "sends pieces."),
             (8 * right, "Those are bits."),
             (right / size, "That is a share: multiply by the size."),
+            (w * size, "One worker sends pieces of size / world, W − 1 of them in each half."),
+            (2 * w * size, "That is two whole arrays for each worker: a ring sends pieces."),
+            (size / w, "That is one piece: in each half W − 1 are sent."),
+            (2 * size * (w - 2) / w, "A piece must pass W − 1 workers after its first: W − 1 steps "
+             "in each half."),
+            (size * (2 * w - 1) / w, "Each half has W − 1 steps, so there are 2 (W − 1)."),
+            (2 * size * (w + 1) / w, "A piece must pass W − 1 workers after its first, not W + 1."),
         ], secret=True)  # fmt: skip
     return "nearly twice the array, however many take part."
 

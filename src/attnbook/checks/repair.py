@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
 import textwrap
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from attnbook.checks.remote import Remote
+from attnbook.checks.source import source_of
 from attnbook.checks.verdict import Function, NotYet, Wrong
 
 
@@ -52,14 +51,21 @@ def repaired(
         if after is None:
             raise
         if stands:
-            raise Wrong(f"the fault is in another line than you changed. {wrong}") from None
-        raise Wrong(f"that is the faulty line, but it is not right yet. {wrong}") from None
+            raise Wrong(f"the fault is in another line than you changed. {_begun(wrong)}") from None
+        words = "that is the faulty line, but it is not right yet"
+        raise Wrong(f"{words}. {_begun(wrong)}") from None
     if stands:
         cured = "the answers are right, but the faulty line still stands"
         raise Wrong(f"{cured}: you make good elsewhere what it does wrong. Mend the line itself.")
     others = before - after - Counter([faulty]) if after is not None else Counter()
     also = f" (You also changed “{next(iter(others))}”, which was right.)" if others else ""
-    return f"you found the line. {praise}{also}"
+    return f"you found the line. {_begun(praise)}{also}"
+
+
+def _begun(text: object) -> str:
+    """A text as the beginning of a sentence."""
+    words = str(text)
+    return words[:1].upper() + words[1:]
 
 
 def _lines(code: str) -> Counter[str]:
@@ -73,8 +79,8 @@ def _lines(code: str) -> Counter[str]:
 
 def _lines_of(function: Function) -> Counter[str] | None:
     """Those of a function; None where its source cannot be read."""
+    source = source_of(function)
     try:
-        source = function.source() if isinstance(function, Remote) else inspect.getsource(function)
-        return _lines(source)
-    except (OSError, TypeError, SyntaxError):
+        return None if source is None else _lines(source)
+    except SyntaxError:
         return None

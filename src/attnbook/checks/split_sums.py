@@ -75,6 +75,11 @@ def exact(part: Part, bits: int) -> Part:
     return part
 
 
+def _without_partners(parts: int) -> int:
+    """How many parts reach the end if one without a partner is dropped: the next power of 2."""
+    return 1 << (parts.bit_length() - 1)
+
+
 def wrongly_split(
     s: np.ndarray, v: np.ndarray, size: int, tree: bool, bits: int
 ) -> Iterator[tuple[np.ndarray, str]]:
@@ -95,6 +100,24 @@ def wrongly_split(
     down = to_bits(np.floor)
     yield by(down, down), "Round to the nearest: that rounds down."
     yield by(to_places, to_places), "Bits count from the first one that is not 0: see np.frexp."
+    yield (
+        average_by_parts(s, v, -(-len(s) // size), tree, bits),
+        "size is how many keys a part has, not how many parts there are.",
+    )
+    if size > 1:
+        yield average_by_parts(s, v, 1, tree, bits), "A part has size keys, not one."
+    if len(s) % size:
+        whole = len(s) // size * size
+        yield (
+            average_by_parts(s[:whole], v[:whole], size, tree, bits),
+            "The last part is shorter, and takes part.",
+        )
+    if tree:
+        odd = _without_partners(-(-len(s) // size)) * size
+        yield (
+            average_by_parts(s[:odd], v[:odd], size, tree, bits),
+            "A part without a partner goes up unchanged: it is lost here.",
+        )
     yield average_by_parts(s, v, size, tree, bits + 1), "That is one bit more."
     yield average_by_parts(s, v, size, tree, bits - 1), "That is one bit less."
     yield (

@@ -8,21 +8,42 @@ from typing import Any, Literal
 import numpy as np
 
 Function = Callable[..., Any]
+MOST_WORDS = 2000  # characters of a message, whatever the answer was
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a check: right, wrong with its likely cause, or not written yet."""
+    """The outcome of a check: right, wrong with its likely cause, or not written yet.
+
+    Attributes:
+        status: which of the three.
+        message: what is said, in at most MOST_WORDS characters.
+        earned: the share of the points that a wrong answer has, from 0 to 1.
+    """
 
     status: Literal["right", "wrong", "not yet"]
     message: str
+    earned: float = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.message) > MOST_WORDS:
+            object.__setattr__(self, "message", f"{self.message[: MOST_WORDS - 2]} …")
 
     def __repr__(self) -> str:
         return {"right": "✓ ", "wrong": "✗ ", "not yet": "… "}[self.status] + self.message
 
 
 class Wrong(Exception):
-    """Raised inside a check at the first thing that is wrong; its text is the likely cause."""
+    """Raised inside a check at the first thing that is wrong; its text is the likely cause.
+
+    Args:
+        text: the cause.
+        earned: the share of the points that the answer has all the same.
+    """
+
+    def __init__(self, text: str, *, earned: float = 0.0) -> None:
+        super().__init__(text)
+        self.earned = earned
 
 
 class NotYet(Exception):
@@ -38,7 +59,7 @@ def check(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
         try:
             return Verdict("right", f"{name}: {test(function)}")
         except Wrong as wrong:
-            return Verdict("wrong", f"{name}: {wrong}")
+            return Verdict("wrong", f"{name}: {wrong}", wrong.earned)
         except NotYet as idle:
             return Verdict("not yet", f"{name}: {idle}")
         except Exception as error:
@@ -66,10 +87,12 @@ def expect(
     got: np.ndarray,
     expected: Any,
     where: str,
-    causes: Iterable[tuple[Any, str]] = (),
+    causes: Iterable[tuple[Any, str] | tuple[Any, str, float]] = (),
     *,
     tolerance: float = 1e-5,
     secret: bool = False,
+    earned: float = 0.0,
+    but_for_a_factor: tuple[str, float] | None = None,
 ) -> None:
     """Wrong unless got equals expected; if it equals a known wrong answer, with that one's cause.
 
@@ -77,16 +100,18 @@ def expect(
         got: the reader's answer.
         expected: the right one; NaN equals NaN.
         where: the case, as in "at u = 0.5".
-        causes: pairs of a wrong answer and what leads to it.
+        causes: wrong answers, what leads to each, and where it has points the share of them.
         tolerance: relative to the largest expected value; generous enough for float32.
         secret: do not say what was expected, where that would give a derivation away.
+        earned: the share of the points that any wrong answer has here, for the cases before.
+        but_for_a_factor: what is said of a multiple of the right answer, and its share.
     """
     expected = np.asarray(expected, dtype=float)
     got = one_number(got, where) if expected.ndim == 0 else got
     if got.shape != expected.shape:
         hint = " Is it transposed?" if got.ndim > 1 and got.shape == expected.shape[::-1] else ""
         shape = expected.shape if got.ndim else shape_of(expected)
-        raise Wrong(f"{where} you give {shape_of(got)}, expected {shape}.{hint}")
+        raise Wrong(f"{where} you give {shape_of(got)}, expected {shape}.{hint}", earned=earned)
     scale = tolerance * max(1e-12, float(np.nanmax(np.abs(expected), initial=0)))
 
     def same(a: Any) -> Any:
@@ -97,13 +122,24 @@ def expect(
     at = tuple(int(i) for i in np.argwhere(~same(expected))[0])
     if got.size > 1:
         where = f"{where.rstrip(',')}, in entry {list(at)}, counted from 0,"
-    for wrong, cause in causes:
+    for wrong, cause, *share in causes:
         if np.all(same(wrong)):
-            raise Wrong(f"{where} you give {show(got[at])}. {cause}")
+            raise Wrong(f"{where} you give {show(got[at])}. {cause}", earned=max(earned, *share, 0))
+    if but_for_a_factor is not None and _is_multiple(got, expected, tolerance):
+        words, part = but_for_a_factor
+        raise Wrong(f"{where} you give {show(got[at])}. {words}", earned=max(earned, part))
     given, wanted = _apart(got[at], expected[at])
     if secret:
         wanted = f"a {'larger' if got[at] < expected[at] else 'smaller'} number"
-    raise Wrong(f"{where} you give {given}, expected {wanted}.")
+    raise Wrong(f"{where} you give {given}, expected {wanted}.", earned=earned)
+
+
+def _is_multiple(got: np.ndarray, expected: np.ndarray, tolerance: float) -> bool:
+    """Whether it is the expected array times one number above 0, and not of one number only."""
+    along = float(np.sum(got * expected)) / max(1e-300, float(np.sum(expected**2)))
+    scale = tolerance * abs(along) * float(np.max(np.abs(expected), initial=0))
+    several = np.count_nonzero(expected) > 1
+    return bool(several and along > 0 and np.all(np.abs(got - along * expected) <= scale))
 
 
 def one_number(got: np.ndarray, where: str, hint: str = "") -> np.ndarray:

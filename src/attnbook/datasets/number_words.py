@@ -123,8 +123,17 @@ def _drawn(total: int, seed: int) -> Array:
     return rng.permutation(numbers[np.sort(first)][:total])  # or the small ones would come first
 
 
-@functools.lru_cache(maxsize=400_000)
 def _words(number: int, language: str) -> str:
+    """What num2words writes, put together from its words for the thousands and for the rest."""
+    thousands, rest = divmod(number, 1000)
+    if thousands == 0 or rest == 0:
+        return _as_num2words(number, language)
+    between = {"en": " and " if rest < 100 else ", ", "de": "", "fr": " "}[language]
+    return _as_num2words(1000 * thousands, language) + between + _as_num2words(rest, language)
+
+
+@functools.cache  # a million numbers consist of 2,000 pieces, and each piece takes 0.2 ms
+def _as_num2words(number: int, language: str) -> str:
     from num2words import num2words
 
     return str(num2words(number, lang=language))

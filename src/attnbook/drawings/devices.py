@@ -34,8 +34,9 @@ def data_parallel(*, workers: int = 4, rows: int = 16) -> Drawing:
         560,
         f"Above, {count} rows in {world} shares. Each worker has a copy of the model and the "
         "gradient of its share; an all-reduce averages the gradients. Below, each worker holds one "
-        f"part in {world} of the model. An all-gather makes a block whole before it computes, and "
-        "a reduce-scatter leaves each worker the averaged gradient of its own part.",
+        f"part in {world} of the model. An all-gather makes a block whole before it computes, "
+        "forward and again backward, and a reduce-scatter leaves each worker the averaged gradient "
+        "of its own part.",
     )
     canvas.text(4, 14, "data parallel: every worker has a copy", anchor="start", bold=True)
     canvas.text(4, 322, "fully sharded: every worker has a part", anchor="start", bold=True)
@@ -50,7 +51,9 @@ def data_parallel(*, workers: int = 4, rows: int = 16) -> Drawing:
     terms = "g_0 + g_1" if world == 2 else f"g_0 + … + g_{world - 1}"
     average = f"all-reduce: g = ({terms}) / {world}"
     canvas.box(286, 222, 380, 34, average, "weights", fill=0.14, bold=True)
-    canvas.box(286, 398, 380, 30, "all-gather, before the block", "output", fill=0.14, bold=True)
+    canvas.box(
+        286, 398, 380, 30, "all-gather, forward and again backward", "output", fill=0.14, bold=True
+    )
     canvas.box(286, 486, 380, 30, "reduce-scatter, after it", "weights", fill=0.14, bold=True)
     for r, x in enumerate(_lanes(world)):
         _copy(canvas, x, r, count // world)

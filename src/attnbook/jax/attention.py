@@ -129,5 +129,13 @@ class MultiHeadAttention(eqx.Module):
         check_key_or_none(key)
         drop = None if key is None or self.dropout == 0 else partial(dropout, key, self.dropout)
         return heads.multi_head_attention(
-            self, queries, keys, values, mask, return_weights, score, drop, causal
+            self,
+            queries,
+            keys,
+            values,
+            mask=mask,
+            return_weights=return_weights,
+            score=score,
+            drop=drop,
+            causal=causal,
         )

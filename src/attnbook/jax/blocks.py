@@ -181,7 +181,9 @@ class EncoderBlock(BlockOptions):
     ) -> Any:
         """The stream (..., n, e) after it, or the pair (stream, weights (..., heads, n, n))."""
         drop = make_dropout(self, key)
-        return blocks.call_encoder_block(self, x, mask, return_weights, causal, drop)
+        return blocks.call_encoder_block(
+            self, x, mask=mask, return_weights=return_weights, causal=causal, drop=drop
+        )
 
 
 class DecoderBlock(BlockOptions):
@@ -255,5 +257,12 @@ class DecoderBlock(BlockOptions):
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
         drop = make_dropout(self, key)
         return blocks.call_decoder_block(
-            self, x, memory, mask, memory_mask, return_weights, causal, drop
+            self,
+            x,
+            memory,
+            mask=mask,
+            memory_mask=memory_mask,
+            return_weights=return_weights,
+            causal=causal,
+            drop=drop,
         )

@@ -37,10 +37,15 @@ def make_dropout(layer: Any, key: PRNGKeyArray | None) -> Drop | None:
     check_key_or_none(key)
     if key is None or layer.dropout == 0:
         return None
-    remaining = [key]
+    return _Dropout(layer.dropout, key)
 
-    def drop(x: Array) -> Array:
-        remaining[0], now = jax.random.split(remaining[0])
-        return dropout(now, layer.dropout, x)
 
-    return drop
+class _Dropout:
+    """Leaves a share of the entries out, each time by another part of a key."""
+
+    def __init__(self, share: float, key: PRNGKeyArray) -> None:
+        self.share, self.remaining = share, key
+
+    def __call__(self, x: Array) -> Array:
+        self.remaining, now = jax.random.split(self.remaining)
+        return dropout(now, self.share, x)

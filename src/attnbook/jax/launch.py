@@ -21,8 +21,8 @@ from attnbook._run.launched import (
     first_error,
     pickled,
     python_path,
+    report,
     show_printed,
-    tell,
     worker_text,
 )
 from attnbook._validation import numbers
@@ -133,7 +133,7 @@ def work(function: Callable[..., Any]) -> None:
         (folder / f"result-{rank}").write_bytes(pickle.dumps(found))
         jax.distributed.shutdown()
     except BaseException as error:
-        tell(folder, rank, error)
+        report(folder, rank, error)
         os._exit(1)  # without the others, who would be waited for
 
 

@@ -1,6 +1,6 @@
 """Heads without the softmax: parameters and initialisation."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 
 from attnbook import heads, linear_heads
 from attnbook._validation.options import flag
+from attnbook.blocks import gates_name
 from attnbook.jax.dropout import check_key
 
 
@@ -48,6 +49,8 @@ class LinearAttention(_Projections):
         ValueError: a size that is not an integer of at least 1, a number that does not divide.
     """
 
+    attention_name: ClassVar[str] = "linear"  # of a block that has it
+
     def __init__(
         self, embed_dim: int, num_heads: int, *, bias: bool = True, key: PRNGKeyArray
     ) -> None:
@@ -64,7 +67,9 @@ class LinearAttention(_Projections):
         causal: bool = False,
     ) -> Any:
         """Output (..., n, e), or the pair (output, weights (..., heads, n, n))."""
-        return linear_heads.linear_heads(self, queries, keys, values, mask, return_weights, causal)
+        return linear_heads.linear_heads(
+            self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
+        )
 
 
 class GatedDelta(_Projections):
@@ -112,6 +117,11 @@ class GatedDelta(_Projections):
         head_dim = self.embed_dim // self.num_heads
         self.head_norm = eqx.nn.RMSNorm(head_dim, eps=1e-5, use_bias=False)
 
+    @property
+    def attention_name(self) -> str:
+        """The name that a block has for it."""
+        return gates_name(self.gate, self.delta)
+
     def __call__(
         self,
         queries: Float[Array, "... n e"],
@@ -123,4 +133,6 @@ class GatedDelta(_Projections):
         causal: bool = False,
     ) -> Any:
         """Output (..., n, e), or the pair (output, weights (..., heads, n, n)); for causal=True."""
-        return linear_heads.delta_heads(self, queries, keys, values, mask, return_weights, causal)
+        return linear_heads.delta_heads(
+            self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
+        )

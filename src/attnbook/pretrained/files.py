@@ -16,11 +16,12 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+
+from attnbook._validation.options import path
 
 Array = np.ndarray
 Tensors = dict[str, Float[Array, "..."]]
@@ -28,6 +29,7 @@ Tensors = dict[str, Float[Array, "..."]]
 MODEL, SHARDS = "model.safetensors", "model.safetensors.index.json"
 PICKLE = "pytorch_model.bin"
 FLOATS = ("F64", "F32", "F16", "BF16")
+WHOLE_GGUF = "a whole GGUF file, version 2 or 3"
 WHOLE_NUMBERS = ("BOOL", "I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64")  # of no weight
 
 
@@ -48,7 +50,7 @@ def read_folder(folder: str | Path) -> tuple[dict[str, Any], Tensors]:
         FileNotFoundError: a file that is missing; it is named.
         ValueError: a file that is not what it says; it is named, with what was expected.
     """
-    folder = Path(folder)
+    folder = path(folder=folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: expected a folder with config.json and {MODEL}")
     config = read_json(folder / "config.json")
@@ -66,6 +68,8 @@ def read_json(file: str | Path) -> dict[str, Any]:
     file = existing(file)
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(f"{file}: got JSON nested too deeply, expected an object") from error
     except ValueError as error:
         raise ValueError(f"{file}: got no JSON, expected an object in JSON ({error})") from error
     if not isinstance(found, dict):
@@ -90,7 +94,11 @@ def read_safetensors(file: str | Path, names: list[str] | None = None) -> Tensor
 
     file = existing(file)
     found: Tensors = {}
-    with reading(file, "a whole safetensors file", SafetensorError), safe_open(file, "np") as data:
+    with (
+        reading(file, "a whole safetensors file", SafetensorError),
+        np.errstate(over="ignore"),  # a model refuses what float32 does not hold
+        safe_open(file, "np") as data,
+    ):
         for name in data.keys() if names is None else names:
             dtype = data.get_slice(name).get_dtype()
             if dtype in FLOATS:
@@ -132,39 +140,62 @@ def read_gguf(file: str | Path) -> tuple[dict[str, Any], Tensors]:
             ) from error
         # numbers that need no work are still the file's own
         found[tensor.name] = np.require(array, np.float32, ["WRITEABLE", "ENSUREARRAY"])
-    return _fields(reader), found
+    return _fields(file, reader), found
 
 
 def read_gguf_fields(file: str | Path) -> dict[str, Any]:
     """What a GGUF file says of a model and its tokens, by name; no tensor is read."""
-    return _fields(_open_gguf(file))
+    return _fields(file, _open_gguf(file))
 
 
-def _fields(reader: Any) -> dict[str, Any]:
+def _fields(file: str | Path, reader: Any) -> dict[str, Any]:
+    """The fields of an open GGUF file, as Python's numbers, strings and lists."""
     own = {name: field for name, field in reader.fields.items() if not name.startswith("GGUF.")}
-    return {name: field.contents() for name, field in own.items()}
+    with reading(Path(file), WHOLE_GGUF, ValueError, IndexError):  # a string of other bytes
+        return {name: field.contents() for name, field in own.items()}
 
 
 def _open_gguf(file: str | Path) -> Any:
-    """A reader of fields and tensors that the library gguf makes."""
+    """A reader of fields and tensors that the library gguf makes; it reads nothing behind the end.
+
+    What a file says of counts and places is checked before it is used: an array may not be longer
+    than the file, and the tensors stand one after the other, each at the next multiple of the
+    alignment, as llama.cpp wants them.
+    """
     from gguf import GGUFReader
 
-    class Reader(GGUFReader):  # a slice of a plain array costs a third of a memmap's
+    class Reader(GGUFReader):
         @property
-        def data(self) -> Any:
+        def data(self) -> Any:  # a slice of a plain array costs a third of a memmap's
             return self._plain
 
         @data.setter
         def data(self, mapped: Any) -> None:
             self._plain = mapped.view(np.ndarray)
 
+        def _get(self, offset: Any, dtype: Any, count: Any = 1, *more: Any, **named: Any) -> Any:
+            end = int(offset) + np.dtype(dtype).itemsize * int(count)
+            if not 0 <= offset <= end <= len(self._plain):
+                raise ValueError(f"got {len(self._plain)} bytes, and numbers up to byte {end}")
+            return super()._get(offset, dtype, count, *more, **named)
+
+        def _build_tensors(self, start_offs: int, fields: Any) -> None:
+            super()._build_tensors(start_offs, fields)
+            expected = 0
+            for tensor in self.tensors:
+                place = int(tensor.field.parts[5][0])  # before it is added to the start, modulo 2⁶⁴
+                if place != expected:
+                    raise ValueError(f"got {tensor.name} at {place}, expected {expected}")
+                expected += -(-tensor.n_bytes // self.alignment) * int(self.alignment)
+
     file = existing(file)
     with file.open("rb") as opened:
         first = opened.read(4)
     if first != b"GGUF":
         raise ValueError(f"{file}: got {first!r} as the first four bytes, expected b'GGUF'")
-    # of a file that ends too early the library finds an index or a shape that cannot be
-    with reading(file, "a whole GGUF file, version 2 or 3", ValueError, IndexError, KeyError):
+    # of a file that is damaged the library finds an index or a shape that cannot be
+    errors = (ValueError, IndexError, KeyError, TypeError, OverflowError, RecursionError)
+    with reading(file, WHOLE_GGUF, *errors), np.errstate(over="ignore"):
         return Reader(file)
 
 
@@ -173,10 +204,11 @@ def _read_shards(index: Path) -> Tensors:
     places = read_json(index).get("weight_map")
     if not isinstance(places, dict) or not places:
         raise ValueError(f"{index}: got no weight_map, expected the file of each tensor in it")
-    found: Tensors = {}
-    for shard in sorted({*places.values()}, key=str):
+    for shard in places.values():
         if not isinstance(shard, str) or Path(shard).name != shard:
             raise ValueError(f"{index}: got the file {shard!r}, expected one of the same folder")
+    found: Tensors = {}
+    for shard in sorted({*places.values()}):
         names = [name for name, place in places.items() if place == shard]
         found |= read_safetensors(index.parent / shard, names)
     return found
@@ -187,17 +219,27 @@ def _read_pickle(file: Path) -> Tensors:
     import torch
 
     expected = "tensors by name, written by torch.save"
-    with reading(file, expected, UnpicklingError, ValueError, RuntimeError, EOFError):
-        read = torch.load(file, map_location="cpu", weights_only=True)
+    # of a damaged file PyTorch raises whatever its parts do
+    with file.open("rb") as opened, reading(file, expected, Exception):
+        read = torch.load(opened, map_location="cpu", weights_only=True)
     if not isinstance(read, dict) or not all(map(torch.is_tensor, read.values())):
         raise ValueError(f"{file}: got a {type(read).__name__}, expected {expected}")
+    for name, tensor in read.items():
+        if not isinstance(name, str):
+            raise ValueError(f"{file}: got {name!r} as a name, expected {expected}")
+        if tensor.layout != torch.strided or tensor.is_meta or tensor.is_quantized:
+            kind = "sparse" if tensor.layout != torch.strided else "quantised"
+            got = f"{name} on the device meta" if tensor.is_meta else f"a {kind} {name}"
+            raise ValueError(f"{file}: got {got}, expected plain tensors with numbers")
+        if tensor.is_complex():
+            raise ValueError(f"{file}: got {name} of dtype {tensor.dtype}, expected real numbers")
     floats = {name: tensor for name, tensor in read.items() if tensor.is_floating_point()}
-    return {name: tensor.float().numpy() for name, tensor in floats.items()}
+    return {name: tensor.detach().float().numpy() for name, tensor in floats.items()}
 
 
 def existing(file: str | Path) -> Path:
     """The path of a file that is there, else a FileNotFoundError that names it."""
-    file = Path(file)
+    file = path(file=file)
     if file.is_dir():
         there = (
             ", ".join(sorted(one.name for one in file.glob("*.gguf"))) or "none that ends in .gguf"

@@ -221,10 +221,13 @@ def _check_window(config: Config, longest: int) -> None:
     kind = config.get("model_type", "llama")
     if kind == "qwen2" and not config.supported("use_sliding_window", [True, False], False):
         return
-    default = {"mistral": 4096, "qwen2": 4096}.get(kind)
-    absent = "sliding_window" not in config.entries  # null is none, and no entry the default
-    window = default if absent else config.get("sliding_window", None)
-    if window is not None and window < longest:
+    if "sliding_window" in config.entries:  # null is none, and no entry the default
+        window = config.entries["sliding_window"]
+    else:
+        window = 4096 if kind in ("mistral", "qwen2") else None
+    if window is None:
+        return
+    if not isinstance(window, int) or isinstance(window, bool) or window < longest:
         raise ValueError(
             f"{config.file}: sliding_window: got {window!r}, expected null, or at least {longest}, "
             "the longest text: the book's attention has no window"

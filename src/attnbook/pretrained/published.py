@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from attnbook._validation import options
 from attnbook.pretrained.bert import ALBERT_HEADS, BERT_HEADS, albert_recipe, bert_recipe
 from attnbook.pretrained.checkpoint import Config, Tensors
 from attnbook.pretrained.files import MODEL, PICKLE, SHARDS, read_folder, read_gguf
@@ -50,17 +51,18 @@ def from_folder(
         evaluation mode.
 
     Raises:
+        TypeError: a folder that is no path.
         FileNotFoundError: a file that is missing.
         ValueError: a file that is not what it says; another architecture or back end; an entry of
             config.json that the book's blocks cannot compute; a tensor that is missing, of another
-            shape, or unknown. The file and the entry or tensor are named.
+            shape, not finite as float32, or unknown. The file and the entry or tensor are named.
     """
-    folder = Path(folder)
+    folder = options.path(folder=folder)
     entries, arrays = read_folder(folder)
     config = Config(entries, str(folder / "config.json"))
     config.entries["model_type"] = kind = _kind(config)
     recipe_of, architectures = RECIPES[kind]
-    for name in config.get("architectures", []):
+    for name in config.names("architectures"):
         if name not in architectures:
             raise config.refused("architectures", " or ".join(architectures))
     names = (name for name in (MODEL, SHARDS, PICKLE) if (folder / name).is_file())
@@ -95,7 +97,7 @@ def from_gguf(file: str | Path, *, backend: str = "torch", max_length: int | Non
 
 def _kind(config: Config) -> str:
     """The model_type, or what the architectures say of it."""
-    named = config.get("architectures", [None])[0]
-    found = (kind for kind, (_, architectures) in RECIPES.items() if named in architectures)
+    first = config.names("architectures")[:1]
+    found = (kind for kind, (_, architectures) in RECIPES.items() if {*first} & {*architectures})
     kind: str = config.supported("model_type", RECIPES, next(found, None))
     return kind

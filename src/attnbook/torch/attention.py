@@ -26,7 +26,7 @@ INSTEAD = {  # of what torch.nn's layers are called with
 }
 
 
-def refuse_theirs(theirs: dict[str, Any]) -> None:
+def refuse_torch_names(theirs: dict[str, Any]) -> None:
     """Name our argument for one that torch.nn's layer has and ours has not."""
     for name in theirs:
         expected = INSTEAD.get(name, "another argument: see the docstring")
@@ -128,9 +128,17 @@ class MultiHeadAttention(nn.Module):
         **theirs: Any,
     ) -> Any:
         """Output (..., m, e), or the pair (output, weights (..., heads, m, n))."""
-        refuse_theirs(theirs)
+        refuse_torch_names(theirs)
         return heads.multi_head_attention(
-            self, queries, keys, values, mask, return_weights, score, make_dropout(self), causal
+            self,
+            queries,
+            keys,
+            values,
+            mask=mask,
+            return_weights=return_weights,
+            score=score,
+            drop=make_dropout(self),
+            causal=causal,
         )
 
     @classmethod

@@ -11,7 +11,7 @@ from attnbook import blocks
 from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag, one_of
 from attnbook.activations import ACTIVATIONS
-from attnbook.torch.attention import MultiHeadAttention, make_dropout, refuse_theirs
+from attnbook.torch.attention import MultiHeadAttention, make_dropout, refuse_torch_names
 from attnbook.torch.linear_attention import GatedDelta, LinearAttention
 
 
@@ -141,9 +141,11 @@ class EncoderBlock(nn.Module):
         **theirs: Any,
     ) -> Any:
         """The stream (..., n, e) after it, or the pair (stream, weights (..., heads, n, n))."""
-        refuse_theirs(theirs)
+        refuse_torch_names(theirs)
         drop = make_dropout(self)
-        return blocks.call_encoder_block(self, x, mask, return_weights, causal, drop)
+        return blocks.call_encoder_block(
+            self, x, mask=mask, return_weights=return_weights, causal=causal, drop=drop
+        )
 
     @classmethod
     def from_pytorch(cls, original: nn.TransformerEncoderLayer) -> "EncoderBlock":
@@ -222,10 +224,17 @@ class DecoderBlock(nn.Module):
         **theirs: Any,
     ) -> Any:
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
-        refuse_theirs(theirs)
+        refuse_torch_names(theirs)
         drop = make_dropout(self)
         return blocks.call_decoder_block(
-            self, x, memory, mask, memory_mask, return_weights, causal, drop
+            self,
+            x,
+            memory,
+            mask=mask,
+            memory_mask=memory_mask,
+            return_weights=return_weights,
+            causal=causal,
+            drop=drop,
         )
 
     @classmethod

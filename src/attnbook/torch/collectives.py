@@ -54,7 +54,7 @@ def add_scores(scores: int) -> None:
         counted.scores += scores
 
 
-def place(group: Group | None) -> tuple[int, int]:
+def rank_and_world(group: Group | None) -> tuple[int, int]:
     """This rank within the group, and how many there are; a RuntimeError where there is none."""
     if not (distributed.is_available() and distributed.is_initialized()):
         raise RuntimeError(
@@ -71,7 +71,7 @@ def pass_on(tensors: tuple[Tensor, ...], group: Group | None) -> Callable[[], tu
         tensors: of the same shapes and dtypes on all ranks.
         group: the ranks of a ring; all without it.
     """
-    rank, world = place(group)
+    rank, world = rank_and_world(group)
     peers = ((rank + 1) % world, (rank - 1) % world)
     after, before = (
         peer if group is None else distributed.get_global_rank(group, peer) for peer in peers
@@ -97,7 +97,7 @@ def pass_on(tensors: tuple[Tensor, ...], group: Group | None) -> Callable[[], tu
 
 def all_reduce(tensor: Tensor, group: Group | None, *, largest: bool = False) -> Tensor:
     """The sum over ranks, or the largest, as a new tensor."""
-    place(group)
+    rank_and_world(group)
     total = tensor.detach().clone(memory_format=torch.contiguous_format)
     kind = distributed.ReduceOp.MAX if largest else distributed.ReduceOp.SUM
     distributed.all_reduce(total, kind, group)
@@ -132,17 +132,32 @@ class _Summed(torch.autograd.Function):
         return gradients[0], None
 
 
+def check_tensor(**argument: Any) -> None:
+    """Check that an argument, given by its name, is a tensor."""
+    ((name, x),) = argument.items()
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: got a {type(x).__name__}, expected a torch.Tensor")
+
+
 def shared(x: Tensor, group: Group | None = None) -> Tensor:
     """Give x itself; backward, the sum over ranks of their gradients with respect to it.
 
+    Raises:
+        TypeError: an x that is no tensor.
+
     Source: Shoeybi et al. (2019), section 3, the operator f.
     """
+    check_tensor(x=x)
     return _Shared.apply(x, group)  # type: ignore[no-untyped-call]
 
 
 def summed(x: Tensor, group: Group | None = None) -> Tensor:
     """Σ_r x_r over ranks; backward, the gradient itself, which is the same on all ranks.
 
+    Raises:
+        TypeError: an x that is no tensor.
+
     Source: Shoeybi et al. (2019), section 3, the operator g.
     """
+    check_tensor(x=x)
     return _Summed.apply(x, group)  # type: ignore[no-untyped-call]

@@ -22,9 +22,10 @@ from attnbook.torch.collectives import (
     Group,
     add_scores,
     all_reduce,
+    check_tensor,
     count,
     pass_on,
-    place,
+    rank_and_world,
     shared,
     summed,
 )
@@ -126,8 +127,9 @@ def deal(
     Raises:
         ValueError: an n that cannot be dealt out, a rank that is not 0 to W − 1, an x with fewer
             than two axes, a zigzag that is not True or False.
-        TypeError: an x that is no array.
+        TypeError: an x that is no tensor.
     """
+    check_tensor(x=x)
     check_rows(x=x)
     world = numbers.positive_int(world=world)
     rank = numbers.int_between(0, world - 1, rank=rank)
@@ -165,7 +167,7 @@ def _seen(
 
 def _travel(group: Group | None, *blocks: Tensor) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
     """Whose blocks are here, and they; while they are used the next are on their way."""
-    rank, world = place(group)
+    rank, world = rank_and_world(group)
     for step in range(world):
         arrived = pass_on(blocks, group) if step + 1 < world else None
         yield (rank - step) % world, blocks
@@ -177,7 +179,7 @@ class _Ring(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, how: _How) -> Tensor:
-        rank, world = place(how.group)
+        rank, world = rank_and_world(how.group)
         with without_autocast(q):
             (wide,) = upcast_half(xp, q)
             length = q.shape[-2] // len(_pieces(rank, world, how.zigzag))
@@ -200,7 +202,7 @@ class _Ring(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         how: _How = ctx.how
         q, k, v, output, log_sum_exp = ctx.saved_tensors
-        rank, world = place(how.group)
+        rank, world = rank_and_world(how.group)
         with without_autocast(q):
             wide_q, g, output = upcast_half(xp, q, gradients[0], output)
             logs, delta = log_sum_exp[..., None], (g * output).sum(-1, keepdim=True)

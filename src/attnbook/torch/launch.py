@@ -22,8 +22,8 @@ from attnbook._run.launched import (
     first_error,
     pickled,
     python_path,
+    report,
     show_printed,
-    tell,
     worker_text,
 )
 from attnbook._validation import numbers
@@ -164,7 +164,7 @@ def work(function: Callable[..., Any]) -> None:
                 found = pickle.dumps(function(rank, world, **arguments))
                 (folder / f"result-{rank}").write_bytes(found)
         except BaseException as error:
-            tell(folder, rank, error)
+            report(folder, rank, error)
             printed.flush()
             os._exit(1)  # without the others, who would be waited for
         faulthandler.cancel_dump_traceback_later()

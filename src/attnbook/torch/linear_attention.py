@@ -1,13 +1,14 @@
 """Heads without the softmax: parameters and initialisation."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnbook import heads, linear_heads
 from attnbook._validation.options import flag
-from attnbook.torch.attention import refuse_theirs
+from attnbook.blocks import gates_name
+from attnbook.torch.attention import refuse_torch_names
 
 
 class _Projections(nn.Module):
@@ -36,6 +37,8 @@ class LinearAttention(_Projections):
         ValueError: a size that is not an integer of at least 1, a number that does not divide.
     """
 
+    attention_name: ClassVar[str] = "linear"  # of a block that has it
+
     def __init__(self, embed_dim: int, num_heads: int, *, bias: bool = True) -> None:
         super().__init__(embed_dim, num_heads, bias)
 
@@ -51,8 +54,10 @@ class LinearAttention(_Projections):
         **theirs: Any,
     ) -> Any:
         """Output (..., n, e), or the pair (output, weights (..., heads, n, n))."""
-        refuse_theirs(theirs)
-        return linear_heads.linear_heads(self, queries, keys, values, mask, return_weights, causal)
+        refuse_torch_names(theirs)
+        return linear_heads.linear_heads(
+            self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
+        )
 
 
 class GatedDelta(_Projections):
@@ -88,6 +93,11 @@ class GatedDelta(_Projections):
             self.beta = nn.Linear(embed_dim, num_heads)
         self.head_norm = nn.RMSNorm(self.head_dim, eps=1e-5)
 
+    @property
+    def attention_name(self) -> str:
+        """The name that a block has for it."""
+        return gates_name(self.gate, self.delta)
+
     def forward(
         self,
         queries: Float[Tensor, "... n e"],
@@ -100,5 +110,7 @@ class GatedDelta(_Projections):
         **theirs: Any,
     ) -> Any:
         """Output (..., n, e), or the pair (output, weights (..., heads, n, n)); for causal=True."""
-        refuse_theirs(theirs)
-        return linear_heads.delta_heads(self, queries, keys, values, mask, return_weights, causal)
+        refuse_torch_names(theirs)
+        return linear_heads.delta_heads(
+            self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
+        )

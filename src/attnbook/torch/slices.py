@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from attnbook._validation import numbers
 from attnbook.torch.attention import MultiHeadAttention
 from attnbook.torch.blocks import MLP, DecoderBlock, EncoderBlock
-from attnbook.torch.collectives import Group, place, shared, summed
+from attnbook.torch.collectives import Group, rank_and_world, shared, summed
 
 Layer = TypeVar("Layer", MultiHeadAttention, MLP)
 Block = TypeVar("Block", EncoderBlock, DecoderBlock)
@@ -117,7 +117,7 @@ def split_block(block: Block, *, group: Group | None = None) -> Block:
         raise TypeError(f"block: got a {got}, expected an EncoderBlock or a DecoderBlock")
     if block.dropout:
         raise ValueError(f"block: got a dropout of {block.dropout}, expected 0")
-    rank, world = place(group)
+    rank, world = rank_and_world(group)
     names = [name for name in ("attention", "cross_attention", "mlp") if hasattr(block, name)]
     slices = {name: slice_of(getattr(block, name), rank, world) for name in names}
 

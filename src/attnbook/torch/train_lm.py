@@ -22,19 +22,20 @@ from torch import Tensor, nn
 from torch.distributed import HashStore, PrefixStore, Store, TCPStore  # type: ignore[attr-defined]
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
-from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from attnbook import devices
-from attnbook._run.loop import follow
+from attnbook._run.loop import train_loop
 from attnbook._run.meeting import MEETING, agreed_word
 from attnbook._run.workers import leave_if_lost
+from attnbook.torch.checkpoint_reader import read_checkpoint
 from attnbook.torch.transformer import DecoderOnly
 from attnbook.train_lm import (
     Options,
+    Refused,
     TrainingText,
     Workers,
     held_out_windows,
@@ -117,7 +118,7 @@ def train(options: Options, text: TrainingText, workers: Workers) -> list[float]
         Refused: a folder or a checkpoint that does not fit, no room for one, a loss that is none.
     """
     group = workers if isinstance(workers, Group) else Group(_device(options))
-    return follow(options, text, group, lambda: Run(options, len(text.vocabulary), group))
+    return train_loop(options, text, group, lambda: Run(options, len(text.vocabulary), group))
 
 
 class Run:
@@ -190,10 +191,17 @@ class Run:
             raise _reason(failed) from failed
 
     def load(self, folder: Path) -> None:
-        """Take parameters and state from a checkpoint, of any number of workers."""
+        """Take parameters and state from a checkpoint, of any number of workers.
+
+        Raises:
+            Refused: it cannot be read, or holds something else.
+        """
         model, optimiser = get_state_dict(self.model, self.optimiser)
         state: dict[str, Any] = {"model": model, "optimiser": optimiser}
-        load(state, checkpoint_id=folder)
+        try:
+            read_checkpoint(folder, state)
+        except ValueError as error:
+            raise Refused(f"--resume: {error}") from None
         set_state_dict(
             self.model,
             self.optimiser,

@@ -1,8 +1,8 @@
 // Wide screens get slides; narrow ones, paper and ?read get the same text as one page to scroll.
 const params = new URLSearchParams(location.search), root = document.documentElement;
 const path = params.get("path"); // 12 or 6 sessions: some slides are left out
-// the windows of the speaker view are narrow, and slides all the same
-const linear = params.has("read") || (!params.has("receiver") && matchMedia("(max-width: 700px)").matches);
+// the windows of the speaker view are narrow, and slides all the same; for paper there is one layout, whoever asks
+const linear = ["read", "print-pdf"].some((one) => params.has(one)) || (!params.has("receiver") && matchMedia("(max-width: 700px)").matches);
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
@@ -46,6 +46,7 @@ function wait() {
 
 function read() {
   root.classList.add("linear");
+  if (params.has("print")) addEventListener("load", () => print());
   if (params.get("read") === "notes") root.classList.add("with-notes");
   for (const formula of all(".formula > :first-child")) formula.tabIndex = 0; // a wide one scrolls
   for (const question of all(".question")) {
@@ -80,6 +81,12 @@ function present() {
     root.dataset.ready = "true";
   });
   for (const event of ["resize", "slidechanged"]) Reveal.on(event, turned);
+  // Slides are not for paper, and would show their answers: the page to scroll is.
+  addEventListener("keydown", (event) => {
+    if (event.key !== "p" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    window.open(`?read&print${path ? `&path=${path}` : ""}`);
+  });
   // A presenter's remote control turns the page after a click into a live figure, too.
   addEventListener("message", ({ data }) => {
     if (data?.deck === "next") Reveal.next();

@@ -10,26 +10,31 @@ hand them out. The roster has a name a line, or is a table that Moodle or Canvas
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from attnbook.checks.grading.feedback import write_feedback
+from attnbook.checks.grading.feedback import write_page
 from attnbook.checks.grading.grade import Report, Result, graded
 from attnbook.checks.grading.homework import BadHomework, Homework, read_homework
-from attnbook.checks.grading.roster import BadRoster, handed_in, matched, read_roster
-from attnbook.checks.grading.sandbox import NoSandbox, probed, shown
+from attnbook.checks.grading.pipe import in_one_line
+from attnbook.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
+from attnbook.checks.grading.sandbox import Kind, NoSandbox, probed, shown
 from attnbook.checks.grading.tables import (
     BadMarks,
     Graded,
+    Marks,
     beside,
+    in_a_line,
     read_marks,
+    write_grades,
     write_tables,
     write_to_read,
 )
-from attnbook.checks.verdict import Verdict
+from attnbook.checks.verdict import Verdict, describe_error
 
 MARKS = {"right": "✓", "wrong": "✗", "not yet": "…"}
 
@@ -47,24 +52,49 @@ def main(arguments: Sequence[str]) -> int:
         people = read_roster(options.roster) if options.roster else []
         marks = read_marks(beside(options.csv, "to-read"), homework) if options.csv else {}
     except (NoSandbox, BadHomework, BadRoster, BadMarks) as problem:
-        print(problem)
+        _say(str(problem))
         return 2
     given, strangers = matched(handed_in(options.submissions), people)
     began = time.monotonic()
+    class_: list[Graded] = []
+    pages: list[Path] = []
     with warnings.catch_warnings(), ThreadPoolExecutor(options.jobs) as pool:
         warnings.simplefilter("ignore")  # a wrong answer may divide by zero
-        jobs = [pool.submit(graded, who.name, paths, homework, kind) for who, paths in given]
-        class_: list[Graded] = []
+        jobs = [pool.submit(_tried, who, paths, homework, kind) for who, paths in given]
         for (person, _), job in zip(given, jobs, strict=True):
             report = job.result()
             _enter(report, marks)
             class_.append((person, report))
-            print(_line(report, homework), flush=True)
-    print(f"{len(class_)} students in {time.monotonic() - began:.0f} s, sandbox: {kind}")
+            _say(_line(report, homework))
+            if options.csv:  # after each student, so that no end of the command loses the others
+                write_grades(options.csv, homework, class_)
+            if options.feedback and report.handed_in:
+                write_page(options.feedback, homework, report, pages)
+    _say(f"{len(class_)} students in {time.monotonic() - began:.0f} s, sandbox: {kind}")
     if people and strangers:
-        print(f"not in the roster, or there more than once: {', '.join(strangers)}")
-    _write(options, homework, class_)
+        _say(f"not in the roster, or there more than once: {', '.join(strangers)}")
+    for line in in_a_line(homework, class_):
+        _say(line)
+    if options.csv:
+        _write(options.csv, homework, class_)
+    if options.feedback:
+        _say(f"written: {len(pages)} pages in {options.feedback}")
     return 0
+
+
+def _tried(person: Person, paths: list[Path] | None, homework: Homework, kind: Kind) -> Report:
+    """The report on one student; whatever goes wrong here stops nobody else's."""
+    try:
+        return graded(person.name, paths, homework, kind)
+    except Exception as error:
+        words = f"the grader itself stopped: {in_one_line(describe_error(error))}"
+        return Report(person.name, problem=f"{words}; your lecturer grades you again")
+
+
+def _say(line: str) -> None:
+    """Print a line, also where the terminal knows few characters."""
+    coding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(line.encode(coding, "replace").decode(coding), flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("submissions", type=Path, help="the folder with the notebooks")
     parser.add_argument("--set", type=Path, required=True, help="the lecturer's homework.json")
     parser.add_argument("--roster", type=Path, help="names, or a table from Moodle or Canvas")
-    parser.add_argument("--csv", type=Path, help="the table; Moodle's and Canvas's lie beside it")
+    parser.add_argument("--csv", type=Path, help="the table; others lie beside it")
     parser.add_argument("--feedback", type=Path, help="a folder for a page for each student")
     parser.add_argument("--jobs", type=int, default=2, help="students at a time")
     parser.add_argument("--sandbox", choices=["auto", "bwrap", "none"], default="auto")
@@ -90,34 +120,35 @@ def _refuse_what_is_shown(*paths: Path) -> None:
             raise BadHomework(f"{path}: {words}. Do: keep it outside of Python's own folders")
 
 
-def _enter(report: Report, marks: dict[tuple[str, str], float]) -> None:
-    """Put in the points that a person gave for explanations."""
+def _enter(report: Report, marks: Marks) -> None:
+    """Put in the points and the words that a person gave for explanations."""
     for label in report.explanations:
         if (report.name, label) in marks:
-            points = marks[report.name, label]
-            verdict = Verdict("right" if points else "wrong", "your lecturer has read this answer.")
-            report.results[label] = Result(verdict, points)
+            points, comment = marks[report.name, label]
+            words = f"your lecturer has read this answer{comment and f': {comment}'}"
+            verdict = Verdict("right" if points else "wrong", words if comment else f"{words}.")
+            report.results[label] = Result(verdict, points, comment)
 
 
 def _line(report: Report, homework: Homework) -> str:
     """One student in the terminal."""
-    signs = [
-        MARKS[report.results[t.label].verdict.status] for t in homework.tasks if report.results
-    ]
+    signs = [_sign(report.results[task.label]) for task in homework.tasks if report.results]
     total = f"{report.total:g} of {homework.points:g}" if report.results else "not graded"
-    notes = "; ".join(filter(None, [report.problem, *report.notes]))
-    return f"{report.name[:40]:40} {''.join(signs):12} {total:>12} {report.seconds:6.1f} s  {notes}"
+    notes = in_one_line("; ".join(filter(None, [report.problem, *report.notes])))
+    name = in_one_line(report.name, 40)
+    return f"{name:40} {''.join(signs):12} {total:>12} {report.seconds:6.1f} s  {notes}"
 
 
-def _write(options: argparse.Namespace, homework: Homework, class_: list[Graded]) -> None:
-    if options.csv:
-        files = write_tables(options.csv, homework, class_)
-        print(f"written: {', '.join(str(file) for file in files)}")
-        to_read = beside(options.csv, "to-read")
-        if unread := write_to_read(to_read, homework, class_):
-            print(f"{unread} explanations to read: enter their points in {to_read}, grade again")
-        if missing := sum(not report.complete for _, report in class_):
-            print(f"{missing} students are not in Moodle's and Canvas's files: see 'notes'")
-    if options.feedback:
-        pages = write_feedback(options.feedback, homework, (report for _, report in class_))
-        print(f"written: {len(pages)} pages in {options.feedback}")
+def _sign(result: Result) -> str:
+    in_part = result.verdict.status == "wrong" and result.points
+    return "½" if in_part else MARKS[result.verdict.status]
+
+
+def _write(table: Path, homework: Homework, class_: list[Graded]) -> None:
+    files = [table, *write_tables(table, homework, class_)]
+    _say(f"written: {', '.join(str(file) for file in files)}")
+    to_read = beside(table, "to-read")
+    if unread := write_to_read(to_read, homework, class_):
+        _say(f"{unread} explanations to read: enter their points in {to_read}, grade again")
+    if missing := sum(not report.complete for _, report in class_):
+        _say(f"{missing} students have no points to import yet: see 'notes' in {table}")

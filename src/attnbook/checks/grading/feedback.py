@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from attnbook.checks.grading.grade import Report, Result
@@ -36,8 +35,8 @@ li {{ margin: 1rem 0; }}
 {problem}<ol>
 {rows}
 </ol>
-<p>Each line is what the exercise's check said of your function. ✓ is right, ✗ is wrong, and … is
-not written or not read yet.</p>
+<p>Each line is what the exercise's check said of your function. ✓ is right, ✗ is wrong (perhaps
+with points for a part), and … is not written or not read yet.</p>
 </main>
 </html>
 """
@@ -77,16 +76,12 @@ def _row(task: Task, result: Result) -> str:
     )
 
 
-def write_feedback(folder: Path, homework: Homework, reports: Iterable[Report]) -> list[Path]:
-    """Write a page for everybody who handed something in; the files, which names cannot escape."""
+def write_page(folder: Path, homework: Homework, report: Report, written: list[Path]) -> None:
+    """Write a student's page, whose name cannot leave the folder; add its file to those written."""
     folder.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
-    for report in reports:
-        if report.handed_in:
-            path = _free(folder, report.name, written)
-            path.write_text(page(report, homework), encoding="utf-8", errors="replace")
-            written.append(path)
-    return written
+    path = _free(folder, report.name, written)
+    path.write_text(page(report, homework), encoding="utf-8", errors="replace")
+    written.append(path)
 
 
 def _free(folder: Path, name: str, taken: list[Path]) -> Path:

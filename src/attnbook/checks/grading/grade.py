@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnbook.checks.grading.homework import Homework, Task, judged
 from attnbook.checks.grading.notebook import Notebook, Unreadable, chosen, read_notebook
+from attnbook.checks.grading.roster import is_late
 from attnbook.checks.grading.sandbox import Kind
 from attnbook.checks.grading.student import Asked, Gone, NotStarted, Student, TooLong
 from attnbook.checks.verdict import Verdict
 
 NOTHING_WRITTEN = "nothing is written below the question."
 TO_READ = "your lecturer reads this answer; its points are not in yet."
+FEW_WORDS = 20  # fewer are no explanation that has its points unread
+STEP = 0.5  # partial points are whole multiples of it
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,7 @@ class Result:
 
     verdict: Verdict
     points: float | None
+    comment: str = ""  # a person's
 
 
 @dataclass
@@ -55,9 +60,9 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether nobody has to read anything before the total can be entered."""
+        """Whether there is a total, and nobody has to read anything before it can be entered."""
         unread = any(result.points is None for result in self.results.values())
-        return not unread and not (self.handed_in and self.problem)
+        return not unread and not self.problem
 
 
 def graded(name: str, paths: list[Path] | None, homework: Homework, kind: Kind) -> Report:
@@ -65,12 +70,12 @@ def graded(name: str, paths: list[Path] | None, homework: Homework, kind: Kind) 
     report, began = Report(name), time.monotonic()
     if paths is None:
         report.handed_in, report.problem = False, "nothing was handed in"
-        report.results = {
-            task.label: Result(Verdict("not yet", report.problem), 0) for task in homework.tasks
-        }
         return report
     try:
-        notebook = read_notebook(chosen(paths, homework.name))
+        path = chosen(paths, homework.name)
+        if is_late(path):
+            report.notes.append("late, as Canvas says")
+        notebook = read_notebook(path)
     except Unreadable as problem:
         report.problem = str(problem)
         return report
@@ -118,15 +123,25 @@ def _asked(task: Task, notebook: Notebook, homework: Homework, student: Student)
         if stopped:
             does = stopped if stopped.startswith(("does not", "ends ")) else f"stops: {stopped}"
             verdict = Verdict("wrong", f"{own}: its cell {does}")
-    return Result(verdict, task.points if verdict.status == "right" else 0)
+    if verdict.status == "not yet":  # what to do next comes too late
+        verdict = Verdict("not yet", f"{verdict.message.partition('. ')[0].rstrip('.')}.")
+    return Result(verdict, _points(task, verdict))
+
+
+def _points(task: Task, verdict: Verdict) -> float:
+    """All for a right answer; for a wrong one what a held-out check says of it, rounded down."""
+    if verdict.status == "right":
+        return task.points
+    earned = verdict.earned if task.kind == "held out" and verdict.status == "wrong" else 0
+    return STEP * math.floor(task.points * earned / STEP + 1e-9)
 
 
 def _read(task: Task, notebook: Notebook, homework: Homework, report: Report) -> Result:
-    """An explanation: read by a person, unless the homework gives its points for having one."""
+    """An explanation: a person reads it, unless its points are for some sentences of any kind."""
     found = notebook.explanations.get(task.label)
     if found:
         report.explanations[task.label] = found
-        if homework.completion:
+        if homework.completion and len(found.split()) >= FEW_WORDS:
             return Result(Verdict("right", "you wrote an explanation."), task.points)
     elif found == "":
         return Result(Verdict("not yet", NOTHING_WRITTEN), 0)

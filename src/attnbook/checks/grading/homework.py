@@ -44,7 +44,7 @@ class Homework:
         seed: the class's, from which held-out exercises draw their numbers.
         seconds: for one answer or cell of a student's notebook.
         minutes: for the whole notebook.
-        completion: whether an explanation has its points as soon as something is written.
+        completion: whether an explanation of some sentences has its points unread.
         tasks: the exercises, in order.
         folder: where homework.json lies.
     """

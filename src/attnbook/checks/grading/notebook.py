@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from attnbook.checks.grading.pipe import in_one_line, printable
+
 MOST_BYTES = 30 << 20
 MOST_CELLS = 2000
+MOST_WRITTEN = 20_000  # characters of an explanation: a cell of a table holds 32,767
 PLACEHOLDER = "*Write your explanation here.*"
 
 
@@ -38,20 +41,21 @@ def read_notebook(path: Path) -> Notebook:
     Raises:
         Unreadable: a link, too large, or no notebook.
     """
+    name = in_one_line(path.name)
     try:
         state = path.lstat()
         if not stat.S_ISREG(state.st_mode):
-            raise Unreadable(f"{path.name} is a link or no plain file: hand in the notebook itself")
+            raise Unreadable(f"{name} is a link or no plain file: hand in the notebook itself")
         if state.st_size > MOST_BYTES:
             size = f"{state.st_size / 1e6:.0f} MB, more than {MOST_BYTES / 1e6:.0f}"
-            raise Unreadable(f"{path.name} has {size}: clear its outputs and hand it in again")
+            raise Unreadable(f"{name} has {size}: clear its outputs and hand it in again")
         found = json.loads(path.read_text(encoding="utf-8-sig"))
         return _notebook(found)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         words = f"is not a notebook as Jupyter saves it ({type(error).__name__})"
-        raise Unreadable(f"{path.name} {words}: open it, save it and hand it in again") from None
+        raise Unreadable(f"{name} {words}: open it, save it and hand it in again") from None
     except OSError as error:
-        raise Unreadable(f"{path.name} cannot be read: {error.strerror}") from None
+        raise Unreadable(f"{name} cannot be read: {error.strerror}") from None
 
 
 def _notebook(found: dict[str, Any]) -> Notebook:
@@ -63,15 +67,20 @@ def _notebook(found: dict[str, Any]) -> Notebook:
     answers: dict[str, str] = {}
     for cell in cells:
         text = cell["source"]
-        text = text if isinstance(text, str) else "".join(text)
+        text = _in_unicode(text if isinstance(text, str) else "".join(text))
         own = _own(cell)
         if cell["cell_type"] == "code":
             code.append(text)
         elif own.get("part") == "explanation" or str(cell.get("id", "")).endswith("-explanation"):
-            label = own.get("exercise") or cell["id"].removesuffix("-explanation")
-            written = text.replace(PLACEHOLDER, "").strip()
-            answers[label] = f"{answers.get(label, '')}\n\n{written}".strip()
-    return Notebook(name if isinstance(name, str) else "", code, answers)
+            label = str(own.get("exercise") or cell["id"].removesuffix("-explanation"))
+            written = printable(text.replace(PLACEHOLDER, "")).strip()
+            answers[label] = f"{answers.get(label, '')}\n\n{written}".strip()[:MOST_WRITTEN]
+    return Notebook(in_one_line(name, 40) if isinstance(name, str) else "", code, answers)
+
+
+def _in_unicode(text: str) -> str:
+    """A text without halves of characters, which JSON can write and no file can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _own(part: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +102,7 @@ def chosen(paths: list[Path], homework: str) -> Path:
     own = [path for path in paths if _answers(path, homework)]
     if len(own) == 1:
         return own[0]
-    names = ", ".join(path.name for path in own or paths)
+    names = in_one_line(", ".join(path.name for path in own or paths))
     raise Unreadable(f"there are several notebooks ({names}): hand in the one that counts")
 
 

@@ -2,7 +2,8 @@
 
 Visible, and only to be read, are the system's libraries, Python with its environment, and the
 package attnbook. The environment's variables are cleared. A filter of system calls forbids other
-processes, so that a fork bomb has nothing to multiply; threads are free. /tmp is the sandbox's own.
+processes, so that a fork bomb has nothing to multiply, and other mounts and namespaces, so that
+/tmp, the sandbox's own, is all that can be written. Threads and files are counted: see watch.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ROOM = 256 << 20  # bytes of files that a student may write, in /tmp
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/alternatives", "/etc/ld.so.cache")
 REMEDIES = {
     "missing": "install bubblewrap (apt install bubblewrap, dnf install bubblewrap)",
+    "open": "install bubblewrap 0.8 or newer, or grade on a machine of x86_64 or aarch64",
     "forbidden": (
         "let bubblewrap make user namespaces. On Ubuntu 24.04 and later AppArmor forbids it: write "
         "to /etc/apparmor.d/bwrap the lines\n"
@@ -49,16 +51,21 @@ class Machine:
     """The numbers of a processor's system calls that the filter names."""
 
     architecture: int
-    without: tuple[int, ...]  # fork, vfork, shared memory that no limit counts, io_uring
+    without: tuple[int, ...]  # processes, mounts, and memory that no limit counts
     clone: int
     clone3: int
 
 
+# open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr; io_uring_setup, and
+# memfd_secret: every processor has the same numbers for these
+NEWER = (*range(428, 434), 442, 425, 447)
 MACHINES = {
-    # fork, vfork, shmget, memfd_create, io_uring_setup
-    "x86_64": Machine(0xC000003E, (57, 58, 29, 319, 425), 56, 435),
-    # shmget, memfd_create, io_uring_setup; it has no fork
-    "aarch64": Machine(0xC00000B7, (194, 279, 425), 220, 435),
+    # fork, vfork, shmget, semget, msgget, pivot_root, mount, umount2, unshare, setns, memfd_create
+    "x86_64": Machine(
+        0xC000003E, (57, 58, 29, 64, 68, 155, 165, 166, 272, 308, 319, *NEWER), 56, 435
+    ),
+    # the same without fork and vfork, which it has not
+    "aarch64": Machine(0xC00000B7, (194, 190, 186, 41, 40, 39, 97, 268, 279, *NEWER), 220, 435),
 }
 
 
@@ -79,13 +86,18 @@ def command(kind: Kind, filter_from: int | None = None) -> list[str]:
         "--clearenv",
     ]
     words += ["--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
-    words += [*_bounded(), "--tmpfs", "/tmp", "--dir", "/tmp/home"]
+    if _closes_namespaces(words[0]):
+        words += ["--unshare-user", "--disable-userns"]
+    words += ["--size", str(ROOM)] if "--size" in _help(words[0]) else []
+    words += ["--tmpfs", "/tmp", "--dir", "/tmp/home"]
     for path in visible():
         if path.is_symlink() and str(path) in SYSTEM:  # as /lib to usr/lib
             words += ["--symlink", os.readlink(path), str(path)]
         else:
             words += ["--ro-bind", str(path), str(path)]
-    words += ["--remount-ro", "/", "--remount-ro", "/dev", "--chdir", "/tmp/home"]
+    for own in ("/", "/dev", "/proc"):  # in /proc lies the account of a process's memory
+        words += ["--remount-ro", own]
+    words += ["--chdir", "/tmp/home"]
     for name, value in environment("/tmp/home").items():
         words += ["--setenv", name, value]
     return [*words, "--seccomp", str(filter_from)] if filter_from is not None else words
@@ -191,6 +203,9 @@ def probed(kind: Kind) -> Kind:
         return kind
     if shutil.which("bwrap") is None:
         raise NoSandbox(_advice("bwrap is not installed", REMEDIES["missing"]))
+    if system_call_filter() is None and not _closes_namespaces(shutil.which("bwrap") or ""):
+        words = "bwrap cannot forbid new namespaces (it can from 0.8), and the grader has no filter"
+        raise NoSandbox(_advice(f"{words} for {platform.machine()}", REMEDIES["open"]))
     done = subprocess.run(
         [*command("bwrap"), sys.executable, "-P", "-c", "import attnbook.checks"],
         capture_output=True,
@@ -210,8 +225,19 @@ def _advice(problem: str, remedy: str) -> str:
 
 
 @functools.cache
-def _bounded() -> tuple[str, ...]:
-    """The size of /tmp, where this bubblewrap can bound it (from 0.8)."""
-    bwrap = shutil.which("bwrap") or "bwrap"
+def _closes_namespaces(bwrap: str) -> bool:
+    """Whether it can forbid further ones: from 0.8, and where /proc/sys can be written.
+
+    In a container it often cannot be. The filter of system calls forbids them as well.
+    """
+    if "--disable-userns" not in _help(bwrap):
+        return False
+    words = [bwrap, "--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "true"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+@functools.cache
+def _help(bwrap: str) -> str:
+    """What it says of its options: --size came with 0.8."""
     done = subprocess.run([bwrap, "--help"], capture_output=True, text=True, check=False)
-    return ("--size", str(ROOM)) if "--size" in done.stdout + done.stderr else ()
+    return done.stdout + done.stderr

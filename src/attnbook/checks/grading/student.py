@@ -18,13 +18,18 @@ from typing import Any
 
 import numpy as np
 
+from attnbook.checks.call import TOO_MUCH
 from attnbook.checks.grading.pipe import Garbled, Message, printable, received
 from attnbook.checks.grading.sandbox import Kind, started
+from attnbook.checks.grading.watch import Watch, threads_to_bound
 from attnbook.checks.remote import Remote
 from attnbook.checks.verdict import Wrong
 
 WORKER = [sys.executable, "-P", "-m", "attnbook.checks.grading.worker"]
 START_SECONDS = 60.0  # for Python itself, on a busy machine
+LOOK_SECONDS = 0.25  # between two looks at what the process does
+MOST_HELD = 20_000_000  # bytes more at the peak than before
+UNSURE = 10_000_000  # by which the kernel's account may be off
 
 
 class Lost(BaseException):
@@ -37,6 +42,10 @@ class TooLong(Lost):
 
 class Gone(Lost):
     """It ended, or said what no honest process says."""
+
+
+class TooMuch(Gone):
+    """It was ended, since it had too much of something."""
 
 
 class NotStarted(Lost):
@@ -63,6 +72,7 @@ class Student:
         self.timeouts = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._watch: Watch | None = None
 
     def ask(self, how: str, name: str, arguments: tuple[Any, ...]) -> Message:
         """The answer of the notebook's function of this name.
@@ -71,6 +81,25 @@ class Student:
             Lost: there is none.
         """
         return self._asked(("ask", how, name, arguments))
+
+    def ask_within_memory(self, name: str, arguments: tuple[Any, ...]) -> Message:
+        """As ask for call_with_memory_limit, and the kernel says what is held.
+
+        Raises:
+            Wrong: more than MOST_HELD at once, or nothing can see how much.
+        """
+        # First other numbers of the same shapes: what a library compiles or loads is there then.
+        self.ask("call", name, tuple(_reversed(one) for one in arguments))
+        watch = self._watch
+        assert watch is not None
+        can_be_seen, before = watch.forget_peak(), watch.memory()
+        answer = self.ask("call_with_memory_limit", name, arguments)
+        held = watch.memory(peak=True) - before
+        if watch.sees_memory and (not can_be_seen or held < -UNSURE):
+            raise Wrong("nothing can see what your function holds: leave the process as it is")
+        if can_be_seen and not answer[0].get("error") and held > MOST_HELD + UNSURE:
+            raise Wrong(TOO_MUCH.format(held / 1e6))
+        return answer
 
     def source(self, name: str) -> str | None:
         """The source of the notebook's function of this name."""
@@ -100,11 +129,13 @@ class Student:
                     raise
                 self.left_out.add(at)
                 does = f"does not end within {self.seconds:g} s"
-                self.problems[at] = does if isinstance(end, TooLong) else "ends the process"
+                if isinstance(end, Gone):
+                    does = f"ends the process{': ' * isinstance(end, TooMuch)}{end or ''}"
+                self.problems[at] = does
 
     def stop(self) -> None:
         """End the process and all that it started."""
-        process, self._process = self._process, None
+        process, self._process, self._watch = self._process, None, None
         if process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -125,11 +156,13 @@ class Student:
 
     def _open(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="attnbook-", ignore_cleanup_errors=True)
-        self._process = started(self.kind, WORKER, self._folder.name)
+        words = [*WORKER, str(threads_to_bound(self.kind))]
+        self._process = started(self.kind, words, self._folder.name)
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
         self._read(time.monotonic() + START_SECONDS)
+        self._watch = Watch(self._process.pid, "/tmp" if self.kind != "none" else "")
 
     def _asked(self, request: tuple[Any, ...]) -> Message:
         self.start()
@@ -143,7 +176,14 @@ class Student:
         until = min(time.monotonic() + seconds, self.until)
         data = pickle.dumps(request)
         self._write(struct.pack(">I", len(data)) + data, until)
-        return self._read(until)
+        answer = self._read(until)
+        self._look()
+        return answer
+
+    def _look(self) -> None:
+        """Raise TooMuch where the process has too much of something."""
+        if self._watch is not None and (excess := self._watch.excess()):
+            raise TooMuch(excess)
 
     def _write(self, data: bytes, until: float) -> None:
         assert self._process is not None
@@ -183,11 +223,13 @@ class Student:
             raise Gone("its answer cannot be read") from None
 
     def _wait(self, pipe: int, until: float, *, to_write: bool) -> None:
-        left = until - time.monotonic()
         sides: tuple[list[int], list[int]] = ([], [pipe]) if to_write else ([pipe], [])
-        if left <= 0 or not any(select.select(*sides, [], left)):
-            self.timeouts += 1
-            raise TooLong
+        while (left := until - time.monotonic()) > 0:
+            if any(select.select(*sides, [], min(left, LOOK_SECONDS))):
+                return
+            self._look()
+        self.timeouts += 1
+        raise TooLong
 
 
 @dataclass
@@ -199,7 +241,10 @@ class Asked(Remote):
 
     def ask(self, how: str, arguments: tuple[Any, ...]) -> Any:
         """The answer; raises what the function raised, under its name."""
-        words, arrays = self.student.ask(how, self.name, arguments)
+        if how == "call_with_memory_limit":
+            words, arrays = self.student.ask_within_memory(self.name, arguments)
+        else:
+            words, arrays = self.student.ask(how, self.name, arguments)
         kind, text = words.get("error"), printable(words.get("text", ""))[:2000]
         if kind is None:
             return self._answer(how, arrays)
@@ -228,6 +273,11 @@ class Asked(Remote):
             self.student.stop()
             raise Gone("its answer cannot be read")
         return (arrays[0], arrays[1]) if wanted == 2 else arrays[0]
+
+
+def _reversed(argument: Any) -> Any:
+    """Other numbers of the same shape, which belong together as they did."""
+    return argument[::-1].copy() if isinstance(argument, np.ndarray) and argument.ndim else argument
 
 
 def _error(name: str, text: str) -> Exception:

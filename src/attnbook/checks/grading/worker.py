@@ -1,6 +1,6 @@
 """Runs one student's notebook and asks its functions, as the grader wants. Started in a sandbox.
 
-python -m attnbook.checks.grading.worker
+python -m attnbook.checks.grading.worker THREADS
 
 Requests come in on one pipe and answers go out on another. The held-out checks, what a check
 expects and the grades are never here. What the student's code changes, it changes here alone.
@@ -111,12 +111,13 @@ def source_of(function: Any) -> bytes:
     return packed({"source": None})
 
 
-def limit() -> None:
-    """Bound memory, files and open files; a core file is never written."""
+def limit(threads: int) -> None:
+    """Bound memory, files, open files and, above 0, threads; a core file is never written."""
     import resource  # not on Windows, where nothing is graded
 
     memory = GIGABYTES << 30
     bounds = [("AS", memory), ("FSIZE", MOST_FILE), ("CORE", 0), ("NOFILE", 256)]
+    bounds += [("NPROC", threads)] if threads else []
     for name, bound in bounds:
         with suppress(ValueError, OSError):  # macOS knows no bound of the address space
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (bound, bound))
@@ -167,7 +168,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 if __name__ == "__main__":
     pipes = away_from_the_pipes()
-    limit()
+    limit(int(sys.argv[1]))
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     serve(*pipes)

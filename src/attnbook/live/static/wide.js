@@ -1,10 +1,12 @@
 // Controls beside the plots, which then fill the height of the window: on slides, and when the reader asks for it.
 const BESIDE = 860; // pixels from which there is room for both
 const MARGIN = 16;
+const WIDTH = 340; // of the controls
+const LEAST = 0.6; // of their own size, the smallest that controls are drawn in
 const FILLING = { position: "fixed", inset: "0", zIndex: "2000", overflow: "auto", padding: `${MARGIN}px` };
 
 function widen(view) {
-  const [column] = view.child_views.map((one) => one.el);
+  const [column, controls] = view.child_views.map((one) => one.el);
   const rows = [view, ...view.child_views.flatMap((one) => one.child_views)].filter(({ model }) => /^(Row|Column)$/.test(model.type));
   const sizes = figures_of(view).map(({ el, model }) => {
     const key = model.aspect_ratio ? "max_width" : model.frame_height === null ? "height" : "frame_height";
@@ -26,17 +28,40 @@ function widen(view) {
     }
   };
 
+  // Controls that are higher than their room, in another font, with a third head, below a longer sentence, are drawn
+  // smaller, in a column as wide as before. They stay so until the window changes: nothing moves under the pointer.
+  let share = 1, fitted = "";
+  function draw(at) {
+    share = at;
+    controls.style.zoom = share === 1 ? "" : share;
+    for (const name of ["width", "flex-basis"])
+      if (share === 1) controls.style.removeProperty(name);
+      else controls.style.setProperty(name, `${WIDTH / share}px`, "important");
+  }
+  function shrink(room) {
+    const size = `${window.innerWidth} ${window.innerHeight}`;
+    if (size !== fitted && share !== 1) draw(1);
+    fitted = size;
+    while (share > LEAST && controls.getBoundingClientRect().height > room) draw(Math.round(100 * share - 4) / 100);
+  }
+
   let wide = false;
   function fit() { // axes, titles and scales keep their size; the rest shares what the window has left
     const asked = host.dataset.layout === "wide" && host.clientWidth >= BESIDE;
     if (wide !== asked) {
       wide = asked;
       for (const { model } of rows) model.css_classes = [...model.css_classes.filter((one) => one !== "wide"), ...(wide ? ["wide"] : [])];
-      if (!wide) set(1);
+      if (!wide) {
+        set(1);
+        draw(1);
+      }
     }
     if (!wide) return;
-    const room = window.innerHeight - head.offsetHeight - 3 * MARGIN, kept = column.offsetHeight - total(now);
+    const { marginTop, marginBottom } = getComputedStyle(document.body);
+    const edge = filling ? 2 * MARGIN : parseFloat(marginTop) + parseFloat(marginBottom);
+    const room = window.innerHeight - head.offsetHeight - edge - MARGIN, kept = column.offsetHeight - total(now);
     set(Math.min(2, Math.max(0.3, (room - kept) / total(({ natural }) => natural))));
+    shrink(room);
   }
   for (const one of sizes) // a script has given an example its own height
     one.model.properties[one.key].change.connect(() => {

@@ -1,0 +1,271 @@
+"""Byte pair encoding: text as numbers of tokens, as GPT-2 and its like read and write it.
+
+A text is cut into words by patterns. The bytes of a word are its first tokens. Then the two
+neighbours that stand first in the list of merges become one token, until no two neighbours stand
+in the list:
+
+    h e l l o  →  h e ll o  →  he ll o  →  hell o  →  hello
+
+Source: Gage (1994); for translation Sennrich, Haddow and Birch (2016); on bytes Radford, Wu,
+Child, Luan, Amodei and Sutskever (2019).
+"""
+
+import itertools
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+from attnbook._validation import numbers, options
+from attnbook._validation.tokens import token_list
+
+Pair = tuple[str, str]
+# a word with the space before it, a number, signs, and the spaces that are left
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+FORMS = ("NFC", "NFKC", "NFD", "NFKD")
+
+
+def _byte_signs() -> list[str]:
+    """A sign for every byte that can be seen in print: its own, else one from 256 upwards."""
+    shown = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("ÿ") + 1)} - {0xAD}
+    others = itertools.count(256)
+    return [chr(byte) if byte in shown else chr(next(others)) for byte in range(256)]
+
+
+SIGNS = _byte_signs()
+BYTES = {sign: byte for byte, sign in enumerate(SIGNS)}
+
+
+class BytePairs:
+    """Byte pair encoding with the tokens and merges of a trained model.
+
+    Args:
+        tokens: by their numbers; a byte is written as a sign, a space as Ġ.
+        merges: pairs of tokens that become one, the first to be merged first.
+        patterns: regular expressions, each of which cuts what those before it left whole; of the
+            library regex.
+        special: tokens that are cut out of a text before anything else.
+        normal_form: of Unicode, into which a text is brought first, if any.
+
+    Raises:
+        ValueError: tokens that are no list of different strings, a pair whose parts or whole are no
+            tokens, a special token that is none, a pattern or a normal form that there is not.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        merges: Iterable[tuple[str, str]],
+        *,
+        patterns: Sequence[str] = (GPT2,),
+        special: Iterable[str] = (),
+        normal_form: Literal["NFC", "NFKC", "NFD", "NFKD"] | None = None,
+    ) -> None:
+        # knows letters and numbers of every script, as re does not
+        import regex  # type: ignore[import-untyped, unused-ignore]
+
+        self.tokens, self.normal_form = _strings(tokens=tokens), normal_form
+        if normal_form is not None:
+            options.one_of(FORMS, normal_form=normal_form)
+        self.number = {token: number for number, token in enumerate(self.tokens)}
+        self.rank = {pair: rank for rank, pair in enumerate(map(_two_strings, merges))}
+        special = _strings(special=special)
+        self.special = sorted(special, key=len, reverse=True)  # the longest that fits is taken
+        self._check()
+        self._patterns = [_compiled(regex, one) for one in _strings(patterns=patterns)]
+        self._cut = regex.compile(f"({'|'.join(map(regex.escape, self.special))})")
+        self._numbers = lru_cache(maxsize=2**16)(self._unremembered)
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of a text's tokens.
+
+        Raises:
+            ValueError: a byte for which there is no token, half of a surrogate pair.
+        """
+        if not isinstance(text, str):
+            raise ValueError(f"text: got a {type(text).__name__}, expected a string")
+        if self.normal_form is not None:
+            text = unicodedata.normalize(self.normal_form, text)
+        found: list[int] = []
+        for i, piece in enumerate(self._cut.split(text) if self.special else [text]):
+            if i % 2:  # between two pieces of text a special token
+                found.append(self.number[piece])
+            else:
+                for word in self.words(piece):
+                    found += self._numbers(word)
+        return found
+
+    def decode(self, numbers: Iterable[int]) -> str:
+        """The text of some tokens; � where their bytes are no whole character.
+
+        Args:
+            numbers: a list, or an array of any library, of shape (n,).
+
+        Raises:
+            ValueError: what is no row of integers, a number that is no token's.
+        """
+        found = bytearray()
+        for number in token_list(len(self.tokens), numbers=numbers):
+            found += self._bytes(self.tokens[number])
+        return found.decode(errors="replace")
+
+    def words(self, text: str) -> list[str]:
+        """The words into which a text is cut before its bytes are merged."""
+        pieces = [text]
+        for pattern in self._patterns:
+            pieces = [part for piece in pieces for part in _cut(pattern, piece)]
+        return pieces
+
+    def merges(self, word: str) -> Iterator[list[str]]:
+        """A word's tokens after each merge, from single bytes to the tokens that are kept."""
+        try:
+            parts = [SIGNS[byte] for byte in word.encode()]
+        except UnicodeEncodeError as error:
+            raise ValueError(f"text: got {word!r}, expected characters of Unicode") from error
+        yield parts
+        while pairs := [pair for pair in itertools.pairwise(parts) if pair in self.rank]:
+            parts = _joined(parts, min(pairs, key=self.rank.__getitem__))
+            yield parts
+
+    def _unremembered(self, word: str) -> list[int]:
+        *_, parts = self.merges(word)
+        for part in parts:
+            if part not in self.number:
+                got = f"byte 0x{BYTES[part]:02x} in {word!r}"
+                raise ValueError(f"text: got {got}, expected bytes for which there is a token")
+        return [self.number[part] for part in parts]
+
+    def _bytes(self, token: str) -> bytes:
+        """The bytes that a token stands for; of a special token its own letters'."""
+        if token in self.special or not all(sign in BYTES for sign in token):
+            return token.encode()
+        return bytes(BYTES[sign] for sign in token)
+
+    def _check(self) -> None:
+        if len(self.number) < len(self.tokens):
+            twice = next(t for i, t in enumerate(self.tokens) if self.number[t] != i)
+            raise ValueError(f"tokens: got {twice!r} twice, expected different ones")
+        for first, second in self.rank:
+            for part in (first, second, first + second):
+                if part not in self.number:
+                    raise ValueError(f"merges: got {part!r} in a pair, expected tokens")
+        for token in self.special:
+            if not token or token not in self.number:
+                raise ValueError(f"special: got {token!r}, expected one of the tokens")
+
+
+def _strings(**argument: Any) -> list[str]:
+    """Strings, of which there may be any number; one string is not taken for its letters."""
+    ((name, given),) = argument.items()
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ValueError(f"{name}: got {given!r}, expected a list of strings")
+    found = list(given)
+    for one in found:
+        if not isinstance(one, str):
+            raise ValueError(f"{name}: got {one!r} among them, expected strings")
+    return found
+
+
+def _two_strings(pair: Any) -> tuple[str, str]:
+    if not isinstance(pair, tuple | list) or [type(part) for part in pair] != [str, str]:
+        raise ValueError(f"merges: got {pair!r}, expected pairs of strings")
+    return pair[0], pair[1]
+
+
+def _compiled(regex: Any, pattern: str) -> Any:
+    try:
+        return regex.compile(pattern)
+    except regex.error as error:
+        raise ValueError(f"patterns: got {pattern!r}, expected a pattern ({error})") from error
+
+
+def learn_pairs(text: str, vocabulary: int = 512) -> BytePairs:
+    """The byte pairs of a text: of all neighbours in its words the most frequent, again and again.
+
+    Of pairs that are as frequent the one that comes first in the order of signs is taken, so that
+    a text has one list of merges. There may be fewer tokens than asked for: a pair that occurs
+    once is no pair.
+
+    Args:
+        text: of any length.
+        vocabulary: tokens, the 256 bytes among them.
+
+    Raises:
+        ValueError: a text that is none, a vocabulary below 256.
+
+    Source: Sennrich, Haddow and Birch (2016), algorithm 1.
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"text: got a {type(text).__name__}, expected a string")
+    numbers.nonnegative_int(least=len(SIGNS), vocabulary=vocabulary)
+    counts = Counter(BytePairs(SIGNS, []).words(text))
+    words = [[SIGNS[byte] for byte in word.encode()] for word in counts]
+    tokens, merges = _merged(words, [*counts.values()], vocabulary)
+    return BytePairs(tokens, merges, patterns=(GPT2,))
+
+
+def _merged(
+    words: list[list[str]], counts: Sequence[int], vocabulary: int
+) -> tuple[list[str], list[Pair]]:
+    """The tokens and the merges, in order; only words that hold a merged pair are counted anew."""
+    frequency: Counter[Pair] = Counter()
+    holders: dict[Pair, set[int]] = {}
+    for number in range(len(words)):
+        _count(words[number], number, counts[number], frequency, holders)
+    tokens, merges = dict.fromkeys(SIGNS), []  # two pairs may make the same token
+    while len(tokens) < vocabulary and frequency:
+        pair = min(frequency, key=lambda found: (-frequency[found], found))
+        if frequency[pair] < 2:
+            break
+        merges.append(pair)
+        tokens[pair[0] + pair[1]] = None
+        for number in sorted(holders[pair]):
+            _count(words[number], number, -counts[number], frequency, holders)
+            words[number] = _joined(words[number], pair)
+            _count(words[number], number, counts[number], frequency, holders)
+    return list(tokens), merges
+
+
+def _count(
+    word: list[str],
+    number: int,
+    times: int,
+    frequency: Counter[Pair],
+    holders: dict[Pair, set[int]],
+) -> None:
+    """Add the pairs of a word so many times, or with a negative number take them away."""
+    for pair in itertools.pairwise(word):
+        frequency[pair] += times
+        if frequency[pair] == 0:
+            del frequency[pair]
+        if times > 0:
+            holders.setdefault(pair, set()).add(number)
+        else:
+            holders[pair].discard(number)
+
+
+def _cut(pattern: Any, text: str) -> Iterator[str]:
+    """What a pattern finds in a text, and what lies between, in order."""
+    end = 0
+    for match in pattern.finditer(text):
+        if match.start() > end:
+            yield text[end : match.start()]
+        if match[0]:
+            yield match[0]
+        end = match.end()
+    if end < len(text):
+        yield text[end:]
+
+
+def _joined(parts: list[str], pair: tuple[str, str]) -> list[str]:
+    """The parts with each occurrence of a pair as one."""
+    found: list[str] = []
+    rest = iter(range(len(parts)))
+    for i in rest:
+        if tuple(parts[i : i + 2]) == pair:
+            found.append(pair[0] + pair[1])
+            next(rest)
+        else:
+            found.append(parts[i])
+    return found

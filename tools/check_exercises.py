@@ -1,0 +1,91 @@
+"""Try every exercise of the book, and print what its check says.
+
+python tools/check_exercises.py              all chapters
+python tools/check_exercises.py ch01 ch07    these
+
+Each stub must be "not yet", each solution right, and each planted wrong answer, which the tests of
+its chapter hold, must hear its own cause.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from attnbook.checks.exercises import Exercise, exercises
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SHARED = ("expected", ", expected")
+Wrong = tuple[Callable[..., Any], Callable[..., Any], str]  # check, answer, a part of the message
+
+
+def wrong_answers(chapter: str) -> list[Wrong]:
+    """The planted wrong answers of a chapter such as "ch07", each with what it must hear."""
+    tests = str(REPOSITORY / "tests")
+    if tests not in sys.path:
+        sys.path.insert(0, tests)
+    found: list[Wrong] = import_module(f"test_checks_{chapter}").WRONG
+    return found
+
+
+def misheard(wrong: list[Wrong], others: list[Wrong]) -> list[str]:
+    """What is said to those wrong answers that do not hear their own cause, or another's too."""
+    missed = []
+    for check, answer, cause in wrong:
+        verdict = check(answer)
+        # a text that several messages share, such as ", expected 3", is no cause of another's
+        foreign = {c for _, _, c in others if c not in cause and not c.startswith(SHARED)}
+        heard = verdict.status == "wrong" and cause in verdict.message
+        if not heard or any(c in verdict.message for c in foreign):
+            missed.append(f"a wrong answer should hear “{cause}”, and hears: {verdict}")
+    return missed
+
+
+def row(exercise: Exercise, wrong: list[Wrong]) -> tuple[str, list[str]]:
+    """An exercise's line of the table, and what is not as it should be."""
+    title = f"{exercise.name:52} {exercise.level:8} {exercise.minutes:3} min"
+    if not exercise.is_checked:
+        return f"{title}  an explanation, with a model answer", []
+    stub = exercise.run(exercise.stub.replace(exercise.check_line, ""))
+    solution = exercise.run(exercise.solution)
+    missed = misheard(wrong, wrong)
+    problems = list(missed)
+    if stub.status != "not yet":
+        problems.append(f"the stub should be “not yet”, and hears: {stub}")
+    if solution.status != "right":
+        problems.append(f"the solution should be right, and hears: {solution}")
+    if len(wrong) < 3:
+        problems.append(f"expected three planted wrong answers or more, found {len(wrong)}")
+    named = f"{len(wrong) - len(missed)} of {len(wrong)}"
+    return f"{title}  {stub.status:8} {solution.status:8} {named:>8}", problems
+
+
+def main(chosen: list[str]) -> int:
+    """Print the table; 1 if anything is not as it should be, 2 for a chapter that is not there."""
+    files = {f"ch{f.name[:2]}": f for f in sorted((REPOSITORY / "chapters").glob("[0-9]*.md"))}
+    if unknown := set(chosen) - set(files):
+        print(f"no such chapter: {', '.join(sorted(unknown))}; there are {', '.join(files)}")
+        return 2
+    warnings.simplefilter("ignore")  # a wrong answer may divide by zero
+    print(f"{'exercise':52} {'level':8} {'time':>7}  {'stub':8} {'solution':8} wrong answers named")
+    problems, tried, planted = [], 0, 0
+    for chapter in chosen or files:
+        wrong = wrong_answers(chapter)
+        for exercise in exercises(files[chapter]):
+            own = [one for one in wrong if exercise.is_checked and one[0] is exercise.check]
+            line, found = row(exercise, own)
+            print(line, flush=True)
+            problems += [f"{exercise.name}: {problem}" for problem in found]
+            tried, planted = tried + 1, planted + len(own)
+    print(f"{tried} exercises, {planted} wrong answers; not as it should be: {len(problems)}")
+    for problem in problems:
+        print(f"  {problem}")
+    return int(bool(problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
