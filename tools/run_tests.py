@@ -83,7 +83,7 @@ ENVIRONMENT = {
     "unit": {**ONE_THREAD, **KEPT},
     "distributed": ONE_THREAD,
     "notebooks": ONE_THREAD,
-    "fonts": {"ATTNBOOK_FONTS": "liberation"},
+    "fonts": {"ATTNBOOK_FONTS": "dejavu,liberation"},
     "avx2": {**ONE_THREAD, **PROCESSORS["avx2"], "ATTNBOOK_BACKENDS": "numpy,torch,jax"},
     "triton": ONE_THREAD,
 }
