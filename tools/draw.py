@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
+from check_environment import ROOT
 from nbformat import NotebookNode
-from run_tests import ROOT
 
 from attnbook import drawings
 from attnbook.drawings import Drawing

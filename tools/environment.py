@@ -1,7 +1,9 @@
 """Make the environment in .venv, and say in a few lines what is missing where that fails.
 
-python tools/environment.py          make or complete .venv
+python tools/environment.py book     make or complete .venv for what needs this extra
 python tools/environment.py --npm    install the site's assets
+
+uv installs in seconds what takes pip minutes. Where it is not to be had, or fails, pip does it.
 
 Only the standard library: it runs before anything is installed.
 """
@@ -19,13 +21,15 @@ from typing import NoReturn
 from check_environment import ROOT, stop
 
 VENV = ROOT / ".venv"
-STAMP = VENV / ".complete"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-PIP = ["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "-c", "constraints.txt"]
+PIP = ["-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+UV = "uv==0.13.9"
 LARGE = 20  # megabytes from which a download is announced
+DISK_FULL = re.compile("No space left")
 NO_NETWORK = re.compile(
     r"failed to establish|name resolution|getaddrinfo|unreachable|proxyerror|timed out|sslerror"
     r"|connection (?:broken|refused|reset|aborted)"
+    r"|failed to lookup|dns error|client error \(connect\)"
     r"|enotfound|econnrefused|eai_again|etimedout|enetunreach",
     re.IGNORECASE,
 )
@@ -34,7 +38,7 @@ NO_NETWORK = re.compile(
 def make_venv() -> None:
     """A fresh .venv, unless there is one made here that runs a Python new enough."""
     test = [str(PYTHON), "-c", "import sys, pip; sys.exit(sys.version_info < (3, 11))"]
-    moved = STAMP.exists() and STAMP.read_text(encoding="utf-8") not in ("", str(ROOT))
+    moved = any(s.read_text("utf-8").strip() != str(ROOT) for s in VENV.glob(".complete-*"))
     if PYTHON.exists() and not moved and not subprocess.run(test, capture_output=True).returncode:
         return
     version = ".".join(map(str, sys.version_info[:3]))
@@ -55,70 +59,124 @@ def make_venv() -> None:
         sys.exit(f"\n.venv cannot be made: {reason[-1] if reason else 'no reason given'}")
 
 
-def install(log: Path) -> int:
-    """Run pip with a line of progress now and then; all it says goes to the log."""
-    command = [str(PYTHON), *PIP, "-e", ".[test]"]
-    os.environ.setdefault("PIP_RETRIES", "2")  # its five take a minute without a network
+def pip_settings() -> dict[str, list[str]]:
+    """What pip's files and variables say, by the option's name: where packages come from."""
+    command = [str(PYTHON), "-m", "pip", "config", "list"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
+    found: dict[str, list[str]] = {}
+    for line in said.splitlines():  # global.index-url='…', and :env:.index-url='…' counts more
+        name, _, value = line.partition("=")
+        section, _, option = name.rpartition(".")
+        if section in ("global", "install", ":env:") and (value := value.strip("'\"")):
+            found[option] = value.split()
+    return found
+
+
+def uv_command(extra: str) -> list[str]:
+    """uv's words for an installation that chooses as pip would, from where pip would."""
+    command = [str(PYTHON), "-m", "uv", "pip", "install", "--python", str(PYTHON)]
+    # From all indexes the newest that fits, as pip has it: PyTorch's CPU wheels lie on one of many.
+    command += ["--index-strategy", "unsafe-best-match", "--compile-bytecode"]
+    settings = pip_settings()
+    for option in ("index-url", "extra-index-url", "find-links", "no-index"):
+        for value in settings.get(option, []):
+            command += [f"--{option}"] if option == "no-index" else [f"--{option}", value]
+    for host in settings.get("trusted-host", []):
+        command += ["--allow-insecure-host", host]
+    return [*command, "-c", "constraints.txt", "-e", f".[{extra}]"]
+
+
+def say(line: str, seen: dict[str, int]) -> None:
+    """What a line of pip's or uv's tells a reader who waits."""
+    pip = re.match(r"\s*Downloading (\S+) \(([\d.]+) MB\)", line)
+    uv = re.match(r"\s*Downloading (\S+) \(([\d.]+)([MG])iB\)", line)
+    if pip and float(pip[2]) >= LARGE:
+        print(f"  downloading {pip[1].rpartition('/')[2]}, {pip[2]} MB", flush=True)
+    elif uv and (uv[3] == "G" or float(uv[2]) >= LARGE):
+        print(f"  downloading {uv[1]}, {uv[2]} {uv[3]}B", flush=True)
+    elif line.startswith("Collecting"):
+        seen["collected"] = seen.get("collected", 0) + 1
+        if seen["collected"] % 20 == 0:
+            print(f"  {seen['collected']} packages found", flush=True)
+    elif found := re.match(r"Resolved (\d+) packages", line):
+        print(f"  {found[1]} packages found", flush=True)
+    elif line.startswith("Installing collected"):
+        print(f"  installing {line.count(',') + 1} packages, a minute or two", flush=True)
+    elif found := re.match(r"Installed (\d+) packages?", line):
+        print(f"  {found[1]} packages installed; compiling them, half a minute", flush=True)
+
+
+def run(command: list[str], log: Path) -> int:
+    """Run an installer with a line of progress now and then; all it says goes to the log."""
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    collected = 0
+    seen: dict[str, int] = {}
     with (
         log.open("w", encoding="utf-8") as file,
         subprocess.Popen(command, cwd=ROOT, text=True, encoding="utf-8", **pipe) as process,
     ):
         for line in process.stdout:
             file.write(line)
-            size = re.match(r"\s*Downloading (\S+) \(([\d.]+) MB\)", line)
-            if size and float(size[2]) >= LARGE:
-                print(f"  downloading {size[1].rpartition('/')[2]}, {size[2]} MB", flush=True)
-            elif line.startswith("Collecting"):
-                collected += 1
-                if collected % 20 == 0:
-                    print(f"  {collected} packages found", flush=True)
-            elif line.startswith("Installing collected"):
-                print(f"  installing {line.count(',') + 1} packages, a minute or two", flush=True)
+            say(line, seen)
     return process.returncode
 
 
-def check(*flags: str) -> subprocess.CompletedProcess[str]:
+def install(extra: str, log: Path) -> int:
+    """Install an extra by uv, or else by pip."""
+    os.environ.setdefault("PIP_RETRIES", "2")  # its five take a minute without a network
+    os.environ.setdefault("UV_HTTP_RETRIES", "2")
+    fetched = run([str(PYTHON), *PIP, UV], log)
+    if fetched and NO_NETWORK.search(log.read_text(encoding="utf-8")):
+        return fetched
+    if not fetched:
+        code = run(uv_command(extra), log)
+        words = log.read_text(encoding="utf-8")
+        if not code or NO_NETWORK.search(words) or DISK_FULL.search(words):
+            return code
+        log.replace(log.with_name("uv.log"))
+        print("  uv could not do it (.venv/uv.log says why); pip tries", flush=True)
+    return run([str(PYTHON), *PIP, "-c", "constraints.txt", "-e", f".[{extra}]"], log)
+
+
+def check(extra: str, *flags: str) -> subprocess.CompletedProcess[str]:
     """tools/check_environment.py, run by the Python in .venv."""
-    command = [str(PYTHON), "tools/check_environment.py", *flags]
+    command = [str(PYTHON), "tools/check_environment.py", extra, *flags]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-def make() -> None:
+def make(extra: str) -> None:
     """Make .venv, or complete it; what is complete is left alone and needs no network."""
     make_venv()
-    if check("--exact").returncode:
-        print("Installing the packages of constraints.txt into .venv", flush=True)
-        log = VENV / "pip.log"
-        if install(log):
-            explain(log)
-    STAMP.write_text(str(ROOT), encoding="utf-8")
-    print("The environment in .venv is complete.", flush=True)
+    if check(extra, "--exact").returncode:
+        print(f"Installing the packages of constraints.txt for [{extra}] into .venv", flush=True)
+        log = VENV / "install.log"
+        if install(extra, log):
+            explain(extra, log)
+    (VENV / f".complete-{extra}").write_text(f"{ROOT}\n", encoding="utf-8")
+    print(f"The environment in .venv is complete for [{extra}].", flush=True)
 
 
-def explain(log: Path) -> NoReturn:
-    """pip's wall of errors in three lines."""
+def explain(extra: str, log: Path) -> NoReturn:
+    """An installer's wall of errors in three lines."""
     text = log.read_text(encoding="utf-8")
     works = "reading chapters/*.md and *.ipynb in any editor"
-    if not check().returncode:
+    if not check(extra).returncode:
         works = f"the environment as it was: make PY={PYTHON.relative_to(ROOT)} <target>"
     if NO_NETWORK.search(text):
         stop(
-            "pip reaches no package index: no network, or a proxy or certificate in the way.",
+            "No package index can be reached: no network, or a proxy or certificate in the way.",
             "connect, or point pip at a mirror (PIP_INDEX_URL, HTTPS_PROXY), and type make again.\n"
-            f"    pip's own words: {log.relative_to(ROOT)}",
+            f"    the installer's own words: {log.relative_to(ROOT)}",
             f"{works}.",
         )
-    if "No space left" in text:
+    if DISK_FULL.search(text):
         stop(
             "The disk is full.",
             "make room (up to 8 GB, with PyTorch for CUDA), and type make again.",
             f"{works}.",
         )
-    errors = [line for line in text.splitlines() if line.startswith("ERROR")]
+    errors = [line for line in text.splitlines() if line.lower().startswith("error")]
     stop(
-        "pip could not install the packages:\n  "
+        "The packages could not be installed:\n  "
         + "\n  ".join(line[:200] for line in (errors or text.splitlines())[-3:]),
         f"read {log.relative_to(ROOT)}; constraints.txt is made for Python 3.11 to 3.13.",
         f"{works}.",
@@ -154,6 +212,6 @@ def assets() -> None:
 
 if __name__ == "__main__":
     try:
-        assets() if "--npm" in sys.argv else make()
+        assets() if "--npm" in sys.argv else make(sys.argv[1] if sys.argv[1:] else "book")
     except KeyboardInterrupt:
         sys.exit("\nStopped. Type make again to go on.")

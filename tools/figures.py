@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from browser import chromium
+from check_environment import ROOT
 from playwright.sync_api import Browser, sync_playwright
 from print_book import NO_NETWORK, commit_day, set_dates
 from release import write_zip
-from run_tests import ROOT, chromium
 
 from attnbook.drawings.canvas import COLOURS
 

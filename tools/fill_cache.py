@@ -2,9 +2,12 @@
 
     python tools/fill_cache.py
 
-A chapter whose notebook is missing, stale or not executed is left out; the build executes it.
+A chapter whose notebook is missing, stale or not executed is left out; the build executes it. What
+the cache has of the same chapter and notebook stays.
 """
 
+import hashlib
+import json
 import sys
 from pathlib import Path
 
@@ -39,17 +42,31 @@ def with_outputs(source: Path) -> NotebookNode | None:
     return chapter
 
 
+def digest(source: Path) -> str:
+    """A number for a chapter and its notebook."""
+    files = [source, source.with_suffix(".ipynb"), Path(__file__)]
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files if f.exists())).hexdigest()
+
+
 def main(root: Path = ROOT) -> int:
     """The command; returns its exit status."""
-    cache = get_cache(str(root / "_build" / ".jupyter_cache"))
+    folder = root / "_build" / ".jupyter_cache"
+    cache, record = get_cache(str(folder)), folder / "filled.json"
+    filled = json.loads(record.read_text("utf-8")) if record.exists() else {}
     for page in read_book(root).chapters():
+        now = digest(page.path)
+        if filled.get(page.path.name) == now:
+            continue
+        filled.pop(page.path.name, None)
         notebook = with_outputs(page.path)
         if notebook is None:
             print(f"{page.path.name}: no stored outputs that fit; the build will execute it")
             continue
         bundle = CacheBundleIn(notebook, str(page.path))
         cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+        filled[page.path.name] = now
         print(f"{page.path.name}: outputs taken from {page.path.stem}.ipynb")
+    record.write_text(json.dumps(filled), "utf-8")
     return 0
 
 

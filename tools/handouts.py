@@ -13,9 +13,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from browser import chromium
+from check_environment import ROOT
 from playwright.sync_api import Browser, sync_playwright
 from print_book import NO_NETWORK, commit_day, set_dates
-from run_tests import ROOT, chromium
 
 SLIDES = ROOT / "_build" / "html" / "lectures"
 HANDOUTS = ROOT / "_build" / "handouts"

@@ -24,9 +24,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import yaml
+from browser import chromium
+from check_environment import ROOT
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 from pypdf import PdfReader
-from run_tests import ROOT, chromium
 
 SITE = ROOT / "_build" / "html"
 PDF = ROOT / "_build" / "pdf" / "attnbook.pdf"

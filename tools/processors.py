@@ -18,8 +18,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
-from run_tests import NBVAL, ROOT
+from check_environment import ROOT
 
+NBVAL = (
+    "{python} -m pytest -q -p nbval_streams --nbval --nbval-current-env "
+    "--nbval-sanitize-with tests/notebooks/nbval_sanitize.cfg "
+    "-p no:cacheprovider -W default -n 2 --dist loadscope chapters"
+)
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "NPROC": "1"}  # all but XLA; XLA
 PROCESSORS = {
     "one-thread": ONE_THREAD,

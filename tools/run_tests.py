@@ -1,30 +1,27 @@
 """Run the project's tests stage by stage, all of them even if one fails, and sum up.
 
-python tools/run_tests.py              every stage (make test)
-python tools/run_tests.py lint types   those stages
-python tools/run_tests.py hub          a hub for a class, with two students (make test-hub)
-python tools/run_tests.py triton       a kernel in Triton's interpreter (make test-triton)
-python tools/run_tests.py gpu          the tests and the notebooks on a GPU (make test-gpu)
-python tools/run_tests.py faults       whether the tests see planted mistakes (make faults)
-python tools/run_tests.py coverage     how much of the package the unit tests run (make coverage)
+python tools/run_tests.py quick        before a commit: lint, types, what NumPy alone can test
+python tools/run_tests.py test         make test: what a newcomer runs
+python tools/run_tests.py all          make test-all: every stage, and in each every test
+python tools/run_tests.py unit site    those stages, and in each every test
+
+A test marked slow repeats what another one shows, or takes long: make test leaves it out.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
+import xml.etree.ElementTree as ElementTree
 
-ROOT = Path(__file__).resolve().parent.parent
-PYTEST = "{python} -m pytest -q"
-NBVAL = (
-    f"{PYTEST} -p nbval_streams --nbval --nbval-current-env "
-    "--nbval-sanitize-with tests/notebooks/nbval_sanitize.cfg "
-    "-p no:cacheprovider -W default -n 2 --dist loadscope chapters"
-)
+from browser import chromium
+from check_environment import ROOT
+from processors import NBVAL, PROCESSORS
+
+PYTEST = "{python} -m pytest -q --junitxml={report}"
 ASIDE = (
     "site",
     "notebooks",
@@ -35,6 +32,7 @@ ASIDE = (
     "distributed",
 )  # folders of tests that are stages of their own
 UNIT = "tests" + "".join(f" --ignore=tests/{folder}" for folder in ASIDE)
+WITHOUT_NUMBERS = "address cluster grading held_out homework lectures plan project release terms"
 STAGES = {
     "lint": [
         "{python} -m ruff check",
@@ -43,11 +41,18 @@ STAGES = {
     ],
     "types": ["{python} -m mypy"],
     "fresh": ["{python} tools/weave.py --check", "{python} tools/make_plan.py --check"],
+    "numpy": [f"{PYTEST} {UNIT} -n 2 --dist loadfile -k numpy"],
     "unit": [f"{PYTEST} {UNIT} -n 2 --dist loadfile"],  # JAX compiles a file's shapes once
     "distributed": [f"{PYTEST} tests/distributed"],  # its tests start processes of their own
     "book": ["{make} book PY={python}"],
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
     "site": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder"],
+    "fonts": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder -m layout"],
+    "avx2": [
+        f"{PYTEST} {UNIT} -n 2 --dist loadfile"
+        + "".join(f" --ignore-glob=tests/test_{name}*" for name in WITHOUT_NUMBERS.split()),
+        "{python} tools/processors.py avx2",
+    ],
     "hub": [f"{PYTEST} tests/hub"],
     "triton": [f"{PYTEST} tests/kernels"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
@@ -57,57 +62,75 @@ STAGES = {
         "{python} -m coverage report",
     ],
 }
+SETS = {
+    "quick": ("lint", "types", "numpy"),
+    "test": ("lint", "types", "fresh", "unit", "distributed", "book", "notebooks", "site"),
+    "all": tuple(stage for stage in STAGES if stage not in ("numpy", "gpu", "coverage")),
+}
 # Small arrays: a thread more than there are processors waits for the others, and that costs most.
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 # What JAX compiled is kept for the other process, and for the next run.
+KEPT = {
+    "JAX_COMPILATION_CACHE_DIR": str(ROOT / "_build" / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
 ENVIRONMENT = {
-    "unit": {
-        "OMP_NUM_THREADS": "1",
-        "JAX_COMPILATION_CACHE_DIR": str(ROOT / "_build" / "jax"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    },
-    "distributed": {"OMP_NUM_THREADS": "1"},
-    "notebooks": {"OMP_NUM_THREADS": "1"},
-    "triton": {"OMP_NUM_THREADS": "1"},
+    "numpy": {**ONE_THREAD, "ATTNBOOK_BACKENDS": "numpy"},
+    "unit": {**ONE_THREAD, **KEPT},
+    "distributed": ONE_THREAD,
+    "notebooks": ONE_THREAD,
+    "fonts": {"ATTNBOOK_FONTS": "liberation"},
+    "avx2": {**ONE_THREAD, **PROCESSORS["avx2"], "ATTNBOOK_BACKENDS": "numpy,torch,jax"},
+    "triton": ONE_THREAD,
+}
+# In make test each formula runs in three libraries; the standard's referee and compiled JAX are
+# for make test-all, as is what is marked slow.
+SHORT_ENVIRONMENT = {"unit": {"ATTNBOOK_BACKENDS": "numpy,torch,jax"}}
+# Where another stage, or another test, runs the same and more.
+TWICE = {
+    "notebooks": "-m=not repeated",  # Colab's test runs every notebook
+    "avx2": "-m=not slow",
 }
 PATHS = {"triton": "_build/triton"}  # what make test-triton fetched
-APART = ("hub", "triton", "gpu", "faults", "coverage")  # not part of make test
 ABOUT = {
     "lint": "ruff and yamllint",
     "types": "mypy",
     "fresh": "the notebooks are what the chapters say, the plan what the lectures say",
+    "numpy": "the formulas in NumPy",
     "unit": "unit and property tests",
     "distributed": "many processes, eight devices, a worker that is killed",
     "book": "the website builds without a warning",
-    "notebooks": "every notebook runs again, as on Colab, and prints the same (minutes)",
+    "notebooks": "every notebook runs again and prints the same",
     "site": "the website in Chromium, with no network",
+    "fonts": "the layout of the website with other fonts",
+    "avx2": "numbers and notebooks as on a processor with AVX2",
     "hub": "a class's hub: two students, their link, what is closed to them",
     "triton": "the Triton kernel in its interpreter, and compiled for GPUs that need not be here",
     "gpu": "the suite's GPU part, and every notebook on the GPU",
     "faults": "mistakes planted in the formulas, one at a time: each fails a test",
     "coverage": "lines and branches of the package that the unit tests run",
 }
-CHROMIUMS = [
-    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
-]
-
-
-def chromium() -> str | None:
-    """A Chromium or Chrome: $CHROMIUM, the system's, or Playwright's own."""
-    for name in [os.environ.get("CHROMIUM", ""), *CHROMIUMS]:
-        if name and (path := shutil.which(name)):
-            return path
-    try:
-        from playwright.sync_api import sync_playwright
-
-        with sync_playwright() as playwright:
-            path = playwright.chromium.executable_path
-    except Exception:  # an incomplete Playwright is no browser, whatever it says
-        return None
-    return path if Path(path).exists() else None
+LEFT_OUT = {
+    "quick": "make test has PyTorch, JAX, the notebooks and the site as well",
+    "test": "make test-all has the rest: Colab, Firefox, all widths and themes, other fonts, "
+    "older processors, every fault of the trainer, the hub, Triton, planted mistakes",
+    "all": "not here: a GPU (make test-gpu), the other processors (make processors), coverage",
+}
+# Seconds on two idle cores, until this machine has its own.
+FIRST_GUESS = {
+    "lint": 3,
+    "types": 30,
+    "fresh": 10,
+    "numpy": 40,
+    "unit": 250,
+    "distributed": 30,
+    "book": 90,
+    "notebooks": 330,
+    "site": 200,
+}
+NEED_BROWSER = ("site", "fonts")
+SECONDS = ROOT / "_build" / "tests" / "seconds.json"
 
 
 def gpu() -> str | None:
@@ -123,23 +146,52 @@ def gpu() -> str | None:
     return f"torch runs on {for_torch or 'the CPU'}, JAX on {for_jax or 'the CPU'}"
 
 
-def run(stage: str) -> bool:
+def words_of(stage: str, command: str, number: int, short: bool, whole: bool) -> list[str]:
+    """A stage's command, its tests chosen."""
+    report = ROOT / "_build" / "tests" / f"{stage}-{number}.xml"
+    values = {"python": sys.executable, "make": os.environ.get("MAKE", "make"), "report": report}
+    words = [word.format(**values) for word in command.split()]
+    if "pytest" in words and "coverage" not in words:
+        if stage in TWICE and (whole or stage == "avx2"):
+            words.append(TWICE[stage])
+        elif short:
+            words.append("-m=not slow")
+    return words
+
+
+def run(stage: str, short: bool, whole: bool) -> bool:
     """Run one stage to its end; True if all its commands succeed."""
-    values = {"python": sys.executable, "make": os.environ.get("MAKE", "make")}
     environment = ENVIRONMENT.get(stage, {}) | os.environ
+    if short:
+        environment = SHORT_ENVIRONMENT.get(stage, {}) | environment
     if stage in PATHS:
         environment["PYTHONPATH"] += os.pathsep + str(ROOT / PATHS[stage])
     codes = []
-    for command in STAGES[stage]:
-        words = [word.format(**values) for word in command.split()]
+    for number, command in enumerate(STAGES[stage]):
+        words = words_of(stage, command, number, short, whole)
         done = subprocess.run(words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
         codes.append(done.returncode)
     return not any(codes)
 
 
+def failures(stage: str) -> list[str]:
+    """The tests of a stage that failed, as pytest takes them."""
+    found = []
+    for report in sorted(SECONDS.parent.glob(f"{stage}-*.xml")):
+        for case in ElementTree.parse(report).iter("testcase"):
+            if case.find("failure") is not None or case.find("error") is not None:
+                found.append(f"{case.get('classname', '')}: {case.get('name', '')}")
+    return found
+
+
+def minutes(seconds: float) -> str:
+    """Some seconds, as a reader would say it."""
+    return "less than a minute" if seconds < 60 else f"about {round(seconds / 60)} min"
+
+
 def no_browser(stages: list[str]) -> str | None:
     """Let the site's tests find a browser, or say that there is none."""
-    if "site" not in stages:
+    if not set(NEED_BROWSER) & set(stages):
         return None
     if path := chromium():
         os.environ["CHROMIUM"] = path
@@ -151,10 +203,12 @@ def no_browser(stages: list[str]) -> str | None:
     )
 
 
-def main(stages: list[str]) -> int:
+def main(asked: list[str]) -> int:
     """Run the stages and print a line for each at the end."""
+    kind = asked[0] if len(asked) == 1 and asked[0] in SETS else ""
+    stages = list(SETS[kind]) if kind else asked
     if unknown := set(stages) - set(STAGES):
-        print(f"no such stage: {', '.join(unknown)}; there are", ", ".join(STAGES))
+        print(f"no such stage: {', '.join(unknown)}; there are", ", ".join([*SETS, *STAGES]))
         return 2
     os.environ["PYTHONPATH"] = str(ROOT / "tests" / "notebooks")  # has the plugin nbval_streams
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # torch and JAX share one GPU
@@ -171,22 +225,36 @@ def main(stages: list[str]) -> int:
     missing = no_browser(stages)
     if missing:
         print(missing, flush=True)
+    SECONDS.parent.mkdir(parents=True, exist_ok=True)
+    for report in SECONDS.parent.glob("*.xml"):
+        report.unlink()
+    known = json.loads(SECONDS.read_text("utf-8")) if SECONDS.exists() else {}
+    taking = FIRST_GUESS | known.get(kind, {})
     results: list[tuple[str, str, float]] = []
     for number, stage in enumerate(stages, 1):
         print(f"\n=== {number} of {len(stages)}: {stage} ({ABOUT[stage]}) ===", flush=True)
+        if kind and all(later in taking for later in stages[number - 1 :]):
+            left = sum(taking[later] for later in stages[number - 1 :])
+            print(f"    {minutes(left)} left", flush=True)
         start = time.perf_counter()
-        if stage == "site" and missing:
+        if stage in NEED_BROWSER and missing:
             # Where a machine decides, what was not checked has not passed.
             outcome = "failed" if os.environ.get("CI") == "true" else "skipped"
             print(f"{outcome}: no Chromium", flush=True)
         else:
-            outcome = "passed" if run(stage) else "failed"
+            outcome = "passed" if run(stage, kind == "test", kind == "all") else "failed"
         results.append((stage, outcome, time.perf_counter() - start))
+    known[kind] = {stage: round(seconds) for stage, _, seconds in results}
+    SECONDS.write_text(json.dumps(known), "utf-8")
     print("\n=== summary ===")
     for stage, outcome, seconds in results:
-        print(f"{outcome:8} {stage:10} {seconds:6.0f} s  {ABOUT[stage]}")
+        print(f"{outcome:8} {stage:11} {seconds:6.0f} s  {ABOUT[stage]}")
+        for name in failures(stage):
+            print(f"           {name}")
     if missing:
         print(missing)
+    if kind:
+        print(LEFT_OUT[kind])
     outcomes = [outcome for _, outcome, _ in results]
     counts = [f"{outcomes.count(word)} {word}" for word in ("passed", "failed", "skipped")]
     print(f"stages: {', '.join(counts)}", flush=True)
@@ -195,6 +263,6 @@ def main(stages: list[str]) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:] or [stage for stage in STAGES if stage not in APART]))
+        sys.exit(main(sys.argv[1:] or ["test"]))
     except KeyboardInterrupt:
         sys.exit("\nStopped.")

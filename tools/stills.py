@@ -13,9 +13,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from browser import chromium
+from check_environment import ROOT
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
-from run_tests import ROOT, chromium
 
 SITE = ROOT / "_build" / "html" / "chapters"
 STILLS = ROOT / "images" / "stills"

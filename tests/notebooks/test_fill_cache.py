@@ -77,6 +77,17 @@ def _same_numbers(root: Path, page: BeautifulSoup) -> None:
     assert "(2.1), Far away, Other chapter, Appendix" in words
 
 
+def test_what_the_cache_has_is_left_alone(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fill_cache.main(stored) == 0
+    assert "01-sample.md: outputs taken" in capsys.readouterr().out
+    assert fill_cache.main(stored) == 0
+    assert capsys.readouterr().out == ""
+    path = stored / "chapters/01-sample.ipynb"
+    path.write_text(path.read_text("utf-8").replace("stored dot", "another dot"), "utf-8")
+    assert fill_cache.main(stored) == 0
+    assert capsys.readouterr().out == "01-sample.md: outputs taken from 01-sample.ipynb\n"
+
+
 def test_changed_chapter_is_not_filled(stored: Path) -> None:
     source = stored / "chapters/01-sample.md"
     assert fill_cache.with_outputs(source) is not None

@@ -12,9 +12,9 @@ from firefox import Firefox
 from playwright.sync_api import Browser, Page
 from site_visits import ROOT, SITE, pages_of
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "_ext"))
 
-from section_heights import with_heights
+from attnbook_site.heights import with_heights
 
 CHAPTERS = [path for path in pages_of(SITE) if path.startswith("chapters/")]
 FIRST = "chapters/01-kernel-regression.html"
@@ -128,7 +128,7 @@ def test_back_and_reload_return_to_the_section_in_firefox(
 def test_heights_are_written_once(tmp_path: Path) -> None:
     """Into the section that has the name, and no other."""
     page = '<section id="a"><section class="x" id="b"></section><section id="bc"></section>'
-    found = {"b": {"--narrow": 10, "--wide": 8}}
+    found = {"b": [10, 8]}
     written = with_heights(page, found)
     assert '<section style="--narrow: 10px; --wide: 8px" class="x" id="b">' in written
     assert written.count("style=") == 1 and with_heights(written, found) == written

@@ -1,7 +1,9 @@
-"""Decks into the built site: their pages, and what the pages need."""
+"""Decks into the built site: their pages, and what the pages need. What did not change stays."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +23,11 @@ from slides.chapter import Chapter
 from slides.deck import Deck, DeckError, read_deck
 from slides.page import STATIC, PageWriter, live_page
 
+# What every deck is made by, beside its own file, its chapter and the labels of the book.
+MAKERS = (
+    *("tools/slides", "tools/weaving", "src/attnbook/drawings", "src/attnbook/checks"),
+    *("_ext/attnbook_site", "references.bib", "pyproject.toml", "package-lock.json", "_toc.yml"),
+)
 REVEAL = ("reveal.js", "reveal.css", "plugin/notes.js")
 
 
@@ -102,17 +109,42 @@ def write(target: Path, writer: PageWriter) -> None:
         (target / name).write_text(text, "utf-8")
 
 
+def digest(*files: Path) -> str:
+    """A number for files, and for all files below folders."""
+    found = hashlib.sha256()
+    for top in files:
+        for file in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if file.is_file() and file.suffix != ".pyc":
+                found.update(f"{file} ".encode() + file.read_bytes())
+    return found.hexdigest()
+
+
+def state(desk: Desk, writer: PageWriter, makers: str) -> str:
+    """A number for all that a deck is made from."""
+    chapter = writer.chapter.page.path
+    labels = f"{desk.table.labels} {desk.table.documents}"
+    own = digest(writer.deck.path, chapter, chapter.with_suffix(".ipynb"))
+    return hashlib.sha256(f"{makers} {labels} {own}".encode()).hexdigest()
+
+
 def make(root: Path, site: Path, chosen: Sequence[str] = ()) -> list[str]:
     """Write the decks into the site; what is wrong with those that cannot be made."""
     problems = []
     copy_static(site / "_static" / "slides")
+    record, makers = site.with_name("slides.json"), digest(*(root / name for name in MAKERS))
+    made = json.loads(record.read_text("utf-8")) if record.exists() else {}
     with desk(root) as found:
         for path in sources(root, chosen):
             try:
                 deck = read_deck(path)
-                writer = found.writer(deck)
+                writer, page = found.writer(deck), site / "lectures" / f"{deck.name}.html"
+                now = state(found, writer, makers)
+                if not chosen and made.get(path.name) == now and page.exists():
+                    continue
                 write(site / "lectures", writer)
+                made[path.name] = now
             except (DeckError, MystError) as error:
+                made.pop(path.name, None)
                 problems.append(str(error))
                 continue
             asked = len(writer.questions)
@@ -121,4 +153,5 @@ def make(root: Path, site: Path, chosen: Sequence[str] = ()) -> list[str]:
                 f"{deck.number}: {len(deck.slides) + 1} slides, {deck.minutes():g} min "
                 f"(short: {short}), {asked} questions, {len(writer.live)} live"
             )
+    record.write_text(json.dumps(made), "utf-8")
     return problems
