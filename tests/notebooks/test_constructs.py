@@ -17,6 +17,7 @@ CONSTRUCTS = [
     ("{doc}`02-other`", f"[Other *chapter*]({SITE}/chapters/02-other.html)"),
     ("{doc}`end </appendix>`", f"[end]({SITE}/appendix.html)"),
     ("[end](../appendix.md)", f"[end]({SITE}/appendix.html)"),
+    ("[it](../pyproject.toml)", "[it](https://git.test/r/blob/main/pyproject.toml)"),
     ("[](sec-far)", f"[Far away]({SITE}/chapters/02-other.html#sec-far)"),
     ("[out](https://out.test)", "[out](https://out.test)"),
     ("(sec)=\n## Here\n\n{ref}`sec`", "## Here\n\nHere"),

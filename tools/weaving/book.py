@@ -60,6 +60,12 @@ class Book:
             return posixpath.relpath(docname, "chapters") + ending
         return f"{self.site}/{docname}.html" + (f"#{anchor}" if anchor else "")
 
+    def file_address(self, name: str) -> str:
+        """The address of a file of the repository, a script for instance, from a notebook."""
+        if not self.repository:
+            return posixpath.relpath(name, "chapters")
+        return f"{self.repository}/blob/{self.tag or 'main'}/{name}"
+
 
 def read_book(root: Path) -> Book:
     """Read pyproject.toml, _config.yml and _toc.yml of the book at ``root``."""

@@ -122,6 +122,9 @@ class RoleResolver:
         if path.endswith(".md"):
             link = self._document(text, path.removesuffix(".md"), line)
             return f"{link[:-1]}#{anchor})" if anchor else link
+        file = posixpath.normpath(posixpath.join(posixpath.dirname(self.page.docname), path))
+        if path and (self.book.root / file).is_file():
+            return f"[{self.prose(text, line)}]({self.book.file_address(file)})"
         label = self._label(anchor or path, line)
         return self._point(label, self.prose(text, line) or label.text)
 
