@@ -95,6 +95,32 @@ def test_digit_comparisons():
     assert datasets.digit_comparisons(3)[0].shape == (3, 10)
 
 
+def test_means_of_even():
+    """Means against a loop; no row without an even digit; a seed settles it."""
+    digits, means = datasets.means_of_even(211, length=3)
+    assert digits.shape == (211, 3)
+    assert digits.dtype == np.int64
+    assert means.dtype == np.float32
+    assert set(digits.ravel()) == set(range(10))
+    for row, mean in zip(digits.tolist(), means.tolist(), strict=True):
+        even = [digit for digit in row if digit in (0, 2, 4, 6, 8)]
+        assert mean == pytest.approx(sum(even) / len(even), rel=1e-6)  # fails for an empty list
+    again, other = (datasets.means_of_even(211, length=3, seed=seed) for seed in (0, 1))
+    np.testing.assert_array_equal(again[0], digits)
+    assert np.any(other[0] != digits)
+    assert datasets.means_of_even(3)[0].shape == (3, 10)
+    assert datasets.means_of_even(0)[0].shape == (0, 10)
+
+
+def test_every_even_digit_is_as_frequent_in_a_row_of_one():
+    """Rows of one that are drawn again until they are even: the five digits, a fifth each."""
+    digits, means = datasets.means_of_even(20_011, length=1)
+    np.testing.assert_array_equal(digits[:, 0], means)
+    share = np.bincount(digits[:, 0], minlength=10) / len(digits)
+    np.testing.assert_allclose(share[::2], 0.2, atol=4 * math.sqrt(0.16 / 20_011))
+    assert not share[1::2].any()
+
+
 @pytest.mark.parametrize("length", [1, 2, 10])
 def test_the_share_of_labels_is_the_exact_probability(length):
     """4s and 2s are trinomial: Σ over a > b of n! / (a! b! (n − a − b)!) · 0.1^(a + b) · 0.8^(n − a − b)."""
@@ -298,6 +324,7 @@ COUNTED = {
     "heteroskedastic": {"n": 3, "seed": 0},
     "smooth_functions": {"n": 3, "points": 3, "seed": 0},
     "digit_comparisons": {"n": 3, "length": 3, "seed": 0},
+    "means_of_even": {"n": 3, "length": 3, "seed": 0},
     "repeated_sequences": {"n": 3, "length": 30, "vocab_size": 30, "seed": 0},
     "digits": {"seed": 0},
     "photograph": {"seed": 0},

@@ -284,6 +284,7 @@ CALLS = [
     (scores.additive_of_projected, (Q[0], K, np.ones(2)), {}),
     (regression.multi_head, (Q, K, V), {"bandwidths": np.ones((3, 2)), "combination": np.ones(3)}),
     (datasets.digit_comparisons, (11,), {"length": 13}),
+    (datasets.means_of_even, (11,), {"length": 13}),
     (datasets.curve, (U,), {}),
     (datasets.noise_level, (U,), {}),
     (datasets.heteroskedastic, (13,), {}),

@@ -7,7 +7,7 @@ from attnbook.datasets.number_words import END, PAD, START, Pairs, Translation, 
 from attnbook.datasets.python_reference import Text, python_reference
 from attnbook.datasets.reactions import Reaction, reactions, smiles_tokens
 from attnbook.datasets.recorded_values import recorded
-from attnbook.datasets.sequences import digit_comparisons, repeated_sequences
+from attnbook.datasets.sequences import digit_comparisons, means_of_even, repeated_sequences
 from attnbook.datasets.six_words import SixWords, six_words
 from attnbook.datasets.stored_results import results, timeline
 
@@ -27,6 +27,7 @@ __all__ = [
     "digits",
     "engel",
     "heteroskedastic",
+    "means_of_even",
     "noise_level",
     "number_words",
     "photograph",

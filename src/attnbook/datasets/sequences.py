@@ -31,6 +31,33 @@ def digit_comparisons(
     return digits, more.astype(np.float32)
 
 
+def means_of_even(
+    n: int, *, seed: int = 0, length: int = 10
+) -> tuple[Int[Array, "n length"], Float[Array, " n"]]:
+    """Rows of random digits, and the mean of a row's even digits, 0 among them.
+
+    Args:
+        n: the number of rows.
+        seed: of NumPy's default generator.
+        length: of a row. A row without an even digit has no such mean and is drawn again.
+
+    Returns:
+        Digits from 0 to 9, int64, of shape (n, length); means from 0 to 8, float32, of shape (n,).
+
+    Raises:
+        ValueError: a number or a seed that is no integer of at least 0, a length below 1.
+    """
+    shape = numbers.nonnegative_int(n=n), numbers.positive_int(length=length)
+    numbers.nonnegative_int(seed=seed)
+    rng = np.random.default_rng(seed)
+    digits = rng.integers(0, 10, size=shape)
+    while (odd := np.all(digits % 2 == 1, axis=1)).any():
+        digits[odd] = rng.integers(0, 10, size=(odd.sum(), length))
+    even = digits % 2 == 0
+    means = np.sum(digits * even, axis=1) / np.sum(even, axis=1)
+    return digits, means.astype(np.float32)
+
+
 def repeated_sequences(
     n: int,
     *,
