@@ -16,6 +16,7 @@ CELLS = [
     "from IPython.display import SVG\nimport random\nSVG(f'<svg id=\"{random.random()}\"/>')",
     "print(0.5)",
     "1 + 1",
+    "print(f'right {0.9 + random.random() / 20:.3f} ± {random.random() / 100:.3f}')",
 ]
 
 

@@ -378,6 +378,8 @@ def speculative(function: Function) -> str:
             (q * (p >= q), "You refuse every draft with p < q: accept it with some probability."),
             (q * ratio / ratio.max(), "Rejection sampling: exact, but it refuses too often."),
             (q * p / np.maximum(p + q, 1e-9), "That accepts a draft with p = q half of the time."),
+            (q * np.minimum(p, q).sum(), "The share accepted is a mean: each token has its own."),
+            (q * accept, _of_acceptance(q * accept, np.minimum(p, q))),
         ])  # fmt: skip
         if np.any(np.isnan(residual)):
             raise Wrong(f"{where} the residual is NaN: 0/0, as no draft is ever refused.")
@@ -395,5 +397,23 @@ def speculative(function: Function) -> str:
             ((p - q) / max(np.abs(p - q).sum(), 1e-9), "A probability is not negative."),
             (np.exp(p - q) / np.exp(p - q).sum(), "No softmax: p − q, where it is above 0."),
             (above / above.sum(), "Drafts bring q of these: only p − q is missing."),
+            (residual, _of_residual(residual, rest)),
         ])  # fmt: skip
     return "what is accepted and what is drawn instead add up to p, exactly."
+
+
+def _of_acceptance(accepted: np.ndarray, most: np.ndarray) -> str:
+    """What is wrong with an acceptance of no known cause, told by its first wrong token."""
+    wrong = ~np.isclose(accepted, most, rtol=0, atol=1e-5 * most.max(initial=1e-7))
+    if np.any(wrong) and (accepted > most)[wrong][0]:
+        return "Drafts alone bring more of this token than p has: nothing can take that back."
+    return "You refuse more than is needed: q times the acceptance may reach p, or all of q."
+
+
+def _of_residual(residual: np.ndarray, rest: np.ndarray) -> str:
+    """What is wrong with a residual of no known cause."""
+    if not np.isclose(residual.sum(), 1, rtol=0, atol=1e-5):
+        return f"It sums to {show(residual.sum())}: a distribution sums to 1."
+    if np.any(np.abs(residual[rest == 0]) > 1e-5):
+        return "It draws a token of which drafts bring enough already: p − q is not above 0 there."
+    return "It draws the right tokens, in other proportions than what is missing of each, p − q."

@@ -5,7 +5,7 @@ import numpy as np
 from attnbook.attention import softmax
 from attnbook.checks.call import call, call_pair
 from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, Wrong, check, expect, one_number
+from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
 from attnbook.gaussian_process import covariance
 
 __all__ = [
@@ -339,11 +339,21 @@ def gradient_layer(function: Function) -> str:
             (-step[n:] * rate, "The learning rate is in it twice."),
             (-step[n:] * (p + 1) ** 0.5, "This layer does not divide scores by √d: undo nothing."),
             (0 * step[n:], "Nothing is added: do keys and values read the right entries?"),
+            (added[n:, p], _of_step(added[n:, p], -step[n:])),
         ])  # fmt: skip
         expect(added[:n, p], -step[:n], f"{where}, in the last entry of the pairs,", [
             (-step[:n] - rate * y[:n] * (y[:n] @ y[:n]) / n, "Scores of pairs may not contain y."),
+            (added[:n, p], "The queries are right: y may enter no score of a pair."),
         ])  # fmt: skip
     return "what is left of y goes through the layers: as many steps as layers."
+
+
+def _of_step(added: np.ndarray, right: np.ndarray) -> str:
+    """What is wrong with a step of no known cause."""
+    times = float(added @ right / (right @ right))
+    if np.allclose(added, times * right, rtol=0, atol=1e-5 * np.abs(right).max()):
+        return f"That is {show(times)} times one step: the factor should be −rate/n, once."
+    return "That is no multiple of a step: scores are x · x_j, and values the last entry alone."
 
 
 @check

@@ -218,13 +218,16 @@ def merged_word(function: Function) -> str:
         letters = np.asarray([ord(letter) for letter in word])
         got, where = call(function, letters, rules), f"for {word!r}"
         right = merged(letters, rules)
+        if got.ndim == 1 and got.size > len(letters):
+            few = f"{got.size} tokens for {len(letters)} letters"
+            raise Wrong(f"{where} you give {few}: a merge makes one token of two.")
         if got.shape == np.shape(right) and np.array_equal(got, right):
             continue
+        if got.ndim != 1:
+            raise Wrong(f"{where} you give shape {got.shape}, expected one row of tokens.")
         for wrong, cause in wrongly_merged(letters, rules):
             if got.shape == np.shape(wrong) and np.array_equal(got, wrong):
                 raise Wrong(f"{where} you give {_listed(got)}. {cause}")
-        if got.ndim != 1:
-            raise Wrong(f"{where} you give shape {got.shape}, expected one row of tokens.")
         raise Wrong(f"{where} you give {_listed(got)}, expected {_listed(np.asarray(right))}.")
     return "the order in which the merges were learned is all that a tokenizer knows."
 
