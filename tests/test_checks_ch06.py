@@ -250,7 +250,7 @@ WRONG = [
     (N, induction(size=0.5), "scores too flat"),
     (N, induction(size=1), "scores too flat"),
     (N, ahead(), "an average of all tokens so far"),
-    (N, ahead(size=200), "one ahead, where the mask hides the key"),
+    (N, ahead(size=200), "an average of all tokens so far"),
     (N, commonest, "That is the commonest token so far."),
     (N, lambda t, v: induction()(t, v).argmax(1), "Return logits"),
     (N, lambda t, v: induction()(t, v).T, "shape (13, 22), expected"),

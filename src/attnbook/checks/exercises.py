@@ -29,7 +29,7 @@ SOLUTION = re.compile(
 )
 EXPLANATION = re.compile(r"````\{solution\} (\S+)\n:class: dropdown\n(.*?)````", re.DOTALL)
 CELL = re.compile(
-    r"^```\{code-cell\} ipython3\n(?:---\n.*?\n---\n|(?::.*\n)*)(.*?)^```",
+    r"^```\{code-cell\} ipython3\n(?:---\n.*?\n---\n|(?::[^\n]*\n)*)(.*?)^```",
     re.DOTALL | re.MULTILINE,
 )
 
