@@ -222,7 +222,7 @@ def decoded(text: str) -> str:
 def as_html(question: Question) -> Read:
     reader = html_reader()
     choices = [
-        (reader.renderInline(c.text), c.is_right, reader.renderInline(c.misconception))
+        (reader.renderInline(c.text), c.is_right, reader.renderInline(c.feedback))
         for c in question.choices
     ]
     stem, answer = (reader.render(text).strip() for text in (question.stem, question.answer))
@@ -303,15 +303,53 @@ def as_words(question: Question) -> Read:
     def of(text: str) -> str:
         return bare(DISPLAY.sub(lambda m: rf"$\displaystyle {' '.join(m[1].split())}$", text))
 
-    choices = [(of(c.text), c.is_right, of(c.misconception)) for c in question.choices]
+    choices = [(of(c.text), c.is_right, of(c.feedback)) for c in question.choices]
     return Read(named(question), of(question.stem), choices, of(question.answer))
 
 
 def test_qti_read_back_is_what_was_asked(
     groups: list[tuple[str, list[Question]]], files: dict[str, bytes]
 ):
+    """A quiz for each lecture, so that one hands out what has been taught."""
     *lectures, (_, quiz) = groups
-    asked = [question for _, questions in lectures for question in questions]
-    assert read_qti(files["attnbook-qti.zip"]) == [as_words(question) for question in asked]
-    assert read_qti(files["attnbook-quiz-qti.zip"]) == [as_words(question) for question in quiz]
-    assert len(asked) >= 3 * len(NAMES)
+    asked = {f"attnbook-{name.split()[0]}-qti.zip": found for name, found in lectures}
+    asked["attnbook-quiz-qti.zip"] = quiz
+    assert list(files) == ["attnbook.gift.txt", *asked]
+    for name, questions in asked.items():
+        assert read_qti(files[name]) == [as_words(question) for question in questions]
+        assert len(questions) >= 3
+    titles = {title_of(files[name]) for name in asked}
+    assert len(titles) == len(asked) and lectures[0][0] in titles
+
+
+def title_of(archive: bytes) -> str:
+    """What Canvas calls the quiz."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        (meta,) = [name for name in opened.namelist() if name.endswith("assessment_meta.xml")]
+        return ElementTree.fromstring(opened.read(meta)).findtext("{*}title") or ""
+
+
+@pytest.mark.parametrize(
+    ("misconception", "feedback"),
+    [
+        ("takes a for b; it takes both", "You take a for b; it takes both."),
+        ("is right, and forgets the rest", "You are right, and forget the rest."),
+        ("multiplies, and still lies between", "You multiply, and still lie between."),
+        ("has what adds and forgets: it guesses", "You have what adds and forget: it guesses."),
+        ("mixes up", "You mix up."),
+        ("signs vanish", "Signs vanish."),
+        ("a blur: it forgets", "A blur: it forgets."),
+        ("", ""),
+    ],
+)
+def test_feedback_speaks_to_whoever_answers(misconception: str, feedback: str):
+    assert Choice("b", False, misconception).feedback == feedback
+
+
+def test_every_feedback_is_a_sentence(groups: list[tuple[str, list[Question]]]):
+    """What begins with a verb has become a sentence about the reader."""
+    said = [c.feedback for _, asked in groups for one in asked for c in one.choices if c.feedback]
+    assert sum(one.startswith("You ") for one in said) > len(said) / 2
+    left = {one.split()[0] for one in said if re.match(r"\w+s\b", one)}
+    assert left <= {"This", "Signs"}
+    assert not [one for one in said if re.match(r"(?!You )[^;:]*, but (forgets|overlooks)", one)]

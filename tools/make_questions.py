@@ -26,7 +26,7 @@ BOOK = "From Kernel Regression to the Transformer"
 FORMULA = re.compile(r"```\{formula\} (\S+)\n```")  # a directive, in a question's text
 QUIZ_NAME = "The quiz, before and after"
 ABOUT = {
-    "lectures": "The questions to the class, lecture by lecture.",
+    "lecture": "The questions of the lecture.",
     "quiz": "Twelve questions, before the course and after it.",
 }
 
@@ -51,14 +51,13 @@ def plain(question: Question, writer: PageWriter) -> Question:
 
 
 def files_of(groups: list[tuple[str, list[Question]]]) -> dict[str, bytes]:
-    """The three files, by name."""
+    """The files by name: all questions for Moodle, and for Canvas an archive for each quiz."""
     *lectures, (_, quiz) = groups
-    asked = [question for _, questions in lectures for question in questions]
-    return {
-        "attnbook.gift.txt": gift(groups).encode("utf-8"),
-        "attnbook-qti.zip": qti(BOOK, ABOUT["lectures"], asked),
-        "attnbook-quiz-qti.zip": qti(f"{BOOK}: the quiz", ABOUT["quiz"], quiz),
-    }
+    files = {"attnbook.gift.txt": gift(groups).encode("utf-8")}
+    for name, questions in lectures:
+        file = f"attnbook-{name.split()[0]}-qti.zip"
+        files[file] = qti(name, ABOUT["lecture"], questions)
+    return files | {"attnbook-quiz-qti.zip": qti(f"{BOOK}: the quiz", ABOUT["quiz"], quiz)}
 
 
 def main() -> int:
@@ -71,10 +70,15 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     TARGET.mkdir(parents=True, exist_ok=True)
+    for old in TARGET.glob("attnbook*"):
+        old.unlink()  # of a lecture that has another name now
     for name, content in files.items():
         (TARGET / name).write_bytes(content)
     count = sum(len(questions) for _, questions in groups)
-    print(f"{count} questions in {', '.join(files)}, in {TARGET.relative_to(ROOT)}")
+    print(
+        f"{count} questions in {TARGET.relative_to(ROOT)}: attnbook.gift.txt for Moodle has all, "
+        f"the other {len(files) - 1} files are a quiz each, for Canvas"
+    )
     return 0
 
 

@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from sample import CHAPTER_1, HEADER, ROOT
 from weave import check, main, woven
 from weaving.book import read_book
+from weaving.freshness import same_code
 from weaving.notebook import code_cells, text_of
 from weaving.stills import without_still
 
@@ -105,6 +106,51 @@ def test_setup_cell_follows_the_title(
     assert capsys.readouterr() == ("", "")
 
 
+def test_what_the_site_folds_is_folded(book_root: Path, sample: NotebookNode) -> None:
+    """JupyterLab and Colab know no tag of the site's; the code is the same, so nothing runs anew."""
+    assert [
+        cell.metadata.get("cellView") == "form" and cell.metadata.jupyter.source_hidden
+        for cell in code_cells(sample)
+    ] == [True, False, False, True]
+    nbformat.validate(sample)
+    stored = copy.deepcopy(sample)
+    for cell in code_cells(stored):
+        cell.metadata.pop("cellView", None)
+        cell.metadata.pop("jupyter", None)
+    assert same_code(sample, stored)
+
+
+def test_cells_of_two_back_ends_are_named(book_root: Path) -> None:
+    """Each cell that the site shows in a tab, once where two of the same follow each other."""
+    path = book_root / "chapters/01-sample.md"
+    again = "x = 1\nprint(x)\n```\n\n```{code-cell} ipython3\n:tags: [torch]\n\nagain = 1\n```"
+    path.write_text(path.read_text("utf-8").replace("x = 1\nprint(x)\n```", again), "utf-8")
+    book = read_book(book_root)
+    cells = woven(book, book.chapters()[:1])[book.chapters()[0]].cells
+    sources = [cell.source for cell in cells]
+    first = sources.index("**PyTorch**")
+    assert sources[first + 1 : first + 5] == [
+        "x = 1\nprint(x)",
+        "again = 1",
+        "**JAX**",
+        "x = 2\nprint(x)",
+    ]
+    assert sources.count("**PyTorch**") == sources.count("**JAX**") == 1
+
+
+def test_a_notebook_asks_nobody_to_open_it(book_root: Path) -> None:
+    """The sentence about the site's button stays on the page; every chapter's is recognised."""
+    path = book_root / "chapters/01-sample.md"
+    for chapter in CHAPTERS:
+        lines = [x for x in chapter.read_text("utf-8").split("\n") if "as a notebook (the" in x]
+        assert len(lines) == 1
+        path.write_text(f"{HEADER}# Sample\n\n{lines[0]}\n", "utf-8")
+        book = read_book(book_root)
+        text = woven(book, book.chapters()[:1])[book.chapters()[0]].cells[-1].source
+        before, _, after = lines[0].partition(" Open the page as a notebook")
+        assert text == before + after.partition("top).")[2]
+
+
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     """A machine without the package, whatever it is called; what pip was asked for there."""
@@ -114,7 +160,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
         asked.append(words)
         return subprocess.CompletedProcess(words, 0)
 
-    for name in ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"):
+    for name in ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE", "JPY_SESSION_NAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr("subprocess.run", pip)
@@ -135,15 +181,31 @@ def test_the_setup_cell_installs_wherever_the_package_is_missing(
     assert capsys.readouterr().out == "attnbook is installed.\n"
 
 
+@pytest.mark.parametrize(
+    ("place", "notebook"),
+    [
+        ("", ""),
+        ("work/a clone", ""),  # as git makes one on Colab
+        ("work/drive/MyDrive/book", ""),
+        ("book", "book/chapters/01-sample.ipynb"),  # the kernel was started elsewhere
+    ],
+)
 def test_in_a_copy_of_the_book_it_installs_that_copy(
-    no_address: Path, bare: list[list[str]], tmp_path: Path
+    no_address: Path,
+    bare: list[list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    notebook: str,
 ) -> None:
     """A hub may have pulled the whole repository: then no address is needed, and no other version
     comes than the notebook's own."""
     assert main(["--no-execute"], no_address) == 0
-    (tmp_path / "src" / "attnbook").mkdir(parents=True)
+    (tmp_path / place / "src" / "attnbook").mkdir(parents=True)
+    if notebook:
+        monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / notebook))
     exec(setup_of(no_address / "chapters/01-sample.ipynb").source, {})
-    assert bare[0][-1] == f"attnbook[notebooks,torch,jax] @ {tmp_path.as_uri()}"
+    assert bare[0][-1] == f"attnbook[notebooks,torch,jax] @ {(tmp_path / place).as_uri()}"
 
 
 def test_a_machine_without_a_network_is_told(
@@ -244,15 +306,17 @@ def test_without_an_address_nothing_leads_away(
     path = no_address / "chapters/01-sample.ipynb"
     text = path.read_text("utf-8")
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
-    assert "*A chapter of [Tiny](../index.md).*" in text
+    assert "*A chapter of Tiny.*" in text and "index.md" not in text
     assert "[(2.1)](02-other.ipynb), [Far away](02-other.ipynb)" in text
     assert "[Appendix](../appendix.md)" in text
     capsys.readouterr()
     source = setup_of(path).source
     exec(source, {})  # attnbook is installed here
     monkeypatch.chdir(no_address / "chapters")
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(RuntimeError, match=r"no address .* make address REPO=owner/name"):
+    said = r"no address .* open the chapter from a copy .* make lab .* make address REPO=owner/name"
+    with pytest.raises(RuntimeError, match=said):
         exec(source, {})
     assert capsys.readouterr() == ("", "")
 

@@ -57,7 +57,7 @@ def _lines(groups: Iterable[tuple[str, Iterable[Question]]]) -> Iterator[str]:
             yield f"::{escaped(named(question))}::[html]{stem}{{"
             for choice in question.choices:
                 text = escaped(reader.renderInline(choice.text))
-                why = escaped(reader.renderInline(choice.misconception))
+                why = escaped(reader.renderInline(choice.feedback))
                 yield f"={text}" if choice.is_right else f"~{text}#{why}"
             if question.answer:
                 yield f"####{escaped(reader.render(question.answer).strip())}"

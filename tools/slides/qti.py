@@ -38,8 +38,8 @@ def _lines(title: str, about: str, questions: Iterable[Question]) -> Iterator[st
             yield _indented("...", question.answer)
         for letter, choice in zip(LETTERS.lower(), question.choices, strict=False):
             yield _indented(f"{'*' if choice.is_right else ''}{letter})", choice.text)
-            if choice.misconception:
-                yield _indented("...", choice.misconception)
+            if choice.feedback:
+                yield _indented("...", choice.feedback)
         yield ""
 
 

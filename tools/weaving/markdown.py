@@ -10,6 +10,9 @@ from weaving.citations import bibliography
 from weaving.labels import cell_figure
 from weaving.roles import RoleResolver
 
+# The site's button that opens a notebook: who reads one has found it.
+BUTTON = re.compile(r" ?[^.!?\n]*\bround button\b[^.!?\n]*[.!?]")
+
 
 def render(blocks: Iterable[Block], resolver: RoleResolver) -> str:
     """The blocks as Markdown, one after the other."""
@@ -21,7 +24,7 @@ def render(blocks: Iterable[Block], resolver: RoleResolver) -> str:
 def _render_block(block: Block, resolver: RoleResolver) -> str:
     """One block as Markdown."""
     if block.kind in ("prose", "heading"):
-        return resolver.prose(block.source, block.line)
+        return BUTTON.sub("", resolver.prose(block.source, block.line))
     if block.kind == "math":
         return _math(block, resolver)
     if block.kind == "directive":

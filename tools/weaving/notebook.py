@@ -22,17 +22,21 @@ METADATA = {
 SETUP_TAG = "setup"
 RAN = "ran"  # of an executed notebook's metadata: when, on what machine, with which libraries
 SETUP = """\
-# Where the book's package is missing, as on Colab, Kaggle or a bare hub: install it, and keep every
-# library that is there. Elsewhere: nothing.
+# @title Set-up: installs the book's package where it is missing, as on Colab; elsewhere nothing
 import importlib.util
+import os
 import site
 import subprocess
 import sys
 from pathlib import Path
 
 if importlib.util.find_spec("attnbook") is None:
-    book = Path("..").resolve()  # the notebook may lie in a copy of the whole book
-    place = book.as_uri() if (book / "src/attnbook").is_dir() else "{place}"
+    # a copy of the whole book: around the notebook, beside it, or in a Drive that Colab shows
+    here, notebook = Path.cwd(), Path(os.environ.get("JPY_SESSION_NAME", "")).resolve()
+    around = [*notebook.parents, here, *here.parents, *here.glob("*")]
+    around += here.glob("drive/MyDrive/*")
+    books = [book for book in around if os.path.isdir(book / "src/attnbook")]
+    place = books[0].as_uri() if books else "{place}"
 {check}    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     done = subprocess.run([*pip, f"attnbook[notebooks,torch,jax] @ {{place}}"])
     if done.returncode:
@@ -48,12 +52,18 @@ if importlib.util.find_spec("attnbook") is None:
 NO_ADDRESS = """\
     if not place:
         raise RuntimeError(
-            "This copy of the book has no address to install its package from: in a clone of your "
-            "own, type make address REPO=owner/name, push it, and open the chapter from there "
+            "This notebook needs the book's package, attnbook, and knows no address to install it "
+            "from. To read on, open the chapter from a copy of the book that has an address (ask "
+            "whoever gave you this file), or get the whole book and type make lab in its folder. "
+            "If you publish this copy: make address REPO=owner/name gives it an address "
             "(CONTRIBUTING.md, Publish your own copy)."
         )
 """
 ON_GPU = "torch_device()"  # in the code of a chapter that trains
+HIDDEN = {"hide-cell", "hide-input"}  # tags: the site folds these cells
+# JupyterLab shows such a cell's first line; Colab a link "Show code", and a first line with @title
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+BACKENDS = {"torch": "PyTorch", "jax": "JAX"}  # tags: the site makes tabs of these cells
 GPU = {"accelerator": "GPU", "colab": {"gpuType": "T4"}}  # Colab then offers a machine with one
 
 
@@ -78,6 +88,7 @@ def _cells(blocks: tuple[Block, ...], resolver: RoleResolver) -> list[NotebookNo
         if block.name == "code-cell" or block.kind == "break":
             _flush(cells, waiting, resolver)
             if block.name == "code-cell":
+                _add_markdown(cells, _label(block, cells))
                 cells.append(_code_cell(block))
                 _add_markdown(cells, figure_caption(block, resolver))
             continue
@@ -95,7 +106,7 @@ def setup_cell(book: Book) -> NotebookNode:
     """The cell that makes the package importable where it is missing, or says why it cannot."""
     place = f"git+{book.repository}{book.tag and '@' + book.tag}" if book.repository else ""
     source = SETUP.format(place=place, check="" if place else NO_ADDRESS)
-    return new_code_cell(source, metadata={"tags": [SETUP_TAG]})
+    return new_code_cell(source, metadata={"tags": [SETUP_TAG], **FOLDED})
 
 
 def text_of(notebook: NotebookNode) -> str:
@@ -115,9 +126,9 @@ def is_setup(cell: NotebookNode) -> bool:
 
 
 def _origin(book: Book, page: Page) -> str:
-    """One line that leads from the notebook to its page, or without a site to the landing page."""
-    there = page if book.site else book.pages[0]
-    return f"*A chapter of [{book.title}]({book.address(there.docname)}).*"
+    """One line that leads from the notebook to its page, without a site to the repository."""
+    there = book.address(page.docname) if book.site else book.repository
+    return f"*A chapter of [{book.title}]({there}).*" if there else f"*A chapter of {book.title}.*"
 
 
 def _flush(cells: list[NotebookNode], waiting: list[Block], resolver: RoleResolver) -> None:
@@ -132,9 +143,20 @@ def _add_markdown(cells: list[NotebookNode], source: str) -> None:
         cells.append(new_markdown_cell(source))
 
 
+def _label(block: Block, before: list[NotebookNode]) -> str:
+    """The back end of a cell that the site shows in a tab; empty where the cell above has it."""
+    tags = block.options.get("tags", [])
+    above = before[-1].metadata.get("tags", []) if before else []
+    return "".join(
+        f"**{name}**" for tag, name in BACKENDS.items() if tag in tags and tag not in above
+    )
+
+
 def _code_cell(block: Block) -> NotebookNode:
-    """A code cell with its tags and its alt text."""
+    """A code cell with its tags and its alt text, folded where the site folds it."""
     metadata: dict[str, Any] = dict(block.options)
+    if HIDDEN & {*metadata.get("tags", [])}:
+        metadata |= FOLDED
     return new_code_cell(block.text.strip("\n"), metadata=metadata)
 
 
