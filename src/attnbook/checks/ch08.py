@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from attnbook.checks.call import call
+from attnbook.checks.call import call, call_pair
 from attnbook.checks.drafts import speculative
 from attnbook.checks.repair import repaired
 from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
