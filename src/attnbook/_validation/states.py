@@ -39,14 +39,6 @@ def check_state_inputs(
         if shape[-len(end) :] != end:
             numbers = ", ".join(map(str, end))
             raise ValueError(f"{name}: got shape {shape}, expected {expected}, so (..., {numbers})")
-    axes = max(a.ndim - 2 for a in arrays.values())
-    for name in present.keys() & per_token.keys():
-        shape = tuple(present[name].shape)
-        if 1 < len(shape) < axes + 1:  # rows could be taken for heads
-            raise ValueError(
-                f"{name}: got shape {shape}, expected ({n},) or all {axes} leading axes of the "
-                "tokens before it"
-            )
     shapes = {
         name: tuple(a.shape[:-1] if name in per_token else a.shape[:-2])
         for name, a in present.items()
