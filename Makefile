@@ -119,7 +119,7 @@ test: env-test assets  ## lint, types, tests, the book, every notebook, every pa
 	@MAKE="$(MAKE)" $(PY) tools/run_tests.py test
 
 test-all: env-test assets $(TRITON)  ## and all else: Firefox, older processors, other fonts, planted mistakes (an hour)
-	@MAKE="$(MAKE)" $(PY) tools/run_tests.py all
+	@MAKE="$(MAKE)" $(PY) tools/run_tests.py all $(if $(WITHOUT),--without $(WITHOUT))
 
 test-gpu: env-test  ## the GPU tests, and every notebook on the GPU
 	@$(PY) tools/run_tests.py gpu

@@ -4,6 +4,7 @@ python tools/run_tests.py quick        before a commit: lint, types, what NumPy 
 python tools/run_tests.py test         make test: what a newcomer runs
 python tools/run_tests.py all          make test-all: every stage, and in each every test
 python tools/run_tests.py unit site    those stages, and in each every test
+python tools/run_tests.py all --without avx2 fonts
 
 A test marked slow repeats what another one shows, or takes long: make test leaves it out.
 """
@@ -237,9 +238,11 @@ def no_browser(stages: list[str]) -> str | None:
 
 def main(asked: list[str]) -> int:
     """Run the stages and print a line for each at the end."""
+    names, _, without = " ".join(asked).partition("--without")
+    asked, left_out = names.split(), without.split()
     kind = asked[0] if len(asked) == 1 and asked[0] in SETS else ""
-    stages = list(SETS[kind]) if kind else asked
-    if unknown := set(stages) - set(STAGES):
+    stages = [one for one in (SETS[kind] if kind else asked) if one not in left_out]
+    if unknown := {*stages, *left_out} - set(STAGES):
         print(f"no such stage: {', '.join(unknown)}; there are", ", ".join([*SETS, *STAGES]))
         return 2
     os.environ["PYTHONPATH"] = str(ROOT / "tests" / "notebooks")  # has the plugin nbval_streams
