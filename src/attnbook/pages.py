@@ -90,7 +90,7 @@ class Pool:
             ValueError: a number that is no page's, or a page that is free.
         """
         page = int_between(0, len(self.readers) - 1, page=page)
-        if self.readers[page] == 0:
+        if not self.readers[page]:
             raise ValueError(f"page: got {page}, which is free, expected one that has a reader")
         self.readers[page] -= 1
         if self.readers[page] == 0:
