@@ -30,7 +30,7 @@ def parameter(path: Path) -> object:
     return pytest.param(path, marks=marks, id=path.stem)
 
 
-@pytest.mark.parametrize("path", map(parameter, NOTEBOOKS))
+@pytest.mark.parametrize("path", [parameter(path) for path in NOTEBOOKS])
 def test_notebook_prints_the_same(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
