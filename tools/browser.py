@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 CHROMIUMS = [
+    "chromium-headless-shell",  # the same engine without a window's parts: less than half the time
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",

@@ -1,6 +1,7 @@
 """The same layer in the other library: parameters are carried over bit for bit, by name."""
 
 import inspect
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -82,23 +83,25 @@ def torch_to_jax(layer: Any) -> Any:
         if dtype not in DTYPES or parameter.is_meta:
             got = "on the device meta, without numbers" if parameter.is_meta else dtype
             raise ValueError(f"layer: {name} is {got}, expected {' or '.join(DTYPES)}")
-    twin = _twin(layer, attnbook.jax, key=jax.random.key(0))
+    # its shapes alone: drawing numbers that are replaced would compile a program for each shape
+    twin = eqx.filter_eval_shape(_twin(layer, attnbook.jax), key=jax.random.key(0))
     if getattr(layer, "tied", False):  # JAX has the matrix once
         _still_tied(named.pop("readout.weight", None), named.get("embedding.weight"))
     _same({name: tuple(parameter.shape) for name, parameter in named.items()}, _shapes(twin))
     _same_eps(_eps(layer), {name: _part(twin, name).eps for name in _eps(layer)})
+    copied = {}
     for name, parameter in named.items():
         dtype = str(parameter.dtype).removeprefix("torch.")
-        half = dtype == "bfloat16"  # which NumPy does not have
-        copied = jnp.array(to_numpy(parameter))  # the layer may learn on
-        copied = copied.astype(dtype) if half else copied
-        if str(copied.dtype) != dtype:
+        array = jnp.array(to_numpy(parameter))  # a copy: the layer may learn on
+        if dtype == "bfloat16":  # which NumPy does not have
+            array = array.astype(dtype)
+        if str(array.dtype) != dtype:
             raise ValueError(
-                f"layer: {name} is {dtype}, which JAX would round to {copied.dtype}: "
+                f"layer: {name} is {dtype}, which JAX would round to {array.dtype}: "
                 'set jax.config.update("jax_enable_x64", True) first, or convert the layer'
             )
-        twin = eqx.tree_at(partial(_part, name=name), twin, copied)
-    return twin
+        copied[name] = array
+    return jax.tree_util.tree_map_with_path(lambda path, leaf: copied.get(_name(path), leaf), twin)
 
 
 def jax_to_torch(layer: Any) -> Any:
@@ -122,7 +125,7 @@ def jax_to_torch(layer: Any) -> Any:
 
     if not isinstance(layer, eqx.Module):
         raise TypeError(f"layer: got {type(layer).__name__}, expected a layer of attnbook.jax")
-    twin = _twin(layer, attnbook.torch)
+    twin = _twin(layer, attnbook.torch)()
     named = dict(twin.named_parameters())
     _same(_shapes(layer), {name: tuple(parameter.shape) for name, parameter in named.items()})
     _same_eps({name: _part(layer, name).eps for name in _eps(twin)}, _eps(twin))
@@ -141,15 +144,24 @@ def _part(layer: Any, name: str) -> Any:
     return layer
 
 
-def _shapes(layer: Any) -> dict[str, tuple[int, ...]]:
-    """The shapes of an attnbook.jax layer's parameters, by the names that torch gives them."""
-    import equinox as eqx
+def _name(path: Any) -> str:
+    """The name that torch gives to the parameter at a path of JAX's."""
     import jax
 
-    learned = eqx.filter(layer, eqx.is_inexact_array)
-    found = jax.tree_util.tree_leaves_with_path(learned)
-    name = partial(jax.tree_util.keystr, simple=True, separator=".")
-    return {name(path): tuple(array.shape) for path, array in found}
+    return jax.tree_util.keystr(path, simple=True, separator=".")
+
+
+def _shapes(layer: Any) -> dict[str, tuple[int, ...]]:
+    """The shapes of an attnbook.jax layer's parameters, by the names that torch gives them."""
+    import jax
+    import jax.numpy as jnp
+
+    return {
+        _name(path): tuple(leaf.shape)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(layer)
+        if isinstance(leaf, jax.Array | jax.ShapeDtypeStruct)
+        and jnp.issubdtype(leaf.dtype, jnp.inexact)
+    }
 
 
 def _same(got: dict[str, tuple[int, ...]], expected: dict[str, tuple[int, ...]]) -> None:
@@ -181,8 +193,8 @@ def _still_tied(readout: Any, embedding: Any) -> None:
         raise ValueError("layer: got a readout.weight of its own, expected the embedding's: tied")
 
 
-def _twin(layer: Any, module: Any, **key: Any) -> Any:
-    """A layer of the same name and arguments in the other back end; its parameters are its own.
+def _twin(layer: Any, module: Any) -> Callable[..., Any]:
+    """What makes a layer of the same name and arguments in the other back end.
 
     What a constructor takes, the layer has as an attribute.
     """
@@ -194,7 +206,7 @@ def _twin(layer: Any, module: Any, **key: Any) -> Any:
         raise TypeError(f"layer: got {name}, expected one of {', '.join(layers)}{hint}")
     twin_class = getattr(module, name)
     taken = [argument for argument in inspect.signature(twin_class).parameters if argument != "key"]
-    return twin_class(**{argument: _plain(_given(layer, argument)) for argument in taken}, **key)
+    return partial(twin_class, **{name: _plain(_given(layer, name)) for name in taken})
 
 
 def _given(layer: Any, argument: str) -> Any:

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Frame, Page, Response
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 SOURCES = (
     "_config.yml",
     "_toc.yml",
