@@ -26,14 +26,14 @@ freeze.timeout='10'
 """
     done = subprocess.CompletedProcess([], 0, stdout=said)
     monkeypatch.setattr(environment.subprocess, "run", lambda *args, **kwargs: done)
-    words = environment.uv_command("book")
+    words = environment.uv_command(environment.PYTHON, "-e", ".[book]")
     pairs = list(itertools.pairwise(words))
     assert [value for name, value in pairs if name == "--find-links"] == ["/wheels", "/more"]
     assert ("--index-url", "https://nearer.example/simple") in pairs
     extra = [value for name, value in pairs if name == "--extra-index-url"]
     assert extra == ["https://one.example/simple", "https://two.example/simple"]
     assert ("--index-strategy", "unsafe-best-match") in pairs
-    assert words[-4:] == ["-c", "constraints.txt", "-e", ".[book]"]
+    assert words[-4:] == ["-c", str(environment.ROOT / "constraints.txt"), "-e", ".[book]"]
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,9 @@ def pip_settings() -> dict[str, list[str]]:
     return found
 
 
-def uv_command(extra: str) -> list[str]:
+def uv_command(python: Path, *wanted: str) -> list[str]:
     """uv's words for an installation that chooses as pip would, from where pip would."""
-    command = [str(PYTHON), "-m", "uv", "pip", "install", "--python", str(PYTHON)]
+    command = [str(PYTHON), "-m", "uv", "pip", "install", "--python", str(python)]
     # From all indexes the newest that fits, as pip has it: PyTorch's CPU wheels lie on one of many.
     command += ["--index-strategy", "unsafe-best-match", "--compile-bytecode"]
     settings = pip_settings()
@@ -83,7 +83,7 @@ def uv_command(extra: str) -> list[str]:
             command += [f"--{option}"] if option == "no-index" else [f"--{option}", value]
     for host in settings.get("trusted-host", []):
         command += ["--allow-insecure-host", host]
-    return [*command, "-c", "constraints.txt", "-e", f".[{extra}]"]
+    return [*command, "-c", str(ROOT / "constraints.txt"), *wanted]
 
 
 def say(line: str, seen: dict[str, int]) -> None:
@@ -128,7 +128,7 @@ def install(extra: str, log: Path) -> int:
     if fetched and NO_NETWORK.search(log.read_text(encoding="utf-8")):
         return fetched
     if not fetched:
-        code = run(uv_command(extra), log)
+        code = run(uv_command(PYTHON, "-e", f".[{extra}]"), log)
         words = log.read_text(encoding="utf-8")
         if not code or NO_NETWORK.search(words) or DISK_FULL.search(words):
             return code
