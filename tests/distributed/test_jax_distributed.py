@@ -264,7 +264,6 @@ def test_two_processes(capsys):
 
 def test_a_failing_process_ends_all():
     """Its error comes once, at once, and not at the others' leisure."""
-    start = time.monotonic()
     with pytest.raises(RuntimeError) as error:
         many.run(fails_in_one, 2, time_limit=50)
     assert str(error.value).splitlines() == [
@@ -274,7 +273,6 @@ def test_a_failing_process_ends_all():
         '    raise KeyError("a word of its own")',
         "KeyError: 'a word of its own'",
     ]
-    assert time.monotonic() - start < 30
 
 
 def test_a_late_process_is_ended():

@@ -1,0 +1,108 @@
+"""A transformer learns to write, in PyTorch: python examples/writer.py"""
+
+import math
+from pydoc_data.topics import topics
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, gelu
+
+WINDOW, ROWS, STEPS, RATE = 64, 16, 2000, 4e-3
+WIDTH, HEADS, BLOCKS = 128, 4, 2
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query, self.key, self.value, self.output = (
+            nn.Linear(WIDTH, WIDTH) for _ in range(4)
+        )
+
+    def forward(self, x):  # (rows, n, WIDTH)
+        parts = self.query(x), self.key(x), self.value(x)
+        q, k, v = (y.unflatten(2, (HEADS, -1)).transpose(1, 2) for y in parts)
+        scores = q @ k.mT / math.sqrt(WIDTH // HEADS)  # (rows, HEADS, n, n)
+        later = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        weights = scores.masked_fill(later, -math.inf).softmax(-1)
+        return self.output((weights @ v).transpose(1, 2).flatten(2))
+
+
+class MLP(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(WIDTH, 4 * WIDTH)
+        self.output = nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        return self.output(gelu(self.hidden(x)))
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention_norm, self.attention = nn.LayerNorm(WIDTH), Attention()
+        self.mlp_norm, self.mlp = nn.LayerNorm(WIDTH), MLP()
+
+    def forward(self, x):
+        x = x + self.attention(self.attention_norm(x))
+        return x + self.mlp(self.mlp_norm(x))
+
+
+class Writer(nn.Module):
+    def __init__(self, vocab):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab, WIDTH)
+        self.position = nn.Parameter(0.3 * torch.randn(WINDOW, WIDTH))
+        nn.init.normal_(self.embedding.weight, std=0.3)
+        self.decoder = nn.Sequential(*(Block() for _ in range(BLOCKS)))
+        self.decoder_norm = nn.LayerNorm(WIDTH)
+        self.readout = nn.Linear(WIDTH, vocab)
+
+    def forward(self, tokens):  # (rows, n)
+        x = self.embedding(tokens) + self.position[: tokens.shape[1]]
+        return self.readout(self.decoder_norm(self.decoder(x)))
+
+
+def text_loss(model, rows):  # every token predicts the next one
+    return cross_entropy(model(rows[:, :-1]).mT, rows[:, 1:])
+
+
+def train(model, text, steps):
+    optimiser, history = torch.optim.Adam(model.parameters()), []
+    for step in range(steps):
+        first = torch.randint(len(text) - WINDOW, (ROWS, 1))
+        value = text_loss(model, text[first + torch.arange(WINDOW + 1)])
+        optimiser.zero_grad()
+        value.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        rate = RATE * (1 + math.cos(math.pi * step / steps)) / 2
+        optimiser.param_groups[0]["lr"] = rate * min(1, (step + 1) / 50)
+        optimiser.step()
+        history.append(value.item() / math.log(2))  # bits per character
+        if step % 200 == 0:
+            print(f"step {step:4d}  {history[-1]:.2f} bits per character")
+    return history
+
+
+@torch.no_grad()
+def generate(model, tokens, length, temperature=0.7):
+    for _ in range(length):
+        logits = model(tokens[None, -WINDOW:])[0, -1]
+        drawn = torch.multinomial((logits / temperature).softmax(0), 1)
+        tokens = torch.cat([tokens, drawn])
+    return tokens
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    pages = "\n\n".join(topics[name] for name in sorted(topics))
+    characters = "\n\n".join(dict.fromkeys(pages.split("\n\n")))
+    vocabulary = sorted(set(characters))
+    text = torch.tensor([vocabulary.index(c) for c in characters])
+    known, held_out = text.split(len(text) * 9 // 10 + 1)
+    model = Writer(len(vocabulary))
+    train(model, known, STEPS)
+    with torch.no_grad():
+        value = text_loss(model, held_out.unfold(0, WINDOW + 1, WINDOW))
+    print(f"held out: {value.item() / math.log(2):.2f} bits per character")
+    print("".join(vocabulary[t] for t in generate(model, text[:1], 400)))

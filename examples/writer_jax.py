@@ -1,0 +1,126 @@
+"""A transformer learns to write, in JAX: python examples/writer_jax.py"""
+
+import math
+from pydoc_data.topics import topics
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+WINDOW, ROWS, STEPS, RATE = 64, 16, 2000, 4e-3
+WIDTH, HEADS, BLOCKS = 128, 4, 2
+PARTS = ("query", "key", "value", "output")
+
+
+def parameters(vocab, rng):
+    shapes, norms = {"readout": (vocab, WIDTH)}, ["decoder_norm"]
+    for block in (f"decoder.{b}" for b in range(BLOCKS)):
+        for part in PARTS:
+            shapes[f"{block}.attention.{part}"] = WIDTH, WIDTH
+        shapes[f"{block}.mlp.hidden"] = 4 * WIDTH, WIDTH
+        shapes[f"{block}.mlp.output"] = WIDTH, 4 * WIDTH
+        norms += [f"{block}.attention_norm", f"{block}.mlp_norm"]
+    p = {name: (np.ones(WIDTH), np.zeros(WIDTH)) for name in norms}
+    for name, shape in shapes.items():  # as torch.nn.Linear begins
+        most = shape[1] ** -0.5
+        bias = rng.uniform(-most, most, shape[0])
+        p[name] = rng.uniform(-most, most, shape), bias
+    p["embedding"] = 0.3 * rng.normal(size=(vocab, WIDTH))
+    p["position"] = 0.3 * rng.normal(size=(WINDOW, WIDTH))
+    return jax.tree.map(jnp.float32, p)
+
+
+def linear(x, weight, bias):
+    return x @ weight.T + bias
+
+
+def norm(x, gain, bias):
+    x = x - x.mean(-1, keepdims=True)
+    return gain * x / jnp.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) + bias
+
+
+def attention(p, name, x):  # (rows, n, WIDTH)
+    query, key, value, output = (p[f"{name}.{part}"] for part in PARTS)
+    shape = *x.shape[:2], HEADS, WIDTH // HEADS
+    parts = (linear(x, *part).reshape(shape) for part in (query, key, value))
+    q, k, v = (part.swapaxes(1, 2) for part in parts)
+    scores = q @ k.mT / math.sqrt(WIDTH // HEADS)  # (rows, HEADS, n, n)
+    seen = jnp.tril(jnp.ones(scores.shape, bool))
+    weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf))
+    return linear((weights @ v).swapaxes(1, 2).reshape(x.shape), *output)
+
+
+def mlp(p, name, x):
+    hidden = jax.nn.gelu(linear(x, *p[f"{name}.hidden"]), approximate=False)
+    return linear(hidden, *p[f"{name}.output"])
+
+
+@jax.jit
+def logits_of(p, tokens):  # (rows, n)
+    x = p["embedding"][tokens] + p["position"][: tokens.shape[1]]
+    for b in (f"decoder.{b}" for b in range(BLOCKS)):
+        inputs = norm(x, *p[f"{b}.attention_norm"])
+        x = x + attention(p, f"{b}.attention", inputs)
+        x = x + mlp(p, f"{b}.mlp", norm(x, *p[f"{b}.mlp_norm"]))
+    return linear(norm(x, *p["decoder_norm"]), *p["readout"])
+
+
+def loss_of(p, rows):  # every token predicts the next one
+    log_p = jax.nn.log_softmax(logits_of(p, rows[:, :-1]))
+    return -jnp.take_along_axis(log_p, rows[:, 1:, None], axis=-1).mean()
+
+
+@jax.jit
+def adam_step(p, m, v, t, rate, rows):  # the t-th
+    value, g = jax.value_and_grad(loss_of)(p, rows)
+    length = jnp.sqrt(sum((x**2).sum() for x in jax.tree.leaves(g)))
+    g = jax.tree.map(lambda g: g / jnp.maximum(length, 1), g)
+    m = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, g)
+    v = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g**2, v, g)
+
+    def moved(p, m, v):
+        scale = jnp.sqrt(v / (1 - 0.999**t)) + 1e-8
+        return p - rate * m / (1 - 0.9**t) / scale
+
+    return jax.tree.map(moved, p, m, v), m, v, value
+
+
+def train_in_jax(p, text, steps, rng):
+    m = v = jax.tree.map(jnp.zeros_like, p)
+    history = []
+    for t in range(steps):
+        first = rng.integers(len(text) - WINDOW, size=(ROWS, 1))
+        rows = text[first + np.arange(WINDOW + 1)]
+        rate = RATE * (1 + math.cos(math.pi * t / steps)) / 2
+        rate *= min(1, (t + 1) / 50)
+        p, m, v, value = adam_step(p, m, v, t + 1, rate, rows)
+        history.append(float(value) / math.log(2))  # bits per character
+        if t % 200 == 0:
+            print(f"step {t:4d}  {history[-1]:.2f} bits per character")
+    return p, history
+
+
+def generate_in_jax(p, tokens, length, rng, temperature=0.7):
+    for _ in range(length):
+        near = tokens[-WINDOW:]  # filled up with what nothing sees
+        padded = np.pad(near, (0, WINDOW - len(near)))
+        logits = logits_of(p, padded[None])[0, len(near) - 1] / temperature
+        drawn = rng.choice(len(logits), p=np.asarray(jax.nn.softmax(logits)))
+        tokens = np.append(tokens, drawn)
+    return tokens
+
+
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    pages = "\n\n".join(topics[name] for name in sorted(topics))
+    characters = "\n\n".join(dict.fromkeys(pages.split("\n\n")))
+    vocabulary = sorted(set(characters))
+    text = np.array([vocabulary.index(c) for c in characters])
+    cut = len(text) * 9 // 10
+    p = parameters(len(vocabulary), rng)
+    p, _ = train_in_jax(p, text[:cut], STEPS, rng)
+    windows = range(cut, len(text) - WINDOW, WINDOW)
+    rows = np.array([text[i : i + WINDOW + 1] for i in windows])
+    print(f"held out: {loss_of(p, rows) / math.log(2):.2f} bits")
+    written = generate_in_jax(p, text[:1], 400, rng)
+    print("".join(vocabulary[token] for token in written))
