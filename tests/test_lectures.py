@@ -49,6 +49,12 @@ OTHERS = (
     re.compile(r"\$\$.*?\$\$", re.DOTALL),
     re.compile(r"\$[^$]*\$"),
 )
+# what notes say where the class answers first, and what keeps the answer until then
+ASKS_FIRST = re.compile(
+    r"before (?:you|they) (?:show|read|point|look)|before the (?:first )?clicks?\b"
+    r"|[Cc]over (?:it|them|the)\b|[Hh]ide it\b"
+)
+KEEPS = re.compile(r"^(?:\+{3}$|:clicks:|`{3,}\{(?:question|live)\})", re.MULTILINE)
 NOTES = "\n```{notes}\nSay it.\n```\n"
 
 
@@ -116,6 +122,31 @@ def test_no_right_answer_has_a_favourite_place(
         for question in writer.questions
     ]
     assert max(places.count(place) for place in set(places)) < len(places) / 2
+
+
+def tells_too_early(body: str) -> bool:
+    """Whether a slide's notes let the class answer first, and nothing on it waits for a click."""
+    notes = "".join(re.findall(r"^`{3}\{notes\}\n(.*?)^`{3}$", body, re.DOTALL | re.MULTILINE))
+    return bool(ASKS_FIRST.search(notes)) and not KEEPS.search(body)
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_what_the_class_is_asked_first_waits_for_a_click(name: str) -> None:
+    slides = read_deck(DECKS[name]).slides
+    assert [slide.title for slide in slides if tells_too_early(slide.body)] == []
+
+
+def test_an_answer_without_its_click_is_found() -> None:
+    """Of every slide whose notes ask first and that has one click."""
+    found = [
+        tells_too_early(slide.body.replace("\n+++\n", "\n"))
+        for path in DECKS.values()
+        for slide in read_deck(path).slides
+        if ASKS_FIRST.search(slide.body) and len(KEEPS.findall(slide.body)) == 1
+        if "\n+++\n" in slide.body
+    ]
+    assert len(found) >= 8
+    assert all(found)
 
 
 @pytest.mark.parametrize("name", DECKS)
