@@ -26,6 +26,7 @@ NAMES = [f"{int(path.name[:2])}{half}" for path in CHAPTERS for half in "ab"]
 DECKS = {path.name[:3].lstrip("0"): path for path in sources(ROOT)}
 # the courses' shares of a lecture, title included: in minutes
 LONG, SHORT = (42, 50), (27, 33)
+SPARE = (5, 8)  # minutes of a lecture that may be left out when a question takes longer
 WHOLE_OF_TWELVE = ("1a", "2b", "5a", "6b", "8a", "9b")
 HEAD = """---
 number: 1a
@@ -105,7 +106,10 @@ def test_a_lecture_has_what_a_lecturer_needs(
     assert writer.live
     assert page.count('<aside class="notes">') == len(deck.slides) + 1
     assert "{exercises}" in deck.slides[-1].body
+    assert SPARE[0] <= deck.spare_minutes <= SPARE[1]
+    assert page.count("<em>May be left out.</em>") == sum(slide.spare for slide in deck.slides)
     asked = {question.title for question in writer.questions}
+    assert not [slide.title for slide in deck.slides if slide.spare and slide.title in asked]
     for slide in deck.slides:
         # a minute alone, a vote, two minutes in pairs and a second vote
         assert slide.minutes >= (3.5 if slide.title in asked else 1), slide.title
@@ -267,6 +271,7 @@ def test_what_the_chapter_does_not_have_stops_it(
             ":minutes: 2\n:class: huge",
             "class: got 'huge', expected large middle together",
         ),
+        (":minutes: 2", ":minutes: 2\n:spare: yes", "spare: got 'yes', expected nothing behind it"),
         (":minutes: 2", ":minutes: 2\n:colour: red", "got the option 'colour'"),
         ("## A claim", "text\n\n## A claim", "got 'text' before the first slide"),
         ("## A claim\n:minutes: 2", "## A claim\n:minutes: 2\n## A claim\n:minutes: 2", "line 11"),

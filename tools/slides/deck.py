@@ -41,6 +41,7 @@ class Slide:
     minutes: float = 0.0
     paths: tuple[str, ...] = PATHS
     classes: tuple[str, ...] = ()
+    spare: bool = False  # may be left out when a question takes longer
     lines: list[str] = field(default_factory=list)
     first: int = 0  # the line in the file of the first of ``lines``
 
@@ -81,6 +82,11 @@ class Deck:
     def minutes(self, path: str = PATHS[0]) -> float:
         """How long the lecture takes in a course, its first slide included."""
         return TITLE_MINUTES + sum(slide.minutes for slide in self.slides if path in slide.paths)
+
+    @property
+    def spare_minutes(self) -> float:
+        """How long the slides take that may be left out when a question takes longer."""
+        return sum(slide.minutes for slide in self.slides if slide.spare)
 
 
 def read_deck(path: Path) -> Deck:
@@ -140,6 +146,10 @@ def _set_option(path: Path, line: int, slide: Slide, name: str, value: str) -> N
             slide.minutes = float(value)
         except ValueError:
             raise DeckError(f"{where}: minutes: got {value!r}, expected a number") from None
+    elif name == "spare":
+        if value:
+            raise DeckError(f"{where}: spare: got {value!r}, expected nothing behind it")
+        slide.spare = True
     elif name in ("paths", "class"):
         known = PATHS if name == "paths" else CLASSES
         words = tuple(value.split())
@@ -151,7 +161,8 @@ def _set_option(path: Path, line: int, slide: Slide, name: str, value: str) -> N
         else:
             slide.classes = words
     else:
-        raise DeckError(f"{where}: got the option {name!r}, expected minutes, paths or class")
+        known = ("minutes", "paths", "class", "spare")
+        raise DeckError(f"{where}: got the option {name!r}, expected one of {', '.join(known)}")
 
 
 def _check(deck: Deck) -> None:

@@ -84,6 +84,7 @@ class PageWriter(SlideWriter):
         anchor = make_id(slide.section)
         kind = " ".join(("slide", *slide.classes))
         paths = f' data-paths="{" ".join(slide.paths)}"' if slide.paths != PATHS else ""
+        spare = ". <em>May be left out.</em>" if slide.spare else ""
         return (
             f'<section id="{make_id(slide.title)}" class="{kind}"{paths} '
             f'data-timing="{round(60 * slide.minutes)}" aria-labelledby="t{number}">'
@@ -92,7 +93,7 @@ class PageWriter(SlideWriter):
             f'<a href="../{self.chapter.page.docname}.html#{anchor}">{escape(slide.section)}</a>'
             f"<span>{self.deck.number} · {number}</span></footer>"
             f'<aside class="notes"><p class="clock"><b>{slide.minutes:g} min</b>, until minute '
-            f"<span>{minute:g}</span></p>{''.join(self.notes)}</aside></section>"
+            f"<span>{minute:g}</span>{spare}</p>{''.join(self.notes)}</aside></section>"
         )
 
     def exercises_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
