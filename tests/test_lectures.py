@@ -224,6 +224,13 @@ def test_a_stored_number_reaches_its_slides_alone(tmp_path: Path) -> None:
         ("```{formula} eq-none\n```", 13, "has no formula 'eq-none'"),
         ("```{live} live-none\n```", 13, "has no live figure 'live-none'"),
         ("```{live} live-kernel-regression\n:zoom: 9\n```", 13, "zoom: got '9', expected"),
+        (
+            "```{live} live-kernel-regression\n:set: a=1\n```",
+            13,
+            "no control 'a'; there are query x",
+        ),
+        ("```{live} live-kernel-regression\n:set: kernel=a\n```", 13, "kernel has no 'a'; it has"),
+        ("```{live} live-kernel-regression\n:set: query x=a\n```", 13, "x: got 'a', expected a nu"),
         ("```{bars}\na :: much\n```", 14, "got 'a :: much', expected name :: number"),
         ("```{bars}\na :: 1 :: red\n```", 14, "got 'red', expected floor or now"),
         ("```{output} def held_out\n:only: (\n```", 13, "only: '(' is no regular expression"),

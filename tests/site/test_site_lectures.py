@@ -259,6 +259,36 @@ def test_a_drag_lands_where_the_pointer_is(
     context.close()
 
 
+OPENED = [  # a deck, which of its live figures, and how that opens
+    ("10a", 0, {"sentence": "2", "layer": 19, "head": 7}),
+    ("10b", 0, {"sentence": "3", "token": 22}),
+    ("12b", 0, {"parts": 8}),
+    ("13a", 0, {"mask": "none", "step": 1}),
+    ("13b", 0, {"mask": "causal"}),
+    ("13b", 1, {"mask": "none"}),
+]
+VALUES = """(titles) => Object.fromEntries([...Bokeh.documents[0]._all_models.values()].filter(
+  (one) => titles.includes(one.title) && "value" in one).map((one) => [one.title, one.value]))"""
+
+
+@pytest.mark.parametrize(("deck", "which", "state"), OPENED)
+def test_a_live_figure_opens_as_the_notes_want_it(
+    deck: str, which: int, state: dict[str, str | int], page: Page, site: str
+) -> None:
+    (name,) = [one for one in DECKS if one[:3] == deck.zfill(3)]
+    open_deck(page, f"{site}/lectures/{name}.html")
+    slides = "[...document.querySelectorAll('section.slide')]"
+    page.evaluate(
+        f"Reveal.slide({slides}.indexOf(document.querySelectorAll('.live')[{which}].closest('.slide')))"
+    )
+    frame = live_frame(page)
+    frame.wait_for_function(
+        f"([titles, state]) => {{ const now = ({VALUES})(titles);"
+        " return titles.every((one) => now[one] === state[one]); }",
+        arg=[list(state), state],
+    )
+
+
 def test_the_speaker_sees_notes_and_the_pace(page: Page, site: str) -> None:
     open_deck(page, f"{site}/lectures/{FIRST}.html", "#/3")
     with page.expect_popup() as opened:

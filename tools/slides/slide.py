@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import dedent
 from typing import Any
+from urllib.parse import urlencode
 
 from attnbook_site.assets import PLAIN_CODE
 from attnbook_site.maths import MARK, Katex, display_source
@@ -295,11 +297,13 @@ class SlideWriter:
         zoom = given.pop("zoom", "1.25")
         if not re.fullmatch(r"\d+\.?\d*", zoom) or not 1 <= float(zoom) <= 1.3:
             raise self.error(f"zoom: got {zoom!r}, expected a number from 1 to 1.3")
-        title = title_of(html)
+        title, address = title_of(html), f"live/{name}.html"
+        if wanted := given.pop("set", ""):
+            address += "#" + escape(urlencode(self.find(settings, html, wanted)))
         return (
             f'<div class="live" data-zoom="{float(zoom):g}">'
-            f'<iframe data-src="live/{name}.html" title="{title}" allow="fullscreen"></iframe>'
-            f'<a class="still" href="live/{name}.html"><img src="../_static/stills/{name}.webp" '
+            f'<iframe data-src="{address}" title="{title}" allow="fullscreen"></iframe>'
+            f'<a class="still" href="{address}"><img src="../_static/stills/{name}.webp" '
             f'alt="{title}: before anything is moved." loading="lazy">'
             "<span>Open the live figure</span></a></div>"
         )
@@ -380,6 +384,28 @@ def part_of(svg: str, view: str) -> str:
     bare = re.sub(r'\s(?:width|height|viewBox)="[^"]*"', "", head[0])
     size = f' viewBox="{view}" width="{found[3]}pt" height="{found[4]}pt">'
     return svg[: head.start()] + bare[:-1] + size + svg[head.end() :]
+
+
+def settings(html: str, wanted: str) -> list[tuple[str, str]]:
+    """``control=value; control=value`` as a live figure has them: titles, and values of menus."""
+    controls: dict[str, dict[str, str]] = {}  # by title: a menu's values by what it shows
+    for found in re.finditer(r'\{"type":"object","name":"(?:Select|Slider)",', html):
+        control = json.JSONDecoder().raw_decode(html, found.start())[0]["attributes"]
+        entries = [(e, e) if isinstance(e, str) else e for e in control.get("options", [])]
+        controls[control["title"]] = {shown: value for value, shown in entries}
+    pairs = []
+    for one in wanted.split(";"):
+        title, _, value = map(str.strip, one.partition("="))
+        if title not in controls:
+            raise LookupError(f"set: no control {title!r}; there are {', '.join(controls)}")
+        if menu := controls[title]:
+            if value not in menu:
+                raise LookupError(f"set: {title} has no {value!r}; it has {', '.join(menu)}")
+            value = menu[value]
+        elif not re.fullmatch(r"-?\d+(\.\d+)?", value):
+            raise LookupError(f"set: {title}: got {value!r}, expected a number")
+        pairs.append((title, value))
+    return pairs
 
 
 def title_of(html: str) -> str:
