@@ -156,6 +156,7 @@ def test_the_pages_have_everything_and_a_stale_one_is_found(
         deck = writer.deck
         assert teach.count(f"lectures/{deck.name}.html") == (1 if deck.is_further else 4)
         assert f"**, {deck.minutes():g} minutes" in teach
+        assert all(outcome in teach for outcome in deck.about["outcomes"])
         for question in writer.questions:
             for choice in question.choices:
                 assert choice.is_right or f"“{choice.text}”: {choice.misconception}." in teach

@@ -110,6 +110,11 @@ def detailed(lectures: Sequence[PageWriter], sets: list[Homework]) -> Iterator[s
             if one.after == deck.number:
                 yield f"   - *Homework:* {one.title}"
         yield ""
+    yield "````{dropdown} What students can do after each of these lectures"
+    for writer in lectures:
+        deck = writer.deck
+        yield f"- **{deck.number} {deck.about['title']}:** {'; '.join(deck.about['outcomes'])}."
+    yield "````\n"
 
 
 def sections(deck: Deck) -> str:
