@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import time
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -237,15 +237,17 @@ def in_a_process(rank: int, world: int, kind: str, limit: np.ndarray) -> dict:
     return {"rank": rank, "devices": len(jax.devices()), "total": float(total), "ring": whole, "here": here, "limit": limit}  # fmt: skip
 
 
-def fails_in_one(rank, world):
+def fails_in_one(rank, world, mark):
     import jax
 
     jax.devices()
     if rank == 1:
         raise KeyError("a word of its own")
     import time
+    from pathlib import Path
 
-    time.sleep(60)
+    time.sleep(600)
+    Path(mark).touch()
 
 
 def test_two_processes(capsys):
@@ -262,10 +264,11 @@ def test_two_processes(capsys):
         np.testing.assert_allclose(one["ring"], on_one_device(keys, keys, keys, True), atol=1e-6)
 
 
-def test_a_failing_process_ends_all():
+def test_a_failing_process_ends_all(tmp_path: Path):
     """Its error comes once, at once, and not at the others' leisure."""
+    mark = tmp_path / "mark"
     with pytest.raises(RuntimeError) as error:
-        many.run(fails_in_one, 2, time_limit=50)
+        many.run(fails_in_one, 2, time_limit=1200, mark=str(mark))
     assert str(error.value).splitlines() == [
         "rank 1 of 2 failed:",
         "Traceback (most recent call last):",
@@ -273,11 +276,12 @@ def test_a_failing_process_ends_all():
         '    raise KeyError("a word of its own")',
         "KeyError: 'a word of its own'",
     ]
+    assert not mark.exists()  # rank 0 was ended before it could write
 
 
-def test_a_late_process_is_ended():
+def test_a_late_process_is_ended(tmp_path: Path):
     with pytest.raises(RuntimeError, match=r"after 0\.5 seconds, the limit, rank 0 was not done"):
-        many.run(fails_in_one, 1, time_limit=0.5)
+        many.run(fails_in_one, 1, time_limit=0.5, mark=str(tmp_path / "mark"))
 
 
 def test_what_cannot_be_is_refused(qkvg):
