@@ -41,6 +41,11 @@ NO_NETWORK = (
 )
 TAKE_OUT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+# until a few frames more have been drawn
+FRAMES = """() => new Promise((done) => {
+  const next = (left) => (left ? requestAnimationFrame(() => next(left - 1)) : setTimeout(done));
+  next(8);
+})"""
 FAULTS = r"""() => {
   const raw = (e) => {
     const copy = e.cloneNode(true);
@@ -121,8 +126,11 @@ def still(page: Page, address: str) -> None:
     for figure in page.locator(":not(.screen-only) > .attnbook-live").all():
         figure.scroll_into_view_if_needed()
         page.wait_for_selector(f"#{figure.get_attribute('id')}[data-ready]", timeout=60_000)
-        page.wait_for_timeout(500)  # the drawing follows a moment later
-        picture = base64.b64encode(figure.screenshot()).decode()
+        before, seen = b"", figure.screenshot()
+        while seen != before:  # the drawing follows a moment later
+            page.evaluate(FRAMES)
+            before, seen = seen, figure.screenshot()
+        picture = base64.b64encode(seen).decode()
         name = html.escape(figure.get_attribute("aria-label") or "")
         figure.evaluate(
             "(figure, html) => { figure.outerHTML = html; }",

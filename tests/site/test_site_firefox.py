@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from firefox import Firefox
-from site_visits import SITE, pages_of
+from site_visits import FRAMES, SITE, pages_of
 
 PAGES = pages_of(SITE) if SITE.is_dir() else ["index.html"]
+# each live figure that the reader is near stands there, or says that it cannot
+BEGUN = """return [...document.querySelectorAll(".attnbook-live")].every((one) => {
+  const box = one.getBoundingClientRect(), near = box.top < innerHeight && box.bottom > 0;
+  return !near || !one.checkVisibility() || one.dataset.ready
+    || one.textContent.includes("could not load");
+})"""
 
 
 def test_the_console_of_firefox_is_silent(firefox: Firefox, site: str) -> None:
@@ -18,7 +24,8 @@ def test_the_console_of_firefox_is_silent(firefox: Firefox, site: str) -> None:
     def complaints(path: str) -> list[str]:
         firefox.log.clear()
         firefox.go(f"{site}/{path}")
-        firefox.run("await new Promise((done) => setTimeout(done, 300));")  # live figures begin
+        firefox.wait(BEGUN)
+        firefox.run(f"await ({FRAMES})()")
         return [line for line in firefox.log if line.startswith(("error", "warn"))]
 
     firefox.resize(1280, 900)

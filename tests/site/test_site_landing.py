@@ -28,15 +28,15 @@ WORDLESS = """[...document.querySelectorAll(".bd-header-article button")]
       || !name.toLowerCase().includes(word.textContent.toLowerCase()); })
   .map((one) => one.outerHTML)"""
 MINUTES = ".bd-sidebar-primary .page-minutes[data-page='01-kernel-regression']"
-READ_TO_THE_ENDS = """async () => {
-  const noted = () => Object.values(JSON.parse(localStorage["attnbook-read"])).flatMap((page) => page.sections);
-  for (const section of document.querySelectorAll(".bd-article > section > section[id]")) {
-    if (["exercises", "references"].includes(section.id)) continue;
-    for (let tries = 0; tries < 100 && !noted().includes(section.id); tries++) {
-      section.scrollIntoView({ block: "end", behavior: "instant" });
-      await new Promise((done) => setTimeout(done, 100));
-    }
-  } }"""  # a busy browser lays a section out late: scroll until the page has noted it
+SECTIONS = """[...document.querySelectorAll(".bd-article > section > section[id]")]
+  .map((one) => one.id).filter((id) => !["exercises", "references"].includes(id))"""
+# a busy browser lays a section out late: scroll until the page has noted it
+READ_TO_THE_END = """(id) => {
+  const noted = Object.values(JSON.parse(localStorage["attnbook-read"])).flatMap((page) => page.sections);
+  if (noted.includes(id)) return true;
+  document.getElementById(id).scrollIntoView({ block: "end", behavior: "instant" });
+  return false;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +205,8 @@ def test_minutes_left_and_a_tick(browser: Browser, site: str) -> None:
     assert 0 < left < whole
     page.reload()
     assert place.inner_text() == f"{left} min left"
-    page.evaluate(READ_TO_THE_ENDS)
+    for section in page.evaluate(SECTIONS):
+        page.wait_for_function(READ_TO_THE_END, arg=section, polling=100)
     page.wait_for_function(f'document.querySelector("{MINUTES}").textContent === "✓"')
     assert place.get_attribute("aria-label") == "read"
     other = visit(context, site).go("index.html")

@@ -216,13 +216,14 @@ def test_all_of_it_by_keyboard(page: Page) -> None:
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_it_plays_to_the_end_and_pauses(page: Page, motion: str) -> None:
     page.emulate_media(reduced_motion="reduce" if motion == "reduce" else "no-preference")
+    page.clock.install()
     choose(page, 4, "contiguous", "causal", 4)
     play = page.get_by_role("button", name="play")
     page.evaluate(PAUSE_AT, 2)
     play.press("Enter")  # at the end: from the beginning
     assert page.evaluate("seen[0]") == [1, "pause"]
     page.wait_for_function(f"({VALUE})('step') === 2")
-    page.evaluate("new Promise((done) => setTimeout(done, 1500))")  # longer than a step
+    page.clock.run_for(5_000)  # longer than a step
     assert (page.evaluate(VALUE, "step"), page.evaluate(LABEL)) == (2, "play")
     assert page.evaluate("seen.length") == 2
     page.evaluate("seen.leave()")
