@@ -15,6 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from once import SECONDS
 from torch.distributed.run import get_args_parser
 
 from attnbook.train_lm import parse
@@ -162,14 +163,15 @@ def test_slurm_starts_jax_again_up_to_three_times(environment, tmp_path) -> None
 
 
 def test_shortly_before_its_time_is_over_the_job_queues_again(environment, tmp_path) -> None:
-    given = environment | SLURM | {"SLEEP": "30"}
+    given = environment | SLURM | {"SLEEP": "3600"}
     script = subprocess.Popen(["bash", TORCH], cwd=tmp_path, env=given, start_new_session=True)
     try:
-        end = time.monotonic() + 20
-        while not (tmp_path / "starts").exists() and time.monotonic() < end:
+        end = time.monotonic() + SECONDS
+        while not (tmp_path / "starts").exists():
+            assert time.monotonic() < end and script.poll() is None, "nothing was started"
             time.sleep(0.02)
         script.send_signal(signal.SIGUSR1)
-        script.wait(timeout=20)
+        script.wait(timeout=SECONDS)
         assert (tmp_path / "scontrol.log").read_text() == "requeue 123456\n"
     finally:
         os.killpg(script.pid, signal.SIGKILL)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sandboxes
+from once import SECONDS
 
 from attnbook.checks import ch01, ch03
 from attnbook.checks.call import call, call_pair
@@ -193,7 +194,7 @@ def test_what_the_process_leaves_behind_ends_with_it():
         student.start()
         processes = below(student._process.pid)
         assert len(processes) >= 2
-    until = time.monotonic() + 10
+    until = time.monotonic() + SECONDS
     while alive := [pid for pid in processes if Path(f"/proc/{pid}").exists()]:
         assert time.monotonic() < until, alive
         time.sleep(0.05)
@@ -205,7 +206,7 @@ def below(pid: int) -> list[int]:
     return [pid, *(one for child in children for one in below(int(child)))]
 
 
-MANY = """
+MANY = f"""
 import threading, time
 def threads():
     started = 0
@@ -214,11 +215,12 @@ def threads():
             threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
     except RuntimeError:
         pass
-    time.sleep(2)
+    if started >= {watch.MOST_THREADS}:
+        time.sleep(600)  # until it is ended
     return started
 def files():
     for number in range(500_000):
-        open(f"/tmp/{number}", "w").close()
+        open(f"/tmp/{{number}}", "w").close()
 """
 
 

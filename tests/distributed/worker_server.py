@@ -22,7 +22,7 @@ import torch
 from attnbook import train_lm
 from attnbook.torch import train_lm as engine
 
-LIMIT = 150  # seconds that a worker may live
+LIMIT = 900  # seconds that a worker may live
 assert engine.train
 
 

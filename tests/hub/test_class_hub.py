@@ -17,7 +17,7 @@ import psutil
 import pytest
 import requests
 import yaml
-from class_hub import CHAPTER, ROOT, Hub, Person, listens, password, printed
+from class_hub import CHAPTER, ROOT, SECONDS, Hub, Person, listens, password, printed
 
 FIRST_CELLS = 6  # two of them print
 SECRETS = ("passwords.dbm", "jupyterhub.sqlite", "cookie_secret", "proxy.pid", "students.txt")
@@ -340,7 +340,7 @@ def test_nothing_is_left_when_the_hub_ends(hub: Hub, students: dict[str, Person]
         assert any(name in command for command in commands), name
     servers = [int(other_server(hub, name).rpartition(":")[2]) for name in students]
     hub.stop()
-    end = time.monotonic() + 10
+    end = time.monotonic() + SECONDS
 
     def left() -> list[psutil.Process]:
         return [one for one in before if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]

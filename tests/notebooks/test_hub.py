@@ -14,10 +14,10 @@ from urllib.request import Request, urlopen
 
 import address
 import pytest
+from once import SECONDS
 from sample import ROOT
 
 TOKEN = "for-this-test"
-SECONDS = 60
 
 
 @pytest.fixture
