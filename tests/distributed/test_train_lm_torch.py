@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from once import SECONDS
 
 from attnbook import datasets
 from attnbook.train_lm import newest_checkpoint
@@ -71,7 +72,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     started = Server(tmp_path_factory.mktemp("train_lm"))
     yield started
     started.process.stdin.close()
-    assert started.process.wait(timeout=20) == 0
+    assert started.process.wait(timeout=SECONDS) == 0
     started.process.stdout.close()
 
 
@@ -87,9 +88,13 @@ def relative(got: list[float], expected: list[float]) -> float:
 
 
 def test_any_number_of_workers_has_the_losses_of_one(server: Server) -> None:
-    """60 steps; two workers in single precision to its rounding, four in double to its own."""
+    """60 steps; two workers in single precision to its rounding, four in double to its own.
+
+    A step divides each gradient by its size, so that a rounding of a small one counts as much as of
+    a large one: there is no bound by the number of terms, and some digits are left to it.
+    """
     sizes = SIZES.replace(f"--steps {STEPS} --every {EVERY}", "--steps 60")
-    for precision, world, tolerance in (("float32", 2, 1e-6), ("float64", 4, 1e-14)):
+    for precision, world, tolerance in (("float32", 2, 1e-5), ("float64", 4, 1e-11)):
         arguments = ("--precision", precision)
         one = server.losses(1, *arguments, sizes=sizes)
         for mode in ("ddp", "fsdp"):
@@ -98,7 +103,7 @@ def test_any_number_of_workers_has_the_losses_of_one(server: Server) -> None:
     assert one[-1] < 0.9 * one[0]
     for world, mode in ((1, "none"), (2, "ddp"), (2, "fsdp")):
         half = server.losses(world, "--precision", "bfloat16", "--mode", mode, sizes=sizes)
-        assert 1e-6 < relative(half, one) < 1e-2
+        assert 1e-5 < relative(half, one) < 1e-2
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -143,13 +148,13 @@ def test_a_launcher_that_starts_again(
     environment = os.environ | {"OMP_NUM_THREADS": "1"} | dict([mark.split("=")])
     with open(tmp_path / "said", "w") as said:
         launcher = subprocess.Popen([sys.executable, *words], env=environment, stderr=said)
-        end = time.monotonic() + 150
+        end = time.monotonic() + SECONDS
         while not metrics.exists() or len(metrics.read_text().splitlines()) < 9:
             assert time.monotonic() < end, (tmp_path / "said").read_text()
             time.sleep(0.005)
         (killed,) = marked(mark, "RANK=1")
         os.kill(killed, signal.SIGKILL)
-        assert launcher.wait(timeout=150) == 0, (tmp_path / "said").read_text()
+        assert launcher.wait(timeout=SECONDS) == 0, (tmp_path / "said").read_text()
     assert "/step-6" in (tmp_path / "said").read_text().split("resume: ")[-1]
     assert read(metrics) == undisturbed
     assert marked(mark) == []
