@@ -112,7 +112,7 @@ edit: env-lab  ## for authors: JupyterLab on the sources, where a double click o
 # In a folder of its own, so that nothing else sees it. Linux alone has it.
 TRITON := _build/triton/.complete
 
-quick: env-test  ## before a commit: lint, types, what NumPy alone can test (a minute)
+quick: env-test  ## before a commit: lint, types, what NumPy alone can test (a minute and a half)
 	@$(PY) tools/run_tests.py quick
 
 test: env-test assets  ## lint, types, tests, the book, every notebook, every page once (a quarter of an hour)

@@ -103,7 +103,7 @@ def program(name: str) -> str:
     """One of the programs that came with the environment, otherwise one on PATH."""
     found = shutil.which(name, path=str(PROGRAMS)) or shutil.which(name)
     if not found:
-        raise SystemExit(f"Lighthouse needs {name}: make env, or put {name} on PATH")
+        raise SystemExit(f"Lighthouse needs {name}: make env-test, or put {name} on PATH")
     return found
 
 
