@@ -111,6 +111,17 @@ def pairs(q, k, w, v):
     return np.tanh(np.stack(rows) @ w.T) @ v
 
 
+def concat_by_comprehension(q, k, w, v):
+    return [[np.tanh(w @ np.concatenate([one, other])) @ v for other in k] for one in q]
+
+
+def concat_by_loop(q, k, w, v):
+    scores = np.zeros((len(q), len(k)))
+    for i in range(len(q)):
+        scores[i] = concat(q[i : i + 1], k, w, v)[0]
+    return scores
+
+
 def keys_first(q, k, w, v):
     d_k = k.shape[1]
     return np.tanh((q @ w[:, d_k:].T)[:, None] + k @ w[:, :d_k].T) @ v
@@ -280,6 +291,8 @@ WRONG = [
     (K, lambda *a: concat(*a).T, "a row is a query's"),
     (K, lambda *a: softmax(concat(*a)), "These are weights"),
     (K, pairs, "array of all pairs"),
+    (K, concat_by_loop, "the scores are right, but by a loop"),
+    (K, concat_by_comprehension, "the scores are right, but by a loop"),
     (K, lambda q, k, w, v: concat(q, k, w.T, v), "d_q, d_k, r = 3, 5, 4, 4, 7 it stops"),
     (K, lambda q, k, w, v: concat(q, k, w, v) / len(v) ** 0.5, "in entry [0, 0], counted from 0, you give −0.941, expected −2.49"),
     (G, fused(norm=0), "norms of the keys have no effect"),
@@ -459,10 +472,6 @@ def padded_concat(q, k, w, v):
     return np.einsum("mnr,r->mn", np.tanh((q @ w.T)[:, None] + k @ w.T), v)
 
 
-def loop_concat(q, k, w, v):
-    return [[np.tanh(w @ np.concatenate([one, other])) @ v for other in k] for one in q]
-
-
 def torch_fused(q, k, h):
     import torch
 
@@ -528,8 +537,7 @@ RIGHT = [
     (K, torch_concat),
     (K, jax_concat),
     (K, padded_concat),
-    (K, loop_concat),
-    (K, lambda q, k, *w: concat(*(a.astype(np.float32) for a in (q, k, *w)))),
+    (K, lambda *a: np.float32(concat(*a))),
     (G, torch_fused),
     (G, jax_fused),
     (G, fused()),

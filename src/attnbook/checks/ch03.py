@@ -7,6 +7,7 @@ import numpy as np
 from attnbook.attention import softmax
 from attnbook.checks.call import call, call_pair, call_with_memory_limit
 from attnbook.checks.repair import repaired
+from attnbook.checks.source import has_loop
 from attnbook.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
@@ -265,6 +266,8 @@ def concat_score(function: Function) -> str:
             (np.tanh((a + b) @ v), "v is inside the tanh: it comes after it."),
             (softmax(right), "These are weights: return the scores before the softmax."),
         ], tolerance=1e-5 if m == 3 else 1e-3)  # fmt: skip
+    if has_loop(function):
+        raise Wrong("the scores are right, but by a loop: one array (m, n, r) has all pairs.")
     return "each part of W meets its own side once, and the pairs only add."
 
 
