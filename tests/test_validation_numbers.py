@@ -118,11 +118,14 @@ def test_a_real_number():
         (np.array(2.0), 2.0),
         (-np.inf, -np.inf),
     ):
-        out = numbers.real_or_nan(given)
+        out = numbers.real(given)
         assert type(out) is float
         assert out == expected
-    for wrong in (None, "3", b"3", True, np.True_, 1j, [1.0], np.array([1.0]), np.nan):
-        assert np.isnan(numbers.real_or_nan(wrong))
+    for wrong in (None, "3", b"3", True, np.True_, 1j, [1.0], np.array([1.0])):
+        assert numbers.real(wrong) is None
+        assert not numbers.is_such(wrong, lambda x: True)
+    assert np.isnan(numbers.real(np.nan))
+    assert numbers.is_such(np.nan, math.isnan)
 
 
 def test_a_flag():

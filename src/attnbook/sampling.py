@@ -6,7 +6,7 @@ import numpy as np
 from array_api_compat import is_array_api_obj
 from jaxtyping import Float, Int
 
-from attnbook._validation.numbers import nonnegative_int, positive_int, real_or_nan, table
+from attnbook._validation.numbers import is_such, nonnegative_int, positive_int, table
 from attnbook._validation.tokens import token_list
 from attnbook.attention import softmax
 from attnbook.convert import to_numpy
@@ -49,9 +49,9 @@ def probabilities(
         raise ValueError(
             "logits: got NaN, infinity or a row of −infinity, expected a finite largest one per row"
         )
-    if not real_or_nan(temperature) > 0:
+    if not is_such(temperature, lambda x: x > 0):
         raise ValueError(f"temperature: got {temperature!r}, expected a number above 0")
-    if top_p is not None and not 0 < real_or_nan(top_p) <= 1:
+    if top_p is not None and not is_such(top_p, lambda x: 0 < x <= 1):
         raise ValueError(f"top_p: got {top_p!r}, expected a share above 0, at most 1")
     order = np.argsort(-logits, axis=-1, kind="stable")  # the most probable first
     ranked = np.take_along_axis(logits, order, axis=-1)

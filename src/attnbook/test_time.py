@@ -174,7 +174,7 @@ def _rate(beta: Any, gram: Array, values: Array) -> Any:
     """β as a number, or as a column of shape (..., n, 1)."""
     expected = tuple(values.shape[:-1])
     if not is_array_api_obj(beta) or isinstance(beta, np.generic):
-        if not math.isfinite(numbers.real_or_nan(beta)):
+        if not numbers.is_such(beta, math.isfinite):
             raise ValueError(f"beta: got {beta!r}, expected a finite number, or one per pair")
         return float(beta)
     xp, shape = common_namespace(values=values, beta=beta), tuple(beta.shape)

@@ -130,7 +130,7 @@ def warm_cosine(peak: float, steps: int, *, warmup: int = 0) -> Float[np.ndarray
 
     Source: the fall is Loshchilov and Hutter's (2017), equation 5; the rise Goyal et al.'s (2017).
     """
-    if not 0 < numbers.real_or_nan(peak) < math.inf or numbers.nonnegative_int(steps=steps) < 1:
+    if not numbers.is_positive(peak) or numbers.nonnegative_int(steps=steps) < 1:
         raise ValueError(f"peak, steps: got {peak}, {steps}, expected above 0, and 1 or more")
     if numbers.nonnegative_int(warmup=warmup) > steps:
         raise ValueError(f"warmup: got {warmup}, expected at most {steps}, the steps")

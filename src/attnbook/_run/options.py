@@ -119,19 +119,20 @@ def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
     expected = f"{least} or more" if most is None else f"{least} to {most}"
 
     def read(word: str) -> int:
-        given = int(word) if word.isdecimal() else -1
-        if given < least or (most is not None and given > most):
+        within = word.isdecimal() and least <= int(word) and (most is None or int(word) <= most)
+        if not within:
             raise argparse.ArgumentTypeError(f"got {word}, expected an integer, {expected}")
-        return given
+        return int(word)
 
     return read
 
 
 def _positive(word: str) -> float:
+    refused = argparse.ArgumentTypeError(f"got {word}, expected a number above 0")
     try:
         number = float(word)
     except ValueError:
-        number = math.nan
+        raise refused from None
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"got {word}, expected a number above 0")
+        raise refused
     return number

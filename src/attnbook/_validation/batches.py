@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from attnbook._validation.numbers import float_array, positive_int, real_or_nan
+from attnbook._validation.numbers import float_array, is_such, positive_int
 
 
 def check_rates(learning_rate: Any) -> np.ndarray:
@@ -29,7 +29,7 @@ def check_gate(gate: Any) -> None:
         positive_int(gate=steps)
     except (TypeError, ValueError):
         raise ValueError(f"gate: got {gate!r}, {expected}") from None
-    if not math.isfinite(real_or_nan(least)):
+    if not is_such(least, math.isfinite):
         raise ValueError(f"gate: got {gate!r}, {expected}")
 
 

@@ -2,20 +2,32 @@
 
 import math
 import operator
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 
-def real_or_nan(number: Any) -> float:
-    """A real number as Python's own; NaN for what is none: None, a string, True, an array."""
+def real(number: Any) -> float | None:
+    """A real number as Python's own; None for what is none: None, a string, True, an array."""
     if isinstance(number, str | bytes | bool | np.bool_) or np.ndim(number) > 0:
-        return math.nan
+        return None
     try:
         return float(number)
     except (TypeError, ValueError):
-        return math.nan
+        return None
+
+
+def is_such(number: Any, condition: Callable[[float], bool]) -> bool:
+    """Whether it is a real number, of which a condition holds."""
+    found = real(number)
+    return found is not None and condition(found)
+
+
+def is_positive(number: Any) -> bool:
+    """Whether it is a finite number above 0."""
+    return is_such(number, lambda x: 0 < x < math.inf)
 
 
 def integer(**argument: Any) -> int:
@@ -34,12 +46,12 @@ def nonnegative_int(*, least: int = 0, **argument: Any) -> int:
     """A number of things, as a Python integer that is not below the least."""
     ((name, number),) = argument.items()
     try:
-        integer = operator.index(number)
+        whole = operator.index(number)
     except TypeError:
-        integer = least - 1
-    if integer < least or isinstance(number, bool):
+        whole = None
+    if whole is None or whole < least or isinstance(number, bool):
         raise ValueError(f"{name}: got {number!r}, expected an integer, {least} or more")
-    return integer
+    return whole
 
 
 def positive_int(**argument: Any) -> int:
@@ -105,7 +117,7 @@ def is_real(number: Any) -> bool:
 def positive(**argument: Any) -> float:
     """A finite number above 0, as Python's own: NumPy's would make float32 wider."""
     ((name, number),) = argument.items()
-    if not 0 < real_or_nan(number) < math.inf:
+    if not is_positive(number):
         raise ValueError(f"{name}: got {number!r}, expected a number above 0")
     return float(number)
 
@@ -113,7 +125,7 @@ def positive(**argument: Any) -> float:
 def nonnegative(**argument: Any) -> float:
     """A finite number of 0 or more."""
     ((name, number),) = argument.items()
-    if not 0 <= real_or_nan(number) < math.inf:
+    if not is_such(number, lambda x: 0 <= x < math.inf):
         raise ValueError(f"{name}: got {number!r}, expected 0 or more")
     return float(number)
 
@@ -121,7 +133,7 @@ def nonnegative(**argument: Any) -> float:
 def positive_or_none(**argument: float | None) -> float | None:
     """A finite number above 0, or None for no limit."""
     ((name, number),) = argument.items()
-    if number is not None and not 0 < real_or_nan(number) < math.inf:
+    if number is not None and not is_positive(number):
         raise ValueError(f"{name}: got {number!r}, expected a number above 0, or None")
     return number
 
@@ -195,7 +207,7 @@ def amounts_above_zero(**argument: Any) -> Any:
 def probability(**argument: float) -> float:
     """A share of at least 0 and below 1."""
     ((name, number),) = argument.items()
-    if not 0 <= real_or_nan(number) < 1:
+    if not is_such(number, lambda x: 0 <= x < 1):
         raise ValueError(f"{name}: got {number!r}, expected a share from 0 to below 1")
     return float(number)
 
@@ -203,9 +215,10 @@ def probability(**argument: float) -> float:
 def fraction(**argument: Any) -> float:
     """A share of which neither it nor the rest is nothing."""
     ((name, number),) = argument.items()
-    if not 0 < real_or_nan(number) < 1:
+    found = real(number)
+    if found is None or not 0 < found < 1:
         raise ValueError(f"{name}: got {number!r}, expected a share above 0 and below 1")
-    return real_or_nan(number)
+    return found
 
 
 def bandwidth(h: Any) -> np.ndarray:

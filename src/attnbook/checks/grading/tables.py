@@ -167,12 +167,13 @@ def read_marks(path: Path, homework: Homework) -> Marks:
 
 
 def _points(entered: str, most: float, where: str) -> float:
+    refused = BadMarks(f"{where}: got {entered!r}, expected points from 0 to {most:g}")
     try:
         points = float(entered)
     except ValueError:
-        points = -1.0
+        raise refused from None
     if not 0 <= points <= most:
-        raise BadMarks(f"{where}: got {entered!r}, expected points from 0 to {most:g}")
+        raise refused
     return points
 
 
