@@ -242,17 +242,19 @@ def test_arrays_broadcast_and_integers_are_wide():
     worlds, sizes = np.array(WORLDS), np.array([[8], [80]])
     for function in (traffic.all_reduce, traffic.ring, traffic.ring_backward, traffic.all_gather):
         expected = [[function(size, world) for world in WORLDS] for size in (8, 80)]
-        np.testing.assert_array_equal(function(sizes, worlds), expected)
+        np.testing.assert_allclose(function(sizes, worlds), expected, rtol=1e-14)
     how = {"flops": 1e12, "link": LINK}
     for function in (traffic.data_parallel_efficiency, traffic.ring_efficiency):
         expected = [[function(50, size, world, **how) for world in WORLDS] for size in (8, 80)]
-        np.testing.assert_array_equal(function(50, sizes, worlds, **how), expected)
+        np.testing.assert_allclose(function(50, sizes, worlds, **how), expected, rtol=1e-14)
     np.testing.assert_array_equal(traffic.causal_imbalance(worlds, zigzag=True), 1)
     assert traffic.ring(np.int32(2**30), 8) == 14 * 2**30
     assert type(traffic.ring(np.int32(3), np.int64(2))) is int
     assert type(traffic.causal_imbalance(3)) is float
 
 
+THREE, TWO = np.array([1, 2, 3]), np.array([1, 2])
+APART = r"got shapes \(3,\), \(2,\), expected shapes that broadcast$"
 WRONG = {
     "a size below 0": (lambda: traffic.all_reduce(-1, 2), r"^size: got -1, expected numbers, 0 "),
     "no size": (lambda: traffic.all_gather("8", 2), r"^size: got '8', expected numbers"),
@@ -279,6 +281,30 @@ WRONG = {
     "overlap": (
         lambda: traffic.ring_efficiency(1, 1, 2, flops=1, link=LINK, overlap=None),
         "^overlap: got None",
+    ),
+    "sizes and worlds": (lambda: traffic.all_reduce(THREE, TWO), "^size, world: " + APART),
+    "whole and worlds": (lambda: traffic.all_gather(THREE, TWO), "^size, world: " + APART),
+    "blocks and worlds": (lambda: traffic.ring(THREE, TWO), "^block, world: " + APART),
+    "blocks, back": (lambda: traffic.ring_backward(THREE, TWO), "^block, world: " + APART),
+    "streams": (
+        lambda: traffic.heads_split(THREE, 1, TWO, 2),
+        r"^rows, tokens, embed_dim, itemsize: got shapes \(3,\), \(\), \(2,\), \(\), expected",
+    ),
+    "parts": (lambda: traffic.split_attention(THREE, TWO, 2), "^rows, width, itemsize: got shapes"),
+    "parameters": (lambda: traffic.zero(THREE, TWO, 3), "^parameters, world: " + APART),
+    "weights": (lambda: traffic.zero_traffic(THREE, TWO, 3), "^size, world: " + APART),
+    "a pipeline": (
+        lambda: traffic.pipeline_bubble(THREE, TWO),
+        "^stages, micro_batches: " + APART,
+    ),
+    "messages": (lambda: traffic.seconds(THREE, TWO, LINK), "^messages, size: " + APART),
+    "copies": (
+        lambda: traffic.data_parallel_efficiency(1, THREE, TWO, flops=1, link=LINK),
+        r"^parameters, tokens, world: got shapes \(\), \(3,\), \(2,\), expected shapes that",
+    ),
+    "a ring": (
+        lambda: traffic.ring_efficiency(THREE, 1, TWO, flops=1, link=LINK),
+        r"^tokens, width, world: got shapes \(3,\), \(\), \(2,\), expected shapes that",
     ),
 }
 

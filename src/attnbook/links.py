@@ -53,14 +53,15 @@ def seconds(messages: Amount, size: Amount, link: Link) -> Amount:
         Seconds.
 
     Raises:
-        ValueError: numbers below 0.
+        ValueError: numbers below 0, arrays that do not broadcast.
         TypeError: a link that is none.
 
     Source: Hockney (1994); Thakur, Rabenseifner and Gropp (2005).
     """
     link = _link(link)
-    messages = numbers.amounts(messages=messages)
-    return messages * link.latency + numbers.amounts(size=size) / link.bandwidth
+    messages, size = numbers.amounts(messages=messages), numbers.amounts(size=size)
+    numbers.check_together(messages=messages, size=size)
+    return messages * link.latency + size / link.bandwidth
 
 
 def data_parallel_efficiency(
@@ -88,13 +89,15 @@ def data_parallel_efficiency(
         compute / (compute / 3 + max(2 compute / 3, send)).
 
     Raises:
-        ValueError: a number that is not above 0, a world that is no integer of at least 1.
+        ValueError: a number that is not above 0, a world that is no integer of at least 1, arrays
+            that do not broadcast.
         TypeError: a link that is none.
 
     Source: Kaplan et al. (2020), section 2.1, for the 6.
     """
     parameters = numbers.amounts_above_zero(parameters=parameters)
     tokens, world = numbers.amounts_above_zero(tokens=tokens), _world(world)
+    numbers.check_together(parameters=parameters, tokens=tokens, world=world)
     compute = OPERATIONS * parameters * tokens / numbers.positive(flops=flops)
     piece = parameters * numbers.positive(itemsize=itemsize) / world
     send = seconds(2 * (world - 1), 2 * (world - 1) * piece, link)
@@ -150,13 +153,15 @@ def ring_efficiency(
         without overlap.
 
     Raises:
-        ValueError: a number that is not above 0, a world that is no integer of at least 1.
+        ValueError: a number that is not above 0, a world that is no integer of at least 1, arrays
+            that do not broadcast.
         TypeError: a link that is none.
 
     Source: Liu, Zaharia and Abbeel (2023), section 3.
     """
     tokens = numbers.amounts_above_zero(tokens=tokens)
     width, world = numbers.amounts_above_zero(width=width), _world(world)
+    numbers.check_together(tokens=tokens, width=width, world=world)
     compute = 4 * tokens**2 * width / numbers.positive(flops=flops)
     send = seconds(1, 2 * tokens * width * numbers.positive(itemsize=itemsize), link)
     return world * compute / ((world - 1) * _together(compute, send, overlap) + compute)

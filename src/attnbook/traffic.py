@@ -53,7 +53,8 @@ def all_reduce(size: Amount, world: Amount) -> Amount:
         Bytes that one rank sends, with the algorithm of the ring; none can do with fewer.
 
     Raises:
-        ValueError: a size below 0, a world that is no integer of at least 1.
+        ValueError: a size below 0, a world that is no integer of at least 1, arrays that do not
+            broadcast.
 
     Source: Thakur, Rabenseifner and Gropp (2005); Patarasuk and Yuan (2009).
     """
@@ -94,6 +95,7 @@ def reduce_scatter(size: Amount, world: Amount) -> Amount:
 
 def _share_of_others(size: Amount, world: Amount) -> Amount:
     size, world = numbers.amounts(size=size), _world(world)
+    numbers.check_together(size=size, world=world)
     return size * (world - 1) / world
 
 
@@ -112,7 +114,9 @@ def ring(block: Amount, world: Amount) -> Amount:
 
     Source: Liu, Zaharia and Abbeel (2023), section 3.
     """
-    return 2 * (_world(world) - 1) * numbers.amounts(block=block)
+    block, world = numbers.amounts(block=block), _world(world)
+    numbers.check_together(block=block, world=world)
+    return 2 * (world - 1) * block
 
 
 def ring_backward(block: Amount, world: Amount) -> Amount:
@@ -131,8 +135,9 @@ def ring_backward(block: Amount, world: Amount) -> Amount:
     Raises:
         ValueError: as all_reduce.
     """
-    world = _world(world)
-    return (4 * (world - 1) + 2 * (world > 1)) * numbers.amounts(block=block)
+    block, world = numbers.amounts(block=block), _world(world)
+    numbers.check_together(block=block, world=world)
+    return (4 * (world - 1) + 2 * (world > 1)) * block
 
 
 def heads_split(rows: Amount, tokens: Amount, embed_dim: Amount, itemsize: Amount) -> Amount:
@@ -151,15 +156,15 @@ def heads_split(rows: Amount, tokens: Amount, embed_dim: Amount, itemsize: Amoun
         2 · rows · tokens · embed_dim · itemsize.
 
     Raises:
-        ValueError: what is no integer, or below 1.
+        ValueError: what is no integer, or below 1; arrays that do not broadcast.
 
     Source: Shoeybi et al. (2019), section 3.
     """
     sizes = {"rows": rows, "tokens": tokens, "embed_dim": embed_dim, "itemsize": itemsize}
-    product = 2
     for name, size in sizes.items():
-        product = product * numbers.amounts(least=1, whole=True, **{name: size})
-    return product
+        sizes[name] = numbers.amounts(least=1, whole=True, **{name: size})
+    numbers.check_together(**sizes)
+    return 2 * math.prod(sizes.values())
 
 
 def split_attention(rows: Amount, width: Amount, itemsize: Amount) -> Amount:
@@ -174,11 +179,13 @@ def split_attention(rows: Amount, width: Amount, itemsize: Amount) -> Amount:
         rows · (1 + 1 + p) · itemsize, however many keys there are.
 
     Raises:
-        ValueError: what is no integer, or below 1.
+        ValueError: what is no integer, or below 1; arrays that do not broadcast.
     """
     rows = numbers.amounts(least=1, whole=True, rows=rows)
     width = numbers.amounts(least=1, whole=True, width=width)
-    return rows * (2 + width) * numbers.amounts(least=1, whole=True, itemsize=itemsize)
+    itemsize = numbers.amounts(least=1, whole=True, itemsize=itemsize)
+    numbers.check_together(rows=rows, width=width, itemsize=itemsize)
+    return rows * (2 + width) * itemsize
 
 
 def zero(
@@ -202,11 +209,13 @@ def zero(
         Bytes, of which none are padding.
 
     Raises:
-        ValueError: a number below 0, a world that is no integer of at least 1, another stage.
+        ValueError: a number below 0, a world that is no integer of at least 1, another stage,
+            arrays that do not broadcast.
 
     Source: Rajbhandari et al. (2020), section 5.
     """
     parameters, world = numbers.amounts(parameters=parameters), _world(world)
+    numbers.check_together(parameters=parameters, world=world)
     stage = numbers.int_between(0, 3, stage=stage)
     kinds = (
         numbers.nonnegative(weights=weights),
@@ -301,12 +310,13 @@ def pipeline_bubble(stages: Amount, micro_batches: Amount) -> Amount:
         From 0 to below 1.
 
     Raises:
-        ValueError: what is no integer, or below 1.
+        ValueError: what is no integer, or below 1; arrays that do not broadcast.
 
     Source: Huang et al. (2019), section 2.3.
     """
     p = numbers.amounts(least=1, whole=True, stages=stages)
     m = numbers.amounts(least=1, whole=True, micro_batches=micro_batches)
+    numbers.check_together(stages=p, micro_batches=m)
     return (p - 1) / (m + p - 1)
 
 

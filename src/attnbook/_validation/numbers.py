@@ -196,6 +196,18 @@ def _are_amounts(given: Any, least: float, whole: bool = False) -> bool:
     return bool(np.all(np.isfinite(array) & (array >= least)))
 
 
+def check_together(**amounts: Any) -> None:
+    """Check that numbers and arrays of numbers broadcast against each other."""
+    shapes = [np.shape(given) for given in amounts.values()]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        got = ", ".join(map(str, shapes))
+        raise ValueError(
+            f"{', '.join(amounts)}: got shapes {got}, expected shapes that broadcast"
+        ) from None
+
+
 def amounts_above_zero(**argument: Any) -> Any:
     """A number above 0, or a NumPy array of such."""
     ((name, given),) = argument.items()
