@@ -306,3 +306,5 @@ def test_another_library():
     array = backends.load("torch").array
     with pytest.raises(TypeError, match="expected one library"):
         flash.backward(array(G), Q, K, V, G, L)
+    with pytest.raises(TypeError, match=r"^allowed: gave a Tensor, expected truth values"):
+        flash.block_kinds(lambda i, j: array(j <= i), 5, 5, 2)

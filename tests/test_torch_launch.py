@@ -11,7 +11,14 @@ torch = pytest.importorskip("torch")
 
 from attnbook._validation.sources import source_of  # noqa: E402
 from attnbook.torch import distributed  # noqa: E402
-from attnbook.torch.distributed import deal, ring_attention, run, split_attention  # noqa: E402
+from attnbook.torch.distributed import (  # noqa: E402
+    deal,
+    ring_attention,
+    run,
+    shared,
+    split_attention,
+    summed,
+)
 
 
 def worker(rank, world):
@@ -42,6 +49,7 @@ def within_another(seed):
 
 
 tensor = torch.zeros(2, 4, 3)
+array = tensor.numpy()
 
 
 @pytest.mark.parametrize(
@@ -63,6 +71,9 @@ tensor = torch.zeros(2, 4, 3)
         (lambda: ring_attention(tensor, tensor, tensor, causal=1), ValueError, "causal: got 1, expected True or False"),
         (lambda: ring_attention(tensor, tensor.double(), tensor), ValueError, "k: got dtype torch.float64, expected torch.float32 as in q"),
         (lambda: deal(torch.zeros(10, 1), 0, 2, zigzag=True), ValueError, "x: got 10 tokens, expected a multiple of 4, the pieces"),
+        (lambda: deal(array, 0, 2), TypeError, "x: got a ndarray, expected a torch.Tensor"),
+        (lambda: shared(array), TypeError, "x: got a ndarray, expected a torch.Tensor"),
+        (lambda: summed(array), TypeError, "x: got a ndarray, expected a torch.Tensor"),
         (lambda: deal(torch.zeros(8, 1), 2, 2), ValueError, "rank: got 2, expected 0 to 1"),
     ],
 )  # fmt: skip
