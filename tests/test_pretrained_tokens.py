@@ -163,6 +163,12 @@ def test_wrong_arguments():
         ({"tokens": ["a", "b", "a"]}, "tokens: got 'a' twice, expected different ones"),
         ({"merges": [(0, 1)]}, r"merges: got \(0, 1\), expected pairs of strings"),
         ({"merges": ["ab"]}, "merges: got 'ab', expected pairs of strings"),
+        ({"merges": None}, "merges: got None, expected pairs of strings"),
+        ({"merges": 3}, "merges: got 3, expected pairs of strings"),
+        (
+            {"tokens": ["a", "aa", "b", "ab"], "merges": [("a", "a"), ("a", "b"), ("a", "a")]},
+            r"merges: got \('a', 'a'\) twice, expected different pairs",
+        ),
         ({"merges": [("a", "b", "c")]}, "merges: got .*, expected pairs of strings"),
         ({"special": "a"}, "special: got 'a', expected a list of strings"),
         ({"special": [0]}, "special: got 0 among them, expected strings"),

@@ -49,8 +49,9 @@ class BytePairs:
         normal_form: of Unicode, into which a text is brought first, if any.
 
     Raises:
-        ValueError: tokens that are no list of different strings, a pair whose parts or whole are no
-            tokens, a special token that is none, a pattern or a normal form that there is not.
+        ValueError: tokens that are no list of different strings, merges that are no different pairs
+            of strings, a pair whose parts or whole are no tokens, a special token that is none, a
+            pattern or a normal form that there is not.
     """
 
     def __init__(
@@ -69,10 +70,11 @@ class BytePairs:
         if normal_form is not None:
             options.one_of(FORMS, normal_form=normal_form)
         self.number = {token: number for number, token in enumerate(self.tokens)}
-        self.rank = {pair: rank for rank, pair in enumerate(map(_two_strings, merges))}
+        pairs = _pairs(merges)
+        self.rank = {pair: rank for rank, pair in enumerate(pairs)}
         special = _strings(special=special)
         self.special = sorted(special, key=len, reverse=True)  # the longest that fits is taken
-        self._check()
+        self._check(pairs)
         self._patterns = [_compiled(regex, one) for one in _strings(patterns=patterns)]
         self._cut = regex.compile(f"({'|'.join(map(regex.escape, self.special))})")
         self._numbers = lru_cache(maxsize=2**16)(self._unremembered)
@@ -142,11 +144,14 @@ class BytePairs:
             return token.encode()
         return bytes(BYTES[sign] for sign in token)
 
-    def _check(self) -> None:
+    def _check(self, pairs: list[Pair]) -> None:
         if len(self.number) < len(self.tokens):
             twice = next(t for i, t in enumerate(self.tokens) if self.number[t] != i)
             raise ValueError(f"tokens: got {twice!r} twice, expected different ones")
-        for first, second in self.rank:
+        if len(self.rank) < len(pairs):
+            (pair, _), *_ = Counter(pairs).most_common(1)
+            raise ValueError(f"merges: got {pair!r} twice, expected different pairs")
+        for first, second in pairs:
             for part in (first, second, first + second):
                 if part not in self.number:
                     raise ValueError(f"merges: got {part!r} in a pair, expected tokens")
@@ -167,7 +172,14 @@ def _strings(**argument: Any) -> list[str]:
     return found
 
 
-def _two_strings(pair: Any) -> tuple[str, str]:
+def _pairs(merges: Any) -> list[Pair]:
+    """Pairs of strings, of which there may be any number."""
+    if not isinstance(merges, Iterable):
+        raise ValueError(f"merges: got {merges!r}, expected pairs of strings")
+    return [_two_strings(pair) for pair in merges]
+
+
+def _two_strings(pair: Any) -> Pair:
     if not isinstance(pair, tuple | list) or [type(part) for part in pair] != [str, str]:
         raise ValueError(f"merges: got {pair!r}, expected pairs of strings")
     return pair[0], pair[1]
@@ -213,18 +225,19 @@ def _merged(
     holders: dict[Pair, set[int]] = {}
     for number in range(len(words)):
         _count(words[number], number, counts[number], frequency, holders)
-    tokens, merges = dict.fromkeys(SIGNS), []  # two pairs may make the same token
+    # two pairs may make the same token; a pair that came to be once more would keep its place
+    tokens, merges = dict.fromkeys(SIGNS), dict[Pair, None]()
     while len(tokens) < vocabulary and frequency:
         pair = min(frequency, key=lambda found: (-frequency[found], found))
         if frequency[pair] < 2:
             break
-        merges.append(pair)
+        merges[pair] = None
         tokens[pair[0] + pair[1]] = None
         for number in sorted(holders[pair]):
             _count(words[number], number, -counts[number], frequency, holders)
             words[number] = _joined(words[number], pair)
             _count(words[number], number, counts[number], frequency, holders)
-    return list(tokens), merges
+    return list(tokens), list(merges)
 
 
 def _count(
