@@ -373,11 +373,15 @@ def test_what_is_no_array(wrong):
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR")
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: torch.eye(3).to_sparse(), "got a tensor of layout torch.sparse_coo, expected a"),
         (lambda: torch.eye(3).to_sparse_csr(), "got a tensor of layout torch.sparse_csr, expected"),
+        (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "got a nested tensor"),
+        (lambda: torch.ones(3, dtype=torch.complex32), "got dtype torch.complex32, expected one"),
         (lambda: jax.random.key(0), "got random keys, expected numbers; jax.random.key_data has"),
     ],
 )

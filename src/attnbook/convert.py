@@ -25,8 +25,8 @@ def to_numpy(array: Any) -> np.ndarray:
 
     Raises:
         TypeError: what is no array.
-        ValueError: a tensor on the device meta, which holds no numbers, a sparse or quantised one,
-            random keys.
+        ValueError: a tensor on the device meta, which holds no numbers, a sparse, nested or
+            quantised one, complex numbers of half precision, random keys.
     """
     common_namespace(array=array)
     if getattr(array, "is_meta", False):
@@ -42,9 +42,13 @@ def to_numpy(array: Any) -> np.ndarray:
 
 def _tensor_to_numpy(tensor: Any) -> np.ndarray:
     """A tensor of PyTorch's, whatever says that its entries are to be read in another way."""
+    if tensor.is_nested:
+        raise ValueError("array: got a nested tensor, expected one of a single shape")
     if str(tensor.layout) != "torch.strided" or tensor.is_quantized:
         got = "quantised tensor" if tensor.is_quantized else f"tensor of layout {tensor.layout}"
         raise ValueError(f"array: got a {got}, expected a plain one")
+    if str(tensor.dtype) == "torch.complex32":
+        raise ValueError(f"array: got dtype {tensor.dtype}, expected one that NumPy has")
     tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if tensor.is_floating_point() and str(tensor.dtype) not in NUMPYS:
         tensor = tensor.float()
