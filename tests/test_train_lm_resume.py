@@ -197,25 +197,45 @@ def test_metrics_of_an_earlier_run_stay(folder: Path, capsys: pytest.CaptureFixt
     "error",
     [
         MemoryError("Unable to allocate 7 TiB"),
+        MemoryError(),
+        RuntimeError("CUDA out of memory. Tried to allocate 32.00 GiB."),
         RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"),
         RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 640000000000 bytes."),
     ],
 )
 def test_a_model_that_the_memory_does_not_hold(error: Exception) -> None:
+    """Its parameters, or what a step makes of the rows: at once, or where the loss is read."""
+
     class Alone:
         rank, world = 0, 1
 
         def gather(self, message: str) -> list[str]:
             return [message]
 
-    def make(raised: Exception) -> None:
-        def fails() -> object:
-            raise raised
+    def fails(raised: Exception, where: str) -> None:
+        class Model:
+            def step(self, *_: object) -> None:
+                if where == "step":
+                    raise raised
+
+            def loss(self, _: object) -> float:
+                raise raised
+
+        def make() -> Model:
+            if where == "make":
+                raise raised
+            return Model()
 
         text = TrainingText(np.arange(9), np.arange(9), list("abcdefghi"), "")
-        train_loop(Options(embed_dim=200_000), text, Alone(), fails)
+        options = Options(embed_dim=200_000, rows=1_000_000, window=8)
+        train_loop(options, text, Alone(), make)
 
     with pytest.raises(Refused, match=r"--embed-dim: got 200000 with 2 layers, expected what the"):
-        make(error)
-    with pytest.raises(RuntimeError, match="another"):
-        make(RuntimeError("another"))
+        fails(error, "make")
+    illegal = RuntimeError("CUDA error: an illegal memory access was encountered")
+    for where in ("step", "loss"):
+        with pytest.raises(Refused, match=r"^--rows, --window: got 1000000, 8, expected what the"):
+            fails(error, where)
+    for where in ("make", "step", "loss"):
+        with pytest.raises(RuntimeError, match="illegal memory"):
+            fails(illegal, where)

@@ -1,8 +1,10 @@
 """The loop of the trainer, the same for every back end: steps, what is logged, what is saved."""
 
 import math
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +15,9 @@ from attnbook._run.folder import Folder, Metrics, check_loss, own_folder
 from attnbook._run.options import Options
 from attnbook._run.text import TrainingText
 from attnbook._run.workers import Refused, Workers, barrier
+
+# PyTorch's words on a CPU and on a GPU, and JAX's
+NO_ROOM = re.compile("out of memory|allocate|RESOURCE_EXHAUSTED", re.IGNORECASE)
 
 
 class Run(Protocol):
@@ -64,7 +69,9 @@ def _train_loop(
     options: Options, text: TrainingText, workers: Workers, make: Callable[[], Run]
 ) -> list[float]:
     folder = Folder(options, text, workers)
-    run, newest = _within_memory(options, make), folder.newest
+    with _within_memory("--embed-dim", f"{options.embed_dim} with {options.layers} layers"):
+        run = make()
+    newest = folder.newest
     if newest is not None:
         barrier(workers, lambda: run.load(newest))
     open_metrics = partial(Metrics, options.metrics, folder.step, workers.rank)
@@ -73,13 +80,14 @@ def _train_loop(
     held_out: float | None = None
     with _bar(options.steps, folder.step, workers.rank) as bar:
         for step in range(folder.step + 1, options.steps + 1):
-            found = run.step(text, step)
             saving = step % options.every == 0 or step == options.steps
-            if saving or step % options.log_every == 0:
-                logged.append(check_loss(run.loss(found), step))
-                held_out = run.held_out(text) if saving else None
-                metrics.write(step, logged[-1], held_out)
-                bar.set_postfix(loss=f"{logged[-1]:.4f}", refresh=False)
+            with _within_memory("--rows, --window", f"{options.rows}, {options.window}"):
+                found = run.step(text, step)
+                if saving or step % options.log_every == 0:  # JAX, which goes ahead, fails here
+                    logged.append(check_loss(run.loss(found), step))
+                    held_out = run.held_out(text) if saving else None
+                    metrics.write(step, logged[-1], held_out)
+                    bar.set_postfix(loss=f"{logged[-1]:.4f}", refresh=False)
             bar.update()
             if saving:
                 barrier(workers, metrics.check)
@@ -89,16 +97,17 @@ def _train_loop(
     return logged
 
 
-def _within_memory(options: Options, make: Callable[[], Run]) -> Run:
-    """The model and its optimiser, or a word on sizes that the memory does not hold."""
+@contextmanager
+def _within_memory(name: str, got: str) -> Iterator[None]:
+    """A word on the option, and on what it got, where the memory does not hold it."""
     try:
-        return make()
+        yield
     except (MemoryError, RuntimeError) as error:  # a back end's own is a RuntimeError
-        if isinstance(error, RuntimeError) and "memory" not in str(error).lower():
+        said = str(error) or type(error).__name__
+        if isinstance(error, RuntimeError) and not NO_ROOM.search(said):
             raise
-        got = f"got {options.embed_dim} with {options.layers} layers"
-        why = str(error).splitlines()[0]
-        raise Refused(f"--embed-dim: {got}, expected what the memory holds ({why})") from error
+        why = said.splitlines()[0]
+        raise Refused(f"{name}: got {got}, expected what the memory holds ({why})") from error
 
 
 def _bar(steps: int, begun: int, rank: int) -> Any:
