@@ -15,10 +15,11 @@ from pathlib import Path
 from slides import ROOT
 from slides.build import Desk, desk, sources
 from slides.deck import COURSE, PATHS, Deck, DeckError, read_deck
+from slides.live import title_of
 from slides.page import PageWriter, exercises_of
 from slides.plan import Homework, Plan, PlanError, Schedule, read_homework, read_plan
 from slides.question import Question
-from slides.slide import LETTERS, title_of
+from slides.slide import LETTERS
 from weaving.blocks import MystError
 
 PAGES = ("teach.md", "exam.md")  # of lectures/, each the template of a page in appendices/

@@ -15,7 +15,8 @@ from attnbook.checks.exercises import Exercise, exercises
 from slides.chapter import Chapter
 from slides.clicks import in_clicks
 from slides.deck import COURSE, PATHS, TITLE_MINUTES, Deck, DeckError, Slide
-from slides.slide import LETTERS, SlideWriter, title_of
+from slides.live import title_of
+from slides.slide import LETTERS, SlideWriter
 
 STATIC = Path(__file__).with_name("static")
 STILL = re.compile(r'(<div class="attnbook-still"><img [^>]*?src=")data:[^"]*"')
