@@ -68,7 +68,7 @@ def text_loss(model, rows):  # every token predicts the next one
 
 
 def train(model, text, steps):
-    optimiser, history = torch.optim.Adam(model.parameters()), []
+    optimiser = torch.optim.Adam(model.parameters())
     for step in range(steps):
         first = torch.randint(len(text) - WINDOW, (ROWS, 1))
         value = text_loss(model, text[first + torch.arange(WINDOW + 1)])
@@ -78,10 +78,7 @@ def train(model, text, steps):
         rate = RATE * (1 + math.cos(math.pi * step / steps)) / 2
         optimiser.param_groups[0]["lr"] = rate * min(1, (step + 1) / 50)
         optimiser.step()
-        history.append(value.item() / math.log(2))  # bits per character
-        if step % 200 == 0:
-            print(f"step {step:4d}  {history[-1]:.2f} bits per character")
-    return history
+        yield value.item() / math.log(2)  # bits per character
 
 
 @torch.no_grad()
@@ -101,7 +98,9 @@ if __name__ == "__main__":
     text = torch.tensor([vocabulary.index(c) for c in characters])
     known, held_out = text.split(len(text) * 9 // 10 + 1)
     model = Writer(len(vocabulary))
-    train(model, known, STEPS)
+    for step, bits in enumerate(train(model, known, STEPS)):
+        if step % 200 == 0:
+            print(f"step {step:4d}  {bits:.2f} bits per character")
     with torch.no_grad():
         value = text_loss(model, held_out.unfold(0, WINDOW + 1, WINDOW))
     print(f"held out: {value.item() / math.log(2):.2f} bits per character")

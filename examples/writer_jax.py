@@ -87,17 +87,13 @@ def adam_step(p, m, v, t, rate, rows):  # the t-th
 
 def train_in_jax(p, text, steps, rng):
     m = v = jax.tree.map(jnp.zeros_like, p)
-    history = []
     for t in range(steps):
         first = rng.integers(len(text) - WINDOW, size=(ROWS, 1))
         rows = text[first + np.arange(WINDOW + 1)]
         rate = RATE * (1 + math.cos(math.pi * t / steps)) / 2
         rate *= min(1, (t + 1) / 50)
         p, m, v, value = adam_step(p, m, v, t + 1, rate, rows)
-        history.append(float(value) / math.log(2))  # bits per character
-        if t % 200 == 0:
-            print(f"step {t:4d}  {history[-1]:.2f} bits per character")
-    return p, history
+        yield p, float(value) / math.log(2)  # bits per character
 
 
 def generate_in_jax(p, tokens, length, rng, temperature=0.7):
@@ -118,7 +114,10 @@ if __name__ == "__main__":
     text = np.array([vocabulary.index(c) for c in characters])
     cut = len(text) * 9 // 10
     p = parameters(len(vocabulary), rng)
-    p, _ = train_in_jax(p, text[:cut], STEPS, rng)
+    for step, found in enumerate(train_in_jax(p, text[:cut], STEPS, rng)):
+        p, bits = found
+        if step % 200 == 0:
+            print(f"step {step:4d}  {bits:.2f} bits per character")
     windows = range(cut, len(text) - WINDOW, WINDOW)
     rows = np.array([text[i : i + WINDOW + 1] for i in windows])
     print(f"held out: {loss_of(p, rows) / math.log(2):.2f} bits")

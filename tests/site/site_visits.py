@@ -144,7 +144,12 @@ def rests(page: Page | Frame, value: str) -> Any:
 
 def faded(page: Page) -> None:
     """Wait until nothing on the page fades or moves by itself any more."""
-    page.evaluate("Promise.allSettled(document.getAnimations().map((one) => one.finished))")
+    # What the browser skips, far from the window, stands still until it is near: its promises too.
+    page.wait_for_function(
+        """() => document.getAnimations().every((one) => one.playState !== "running"
+          || !one.effect.target.checkVisibility({ contentVisibilityAuto: true }))""",
+        polling=50,
+    )
 
 
 def new_page(browser: Browser, **options: Any) -> Page:
