@@ -175,6 +175,8 @@ def look(
         shown = figure(name)
         with alone(browser, tmp_path_factory.mktemp(name), shown, theme, width) as seen:
             page = seen.page
+            if name == "in_context_regression":  # it loads its model, and its button goes
+                page.wait_for_function("!Bokeh.documents[0].get_model_by_name('load').visible")
             box = page.locator(f"#{shown.name}").bounding_box()
             assert box is not None
             roles = [(r, e) for r in ROLES for e in page.get_by_role(r).all()]

@@ -388,28 +388,6 @@ def test_the_still_stays_until_the_figure_is_ready(slide: Page, folder: Path, ad
     assert not still.is_visible()
 
 
-def test_controls_drawn_smaller_answer_where_the_pointer_is(slide: Page, address: str) -> None:
-    """A window too low for three heads: all is seen, and a slider's handle follows the mouse."""
-    slide.set_viewport_size({"width": 1000, "height": 430})
-    slide.goto(f"{address}/heads-wide.html")
-    slide.wait_for_function(READY)
-    slide.get_by_role("combobox", name="heads").select_option("3")
-    rests(slide, BOX)
-    controls = "Bokeh.index.roots[0].child_views[1].el"
-    assert 0.6 <= float(slide.evaluate(f"{controls}.style.zoom")) < 1
-    assert slide.evaluate(f"{controls}.getBoundingClientRect().bottom <= innerHeight")
-    model = "Bokeh.documents[0].get_model_by_name('weight3')"
-    at = f"(({{ start, end, value }}) => (value - start) / (end - start))({model})"
-    for part in (0.25, 0.75):
-        rests(slide, f"[{BOX}, {controls}.getBoundingClientRect().height]")
-        base = slide.locator(".noUi-base").last.bounding_box()
-        assert base is not None
-        slide.mouse.click(base["x"] + part * base["width"], base["y"] + base["height"] / 2)
-        slide.wait_for_function(f"Math.abs({at} - {part}) < 0.03")
-    slide.set_viewport_size(SLIDE)
-    slide.wait_for_function(f"{controls}.style.zoom === ''")
-
-
 def test_in_firefox(firefox: Firefox, address: str) -> None:
     """A finger that begins on a handle drags it, one elsewhere changes nothing; controls whole."""
     firefox.resize(500, 844)
