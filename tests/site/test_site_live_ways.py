@@ -37,7 +37,9 @@ def bokeh(seen: Visit) -> list[str]:
 
 def kept(page: Page) -> None:
     """Wait until the scripts are there, though not run."""
-    page.wait_for_function("Object.keys(attnbookBokeh.kept).length === 2")
+    page.wait_for_function(
+        "typeof attnbookBokeh === 'object' && Object.keys(attnbookBokeh.kept).length === 2"
+    )
     page.evaluate("Promise.all(Object.values(attnbookBokeh.kept))")
 
 
