@@ -1,10 +1,7 @@
 """Character n-grams: the language model that a transformer has to beat."""
 
-from collections import Counter
-from collections.abc import Hashable
-
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from attnbook._validation import numbers
 from attnbook._validation import tokens as check
@@ -53,27 +50,47 @@ def bits(
             raise ValueError(f"{name}: got shape {array.shape}, expected (n,), one text")
     check.check_tokens(vocab_size, train=train)
     check.check_tokens(vocab_size, held_out=held_out)
+    n, both = len(train), np.concatenate([train, held_out]).astype(np.int64)
+    place = np.concatenate([np.arange(n), np.arange(len(held_out))])  # of a token in its text
     probability = np.full(len(held_out), 1 / vocab_size)
-    for n in range(1, order + 1):
-        counts = _counts(train, n, highest=n == order)
-        total: Counter[Hashable] = Counter()
-        kinds: Counter[Hashable] = Counter()
-        for gram, count in counts.items():
-            total[gram[:-1]] += count
-            kinds[gram[:-1]] += 1
-        text = held_out.tolist()
-        for t in range(n - 1, len(text)):
-            gram = tuple(text[t - n + 1 : t + 1])
-            if seen := total[gram[:-1]]:
-                kept = max(counts[gram] - discount, 0)
-                probability[t] = (kept + discount * kinds[gram[:-1]] * probability[t]) / seen
+    contexts = np.zeros(len(both) + 1, dtype=np.int64)  # at t: the number of the gram before t
+    grams, first = _numbered(contexts, both, vocab_size, place >= 0)
+    for length in range(1, order + 1):
+        longer, first_longer = _numbered(np.append(0, grams), both, vocab_size, place >= length)
+        # below the highest order every different gram that is longer by one counts once
+        ends = np.arange(length - 1, n) if length == order else first_longer[first_longer < n]
+        count = np.bincount(grams[ends], minlength=len(first))
+        seen = np.flatnonzero(count)
+        context, most = contexts[first[seen]], int(contexts.max()) + 1
+        total = np.bincount(context, count[seen], minlength=most)
+        kinds = np.bincount(context, minlength=most)
+        t = np.arange(length - 1, len(held_out))
+        t = t[total[contexts[n + t]] > 0]
+        gram, before = grams[n + t], contexts[n + t]
+        kept = np.maximum(count[gram] - discount, 0)
+        probability[t] = (kept + discount * kinds[before] * probability[t]) / total[before]
+        contexts, grams, first = np.append(0, grams), longer, first_longer
     with np.errstate(divide="ignore"):  # without a discount, nothing is left for what is unseen
         return -np.log2(probability)
 
 
-def _counts(train: Int[np.ndarray, " n"], n: int, *, highest: bool) -> Counter[tuple[int, ...]]:
-    """Occurrences of n-grams; below the highest order the different tokens before them."""
-    text = train.tolist()
-    longer = n if highest else n + 1
-    grams = zip(*(text[k:] for k in range(longer)), strict=False)
-    return Counter(grams) if highest else Counter(gram[1:] for gram in set(grams))
+def _numbered(
+    contexts: Int[np.ndarray, " n+1"],
+    tokens: Int[np.ndarray, " n"],
+    vocab_size: int,
+    there: Bool[np.ndarray, " n"],
+) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " grams"]]:
+    """A number for every different gram, at the place where it ends, and where it ends first.
+
+    Args:
+        contexts: the number of what stands before each token.
+        tokens: both texts, one after the other.
+        vocab_size: how many different tokens there are.
+        there: where a gram ends; elsewhere the number means nothing.
+    """
+    ends = np.flatnonzero(there)
+    code = contexts[ends] * vocab_size + tokens[ends]
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    numbers = np.zeros(len(tokens), dtype=np.int64)
+    numbers[ends] = number
+    return numbers, ends[first]
