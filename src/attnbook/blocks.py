@@ -33,7 +33,8 @@ from attnbook.linear import call_module, is_module, linear
 
 # of a model that every block of it has too; a Transformer has the first two alone
 BLOCK_OPTIONS = (
-    "norm", "activation", "num_kv_heads", "bias", "rms_norm", "eps", "rotary_base", "attention",
+    "norm", "activation", "dropout", "num_kv_heads", "bias", "rms_norm", "eps", "rotary_base",
+    "attention",
 )  # fmt: skip
 GATES = {  # of a GatedDelta, by the name that a block has for its attention
     "delta": {"gate": False, "delta": True},

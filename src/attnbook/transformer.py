@@ -4,6 +4,7 @@ An encoder reads, every token sees every token. A decoder writes, every token se
 and a memory if there is one. A model of attnbook.torch or attnbook.jax holds the parameters.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace
@@ -13,6 +14,7 @@ from attnbook._typing import (
     Array,
     AttentionModel,
     DecoderModel,
+    Drop,
     EncoderDecoderModel,
     EncoderModel,
     Norm,
@@ -51,6 +53,7 @@ def run_blocks(
     mask: Bool[Array, "..."] | None,
     return_weights: bool = False,
     causal: bool = False,
+    keys: Sequence[Any] | None = None,
 ) -> tuple[Float[Array, "... n e"], list[Array]]:
     """Encoder blocks one after the other, and a last norm if there is one.
 
@@ -61,13 +64,15 @@ def run_blocks(
         mask: boolean, broadcastable to (..., n, n), True = may attend.
         return_weights: give the weights of every layer too.
         causal: whether a token may attend to no later one.
+        keys: a random key for each layer of JAX's, for its dropout.
 
     Returns:
         The stream (..., n, e), and the weights, an empty list if nobody asks for them.
     """
     kept = []
-    for layer in layers:
-        x = layer(x, mask, return_weights=return_weights, causal=causal)
+    for i, layer in enumerate(layers):
+        random = {} if keys is None else {"key": keys[i]}
+        x = layer(x, mask, return_weights=return_weights, causal=causal, **random)
         if return_weights:
             x, weights = x
             kept.append(weights)
@@ -108,6 +113,8 @@ def decoder_only(
     tokens: Int[Array, "... n"],
     return_weights: bool = False,
     mask: Bool[Array, "... n"] | None = None,
+    drop: Drop | None = None,
+    keys: Sequence[Any] | None = None,
 ) -> Any:
     """Logits of the token after each, from those up to it: a decoder without a memory.
 
@@ -117,6 +124,8 @@ def decoder_only(
         return_weights: give the weights of every layer too.
         mask: boolean, of shape (..., n), True = a token, False = padding, to which none attends.
             Positions are counted from the first place of a row, padding or not.
+        drop: leaves out entries of the first stream while the model learns.
+        keys: as in run_blocks.
 
     Returns:
         Of shape (..., n, vocab_size), or the pair (logits, weights).
@@ -130,8 +139,9 @@ def decoder_only(
     x = embed(model.embedding, tokens)
     if model.position is not None:
         x = x + model.position[: tokens.shape[-1]]
+    x = x if drop is None else drop(x)
     stream, weights = run_blocks(
-        model.decoder, model.decoder_norm, x, mask, return_weights, causal=True
+        model.decoder, model.decoder_norm, x, mask, return_weights, causal=True, keys=keys
     )
     logits = read_out(model, stream)
     return (logits, weights) if return_weights else logits

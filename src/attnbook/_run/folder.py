@@ -17,7 +17,9 @@ from attnbook._run.text import TrainingText
 from attnbook._run.workers import Refused, Workers, barrier
 
 MODEL = ("backend", "window", "embed_dim", "heads", "layers", "tokens")
-RUN = ("steps", "seed", "rows", "learning_rate", "warmup", "precision")
+RUN = (
+    "steps", "seed", "rows", "learning_rate", "warmup", "dropout", "weight_decay", "precision",
+)  # fmt: skip
 
 
 def settings(options: Options, text: TrainingText, world: int) -> dict[str, Any]:
@@ -160,8 +162,9 @@ class Folder:
                 same = "expected the same text and --vocabulary"
             raise Refused(f"--text: got {got} and {now['vocab_size']} others here, {same}")
         for name in RUN:
-            if was.get(name) != now[name]:
-                self._say_changed(name, was.get(name), now[name])
+            before = was.get(name, getattr(Options(), name))  # older ones lack what came later
+            if before != now[name]:
+                self._say_changed(name, before, now[name])
         known = was.get("text_sha256", now["text_sha256"])  # older checkpoints have none
         if (was.get("text"), known) != (now["text"], now["text_sha256"]):
             self._say_changed("text", _text_of(was), _text_of(now))

@@ -27,6 +27,7 @@ class Options:
     steps: int = 2000
     seed: int = 0
     text: Path | None = None
+    held_out: Path | None = None
     mode: str | None = None
     checkpoint: Path | None = None
     every: int = 100
@@ -40,6 +41,8 @@ class Options:
     layers: int = 2
     learning_rate: float = 4e-3
     warmup: int | None = None
+    dropout: float = 0.0
+    weight_decay: float = 0.0
     tokens: str = "characters"
     vocabulary: int = 512
     precision: str = "float32"
@@ -77,6 +80,7 @@ def parse(arguments: Sequence[str] | None = None, description: str = "") -> Opti
     add("steps", _whole(1, MOST_STEPS), "of the training (%(default)s)")
     add("seed", _whole(0, MOST_SEED), "of the parameters and of the batches (%(default)s)")
     add("text", Path, "a file or a folder of text files, UTF-8; without it the book's own text")
+    add("held-out", Path, "a file or a folder that is not learned from (the last tenth of --text)")
     add("mode", str, "copies (ddp) or shares (fsdp) of the parameters", choices=MODES)
     add("checkpoint", Path, "a folder, which all workers see, for checkpoints")
     add("every", _whole(1), "steps from checkpoint to checkpoint, and held-out loss (%(default)s)")
@@ -91,6 +95,9 @@ def parse(arguments: Sequence[str] | None = None, description: str = "") -> Opti
     add("layers", size, "blocks (%(default)s)")
     add("learning-rate", _positive, "its peak (%(default)s)")
     add("warmup", _whole(0), "steps of its rise (50, or all steps where there are fewer)")
+    add("dropout", _share, "the share left out of stream, weights and MLPs (%(default)s)")
+    decay = "times the rate, what a matrix loses of itself in a step (%(default)s)"
+    add("weight-decay", _nonnegative, decay)
     add("tokens", str, "characters, or byte pairs learned from the text", choices=TOKENS)
     add("vocabulary", _whole(256, MOST_WIDE), "tokens that byte pairs may make (%(default)s)")
     add("precision", str, "of products; parameters keep 32 bits or more", choices=PRECISIONS)
@@ -99,6 +106,8 @@ def parse(arguments: Sequence[str] | None = None, description: str = "") -> Opti
     options = Options(**vars(parser.parse_args(arguments)))
     if options.embed_dim % options.heads:
         parser.error(f"--heads: got {options.heads}, expected a divisor of {options.embed_dim}")
+    if options.held_out is not None and options.text is None:
+        parser.error("--held-out: got no --text, expected the text to learn from")
     if options.warmup is not None and options.warmup > options.steps:
         parser.error(f"--warmup: got {options.warmup}, expected at most {options.steps}, the steps")
     if options.resume and options.checkpoint is None:
@@ -127,12 +136,24 @@ def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
     return read
 
 
-def _positive(word: str) -> float:
-    refused = argparse.ArgumentTypeError(f"got {word}, expected a number above 0")
+def _number(word: str, expected: str, allowed: Callable[[float], bool]) -> float:
+    refused = argparse.ArgumentTypeError(f"got {word}, expected a number {expected}")
     try:
         number = float(word)
     except ValueError:
         raise refused from None
-    if not 0 < number < math.inf:
+    if not (math.isfinite(number) and allowed(number)):
         raise refused
     return number
+
+
+def _positive(word: str) -> float:
+    return _number(word, "above 0", lambda number: number > 0)
+
+
+def _nonnegative(word: str) -> float:
+    return _number(word, "of at least 0", lambda number: number >= 0)
+
+
+def _share(word: str) -> float:
+    return _number(word, "from 0 to below 1", lambda number: 0 <= number < 1)

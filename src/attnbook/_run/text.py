@@ -48,7 +48,7 @@ def read_text(options: Options) -> TrainingText:
     """The text of the options, as tokens.
 
     Args:
-        options: text, tokens, vocabulary and window count here.
+        options: text, held_out, tokens, vocabulary and window count here.
 
     Raises:
         Refused: a file that cannot be read, is no UTF-8 or is too short; byte pairs without the
@@ -59,9 +59,13 @@ def read_text(options: Options) -> TrainingText:
         train, held_out = own.decode(own.train), own.decode(own.held_out)
         vocabulary, name = list(own.vocabulary), "the book's own text"
     else:
-        text, name = _read(options.text), str(options.text)
-        cut = len(text) - len(text) // SHARE
-        train, held_out, vocabulary = text[:cut], text[cut:], sorted({*text})
+        train, name = _read(options.text, "--text"), str(options.text)
+        if options.held_out is None:
+            cut = len(train) - len(train) // SHARE
+            train, held_out = train[:cut], train[cut:]
+        else:
+            held_out = _read(options.held_out, "--held-out")
+        vocabulary = sorted({*train, *held_out})
     if options.tokens == "pairs":
         try:
             pairs = learn_pairs(train, options.vocabulary)
@@ -116,7 +120,7 @@ def text_loss(
     return losses.cross_entropy(model(windows[:, :-1]), windows[:, 1:], mask)
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, option: str) -> str:
     """A file, or all files of a folder in the order of their names, hidden ones left out."""
     files = [path]
     if path.is_dir():
@@ -127,9 +131,10 @@ def _read(path: Path) -> str:
             parts.append(file.read_text(encoding="utf-8"))
         except UnicodeDecodeError as error:
             got = f"byte 0x{error.object[error.start]:02x} at {error.start} in {file}"
-            raise Refused(f"--text: got {got}, expected UTF-8") from None
+            raise Refused(f"{option}: got {got}, expected UTF-8") from None
         except OSError as error:
-            raise Refused(f"--text: got '{error.strerror}' for {file}, expected a text") from None
+            got = f"got '{error.strerror}' for {file}"
+            raise Refused(f"{option}: {got}, expected a text") from None
     return "\n".join(parts)
 
 

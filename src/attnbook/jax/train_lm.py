@@ -134,7 +134,7 @@ class Run:
         o = self.options
         rows = step_batch(text.train, step, rows=o.rows, window=o.window, seed=o.seed)
         self.learned, self.state, value = self._change(
-            self.learned, self.state, self._split_rows(rows), float(self.rates[step - 1])
+            self.learned, self.state, self._split_rows(rows), float(self.rates[step - 1]), step
         )
         return value
 
@@ -182,22 +182,34 @@ class Run:
         @eqx.filter_jit
         def draw(key: Array) -> Any:
             width = o.embed_dim
-            model = DecoderOnly(vocab_size, o.window, width, o.heads, 4 * width, o.layers, key=key)
+            model = DecoderOnly(
+                vocab_size, o.window, width, o.heads, 4 * width, o.layers, dropout=o.dropout,
+                key=key,
+            )  # fmt: skip
             state = self.optimiser.init(eqx.filter(model, eqx.is_inexact_array))
             return shard((model, state), self.mesh, kind)
 
         return draw(jax.random.key(o.seed))
 
-    def _descend(self, learned: Any, state: Any, rows: Array, rate: Array) -> Any:
-        return descend(lambda now: self._loss(now, rows), self.optimiser, learned, state, rate)
+    def _descend(self, learned: Any, state: Any, rows: Array, rate: Array, step: Array) -> Any:
+        o, key = self.options, None
+        if o.dropout > 0:  # what is left out depends on seed and step alone
+            key = jax.random.fold_in(jax.random.key(o.seed), step)
 
-    def _loss(self, learned: Any, rows: Array, counts: Array | None = None) -> Array:
+        def loss(now: Any) -> Array:
+            return self._loss(now, rows, key=key)
+
+        return descend(loss, self.optimiser, learned, state, rate, o.weight_decay)
+
+    def _loss(
+        self, learned: Any, rows: Array, counts: Array | None = None, key: Array | None = None
+    ) -> Array:
         """The mean cross-entropy of each token's next one, over the rows that count."""
         if self.options.precision == "bfloat16":  # products in it; the parameters stay as they are
             learned = jax.tree.map(lambda array: array.astype(jnp.bfloat16), learned)
 
         def model(tokens: Array) -> Array:
-            logits = eqx.combine(learned, self.fixed)(tokens)
+            logits = eqx.combine(learned, self.fixed)(tokens, key=key)
             return logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
 
         shape = (rows.shape[0], rows.shape[1] - 1)

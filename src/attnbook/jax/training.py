@@ -88,9 +88,22 @@ def adam(limit: float | None) -> optax.GradientTransformation:
 
 
 def descend(
-    loss: Callable[[Any], Array], optimiser: Any, learned: Any, state: Any, rate: Any
+    loss: Callable[[Any], Array],
+    optimiser: Any,
+    learned: Any,
+    state: Any,
+    rate: Any,
+    weight_decay: float = 0.0,
 ) -> tuple[Any, Any, Array]:
-    """One step: parameters and the optimiser's state after it, and the loss before it."""
+    """One step: parameters and the optimiser's state after it, and the loss before it.
+
+    A matrix, a table of vectors too, loses rate × weight_decay of itself (Loshchilov and Hutter,
+    2019).
+    """
     value, gradient = jax.value_and_grad(loss)(learned)
     direction, state = optimiser.update(gradient, state)
-    return jax.tree.map(lambda p, d: p - rate * d, learned, direction), state, value
+
+    def change(p: Array, d: Array) -> Array:
+        return p - rate * (d if weight_decay == 0 or p.ndim < 2 else d + weight_decay * p)
+
+    return jax.tree.map(change, learned, direction), state, value

@@ -8,13 +8,13 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from attnbook import heads, kv_cache, transformer
-from attnbook._validation.numbers import positive_int
+from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag, one_of
 from attnbook._validation.tokens import widen_tokens
 from attnbook.blocks import ATTENTION, block_options
 from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.blocks import BlockOptions, DecoderBlock, EncoderBlock, make_norm
-from attnbook.jax.dropout import check_key
+from attnbook.jax.dropout import check_key, check_key_or_none, make_dropout
 from attnbook.kv_cache import Cache
 from attnbook.transformer import INIT_STD, Memory, set_config, set_options
 
@@ -183,12 +183,14 @@ class DecoderOnly(BlockOptions):
         eps: as in EncoderBlock.
         rotary_base: as in EncoderBlock; then there are no learned positions.
         attention: as in EncoderBlock.
+        dropout: the share left out when it is called with a random key, of the first stream and, as in
+            EncoderBlock, within the blocks.
         tied: whether the readout has the embedding's matrix, and no bias.
         key: the random key of the initial parameters.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm, activation or attention, an eps or a rotary_base that is not above 0, a
+            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base that is not above 0, a
             rotary_base for heads of an odd width, an option that only the softmax has.
     """
 
@@ -202,6 +204,7 @@ class DecoderOnly(BlockOptions):
     num_layers: int = eqx.field(static=True)
     rotary_base: float | None = eqx.field(static=True)
     attention: str = eqx.field(static=True)
+    dropout: float = eqx.field(static=True)
     tied: bool = eqx.field(static=True)
 
     def __init__(
@@ -221,6 +224,7 @@ class DecoderOnly(BlockOptions):
         eps: float = 1e-5,
         rotary_base: float | None = None,
         attention: str = "softmax",
+        dropout: float = 0.0,
         tied: bool = False,
         key: PRNGKeyArray,
     ) -> None:
@@ -229,6 +233,7 @@ class DecoderOnly(BlockOptions):
         set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
         self.attention = one_of(ATTENTION, attention=attention)
+        self.dropout = probability(dropout=dropout)
         self.tied = flag(tied=tied)
         keys = jax.random.split(check_key(key), 4)
         self.embedding = eqx.nn.Embedding(
@@ -251,12 +256,18 @@ class DecoderOnly(BlockOptions):
         return_weights: bool = False,
         *,
         mask: Bool[Array, "... n"] | None = None,
+        key: PRNGKeyArray | None = None,
     ) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights.
 
-        The mask says True = a token, False = padding.
+        The mask says True = a token, False = padding. With a random key the dropout acts.
         """
-        return transformer.decoder_only(self, tokens, return_weights, mask)
+        check_key_or_none(key)
+        drop, keys = None, None
+        if key is not None:
+            first, rest = jax.random.split(key)
+            drop, keys = make_dropout(self, first), jax.random.split(rest, self.num_layers)
+        return transformer.decoder_only(self, tokens, return_weights, mask, drop, keys)
 
     def empty(self, batch: int) -> Cache:
         """A cache with nothing written, for so many rows."""

@@ -137,7 +137,7 @@ class Run:
         self.model = _model(options, vocab_size).to(group.device)
         if self.mode == "fsdp":
             _shard(self.model, options, group)
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=0.0)
+        self.optimiser = _optimiser(self.model, options.weight_decay)
         self.wrapped: nn.Module = self.model
         if self.mode == "ddp":
             own = [group.device.index] if group.device.type == "cuda" else None
@@ -149,6 +149,8 @@ class Run:
         batch = step_batch(
             text.train, step, rows=options.rows, window=options.window, seed=options.seed
         )
+        if options.dropout > 0:  # what is left out depends on seed, step and rank alone
+            torch.manual_seed(_seed(options.seed, step, self.group.rank))
         for group in self.optimiser.param_groups:
             group["lr"] = float(self.rates[step - 1])
         self.optimiser.zero_grad()
@@ -173,9 +175,11 @@ class Run:
         windows, counts = (share(a, self.group.rank, self.group.world) for a in (windows, counts))
         each = HELD_OUT_ROWS * max(1, self.options.rows // self.group.world)
         total = torch.zeros((), dtype=torch.float64, device=self.group.device)
+        self.wrapped.eval()
         for first in range(0, len(windows), each):
             part = slice(first, first + each)
             total += self._loss(windows[part], counts[part]).double() * int(counts[part].sum())
+        self.wrapped.train()
         return float(self.group.total(total)) / rows
 
     def save(self, folder: Path) -> None:
@@ -231,8 +235,24 @@ def _model(options: Options, vocab_size: int) -> DecoderOnly:
     """The writer of chapter 8, in the sizes of the options."""
     width = options.embed_dim
     torch.manual_seed(options.seed)
-    model = DecoderOnly(vocab_size, options.window, width, options.heads, 4 * width, options.layers)
+    model = DecoderOnly(
+        vocab_size, options.window, width, options.heads, 4 * width, options.layers,
+        dropout=options.dropout,
+    )  # fmt: skip
     return model.double() if options.precision == "float64" else model
+
+
+def _optimiser(model: nn.Module, weight_decay: float) -> torch.optim.AdamW:
+    """Adam; a matrix, a table of vectors too, loses rate × weight_decay of itself in a step."""
+    learned = list(model.parameters())
+    matrices = {"params": [p for p in learned if p.ndim > 1], "weight_decay": weight_decay}
+    vectors = {"params": [p for p in learned if p.ndim < 2], "weight_decay": 0.0}
+    return torch.optim.AdamW([matrices, vectors], lr=0.0)
+
+
+def _seed(*parts: int) -> int:
+    """One seed from several numbers; neighbours have nothing in common."""
+    return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)
 
 
 def _shard(model: DecoderOnly, options: Options, group: Group) -> None:

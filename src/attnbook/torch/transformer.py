@@ -7,12 +7,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnbook import heads, kv_cache, transformer
-from attnbook._validation.numbers import positive_int
+from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag, one_of
 from attnbook._validation.tokens import widen_tokens
 from attnbook.blocks import ATTENTION, block_options
 from attnbook.kv_cache import Cache
-from attnbook.torch.attention import MultiHeadAttention
+from attnbook.torch.attention import MultiHeadAttention, make_dropout
 from attnbook.torch.blocks import DecoderBlock, EncoderBlock, make_norm
 from attnbook.transformer import INIT_STD, Memory, set_config, set_options
 
@@ -148,11 +148,13 @@ class DecoderOnly(nn.Module):
         eps: as in EncoderBlock.
         rotary_base: as in EncoderBlock; then there are no learned positions.
         attention: as in EncoderBlock.
+        dropout: the share left out in training mode, of the first stream and, as in
+            EncoderBlock, within the blocks.
         tied: whether the readout has the embedding's matrix, and no bias.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm, activation or attention, an eps or a rotary_base that is not above 0, a
+            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base that is not above 0, a
             rotary_base for heads of an odd width, an option that only the softmax has.
     """
 
@@ -173,6 +175,7 @@ class DecoderOnly(nn.Module):
         eps: float = 1e-5,
         rotary_base: float | None = None,
         attention: str = "softmax",
+        dropout: float = 0.0,
         tied: bool = False,
     ) -> None:
         super().__init__()
@@ -181,6 +184,7 @@ class DecoderOnly(nn.Module):
         set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
         set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
         self.attention = one_of(ATTENTION, attention=attention)
+        self.dropout = probability(dropout=dropout)
         self.tied = flag(tied=tied)
         self.embedding = init_embedding(vocab_size, embed_dim)
         self.register_parameter("position", None)
@@ -203,7 +207,8 @@ class DecoderOnly(nn.Module):
 
         The mask says True = a token, False = padding.
         """
-        return transformer.decoder_only(self, tokens, return_weights, mask)
+        drop = make_dropout(self)
+        return transformer.decoder_only(self, tokens, return_weights, mask, drop)
 
     def empty(self, batch: int) -> Cache:
         """A cache with nothing written, for so many rows."""
