@@ -183,15 +183,16 @@ class DecoderOnly(BlockOptions):
         eps: as in EncoderBlock.
         rotary_base: as in EncoderBlock; then there are no learned positions.
         attention: as in EncoderBlock.
-        dropout: the share left out when it is called with a random key, of the first stream and, as in
-            EncoderBlock, within the blocks.
+        dropout: the share left out when it is called with a random key, of the first stream and,
+            as in EncoderBlock, within the blocks.
         tied: whether the readout has the embedding's matrix, and no bias.
         key: the random key of the initial parameters.
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base that is not above 0, a
-            rotary_base for heads of an odd width, an option that only the softmax has.
+            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base
+            that is not above 0, a rotary_base for heads of an odd width, an option that only the
+            softmax has.
     """
 
     embedding: eqx.nn.Embedding

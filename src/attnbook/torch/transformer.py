@@ -154,8 +154,9 @@ class DecoderOnly(nn.Module):
 
     Raises:
         ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base that is not above 0, a
-            rotary_base for heads of an odd width, an option that only the softmax has.
+            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base
+            that is not above 0, a rotary_base for heads of an odd width, an option that only the
+            softmax has.
     """
 
     def __init__(
