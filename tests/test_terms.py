@@ -10,8 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = {int(f.name[:2]): f.read_text("utf-8") for f in (ROOT / "chapters").glob("[0-9]*.md")}
+CHAPTERS[0] = (ROOT / "appendices" / "asides.md").read_text("utf-8")
 ENTRY = re.compile(
-    r"^(?P<name>[^\n:#-][^\n]*)\n: .*?\[(?P<chapter>\d+): (?P<section>[^\]]+)\]", re.M
+    r"^(?P<name>[^\n:#-][^\n]*)\n: .*?\[(?P<chapter>\d+|Asides): (?P<section>[^\]]+)\]", re.M
 )
 CODE = re.compile(r"^```\{code-cell\}.*?^```|^---\n.*?^---\n|`[^`\n]+`", re.S | re.M)
 # Words of daily life, or of another meaning, before the chapter that makes a term of them.
@@ -21,7 +22,7 @@ DAILY = {"decay", "loss", "likelihood", "batch", "context", "memory", "parameter
 
 @dataclass(frozen=True)
 class Term:
-    """A line of the index: the words, and the section that it sends the reader to."""
+    """A line of the index: the words, and the section (of chapter 0, the asides) it sends to."""
 
     name: str
     chapter: int
@@ -37,7 +38,10 @@ class Term:
 def terms() -> list[Term]:
     """All entries, in the order of the page."""
     page = (ROOT / "appendices" / "terms.md").read_text("utf-8")
-    return [Term(m["name"], int(m["chapter"]), m["section"]) for m in ENTRY.finditer(page)]
+    return [
+        Term(m["name"], int(m["chapter"].replace("Asides", "0")), m["section"])
+        for m in ENTRY.finditer(page)
+    ]
 
 
 TERMS = terms()
