@@ -36,7 +36,7 @@ opening: It opens.
 outcomes: [say so]
 exercises: [ex-parabola]
 ---
-# Kernels: who counts
+# The bandwidth: how far to look
 
 ## A claim
 :minutes: 2
@@ -268,8 +268,8 @@ def test_what_the_chapter_does_not_have_stops_it(
         ("opening: It opens.", "opening: [", "front matter is no YAML"),
         ("01-kernel-regression", "01-nothing", "chapter: "),
         ("ex-parabola", "ex-none", "exercises: got 'ex-none', expected of ex-parabola"),
-        ("# Kernels: who counts", "", "01a-tried.md:11: no section of the chapter"),
-        ("# Kernels: who counts", "# Nothing", "has no section 'Nothing'"),
+        ("# The bandwidth: how far to look", "", "01a-tried.md:11: no section of the chapter"),
+        ("# The bandwidth: how far to look", "# Nothing", "has no section 'Nothing'"),
         (":minutes: 2", ":minutes: few", "01a-tried.md:12: minutes: got 'few'"),
         (":minutes: 2", "", "01a-tried.md:11: minutes: got none"),
         (":minutes: 2", ":minutes: 2\n:paths: 6", "paths: got '6', expected 18 12 6 or fewer"),

@@ -11,7 +11,7 @@ from site_visits import Visit, faded, visit
 from test_site_pages import AXE, axe_findings
 
 CHAPTER = "chapters/01-kernel-regression.html"
-SECTION = "#kernels-who-counts"
+SECTION = "#the-bandwidth-how-far-to-look"
 PHONE, TABLET, DESK = (390, 844), (820, 1180), (1440, 900)
 DRAWERS = [
     *((size, name) for size in (PHONE, TABLET) for name in ("All pages", "On this page")),
@@ -20,7 +20,7 @@ DRAWERS = [
 ]
 ENTRIES = {
     "All pages": ("2. Learning the kernel", "chapters/02-learning-the-kernel.html"),
-    "On this page": ("1.3. Kernels: who counts", CHAPTER + SECTION),
+    "On this page": ("1.3. The bandwidth: how far to look", CHAPTER + SECTION),
 }
 TOP = "document.querySelector('%s').getBoundingClientRect().top"
 FOCUS = "document.activeElement.getAttribute('aria-label')"

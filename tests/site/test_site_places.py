@@ -18,7 +18,7 @@ from attnbook_site.heights import with_heights
 
 CHAPTERS = [path for path in pages_of(SITE) if path.startswith("chapters/")]
 FIRST = "chapters/01-kernel-regression.html"
-SECTION = "kernels-who-counts"  # nothing above it was laid out when a reload comes to it
+SECTION = "the-bandwidth-how-far-to-look"  # nothing above it was laid out when a reload comes to it
 HEIGHT = "document.documentElement.scrollHeight"
 ALL_LAID_OUT = """
   document.head.append(Object.assign(document.createElement("style"), {
