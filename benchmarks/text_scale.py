@@ -1,0 +1,254 @@
+"""Bits per character of transformers and tuned n-grams, on 0.3 to 30 MB of docstrings.
+
+    python -m benchmarks.text_scale            all that is missing; stores after each (9 hours)
+    python -m benchmarks.text_scale --quick    a small corpus and ten steps; stores nothing
+
+Start it again after an interruption: the trainer resumes from its checkpoints, and what is stored
+is not measured again. The corpus is that of attnbook.datasets.docstrings, which needs what
+`make env-test` installs. Sizes are first parts of its train.txt, each a sample of all libraries.
+
+- N-grams of characters and of byte pairs: order, then discount, are chosen on validation.txt at
+  every size.
+- Transformers of the same byte pairs, by attnbook.train_lm: rate, dropout and decay are chosen on
+  validation.txt at 0.3 MB. Larger texts have larger models and more steps. From 3 MB on a text is
+  read at most ten times, and nothing is dropped.
+- A law: models of six sizes see 6 million tokens of the largest text. It is fitted on five.
+
+held_out.txt, files of the same libraries, and unseen.txt, libraries of which nothing was learned,
+judge and choose nothing. Seed 0; the best setting at 0.3 MB and the n-grams' rival there have seeds
+0, 1 and 2.
+"""
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from attnbook import ngrams, train_lm
+from attnbook._run import checkpoints
+from attnbook.byte_pairs import learn_pairs
+from attnbook.datasets.docstrings import write_docstrings
+from attnbook.datasets.python_reference import CHARACTERS
+from attnbook.torch.train_lm import Run, workers
+from benchmarks.storing import FOLDER, asked_quick, store
+
+SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)  # characters
+JUDGES = ("validation", "held_out", "unseen")
+JUDGED = 300_000  # characters of each, at most
+VOCABULARY, WINDOW, ROWS = 1024, 128, 16
+DISCOUNTS = (0.5, 0.6, 0.7, 0.8, 0.9)
+NAME = "text_scale"
+
+
+@dataclass(frozen=True)
+class Training:
+    """A model and how it learns."""
+
+    width: int
+    heads: int
+    layers: int
+    steps: int
+    rate: float = 3e-3
+    dropout: float = 0.0
+    decay: float = 0.1
+    seed: int = 0
+
+    def options(self, size: int, corpus: Path, folder: Path | None) -> list[str]:
+        """The words of the command."""
+        said = {
+            "text": corpus / f"train-{size}.txt", "held-out": corpus / "validation.txt",
+            "tokens": "pairs", "vocabulary": VOCABULARY, "window": WINDOW, "rows": ROWS,
+            "embed-dim": self.width, "heads": self.heads, "layers": self.layers,
+            "steps": self.steps, "learning-rate": self.rate, "dropout": self.dropout,
+            "weight-decay": self.decay, "seed": self.seed, "warmup": self.steps // 20,
+            "every": 250, "log-every": 50, "device": "cpu",
+        }  # fmt: skip
+        if folder is not None:
+            said |= {"checkpoint": folder, "metrics": folder.with_suffix(".jsonl")}
+        return [f"--{name}={value}" for name, value in said.items()]
+
+
+SMALLEST = Training(128, 4, 2, 1000, dropout=0.1)
+LARGER = {
+    1_000_000: Training(128, 4, 2, 1500),
+    3_000_000: Training(192, 6, 3, 3000),
+    10_000_000: Training(256, 8, 4, 6000, rate=2e-3),
+    30_000_000: Training(256, 8, 4, 15_000, rate=2e-3),
+}
+LAW = [
+    Training(width, heads, layers, 3000, rate=rate)
+    for width, heads, layers, rate in (
+        (32, 2, 2, 6e-3), (64, 4, 2, 4e-3), (96, 4, 3, 3e-3), (128, 4, 4, 3e-3), (192, 6, 4, 2e-3),
+        (256, 8, 4, 2e-3),
+    )
+]  # fmt: skip
+
+
+class Results:
+    """What is stored, entry by entry."""
+
+    def __init__(self, quick: bool) -> None:
+        file = FOLDER / f"{NAME}.json"
+        self.quick = quick
+        self.found: dict[str, Any] = {}
+        if not quick and file.exists():
+            self.found = json.loads(file.read_text(encoding="utf-8"))["found"]
+
+    def once(self, key: str, measure: Any) -> Any:
+        """Measure what is not there yet, and store it."""
+        if key not in self.found:
+            self.found[key] = measure()
+            print(key, self.found[key], flush=True)
+            if not self.quick:
+                store(NAME, sizes=SIZES, judged=JUDGED, found=self.found)
+        return self.found[key]
+
+
+def read(corpus: Path, name: str, most: int | None = None) -> str:
+    """A part of the corpus."""
+    return (corpus / f"{name}.txt").read_text(encoding="ascii")[:most]
+
+
+def best_grams(corpus: Path, size: int, tokens: str) -> dict[str, Any]:
+    """The n-gram whose order, then discount, are best on the validation text; bits a character."""
+    train = read(corpus, f"train-{size}")
+    judges = {name: read(corpus, name, JUDGED) for name in JUDGES}
+    if tokens == "pairs":
+        pairs = learn_pairs(train, VOCABULARY)
+        encode, vocab = pairs.encode, len(pairs.tokens)
+    else:
+        encode, vocab = (lambda text: [CHARACTERS.index(c) for c in text]), len(CHARACTERS)
+    learned, *judged = (np.array(encode(text)) for text in (train, *judges.values()))
+    ends = np.cumsum([len(part) for part in judged])
+    seconds = time.process_time()
+
+    def needed(order: int, discount: float) -> dict[str, float]:
+        every = np.concatenate(judged)
+        found = ngrams.bits(learned, every, order, vocab_size=vocab, discount=discount)
+        parts = np.split(found, ends[:-1])
+        return {
+            name: float(part.sum() / len(text))
+            for part, (name, text) in zip(parts, judges.items(), strict=True)
+        }
+
+    order = 4 if tokens == "pairs" else 6
+    best = needed(order, 0.8)
+    while (longer := needed(order + 1, 0.8))["validation"] < best["validation"]:
+        order, best = order + 1, longer
+    tried = {discount: needed(order, discount) for discount in DISCOUNTS}
+    discount = min(tried, key=lambda d: tried[d]["validation"])
+    seconds = time.process_time() - seconds
+    return {"order": order, "discount": discount, "cpu_seconds": seconds} | tried[discount]
+
+
+def train_and_judge(
+    training: Training, size: int, corpus: Path, folder: Path, judges: tuple[str, ...] = JUDGES
+) -> dict[str, Any]:
+    """Train by the command, from where it stopped; bits a character of the texts that judge."""
+    words = training.options(size, corpus, folder)
+    command = [sys.executable, "-m", "attnbook.train_lm", *words, "--resume"]
+    subprocess.run(command, check=True)
+    options = train_lm.parse(words)
+    newest = checkpoints.newest(folder)
+    assert newest is not None
+    pairs = learn_pairs(read(corpus, f"train-{size}"), VOCABULARY)
+    with workers(options) as group:
+        run = Run(options, len(pairs.tokens), group)
+        run.load(newest)
+    run.model.eval()
+    found = {name: bits(run.model, pairs.encode(read(corpus, name, JUDGED))) for name in judges}
+    lengths = {name: len(read(corpus, name, JUDGED)) for name in judges}
+    return {
+        **asdict(training),
+        "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
+        "tokens": training.steps * ROWS * WINDOW,
+        **{name: found[name] / lengths[name] for name in judges},
+    }
+
+
+@torch.no_grad()
+def bits(model: Any, tokens: list[int]) -> float:
+    """Bits of a text together; every token but the first window's has half a window before it."""
+    numbers, half, total = torch.tensor(tokens), WINDOW // 2, 0.0
+    for start in range(0, len(numbers) - 1, half):
+        part = numbers[start : start + WINDOW + 1]
+        known = 0 if start == 0 else half
+        if len(part) - 1 <= known:
+            break
+        nats = torch.nn.functional.cross_entropy(
+            model(part[None, :-1])[0, known:], part[1 + known :], reduction="sum"
+        )
+        total += float(nats)
+    return total / math.log(2)
+
+
+def choose(results: Results, corpus: Path, runs: Path, start: Training) -> Training:
+    """Rate, then dropout, then decay, by the validation text at the smallest size."""
+    best = start
+    rates, shares, decays = (1.5e-3, 3e-3, 6e-3), (0.0, 0.1, 0.2, 0.3), (0.0, 0.1, 0.3)
+    for name, values in (("rate", rates), ("dropout", shares), ("decay", decays)):
+        tried = {}
+        for value in values[: 1 if results.quick else None]:
+            one = replace(best, **{name: value})
+            key = f"{SIZES[0]} {one.rate:g} {one.dropout:g} {one.decay:g}"
+            folder = runs / key.replace(" ", "-")
+
+            def measure(one: Training = one, folder: Path = folder) -> Any:
+                return train_and_judge(one, SIZES[0], corpus, folder, ("validation",))
+
+            tried[value] = results.once(key, measure)["validation"]
+        best = replace(best, **{name: min(tried, key=lambda value: tried[value])})
+    return best
+
+
+def prepared(corpus: Path, quick: bool) -> None:
+    """The corpus and its first parts, where they are missing."""
+    if not (corpus / "sources.json").exists():
+        write_docstrings(corpus, 2 * SIZES[0] if quick else SIZES[-1])
+    for size in SIZES:
+        (corpus / f"train-{size}.txt").write_text(read(corpus, "train", size), encoding="ascii")
+
+
+def measure_all(folder: Path, quick: bool) -> None:
+    """Whatever is missing, cheap things first."""
+    corpus, runs, results = folder / "corpus", folder / "runs", Results(quick)
+    prepared(corpus, quick)
+    sizes = SIZES[:1] if quick else SIZES
+    for size in sizes:
+        for tokens in ("characters", "pairs"):
+            results.once(f"{size} {tokens}", lambda s=size, t=tokens: best_grams(corpus, s, t))
+    start = replace(SMALLEST, steps=10) if quick else SMALLEST
+    best = choose(results, corpus, runs, start)
+    todo = [(f"{SIZES[0]} seed {s}", SIZES[0], replace(best, seed=s)) for s in range(3)]
+    for size, training in () if quick else LARGER.items():
+        dropout = best.dropout if size < 3_000_000 else 0.0
+        todo.append((f"{size} seed 0", size, replace(training, dropout=dropout, decay=best.decay)))
+    todo += [
+        (f"law {training.width} {training.layers}", SIZES[-1], replace(training, decay=best.decay))
+        for training in (LAW[:0] if quick else LAW)
+    ]
+    todo.sort(key=lambda one: one[2].steps * one[2].layers * one[2].width ** 2)
+    for key, size, training in todo[: 1 if quick else None]:
+        place = runs / key.replace(" ", "-")
+        results.once(key, lambda t=training, s=size, p=place: train_and_judge(t, s, corpus, p))
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    if asked_quick(__doc__):
+        with tempfile.TemporaryDirectory() as folder:
+            measure_all(Path(folder), quick=True)
+    else:
+        measure_all(Path("_build") / NAME, quick=False)
+
+
+if __name__ == "__main__":
+    main()
