@@ -11,6 +11,7 @@ CELL = re.compile(r"^```\{code-cell\}.*?\n(.*?)^```", re.M | re.S)
 BUILT = {
     r"torch_layers\.train\(": ("02", "    loss.backward()"),
     r"jax_layers\.train\(": ("02", "    theta = theta - 0.1 * mean / (1 - 0.9**t) / size"),
+    r"(torch|jax)_layers\.MLP\(": ("03", "def mlp(x, W_1, b_1, W_2, b_2, activation=tanh):"),
     r"decoding\.greedy\(": ("04", "def greedy(model, source, limit):"),
     r"sampling\.sample\(": ("08", "def generate(model, tokens, length, temperature=0.7):"),
 }
