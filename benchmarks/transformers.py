@@ -1,6 +1,6 @@
 """The translator and the language model of chapter 8: seeds, both libraries, and their rivals.
 
-    python -m benchmarks.transformers            all; stores results and a model (about an hour)
+    python -m benchmarks.transformers            all; stores results and two models (about an hour)
     python -m benchmarks.transformers --quick    twenty steps of one seed; stores nothing
 
 Seeds are 0, 1, 2, … throughout and none is left out; first parameters and batches come from them.
@@ -98,7 +98,7 @@ def text_loss(model: Any, tokens: Any) -> Any:
     return cross_entropy(model(tokens[:, :-1]), tokens[:, 1:])
 
 
-def language_model(seed: int, library: str, steps: int) -> dict[str, float]:
+def language_model(seed: int, library: str, steps: int, *, keep: bool = False) -> dict[str, float]:
     """Train once; bits per character of the training batches at the end, and held out."""
     text = datasets.python_reference()
     torch.manual_seed(seed)
@@ -109,6 +109,8 @@ def language_model(seed: int, library: str, steps: int) -> dict[str, float]:
         model, text_loss, windows(text.train, steps, seed),
         learning_rate=training.warm_cosine(PEAK, steps, warmup=WARMUP), clip=1.0,
     )  # fmt: skip
+    if keep:
+        models.store("writer", model)
     return {
         "train": float(np.mean(history.losses[-100:]) / np.log(2)),
         "held_out": bits(model, text.held_out, to_array),
@@ -159,7 +161,8 @@ def main() -> None:
     note("n-grams, whole topics", by_order(True))
     note("n-grams, chosen", chosen())
     note("de torch", [translation("de", s, steps=full, keep=s == 0 and not quick) for s in seeds])
-    note("text torch", [language_model(s, "torch", text_steps) for s in seeds])
+    runs = [language_model(s, "torch", text_steps, keep=s == 0 and not quick) for s in seeds]
+    note("text torch", runs)
     note("text JAX", [language_model(s, "JAX", text_steps) for s in seeds])
     note("de JAX", [translation("de", s, library="JAX", steps=full) for s in seeds])
     note("fr torch", [translation("fr", s, steps=full) for s in seeds])

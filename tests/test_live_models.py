@@ -15,7 +15,7 @@ from torch import nn
 
 from attnbook import convert, live
 from attnbook.live import models
-from attnbook.torch import EncoderOnly, Transformer
+from attnbook.torch import DecoderOnly, EncoderOnly, Transformer
 
 SIZES = {"embed_dim": 6, "num_heads": 3, "mlp_dim": 10, "num_layers": 2}
 
@@ -35,6 +35,7 @@ MADE = {
     "post": lambda: translator(norm="post", activation="relu"),
     "regressor": regressor,
     "places": lambda: regressor(max_length=5, activation="swiglu"),
+    "writer": lambda: DecoderOnly(7, 5, **SIZES),
 }
 
 
@@ -137,6 +138,12 @@ OPTIONS += [{"rotary_base": 20.0}, {"last_norm": False}, {"activation": "gelu_ta
 def test_blocks_that_a_page_does_not_know_are_refused(how: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"model: got {next(iter(how))}=.*, expected .* on a web"):
         models.pack(EncoderOnly(2, 1, embed_dim=8, num_heads=2, **how))
+
+
+def test_a_writer_that_a_page_does_not_know_is_refused() -> None:
+    for how in ({"tied": True}, {"attention": "linear"}):
+        with pytest.raises(ValueError, match=f"model: got {next(iter(how))}=.*, expected .* on a"):
+            models.pack(DecoderOnly(7, 5, **SIZES, **how))
 
 
 @pytest.mark.parametrize("wrong", [70_000.0, np.inf, np.nan])

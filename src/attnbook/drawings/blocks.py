@@ -138,51 +138,79 @@ def decoder_block(tokens: int = 6, embed_dim: int = 4, memory_tokens: int = 5) -
 
 
 def three_transformers(tokens: int = 4) -> Drawing:
-    """Three transformers of the same boxes; in each attention, who may attend to whom.
+    """Three transformers of the same boxes, each part in its stream, each attention with its mask.
 
     Args:
         tokens: rows and columns of each mask.
     """
     canvas = Canvas(
         "three_transformers",
-        488,
-        "A translator has an encoder, in which all see all, and a decoder with a causal mask and "
-        "cross-attention; a reader is an encoder alone, a writer a decoder alone.",
+        644,
+        "Four streams run upwards, from an embedding and positions to a norm and a readout; each "
+        "part reads its stream through a norm and adds to it. A translator has an encoder, in "
+        "which all see all, and a decoder with a causal mask and cross-attention to the encoder's "
+        "output; a reader of images is an encoder alone, a writer a decoder alone.",
     )
     full = [[1.0] * tokens] * tokens
     causal = [[float(j <= i) for j in range(tokens)] for i in range(tokens)]
-    cross = ("cross-\nattention", full)
-    for x, bottom, top, masks in (
-        (60, "source", "", [("attention", full)]),
-        (182, "target", "next token", [("attention", causal), cross]),
-        (306, "image", "label", [("attention", full)]),
-        (422, "text", "next token", [("attention", causal)]),
-    ):
-        canvas.text(x, 388, bottom)
-        y = 370.0
-        for label, mask in (*masks, ("MLP", None)):
-            lines = label.count("\n")
-            height = 86 + 19 * lines if mask else 36
-            role = "weights" if mask else "values"
-            canvas.arrow((x, y), (x, y - 22), role="output", width=2)
-            y -= 22
-            canvas.box(x, y - height / 2, 104, height, role=role)
-            canvas.text(x, y - height + 18 + 10 * lines, label, role)
-            if mask:
-                canvas.matrix(x, y - 52, mask, "weights", 44 / tokens)
-            y -= height
-        if top:
-            canvas.arrow((x, y), (x, y - 30), role="output", width=2)
-            canvas.text(x, y - 45, top, "output", bold=True)
-        else:
-            way = ((x, y), (x, y - 26), (x + 61, y - 26), (x + 61, y + 18), (x + 69, y + 18))
-            canvas.arrow(*way, role="keys", width=2)
-    for start, end, label in (
-        (12, 230, "translator"),
-        *((258, 354, "reader"), (374, 470, "writer")),
-    ):
-        canvas.bracket(start, end, 416)
-        canvas.text((start + end) / 2, 438, label, bold=True, size=18)
-    canvas.matrix(92, 464, [[1.0]], "weights", 12)
-    canvas.text(106, 470, "may attend; all blocks repeat N times", anchor="start")
+    own, ahead, cross = ("attention", full), ("attention", causal), ("cross-\nattention", full)
+    tops = [
+        _machine(canvas, *machine)
+        for machine in (
+            (11, 63, "source", "embedding", [own], ""),
+            (228, 176, "target", "embedding", [ahead, cross], "next token"),
+            (254, 306, "image", "patches", [own], "label"),
+            (372, 424, "text", "embedding", [ahead], "next token"),
+        )
+    ]
+    memory, (beside, height) = tops[0][0], tops[1][1]
+    canvas.arrow(
+        (11, memory), (11, memory - 13), (119, memory - 13), (119, height), (beside, height),
+        role="keys", width=2,
+    )  # fmt: skip
+    for start, end, label in ((6, 234, "translator"), (249, 362, "reader"), (367, 478, "writer")):
+        canvas.bracket(start, end, 590)
+        canvas.text((start + end) / 2, 609, label, bold=True, size=18)
+    canvas.matrix(10, 628, [[1.0]], "weights", 12)
+    canvas.text(28, 634, "may attend; from branch to sum, all repeats N times", anchor="start")
     return canvas.drawing()
+
+
+def _machine(
+    canvas: Canvas, stream: float, x: float, bottom: str, table: str,
+    masks: list[tuple[str, list[list[float]]]], top: str,
+) -> tuple[float, tuple[float, float]]:  # fmt: skip
+    """A column around x: its top, and the outer end of its last attention's box."""
+    side = 1 if x > stream else -1
+    middle, beside, y = stream + 52 * side, (0.0, 0.0), 556.0
+    canvas.text(middle, 572, bottom)
+    canvas.box(middle, y - 22, 104, 44, f"{table}\n+ positions", "output")
+    y -= 44
+    for label, mask in (*masks, ("MLP", None)):
+        h = 66 + 17 * label.count("\n") if mask else 28
+        start, y = y, y - 10
+        center = x + 8 * side
+        canvas.arrow((stream, y), (center, y), (center, y - 16))
+        canvas.box(center, y - 27, 88, 22, "norm", radius=4)
+        y -= 38
+        role = "weights" if mask else "values"
+        canvas.box(center, y - h / 2, 88, h, role=role)
+        canvas.text(center, y - h + 14 + 9 * label.count("\n"), label, role)
+        if mask:
+            canvas.matrix(center, y - 40, mask, "weights", 34 / len(mask))
+            beside = center + 44 * side, y - h / 2
+        y -= h
+        canvas.arrow((center, y), (center, y - 14), (stream + 11 * side, y - 14))
+        canvas.plus(stream, y - 14, r=9)
+        _stream(canvas, stream, start, y - 5)
+        y -= 23
+    _stream(canvas, stream, y, y - 12, tip=True)
+    canvas.box(middle, y - 23, 104, 22, "norm", radius=4)
+    y -= 34
+    if top:
+        _stream(canvas, stream, y, y - 14, tip=True)
+        canvas.box(middle, y - 27, 104, 26, "readout", "output")
+        y -= 40
+        canvas.arrow((stream, y), (stream, y - 16), role="output", width=3)
+        canvas.text(middle, y - 27, top, "output", bold=True)
+    return y, beside

@@ -17,14 +17,14 @@ import numpy as np
 from attnbook import convert
 
 FOLDER = Path(str(files("attnbook"))) / "live" / "models"
-KINDS = ("Transformer", "EncoderOnly")
+KINDS = ("Transformer", "EncoderOnly", "DecoderOnly")
 
 
 def pack(model: Any) -> bytes:
     """A model as the bytes of a file, its parameters rounded to float16.
 
     Args:
-        model: a Transformer or an EncoderOnly of attnbook.torch or attnbook.jax.
+        model: a Transformer, an EncoderOnly or a DecoderOnly of attnbook.torch or attnbook.jax.
 
     Raises:
         TypeError: another model.
@@ -33,7 +33,7 @@ def pack(model: Any) -> bytes:
     """
     kind = type(model).__name__
     if not type(model).__module__.startswith("attnbook.") or kind not in KINDS:
-        raise TypeError(f"model: got {kind}, expected one of attnbook's {' or '.join(KINDS)}")
+        raise TypeError(f"model: got {kind}, expected one of attnbook's {', '.join(KINDS)}")
     if type(model).__module__.startswith("attnbook.jax"):
         model = convert.jax_to_torch(model)
     _check_plain(model)
@@ -137,7 +137,7 @@ def _check_plain(model: Any) -> None:
     """Check that a model's blocks are as static/transformer.js has them."""
     plain = {
         "num_kv_heads": model.num_heads, "bias": True, "rms_norm": False, "eps": 1e-5,
-        "rotary_base": None, "last_norm": True,
+        "rotary_base": None, "last_norm": True, "attention": "softmax", "tied": False,
     }  # fmt: skip
     for name, expected in plain.items():
         if getattr(model, name, expected) != expected:
