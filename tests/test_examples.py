@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose
 
 from attnbook import losses
 from attnbook.torch import DecoderOnly, train
+from benchmarks import pieces
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = ("writer", "writer_jax")
@@ -89,6 +90,38 @@ def test_torch_is_the_packages_model(ours, rows):
     own = dict(model.named_parameters())
     for name, parameter in ours.named_parameters():
         assert_allclose(own[name].grad, parameter.grad, **CLOSE)
+
+
+def test_the_last_of_the_pieces_is_the_programs_model():
+    """benchmarks/pieces.py grows the model; with all pieces it is the program's."""
+    vars(module := program("writer")).update(WIDTH=pieces.WIDTH, HEADS=pieces.HEADS)
+    torch.manual_seed(0)
+    model, grown = module.Writer(VOCAB).double(), pieces.Grown(VOCAB, pieces.PIECES[-1]).double()
+    names = {"decoder_norm": "norms.4"}
+    for b in range(2):
+        block = {"attention": f"attention.{b}", "mlp.hidden": f"hidden.{b}"}
+        block |= {"mlp.output": f"output.{b}", "attention_norm": f"norms.{2 * b}"}
+        block["mlp_norm"] = f"norms.{2 * b + 1}"
+        names |= {f"decoder.{b}.{name}": theirs for name, theirs in block.items()}
+    state = {}
+    for name, value in model.state_dict().items():
+        own = next((n for n in names if name.startswith(f"{n}.")), "")
+        state[name.replace(own, names[own], 1) if own else name] = value
+    state["position"] = torch.nn.functional.pad(state["position"], (0, 0, 0, 64 - WINDOW))
+    grown.load_state_dict(state)
+    tokens = torch.tensor(TEXT[: 3 * WINDOW].reshape(3, WINDOW))
+    assert_allclose(model(tokens).detach(), grown(tokens).detach(), **CLOSE)
+
+
+def test_each_piece_adds_what_it_says():
+    """The parameters that a piece brings, and none of another."""
+    counts = [
+        sum(p.numel() for p in pieces.Grown(VOCAB, name).parameters()) for name in pieces.PIECES
+    ]
+    e = pieces.WIDTH
+    attention, mlp, norms = 4 * (e * e + e), 8 * e * e + 5 * e, 3 * 2 * e
+    block = attention + mlp + 2 * 2 * e
+    assert np.diff(counts).tolist() == [0, attention, 64 * e, 0, 0, mlp, norms, block]
 
 
 def test_torch_trains_as_the_package(ours):

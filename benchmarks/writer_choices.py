@@ -1,0 +1,156 @@
+"""What chapter 8's writer begins with, and what keeps it from overfitting; n-grams tuned as well.
+
+    python -m benchmarks.writer_choices            all; stores after each setting (some three hours)
+    python -m benchmarks.writer_choices --quick    twenty steps of one seed; stores nothing
+
+What was interrupted goes on where it stopped: a setting that is stored is not run again. The
+protocol is that of benchmarks/pieces.py. Every setting reads chapter 8's text in the same batches
+and has the best of its learning rates, chosen with seed 0 on the last tenth of the training text,
+which these runs do not read. Then seeds 0, 1, 2 learn from the whole training text, none is left
+out, and the held-out text judges. Weight decay is AdamW's, on matrices and tables alone. The
+n-gram's order and discount are chosen on the same tenth. At the end the setting that was best on
+that tenth, and the page's own, train three times as long with the rate that they have.
+"""
+
+import itertools
+import json
+import math
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from attnbook import datasets, ngrams, training
+from attnbook import torch as torch_layers
+from benchmarks.storing import FOLDER, asked_quick, store
+from benchmarks.transformers import TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
+
+NAME, PAGE, SEEDS, LONGER = "writer_choices", "page", 3, 3
+RATES = (1e-3, 2e-3, 4e-3, 8e-3)
+PLAIN = {"std": 0.3, "dropout": 0.0, "decay": 0.0}
+SETTINGS = {
+    PAGE: PLAIN,
+    **{f"std {std:g}": PLAIN | {"std": std} for std in (0.02, 1.0)},
+    **{
+        f"dropout {dropout:g}, decay {decay:g}": PLAIN | {"dropout": dropout, "decay": decay}
+        for dropout, decay in itertools.product((0.0, 0.1, 0.2), (0.0, 0.1))
+        if dropout or decay
+    },
+}
+ORDERS, DISCOUNTS = range(5, 12), (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
+
+Found = dict[str, Any]
+
+
+def trained(
+    train: np.ndarray, judged: np.ndarray, vocab: int, *, setting: dict[str, float], rate: float,
+    seed: int, steps: int,
+) -> Found:  # fmt: skip
+    """Train once; bits of the last batches and of the text that judges, processor seconds."""
+    torch.manual_seed(seed)
+    model = torch_layers.DecoderOnly(vocab, WINDOW, dropout=setting["dropout"])
+    for table in (model.embedding.weight, model.position):
+        nn.init.normal_(table, std=setting["std"])
+    tables = [p for p in model.parameters() if p.ndim > 1]
+    others = [p for p in model.parameters() if p.ndim < 2]
+    optimiser = torch.optim.AdamW(
+        [{"params": tables, "weight_decay": setting["decay"]}, {"params": others}], weight_decay=0.0
+    )
+    rates = training.warm_cosine(rate, steps, warmup=min(WARMUP, steps))
+    losses, seconds = [], time.process_time()
+    for now, batch in zip(rates, windows(train, steps, seed), strict=True):
+        for group in optimiser.param_groups:
+            group["lr"] = float(now)
+        optimiser.zero_grad()
+        value = text_loss(model, torch.tensor(batch[0]))
+        torch.autograd.backward(value)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        losses.append(float(value))
+    seconds = time.process_time() - seconds
+    model.eval()
+    return {
+        "bits": float(bits(model, judged, torch.tensor)),
+        "train": float(np.mean(losses[-100:])) / math.log(2),  # with dropout, where there is any
+        "rate": rate,
+        "seed": seed,
+        "steps": steps,
+        "cpu_seconds": seconds,
+    }
+
+
+def best_gram(train: np.ndarray, judged: np.ndarray, vocab: int) -> Found:
+    """The n-gram whose order and discount are best on the last tenth of the training text."""
+    cut = 9 * len(train) // 10
+
+    def needed(known: np.ndarray, coming: np.ndarray, order: int, discount: float) -> float:
+        found = ngrams.bits(known, coming, order, vocab_size=vocab, discount=discount)
+        return float(found[WINDOW // 2 + 1 :].mean())  # of the characters that windows judge
+
+    tried = {
+        pair: needed(train[:cut], train[cut:], *pair)
+        for pair in itertools.product(ORDERS, DISCOUNTS)
+    }
+    order, discount = best = min(tried, key=lambda pair: tried[pair])
+    return {
+        "order": order, "discount": discount, "set_aside": tried[best],
+        "bits": needed(train, judged, *best),
+    }  # fmt: skip
+
+
+def one_setting(setting: dict[str, float], text: Any, rates: tuple[float, ...], steps: int,
+                seeds: int) -> Found:  # fmt: skip
+    """Choose the rate on the text set aside, then train each seed on all of the training text."""
+    vocab, cut = len(text.vocabulary), 9 * len(text.train) // 10
+    tried = [
+        trained(
+            text.train[:cut], text.train[cut:], vocab, setting=setting, rate=rate, seed=0,
+            steps=steps,
+        )
+        for rate in rates
+    ]  # fmt: skip
+    best = min(tried, key=lambda run: float(run["bits"]))
+    runs = [
+        trained(
+            text.train, text.held_out, vocab, setting=setting, rate=best["rate"], seed=seed,
+            steps=steps,
+        )
+        for seed in range(seeds)
+    ]  # fmt: skip
+    return {"setting": setting, "tried": tried, "set_aside": best["bits"], "runs": runs}
+
+
+def main() -> None:
+    quick = asked_quick(__doc__)
+    torch.set_num_threads(1)
+    text = datasets.python_reference()
+    steps, seeds = (20, 1) if quick else (TEXT_STEPS, SEEDS)
+    file = FOLDER / f"{NAME}.json"
+    found: Found = {}
+    if file.is_file() and not quick:
+        found = json.loads(file.read_text(encoding="utf-8"))["found"]
+
+    def note(name: str, result: Found) -> None:
+        found[name] = result
+        shown = [f"{run['bits']:.3f}" for run in result.get("runs", [result])]
+        print(name, *shown, {k: v for k, v in result.items() if k == "set_aside"}, flush=True)
+        if not quick:
+            store(NAME, steps=steps, rates=RATES, found=found)
+
+    if "n-gram" not in found:
+        note("n-gram", best_gram(text.train, text.held_out, len(text.vocabulary)))
+    for name, setting in SETTINGS.items():
+        if name not in found:
+            rates = RATES[:1] if quick else RATES
+            note(name, one_setting(setting, text, rates, steps, seeds))
+    best = min(SETTINGS, key=lambda name: float(found[name]["set_aside"]))
+    for name in dict.fromkeys((PAGE, best)):
+        if (longer := f"{name}, longer") not in found:
+            rates = (found[name]["runs"][0]["rate"],)
+            note(longer, one_setting(SETTINGS[name], text, rates, LONGER * steps, seeds))
+
+
+if __name__ == "__main__":
+    main()
