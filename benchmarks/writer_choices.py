@@ -68,7 +68,7 @@ def trained(
         torch.autograd.backward(value)
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
-        losses.append(float(value))
+        losses.append(float(value.detach()))
     seconds = time.process_time() - seconds
     model.eval()
     return {
