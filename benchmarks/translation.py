@@ -1,18 +1,21 @@
 """Number words from English to German and French: seeds, and what goes without attention.
 
-    python -m benchmarks.translation            all; stores the results (about an hour, one core)
+    python -m benchmarks.translation            all; stores the results (over an hour, one core)
     python -m benchmarks.translation --quick    twenty steps of one seed; stores nothing
 
 Seeds are 0, 1, 2, … throughout and none is left out; first parameters and batches come from them.
-The data are the same for all.
+The data are the same for all. ``found`` has the trainings, ``looks`` what the chapter shows of
+single models, ``rates`` what other learning rates give in as few steps as the page trains.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import torch
+from num2words import num2words
 
 from attnbook import convert, datasets, decoding, training
 from attnbook import jax as jax_layers
@@ -22,6 +25,9 @@ from attnbook.losses import cross_entropy
 from benchmarks.storing import asked_quick, store
 
 STEPS = 800
+SHORT = 300  # of the chapter's page
+SHOWN = (346, 347_366, 594_596)  # held out
+RATES = (4e-3, 8e-3, 16e-3, 32e-3)
 task = cache(datasets.number_words)
 
 
@@ -48,8 +54,12 @@ def experiment(
     steps: int = STEPS,
     peak: float = 4e-3,
     warmup: int = 50,
+    look: Callable[..., dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Train once, translate what was held out: exact match, CPU seconds, exact match by length."""
+    """Train once, translate what was held out: exact match, CPU seconds, exact match by length.
+
+    With ``look`` also what it finds in the model, the texts written and their weights.
+    """
     words = task(language)
     torch.manual_seed(seed)
     vocabularies = len(words.source_vocabulary), len(words.target_vocabulary)
@@ -68,7 +78,7 @@ def experiment(
     held_out = words.held_out
     source = to_array(held_out.source)
     with torch.no_grad():
-        written, _ = decoding.greedy(
+        written, weights = decoding.greedy(
             model, source, source != PAD, start=START, end=END, limit=held_out.target.shape[1]
         )
     right = words.is_correct(written, held_out.target)
@@ -84,7 +94,97 @@ def experiment(
         "parameters": parameters,
     }
     print(language, library, score, hidden_dim, size, peak, warmup, seed, found, flush=True)
+    if look:
+        found["look"] = look(model, words, written, weights, right)
     return found
+
+
+def texts(model: Any, words: Any, written: Any, weights: Any, right: Any) -> dict[str, Any]:
+    """What was written for the numbers that the chapter's opening shows."""
+    at = {number: int(np.flatnonzero(words.held_out.numbers == number)[0]) for number in SHOWN}
+    return {"texts": {number: words.decode(written[row]) for number, row in at.items()}}
+
+
+def alignment(model: Any, words: Any, written: Any, weights: Any, right: Any) -> dict[str, Any]:
+    """The same, with the weights of the first number, and what a beam of four would change."""
+    row = int(np.flatnonzero(words.held_out.numbers == SHOWN[0])[0])
+    text, read = words.decode(written[row]), words.read(words.held_out.source[row])
+    return {
+        **texts(model, words, written, weights, right),
+        "read": read,
+        "weights": np.round(weights[row, : len(text), : len(read)], 3).tolist(),
+        "beam": beams(model, words, written, right) if np.mean(right) > 0.9 else None,
+    }
+
+
+def mean_place(rows: np.ndarray) -> float:
+    """The mean number of the source word that a part's letters read."""
+    return float((rows @ np.arange(rows.shape[1])).mean())
+
+
+def french_gaps(model: Any, words: Any, written: Any, weights: Any, right: Any) -> dict[str, Any]:
+    """Where the ten is read, less where the unit is, for endings from 22 to 69 that are right."""
+    numbers, gaps = words.held_out.numbers, []
+    ending = numbers % 100
+    for row in np.flatnonzero((ending > 20) & (ending < 70) & (ending % 10 > 1) & right):
+        text = words.decode(written[row])
+        word = num2words(int(ending[row]), lang="fr")
+        at, middle = len(text) - len(word), word.index("-")
+        w = weights[row, : len(text), : (words.held_out.source[row] != PAD).sum()]
+        first, second = w[at : at + middle], w[at + middle + 1 :]
+        gaps.append(round(mean_place(first) - mean_place(second), 2))
+    return {"gaps": gaps}
+
+
+def beams(model: Any, words: Any, written: Any, right: Any) -> dict[str, Any]:
+    """A beam of four against greedy decoding: the first hundred wrong and sixty right numbers."""
+    some = np.concatenate([np.flatnonzero(~right)[:100], np.flatnonzero(right)[:60]])
+    source = torch.tensor(words.held_out.source[some])
+    said = torch.tensor(written[some])
+    begun = torch.cat([torch.full_like(said[:, :1], START), said[:, :-1]], dim=1)
+    with torch.no_grad():  # log p of all greedy texts at once, up to their first END
+        log_p = torch.log_softmax(model(source, source != PAD, begun), dim=-1)
+    each = log_p.gather(-1, said[..., None])[..., 0].numpy()
+    greedy_p = np.where(begun.numpy() != END, each, 0).sum(axis=1)
+    mended = spoiled = kept = 0
+    least, best = np.inf, []
+    for row, tokens_of, p in zip(some, source, greedy_p, strict=True):
+        with torch.no_grad():
+            tokens, log_probability = decoding.beam(
+                model, tokens_of, tokens_of != PAD, start=START, end=END, limit=80, width=4
+            )[0]
+        text, true = words.decode(tokens), words.decode(words.held_out.target[row])
+        kept += text == words.decode(written[row])
+        mended += bool(text == true and not right[row])
+        spoiled += bool(text != true and right[row])
+        least = min(least, log_probability - p)
+        best.append(round(float(np.exp(log_probability)), 3))
+    return {
+        "wrong": min(100, int((~right).sum())), "right": 60, "mended": mended, "spoiled": spoiled,
+        "kept": kept, "least_gain": float(least), "best": best,
+    }  # fmt: skip
+
+
+def page() -> dict[str, Any]:
+    """What the chapter shows of single models, and the rates tried for its short training.
+
+    The first two are the first seeds of "de half" and "de none, half" again.
+    """
+    half = STEPS // 2
+    looks = {
+        "with": experiment("de", 0, steps=half, look=alignment)["look"],
+        "without": experiment("de", 0, steps=half, score=None, look=texts)["look"],
+        "French": experiment("fr", 0, steps=SHORT, peak=8e-3, look=french_gaps)["look"],
+    }
+    rates = {
+        name: {
+            str(peak): [experiment("de", seed, steps=SHORT, peak=peak, score=score)["exact"]
+                        for seed in range(3 if (name, peak) == ("with", 16e-3) else 1)]
+            for peak in RATES
+        }
+        for name, score in (("with", "additive"), ("without", None))
+    }  # fmt: skip
+    return {"looks": looks, "rates": rates}
 
 
 def main() -> None:
@@ -108,6 +208,7 @@ def main() -> None:
     for name, (seeds, how) in cases.items():
         found[name] = [experiment(name[:2], seed, **how) for seed in range(seeds)]
         store("translation", found=found)
+    store("translation", found=found, **page())
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ BUILT = {
     r"torch_layers\.train\(": ("02", "    loss.backward()"),
     r"jax_layers\.train\(": ("02", "    theta = theta - 0.1 * mean / (1 - 0.9**t) / size"),
     r"(torch|jax)_layers\.MLP\(": ("03", "def mlp(x, W_1, b_1, W_2, b_2, activation=tanh):"),
+    r"\bGRUCell\(": ("04", "def gru_cell(x, state, W, b, U, d):"),
+    r"\bEncoderDecoder\(": ("04", "def teacher_forced(p, words, characters):"),
+    r"losses\.cross_entropy\(": ("04", "def masked_loss(logits, labels, mask):"),
     r"decoding\.greedy\(": ("04", "def greedy(model, source, limit):"),
     r"sampling\.sample\(": ("08", "def generate(model, tokens, length, temperature=0.7):"),
 }

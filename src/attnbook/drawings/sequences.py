@@ -21,34 +21,43 @@ def encoder_decoder(weights: Mapping[int, Sequence[float]] = LOOKS) -> Drawing:
     canvas = Canvas(
         "encoder_decoder",
         392,
-        "An encoder reads twenty one thousand in both directions. A decoder writes einundz, letter "
-        "by letter: for the e it looks at one, for the z at twenty.",
+        "An encoder reads twenty one thousand in both directions; its states are keys and values. "
+        "A decoder writes einundz, letter by letter. The state before a letter is the query: "
+        "for the e it reads one, for the z twenty.",
     )
     words, letters = ("twenty", "one", "thousand"), "einundz"
-    sources, targets = (140, 270, 400), [114 + 57 * i for i in range(len(letters))]
-    canvas.text(4, 310, "encoder", anchor="start", bold=True)
-    canvas.text(4, 84, "decoder", anchor="start", bold=True)
+    sources, states = (150, 280, 410), [50 + 57 * i for i in range(len(letters) + 1)]
+    canvas.text(4, 296, "encoder", anchor="start", bold=True)
+    canvas.text(4, 318, "keys", "keys", anchor="start")
+    canvas.text(4, 338, "values", "values", anchor="start")
+    canvas.text(4, 22, "decoder", anchor="start", bold=True)
     for i, look in weights.items():
+        x = states[i + 1]
         for source, weight in zip(sources, look, strict=True):
-            canvas.line((source, 290), (targets[i], 152), role="weights", width=0.8 + 6 * weight)
+            canvas.line((source, 290), (x, 174), role="weights", width=0.8 + 6 * weight)
+            if weight == max(look):
+                at = (source + 0.47 * (x - source), 212) if x > source else (x + 82, 254)
+                canvas.text(*at, f"{weight:.2f}", "weights")
     for j, (x, word) in enumerate(zip(sources, words, strict=True), start=1):
         canvas.text(x, 374, word)
         canvas.arrow((x, 358), (x, 332))
-        canvas.box(x, 310, 74, 40, f"h_{j}", "keys")
+        canvas.box(x, 310, 74, 40, f"h_{j}", "values")
         if j > 1:
             canvas.arrow((x - 91, 302), (x - 39, 302))
             canvas.arrow((x - 39, 318), (x - 91, 318))
-    for i, (x, letter) in enumerate(zip(targets, letters, strict=True)):
-        looks = i in weights
-        canvas.box(x, 84, 42, 40, f"s_{i + 1}", "queries")
-        canvas.text(x, 22, letter, "output", bold=True, size=20)
-        canvas.arrow((x, 62), (x, 38), role="output" if looks else "line")
+    for i, x in enumerate(states):
+        looks = i - 1 in weights
+        canvas.box(x, 84, 42, 40, f"s_{i}", "queries")
         if i:
+            canvas.text(x, 22, letters[i - 1], "output", bold=True, size=20)
+            canvas.arrow((x, 62), (x, 38), role="output" if looks else "line")
             canvas.arrow((x - 34, 84), (x - 23, 84))
         if looks:
-            canvas.arrow((x, 142), (x, 106), role="weights", width=2)
-            canvas.dot(x, 150, 10, "weights")
-            canvas.text(x + (22 if i < 4 else -22), 134, f"c_{i + 1}", "weights")
+            canvas.arrow((x - 57, 106), (x - 9, 156), role="queries", width=2)
+            canvas.text(x - 64, 138, "query", "queries")
+            canvas.arrow((x, 152), (x, 106), role="values", width=2)
+            canvas.dot(x, 163, 10, "values")
+            canvas.text(x + 19, 134, f"c_{i}", "values")
     return canvas.drawing()
 
 
