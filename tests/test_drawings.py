@@ -246,9 +246,10 @@ def test_the_ladder_is_the_appendixs():
             assert plain(entry) == getattr(rung, slot).replace(" ", ""), (rung.name, slot)
 
 
-def test_the_landing_pages_ladder_is_fresh():
-    stored = (ROOT / "images/ladder.svg").read_text(encoding="utf-8")
-    assert stored == drawings.ladder().svg + "\n", "do: make drawings"
+@pytest.mark.parametrize("name", draw.LANDING)
+def test_the_landing_pages_drawings_are_fresh(name):
+    stored = (ROOT / f"images/{name}.svg").read_text(encoding="utf-8")
+    assert stored == draw.LANDING[name]().svg + "\n", "do: make drawings"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "chapters").glob("*.ipynb")), ids=lambda p: p.stem)

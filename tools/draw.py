@@ -1,6 +1,6 @@
 """Draw every drawing anew where it is stored, after a change of attnbook.drawings.
 
-python tools/draw.py        images/ladder.svg, and the outputs in chapters/*.ipynb
+python tools/draw.py        the pictures of the landing page, and the outputs in chapters/*.ipynb
 
 A notebook's other cells are not executed for it: such a cell is one call of the module.
 """
@@ -16,6 +16,12 @@ from nbformat import NotebookNode
 
 from attnbook import drawings
 from attnbook.drawings import Drawing
+
+LANDING = {
+    "ladder": drawings.ladder,
+    "sentence": drawings.sentence,
+    "average-in-steps": drawings.average_in_steps,
+}  # the files in images/ that the landing page shows
 
 
 def drawn(notebook: NotebookNode) -> Iterator[tuple[NotebookNode, Drawing]]:
@@ -48,7 +54,8 @@ def refresh(path: Path) -> int:
 
 def main() -> int:
     """The command; returns its exit status."""
-    (ROOT / "images/ladder.svg").write_text(drawings.ladder().svg + "\n", "utf-8")
+    for name, draw in LANDING.items():
+        (ROOT / f"images/{name}.svg").write_text(draw().svg + "\n", "utf-8")
     for path in sorted((ROOT / "chapters").glob("*.ipynb")):
         if changed := refresh(path):
             print(f"{path.relative_to(ROOT).as_posix()}: {changed} drawn anew")

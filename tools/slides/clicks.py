@@ -40,13 +40,18 @@ def in_clicks(drawing: Drawing, cuts: list[str], side: str = "top") -> str:
     """The drawing's SVG; behind each cut its parts come with one more click.
 
     A cut is a place in the drawing's own units, or a label, which then is the first that comes.
-    ``side`` is where the drawing begins.
+    ``side`` is where the drawing begins. A drawing in steps has its own cuts, and takes no other.
     """
     if side not in SIDES:
         raise LookupError(f"from: got {side!r}, expected one of {', '.join(SIDES)}")
     axis, sign = SIDES[side]
     ElementTree.register_namespace("", SVG[1:-1])
     root = ElementTree.fromstring(drawing.svg)
+    steps_of = [e for e in root if "data-step" in e.attrib]
+    if steps_of and cuts:
+        raise LookupError(f"clicks: {drawing.name} comes in its own {len(steps_of)} steps")
+    for element in steps_of:
+        element.set("class", "fragment")
     labels = {"".join(e.itertext()): e for e in reversed(list(root)) if e.tag == f"{SVG}text"}
     places = [sign * _cut(cut, labels, axis, sign) for cut in cuts]
     if places != sorted(places):

@@ -14,12 +14,14 @@ from attnbook.drawings.blocks import (
 from attnbook.drawings.canvas import Canvas, Drawing
 from attnbook.drawings.devices import data_parallel, heads_split, killed_worker, ring
 from attnbook.drawings.heads import induction, multi_head, rotary, self_attention
+from attnbook.drawings.in_steps import average_in_steps
 from attnbook.drawings.ladder import RUNGS, Rung, ladder, rung
 from attnbook.drawings.language_model import induction_in_depth, prompt_of_pairs
 from attnbook.drawings.published import Published, published_blocks
 from attnbook.drawings.sequences import cache, encoder_decoder, prompt
 from attnbook.drawings.states import chunks, fixed_state, one_matrix
 from attnbook.drawings.tiles import block_masks, flash_blocks, page_table, parts
+from attnbook.drawings.words_read import sentence
 
 __all__ = [
     "RUNGS",
@@ -27,6 +29,7 @@ __all__ = [
     "Drawing",
     "Published",
     "Rung",
+    "average_in_steps",
     "block",
     "block_masks",
     "cache",
@@ -53,6 +56,7 @@ __all__ = [
     "rotary",
     "rung",
     "self_attention",
+    "sentence",
     "soft_lookup",
     "three_transformers",
     "weighted_average",

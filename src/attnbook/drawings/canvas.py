@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -84,18 +85,28 @@ class Canvas:
         self.name, self.height, self.about = name, height, about
         self.parts: list[str] = []
         self.texts: list[str] = []
+        self.data: dict[str, str] = {}
 
     def drawing(self) -> Drawing:
         """What was put on the canvas."""
         shown = number(self.height * SHOWN / WIDTH)
+        data = "".join(f'data-{key}="{escape(value)}" ' for key, value in self.data.items())
         svg = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {number(self.height)}" '
-            f'width="{SHOWN}" height="{shown}" data-drawing="{self.name}" role="img" '
+            f'width="{SHOWN}" height="{shown}" data-drawing="{self.name}" {data}role="img" '
             f'aria-label="{escape(self.about)}" font-family="{FONT}" font-size="{SIZE}" '
             f'fill="none" stroke-linecap="round" stroke-linejoin="round" '
             f'style="max-width: 100%; height: auto">\n' + "\n".join(self.parts) + "\n</svg>"
         )
         return Drawing(self.name, svg, tuple(self.texts))
+
+    @contextmanager
+    def group(self, **attributes: Any) -> Iterator[None]:
+        """What is put on the canvas meanwhile is one group; a script of the site may move it."""
+        words = "".join(f' {k.replace("_", "-")}="{escape(str(v))}"' for k, v in attributes.items())
+        self.parts.append(f"<g{words}>")
+        yield
+        self.parts.append("</g>")
 
     def add(self, tag: str, **attributes: Any) -> None:
         """An element; numbers are rounded, _ in a name is -, None is left out."""
@@ -117,14 +128,19 @@ class Canvas:
         size: float = SIZE,
         bold: bool = False,
         italic: bool = False,
+        part: str | None = None,
     ) -> None:
-        """A label, its middle at height y; W_q has a subscript, x^{2} a superscript."""
+        """A label, its middle at height y; W_q has a subscript, x^{2} a superscript.
+
+        ``part`` names it for a script: of two steps, labels of one name are one that moves.
+        """
         lines = label.split("\n")
         for k, line in enumerate(lines):
             self.texts.append(plain(line))
             middle = y + 0.35 * size + (k - (len(lines) - 1) / 2) * 1.2 * size
             style = ' font-weight="600"' * bold + ' font-style="italic"' * italic
             style += f' font-size="{number(size)}"' * (size != SIZE)
+            style += f' data-part="{part}"' if part else ""
             self.parts.append(
                 f'<text x="{number(x)}" y="{number(middle)}" text-anchor="{anchor}" '
                 f'fill="{colour(role)}"{style}>{_marked(line, size)}</text>'

@@ -1,0 +1,138 @@
+"""What a drawing in steps describes: a weighted average, and the forms of its row of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from attnbook.attention import softmax
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Step:
+    """One form of the row of numbers.
+
+    Args:
+        name: of what the numbers are.
+        about: how they come about, or what is new.
+        kind: bars from zero, dots by area, the sum, or words alone.
+        rows: a number for each key, nan where a key is hidden; a row for each head.
+        role: the colour.
+        decimals: of the numbers.
+        outputs: of the sum, one for each row or group; or the words.
+        new: whether the chapter before had something else.
+        full: the weight of the largest dot.
+    """
+
+    name: str
+    about: str
+    kind: str
+    rows: tuple[tuple[float, ...], ...] = ()
+    role: str = "weights"
+    decimals: int = 2
+    outputs: tuple[str, ...] = ()
+    new: bool = False
+    full: float = 1
+
+
+@dataclass(frozen=True)
+class Average:
+    """A weighted average: what asks, what is asked, and the steps to the answer.
+
+    Args:
+        query: what asks.
+        keys: what is asked.
+        labels: a name for each key.
+        values: what each key gives, as words, a row for each head.
+        steps: the forms of the row of numbers.
+        places: where the keys lie on a line; None where they lie on none.
+        at: where the query lies.
+        own: the key that asks itself.
+        new: "query" or "keys", if it is not as in the chapter before.
+        numeric: whether values are numbers.
+        groups: the part to which each key belongs.
+    """
+
+    query: str
+    keys: str
+    labels: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    steps: tuple[Step, ...]
+    places: tuple[float, ...] | None = None
+    at: float | None = None
+    own: int | None = None
+    new: frozenset[str] = frozenset()
+    numeric: bool = True
+    groups: tuple[int, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.groups:
+            object.__setattr__(self, "groups", (0,) * len(self.labels))
+
+
+def row_of(array: Array) -> tuple[float, ...]:
+    """The numbers of an array, one after the other."""
+    return tuple(float(one) for one in np.asarray(array).ravel())
+
+
+def mixture(weights: Sequence[float], names: Sequence[str], most: int = 2) -> str:
+    """An average of vectors in words: the largest shares."""
+    order = sorted(range(len(names)), key=lambda k: -np.nan_to_num(weights[k]))
+    shown = [f"{weights[k]:.2f} {names[k]}" for k in order[:most]]
+    return " + ".join((*shown, "…"))
+
+
+def softmax_steps(
+    table: Array,
+    outputs: Sequence[str],
+    about: str,
+    *,
+    of: str,
+    new: Sequence[str] = (),
+    mask: Array | None = None,
+    decimals: int = 1,
+    weights_are: str = "",
+    exponentials: bool = True,
+) -> tuple[Step, ...]:
+    """Scores, their exponentials, the weights and the sum, for the scores of each row.
+
+    Args:
+        table: scores, a row for each head.
+        outputs: of each row.
+        about: how a score is computed.
+        of: what is averaged.
+        new: the names of steps that are new.
+        mask: True where a key takes part.
+        decimals: of the scores.
+        weights_are: more about the weights.
+        exponentials: whether the softmax is shown in two steps.
+    """
+    seen = np.ones(table.shape, bool) if mask is None else np.broadcast_to(mask, table.shape)
+    hidden = np.where(seen, table, np.nan)
+    powers = np.where(seen, np.exp(table), np.nan)
+    shares = np.where(seen, softmax(table, None if mask is None else seen), np.nan)
+    totals = " and ".join(f"{one:.{1 if one < 100 else 0}f}" for one in np.nansum(powers, axis=-1))
+    whole = max(0.6, float(np.nanmax(shares)))
+    large = float(np.nanmax(powers)) >= 10
+    steps = [
+        Step("scores", about, "bars", tuple(map(row_of, hidden)), "ink", decimals),
+        Step(
+            "exponentials", "e^{score}, above zero", "bars", tuple(map(row_of, powers)),
+            decimals=0 if float(np.nanmax(powers)) >= 100 else 1 if large else 2,
+        ),
+        Step(
+            "weights", weights_are or f"each divided by the sum, {totals}", "dots",
+            tuple(map(row_of, shares)), full=whole,
+        ),
+        Step(
+            "weighted sum", f"of {of}", "sum", tuple(map(row_of, shares)), outputs=tuple(outputs),
+        ),
+    ]  # fmt: skip
+    kept = [step for step in steps if exponentials or step.name != "exponentials"]
+    return tuple(
+        Step(**{**vars(step), "new": step.name in new}) for step in kept
+    )  # a step is frozen

@@ -1,0 +1,319 @@
+"""Drawings that move: their buttons, keys and fingers, and what is left without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from site_visits import ROOT, Visit, new_page, served, visit
+from test_site_extension import make_book
+
+from attnbook import drawings
+
+SCRIPT = ROOT / "_ext/attnbook_site/static/moving.js"
+BOOK = """# A page
+
+Words above.
+
+```{figure} images/steps.svg
+:alt: An average in steps.
+
+The steps.
+```
+
+Words between.
+
+```{figure} images/words.svg
+:alt: A sentence whose words ask.
+
+The words.
+```
+
+```{figure} images/still.svg
+:alt: A still drawing.
+
+Still.
+```
+"""
+STILL = "# Another\n\n```{figure} images/still.svg\n:alt: A still drawing.\n\nStill.\n```\n"
+TOC = "format: jb-book\nroot: index\nchapters:\n  - file: still\n"
+SHOWN = """[...document.querySelectorAll("[data-step]")]
+  .filter((one) => getComputedStyle(one).visibility === "visible").map((one) => one.dataset.step)"""
+PLACES = """[...document.querySelectorAll(".moving, .moving-stage, figcaption, .moving-controls > *")]
+  .map((one) => { const { x, y, width, height } = one.getBoundingClientRect();
+    return [x, y + scrollY, width, height].map((side) => Math.round(side)); })"""
+SWIPE = """([dx, dy]) => {
+  const stage = document.querySelector(".moving-steps .moving-stage");
+  const fire = (type, x, y) => stage.dispatchEvent(new PointerEvent(type,
+    { bubbles: true, isPrimary: true, pointerType: "touch", clientX: x, clientY: y }));
+  fire("pointerdown", 200, 200);
+  fire("pointerup", 200 + dx, 200 + dy);
+}"""
+SHIFT = """new Promise((done) => new PerformanceObserver((list) => done(list.getEntries()
+  .reduce((sum, one) => sum + one.value, 0))).observe({ type: "layout-shift", buffered: true })
+  || setTimeout(() => done(0), 500))"""
+DRAWN = """(() => {
+  const svg = document.querySelector(".moving-steps svg").cloneNode(true);
+  for (const one of svg.querySelectorAll("[data-shown]")) one.removeAttribute("data-shown");
+  return svg.innerHTML;
+})()"""
+HEIGHTS = """[...document.querySelectorAll('[data-shown] rect')].map((one) => one.getAttribute("height"))"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A book of two pages, one with drawings that move."""
+    folder = tmp_path_factory.mktemp("moving") / "book"
+    source = folder.with_name("source")
+    (source / "images").mkdir(parents=True)
+    for name, drawing in (
+        ("steps", drawings.average_in_steps(2)),
+        ("words", drawings.sentence()),
+        ("still", drawings.cache()),
+    ):
+        (source / f"images/{name}.svg").write_text(drawing.svg, encoding="utf-8")
+    for name, text in (
+        ("index.md", BOOK),
+        ("still.md", STILL),
+        ("_toc.yml", TOC),
+        ("references.bib", ""),
+    ):
+        (source / name).write_text(text, encoding="utf-8")
+    done = make_book(folder, source)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    with served(folder / "_build" / "html") as address:
+        yield address
+
+
+@pytest.fixture
+def open_page(browser: Browser, site: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """A visit; its parameter has options of the browser's context."""
+    options: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
+    context = browser.new_context(**options | getattr(request, "param", {}))
+    yield visit(context, site)
+    context.close()
+
+
+def buttons(page: Page) -> tuple[Any, Any, Any]:
+    """Back, next, and the line that says which step is shown."""
+    box = page.locator(".moving-steps")
+    return (
+        box.get_by_role("button", name="Back"),
+        box.get_by_role("button", name="Next"),
+        box.locator("[aria-live]"),
+    )
+
+
+def test_the_script_is_small_and_comes_where_it_is_needed(open_page: Visit) -> None:
+    assert SCRIPT.stat().st_size < 8_000
+    open_page.go("index.html", rest=True)
+    assert len([url for url in open_page.requests if "moving.js" in url]) == 1
+    open_page.requests.clear()
+    open_page.go("still.html", rest=True)
+    assert not [url for url in open_page.requests if "moving.js" in url]
+    assert not open_page.outside and not open_page.complaints
+
+
+def test_buttons_go_through_the_steps(open_page: Visit) -> None:
+    page = open_page.go("index.html", rest=True)
+    back, forth, said = buttons(page)
+    names = ["scores", "exponentials", "weights", "weighted sum"]
+    expect(said).to_have_text("Step 1 of 4: scores")
+    expect(back).to_have_attribute("aria-disabled", "true")
+    for number, name in enumerate(names[1:], 2):
+        forth.click()
+        expect(said).to_have_text(f"Step {number} of 4: {name}")
+        assert page.evaluate(SHOWN) == [str(number)]
+    expect(forth).to_have_attribute("aria-disabled", "true")
+    forth.click(force=True)
+    expect(said).to_have_text("Step 4 of 4: weighted sum")
+    back.click()
+    expect(said).to_have_text("Step 3 of 4: weights")
+    assert open_page.complaints == []
+
+
+def test_keys_go_through_the_steps_where_the_focus_is(open_page: Visit) -> None:
+    page = open_page.go("index.html", rest=True)
+    _, _, said = buttons(page)
+    page.keyboard.press("ArrowRight")
+    expect(said).to_have_text("Step 1 of 4: scores")
+    stage = page.locator(".moving-steps .moving-stage")
+    stage.focus()
+    for key, number in (("ArrowRight", 2), ("End", 4), ("ArrowRight", 4), ("ArrowLeft", 3), ("Home", 1)):  # fmt: skip
+        page.keyboard.press(key)
+        expect(said).to_contain_text(f"Step {number} of 4")
+    page.keyboard.press("Alt+ArrowRight")  # the browser's
+    expect(said).to_contain_text("Step 1 of 4")
+
+
+@pytest.mark.parametrize(
+    ("moves", "number"),
+    [
+        ([(-80, 5)], 2),
+        ([(-80, 5), (-80, 5), (80, 5)], 2),
+        ([(80, 0)], 1),
+        ([(3, 2)], 2),
+        ([(0, 0)] * 4, 1),
+        ([(-40, 90)], 1),
+        ([(-20, 0)], 1),
+    ],
+)
+def test_fingers_go_through_the_steps(
+    open_page: Visit, moves: list[tuple[int, int]], number: int
+) -> None:
+    """A swipe to the left goes on, one to the right back, a tap on and round; others scroll."""
+    page = open_page.go("index.html", rest=True)
+    for move in moves:
+        page.evaluate(SWIPE, move)
+    expect(buttons(page)[2]).to_contain_text(f"Step {number} of 4")
+
+
+def test_bars_become_dots_and_end_where_they_are_drawn(open_page: Visit) -> None:
+    """On the way they are neither; at the end every number is that of the drawing."""
+    page = open_page.go("index.html", rest=True)
+    drawn = page.evaluate(DRAWN)
+    page.evaluate("document.querySelector('.moving-steps [data-go=\"1\"]').click()")
+    seen = page.evaluate(
+        f"""() => new Promise((done) => {{
+          const heights = [];
+          const look = () => {{
+            heights.push({HEIGHTS}.join());
+            if (performance.now() - began > 700) done(heights); else requestAnimationFrame(look);
+          }};
+          const began = performance.now();
+          look();
+        }})"""
+    )
+    assert len(set(seen)) > 2
+    page.wait_for_function("document.querySelectorAll('[data-shown] [opacity]').length === 0")
+    left = page.evaluate(DRAWN)
+    assert left == drawn
+
+
+@pytest.mark.parametrize("open_page", [{"reduced_motion": "reduce"}], indirect=True)
+def test_without_motion_the_next_step_is_there_at_once(open_page: Visit) -> None:
+    page = open_page.go("index.html", rest=True)
+    (before, after, final) = page.evaluate(
+        f"""() => {{
+          const before = {HEIGHTS}.join();
+          document.querySelector('.moving-steps [data-go="1"]').click();
+          const after = {HEIGHTS}.join();
+          return new Promise((done) => setTimeout(() => done([before, after, {HEIGHTS}.join()]), 600));
+        }}"""
+    )
+    assert before != after == final
+
+
+@pytest.mark.parametrize(
+    "open_page",
+    [{"viewport": {"width": width, "height": 800}} for width in (320, 390, 768, 1440)],
+    indirect=True,
+)
+def test_nothing_shifts(open_page: Visit) -> None:
+    """Neither when the script comes, nor from step to step or word to word."""
+    page = open_page.go("index.html", rest=True)
+    assert page.evaluate(SHIFT) < 0.02
+    before = page.evaluate(PLACES)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for _ in range(3):
+        buttons(page)[1].click()
+        assert page.evaluate(PLACES) == before
+    for token in page.locator("[data-token]").all()[::5]:
+        token.click()
+        assert page.evaluate(PLACES) == before
+
+
+@pytest.mark.parametrize("open_page", [{"java_script_enabled": False}], indirect=True)
+def test_without_a_script_all_steps_stand_below_each_other(open_page: Visit) -> None:
+    page = open_page.go("index.html")
+    svg = page.locator(".moving-steps svg")
+    box = svg.bounding_box()
+    assert box["height"] > 500
+    for number in range(1, 5):
+        step = page.locator(f"[data-step='{number}']")
+        assert step.is_visible()
+        inner = step.bounding_box()
+        assert box["y"] <= inner["y"] < inner["y"] + inner["height"] <= box["y"] + box["height"]
+    assert not page.locator(".moving-controls").is_visible()
+    assert "“his” reads man 0.63" in page.locator(".moving-words svg").text_content()
+
+
+def test_on_paper_all_steps_stand_below_each_other(open_page: Visit) -> None:
+    page = open_page.go("index.html", rest=True)
+    buttons(page)[1].click()
+    page.emulate_media(media="print")
+    assert page.evaluate(SHOWN) == ["1", "2", "3", "4"]
+    assert page.locator(".moving-steps svg").bounding_box()["height"] > 500
+    assert not page.locator(".moving-controls").is_visible()
+
+
+def test_words_say_what_they_read(open_page: Visit) -> None:
+    """Under the mouse, after a click, and by keys; one stop for the tab key."""
+    page = open_page.go("index.html", rest=True)
+    box = page.locator(".moving-words")
+    said, line = box.locator(".moving-said"), box.locator("[data-part=said]")
+    words = box.get_by_role("button")
+    assert words.count() == 16
+    expect(words.nth(5)).to_have_attribute("aria-pressed", "true")
+    assert box.locator("[tabindex='0']").count() == 1
+    words.nth(13).hover()
+    expect(said).to_have_text("“went” reads sun 1.00")
+    expect(line).to_have_text("“went” reads sun 1.00")
+    words.nth(4).click()
+    expect(said).to_have_text("“walked” reads man 0.72, <s> 0.12, old 0.10")
+    words.nth(4).focus()
+    page.mouse.move(0, 0)
+    page.keyboard.press("ArrowRight")
+    expect(said).to_have_text("“his” reads man 0.63, <s> 0.26, old 0.05")
+    page.keyboard.press("End")
+    expect(words.nth(15)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(words.nth(15)).to_be_focused()
+    assert box.locator("[tabindex='0']").count() == 1
+    assert open_page.complaints == []
+
+
+def test_dots_are_as_large_as_the_weights(open_page: Visit) -> None:
+    page = open_page.go("index.html", rest=True)
+    page.emulate_media(reduced_motion="reduce")
+    page.locator("[data-token='7']").click()
+    sizes = page.evaluate(
+        """() => [...document.querySelectorAll(".moving-words circle")]
+             .map((one) => (one.getAttribute("r") / document.querySelector("[data-radius]").dataset.radius) ** 2)"""
+    )
+    expected = drawings.words_read.weights_of(14, 9)[7]
+    assert sizes == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+def test_who_listens_hears_the_drawing_and_its_steps(open_page: Visit) -> None:
+    page = open_page.go("index.html", rest=True)
+    heard = page.locator(".moving-steps").aria_snapshot()
+    for words in ("A drawing in 4 steps", "An average in steps.", "Step 1 of 4: scores", "Next"):
+        assert words in heard
+    for live in page.locator(".moving [aria-live]").all():
+        assert live.get_attribute("aria-live") == "polite"
+
+
+def test_a_still_drawing_has_no_box(open_page: Visit) -> None:
+    page = open_page.go("still.html")
+    assert page.locator("svg[data-drawing=cache]").count() == 1
+    assert page.locator(".moving").count() == 0
+
+
+def test_in_a_deck_each_step_is_a_click(browser: Browser) -> None:
+    """All groups are fragments; their own cuts, and no other."""
+    import sys
+
+    sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "_ext")]
+    from slides.clicks import in_clicks
+
+    svg = in_clicks(drawings.average_in_steps(1), [])
+    page = new_page(browser)
+    page.set_content(svg)
+    assert page.locator("g.fragment").count() == 4
+    assert page.locator("svg > text").count() > 6  # query and keys are there from the beginning
+    page.close()
+    with pytest.raises(LookupError, match="average_in_steps comes in its own 4 steps"):
+        in_clicks(drawings.average_in_steps(1), ["weights"])
