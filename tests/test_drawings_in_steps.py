@@ -34,7 +34,7 @@ def steps_of(chapter):
     for step in root.iter(f"{SVG}g"):
         labels = [e for e in step.iter(f"{SVG}text") if (e.get("data-part") or "").startswith("n")]
         found[step.get("data-name")] = {
-            e.get("data-part"): np.nan if e.text == "−" else number(e.text) for e in labels
+            e.get("data-part"): np.nan if e.text == "hidden" else number(e.text) for e in labels
         }
     return found
 
@@ -72,6 +72,7 @@ def test_weights_and_exponentials_are_those_of_the_scores(chapter):
             continue
         drawn, shares = row(steps["scores"], head), row(steps["weights"], head)
         seen = ~np.isnan(drawn)
+        assert not shares[~seen].any()
         groups = np.array(rows.average_of(chapter).groups)
         for group in set(groups):
             its = seen & (groups == group)

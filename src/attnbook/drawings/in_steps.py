@@ -139,7 +139,9 @@ def _step(
         for k, (x, value, (middle, w, h)) in enumerate(zip(columns, row, shapes, strict=True)):
             part, bar = f"{r}.{k}", step.kind == "bars"
             _shape(canvas, x, y + middle, w, h, step.role, value, f"s{part}", bar=bar)
-            label = "−" if math.isnan(value) else _shown(value, step.decimals)
+            label = _shown(value, step.decimals)
+            if math.isnan(value) and step is not average.steps[0]:
+                label = "0"
             role = "ink" if step.role == "ink" else step.role
             canvas.text(x, y + BAND[step.kind] - 12, label, role, part=f"n{part}")
     for k, line in enumerate(step.outputs if step.kind == "words" else ()):
