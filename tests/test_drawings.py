@@ -12,7 +12,7 @@ import pytest
 
 from attnbook import drawings, figures, heads, in_context, kernels, nadaraya_watson
 from attnbook.datasets import six_words
-from attnbook.drawings import averages, canvas, sequences
+from attnbook.drawings import averages, canvas, rows_of_chapters, sequences
 from attnbook.drawings import heads as heads_drawn
 
 ladder = sys.modules["attnbook.drawings.ladder"]  # the function has its name
@@ -25,6 +25,8 @@ import draw  # noqa: E402
 RUNGS = range(1, 1 + len(drawings.RUNGS))
 NAMED = [name for name in drawings.__all__ if name[0].islower() and name != "rung"]
 ALL = [getattr(drawings, name)() for name in NAMED] + [drawings.rung(n) for n in RUNGS]
+ALL += [drawings.average_in_steps(n) for n in rows_of_chapters.CHAPTERS]
+ALL += [drawings.sentence([(14, head) for head in range(1, 10)])]
 SVG = "{http://www.w3.org/2000/svg}"
 SHAPE = re.compile(r"(.+) (\d+ × \d+)")
 

@@ -15,6 +15,7 @@ from pypdf import PdfReader
 from site_visits import ROOT, new_page
 
 from attnbook import drawings
+from attnbook.drawings import rows_of_chapters
 
 sys.path.insert(0, str(ROOT / "tools"))
 sys.path.insert(0, str(ROOT / "_ext"))
@@ -26,6 +27,9 @@ from docutils import nodes
 NAMES = [name for name in drawings.__all__ if name[0].islower() and name != "rung"]
 ALL = {name: getattr(drawings, name)() for name in NAMES}
 ALL |= {f"rung {n}": drawings.rung(n) for n in range(1, 1 + len(drawings.RUNGS))}
+ALL |= {f"steps {n}": drawings.average_in_steps(n) for n in rows_of_chapters.CHAPTERS}
+ALL |= {"nine heads": drawings.sentence([(14, head) for head in range(1, 10)])}
+ALL |= {f"word {k}": drawings.sentence(token=k) for k in range(16)}
 STYLE = (ROOT / "_ext/attnbook_site/static/content.css").read_text(encoding="utf-8")
 # What touches: labels that overlap, leave the sheet, or that a line crosses.
 TOUCHING = """svg => {

@@ -212,9 +212,7 @@ def _sum(
         canvas.text(240, top + 118, answer, "output", bold=True, part=f"o{r}")
         return
     for end, words in zip(ends, step.outputs, strict=False):
-        left = end[0] < 240
-        canvas.text(end[0] + (26 if left else -26), top + 102, words, "output",
-                    anchor="start" if left else "end")  # fmt: skip
-    for end in ends:
-        canvas.arrow((end[0], top + 110), (240, top + 142), role="output")
+        canvas.text(end[0], top + 122, words, "output")
+        side = 16 if end[0] < 240 else -16
+        canvas.arrow((end[0] + side, end[1]), (240, end[1]), (240, top + 144), role="output")
     canvas.text(240, top + 158, step.outputs[-1], "output", bold=True)
