@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from firefox import Firefox
 from playwright.sync_api import Browser, Page, expect
 from site_visits import ROOT, Visit, new_page, served, visit
 from test_site_extension import make_book
@@ -294,6 +295,20 @@ def test_who_listens_hears_the_drawing_and_its_steps(open_page: Visit) -> None:
         assert words in heard
     for live in page.locator(".moving [aria-live]").all():
         assert live.get_attribute("aria-live") == "polite"
+
+
+def test_steps_take_the_same_place_in_firefox(firefox: Firefox, site: str) -> None:
+    firefox.resize(390, 800)
+    firefox.go(f"{site}/index.html")
+    firefox.wait("return document.querySelector('.moving-steps').dataset.now === '1'")
+    place = "return document.querySelector('[data-shown]').getBoundingClientRect().top"
+    before = firefox.run(place)
+    firefox.tap("[data-go='1']")
+    firefox.wait("return document.querySelector('.moving-steps').dataset.now === '2'")
+    assert firefox.run(place) == pytest.approx(before, abs=12)  # its highest label
+    assert firefox.run(f"return {SHOWN}") == ["2"]
+    firefox.tap("[data-token='13']")
+    firefox.wait("return document.querySelector('.moving-said').textContent.includes('sun 1.00')")
 
 
 def test_a_still_drawing_has_no_box(open_page: Visit) -> None:
