@@ -23,6 +23,7 @@ SITE = ROOT / "_build" / "html"
 MARK = ROOT / "_build" / ".book"  # the fingerprint of what the last good build was made from
 SHEET = SITE / "_static" / "book.css"  # its time is that of the build
 ASIDE = {"_build", "node_modules", "dist", "tests", "benchmarks", "__pycache__"}  # hidden ones too
+QUIET = {"TQDM_DISABLE": "1"}  # the asides train while the book is built, and a bar is no output
 
 
 def sources(folder: Path = ROOT) -> Iterator[Path]:
@@ -73,7 +74,7 @@ def main() -> int:
     taken = {}
     for name, command in commands().items():
         start = time.perf_counter()
-        done = subprocess.run(command, cwd=ROOT)
+        done = subprocess.run(command, cwd=ROOT, env=os.environ | QUIET)
         taken[name] = time.perf_counter() - start
         if done.returncode:
             return done.returncode
