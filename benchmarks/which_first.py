@@ -1,10 +1,12 @@
-"""Does A come before B? Seven ways to tell self-attention the places, over ten seeds.
+"""Seven ways to tell self-attention the places, in two tests of their own, over ten seeds.
 
     python -m benchmarks.which_first            all; stores the results (some minutes, one core)
     python -m benchmarks.which_first --quick    one seed; stores nothing
 
-The model and the training are those of chapter 5: rows of 12 tokens, one layer, the mean of its
-outputs, 400 steps. Seeds are 0, 1, 2, … and none is left out; rows, first parameters and batches
+"Which came first" asks whether A stands before B: the model and the training are those of chapter
+5, rows of 12 tokens, one layer, the mean of its outputs, 400 steps. "Two before" asks which of
+eight kinds of token stands two places before A, and reads the answer off the layer's output at A;
+the rest is the same. Seeds are 0, 1, 2, … and none is left out; rows, first parameters and batches
 come from them. The share of right answers is on 4000 new rows of 12 tokens and of 24.
 """
 
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from attnbook import positions, scores
 from attnbook import torch as torch_layers
@@ -60,12 +62,32 @@ def lowered(q: Tensor, k: Tensor) -> Any:
     return scores.scaled_dot(q, k) + bias.to(q.dtype)
 
 
-def which_first(seed: int) -> dict[str, list[float]]:
-    train_rows = rows_with_order(20_000, seed=3 * seed)
-    test_rows = rows_with_order(4_000, seed=3 * seed + 1)
-    long_rows = rows_with_order(4_000, seed=3 * seed + 2, length=24)
-    torch.manual_seed(seed)
-    kinds: dict[str, dict[str, Any]] = {
+def rows_with_two_before(n: int, seed: int, length: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with one A, token 0, among tokens 2 to 9; and the token two places before it, less 2."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(2, 10, size=(n, length))
+    place = rng.integers(2, length, size=n)
+    rows[np.arange(n), place] = 0
+    return rows, rows[np.arange(n), place - 2] - 2
+
+
+class TwoBefore(Order):
+    """The same layer; eight logits are read off its output at A."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self.readout = nn.Linear(32, 8)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        x = self.embedding(rows)
+        x = x if self.added is None else x + self.added
+        mixed = self.attention(x, score=self.score, causal=self.causal)
+        answer: Tensor = self.readout(mixed[rows == 0])
+        return answer
+
+
+def kinds() -> dict[str, dict[str, Any]]:
+    return {
         "no positions": {},
         "sinusoidal": {"added": waves(12)},
         "learned": {"added": nn.Parameter(0.1 * torch.randn(12, 32))},
@@ -75,19 +97,38 @@ def which_first(seed: int) -> dict[str, list[float]]:
         "no positions, causal": {"causal": True},
     }
 
-    def loss(model: nn.Module, rows: Tensor, labels: Tensor) -> Tensor:
-        return binary_cross_entropy_with_logits(model(rows), labels)
 
-    def share(model: nn.Module, rows: np.ndarray, labels: np.ndarray) -> float:
-        with torch.no_grad():
-            said = model(torch.tensor(rows)).numpy() > 0
-        return float(np.mean(said == labels))
+def order_loss(model: nn.Module, rows: Tensor, labels: Tensor) -> Tensor:
+    return binary_cross_entropy_with_logits(model(rows), labels)
 
+
+def order_share(model: nn.Module, rows: np.ndarray, labels: np.ndarray) -> float:
+    with torch.no_grad():
+        said = model(torch.tensor(rows)).numpy() > 0
+    return float(np.mean(said == labels))
+
+
+def token_loss(model: nn.Module, rows: Tensor, labels: Tensor) -> Tensor:
+    return cross_entropy(model(rows), labels)
+
+
+def token_share(model: nn.Module, rows: np.ndarray, labels: np.ndarray) -> float:
+    with torch.no_grad():
+        said = model(torch.tensor(rows)).argmax(dim=-1).numpy()
+    return float(np.mean(said == labels))
+
+
+def shares(model_of: Any, rows_of: Any, loss: Any, share: Any, seed: int) -> dict[str, list[float]]:
+    """Every kind trained once; its share of right answers on rows of 12 and of 24."""
+    train_rows = rows_of(20_000, seed=3 * seed)
+    test_rows = rows_of(4_000, seed=3 * seed + 1)
+    long_rows = rows_of(4_000, seed=3 * seed + 2, length=24)
+    torch.manual_seed(seed)
     found = {}
-    for name, options in kinds.items():
+    for name, options in kinds().items():
         torch.manual_seed(seed)
         batches = minibatches(train_rows, size=128, steps=400, seed=seed)
-        model, _ = torch_layers.train(Order(**options), loss, batches, learning_rate=0.003)
+        model, _ = torch_layers.train(model_of(**options), loss, batches, learning_rate=0.003)
         found[name] = [share(model, *test_rows)]
         if name == "sinusoidal":
             model.added = waves(24)
@@ -96,12 +137,33 @@ def which_first(seed: int) -> dict[str, list[float]]:
     return found
 
 
+def which_first(seed: int) -> dict[str, list[float]]:
+    return shares(Order, rows_with_order, order_loss, order_share, seed)
+
+
+def two_before(seed: int) -> dict[str, list[float]]:
+    return shares(TwoBefore, rows_with_two_before, token_loss, token_share, seed)
+
+
+def guess_by_counting(seeds: int) -> float:
+    """How often the commonest token of a row is the one two before A, the first of equals."""
+    right = []
+    for seed in range(seeds):
+        rows, labels = rows_with_two_before(4_000, seed=3 * seed + 1)
+        counts = (rows[:, :, None] == np.arange(2, 10)).sum(axis=1)
+        right.append(np.mean(counts.argmax(axis=1) == labels))
+    return float(np.mean(right))
+
+
 def main() -> None:
     quick = asked_quick(__doc__)
     torch.set_num_threads(1)
-    found = over(which_first, 1 if quick else 10)
+    seeds = 1 if quick else 10
+    first, before = over(which_first, seeds), over(two_before, seeds)
+    guess = guess_by_counting(seeds)
+    print(guess)
     if not quick:
-        store("which_first", shares=found)
+        store("which_first", shares=first, two_before=before, guess_by_counting=guess)
 
 
 if __name__ == "__main__":
