@@ -113,12 +113,15 @@ def test_the_page_numbers_of_the_contents_are_right(reader: PdfReader) -> None:
     expected = [page for _, page in entries[1:]]
     inner = [leads_to(reader, link) for n in range(first, end) for link in links(reader, n)]
     assert inner == expected
-    lines = []
+    shown: list[int] = []  # the pieces that are numbers; two columns may stand in one line
     for number in range(first, end):
-        foot, *others = reader.pages[number - 1].extract_text().splitlines()
-        assert foot == str(number)
-        lines += others
-    shown = [int(found[1]) for line in lines if (found := re.search(r"(?:^|\s)(\d+)$", line))]
+        pieces: list[str] = []
+        reader.pages[number - 1].extract_text(
+            visitor_text=lambda piece, *_, pieces=pieces: pieces.append(piece.strip())
+        )
+        foot, *others = [int(piece) for piece in pieces if piece.isdecimal()]
+        assert foot == number
+        shown += others
     assert shown == expected
     for title, number in [(title, page) for level, title, page in outline(reader) if level == 1]:
         text = reader.pages[number - 1].extract_text()

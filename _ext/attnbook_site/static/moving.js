@@ -120,7 +120,6 @@ function inWords(box) {
   svg.setAttribute("role", "group");
   tokens.forEach((one, k) => {
     one.setAttribute("role", "button");
-    one.setAttribute("aria-label", words[k]);
     one.setAttribute("aria-pressed", String(k === chosen));
     one.tabIndex = k === chosen ? 0 : -1;
     for (const event of ["pointerenter", "click", "focus"]) one.addEventListener(event, () => choose(k));
