@@ -1,7 +1,7 @@
 """Character n-grams: the language model that a transformer has to beat."""
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from attnbook._validation import numbers
 from attnbook._validation import tokens as check
@@ -51,12 +51,11 @@ def bits(
     check.check_tokens(vocab_size, train=train)
     check.check_tokens(vocab_size, held_out=held_out)
     n, both = len(train), np.concatenate([train, held_out]).astype(np.int64)
-    place = np.concatenate([np.arange(n), np.arange(len(held_out))])  # of a token in its text
     probability = np.full(len(held_out), 1 / vocab_size)
     contexts = np.zeros(len(both) + 1, dtype=np.int64)  # at t: the number of the gram before t
-    grams, first = _numbered(contexts, both, vocab_size, place >= 0)
+    grams, first = _numbered(contexts, both, vocab_size, 0)
     for length in range(1, order + 1):
-        longer, first_longer = _numbered(np.append(0, grams), both, vocab_size, place >= length)
+        longer, first_longer = _numbered(np.append(0, grams), both, vocab_size, length)
         # below the highest order every different gram that is longer by one counts once
         ends = np.arange(length - 1, n) if length == order else first_longer[first_longer < n]
         count = np.bincount(grams[ends], minlength=len(first))
@@ -78,17 +77,18 @@ def _numbered(
     contexts: Int[np.ndarray, " n+1"],
     tokens: Int[np.ndarray, " n"],
     vocab_size: int,
-    there: Bool[np.ndarray, " n"],
+    before: int,
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " grams"]]:
     """A number for every different gram, at the place where it ends, and where it ends first.
 
     Args:
         contexts: the number of what stands before each token.
-        tokens: both texts, one after the other.
+        tokens: both texts, one after the other; nobody asks for grams that begin in the first and
+            end in the second.
         vocab_size: how many different tokens there are.
-        there: where a gram ends; elsewhere the number means nothing.
+        before: how many tokens a gram has before its last; the first ones have no number.
     """
-    ends = np.flatnonzero(there)
+    ends = np.arange(before, len(tokens))
     code = contexts[ends] * vocab_size + tokens[ends]
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     numbers = np.zeros(len(tokens), dtype=np.int64)
