@@ -19,9 +19,8 @@ class Library:
 
     def __init__(self, root: Path, files: dict[str, str]) -> None:
         self.root, self.files = root, [PurePosixPath(name) for name in files]
-        self.metadata = SimpleNamespace(
-            get_all=lambda _: ["License :: OSI Approved :: MIT License"], get=lambda _: None
-        )
+        kinds = {"Classifier": ["License :: OSI Approved :: MIT License", "Typing :: Typed"]}
+        self.metadata = SimpleNamespace(get_all=kinds.get)
         for name, text in files.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text, encoding="utf-8")

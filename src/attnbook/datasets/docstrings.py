@@ -128,10 +128,10 @@ def _unseen(path: Path, seen: set[str]) -> Iterator[str]:
 
 def _licence(library: metadata.Distribution) -> str:
     """The licence, as a library's metadata say it."""
-    says = library.metadata
-    named = [c.rpartition(" :: ")[2] for c in says.get_all("Classifier") or [] if "License" in c]
-    first = (says.get("License") or "").partition("\n")[0]
-    return says.get("License-Expression") or "; ".join(named) or first
+    said = library.metadata.get_all
+    kinds = [c.rpartition(" :: ")[2] for c in said("Classifier") or [] if "License" in c]
+    found = said("License-Expression") or kinds or said("License") or [""]
+    return "; ".join(one.partition("\n")[0] for one in found)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -37,7 +37,7 @@ def encoder_decoder(weights: Mapping[int, Sequence[float]] = LOOKS) -> Drawing:
             canvas.line((source, 290), (x, 174), role="weights", width=0.8 + 6 * weight)
             if weight == max(look):
                 at = (source + 0.47 * (x - source), 212) if x > source else (x + 82, 254)
-                canvas.text(*at, f"{weight:.2f}", "weights")
+                canvas.text(at[0], at[1], f"{weight:.2f}", "weights")
     for j, (x, word) in enumerate(zip(sources, words, strict=True), start=1):
         canvas.text(x, 374, word)
         canvas.arrow((x, 358), (x, 332))

@@ -8,6 +8,7 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from attnbook import heads, kv_cache, transformer
+from attnbook._typing import Drop
 from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag, one_of
 from attnbook._validation.tokens import widen_tokens
@@ -264,10 +265,11 @@ class DecoderOnly(BlockOptions):
         The mask says True = a token, False = padding. With a random key the dropout acts.
         """
         check_key_or_none(key)
-        drop, keys = None, None
+        drop: Drop | None = None
+        keys: tuple[Array, ...] | None = None
         if key is not None:
             first, rest = jax.random.split(key)
-            drop, keys = make_dropout(self, first), jax.random.split(rest, self.num_layers)
+            drop, keys = make_dropout(self, first), tuple(jax.random.split(rest, self.num_layers))
         return transformer.decoder_only(self, tokens, return_weights, mask, drop, keys)
 
     def empty(self, batch: int) -> Cache:
