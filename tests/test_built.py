@@ -16,6 +16,7 @@ BUILT = {
     r"\bEncoderDecoder\(": ("04", "def teacher_forced(p, words, characters):"),
     r"losses\.cross_entropy\(": ("04", "def masked_loss(logits, labels, mask):"),
     r"decoding\.greedy\(": ("04", "def greedy(model, source, limit):"),
+    r"_layers\.DecoderOnly\(": ("07", "class Model(torch.nn.Module):"),
     r"sampling\.sample\(": ("08", "def generate(model, tokens, length, temperature=0.7):"),
 }
 
