@@ -131,7 +131,9 @@ def test_where_there_is_a_site_references_and_sections_are_links(monkeypatch):
     found = {cell.id: cell for cell in MAKER.notebook("hw1", MAKER.plan("hw1"), key=False).cells}
     page = "https://book.example/chapters/01-kernel-regression.html"
     text = found["ex-explain-valley-text"].source
-    assert re.search(rf"\[Figure 1\.\d\]\({re.escape(page)}#fig-valley\)", text)
+    chapter = (ROOT / "chapters" / "01-kernel-regression.md").read_text(encoding="utf-8")
+    number = 1 + re.findall(r"^    name: (fig-.*)$", chapter, re.MULTILINE).index("fig-valley")
+    assert f"[Figure 1.{number}]({page}#fig-valley)" in text
     assert f"*Read again: [The bandwidth: how far to look]({page}#fig-valley), " in text
     assert "https://host.example/b" in found["set-up"].source
 

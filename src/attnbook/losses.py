@@ -1,6 +1,6 @@
 """What a model that predicts tokens is trained on."""
 
-from array_api_compat import device
+from array_api_compat import device, is_torch_array
 from jaxtyping import Bool, Float, Int
 
 from attnbook._typing import Array
@@ -26,6 +26,10 @@ def log_softmax(logits: Float[Array, "... vocab"]) -> Float[Array, "... vocab"]:
     xp = check_floating(logits=logits)
     if logits.ndim == 0 or logits.shape[-1] == 0:
         raise ValueError(f"logits: got shape {tuple(logits.shape)}, expected (..., vocab)")
+    if is_torch_array(logits):  # one pass, and one back
+        import torch
+
+        return torch.log_softmax(logits, dim=-1)
     shifted = logits - xp.max(logits, axis=-1, keepdims=True)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=-1, keepdims=True))
 
@@ -54,11 +58,13 @@ def cross_entropy(
     xp, dtype = check_floating(logits=logits), logits.dtype
     check_labels(logits, labels, mask)
     (logits,) = upcast_half(xp, logits)
-    mask = xp.ones(labels.shape, dtype=xp.bool, device=device(logits)) if mask is None else mask
-    logits = xp.where(mask[..., None], logits, xp.zeros_like(logits))
-    number = xp.arange(logits.shape[-1], device=device(labels))
-    is_label = number == xp.astype(labels, number.dtype)[..., None]
-    log_p = xp.where(is_label & mask[..., None], log_softmax(logits), xp.zeros_like(logits))
-    losses = -xp.sum(log_p, axis=-1)
+    if mask is None:
+        mask = xp.ones(labels.shape, dtype=xp.bool, device=device(logits))
+    else:  # what is masked may be anything
+        logits = xp.where(mask[..., None], logits, xp.zeros_like(logits))
+        labels = xp.where(mask, labels, xp.zeros_like(labels))
+    labels = xp.astype(labels, xp.arange(0, device=device(labels)).dtype)
+    log_p = xp.take_along_axis(log_softmax(logits), labels[..., None], axis=-1)[..., 0]
+    losses = -xp.where(mask, log_p, xp.zeros_like(log_p))
     count = xp.sum(xp.astype(mask, logits.dtype))
     return xp.astype(xp.sum(losses) / xp.where(count > 0, count, xp.ones_like(count)), dtype)
