@@ -7,7 +7,7 @@ What was interrupted goes on where it stopped: a setting that is stored is not r
 protocol is that of benchmarks/pieces.py. Every setting reads chapter 8's text in the same batches
 and has the best of its learning rates, chosen with seed 0 on the last tenth of the training text,
 which these runs do not read. Then seeds 0, 1, 2 learn from the whole training text, none is left
-out, and the held-out text judges. Weight decay is AdamW's, on matrices and tables alone. The
+out, and the held-out text judges. Weight decay is the trainer's, on matrices and tables alone. The
 n-gram's order and discount are chosen on the same tenth. At the end the setting that was best on
 that tenth, and the page's own, train three times as long with the rate that they have.
 """
@@ -24,6 +24,7 @@ from torch import nn
 
 from attnbook import datasets, ngrams, training
 from attnbook import torch as torch_layers
+from attnbook.torch.train_lm import adamw
 from benchmarks.storing import FOLDER, asked_quick, store
 from benchmarks.transformers import TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
 
@@ -53,11 +54,7 @@ def trained(
     model = torch_layers.DecoderOnly(vocab, WINDOW, dropout=setting["dropout"])
     for table in (model.embedding.weight, model.position):
         nn.init.normal_(table, std=setting["std"])
-    tables = [p for p in model.parameters() if p.ndim > 1]
-    others = [p for p in model.parameters() if p.ndim < 2]
-    optimiser = torch.optim.AdamW(
-        [{"params": tables, "weight_decay": setting["decay"]}, {"params": others}], weight_decay=0.0
-    )
+    optimiser = adamw(model, setting["decay"])
     rates = training.warm_cosine(rate, steps, warmup=min(WARMUP, steps))
     losses, seconds = [], time.process_time()
     for now, batch in zip(rates, windows(train, steps, seed), strict=True):

@@ -108,13 +108,13 @@ def test_nothing_is_left_out_of_what_is_measured(text: Path) -> None:
 def test_torch_decays_matrices_alone() -> None:
     """A step of AdamW by hand: θ ← (1 − r d) θ − r sign(g) at the first, with d = 0 for vectors."""
     torch = pytest.importorskip("torch")
-    from attnbook.torch.train_lm import _optimiser
+    from attnbook.torch.train_lm import adamw
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Embedding(3, 4), torch.nn.LayerNorm(4)).double()
     torch.nn.init.normal_(model[1].weight)
     before = [parameter.detach().clone() for parameter in model.parameters()]
-    optimiser = _optimiser(model, 0.25)
+    optimiser = adamw(model, 0.25)
     for group in optimiser.param_groups:
         group["lr"] = 0.1
     model(torch.arange(3)).square().sum().backward()

@@ -137,7 +137,7 @@ class Run:
         self.model = _model(options, vocab_size).to(group.device)
         if self.mode == "fsdp":
             _shard(self.model, options, group)
-        self.optimiser = _optimiser(self.model, options.weight_decay)
+        self.optimiser = adamw(self.model, options.weight_decay)
         self.wrapped: nn.Module = self.model
         if self.mode == "ddp":
             own = [group.device.index] if group.device.type == "cuda" else None
@@ -242,8 +242,13 @@ def _model(options: Options, vocab_size: int) -> DecoderOnly:
     return model.double() if options.precision == "float64" else model
 
 
-def _optimiser(model: nn.Module, weight_decay: float) -> torch.optim.AdamW:
-    """Adam; a matrix, a table of vectors too, loses rate × weight_decay of itself in a step."""
+def adamw(model: nn.Module, weight_decay: float) -> torch.optim.AdamW:
+    """AdamW; a matrix, a table of vectors too, loses rate × weight_decay of itself in a step.
+
+    Args:
+        model: whose parameters learn.
+        weight_decay: of matrices; vectors, such as biases and the gains of norms, have none.
+    """
     learned = list(model.parameters())
     matrices = {"params": [p for p in learned if p.ndim > 1], "weight_decay": weight_decay}
     vectors = {"params": [p for p in learned if p.ndim < 2], "weight_decay": 0.0}
