@@ -29,6 +29,7 @@ ALL = {name: getattr(drawings, name)() for name in NAMES}
 ALL |= {f"rung {n}": drawings.rung(n) for n in range(1, 1 + len(drawings.RUNGS))}
 ALL |= {f"steps {n}": drawings.average_in_steps(n) for n in rows_of_chapters.CHAPTERS}
 ALL |= {"nine heads": drawings.sentence([(14, head) for head in range(1, 10)])}
+ALL |= {"three heads": drawings.sentence([(12, 2), (17, 1), (14, 9)], token=14)}
 ALL |= {f"word {k}": drawings.sentence(token=k) for k in range(16)}
 STYLE = (ROOT / "_ext/attnbook_site/static/content.css").read_text(encoding="utf-8")
 # What touches: labels that overlap, leave the sheet, or that a line crosses.
@@ -36,15 +37,26 @@ TOUCHING = """svg => {
   // a line's box is as high as its font likes, 1.15 to 1.4 of the type; its letters take half of that or a little more
   const texts = [...svg.querySelectorAll("text")].map((t) => {
     const { x, y, width, height } = t.getBBox(), ink = Math.min(height, 0.68 * parseFloat(getComputedStyle(t).fontSize));
-    return { words: t.textContent, box: { x, y, width, height }, thin: (height - ink) / 2 };
+    const turned = t.transform.baseVal.consolidate()?.matrix ?? svg.createSVGMatrix(), back = turned.inverse();
+    const corners = [[x, y], [x + width, y], [x, y + height], [x + width, y + height]].map(([x, y]) => new DOMPoint(x, y).matrixTransform(turned));
+    const [xs, ys] = [corners.map((p) => p.x), corners.map((p) => p.y)], [left, top] = [Math.min(...xs), Math.min(...ys)];
+    // where the box is for who turns the head with it: words turned alike are then side by side
+    const aside = { x: x - back.e, y: y - back.f, width, height };
+    return { words: t.textContent, box: { x, y, width, height }, thin: (height - ink) / 2, back, aside, turn: back.b.toFixed(3),
+      around: { x: left, y: top, width: Math.max(...xs) - left, height: Math.max(...ys) - top } };
   });
   const sheet = svg.viewBox.baseVal, found = [];
-  const inside = (p, { box: b, thin }) => p.x > b.x - 1 && p.x < b.x + b.width + 1 && p.y > b.y + thin && p.y < b.y + b.height - thin;
-  texts.forEach(({ words, box: a, thin }, i) => {
+  const inside = (p, { box: b, thin, back }) => {
+    const q = new DOMPoint(p.x, p.y).matrixTransform(back);
+    return q.x > b.x - 1 && q.x < b.x + b.width + 1 && q.y > b.y + thin && q.y < b.y + b.height - thin;
+  };
+  texts.forEach(({ words, thin, around: a, aside, turn }, i) => {
     if (a.x < 0 || a.x + a.width > sheet.width || a.y + thin < 2 || a.y + a.height - thin > sheet.height - 2) found.push(`outside: ${words}`);
-    for (const { words: other, box: b, thin: its } of texts.slice(i + 1))
+    for (const other of texts.slice(i + 1)) {
+      const [a, b] = turn === other.turn ? [aside, other.aside] : [texts[i].around, other.around], its = other.thin;
       if (a.x < b.x + b.width && b.x < a.x + a.width && a.y + thin < b.y + b.height - its && b.y + its < a.y + a.height - thin)
-        found.push(`overlap: ${words}, ${other}`);
+        found.push(`overlap: ${words}, ${other.words}`);
+    }
   });
   for (const path of svg.querySelectorAll("path"))
     for (let s = 0; s <= path.getTotalLength(); s += 1.5) {

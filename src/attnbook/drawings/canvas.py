@@ -129,10 +129,12 @@ class Canvas:
         bold: bool = False,
         italic: bool = False,
         part: str | None = None,
+        turn: float = 0,
     ) -> None:
         """A label, its middle at height y; W_q has a subscript, x^{2} a superscript.
 
         ``part`` names it for a script: of two steps, labels of one name are one that moves.
+        ``turn`` is by how many degrees it is turned around (x, y), to the right.
         """
         lines = label.split("\n")
         for k, line in enumerate(lines):
@@ -141,6 +143,7 @@ class Canvas:
             style = ' font-weight="600"' * bold + ' font-style="italic"' * italic
             style += f' font-size="{number(size)}"' * (size != SIZE)
             style += f' data-part="{part}"' if part else ""
+            style += f' transform="rotate({turn:g} {number(x)} {number(y)})"' if turn else ""
             self.parts.append(
                 f'<text x="{number(x)}" y="{number(middle)}" text-anchor="{anchor}" '
                 f'fill="{colour(role)}"{style}>{_marked(line, size)}</text>'

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook import kernels, leave_one_out, scores, streams
+from attnbook import datasets, kernels, leave_one_out, scores, streams
 from attnbook._validation import numbers
 from attnbook.attention import attend, causal_mask, softmax
 from attnbook.blocks import rms_norm
@@ -29,6 +29,7 @@ QUERY, BANDWIDTH = 1.9, 0.6  # those of drawings.weighted_average
 GIVEN = 2  # the given point that chapter 2 predicts from the others
 POINTS_TO = (1, 2, 0, 4, 5, 3)  # of six names in two circles, as chapter 3 has eight of them
 ASKS = 4  # the word of the six that asks: the second "to"
+WRITES = 19  # the letter of "dreihundertsechsundvierzig" that asks: the "v"
 
 
 def _points(query: float) -> tuple[Array, Array, Array]:
@@ -131,6 +132,27 @@ def learned_queries() -> Average:
         new=frozenset({"query", "keys"}),
         numeric=False,
     )  # fmt: skip
+
+
+def looking_back() -> Average:
+    """Chapter 4: a decoder's state asks an encoder's states, in a translator that was trained."""
+    found = datasets.results("translation")["looks"]["with"]
+    words, shares = tuple(found["read"]), np.array(found["weights"][WRITES])
+    states = [f"h_{j + 1}" for j in range(len(words))]
+    steps = softmax_steps(
+        np.log(shares)[None], [mixture(row_of(shares), states)], "a · tanh(W_q s + W_k h)",
+        of="the same states", new=["scores", "weighted sum"], exponentials=False,
+        weights_are="a softmax, as in chapter 3",
+    )  # fmt: skip
+    return Average(
+        query="the decoder's state before the v of vierzig",
+        keys="the encoder's states, one per word",
+        labels=words,
+        values=(tuple(states),),
+        steps=steps,
+        new=frozenset({"query", "keys"}),
+        numeric=False,
+    )
 
 
 def _words(rows: Sequence[Array], **words: Any) -> dict[str, Any]:
@@ -340,6 +362,7 @@ CHAPTERS: dict[int, Callable[[], Average]] = {
     1: kernel_regression,
     2: learned_kernel,
     3: learned_queries,
+    4: looking_back,
     5: self_attention,
     6: two_heads,
     7: block,
@@ -349,7 +372,7 @@ CHAPTERS: dict[int, Callable[[], Average]] = {
     11: without_softmax,
     12: in_parts,
     13: lambda: in_parts(devices=True),
-}  # chapter 4's numbers are those of a model that is trained there, and nothing is stored of it
+}
 
 
 def average_of(chapter: int) -> Average:

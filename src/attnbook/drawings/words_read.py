@@ -7,11 +7,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from attnbook import datasets
-from attnbook.drawings.canvas import Canvas, Drawing, width_of
+from attnbook.drawings.canvas import Canvas, Drawing, colour, width_of
 
 UNITS = 255  # of a weight of 1, as they are stored
 BEST = (14, 9)  # the head, of 270, in which " his" gives " man" the most weight
@@ -72,9 +73,10 @@ def weights_of(layer: int, head: int) -> np.ndarray:
 
 
 def sentence(heads: Sequence[tuple[int, int]] = (BEST,), token: int = HIS) -> Drawing:
-    """The sentence, and above each word the weights that one word gives it, as dots.
+    """The sentence, and the weights that one word gives to each, as dots.
 
-    On the website each word can be touched: the dots are then those of its own weights.
+    Of one head they stand above the words. Of several, each head has a row of dots, and each word a
+    column. On the website each word can be touched: the dots are then those of its own weights.
 
     Args:
         heads: layer and head, from 1, a row of dots for each.
@@ -88,13 +90,10 @@ def sentence(heads: Sequence[tuple[int, int]] = (BEST,), token: int = HIS) -> Dr
         raise ValueError("heads: got none, expected one or more")
     if not 0 <= token < len(tokens):
         raise ValueError(f"token: got {token}, expected 0 to {len(tokens) - 1}")
-    one = len(tables) == 1
     names = [f"layer {layer}, head {head}" for layer, head in heads]
-    row, radius, left = (44, 21, 8) if one else (18, 8.5, 58)
-    places, lines = _places(tokens, left, 30 if one else 26)
-    tall = row * len(tables) + (50 if one else 36)
-    height = 30 + tall * lines + 34 * one
-    canvas = Canvas("sentence", height, _about(names, tables, token))
+    about = _about(names, tables, token)
+    draw = _one_head if len(tables) == 1 else _several_heads
+    canvas, radius = draw(tables, token, names, [f"{layer}.{head}" for layer, head in heads], about)
     kept = [[table[i, : i + 1].tolist() for i in range(len(tokens))] for table in tables]
     units = [[[round(UNITS * w) for w in line] for line in table] for table in kept]
     canvas.data = {
@@ -104,35 +103,68 @@ def sentence(heads: Sequence[tuple[int, int]] = (BEST,), token: int = HIS) -> Dr
         "radius": f"{radius:g}",
         "asks": str(token),
     }
-    title = f"{stored().model}, {names[0]}" if one else f"{stored().model}, {len(names)} heads"
-    canvas.text(8, 14, title, anchor="start", bold=True)
-    for k, (x, line, width) in enumerate(places):
-        top = 30 + tall * line
-        ends = top + row * len(tables)
-        with canvas.group(data_token=k):
-            canvas.add(
-                "rect", x=x - width / 2 - 5, y=top, width=width + 10, height=tall - 4, rx=6,
-                fill="none", pointer_events="all",
-            )  # fmt: skip
-            for h, table in enumerate(tables):
-                weight = float(table[token, k])
-                r = _radius(weight, radius)
-                canvas.add("circle", cx=x, cy=top + row * (h + 0.5), r=r, data_row=h,
-                           fill="var(--drawing-weights, #d55e00)")  # fmt: skip
-            role = "queries" if k == token else "ink"
-            canvas.text(x, ends + 13, tokens[k].strip(), role, size=SIZE, bold=k == token)
-            if one:
-                share = float(tables[0][token, k])
-                canvas.text(x, ends + 34, _number(share) or "\u2007", "weights")
-    if not one:
-        for line in range(lines):
-            for h, (layer, head) in enumerate(heads):
-                canvas.text(8, 30 + tall * line + row * (h + 0.5), f"{layer}.{head}", "keys",
-                            anchor="start")  # fmt: skip
-    else:
-        canvas.text(240, height - 14, said(tokens, tables[0][token], token), "output",
-                    part="said")  # fmt: skip
     return canvas.drawing()
+
+
+def _one_head(
+    tables: Sequence[np.ndarray], token: int, names: Sequence[str], _: object, about: str
+) -> tuple[Canvas, float]:
+    """A dot above each word, its number below, and the largest in words; the dot of a weight 1."""
+    (table,), tokens = tables, stored().tokens
+    row, tall, radius = 44, 94, 21.0
+    places, lines = _places(tokens, 8, 30)
+    height = 64 + tall * lines
+    canvas = Canvas("sentence", height, about)
+    canvas.text(8, 14, f"{stored().model}, {names[0]}", anchor="start", bold=True)
+    for k, (x, line, width) in enumerate(places):
+        top, weight = 30 + tall * line, float(table[token, k])
+        with canvas.group(data_token=k):
+            _touched(canvas, x, top, width + 10, tall - 4)
+            _dot(canvas, x, top + row / 2, weight, radius, 0)
+            _word(canvas, x, top + row + 13, token, k, size=SIZE)
+            canvas.text(x, top + row + 34, _number(weight) or "\u2007", "weights")
+    canvas.text(240, height - 14, said(tokens, table[token], token), "output", part="said")
+    return canvas, radius
+
+
+def _several_heads(
+    tables: Sequence[np.ndarray], token: int, names: Sequence[str], short: Sequence[str], about: str
+) -> tuple[Canvas, float]:
+    """A row of dots for each head, a column for each word; the dot of a weight 1."""
+    tokens, first, row, radius = stored().tokens, 92, 22, 10.5
+    left, wide = 48, 26.5
+    canvas = Canvas("sentence", first + row * len(tables) + 6, about)
+    canvas.text(8, 14, f"{stored().model}, {len(names)} heads", anchor="start", bold=True)
+    for h, name in enumerate(short):
+        y = first + row * (h + 0.5)
+        canvas.text(8, y, name, "keys", anchor="start")
+        canvas.line((left, y), (left + wide * len(tokens), y), width=0.4)
+    for k in range(len(tokens)):
+        x = left + wide * (k + 0.5)
+        with canvas.group(data_token=k):
+            _touched(canvas, x, first - 16, wide - 2, row * len(tables) + 20)
+            for h, table in enumerate(tables):
+                _dot(canvas, x, first + row * (h + 0.5), float(table[token, k]), radius, h)
+            _word(canvas, x - 3, first - 8, token, k, anchor="start", turn=-50)
+    return canvas, radius
+
+
+def _touched(canvas: Canvas, x: float, top: float, width: float, height: float) -> None:
+    """Where a word can be touched."""
+    canvas.add(
+        "rect", x=x - width / 2, y=top, width=width, height=height, rx=6,
+        fill="none", pointer_events="all",
+    )  # fmt: skip
+
+
+def _dot(canvas: Canvas, x: float, y: float, weight: float, full: float, row: int) -> None:
+    canvas.add("circle", cx=x, cy=y, r=_radius(weight, full), data_row=row, fill=colour("weights"))
+
+
+def _word(canvas: Canvas, x: float, y: float, asks: int, k: int, **how: Any) -> None:
+    """A word of the sentence; that which asks has the colour of queries."""
+    role = "queries" if k == asks else "ink"
+    canvas.text(x, y, stored().tokens[k].strip(), role, bold=k == asks, **how)
 
 
 def _radius(weight: float, full: float) -> float:
