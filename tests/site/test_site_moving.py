@@ -38,8 +38,9 @@ The words.
 Still.
 ```
 """
+HEADS = "# Heads\n\n```{figure} images/heads.svg\n:alt: Three heads.\n\nThree heads.\n```\n"
 STILL = "# Another\n\n```{figure} images/still.svg\n:alt: A still drawing.\n\nStill.\n```\n"
-TOC = "format: jb-book\nroot: index\nchapters:\n  - file: still\n"
+TOC = "format: jb-book\nroot: index\nchapters:\n  - file: still\n  - file: heads\n"
 SHOWN = """[...document.querySelectorAll("[data-step]")]
   .filter((one) => getComputedStyle(one).visibility === "visible").map((one) => one.dataset.step)"""
 PLACES = """[...document.querySelectorAll(".moving, .moving-stage, figcaption, .moving-controls > *")]
@@ -73,11 +74,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         ("steps", drawings.average_in_steps(2)),
         ("words", drawings.sentence()),
         ("still", drawings.cache()),
+        ("heads", drawings.sentence([(12, 2), (17, 1), (14, 9)], token=14)),
     ):
         (source / f"images/{name}.svg").write_text(drawing.svg, encoding="utf-8")
     for name, text in (
         ("index.md", BOOK),
         ("still.md", STILL),
+        ("heads.md", HEADS),
         ("_toc.yml", TOC),
         ("references.bib", ""),
     ):
@@ -241,6 +244,26 @@ def test_without_a_script_all_steps_stand_below_each_other(open_page: Visit) -> 
     assert "“his” reads man 0.63" in page.locator(".moving-words svg").text_content()
 
 
+@pytest.mark.parametrize("script", ["", "let = ;", "throw new Error('mine')"])
+def test_where_the_script_alone_fails_all_steps_show(
+    browser: Browser, site: str, script: str
+) -> None:
+    """It does not load, is not understood, or stops; the other scripts run."""
+    page = new_page(browser)
+    page.route(
+        "**/moving.js*",
+        lambda route: (
+            route.fulfill(body=script, content_type="text/javascript") if script else route.abort()
+        ),
+    )
+    page.goto(f"{site}/index.html")
+    assert page.evaluate("document.documentElement.dataset.backend") == "torch"
+    assert page.evaluate(SHOWN) == ["1", "2", "3", "4"]
+    assert page.locator(".moving-steps svg").bounding_box()["height"] > 500
+    assert not page.locator(".moving-controls").is_visible()
+    page.close()
+
+
 def test_on_paper_all_steps_stand_below_each_other(open_page: Visit) -> None:
     page = open_page.go("index.html", rest=True)
     buttons(page)[1].click()
@@ -286,6 +309,27 @@ def test_dots_are_as_large_as_the_weights(open_page: Visit) -> None:
     )
     expected = drawings.words_read.weights_of(14, 9)[7]
     assert sizes == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+def test_each_head_shows_what_a_word_reads(open_page: Visit) -> None:
+    """Of several heads all rows change at once, and are said."""
+    page = open_page.go("heads.html", rest=True)
+    page.emulate_media(reduced_motion="reduce")
+    page.locator("[data-token='5']").click()
+    expect(page.locator("[data-token='5']")).to_have_attribute("aria-pressed", "true")
+    for row, head in enumerate(((12, 2), (17, 1), (14, 9))):
+        sizes = page.evaluate(
+            """row => [...document.querySelectorAll(`.moving-words circle[data-row='${row}']`)]
+                 .map((one) => (one.getAttribute("r") / document.querySelector("[data-radius]").dataset.radius) ** 2)""",
+            row,
+        )
+        expected = drawings.words_read.weights_of(*head)[5]
+        assert sizes == pytest.approx(expected.tolist(), abs=1e-6)
+    said = page.locator(".moving-said")
+    expect(said).to_contain_text("layer 17, head 1: “his” reads walked 0.78")
+    expect(said).to_contain_text("layer 14, head 9: “his” reads man 0.63")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert not open_page.complaints
 
 
 def test_who_listens_hears_the_drawing_and_its_steps(open_page: Visit) -> None:

@@ -135,3 +135,4 @@ function inWords(box) {
 
 document.querySelectorAll(".moving-steps").forEach(inSteps);
 document.querySelectorAll(".moving-words").forEach(inWords);
+document.documentElement.dataset.moving = "here"; // the page's head expects it, and takes that back where it does not come
