@@ -150,6 +150,19 @@ def luminance(colour: str) -> float:
     return sum(weight * p for weight, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
+@pytest.mark.parametrize(("apart", "found"), [(20, []), (8, ["overlap: before, along"])])
+def test_turned_words_touch_only_where_they_are_close(
+    browser: Browser, apart: int, found: list[str]
+) -> None:
+    sheet = drawings.Canvas("two", 100, "Two words.")
+    for x, word in ((100, "before"), (100 + apart * 1.3, "along")):
+        sheet.text(x, 80, word, anchor="start", turn=-50)
+    page = new_page(browser)
+    page.set_content(sheet.drawing().svg)
+    assert page.eval_on_selector("svg", TOUCHING) == found
+    page.close()
+
+
 @pytest.mark.parametrize(("theme", "paper"), [("html {", "#fdfcf9"), ('"dark"] {', "#15181c")])
 def test_type_has_enough_contrast_in_both_themes(theme: str, paper: str) -> None:
     block = next(b for b in STYLE.split("}") if "--drawing-ink" in b and theme in b)
