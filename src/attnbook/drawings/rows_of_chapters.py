@@ -140,7 +140,8 @@ def looking_back() -> Average:
     words, shares = tuple(found["read"]), np.array(found["weights"][WRITES])
     states = [f"h_{j + 1}" for j in range(len(words))]
     steps = softmax_steps(
-        np.log(shares)[None], [mixture(row_of(shares), states)], "a · tanh(W_q s + W_k h)",
+        np.log(shares)[None], [mixture(row_of(shares), states)],
+        "a · tanh(W_q s + W_k h) + constant",
         of="the same states", new=["scores", "weighted sum"], exponentials=False,
         weights_are="a softmax, as in chapter 3",
     )  # fmt: skip
