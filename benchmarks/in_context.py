@@ -1,6 +1,6 @@
 """Regression in context: against kernel regression and the exact posterior, over seeds.
 
-    python -m benchmarks.in_context            all; stores results and a model (about an hour)
+    python -m benchmarks.in_context            all; stores results (about an hour)
     python -m benchmarks.in_context --quick    twenty steps of one seed; stores nothing
 
 Seeds are 0, 1, 2, … throughout and none is left out; first parameters and training functions come
@@ -17,7 +17,6 @@ import torch
 from attnbook import convert, datasets, gaussian_process, in_context, nadaraya_watson, training
 from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
-from attnbook.live import models
 from benchmarks.learned_kernels import draw
 from benchmarks.storing import asked_quick, store, summary
 
@@ -90,8 +89,6 @@ def regressor(seed: int, scale: str, library: str, steps: int, **sizes: Any) -> 
             answers(model, to_array(in_context.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])))
         )
     errors = np.mean((said - f.true[:, 1:]) ** 2, axis=0)
-    if steps == STEPS and scale == "fixed" and library == "torch" and seed == 0 and not sizes:
-        models.store("regressor", model)
     return {
         "errors": [float(f"{e:.4g}") for e in errors],
         "to_kernel": [float(f"{r:.4g}") for r in errors / classical["kernel"]],
