@@ -139,6 +139,35 @@ def mixed(transform=None, **options):
     return answer
 
 
+def each_variance(queries, keys, scales, noise):
+    parts = [weights(queries, keys, s, noise) * gauss(queries, keys, s) for s in scales]
+    return np.stack([1 - part.sum(1) for part in parts])
+
+
+def whole_variance(queries, keys, values, scales, noise):
+    """The right variance of the mixture."""
+    s = np.asarray([evidence(keys, values, scale, noise) for scale in scales])
+    share, m = rowwise(s), means(queries, keys, values, scales, noise)
+    return share @ (each_variance(queries, keys, scales, noise) + m**2) - (share @ m) ** 2
+
+
+def paired(mean):
+    """An answer from one to the mean alone."""
+    return lambda *a: (mean(*a), whole_variance(*a))
+
+
+def variance_from(change):
+    """The right mean, and a variance from weights, variances and means."""
+
+    def answer(queries, keys, values, scales, noise):
+        s = np.asarray([evidence(keys, values, scale, noise) for scale in scales])
+        m = means(queries, keys, values, scales, noise)
+        v = each_variance(queries, keys, scales, noise)
+        return rowwise(s) @ m, change(rowwise(s), v, m)
+
+    return answer
+
+
 O, P, E = ch09.one_pair, ch09.posterior_weights, ch09.weights_error  # noqa: E741
 L, M, G, U = ch09.posterior_left_out, ch09.prefix_mask, ch09.gradient_layer, ch09.unknown_scale
 WRONG = [
@@ -225,18 +254,30 @@ WRONG = [
     (G, layer(q=1, k=1), "may not contain y"),
     (G, layer(q=1, k=-1), "The queries are right"),
     (G, lambda p, n, rate: layer()(p, n, rate)[1:], "expected three matrices"),
-    (U, mixed(np.ones_like), "count the same"),
-    (U, mixed(lambda s: s == s.max()), "likeliest one alone"),
-    (U, mixed(volume=0), "every short scale"),
-    (U, mixed(fit=0), "do the values matter"),
-    (U, mixed(fit=1, volume=1), "Both terms"),
-    (U, mixed(volume=1), "log |A| has a ½"),
-    (U, mixed(volume=-0.5), "The sign of log"),
-    (U, mixed(fit=-0.5, volume=-0.5), "the better fit has less"),
-    (U, mixed(lambda s: s), "take exp"),
-    (U, mixed(np.exp), "underflow"),
-    (U, means, "average over the length scales"),
-    (U, mixed(fit=0.1, volume=0.2), ", expected"),
+    (U, paired(mixed(np.ones_like)), "count the same"),
+    (U, paired(mixed(lambda s: s == s.max())), "likeliest one alone"),
+    (U, paired(mixed(volume=0)), "every short scale"),
+    (U, paired(mixed(fit=0)), "do the values matter"),
+    (U, paired(mixed(fit=1, volume=1)), "Both terms"),
+    (U, paired(mixed(volume=1)), "log |A| has a ½"),
+    (U, paired(mixed(volume=-0.5)), "The sign of log"),
+    (U, paired(mixed(fit=-0.5, volume=-0.5)), "the better fit has less"),
+    (U, paired(mixed(lambda s: s)), "take exp"),
+    (U, paired(mixed(np.exp)), "underflow"),
+    (U, paired(means), "average over the length scales"),
+    (U, paired(mixed(fit=0.1, volume=0.2)), ", expected"),
+    (U, mixed(), "two arrays"),
+    (U, variance_from(lambda w, v, m: w @ v), "means differ too"),
+    (U, variance_from(lambda w, v, m: w @ m**2 - (w @ m) ** 2), "a variance of its own"),
+    (U, variance_from(lambda w, v, m: w @ (v + m**2)), "Take off the square"),
+    (U, variance_from(lambda w, v, m: w @ (v + m**2) - w @ m), "Take off the square"),
+    (U, variance_from(lambda w, v, m: w**2 @ v), "One of them is true"),
+    (U, variance_from(lambda w, v, m: w @ v**0.5), "average of standard deviations"),
+    (U, lambda *a: (mixed()(*a), whole_variance(*a) ** 0.5), "That is a standard deviation"),
+    (U, lambda *a: (mixed()(*a), whole_variance(*a) + a[4] ** 2), "for a noisy value"),
+    (U, variance_from(lambda w, v, m: v[w.argmax()]), "likeliest one's alone"),
+    (U, variance_from(lambda w, v, m: v.mean(0) + m.var(0)), "use the same weights"),
+    (U, variance_from(lambda w, v, m: 0 * m[0]), ", expected"),
 ]  # fmt: skip
 
 
@@ -298,15 +339,15 @@ WRONG += [
     (ch09.prefix_mask, lambda n: four(n, queries=np.zeros((n, n))), "A query sees no pair: it may see those before its own"),
     (ch09.gradient_layer, lambda *a: three(*a, choose=lambda x, scale, n, r: (x, x, -r / (2 * n) * scale)), "The ½ goes: a square has the derivative 2(…)"),
     (ch09.gradient_layer, lambda p, n, r: three(p, n, r, choose=lambda x, scale, n, r: (x, x, -r / p * scale)), "The mean is over the n pairs, not over the p inputs"),
-    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 - v / 2 + np.log(a[3])) @ m), "All length scales are equally likely beforehand: no"),
-    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: m[np.argmax(e + v)]), "That is the least likely one: mind the sign"),
-    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: np.exp(-e / 2 - v / 2) @ m), "The weights must sum to 1: a softmax"),
-    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e - v / 2) @ m), "yᵀA⁻¹y has a ½"),
-    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise((-e / 2 - v / 2) / 2) @ m), "Each term has one ½"),
-    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 - np.exp(v) / 2) @ m), "Take log |A|, not |A|"),
-    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 / len(a[1]) - v / 2 / len(a[1])) @ m), "The evidence is no mean over pairs"),
-    (ch09.unknown_scale, lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 - v / 2) @ m ** 2), "The means are averaged, without squares"),
-    (ch09.unknown_scale, lambda q, k, y, scales, noise: gauss(q, k, scales.mean()) @ np.linalg.solve(gauss(k, k, scales.mean()) + noise * noise * np.eye(len(k)), y), "Average the predictions, not the length scales"),
+    (ch09.unknown_scale, paired(lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 - v / 2 + np.log(a[3])) @ m)), "All length scales are equally likely beforehand: no"),
+    (ch09.unknown_scale, paired(lambda *a: hypotheses(*a, lambda m, e, v: m[np.argmax(e + v)])), "That is the least likely one: mind the sign"),
+    (ch09.unknown_scale, paired(lambda *a: hypotheses(*a, lambda m, e, v: np.exp(-e / 2 - v / 2) @ m)), "The weights must sum to 1: a softmax"),
+    (ch09.unknown_scale, paired(lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e - v / 2) @ m)), "yᵀA⁻¹y has a ½"),
+    (ch09.unknown_scale, paired(lambda *a: hypotheses(*a, lambda m, e, v: rowwise((-e / 2 - v / 2) / 2) @ m)), "Each term has one ½"),
+    (ch09.unknown_scale, paired(lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 - np.exp(v) / 2) @ m)), "Take log |A|, not |A|"),
+    (ch09.unknown_scale, paired(lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 / len(a[1]) - v / 2 / len(a[1])) @ m)), "The evidence is no mean over pairs"),
+    (ch09.unknown_scale, paired(lambda *a: hypotheses(*a, lambda m, e, v: rowwise(-e / 2 - v / 2) @ m ** 2)), "The means are averaged, without squares"),
+    (ch09.unknown_scale, paired(lambda q, k, y, scales, noise: gauss(q, k, scales.mean()) @ np.linalg.solve(gauss(k, k, scales.mean()) + noise * noise * np.eye(len(k)), y)), "Average the predictions, not the length scales"),
 ]  # fmt: skip
 
 
@@ -405,10 +446,13 @@ def jax_unknown(queries, keys, values, length_scales, noise):
         a = k(keys) + noise**2 * jnp.eye(keys.shape[0])
         solved = jnp.linalg.solve(a, values)
         score = -0.5 * (values @ solved + jnp.linalg.slogdet(a)[1])
-        return score, k(queries) @ solved
+        between = k(queries)
+        variance = 1 - (between * jnp.linalg.solve(a, between.T).T).sum(1)
+        return score, between @ solved, variance
 
-    s, m = jax.vmap(each)(jnp.asarray(length_scales))
-    return jax.nn.softmax(s) @ m
+    s, m, v = jax.vmap(each)(jnp.asarray(length_scales))
+    share = jax.nn.softmax(s)
+    return share @ m, share @ v + share @ (m - share @ m) ** 2
 
 
 RIGHT = [
@@ -428,7 +472,7 @@ RIGHT = [
     (G, layer()),
     (G, lambda *a: list(layer()(*a))),
     (G, torch_layer),
-    (U, mixed()),
+    (U, paired(mixed())),
     (U, jax_unknown),
 ]
 

@@ -313,7 +313,7 @@ def prefix_mask(function: Function) -> str:
 
 @check
 def unknown_scale(function: Function) -> str:
-    """function(queries, keys, values, length_scales, noise): mean over all length scales (m,)."""
+    """function(queries, keys, values, length_scales, noise): mean and variance (m,) over all."""
     rng = np.random.default_rng(8)
     scales = np.asarray([0.15, 0.3, 0.6, 1.2])
     for m, n, noise, size in ((3, 5, 0.4, 1.0), (2, 41, 0.5, 50.0)):
@@ -324,7 +324,7 @@ def unknown_scale(function: Function) -> str:
         means = np.stack([covariance(queries, keys, scales[i]) @ x for i, x in enumerate(solved)])
         fit = np.asarray([values @ x for x in solved])
         volume = np.linalg.slogdet(np.stack(noisy))[1]
-        got = call(function, queries, keys, values, scales, noise)
+        got, spread = call_pair(function, queries, keys, values, scales, noise)
         where = f"for {m} queries, {n} pairs and {len(scales)} length scales"
         if got.shape == (len(scales), m):
             raise Wrong(f"{where} you give shape {got.shape}: average over the length scales.")
@@ -332,7 +332,9 @@ def unknown_scale(function: Function) -> str:
             raise Wrong(f"{where} you give NaN: do all exponentials underflow to 0?")
         if size > 1 and got.shape == (m,) and not np.any(got):
             raise Wrong(f"{where} you give 0: do all exponentials underflow?")
-        expect(got, softmax(-(fit + volume) / 2) @ means, where, [
+        share = softmax(-(fit + volume) / 2)
+        mean = share @ means
+        expect(got, mean, f"{where}, in the mean,", [
             (np.median(means, axis=0), "All length scales count the same: the data should tell."),
             (means[np.argmax(fit + volume)], "That is the least likely one: mind the sign."),
             (softmax(-fit - volume / 2) @ means, "yᵀA⁻¹y has a ½."),
@@ -355,7 +357,24 @@ def unknown_scale(function: Function) -> str:
             (softmax((fit + volume) / 2) @ means, "The sign: the better fit has less weight."),
             ((fit + volume) / (fit + volume).sum() @ means, "That is no weight yet: take exp."),
         ], tolerance=1e-4)  # fmt: skip
-    return "attention once more: keys are hypotheses, values what each predicts."
+        if size > 1:
+            continue  # in float32 the squares of such values drown their difference
+        inner = np.stack([_variance(queries, keys, float(s), noise) for s in scales])
+        apart = share @ (means - mean) ** 2
+        right = share @ inner + apart
+        expect(spread, right, f"{where}, in the variance,", [
+            (share @ inner, "The hypotheses' means differ too: that is missing."),
+            (apart, "Each hypothesis has a variance of its own: that is missing."),
+            (right + mean**2, "Take off the square of the mean."),
+            (share @ (inner + means**2) - share @ means, "Take off the square of the mean."),
+            (share**2 @ inner, "That is for an average of independent parts. One of them is true."),
+            (right**0.5, "That is a standard deviation."),
+            (share @ inner**0.5, "That is an average of standard deviations."),
+            (right + noise**2, "That is for a noisy value: the function itself has no noise."),
+            (inner[np.argmax(share)], "That is the likeliest one's alone."),
+            (inner.mean(0) + means.var(0), "Here too the data should tell: use the same weights."),
+        ], tolerance=1e-4)  # fmt: skip
+    return "what a mixture does not know is what its parts do not know, and which part is true."
 
 
 def _one_scale(
@@ -363,3 +382,8 @@ def _one_scale(
 ) -> np.ndarray:
     noisy = covariance(keys, keys, scale) + noise**2 * np.eye(len(keys))
     return np.asarray(covariance(queries, keys, scale) @ np.linalg.solve(noisy, values))
+
+
+def _variance(queries: np.ndarray, keys: np.ndarray, scale: float, noise: float) -> np.ndarray:
+    taken = _gauss_weights(queries, keys, scale, noise) * covariance(queries, keys, scale)
+    return np.asarray(1 - taken.sum(1))
