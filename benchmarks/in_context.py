@@ -81,7 +81,7 @@ def regressor(seed: int, scale: str, library: str, steps: int, **sizes: Any) -> 
         (in_context.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:]), f.y[:, 1:].astype(np.float32))
         for f in functions(seed, steps, scale)
     )
-    rates = training.warm_cosine(PEAK, steps, warmup=100)
+    rates = training.warm_cosine(PEAK, steps, warmup=min(100, steps))
     model, history = layers.train(model, loss, batches, learning_rate=rates, clip=1.0)
     f, classical = judged(scale)
     with torch.no_grad():
@@ -171,7 +171,7 @@ def running_data(seed: int, steps: int, draws: int) -> dict[str, Any]:
     def loss(model: Any, tokens: Any, y: Any) -> Any:
         return ((model(tokens, mask)[:, pairs:, 0] - y) ** 2).mean()
 
-    rates = training.warm_cosine(PEAK, steps, warmup=100)
+    rates = training.warm_cosine(PEAK, steps, warmup=min(100, steps))
     model, history = torch_layers.train(model, loss, batches(), learning_rate=rates, clip=1.0)
     errors = []
     for number in range(draws):

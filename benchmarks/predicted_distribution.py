@@ -74,7 +74,7 @@ def train(seed: int, scale: str, steps: int) -> tuple[Any, training.History]:
         return gaussian_loss(model(tokens, mask)[:, PAIRS:], y)
 
     batches = ((prompts(f), f.y[:, 1:].astype(np.float32)) for f in functions(seed, steps, scale))
-    rates: Any = training.warm_cosine(PEAK, steps, warmup=100)
+    rates: Any = training.warm_cosine(PEAK, steps, warmup=min(100, steps))
     return torch_layers.train(
         torch_layers.EncoderOnly(3, 2), loss, batches, learning_rate=rates, clip=1.0
     )
