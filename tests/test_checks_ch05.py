@@ -630,16 +630,20 @@ RIGHT += [
     (H, lambda m: -np.log(0.5) / m),
     (L, causal()),
     (L, causal(-1e9)),
-    (L, mended(CAUSAL_WEIGHTS, "causal_weights", ("0.0", "-np.inf"))),
+    (L, mended(CAUSAL_WEIGHTS, "causal_weights", (" + 1", ""))),
 ]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "heard"),
     [
-        ("0.0)", "-100.0)", "that is the faulty line, but it is not right yet. For scores around"),
+        (" + 1", " + 2", "that is the faulty line, but it is not right yet. For 5 by 5 scores"),
         ("max(axis=1, keep", "max(axis=0, keep", "the fault is in another line than you changed."),
-        ("    parts", "    masked[~allowed] = -np.inf\n    parts", "the faulty line still stands"),
+        (
+            "    parts",
+            "    masked[np.triu_indices(n, 1)] = -np.inf\n    parts",
+            "the faulty line still stands",
+        ),
     ],
 )
 def test_the_leak_is_to_be_mended_where_it_is(old, new, heard):

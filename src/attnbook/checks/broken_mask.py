@@ -11,8 +11,8 @@ CAUSAL_WEIGHTS = '''
 def causal_weights(s):
     """Weights under the causal mask, (n, n): row i has nothing after column i."""
     n = len(s)
-    allowed = np.arange(n)[None, :] <= np.arange(n)[:, None]
-    masked = np.where(allowed, s, 0.0)
+    allowed = np.arange(n)[None, :] <= np.arange(n)[:, None] + 1
+    masked = np.where(allowed, s, -np.inf)
     parts = np.exp(masked - masked.max(axis=1, keepdims=True))
     return parts / parts.sum(axis=1, keepdims=True)
 '''
@@ -21,7 +21,7 @@ def causal_weights(s):
 @check
 def causal_weights(function: Function) -> str:
     """function(s): softmax of the scores under the causal mask, of shape (n, n)."""
-    fault = "masked = np.where(allowed, s, 0.0)"
+    fault = "allowed = np.arange(n)[None, :] <= np.arange(n)[:, None] + 1"
     return repaired(function, CAUSAL_WEIGHTS, fault=fault, test=_without_leak)
 
 
@@ -44,4 +44,4 @@ def _without_leak(function: Function) -> str:
     for low in (100.0, 1000.0):
         leaks = [(softmax(np.where(seen, s - low, -much)), finite) for much in (0.0, low)]
         expect(call(function, s - low), right, f"for scores around −{low:g}", leaks)
-    return "Only a score of −∞ becomes a weight of exactly 0."
+    return "A query sees its own key and those before it, and no later one."
