@@ -630,14 +630,18 @@ RIGHT += [
     (H, lambda m: -np.log(0.5) / m),
     (L, causal()),
     (L, causal(-1e9)),
-    (L, mended(CAUSAL_WEIGHTS, "causal_weights", (" + 1", ""))),
+    (L, mended(CAUSAL_WEIGHTS, "causal_weights", ("1, n + 1", "n"))),
 ]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "heard"),
     [
-        (" + 1", " + 2", "that is the faulty line, but it is not right yet. For 5 by 5 scores"),
+        (
+            "1, n + 1",
+            "2, n + 2",
+            "that is the faulty line, but it is not right yet. For 5 by 5 scores",
+        ),
         ("max(axis=1, keep", "max(axis=0, keep", "the fault is in another line than you changed."),
         (
             "    parts",

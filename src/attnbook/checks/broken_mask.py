@@ -11,7 +11,7 @@ CAUSAL_WEIGHTS = '''
 def causal_weights(s):
     """Weights under the causal mask, (n, n): row i has nothing after column i."""
     n = len(s)
-    allowed = np.arange(n)[None, :] <= np.arange(n)[:, None] + 1
+    allowed = np.arange(n)[None, :] <= np.arange(1, n + 1)[:, None]
     masked = np.where(allowed, s, -np.inf)
     parts = np.exp(masked - masked.max(axis=1, keepdims=True))
     return parts / parts.sum(axis=1, keepdims=True)
@@ -21,7 +21,7 @@ def causal_weights(s):
 @check
 def causal_weights(function: Function) -> str:
     """function(s): softmax of the scores under the causal mask, of shape (n, n)."""
-    fault = "allowed = np.arange(n)[None, :] <= np.arange(n)[:, None] + 1"
+    fault = "allowed = np.arange(n)[None, :] <= np.arange(1, n + 1)[:, None]"
     return repaired(function, CAUSAL_WEIGHTS, fault=fault, test=_without_leak)
 
 
