@@ -64,21 +64,23 @@ class Writer(nn.Module):
 
 
 def text_loss(model, rows):  # every token predicts the next one
-    return cross_entropy(model(rows[:, :-1]).mT, rows[:, 1:])
+    logits = model(rows[:, :-1])  # (rows, n, vocab)
+    return cross_entropy(logits.mT, rows[:, 1:])  # wants (rows, vocab, n)
 
 
 def train(model, text, steps):
     optimiser = torch.optim.Adam(model.parameters())
     for step in range(steps):
         first = torch.randint(len(text) - WINDOW, (ROWS, 1))
-        value = text_loss(model, text[first + torch.arange(WINDOW + 1)])
+        places = first + torch.arange(WINDOW + 1)  # (ROWS, WINDOW + 1)
+        loss = text_loss(model, text[places])
         optimiser.zero_grad()
-        value.backward()
+        loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         rate = RATE * (1 + math.cos(math.pi * step / steps)) / 2
         optimiser.param_groups[0]["lr"] = rate * min(1, (step + 1) / 50)
         optimiser.step()
-        yield value.item() / math.log(2)  # bits per character
+        yield loss.item() / math.log(2)  # bits per character
 
 
 @torch.no_grad()
