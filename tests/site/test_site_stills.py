@@ -99,6 +99,11 @@ def seen(browser: Browser, site: str) -> Callable[[str], Seen]:
         still = host.locator(".attnbook-still")
         still_first = still.is_visible()
         printed = page.pdf()
+        if f"/Width {pixels(name)}".encode() not in printed:  # printing has sent for the picture
+            page.wait_for_function(
+                f"({LOADED})(document.querySelector('#{name} .attnbook-still img'))"
+            )
+            printed = page.pdf()
         page.emulate_media(media="print")
         whole, box = host.bounding_box(), still.bounding_box()
         assert whole is not None and box is not None
