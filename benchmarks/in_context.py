@@ -1,6 +1,6 @@
 """Regression in context: against kernel regression and the exact posterior, over seeds.
 
-    python -m benchmarks.in_context            all; stores results (about an hour)
+    python -m benchmarks.in_context            all; stores results (over an hour)
     python -m benchmarks.in_context --quick    twenty steps of one seed; stores nothing
 
 Seeds are 0, 1, 2, … throughout and none is left out; first parameters and training functions come
@@ -14,7 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import convert, datasets, gaussian_process, in_context, nadaraya_watson, training
+from attnbook import (
+    convert,
+    datasets,
+    gaussian_process,
+    in_context,
+    nadaraya_watson,
+    softmax,
+    training,
+)  # fmt: skip
 from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from benchmarks.learned_kernels import draw
@@ -22,6 +30,7 @@ from benchmarks.storing import asked_quick, store, summary
 
 PAIRS, SIZE, STEPS, PEAK, NOISE = 32, 32, 2000, 3e-3, 0.2
 ONE = {"steps": 2000, "peak": 0.1}
+WIDE = {"num_layers": 1, "embed_dim": 112, "mlp_dim": 224}  # the parameters of three blocks in one
 BANDWIDTHS = np.geomspace(0.03, 1.0, 60)
 SCALES = {"fixed": 0.3, "random": (0.15, 0.6)}
 MASK = in_context.mask(PAIRS, np.arange(1, PAIRS + 1))
@@ -186,6 +195,26 @@ def running_data(seed: int, steps: int, draws: int) -> dict[str, Any]:
     return {"held_out": summary(errors), "cpu_seconds": history.cpu_seconds}
 
 
+def running_process(draws: int) -> dict[str, Any]:
+    """The same draws by Bayes' average over the length scales and noises of that training."""
+    errors = []
+    for number in range(draws):
+        x, y, new_x, new_y = (part[:, 0] for part in draw(number))
+        mean, unit = y.mean(), y.std()
+        z, evidence, answers = (y - mean) / unit, [], []
+        for scale in np.geomspace(0.1, 0.6, 12):
+            among = gaussian_process.covariance(x / 3, x / 3, float(scale))
+            across = gaussian_process.covariance(new_x / 3, x / 3, float(scale))
+            for noise in np.linspace(0.1, 0.5, 9):
+                noisy = among + noise**2 * np.eye(len(x))
+                solved = np.linalg.solve(noisy, z)
+                evidence.append(-0.5 * (z @ solved + np.linalg.slogdet(noisy)[1]))
+                answers.append(across @ solved)
+        said = softmax(np.array(evidence)) @ np.array(answers) * unit + mean
+        errors.append(float(np.mean((new_y - said) ** 2)))
+    return {"held_out": summary(errors)}
+
+
 def main() -> None:
     quick = asked_quick(__doc__)
     torch.set_num_threads(1)
@@ -211,7 +240,10 @@ def main() -> None:
     for layers in (1, 2):
         runs = [regressor(seed, "fixed", "torch", steps, num_layers=layers) for seed in seeds]
         note(f"fixed, {layers} layers", runs)
+    wide = [regressor(seed, "fixed", "torch", steps, **WIDE) for seed in seeds]
+    note("fixed, 1 wide layer", wide)
     draws = 2 if quick else 40
+    note("running data, Bayes", running_process(draws))
     note("running data", [running_data(seed, 20 if quick else 1000, draws) for seed in seeds])
 
 

@@ -23,6 +23,7 @@ from benchmarks.storing import asked_quick, store
 
 SCALE = 0.3
 STEPS = {"fixed": 3000, "random": 2000}
+LONG = 20_000  # what do ten times as many steps do where the length scale has to be inferred?
 GRID = np.geomspace(0.15, 0.6, 25)
 WIDTH_90 = 1.6449  # standard deviations to each side that hold 90 % of a normal distribution
 HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
@@ -151,6 +152,10 @@ def main() -> None:
             runs.append(run(seed, scale, 20 if quick else steps, kept))
             note(scale, runs)
     note("fixed, 2000 steps", [run(0, "fixed", 20 if quick else 2000)])  # what do steps do alone?
+    runs = []
+    for seed in range(1 if quick else 3):
+        runs.append(run(seed, "random", 20 if quick else LONG))
+        note(f"random, {LONG} steps", runs)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,15 @@ import re
 
 import numpy as np
 import pytest
-from bokeh.models import Button, ColumnDataSource, CustomJS, NumericInput, Select, Slider
+from bokeh.models import (
+    Button,
+    ColumnDataSource,
+    CustomJS,
+    NumericInput,
+    Select,
+    Slider,
+    TextInput,
+)  # fmt: skip
 
 from attnbook import live
 from attnbook.live.query_and_keys import convex_hull
@@ -80,6 +88,10 @@ FIGURES = {  # the figure; of its controls, those that are seen at the start and
             "speed": 2.0,
         },
     ),
+    "text_writer": (
+        lambda: live.text_writer("The mean of", model="absent", temperature=0.5),
+        {"beginning": "The mean of", "temperature": 0.5},
+    ),
     "in_context_regression": (
         lambda: live.in_context_regression(X / 2, Y, model="absent", bandwidth=0.01),
         {"position": 0.25, "bandwidth": -2.0, "point": "1", "point_x": -0.5, "point_y": 3.0},
@@ -104,7 +116,7 @@ def test_every_figure_is_looked_at():
 def test_every_control_starts_somewhere_and_moves_something(name):
     make, starts = FIGURES[name]
     layout = make().layout
-    kinds = (Select, Slider, NumericInput)
+    kinds = (Select, Slider, NumericInput, TextInput)
     controls = [c for kind in kinds for c in layout.select({"type": kind})]
     assert {c.name: c.value for c in controls} == pytest.approx(starts)
     for control in controls:

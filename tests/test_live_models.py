@@ -14,6 +14,7 @@ from numpy.testing import assert_array_equal
 from torch import nn
 
 from attnbook import convert, live
+from attnbook.byte_pairs import BytePairs, learn_pairs
 from attnbook.live import models
 from attnbook.torch import DecoderOnly, EncoderOnly, Transformer
 
@@ -117,6 +118,30 @@ def test_models_are_stored_by_name(folder: Path) -> None:
             models.store(name, regressor())
 
 
+def test_byte_pairs_are_stored_with_their_model(folder: Path) -> None:
+    pairs = learn_pairs("the mean of the means of these and those, " * 9, 270)
+    model = DecoderOnly(len(pairs.tokens), 5, **SIZES)
+    models.store("writer", model, pairs)
+    assert isinstance(models.load("writer"), DecoderOnly)
+    found, text = models.load_pairs("writer"), "the means of théses\n"
+    assert (found.tokens, found.rank) == (pairs.tokens, pairs.rank)
+    assert found.encode(text) == pairs.encode(text) and found.decode(pairs.encode(text)) == text
+    models.store("other", model)
+    with pytest.raises(ValueError, match="name: got 'other', expected a model that reads byte"):
+        models.load_pairs("other")
+    with pytest.raises(ValueError, match="name: got 'none', expected one of other, writer"):
+        models.load_pairs("none")
+    others = (
+        BytePairs([*pairs.tokens, "<end>"], pairs.rank, special=["<end>"]),
+        BytePairs(pairs.tokens, pairs.rank, patterns=[r"\S+|\s+"]),
+        BytePairs(pairs.tokens, pairs.rank, normal_form="NFC"),
+        BytePairs(pairs.tokens[::-1], pairs.rank),
+    )
+    for other in others:
+        with pytest.raises(ValueError, match="pairs: got others, expected byte pairs of learn"):
+            models.pack(model, other)
+
+
 def test_the_package_keeps_them_beside_its_other_assets() -> None:
     assert models.FOLDER.parent.is_dir()
     assert (models.FOLDER.name, models.FOLDER.parent.name) == ("models", "live")
@@ -193,3 +218,14 @@ def test_bad_input_of_the_translation_is_named() -> None:
     case = live.Attention("1", "e", ["one"], {"one": [[1.0]]})
     with pytest.raises(ValueError, match="name: got 'x/y', expected small letters"):
         live.translation_attention([case], name="live-a", model="x/y", **words)
+
+
+def test_bad_input_of_the_writer_is_named() -> None:
+    for beginning in ("", None, 3):
+        with pytest.raises(ValueError, match=f"beginning: got {beginning!r}, expected some text"):
+            live.text_writer(beginning, model="a")  # type: ignore[arg-type]
+    for temperature in (-0.1, 1.6, np.nan, "warm"):
+        with pytest.raises(ValueError, match=f"temperature: got {temperature}, expected a number"):
+            live.text_writer("a", model="a", temperature=temperature)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="name: got 'A B', expected small letters"):
+        live.text_writer("a", model="A B")

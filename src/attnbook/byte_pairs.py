@@ -75,7 +75,8 @@ class BytePairs:
         special = _strings(special=special)
         self.special = sorted(special, key=len, reverse=True)  # the longest that fits is taken
         self._check(pairs)
-        self._patterns = [_compiled(regex, one) for one in _strings(patterns=patterns)]
+        self.patterns = _strings(patterns=patterns)
+        self._patterns = [_compiled(regex, one) for one in self.patterns]
         self._cut = regex.compile(f"({'|'.join(map(regex.escape, self.special))})")
         self._numbers = lru_cache(maxsize=2**16)(self._unremembered)
 

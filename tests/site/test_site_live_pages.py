@@ -106,6 +106,8 @@ def figure(name: str) -> live.LiveFigure:
             [case], name="live-translation", model="absent",
             source_vocabulary=["one"], target_vocabulary=["e"],
         )  # fmt: skip
+    if name == "text_writer":
+        return live.text_writer("The mean of", model="absent")
     if name == "in_context_regression":
         return live.in_context_regression(np.linspace(-1, 1, 5), np.ones(5), model="regressor")
     own_data: dict[str, tuple[np.ndarray, ...]] = {"estimators": (), "parts": (), "ring": ()}

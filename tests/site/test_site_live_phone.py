@@ -21,7 +21,7 @@ from attnbook import live
 from attnbook.live import models
 
 PHONE, SLIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
-FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context", "model", "estimators", "parts", "ring")  # fmt: skip
+FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context", "model", "estimators", "parts", "ring", "writer")  # fmt: skip
 HIGH = (
     "alignment",
     "induction",
@@ -32,6 +32,7 @@ HIGH = (
     "estimators",
     "parts",
     "ring",
+    "writer",
 )  # above 454 pixels
 READY = "document.querySelectorAll('[data-ready=true]').length"
 # whatever a reader can change: controls, and the places of points
@@ -124,6 +125,7 @@ def shown(name: str) -> live.LiveFigure:
         "estimators": "estimators",
         "parts": "parts",
         "ring": "ring",
+        "writer": "text_writer",
     }
     return figure(names[name])
 

@@ -16,6 +16,7 @@ from attnbook.live.query_and_keys import query_and_keys
 from attnbook.live.residual_stream import Stream, residual_stream
 from attnbook.live.ring import ring
 from attnbook.live.self_attention import self_attention_points
+from attnbook.live.text_writer import text_writer
 from attnbook.live.translation_attention import translation_attention
 from attnbook.live.weights import Sentence
 
@@ -35,5 +36,6 @@ __all__ = [
     "residual_stream",
     "ring",
     "self_attention_points",
+    "text_writer",
     "translation_attention",
 ]

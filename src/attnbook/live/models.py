@@ -15,21 +15,24 @@ from typing import Any
 import numpy as np
 
 from attnbook import convert
+from attnbook.byte_pairs import GPT2, SIGNS, BytePairs
 
 FOLDER = Path(str(files("attnbook"))) / "live" / "models"
 KINDS = ("Transformer", "EncoderOnly", "DecoderOnly")
 
 
-def pack(model: Any) -> bytes:
+def pack(model: Any, pairs: BytePairs | None = None) -> bytes:
     """A model as the bytes of a file, its parameters rounded to float16.
 
     Args:
         model: a Transformer, an EncoderOnly or a DecoderOnly of attnbook.torch or attnbook.jax.
+        pairs: those of learn_pairs, if the model reads and writes byte pairs.
 
     Raises:
         TypeError: another model.
         ValueError: options of its blocks that static/transformer.js does not know; a parameter that
-            is not finite as float16, whose largest number is 65,504.
+            is not finite as float16, whose largest number is 65,504; byte pairs that learn_pairs
+            does not give.
     """
     kind = type(model).__name__
     if not type(model).__module__.startswith("attnbook.") or kind not in KINDS:
@@ -39,6 +42,8 @@ def pack(model: Any) -> bytes:
     _check_plain(model)
     sizes = {name: getattr(model, name) for name in inspect.signature(type(model)).parameters}
     header: dict[str, Any] = {"__metadata__": {"kind": kind, "sizes": json.dumps(sizes)}}
+    if pairs is not None:
+        header["__metadata__"]["merges"] = json.dumps(_merges(pairs))
     numbers = b""
     for name, parameter in model.named_parameters():
         half = _half(name, parameter.detach().cpu().double().numpy())
@@ -77,21 +82,22 @@ def unpack(data: bytes) -> Any:
     return model.eval()
 
 
-def store(name: str, model: Any) -> Path:
+def store(name: str, model: Any, pairs: BytePairs | None = None) -> Path:
     """Write a model into the package, from where the website takes it.
 
     Args:
         name: of the file, without its ending: small letters, digits and hyphens.
         model: as in pack.
+        pairs: as in pack.
 
     Returns:
         The file.
 
     Raises:
         TypeError: another model.
-        ValueError: another name, a parameter that is not finite as float16.
+        ValueError: another name, a parameter that is not finite as float16, other byte pairs.
     """
-    file, data = _file(name), pack(model)
+    file, data = _file(name), pack(model, pairs)
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(data)
     return file
@@ -106,11 +112,22 @@ def load(name: str) -> Any:
     Raises:
         ValueError: a name under which nothing is stored.
     """
-    file = _file(name)
-    if not file.is_file():
-        stored = ", ".join(sorted(f.stem for f in FOLDER.glob("*.bin"))) or "nothing stored"
-        raise ValueError(f"name: got {name!r}, expected one of {stored}")
-    return unpack(file.read_bytes())
+    return unpack(_read(name))
+
+
+def load_pairs(name: str) -> BytePairs:
+    """The byte pairs that a stored model reads and writes.
+
+    Args:
+        name: that it is stored under.
+
+    Raises:
+        ValueError: a name under which nothing is stored, or a model of other tokens.
+    """
+    header, _ = _parts(_read(name))
+    if "merges" not in header["__metadata__"]:
+        raise ValueError(f"name: got {name!r}, expected a model that reads byte pairs")
+    return _of_merges(json.loads(header["__metadata__"]["merges"]))
 
 
 def load_label(name: str) -> str:
@@ -131,6 +148,27 @@ def _file(name: str) -> Path:
     if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9-]+", name):
         raise ValueError(f"name: got {name!r}, expected small letters, digits and hyphens")
     return FOLDER / f"{name}.bin"
+
+
+def _read(name: str) -> bytes:
+    file = _file(name)
+    if not file.is_file():
+        stored = ", ".join(sorted(f.stem for f in FOLDER.glob("*.bin"))) or "nothing stored"
+        raise ValueError(f"name: got {name!r}, expected one of {stored}")
+    return file.read_bytes()
+
+
+def _of_merges(merges: list[tuple[str, str]]) -> BytePairs:
+    """Byte pairs from their merges alone: first the bytes, then each pair."""
+    tokens = dict.fromkeys([*SIGNS, *(first + second for first, second in merges)])
+    return BytePairs(list(tokens), merges)
+
+
+def _merges(pairs: BytePairs) -> list[tuple[str, str]]:
+    merges, plain = list(pairs.rank), (pairs.patterns, pairs.special, pairs.normal_form)
+    if plain != ([GPT2], [], None) or _of_merges(merges).tokens != pairs.tokens:
+        raise ValueError("pairs: got others, expected byte pairs of learn_pairs")
+    return merges
 
 
 def _check_plain(model: Any) -> None:

@@ -8,7 +8,7 @@ function half(bits) { // the number of a float16 that is finite
 function unpack(buffer) { // model.encoder[0].attention.query.weight and so on, as in Python, each a Float32Array
   const view = new DataView(buffer), length = Number(view.getBigUint64(0, true));
   const { __metadata__, ...parameters } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
-  const model = { sizes: JSON.parse(__metadata__.sizes) };
+  const model = { sizes: JSON.parse(__metadata__.sizes), merges: JSON.parse(__metadata__.merges ?? "null") };
   for (const [name, { data_offsets: [from, to] }] of Object.entries(parameters)) {
     const path = name.split("."), last = path.pop();
     const owner = path.reduce((node, part) => (node[part] ??= {}), model);

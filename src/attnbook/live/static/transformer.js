@@ -111,6 +111,13 @@ function encode_source(model, source) { // a Transformer: for each layer, keys a
 
 const init_cache = (model) => model.decoder.map(() => ({ keys: [], values: [] }));
 
+function cached_attention(layer, heads, kept, x) { // keys and values of x join those that are kept
+  const { keys, values } = project(layer, x);
+  kept.keys.push(...keys);
+  kept.values.push(...values);
+  return multi_head_attention(layer, heads, x, kept).output;
+}
+
 // One more token: its keys and values join the cache. Logits of the next, and each head's weights in the last layer.
 function seq2seq_step(model, memory, cache, token) {
   const { embed_dim, num_heads } = model.sizes;
@@ -118,12 +125,7 @@ function seq2seq_step(model, memory, cache, token) {
   let weights;
   let x = plus([row(model.target_embedding.weight, token, embed_dim)], [row(model.target_position, place, embed_dim)]);
   model.decoder.forEach((layer, number) => {
-    const attention = (y) => {
-      const { keys, values } = project(layer.attention, y);
-      cache[number].keys.push(...keys);
-      cache[number].values.push(...values);
-      return multi_head_attention(layer.attention, num_heads, y, cache[number]).output;
-    };
+    const attention = (y) => cached_attention(layer.attention, num_heads, cache[number], y);
     const cross_attention = (y) => {
       const found = multi_head_attention(layer.cross_attention, num_heads, y, memory[number]);
       weights = found.weights.map(([only]) => only);
@@ -145,4 +147,14 @@ function greedy(model, source, start, end) {
     probabilities.push(softmax(found.logits)[tokens.at(-1)]);
   }
   return { tokens, weights, probabilities };
+}
+
+function writer_step(model, cache, token) { // a DecoderOnly, one more token: the logits of the next
+  const { embed_dim, num_heads } = model.sizes;
+  const place = cache[0].keys.length;
+  let x = plus([row(model.embedding.weight, token, embed_dim)], [row(model.position, place, embed_dim)]);
+  model.decoder.forEach((layer, number) => {
+    x = encoder_block(layer, model.sizes, x, (y) => cached_attention(layer.attention, num_heads, cache[number], y));
+  });
+  return linear(model.readout, layer_norm(model.decoder_norm, x))[0];
 }

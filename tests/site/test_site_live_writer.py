@@ -1,0 +1,193 @@
+"""The live writer: its tokens, probabilities and draws are Python's, and it stops when asked."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+from playwright.sync_api import Browser, Page
+from site_visits import new_page
+from test_site_live import READ, SET, WORDS
+from test_site_live_models import TEXT, models_asked, random
+from test_site_live_pages import alone
+
+from attnbook import live
+from attnbook.byte_pairs import learn_pairs
+from attnbook.live import models
+from attnbook.torch import DecoderOnly
+
+LEARNED = "Return the mean of the array, or the means of its rows.\n    " * 20
+PAIRS = learn_pairs(LEARNED, 300)
+PLACES, BEGUN = 10, "Return the"
+ENGINE = """([code, stored]) => {
+  window.engine = new Function(`${code}; return { byte_pairs, unpack, init_cache, writer_step }`)();
+  window.model = engine.unpack(Uint8Array.from(atob(stored), (c) => c.charCodeAt(0)).buffer);
+  window.pairs = engine.byte_pairs(model.merges);
+}"""
+STEPS = """(tokens) => {
+  const cache = engine.init_cache(model);
+  return tokens.map((token) => [...engine.writer_step(model, cache, token)]);
+}"""
+RESTS = "() => attnbookWritten['live-writer']?.running === false"
+TOKENS = "attnbookWritten['live-writer'].tokens"
+TRICKY = [
+    "Return the mean", "x", " ", "\n\n", "it's  two   spaces", "12 345, (a_b)", "é — naïve\t",
+    "aaaa aaa", "日本", "<b>&amp;", "the mean the means",
+]  # fmt: skip
+
+
+def writer(**options: Any) -> DecoderOnly:
+    model: DecoderOnly = random(DecoderOnly, len(PAIRS.tokens), PLACES, seed=7, **options)
+    return model
+
+
+def store(folder: Path) -> None:
+    target = folder / "_static" / "models"
+    target.mkdir(parents=True)
+    (target / "small-writer.bin").write_bytes(models.pack(writer(), PAIRS))
+    (target / "no-pairs.bin").write_bytes(models.pack(writer()))
+
+
+def shares_after(tokens: list[int], temperature: float) -> np.ndarray:
+    """Python's, of what the page's model has read: from the last half on once places ran out."""
+    read = len(tokens)
+    while read > PLACES:
+        read -= PLACES - PLACES // 2
+    with torch.no_grad():
+        logits = writer()(torch.tensor([tokens[-read:]]))[0, -1].double().numpy()
+    p = np.exp((logits - logits.max()) / temperature)
+    return np.asarray(p / p.sum())
+
+
+@pytest.fixture(scope="module")
+def engine(browser: Browser) -> Iterator[Page]:
+    page = new_page(browser)
+    stored = base64.b64encode(models.pack(writer(), PAIRS)).decode()
+    page.evaluate(ENGINE, [models.scripts("byte_pairs.js"), stored])
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    figure = live.text_writer(BEGUN, model="small-writer", temperature=1.0)
+    with alone(browser, tmp_path_factory.mktemp("writer"), figure, prepare=store) as seen:
+        assert models_asked(seen) == []
+        assert seen.page.evaluate(WORDS) == "The page loads the model when you press a button."
+        seen.page.get_by_role("button", name="begin again").click()
+        seen.page.wait_for_function(RESTS)
+        yield seen.page
+        assert len(models_asked(seen)) == 1 and seen.complaints == []
+
+
+def begin(page: Page, temperature: float) -> None:
+    page.evaluate(SET, ["temperature", temperature])
+    page.get_by_role("button", name="begin again").click()
+    page.wait_for_function(RESTS)
+
+
+def test_texts_become_pythons_tokens(engine: Page) -> None:
+    found = engine.evaluate("(texts) => texts.map(pairs.encode)", TRICKY)
+    assert found == [PAIRS.encode(text) for text in TRICKY]
+    assert engine.evaluate("(all) => all.map(pairs.decode)", found) == TRICKY
+    half = PAIRS.encode("é")[:1]  # no whole character
+    assert engine.evaluate("pairs.decode", half) == PAIRS.decode(half) == "\ufffd"
+
+
+def test_the_writer_steps_as_pythons(engine: Page) -> None:
+    tokens = PAIRS.encode("Return the mean of it")[:PLACES]
+    with torch.no_grad():
+        expected = writer()(torch.tensor([tokens]))[0]
+    assert_allclose(engine.evaluate(STEPS, tokens), expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 1.5])
+def test_the_bars_are_the_models_probabilities(page: Page, temperature: float) -> None:
+    begin(page, temperature)
+    p = shares_after(PAIRS.encode(BEGUN), temperature)
+    order = np.argsort(-p)[:8]
+    assert_allclose(page.evaluate(READ, "bars")["share"], p[order], atol=1e-4)
+    first = PAIRS.decode([order[0]]).replace(" ", "␣").replace("\n", "⏎")
+    told = page.evaluate(WORDS)
+    assert told.startswith(f"The most probable next token is '{first}' {p[order[0]]:.2f}, then '")
+
+
+def test_at_temperature_0_it_writes_what_python_does(page: Page) -> None:
+    """Beyond its places too, of which it then reads the last half anew."""
+    begin(page, 0.0)
+    tokens = PAIRS.encode(BEGUN)
+    page.get_by_role("button", name="write 60 tokens").click()
+    page.wait_for_function(RESTS)
+    found, begun = page.evaluate(TOKENS), len(tokens)
+    kept: list[int] = []  # what the page has read, in its places
+    for token in tokens:
+        kept.append(token)
+    for at in range(begun, begun + 60):
+        with torch.no_grad():
+            logits = writer()(torch.tensor([kept]))[0, -1]
+        assert logits[found[at]] >= logits.max() - 1e-4, at
+        kept = [*kept, found[at]]
+        if len(kept) > PLACES:
+            kept = found[: at + 1][-(PLACES // 2) :]
+    assert len(found) == begun + 60
+    text = PAIRS.decode(found)
+    shown = page.evaluate(TEXT, "written").replace("&lt;", "<").replace("&amp;", "&")
+    assert shown == f"<strong>{BEGUN}</strong>{text[len(BEGUN) :]}"
+
+
+@pytest.mark.parametrize("left", [0.0, 0.4, 0.9999])
+def test_a_draw_is_where_the_shares_reach(page: Page, left: float) -> None:
+    begin(page, 1.0)
+    p = shares_after(PAIRS.encode(BEGUN), 1.0).cumsum()
+    page.evaluate("(left) => { window.kept_random = Math.random; Math.random = () => left; }", left)
+    page.get_by_role("button", name="one token").click()
+    page.wait_for_function(RESTS)
+    page.evaluate("() => { Math.random = window.kept_random; }")
+    (drawn,) = page.evaluate(TOKENS)[len(PAIRS.encode(BEGUN)) :]
+    assert p[drawn] > left - 1e-4 and (drawn == 0 or p[drawn - 1] <= left + 1e-4)
+
+
+def test_it_stops_and_begins_with_another_text(page: Page) -> None:
+    begin(page, 1.0)
+    page.evaluate(
+        "() => { window.kept_frame = requestAnimationFrame; requestAnimationFrame = () => 0; }"
+    )
+    page.get_by_role("button", name="write 60 tokens").click()
+    page.get_by_role("button", name="stop").click()
+    page.evaluate("() => { requestAnimationFrame = window.kept_frame; }")
+    page.wait_for_function(RESTS)
+    assert len(page.evaluate(TOKENS)) == len(PAIRS.encode(BEGUN)) + 1
+    box = page.get_by_role("textbox", name="how the text begins")
+    for typed, tokens in (("a < b", PAIRS.encode("a < b")), ("", PAIRS.encode("\n"))):
+        box.fill(typed)
+        box.press("Enter")
+        page.wait_for_function(f"() => {TOKENS}.length === {len(tokens)}")
+        assert page.evaluate(TOKENS) == tokens
+    box.fill(BEGUN)
+    box.press("Enter")
+
+
+def test_a_model_of_other_tokens_is_refused(browser: Browser, tmp_path: Path) -> None:
+    with alone(browser, tmp_path, live.text_writer("a", model="no-pairs"), prepare=store) as seen:
+        seen.page.get_by_role("button", name="write").click()
+        seen.page.wait_for_function(
+            f"() => ({TEXT})('notice').endsWith('does not fit this figure.')"
+        )
+        assert seen.complaints == []
+
+
+def test_what_a_notebook_can_do_is_said(browser: Browser, tmp_path: Path) -> None:
+    figure = live.text_writer("a", model="small-writer")
+    with alone(browser, tmp_path, figure, prepare=store, in_notebook=True) as seen:
+        seen.page.get_by_role("button", name="write").click()
+        told = "In Python, live.models.load('small-writer') gives it, and sampling.sample writes."
+        seen.page.wait_for_function(
+            f"() => ({TEXT})('notice') === {('Only the book' + chr(39) + 's website can load the model. ' + told)!r}"
+        )
+        assert models_asked(seen) == []
