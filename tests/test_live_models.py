@@ -227,5 +227,10 @@ def test_bad_input_of_the_writer_is_named() -> None:
     for temperature in (-0.1, 1.6, np.nan, "warm"):
         with pytest.raises(ValueError, match=f"temperature: got {temperature}, expected a number"):
             live.text_writer("a", model="a", temperature=temperature)  # type: ignore[arg-type]
+    for pair in (" the", ("a", 2.0), ("a", np.nan), (3, 0.5), ("a", 0.5, 0.1)):
+        with pytest.raises(ValueError, match=r"next_tokens: got .*, expected a text"):
+            live.text_writer("a", model="a", next_tokens=[pair])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="next_tokens: got 9, expected at most 8"):
+        live.text_writer("a", model="a", next_tokens=[("b", 0.1)] * 9)
     with pytest.raises(ValueError, match="name: got 'A B', expected small letters"):
         live.text_writer("a", model="A B")

@@ -173,6 +173,17 @@ def test_it_stops_and_begins_with_another_text(page: Page) -> None:
     box.press("Enter")
 
 
+def test_what_comes_next_shows_before_the_model_is_there(browser: Browser, tmp_path: Path) -> None:
+    figure = live.text_writer("a", model="small-writer", next_tokens=[(" b\n", 0.75), ("c", 0.1)])
+    with alone(browser, tmp_path, figure, prepare=store) as seen:
+        assert seen.page.evaluate(READ, "bars") == {"y": [1, 2], "share": [0.75, 0.1]}
+        assert seen.page.evaluate(WORDS) == "The most probable next token is '␣b⏎' 0.75."
+        seen.page.evaluate(SET, ["temperature", 0.5])
+        assert seen.page.evaluate(READ, "bars") == {"y": [], "share": []}
+        assert seen.page.evaluate(WORDS) == "The page loads the model when you press a button."
+        assert models_asked(seen) == [] and seen.complaints == []
+
+
 def test_a_model_of_other_tokens_is_refused(browser: Browser, tmp_path: Path) -> None:
     with alone(browser, tmp_path, live.text_writer("a", model="no-pairs"), prepare=store) as seen:
         seen.page.get_by_role("button", name="write").click()

@@ -1,5 +1,7 @@
 """Chapter 8's live figure: a language model goes on with the reader's own text."""
 
+from collections.abc import Sequence
+
 from bokeh.events import ButtonClick
 from bokeh.models import Button, ColumnDataSource, CustomJS, Div, FixedTicker, TextInput
 
@@ -24,7 +26,8 @@ def text_writer(
     beginning: str,
     *,
     model: str,
-    temperature: float = 0.7,
+    next_tokens: Sequence[tuple[str, float]] = (),
+    temperature: float = 1.0,
     name: str = "live-writer",
 ) -> LiveFigure:
     """A model writes on: its next token's probabilities as bars, and what it draws as text.
@@ -36,25 +39,32 @@ def text_writer(
     Args:
         beginning: the text to begin with.
         model: the name of a stored DecoderOnly with its byte pairs, see attnbook.live.models.store.
+        next_tokens: the most probable ones after the beginning, at most 8, and their probabilities
+            at this temperature: what is shown before the model is there.
         temperature: from 0 to 1.5, in tenths.
         name: of the element in the page; one a page.
 
     Raises:
-        ValueError: no beginning, another temperature, a name that no model can have.
+        ValueError: no beginning, another temperature, next tokens that are no pairs of a text and
+            a probability, or too many, a name that no model can have.
     """
     if not isinstance(beginning, str) or not beginning:
         raise ValueError(f"beginning: got {beginning!r}, expected some text")
     if not numbers.is_such(temperature, lambda t: 0 <= t <= 1.5):
         raise ValueError(f"temperature: got {temperature}, expected a number from 0 to 1.5")
-    bars = ColumnDataSource({"y": [], "share": []}, name="bars")
+    _check_next(next_tokens)
+    places, shown = range(1, SHOWN + 1), [_shown(token) for token, _ in next_tokens]
+    shares = [float(share) for _, share in next_tokens]
+    bars = ColumnDataSource({"y": list(places)[: len(shares)], "share": shares}, name="bars")
     chart = plot(
         height=230, x_range=(0, 1), y_range=(SHOWN + 0.6, 0.4),
         x_axis_label="probability of the next token", min_border_left=110, min_border_right=12,
     )  # fmt: skip
     chart.hbar(y="y", right="share", height=0.7, color=COLOURS["estimate"], source=bars)
-    chart.yaxis.ticker = FixedTicker(ticks=list(range(1, SHOWN + 1)))
+    chart.yaxis.ticker = FixedTicker(ticks=list(places))
     chart.yaxis.major_tick_line_color = None
-    chart.yaxis.major_label_overrides = dict.fromkeys(range(1, SHOWN + 1), "")
+    labels = shown + [""] * (SHOWN - len(shown))
+    chart.yaxis.major_label_overrides = dict(zip(places, labels, strict=True))
 
     wide = control_style()
     begun = TextInput(
@@ -77,6 +87,8 @@ def text_writer(
         },
     )  # fmt: skip
     text = words(2, {"render_as_text": True, **wide})
+    if shown:
+        text.text = f"The most probable next token is '{shown[0]}' {shares[0]:.2f}."
     notice = words(1, {"render_as_text": True, **wide})
     notice.update(name="notice", visible=False)
     update = CustomJS(
@@ -110,3 +122,17 @@ def text_writer(
 def _instead(model: str) -> str:
     """What a reader can do where the model cannot be loaded."""
     return f"In Python, live.models.load('{model}') gives it, and sampling.sample writes."
+
+
+def _check_next(given: Sequence[tuple[str, float]]) -> None:
+    if len(given) > SHOWN:
+        raise ValueError(f"next_tokens: got {len(given)}, expected at most {SHOWN}")
+    for pair in given:
+        token, share = pair if isinstance(pair, tuple | list) and len(pair) == 2 else (None, None)
+        if not (isinstance(token, str) and numbers.is_such(share, lambda p: 0 <= p <= 1)):
+            raise ValueError(f"next_tokens: got {pair!r}, expected a text and a probability")
+
+
+def _shown(token: str) -> str:
+    """A token with its spaces and line ends as signs."""
+    return token.replace("\n", "⏎").replace(" ", "␣")

@@ -76,6 +76,7 @@ if (loaded(model)) {
   use(loaded(model));
 } else {
   written.text = `<strong>${escaped(beginning.value)}</strong>`;
-  words.text = "The page loads the model when you press a button.";
+  if (cb_obj === beginning || cb_obj === temperature) bars.data = { y: [], share: [] }; // they are of another text
+  if (!bars.data.y.length) words.text = "The page loads the model when you press a button.";
   if (clicked) load_model(model, write, notice, instead).then((transformer) => transformer && use(transformer));
 }
