@@ -36,8 +36,6 @@ SETTINGS = {
     "dropout 0.1, decay 0.1": PLAIN | {"dropout": 0.1, "decay": 0.1},
     "std 0.02": PLAIN | {"std": 0.02},
     "std 1": PLAIN | {"std": 1.0},
-    "dropout 0.2, decay 0.1": PLAIN | {"dropout": 0.2, "decay": 0.1},
-    "decay 0.1": PLAIN | {"decay": 0.1},
 }
 ORDERS, DISCOUNTS = range(5, 12), (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 
