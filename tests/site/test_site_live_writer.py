@@ -69,7 +69,7 @@ def shares_after(tokens: list[int], temperature: float) -> np.ndarray:
 def engine(browser: Browser) -> Iterator[Page]:
     page = new_page(browser)
     stored = base64.b64encode(models.pack(writer(), PAIRS)).decode()
-    page.evaluate(ENGINE, [models.scripts("byte_pairs.js"), stored])
+    page.evaluate(ENGINE, [models.scripts("decoder_only.js", "byte_pairs.js"), stored])
     yield page
     page.close()
 

@@ -97,7 +97,7 @@ def text_writer(
             one=one, again=again, written=written, words=text, notice=notice, model=model,
             most=SHOWN, portion=PORTION, instead=_instead(model), figure=name,
         ),
-        code=models.scripts("byte_pairs.js", "text_writer.js"),
+        code=models.scripts("decoder_only.js", "byte_pairs.js", "text_writer.js"),
         name="update",
     )  # fmt: skip
     for control in (begun, warmth):
