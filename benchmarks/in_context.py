@@ -22,7 +22,7 @@ from attnbook import (
     nadaraya_watson,
     softmax,
     training,
-)  # fmt: skip
+)
 from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from benchmarks.learned_kernels import draw

@@ -14,7 +14,7 @@ from bokeh.models import (
     Select,
     Slider,
     TextInput,
-)  # fmt: skip
+)
 
 from attnbook import live
 from attnbook.live.query_and_keys import convex_hull
