@@ -123,9 +123,11 @@ def commit_day(root: Path) -> datetime:
 def still(page: Page, address: str) -> None:
     """Put a picture in the place of each live figure, and say where it lives."""
     where = f'at <a href="{address}">{address}</a>' if address else "on the book's site"
-    for figure in page.locator(":not(.screen-only) > .attnbook-live").all():
+    live = page.locator(":not(.screen-only) > .attnbook-live")
+    while live.count():  # each round replaces the first
+        figure = page.locator(f"#{live.first.get_attribute('id')}")
         figure.scroll_into_view_if_needed()
-        page.wait_for_selector(f"#{figure.get_attribute('id')}[data-ready]", timeout=60_000)
+        figure.and_(page.locator("[data-ready]")).wait_for(timeout=60_000)
         before, seen = b"", figure.screenshot()
         while seen != before:  # the drawing follows a moment later
             page.evaluate(FRAMES)
