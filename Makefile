@@ -71,7 +71,7 @@ homework: env-book  ## SEED=2027 HELD_OUT=folder: notebooks for a class, its key
 HOMEWORK := hw1
 grade: env-book  ## SUBMISSIONS=folder ROSTER=file HOMEWORK=hw1: points and feedback, into _build/grades
 	@test -n "$(SUBMISSIONS)" || { echo "Which submissions? Do: make grade SUBMISSIONS=folder ROSTER=class.csv HOMEWORK=$(HOMEWORK)" >&2; exit 2; }
-	$(PY) -m attnbook.checks grade "$(SUBMISSIONS)" --set _build/homework/lecturer/$(HOMEWORK)/homework.json \
+	$(PY) -m attnbook.course.checks grade "$(SUBMISSIONS)" --set _build/homework/lecturer/$(HOMEWORK)/homework.json \
 	  $(if $(ROSTER),--roster "$(ROSTER)") --csv _build/grades/$(HOMEWORK)/grades.csv --feedback _build/grades/$(HOMEWORK)/feedback $(GRADE)
 
 pdf: env-paper book  ## print the whole book into _build/pdf/attnbook.pdf, and offer it on the site
@@ -82,7 +82,7 @@ figures-zip: env-paper book  ## every drawing and still figure as SVG and PDF, i
 	$(PY) tools/figures.py
 	cp _build/figures/attnbook-figures.zip _build/html/attnbook-figures.zip
 
-drawings: env-book  ## draw anew what the notebooks and the landing page store, after a change of attnbook.drawings
+drawings: env-book  ## draw anew what the notebooks and the landing page store, after a change of attnbook.course.drawings
 	$(PY) tools/draw.py
 
 serve:  ## show the built website on http://localhost:8000

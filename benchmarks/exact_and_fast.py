@@ -23,7 +23,8 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attnbook import attend, flash
+from attnbook import attend
+from attnbook.exact import flash
 from benchmarks.storing import asked_quick, store
 
 D, BLOCK = 64, 256

@@ -14,17 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import (
-    convert,
-    datasets,
-    gaussian_process,
-    in_context,
-    nadaraya_watson,
-    softmax,
-    training,
-)
-from attnbook import jax as jax_layers
+from attnbook import convert, datasets, jax as jax_layers, nadaraya_watson, softmax
 from attnbook import torch as torch_layers
+from attnbook.datasets import regression_prompts
+from attnbook.kernel import gaussian_process
+from attnbook.train import training
 from benchmarks.learned_kernels import draw
 from benchmarks.storing import asked_quick, store, summary
 
@@ -33,7 +27,7 @@ ONE = {"steps": 2000, "peak": 0.1}
 WIDE = {"num_layers": 1, "embed_dim": 112, "mlp_dim": 224}  # the parameters of three blocks in one
 BANDWIDTHS = np.geomspace(0.03, 1.0, 60)
 SCALES = {"fixed": 0.3, "random": (0.15, 0.6)}
-MASK = in_context.mask(PAIRS, np.arange(1, PAIRS + 1))
+MASK = regression_prompts.mask(PAIRS, np.arange(1, PAIRS + 1))
 
 
 def functions(seed: int, steps: int, scale: str) -> Any:
@@ -87,7 +81,7 @@ def regressor(seed: int, scale: str, library: str, steps: int, **sizes: Any) -> 
         return ((answers(model, tokens) - y) ** 2).mean()
 
     batches = (
-        (in_context.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:]), f.y[:, 1:].astype(np.float32))
+        (regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:]), f.y[:, 1:].astype(np.float32))
         for f in functions(seed, steps, scale)
     )
     rates = training.warm_cosine(PEAK, steps, warmup=min(100, steps))
@@ -95,7 +89,7 @@ def regressor(seed: int, scale: str, library: str, steps: int, **sizes: Any) -> 
     f, classical = judged(scale)
     with torch.no_grad():
         said = np.asarray(
-            answers(model, to_array(in_context.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])))
+            answers(model, to_array(regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])))
         )
     errors = np.mean((said - f.true[:, 1:]) ** 2, axis=0)
     return {
@@ -165,7 +159,7 @@ def running_data(seed: int, steps: int, draws: int) -> dict[str, Any]:
     pairs, size = 150, 4
     torch.manual_seed(seed)
     model = torch_layers.EncoderOnly(3, 1)
-    mask = torch.tensor(in_context.mask(pairs, np.arange(1, pairs + 1)))
+    mask = torch.tensor(regression_prompts.mask(pairs, np.arange(1, pairs + 1)))
     rng = np.random.default_rng(seed)
 
     def batches() -> Any:
@@ -174,7 +168,7 @@ def running_data(seed: int, steps: int, draws: int) -> dict[str, Any]:
             f = datasets.smooth_functions(
                 size, pairs + 1, seed=rng, length_scale=(0.1, 0.6), noise=noise
             )
-            tokens = in_context.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])
+            tokens = regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])
             yield tokens, f.y[:, 1:].astype(np.float32)
 
     def loss(model: Any, tokens: Any, y: Any) -> Any:
@@ -187,8 +181,8 @@ def running_data(seed: int, steps: int, draws: int) -> dict[str, Any]:
         x, y, new_x, new_y = draw(number)
         order = np.random.default_rng(number).permutation(len(x))  # as in training: no order
         mean, scale = y.mean(), y.std()
-        tokens = in_context.prompt(x[order, 0] / 3, (y[order, 0] - mean) / scale, new_x[:, 0] / 3)
-        asked = torch.tensor(in_context.mask(len(x), np.full(len(new_x), len(x))))
+        tokens = regression_prompts.prompt(x[order, 0] / 3, (y[order, 0] - mean) / scale, new_x[:, 0] / 3)
+        asked = torch.tensor(regression_prompts.mask(len(x), np.full(len(new_x), len(x))))
         with torch.no_grad():
             said = model(torch.tensor(tokens), asked)[len(x) :, 0].numpy() * scale + mean
         errors.append(float(np.mean((new_y[:, 0] - said) ** 2)))

@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attnbook import flash, linear_attention
+from attnbook import linear_attention
+from attnbook.exact import flash
 from benchmarks.exact_and_fast import Ways, least_seconds, rounded
 from benchmarks.storing import asked_quick, store
 

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnbook import datasets, scores, training
-from attnbook import torch as torch_layers
-from attnbook.linear_heads import DECAY_START
+from attnbook import datasets, scores, torch as torch_layers
+from attnbook.train import training
+from attnbook.linear_attention.linear_heads import DECAY_START
 from benchmarks.storing import asked_quick, store
 from benchmarks.transformers import PEAK, ROWS, TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
 

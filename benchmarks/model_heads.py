@@ -3,14 +3,14 @@
     python -m benchmarks.model_heads            all; stores the weights (ten seconds)
     python -m benchmarks.model_heads --quick    one sentence; stores nothing
 
-Nothing is drawn at random. The weights are rounded to multiples of 1/255 (attnbook.live.weights).
+Nothing is drawn at random. The weights are rounded to multiples of 1/255 (attnbook.course.live.weights).
 """
 
 import numpy as np
 import torch
 
 from attnbook import pretrained
-from attnbook.live import Sentence, weights
+from attnbook.course.live import Sentence, weights
 from benchmarks.storing import asked_quick
 
 EIGHT = " window copper river lemon doctor paper island music"

@@ -17,8 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softmax
 
-from attnbook import causal_mask, datasets, heads, ngrams, training
-from attnbook.transformer import INIT_STD
+from attnbook import causal_mask, datasets
+from attnbook.attention import heads
+from attnbook.generate import ngrams
+from attnbook.train import training
+from attnbook.models.transformer import INIT_STD
 from benchmarks.storing import asked_quick, store
 from benchmarks.transformers import TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
 

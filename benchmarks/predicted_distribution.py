@@ -15,9 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnbook import datasets, gaussian_process, in_context, training
-from attnbook import torch as torch_layers
-from attnbook.live import models
+from attnbook import datasets, torch as torch_layers
+from attnbook.datasets import regression_prompts
+from attnbook.kernel import gaussian_process
+from attnbook.train import training
+from attnbook.course.live import models
 from benchmarks.in_context import MASK, NOISE, PAIRS, PEAK, functions, judged
 from benchmarks.storing import asked_quick, store
 
@@ -63,7 +65,7 @@ def averaged(f: datasets.Functions) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def prompts(f: datasets.Functions) -> np.ndarray:
     """Pairs without the last, then every x but the first as a query."""
-    return in_context.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])
+    return regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])
 
 
 def train(seed: int, scale: str, steps: int) -> tuple[Any, training.History]:
@@ -112,10 +114,10 @@ def beyond(model: Any) -> dict[str, np.ndarray]:
     rough = datasets.smooth_functions(
         1000, PAIRS + 1, seed=2_000_000, length_scale=SCALE / 2, noise=NOISE
     )
-    mask = torch.tensor(in_context.mask(PAIRS, np.full(2, PAIRS)))
+    mask = torch.tensor(regression_prompts.mask(PAIRS, np.full(2, PAIRS)))
     asked = np.stack([rough.x[:, -1], np.full(1000, 3.0)], axis=1)
     with torch.no_grad():
-        tokens = torch.tensor(in_context.prompt(rough.x[:, :-1], rough.y[:, :-1], asked))
+        tokens = torch.tensor(regression_prompts.prompt(rough.x[:, :-1], rough.y[:, :-1], asked))
         said = model(tokens, mask)[:, PAIRS:].double().numpy()
     deviation = np.exp(said[..., 1] / 2)
     inside = np.abs(rough.y[:, -1] - said[:, 0, 0]) < WIDTH_90 * deviation[:, 0]

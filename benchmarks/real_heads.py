@@ -19,9 +19,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attnbook import causal_mask, datasets, pretrained
-from attnbook.blocks import apply_norm, encoder_block
-from attnbook.linear import linear
-from attnbook.transformer import run_blocks
+from attnbook.models.blocks import apply_norm, encoder_block
+from attnbook.layers.linear import linear
+from attnbook.models.transformer import run_blocks
 from benchmarks.storing import asked_quick, store
 
 ROWS, PERIOD, CHOSEN_ON, SEEDS = 8, 40, 4, (0, 1, 2, 3)

@@ -10,7 +10,7 @@ has the largest of its weights; and two that look at the token before.
 
 import numpy as np
 
-from attnbook.live import weights
+from attnbook.course.live import weights
 from benchmarks.storing import asked_quick, store
 
 LAYER = 14  # counted from 1, as all here

@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from attnbook import datasets, gaussian_process, nadaraya_watson, pretrained
-from attnbook.linear import linear
-from attnbook.transformer import run_blocks
+from attnbook import datasets, nadaraya_watson, pretrained
+from attnbook.kernel import gaussian_process
+from attnbook.layers.linear import linear
+from attnbook.models.transformer import run_blocks
 from benchmarks.real_heads import FILE, Head, rounded, without
 from benchmarks.storing import asked_quick, store
 

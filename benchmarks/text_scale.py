@@ -32,12 +32,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnbook import ngrams, train_lm
+from attnbook import train_lm
+from attnbook.generate import ngrams
 from attnbook._run import checkpoints
-from attnbook.byte_pairs import BytePairs, learn_pairs
+from attnbook.train.byte_pairs import BytePairs, learn_pairs
 from attnbook.datasets.docstrings import write_docstrings
 from attnbook.datasets.python_reference import CHARACTERS
-from attnbook.live import models
+from attnbook.course.live import models
 from attnbook.torch.train_lm import Run, workers
 from benchmarks.storing import FOLDER, asked_quick, store
 

@@ -19,7 +19,7 @@ from torch import nn
 
 from attnbook import train_lm
 from attnbook.torch.train_lm import CLIP, Run, workers
-from attnbook.training import step_batch
+from attnbook.train.training import step_batch
 from benchmarks.storing import asked_quick, store
 
 ROUNDS, STEPS = 15, 4

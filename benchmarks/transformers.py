@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import convert, datasets, decoding, ngrams, training
-from attnbook import jax as jax_layers
-from attnbook import torch as torch_layers
+from attnbook import convert, datasets, jax as jax_layers, torch as torch_layers
+from attnbook.generate import decoding, ngrams
+from attnbook.train import training
 from attnbook.datasets import END, PAD, START
-from attnbook.live import models
-from attnbook.losses import cross_entropy
+from attnbook.course.live import models
+from attnbook.models.losses import cross_entropy
 from benchmarks.storing import asked_quick, store
 from benchmarks.translation import loss, task
 

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from attnbook import positions, scores
-from attnbook import torch as torch_layers
-from attnbook.training import minibatches
+from attnbook import scores, torch as torch_layers
+from attnbook.attention import positions
+from attnbook.train.training import minibatches
 from benchmarks.learned_kernels import over
 from benchmarks.storing import asked_quick, store
 

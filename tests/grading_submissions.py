@@ -65,9 +65,9 @@ def without(*labels: str) -> list[int]:
 
 
 PATCHED = """
-from attnbook.checks.verdict import Verdict
-import attnbook.checks.ch01 as chapter, attnbook.checks.verdict as verdict
-import attnbook.checks.call as call
+from attnbook.course.checks.verdict import Verdict
+import attnbook.course.checks.ch01 as chapter, attnbook.course.checks.verdict as verdict
+import attnbook.course.checks.call as call
 for name in dir(chapter):
     setattr(chapter, name, lambda f: Verdict("right", "yes"))
 verdict.expect = lambda *x, **y: None

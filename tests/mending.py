@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attnbook.checks.repair import define
-from attnbook.checks.verdict import Function
+from attnbook.course.checks.repair import define
+from attnbook.course.checks.verdict import Function
 
 
 def mended(broken: str, name: str, *changes: tuple[str, str]) -> Function:

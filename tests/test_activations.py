@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import reference_blocks
 
-from attnbook import activations
+from attnbook.layers import activations
 
 LOOPS = {n: getattr(reference_blocks, n) for n in ("relu", "gelu", "gelu_tanh", "silu")}
 every = pytest.mark.parametrize("name", LOOPS)

@@ -6,7 +6,8 @@ import reference
 import reference_heads
 from layer_harness import Library, part
 
-from attnbook import convert, positions, scores
+from attnbook import convert, scores
+from attnbook.attention import positions
 
 OWNERS = {4: [0, 1, 2, 3], 2: [0, 0, 1, 1], 1: [0, 0, 0, 0]}
 sharing = pytest.mark.parametrize("num_kv_heads", OWNERS)

@@ -5,7 +5,8 @@ import pytest
 import reference_heads
 from layer_harness import Library, part
 
-from attnbook import convert, transformer
+from attnbook import convert
+from attnbook.models import transformer
 
 OWNERS = {4: [0, 1, 2, 3], 2: [0, 0, 1, 1], 1: [0, 0, 0, 0]}
 sharing = pytest.mark.parametrize("num_kv_heads", OWNERS)

@@ -7,7 +7,8 @@ import reference_blocks
 import reference_heads
 from layer_harness import Library, part, randomized, with_parameters
 
-from attnbook import convert, heads
+from attnbook import convert
+from attnbook.attention import heads
 
 BLOCKS = {"EncoderBlock": ("attention",), "DecoderBlock": ("attention", "cross_attention")}
 blocks = pytest.mark.parametrize("name", BLOCKS)

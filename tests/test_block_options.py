@@ -8,7 +8,9 @@ import reference_heads
 import reference_transformers
 from layer_harness import Library, part, randomized, with_parameters
 
-from attnbook import blocks, convert, heads, kv_cache, positions
+from attnbook import convert
+from attnbook.attention import heads, positions
+from attnbook.models import blocks, kv_cache
 
 BLOCK = {"embed_dim": 16, "num_heads": 4, "mlp_dim": 5}
 SIZES = BLOCK | {"num_layers": 2}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import reference_blocks
 
-from attnbook import blocks
+from attnbook.models import blocks
 
 OWNERS = [0, 1, 2]
 NORMS = {"layer": blocks.layer_norm, "rms": blocks.rms_norm}

@@ -6,7 +6,8 @@ import pytest
 import reference
 from layer_harness import Library
 
-from attnbook import attend, causal_mask, heads, scores
+from attnbook import attend, causal_mask, scores
+from attnbook.attention import heads
 from attnbook._fast import sdpa
 
 LEADS = {"one": ((), (), ()), "several": ((3, 1), (2,), (3, 2))}

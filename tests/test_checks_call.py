@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnbook.checks import ch01, ch05
-from attnbook.checks.call import call, call_pair, to_numpy
-from attnbook.checks.verdict import MOST_WORDS, Wrong, check, expect, show
+from attnbook.course.checks import ch01, ch05
+from attnbook.course.checks.call import call, call_pair, to_numpy
+from attnbook.course.checks.verdict import MOST_WORDS, Wrong, check, expect, show
 
 
 def torch_one():

@@ -9,8 +9,8 @@ import pytest
 from mending import mended
 
 from attnbook import leave_one_out, nadaraya_watson
-from attnbook.checks import ch01
-from attnbook.checks.call import call
+from attnbook.course.checks import ch01
+from attnbook.course.checks.call import call
 
 
 def softmax(s):

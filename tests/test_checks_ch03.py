@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mending import mended
 
-from attnbook.checks import ch03
+from attnbook.course.checks import ch03
 
 
 def softmax(s, axis=-1):

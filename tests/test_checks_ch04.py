@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mending import mended
 
-from attnbook.checks import ch04
+from attnbook.course.checks import ch04
 
 
 def softmax(s, mask=True):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mending import mended
 
-from attnbook.checks import ch05
-from attnbook.checks.broken_mask import CAUSAL_WEIGHTS
+from attnbook.course.checks import ch05
+from attnbook.course.checks.broken_mask import CAUSAL_WEIGHTS
 
 
 def softmax(s, axis=-1):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mending import mended
 
-from attnbook import blocks
-from attnbook.checks import ch07
+from attnbook.models import blocks
+from attnbook.course.checks import ch07
 
 
 def width(e, f, *, plain=1, gate=1, out=0):

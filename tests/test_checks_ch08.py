@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mending import mended
 
-from attnbook.checks import ch08
+from attnbook.course.checks import ch08
 
 
 def line(step, e, w):

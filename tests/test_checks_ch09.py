@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnbook import gaussian_process, nadaraya_watson
-from attnbook.checks import ch09
+from attnbook import nadaraya_watson
+from attnbook.kernel import gaussian_process
+from attnbook.course.checks import ch09
 
 SCALES = np.geomspace(0.1, 1, 25)
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 from mending import mended
 
-from attnbook import positions
-from attnbook.checks import byte_merges, ch10
-from attnbook.checks.repair import define
+from attnbook.attention import positions
+from attnbook.course.checks import byte_merges, ch10
+from attnbook.course.checks.repair import define
 
 
 def size(v, e, layers, h, g, f, *, kv=lambda e, h, g: e // h * g, **counts):

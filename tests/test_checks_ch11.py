@@ -8,9 +8,10 @@ import pytest
 import torch
 from mending import mended
 
-from attnbook import linear_attention, test_time
-from attnbook.checks import ch11, gated
-from attnbook.checks.repair import define
+from attnbook import linear_attention
+from attnbook.linear_attention import online_regression
+from attnbook.course.checks import ch11, gated
+from attnbook.course.checks.repair import define
 
 
 def error(s=lambda q, k: np.sum((q + k) ** 2), form=lambda x, m: np.sqrt((np.cosh(x) - 1) / m)):
@@ -512,7 +513,7 @@ def test_pairs_in_parts_are_the_posterior_in_any_order():
             w, cov = pairs()(w, cov, features[part], values[part], noise)
         np.testing.assert_allclose(w, np.linalg.solve(precision, features.T @ values))
         np.testing.assert_allclose(cov, noise**2 * inv(precision), atol=1e-12)
-    mean, covariance = test_time.recursive(features, values[:, None], noise=noise)
+    mean, covariance = online_regression.recursive(features, values[:, None], noise=noise)
     np.testing.assert_allclose(w, mean[:, 0])
     np.testing.assert_allclose(cov, covariance, atol=1e-12)
 
@@ -523,7 +524,7 @@ def test_the_package_gives_the_same():
     np.testing.assert_allclose(gate(RIGHT_GATE)(*arrays), gated_delta)
     np.testing.assert_allclose(gated.chunked(arrays, 4), gated_delta)
     np.testing.assert_allclose(gated.misplaced(arrays)[0][0], gate(f"{FAULT} + 0")(*arrays))
-    u = test_time.one_pass(k @ k.T, v, beta=0.7)
+    u = online_regression.one_pass(k @ k.T, v, beta=0.7)
     np.testing.assert_allclose(one_after_another(k @ k.T, v, 0.7), u)
     last, _ = linear_attention.recurrent(q, k, v, beta=np.full(9, 0.7))
     np.testing.assert_allclose(last[-1], q[-1] @ k.T @ u)

@@ -10,10 +10,11 @@ import pytest
 import torch
 from mending import mended
 
-from attnbook import flash, nadaraya_watson, pages, streams
-from attnbook.checks import ch12
-from attnbook.checks.repair import define
-from attnbook.checks.split_sums import average_by_parts, exact, to_bits, to_places
+from attnbook import nadaraya_watson
+from attnbook.exact import flash, online_softmax, paged_cache
+from attnbook.course.checks import ch12
+from attnbook.course.checks.repair import define
+from attnbook.course.checks.split_sums import average_by_parts, exact, to_bits, to_places
 
 
 def softmax(scores):
@@ -59,10 +60,10 @@ def jax_merging(a, p, b, q):
 
 def by_streams(a, p, b, q):
     """The right pair: parts whose top is their log-sum-exp, and whose total is 1."""
-    both = streams.combine(
-        *(streams.Partial(lse, np.ones_like(lse), average) for average, lse in ((a, p), (b, q)))
+    both = online_softmax.combine(
+        *(online_softmax.Partial(lse, np.ones_like(lse), average) for average, lse in ((a, p), (b, q)))
     )
-    return streams.finish(both)
+    return online_softmax.finish(both)
 
 
 def visits(count=None, seen=lambda i, j, w: (j <= i) & (i - j < w), form=lambda v, t: v):
@@ -187,13 +188,13 @@ def written_into_all(pages, tables, lengths, sequence, key):
 
 def by_pool(keys, tables, lengths, sequence, key):
     """The right answer, by a Pool and a Sequence that writes."""
-    pool = pages.Pool(len(keys), keys.shape[1], keys.shape[2], 1)
+    pool = paged_cache.Pool(len(keys), keys.shape[1], keys.shape[2], 1)
     pool.keys, pool.readers = (
         keys.copy(),
         [int((tables == page).sum()) for page in range(len(keys))],
     )
     pool.unused = [page for page in reversed(range(len(keys))) if not pool.readers[page]]
-    writer = pages.Sequence(pool)
+    writer = paged_cache.Sequence(pool)
     writer.table = [int(page) for page in tables[sequence] if page >= 0]
     writer.length = int(lengths[sequence])
     writer.write(key, np.zeros(1))
@@ -351,11 +352,11 @@ def alone_is_lost(scores, values, size, tree, bits):
 
 
 def in_half(scores, values, size, tree, bits):
-    """The right average, by streams.combine; a list for the tree."""
+    """The right average, by online_softmax.combine; a list for the tree."""
 
     def kept(part):
         fractions = [np.frexp(x) for x in part[1:]]
-        return streams.Partial(
+        return online_softmax.Partial(
             part.top, *(np.ldexp(np.round(f * 2**bits) / 2**bits, p) for f, p in fractions)
         )
 
@@ -364,11 +365,11 @@ def in_half(scores, values, size, tree, bits):
             return parts[0]
         half = 1 if not tree else 2 ** int(np.ceil(np.log2(len(parts)) - 1))
         left, right = (parts[:half], parts[half:]) if tree else (parts[:-1], parts[-1:])
-        return kept(streams.combine(combined(left), combined(right)))
+        return kept(online_softmax.combine(combined(left), combined(right)))
 
     cuts = range(0, len(scores), size)
-    parts = [kept(streams.partial(scores[None, i : i + size], values[i : i + size])) for i in cuts]
-    return streams.finish(combined(parts))[0][0]
+    parts = [kept(online_softmax.partial(scores[None, i : i + size], values[i : i + size])) for i in cuts]
+    return online_softmax.finish(combined(parts))[0][0]
 
 
 def jax_split(scores, values, size, tree, bits):

@@ -12,10 +12,11 @@ import pytest
 import torch
 from mending import mended
 
-from attnbook import streams, traffic
 from attnbook import torch as layers
-from attnbook.checks import ch13
-from attnbook.checks.repair import define
+from attnbook.distributed import traffic
+from attnbook.exact import online_softmax
+from attnbook.course.checks import ch13
+from attnbook.course.checks.repair import define
 
 
 def softmax(scores):
@@ -106,12 +107,12 @@ def averages(sums, totals, tops):
 def by_streams(q, keys, values):
     """The right pair: parts of chapter 12, combined."""
     parts = [
-        streams.partial(q @ k.T / np.sqrt(q.shape[1]), v) for k, v in zip(keys, values, strict=True)
+        online_softmax.partial(q @ k.T / np.sqrt(q.shape[1]), v) for k, v in zip(keys, values, strict=True)
     ]
     whole = parts[0]
     for part in parts[1:]:
-        whole = streams.combine(whole, part)
-    return streams.finish(whole)[0], len(q) * (values.shape[2] + 2)
+        whole = online_softmax.combine(whole, part)
+    return online_softmax.finish(whole)[0], len(q) * (values.shape[2] + 2)
 
 
 def torch_split(q, keys, values):

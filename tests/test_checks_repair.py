@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnbook.checks.repair import define, repaired
-from attnbook.checks.verdict import Wrong, check
+from attnbook.course.checks.repair import define, repaired
+from attnbook.course.checks.verdict import Wrong, check
 
 BROKEN = '''
 def average(weights, values):

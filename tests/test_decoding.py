@@ -11,7 +11,7 @@ import pytest
 import reference_recurrent
 from layer_harness import Library
 
-from attnbook.decoding import beam, greedy
+from attnbook.generate.decoding import beam, greedy
 
 START, END, LETTERS, VOCAB = 2, 0, (1, 2), 3
 WORDS = 5  # of a source
@@ -301,7 +301,7 @@ def test_a_width_and_a_limit_are_sizes(library, number):
 @pytest.mark.parametrize("name", ["EncoderDecoder", "Transformer", "DecoderOnly"])
 def test_models_in_bfloat16_write(library, name):
     """NumPy has no such numbers: what comes back is float32."""
-    from attnbook import sampling
+    from attnbook.generate import sampling
 
     made = Library(library.name)
     layer = made.make(name, *{"EncoderDecoder": (5, 11, 3, 4), "Transformer": (5, 11, 7, 6, 2, 5, 1), "DecoderOnly": (5, 7, 6, 2, 5, 1)}[name])  # fmt: skip
@@ -337,7 +337,7 @@ def words(library, *shape):
 @pytest.mark.parametrize("name", MADE)
 def test_writing_keeps_no_graph(name, training, grad):
     """Nothing is saved for a gradient, no step gives what has one; modes stay as they were."""
-    from attnbook import sampling
+    from attnbook.generate import sampling
 
     made = Library("torch")
     torch = made.backend.xp

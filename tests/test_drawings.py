@@ -10,12 +10,15 @@ import nbformat
 import numpy as np
 import pytest
 
-from attnbook import drawings, figures, heads, in_context, kernels, nadaraya_watson
+from attnbook import kernels, nadaraya_watson
+from attnbook.attention import heads
+from attnbook.course import drawings, figures
+from attnbook.datasets import regression_prompts
 from attnbook.datasets import six_words
-from attnbook.drawings import averages, canvas, rows_of_chapters, sequences
-from attnbook.drawings import heads as heads_drawn
+from attnbook.course.drawings import averages, canvas, rows_of_chapters, sequences
+from attnbook.course.drawings import heads as heads_drawn
 
-ladder = sys.modules["attnbook.drawings.ladder"]  # the function has its name
+ladder = sys.modules["attnbook.course.drawings.ladder"]  # the function has its name
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -175,9 +178,9 @@ def test_prompt_shows_its_tokens_and_its_mask():
     drawing = drawings.prompt(pairs=3, queries=2)
     numbers = [float(t.replace("−", "-")) for t in drawing.texts if t[-1].isdigit()]
     table = np.array(numbers).reshape(3, 5).T
-    expected = in_context.prompt(table[:3, 0], table[:3, 1], table[3:, 0])
+    expected = regression_prompts.prompt(table[:3, 0], table[:3, 1], table[3:, 0])
     np.testing.assert_allclose(table, expected, rtol=1e-6)
-    allowed = in_context.mask(3, np.array([2, 3]))
+    allowed = regression_prompts.mask(3, np.array([2, 3]))
     cells = re.findall(r'fill-opacity="(0.75|0.06)"', drawing.svg)
     np.testing.assert_array_equal(np.array(cells).reshape(5, 5) == "0.75", allowed)
 

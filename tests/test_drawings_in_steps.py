@@ -12,20 +12,12 @@ import nbformat
 import numpy as np
 import pytest
 
-from attnbook import (
-    attend,
-    datasets,
-    drawings,
-    kernels,
-    leave_one_out,
-    nadaraya_watson,
-    scores,
-    softmax,
-)
-from attnbook.drawings import averages, canvas
-from attnbook.drawings import rows_of_chapters as rows
-from attnbook.drawings import words_read as sentences
-from attnbook.live import weights
+from attnbook import attend, datasets, kernels, leave_one_out, nadaraya_watson, scores, softmax
+from attnbook.course import drawings
+from attnbook.course.drawings import averages, canvas
+from attnbook.course.drawings import rows_of_chapters as rows
+from attnbook.course.drawings import words_read as sentences
+from attnbook.course.live import weights
 
 ROOT = Path(__file__).resolve().parent.parent
 SVG = "{http://www.w3.org/2000/svg}"

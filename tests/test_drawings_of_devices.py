@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from attnbook import drawings
-from attnbook.drawings import canvas
+from attnbook.course import drawings
+from attnbook.course.drawings import canvas
 
 SVG = "{http://www.w3.org/2000/svg}"
 BLOCK = re.compile(r"K(\d) V\1")

@@ -7,9 +7,10 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from attnbook import drawings, softmax
-from attnbook.drawings import published
-from attnbook.live import weights
+from attnbook import softmax
+from attnbook.course import drawings
+from attnbook.course.drawings import published
+from attnbook.course.live import weights
 
 OTHER = drawings.Published("Other", 7, 8, 2, activation="relu", rms_norm=True, rotary_base=1e4)
 

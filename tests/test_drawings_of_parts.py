@@ -6,8 +6,10 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from attnbook import drawings, pages, softmax
-from attnbook.drawings import canvas, states, tiles
+from attnbook import softmax
+from attnbook.course import drawings
+from attnbook.exact import paged_cache
+from attnbook.course.drawings import canvas, states, tiles
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = (
@@ -127,8 +129,8 @@ def test_block_masks_counts_its_tiles():
 @pytest.mark.parametrize(("tokens", "size", "shared"), [(10, 4, 2), (8, 4, 2), (3, 2, 1)])
 def test_a_fork_has_one_page_of_its_own(tokens, size, shared):
     drawing = drawings.page_table(tokens, size)
-    pool = pages.Pool(9, size, 2, 2)
-    first = pages.Sequence(pool)
+    pool = paged_cache.Pool(9, size, 2, 2)
+    first = paged_cache.Sequence(pool)
     for _ in range(tokens):
         first.write(np.ones(2), np.ones(2))
     for sequence in (first, first.fork()):

@@ -15,7 +15,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from attnbook import losses
+from attnbook.models import losses
 from attnbook.torch import DecoderOnly, train
 from benchmarks import pieces
 

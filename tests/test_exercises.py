@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from attnbook import checks
-from attnbook.checks.exercises import exercises
+from attnbook.course import checks
+from attnbook.course.checks.exercises import exercises
 
 REPOSITORY = Path(__file__).parents[1]
 sys.path.insert(0, str(REPOSITORY / "tools"))

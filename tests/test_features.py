@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from attnbook import features, gaussian_process, kernels
+from attnbook import kernels
+from attnbook.kernel import gaussian_process, random_features
 
 COUNT = 40_000  # frequencies where a mean is compared
 
@@ -24,7 +25,7 @@ def within_standard_error(products, expected):
 def test_fourier_by_hand(backend):
     """Angles 0, π/2 and π: cosines 1, 0, −1 and sines 0, 1, 0, over √3."""
     x, frequencies = np.array([[0.5, 0.0]]), np.array([[0.0, 1], [math.pi, 7], [2 * math.pi, 9]])
-    out = backend.call(features.fourier, x, frequencies)
+    out = backend.call(random_features.fourier, x, frequencies)
     expected = np.array([[1, 0, -1, 0, 1, 0]]) / math.sqrt(3)
     np.testing.assert_allclose(out, expected, atol=1e-15)
 
@@ -32,13 +33,13 @@ def test_fourier_by_hand(backend):
 def test_positive_by_hand(backend):
     """x = (1, 1), ω = (1, 0), (2, 3): exponents 1 − 1 and 5 − 1, over √2."""
     frequencies = np.array([[1.0, 0.0], [2.0, 3.0]])
-    out = backend.call(features.positive, np.ones((1, 2)), frequencies)
+    out = backend.call(random_features.positive, np.ones((1, 2)), frequencies)
     np.testing.assert_allclose(out, np.exp([[0, 4]]) / math.sqrt(2), rtol=1e-14)
 
 
 def test_regular_by_hand(backend):
     """P = 4, ℓ = 2: frequencies 0 and π/2, heights √(√(2π)/2) and √(√(2π) exp(−π²/2))."""
-    out = backend.call(features.regular, np.array([1.0]), 2, length_scale=2.0, period=4.0)
+    out = backend.call(random_features.regular, np.array([1.0]), 2, length_scale=2.0, period=4.0)
     low = math.sqrt(math.sqrt(2 * math.pi) / 2)
     high = math.sqrt(math.sqrt(2 * math.pi) * math.exp(-(math.pi**2) / 2))
     np.testing.assert_allclose(out, [[low, 0, 0, high]], atol=1e-15)
@@ -48,7 +49,7 @@ def test_fourier_is_the_gaussian_kernel_on_average(rng):
     """Also with a bandwidth, by which the frequencies are divided; every feature has length 1."""
     (q, k), frequencies = points(rng), rng.normal(size=(COUNT, 3))
     for h in (1.0, 0.5):
-        left, right = (features.fourier(a, frequencies / h) for a in (q, k))
+        left, right = (random_features.fourier(a, frequencies / h) for a in (q, k))
         np.testing.assert_allclose(np.sum(left**2, axis=-1), 1, rtol=1e-12)
         each = left[:, None] * right * COUNT  # the pair of a frequency: cosines and sines
         products = each[..., :COUNT] + each[..., COUNT:]
@@ -59,7 +60,7 @@ def test_fourier_is_the_gaussian_kernel_on_average(rng):
 def test_positive_is_the_exponential_of_the_product_on_average(rng):
     """And the second moment of one feature's product is exp(‖q + k‖²) times its mean's square."""
     (q, k), frequencies = points(rng), rng.normal(size=(COUNT, 3))
-    left, right = (features.positive(a, frequencies) for a in (q, k))
+    left, right = (random_features.positive(a, frequencies) for a in (q, k))
     products = left[:, None] * right * COUNT
     assert np.all(products > 0)
     kernel = np.exp(q @ k.T)
@@ -75,7 +76,7 @@ def test_regular_is_the_kernel_with_its_repeats(backend, rng, length_scale, peri
     """With enough frequencies to 1e-12; in the second case the repeats overlap."""
     x, z = rng.uniform(-1, 1, size=(2, 5)), rng.uniform(-1, 1, size=7)
     how = {"length_scale": length_scale, "period": period}
-    left, right = (backend.call(features.regular, a, 24, **how) for a in (x, z))
+    left, right = (backend.call(random_features.regular, a, 24, **how) for a in (x, z))
     assert left.shape == (2, 5, 48)
     shifts = period * np.arange(-9, 10)
     repeats = [gaussian_process.covariance(x + s, z, length_scale) for s in shifts]
@@ -85,7 +86,7 @@ def test_regular_is_the_kernel_with_its_repeats(backend, rng, length_scale, peri
 def test_regular_has_at_most_its_count_of_frequencies():
     """The sums of squares of cosine and sine do not depend on x: a stationary kernel."""
     x = np.linspace(-1, 1, 11)
-    out = features.regular(x, 3, length_scale=0.3, period=5.2)
+    out = random_features.regular(x, 3, length_scale=0.3, period=5.2)
     assert out.shape == (11, 6)
     squares = out[:, :3] ** 2 + out[:, 3:] ** 2
     np.testing.assert_allclose(squares, np.broadcast_to(squares[0], (11, 3)), rtol=1e-12)
@@ -113,7 +114,7 @@ def test_keeps_its_dtype(backend, rng, name):
         assert backend.dtype(out) == dtype
         wide = backend.numpy(backend.cast(out, "float32"))
         np.testing.assert_allclose(wide, function(x, frequencies), rtol=0.05, atol=0.02)
-        line = features.regular(backend.cast(backend.array(x), dtype), 3, length_scale=1, period=9)
+        line = random_features.regular(backend.cast(backend.array(x), dtype), 3, length_scale=1, period=9)
         assert backend.dtype(line) == dtype
 
 
@@ -121,13 +122,13 @@ def test_has_a_gradient(differentiable, rng):
     """d/dx of the sum of positive features by hand: φ (ω − x)."""
     x, frequencies = rng.normal(size=(3, 2)), rng.normal(size=(5, 2))
     w = differentiable.array(frequencies)
-    (slope,) = differentiable.gradient(lambda a: features.positive(a, w).sum(), x)
-    phi = features.positive(x, frequencies)
+    (slope,) = differentiable.gradient(lambda a: random_features.positive(a, w).sum(), x)
+    phi = random_features.positive(x, frequencies)
     expected = np.sum(phi[..., None] * (frequencies - x[:, None]), axis=1)
     np.testing.assert_allclose(slope, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("function", [features.fourier, features.positive])
+@pytest.mark.parametrize("function", [random_features.fourier, random_features.positive])
 def test_wrong_arguments_of_random_features_are_named(function, rng):
     x = rng.normal(size=(3, 2))
     calls = {
@@ -155,4 +156,4 @@ def test_wrong_arguments_of_regular_features_are_named():
     }
     for message, (at, count, length_scale, period) in calls.items():
         with pytest.raises(ValueError, match=message):
-            features.regular(at, count, length_scale=length_scale, period=period)
+            random_features.regular(at, count, length_scale=length_scale, period=period)

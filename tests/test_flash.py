@@ -7,7 +7,8 @@ import backends
 import numpy as np
 import pytest
 
-from attnbook import attend, flash
+from attnbook import attend
+from attnbook.exact import flash
 
 LEADS = {"one": ((), (), ()), "several": ((3, 1), (2,), (3, 2)), "shared": ((2, 4), (2, 1), (1,))}
 SIZES = {  # m, n, block

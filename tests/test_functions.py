@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from attnbook import datasets, gaussian_process
+from attnbook import datasets
+from attnbook.kernel import gaussian_process
 
 
 def test_sizes_and_points():

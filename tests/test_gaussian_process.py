@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from attnbook.gaussian_process import covariance, draw, posterior
+from attnbook.kernel.gaussian_process import covariance, draw, posterior
 
 
 def assert_close(out, expected, tolerance=1e-9):

@@ -15,9 +15,9 @@ import pytest
 import sandboxes
 from once import once
 
-from attnbook.checks.grading import command, grade
-from attnbook.checks.grading.grade import Report
-from attnbook.checks.grading.homework import read_homework
+from attnbook.course.checks.grading import command, grade
+from attnbook.course.checks.grading.grade import Report
+from attnbook.course.checks.grading.homework import read_homework
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))

@@ -14,13 +14,13 @@ import pytest
 import sandboxes
 from once import SECONDS
 
-from attnbook.checks import ch01, ch03
-from attnbook.checks.call import call, call_pair
-from attnbook.checks.exercises import CELL, exercises
-from attnbook.checks.grading import sandbox, watch, worker
-from attnbook.checks.grading.pipe import MOST_BYTES, Garbled, packed, printable, received
-from attnbook.checks.grading.student import Asked, Gone, Student, TooLong, TooMuch
-from attnbook.checks.verdict import Wrong
+from attnbook.course.checks import ch01, ch03
+from attnbook.course.checks.call import call, call_pair
+from attnbook.course.checks.exercises import CELL, exercises
+from attnbook.course.checks.grading import sandbox, watch, worker
+from attnbook.course.checks.grading.pipe import MOST_BYTES, Garbled, packed, printable, received
+from attnbook.course.checks.grading.student import Asked, Gone, Student, TooLong, TooMuch
+from attnbook.course.checks.verdict import Wrong
 
 TESTS = Path(__file__).resolve().parent
 CHAPTERS = sorted((TESTS.parent / "chapters").glob("[0-9]*.md"))

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import sandboxes
 
-from attnbook.checks import __main__ as checks_command
-from attnbook.checks.grading import command, feedback, grade, student, tables
-from attnbook.checks.grading.grade import Report, Result
-from attnbook.checks.grading.homework import BadHomework, Task, read_homework
-from attnbook.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
-from attnbook.checks.verdict import Verdict
+from attnbook.course.checks import __main__ as checks_command
+from attnbook.course.checks.grading import command, feedback, grade, student, tables
+from attnbook.course.checks.grading.grade import Report, Result
+from attnbook.course.checks.grading.homework import BadHomework, Task, read_homework
+from attnbook.course.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
+from attnbook.course.checks.verdict import Verdict
 
 MOODLE = """First name,Surname,ID number,Institution,Email address
 Ada,Lovelace,0042,Uni,ada@uni.example
@@ -263,8 +263,8 @@ def test_a_homework_that_is_none(tmp_path, changes, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"check": "ch01.nothing"}, "attnbook.checks has no check 'ch01.nothing'"),
-        ({"check": "os.system"}, "attnbook.checks has no check 'os.system'"),
+        ({"check": "ch01.nothing"}, "attnbook.course.checks has no check 'ch01.nothing'"),
+        ({"check": "os.system"}, "attnbook.course.checks has no check 'os.system'"),
         (
             {"kind": "other"},
             "ex-parabola is 'other', expected one of published, held out, explained",

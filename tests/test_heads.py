@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import reference_heads
 
-from attnbook import attend, heads, scores
+from attnbook import attend, scores
+from attnbook.attention import heads
 
 
 def test_split_by_hand(backend):

@@ -10,9 +10,9 @@ import held_out_answers
 import numpy as np
 import pytest
 
-from attnbook.checks.exercises import names
-from attnbook.checks.grading.homework import held_out_module
-from attnbook.checks.repair import define
+from attnbook.course.checks.exercises import names
+from attnbook.course.checks.grading.homework import held_out_module
+from attnbook.course.checks.repair import define
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))

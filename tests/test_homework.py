@@ -14,10 +14,10 @@ import pytest
 import sandboxes
 from once import once
 
-from attnbook.checks.grading.grade import graded
-from attnbook.checks.grading.homework import BadHomework, read_homework
-from attnbook.checks.grading.worker import run
-from attnbook.checks.verdict import Verdict
+from attnbook.course.checks.grading.grade import graded
+from attnbook.course.checks.grading.homework import BadHomework, read_homework
+from attnbook.course.checks.grading.worker import run
+from attnbook.course.checks.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))

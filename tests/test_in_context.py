@@ -3,24 +3,24 @@
 import numpy as np
 import pytest
 
-from attnbook import in_context
+from attnbook.datasets import regression_prompts
 
 RNG = np.random.default_rng(7)
 
 
 def test_a_prompt_by_hand():
-    found = in_context.prompt(np.array([1.0, 2.0]), np.array([5.0, 7.0]), np.array([3.0]))
+    found = regression_prompts.prompt(np.array([1.0, 2.0]), np.array([5.0, 7.0]), np.array([3.0]))
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, [[1, 5, 0], [2, 7, 0], [3, 0, 1]])
 
 
 def test_leading_axes_are_kept_apart():
     keys, values, queries = RNG.normal(size=(2, 3, 5)), RNG.normal(size=(2, 3, 5)), RNG.normal(size=(2, 3, 7))  # fmt: skip
-    found = in_context.prompt(keys, values, queries)
+    found = regression_prompts.prompt(keys, values, queries)
     assert found.shape == (2, 3, 12, 3)
     for a in range(2):
         for b in range(3):
-            one = in_context.prompt(keys[a, b], values[a, b], queries[a, b])
+            one = regression_prompts.prompt(keys[a, b], values[a, b], queries[a, b])
             np.testing.assert_array_equal(found[a, b], one)
 
 
@@ -35,7 +35,7 @@ def test_leading_axes_are_kept_apart():
 )
 def test_a_prompt_that_does_not_fit(keys, values, queries, message):
     with pytest.raises(ValueError, match=message):
-        in_context.prompt(np.zeros(keys), np.zeros(values), np.zeros(queries))
+        regression_prompts.prompt(np.zeros(keys), np.zeros(values), np.zeros(queries))
 
 
 def test_a_mask_by_hand():
@@ -47,20 +47,20 @@ def test_a_mask_by_hand():
         [1, 1, 0, 0, 1, 0],
         [1, 1, 1, 0, 0, 1],
     ]
-    found = in_context.mask(3, np.array([0, 2, 3]))
+    found = regression_prompts.mask(3, np.array([0, 2, 3]))
     assert found.dtype == bool
     np.testing.assert_array_equal(found, np.array(expected, dtype=bool))
 
 
 def test_no_pairs_and_no_queries():
-    np.testing.assert_array_equal(in_context.mask(0, np.array([0, 0])), np.eye(2, dtype=bool))
-    np.testing.assert_array_equal(in_context.mask(3, np.array([], dtype=int)), np.tri(3))
+    np.testing.assert_array_equal(regression_prompts.mask(0, np.array([0, 0])), np.eye(2, dtype=bool))
+    np.testing.assert_array_equal(regression_prompts.mask(3, np.array([], dtype=int)), np.tri(3))
 
 
 @pytest.mark.parametrize("seen", [[4], [-1], [1.5], [[1]], 2])
 def test_a_query_cannot_see_other_numbers_of_pairs(seen):
     with pytest.raises(ValueError, match=r"seen: got .*, expected integers from 0 to 3"):
-        in_context.mask(3, np.array(seen))
+        regression_prompts.mask(3, np.array(seen))
 
 
 def test_one_pass_answers_as_a_prompt_for_each_question_does():
@@ -75,10 +75,10 @@ def test_one_pass_answers_as_a_prompt_for_each_question_does():
         return tokens[:, 1]
 
     seen = np.arange(1, 7)
-    at_once = two_layers(in_context.prompt(x[:-1], y[:-1], x[1:]), in_context.mask(6, seen))[6:]
+    at_once = two_layers(regression_prompts.prompt(x[:-1], y[:-1], x[1:]), regression_prompts.mask(6, seen))[6:]
     for n in seen:
-        tokens = in_context.prompt(x[:n], y[:n], x[n : n + 1])
-        one = two_layers(tokens, in_context.mask(n, np.array([n])))[-1]
+        tokens = regression_prompts.prompt(x[:n], y[:n], x[n : n + 1])
+        one = two_layers(tokens, regression_prompts.mask(n, np.array([n])))[-1]
         np.testing.assert_allclose(at_once[n - 1], one, rtol=1e-5)
 
 
@@ -86,7 +86,7 @@ def test_one_pass_answers_as_a_prompt_for_each_question_does():
 def test_what_is_no_numpy_array_is_named(argument):
     given = dict.fromkeys(("keys", "values", "queries"), np.ones(3)) | {argument: [1.0, 2.0, 3.0]}
     with pytest.raises(TypeError, match=f"^{argument}: got a list, expected a NumPy array$"):
-        in_context.prompt(**given)
+        regression_prompts.prompt(**given)
 
 
 @pytest.mark.parametrize("name", ["keys", "values", "queries"])
@@ -94,4 +94,4 @@ def test_what_is_no_numpy_array_is_named(argument):
 def test_a_prompt_is_of_finite_real_numbers(name, wrong):
     given = dict.fromkeys(("keys", "values", "queries"), np.zeros(3)) | {name: np.array([0, wrong, 1])}  # fmt: skip
     with pytest.raises(ValueError, match=r"^keys, values, queries: got NaN, infinity or no real"):
-        in_context.prompt(**given)
+        regression_prompts.prompt(**given)

@@ -5,7 +5,7 @@ import pytest
 import reference
 
 from attnbook import nadaraya_watson
-from attnbook.regression import in_metric
+from attnbook.kernel.regression import in_metric
 
 
 def sample(rng):

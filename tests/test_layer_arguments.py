@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from layer_harness import Library
 
-from attnbook import decoding
+from attnbook.generate import decoding
 
 FLOATING = {  # a layer, what makes it, the shapes of what it is given
     "SelfAttention": ((6, 5), [(7, 6)]),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from layer_harness import Library, randomized
 
-from attnbook import blocks, linear_heads
+from attnbook.linear_attention import linear_heads
+from attnbook.models import blocks
 
 KINDS = ("linear", "delta", "decay", "gated_delta")
 SEEN = np.array([True, False, True, True, False, True])
@@ -192,7 +193,7 @@ def test_it_learns(kind):
     """Sixty steps: what stood one place before is told, from the table of what was written."""
     torch = Library("torch").backend.xp
     from attnbook import torch as layers
-    from attnbook.losses import cross_entropy
+    from attnbook.models.losses import cross_entropy
 
     torch.manual_seed(0)
     model = layers.DecoderOnly(5, 12, 16, 2, 16, 1, attention=kind)

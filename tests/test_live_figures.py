@@ -16,8 +16,8 @@ from bokeh.models import (
     TextInput,
 )
 
-from attnbook import live
-from attnbook.live.query_and_keys import convex_hull
+from attnbook.course import live
+from attnbook.course.live.query_and_keys import convex_hull
 
 X, Y = np.array([-1.0, 0.5, 2.0]), np.array([3.0, -4.0, 5.0])
 TRUTH = np.array([[-1.0], [0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [4.0], [9.0]])

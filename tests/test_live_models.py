@@ -13,9 +13,10 @@ import torch
 from numpy.testing import assert_array_equal
 from torch import nn
 
-from attnbook import convert, live
-from attnbook.byte_pairs import BytePairs, learn_pairs
-from attnbook.live import models
+from attnbook import convert
+from attnbook.course import live
+from attnbook.train.byte_pairs import BytePairs, learn_pairs
+from attnbook.course.live import models
 from attnbook.torch import DecoderOnly, EncoderOnly, Transformer
 
 SIZES = {"embed_dim": 6, "num_heads": 3, "mlp_dim": 10, "num_layers": 2}

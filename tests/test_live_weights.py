@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from attnbook import live, softmax
-from attnbook.live import models, weights
+from attnbook import softmax
+from attnbook.course import live
+from attnbook.course.live import models, weights
 
 TOKENS = [" a", "b", " a", "\n", "c"]
 

@@ -6,7 +6,7 @@ import backends
 import numpy as np
 import pytest
 
-from attnbook.losses import cross_entropy, log_softmax
+from attnbook.models.losses import cross_entropy, log_softmax
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from torch import nn  # noqa: E402
 
 import attnbook  # noqa: E402
 import attnbook.torch as book  # noqa: E402
-from attnbook.linear import linear  # noqa: E402
+from attnbook.layers.linear import linear  # noqa: E402
 
 TOKENS = torch.tensor([[1, 2, 3, 4], [4, 3, 0, 1]])
 MASK = torch.ones(2, 4, dtype=torch.bool)

@@ -8,7 +8,7 @@ import pytest
 import reference
 
 from attnbook import nadaraya_watson
-from attnbook.regression import multi_head
+from attnbook.kernel.regression import multi_head
 
 Q, K, V = np.ones((3, 2)), np.ones((7, 2)), np.ones((7, 5))
 HEADS = {"one per head": np.array([0.6, 1.1, 1.9]), "one per coordinate": None}

@@ -7,7 +7,8 @@ import pytest
 import reference_heads
 from array_api_compat import array_namespace
 
-from attnbook import heads, positions, scores
+from attnbook import scores
+from attnbook.attention import heads, positions
 
 OWNERS = {4: [0, 1, 2, 3], 2: [0, 0, 1, 1], 1: [0, 0, 0, 0]}  # who has the keys of 4 query heads
 sharing = pytest.mark.parametrize("num_kv_heads", OWNERS)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from attnbook.ngrams import bits
+from attnbook.generate.ngrams import bits
 
 VOCAB = 4
 TRAIN = [0, 1, 2, 0, 1, 0, 2, 2, 0, 1, 1, 0, 1, 2]  # 3 never occurs

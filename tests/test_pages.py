@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from attnbook import attend
-from attnbook.pages import Pool, Sequence
+from attnbook.exact.paged_cache import Pool, Sequence
 
 D, P = 5, 3
 # Averages of at most 15 values of size 3 or less, from scores of D terms of size 9 or less: some

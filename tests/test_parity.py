@@ -8,20 +8,11 @@ import numpy as np
 import pytest
 
 import attnbook
-from attnbook import (
-    activations,
-    attend,
-    blocks,
-    causal_mask,
-    heads,
-    kernels,
-    leave_one_out,
-    nadaraya_watson,
-    padding_mask,
-    positions,
-    scores,
-    softmax,
-)
+from attnbook import attend, causal_mask, kernels, leave_one_out, nadaraya_watson, padding_mask
+from attnbook import scores, softmax
+from attnbook.attention import heads, positions
+from attnbook.layers import activations
+from attnbook.models import blocks
 
 RNG = np.random.default_rng(11)
 Q, K, V = RNG.normal(size=(11, 3, 2)), RNG.normal(size=(11, 7, 2)), RNG.normal(size=(11, 7, 5))

@@ -9,7 +9,7 @@ import pytest
 import reference
 
 from attnbook import convert, padding_mask
-from attnbook.pooling import pool
+from attnbook.attention.pooling import pool
 
 SIZES = {"embed_dim": 2, "key_dim": 3, "hidden_dim": 5}
 LINEAR = {"key": (3, 2), "value_hidden": (5, 2), "value_out": (1, 5), "head_hidden": (5, 1)}

@@ -7,7 +7,8 @@ import pytest
 import reference_heads
 from array_api_compat import array_namespace
 
-from attnbook import attend, positions, scores
+from attnbook import attend, scores
+from attnbook.attention import positions
 
 PLACES = {
     "in order": np.arange(7),

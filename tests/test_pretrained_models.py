@@ -12,8 +12,8 @@ import pytest
 import reference_pretrained as reference
 import torch
 
-from attnbook import convert, datasets, pretrained, sampling
-from attnbook import torch as torch_layers
+from attnbook import convert, datasets, pretrained, torch as torch_layers
+from attnbook.generate import sampling
 from attnbook.pretrained import files
 
 BOUND = 2e-6  # of the largest number; seen: 0.3e-6 to 0.7e-6 with PyTorch, to 1.1e-6 with JAX

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnbook import byte_pairs, datasets
-from attnbook.byte_pairs import BytePairs
+from attnbook import datasets
+from attnbook.train import byte_pairs
+from attnbook.train.byte_pairs import BytePairs
 from attnbook.pretrained.tokens import tokens_from_folder, tokens_from_gguf
 
 gguf = pytest.importorskip("gguf")

@@ -6,7 +6,8 @@ import pytest
 import reference_recurrent
 from reference_recurrent import LENGTHS, SCORES, SIZES, M, run, sample, translator, with_weights
 
-from attnbook import attend, recurrent, scores
+from attnbook import attend, scores
+from attnbook.models import recurrent
 
 by_score = pytest.mark.parametrize("score", SCORES)
 CELL = reference_recurrent.cell_shapes("", 5, 11)

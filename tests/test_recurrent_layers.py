@@ -8,7 +8,8 @@ import pytest
 import reference_recurrent
 from reference_recurrent import SCORES, SIZES, make, run, translator
 
-from attnbook import convert, recurrent
+from attnbook import convert
+from attnbook.models import recurrent
 from attnbook._validation import numbers
 
 by_score = pytest.mark.parametrize("score", SCORES)

@@ -8,7 +8,7 @@ import pytest
 from layer_harness import Library, randomized
 
 from attnbook import convert
-from attnbook.sampling import probabilities, sample
+from attnbook.generate.sampling import probabilities, sample
 
 HALVES = np.log([1 / 8, 1 / 2, 1 / 8, 1 / 4])  # two are equally probable
 

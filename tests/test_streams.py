@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnbook import attend, scores, softmax
-from attnbook.streams import Partial, combine, empty, finish, partial
+from attnbook.exact.online_softmax import Partial, combine, empty, finish, partial
 
 N, P = 257, 3
 

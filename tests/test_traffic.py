@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from attnbook import streams, traffic
+from attnbook.distributed import traffic
+from attnbook.exact import online_softmax
 
 WORLDS = (1, 2, 3, 8)
 WHOLE = 48  # numbers, which all of the worlds divide
@@ -82,7 +83,7 @@ def test_ring_step_by_step(world):
 def test_heads_split_and_split_attention_by_their_arrays(rng):
     stream = np.zeros((3, 5, 12), np.float32)
     assert traffic.heads_split(3, 5, 12, 4) == sum(a.nbytes for a in (stream, stream))
-    part = streams.partial(rng.normal(size=(3, 2, 9)), rng.normal(size=(9, 4)))
+    part = online_softmax.partial(rng.normal(size=(3, 2, 9)), rng.normal(size=(9, 4)))
     assert traffic.split_attention(6, 4, 8) == sum(array.nbytes for array in part)
 
 

@@ -13,11 +13,12 @@ import pytest
 from numpy.testing import assert_array_equal
 from processes import run_python
 
-from attnbook import train_lm, training
+from attnbook import train_lm
+from attnbook.train import training
 from attnbook._run import checkpoints
-from attnbook._run.folder import Metrics, own_folder
-from attnbook._run.workers import LOST, barrier, leave_if_lost
-from attnbook.byte_pairs import learn_pairs
+from attnbook.train.language_model.folder import Metrics, own_folder
+from attnbook.train.language_model.workers import LOST, barrier, leave_if_lost
+from attnbook.train.byte_pairs import learn_pairs
 from attnbook.train_lm import Options, Refused, held_out_windows, newest_checkpoint, share
 
 TEXT = "the cat sat on the mat, the hat on the cat. " * 40
@@ -375,7 +376,7 @@ def test_workers_agree_on_a_word_that_no_earlier_ones_had() -> None:
 
     from torch.distributed import HashStore
 
-    from attnbook._run.meeting import agreed_word
+    from attnbook.distributed.meeting import agreed_word
 
     store, words = HashStore(), []
     for rank in (1, 2):

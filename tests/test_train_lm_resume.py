@@ -16,8 +16,8 @@ import pytest
 
 from attnbook import train_lm
 from attnbook._run import checkpoints
-from attnbook._run.loop import train_loop
-from attnbook._run.text import TrainingText
+from attnbook.train.language_model.loop import train_loop
+from attnbook.train.language_model.text import TrainingText
 from attnbook.train_lm import Options, Refused
 
 torch = pytest.importorskip("torch")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import reference
 
-from attnbook import convert, training
+from attnbook import convert
+from attnbook.train import training
 
 
 @pytest.fixture(params=["torch", "jax"])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attnbook import training
+from attnbook.train import training
 
 
 def play(losses, learning_rate=0.1, gate=None):

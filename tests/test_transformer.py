@@ -9,9 +9,10 @@ import reference_transformers
 from layer_harness import Library, part, randomized
 from reference_transformers import log_probability
 
-from attnbook import convert, kv_cache, transformer
-from attnbook.decoding import beam, greedy
-from attnbook.linear import linear
+from attnbook import convert
+from attnbook.models import kv_cache, transformer
+from attnbook.generate.decoding import beam, greedy
+from attnbook.layers.linear import linear
 
 SIZES = {
     "EncoderOnly": {"input_dim": 2, "output_dim": 5, "max_length": 7},

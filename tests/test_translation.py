@@ -8,8 +8,9 @@ import pytest
 import reference_recurrent
 from reference_recurrent import SCORES, M, run, sample, translator, with_weights
 
-from attnbook import losses, training
-from attnbook.decoding import beam, greedy
+from attnbook.models import losses
+from attnbook.train import training
+from attnbook.generate.decoding import beam, greedy
 
 by_score = pytest.mark.parametrize("score", SCORES)
 

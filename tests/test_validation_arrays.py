@@ -5,20 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from attnbook import (
-    attend,
-    blocks,
-    causal_mask,
-    gaussian_process,
-    heads,
-    kernels,
-    leave_one_out,
-    nadaraya_watson,
-    padding_mask,
-    regression,
-    scores,
-    softmax,
-)
+from attnbook import attend, causal_mask, kernels, leave_one_out, nadaraya_watson, padding_mask
+from attnbook import scores, softmax
+from attnbook.attention import heads
+from attnbook.kernel import gaussian_process, regression
+from attnbook.models import blocks
 
 Q, K, V = np.ones((3, 2)), np.ones((7, 2)), np.ones((7, 5))
 ANY = np.ones(2)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from layer_harness import Library
 
-from attnbook import heads, transformer
+from attnbook.attention import heads
+from attnbook.models import transformer
 from attnbook._validation import numbers
 
 

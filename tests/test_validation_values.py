@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from test_validation_arrays import K, Q, V, loo, nw
 
-from attnbook import nadaraya_watson, padding_mask, positions
+from attnbook import nadaraya_watson, padding_mask
+from attnbook.attention import positions
 from attnbook._validation import tokens as check_tokens
-from attnbook.regression import multi_head
+from attnbook.kernel.regression import multi_head
 
 
 def heads_of(**how):

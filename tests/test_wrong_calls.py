@@ -6,20 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnbook import (
-    attend,
-    datasets,
-    decoding,
-    figures,
-    gaussian_process,
-    heads,
-    images,
-    in_context,
-    nadaraya_watson,
-    positions,
-    regression,
-    sampling,
-)
+from attnbook import attend, datasets, nadaraya_watson
+from attnbook.attention import heads, positions
+from attnbook.course import figures
+from attnbook.datasets import regression_prompts
+from attnbook.generate import decoding, sampling
+from attnbook.kernel import gaussian_process, non_local_means, regression
 
 X = np.random.default_rng(0).standard_normal((2, 5, 8))
 EYE = np.eye(8)
@@ -37,7 +29,7 @@ FLAGS = {
 
 CALLS = {
     "ragged logits": (lambda: sampling.probabilities([[1.0, 2.0], [3.0]]), ValueError, "logits"),
-    "ragged seen": (lambda: in_context.mask(3, [[1], [2, 3]]), ValueError, "seen"),
+    "ragged seen": (lambda: regression_prompts.mask(3, [[1], [2, 3]]), ValueError, "seen"),
     "ragged periods": (
         lambda: datasets.repeated_sequences(3, periods=((8,), (8, 24))), ValueError, "periods",
     ),
@@ -50,14 +42,14 @@ CALLS = {
         lambda: regression.in_metric(X, X, X, metric=EYE * np.nan), ValueError, "metric",
     ),
     "an image of whole numbers": (
-        lambda: images.non_local_means(np.ones((4, 4), np.uint8), 1.0, width=3),
+        lambda: non_local_means.non_local_means(np.ones((4, 4), np.uint8), 1.0, width=3),
         ValueError, "image",
     ),
     "an image of NaN": (
-        lambda: images.non_local_means(np.full((4, 4), np.nan), 1.0, width=3), ValueError, "image",
+        lambda: non_local_means.non_local_means(np.full((4, 4), np.nan), 1.0, width=3), ValueError, "image",
     ),
     "an image of letters": (
-        lambda: images.patches(np.array([["a", "b"], ["c", "d"]]), 1), ValueError, "image",
+        lambda: non_local_means.patches(np.array([["a", "b"], ["c", "d"]]), 1), ValueError, "image",
     ),
     "a curve of text": (lambda: datasets.curve("x"), ValueError, "x"),
     "a curve of complex numbers": (lambda: datasets.curve(np.array([1j])), ValueError, "x"),
@@ -193,7 +185,7 @@ def test_layers_of_jax() -> None:
 
 
 def test_live_figures() -> None:
-    live = pytest.importorskip("attnbook.live")
+    live = pytest.importorskip("attnbook.course.live")
     points, line = X[0, :, :2], X[0, 0]
     for call, name in (
         (lambda: live.query_and_keys(points * np.nan, points), "keys"),

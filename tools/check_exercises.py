@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from attnbook.checks.exercises import Exercise, exercises
+from attnbook.course.checks.exercises import Exercise, exercises
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = ("expected", ", expected")

@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, sync_playwright
 from print_book import NO_NETWORK, commit_day, set_dates
 from release import write_zip
 
-from attnbook.drawings.canvas import COLOURS
+from attnbook.course.drawings.canvas import COLOURS
 
 SITE = ROOT / "_build" / "html"
 ARCHIVE = ROOT / "_build" / "figures" / "attnbook-figures.zip"

@@ -16,7 +16,7 @@ from weaving.labels import Label, Table
 from weaving.notebook import setup_cell
 from weaving.roles import RoleResolver
 
-from attnbook.checks.exercises import Exercise
+from attnbook.course.checks.exercises import Exercise
 
 NOT_HERE = """\
 # Where the book's package is installed, as on your course's hub, this cell does nothing.

@@ -32,11 +32,11 @@ from weaving.labels import build_table
 from weaving.markdown import render
 from weaving.notebook import METADATA, text_of
 
-from attnbook.checks.exercises import CELL, EXPLANATION, Exercise, exercises, exercises_in, names
-from attnbook.checks.grading.homework import BadHomework, held_out_module, read_homework
-from attnbook.checks.grading.notebook import PLACEHOLDER
-from attnbook.checks.repair import define
-from attnbook.checks.verdict import Verdict
+from attnbook.course.checks.exercises import CELL, EXPLANATION, Exercise, exercises, exercises_in, names
+from attnbook.course.checks.grading.homework import BadHomework, held_out_module, read_homework
+from attnbook.course.checks.grading.notebook import PLACEHOLDER
+from attnbook.course.checks.repair import define
+from attnbook.course.checks.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAN = {"title": str, "after": str, "chapters": list, "seconds": int, "minutes": int}
@@ -286,7 +286,7 @@ class Maker:
         return f"{name}: {len(parts)} exercises, {homework.points:g} points"
 
     def manifest(self, name: str, plan: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
-        """What homework.json says: see attnbook.checks.grading.homework."""
+        """What homework.json says: see attnbook.course.checks.grading.homework."""
         tasks = [
             {
                 "label": part.exercise.label,

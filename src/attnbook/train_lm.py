@@ -10,36 +10,18 @@ sees the same batches. Go on (--resume) only from a folder that you, or people w
 written: a checkpoint runs nothing when it is read, but its numbers are believed.
 """
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, cast
+from typing import Protocol
 
-from attnbook._run.checkpoints import newest as newest_checkpoint
-from attnbook._run.folder import Folder, Metrics, check_loss
-from attnbook._run.options import Options, parse
-from attnbook._run.text import TrainingText, held_out_windows, read_text, text_loss
-from attnbook._run.workers import REFUSED, Refused, Workers, barrier, check_world, share
+from attnbook.train.language_model.checkpoints import newest as newest_checkpoint
+from attnbook.train.language_model.options import Options, parse
+from attnbook.train.language_model.text import TrainingText, read_text
+from attnbook.train.language_model.workers import REFUSED, Refused, Workers, barrier, check_world
 
-__all__ = [
-    "Folder",
-    "Metrics",
-    "Options",
-    "Refused",
-    "TrainingText",
-    "Workers",
-    "barrier",
-    "check_loss",
-    "held_out_windows",
-    "main",
-    "newest_checkpoint",
-    "parse",
-    "read_text",
-    "share",
-    "text_loss",
-]
+__all__ = ["Options", "Refused", "TrainingText", "main", "newest_checkpoint", "parse", "read_text"]
 INTERRUPTED = 130  # the exit status
 
 
@@ -62,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words after the name; None for the process's own.
     """
     options = parse(arguments, __doc__ or "")
-    engine = cast(Engine, importlib.import_module(f"attnbook.{options.backend}.train_lm"))
+    engine = _engine(options.backend)
     with engine.workers(options) as workers:
         try:
             barrier(workers, lambda: check_world(options, workers.world))
@@ -74,6 +56,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             workers.gather("")  # a launcher ends the others when the first one leaves
             return REFUSED
     return 0
+
+
+def _engine(backend: str) -> Engine:
+    if backend == "torch":
+        from attnbook.torch import train_lm as torch_engine
+
+        return torch_engine
+    from attnbook.jax import train_lm as jax_engine
+
+    return jax_engine
 
 
 if __name__ == "__main__":

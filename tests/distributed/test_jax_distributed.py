@@ -13,7 +13,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import attnbook.linear_attention as states
-from attnbook import losses
+from attnbook.models import losses
 from attnbook.jax import DecoderOnly, train
 from attnbook.jax import distributed as many
 

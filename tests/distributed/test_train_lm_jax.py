@@ -18,7 +18,9 @@ import jax
 import numpy as np
 import pytest
 
-from attnbook import convert, datasets, losses, train_lm, training
+from attnbook import convert, datasets, train_lm
+from attnbook.models import losses
+from attnbook.train import training
 from attnbook.jax.train_lm import Run
 
 STEPS, EVERY = 20, 5

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from test_parity import CASES
 
-from attnbook import attend, devices, kernels, leave_one_out, nadaraya_watson, training
+from attnbook import attend, devices, kernels, leave_one_out, nadaraya_watson
+from attnbook.train import training
 from attnbook._fast import chunked
 
 pytestmark = pytest.mark.gpu

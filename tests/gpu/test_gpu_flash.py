@@ -10,7 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from kernel_cases import CASES, HALF, arrays, expected
 
-from attnbook import devices, flash
+from attnbook import devices
+from attnbook.exact import flash
 
 pytestmark = pytest.mark.gpu
 TOLERANCE = HALF | {"float32": 2e-5}

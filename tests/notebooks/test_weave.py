@@ -21,7 +21,8 @@ from weaving.freshness import same_code
 from weaving.notebook import code_cells, text_of
 from weaving.stills import without_still
 
-from attnbook import datasets, live
+from attnbook import datasets
+from attnbook.course import live
 
 CHAPTERS = sorted((ROOT / "chapters").glob("*.md"))
 SKIPPING = {"nbval-ignore-output", "nbval-skip", "raises-exception"}

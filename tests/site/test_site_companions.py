@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page
 from site_visits import ROOT, SITE, Visit, pages_of
 
-from attnbook.checks.exercises import exercises
+from attnbook.course.checks.exercises import exercises
 
 OVERVIEW = "appendices/exercises.html"
 SOURCES = sorted((ROOT / "chapters").glob("[0-9]*.md"))

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser
 from pypdf import PdfReader
 from site_visits import ROOT, new_page
 
-from attnbook import drawings
-from attnbook.drawings import rows_of_chapters
+from attnbook.course import drawings
+from attnbook.course.drawings import rows_of_chapters
 
 sys.path.insert(0, str(ROOT / "tools"))
 sys.path.insert(0, str(ROOT / "_ext"))

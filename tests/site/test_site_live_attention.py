@@ -16,7 +16,8 @@ from test_site_live import PLOTS, READ, SET, WORDS
 from test_site_live_pages import LARGE, alone
 from test_site_pages import TOO_WIDE, axe_findings
 
-from attnbook import live, softmax
+from attnbook import softmax
+from attnbook.course import live
 
 VALUE = "(name) => Bokeh.documents.at(-1).get_model_by_name(name).value"
 LABELS = """(axis) => {

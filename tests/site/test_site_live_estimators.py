@@ -14,7 +14,10 @@ from test_site_live import READ, SET, WORDS
 from test_site_live_pages import alone
 from test_site_live_points import ON_SCREEN, VALUE
 
-from attnbook import gaussian_process, live, nadaraya_watson, test_time
+from attnbook import nadaraya_watson
+from attnbook.course import live
+from attnbook.kernel import gaussian_process
+from attnbook.linear_attention import online_regression
 
 X = np.array([0.3, -0.8, 0.1, 0.35, -0.2, 0.9, 0.3])  # two points in one place
 Y = np.array([1.0, -0.5, 0.25, 1.5, -1.25, 0.5, 0.0])
@@ -63,8 +66,8 @@ def weights(queries: np.ndarray, order: np.ndarray, beta: float, count: int) -> 
     units = np.eye(n)
     by_time = {
         "sum": k,
-        "delta": k @ test_time.one_pass(gram, units, beta=beta),
-        "passes": k @ test_time.passes(gram, units, count, noise=0.2),
+        "delta": k @ online_regression.one_pass(gram, units, beta=beta),
+        "passes": k @ online_regression.passes(gram, units, count, noise=0.2),
         "kernel": nadaraya_watson(np.c_[queries], np.c_[x], units, bandwidth=0.1),
         "posterior": np.stack(
             [gaussian_process.posterior(queries, x, u, length_scale=0.3, noise=0.2)[0] for u in units],

@@ -15,8 +15,8 @@ from test_site_live_attention import VALUE
 from test_site_live_models import TEXT, nothing
 from test_site_live_pages import alone
 
-from attnbook import live
-from attnbook.live import weights
+from attnbook.course import live
+from attnbook.course.live import weights
 
 GIVEN = weights.load("smollm2").sentences
 ALL_THERE = """() => {

@@ -15,8 +15,9 @@ from playwright.sync_api import Browser
 from site_visits import Visit, served, visit
 from test_site_pages import AXE, TOO_WIDE, WIDTHS, axe_findings
 
-from attnbook import datasets, live
-from attnbook.live import models
+from attnbook import datasets
+from attnbook.course import live
+from attnbook.course.live import models
 
 BOKEH = Path(bokeh.__file__).parent / "server" / "static" / "js"
 FIGURES = [name for name in live.__all__ if name.islower()]

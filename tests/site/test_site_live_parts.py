@@ -1,4 +1,4 @@
-"""The live figure of chapter 12 combines parts as attnbook.streams does, in bfloat16 too."""
+"""The live figure of chapter 12 combines parts as attnbook.exact.online_softmax does, in bfloat16 too."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from test_site_live import READ, SET, WORDS
 from test_site_live_pages import alone
 from test_site_live_points import ON_SCREEN, VALUE
 
-from attnbook import live, streams
-from attnbook.live.parts import ORDERS, SCORES, VALUES
+from attnbook.course import live
+from attnbook.exact import online_softmax
+from attnbook.course.live.parts import ORDERS, SCORES, VALUES
 
 CHAPTER = "12-exact-and-fast"
 CUTS = [2, 5, 5, 9]  # the third part has no key
@@ -59,24 +60,24 @@ def rounded(number: float) -> float:
     return float(torch.tensor(number, dtype=torch.float32).bfloat16())
 
 
-def key_by_key(scores: list, values: list, to: Callable[[float], float]) -> streams.Partial:
+def key_by_key(scores: list, values: list, to: Callable[[float], float]) -> online_softmax.Partial:
     """A part whose sums take one key after the other, each step rounded."""
     top, total, weighted = max(scores, default=-math.inf), 0.0, 0.0
     for s, v in zip(scores, values, strict=True):
         share = to(math.exp(to(s - top)))
         total, weighted = to(total + share), to(weighted + to(share * v))
     of = given(torch.tensor, dtype=torch.bfloat16 if to is rounded else torch.float64)
-    return streams.Partial(of([top]), of([total]), of([[weighted]]))
+    return online_softmax.Partial(of([top]), of([total]), of([[weighted]]))
 
 
 def combined(
     after: list[int], pairs: list[tuple[int, int]], to: Callable[[float], float]
-) -> list[streams.Partial]:
+) -> list[online_softmax.Partial]:
     """The parts that are left, each pair of places combined into the first of the two."""
     ends = [0, *after, len(SCORES)]
     left = [key_by_key(list(SCORES[a:b]), list(VALUES[a:b]), to) for a, b in pairwise(ends)]
     for a, b in pairs:
-        left[a] = streams.combine(left[a], left.pop(b))
+        left[a] = online_softmax.combine(left[a], left.pop(b))
     return left
 
 
@@ -99,8 +100,8 @@ def numbers_of(text: str) -> list[float]:
     return [float(one.replace("−", "-")) for one in said]
 
 
-def average(part: streams.Partial) -> float:
-    return float(streams.finish(part)[0][0, 0])
+def average(part: online_softmax.Partial) -> float:
+    return float(online_softmax.finish(part)[0][0, 0])
 
 
 SOFTMAX = float(np.exp(SCORES) @ np.array(VALUES) / np.exp(SCORES).sum())

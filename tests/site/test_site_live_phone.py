@@ -17,8 +17,8 @@ from playwright.sync_api import Browser, CDPSession, Page
 from site_visits import next_frames, rests, served, visit
 from test_site_live_pages import BOKEH, PAGE, THEMES, figure, regression
 
-from attnbook import live
-from attnbook.live import models
+from attnbook.course import live
+from attnbook.course.live import models
 
 PHONE, SLIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
 FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context", "model", "estimators", "parts", "ring", "writer")  # fmt: skip

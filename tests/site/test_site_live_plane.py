@@ -16,8 +16,9 @@ from test_site_live import READ, SET, WORDS
 from test_site_live_pages import KEYS, VALUES, alone, figure
 from test_site_live_points import ON_SCREEN
 
-from attnbook import attend, live, scores
-from attnbook.live.query_and_keys import convex_hull
+from attnbook import attend, scores
+from attnbook.course import live
+from attnbook.course.live.query_and_keys import convex_hull
 
 
 def cosine(q: np.ndarray, k: np.ndarray) -> np.ndarray:

@@ -16,7 +16,8 @@ from test_site_live import READ, SET, WORDS
 from test_site_live_pages import LARGE, alone
 from test_site_pages import TOO_WIDE, axe_findings
 
-from attnbook import attend, live, scores
+from attnbook import attend, scores
+from attnbook.course import live
 
 POINTS = np.array(
     [[1.5, 0.5], [1.1, 1.3], [-1.0, 1.1], [-1.4, 0.6], [0.2, -1.2], [0.7, -0.9], [0.0, 0.0]]

@@ -1,4 +1,4 @@
-"""The live figure of chapter 13 has the times and bytes of attnbook.traffic, step by step."""
+"""The live figure of chapter 13 has the times and bytes of attnbook.distributed.traffic, step by step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from test_site_live import READ, SET, WORDS
 from test_site_live_pages import alone
 from test_site_live_points import VALUE
 
-from attnbook import live, traffic
+from attnbook.course import live
+from attnbook.distributed import traffic
 
 CHAPTER = "13-many-devices"
 FLOPS, LATENCY, WIDTH, ITEMSIZE = 4e14, 1e-5, 4096, 2

@@ -18,7 +18,7 @@ from test_site_live_attention import CELL, VALUE
 from test_site_live_pages import LARGE, alone
 from test_site_pages import TOO_WIDE, axe_findings
 
-from attnbook import live
+from attnbook.course import live
 
 LABELS = """() => {
   const { down, across } = Bokeh.documents.at(-1).get_model_by_name("update").args;

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Page
 from site_visits import ROOT, SITE, Visit, next_frames, visit
 from test_site_live import CHAPTER, HOST, SET, WORDS
 
-from attnbook.figures import COLOURS
-from attnbook.live.figure import SCRIPTS
+from attnbook.course.figures import COLOURS
+from attnbook.course.live.figure import SCRIPTS
 
 READY = f"{HOST}[data-ready=true]"
 BOKEH_TIMES = """() => [performance.getEntriesByType("navigation")[0].loadEventEnd,

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from site_visits import ROOT, Visit, new_page, served, visit
 from test_site_extension import make_book
 
-from attnbook import drawings
+from attnbook.course import drawings
 
 SCRIPT = ROOT / "_ext/attnbook_site/static/moving.js"
 BOOK = """# A page

@@ -11,8 +11,8 @@ from typing import Any
 
 from array_api_compat import array_namespace, is_jax_array, is_torch_array
 
-from attnbook._typing import Array
 from attnbook._validation.arrays import broadcast_shapes, is_transforming
+from attnbook._validation.types import Array
 
 CHUNK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a chunk
 JAX_CHUNKS = 4  # JAX fuses a chunk's steps into fewer arrays: its chunks may be larger

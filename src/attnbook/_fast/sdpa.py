@@ -5,8 +5,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from attnbook._typing import Array
 from attnbook._validation.arrays import broadcast_shapes, is_transforming
+from attnbook._validation.types import Array
 
 # Weights from which on the fused kernel repays its call where a gradient is wanted. Where none is,
 # or the kernel is causal by itself, it always does: benchmarks.fused_kernel measures both borders.

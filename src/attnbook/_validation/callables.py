@@ -4,8 +4,8 @@ import math
 
 from array_api_compat import array_namespace, is_array_api_obj
 
-from attnbook._typing import Array
 from attnbook._validation.arrays import broadcast_leading_axes, common_namespace, is_concretely_true
+from attnbook._validation.types import Array
 
 
 def check_scores(found: Array, queries: Array, keys: Array, values: Array) -> Array:

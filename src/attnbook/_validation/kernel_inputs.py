@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from attnbook._typing import Array
 from attnbook._validation import options
 from attnbook._validation.arrays import (
     broadcast_leading_axes,
@@ -10,6 +9,7 @@ from attnbook._validation.arrays import (
     check_floating,
     check_qkv,
 )
+from attnbook._validation.types import Array
 
 MAX_WIDTH = 256  # a block of wider rows does not fit into a GPU's fast memory
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from attnbook._typing import Array
 from attnbook._validation.arrays import (
     broadcast_shapes,
     check_floating,
@@ -10,6 +9,7 @@ from attnbook._validation.arrays import (
     promote_autocast,
     upcast_half,
 )
+from attnbook._validation.types import Array
 
 
 def check_state_inputs(

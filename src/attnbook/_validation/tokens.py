@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from attnbook._typing import Array
 from attnbook._validation.arrays import (
     broadcast_shapes,
     check_floating,
@@ -16,6 +15,7 @@ from attnbook._validation.arrays import (
     is_concretely_true,
     promote_autocast,
 )
+from attnbook._validation.types import Array
 
 
 def check_tokens(vocab_size: int, longest: int | None = None, **argument: Array) -> None:

@@ -5,8 +5,6 @@ from typing import Any
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Real
 
-from attnbook import positions, scores
-from attnbook._typing import Array, Drop, MultiHead, Score, SingleHead
 from attnbook._validation.arrays import (
     cast_parameter,
     check_causal,
@@ -16,8 +14,14 @@ from attnbook._validation.arrays import (
     check_widths,
 )
 from attnbook._validation.numbers import divided, positive_int, positive_or_none
-from attnbook.attention import attend, attention_weights, fast_average, weighted_average
-from attnbook.linear import linear
+from attnbook._validation.types import Array, Drop, MultiHead, Score, SingleHead
+from attnbook.attention import attend, positions, scores
+from attnbook.attention.weighted_average import (
+    attention_weights,
+    fast_average,
+    weighted_average,
+)
+from attnbook.layers.linear import linear
 
 
 def self_attention(

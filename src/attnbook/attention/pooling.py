@@ -4,12 +4,12 @@ from typing import Any
 
 from jaxtyping import Bool, Int
 
-from attnbook._typing import Array, Pooling
 from attnbook._validation.arrays import check_same_library
 from attnbook._validation.options import flag
 from attnbook._validation.tokens import check_tokens, widen_tokens
+from attnbook._validation.types import Array, Pooling
 from attnbook.attention import attend
-from attnbook.linear import embed, linear, perceptron
+from attnbook.layers.linear import embed, linear, perceptron
 
 
 def pool(

@@ -7,8 +7,8 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Real
 
-from attnbook._typing import Array
 from attnbook._validation import arrays, numbers
+from attnbook._validation.types import Array
 
 BASE = 10_000.0  # wavelengths go from 2π to 2π · BASE
 

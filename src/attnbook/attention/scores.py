@@ -8,7 +8,6 @@ from typing import Any
 from array_api_compat import array_namespace, device
 from jaxtyping import Float
 
-from attnbook._typing import Array
 from attnbook._validation.arrays import (
     broadcast_leading_axes,
     cast_parameter,
@@ -16,7 +15,8 @@ from attnbook._validation.arrays import (
     check_floating,
     check_qkv,
 )
-from attnbook.kernels import unchecked_squared_distance
+from attnbook._validation.types import Array
+from attnbook.attention.distances import unchecked_squared_distance
 
 
 def gaussian_score(

@@ -5,72 +5,23 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
-from jaxtyping import Bool, Float, Int
+from array_api_compat import array_namespace, is_jax_array, is_torch_array
+from jaxtyping import Bool, Float
 
-from attnbook import scores
 from attnbook._fast import sdpa
-from attnbook._typing import Array, Score
 from attnbook._validation.arrays import (
     broadcast_shapes,
     check_attention,
     check_causal,
-    check_floating,
     check_how,
-    check_mask,
-    common_namespace,
-    is_concretely_true,
     promote_autocast,
     upcast_half,
 )
 from attnbook._validation.callables import check_scores, check_weights
-from attnbook._validation.numbers import nonnegative_int
-
-
-def softmax(
-    scores: Float[Array, "... n"], mask: Bool[Array, "..."] | None = None
-) -> Float[Array, "... n"]:
-    """Softmax over the last axis, w_j = exp(s_j) / Σ_l exp(s_l), the sum over what the mask allows.
-
-    The largest score is subtracted first, so no exponential overflows.
-
-    Args:
-        scores: of shape (..., n).
-        mask: boolean, broadcastable to the scores, True = takes part.
-
-    Returns:
-        Weights of the scores' shape, not negative, each row summing to 1. A row that the mask
-        leaves empty is 0.
-
-    Raises:
-        ValueError: scores without an axis or not floating, a mask that does not fit.
-        TypeError: arrays of different libraries.
-    """
-    xp = check_floating(scores=scores)
-    if scores.ndim == 0:
-        raise ValueError("scores: got shape (), expected (..., n)")
-    check_mask(mask, tuple(scores.shape), scores=scores)
-    return masked_softmax(xp, scores, mask)
-
-
-def masked_softmax(xp: Any, scores: Array, mask: Array | None) -> Array:
-    """The formula of softmax, for what was checked before; by the library's own if it has one."""
-    if mask is not None:
-        some = xp.any(mask, axis=-1, keepdims=True)
-        shut = xp.where(some, -xp.inf, xp.zeros_like(scores))  # an empty row: any score will do
-        weights = masked_softmax(xp, xp.where(mask, scores, shut), None)
-        return xp.where(some, weights, xp.zeros_like(scores))
-    if is_torch_array(scores):
-        return scores.softmax(-1)
-    (wide,) = upcast_half(xp, scores)
-    if is_jax_array(scores):
-        import jax
-
-        return xp.astype(jax.nn.softmax(wide, axis=-1), scores.dtype)
-    if scores.shape[-1] == 0:
-        return scores
-    exponentials = xp.exp(wide - xp.max(wide, axis=-1, keepdims=True))
-    return xp.astype(exponentials / xp.sum(exponentials, axis=-1, keepdims=True), scores.dtype)
+from attnbook._validation.types import Array, Score
+from attnbook.attention import scores
+from attnbook.attention.masked_softmax import masked_softmax
+from attnbook.attention.masks import with_causal
 
 
 def attend(
@@ -200,56 +151,3 @@ def _compiled() -> Callable[..., Array]:
     import jax
 
     return jax.jit(_scaled_dot_average, static_argnames="causal")
-
-
-def with_causal(mask: Array | None, queries: Array) -> Array:
-    """A mask that also hides what comes after each of the queries (..., m, d)."""
-    earlier = _earlier(array_namespace(queries), queries.shape[-2], queries)
-    return earlier if mask is None else mask & earlier
-
-
-def causal_mask(n: int, like: Array) -> Bool[Array, "n n"]:
-    """Causal mask, True where key j is not later than query i: j ≤ i.
-
-    Args:
-        n: the number of tokens, 0 or more.
-        like: an array whose library and device the mask takes.
-
-    Returns:
-        Boolean, of shape (n, n).
-
-    Raises:
-        ValueError: n that is no integer or below 0.
-        TypeError: like that is no array.
-    """
-    xp = common_namespace(like=like)
-    return _earlier(xp, nonnegative_int(n=n), like)
-
-
-def _earlier(xp: Any, n: int, like: Array) -> Array:
-    position = xp.arange(n, device=device(like))
-    return position[None, :] <= position[:, None]
-
-
-def padding_mask(lengths: Int[Array, "..."], n: int) -> Bool[Array, "... 1 n"]:
-    """Padding mask, True for the first lengths[b] of n keys.
-
-    Args:
-        lengths: integers of shape (...), one per sequence, from 0 to n.
-        n: the padded length.
-
-    Returns:
-        Boolean, of shape (..., 1, n), the same for every query.
-
-    Raises:
-        ValueError: lengths that are no integers from 0 to n.
-        TypeError: lengths that are no array.
-    """
-    xp = common_namespace(lengths=lengths)
-    position = xp.arange(nonnegative_int(n=n), device=device(lengths))
-    if not xp.isdtype(lengths.dtype, "integral"):
-        raise ValueError(f"lengths: got dtype {lengths.dtype}, expected integers")
-    ends = xp.astype(lengths, position.dtype)
-    if is_concretely_true(xp.any((ends < 0) | (ends > n))):
-        raise ValueError(f"lengths: got {lengths}, expected integers from 0 to n = {n}")
-    return (position < ends[..., None])[..., None, :]

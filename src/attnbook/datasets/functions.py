@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from attnbook import gaussian_process
 from attnbook._validation import numbers
+from attnbook.kernel import gaussian_process
 
 Array = np.ndarray
 

@@ -2,14 +2,14 @@
 
 Sizes are in bytes. What comes is a number or a NumPy array of numbers, which broadcast, and so is
 the result. Bytes sent are those of one rank; in a ring every rank sends as many. The seconds, from
-a model of the link between two devices, are in attnbook.links and have their names here as well.
+a model of the link between two devices, are in communication_time and have their names here too.
 """
 
 import math
 from typing import Any
 
 from attnbook._validation import numbers, options
-from attnbook.links import (
+from attnbook.distributed.communication_time import (
     Link,
     data_parallel_efficiency,
     least_block,

@@ -13,8 +13,6 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Int
 
-from attnbook import scores, streams
-from attnbook._typing import Array
 from attnbook._validation import options
 from attnbook._validation.arrays import (
     broadcast_leading_axes,
@@ -28,6 +26,9 @@ from attnbook._validation.arrays import (
     without_autocast,
 )
 from attnbook._validation.numbers import nonnegative_int, positive_int
+from attnbook._validation.types import Array
+from attnbook.attention import scores
+from attnbook.exact import online_softmax
 
 
 def forward(
@@ -69,17 +70,17 @@ def forward(
     wide = upcast_half(xp, q, k, v)
     with without_autocast(q):
         parts = (_part_of(here, block, causal, *wide) for here in _slices(q.shape[-2], block))
-        outputs, logs = zip(*map(streams.unchecked_finish, parts), strict=True)
+        outputs, logs = zip(*map(online_softmax.unchecked_finish, parts), strict=True)
     output = xp.astype(xp.concat(outputs, axis=-2), v.dtype, copy=False)
     return output, xp.concat(logs, axis=-1)
 
 
 def _part_of(
     rows: slice, block: int, causal: bool, q: Array, k: Array, v: Array
-) -> streams.Partial:
+) -> online_softmax.Partial:
     """The part of all keys for some queries: those of the blocks of keys, combined as they come."""
     parts = (
-        streams.unchecked_partial(
+        online_softmax.unchecked_partial(
             scores.unchecked_scaled_dot(q[..., rows, :], k[..., columns, :]),
             v[..., columns, :],
             _diagonal(q, rows, columns) if causal else None,
@@ -87,7 +88,7 @@ def _part_of(
         for columns in _slices(k.shape[-2], block)
         if not (causal and _is_later(rows, columns))
     )
-    return functools.reduce(streams.unchecked_combine, parts)
+    return functools.reduce(online_softmax.unchecked_combine, parts)
 
 
 def backward(

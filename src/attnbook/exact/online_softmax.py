@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float
 
-from attnbook._typing import Array
 from attnbook._validation.arrays import (
     broadcast_leading_axes,
     broadcast_shapes,
@@ -21,6 +20,7 @@ from attnbook._validation.arrays import (
     without_autocast,
 )
 from attnbook._validation.numbers import nonnegative_int
+from attnbook._validation.types import Array
 
 
 class Partial(NamedTuple):

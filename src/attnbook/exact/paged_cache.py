@@ -12,8 +12,6 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_jax_array
 from jaxtyping import Float
 
-from attnbook import scores, streams
-from attnbook._typing import Array
 from attnbook._validation.arrays import (
     check_floating,
     promote_autocast,
@@ -21,6 +19,9 @@ from attnbook._validation.arrays import (
     without_autocast,
 )
 from attnbook._validation.numbers import int_between, nonnegative_int, positive_int
+from attnbook._validation.types import Array
+from attnbook.attention import scores
+from attnbook.exact import online_softmax
 
 
 class Pool:
@@ -203,13 +204,13 @@ class Sequence:
         if query.ndim == 0 or query.shape[-1] != d:
             raise ValueError(f"query: got shape {tuple(query.shape)}, expected (..., {d})")
         rows, p = xp.reshape(query, (-1, d)), pool.values.shape[-1]
-        part = streams.empty(rows.shape[0], p, *upcast_half(xp, rows))
+        part = online_softmax.empty(rows.shape[0], p, *upcast_half(xp, rows))
         for number, page in enumerate(self.table):
             end = min(size, self.length - number * size)
             with without_autocast(rows):
                 here = _part(rows, pool.keys[page, :end, :], pool.values[page, :end, :])
-            part = streams.unchecked_combine(part, here)
-        average, _ = streams.unchecked_finish(part)
+            part = online_softmax.unchecked_combine(part, here)
+        average, _ = online_softmax.unchecked_finish(part)
         shape = (*query.shape[:-1], p)
         return xp.astype(xp.reshape(average, shape), query.dtype, copy=False)
 
@@ -218,10 +219,10 @@ class Sequence:
             raise RuntimeError("sequence: got one that was freed, expected one in use")
 
 
-def _part(q: Array, k: Array, v: Array) -> streams.Partial:
+def _part(q: Array, k: Array, v: Array) -> online_softmax.Partial:
     """The part of one page's tokens."""
     q, k, v = upcast_half(array_namespace(q), q, k, v)
-    return streams.unchecked_partial(scores.unchecked_scaled_dot(q, k), v, None)
+    return online_softmax.unchecked_partial(scores.unchecked_scaled_dot(q, k), v, None)
 
 
 def _with_row(array: Any, where: tuple[int, ...], row: Array) -> Array:

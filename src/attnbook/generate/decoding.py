@@ -11,12 +11,12 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array
 from jaxtyping import Bool, Float, Int
 
-from attnbook._typing import Array
 from attnbook._validation import numbers
 from attnbook._validation import tokens as check
 from attnbook._validation.arrays import common_namespace
-from attnbook.convert import to_numpy
-from attnbook.losses import log_softmax
+from attnbook._validation.to_numpy import to_numpy
+from attnbook._validation.types import Array
+from attnbook.models.losses import log_softmax
 
 
 def greedy(

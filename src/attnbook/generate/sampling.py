@@ -7,10 +7,10 @@ from array_api_compat import is_array_api_obj
 from jaxtyping import Float, Int
 
 from attnbook._validation.numbers import is_such, nonnegative_int, positive_int, table
+from attnbook._validation.to_numpy import to_numpy
 from attnbook._validation.tokens import token_list
 from attnbook.attention import softmax
-from attnbook.convert import to_numpy
-from attnbook.decoding import without_graph
+from attnbook.generate.decoding import without_graph
 
 
 def probabilities(

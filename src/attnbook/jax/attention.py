@@ -8,15 +8,15 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Float, PRNGKeyArray
 
-from attnbook import heads, scores
-from attnbook._typing import Score
 from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag
+from attnbook._validation.types import Score
+from attnbook.attention import heads, scores
 from attnbook.jax.dropout import check_key, check_key_or_none, dropout
 
 
 class SelfAttention(eqx.Module):
-    """One head of self-attention; its formula is attnbook.heads.self_attention.
+    """One head of self-attention; its formula is attnbook.attention.heads.self_attention.
 
     Args:
         embed_dim: the width of a token.
@@ -57,7 +57,7 @@ class SelfAttention(eqx.Module):
 
 
 class MultiHeadAttention(eqx.Module):
-    """Several heads side by side; its formula is attnbook.heads.multi_head_attention.
+    """Several heads side by side; its formula is attnbook.attention.heads.multi_head_attention.
 
     Args:
         embed_dim: the width of a token.
@@ -67,7 +67,7 @@ class MultiHeadAttention(eqx.Module):
         bias: whether the four projections have one.
         dropout: the share of the weights that is left out when the layer is called with a random
             key, from 0 to below 1; the others grow by 1 / (1 − dropout).
-        rotary_base: turns queries and keys by their positions, as attnbook.positions.rotary with
+        rotary_base: turns queries and keys by their positions, as attention.positions.rotary with
             that base; None leaves them as they are.
         key: the random key of the initial parameters.
 

@@ -7,13 +7,14 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Float, PRNGKeyArray
 
-from attnbook import blocks
 from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag, one_of
-from attnbook.activations import ACTIVATIONS
 from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.dropout import check_key, make_dropout
 from attnbook.jax.linear_attention import GatedDelta, LinearAttention
+from attnbook.layers.activations import ACTIVATIONS
+from attnbook.layers.mlp import call_mlp
+from attnbook.models import blocks
 
 
 class BlockOptions(eqx.Module):
@@ -54,7 +55,7 @@ def make_attention(
 
 
 class MLP(eqx.Module):
-    """Two matrices with an activation between; its formula is attnbook.blocks.mlp.
+    """Two matrices with an activation between; its formula is attnbook.models.blocks.mlp.
 
     Args:
         embed_dim: the width of a token.
@@ -103,12 +104,12 @@ class MLP(eqx.Module):
 
     def __call__(self, x: Float[Array, "... n e"], *, key: PRNGKeyArray | None = None) -> Array:
         """Of the shape of x."""
-        out: Array = blocks.call_mlp(self, x, make_dropout(self, key))
+        out: Array = call_mlp(self, x, make_dropout(self, key))
         return out
 
 
 class EncoderBlock(BlockOptions):
-    """Attention and an MLP in a residual stream; its formula is attnbook.blocks.encoder_block.
+    """Attention and an MLP in a residual stream; its formula is models.blocks.encoder_block.
 
     Args:
         embed_dim: the width of the stream.
@@ -187,7 +188,7 @@ class EncoderBlock(BlockOptions):
 
 
 class DecoderBlock(BlockOptions):
-    """A block that also reads a memory; its formula is attnbook.blocks.decoder_block.
+    """A block that also reads a memory; its formula is attnbook.models.blocks.decoder_block.
 
     Args:
         embed_dim: the width of the stream and of the memory.

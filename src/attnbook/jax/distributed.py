@@ -17,10 +17,11 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Float
 
 from attnbook import linear_attention as states
-from attnbook import scores, streams
 from attnbook._validation.arrays import upcast_half
 from attnbook._validation.states import check_state_inputs
-from attnbook.flash import check_inputs
+from attnbook.attention import scores
+from attnbook.exact import online_softmax
+from attnbook.exact.flash import check_inputs
 from attnbook.jax.launch import run
 from attnbook.jax.sharding import axis_and_size, collectives, make_mesh, shard
 from attnbook.jax.slices import slice_of
@@ -87,15 +88,17 @@ def _ring(q: Array, k: Array, v: Array, *, axis: str, world: int, causal: bool) 
     neighbours = [(rank, (rank + 1) % world) for rank in range(world)]
 
     @jax.checkpoint  # of a block's scores nothing is kept for the gradient
-    def part_of(keys: Array, values: Array, mask: Array | None) -> streams.Partial:
-        return streams.unchecked_partial(scores.unchecked_scaled_dot(wide, keys), values, mask)
+    def part_of(keys: Array, values: Array, mask: Array | None) -> online_softmax.Partial:
+        return online_softmax.unchecked_partial(
+            scores.unchecked_scaled_dot(wide, keys), values, mask
+        )
 
     def turn(carried: Any, step: Array) -> tuple[Any, None]:
         found, keys, values = carried
         keys, values = (lax.ppermute(a, axis, neighbours) for a in (keys, values))
 
-        def combined() -> streams.Partial:
-            return streams.unchecked_combine(found, part_of(keys, values, None))
+        def combined() -> online_softmax.Partial:
+            return online_softmax.unchecked_combine(found, part_of(keys, values, None))
 
         # the block of rank mine − step is here; where that is below 0, one of later tokens
         skipped = lambda: found  # noqa: E731
@@ -105,7 +108,7 @@ def _ring(q: Array, k: Array, v: Array, *, axis: str, world: int, causal: bool) 
     rows = q.shape[-2]
     own = part_of(keys, values, jnp.tri(rows, dtype=bool) if causal else None)
     (found, _, _), _ = lax.scan(turn, (own, keys, values), jnp.arange(1, world))
-    return streams.unchecked_finish(found)[0].astype(v.dtype)
+    return online_softmax.unchecked_finish(found)[0].astype(v.dtype)
 
 
 def split_attention(
@@ -151,7 +154,7 @@ def split_attention(
 def _share(q: Array, k: Array, v: Array, *, axis: str) -> Array:
     """What one device does: of all queries and its blocks (..., n / W, d) and (..., n / W, p)."""
     wide, keys, values = upcast_half(jnp, q, k, v)
-    part = streams.unchecked_partial(scores.unchecked_scaled_dot(wide, keys), values, None)
+    part = online_softmax.unchecked_partial(scores.unchecked_scaled_dot(wide, keys), values, None)
     top = lax.pmax(lax.stop_gradient(part.top), axis)  # any number is right: it is divided out
     factor = jnp.exp(part.top - top)
     total, weighted = lax.psum((factor * part.total, factor[..., None] * part.weighted), axis)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import PRNGKeyArray
 
-from attnbook._typing import Drop
+from attnbook._validation.types import Drop
 
 
 def check_key(key: Any) -> PRNGKeyArray:

@@ -16,7 +16,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnbook._run.launched import (
+from attnbook._validation import numbers
+from attnbook.distributed.launched import (
     WORKER,
     first_error,
     pickled,
@@ -25,7 +26,6 @@ from attnbook._run.launched import (
     show_printed,
     worker_text,
 )
-from attnbook._validation import numbers
 
 ALONE_SECONDS = 10  # that a worker lives longer than it may take
 

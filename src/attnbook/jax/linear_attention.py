@@ -8,10 +8,11 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, PRNGKeyArray
 
-from attnbook import heads, linear_heads
 from attnbook._validation.options import flag
-from attnbook.blocks import gates_name
+from attnbook.attention import heads
 from attnbook.jax.dropout import check_key
+from attnbook.linear_attention import linear_heads
+from attnbook.models.blocks import gates_name
 
 
 class _Projections(eqx.Module):
@@ -37,7 +38,7 @@ class _Projections(eqx.Module):
 
 
 class LinearAttention(_Projections):
-    """Heads with weights φ(q)ᵀφ(k), φ = elu + 1; see attnbook.linear_heads.linear_heads.
+    """Heads with weights φ(q)ᵀφ(k), φ = elu + 1; see linear_attention.linear_heads.linear_heads.
 
     Args:
         embed_dim: the width of a token.
@@ -73,7 +74,7 @@ class LinearAttention(_Projections):
 
 
 class GatedDelta(_Projections):
-    """Heads with a state, decay and the delta rule; see attnbook.linear_heads.delta_heads.
+    """Heads with a state, decay and the delta rule; see linear_attention.linear_heads.delta_heads.
 
     Args:
         embed_dim: the width of a token.

@@ -13,8 +13,8 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as for_gpu
 from jaxtyping import Float
 
-from attnbook._typing import Array
 from attnbook._validation.kernel_inputs import block_length, check_kernel_inputs, power_of_two
+from attnbook._validation.types import Array
 
 
 def kernel(q, k, v, output, log_sum_exp, *, n, scale, causal):
@@ -59,9 +59,9 @@ def flash(
     *,
     causal: bool = False,
 ) -> tuple[Float[Array, "... m p"], Float[Array, "... m"]]:
-    """Attention and log-sum-exps as attnbook.flash.forward gives them, by a kernel in Pallas.
+    """Attention and log-sum-exps as attnbook.exact.flash.forward gives them, by a kernel in Pallas.
 
-    Products and sums are accumulated in float32. It has no gradient; attnbook.flash.backward takes
+    Products and sums are accumulated in float32. It has no gradient; exact.flash.backward takes
     what it gives. On a TPU the keys and values of a head must fit into its fast memory.
 
     Args:

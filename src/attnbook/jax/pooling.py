@@ -8,12 +8,12 @@ from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
 from attnbook._validation.numbers import positive_int
+from attnbook.attention.pooling import pool
 from attnbook.jax.dropout import check_key
-from attnbook.pooling import pool
 
 
 class AttentionPooling(eqx.Module):
-    """One number for a sequence of tokens: a learned query attends to them; see attnbook.pooling.
+    """One number for a sequence of tokens: a learned query attends to them; see attention.pooling.
 
     Args:
         vocab_size: how many different tokens there are.

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from attnbook._run.meeting import MEETING, agreed_word
+from attnbook.distributed.meeting import MEETING, agreed_word
 
 GIVEN = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")

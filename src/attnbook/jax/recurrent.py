@@ -9,17 +9,17 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Int, PRNGKeyArray
 
-from attnbook import recurrent
 from attnbook._validation.numbers import even, positive_int
 from attnbook._validation.tokens import widen_tokens
 from attnbook.jax.dropout import check_key
-from attnbook.recurrent import Memory
+from attnbook.models import recurrent
+from attnbook.models.recurrent import Memory
 
 _decode_step = eqx.filter_jit(recurrent.decode_step)
 
 
 class GRUCell(eqx.Module):
-    """A gated recurrent unit; its formula is attnbook.recurrent.gru.
+    """A gated recurrent unit; its formula is attnbook.models.recurrent.gru.
 
     Args:
         input_dim: the width of an input.
@@ -60,7 +60,7 @@ class GRUCell(eqx.Module):
 
 
 class EncoderDecoder(eqx.Module):
-    """A bidirectional GRU reads, a GRU with attention writes; see attnbook.recurrent.
+    """A bidirectional GRU reads, a GRU with attention writes; see attnbook.models.recurrent.
 
     Args:
         source_vocab: how many different words are read.

@@ -9,7 +9,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from attnbook._validation import numbers
 from attnbook.jax.dropout import check_key_or_none
-from attnbook.regression import in_metric, multi_head, nadaraya_watson
+from attnbook.kernel.regression import in_metric, multi_head, nadaraya_watson
 
 
 class KernelRegression(eqx.Module):
@@ -88,7 +88,7 @@ class MultiHeadKernelRegression(eqx.Module):
         values: Float[Array, "... n p"],
         mask: Array | None = None,
     ) -> Float[Array, "... m p"]:
-        """Predictions at the queries; arguments and errors as attnbook.regression.multi_head."""
+        """Predictions at the queries; arguments and errors as kernel.regression.multi_head."""
         return multi_head(
             queries,
             keys,
@@ -125,5 +125,5 @@ class MetricKernelRegression(eqx.Module):
         values: Float[Array, "... n p"],
         mask: Array | None = None,
     ) -> Float[Array, "... m p"]:
-        """Predictions at the queries; arguments and errors as attnbook.regression.in_metric."""
+        """Predictions at the queries; arguments and errors as kernel.regression.in_metric."""
         return in_metric(queries, keys, values, metric=self.metric, mask=mask)

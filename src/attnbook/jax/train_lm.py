@@ -25,22 +25,15 @@ from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from attnbook._run.loop import train_loop
-from attnbook._run.workers import REFUSED, leave_if_lost
 from attnbook.jax import pieces, processes
 from attnbook.jax.sharding import make_mesh, shard
 from attnbook.jax.training import adam, descend
 from attnbook.jax.transformer import DecoderOnly
-from attnbook.train_lm import (
-    Options,
-    Refused,
-    TrainingText,
-    Workers,
-    barrier,
-    held_out_windows,
-    text_loss,
-)
-from attnbook.training import step_batch
+from attnbook.train.language_model.loop import train_loop
+from attnbook.train.language_model.options import Options
+from attnbook.train.language_model.text import TrainingText, held_out_windows, text_loss
+from attnbook.train.language_model.workers import REFUSED, Refused, Workers, barrier, leave_if_lost
+from attnbook.train.training import step_batch
 
 CLIP = 1.0  # a longer gradient is shortened to this
 MESSAGE = 8192  # bytes of what one worker says to the others, at most

@@ -9,10 +9,10 @@ import optax
 from jax import Array
 from jaxtyping import PRNGKeyArray
 
-from attnbook import training
 from attnbook._validation import callables, numbers, options
 from attnbook.jax.dropout import check_key_or_none
-from attnbook.training import Batch, History
+from attnbook.train import training
+from attnbook.train.training import Batch, History
 
 Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
 

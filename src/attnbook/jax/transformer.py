@@ -7,24 +7,25 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from attnbook import heads, kv_cache, transformer
-from attnbook._typing import Drop
 from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag, one_of
 from attnbook._validation.tokens import widen_tokens
-from attnbook.blocks import ATTENTION, block_options
+from attnbook._validation.types import Drop
+from attnbook.attention import heads
 from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.blocks import BlockOptions, DecoderBlock, EncoderBlock, make_norm
 from attnbook.jax.dropout import check_key, check_key_or_none, make_dropout
-from attnbook.kv_cache import Cache
-from attnbook.transformer import INIT_STD, Memory, set_config, set_options
+from attnbook.models import kv_cache, transformer
+from attnbook.models.blocks import ATTENTION, block_options
+from attnbook.models.kv_cache import Cache
+from attnbook.models.transformer import INIT_STD, Memory, set_config, set_options
 
 _lm_step = eqx.filter_jit(kv_cache.lm_step)
 _seq2seq_step = eqx.filter_jit(kv_cache.seq2seq_step)
 
 
 class AttentionOnly(eqx.Module):
-    """A causal model of attention alone; its formula is attnbook.transformer.attention_only.
+    """A causal model of attention alone; its formula is attnbook.models.transformer.attention_only.
 
     Args:
         vocab_size: how many different tokens there are.
@@ -83,7 +84,7 @@ class AttentionOnly(eqx.Module):
 
 
 class EncoderOnly(BlockOptions):
-    """Tokens that are vectors read each other; see attnbook.transformer.encoder_only.
+    """Tokens that are vectors read each other; see attnbook.models.transformer.encoder_only.
 
     Args:
         input_dim: the width of a token as it comes.
@@ -167,7 +168,7 @@ class EncoderOnly(BlockOptions):
 
 
 class DecoderOnly(BlockOptions):
-    """A language model: every token reads those up to it; see attnbook.transformer.decoder_only.
+    """A language model: every token reads those up to it; see models.transformer.decoder_only.
 
     Args:
         vocab_size: how many different tokens there are.
@@ -283,7 +284,7 @@ class DecoderOnly(BlockOptions):
 
 
 class Transformer(eqx.Module):
-    """An encoder reads, a decoder writes and looks back; see attnbook.transformer.encoder_decoder.
+    """An encoder reads, a decoder writes and looks back; see models.transformer.encoder_decoder.
 
     Args:
         source_vocab: how many different tokens are read.

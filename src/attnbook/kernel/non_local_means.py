@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from attnbook._validation import arrays
 from attnbook._validation.arrays import check_numpy
-from attnbook.regression import nadaraya_watson
+from attnbook.kernel.regression import nadaraya_watson
 
 Array = np.ndarray
 

@@ -6,9 +6,9 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Float
 
-from attnbook._typing import Array
 from attnbook._validation import numbers
 from attnbook._validation.arrays import cast_parameter, check_floating, check_rows, upcast_half
+from attnbook._validation.types import Array
 
 
 def fourier(

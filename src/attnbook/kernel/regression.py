@@ -8,10 +8,8 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float
 
-from attnbook import kernels
 from attnbook._fast import gaussian
 from attnbook._fast.chunked import map_query_chunks
-from attnbook._typing import Array
 from attnbook._validation.arrays import (
     cast_parameter,
     check_attention,
@@ -25,9 +23,11 @@ from attnbook._validation.arrays import (
 )
 from attnbook._validation.callables import check_kernel
 from attnbook._validation.options import check_function, flags
-from attnbook.attention import masked_softmax
-from attnbook.kernels import unchecked_distance
-from attnbook.scores import from_nearest, unchecked_gaussian_score
+from attnbook._validation.types import Array
+from attnbook.attention.distances import unchecked_distance
+from attnbook.attention.masked_softmax import masked_softmax
+from attnbook.attention.scores import from_nearest, unchecked_gaussian_score
+from attnbook.kernel import kernels
 
 
 def nadaraya_watson(
@@ -84,7 +84,7 @@ def _checked(xp: Any, kernel: Any, bandwidth: Any, *data: Array) -> tuple[Array,
     """Data of which the last two are keys and values, in float32 or wider, and a bandwidth."""
     names = ("queries", "keys", "values")[-len(data) :]
     check_finite(xp, **dict(zip(names, data, strict=True)))
-    check_function("attnbook.kernels.gaussian", kernel=kernel)
+    check_function("attnbook.kernel.kernels.gaussian", kernel=kernel)
     data = upcast_half(xp, *data)
     return (*data, check_bandwidth(xp, bandwidth, data[-2]))
 

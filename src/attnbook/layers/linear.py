@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_torch_array
 
-from attnbook._typing import Array, Embedding, Linear
 from attnbook._validation.arrays import cast_parameter
-from attnbook.activations import relu
+from attnbook._validation.types import Array, Embedding, Linear
+from attnbook.layers.activations import relu
 
 
 def linear(layer: Linear, x: Array) -> Array:

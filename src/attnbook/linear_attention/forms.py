@@ -10,11 +10,11 @@ from typing import Any
 from array_api_compat import array_namespace, device, is_jax_array
 from jaxtyping import Float
 
-from attnbook._typing import Array
 from attnbook._validation.arrays import without_autocast
 from attnbook._validation.numbers import positive_int
 from attnbook._validation.states import check_state_inputs
-from attnbook.test_time import unchecked_one_pass
+from attnbook._validation.types import Array
+from attnbook.linear_attention.online_regression import unchecked_one_pass
 
 Arrays = tuple[Any, ...]  # or None in a place
 

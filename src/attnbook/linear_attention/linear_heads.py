@@ -5,14 +5,14 @@ from typing import Any
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float
 
-from attnbook._typing import Array, DeltaHeads, MultiHead
 from attnbook._validation.arrays import check_multi_head, upcast_half
 from attnbook._validation.options import flags
 from attnbook._validation.states import check_only_itself
-from attnbook.activations import sigmoid, silu
-from attnbook.blocks import apply_norm
-from attnbook.heads import merge_heads, project
-from attnbook.linear import linear
+from attnbook._validation.types import Array, DeltaHeads, MultiHead
+from attnbook.attention.heads import merge_heads, project
+from attnbook.layers.activations import sigmoid, silu
+from attnbook.layers.linear import linear
+from attnbook.layers.norms import apply_norm
 from attnbook.linear_attention import chunked, weights
 
 DECAY_START = 3.0  # a decay's first bias: σ(3) = 0.95 of the state stays

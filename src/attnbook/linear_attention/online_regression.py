@@ -17,7 +17,6 @@ from array_api_compat import (
 )
 from jaxtyping import Float
 
-from attnbook._typing import Array
 from attnbook._validation import numbers
 from attnbook._validation.arrays import (
     broadcast_leading_axes,
@@ -27,6 +26,7 @@ from attnbook._validation.arrays import (
     is_concretely_true,
     upcast_half,
 )
+from attnbook._validation.types import Array
 
 
 def one_pass(

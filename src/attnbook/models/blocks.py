@@ -1,35 +1,30 @@
 """The transformer's block: norms, the MLP, and the two sums that hold them together."""
 
-import sys
 from functools import partial
 from typing import Any
 
-from array_api_compat import array_namespace, is_torch_array
 from jaxtyping import Bool, Float
 
-from attnbook._typing import (
+from attnbook._validation.arrays import (
+    check_memory,
+    check_widths,
+    promote_autocast,
+)
+from attnbook._validation.numbers import positive
+from attnbook._validation.options import flag, one_of
+from attnbook._validation.types import (
     Array,
     Block,
     CrossBlock,
     Drop,
     MultiHead,
     Norm,
-    Perceptron,
     Sublayer,
 )
-from attnbook._validation.arrays import (
-    cast_parameter,
-    check_floating,
-    check_memory,
-    check_widths,
-    promote_autocast,
-    upcast_half,
-)
-from attnbook._validation.numbers import positive
-from attnbook._validation.options import flag, one_of
-from attnbook.activations import ACTIVATIONS
-from attnbook.heads import multi_head_attention
-from attnbook.linear import call_module, is_module, linear
+from attnbook.attention.heads import multi_head_attention
+from attnbook.layers.linear import is_module
+from attnbook.layers.mlp import mlp
+from attnbook.layers.norms import apply_norm
 
 # of a model that every block of it has too; a Transformer has the first two alone
 BLOCK_OPTIONS = (
@@ -42,125 +37,6 @@ GATES = {  # of a GatedDelta, by the name that a block has for its attention
     "gated_delta": {"gate": True, "delta": True},
 }
 ATTENTION = ("softmax", "linear", *GATES)
-
-
-def layer_norm(
-    x: Float[Array, "... e"],
-    weight: Float[Array, " e"] | None = None,
-    bias: Float[Array, " e"] | None = None,
-    *,
-    eps: float = 1e-5,
-) -> Float[Array, "... e"]:
-    """Layer norm, g ⊙ (x − mean(x)) / √(var(x) + ε) + b, over the last axis of every token alone.
-
-    Args:
-        x: of shape (..., e).
-        weight: g, of shape (e,); 1 without it.
-        bias: b, of shape (e,); 0 without it.
-        eps: ε, above 0: what keeps a token of equal entries from 0/0.
-
-    Returns:
-        Of the shape and dtype of x; half precision is computed in float32.
-
-    Raises:
-        ValueError: shapes or dtypes that do not fit, an eps that is not above 0.
-        TypeError: arrays of different libraries.
-
-    Source: Ba, Kiros and Hinton (2016), equation 4; the variance divides by e.
-    """
-    xp, wide = _to_norm(x, eps)
-    centred = wide - xp.mean(wide, axis=-1, keepdims=True)
-    variance = xp.mean(centred * centred, axis=-1, keepdims=True)
-    return _scaled(x, centred / xp.sqrt(variance + eps), weight, bias)
-
-
-def rms_norm(
-    x: Float[Array, "... e"], weight: Float[Array, " e"] | None = None, *, eps: float = 1e-5
-) -> Float[Array, "... e"]:
-    """RMS norm, g ⊙ x / √(mean(x²) + ε), over the last axis: layer norm that leaves the mean in.
-
-    Args:
-        x: of shape (..., e).
-        weight: g, of shape (e,); 1 without it.
-        eps: ε, above 0.
-
-    Returns:
-        Of the shape and dtype of x; half precision is computed in float32.
-
-    Raises:
-        ValueError: shapes or dtypes that do not fit, an eps that is not above 0.
-        TypeError: arrays of different libraries.
-
-    Source: Zhang and Sennrich (2019), equation 4, with ε added.
-    """
-    xp, wide = _to_norm(x, eps)
-    square = xp.mean(wide * wide, axis=-1, keepdims=True)
-    return _scaled(x, wide / xp.sqrt(square + eps), weight, None)
-
-
-def _to_norm(x: Array, eps: float) -> tuple[Any, Array]:
-    xp = check_floating(x=x)
-    if x.ndim == 0 or x.shape[-1] == 0:
-        raise ValueError(f"x: got shape {tuple(x.shape)}, expected (..., e) with e of 1 or more")
-    positive(eps=eps)
-    return xp, upcast_half(xp, x)[0]
-
-
-def _scaled(x: Array, normed: Array, weight: Array | None, bias: Array | None) -> Array:
-    e = x.shape[-1]
-    if weight is not None:
-        normed = normed * cast_parameter(normed, (e,), of="x", weight=weight)
-    if bias is not None:
-        normed = normed + cast_parameter(normed, (e,), of="x", bias=bias)
-    return array_namespace(x).astype(normed, x.dtype)
-
-
-def apply_norm(norm: Any, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
-    """Layer norm or RMS norm with the parameters of a library's layer, or x itself without one.
-
-    A PyTorch module is called.
-    """
-    if norm is None:
-        return x
-    if is_module(norm) and is_torch_array(x):
-        return call_module(norm, x)
-    if _is_rms_norm(norm):
-        return rms_norm(x, norm.weight, eps=norm.eps)
-    return layer_norm(x, norm.weight, norm.bias, eps=norm.eps)
-
-
-def _is_rms_norm(norm: Any) -> bool:
-    """Whether a norm leaves the mean in: one of a library's own class, or one without a bias.
-
-    Equinox's has a bias too, which is None. A norm of its class exists only where it is imported.
-    """
-    equinox = sys.modules.get("equinox")
-    if equinox is not None and isinstance(norm, equinox.nn.RMSNorm):
-        return True
-    return not hasattr(norm, "bias")
-
-
-def mlp(layer: Perceptron, x: Float[Array, "... e"], drop: Drop | None = None) -> Array:
-    """Multilayer perceptron of every token alone, W₂ φ(W₁ x + b₁) + b₂.
-
-    With "swiglu" a second matrix gates the hidden layer, W₂ (silu(W_g x + b_g) ⊙ (W₁ x + b₁)) + b₂.
-
-    Args:
-        layer: an MLP of either back end.
-        x: of shape (..., e).
-        drop: leaves hidden entries out at random while a model learns.
-
-    Returns:
-        Of the shape of x.
-
-    Source: Vaswani et al. (2017), equation 2; SwiGLU: Shazeer (2020), equation 6.
-    """
-    activation = ACTIVATIONS[layer.activation]
-    if layer.activation == "swiglu":
-        hidden = activation(linear(layer.gate, x)) * linear(layer.hidden, x)
-    else:
-        hidden = activation(linear(layer.hidden, x))
-    return linear(layer.output, hidden if drop is None else drop(hidden))
 
 
 def residual(
@@ -275,12 +151,6 @@ class AttentionSublayer:
             return found
         output, self.weights = found
         return output
-
-
-def call_mlp(layer: Any, x: Array, drop: Drop | None) -> Array:
-    """What calling an MLP of either back end gives."""
-    check_widths(layer.embed_dim, x=x)
-    return mlp(layer, x, drop)
 
 
 def call_encoder_block(

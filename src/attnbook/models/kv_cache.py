@@ -5,19 +5,14 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Int
 
-from attnbook._typing import Array, DecoderModel, EncoderDecoderModel
 from attnbook._validation.tokens import check_cache, check_given_by, check_next_token
+from attnbook._validation.types import Array, DecoderModel, EncoderDecoderModel
 from attnbook.attention import attend
-from attnbook.blocks import (
-    AttentionSublayer,
-    apply_norm,
-    attention_name,
-    decoder_block,
-    encoder_block,
-)
-from attnbook.heads import merge_heads, project
-from attnbook.linear import embed, linear
-from attnbook.transformer import Memory, read_out
+from attnbook.attention.heads import merge_heads, project
+from attnbook.layers.linear import embed, linear
+from attnbook.layers.norms import apply_norm
+from attnbook.models.blocks import AttentionSublayer, attention_name, decoder_block, encoder_block
+from attnbook.models.transformer import Memory, read_out
 
 
 class Cache(NamedTuple):

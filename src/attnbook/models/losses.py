@@ -3,9 +3,9 @@
 from array_api_compat import device, is_torch_array
 from jaxtyping import Bool, Float, Int
 
-from attnbook._typing import Array
 from attnbook._validation.arrays import check_floating, upcast_half
 from attnbook._validation.tokens import check_labels
+from attnbook._validation.types import Array
 
 
 def log_softmax(logits: Float[Array, "... vocab"]) -> Float[Array, "... vocab"]:

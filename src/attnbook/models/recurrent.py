@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Int
 
-from attnbook import scores
-from attnbook._typing import Array, Cell, RecurrentModel
 from attnbook._validation.arrays import check_same_library, promote_autocast
 from attnbook._validation.options import flag
 from attnbook._validation.tokens import (
@@ -21,9 +19,10 @@ from attnbook._validation.tokens import (
     check_sentences,
     widen_tokens,
 )
-from attnbook.activations import sigmoid
-from attnbook.attention import attend
-from attnbook.linear import embed, linear
+from attnbook._validation.types import Array, Cell, RecurrentModel
+from attnbook.attention import attend, scores
+from attnbook.layers.activations import sigmoid
+from attnbook.layers.linear import embed, linear
 
 
 class Memory(NamedTuple):

@@ -10,16 +10,6 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float, Int
 
-from attnbook._typing import (
-    Array,
-    AttentionModel,
-    DecoderModel,
-    Drop,
-    EncoderDecoderModel,
-    EncoderModel,
-    Norm,
-    TokenModel,
-)
 from attnbook._validation import options
 from attnbook._validation.arrays import check_same_library, check_widths
 from attnbook._validation.numbers import positive, positive_int
@@ -31,10 +21,20 @@ from attnbook._validation.tokens import (
     check_tokens,
     widen_tokens,
 )
-from attnbook.activations import ACTIVATIONS
-from attnbook.blocks import apply_norm
-from attnbook.heads import head_shape, rotary_base_or_none
-from attnbook.linear import embed, linear
+from attnbook._validation.types import (
+    Array,
+    AttentionModel,
+    DecoderModel,
+    Drop,
+    EncoderDecoderModel,
+    EncoderModel,
+    Norm,
+    TokenModel,
+)
+from attnbook.attention.heads import head_shape, rotary_base_or_none
+from attnbook.layers.activations import ACTIVATIONS
+from attnbook.layers.linear import embed, linear
+from attnbook.layers.norms import apply_norm
 
 INIT_STD = 0.3  # of first embeddings and positions; 0.02, as in GPT-2, learns more slowly here
 

@@ -5,7 +5,6 @@ adapter reads what a published file says, refuses what the block cannot compute,
 tensor where the book has it. Importing attnbook.pretrained imports neither PyTorch nor JAX.
 """
 
-from attnbook.byte_pairs import BytePairs
 from attnbook.pretrained.bert import albert, bert
 from attnbook.pretrained.fetch import Unavailable, fetch
 from attnbook.pretrained.gpt2 import gpt2
@@ -14,6 +13,7 @@ from attnbook.pretrained.published import from_folder, from_gguf
 from attnbook.pretrained.tabpfn import tabpfn
 from attnbook.pretrained.tokens import tokens_from_folder, tokens_from_gguf
 from attnbook.pretrained.vit import vit
+from attnbook.train.byte_pairs import BytePairs
 
 __all__ = [
     "BytePairs",

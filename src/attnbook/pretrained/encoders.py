@@ -5,14 +5,14 @@ from typing import Any
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float, Int
 
-from attnbook._typing import Array
 from attnbook._validation import options
 from attnbook._validation.arrays import check_floating, check_same_library
 from attnbook._validation.tokens import check_mask_of_tokens, check_tokens, widen_tokens
-from attnbook.activations import ACTIVATIONS
-from attnbook.blocks import apply_norm
-from attnbook.linear import embed, linear
-from attnbook.transformer import run_blocks
+from attnbook._validation.types import Array
+from attnbook.layers.activations import ACTIVATIONS
+from attnbook.layers.linear import embed, linear
+from attnbook.layers.norms import apply_norm
+from attnbook.models.transformer import run_blocks
 
 
 def text_encoder(

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from attnbook._validation import options
-from attnbook.byte_pairs import FORMS, GPT2, BytePairs
 from attnbook.pretrained.files import existing, read_gguf_fields, read_json, reading
+from attnbook.train.byte_pairs import FORMS, GPT2, BytePairs
 
 DIGIT = r"\p{N}"
 GGUF_PATTERNS = {"gpt-2": (GPT2,), "smollm": (DIGIT, GPT2)}

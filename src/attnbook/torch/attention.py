@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnbook import heads, scores
-from attnbook._typing import Drop, Score
 from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag
+from attnbook._validation.types import Drop, Score
+from attnbook.attention import heads, scores
 
 INSTEAD = {  # of what torch.nn's layers are called with
     **dict.fromkeys(
@@ -41,7 +41,7 @@ def make_dropout(layer: Any) -> Drop | None:
 
 
 class SelfAttention(nn.Module):
-    """One head of self-attention; its formula is attnbook.heads.self_attention.
+    """One head of self-attention; its formula is attnbook.attention.heads.self_attention.
 
     Args:
         embed_dim: the width of a token.
@@ -75,7 +75,7 @@ class SelfAttention(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """Several heads side by side; its formula is attnbook.heads.multi_head_attention.
+    """Several heads side by side; its formula is attnbook.attention.heads.multi_head_attention.
 
     Args:
         embed_dim: the width of a token.
@@ -85,7 +85,7 @@ class MultiHeadAttention(nn.Module):
         bias: whether the four projections have one.
         dropout: the share of the weights that is left out in training mode, from 0 to below 1; the
             others grow by 1 / (1 − dropout).
-        rotary_base: turns queries and keys by their positions, as attnbook.positions.rotary with
+        rotary_base: turns queries and keys by their positions, as attention.positions.rotary with
             that base; None leaves them as they are.
 
     Raises:

@@ -7,10 +7,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attnbook import blocks
 from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag, one_of
-from attnbook.activations import ACTIVATIONS
+from attnbook.layers.activations import ACTIVATIONS
+from attnbook.layers.mlp import call_mlp
+from attnbook.models import blocks
 from attnbook.torch.attention import MultiHeadAttention, make_dropout, refuse_torch_names
 from attnbook.torch.linear_attention import GatedDelta, LinearAttention
 
@@ -39,7 +40,7 @@ def make_attention(
 
 
 class MLP(nn.Module):
-    """Two matrices with an activation between; its formula is attnbook.blocks.mlp.
+    """Two matrices with an activation between; its formula is attnbook.models.blocks.mlp.
 
     Args:
         embed_dim: the width of a token.
@@ -74,11 +75,11 @@ class MLP(nn.Module):
 
     def forward(self, x: Float[Tensor, "... n e"]) -> Tensor:
         """Of the shape of x."""
-        return blocks.call_mlp(self, x, make_dropout(self))
+        return call_mlp(self, x, make_dropout(self))
 
 
 class EncoderBlock(nn.Module):
-    """Attention and an MLP in a residual stream; its formula is attnbook.blocks.encoder_block.
+    """Attention and an MLP in a residual stream; its formula is models.blocks.encoder_block.
 
     Args:
         embed_dim: the width of the stream.
@@ -166,7 +167,7 @@ class EncoderBlock(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """A block that also reads a memory; its formula is attnbook.blocks.decoder_block.
+    """A block that also reads a memory; its formula is attnbook.models.blocks.decoder_block.
 
     Args:
         embed_dim: the width of the stream and of the memory.

@@ -17,9 +17,9 @@ from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from attnbook import traffic
 from attnbook._validation.numbers import positive_int
 from attnbook._validation.options import flag
+from attnbook.distributed import traffic
 
 NAMES = {  # as PyTorch's operators begin, and as everyone says
     "allreduce": "all-reduce",
@@ -119,7 +119,7 @@ class Collectives(TorchDispatchMode):  # type: ignore[no-untyped-call, unused-ig
         return result
 
     def sent(self, world: int) -> float:
-        """Bytes that one rank sends for all that was noted, by the formulas of attnbook.traffic.
+        """Bytes that one rank sends for all that was noted, by the formulas of distributed.traffic.
 
         Args:
             world: W, how many ranks took part.

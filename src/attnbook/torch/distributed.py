@@ -14,9 +14,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attnbook import flash, scores, streams
 from attnbook._validation import numbers, options
 from attnbook._validation.arrays import check_rows, upcast_half, without_autocast
+from attnbook.attention import scores
+from attnbook.exact import flash, online_softmax
 from attnbook.torch.collectives import (
     Count,
     Group,
@@ -175,7 +176,7 @@ def _travel(group: Group | None, *blocks: Tensor) -> Iterator[tuple[int, tuple[T
 
 
 class _Ring(torch.autograd.Function):
-    """The ring and its gradient; the formulas are those of attnbook.streams and attnbook.flash."""
+    """The ring and its gradient; the formulas are those of exact.online_softmax and exact.flash."""
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, how: _How) -> Tensor:
@@ -184,14 +185,14 @@ class _Ring(torch.autograd.Function):
             (wide,) = upcast_half(xp, q)
             length = q.shape[-2] // len(_pieces(rank, world, how.zigzag))
             of_piece = wide[..., :length, :]
-            parts = [streams.empty(length, v.shape[-1], of_piece)] * (1 + how.zigzag)
+            parts = [online_softmax.empty(length, v.shape[-1], of_piece)] * (1 + how.zigzag)
             for owner, blocks in _travel(how.group, k, v):
                 keys, values = upcast_half(xp, *blocks)
                 for i, rows, columns, mask in _seen(how, (rank, owner), world, wide):
                     found = scores.unchecked_scaled_dot(wide[..., rows, :], keys[..., columns, :])
-                    part = streams.unchecked_partial(found, values[..., columns, :], mask)
-                    parts[i] = streams.unchecked_combine(parts[i], part)
-            outputs, logs = zip(*map(streams.unchecked_finish, parts), strict=True)
+                    part = online_softmax.unchecked_partial(found, values[..., columns, :], mask)
+                    parts[i] = online_softmax.unchecked_combine(parts[i], part)
+            outputs, logs = zip(*map(online_softmax.unchecked_finish, parts), strict=True)
             output, log_sum_exp = torch.cat(outputs, -2).to(v.dtype), torch.cat(logs, -1)
         ctx.save_for_backward(q, k, v, output, log_sum_exp)
         ctx.how = how
@@ -257,11 +258,11 @@ def split_attention(
     with without_autocast(q):
         wide_q, wide_k, wide_v = upcast_half(xp, shared(q, group), k, v)
         found = scores.unchecked_scaled_dot(wide_q, wide_k)
-        part = streams.unchecked_partial(found, wide_v, None)
+        part = online_softmax.unchecked_partial(found, wide_v, None)
         top = all_reduce(part.top, group, largest=True)
         top = top.clamp(min=torch.finfo(top.dtype).min)  # from −∞ nothing can be subtracted
         factor = torch.exp(part.top - top)  # brings the part under the largest of all scores
         own = torch.cat((part.weighted, part.total[..., None]), -1)
         sums = summed(factor[..., None] * own, group)
-        whole = streams.Partial(top, sums[..., -1], sums[..., :-1])
-        return streams.unchecked_finish(whole)[0].to(v.dtype)
+        whole = online_softmax.Partial(top, sums[..., -1], sums[..., :-1])
+        return online_softmax.unchecked_finish(whole)[0].to(v.dtype)

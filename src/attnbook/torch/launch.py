@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from torch import distributed
 
-from attnbook._run.launched import (
+from attnbook._validation import numbers
+from attnbook.distributed.launched import (
     WORKER,
     first_error,
     pickled,
@@ -26,7 +27,6 @@ from attnbook._run.launched import (
     show_printed,
     worker_text,
 )
-from attnbook._validation import numbers
 
 START_SECONDS = 120  # until all have joined
 GRACE_SECONDS = 10  # that the launcher has to end after its workers

@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnbook import heads, linear_heads
 from attnbook._validation.options import flag
-from attnbook.blocks import gates_name
+from attnbook.attention import heads
+from attnbook.linear_attention import linear_heads
+from attnbook.models.blocks import gates_name
 from attnbook.torch.attention import refuse_torch_names
 
 
@@ -26,7 +27,7 @@ class _Projections(nn.Module):
 
 
 class LinearAttention(_Projections):
-    """Heads with weights φ(q)ᵀφ(k), φ = elu + 1; see attnbook.linear_heads.linear_heads.
+    """Heads with weights φ(q)ᵀφ(k), φ = elu + 1; see linear_attention.linear_heads.linear_heads.
 
     Args:
         embed_dim: the width of a token.
@@ -61,7 +62,7 @@ class LinearAttention(_Projections):
 
 
 class GatedDelta(_Projections):
-    """Heads with a state, decay and the delta rule; see attnbook.linear_heads.delta_heads.
+    """Heads with a state, decay and the delta rule; see linear_attention.linear_heads.delta_heads.
 
     Args:
         embed_dim: the width of a token.

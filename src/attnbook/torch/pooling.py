@@ -7,11 +7,11 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from attnbook._validation.numbers import positive_int
-from attnbook.pooling import pool
+from attnbook.attention.pooling import pool
 
 
 class AttentionPooling(nn.Module):
-    """One number for a sequence of tokens: a learned query attends to them; see attnbook.pooling.
+    """One number for a sequence of tokens: a learned query attends to them; see attention.pooling.
 
     Args:
         vocab_size: how many different tokens there are.

@@ -8,14 +8,14 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from attnbook import recurrent
 from attnbook._validation.numbers import even, positive_int
 from attnbook._validation.tokens import widen_tokens
-from attnbook.recurrent import Memory
+from attnbook.models import recurrent
+from attnbook.models.recurrent import Memory
 
 
 class GRUCell(nn.Module):
-    """A gated recurrent unit; its formula is attnbook.recurrent.gru.
+    """A gated recurrent unit; its formula is attnbook.models.recurrent.gru.
 
     Args:
         input_dim: the width of an input.
@@ -41,7 +41,7 @@ class GRUCell(nn.Module):
 
 
 class EncoderDecoder(nn.Module):
-    """A bidirectional GRU reads, a GRU with attention writes; see attnbook.recurrent.
+    """A bidirectional GRU reads, a GRU with attention writes; see attnbook.models.recurrent.
 
     Args:
         source_vocab: how many different words are read.

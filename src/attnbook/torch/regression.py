@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnbook._validation import numbers
-from attnbook.regression import in_metric, multi_head, nadaraya_watson
+from attnbook.kernel.regression import in_metric, multi_head, nadaraya_watson
 
 
 class KernelRegression(nn.Module):
@@ -79,7 +79,7 @@ class MultiHeadKernelRegression(nn.Module):
         values: Float[Tensor, "... n p"],
         mask: Tensor | None = None,
     ) -> Float[Tensor, "... m p"]:
-        """Predictions at the queries; arguments and errors as attnbook.regression.multi_head."""
+        """Predictions at the queries; arguments and errors as kernel.regression.multi_head."""
         return multi_head(
             queries,
             keys,
@@ -114,5 +114,5 @@ class MetricKernelRegression(nn.Module):
         values: Float[Tensor, "... n p"],
         mask: Tensor | None = None,
     ) -> Float[Tensor, "... m p"]:
-        """Predictions at the queries; arguments and errors as attnbook.regression.in_metric."""
+        """Predictions at the queries; arguments and errors as kernel.regression.in_metric."""
         return in_metric(queries, keys, values, metric=self.metric, mask=mask)

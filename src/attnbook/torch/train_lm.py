@@ -28,21 +28,14 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from attnbook import devices
-from attnbook._run.loop import train_loop
-from attnbook._run.meeting import MEETING, agreed_word
-from attnbook._run.workers import leave_if_lost
+from attnbook.distributed.meeting import MEETING, agreed_word
 from attnbook.torch.checkpoint_reader import read_checkpoint
 from attnbook.torch.transformer import DecoderOnly
-from attnbook.train_lm import (
-    Options,
-    Refused,
-    TrainingText,
-    Workers,
-    held_out_windows,
-    share,
-    text_loss,
-)
-from attnbook.training import step_batch
+from attnbook.train.language_model.loop import train_loop
+from attnbook.train.language_model.options import Options
+from attnbook.train.language_model.text import TrainingText, held_out_windows, text_loss
+from attnbook.train.language_model.workers import Refused, Workers, leave_if_lost, share
+from attnbook.train.training import step_batch
 
 CLIP = 1.0  # a longer gradient is shortened to this
 HELD_OUT_ROWS = 4  # times the rows of a step: nothing is kept for gradients

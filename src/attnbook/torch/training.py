@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from attnbook import training
 from attnbook._validation import callables, numbers, options
-from attnbook.training import Batch, History
+from attnbook.train import training
+from attnbook.train.training import Batch, History
 
 Model = TypeVar("Model", bound=nn.Module)
 

@@ -6,19 +6,20 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnbook import heads, kv_cache, transformer
 from attnbook._validation.numbers import positive_int, probability
 from attnbook._validation.options import flag, one_of
 from attnbook._validation.tokens import widen_tokens
-from attnbook.blocks import ATTENTION, block_options
-from attnbook.kv_cache import Cache
+from attnbook.attention import heads
+from attnbook.models import kv_cache, transformer
+from attnbook.models.blocks import ATTENTION, block_options
+from attnbook.models.kv_cache import Cache
+from attnbook.models.transformer import INIT_STD, Memory, set_config, set_options
 from attnbook.torch.attention import MultiHeadAttention, make_dropout
 from attnbook.torch.blocks import DecoderBlock, EncoderBlock, make_norm
-from attnbook.transformer import INIT_STD, Memory, set_config, set_options
 
 
 class AttentionOnly(nn.Module):
-    """A causal model of attention alone; its formula is attnbook.transformer.attention_only.
+    """A causal model of attention alone; its formula is attnbook.models.transformer.attention_only.
 
     Args:
         vocab_size: how many different tokens there are.
@@ -61,7 +62,7 @@ class AttentionOnly(nn.Module):
 
 
 class EncoderOnly(nn.Module):
-    """Tokens that are vectors read each other; see attnbook.transformer.encoder_only.
+    """Tokens that are vectors read each other; see attnbook.models.transformer.encoder_only.
 
     Args:
         input_dim: the width of a token as it comes.
@@ -131,7 +132,7 @@ class EncoderOnly(nn.Module):
 
 
 class DecoderOnly(nn.Module):
-    """A language model: every token reads those up to it; see attnbook.transformer.decoder_only.
+    """A language model: every token reads those up to it; see models.transformer.decoder_only.
 
     Args:
         vocab_size: how many different tokens there are.
@@ -222,7 +223,7 @@ class DecoderOnly(nn.Module):
 
 
 class Transformer(nn.Module):
-    """An encoder reads, a decoder writes and looks back; see attnbook.transformer.encoder_decoder.
+    """An encoder reads, a decoder writes and looks back; see models.transformer.encoder_decoder.
 
     Args:
         source_vocab: how many different tokens are read.

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from jaxtyping import Float
 
-from attnbook._typing import Array
 from attnbook._validation.kernel_inputs import block_length, check_kernel_inputs, power_of_two
+from attnbook._validation.types import Array
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # Triton asks while it is imported
@@ -68,9 +68,9 @@ def flash(
     *,
     causal: bool = False,
 ) -> tuple[Float[Array, "... m p"], Float[Array, "... m"]]:
-    """Attention and log-sum-exps as attnbook.flash.forward gives them, by a kernel in Triton.
+    """Attention and log-sum-exps as attnbook.exact.flash.forward gives them, by a kernel in Triton.
 
-    Products and sums are accumulated in float32. It has no gradient; attnbook.flash.backward takes
+    Products and sums are accumulated in float32. It has no gradient; exact.flash.backward takes
     what it gives.
 
     Args:

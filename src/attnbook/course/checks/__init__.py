@@ -7,8 +7,8 @@ thing that is wrong, with its likely cause. It gives back a Verdict, which a not
 from importlib import import_module
 from importlib.resources import files
 
-from attnbook.checks.trial import trial
-from attnbook.checks.verdict import Verdict
+from attnbook.course.checks.trial import trial
+from attnbook.course.checks.verdict import Verdict
 
 CHAPTERS = sorted(
     file.name.removesuffix(".py")

@@ -1,4 +1,4 @@
-"""Grade a class: python -m attnbook.checks grade --help."""
+"""Grade a class: python -m attnbook.course.checks grade --help."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 def main(arguments: list[str]) -> int:
     """The command; 2 if nothing can be graded."""
     if arguments[:1] != ["grade"]:
-        print("usage: python -m attnbook.checks grade --help")
+        print("usage: python -m attnbook.course.checks grade --help")
         return 2
-    from attnbook.checks.grading.command import main as grade
+    from attnbook.course.checks.grading.command import main as grade
 
     return grade(arguments[1:])
 

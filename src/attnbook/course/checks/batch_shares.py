@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from attnbook.checks.verdict import Wrong, shape_of, show
+from attnbook.course.checks.verdict import Wrong, shape_of, show
 
 
 def numbers_of(got: np.ndarray, n: int, rows: int, world: int, where: str) -> np.ndarray:

@@ -3,9 +3,9 @@
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.checks.call import call
-from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, check, expect
+from attnbook.course.checks.call import call
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.verdict import Function, check, expect
 
 CAUSAL_WEIGHTS = '''
 def causal_weights(s):

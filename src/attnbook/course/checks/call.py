@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.checks.remote import asked_where_it_is
-from attnbook.checks.verdict import Function, Wrong, not_written, show
+from attnbook.course.checks.remote import asked_where_it_is
+from attnbook.course.checks.verdict import Function, Wrong, not_written, show
 
 TOO_MUCH = (
     "on large arrays your function holds {:.0f} MB at once: does it build an array of all pairs?"

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnbook import datasets
-from attnbook.checks.call import call
-from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
-from attnbook.regression import nadaraya_watson
+from attnbook.course.checks.call import call
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.verdict import Function, Wrong, check, expect, one_number, show
+from attnbook.kernel.regression import nadaraya_watson
 
 
 @check

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from attnbook import kernels
-from attnbook.checks.call import call
-from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, Wrong, check, describe_error, expect
+from attnbook.course.checks.call import call
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.verdict import Function, Wrong, check, describe_error, expect
+from attnbook.kernel import kernels
 
 __all__ = [
     "best_combination",

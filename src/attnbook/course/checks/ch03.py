@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.checks.call import call, call_pair, call_with_memory_limit
-from attnbook.checks.repair import repaired
-from attnbook.checks.source import has_loop
-from attnbook.checks.verdict import Function, Wrong, check, expect
+from attnbook.course.checks.call import call, call_pair, call_with_memory_limit
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.source import has_loop
+from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
     "causal_attention",

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.checks.broken_mask import causal_weights
-from attnbook.checks.call import call, call_real, call_with_memory_limit
-from attnbook.checks.verdict import Function, Wrong, check, expect
+from attnbook.course.checks.broken_mask import causal_weights
+from attnbook.course.checks.call import call, call_real, call_with_memory_limit
+from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
     "bilateral",

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.checks.call import call, call_pair
-from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, Wrong, check, expect
+from attnbook.course.checks.call import call, call_pair
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
     "attention_parameters",

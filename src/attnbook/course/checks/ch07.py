@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.checks.call import call, call_pair
-from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, Wrong, check, expect
+from attnbook.course.checks.call import call, call_pair
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
     "add_by_block",

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from attnbook.checks.call import call, call_pair
-from attnbook.checks.drafts import speculative
-from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
+from attnbook.course.checks.call import call, call_pair
+from attnbook.course.checks.drafts import speculative
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.verdict import Function, Wrong, check, expect, one_number, show
 
 __all__ = [
     "compressed_bytes",

@@ -3,11 +3,11 @@
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.checks.call import call, call_pair
-from attnbook.checks.layer_as_step import gradient_layer
-from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, Wrong, check, expect, one_number
-from attnbook.gaussian_process import covariance
+from attnbook.course.checks.call import call, call_pair
+from attnbook.course.checks.layer_as_step import gradient_layer
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.verdict import Function, Wrong, check, expect, one_number
+from attnbook.kernel.gaussian_process import covariance
 
 __all__ = [
     "bandwidths_of",

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.checks.byte_merges import FIRST_MERGE, merged, wrongly_merged
-from attnbook.checks.call import call, call_pair
-from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, Wrong, check, expect, one_number, show
+from attnbook.course.checks.byte_merges import FIRST_MERGE, merged, wrongly_merged
+from attnbook.course.checks.call import call, call_pair
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.verdict import Function, Wrong, check, expect, one_number, show
 
 __all__ = [
     "attend_with_sink",

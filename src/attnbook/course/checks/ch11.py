@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from attnbook.checks import gated
-from attnbook.checks.call import call, call_pair, call_with_memory_limit
-from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, Wrong, check, expect
+from attnbook.course.checks import gated
+from attnbook.course.checks.call import call, call_pair, call_with_memory_limit
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
     "chunked",

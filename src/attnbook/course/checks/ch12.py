@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.checks.call import call, call_pair, call_with_memory_limit
-from attnbook.checks.repair import repaired
-from attnbook.checks.shared_pages import page_written
-from attnbook.checks.split_sums import average_by_parts, wrongly_split
-from attnbook.checks.verdict import Function, Wrong, check, expect, one_number
+from attnbook.course.checks.call import call, call_pair, call_with_memory_limit
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.shared_pages import page_written
+from attnbook.course.checks.split_sums import average_by_parts, wrongly_split
+from attnbook.course.checks.verdict import Function, Wrong, check, expect, one_number
 
 __all__ = [
     "bandwidth_gradient",

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.checks import rings
-from attnbook.checks.batch_shares import check_epochs, check_shares, numbers_of
-from attnbook.checks.call import call, call_pair
-from attnbook.checks.repair import repaired
-from attnbook.checks.verdict import Function, Wrong, check, expect
+from attnbook.course.checks import rings
+from attnbook.course.checks.batch_shares import check_epochs, check_shares, numbers_of
+from attnbook.course.checks.call import call, call_pair
+from attnbook.course.checks.repair import repaired
+from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
 __all__ = [
     "all_reduce_bytes",

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from attnbook import checks
-from attnbook.checks.repair import define
-from attnbook.checks.verdict import Verdict
+from attnbook.course import checks
+from attnbook.course.checks.repair import define
+from attnbook.course.checks.verdict import Verdict
 
 EXERCISE = re.compile(
     r"````\{exercise\} (?P<title>[^\n]+)\n:label: (?P<label>\S+)\n\n"

@@ -13,11 +13,11 @@ Ask = Callable[Concatenate[Callable[..., Any], Arguments], Answer]
 
 
 class Remote(ABC):
-    """Stands for a function in another process: see attnbook.checks.grading."""
+    """Stands for a function in another process: see attnbook.course.checks.grading."""
 
     @abstractmethod
     def ask(self, how: str, arguments: tuple[Any, ...]) -> Any:
-        """What attnbook.checks.call's function of this name answers, there, for these arguments."""
+        """What course.checks.call's function of this name answers, there, for these arguments."""
 
     @abstractmethod
     def source(self) -> str:
@@ -29,7 +29,9 @@ class Remote(ABC):
         Raises:
             TypeError: always.
         """
-        raise TypeError("a function in another process is asked by attnbook.checks.call alone")
+        raise TypeError(
+            "a function in another process is asked by attnbook.course.checks.call alone"
+        )
 
 
 def asked_where_it_is(local: Ask[Arguments, Answer]) -> Ask[Arguments, Answer]:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from attnbook.checks.source import source_of
-from attnbook.checks.verdict import Function, NotYet, Wrong
+from attnbook.course.checks.source import source_of
+from attnbook.course.checks.verdict import Function, NotYet, Wrong
 
 
 def define(code: str, name: str, known: dict[str, Any] | None = None) -> Function:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attnbook.checks.call import call_pair
-from attnbook.checks.verdict import Function, Wrong, check, expect
+from attnbook.course.checks.call import call_pair
+from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
 
 @check

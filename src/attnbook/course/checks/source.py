@@ -4,8 +4,8 @@ import ast
 import inspect
 import textwrap
 
-from attnbook.checks.remote import Remote
-from attnbook.checks.verdict import Function
+from attnbook.course.checks.remote import Remote
+from attnbook.course.checks.verdict import Function
 
 LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 LOOPS_BY_NAME = {"map", "vectorize", "apply_along_axis", "fromiter"}

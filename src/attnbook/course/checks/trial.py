@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.checks.call import call
-from attnbook.checks.verdict import Function, Verdict, check, shape_of, show
+from attnbook.course.checks.call import call
+from attnbook.course.checks.verdict import Function, Verdict, check, shape_of, show
 
 SHOWN = 6
 

@@ -4,24 +4,24 @@ What queries, keys, values, weights and outputs are is told by five colours, the
 is a weight, and its area says how large.
 """
 
-from attnbook.drawings.averages import soft_lookup, weighted_average
-from attnbook.drawings.blocks import (
+from attnbook.course.drawings.averages import soft_lookup, weighted_average
+from attnbook.course.drawings.blocks import (
     block,
     decoder_block,
     pre_and_post_norm,
     three_transformers,
 )
-from attnbook.drawings.canvas import Canvas, Drawing
-from attnbook.drawings.devices import data_parallel, heads_split, killed_worker, ring
-from attnbook.drawings.heads import induction, multi_head, rotary, self_attention
-from attnbook.drawings.in_steps import average_in_steps
-from attnbook.drawings.ladder import RUNGS, Rung, ladder, rung
-from attnbook.drawings.language_model import induction_in_depth, prompt_of_pairs
-from attnbook.drawings.published import Published, published_blocks
-from attnbook.drawings.sequences import cache, encoder_decoder, prompt
-from attnbook.drawings.states import chunks, fixed_state, one_matrix
-from attnbook.drawings.tiles import block_masks, flash_blocks, page_table, parts
-from attnbook.drawings.words_read import sentence
+from attnbook.course.drawings.canvas import Canvas, Drawing
+from attnbook.course.drawings.devices import data_parallel, heads_split, killed_worker, ring
+from attnbook.course.drawings.heads import induction, multi_head, rotary, self_attention
+from attnbook.course.drawings.in_steps import average_in_steps
+from attnbook.course.drawings.ladder import RUNGS, Rung, ladder, rung
+from attnbook.course.drawings.language_model import induction_in_depth, prompt_of_pairs
+from attnbook.course.drawings.published import Published, published_blocks
+from attnbook.course.drawings.sequences import cache, encoder_decoder, prompt
+from attnbook.course.drawings.states import chunks, fixed_state, one_matrix
+from attnbook.course.drawings.tiles import block_masks, flash_blocks, page_table, parts
+from attnbook.course.drawings.words_read import sentence
 
 __all__ = [
     "RUNGS",

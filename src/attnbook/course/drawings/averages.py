@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from attnbook import kernels, scores
-from attnbook.attention import attend
-from attnbook.drawings.canvas import Canvas, Drawing, colour
+from attnbook.attention import attend, scores
+from attnbook.course.drawings.canvas import Canvas, Drawing, colour
+from attnbook.kernel import kernels
 
 KEYS = (0.3, 0.9, 1.6, 2.1, 2.9, 3.4)
 VALUES = (1.0, 1.4, 2.0, 1.8, 1.1, 0.6)

@@ -1,6 +1,6 @@
 """Drawings of the block, its stream upright, and of what is built of it."""
 
-from attnbook.drawings.canvas import WIDE, Canvas, Drawing
+from attnbook.course.drawings.canvas import WIDE, Canvas, Drawing
 
 PAINTS = {
     "norm": "line",

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from attnbook._validation import numbers
-from attnbook.drawings.canvas import Canvas, Drawing, Point
+from attnbook.course.drawings.canvas import Canvas, Drawing, Point
 
 LEFT, RIGHT = 96.0, 476.0  # between them each worker has a lane
 

@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 
-from attnbook import positions
-from attnbook.attention import attend
+from attnbook.attention import attend, positions
+from attnbook.attention.heads import merge_heads, split_heads
+from attnbook.course.drawings.canvas import WIDE, Canvas, Drawing, Point
 from attnbook.datasets import six_words
-from attnbook.drawings.canvas import WIDE, Canvas, Drawing, Point
-from attnbook.heads import merge_heads, split_heads
 
 Array = np.ndarray
 

@@ -3,7 +3,7 @@
 The same row of numbers stands in every step. Below each other the steps are one picture; the
 website's script shows them one after the other, in the same place, and moves what has the same
 ``data-part`` from step to step. Slides bring them with clicks. What each chapter's average
-consists of is told by ``attnbook.drawings.rows_of_chapters``.
+consists of is told by ``attnbook.course.drawings.rows_of_chapters``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from attnbook.drawings.canvas import Canvas, Drawing, Point, colour, plain
-from attnbook.drawings.rows import Average, Step
-from attnbook.drawings.rows_of_chapters import average_of
+from attnbook.course.drawings.canvas import Canvas, Drawing, Point, colour, plain
+from attnbook.course.drawings.rows import Average, Step
+from attnbook.course.drawings.rows_of_chapters import average_of
 
 LEFT, RIGHT = 44, 436  # middles of the first and the last column
 LINE = 26  # the height of a step's words
@@ -29,7 +29,7 @@ def average_in_steps(chapter: int = 1) -> Drawing:
     What is new against the chapter before stands on colour.
 
     Args:
-        chapter: its number; ``attnbook.drawings.rows_of_chapters.CHAPTERS`` has those that can.
+        chapter: its number; ``course.drawings.rows_of_chapters.CHAPTERS`` has those that can.
 
     Raises:
         ValueError: a chapter without such a drawing.

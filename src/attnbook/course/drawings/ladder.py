@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 from math import isnan, nan
 
 from attnbook._validation import numbers
-from attnbook.drawings.canvas import WIDE, Canvas, Drawing
+from attnbook.course.drawings.canvas import WIDE, Canvas, Drawing
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnbook._validation import numbers
-from attnbook.drawings.canvas import Canvas, Drawing
+from attnbook.course.drawings.canvas import Canvas, Drawing
 
 WORDS = ("river", "lamp", "coat", "bread", "river")
 READERS = ("18.4", "18.5", "18.6", "19.7")

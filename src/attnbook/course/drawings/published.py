@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnbook.drawings.canvas import Canvas, Drawing
+from attnbook.course.drawings.canvas import Canvas, Drawing
 
 Lines = Sequence[tuple[str, bool]]  # labels below each other, and which of them tell a difference
 

@@ -12,17 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from attnbook import datasets, kernels, leave_one_out, scores, streams
+from attnbook import datasets
 from attnbook._validation import numbers
-from attnbook.attention import attend, causal_mask, softmax
-from attnbook.blocks import rms_norm
+from attnbook.attention import attend, causal_mask, scores, softmax
+from attnbook.attention.heads import split_heads
+from attnbook.course.drawings import states
+from attnbook.course.drawings.averages import KEYS, VALUES
+from attnbook.course.drawings.heads import MATRICES
+from attnbook.course.drawings.rows import Average, Step, mixture, row_of, softmax_steps
+from attnbook.course.drawings.words_read import BEST, HIS, stored, weights_of
 from attnbook.datasets import six_words
-from attnbook.drawings import states
-from attnbook.drawings.averages import KEYS, VALUES
-from attnbook.drawings.heads import MATRICES
-from attnbook.drawings.rows import Average, Step, mixture, row_of, softmax_steps
-from attnbook.drawings.words_read import BEST, HIS, stored, weights_of
-from attnbook.heads import split_heads
+from attnbook.exact import online_softmax
+from attnbook.kernel import kernels
+from attnbook.kernel.regression import leave_one_out
+from attnbook.layers.norms import rms_norm
 
 Array = np.ndarray
 QUERY, BANDWIDTH = 1.9, 0.6  # those of drawings.weighted_average
@@ -323,9 +326,9 @@ def in_parts(devices: bool = False) -> Average:
     (q, k, v), groups = _points(QUERY), (0, 0, 0, 1, 1, 1)
     table = scores.gaussian_score(q, k, bandwidth=BANDWIDTH)
     own = [np.array(groups) == g for g in (0, 1)]
-    parts = [streams.partial(table[:, one], v[one]) for one in own]
-    whole = streams.finish(streams.combine(*parts))[0].item()
-    averages = [streams.finish(part)[0].item() for part in parts]
+    parts = [online_softmax.partial(table[:, one], v[one]) for one in own]
+    whole = online_softmax.finish(online_softmax.combine(*parts))[0].item()
+    averages = [online_softmax.finish(part)[0].item() for part in parts]
     tops = np.array([part[0].item() for part in parts])
     totals = np.array([part[1].item() for part in parts])
     shares = softmax(tops + np.log(totals))

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attnbook import in_context
 from attnbook._validation import numbers
 from attnbook.attention import attend
-from attnbook.drawings.canvas import Canvas, Drawing
+from attnbook.course.drawings.canvas import Canvas, Drawing
+from attnbook.datasets import regression_prompts
 
 LOOKS = {0: (0.06, 0.9, 0.04), 6: (0.88, 0.09, 0.03)}
 
@@ -118,10 +118,10 @@ def prompt(pairs: int = 4, queries: int = 3) -> Drawing:
             f"queries: got {queries} for {pairs} pairs, expected at most {min(pairs, 7)}"
         )
     x = np.array([0.3, -0.5, 0.9, -0.8, 0.1, 0.6, -0.2, 0.4])
-    table = in_context.prompt(
+    table = regression_prompts.prompt(
         x[:pairs], np.sin(3 * x[:pairs]).round(1), x[pairs - queries + 1 : pairs + 1]
     )
-    allowed = in_context.mask(pairs, np.arange(pairs - queries, pairs) + 1)
+    allowed = regression_prompts.mask(pairs, np.arange(pairs - queries, pairs) + 1)
     count = pairs + queries
     wide, tall, left = 364 / count, 30, 112
     canvas = Canvas(

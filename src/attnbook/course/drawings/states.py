@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnbook import test_time
 from attnbook._validation import numbers
-from attnbook.drawings.canvas import Canvas, Drawing, Point
+from attnbook.course.drawings.canvas import Canvas, Drawing, Point
+from attnbook.linear_attention import online_regression
 
 KEYS = (0.3, 0.9, 1.6, 2.2, 3.1)
 VALUES = (1.5, 2.0, 1.5, 0.6, 0.0)
@@ -30,7 +30,7 @@ def matrices(gram: np.ndarray, noise: float) -> dict[str, np.ndarray]:
     eye = np.eye(len(gram))
     return {
         "sum": eye,
-        "delta": test_time.one_pass(gram, eye),
+        "delta": online_regression.one_pass(gram, eye),
         "posterior": np.linalg.inv(gram + noise**2 * eye),
     }
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from attnbook import flash, streams
 from attnbook._validation import numbers
-from attnbook.drawings.canvas import Canvas, Drawing
+from attnbook.course.drawings.canvas import Canvas, Drawing
+from attnbook.exact import flash, online_softmax
 
 SCORES = ((1.2, 2.0, 0.4, 1.6), (3.0, 0.7, 2.4))
 VALUES = ((1.0, 3.0, 2.0, 4.0), (5.0, 2.0, 6.0))
@@ -39,10 +39,10 @@ def parts(
         "all keys.",
     )
     found = [
-        streams.partial(np.array([of]), np.array(y)[:, None])
+        online_softmax.partial(np.array([of]), np.array(y)[:, None])
         for of, y in zip(scores, values, strict=True)
     ]
-    both = streams.combine(*found)
+    both = online_softmax.combine(*found)
     top, every = float(both.top[0]), sum(sizes)
     for y, label, role in (
         *((56, "scores", "ink"), (98, "weights", "weights"), (142, "values", "values")),
@@ -67,7 +67,7 @@ def parts(
         canvas.box(middle, 234, 132, 98, role="output", fill=0.06)
         canvas.text(middle, 204, f"{t:.1f}")
         canvas.text(middle, 234, f"{part.total[0]:.2f}", "weights")
-        canvas.text(middle, 264, f"{streams.finish(part)[0].item():.2f}", "output")
+        canvas.text(middle, 264, f"{online_softmax.finish(part)[0].item():.2f}", "output")
         scale = math.exp(t - top)
         canvas.arrow((middle, 286), (middle, 348), role="weights", width=1 + 5 * scale)
         factor = f"× e^{{{t:.1f} − {top:.1f}}} = {scale:.2f}"
@@ -79,7 +79,9 @@ def parts(
     canvas.dots([(x, 400) for x in places], joint, radius=15, full=1)
     canvas.text(middle, 444, f"{top:.1f}")
     canvas.text(middle, 474, f"{both.total[0]:.2f}", "weights")
-    canvas.text(middle, 516, f"{streams.finish(both)[0].item():.2f}", "output", bold=True, size=18)
+    canvas.text(
+        middle, 516, f"{online_softmax.finish(both)[0].item():.2f}", "output", bold=True, size=18
+    )
     return canvas.drawing()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attnbook import datasets
-from attnbook.drawings.canvas import Canvas, Drawing, colour, width_of
+from attnbook.course.drawings.canvas import Canvas, Drawing, colour, width_of
 
 UNITS = 255  # of a weight of 1, as they are stored
 BEST = (14, 9)  # the head, of 270, in which " his" gives " man" the most weight

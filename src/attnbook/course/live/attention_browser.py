@@ -16,8 +16,8 @@ from bokeh.models import (
 )
 from bokeh.palettes import cividis
 
-from attnbook.figures import COLOURS
-from attnbook.live.figure import (
+from attnbook.course.figures import COLOURS
+from attnbook.course.live.figure import (
     LiveFigure,
     all_of,
     arranged,

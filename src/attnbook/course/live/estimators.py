@@ -15,8 +15,8 @@ from bokeh.models import (
 )
 
 from attnbook import datasets
-from attnbook.figures import COLOURS, GREY
-from attnbook.live.figure import (
+from attnbook.course.figures import COLOURS, GREY
+from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
     beside,
@@ -28,7 +28,7 @@ from attnbook.live.figure import (
     slider,
     words,
 )
-from attnbook.live.points import (
+from attnbook.course.live.points import (
     check_kernel,
     check_points,
     follow_reader,

@@ -16,7 +16,7 @@ from bokeh.layouts import column, row
 from bokeh.models import CustomJS, CustomJSTickFormatter, Div, InlineStyleSheet, Slider
 from bokeh.plotting import figure
 
-from attnbook.figures import COLOURS, GREY
+from attnbook.course.figures import COLOURS, GREY
 
 SCRIPTS = ("live.js", "fingers.js", "wide.js")  # of every figure, beside its own
 BESIDE = """

@@ -3,9 +3,9 @@
 import numpy as np
 from bokeh.models import Button, ColumnDataSource, CustomJS
 
-from attnbook.figures import COLOURS
-from attnbook.live import models
-from attnbook.live.figure import (
+from attnbook.course.figures import COLOURS
+from attnbook.course.live import models
+from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
     beside,
@@ -14,7 +14,7 @@ from attnbook.live.figure import (
     power_slider,
     words,
 )
-from attnbook.live.points import (
+from attnbook.course.live.points import (
     check_kernel,
     check_points,
     follow_reader,
@@ -50,7 +50,7 @@ def in_context_regression(
     Args:
         x: the context points to begin with, from 1 to 32 numbers in [−1, 1].
         y: their values.
-        model: the name of a stored EncoderOnly(3, 1), see attnbook.live.models.store.
+        model: the name of a stored EncoderOnly(3, 1), see attnbook.course.live.models.store.
         length_scale: of the Gaussian process.
         noise: standard deviation that the Gaussian process takes the values to have.
         bandwidth: of Nadaraya–Watson to begin with, from 0.01 to 3.

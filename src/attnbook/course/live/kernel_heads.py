@@ -5,8 +5,8 @@ from bokeh.events import ButtonClick
 from bokeh.models import Button, ColumnDataSource, Select
 
 from attnbook._validation import numbers
-from attnbook.figures import COLOURS
-from attnbook.live.figure import (
+from attnbook.course.figures import COLOURS
+from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
     beside,

@@ -4,8 +4,8 @@ import numpy as np
 from bokeh.models import ColumnDataSource, Select
 
 from attnbook._validation import numbers
-from attnbook.figures import COLOURS
-from attnbook.live.figure import (
+from attnbook.course.figures import COLOURS
+from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
     control_style,

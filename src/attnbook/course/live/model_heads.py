@@ -16,10 +16,10 @@ from bokeh.models import (
 from bokeh.palettes import cividis
 
 from attnbook._validation import numbers
-from attnbook.figures import COLOURS
-from attnbook.live import weights
-from attnbook.live.attention_browser import token_axis
-from attnbook.live.figure import (
+from attnbook.course.figures import COLOURS
+from attnbook.course.live import weights
+from attnbook.course.live.attention_browser import token_axis
+from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
     beside,
@@ -55,7 +55,7 @@ def model_heads(
     website loads the others with the figure.
 
     Args:
-        stored: the name of stored weights, see attnbook.live.weights.store.
+        stored: the name of stored weights, see attnbook.course.live.weights.store.
         head: layer and head to begin with, both counted from 1.
         whole: whether all sentences lie in the page, as a notebook needs that loads nothing.
         name: of the element in the page; one a page.

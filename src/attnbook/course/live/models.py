@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from attnbook import convert
-from attnbook.byte_pairs import GPT2, SIGNS, BytePairs
+from attnbook.train.byte_pairs import GPT2, SIGNS, BytePairs
 
 FOLDER = Path(str(files("attnbook"))) / "live" / "models"
 KINDS = ("Transformer", "EncoderOnly", "DecoderOnly")

@@ -7,8 +7,8 @@ from bokeh.events import ButtonClick, DoubleTap, Pan, PanStart, Tap
 from bokeh.models import Button, ColumnDataSource, Legend, LegendItem, Select, Span
 
 from attnbook._validation import numbers
-from attnbook.figures import COLOURS, GREY
-from attnbook.live.figure import plot, signed_slider
+from attnbook.course.figures import COLOURS, GREY
+from attnbook.course.live.figure import plot, signed_slider
 
 
 class PointControls(NamedTuple):

@@ -16,9 +16,9 @@ from bokeh.models import (
 )
 from bokeh.palettes import cividis
 
-from attnbook.figures import COLOURS, GREY
-from attnbook.live.attention_browser import token_axis, visible
-from attnbook.live.figure import (
+from attnbook.course.figures import COLOURS, GREY
+from attnbook.course.live.attention_browser import token_axis, visible
+from attnbook.course.live.figure import (
     LiveFigure,
     all_of,
     arranged,

@@ -15,8 +15,8 @@ from bokeh.models import (
 )
 
 from attnbook._validation import numbers
-from attnbook.figures import COLOURS, GREY
-from attnbook.live.figure import (
+from attnbook.course.figures import COLOURS, GREY
+from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
     beside,
@@ -52,7 +52,7 @@ def ring(
     4 c² width operations, or the share of them that a causal mask leaves, in whole blocks; in the
     zigzag a device has the pieces r and 2W − 1 − r of 2W. But for the last step it meanwhile sends
     2 c width numbers in latency + bytes / bandwidth seconds. A step ends when the slowest device
-    has done both. This is attnbook.traffic's model of a link, and no measurement.
+    has done both. This is attnbook.distributed.traffic's model of a link, and no measurement.
 
     Args:
         world: W, how many devices there are to begin with: 2, 4 or 8.

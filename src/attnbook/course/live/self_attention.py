@@ -8,8 +8,8 @@ from bokeh.events import Pan, PanStart, Tap
 from bokeh.models import ColumnDataSource, CustomJS, Select
 
 from attnbook._validation import numbers
-from attnbook.figures import COLOURS, GREY
-from attnbook.live.figure import (
+from attnbook.course.figures import COLOURS, GREY
+from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
     beside,

@@ -6,9 +6,9 @@ from bokeh.events import ButtonClick
 from bokeh.models import Button, ColumnDataSource, CustomJS, Div, FixedTicker, TextInput
 
 from attnbook._validation import numbers
-from attnbook.figures import COLOURS
-from attnbook.live import models
-from attnbook.live.figure import (
+from attnbook.course.figures import COLOURS
+from attnbook.course.live import models
+from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
     beside,
@@ -38,7 +38,7 @@ def text_writer(
 
     Args:
         beginning: the text to begin with.
-        model: the name of a stored DecoderOnly with its byte pairs, see attnbook.live.models.store.
+        model: the name of a stored DecoderOnly with its byte pairs, see course.live.models.store.
         next_tokens: the most probable ones after the beginning, at most 8, and their probabilities
             at this temperature: what is shown before the model is there.
         temperature: from 0 to 1.5, in tenths.

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from bokeh.events import ButtonClick
 from bokeh.models import Button, CustomJS, NumericInput
 
+from attnbook.course.live import models
+from attnbook.course.live.attention_browser import Attention, attention_browser
+from attnbook.course.live.figure import LiveFigure, beside, control_style, words
 from attnbook.datasets import END, START
-from attnbook.live import models
-from attnbook.live.attention_browser import Attention, attention_browser
-from attnbook.live.figure import LiveFigure, beside, control_style, words
 
 ROOM = 8  # for the number, the button and the text, in rem
 
@@ -30,7 +30,7 @@ def translation_attention(
     Args:
         cases: stored examples, a letter a row, a word a column, with the heads of the last layer.
         name: of the element in the page; one a page.
-        model: the name of a stored Transformer, see attnbook.live.models.store.
+        model: the name of a stored Transformer, see attnbook.course.live.models.store.
         source_vocabulary: the English word of every token number.
         target_vocabulary: the character of every token number.
         description: what the figure shows, for a screen reader and where no script runs.

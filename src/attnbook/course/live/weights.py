@@ -1,6 +1,6 @@
 """Attention weights of a large model on a few sentences, stored for a live figure.
 
-A file is like that of a stored model (attnbook.live.models): the length of a JSON header in 8
+A file is like that of a stored model (course.live.models): the length of a JSON header in 8
 bytes, the header with model and sentences, then the weights, one byte each. Of a causal head only
 the rows' parts up to the diagonal are kept: n (n + 1) / 2 bytes. The website serves the files from
 _static/models.
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.live import models
+from attnbook.course.live import models
 
 UNITS = 255  # a weight of 1; rounding to whole units changes a weight by 1/510 at most
 KIND = "attention weights"

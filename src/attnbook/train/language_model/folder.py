@@ -11,10 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from attnbook._run import checkpoints
-from attnbook._run.options import Options
-from attnbook._run.text import TrainingText
-from attnbook._run.workers import Refused, Workers, barrier
+from attnbook.train.language_model import checkpoints
+from attnbook.train.language_model.options import Options
+from attnbook.train.language_model.text import TrainingText
+from attnbook.train.language_model.workers import Refused, Workers, barrier
 
 MODEL = ("backend", "window", "embed_dim", "heads", "layers", "tokens")
 RUN = (

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 from tqdm import tqdm
 
-from attnbook._run.folder import Folder, Metrics, check_loss, own_folder
-from attnbook._run.options import Options
-from attnbook._run.text import TrainingText
-from attnbook._run.workers import Refused, Workers, barrier
+from attnbook.train.language_model.folder import Folder, Metrics, check_loss, own_folder
+from attnbook.train.language_model.options import Options
+from attnbook.train.language_model.text import TrainingText
+from attnbook.train.language_model.workers import Refused, Workers, barrier
 
 # PyTorch's words on a CPU and on a GPU, and JAX's
 NO_ROOM = re.compile("out of memory|allocate|RESOURCE_EXHAUSTED", re.IGNORECASE)

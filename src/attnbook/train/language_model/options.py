@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from jaxtyping import Float
 
-from attnbook import training
+from attnbook.train import training
 
 MODES, BACKENDS = ("none", "ddp", "fsdp"), ("torch", "jax")
 TOKENS, PRECISIONS = ("characters", "pairs"), ("float32", "bfloat16", "float64")

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnbook import datasets, losses
-from attnbook._run.options import Options
-from attnbook._run.workers import Refused
-from attnbook._typing import Array
-from attnbook.byte_pairs import learn_pairs
+from attnbook import datasets
+from attnbook._validation.types import Array
+from attnbook.models import losses
+from attnbook.train.byte_pairs import learn_pairs
+from attnbook.train.language_model.options import Options
+from attnbook.train.language_model.workers import Refused
 
 SHARE = 10  # of a text of one's own the last tenth is held out
 HELD_OUT = 256  # windows on which the held-out loss is measured, at most

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from attnbook._run.options import Options
+from attnbook.train.language_model.options import Options
 
 Found = TypeVar("Found")
 REFUSED, LOST = 2, 3  # exit statuses: of what cannot be, and of a worker whose fellow is gone

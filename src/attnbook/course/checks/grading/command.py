@@ -1,7 +1,7 @@
 """Grade a class: a folder of notebooks in, tables and a page of feedback for each student out.
 
-python -m attnbook.checks grade SUBMISSIONS --set homework.json [--roster FILE] [--csv grades.csv]
-    [--feedback DIR] [--jobs N] [--sandbox auto|bwrap|none]
+python -m attnbook.course.checks grade SUBMISSIONS --set homework.json
+    [--roster FILE] [--csv grades.csv] [--feedback DIR] [--jobs N] [--sandbox auto|bwrap|none]
 
 In SUBMISSIONS lies a notebook for each student, or a folder with one in it, as Moodle and Canvas
 hand them out. The roster has a name a line, or is a table that Moodle or Canvas exported.
@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from attnbook.checks.grading.feedback import write_page
-from attnbook.checks.grading.grade import Report, Result, graded
-from attnbook.checks.grading.homework import BadHomework, Homework, read_homework
-from attnbook.checks.grading.pipe import in_one_line
-from attnbook.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
-from attnbook.checks.grading.sandbox import Kind, NoSandbox, probed, shown
-from attnbook.checks.grading.tables import (
+from attnbook.course.checks.grading.feedback import write_page
+from attnbook.course.checks.grading.grade import Report, Result, graded
+from attnbook.course.checks.grading.homework import BadHomework, Homework, read_homework
+from attnbook.course.checks.grading.pipe import in_one_line
+from attnbook.course.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
+from attnbook.course.checks.grading.sandbox import Kind, NoSandbox, probed, shown
+from attnbook.course.checks.grading.tables import (
     BadMarks,
     Graded,
     Marks,
@@ -34,7 +34,7 @@ from attnbook.checks.grading.tables import (
     write_tables,
     write_to_read,
 )
-from attnbook.checks.verdict import Verdict, describe_error
+from attnbook.course.checks.verdict import Verdict, describe_error
 
 MARKS = {"right": "✓", "wrong": "✗", "not yet": "…"}
 
@@ -99,7 +99,7 @@ def _say(line: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m attnbook.checks grade",
+        prog="python -m attnbook.course.checks grade",
         description="Grade a class: a folder of notebooks in, tables and pages of feedback out.",
     )
     parser.add_argument("submissions", type=Path, help="the folder with the notebooks")

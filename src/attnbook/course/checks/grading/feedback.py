@@ -6,8 +6,8 @@ import html
 import re
 from pathlib import Path
 
-from attnbook.checks.grading.grade import Report, Result
-from attnbook.checks.grading.homework import Homework, Task
+from attnbook.course.checks.grading.grade import Report, Result
+from attnbook.course.checks.grading.homework import Homework, Task
 
 PAGE = """<!doctype html>
 <html lang="en">

@@ -7,12 +7,12 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attnbook.checks.grading.homework import Homework, Task, judged
-from attnbook.checks.grading.notebook import Notebook, Unreadable, chosen, read_notebook
-from attnbook.checks.grading.roster import is_late
-from attnbook.checks.grading.sandbox import Kind
-from attnbook.checks.grading.student import Asked, Gone, NotStarted, Student, TooLong
-from attnbook.checks.verdict import Verdict
+from attnbook.course.checks.grading.homework import Homework, Task, judged
+from attnbook.course.checks.grading.notebook import Notebook, Unreadable, chosen, read_notebook
+from attnbook.course.checks.grading.roster import is_late
+from attnbook.course.checks.grading.sandbox import Kind
+from attnbook.course.checks.grading.student import Asked, Gone, NotStarted, Student, TooLong
+from attnbook.course.checks.verdict import Verdict
 
 NOTHING_WRITTEN = "nothing is written below the question."
 TO_READ = "your lecturer reads this answer; its points are not in yet."

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from attnbook import checks
-from attnbook.checks.verdict import Function, Verdict
+from attnbook.course import checks
+from attnbook.course.checks.verdict import Function, Verdict
 
 Kind = Literal["published", "held out", "explained"]
 Check = Any  # a function of a function, which gives a Verdict
@@ -103,7 +103,7 @@ def _published(task: Task) -> Check:
     chapter, _, name = task.check.partition(".")
     check = getattr(getattr(checks, chapter, None), name, None)
     if not callable(check):
-        raise BadHomework(f"{task.label}: attnbook.checks has no check {task.check!r}")
+        raise BadHomework(f"{task.label}: attnbook.course.checks has no check {task.check!r}")
     return check
 
 

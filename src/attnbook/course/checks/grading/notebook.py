@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attnbook.checks.grading.pipe import in_one_line, printable
+from attnbook.course.checks.grading.pipe import in_one_line, printable
 
 MOST_BYTES = 30 << 20
 MOST_CELLS = 2000

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attnbook.checks.grading.pipe import in_one_line
+from attnbook.course.checks.grading.pipe import in_one_line
 
 MOODLE = ("First name", "Last name", "ID number", "Email address")
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")

@@ -207,7 +207,7 @@ def probed(kind: Kind) -> Kind:
         words = "bwrap cannot forbid new namespaces (it can from 0.8), and the grader has no filter"
         raise NoSandbox(_advice(f"{words} for {platform.machine()}", REMEDIES["open"]))
     done = subprocess.run(
-        [*command("bwrap"), sys.executable, "-P", "-c", "import attnbook.checks"],
+        [*command("bwrap"), sys.executable, "-P", "-c", "import attnbook.course.checks"],
         capture_output=True,
         text=True,
         env={"PATH": os.defpath},

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.checks.call import TOO_MUCH
-from attnbook.checks.grading.pipe import Garbled, Message, printable, received
-from attnbook.checks.grading.sandbox import Kind, started
-from attnbook.checks.grading.watch import Watch, threads_to_bound
-from attnbook.checks.remote import Remote
-from attnbook.checks.verdict import Wrong
+from attnbook.course.checks.call import TOO_MUCH
+from attnbook.course.checks.grading.pipe import Garbled, Message, printable, received
+from attnbook.course.checks.grading.sandbox import Kind, started
+from attnbook.course.checks.grading.watch import Watch, threads_to_bound
+from attnbook.course.checks.remote import Remote
+from attnbook.course.checks.verdict import Wrong
 
-WORKER = [sys.executable, "-P", "-m", "attnbook.checks.grading.worker"]
+WORKER = [sys.executable, "-P", "-m", "attnbook.course.checks.grading.worker"]
 START_SECONDS = 60.0  # for Python itself, on a busy machine
 LOOK_SECONDS = 0.25  # between two looks at what the process does
 MOST_HELD = 20_000_000  # bytes more at the peak than before

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnbook.checks.grading.grade import Report, Result
-from attnbook.checks.grading.homework import Homework
-from attnbook.checks.grading.pipe import printable
-from attnbook.checks.grading.roster import CANVAS, MOODLE, Person
+from attnbook.course.checks.grading.grade import Report, Result
+from attnbook.course.checks.grading.homework import Homework
+from attnbook.course.checks.grading.pipe import printable
+from attnbook.course.checks.grading.roster import CANVAS, MOODLE, Person
 
 TO_READ = ("student", "exercise", "model answer", "answer", "points", "comment")
 OVERVIEW = (

@@ -1,6 +1,6 @@
 """Runs one student's notebook and asks its functions, as the grader wants. Started in a sandbox.
 
-python -m attnbook.checks.grading.worker THREADS
+python -m attnbook.course.checks.grading.worker THREADS
 
 Requests come in on one pipe and answers go out on another. The held-out checks, what a check
 expects and the grades are never here. What the student's code changes, it changes here alone.
@@ -23,9 +23,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from attnbook.checks import call
-from attnbook.checks.grading.pipe import MOST_BYTES, packed
-from attnbook.checks.verdict import Wrong
+from attnbook.course.checks import call
+from attnbook.course.checks.grading.pipe import MOST_BYTES, packed
+from attnbook.course.checks.verdict import Wrong
 
 HOWS = {
     one.__name__: one

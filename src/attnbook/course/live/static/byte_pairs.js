@@ -1,4 +1,4 @@
-// Byte pairs as attnbook.byte_pairs has them: a text is cut into words, and in each the pair that stands first in the
+// Byte pairs as attnbook.train.byte_pairs has them: a text is cut into words, and in each the pair that stands first in the
 // list of merges becomes one token, until none of its pairs stands there. A byte is written as a sign, a space as Ġ.
 const WORD = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 const printed = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);

@@ -1,5 +1,5 @@
-// Weights of each point in five predictions: the numbers of attnbook.test_time.one_pass and passes, of
-// attnbook.gaussian_process.posterior and of attnbook.nadaraya_watson. points.js, before it, has moved x, y and the query.
+// Weights of each point in five predictions: the numbers of attnbook.linear_attention.online_regression.one_pass and passes, of
+// attnbook.kernel.gaussian_process.posterior and of attnbook.nadaraya_watson. points.js, before it, has moved x, y and the query.
 const n = x.length;
 
 // arrival[t] is the point that comes at time t.

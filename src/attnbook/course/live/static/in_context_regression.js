@@ -1,5 +1,5 @@
 // Three regressions of the context points: the numbers of attnbook.nadaraya_watson, of
-// attnbook.gaussian_process.posterior, and of a transformer that has learned to regress. points.js, before it, has moved x, y and the query.
+// attnbook.kernel.gaussian_process.posterior, and of a transformer that has learned to regress. points.js, before it, has moved x, y and the query.
 if (clicked === load || (opened && has_models)) {
   load_model(model, load, notice, instead).then((found) => {
     if (!found) return;

@@ -1,4 +1,4 @@
-// A stored model: attnbook.live.models.pack writes the file, in the safetensors format with float16 numbers.
+// A stored model: attnbook.course.live.models.pack writes the file, in the safetensors format with float16 numbers.
 function half(bits) { // the number of a float16 that is finite
   const exponent = (bits >> 10) & 31, fraction = bits & 1023;
   const size = exponent ? 2 ** (exponent - 25) * (1024 + fraction) : 2 ** -24 * fraction;

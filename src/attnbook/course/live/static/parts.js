@@ -1,4 +1,4 @@
-// A softmax average in parts: the numbers of attnbook.streams.partial, combine and finish.
+// A softmax average in parts: the numbers of attnbook.exact.online_softmax.partial, combine and finish.
 const event = cb_obj.event_name;
 const scores = Array.from(keys.data.score), values = Array.from(keys.data.value), n = scores.length;
 let after = Array.from(cuts.data.after); // how many keys stand before each cut

@@ -1,4 +1,4 @@
-// Ring attention step by step: the numbers of attnbook.traffic's seconds, ring, causal_imbalance and ring_efficiency.
+// Ring attention step by step: the numbers of attnbook.distributed.traffic's seconds, ring, causal_imbalance and ring_efficiency.
 const W = Number(devices.value), causal = mask.value === "causal", zigzag = split.value === "zigzag";
 const now_turn = (turn.data.count[0] ?? 0) + 1;
 turn.data = { count: [now_turn] };

@@ -1,5 +1,5 @@
-// A transformer's forward pass in plain JavaScript, with the functions of attnbook.blocks, attnbook.heads and
-// attnbook.transformer. A sequence is an array of tokens, a token a Float32Array; a matrix of shape (out, in) is one
+// A transformer's forward pass in plain JavaScript, with the functions of attnbook.models.blocks, attnbook.attention.heads and
+// attnbook.models.transformer. A sequence is an array of tokens, a token a Float32Array; a matrix of shape (out, in) is one
 // Float32Array, row after row. A mask is a function of a query's and a key's number, true = may attend.
 const plus = (x, y) => x.map((token, i) => token.map((value, c) => value + y[i][c]));
 const row = (matrix, i, width) => matrix.subarray(i * width, (i + 1) * width);

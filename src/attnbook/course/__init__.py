@@ -1,0 +1,1 @@
+"""What the book is taught with: checks, live figures, drawings, plots."""

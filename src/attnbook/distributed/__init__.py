@@ -1,0 +1,1 @@
+"""What many devices cost, and how their processes meet."""

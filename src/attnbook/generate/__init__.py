@@ -1,0 +1,1 @@
+"""What writes: greedy and beam search, sampling, n-grams."""

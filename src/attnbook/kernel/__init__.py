@@ -1,0 +1,1 @@
+"""Kernel regression, its kernels, and what else averages with a kernel."""

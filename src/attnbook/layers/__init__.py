@@ -1,0 +1,1 @@
+"""Single layers: linear maps, activations, norms, the MLP."""

@@ -1,0 +1,1 @@
+"""Training: the loop, byte pairs, and the command that trains a language model."""

@@ -1,0 +1,1 @@
+"""The trainer's half that knows no back end."""
