@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import convert, datasets, jax as jax_layers, torch as torch_layers
+from attnbook import convert, datasets
+from attnbook import jax as jax_layers
+from attnbook import torch as torch_layers
 from attnbook.train import training
 from benchmarks.induction import loss
 from benchmarks.storing import asked_quick, store, summary

@@ -22,8 +22,9 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attnbook import attend, attention, causal_mask
+from attnbook import attend, causal_mask
 from attnbook._fast import sdpa
+from attnbook.attention import weighted_average
 from benchmarks.storing import asked_quick, store
 
 D = 64
@@ -101,7 +102,7 @@ def learned(way: Callable[..., Any], *given: Any) -> None:
 def borders(rounds: int) -> dict[str, dict[str, float]]:
     """The fused way's time over the formula's, as attend chooses: below 1 it pays."""
     found: dict[str, dict[str, float]] = {}
-    plain = attention._scaled_dot_average
+    plain = weighted_average._scaled_dot_average
     for threads, sequences, n in itertools.product((1, 2), (1, 4, 16), (16, 64, 128, 256, 512)):
         if sequences * n * n > 2**20:
             continue

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import convert, datasets, jax as jax_layers, nadaraya_watson, softmax
+from attnbook import convert, datasets, nadaraya_watson, softmax
+from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from attnbook.datasets import regression_prompts
 from attnbook.kernel import gaussian_process
@@ -81,7 +82,10 @@ def regressor(seed: int, scale: str, library: str, steps: int, **sizes: Any) -> 
         return ((answers(model, tokens) - y) ** 2).mean()
 
     batches = (
-        (regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:]), f.y[:, 1:].astype(np.float32))
+        (
+            regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:]),
+            f.y[:, 1:].astype(np.float32),
+        )
         for f in functions(seed, steps, scale)
     )
     rates = training.warm_cosine(PEAK, steps, warmup=min(100, steps))
@@ -89,7 +93,9 @@ def regressor(seed: int, scale: str, library: str, steps: int, **sizes: Any) -> 
     f, classical = judged(scale)
     with torch.no_grad():
         said = np.asarray(
-            answers(model, to_array(regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])))
+            answers(
+                model, to_array(regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:]))
+            )
         )
     errors = np.mean((said - f.true[:, 1:]) ** 2, axis=0)
     return {
@@ -181,7 +187,9 @@ def running_data(seed: int, steps: int, draws: int) -> dict[str, Any]:
         x, y, new_x, new_y = draw(number)
         order = np.random.default_rng(number).permutation(len(x))  # as in training: no order
         mean, scale = y.mean(), y.std()
-        tokens = regression_prompts.prompt(x[order, 0] / 3, (y[order, 0] - mean) / scale, new_x[:, 0] / 3)
+        tokens = regression_prompts.prompt(
+            x[order, 0] / 3, (y[order, 0] - mean) / scale, new_x[:, 0] / 3
+        )
         asked = torch.tensor(regression_prompts.mask(len(x), np.full(len(new_x), len(x))))
         with torch.no_grad():
             said = model(torch.tensor(tokens), asked)[len(x) :, 0].numpy() * scale + mean

@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnbook import attend, datasets, nadaraya_watson, torch as torch_layers
+from attnbook import attend, datasets, nadaraya_watson
+from attnbook import torch as torch_layers
 from benchmarks.learned_kernels import draw, over
 from benchmarks.storing import asked_quick, store
 

@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnbook import datasets, scores, torch as torch_layers
-from attnbook.train import training
+from attnbook import datasets, scores
+from attnbook import torch as torch_layers
 from attnbook.linear_attention.linear_heads import DECAY_START
+from attnbook.train import training
 from benchmarks.storing import asked_quick, store
 from benchmarks.transformers import PEAK, ROWS, TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
 

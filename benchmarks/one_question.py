@@ -19,7 +19,9 @@ import numpy as np
 import optax
 import torch
 
-from attnbook import convert, datasets, jax as jax_layers, torch as torch_layers
+from attnbook import convert, datasets
+from attnbook import jax as jax_layers
+from attnbook import torch as torch_layers
 from attnbook.layers.linear import embed, perceptron
 from attnbook.train.training import minibatches
 from benchmarks.learned_kernels import over

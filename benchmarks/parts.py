@@ -19,10 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnbook import causal_mask, torch as torch_layers
+from attnbook import causal_mask
+from attnbook import torch as torch_layers
 from attnbook.models import losses
-from attnbook.train import training
 from attnbook.models.transformer import INIT_STD
+from attnbook.train import training
 from benchmarks.storing import asked_quick, store
 
 ROOMS, FEW, LENGTH, WIDTH, HEADS = 24, 8, 16, 32, 4

@@ -20,8 +20,8 @@ from torch.nn.functional import softmax
 from attnbook import causal_mask, datasets
 from attnbook.attention import heads
 from attnbook.generate import ngrams
-from attnbook.train import training
 from attnbook.models.transformer import INIT_STD
+from attnbook.train import training
 from benchmarks.storing import asked_quick, store
 from benchmarks.transformers import TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
 

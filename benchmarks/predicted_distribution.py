@@ -15,11 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnbook import datasets, torch as torch_layers
+from attnbook import datasets
+from attnbook import torch as torch_layers
+from attnbook.course.live import models
 from attnbook.datasets import regression_prompts
 from attnbook.kernel import gaussian_process
 from attnbook.train import training
-from attnbook.course.live import models
 from benchmarks.in_context import MASK, NOISE, PAIRS, PEAK, functions, judged
 from benchmarks.storing import asked_quick, store
 

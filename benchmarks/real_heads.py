@@ -19,8 +19,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attnbook import causal_mask, datasets, pretrained
-from attnbook.models.blocks import apply_norm, encoder_block
 from attnbook.layers.linear import linear
+from attnbook.layers.norms import apply_norm
+from attnbook.models.blocks import encoder_block
 from attnbook.models.transformer import run_blocks
 from benchmarks.storing import asked_quick, store
 

@@ -16,10 +16,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from attnbook import nadaraya_watson, softmax, torch as torch_layers
+from attnbook import nadaraya_watson, softmax
+from attnbook import torch as torch_layers
 from attnbook.generate import ngrams
-from attnbook.train import training
 from attnbook.models.losses import cross_entropy
+from attnbook.train import training
 from benchmarks.storing import asked_quick, store
 
 KEYS = VALUES = 32  # tokens 0 to 31 are keys, 32 to 63 values

@@ -16,7 +16,8 @@ from collections.abc import Callable
 
 import torch
 
-from attnbook import attend, torch as torch_layers
+from attnbook import attend
+from attnbook import torch as torch_layers
 from benchmarks.storing import asked_quick, store, summary
 
 LENGTHS, WIDTH = [512, 1024, 2048, 4096, 8192], 64

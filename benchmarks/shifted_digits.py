@@ -13,9 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import convert, datasets, jax as jax_layers, nadaraya_watson, torch as torch_layers
-from attnbook.train import training
+from attnbook import convert, datasets, nadaraya_watson
+from attnbook import jax as jax_layers
+from attnbook import torch as torch_layers
 from attnbook.models.losses import cross_entropy
+from attnbook.train import training
 from benchmarks.storing import asked_quick, store
 
 BANDWIDTHS = (3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0)

@@ -33,13 +33,13 @@ import numpy as np
 import torch
 
 from attnbook import train_lm
-from attnbook.generate import ngrams
-from attnbook._run import checkpoints
-from attnbook.train.byte_pairs import BytePairs, learn_pairs
+from attnbook.course.live import models
 from attnbook.datasets.docstrings import write_docstrings
 from attnbook.datasets.python_reference import CHARACTERS
-from attnbook.course.live import models
+from attnbook.generate import ngrams
 from attnbook.torch.train_lm import Run, workers
+from attnbook.train.byte_pairs import BytePairs, learn_pairs
+from attnbook.train.language_model import checkpoints
 from benchmarks.storing import FOLDER, asked_quick, store
 
 SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)  # characters

@@ -19,10 +19,11 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnbook import softmax, torch as torch_layers
+from attnbook import softmax
+from attnbook import torch as torch_layers
 from attnbook.linear_attention import online_regression
-from attnbook.train import training
 from attnbook.models.losses import cross_entropy
+from attnbook.train import training
 from benchmarks.storing import asked_quick, store
 
 KEYS, VALUES = 128, 32  # how many of each there are
@@ -110,7 +111,9 @@ class Memory(nn.Module):
             after = decay.flip(-2).cumprod(-2).flip(-2)[..., 1:, :]
             return F.pad(after, (0, 0, 0, 1), value=1.0) * v
         if self.kind == "delta":
-            u: Tensor = online_regression.one_pass(gram, v, beta=torch.sigmoid(self.beta(tokens))[..., 0])
+            u: Tensor = online_regression.one_pass(
+                gram, v, beta=torch.sigmoid(self.beta(tokens))[..., 0]
+            )
             return u
         if self.kind == "ridge":
             one = torch.eye(gram.shape[-1])

@@ -16,12 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import convert, datasets, jax as jax_layers, torch as torch_layers
-from attnbook.generate import decoding, ngrams
-from attnbook.train import training
-from attnbook.datasets import END, PAD, START
+from attnbook import convert, datasets
+from attnbook import jax as jax_layers
+from attnbook import torch as torch_layers
 from attnbook.course.live import models
+from attnbook.datasets import END, PAD, START
+from attnbook.generate import decoding, ngrams
 from attnbook.models.losses import cross_entropy
+from attnbook.train import training
 from benchmarks.storing import asked_quick, store
 from benchmarks.translation import loss, task
 

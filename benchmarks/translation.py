@@ -17,11 +17,13 @@ import numpy as np
 import torch
 from num2words import num2words
 
-from attnbook import convert, datasets, jax as jax_layers, torch as torch_layers
-from attnbook.generate import decoding
-from attnbook.train import training
+from attnbook import convert, datasets
+from attnbook import jax as jax_layers
+from attnbook import torch as torch_layers
 from attnbook.datasets import END, PAD, START
+from attnbook.generate import decoding
 from attnbook.models.losses import cross_entropy
+from attnbook.train import training
 from benchmarks.storing import asked_quick, store
 
 STEPS = 800

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from attnbook import scores, torch as torch_layers
+from attnbook import scores
+from attnbook import torch as torch_layers
 from attnbook.attention import positions
 from attnbook.train.training import minibatches
 from benchmarks.learned_kernels import over

@@ -22,10 +22,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnbook import datasets, torch as torch_layers
+from attnbook import datasets
+from attnbook import torch as torch_layers
 from attnbook.generate import ngrams
-from attnbook.train import training
 from attnbook.torch.train_lm import adamw
+from attnbook.train import training
 from benchmarks.storing import FOLDER, asked_quick, store
 from benchmarks.transformers import TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
 

@@ -7,9 +7,9 @@ import pytest
 from mending import mended
 
 from attnbook import attend
-from attnbook.course.checks import ch06
 from attnbook.attention.heads import merge_heads, split_heads
 from attnbook.attention.positions import rotary
+from attnbook.course.checks import ch06
 
 
 def softmax(s, mask=True):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mending import mended
 
-from attnbook.models import blocks
 from attnbook.course.checks import ch07
+from attnbook.layers import norms
 
 
 def width(e, f, *, plain=1, gate=1, out=0):
@@ -25,7 +25,7 @@ def jacobian(x, *, mean=1, spread=1, last=None, eps=1e-5, power=1, divide=True):
 def differences(x):
     """By central differences of the package's layer norm."""
     step = 1e-6 * np.std(x) * np.eye(len(x))
-    return (blocks.layer_norm(x + step) - blocks.layer_norm(x - step)).T / (2 * step[0, 0])
+    return (norms.layer_norm(x + step) - norms.layer_norm(x - step)).T / (2 * step[0, 0])
 
 
 def fold(g, b, w, c):
@@ -377,7 +377,7 @@ def jax_jacobian(x):
     import jax
     import jax.numpy as jnp
 
-    return jax.jacobian(blocks.layer_norm)(jnp.asarray(x))
+    return jax.jacobian(norms.layer_norm)(jnp.asarray(x))
 
 
 def torch_written(parts, g, b, w, c):
@@ -487,8 +487,8 @@ def test_the_width_is_the_one_of_the_package():
 
 def test_what_layer_norm_cannot_see():
     x = np.random.default_rng(0).normal(size=6)
-    y = blocks.layer_norm(x, eps=1e-12)
-    np.testing.assert_allclose(blocks.layer_norm(3 * x - 5, eps=1e-12), y, rtol=1e-9)
+    y = norms.layer_norm(x, eps=1e-12)
+    np.testing.assert_allclose(norms.layer_norm(3 * x - 5, eps=1e-12), y, rtol=1e-9)
     matrix = jacobian(x, eps=0)
     assert np.linalg.matrix_rank(matrix, tol=1e-9) == 4
     np.testing.assert_allclose(matrix @ np.stack([np.ones(6), y, x]).T, 0, atol=1e-9)
@@ -504,7 +504,7 @@ def test_the_parts_of_the_logits_are_the_logits():
         2.0,
     )
     own, rest = written()(parts, g, b, w, c)
-    logits = blocks.layer_norm(parts.sum(0), g, b) @ w.T + c
+    logits = norms.layer_norm(parts.sum(0), g, b) @ w.T + c
     np.testing.assert_allclose(own.sum(0) + rest, logits, rtol=1e-9)
 
 

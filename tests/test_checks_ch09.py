@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from attnbook import nadaraya_watson
-from attnbook.kernel import gaussian_process
 from attnbook.course.checks import ch09
+from attnbook.kernel import gaussian_process
 
 SCALES = np.geomspace(0.1, 1, 25)
 

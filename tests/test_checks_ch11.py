@@ -9,9 +9,9 @@ import torch
 from mending import mended
 
 from attnbook import linear_attention
-from attnbook.linear_attention import online_regression
 from attnbook.course.checks import ch11, gated
 from attnbook.course.checks.repair import define
+from attnbook.linear_attention import online_regression
 
 
 def error(s=lambda q, k: np.sum((q + k) ** 2), form=lambda x, m: np.sqrt((np.cosh(x) - 1) / m)):

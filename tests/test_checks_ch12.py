@@ -11,10 +11,10 @@ import torch
 from mending import mended
 
 from attnbook import nadaraya_watson
-from attnbook.exact import flash, online_softmax, paged_cache
 from attnbook.course.checks import ch12
 from attnbook.course.checks.repair import define
 from attnbook.course.checks.split_sums import average_by_parts, exact, to_bits, to_places
+from attnbook.exact import flash, online_softmax, paged_cache
 
 
 def softmax(scores):
@@ -61,7 +61,10 @@ def jax_merging(a, p, b, q):
 def by_streams(a, p, b, q):
     """The right pair: parts whose top is their log-sum-exp, and whose total is 1."""
     both = online_softmax.combine(
-        *(online_softmax.Partial(lse, np.ones_like(lse), average) for average, lse in ((a, p), (b, q)))
+        *(
+            online_softmax.Partial(lse, np.ones_like(lse), average)
+            for average, lse in ((a, p), (b, q))
+        )
     )
     return online_softmax.finish(both)
 
@@ -368,7 +371,9 @@ def in_half(scores, values, size, tree, bits):
         return kept(online_softmax.combine(combined(left), combined(right)))
 
     cuts = range(0, len(scores), size)
-    parts = [kept(online_softmax.partial(scores[None, i : i + size], values[i : i + size])) for i in cuts]
+    parts = [
+        kept(online_softmax.partial(scores[None, i : i + size], values[i : i + size])) for i in cuts
+    ]
     return online_softmax.finish(combined(parts))[0][0]
 
 

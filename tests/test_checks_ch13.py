@@ -13,10 +13,10 @@ import torch
 from mending import mended
 
 from attnbook import torch as layers
-from attnbook.distributed import traffic
-from attnbook.exact import online_softmax
 from attnbook.course.checks import ch13
 from attnbook.course.checks.repair import define
+from attnbook.distributed import traffic
+from attnbook.exact import online_softmax
 
 
 def softmax(scores):
@@ -107,7 +107,8 @@ def averages(sums, totals, tops):
 def by_streams(q, keys, values):
     """The right pair: parts of chapter 12, combined."""
     parts = [
-        online_softmax.partial(q @ k.T / np.sqrt(q.shape[1]), v) for k, v in zip(keys, values, strict=True)
+        online_softmax.partial(q @ k.T / np.sqrt(q.shape[1]), v)
+        for k, v in zip(keys, values, strict=True)
     ]
     whole = parts[0]
     for part in parts[1:]:

@@ -32,7 +32,14 @@ from weaving.labels import build_table
 from weaving.markdown import render
 from weaving.notebook import METADATA, text_of
 
-from attnbook.course.checks.exercises import CELL, EXPLANATION, Exercise, exercises, exercises_in, names
+from attnbook.course.checks.exercises import (
+    CELL,
+    EXPLANATION,
+    Exercise,
+    exercises,
+    exercises_in,
+    names,
+)
 from attnbook.course.checks.grading.homework import BadHomework, held_out_module, read_homework
 from attnbook.course.checks.grading.notebook import PLACEHOLDER
 from attnbook.course.checks.repair import define

@@ -32,7 +32,7 @@ ASIDE = (
     "gpu",
     "faults",
     "hub",
-    "kernels",
+    "gpu_kernels",
     "distributed",
 )  # folders of tests that are stages of their own
 UNIT = "tests" + "".join(f" --ignore=tests/{folder}" for folder in ASIDE)
@@ -54,11 +54,11 @@ STAGES = {
     "fonts": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder -m layout"],
     "avx2": [
         f"{PYTEST} {UNIT} -n 2 --dist loadfile"
-        + "".join(f" --ignore-glob=tests/test_{name}*" for name in WITHOUT_NUMBERS.split()),
+        + "".join(f" --ignore-glob=*/test_{name}*" for name in WITHOUT_NUMBERS.split()),
         "{python} tools/processors.py avx2",
     ],
     "hub": [f"{PYTEST} tests/hub"],
-    "triton": [f"{PYTEST} tests/kernels"],
+    "triton": [f"{PYTEST} tests/gpu_kernels"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
     "faults": [f"{PYTEST} tests/faults -n 2"],
     "coverage": [  # one process: what runs in others does not count
@@ -158,7 +158,7 @@ def numpy_tests() -> list[str]:
     other = re.compile(r"^(?:import|from) (?:torch|jax|equinox|transformers|layer_harness)", re.M)
     own = re.compile(r"^from attnbook(?:\.| import .*\b)(?:torch|jax)\b", re.M)
     found = []
-    for path in sorted((ROOT / "tests").glob("test_*.py")):
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
         if "backend" in text and not other.search(text) and not own.search(text):
             found.append(str(path.relative_to(ROOT)))

@@ -13,9 +13,9 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import attnbook.linear_attention as states
-from attnbook.models import losses
 from attnbook.jax import DecoderOnly, train
 from attnbook.jax import distributed as many
+from attnbook.models import losses
 
 LEAD, N, D, W = (2, 3), 64, 16, 8
 

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from attnbook import convert, datasets, train_lm
+from attnbook.jax.train_lm import Run
 from attnbook.models import losses
 from attnbook.train import training
-from attnbook.jax.train_lm import Run
 
 STEPS, EVERY = 20, 5
 SIZES = f"--steps {STEPS} --every {EVERY} --rows 8 --window 16 --embed-dim 32 --heads 2 --layers 1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from faults.fault import OWN, faults
 
 FAULTS = [
-    *faults("features", "numpy", OWN,
+    *faults("kernel/random_features", "numpy", OWN,
         ("Fourier: not divided by √r", "scale * xp.concat([xp.cos(angles), xp.sin(angles)], axis=-1)", "xp.concat([xp.cos(angles), xp.sin(angles)], axis=-1)"),
         ("Fourier: divided by √(2r)", "xp, scale = array_namespace(wide), 1 / math.sqrt(frequencies.shape[0])\n    return xp.astype(scale * xp.concat", "xp, scale = array_namespace(wide), 1 / math.sqrt(2 * frequencies.shape[0])\n    return xp.astype(scale * xp.concat"),
         ("Fourier: cosines alone", "[xp.cos(angles), xp.sin(angles)]", "[xp.cos(angles), xp.cos(angles)]"),
@@ -22,7 +22,7 @@ FAULTS = [
         ("regular: the frequencies start at 1", "j = np.arange(count)", "j = np.arange(1, count + 1)"),
         ("frequencies transposed", "wide @ frequencies.mT", "wide @ xp.reshape(frequencies, (frequencies.shape[1], frequencies.shape[0]))"),
     ),
-    *faults("test_time", "numpy", OWN,
+    *faults("linear_attention/online_regression", "numpy", OWN,
         ("delta: the pair corrects itself", "xp.tril(gram, k=-1), rate", "xp.tril(gram), rate"),
         ("delta: the pairs after count", "rate * xp.tril(gram, k=-1)", "rate * xp.triu(gram, k=1)"),
         ("delta: all pairs count", "rate * xp.tril(gram, k=-1)", "rate * gram * (1 - xp.eye(gram.shape[-1]))"),

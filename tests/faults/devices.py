@@ -5,7 +5,7 @@ from __future__ import annotations
 from faults.fault import OWN, faults
 
 FAULTS = [
-    *faults("traffic", "numpy", OWN,
+    *faults("distributed/traffic", "numpy", OWN,
         ("an all-reduce in one phase", "return 2 * _share_of_others(size, world)", "return _share_of_others(size, world)"),
         ("a rank sends to itself", "return size * (world - 1) / world", "return size * world / world"),
         ("the whole array at each step", "return size * (world - 1) / world", "return size * (world - 1)"),
@@ -29,7 +29,7 @@ FAULTS = [
         ("the bubble over the work", "(p - 1) / (m + p - 1)", "(p - 1) / m"),
         ("one more stage waits", "(p - 1) / (m + p - 1)", "p / (m + p)"),
     ),
-    *faults("links", "numpy", OWN,
+    *faults("distributed/communication_time", "numpy", OWN,
         ("latency of one message", "return messages * link.latency +", "return link.latency +"),
         ("latency multiplied by bytes", "return messages * link.latency +", "return messages * link.latency * size +"),
         ("bandwidth multiplied", "link.latency + size / link.bandwidth", "link.latency + size * link.bandwidth"),
@@ -58,7 +58,7 @@ FAULTS = [
         ("numbers in place of shapes", "if self.shapes_only:", "if not self.shapes_only:"),
         ("bytes are numbers", "tensor.numel() * tensor.element_size()", "tensor.numel()"),
     ),
-    *faults("_validation/arrays", "torch", "test_package.py::test_known_true_does_not_look_into_a_fake_tensor",
+    *faults("_validation/arrays", "torch", "project/test_package.py::test_known_true_does_not_look_into_a_fake_tensor",
         ("a fake tensor is asked", "condition.is_meta or _is_fake(condition) or", "condition.is_meta or"),
     ),
 ]  # fmt: skip

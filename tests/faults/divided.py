@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from faults.fault import faults
 
-SLICES = "test_torch_slices.py"
-PAIRS = "test_torch_launch.py::test_every_pair_is_computed_once"
+SLICES = "models/test_torch_slices.py"
+PAIRS = "models/test_torch_launch.py::test_every_pair_is_computed_once"
 FAULTS = [
     *faults("torch/slices", "torch", SLICES,
         ("the output's rows in place of its columns", "dim=1 if out else 0", "dim=0"),

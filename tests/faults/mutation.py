@@ -1,8 +1,8 @@
 """The mutation score: of many small changes to a module, made by rule, how many a test catches.
 
 python tests/faults/mutation.py                  every module (hours)
-python tests/faults/mutation.py kernels scores   those modules
-python tests/faults/mutation.py --again kernels  only what survived the last time
+python tests/faults/mutation.py kernel/kernels   that module
+python tests/faults/mutation.py --again kernel/kernels  only what survived the last time
 
 A change is tried on NumPy first; where that sees nothing, on PyTorch, then with the tests of what is
 built on the module, and at last on JAX.
@@ -34,36 +34,69 @@ from faults.running import ForkServers, copied
 FOUND = Path(__file__).with_name("mutation.json")
 MOST, SEED = 60, 7  # mutants of a module; which of them
 EVERY = (
-    "test_validation_arrays.py",
-    "test_validation_callables.py",
-    "test_wrong_calls.py",
-    "test_validation_values.py",
-    "test_default_device.py",
+    "validation/test_validation_arrays.py",
+    "validation/test_validation_callables.py",
+    "validation/test_wrong_calls.py",
+    "validation/test_validation_values.py",
+    "models/test_default_device.py",
 )
 MORE = {  # tests of the modules that are built on one
-    "kernels": ("test_regression.py", "test_scores.py"),
-    "regression": ("test_attend_derivatives.py", "test_oracles.py", "test_properties.py"),
-    "scores": ("test_attention.py", "test_attention_layers.py"),
-    "attention": ("test_fast_sdpa.py", "test_attend_derivatives.py", "test_attention_dropout.py"),
-    "positions": ("test_transformer_layers.py",),
-    "heads": (
-        "test_attention_layers.py",
-        "test_attention_dropout.py",
-        "test_attention_oracles.py",
-        "test_causal.py",
+    "kernel/kernels": ("kernel/test_regression.py", "attention/test_scores.py"),
+    "attention/distances": ("kernel/test_regression.py", "attention/test_scores.py"),
+    "kernel/regression": (
+        "attention/test_attend_derivatives.py",
+        "attention/test_oracles.py",
+        "models/test_properties.py",
     ),
-    "blocks": ("test_block_layers.py", "test_block_oracles.py", "test_causal.py"),
-    "recurrent": ("test_recurrent_layers.py",),
-    "gaussian_process": (),
-    "losses": ("test_recurrent_layers.py",),
-    "activations": ("test_blocks.py", "test_block_layers.py"),
-    "sampling": (),
-    "_fast/chunked": ("test_memory.py", "test_attend_derivatives.py"),
-    "decoding": (),
-    "ngrams": (),
-    "pooling": ("test_attention_layers.py",),
-    "transformer": ("test_transformer_layers.py",),
-    "in_context": (),
+    "attention/scores": ("attention/test_attention.py", "attention/test_attention_layers.py"),
+    "attention/weighted_average": (
+        "fast/test_fast_sdpa.py",
+        "attention/test_attend_derivatives.py",
+        "attention/test_attention_dropout.py",
+    ),
+    "attention/masked_softmax": (
+        "fast/test_fast_sdpa.py",
+        "attention/test_attend_derivatives.py",
+        "attention/test_attention_dropout.py",
+    ),
+    "attention/masks": (
+        "fast/test_fast_sdpa.py",
+        "attention/test_attend_derivatives.py",
+        "attention/test_attention_dropout.py",
+    ),
+    "attention/positions": ("models/test_transformer_layers.py",),
+    "attention/heads": (
+        "attention/test_attention_layers.py",
+        "attention/test_attention_dropout.py",
+        "attention/test_attention_oracles.py",
+        "attention/test_causal.py",
+    ),
+    "models/blocks": (
+        "models/test_block_layers.py",
+        "models/test_block_oracles.py",
+        "attention/test_causal.py",
+    ),
+    "layers/norms": (
+        "models/test_block_layers.py",
+        "models/test_block_oracles.py",
+        "attention/test_causal.py",
+    ),
+    "layers/mlp": (
+        "models/test_block_layers.py",
+        "models/test_block_oracles.py",
+        "attention/test_causal.py",
+    ),
+    "models/recurrent": ("models/test_recurrent_layers.py",),
+    "kernel/gaussian_process": (),
+    "models/losses": ("models/test_recurrent_layers.py",),
+    "layers/activations": ("models/test_blocks.py", "models/test_block_layers.py"),
+    "generate/sampling": (),
+    "_fast/chunked": ("layers/test_memory.py", "attention/test_attend_derivatives.py"),
+    "generate/decoding": (),
+    "generate/ngrams": (),
+    "attention/pooling": ("attention/test_attention_layers.py",),
+    "models/transformer": ("models/test_transformer_layers.py",),
+    "datasets/regression_prompts": (),
 }
 
 

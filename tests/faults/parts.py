@@ -5,7 +5,7 @@ from __future__ import annotations
 from faults.fault import OWN, faults
 
 FAULTS = [
-    *faults("streams", "numpy", OWN,
+    *faults("exact/online_softmax", "numpy", OWN,
         ("the sum of one part is not scaled", "of_a * a.total + of_b * b.total", "a.total + of_b * b.total"),
         ("the values of the other part are not scaled", "+ of_b[..., None] * b.weighted", "+ b.weighted"),
         ("scaled the wrong way", "xp.exp(a.top - larger), xp.exp(b.top - larger)", "xp.exp(b.top - larger), xp.exp(a.top - larger)"),
@@ -20,7 +20,7 @@ FAULTS = [
         ("a part without a key weighs something", "return Partial(xp.full(shape, -xp.inf, **how)", "return Partial(xp.zeros(shape, **how)"),
         ("an average of averages without weights", "part.weighted / total[..., None]", "part.weighted"),
     ),
-    *faults("flash", "numpy", OWN,
+    *faults("exact/flash", "numpy", OWN,
         ("no scale in the gradient", " / math.sqrt(q.shape[-1])", ""),
         ("the gradient without δ", "(g @ v.mT - delta)", "(g @ v.mT)"),
         ("δ added", "(g @ v.mT - delta)", "(g @ v.mT + delta)"),
@@ -42,7 +42,7 @@ FAULTS = [
         ("full blocks are partial", "some.astype(int) + every", "some.astype(int)"),
         ("the first rows for all blocks", "np.arange(row * block, min((row + 1) * block, m))", "np.arange(min(block, m))"),
     ),
-    *faults("pages", "numpy", OWN,
+    *faults("exact/paged_cache", "numpy", OWN,
         ("a fork shares its table", "list(self.table), self.length", "self.table, self.length"),
         ("a fork is no reader", "self.pool.readers[page] += 1", "self.pool.readers[page] += 0"),
         ("written into what others read", "elif pool.readers[self.table[-1]] > 1:", "elif False:"),

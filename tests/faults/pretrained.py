@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faults.fault import faults
 
-MODELS = "test_pretrained_models.py"
+MODELS = "pretrained/test_pretrained_models.py"
 FAULTS = [
     *faults("pretrained/encoders", "torch", f"{MODELS}::test_tokens[BERT-torch]",
         ("padding read", "keys = None if mask is None else mask[..., None, :]", "keys = None"),

@@ -24,7 +24,7 @@ def skip_without(backends: str, tests: tuple[str, ...]) -> None:
     needed = {"jax-jit": "jax", "numpy": "numpy", "torch": "torch", "jax": "jax"}
     for name in backends.split(","):
         pytest.importorskip(needed[name])
-    if any("test_fast_gaussian.py" in test for test in tests):
+    if any("fast/test_fast_gaussian.py" in test for test in tests):
         pytest.importorskip("torch")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from faults.fault import OWN, faults
 
 FAULTS = [
-    *faults("decoding", "torch", OWN,
+    *faults("generate/decoding", "torch", OWN,
         ("ended rows go on", "xp.where(ended, xp.full_like(best, end), best)", "best"),
         ("a token too many", "len(written) < limit", "len(written) <= limit"),
         ("stops when one has ended", "xp.all(ended)", "xp.any(ended)"),
@@ -20,11 +20,11 @@ FAULTS = [
         ("what has not ended beside", "sorted(ended or beginnings", "sorted(ended + beginnings"),
         ("probabilities in float32", "log_softmax(to_numpy(logits).astype(np.float64))", "log_softmax(to_numpy(logits))"),
     ),
-    *faults("decoding", "torch", "test_decoding.py::test_a_state_of_several_arrays",
+    *faults("generate/decoding", "torch", "generate/test_decoding.py::test_a_state_of_several_arrays",
         ("the first part alone is followed", "(_rows(part, rows) for part in state)", "(_rows(state[0], rows), *state[1:])"),
         ("parts within parts are not followed", "(_rows(part, rows) for part in state)", "(part if isinstance(part, tuple) else _rows(part, rows) for part in state)"),
     ),
-    *faults("sampling", "numpy", OWN,
+    *faults("generate/sampling", "numpy", OWN,
         ("logits times the temperature", "(ranked - ranked[..., :1]) / temperature", "(ranked - ranked[..., :1]) * temperature"),
         ("an overflow", "(ranked - ranked[..., :1]) / temperature", "ranked / temperature"),
         ("ties in any order", ', kind="stable")', ")"),
@@ -39,7 +39,7 @@ FAULTS = [
         ("the prompt's last token alone", "        for token in known:\n", "        for token in known[-1:]:\n"),
         ("the token before fed again", "_token(cache, known[-1])", "_token(cache, known[-2])"),
     ),
-    *faults("ngrams", "numpy", OWN,
+    *faults("generate/ngrams", "numpy", OWN,
         ("nothing to share out", "(kept + discount * kinds[before] * probability[t]) / total[before]", "kept / total[before]"),
         ("occurrences for kinds", "(kept + discount * kinds[before] * probability[t]) / total[before]", "(kept + discount * total[before] * probability[t]) / total[before]"),
         ("negative counts", "np.maximum(count[gram] - discount, 0)", "count[gram] - discount"),

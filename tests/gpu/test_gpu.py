@@ -11,8 +11,8 @@ import pytest
 from test_parity import CASES
 
 from attnbook import attend, devices, kernels, leave_one_out, nadaraya_watson
-from attnbook.train import training
 from attnbook._fast import chunked
+from attnbook.train import training
 
 pytestmark = pytest.mark.gpu
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5}

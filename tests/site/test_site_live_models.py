@@ -26,10 +26,10 @@ from test_site_pages import TOO_WIDE, axe_findings
 import attnbook
 from attnbook import datasets, nadaraya_watson
 from attnbook.course import live
+from attnbook.course.live import models
+from attnbook.datasets import END, PAD, START
 from attnbook.generate import decoding
 from attnbook.kernel import gaussian_process
-from attnbook.datasets import END, PAD, START
-from attnbook.course.live import models
 from attnbook.torch import EncoderOnly, Transformer
 
 ENGINE = """([code, stored]) => {

@@ -19,8 +19,8 @@ from test_site_live_pages import alone
 from test_site_live_points import ON_SCREEN, VALUE
 
 from attnbook.course import live
-from attnbook.exact import online_softmax
 from attnbook.course.live.parts import ORDERS, SCORES, VALUES
+from attnbook.exact import online_softmax
 
 CHAPTER = "12-exact-and-fast"
 CUTS = [2, 5, 5, 9]  # the third part has no key

@@ -18,9 +18,9 @@ from test_site_live_models import TEXT, models_asked, random
 from test_site_live_pages import alone
 
 from attnbook.course import live
-from attnbook.train.byte_pairs import learn_pairs
 from attnbook.course.live import models
 from attnbook.torch import DecoderOnly
+from attnbook.train.byte_pairs import learn_pairs
 
 LEARNED = "Return the mean of the array, or the means of its rows.\n    " * 20
 PAIRS = learn_pairs(LEARNED, 300)

@@ -1,0 +1,53 @@
+"""What learns is built on the page before the package's is used."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CELL = re.compile(r"^```\{code-cell\}.*?\n(.*?)^```", re.M | re.S)
+# A use of the package, and the chapter and line in which the reader has built the same.
+BUILT = {
+    r"torch_layers\.train\(": ("02", "    loss.backward()"),
+    r"jax_layers\.train\(": ("02", "    theta = theta - 0.1 * mean / (1 - 0.9**t) / size"),
+    r"(torch|jax)_layers\.MLP\(": ("03", "def mlp(x, W_1, b_1, W_2, b_2, activation=tanh):"),
+    r"\bGRUCell\(": ("04", "def gru_cell(x, state, W, b, U, d):"),
+    r"\bEncoderDecoder\(": ("04", "def teacher_forced(p, words, characters):"),
+    r"losses\.cross_entropy\(": ("04", "def masked_loss(logits, labels, mask):"),
+    r"decoding\.greedy\(": ("04", "def greedy(model, source, limit):"),
+    r"_layers\.DecoderOnly\(": ("07", "class Model(torch.nn.Module):"),
+    r"sampling\.sample\(": ("08", "def generate(model, tokens, length, temperature=0.7):"),
+}
+
+
+def cells() -> list[tuple[str, str]]:
+    """The code cells of all chapters in order, each with its chapter's number."""
+    return [
+        (path.name[:2], cell)
+        for path in sorted((ROOT / "chapters").glob("[0-9]*.md"))
+        for cell in CELL.findall(path.read_text(encoding="utf-8"))
+    ]
+
+
+@pytest.mark.parametrize("use", BUILT)
+def test_it_is_built_before_it_is_imported(use: str) -> None:
+    chapter, line = BUILT[use]
+    of_all = cells()
+    place = next(at for at, (own, cell) in enumerate(of_all) if own == chapter and line in cell)
+    visible = of_all[place][1].split("\n\n")[0]
+    assert "hide-" not in visible
+    used = [at for at, (_, cell) in enumerate(of_all) if re.search(use, cell)]
+    assert used, "nobody uses it"
+    assert used[0] > place, of_all[used[0]]
+
+
+@pytest.mark.parametrize("name", ["writer", "writer_jax"])
+def test_a_program_is_what_the_page_shows(name: str) -> None:
+    """Chapter 8 has every function and class of the program, to the letter."""
+    program = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
+    body = program[: program.index("\nif __name__")].split("\n\n\n")[1:]
+    page = "\n".join(cell for chapter, cell in cells() if chapter == "08")
+    assert len(body) >= 7
+    for part in body:
+        assert part.strip() in page

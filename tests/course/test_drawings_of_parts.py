@@ -1,0 +1,162 @@
+"""Drawings of chapters 11 and 12: their dots and numbers are those of the estimators and parts."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from attnbook import softmax
+from attnbook.course import drawings
+from attnbook.course.drawings import canvas, states, tiles
+from attnbook.exact import paged_cache
+
+SVG = "{http://www.w3.org/2000/svg}"
+NAMES = (
+    *("one_matrix", "fixed_state", "chunks"),
+    *("parts", "flash_blocks", "block_masks", "page_table"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_drawing_fits_a_slide(name):
+    root = ET.fromstring(getattr(drawings, name)().svg)
+    assert float(root.get("viewBox").split()[3]) <= 560
+    for text in root.iter(f"{SVG}text"):
+        wide = canvas.width_of("".join(text.itertext()), float(text.get("font-size", 16)))
+        share = {"start": 0, "middle": 0.5, "end": 1}[text.get("text-anchor")]
+        left = float(text.get("x")) - share * wide
+        assert left > -4 and left + wide < 484, "".join(text.itertext())
+
+
+def test_delta_is_one_pass_and_posterior_the_full_inverse():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(5, 2))
+    gram, y = x @ x.T + np.eye(5), rng.normal(size=(5, 3))
+    found = states.matrices(gram, 0.3)
+    assert list(found) == ["sum", "delta", "posterior"]
+    np.testing.assert_array_equal(found["sum"], np.eye(5))
+    np.testing.assert_allclose((gram + 0.09 * np.eye(5)) @ found["posterior"] @ y, y, atol=1e-12)
+    written = np.zeros((5, 3))  # what a memory still lacks, one pair after the other
+    for j in range(5):
+        written[j] = y[j] - gram[j] @ written
+    np.testing.assert_allclose(found["delta"] @ y, written, atol=1e-12)
+
+
+@pytest.mark.parametrize(("query", "noise"), [(0.7, 0.2), (2.0, 0.5)])
+def test_one_matrix_predicts(query, noise):
+    keys, values = np.array(states.KEYS), np.array(states.VALUES)
+    gram = np.exp(-((keys[:, None] - keys) ** 2) / (2 * 0.6**2))
+    kernel = np.exp(-((query - keys) ** 2) / (2 * 0.6**2))
+    posterior = kernel @ np.linalg.solve(gram + noise**2 * np.eye(5), values)
+    drawing = drawings.one_matrix(query, noise)
+    answers = [float(t) for t in drawing.texts if re.fullmatch(r"-?\d\.\d\d", t)]
+    assert answers[0] == pytest.approx(kernel @ values, abs=0.005)
+    assert answers[2] == pytest.approx(posterior, abs=0.005)
+    assert len(answers) == 3
+
+
+def test_signed_weights_are_told_apart_without_colour():
+    sheet = drawings.Canvas("x", 10, "x")
+    sheet.signed([(0, 0), (1, 0), (2, 0)], [1, -1, 0], radius=10, full=1)
+    dot, ring = (ET.fromstring(part) for part in sheet.parts)
+    assert dot.get("fill") and not dot.get("stroke")
+    assert ring.get("stroke") and not ring.get("fill")
+    outer = float(ring.get("r")) + float(ring.get("stroke-width")) / 2
+    assert outer == float(dot.get("r")) == 10
+
+
+@pytest.mark.parametrize(("d", "p", "times"), [(4, 3, (2, 5, 8)), (3, 2, (1, 4, 7))])
+def test_a_state_keeps_its_size_and_a_cache_grows(d, p, times):
+    texts = drawings.fixed_state(d, p, times).texts
+    counts = [int(t) for t in texts if t.isdigit()]
+    assert counts == [n for t in times for n in (np.zeros((d, p)).size, np.zeros((t, d + p)).size)]
+    assert texts.count(f"{d} × {p}") == 2
+
+
+@pytest.mark.parametrize(("tokens", "chunk"), [(12, 4), (12, 3), (10, 5)])
+def test_chunks_weigh_inside_and_hand_on_a_state(tokens, chunk):
+    drawing = drawings.chunks(tokens, chunk)
+    dots = len(re.findall(r"<circle", drawing.svg))
+    assert dots == tokens // chunk * np.tri(chunk).sum()
+    handed = [t for t in drawing.texts if re.fullmatch(r"S\d+", t)]
+    assert handed == [f"S{k}" for k in range(chunk, tokens, chunk)]
+
+
+def test_two_parts_are_the_softmax_over_both():
+    texts = drawings.parts().texts
+    scores, values = (np.concatenate([*map(np.array, of)]) for of in (tiles.SCORES, tiles.VALUES))
+    assert texts[-1] == f"{softmax(scores) @ values:.2f}"
+    assert texts[-2] == f"{np.exp(scores - scores.max()).sum():.2f}"
+    assert texts[-3] == f"{scores.max():.1f}"
+    for group, of in zip(tiles.SCORES, tiles.VALUES, strict=True):
+        assert f"{softmax(np.array(group)) @ of:.2f}" in texts
+    factors = [float(t.split("= ")[1]) for t in texts if t.startswith("× e")]
+    assert factors == [round(np.exp(max(group) - scores.max()), 2) for group in tiles.SCORES]
+
+
+@pytest.mark.parametrize(("m", "n", "block", "d"), [(256, 320, 64, 32), (30, 20, 10, 8)])
+def test_no_shape_that_is_kept_grows_with_the_table(m, n, block, d):
+    drawing = drawings.flash_blocks(m, n, block, d)
+    assert f"weighted {block} × {d}" in drawing.texts
+    assert f"never stored: {m} × {n}" in drawing.texts
+    for name, size in (("Q", m), ("K", n), ("V", n)):
+        assert [t for t in drawing.texts if re.fullmatch(rf"{name}\d", t)] == [
+            f"{name}{k + 1}" for k in range(size // block)
+        ]
+
+
+def test_masks_are_the_past_the_near_past_and_the_document():
+    for name, rule in tiles.masks(5, (3, 8, 12)).items():
+        allowed = rule(np.arange(12)[:, None], np.arange(12))
+        for i in range(12):
+            for j in range(12):
+                same = [i < e for e in (3, 8, 12)] == [j < e for e in (3, 8, 12)]
+                expected = {"causal": j <= i, "window": i - 5 < j <= i, "documents": same}[name]
+                assert allowed[i, j] == expected
+
+
+def test_block_masks_counts_its_tiles():
+    expected = []
+    for rule in tiles.masks(10, (6, 16, 24)).values():
+        pairs = rule(np.arange(24)[:, None], np.arange(24)).reshape(6, 4, 6, 4)
+        some, every = pairs.any(axis=(1, 3)).sum(), pairs.all(axis=(1, 3)).sum()
+        expected += [f"{every} full", f"{some - every} partial", f"{36 - some} empty"]
+    assert [t for t in drawings.block_masks().texts if t[0].isdigit()] == expected
+    assert expected[:3] == ["15 full", "6 partial", "15 empty"]
+
+
+@pytest.mark.parametrize(("tokens", "size", "shared"), [(10, 4, 2), (8, 4, 2), (3, 2, 1)])
+def test_a_fork_has_one_page_of_its_own(tokens, size, shared):
+    drawing = drawings.page_table(tokens, size)
+    pool = paged_cache.Pool(9, size, 2, 2)
+    first = paged_cache.Sequence(pool)
+    for _ in range(tokens):
+        first.write(np.ones(2), np.ones(2))
+    for sequence in (first, first.fork()):
+        sequence.write(np.ones(2), np.ones(2))
+    assert sum(n == 2 for n in pool.readers) == shared
+    used, apart = sum(n > 0 for n in pool.readers), sum(pool.readers)
+    assert f"{used} pages in use, {apart} without sharing" in drawing.texts
+    slots = [t for t in drawing.texts if re.fullmatch(rf"{tokens + 1}[AB]", t)]
+    assert sorted(slots) == [f"{tokens + 1}A", f"{tokens + 1}B"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: drawings.fixed_state(5), "key_dim: got 5"),
+        (lambda: drawings.fixed_state(times=(1, 2, 9)), r"times: got \[1, 2, 9\]"),
+        (lambda: drawings.chunks(12, 5), "chunk: got 5 for 12 tokens"),
+        (lambda: drawings.parts([[1.0, 2.0]]), r"scores: got groups of \[2\]"),
+        (lambda: drawings.parts(values=[[1.0], [2.0]]), r"values: got groups of \[1, 1\]"),
+        (lambda: drawings.flash_blocks(keys=100), "keys: got 100"),
+        (lambda: drawings.flash_blocks(row=9), "row: got 9"),
+        (lambda: drawings.block_masks(block=5), "block: got 5"),
+        (lambda: drawings.block_masks(ends=(6, 16)), r"ends: got \[6, 16\]"),
+        (lambda: drawings.page_table(16), "tokens: got 16, expected at most 15"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call()

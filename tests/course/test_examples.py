@@ -1,0 +1,229 @@
+"""The programs of examples/: short, alone, and the package's own model and training."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+from attnbook.models import losses
+from attnbook.torch import DecoderOnly, train
+from benchmarks import pieces
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ("writer", "writer_jax")
+WINDOW, ROWS, VOCAB, STEPS = 7, 3, 11, 5
+SIZES = {"WINDOW": WINDOW, "ROWS": ROWS, "WIDTH": 12, "HEADS": 3, "BLOCKS": 2}
+TEXT = np.random.default_rng(1).integers(0, VOCAB, 200)
+
+
+def program(name: str) -> ModuleType:
+    """A program as a module, with sizes for a test."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    vars(module).update(SIZES)
+    return module
+
+
+@pytest.fixture
+def ours() -> DecoderOnly:
+    """The package's model of these sizes."""
+    torch.manual_seed(0)
+    return DecoderOnly(VOCAB, WINDOW, embed_dim=12, num_heads=3, mlp_dim=48).double()
+
+
+@pytest.fixture
+def rows() -> np.ndarray:
+    return np.random.default_rng(2).integers(0, VOCAB, (ROWS, WINDOW + 1))
+
+
+def torch_writer(module: ModuleType, ours: DecoderOnly) -> Any:
+    """The program's model with the parameters of the package's."""
+    model = module.Writer(VOCAB).double()
+    model.load_state_dict(ours.state_dict())
+    return model
+
+
+def jax_parameters(ours: DecoderOnly) -> dict[str, Any]:
+    """The parameters of the package's model as writer_jax.py has them."""
+    state = {name: jnp.asarray(value.numpy()) for name, value in ours.state_dict().items()}
+    p = {"embedding": state.pop("embedding.weight"), "position": state.pop("position")}
+    for name in [name for name in state if name.endswith(".weight")]:
+        part = name.removesuffix(".weight")
+        p[part] = state[name], state[f"{part}.bias"]
+    return p
+
+
+def same_training(ours: DecoderOnly, batches: list[np.ndarray], rate: float) -> None:
+    """Train the package's model by the package's loop."""
+    t = np.arange(STEPS)
+    rates = rate * np.minimum(1, (t + 1) / 50) * (1 + np.cos(np.pi * t / STEPS)) / 2
+    train(
+        ours, lambda model, rows: losses.cross_entropy(model(rows[:, :-1]), rows[:, 1:]),
+        [(rows,) for rows in batches], learning_rate=rates.tolist(), clip=1.0,
+    )  # fmt: skip
+
+
+# In float64 logits differ by the rounding of sums of some hundred terms. Adam divides by the root
+# of a squared gradient, or by 1e-8 where that is less, so what rounding leaves of a gradient that
+# is zero, as a key's bias has, moves a parameter by 1e-16 / 1e-8 of the rate at most.
+CLOSE = {"rtol": 1e-9, "atol": 1e-11}
+
+
+def test_torch_is_the_packages_model(ours, rows):
+    module = program("writer")
+    model, tokens = torch_writer(module, ours), torch.tensor(rows)
+    assert_allclose(model(tokens[:, :-1]).detach(), ours(tokens[:, :-1]).detach(), **CLOSE)
+    module.text_loss(model, tokens).backward()
+    losses.cross_entropy(ours(tokens[:, :-1]), tokens[:, 1:]).backward()
+    own = dict(model.named_parameters())
+    for name, parameter in ours.named_parameters():
+        assert_allclose(own[name].grad, parameter.grad, **CLOSE)
+
+
+def test_the_last_of_the_pieces_is_the_programs_model():
+    """benchmarks/pieces.py grows the model; with all pieces it is the program's."""
+    vars(module := program("writer")).update(WIDTH=pieces.WIDTH, HEADS=pieces.HEADS)
+    torch.manual_seed(0)
+    model, grown = module.Writer(VOCAB).double(), pieces.Grown(VOCAB, pieces.PIECES[-1]).double()
+    names = {"decoder_norm": "norms.4"}
+    for b in range(2):
+        block = {"attention": f"attention.{b}", "mlp.hidden": f"hidden.{b}"}
+        block |= {"mlp.output": f"output.{b}", "attention_norm": f"norms.{2 * b}"}
+        block["mlp_norm"] = f"norms.{2 * b + 1}"
+        names |= {f"decoder.{b}.{name}": theirs for name, theirs in block.items()}
+    state = {}
+    for name, value in model.state_dict().items():
+        own = next((n for n in names if name.startswith(f"{n}.")), "")
+        state[name.replace(own, names[own], 1) if own else name] = value
+    state["position"] = torch.nn.functional.pad(state["position"], (0, 0, 0, 64 - WINDOW))
+    grown.load_state_dict(state)
+    tokens = torch.tensor(TEXT[: 3 * WINDOW].reshape(3, WINDOW))
+    assert_allclose(model(tokens).detach(), grown(tokens).detach(), **CLOSE)
+
+
+def test_each_piece_adds_what_it_says():
+    """The parameters that a piece brings, and none of another."""
+    counts = [
+        sum(p.numel() for p in pieces.Grown(VOCAB, name).parameters()) for name in pieces.PIECES
+    ]
+    e = pieces.WIDTH
+    attention, mlp, norms = 4 * (e * e + e), 8 * e * e + 5 * e, 3 * 2 * e
+    block = attention + mlp + 2 * 2 * e
+    assert np.diff(counts).tolist() == [0, attention, 64 * e, 0, 0, mlp, norms, block]
+
+
+def test_torch_trains_as_the_package(ours):
+    module = program("writer")
+    model, text = torch_writer(module, ours), torch.tensor(TEXT)
+    torch.manual_seed(3)
+    assert len(list(module.train(model, text, STEPS))) == STEPS
+    torch.manual_seed(3)
+    firsts = [torch.randint(len(text) - WINDOW, (ROWS, 1)).numpy() for _ in range(STEPS)]
+    same_training(ours, [TEXT[first + np.arange(WINDOW + 1)] for first in firsts], module.RATE)
+    for name, value in ours.state_dict().items():
+        assert_allclose(model.state_dict()[name], value, **CLOSE)
+
+
+def test_jax_is_the_packages_model(ours, rows):
+    module = program("writer_jax")
+    with jax.enable_x64(True):
+        p, tokens = jax_parameters(ours), torch.tensor(rows)
+        expected = ours(tokens[:, :-1])
+        assert_allclose(module.logits_of(p, rows[:, :-1]), expected.detach(), **CLOSE)
+        gradients = jax.grad(module.loss_of)(p, rows)
+        losses.cross_entropy(expected, tokens[:, 1:]).backward()
+        with torch.no_grad():
+            for parameter in ours.parameters():
+                parameter.copy_(parameter.grad)
+        for found, wanted in zip(
+            jax.tree.leaves(gradients), jax.tree.leaves(jax_parameters(ours)), strict=True
+        ):
+            assert_allclose(found, wanted, **CLOSE)
+
+
+def test_jax_trains_as_the_package(ours):
+    module = program("writer_jax")
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(3)
+        *_, (p, _) = module.train_in_jax(jax_parameters(ours), TEXT, STEPS, rng)
+        rng = np.random.default_rng(3)
+        firsts = [rng.integers(len(TEXT) - WINDOW, size=(ROWS, 1)) for _ in range(STEPS)]
+        same_training(ours, [TEXT[first + np.arange(WINDOW + 1)] for first in firsts], module.RATE)
+        for found, wanted in zip(
+            jax.tree.leaves(p), jax.tree.leaves(jax_parameters(ours)), strict=True
+        ):
+            # PyTorch clips by the norm + 1e-6; so much of all steps, 1.2e-3 together, may differ
+            assert_allclose(found, wanted, rtol=1e-9, atol=2e-9)
+
+
+def test_jax_begins_as_torch_does():
+    """The same shapes; each matrix spread as torch.nn.Linear's, tables by 0.3."""
+    vars(module := program("writer_jax")).update(WIDTH=64)
+    p = module.parameters(VOCAB, np.random.default_rng(0))
+    like = DecoderOnly(VOCAB, WINDOW, embed_dim=64, num_heads=2, mlp_dim=256)
+    expected = jax_parameters(like)
+    assert jax.tree.map(np.shape, p) == jax.tree.map(np.shape, expected)
+    for found, wanted in zip(jax.tree.leaves(p), jax.tree.leaves(expected), strict=True):
+        if found.size > 600:  # the spread of so many numbers is known to some per cent
+            assert_allclose(np.std(found), np.std(wanted), rtol=0.15)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_writes_what_the_model_expects(name, ours):
+    """Near temperature 0 each token is the most probable after the window before it."""
+    module, begun = program(name), [1, 2, 3]
+    if name == "writer":
+        torch.manual_seed(0)
+        model = torch_writer(module, ours)
+        written = module.generate(model, torch.tensor(begun), 10, temperature=1e-6).tolist()
+    else:
+        with jax.enable_x64(True):
+            p = jax_parameters(ours)
+            written = module.generate_in_jax(p, np.array(begun), 10, np.random.default_rng(0), 1e-6)
+    for _ in range(10):
+        with torch.no_grad():
+            begun.append(int(ours(torch.tensor(begun[-WINDOW:])[None])[0, -1].argmax()))
+    assert list(map(int, written)) == begun
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_short_and_alone(name):
+    source = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
+    program, _, reading = source.partition("\nif __name__")
+    body = program[program.index("\nWINDOW") :]  # without imports
+    assert sum(map(bool, body.splitlines())) <= 80 and len(reading.splitlines()) <= 20
+    imported = {
+        (node.module if isinstance(node, ast.ImportFrom) else alias.name).split(".")[0]
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    library = "torch" if name == "writer" else "jax"
+    assert imported <= {"math", "pydoc_data", "numpy", library}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_runs(name, tmp_path):
+    """From another folder, without the package; a few steps in place of two thousand."""
+    source = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
+    assert "STEPS, RATE = 64, 16, 2000, 4e-3" in source
+    (tmp_path / "short.py").write_text(source.replace("2000", "3").replace("400", "4"), "utf-8")
+    command = [sys.executable, "-c", "import sys; sys.modules['attnbook'] = None; import runpy; "
+               "runpy.run_path('short.py', run_name='__main__')"]  # fmt: skip
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first, held_out, written = done.stdout.split("\n", 2)
+    assert first.startswith("step    0") and held_out.startswith("held out: ")
+    assert len(written.removesuffix("\n")) == 5

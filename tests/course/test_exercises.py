@@ -1,0 +1,146 @@
+"""Every exercise of every chapter: its stub, its hint, its solution, and what its check says."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnbook.course import checks
+from attnbook.course.checks.exercises import exercises
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY / "tools"))
+import check_exercises as command  # noqa: E402
+
+CHAPTERS = sorted((REPOSITORY / "chapters").glob("[0-9]*.md"))
+EVERY = [exercise for chapter in CHAPTERS for exercise in exercises(chapter)]
+EXERCISES = [exercise for exercise in EVERY if exercise.is_checked]
+WRONG = [one for chapter in CHAPTERS for one in command.wrong_answers(f"ch{chapter.name[:2]}")]
+each = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.label)
+each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+
+
+def head(code: str) -> tuple[str, str, str]:
+    """Name, arguments and docstring of the function that the code defines."""
+    function = next(node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef))
+    return function.name, ast.unparse(function.args), ast.get_docstring(function) or ""
+
+
+@each_chapter
+def test_a_chapter_has_five_or_more_of_three_kinds(chapter):
+    own = [e for e in EVERY if e.chapter == chapter]
+    number = len(re.findall(r"^````\{exercise\}", chapter.read_text(encoding="utf-8"), re.M))
+    assert number == len(own) >= 5
+    minutes = [e.minutes for e in own]
+    assert min(minutes) <= 5 < 60 <= max(minutes)
+    for kind in ("derivation", "code", "experiment"):
+        assert any(kind in e.kinds for e in own), kind
+
+
+@each
+def test_stub_is_not_yet(exercise):
+    assert exercise.run(exercise.stub.replace(exercise.check_line, "")).status == "not yet"
+
+
+@each
+def test_solution_passes(exercise):
+    verdict = exercise.run(exercise.solution)
+    assert verdict.status == "right", verdict
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("check", "wrong", "cause"), WRONG)
+def test_a_wrong_answer_hears_its_own_cause(check, wrong, cause):
+    others = [one for one in WRONG if one[0] is check and one[1] is not wrong]
+    assert command.misheard([(check, wrong, cause)], others) == []
+
+
+@each
+def test_stub_and_solution_differ_only_where_the_reader_writes(exercise):
+    assert exercise.solution_of == exercise.label
+    assert head(exercise.stub) == head(exercise.solution)
+    assert head(exercise.stub)[2]
+    if exercise.is_repair:  # the code runs, and one line of it is wrong
+        code = exercise.stub.replace(exercise.check_line, "")
+        wrong, right = (ast.unparse(ast.parse(c)).splitlines() for c in (code, exercise.solution))
+        assert len(wrong) == len(right)
+        assert sum(a != b for a, b in zip(wrong, right, strict=True)) == 1
+    else:
+        assert "    raise NotImplementedError\n" in exercise.stub
+    assert f"({head(exercise.stub)[0]})" in exercise.check_line
+
+
+@each_chapter
+def test_every_check_belongs_to_an_exercise_of_its_chapter(chapter):
+    name = f"ch{chapter.name[:2]}"
+    public = {
+        check for check in vars(getattr(checks, name)).values() if hasattr(check, "__wrapped__")
+    }
+    assert {e.check for e in EXERCISES if e.chapter == chapter} == public
+
+
+def copied(chapter: str, tmp_path: Path, old: str, new: str) -> Path:
+    """A repository with this chapter alone, changed at one place."""
+    (tmp_path / "chapters").mkdir()
+    (source,) = (REPOSITORY / "chapters").glob(f"{chapter[2:]}-*.md")
+    text = source.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    changed = tmp_path / "chapters" / source.name
+    changed.write_text(text.replace(old, new), encoding="utf-8")
+    shutil.copytree(REPOSITORY / "tests", tmp_path / "tests", ignore=lambda f, names: {"fixture"})
+    return tmp_path
+
+
+def test_the_command_prints_a_line_an_exercise(capsys):
+    assert command.main(["ch01"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 12
+    assert re.fullmatch(r"1\.1 The parabola +Warm-up +5 min +not yet +right +17 of 17", lines[1])
+    assert lines[-1] == "10 exercises, 111 wrong answers; not as it should be: 0"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("return 0.75 * (1 - u**2) * (u < 1)", "return 0.75 * (u < 1)", "1.1 The parabola: the solution should be right, and hears: ✗ epanechnikov: at u = 0.6 you give 0.75. That is constant"),
+        ("    raise NotImplementedError\n\nchecks.ch01.epanechnikov", "    return u\n\nchecks.ch01.epanechnikov", "1.1 The parabola: the stub should be “not yet”, and hears: ✗"),
+    ],
+)  # fmt: skip
+def test_the_command_says_what_is_wrong(old, new, problem, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "REPOSITORY", copied("ch01", tmp_path, old, new))
+    assert command.main([]) == 1
+    assert problem in capsys.readouterr().out
+
+
+def test_the_command_says_which_wrong_answer_is_misheard(monkeypatch, capsys):
+    planted = [one for one in command.wrong_answers("ch01") if one[2] != "triangular"]
+    check, wrong, _ = next(one for one in command.wrong_answers("ch01") if one[2] == "triangular")
+    monkeypatch.setattr(command, "wrong_answers", lambda _: [*planted, (check, wrong, "a circle")])
+    assert command.main(["ch01"]) == 1
+    assert (
+        "1.1 The parabola: a wrong answer should hear “a circle”, and hears: ✗"
+        in capsys.readouterr().out
+    )
+
+
+def test_the_command_names_the_chapters(capsys):
+    assert command.main(["ch99"]) == 2
+    assert "no such chapter: ch99; there are ch01, ch02" in capsys.readouterr().out
+
+
+def test_the_package_knows_no_tests():
+    for path in (REPOSITORY / "src").rglob("*.py"):
+        assert "sys.path.insert" not in path.read_text("utf-8"), path
+
+
+def test_an_exercise_without_a_hint_is_refused(tmp_path):
+    chapter = tmp_path / "01-a.md"
+    text = CHAPTERS[0].read_text(encoding="utf-8").replace("```{dropdown} Hint", "```{note}", 1)
+    chapter.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"ex-parabola: .* one hint .*, found 1, 0, 1"):
+        list(exercises(chapter))

@@ -1,0 +1,134 @@
+"""Every held-out exercise, in several classes: its stub, its solution, and wrong answers to it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+
+import held_out_answers
+import numpy as np
+import pytest
+
+from attnbook.course.checks.exercises import names
+from attnbook.course.checks.grading.homework import held_out_module
+from attnbook.course.checks.repair import define
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from make_homework import Maker  # noqa: E402
+
+CHAPTERS = [path.stem[2:] for path in sorted((ROOT / "homework" / "held_out").glob("ch*.py"))]
+SEEDS = (1, 2, 3, 10, 2027)
+each_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
+each_class = pytest.mark.parametrize("seed", SEEDS)
+
+
+MAKER = Maker(ROOT, 0)
+
+
+@functools.cache
+def exercises(chapter, seed):
+    MAKER.seed = seed
+    return [exercise for exercise, _ in MAKER.held_out(chapter)]
+
+
+@functools.cache
+def module(chapter):
+    return held_out_module(ROOT / "homework" / "held_out" / f"ch{chapter}.py")
+
+
+def function(exercise, code):
+    head = next(line for line in exercise.stub.splitlines() if line.startswith("def "))
+    return define(code, head.split("(")[0][4:], names(exercise.chapter))
+
+
+def test_two_or_more_for_each_chapter():
+    assert sorted(path.name[:2] for path in (ROOT / "chapters").glob("[0-9]*.md")) == CHAPTERS
+    for chapter in CHAPTERS:
+        assert len(exercises(chapter, 1)) >= 2
+
+
+@each_chapter
+@each_class
+def test_the_solution_is_right_and_the_stub_is_not_yet(chapter, seed):
+    checks = module(chapter).checks(seed)
+    assert set(checks) == {exercise.label for exercise in exercises(chapter, seed)}
+    for exercise in exercises(chapter, seed):
+        assert exercise.solution_of == exercise.label
+        verdict = checks[exercise.label](function(exercise, exercise.solution))
+        assert verdict.status == "right", verdict
+        stub = exercise.stub.replace(exercise.check_line, "")
+        assert checks[exercise.label](function(exercise, stub)).status == "not yet"
+
+
+@each_chapter
+@each_class
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_wrong_answers_hear_their_own_cause(chapter, seed):
+    checks = module(chapter).checks(seed)
+    planted = held_out_answers.wrong(Numbers(module(chapter).numbers(seed)))
+    for exercise in exercises(chapter, seed):
+        answers = planted[exercise.label]
+        assert len(answers) >= 3
+        for answer, cause in answers:
+            verdict = checks[exercise.label](answer)
+            assert verdict.status == "wrong"
+            assert cause in verdict.message
+            others = {other for _, other in answers if other != cause}
+            assert not [other for other in others if other in verdict.message]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_wrong_constant_has_points_for_the_shape():
+    n = module("01").numbers(1)
+    verdict = module("01").checks(1)["ho-power-kernel"](
+        lambda u: 2.7 * np.maximum(0, 1 - u**2) ** n["p"]
+    )
+    assert (verdict.status, verdict.earned) == ("wrong", 0.5)
+    assert verdict.message.endswith("The shape is right, but not the constant.")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@each_chapter
+def test_some_wrong_answers_of_every_chapter_have_a_part(chapter):
+    checks, shares = module(chapter).checks(1), set()
+    planted = held_out_answers.wrong(Numbers(module(chapter).numbers(1)))
+    for exercise in exercises(chapter, 1):
+        shares |= {checks[exercise.label](answer).earned for answer, _ in planted[exercise.label]}
+    assert 0 in shares
+    assert 0 < max(shares) <= 0.6
+
+
+def test_who_is_right_in_one_of_two_cases_has_half():
+    n = module("10").numbers(1)
+    bits = n["b"] + 32 / n["n"]
+    verdict = module("10").checks(1)["ho-block-bits"](lambda width: (bits, 7.0))
+    assert (verdict.status, verdict.earned) == ("wrong", 0.5)
+
+
+class Numbers(dict):
+    """Numbers that other chapters' answers may ask for in vain."""
+
+    def __missing__(self, key):
+        return 1
+
+
+@each_chapter
+def test_a_trial_runs_with_the_stub_and_says_nothing_of_the_answer(chapter):
+    for exercise in exercises(chapter, 1):
+        known = names(exercise.chapter)
+        exec(exercise.solution, known)
+        verdict = eval(exercise.check_line, known)
+        assert verdict.status == "not yet"
+        assert "Your lecturer's check says whether that is right." in verdict.message
+        exec(exercise.stub.replace(exercise.check_line, ""), known)
+        assert "not written yet" in eval(exercise.check_line, known).message
+
+
+@each_chapter
+def test_classes_have_numbers_of_their_own(chapter):
+    found = {str(module(chapter).numbers(seed)) for seed in range(40)}
+    assert len(found) > 10
+    assert module(chapter).numbers(1) != module(chapter).numbers(2)
+    assert module(chapter).numbers(1) == module(chapter).numbers(1)

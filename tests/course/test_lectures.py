@@ -1,0 +1,372 @@
+"""The decks: their grammar, what they take from the chapters, and what each lecture has."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
+
+from slides import ROOT
+from slides.build import Desk, desk, sources
+from slides.clicks import draw, in_clicks
+from slides.deck import COURSE, PATHS, DeckError, clicks, options, read_deck
+from slides.page import PageWriter, live_page
+
+from attnbook.course import drawings
+
+CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.md"))
+NAMES = [f"{int(path.name[:2])}{half}" for path in CHAPTERS for half in "ab"]
+DECKS = {path.name[:3].lstrip("0"): path for path in sources(ROOT)}
+# the courses' shares of a lecture, title included: in minutes
+LONG, SHORT = (42, 50), (27, 33)
+SPARE = (5, 8)  # minutes of a lecture that may be left out when a question takes longer
+WHOLE_OF_TWELVE = ("1a", "2b", "5a", "6b", "8a", "9b")
+HEAD = """---
+number: 1a
+chapter: 01-kernel-regression
+title: A title
+opening: It opens.
+outcomes: [say so]
+exercises: [ex-parabola]
+---
+# The bandwidth: how far to look
+
+## A claim
+:minutes: 2
+"""
+# a decimal number of two digits or more, and what of a slide may have one
+NUMBER = re.compile(r"(?<![\d.])(?:0\.0*[1-9]\d+|[1-9]\d*\.\d+)(?!\d|\.\d)")
+OTHERS = (
+    re.compile(r"^(`{3,}|:{3,})\{(?:notes|question)\}.*?^\1$", re.DOTALL | re.MULTILINE),
+    re.compile(r"\{printed\}`[^`]*`|`[^`]*`"),
+    re.compile(r"^(?:[`:]{3,}\{.*|:[a-z-]+:.*)$", re.MULTILINE),
+    re.compile(r"\$\$.*?\$\$", re.DOTALL),
+    re.compile(r"\$[^$]*\$"),
+)
+# what notes say where the class answers first, and what keeps the answer until then
+ASKS_FIRST = re.compile(
+    r"before (?:you|they) (?:show|read|point|look)|before the (?:first )?clicks?\b"
+    r"|[Cc]over (?:it|them|the)\b|[Hh]ide it\b"
+)
+KEEPS = re.compile(r"^(?:\+{3}$|:clicks:|`{3,}\{(?:question|live)\})", re.MULTILINE)
+NOTES = "\n```{notes}\nSay it.\n```\n"
+
+
+@pytest.fixture(scope="module")
+def book() -> Iterator[Desk]:
+    with desk(ROOT) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def written(book: Desk) -> dict[str, tuple[PageWriter, str]]:
+    """Every deck's writer, and its page."""
+    writers = {name: book.writer(read_deck(path)) for name, path in DECKS.items()}
+    return {name: (writer, writer.page()) for name, writer in writers.items()}
+
+
+def page_of(book: Desk, tmp_path: Path, text: str) -> tuple[PageWriter, str]:
+    path = tmp_path / "01a-tried.md"
+    path.write_text(text, encoding="utf-8")
+    writer = book.writer(read_deck(path))
+    return writer, writer.page()
+
+
+def test_each_chapter_has_two_lectures() -> None:
+    assert list(DECKS) == NAMES
+    assert len(NAMES) >= COURSE
+    for name, path in DECKS.items():
+        deck = read_deck(path)
+        assert deck.number == name
+        assert deck.about["chapter"][:2] == f"{int(name[:-1]):02d}"
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_a_lecture_has_what_a_lecturer_needs(
+    name: str, written: dict[str, tuple[PageWriter, str]]
+) -> None:
+    writer, page = written[name]
+    deck = writer.deck
+    assert LONG[0] <= deck.minutes() <= LONG[1]
+    assert SHORT[0] <= deck.minutes("6") <= SHORT[1]
+    same = ("18", "6") if deck.is_further else ("18",) if name in WHOLE_OF_TWELVE else ("6",)
+    assert deck.minutes("12") in map(deck.minutes, same)
+    place = "A further lecture" if deck.is_further else f"Lecture {NAMES.index(name) + 1} of 18"
+    assert f'<p class="lecture">{place}</p>' in page
+    assert len(writer.questions) >= 3
+    kept = {slide.title for slide in deck.slides if PATHS[-1] in slide.paths}
+    assert sum(question.title in kept for question in writer.questions) >= 2
+    assert writer.live
+    assert page.count('<aside class="notes">') == len(deck.slides) + 1
+    assert "{exercises}" in deck.slides[-1].body
+    assert SPARE[0] <= deck.spare_minutes <= SPARE[1]
+    assert page.count("<em>May be left out.</em>") == sum(slide.spare for slide in deck.slides)
+    asked = {question.title for question in writer.questions}
+    assert not [slide.title for slide in deck.slides if slide.spare and slide.title in asked]
+    for slide in deck.slides:
+        # a minute alone, a vote, two minutes in pairs and a second vote
+        assert slide.minutes >= (3.5 if slide.title in asked else 1), slide.title
+        words = re.findall(r"```\{notes\}\n(.*?)```", slide.body, re.DOTALL)[0].split()
+        assert len(words) >= 25, slide.title
+
+
+def test_no_right_answer_has_a_favourite_place(
+    written: dict[str, tuple[PageWriter, str]],
+) -> None:
+    places = [
+        [choice.is_right for choice in question.choices].index(True)
+        for writer, _ in written.values()
+        for question in writer.questions
+    ]
+    assert max(places.count(place) for place in set(places)) < len(places) / 2
+
+
+def tells_too_early(body: str) -> bool:
+    """Whether a slide's notes let the class answer first, and nothing on it waits for a click."""
+    notes = "".join(re.findall(r"^`{3}\{notes\}\n(.*?)^`{3}$", body, re.DOTALL | re.MULTILINE))
+    return bool(ASKS_FIRST.search(notes)) and not KEEPS.search(body)
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_what_the_class_is_asked_first_waits_for_a_click(name: str) -> None:
+    slides = read_deck(DECKS[name]).slides
+    assert [slide.title for slide in slides if tells_too_early(slide.body)] == []
+
+
+def test_an_answer_without_its_click_is_found() -> None:
+    """Of every slide whose notes ask first and that has one click."""
+    found = [
+        tells_too_early(slide.body.replace("\n+++\n", "\n"))
+        for path in DECKS.values()
+        for slide in read_deck(path).slides
+        if ASKS_FIRST.search(slide.body) and len(KEEPS.findall(slide.body)) == 1
+        if "\n+++\n" in slide.body
+    ]
+    assert len(found) >= 8
+    assert all(found)
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_no_result_is_typed(name: str, written: dict[str, tuple[PageWriter, str]]) -> None:
+    """No number that the chapter printed stands on a slide but by a role; questions may name it."""
+    writer, _ = written[name]
+    printed = set(NUMBER.findall(" ".join(cell.printed for cell in writer.chapter.cells)))
+    for slide in writer.deck.slides:
+        text = slide.body
+        for other in OTHERS:
+            text = other.sub("", text)
+        assert not printed & set(NUMBER.findall(text)), slide.title
+
+
+def test_a_stored_number_reaches_its_slides_alone(tmp_path: Path) -> None:
+    """In a copy of the book one printed number changes: so does each slide with it, no other."""
+    copy = tmp_path / "book"
+    ignored = shutil.ignore_patterns("*.ipynb")
+    shutil.copytree(ROOT / "chapters", copy / "chapters", ignore=ignored)
+    for name in ("appendices", "lectures"):
+        shutil.copytree(ROOT / name, copy / name)
+    for name in (
+        "_toc.yml",
+        "_config.yml",
+        "pyproject.toml",
+        "CHANGELOG.md",
+        "references.bib",
+        "index.md",
+    ):
+        shutil.copy(ROOT / name, copy)
+    notebook = "chapters/01-kernel-regression.ipynb"
+    text = (ROOT / notebook).read_text(encoding="utf-8")
+    assert text.count("the true curve: 0.080") == 1
+    pages = []
+    for number in ("0.080", "0.085"):
+        changed = text.replace("the true curve: 0.080", f"the true curve: {number}")
+        (copy / notebook).write_text(changed, encoding="utf-8")
+        with desk(copy) as found:
+            writer = found.writer(read_deck(copy / "lectures" / DECKS["1a"].name))
+            pages.append(writer.page().split("<section ")[1:])
+    differ = [new for old, new in zip(*pages, strict=True) if old != new]
+    with_it = [one for one in pages[1] if "0.085" in one]
+    assert differ == with_it
+    assert 1 <= len(differ) < 5
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message"),
+    [
+        ("{printed}`never printed ([0-9])`", 13, "prints nothing for 'never printed ([0-9])'"),
+        ("{printed}`radius 0.. (.)`", 13, "prints 0 for|1 groups|expected one"),
+        ("{printed}`no group`", 13, "0 groups; expected one"),
+        ("{printed}`(`", 13, "no regular expression"),
+        ("\n```{cell} def renamed\n```", 14, "no line of code in chapters/01-kernel-regression"),
+        ("```{cell} def local_average\n:to: nowhere\n```", 13, "to: no line after"),
+        ("```{cell} def local_average\n:mark: nowhere\n```", 13, "mark: no shown line"),
+        ("```{cell} def local_average\n:too: x\n```", 13, "takes no option too"),
+        ("```{output} def held_out\n:only: nothing\n```", 13, "0 printed lines; expected 1 to"),
+        ("```{figure} fig-none\n```", 13, "has no figure 'fig-none'"),
+        (
+            "```{figure} fig-data\n:view: 0 20\n```",
+            13,
+            "view: got '0 20', expected x y width height",
+        ),
+        ("```{figure} fig-weighted-average\n```", 13, "show it with {diagram}"),
+        ("```{diagram} nothing\n```", 13, "no drawing 'nothing'; there are"),
+        ("```{diagram} block\n:tokens: many\n```", 13, "tokens: got 'many', expected a number"),
+        ("```{diagram} block\n:width: 3\n```", 13, "block takes no width; its arguments: tokens"),
+        ("```{diagram} block\n:clicks: nowhere\n```", 13, "no label 'nowhere' in the drawing"),
+        ("```{diagram} block\n:from: inside\n```", 13, "from: got 'inside', expected one of top"),
+        ("```{formula} eq-none\n```", 13, "has no formula 'eq-none'"),
+        ("```{live} live-none\n```", 13, "has no live figure 'live-none'"),
+        ("```{live} live-kernel-regression\n:zoom: 9\n```", 13, "zoom: got '9', expected"),
+        (
+            "```{live} live-kernel-regression\n:set: a=1\n```",
+            13,
+            "no control 'a'; there are query x",
+        ),
+        ("```{live} live-kernel-regression\n:set: kernel=a\n```", 13, "kernel has no 'a'; it has"),
+        ("```{live} live-kernel-regression\n:set: query x=a\n```", 13, "x: got 'a', expected a nu"),
+        ("```{bars}\na :: much\n```", 14, "got 'a :: much', expected name :: number"),
+        ("```{bars}\na :: 1 :: red\n```", 14, "got 'red', expected floor or now"),
+        ("```{output} def held_out\n:only: (\n```", 13, "only: '(' is no regular expression"),
+        ("```{bars} wide\na :: 1\n```", 13, "got 'wide' for the full width"),
+        ("```{unknown}\n```", 13, "unknown directive {unknown}"),
+        ("```python\n1\n```", 13, "show it with {cell}"),
+        (r"$\nonsense$", 13, "KaTeX cannot show"),
+        ("{eq}`eq-none`", 13, "no page of the book has the label 'eq-none'"),
+        ("{cite:t}`nobody1900`", 13, "no reference 'nobody1900'"),
+        ("::::{columns} 1fr\n:::{column}\na\n:::\n::::", 13, "expected widths such as 1fr 1.5fr"),
+        ("::::{columns} 1fr 1fr\n:::{column}\na\n:::\n::::", 14, "1 fewer columns than widths"),
+        ("```{question}\nWhat?\n- [x] a\n- [ ] b %% c\n```", 13, "needs its answer behind a line"),
+        ("```{question}\n- [x] a\n- [x] b\n---\nc\n```", 14, "of which one is marked [x]"),
+        ("```{question}\n- [x] a\n- [ ] b\n---\nc\n```", 15, "needs what misleads behind %%"),
+        ("```{question}\n- [x] a %% b\n- [ ] b %% c\n---\nc\n```", 14, "needs no reason behind %%"),
+    ],
+)
+def test_what_the_chapter_does_not_have_stops_it(
+    book: Desk, tmp_path: Path, body: str, line: int, message: str
+) -> None:
+    with pytest.raises(ValueError) as error:
+        page_of(book, tmp_path, HEAD + body + "\n" + NOTES)
+    place, _, said = str(error.value).partition(": ")
+    assert any(part in said for part in message.split("|")), said
+    assert place == f"01a-tried.md:{line}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("---\nnumber", "number", "01a-tried.md:1: expected front matter"),
+        ("number: 1a", "number: 12c", "number: got '12c', expected such as 1a"),
+        ("title: A title\n", "", "front matter has number, chapter, opening"),
+        ("outcomes: [say so]", "outcomes: so", "outcomes: got 'so', expected a list"),
+        ("opening: It opens.", "opening: [", "front matter is no YAML"),
+        ("01-kernel-regression", "01-nothing", "chapter: "),
+        ("ex-parabola", "ex-none", "exercises: got 'ex-none', expected of ex-parabola"),
+        ("# The bandwidth: how far to look", "", "01a-tried.md:11: no section of the chapter"),
+        ("# The bandwidth: how far to look", "# Nothing", "has no section 'Nothing'"),
+        (":minutes: 2", ":minutes: few", "01a-tried.md:12: minutes: got 'few'"),
+        (":minutes: 2", "", "01a-tried.md:11: minutes: got none"),
+        (":minutes: 2", ":minutes: 2\n:paths: 6", "paths: got '6', expected 18 12 6 or fewer"),
+        (
+            ":minutes: 2",
+            ":minutes: 2\n:class: huge",
+            "class: got 'huge', expected large middle together",
+        ),
+        (":minutes: 2", ":minutes: 2\n:spare: yes", "spare: got 'yes', expected nothing behind it"),
+        (":minutes: 2", ":minutes: 2\n:colour: red", "got the option 'colour'"),
+        ("## A claim", "text\n\n## A claim", "got 'text' before the first slide"),
+        ("## A claim\n:minutes: 2", "## A claim\n:minutes: 2\n## A claim\n:minutes: 2", "line 11"),
+    ],
+)
+def test_a_deck_that_is_none_is_told_where(
+    book: Desk, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    assert old in HEAD
+    with pytest.raises(DeckError) as error:
+        page_of(book, tmp_path, HEAD.replace(old, new, 1) + NOTES)
+    assert message in str(error.value)
+    assert str(error.value).startswith("01a-tried.md:")
+
+
+def test_a_slide_without_notes_stops_it(book: Desk, tmp_path: Path) -> None:
+    with pytest.raises(DeckError, match=r"01a-tried.md:11: no notes"):
+        page_of(book, tmp_path, HEAD + "Text.\n")
+
+
+def test_a_cell_comes_without_its_asserts(book: Desk, tmp_path: Path) -> None:
+    _, page = page_of(book, tmp_path, HEAD + "```{cell} # Checked: shapes\n```\n" + NOTES)
+    (code,) = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
+    plain = re.sub(r"<.*?>", "", code)
+    assert "by_radius = " in plain
+    assert "assert" not in plain
+
+
+def test_a_cell_comes_with_its_output_and_a_marked_line(book: Desk, tmp_path: Path) -> None:
+    body = "```{cell} def left_out_error\n:output:\n:mark: np.mean\n```\n"
+    _, page = page_of(book, tmp_path, HEAD + body + NOTES)
+    code, printed = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
+    assert 'class="hll"' in code
+    plain = re.sub(r"<.*?>", "", printed)
+    assert re.fullmatch(r"leave-one-out chooses 0\.\d\d", plain)
+
+
+def test_clicks_are_cut_outside_of_fences() -> None:
+    assert clicks("a\n+++\nb\n```\n+++\n```\n+++\nc") == [
+        (0, "a"),
+        (2, "b\n```\n+++\n```"),
+        (7, "c"),
+    ]
+    assert options(":to: x\n:mark: y\nbody\n:no: z") == (
+        {"to": "x", "mark": "y"},
+        "body\n:no: z",
+        2,
+    )
+
+
+def test_a_drawing_in_clicks_has_every_part_once() -> None:
+    whole = draw("weighted_average", {})
+    svg = in_clicks(whole, ["distances", "118", "weights"])
+    assert svg.count('class="fragment"') == 3
+    for tag in ("<text", "<path", "<circle", "<polygon", "<line", "<rect"):
+        assert svg.count(tag) == whole.svg.count(tag)
+    first, *groups = re.split('<g class="fragment">', svg)
+    assert ">keys<" in first and ">distances<" not in first
+    assert ">distances<" in groups[0] and ">weights<" in groups[2]
+    turned = in_clicks(drawings.block(), [], "bottom")
+    assert "fragment" not in turned and ", #" not in turned
+
+
+def test_a_live_figure_has_a_page_of_its_own(book: Desk) -> None:
+    path = ROOT / "chapters" / "01-kernel-regression.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    (html,) = (
+        "".join(output["data"]["text/html"])
+        for cell in cells
+        for output in cell.get("outputs", [])
+        if "attnbook-live" in str(output.get("data", {}).get("text/html", ""))
+    )
+    page = live_page("live-kernel-regression", html)
+    assert 'data-layout="wide"' in page
+    assert '<script src="../../_static/live/live-kernel-regression.js">' in page
+    assert len(page) < 6000
+
+
+def test_the_square_on_the_title_is_the_address_of_the_deck(book: Desk, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    import segno
+
+    writer, page = page_of(book, tmp_path, HEAD + NOTES)
+    assert 'class="qr"' not in page and "make address" in page
+    at_home = replace(book.book, site="https://example.org/book")
+    chapter = replace(writer.chapter, book=at_home)
+    page = PageWriter(writer.deck, chapter, writer.resolver, writer.katex).page()
+    code = segno.make("https://example.org/book/lectures/01a-tried.html", error="m", micro=False)
+    path = re.search(r'd="([^"]+)"', code.svg_inline(border=0, omitsize=True))
+    assert path and path[1] in page

@@ -1,0 +1,237 @@
+"""Models stored for the live figures: a file holds all of a model, rounded to float16."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+from torch import nn
+
+from attnbook import convert
+from attnbook.course import live
+from attnbook.course.live import models
+from attnbook.torch import DecoderOnly, EncoderOnly, Transformer
+from attnbook.train.byte_pairs import BytePairs, learn_pairs
+
+SIZES = {"embed_dim": 6, "num_heads": 3, "mlp_dim": 10, "num_layers": 2}
+
+
+def translator(**options: Any) -> Transformer:
+    torch.manual_seed(0)
+    return Transformer(7, 5, 11, **SIZES, **options)
+
+
+def regressor(**options: Any) -> EncoderOnly:
+    torch.manual_seed(1)
+    return EncoderOnly(3, 1, **SIZES, **options)
+
+
+MADE = {
+    "translator": translator,
+    "post": lambda: translator(norm="post", activation="relu"),
+    "regressor": regressor,
+    "places": lambda: regressor(max_length=5, activation="swiglu"),
+    "writer": lambda: DecoderOnly(7, 5, **SIZES),
+}
+
+
+def rounded(model: nn.Module) -> dict[str, np.ndarray]:
+    """The parameters as float16 has them."""
+    return {n: p.detach().numpy().astype(np.float16) for n, p in model.named_parameters()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place for models that is not the package."""
+    monkeypatch.setattr(models, "FOLDER", tmp_path / "models")
+    return tmp_path / "models"
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_model_comes_back(name: str) -> None:
+    model = MADE[name]()
+    twin = models.unpack(models.pack(model))
+    assert type(twin) is type(model) and not twin.training
+    for size in models.inspect.signature(type(model)).parameters:
+        assert getattr(twin, size) == getattr(model, size)
+    expected = rounded(model)
+    assert [n for n, _ in twin.named_parameters()] == list(expected)
+    for parameter, array in zip(twin.parameters(), expected.values(), strict=True):
+        assert parameter.dtype == torch.float32 and parameter.requires_grad
+        assert_array_equal(parameter.detach().numpy(), array)
+    assert models.pack(twin) == models.pack(model)  # nothing more is lost
+
+
+def test_a_model_of_jax_gives_the_same_file() -> None:
+    for model in (translator(), regressor(max_length=5)):
+        assert models.pack(convert.torch_to_jax(model)) == models.pack(model)
+
+
+def test_the_file_is_what_it_says() -> None:
+    """The safetensors layout: 8 bytes of length, JSON, numbers one after the other."""
+    model = regressor()
+    data = models.pack(model)
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    assert length % 8 == 0
+    about = header.pop("__metadata__")
+    assert about["kind"] == "EncoderOnly"
+    assert json.loads(about["sizes"])["max_length"] is None
+    at = 0
+    for name, array in rounded(model).items():
+        place = header.pop(name)
+        assert place["dtype"] == "F16" and tuple(place["shape"]) == array.shape
+        start, end = place["data_offsets"]
+        assert start == at and end == start + 2 * array.size
+        found = np.frombuffer(data[8 + length + start : 8 + length + end], "<f2")
+        assert_array_equal(found, array.ravel())
+        at = end
+    assert header == {} and 8 + length + at == len(data)
+
+
+def test_unpacking_draws_no_random_number() -> None:
+    data = models.pack(translator())
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    models.unpack(data)
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_models_are_stored_by_name(folder: Path) -> None:
+    with pytest.raises(ValueError, match="name: got 'a', expected one of nothing stored"):
+        models.load("a")
+    assert models.load_label("a") == "Load the model"
+    assert models.store("a", regressor()) == folder / "a.bin"
+    models.store("b-2", Transformer(29, 21, 80))
+    assert isinstance(models.load("a"), EncoderOnly)
+    assert models.load_label("b-2") == "Load the model (0.5 MB)"
+    with pytest.raises(ValueError, match="name: got 'c', expected one of a, b-2"):
+        models.load("c")
+    for name in ("", "../a", "a.bin", "A"):
+        with pytest.raises(ValueError, match=f"name: got '{re.escape(name)}', expected small"):
+            models.store(name, regressor())
+
+
+def test_byte_pairs_are_stored_with_their_model(folder: Path) -> None:
+    pairs = learn_pairs("the mean of the means of these and those, " * 9, 270)
+    model = DecoderOnly(len(pairs.tokens), 5, **SIZES)
+    models.store("writer", model, pairs)
+    assert isinstance(models.load("writer"), DecoderOnly)
+    found, text = models.load_pairs("writer"), "the means of théses\n"
+    assert (found.tokens, found.rank) == (pairs.tokens, pairs.rank)
+    assert found.encode(text) == pairs.encode(text) and found.decode(pairs.encode(text)) == text
+    models.store("other", model)
+    with pytest.raises(ValueError, match="name: got 'other', expected a model that reads byte"):
+        models.load_pairs("other")
+    with pytest.raises(ValueError, match="name: got 'none', expected one of other, writer"):
+        models.load_pairs("none")
+    others = (
+        BytePairs([*pairs.tokens, "<end>"], pairs.rank, special=["<end>"]),
+        BytePairs(pairs.tokens, pairs.rank, patterns=[r"\S+|\s+"]),
+        BytePairs(pairs.tokens, pairs.rank, normal_form="NFC"),
+        BytePairs(pairs.tokens[::-1], pairs.rank),
+    )
+    for other in others:
+        with pytest.raises(ValueError, match="pairs: got others, expected byte pairs of learn"):
+            models.pack(model, other)
+
+
+def test_the_package_keeps_them_beside_its_other_assets() -> None:
+    assert models.FOLDER.parent.is_dir()
+    assert (models.FOLDER.name, models.FOLDER.parent.name) == ("models", "live")
+    for file in models.FOLDER.glob("*.bin"):
+        assert type(models.load(file.stem)).__name__ in models.KINDS
+
+
+def test_other_models_are_refused() -> None:
+    for model in (nn.Linear(2, 2), nn.MultiheadAttention(4, 2), "model"):
+        with pytest.raises(TypeError, match=f"model: got {type(model).__name__}, expected one of"):
+            models.pack(model)
+
+
+OPTIONS = [{"num_kv_heads": 1}, {"bias": False}, {"rms_norm": True}, {"eps": 1e-6}]
+OPTIONS += [{"rotary_base": 20.0}, {"last_norm": False}, {"activation": "gelu_tanh"}]
+
+
+@pytest.mark.parametrize("how", OPTIONS, ids=lambda how: next(iter(how)))
+def test_blocks_that_a_page_does_not_know_are_refused(how: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"model: got {next(iter(how))}=.*, expected .* on a web"):
+        models.pack(EncoderOnly(2, 1, embed_dim=8, num_heads=2, **how))
+
+
+def test_a_writer_that_a_page_does_not_know_is_refused() -> None:
+    for how in ({"tied": True}, {"attention": "linear"}):
+        with pytest.raises(ValueError, match=f"model: got {next(iter(how))}=.*, expected .* on a"):
+            models.pack(DecoderOnly(7, 5, **SIZES, **how))
+
+
+@pytest.mark.parametrize("wrong", [70_000.0, np.inf, np.nan])
+def test_numbers_that_float16_does_not_have_are_named(wrong: float) -> None:
+    model = regressor()
+    with torch.no_grad():
+        model.encoder[1].mlp.output.bias[3] = wrong
+    with pytest.raises(ValueError, match=r"got encoder\.1\.mlp\.output\.bias that is not finite"):
+        models.pack(model)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    data = models.pack(regressor())
+    length = int.from_bytes(data[:8], "little")
+    foreign = b'{"__metadata__": {"kind": "Linear"}}'
+    for wrong in (
+        b"", b"<!doctype html>", data[:100], data[:-2], data + b"12", data[:8] + b"[" + bytes(length - 1),
+        len(foreign).to_bytes(8, "little") + foreign,
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"data: got {len(wrong)} bytes that are no stored"):
+            models.unpack(wrong)
+
+
+def test_bad_input_of_the_regression_is_named() -> None:
+    x = np.linspace(-1, 1, 33)
+    for points in (x, x[:0]):
+        with pytest.raises(ValueError, match=f"x, y: got {len(points)}, {len(points)} numbers"):
+            live.in_context_regression(points, points, model="a")
+    with pytest.raises(ValueError, match="got 3, 2 numbers, expected 1 to 32"):
+        live.in_context_regression(x[:3], x[:2], model="a")
+    for a, b in ((x[:3] - 0.1, x[:3]), (x[:3], x[:3] * np.nan), (x[:3] * np.nan, x[:3])):
+        with pytest.raises(ValueError, match="x, y: got a point elsewhere"):
+            live.in_context_regression(a, b, model="a")
+    for argument, number in (
+        ("length_scale", 0.0), ("noise", -0.1), ("noise", np.nan), ("bandwidth", 0.001),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"{argument}: got {number}, expected"):
+            live.in_context_regression(x[:3], x[:3], model="a", **{argument: number})
+    with pytest.raises(ValueError, match="name: got 'A B', expected small letters"):
+        live.in_context_regression(x[:3], x[:3], model="A B")
+
+
+def test_bad_input_of_the_translation_is_named() -> None:
+    words = {"source_vocabulary": ["one"], "target_vocabulary": ["e"]}
+    with pytest.raises(ValueError, match="cases: got none"):
+        live.translation_attention([], name="live-a", model="a", **words)
+    case = live.Attention("1", "e", ["one"], {"one": [[1.0]]})
+    with pytest.raises(ValueError, match="name: got 'x/y', expected small letters"):
+        live.translation_attention([case], name="live-a", model="x/y", **words)
+
+
+def test_bad_input_of_the_writer_is_named() -> None:
+    for beginning in ("", None, 3):
+        with pytest.raises(ValueError, match=f"beginning: got {beginning!r}, expected some text"):
+            live.text_writer(beginning, model="a")  # type: ignore[arg-type]
+    for temperature in (-0.1, 1.6, np.nan, "warm"):
+        with pytest.raises(ValueError, match=f"temperature: got {temperature}, expected a number"):
+            live.text_writer("a", model="a", temperature=temperature)  # type: ignore[arg-type]
+    for pair in (" the", ("a", 2.0), ("a", np.nan), (3, 0.5), ("a", 0.5, 0.1)):
+        with pytest.raises(ValueError, match=r"next_tokens: got .*, expected a text"):
+            live.text_writer("a", model="a", next_tokens=[pair])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="next_tokens: got 9, expected at most 8"):
+        live.text_writer("a", model="a", next_tokens=[("b", 0.1)] * 9)
+    with pytest.raises(ValueError, match="name: got 'A B', expected small letters"):
+        live.text_writer("a", model="A B")

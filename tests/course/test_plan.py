@@ -1,0 +1,356 @@
+"""The plan of the course, the page Teach, and the questions for Moodle and Canvas."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import zipfile
+from dataclasses import dataclass, field
+from html import unescape
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
+
+from make_plan import decks_of, in_parts, pages, stale, writers_of
+from make_questions import files_of, plain, questions_of
+from slides import ROOT
+from slides.build import desk
+from slides.deck import COURSE, Deck, DeckError
+from slides.gift import gift, html_reader, named
+from slides.page import PageWriter
+from slides.plan import Plan, PlanError, read_homework, read_plan
+from slides.qti import DISPLAY
+from slides.question import Choice, Question
+
+CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.md"))
+NAMES = [f"{int(path.name[:2])}{half}" for path in CHAPTERS for half in "ab"]
+PART = re.compile(r"(?:^|\\\n|\* |: )\(([a-e])\)", re.MULTILINE)
+NASTY = Question(
+    "1a",
+    r"Is {a} = b: ~half, #1 of $\nu$?",
+    "",
+    'Let $\\nu = \\{x\\}$: *so*\n\n$$\n\\frac{a}{b}\n$$\n\nand # ~ = { } \\\\ < & "it\'s"',
+    (Choice("a\\n, ~b", False, "takes = for $\\ne$: 1 # 2"), Choice("$x < y$", True)),
+    "One.\n\nTwo: $\\nabla f = 0$.",
+)
+
+
+@pytest.fixture(scope="module")
+def writers() -> dict[str, PageWriter]:
+    with desk(ROOT) as book:
+        return writers_of(book, ROOT)
+
+
+@pytest.fixture(scope="module")
+def decks(writers: dict[str, PageWriter]) -> dict[str, Deck]:
+    return decks_of(writers)
+
+
+@pytest.fixture(scope="module")
+def plan(decks: dict[str, Deck]) -> Plan:
+    return read_plan(ROOT / "lectures/plan.toml", decks)
+
+
+@pytest.fixture(scope="module")
+def groups(writers: dict[str, PageWriter]) -> list[tuple[str, list[Question]]]:
+    return questions_of(ROOT, writers)
+
+
+@pytest.fixture(scope="module")
+def files(groups: list[tuple[str, list[Question]]]) -> dict[str, bytes]:
+    return files_of(groups)
+
+
+def test_each_course_has_every_lecture_once_in_its_minutes(plan: Plan, decks: dict[str, Deck]):
+    assert [schedule.sessions for schedule in plan.schedules] == [18, 9, 12, 6]
+    for schedule in plan.schedules:
+        assert [name for session in schedule.lectures for name in session] == NAMES[:COURSE]
+        for session in schedule.lectures:
+            assert sum(decks[n].minutes(schedule.path) for n in session) <= schedule.minutes
+
+
+def test_exam_and_quiz_cover_the_course(plan: Plan):
+    asked = list(dict.fromkeys(one.lecture for one in plan.exam))
+    assert asked[:COURSE] == NAMES[:COURSE]
+    assert asked == sorted(asked, key=NAMES.index)
+    assert sum("derivation" in one.question.lower() for one in plan.exam) >= 2
+    assert {one.lecture[:-1] for one in plan.quiz} >= {name[:-1] for name in NAMES[:COURSE]}
+    for one in plan.exam:  # (a), (b) and so on: each asked part has its answer, on a line
+        question, answer = (re.findall(PART, in_parts(s)) for s in (one.question, one.answer))
+        assert question == answer == list("abcde")[: len(question)], one.question
+    places = [[choice.is_right for choice in one.choices].index(True) for one in plan.quiz]
+    assert max(map(places.count, places)) <= len(places) / 2
+    answers = [choice.text for one in plan.quiz for choice in one.choices]
+    assert all(len(text) <= 75 for text in answers)
+
+
+def test_each_project_has_its_section(plan: Plan):
+    text = (ROOT / "appendices/projects.md").read_text("utf-8")
+    for project in plan.projects:
+        title = project["title"].lower()
+        assert re.search(
+            rf"^\({project['label']}\)=\n## .*: {re.escape(title)}$", text.lower(), re.M
+        )
+    assert len(plan.projects) == text.count("\n## ") == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('["1a"], ["1b"], ["2a"]', '["1b"], ["1a"], ["2a"]', "18 sessions: got the lectures 1b 1a"),
+        ("minutes = 50\n", "minutes = 40\n", r"18 sessions: 1a take 4\d.* minutes, expected at mo"),
+        ("minutes = 50\n", 'minutes = "50"\n', "schedule 1: minutes: got '50', expected a int"),
+        ('path = "6"', 'path = "7"', "6 sessions: path: got '7', expected of 18, 12, 6"),
+        ("sessions = 9\n", "sessions = 10\n", "schedule of 10 sessions: lectures: got 9 sessions"),
+        ('lecture = "1a"', 'lecture = "0a"', "quiz 1: lecture: got '0a', expected one of 1a, 1b"),
+        ('right = "3.5"\n', "", "quiz 1: got the keys lecture, question, wrong, answer; expected"),
+        ('right = "3.5"', 'right = ""', "quiz 1: right: got '', expected a str"),
+        (
+            '"28", "adds the',
+            '"28"], ["adds the',
+            r"quiz 1: wrong: got \['28'\], expected an answer",
+        ),
+        ('[[quiz]]\nlecture = "1a"', '[[out]]\nlecture = "1a"', "quiz: got 11 questions, expected"),
+        ("[[exam]]", "[[exams]]", r"got no \[\[exam\]\], expected one or more"),
+        ("[course]", "[courses]", r"got no \[course\]"),
+        ("[course]", "[course", "no TOML: "),
+    ],
+)
+def test_an_entry_that_is_wrong_is_named(
+    old: str, new: str, message: str, decks: dict[str, Deck], tmp_path: Path
+):
+    text = (ROOT / "lectures/plan.toml").read_text("utf-8")
+    assert old in text
+    path = tmp_path / "plan.toml"
+    count = -1 if old == "[[exam]]" else 1
+    path.write_text(text.replace(old, new, count), "utf-8")
+    with pytest.raises(PlanError, match=rf"plan\.toml: .*{message}"):
+        read_plan(path, decks)
+
+
+def test_homework_is_read_where_there_is_some(decks: dict[str, Deck], tmp_path: Path):
+    assert read_homework(tmp_path / "none", decks) == []
+    path = tmp_path / "hw1.toml"
+    path.write_text('title = "Averages"\nafter = "1b"\n', "utf-8")
+    (found,) = read_homework(tmp_path, decks)
+    assert (found.name, found.title, found.after) == ("hw1", "Averages", "1b")
+    (tmp_path / "hw10.toml").write_text('title = "Last"\nafter = "9b"\n', "utf-8")
+    (tmp_path / "hw2.toml").write_text('title = "Next"\nafter = "2b"\n', "utf-8")
+    assert [one.name for one in read_homework(tmp_path, decks)] == ["hw1", "hw2", "hw10"]
+    path.write_text('title = "Averages"\nafter = "0b"\n', "utf-8")
+    with pytest.raises(PlanError, match=r"hw1\.toml: after: got '0b', expected one of 1a, 1b"):
+        read_homework(tmp_path, decks)
+
+
+def test_the_pages_have_everything_and_a_stale_one_is_found(
+    writers: dict[str, PageWriter], plan: Plan, tmp_path: Path
+):
+    texts = pages(ROOT, writers)
+    teach, exam = texts.values()
+    assert "<!--" not in teach + exam
+    for writer in writers.values():
+        deck = writer.deck
+        assert teach.count(f"lectures/{deck.name}.html") == (1 if deck.is_further else 4)
+        assert f"**, {deck.minutes():g} minutes" in teach
+        assert all(outcome in teach for outcome in deck.about["outcomes"])
+        for question in writer.questions:
+            for choice in question.choices:
+                assert choice.is_right or f"“{choice.text}”: {choice.misconception}." in teach
+    for one in plan.exam:
+        assert in_parts(one.question) in exam
+        assert in_parts(one.answer) in exam
+    assert "\\\n(b) " in exam
+    for one in plan.quiz:
+        assert one.stem.strip() in exam
+    assert stale(texts) == []
+    written = {tmp_path / file.name: text for file, text in texts.items()}
+    assert len(stale(written)) == 2
+    for file, text in written.items():
+        file.write_text(text, "utf-8")
+    assert stale(written) == []
+    (tmp_path / "teach.md").write_text(teach.replace("18 sessions", "19 sessions", 1), "utf-8")
+    assert ["teach.md is not what" in one for one in stale(written)] == [True]
+
+
+def test_what_a_file_cannot_hold_is_an_error(writers: dict[str, PageWriter]):
+    writer = writers["7b"]
+    kept = plain(
+        Question("7b", "t", "", "```{formula} eq-block-flops\n```\n\nAnd?", (), ""), writer
+    )
+    assert re.fullmatch(r"\$\$\n.*n\^2.*\n\$\$\n\nAnd\?", kept.stem, re.DOTALL)
+    with pytest.raises(DeckError, match=r"07b-.*: question 't': got a directive in its text"):
+        plain(Question("7b", "t", "", "```{figure} fig-x\n```", (), ""), writer)
+
+
+@dataclass
+class Read:
+    """A question as a file has it."""
+
+    title: str
+    stem: str
+    choices: list[tuple[str, bool, str]] = field(default_factory=list)
+    answer: str = ""
+
+
+def read_gift(text: str) -> dict[str, list[Read]]:
+    """GIFT back into questions, by its rules; what is no question of ours fails."""
+    found: dict[str, list[Read]] = {}
+    for block in re.split(r"\n\s*\n", re.sub(r"^//.*$", "", text, flags=re.MULTILINE).strip()):
+        if category := re.fullmatch(r"\$CATEGORY: attnbook/(.+)", block.strip()):
+            questions = found.setdefault(category[1].replace("//", "/"), [])
+            continue
+        marks = re.sub(r"\\.", lambda m: f"\0{ord(m[0][1]):04d}", block.strip())
+        match = re.fullmatch(r"::([^:]+)::\[html\]([^{}~=#]+)\{\n([^{}]+)\}", marks)
+        assert match, block
+        body, _, answer = match[3].partition("####")
+        one = Read(decoded(match[1]), decoded(match[2]), answer=decoded(answer.strip()))
+        for line in body.strip().split("\n"):
+            choice = re.fullmatch(r"([=~])([^=~#]+)(?:#([^=~#]+))?", line)
+            assert choice, line
+            one.choices.append((decoded(choice[2]), choice[1] == "=", decoded(choice[3] or "")))
+        questions.append(one)
+    return found
+
+
+def decoded(text: str) -> str:
+    return re.sub(r"\0(\d{4})", lambda m: {"n": "\n"}.get(c := chr(int(m[1])), c), text)
+
+
+def as_html(question: Question) -> Read:
+    reader = html_reader()
+    choices = [
+        (reader.renderInline(c.text), c.is_right, reader.renderInline(c.feedback))
+        for c in question.choices
+    ]
+    stem, answer = (reader.render(text).strip() for text in (question.stem, question.answer))
+    return Read(named(question), stem, choices, answer)
+
+
+def test_gift_read_back_is_what_was_asked(
+    groups: list[tuple[str, list[Question]]], files: dict[str, bytes]
+):
+    found = read_gift(files["attnbook.gift.txt"].decode("utf-8"))
+    assert list(found) == [name for name, _ in groups]
+    assert len(found) == len(NAMES) + 1
+    for name, questions in groups:
+        assert found[name] == [as_html(question) for question in questions]
+
+
+def test_gift_keeps_its_own_signs_apart():
+    ((_, (found,)),) = read_gift(gift([("a/b", [NASTY])])).items()
+    assert found == as_html(NASTY)
+    assert found.title == r"1a Is {a} = b: ~half, #1 of \nu?"
+    assert r"\(\nu = \{x\}\)" in found.stem
+    assert r"\[\frac{a}{b}\]" in found.stem
+    assert found.choices[1] == (r"\(x &lt; y\)", True, "")
+
+
+def read_qti(archive: bytes) -> list[Read]:
+    """The questions of an archive that Canvas imports."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        assert opened.testzip() is None
+        manifest = ElementTree.fromstring(opened.read("imsmanifest.xml"))
+        names = [e.get("href", "") for e in manifest.iter() if e.tag.endswith("}file")]
+        (name,) = [n for n in names if n in opened.namelist() and "_meta" not in n]
+        items = ElementTree.fromstring(opened.read(name)).iterfind(".//{*}item")
+        return [read_item(item) for item in items]
+
+
+def read_item(item: ElementTree.Element) -> Read:
+    feedback = {
+        one.get("ident", "").removesuffix("_fb"): words(text_of(one))
+        for one in item.iterfind("{*}itemfeedback")
+    }
+    scores = [
+        condition.findtext(".//{*}varequal")
+        for condition in item.iterfind(".//{*}respcondition")
+        if condition.findtext("{*}setvar") == "100"
+    ]
+    (right,) = scores
+    material = item.find("{*}presentation/{*}material")
+    assert material is not None
+    read = Read(item.get("title", ""), words(text_of(material)))
+    for label in item.iterfind(".//{*}response_label"):
+        ident = label.get("ident", "")
+        read.choices.append((words(text_of(label)), ident == right, feedback.get(ident, "")))
+    read.answer = feedback.get("general", "")
+    return read
+
+
+def text_of(element: ElementTree.Element) -> str:
+    return element.findtext(".//{*}mattext") or ""
+
+
+def words(html: str) -> str:
+    """The words of HTML, with Canvas's formulas as they were written."""
+    equation = r'<img class="equation_image"[^>]*? data-equation-content="([^"]*)"[^>]*>'
+    text = re.sub(equation, r"$\1$", html)
+    return bare(unescape(re.sub(r"</?(?:p|em|strong|code)>", " ", text)))
+
+
+def bare(text: str) -> str:
+    """Words and formulas without marks, quotes alike, spaces single or none around signs."""
+    text = re.sub("[“”]", '"', re.sub("[‘’]", "'", text.replace("…", "...")))
+    return " ".join(
+        re.sub(r"([^\w\s$\\])", r" \1 ", text.replace("*", "").replace("`", "")).split()
+    )
+
+
+def as_words(question: Question) -> Read:
+    def of(text: str) -> str:
+        return bare(DISPLAY.sub(lambda m: rf"$\displaystyle {' '.join(m[1].split())}$", text))
+
+    choices = [(of(c.text), c.is_right, of(c.feedback)) for c in question.choices]
+    return Read(named(question), of(question.stem), choices, of(question.answer))
+
+
+def test_qti_read_back_is_what_was_asked(
+    groups: list[tuple[str, list[Question]]], files: dict[str, bytes]
+):
+    """A quiz for each lecture, so that one hands out what has been taught."""
+    *lectures, (_, quiz) = groups
+    asked = {f"attnbook-{name.split()[0]}-qti.zip": found for name, found in lectures}
+    asked["attnbook-quiz-qti.zip"] = quiz
+    assert list(files) == ["attnbook.gift.txt", *asked]
+    for name, questions in asked.items():
+        assert read_qti(files[name]) == [as_words(question) for question in questions]
+        assert len(questions) >= 3
+    titles = {title_of(files[name]) for name in asked}
+    assert len(titles) == len(asked) and lectures[0][0] in titles
+
+
+def title_of(archive: bytes) -> str:
+    """What Canvas calls the quiz."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        (meta,) = [name for name in opened.namelist() if name.endswith("assessment_meta.xml")]
+        return ElementTree.fromstring(opened.read(meta)).findtext("{*}title") or ""
+
+
+@pytest.mark.parametrize(
+    ("misconception", "feedback"),
+    [
+        ("takes a for b; it takes both", "You take a for b; it takes both."),
+        ("is right, and forgets the rest", "You are right, and forget the rest."),
+        ("multiplies, and still lies between", "You multiply, and still lie between."),
+        ("has what adds and forgets: it guesses", "You have what adds and forget: it guesses."),
+        ("mixes up", "You mix up."),
+        ("signs vanish", "Signs vanish."),
+        ("a blur: it forgets", "A blur: it forgets."),
+        ("", ""),
+    ],
+)
+def test_feedback_speaks_to_whoever_answers(misconception: str, feedback: str):
+    assert Choice("b", False, misconception).feedback == feedback
+
+
+def test_every_feedback_is_a_sentence(groups: list[tuple[str, list[Question]]]):
+    """What begins with a verb has become a sentence about the reader."""
+    said = [c.feedback for _, asked in groups for one in asked for c in one.choices if c.feedback]
+    assert sum(one.startswith("You ") for one in said) > len(said) / 2
+    left = {one.split()[0] for one in said if re.match(r"\w+s\b", one)}
+    assert left <= {"This", "Signs"}
+    assert not [one for one in said if re.match(r"(?!You )[^;:]*, but (forgets|overlooks)", one)]

@@ -1,0 +1,379 @@
+"""The three transformers at work: their loops, the cache, what must not count, what they write."""
+
+import itertools
+
+import backends
+import numpy as np
+import pytest
+import reference_transformers
+from layer_harness import Library, part, randomized
+from reference_transformers import log_probability
+
+from attnbook import convert
+from attnbook.generate.decoding import beam, greedy
+from attnbook.layers.linear import linear
+from attnbook.models import kv_cache, transformer
+
+SIZES = {
+    "EncoderOnly": {"input_dim": 2, "output_dim": 5, "max_length": 7},
+    "DecoderOnly": {"vocab_size": 11, "max_length": 7},
+    "Transformer": {"source_vocab": 13, "target_vocab": 11, "max_length": 7},
+}
+WIDTHS = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 5, "num_layers": 2}
+KINDS = [("pre", "gelu"), ("post", "relu"), ("pre", "swiglu")]
+kinds = pytest.mark.parametrize(("norm", "activation"), KINDS)
+LENGTHS = np.array([3, 6])  # words of the two sentences
+REAL = np.arange(7) < LENGTHS[:, None]
+
+
+@pytest.fixture(params=["torch", "jax"])
+def library(request):
+    return Library(request.param)
+
+
+@pytest.fixture
+def vectors(rng):
+    return rng.normal(size=(2, 5, 2))
+
+
+@pytest.fixture
+def tokens(rng):
+    return rng.integers(0, 11, size=(2, 7))
+
+
+@pytest.fixture
+def source(rng):
+    return rng.integers(0, 13, size=(2, 7))
+
+
+def make(library, name, norm="pre", activation="gelu", **how):
+    """The model, what it was made with, and its parameters."""
+    sizes = SIZES[name] | WIDTHS | {"norm": norm, "activation": activation} | how
+    model = randomized(library, name, **sizes)
+    return model, sizes, library.parameters(model)
+
+
+def assert_close(out, expected, tolerance=1e-11):
+    np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
+
+
+def compiled(library, function):
+    """In JAX under jit, where a model is an argument like others."""
+    if library.name == "torch":
+        return function
+    import equinox as eqx
+
+    return eqx.filter_jit(function)
+
+
+MASKS = {"no mask": None, "one for all": (5, 5), "padding": (2, 1, 5), "one per pair": (2, 5, 5)}
+
+
+@pytest.mark.parametrize("shape", MASKS.values(), ids=MASKS)
+@kinds
+def test_encoder_only_equals_the_loop(library, vectors, rng, norm, activation, shape):
+    """With positions and without; what is said and the weights of every layer."""
+    mask = None if shape is None else rng.random(shape) < 0.7
+    for max_length in (7, None):
+        model, sizes, parameters = make(library, "EncoderOnly", norm, activation, max_length=max_length)  # fmt: skip
+        out, weights = library.call(model, vectors, mask, True)
+        assert type(weights) is list
+        for b in range(2):
+            one = mask if mask is None or mask.ndim == 2 else mask[b]
+            right, shares = reference_transformers.encoder_only(parameters, sizes, vectors[b], one)
+            assert_close(out[b], right)
+            for ours, theirs in zip(weights, shares, strict=True):
+                assert_close(ours[b], theirs)
+        assert_close(library.call(model, vectors, mask), out, 1e-12)
+
+
+@pytest.mark.parametrize("num_layers", [1, 3])
+@kinds
+def test_decoder_only_equals_the_loop(library, tokens, norm, activation, num_layers):
+    model, sizes, parameters = make(library, "DecoderOnly", norm, activation, num_layers=num_layers)
+    tokens = tokens[:, :5]
+    out, weights = library.call(model, tokens, True)
+    assert (type(weights), len(weights)) == (list, num_layers)
+    for b in range(2):
+        right, shares = reference_transformers.decoder_only(parameters, sizes, tokens[b])
+        assert_close(out[b], right)
+        for ours, theirs in zip(weights, shares, strict=True):
+            assert_close(ours[b], theirs)
+    assert_close(library.call(model, tokens), out, 1e-12)
+    assert np.ptp(out) > 1
+
+
+@kinds
+def test_transformer_equals_the_loop(library, source, tokens, norm, activation):
+    """A sentence at a time, of its words alone; written for a length of its own."""
+    model, sizes, parameters = make(library, "Transformer", norm, activation, num_layers=3)
+    written = tokens[:, :5]
+    out, weights = library.call(model, source, REAL, written, True)
+    assert out.shape == (2, 5, 11)
+    assert [w.shape for w in weights] == [(2, 3, 5, 7)] * 3
+    for b, n in enumerate(LENGTHS):
+        alone = parameters, sizes, source[b, :n], np.ones((1, n), bool), written[b]
+        right, shares = reference_transformers.transformer(*alone)
+        assert_close(out[b], right)
+        for ours, theirs in zip(weights, shares, strict=True):
+            assert_close(ours[b, ..., :n], theirs)
+            assert not ours[b, ..., n:].any()
+    assert_close(library.call(model, source, REAL, written), out, 1e-12)
+
+
+def test_without_weights_there_are_none(library, vectors, tokens, source):
+    """The stream alone, and nothing is kept that was not asked for."""
+    model = make(library, "EncoderOnly")[0]
+    x = library.moved(vectors)
+    assert library.returned(transformer.encoder_only(model, x)).shape[:2] == vectors.shape[:2]
+    embedded = linear(model.embedding, x)
+    assert transformer.run_blocks(model.encoder, model.encoder_norm, embedded, None)[1] == []
+    model = make(library, "DecoderOnly")[0]
+    out = library.returned(transformer.decoder_only(model, library.moved(tokens)))
+    assert out.shape[:2] == tokens.shape
+    model = make(library, "Transformer")[0]
+    given = map(library.moved, (source, REAL, tokens))
+    assert library.returned(transformer.encoder_decoder(model, *given)).shape[:2] == tokens.shape
+
+
+def test_leading_axes(library, rng):
+    tokens, vectors = rng.integers(0, 11, size=(2, 3, 7)), rng.normal(size=(2, 3, 5, 2))
+    for name, given in (("DecoderOnly", tokens), ("EncoderOnly", vectors)):
+        model = compiled(library, make(library, name)[0])
+        out = library.call(model, given)
+        for i, j in np.ndindex(2, 3):
+            assert_close(library.call(model, given[i, j]), out[i, j])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+def test_every_kind_of_integer(library, source, tokens, dtype):
+    small = tokens.astype(dtype)
+    model = make(library, "DecoderOnly")[0]
+    assert_close(library.call(model, small), library.call(model, tokens))
+    _, logits = model.step(model.empty(2), library.moved(small[:, 0]))
+    assert_close(library.returned(logits), library.call(model, tokens)[:, 0])
+    model = make(library, "Transformer")[0]
+    expected = library.call(model, source, REAL, tokens)
+    assert_close(library.call(model, source.astype(dtype), REAL, small), expected)
+    memory, cache = model.encode(*map(library.moved, (source.astype(dtype), REAL)))
+    _, logits, _ = model.step(memory, cache, library.moved(small[:, 0]))
+    assert_close(library.returned(logits), expected[:, 0])
+
+
+def test_what_must_not_count_counts_exactly_0(library, source, tokens):
+    """Later tokens, and words behind the mask; their neighbours do count."""
+    model = make(library, "DecoderOnly")[0]
+    before = library.call(model, tokens)
+    for t in (1, 4, 6):
+        other = np.where(np.arange(7) >= t, (tokens + 5) % 11, tokens)
+        after = library.call(model, other)
+        np.testing.assert_array_equal(after[:, :t], before[:, :t])
+        assert np.all(np.abs(after[:, t] - before[:, t]).max(-1) > 0.01)
+    model = make(library, "Transformer")[0]
+    before = library.call(model, source, REAL, tokens)
+    for t in (1, 4, 6):
+        other = np.where(np.arange(7) >= t, (tokens + 5) % 11, tokens)
+        after = library.call(model, source, REAL, other)
+        np.testing.assert_array_equal(after[:, :t], before[:, :t])
+        assert np.all(np.abs(after[:, t] - before[:, t]).max(-1) > 0.01)
+    for planted in (0, 12):
+        other = np.where(REAL, source, planted)
+        np.testing.assert_array_equal(library.call(model, other, REAL, tokens), before)
+    for b, n in enumerate(LENGTHS):
+        other = source.copy()
+        other[b, n - 1] = (source[b, n - 1] + 5) % 13
+        moved = np.abs(library.call(model, other, REAL, tokens) - before).max((1, 2))
+        assert (moved[b] > 0.01, moved[1 - b]) == (True, 0)
+
+
+def test_padding_does_not_count_in_a_step(library, source, tokens):
+    model = make(library, "Transformer")[0]
+    outs = []
+    for planted in (0, 12):
+        given = np.where(REAL, source, planted)
+        memory, cache = model.encode(*map(library.moved, (given, REAL)))
+        for t in range(3):
+            cache, logits, weights = model.step(memory, cache, library.moved(tokens[:, t]))
+        outs.append((library.returned(logits), library.returned(weights)))
+    for one, other in zip(*outs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_encoder_without_positions_sees_a_set(library, vectors):
+    """Tokens in another order: the same is said, in that order; with positions it is not."""
+    order = [3, 0, 4, 1, 2]
+    for max_length in (None, 7):
+        model = make(library, "EncoderOnly", max_length=max_length)[0]
+        out, moved = library.call(model, vectors), library.call(model, vectors[:, order])
+        if max_length is None:
+            assert_close(moved, out[:, order])
+            assert np.abs(library.call(model, vectors[:, :4]) - out[:, :4]).max() > 0.01
+        else:
+            assert np.all(np.abs(moved - out[:, order]).max(-1) > 0.01)
+
+
+@kinds
+def test_the_cache_equals_the_full_pass(library, tokens, norm, activation):
+    """Step by step to the last place; in JAX the whole loop under jit as well."""
+    model = make(library, "DecoderOnly", norm, activation)[0]
+    full = library.call(model, tokens)
+
+    def stepped(model, tokens):
+        cache, found = model.empty(2), []
+        for t in range(7):
+            cache, logits = model.step(cache, tokens[:, t])
+            found.append(logits)
+        return cache, tuple(found)
+
+    for function in {stepped, compiled(library, stepped)}:
+        cache, found = function(model, library.moved(tokens))
+        assert_close(np.stack(library.returned(found), axis=1), full, 1e-12)
+        assert library.returned(cache.length).tolist() == [7, 7]
+
+
+@kinds
+def test_the_cache_of_a_translation_equals_the_full_pass(library, source, tokens, norm, activation):
+    """Logits, and the mean of the last layer's heads."""
+    model = make(library, "Transformer", norm, activation)[0]
+    full, weights = library.call(model, source, REAL, tokens, True)
+
+    def stepped(model, source, mask, tokens):
+        (memory, cache), found = model.encode(source, mask), []
+        for t in range(7):
+            cache, *out = model.step(memory, cache, tokens[:, t])
+            found.append(tuple(out))
+        return cache, tuple(found)
+
+    for function in {stepped, compiled(library, stepped)}:
+        cache, found = function(model, *map(library.moved, (source, REAL, tokens)))
+        logits, read = (np.stack(each, axis=1) for each in zip(*library.returned(found), strict=True))  # fmt: skip
+        assert_close(logits, full, 1e-12)
+        assert_close(read, weights[-1].mean(1), 1e-12)
+        assert library.returned(cache.length).tolist() == [7, 7]
+
+
+def test_what_a_cache_holds(library, tokens):
+    """Projected keys and values of the first layer in their places, 0 behind them; the old one stays."""
+    model, _, parameters = make(library, "DecoderOnly")
+    first = model.empty(2)
+    assert tuple(first.keys.shape) == tuple(first.values.shape) == (2, 2, 3, 7, 4)
+    assert "float64" in str(first.keys.dtype)
+    assert "int32" in str(first.length.dtype)
+    cache = first
+    for t in range(3):
+        cache, _ = model.step(cache, library.moved(tokens[:, t]))
+    for b in range(2):
+        x = reference_transformers.embedded(parameters["embedding.weight"], parameters["position"], tokens[b, :3])  # fmt: skip
+        start = {n: parameters[f"decoder.0.attention_norm.{n}"] for n in ("weight", "bias")}
+        centred = x - x.mean(-1, keepdims=True)
+        x = start["weight"] * centred / np.sqrt(x.var(-1, keepdims=True) + 1e-5) + start["bias"]
+        for kept, name in ((cache.keys, "key"), (cache.values, "value")):
+            weight, bias = (parameters[f"decoder.0.attention.{name}.{n}"] for n in ("weight", "bias"))  # fmt: skip
+            found = library.returned(kept)[b]
+            assert_close(found[0, :, :3], (x @ weight.T + bias).reshape(3, 3, 4).swapaxes(0, 1))
+            assert np.abs(found[1, :, :3]).min() > 0
+            assert not found[:, :, 3:].any()
+    for array in (first.keys, first.values, first.length):
+        assert not library.returned(array).any()
+    assert library.returned(cache.length).tolist() == [3, 3]
+
+
+def test_rows_of_different_lengths(library, tokens):
+    """A batch of one row with two tokens and one with five: each goes on as if alone."""
+    model, xp = make(library, "DecoderOnly")[0], library.backend.xp
+    caches = []
+    for b, n in enumerate((2, 5)):
+        cache = model.empty(1)
+        for t in range(n):
+            cache, _ = model.step(cache, library.moved(tokens[b : b + 1, t]))
+        caches.append(cache)
+    both = kv_cache.Cache(*(xp.concatenate(parts) for parts in zip(*caches, strict=True)))
+    cache, logits = model.step(both, library.moved(tokens[[0, 1], [2, 5]]))
+    full = library.call(model, tokens)
+    assert_close(library.returned(logits), full[[0, 1], [2, 5]], 1e-12)
+    assert library.returned(cache.length).tolist() == [3, 6]
+
+
+def test_a_full_cache_is_an_error(library, tokens, source):
+    model = make(library, "DecoderOnly", max_length=2)[0]
+    cache, token = model.empty(2), library.moved(tokens[:, 0])
+    for _ in range(2):
+        cache, _ = model.step(cache, token)
+    with pytest.raises(ValueError, match="cache: got 2 tokens, expected fewer: it is full"):
+        model.step(cache, token)
+    model = make(library, "Transformer", max_length=2)[0]
+    memory, cache = model.encode(*map(library.moved, (source[:, :2], REAL[:, :2])))
+    for _ in range(2):
+        cache, *_ = model.step(memory, cache, token)
+    with pytest.raises(ValueError, match="cache: got 2 tokens, expected fewer: it is full"):
+        model.step(memory, cache, token)
+
+
+def test_what_is_written_is_the_argmax_of_full_passes(library, source):
+    """Greedy by cache, row by row; up to max_length there is room, and no further."""
+    model = make(library, "Transformer", target_vocab=5)[0]
+    given = [*map(library.moved, (source, REAL))]
+    written, read = greedy(model, *given, start=1, end=2, limit=7)
+    for b, row in enumerate(written.tolist()):
+        fed = [1]
+        while len(fed) <= written.shape[1]:
+            place, padded = len(fed) - 1, np.array([fed + [0] * (7 - len(fed))])
+            out, weights = library.call(model, source[b : b + 1], REAL[b : b + 1], padded, True)
+            best = 2 if 2 in fed[1:] else int(out[0, place].argmax())
+            assert row[place] == best
+            if 2 not in fed[1:]:
+                assert_close(read[b, place], weights[-1][0, :, place].mean(0))
+            fed.append(best)
+    ends = {e: greedy(model, *given, start=1, end=e, limit=7)[0] for e in range(5)}
+    never = next(e for e, rows in ends.items() if e not in rows)
+    with pytest.raises(ValueError, match="cache: got 7 tokens, expected fewer"):
+        greedy(model, *given, start=1, end=never, limit=8)
+
+
+def test_beams(library, source):
+    """A beam of one is greedy; a wide one finds all that ends, with the full pass's probability."""
+    model = make(library, "Transformer", target_vocab=3, max_length=4)[0]
+    start, end, limit = 2, 0, 3
+    how = {"start": start, "end": end, "limit": limit}
+    words, mask = source[:, :4], REAL[:, :4]
+    written, _ = greedy(model, *map(library.moved, (words, mask)), **how)
+
+    def probability(b, tokens):
+        fed = np.array([[start, *tokens[:-1], *[0] * (limit - len(tokens))]])
+        out = library.call(model, words[b : b + 1], mask[b : b + 1], fed)
+        return log_probability(out[0, : len(tokens)], tokens)
+
+    for b in range(2):
+        sentence = [library.moved(a[b]) for a in (words, mask)]
+        ((tokens, log_p),) = beam(model, *sentence, **how, width=1)
+        assert tokens + [end] * (written.shape[1] - len(tokens)) == written[b].tolist()
+        assert_close(log_p, probability(b, tokens))
+        ending = [[*row, end] for n in range(limit) for row in itertools.product((1, 2), repeat=n)]
+        expected = sorted(((probability(b, e), e) for e in ending), reverse=True)
+        found = beam(model, *sentence, **how, width=27)
+        assert [tokens for tokens, _ in found] == [tokens for _, tokens in expected]
+        assert_close([p for _, p in found], [p for p, _ in expected])
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_torch_and_jax_agree(rng, vectors, tokens, source, name):
+    """Forward and in the gradients of all parameters, which reach them all but the keys' shift."""
+    if not {"torch", "jax"} <= set(backends.chosen()):
+        pytest.skip("torch and jax are not both among the back ends of this run")
+    torch, jax = Library("torch"), Library("jax")
+    import equinox as eqx
+
+    model = make(torch, name)[0]
+    twin = convert.torch_to_jax(model)
+    given = {"EncoderOnly": [vectors], "DecoderOnly": [tokens], "Transformer": [source, REAL, tokens]}  # fmt: skip
+    out = model(*map(torch.moved, given[name]))
+    cotangent = rng.normal(size=tuple(out.shape))
+    (out * torch.moved(cotangent)).sum().backward()
+    arrays, factors = [*map(jax.moved, given[name])], jax.moved(cotangent)
+    assert_close(eqx.filter_jit(twin)(*arrays), out.detach())
+    loss = eqx.filter_jit(eqx.filter_grad(lambda twin: (twin(*arrays) * factors).sum()))
+    gradient = loss(twin)
+    for path, parameter in model.named_parameters():
+        ours = parameter.grad.numpy()
+        assert_close(part(gradient, path), ours, 1e-10 * max(1, np.abs(ours).max()))
+        assert (np.abs(ours).max() > 1e-6) == (not path.endswith("key.bias")), path

