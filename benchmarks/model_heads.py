@@ -3,7 +3,8 @@
     python -m benchmarks.model_heads            all; stores the weights (ten seconds)
     python -m benchmarks.model_heads --quick    one sentence; stores nothing
 
-Nothing is drawn at random. The weights are rounded to multiples of 1/255 (attnbook.course.live.weights).
+Nothing is drawn at random. The weights are rounded to multiples of 1/255 (see
+attnbook.course.live.weights).
 """
 
 import numpy as np

@@ -92,7 +92,7 @@ def copy_models(target: Path) -> None:
         import attnbook
     except ImportError:
         return
-    source = Path(attnbook.__file__).parent / "live" / "models"
+    source = Path(attnbook.__file__).parent / "course" / "live" / "models"
     if source.is_dir():
         shutil.copytree(source, target, dirs_exist_ok=True)
 

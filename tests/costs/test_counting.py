@@ -9,7 +9,7 @@ from torch.distributed.fsdp import fully_shard  # noqa: E402
 from torch.distributed.tensor import DTensor, Shard  # noqa: E402
 
 import attnbook.torch as layers  # noqa: E402
-from attnbook.distributed import traffic
+from attnbook.distributed import traffic  # noqa: E402
 from attnbook.models import losses  # noqa: E402
 from attnbook.torch import counting  # noqa: E402
 

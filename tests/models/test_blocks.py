@@ -12,7 +12,7 @@ from attnbook.models import blocks
 
 OWNERS = [0, 1, 2]
 NORMS = {"layer": norms.layer_norm, "rms": norms.rms_norm}
-norms = pytest.mark.parametrize("name", NORMS)
+each_norm = pytest.mark.parametrize("name", NORMS)
 
 
 def assert_close(out, expected, atol=1e-12):
@@ -50,7 +50,7 @@ def test_rms_norm_by_hand(backend):
 
 
 @pytest.mark.parametrize("lead", [(), (5,), (2, 3)])
-@norms
+@each_norm
 def test_norms_equal_the_loop(backend, rng, name, lead):
     x = 1.5 + 3 * rng.normal(size=(*lead, 7))
     weight, bias = rng.normal(size=(2, 7))
@@ -61,7 +61,7 @@ def test_norms_equal_the_loop(backend, rng, name, lead):
             assert_close(out, apply_layer_norm(name, x, *given, **how))
 
 
-@norms
+@each_norm
 def test_norms_equal_pytorch(rng, name):
     """Forward and in the gradients of tokens, weight and bias."""
     if "torch" not in backends.chosen():
@@ -80,7 +80,7 @@ def test_norms_equal_pytorch(rng, name):
     torch.testing.assert_close(ours, right, rtol=0, atol=1e-12)
 
 
-@norms
+@each_norm
 def test_gradients_by_hand(differentiable, rng, name):
     """With n = x̂, the slope in x is (c − mean(c) − n mean(c n)) / root; rms norm has no mean(c)."""
     x, weight, bias = rng.normal(size=(5, 7)), *rng.normal(size=(2, 7))
@@ -117,7 +117,7 @@ def test_what_norms_do_not_see(backend, rng):
         np.testing.assert_array_equal(np.delete(after, 3, 0), np.delete(before, 3, 0))
 
 
-@norms
+@each_norm
 def test_half_precision(backend, rng, name):
     """Squares of 3000 overflow float16, and means of 101 of them lose their digits in it."""
     for dtype in ("float32", *backend.half):
@@ -143,7 +143,7 @@ def test_float64_weights_of_float32_tokens(backend, rng):
         assert backend.call(function, *given).dtype == np.float32
 
 
-@norms
+@each_norm
 def test_norms_bad_input(backend, name):
     function, x = NORMS[name], np.ones((5, 7))
     for eps in (0, -1e-5, float("nan")):

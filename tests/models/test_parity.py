@@ -18,8 +18,8 @@ from attnbook import (
     scores,
     softmax,
 )
-from attnbook.attention import heads, positions
-from attnbook.layers import activations, norms
+from attnbook.attention import distances, heads, positions
+from attnbook.layers import activations, mlp, norms
 from attnbook.models import blocks
 
 RNG = np.random.default_rng(11)
@@ -69,8 +69,8 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
     "kernels.boxcar": (kernels.boxcar, U),
     "kernels.triangular": (kernels.triangular, U),
     "kernels.epanechnikov": (kernels.epanechnikov, U),
-    "kernels.distance": (kernels.distance, Q, K, H),
-    "kernels.squared_distance": (kernels.squared_distance, Q, K, H),
+    "distances.distance": (kernels.distance, Q, K, H),
+    "distances.squared_distance": (kernels.squared_distance, Q, K, H),
     "scores.dot": (scores.dot, Q, K),
     "scores.scaled_dot": (scores.scaled_dot, Q, K),
     "scores.gaussian_score": (scores.gaussian_score, Q, K, H),
@@ -136,8 +136,8 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
         W[1, 0],
     ),
     **{
-        f"blocks.mlp, {activation}": (
-            lambda x, *w, a=activation: blocks.mlp(_block(w, a).mlp, x),
+        f"mlp.mlp, {activation}": (
+            lambda x, *w, a=activation: mlp.mlp(_block(w, a).mlp, x),
             *(X, *W),
         )
         for activation in ("gelu", "gelu_tanh", "relu", "swiglu")
@@ -206,19 +206,13 @@ def _lengths(like):
 
 
 def public_names():
-    found = set()
-    for name in [*attnbook.__all__, "activations", "blocks", "heads", "positions"]:
-        value = getattr(attnbook, name)
-        if not inspect.ismodule(value):
-            found.add(name)
-            continue
-        functions = inspect.getmembers(value, inspect.isfunction)
-        found |= {
-            f"{name}.{n}"
-            for n, f in functions
-            if f.__module__ == value.__name__ and not n.startswith(("_", "unchecked_", "call_"))
-        }
-    return found
+    modules = (activations, blocks, distances, heads, kernels, mlp, norms, positions, scores)
+    return {n for n in attnbook.__all__ if not inspect.ismodule(getattr(attnbook, n))} | {
+        f"{module.__name__.split('.')[-1]}.{n}"
+        for module in modules
+        for n, f in inspect.getmembers(module, inspect.isfunction)
+        if f.__module__ == module.__name__ and not n.startswith(("_", "unchecked_", "call_"))
+    }
 
 
 def test_every_public_name_has_a_case():

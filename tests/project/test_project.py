@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import graphlib
 import json
 import re
 import subprocess
@@ -166,46 +164,3 @@ def test_npm_versions_are_exact() -> None:
     package = json.loads(read("package.json"))
     wanted = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values()), wanted
-
-
-def rooms_imported_by(file: Path) -> set[str]:
-    """The modules of the package that a file imports: of a folder, the folder's name."""
-    imported = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            imported |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module == "attnbook":
-            imported |= {f"attnbook.{name.name}" for name in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            imported.add(node.module or "")
-    return {name.split(".")[1] for name in imported if name.startswith("attnbook.")}
-
-
-FLOORS = (  # a room imports from floors below its own, and from itself
-    "_typing", "_validation", "_fast", "formulas", "datasets", "_run", "train_lm", "torch jax",
-    "pretrained drawings", "live checks",
-)  # fmt: skip
-
-
-def test_no_import_points_upwards_or_in_a_circle():
-    """Checks and faster ways know no formula, formulas no layer, layers no published model."""
-    package = ROOT / "src" / "attnbook"
-    floor = {room: at for at, rooms in enumerate(FLOORS) for room in rooms.split()}
-    inside = {}  # of the room of formulas
-    for file in package.rglob("*.py"):
-        parts = file.relative_to(package).parts
-        name = parts[0].removesuffix(".py")
-        if name == "__init__":
-            continue
-        used = rooms_imported_by(file)
-        if name == "convert":  # imports the layers where it is called
-            used -= {"torch", "jax"}
-        room = name if name in floor else "formulas"
-        assert room in floor and (len(parts) == 1 or room != "formulas"), f"{file}: on no floor"
-        for other in used - {name}:
-            at = floor.get(other, floor["formulas"])
-            inner = room == "formulas" and other not in floor
-            assert at < floor[room] or inner, f"{file} imports {other}"
-        if room == "formulas":
-            inside[name] = {other for other in used if other not in floor}
-    graphlib.TopologicalSorter(inside).prepare()

@@ -647,7 +647,7 @@ def test_the_site_takes_the_packages_models(
 
     monkeypatch.setattr(attnbook, "__file__", str(tmp_path / "__init__.py"))
     copy_models(tmp_path / "site")  # there may be none
-    stored = tmp_path / "live" / "models"
+    stored = tmp_path / "course" / "live" / "models"
     stored.mkdir(parents=True)
     for _ in range(2):  # a second build finds the first one's files
         (stored / "a.bin").write_bytes(b"numbers")

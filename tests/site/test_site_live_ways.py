@@ -116,7 +116,7 @@ def test_the_pages_have_the_scripts_of_this_source(site: str) -> None:
     """A figure lies in its notebook, which keeps the script that it was executed with."""
     live = (SITE / "_static" / "live").glob("*.js")
     built = "".join(file.read_text(encoding="utf-8") for file in live)
-    for script in sorted((ROOT / "src" / "attnbook" / "live" / "static").glob("*.js")):
+    for script in sorted((ROOT / "src" / "attnbook" / "course" / "live" / "static").glob("*.js")):
         text = script.read_text(encoding="utf-8")
         quoted = json.dumps(text)[1:-1].replace("</", "<\\/")
         shared = script.name in SCRIPTS

@@ -131,7 +131,7 @@ def check_how(score: Any, causal: Any, return_weights: Any) -> None:
     if type(causal) is not bool or type(return_weights) is not bool:  # NumPy's bool will do too
         options.flags(causal=causal, return_weights=return_weights)
     if not callable(score):
-        options.check_function("attnbook.attention.scores.dot", score=score)
+        options.check_function("attnbook.scores.dot", score=score)
 
 
 def check_causal(queries: Array, keys: Array) -> None:

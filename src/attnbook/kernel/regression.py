@@ -84,7 +84,7 @@ def _checked(xp: Any, kernel: Any, bandwidth: Any, *data: Array) -> tuple[Array,
     """Data of which the last two are keys and values, in float32 or wider, and a bandwidth."""
     names = ("queries", "keys", "values")[-len(data) :]
     check_finite(xp, **dict(zip(names, data, strict=True)))
-    check_function("attnbook.kernel.kernels.gaussian", kernel=kernel)
+    check_function("attnbook.kernels.gaussian", kernel=kernel)
     data = upcast_half(xp, *data)
     return (*data, check_bandwidth(xp, bandwidth, data[-2]))
 

@@ -98,7 +98,7 @@ def _stable(item: Any) -> str:
 
 @cache
 def _read(name: str) -> str:
-    return files("attnbook").joinpath("live", "static", name).read_text(encoding="utf-8")
+    return files("attnbook").joinpath("course", "live", "static", name).read_text(encoding="utf-8")
 
 
 def read_scripts(*names: str) -> str:

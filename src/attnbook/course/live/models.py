@@ -17,7 +17,7 @@ import numpy as np
 from attnbook import convert
 from attnbook.train.byte_pairs import GPT2, SIGNS, BytePairs
 
-FOLDER = Path(str(files("attnbook"))) / "live" / "models"
+FOLDER = Path(str(files("attnbook"))) / "course" / "live" / "models"
 KINDS = ("Transformer", "EncoderOnly", "DecoderOnly")
 
 
@@ -139,7 +139,7 @@ def load_label(name: str) -> str:
 
 def scripts(*names: str) -> str:
     """Scripts one after the other, the transformer's first."""
-    folder = files("attnbook").joinpath("live", "static")
+    folder = files("attnbook").joinpath("course", "live", "static")
     read = [folder.joinpath(n).read_text("utf-8") for n in ("transformer.js", "models.js", *names)]
     return "".join(read)
 
