@@ -18,10 +18,27 @@ from typing import Protocol
 
 from attnbook.train.language_model.checkpoints import newest as newest_checkpoint
 from attnbook.train.language_model.options import Options, parse
-from attnbook.train.language_model.text import TrainingText, read_text
-from attnbook.train.language_model.workers import REFUSED, Refused, Workers, barrier, check_world
+from attnbook.train.language_model.text import TrainingText, read_text, text_loss
+from attnbook.train.language_model.workers import (
+    REFUSED,
+    Refused,
+    Workers,
+    barrier,
+    check_world,
+    share,
+)
 
-__all__ = ["Options", "Refused", "TrainingText", "main", "newest_checkpoint", "parse", "read_text"]
+__all__ = [
+    "Options",
+    "Refused",
+    "TrainingText",
+    "main",
+    "newest_checkpoint",
+    "parse",
+    "read_text",
+    "share",
+    "text_loss",
+]
 INTERRUPTED = 130  # the exit status
 
 

@@ -55,11 +55,20 @@ def average(
     wanted = torch.is_grad_enabled() and any(a.requires_grad for a in arrays)
     if wanted and not torch.compiler.is_compiling():
         return _differentiable()(*arrays, mask, causal, plain)
-    return _fused(*arrays, mask, causal)
+    return fused(*arrays, mask, causal)
 
 
-def _fused(queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool) -> Array:
+def fused(
+    queries: Array,
+    keys: Array,
+    values: Array,
+    mask: Array | None,
+    causal: bool,
+    dropout: float = 0.0,
+) -> Array:
     """Through the kernel's four axes (batch, head, row, column) and equal widths, and back.
+
+    The share dropout of the weights is left out, drawn by PyTorch's own generator.
 
     On a GPU it computes half precision with float32 sums; on the CPU float32 takes its place. The
     kernel is causal by itself, or has a mask, but not both: then the mask hides what comes after.
@@ -79,7 +88,7 @@ def _fused(queries: Array, keys: Array, values: Array, mask: Array | None, causa
         mask, causal = (mask & mask.new_ones(m, n).tril() if causal else mask), False
         mask = mask.expand(m, n) if mask.ndim <= 2 else _four(mask.expand(*lead, m, n))
     output = scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, is_causal=causal, scale=1 / math.sqrt(d)
+        q, k, v, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=1 / math.sqrt(d)
     )
     output = restore_axes(output, lead)
     output = output if p == width else output[..., :p]
@@ -126,7 +135,7 @@ def _differentiable() -> Callable[..., Array]:
                     a.detach().requires_grad_(need)
                     for a, need in zip((queries, keys, values), ctx.needs_input_grad, strict=False)
                 ]
-                ctx.output = _fused(ctx.inner[0], ctx.inner[1], ctx.inner[2], mask, causal)
+                ctx.output = fused(ctx.inner[0], ctx.inner[1], ctx.inner[2], mask, causal)
             return ctx.output.detach()
 
         @staticmethod

@@ -171,8 +171,8 @@ def multi_head_attention(
         check_causal(queries, keys)
     q, k, v = project(layer, queries, keys, values)
     mask = mask[..., None, :, :] if mask is not None and mask.ndim > 2 else mask  # for all heads
-    if score is scores.scaled_dot and drop is None and not return_weights:
-        heads = fast_average(q, k, v, mask, causal)
+    if score is scores.scaled_dot and not return_weights:
+        heads = fast_average(q, k, v, mask, causal, drop)
         return linear(layer.output, _merge_heads(heads))
     weights = attention_weights(q, k, v, mask, causal, score)
     heads = weighted_average(weights if drop is None else drop(weights), v)

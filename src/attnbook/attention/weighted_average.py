@@ -18,7 +18,7 @@ from attnbook._validation.arrays import (
     upcast_half,
 )
 from attnbook._validation.callables import check_scores, check_weights
-from attnbook._validation.types import Array, Score
+from attnbook._validation.types import Array, Drop, Score
 from attnbook.attention import scores
 from attnbook.attention.masked_softmax import masked_softmax
 from attnbook.attention.masks import with_causal
@@ -108,16 +108,28 @@ def weighted_average(weights: Float[Array, "... m n"], values: Float[Array, "...
 
 
 def fast_average(
-    queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool
+    queries: Array,
+    keys: Array,
+    values: Array,
+    mask: Array | None,
+    causal: bool,
+    drop: Drop | None = None,
 ) -> Array:
-    """What attend gives with its default score, checked before, by the fastest way there is."""
-    if (
-        is_torch_array(queries)
-        and fused_repays(queries, keys, values, mask, causal)
-        and sdpa.is_applicable(queries, keys, values)
-    ):
-        return sdpa.average(queries, keys, values, mask, causal, _scaled_dot_average)
-    average = _compiled() if is_jax_array(queries) else _scaled_dot_average
+    """What attend gives with its default score, checked before, by the fastest way there is.
+
+    PyTorch's fused kernel leaves weights out itself, the share that a layer's dropout says.
+    """
+    if is_torch_array(queries):
+        share = getattr(drop, "share", None)
+        repays = share is not None or (
+            drop is None and fused_repays(queries, keys, values, mask, causal)
+        )
+        if repays and sdpa.is_applicable(queries, keys, values):
+            if share is not None:
+                return sdpa.fused(queries, keys, values, mask, causal, share)
+            return sdpa.average(queries, keys, values, mask, causal, _scaled_dot_average)
+    compiled = is_jax_array(queries) and drop is None
+    average = _compiled() if compiled else functools.partial(_scaled_dot_average, drop=drop)
     return average(queries, keys, values, mask, causal)
 
 
@@ -140,10 +152,15 @@ def fused_repays(
 
 
 def _scaled_dot_average(
-    queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool
+    queries: Array,
+    keys: Array,
+    values: Array,
+    mask: Array | None,
+    causal: bool,
+    drop: Drop | None = None,
 ) -> Array:
     weights = attention_weights(queries, keys, values, mask, causal, scores.scaled_dot)
-    return weighted_average(weights, values)
+    return weighted_average(weights if drop is None else drop(weights), values)
 
 
 @functools.cache

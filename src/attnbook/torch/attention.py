@@ -1,6 +1,6 @@
 """Self-attention and multi-head attention: parameters and initialisation."""
 
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -37,7 +37,18 @@ def make_dropout(layer: Any) -> Drop | None:
     """What leaves entries out, in training mode; None where nothing is to be left out."""
     if not layer.training or layer.dropout == 0:
         return None
-    return partial(nn.functional.dropout, p=layer.dropout)
+    return Dropout(layer.dropout)
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Leaves a share of the entries out; the others grow by 1 / (1 − share)."""
+
+    share: float
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The entries that stay."""
+        return nn.functional.dropout(x, p=self.share)
 
 
 class SelfAttention(nn.Module):
@@ -128,7 +139,8 @@ class MultiHeadAttention(nn.Module):
         **theirs: Any,
     ) -> Any:
         """Output (..., m, e), or the pair (output, weights (..., heads, m, n))."""
-        refuse_torch_names(theirs)
+        if theirs:
+            refuse_torch_names(theirs)
         return heads.multi_head_attention(
             self,
             queries,
