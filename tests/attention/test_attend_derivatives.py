@@ -227,7 +227,7 @@ def test_jax_derivatives_of_the_compiled_way(jax, rng, monkeypatch):
     arrays = [jax.numpy.asarray(a) for a in sample(rng)]
     compiled, taken = weighted_average._compiled(), []
     assert compiled is weighted_average._compiled()  # compiled once
-    monkeypatch.setattr(attention, "_compiled", lambda: taken.append(1) or compiled)
+    monkeypatch.setattr(weighted_average, "_compiled", lambda: taken.append(1) or compiled)
 
     def loss(function, *arrays):
         return (function(*arrays) ** 2).sum()

@@ -47,7 +47,6 @@ TESTS = {  # of each module whose faults or mutants name no others
     "attention/distances": ("kernel/test_kernels.py",),
     "attention/scores": ("attention/test_scores.py",),
     "attention/weighted_average": ("attention/test_attention.py", "attention/test_causal.py"),
-    "attention/masked_softmax": ("attention/test_attention.py", "attention/test_causal.py"),
     "attention/masks": ("attention/test_attention.py", "attention/test_causal.py"),
     "kernel/regression": (
         "kernel/test_regression.py",

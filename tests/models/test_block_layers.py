@@ -322,7 +322,7 @@ def test_returned_weights_are_those_before_any_is_left_out(library, x, memory, n
     np.testing.assert_allclose(weights, shares, rtol=1e-11, atol=1e-13)
     for each in (weights, *others):
         assert_close(each.sum(-1), 1)
-    np.testing.assert_array_equal(out, library.call(layer, *given, seed=3))
+    assert_close(out, library.call(layer, *given, seed=3))  # by PyTorch's kernel
 
 
 @pytest.mark.parametrize("name", [*BLOCKS, "MLP"])

@@ -17,7 +17,6 @@ from attnbook._validation import arrays, to_numpy
 from attnbook.attention import (
     distances,
     heads,
-    masked_softmax,
     masks,
     positions,
     weighted_average,
@@ -34,7 +33,7 @@ from attnbook.train import training
 
 FORMULAS = (
     blocks, communication_time, distances, flash, forms, gaussian_process, heads, kernels,
-    kv_cache, linear_heads, losses, masked_softmax, masks, mlp_of_a_block, ngrams,
+    kv_cache, linear_heads, losses, masks, mlp_of_a_block, ngrams,
     non_local_means, norms, online_regression, online_softmax, positions, random_features,
     recurrent, regression, sampling, scores, traffic, transformer, weighted_average,
 )  # fmt: skip
@@ -154,7 +153,7 @@ INNER = {
     "attnbook.attention.weighted_average.attention_weights",
     "attnbook.attention.weighted_average.fast_average",
     "attnbook.attention.weighted_average.fused_repays",
-    "attnbook.attention.masked_softmax.masked_softmax",
+    "attnbook.attention.weighted_average.masked_softmax",
     "attnbook.attention.weighted_average.weighted_average",
     "attnbook.attention.masks.with_causal",
     "attnbook.layers.norms.apply_norm",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from processes import run_python
 from attnbook._moved import MOVED, new_names
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "attnbook"
+sys.path.insert(0, str(ROOT / "tools"))
+from house import BEGIN, MODULES, PACKAGE, house, imported_by, room_of  # noqa: E402
+
 FLOORS = (  # a room imports from floors below its own, and from itself
     "_validation",
     "_fast layers devices",
@@ -26,31 +29,6 @@ FLOORS = (  # a room imports from floors below its own, and from itself
     "course",
 )
 LOOSE = {"_moved", "convert", "devices", "train_lm"}  # modules in no room
-
-
-def module_of(file: Path) -> str:
-    """attnbook.attention.heads of src/attnbook/attention/heads.py."""
-    parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-MODULES = {module_of(file): file for file in PACKAGE.rglob("*.py")}
-
-
-def imported_by(module: str) -> set[str]:
-    """The modules of the package that one imports, wherever in it the import stands."""
-    imported = set()
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            imported |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            below = {f"{node.module}.{name.name}" for name in node.names}
-            imported |= (below & MODULES.keys()) or {node.module or ""}
-    return {name for name in imported if name in MODULES} - {module}
-
-
-def room_of(module: str) -> str:
-    return module.split(".")[1] if "." in module else ""
 
 
 def test_no_import_points_upwards():
@@ -67,6 +45,12 @@ def test_no_import_points_upwards():
 
 def test_no_import_goes_round_in_a_circle():
     graphlib.TopologicalSorter({name: imported_by(name) for name in MODULES}).prepare()
+
+
+def test_the_drawing_of_the_house_is_that_of_its_imports():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert page.count(BEGIN) == 1
+    assert house() in page, "do: python tools/house.py --write"
 
 
 def test_few_modules_stand_in_no_room():

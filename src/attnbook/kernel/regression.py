@@ -25,8 +25,8 @@ from attnbook._validation.callables import check_kernel
 from attnbook._validation.options import check_function, flags
 from attnbook._validation.types import Array
 from attnbook.attention.distances import unchecked_distance
-from attnbook.attention.masked_softmax import masked_softmax
 from attnbook.attention.scores import from_nearest, unchecked_gaussian_score
+from attnbook.attention.weighted_average import masked_softmax
 from attnbook.kernel import kernels
 
 
