@@ -54,10 +54,6 @@ MORE = {  # tests of the modules that are built on one
         "attention/test_attend_derivatives.py",
         "attention/test_attention_dropout.py",
     ),
-        "fast/test_fast_sdpa.py",
-        "attention/test_attend_derivatives.py",
-        "attention/test_attention_dropout.py",
-    ),
     "attention/masks": (
         "fast/test_fast_sdpa.py",
         "attention/test_attend_derivatives.py",
