@@ -3,8 +3,8 @@
 python tools/check_exercises.py              all chapters
 python tools/check_exercises.py ch01 ch07    these
 
-Each stub must be "not yet", each solution right, and each planted wrong answer, which the tests of
-its chapter hold, must hear its own cause.
+Each stub must be "not yet", each solution right, and each written wrong answer, which
+tests/checks/chNN.py holds, must hear its own cause.
 """
 
 from __future__ import annotations
@@ -17,28 +17,34 @@ from pathlib import Path
 from typing import Any
 
 from attnbook.course.checks.exercises import Exercise, exercises
+from attnbook.course.checks.verdict import Verdict
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = ("expected", ", expected")
-Wrong = tuple[Callable[..., Any], Callable[..., Any], str]  # check, answer, a part of the message
+Wrong = tuple[Callable[..., Any], str]  # an answer, and a part of the message
 
 
-def wrong_answers(chapter: str) -> list[Wrong]:
-    """The planted wrong answers of a chapter such as "ch07", each with what it must hear."""
+def wrong_answers(chapter: str) -> dict[str, list[Wrong]]:
+    """The written wrong answers of a chapter such as "ch07", by the name of the check."""
     tests = str(REPOSITORY / "tests")
     if tests not in sys.path:
         sys.path.insert(0, tests)
-    found: list[Wrong] = import_module(f"test_checks_{chapter}").WRONG
+    if (Path(tests) / "checks" / f"{chapter}.py").exists():
+        written: dict[str, list[Wrong]] = import_module(f"checks.{chapter}").WRONG
+        return written
+    found: dict[str, list[Wrong]] = {}  # of a chapter whose answers still stand in a list
+    for check, answer, cause in import_module(f"test_checks_{chapter}").WRONG:
+        found.setdefault(check.__name__, []).append((answer, cause))
     return found
 
 
-def misheard(wrong: list[Wrong], others: list[Wrong]) -> list[str]:
+def misheard(check: Callable[..., Verdict], wrong: list[Wrong], others: list[Wrong]) -> list[str]:
     """What is said to those wrong answers that do not hear their own cause, or another's too."""
     missed = []
-    for check, answer, cause in wrong:
+    for answer, cause in wrong:
         verdict = check(answer)
         # a text that several messages share, such as ", expected 3", is no cause of another's
-        foreign = {c for _, _, c in others if c not in cause and not c.startswith(SHARED)}
+        foreign = {c for _, c in others if c not in cause and not c.startswith(SHARED)}
         heard = verdict.status == "wrong" and cause in verdict.message
         if not heard or any(c in verdict.message for c in foreign):
             missed.append(f"a wrong answer should hear “{cause}”, and hears: {verdict}")
@@ -52,14 +58,14 @@ def row(exercise: Exercise, wrong: list[Wrong]) -> tuple[str, list[str]]:
         return f"{title}  an explanation, with a model answer", []
     stub = exercise.run(exercise.stub.replace(exercise.check_line, ""))
     solution = exercise.run(exercise.solution)
-    missed = misheard(wrong, wrong)
+    missed = misheard(exercise.check, wrong, wrong)
     problems = list(missed)
     if stub.status != "not yet":
         problems.append(f"the stub should be “not yet”, and hears: {stub}")
     if solution.status != "right":
         problems.append(f"the solution should be right, and hears: {solution}")
     if len(wrong) < 3:
-        problems.append(f"expected three planted wrong answers or more, found {len(wrong)}")
+        problems.append(f"expected three written wrong answers or more, found {len(wrong)}")
     named = f"{len(wrong) - len(missed)} of {len(wrong)}"
     return f"{title}  {stub.status:8} {solution.status:8} {named:>8}", problems
 
@@ -76,7 +82,7 @@ def main(chosen: list[str]) -> int:
     for chapter in chosen or files:
         wrong = wrong_answers(chapter)
         for exercise in exercises(files[chapter]):
-            own = [one for one in wrong if exercise.is_checked and one[0] is exercise.check]
+            own = wrong[exercise.check.__name__] if exercise.is_checked else []
             line, found = row(exercise, own)
             print(line, flush=True)
             problems += [f"{exercise.name}: {problem}" for problem in found]

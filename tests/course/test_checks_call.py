@@ -2,57 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from attnbook.course.checks import ch01, ch05
-from attnbook.course.checks.call import call, call_pair, to_numpy
+from attnbook.course.checks import ch01
+from attnbook.course.checks.call import call, call_pair, call_with_memory_limit, to_numpy
 from attnbook.course.checks.verdict import MOST_WORDS, Wrong, check, expect, show
-
-
-def torch_one():
-    import torch
-
-    return torch.tensor([2.378], requires_grad=True)
-
-
-def jax_one():
-    import jax.numpy as jnp
-
-    return jnp.exp2(1.25)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [lambda: np.array([2.378]), lambda: [[2.378]], lambda: np.float32(2.378), torch_one, jax_one],
-)
-def test_one_number_may_have_any_shape(answer):
-    assert ch01.data_for_half_the_error(answer).status == "right"
-
-
-def test_a_list_of_tensors_with_gradients():
-    def rows(u):
-        import torch
-
-        top = torch.tensor(0.75, requires_grad=True)
-        return [list(top * torch.relu(1 - row**2)) for row in u] if u.ndim > 1 else list(
-            top * torch.relu(1 - u**2)
-        )  # fmt: skip
-
-    assert ch01.epanechnikov(rows).status == "right"
-
-
-def test_arrays_of_pytorch_s_own_default_type_may_be_mixed_in():
-    def answer(q, k, v):
-        import torch
-
-        state, out = torch.zeros(k.shape[1], v.shape[1]), []
-        for a, b, c in zip(q, k, v, strict=True):
-            state = state + torch.outer(b, c)
-            out.append(torch.ones(1, len(a)) * a @ state)
-        return torch.cat(out)
-
-    assert ch05.running_attention(answer).status == "right"
 
 
 @pytest.mark.parametrize(
@@ -87,6 +45,45 @@ def test_an_error_names_the_arguments():
     assert found.value.__notes__ == ["keys of shape (24, 3), h = 0.7"]
 
 
+@pytest.mark.parametrize("missing", [{"torch"}, {"jax.numpy"}, {"torch", "jax.numpy"}])
+def test_an_answer_is_tried_in_the_libraries_that_are_there(monkeypatch, missing):
+    """One that refuses everything meets the arrays of each."""
+    for name in missing:
+        monkeypatch.setitem(sys.modules, name, None)
+    seen = []
+
+    def refuse(a):
+        seen.append(type(a).__module__.partition(".")[0])
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        call(refuse, np.ones(3))
+    tried = {"torch": ["torch", "torch"], "jax.numpy": ["jaxlib"]}  # torch in both precisions
+    there = [name for library, names in tried.items() if library not in missing for name in names]
+    assert seen == ["numpy", *there]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+def test_each_library_gets_its_own_copy_of_the_arguments(library):
+    given, seen = (np.asarray([1.0, 2.0, 3.0]), np.asarray(4.0)), []
+
+    def spoil(a, b):
+        seen.append((type(a).__module__.split(".")[0], float(a.sum()), float(b)))
+        if hasattr(a, "at"):  # JAX's arrays stay as they are
+            assert library == "jax"
+            return a + b
+        a *= 0
+        b -= 1
+        if not seen[-1][0] == library:
+            raise TypeError("another library's array")
+        return a
+
+    call(spoil, *given)
+    assert [what for what in seen if what[1:] != (6.0, 4.0)] == []
+    assert seen[-1][0].startswith(library)
+    assert given[0].tolist() == [1, 2, 3] and given[1] == 4
+
+
 def test_a_library_that_cannot_do_something_is_no_stub():
     def unable(u):
         raise NotImplementedError("not for integers\nand a second line")
@@ -108,6 +105,17 @@ def test_the_error_shown_is_the_library_s_own(kind):
     with pytest.raises(AttributeError) as found:
         call(mistyped, np.ones(3))
     assert ("Tensor" if kind == "torch" else "ndarray") in str(found.value)
+
+
+def test_a_trace_of_memory_that_runs_already_goes_on():
+    assert call_with_memory_limit(np.negative, np.ones(3)).tolist() == [-1, -1, -1]
+    assert not tracemalloc.is_tracing()
+    tracemalloc.start()
+    try:
+        call_with_memory_limit(np.negative, np.ones(3))
+        assert tracemalloc.is_tracing()
+    finally:
+        tracemalloc.stop()
 
 
 def told(got, expected, **options):

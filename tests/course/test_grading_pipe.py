@@ -28,9 +28,10 @@ FEW = ("05", "06")  # whose checks use every way of asking
 PLANTED = """
 import sys
 sys.path.append({tests!r})
-import test_checks_{chapter} as planted
-for number, (_, answer, _) in enumerate(planted.WRONG):
-    globals()[f"planted_{{number}}"] = answer
+from checks.{chapter} import WRONG
+for name, wrong in WRONG.items():
+    for number, (answer, _) in enumerate(wrong):
+        globals()[f"{{name}}_{{number}}"] = answer
 """
 
 
@@ -63,7 +64,7 @@ def imports(chapter: Path, codes: list[str]) -> str:
 )
 def test_every_solution_and_every_planted_wrong_answer(chapter):
     name = f"ch{chapter.name[:2]}"
-    wrong = import_module(f"test_checks_{name}").WRONG
+    wrong = import_module(f"checks.{name}").WRONG
     own = [exercise for exercise in exercises(chapter) if exercise.is_checked]
     cells = [PLANTED.format(tests=str(TESTS), chapter=name)]
     cells += [imports(chapter, [one.solution for one in own]), *(one.solution for one in own)]
@@ -73,8 +74,9 @@ def test_every_solution_and_every_planted_wrong_answer(chapter):
             there = exercise.check(Asked(student, function))
             assert there == exercise.run(exercise.solution)
             assert there.status == "right"
-        for number, (check, answer, _) in enumerate(wrong):
-            assert check(Asked(student, f"planted_{number}")) == check(answer)
+            for number, (answer, _) in enumerate(wrong[exercise.check.__name__]):
+                planted = Asked(student, f"{exercise.check.__name__}_{number}")
+                assert exercise.check(planted) == exercise.check(answer)
         assert not any(student.problems.values())
         assert student.timeouts == 0
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import held_out_answers
 import numpy as np
 import pytest
+from comparisons import causes_without_an_answer
 
 from attnbook.course.checks.exercises import names
 from attnbook.course.checks.grading.homework import held_out_module
@@ -77,6 +78,22 @@ def test_wrong_answers_hear_their_own_cause(chapter, seed):
             assert cause in verdict.message
             others = {other for _, other in answers if other != cause}
             assert not [other for other in others if other in verdict.message]
+
+
+@each_chapter
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_each_cause_is_named_for_its_own_wrong_value_in_some_class(chapter, monkeypatch):
+    def tried():
+        for seed in SEEDS:
+            planted = held_out_answers.wrong(Numbers(module(chapter).numbers(seed)))
+            for exercise in exercises(chapter, seed):
+                check = module(chapter).checks(seed)[exercise.label]
+                check(function(exercise, exercise.solution))
+                for answer, _ in planted[exercise.label]:
+                    check(answer)
+
+    (check, *_) = module(chapter).checks(1).values()
+    assert causes_without_an_answer(monkeypatch, check, tried) == []
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

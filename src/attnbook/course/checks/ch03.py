@@ -183,7 +183,6 @@ def softmax_backward(function: Function) -> str:
         (p * g - mean, "The factor p belongs to both terms."),
         (-p * mean, "That is the denominator's part: the numerator has s_j too."),
         (p * (g - g.sum()), "The mean to subtract is weighted, p · g: that is the plain sum."),
-        (p * (g - p * g), "Sum up: p · g is one number, the same for all."),
         (p * (g - (p * p) @ g), "p is in the mean once."),
         ((1 - p) * g, "The other scores count too: subtract the mean p · g, times p."),
         (p * (g - g.max()), "The mean is subtracted, not the largest."),

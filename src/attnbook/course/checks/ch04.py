@@ -128,8 +128,8 @@ def character_accuracy(function: Function) -> str:
             (1 - exact**length, "That is one failure at least, if exact were c."),
             (miss / length, "That is about the probability of a wrong character."),
             (exact**0.5, "That is for two characters, whatever the length."),
-            (1 - miss**length, "That is for one right character at least: all must be."),
             (np.round(exact ** (1 / length), 2), "Do not round."),
+            (1 - miss**length, "That is for one right character at least: all must be."),
             (np.log2(exact) / length, "That is a logarithm: take the power."),
         ], tolerance=1e-6, secret=True)  # fmt: skip
     return "one weak character is enough to spoil a long output."
@@ -338,6 +338,7 @@ def crossings(function: Function) -> str:
             (np.sum(later & (down < -0.5)), "Those are the pairs in order: count the others."),
             (np.sum(later & up_down), "You count in either order: the earlier step looks further."),
             (np.sum(up_down), "You count every pair twice, once in either order."),
+            (np.sum(later & (down >= 0.5)), "Exactly half a position is too little."),
             (np.sum(later & (down > 0)), "A descent of less than half a position does not count."),
             (np.sum(later & (down > 1)), "More than half a position is enough: you ask for one."),
             (np.sum(np.diff(p) < -0.5), "Those are neighbouring steps: every pair counts."),
@@ -345,7 +346,6 @@ def crossings(function: Function) -> str:
             (right / (m * (m - 1) / 2), "That is their share: return the number."),
             (np.sum(later & (q[:, None] > q)), "You take the largest weight: take the mean of j."),
             (np.sum(np.triu(other[:, None] - other > 0.5)), "A row is a step's: average over j."),
-            (np.sum(later & (down >= 0.5)), "Exactly half a position is too little."),
             (np.sum(np.diff(p) > 0.5), "Those are neighbouring steps, and the ones in order."),
             (np.sum(up_down) // 2, "You count in either order: the earlier step looks further."),
             (np.sum(np.triu(np.maximum(down, 0))), "You add up how far: count the pairs."),

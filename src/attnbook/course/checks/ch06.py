@@ -25,7 +25,7 @@ __all__ = [
 @check
 def attention_parameters(function: Function) -> str:
     """function(embed_dim, num_heads, num_kv_heads): parameters of a layer, biases included."""
-    for e, h, g in ((60, 6, 3), (56, 8, 2)):
+    for e, h, g in ((60, 12, 3), (56, 8, 2)):
         d = e // h
         kv = g * d
         right = 2 * (e + 1) * (e + kv)

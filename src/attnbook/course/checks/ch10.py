@@ -1,11 +1,12 @@
 """Checks for chapter 10. Each knows the usual wrong answers by what they give."""
 
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.course.checks.byte_merges import FIRST_MERGE, merged, wrongly_merged
 from attnbook.course.checks.call import call, call_pair
 from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.verdict import Function, Wrong, check, expect, one_number, show
@@ -208,6 +209,84 @@ def _gated(function: Function) -> str:
     return "Where the mean of a token is near 0, the fault hardly shows in what comes out."
 
 
+FIRST_MERGE = 256  # the token that the merge of rank 0 makes; those below are bytes
+Choice = Callable[[list[tuple[int, int]]], tuple[int, int]]
+
+
+def _merged(
+    word: np.ndarray,
+    merges: np.ndarray,
+    choose: Choice = min,
+    first: int = FIRST_MERGE,
+    most: int = 99,
+) -> list[int]:
+    """The tokens of a word: merge, each time, one of the pairs (rank, place) that can be.
+
+    Args:
+        word: bytes (n,).
+        merges: pairs of tokens (m, 2); row r is the merge of rank r.
+        choose: the next one; by default the lowest rank, and of its copies the left one.
+        first: the token that rank 0 makes.
+        most: merges at most.
+    """
+    parts = [int(token) for token in word]
+    ranks = {tuple(pair): rank for rank, pair in enumerate(merges.tolist())}
+    for _ in range(most):
+        found = [(ranks[pair], i) for i, pair in enumerate(pairwise(parts)) if pair in ranks]
+        if not found:
+            break
+        rank, i = choose(found)
+        parts[i : i + 2] = [first + rank]
+    return parts
+
+
+def _wrongly_merged(word: np.ndarray, merges: np.ndarray) -> Iterator[tuple[list[int], str]]:
+    """Wrong answers for this word, each with what leads to it."""
+    yield _longest(word, merges), "That is the longest token from the left: merge pairs by rank."
+    yield (
+        _merged(word, merges, lambda found: min(found, key=lambda one: one[1])),
+        "You merge the first pair that can be: the lowest rank in the whole word comes first.",
+    )
+    yield (
+        _merged(word, merges, lambda found: max(found, key=lambda one: (one[0], -one[1]))),
+        "The highest rank comes first: it should be the lowest.",
+    )
+    yield (
+        _merged(word, merges, lambda found: min(found, key=lambda one: (one[0], -one[1]))),
+        "Of equal pairs that overlap, the left one is merged.",
+    )
+    yield _merged(word, merges, first=0), "The merge of rank r makes the token 256 + r."
+    yield _merged(word, merges, first=FIRST_MERGE + 1), "Ranks count from 0."
+    yield [int(token) for token in word], "Nothing is merged."
+    yield _merged(word, merges, most=1), "You merge once: begin again, until no pair can be merged."
+    yield _one_each(word, merges), "A pair may be there more than once: merge all its copies."
+    yield _merged(word, merges)[:-1], "The last token of the word is lost."
+    yield _merged(word, merges)[::-1], "The order is turned round."
+
+
+def _one_each(word: np.ndarray, merges: np.ndarray) -> list[int]:
+    """Each merge in turn, at its first place alone."""
+    parts = [int(token) for token in word]
+    for rank, pair in enumerate(merges.tolist()):
+        places = [i for i in range(len(parts)) if parts[i : i + 2] == pair]
+        if places:
+            parts[places[0] : places[0] + 2] = [FIRST_MERGE + rank]
+    return parts
+
+
+def _longest(word: np.ndarray, merges: np.ndarray) -> list[int]:
+    """From the left, each time the longest token that fits."""
+    spelt = {token: [token] for token in range(FIRST_MERGE)}
+    for rank, (left, right) in enumerate(merges.tolist()):
+        spelt[FIRST_MERGE + rank] = spelt[left] + spelt[right]
+    rest, parts = [int(token) for token in word], []
+    while rest:
+        fits = [token for token, letters in spelt.items() if rest[: len(letters)] == letters]
+        parts.append(max(fits, key=lambda token: len(spelt[token])))
+        rest = rest[len(spelt[parts[-1]]) :]
+    return parts
+
+
 @check
 def merged_word(function: Function) -> str:
     """function(word, merges): the tokens of a word (n,) by merges (m, 2), the first ones first."""
@@ -217,7 +296,7 @@ def merged_word(function: Function) -> str:
     for word in ("dddabcdd", "ddab", "bcab", "dd", "acbd"):
         letters = np.asarray([ord(letter) for letter in word])
         got, where = call(function, letters, rules), f"for {word!r}"
-        right = merged(letters, rules)
+        right = _merged(letters, rules)
         if got.ndim == 1 and got.size > len(letters):
             few = f"{got.size} tokens for {len(letters)} letters"
             raise Wrong(f"{where} you give {few}: a merge makes one token of two.")
@@ -225,7 +304,7 @@ def merged_word(function: Function) -> str:
             continue
         if got.ndim != 1:
             raise Wrong(f"{where} you give shape {got.shape}, expected one row of tokens.")
-        for wrong, cause in wrongly_merged(letters, rules):
+        for wrong, cause in _wrongly_merged(letters, rules):
             if got.shape == np.shape(wrong) and np.array_equal(got, wrong):
                 raise Wrong(f"{where} you give {_listed(got)}. {cause}")
         raise Wrong(f"{where} you give {_listed(got)}, expected {_listed(np.asarray(right))}.")

@@ -1,16 +1,16 @@
 """Checks for chapter 13. Each knows the usual wrong answers by what they give."""
 
+from collections.abc import Callable
+from itertools import pairwise
 from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook.course.checks import rings
-from attnbook.course.checks.batch_shares import check_epochs, check_shares, numbers_of
 from attnbook.course.checks.call import call, call_pair
 from attnbook.course.checks.repair import repaired
-from attnbook.course.checks.verdict import Function, Wrong, check, expect
+from attnbook.course.checks.verdict import Function, Wrong, check, expect, shape_of, show
 
 __all__ = [
     "all_reduce_bytes",
@@ -99,8 +99,8 @@ def zero_bytes(function: Function) -> str:
             expect(got, right, f"for {n} parameters, {w} workers and stage {stage}", [
                 *((held(*range(3 - k, 3)), f"That is stage {k}.") for k in range(4)),
                 (held(*range(stage)), order),
-                *((held(1), order) for _ in range(stage == 1)),
                 (held(3 - stage), "Stages add: what an earlier stage cuts stays cut."),
+                (held(1), order),
                 *((held(*cut, c=s), adam) for s in (4, 8)),
                 *((held(*cut, a=4, b=4, c=s), two) for s in (8, 12)),
                 *((held(*cut, **none), "Weights and gradients in bfloat16 are both kept.")
@@ -255,6 +255,69 @@ def zigzag(function: Function) -> str:
     return "in every step all workers have the same to do, so none waits."
 
 
+def _numbers_of(got: np.ndarray, n: int, rows: int, world: int, where: str) -> np.ndarray:
+    """The answer as integers; Wrong unless they name rows / world of n examples."""
+    share = rows // world
+    if got.shape != (share,):
+        hints: dict[tuple[int, ...], str] = {
+            (n % rows,): " What is left over makes no batch: the next epoch begins.",
+            (n % rows // world,): " What is left over makes no batch: the next epoch begins.",
+            (0,): " An epoch has n // rows steps: which place has this one in its epoch?",
+            (rows,): " That is the batch of all workers: take this one's share.",
+            (n,): " Those are all examples: take the batch of this step.",
+            (world, share): " Those are the shares of all workers: take this one's.",
+        }
+        given = f"{where} you give {shape_of(got)}, expected ({share},)."
+        raise Wrong(f"{given}{hints.get(got.shape, '')}")
+    if not np.all((got >= 0) & (got < n) & (got == np.round(got))):
+        odd = next(x for x in got if not (0 <= x < n and x == np.round(x)))
+        if odd == n and got.min() > 0:
+            raise Wrong(f"{where} you give example {n}: count them from 0.")
+        raise Wrong(f"{where} {show(odd)} is no number of an example from 0 to {n - 1}.")
+    return got.astype(int)
+
+
+def _check_epochs(epochs: list[np.ndarray], n: int, where: str) -> None:
+    """Wrong unless each epoch, (steps, rows), visits other examples in each step, newly ordered."""
+    for number, epoch in enumerate(epochs):
+        if len(set(epoch.ravel())) == epoch.size:
+            continue
+        if number == 0 and any(len(set(batch)) < batch.size for batch in epoch):
+            raise Wrong(f"{where} an example comes twice in one batch: draw without repetition.")
+        if number == 0:
+            raise Wrong(f"{where} an example comes twice in epoch 0, in two steps: shuffle once "
+                        "per epoch, and take its steps one after another.")  # fmt: skip
+        begin = len(epoch) * number
+        raise Wrong(f"{where} an example comes twice in epoch {number}, though not in epoch 0: "
+                    f"step {begin} begins a new order, of which nothing has come.")  # fmt: skip
+    first, second = (epoch.ravel().tolist() for epoch in epochs[:2])
+    if first == sorted(first):
+        raise Wrong(f"{where} epoch 0 has the order of the data: shuffle them.")
+    if {frozenset(b) for b in epochs[0]} == {frozenset(b) for b in epochs[1]}:
+        same = all(np.array_equal(epoch, epochs[0]) for epoch in epochs)
+        raise Wrong(f"{where} epoch 1 repeats the order of epoch 0: where is the epoch?" if same
+                    else f"{where} epoch 1 has the batches of epoch 0 again, in another order: "
+                    "shuffle examples, not batches.")  # fmt: skip
+    if 2 * len(set(pairwise(first)) & set(pairwise(second))) > len(first):
+        raise Wrong(f"{where} epoch 1 goes on in the order of epoch 0: draw a new one.")
+    never = sorted(set(range(n)) - {int(i) for epoch in epochs for i in epoch.ravel()})
+    if never:
+        raise Wrong(f"{where} example {never[0]} comes in none of {len(epochs)} epochs: order all "
+                    "examples, and let chance say which are left over.")  # fmt: skip
+
+
+def _check_shares(whole: np.ndarray, parts: list[np.ndarray], where: str) -> None:
+    """Wrong unless the workers' shares together are the batch that one worker sees."""
+    if sorted(np.concatenate(parts)) == sorted(whole):
+        return
+    if all(set(part) == set(parts[0]) for part in parts):
+        raise Wrong(f"{where} all have the same examples: the rank says which are whose.")
+    if len(set(np.concatenate(parts))) < len(whole):
+        raise Wrong(f"{where} two have the same example: the order must not depend on the rank.")
+    raise Wrong(f"{where} the batch is not that of one worker: order the examples as if there "
+                "were one worker, then share each batch.")  # fmt: skip
+
+
 @check
 def batch_share(function: Function) -> str:
     """function(n, rows, step, rank, world, seed): numbers (rows/world,) of a worker's examples."""
@@ -266,7 +329,7 @@ def batch_share(function: Function) -> str:
         ) -> np.ndarray:
             got = call(function, n, rows, step, rank, world, seed)
             where = f"for {n} examples and {rows} rows, in step {step}, for worker {rank} of "
-            return numbers_of(got, n, rows, world, f"{where}{world},")
+            return _numbers_of(got, n, rows, world, f"{where}{world},")
 
         def epoch(number: int, seed: int = 7, steps: int = steps) -> np.ndarray:
             return np.stack([drawn(steps * number + place, seed) for place in range(steps)])
@@ -276,11 +339,11 @@ def batch_share(function: Function) -> str:
         if not np.array_equal(drawn(steps + 1), late):
             raise Wrong(f"{case}, asked twice for step {steps + 1} you give two batches: what was "
                         "asked before must not matter.")  # fmt: skip
-        check_epochs([epoch(number) for number in range(12)], n, f"{case},")
+        _check_epochs([epoch(number) for number in range(12)], n, f"{case},")
         for world in (2, 3):
             for step in (0, steps + 1):
                 parts = [drawn(step, 7, rank, world) for rank in range(world)]
-                check_shares(drawn(step), parts, f"{case}, in step {step} with {world} workers,")
+                _check_shares(drawn(step), parts, f"{case}, in step {step} with {world} workers,")
         orders = {(s, e): epoch(e, s).tobytes() for s in range(1, 5) for e in range(4)}
         if all(orders[1, e] == orders[2, e] for e in range(4)):
             raise Wrong(f"{case}, seeds 1 and 2 have the same batches: where is the seed?")
@@ -288,6 +351,72 @@ def batch_share(function: Function) -> str:
             raise Wrong(f"{case}, two of four seeds share an epoch: do not make one number of "
                         "seed and epoch.")  # fmt: skip
     return "whoever comes back knows what this epoch has not seen yet."
+
+
+Place = Callable[[int, int, int, int], Any]
+
+
+def _key_places(rank: int, step: int, world: int, block: int) -> Any:
+    """Positions in the text of the keys that worker `rank` holds in this step."""
+    return (rank - step) % world * block + np.arange(block)
+
+
+def _ring_average(
+    queries: np.ndarray, keys: np.ndarray, values: np.ndarray, place: Place = _key_places
+) -> np.ndarray:
+    """Causal averages (W, b, p) of blocks that travel, masked by these positions of the keys."""
+    world, block, width = queries.shape
+    total = np.zeros((world, block, 1))
+    weighted = np.zeros((world, block, values.shape[2]))
+    for step in range(world):
+        for rank in range(world):
+            owner, i = (rank - step) % world, rank * block + np.arange(block)
+            scores = queries[rank] @ keys[owner].T / np.sqrt(width)
+            kernel = np.where(place(rank, step, world, block) <= i[:, None], np.exp(scores), 0)
+            total[rank] += kernel.sum(axis=1, keepdims=True)
+            weighted[rank] += kernel @ values[owner]
+    return weighted / total
+
+
+MISPLACED: tuple[tuple[Place, str], ...] = (
+    (lambda r, s, w, b: s * b + np.arange(b), "The step is no position: whose block has arrived?"),
+    (lambda r, s, w, b: np.arange(b), "Now every block is masked as if it were the first."),
+    (lambda r, s, w, b: (r + s) % w * b + np.arange(b), "Blocks travel the other way round."),
+    (lambda r, s, w, b: (r - s) % w + np.arange(b), "A block before has as many tokens as this."),
+    (lambda r, s, w, b: (r - s) % w * b, "Each key of the block has a position of its own."),
+    (lambda r, s, w, b: (r - s) * b + np.arange(b), "Behind the first worker comes the last."),
+    (lambda r, s, w, b: np.full(b, -1), "Nothing is masked."),
+    (lambda r, s, w, b: r * b + np.arange(b), "The keys still have the queries' positions."),
+)  # fmt: skip
+
+
+def _ring_all_reduce(
+    arrays: np.ndarray,
+    pieces: list[np.ndarray] | None = None,
+    back: bool = False,
+    steps: int | None = None,
+    always_add: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """What each of W workers ends with (W, n), and how many numbers it sends (2(W − 1), W).
+
+    Args:
+        arrays: of shape (W, n), a row per worker.
+        pieces: the places in a row that travel together; W of nearly equal lengths by default.
+        back: send to the worker before, not to the next.
+        steps: how many are made; all by default.
+        always_add: add in the second half too, where finished sums are copied.
+    """
+    world, n = arrays.shape
+    pieces = pieces or np.array_split(np.arange(n), world)
+    held, sent = arrays.copy(), np.zeros((2 * (world - 1), world))
+    way = -1 if back else 1
+    for step in range(len(sent) if steps is None else steps):
+        for rank in range(world):  # no worker sends the piece that it receives in this step
+            piece, there = pieces[(rank - way * step) % world], (rank + way) % world
+            before = held[there, piece] if step < world - 1 or always_add else 0
+            held[there, piece] = before + held[rank, piece]
+            sent[step, rank] = len(piece)
+    return held, sent
 
 
 RING_AVERAGE = '''
@@ -323,12 +452,12 @@ def _in_order(function: Function) -> str:
         where = f"for {w} workers with {b} tokens each"
         with np.errstate(all="ignore"):
             got = call(function, q, k, v)
-            causes = [(rings.ring_average(q, k, v, place), why) for place, why in rings.MISPLACED]
+            causes = [(_ring_average(q, k, v, place), why) for place, why in MISPLACED]
         if np.any(np.isnan(got)):
             raise Wrong(f"{where} you give NaN: a token sees itself at least.")
-        alone = [rings.ring_average(q[r, None], k[r, None], v[r, None])[0] for r in range(w)]
+        alone = [_ring_average(q[r, None], k[r, None], v[r, None])[0] for r in range(w)]
         causes.append((np.stack(alone), "Every worker sees its own block alone."))
-        expect(got, rings.ring_average(q, k, v), where, causes)
+        expect(got, _ring_average(q, k, v), where, causes)
     return "One worker would never have found it: there both positions are the same."
 
 
@@ -344,7 +473,7 @@ def ring_all_reduce(function: Function) -> str:
         w, n = arrays.shape
         where = f"for {name}"
         first, second = call_pair(function, arrays)
-        right, sent = rings.ring_all_reduce(arrays)
+        right, sent = _ring_all_reduce(arrays)
         sums = np.tile(arrays.sum(axis=0), (w, 1))
         if first.shape == sent.shape and second.shape == right.shape != sent.shape:
             raise Wrong(f"{where} the numbers sent come first: return the sums first.")
@@ -353,7 +482,7 @@ def ring_all_reduce(function: Function) -> str:
         if first.shape == right.shape and np.allclose(first, sums) and np.ptp(first, axis=0).any():
             raise Wrong(f"{where} the workers end with different last digits: a sum is finished "
                         "once, and then copied.")  # fmt: skip
-        back = rings.ring_all_reduce(arrays, back=True)
+        back = _ring_all_reduce(arrays, back=True)
         even = "Pieces are as np.array_split cuts them: of nearly equal lengths, the longer first."
         long = -(-n // w)
         other = [np.arange(n)[i * long : (i + 1) * long] for i in range(w)]
@@ -361,11 +490,11 @@ def ring_all_reduce(function: Function) -> str:
         expect(first, right, f"{where}, in the sums,", [
             (sums / w, "That is the mean: give the sums."),
             (arrays, "Nothing has been added."),
-            (rings.ring_all_reduce(arrays, steps=w - 1)[0], "The second half is missing: each "
+            (_ring_all_reduce(arrays, steps=w - 1)[0], "The second half is missing: each "
              "worker has one finished piece."),
-            (rings.ring_all_reduce(arrays, steps=2 * w - 3)[0], "The last step is missing."),
-            (rings.ring_all_reduce(arrays, steps=w - 2)[0], "There are W − 1 steps in each half."),
-            (rings.ring_all_reduce(arrays, always_add=True)[0], "In the second half a finished "
+            (_ring_all_reduce(arrays, steps=2 * w - 3)[0], "The last step is missing."),
+            (_ring_all_reduce(arrays, steps=w - 2)[0], "There are W − 1 steps in each half."),
+            (_ring_all_reduce(arrays, always_add=True)[0], "In the second half a finished "
              "piece takes the place of what is there."),
             *((wrong, order) for wrong in (sums, back[0])),
         ])  # fmt: skip
@@ -379,7 +508,7 @@ def ring_all_reduce(function: Function) -> str:
             (np.full(sent.shape, n / w), even),
             (np.full(sent.shape, n // w), even),
             (np.full(sent.shape, long), even),
-            (rings.ring_all_reduce(arrays, other)[1], even),
+            (_ring_all_reduce(arrays, other)[1], even),
             (8 * sent, "Those are bytes."),
             (4 * sent, "Those are bytes."),
             (np.roll(sent, 1, axis=1), "That is what each worker receives."),

@@ -1,0 +1,353 @@
+"""Answers to chapter 3's exercises, right and wrong."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+from mending import mended
+
+from attnbook.course.checks import ch03
+
+
+def softmax(s, axis=-1):
+    e = np.exp(s - s.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def naive_softmax(s):
+    e = np.exp(s)
+    return e / e.sum()
+
+
+def effective(w):
+    return 1 / (w**2).sum()
+
+
+def perplexity(w):
+    return np.exp(-(w * np.log(w + 1e-300)).sum())
+
+
+def bisected(count=effective, weights=softmax, steps=60, wrong_way=False, low=1e-4, high=1e4):
+    """A search for the temperature, and its neighbours."""
+
+    def answer(scores, neighbours):
+        a, b = np.log(low), np.log(high)
+        for _ in range(steps):
+            middle = (a + b) / 2
+            if (count(weights(scores / np.exp(middle))) < neighbours) != wrong_way:
+                a = middle
+            else:
+                b = middle
+        return np.exp((a + b) / 2)
+
+    return answer
+
+
+def masks(lengths, n):
+    j = np.arange(n)
+    return j <= j[:, None], j < lengths[:, None, None]
+
+
+def mask(lengths, n):
+    causal, real = masks(lengths, n)
+    return causal & real
+
+
+def on_the_queries(lengths, n):
+    causal, real = masks(lengths, n)
+    return causal & real.mT
+
+
+def one_place(lengths, n):
+    answer = mask(lengths, n)
+    answer[0, 4, 4] = True
+    return answer
+
+
+def concat(q, k, w, v, hidden=np.tanh, join=np.add, at=None):
+    at = q.shape[1] if at is None else at
+    return hidden(join((q @ w[:, :at].T)[:, None], k @ w[:, at:].T)) @ v
+
+
+def pairs(q, k, w, v):
+    rows = [np.concatenate([np.tile(one, (len(k), 1)), k], axis=1) for one in q]
+    return np.tanh(np.stack(rows) @ w.T) @ v
+
+
+def concat_by_loop(q, k, w, v):
+    scores = np.zeros((len(q), len(k)))
+    for i in range(len(q)):
+        scores[i] = concat(q[i : i + 1], k, w, v)[0]
+    return scores
+
+
+def exchanged(q, k, w, v):
+    return concat(q, k, np.roll(w, q.shape[1], axis=1), v, at=k.shape[1])
+
+
+def tanh_each(*a):
+    return concat(*a, hidden=lambda x: x, join=lambda a, b: np.tanh(a) + np.tanh(b))
+
+
+def fused(q_power=2, k_power=0, norm=0.5, norm_power=2, both=1.0, root=1.0):
+    """The right answer, and its neighbours, by their powers of h and their factors."""
+
+    def answer(q, k, h):
+        norms = norm * (k**2).sum(1, keepdims=True) ** root / h**norm_power
+        new_q = np.hstack([q / h**q_power, np.ones((len(q), 1))])
+        return both * new_q, np.hstack([k / h**k_power, -norms])
+
+    return answer
+
+
+def one_too_many(q, k, h):
+    new_q, new_k = fused()(q, k, h)
+    own = -(q**2).sum(1, keepdims=True) / (2 * h * h)
+    return np.hstack([new_q, own]), np.hstack([new_k, np.ones((len(k), 1))])
+
+
+def counts(four=0.0, other=-np.inf, anchor=0.0, values=(1.0, 0.0, 0.0), digit=4):
+    """The right answer, and its neighbours, by scores and values of a 4, another and the anchor."""
+
+    def answer(digits):
+        is_it = digits == digit
+        scores = np.append(np.where(is_it, four, other), anchor)
+        return scores, np.append(np.where(is_it, values[0], values[1]), values[2])
+
+    return answer
+
+
+def count_in_the_anchor(digits):
+    fours = np.sum(digits == 4)
+    return np.append(np.full(len(digits), -50), 0), np.append(digits, fours / (fours + 1))
+
+
+def multiplied_mask(digits):
+    return np.append(-np.inf * (digits != 4), 0.0), counts()(digits)[1]
+
+
+def causal(old="0.0, s", new="0.0, s"):
+    """The broken code of the exercise with one text replaced."""
+    return mended(ch03.LEAKY, "causal_attention", (old, new))
+
+
+def torch_temperature(scores, neighbours):
+    low, high = 1e-4, 1e4
+    while high / low > 1.0001:
+        middle = math.sqrt(low * high)
+        few = 1 / torch.softmax(scores / middle, dim=-1).square().sum() < neighbours
+        low, high = (middle, high) if few else (low, middle)
+    return torch.tensor([low], requires_grad=True)
+
+
+def jax_temperature(scores, neighbours):
+    grid = jnp.geomspace(1e-4, 1e4, 8000)
+    w = jax.nn.softmax(scores / grid[:, None])
+    return grid[jnp.argmin(jnp.abs(1 / jnp.sum(w**2, axis=1) - neighbours))]
+
+
+def temperature_in_place(scores, neighbours):
+    scores -= scores.max()
+    return bisected(weights=naive_softmax)(scores, neighbours)
+
+
+def torch_backward(p, gradient):
+    s = p.log().requires_grad_()
+    return torch.autograd.grad(s.softmax(0), s, gradient)[0]
+
+
+def in_place_backward(p, gradient):
+    gradient -= np.dot(p, gradient)
+    gradient *= p
+    return gradient
+
+
+def loop_backward(p, gradient):
+    mean = sum(a * b for a, b in zip(p, gradient, strict=True))
+    return [a * (b - mean) for a, b in zip(p, gradient, strict=True)]
+
+
+def torch_mask(lengths, n):
+    return torch.ones(n, n).tril().bool() & (torch.arange(n) < lengths[:, None])[:, None]
+
+
+def loop_mask(lengths, n):
+    rows, keys = range(n), range(n)
+    return [[[int(j <= i and j < own) for j in keys] for i in rows] for own in lengths]
+
+
+def torch_concat(q, k, w, v):
+    w_q, w_k = w.split([q.shape[1], k.shape[1]], dim=1)
+    return torch.tanh((q @ w_q.mT).unsqueeze(1) + k @ w_k.mT) @ v
+
+
+def jax_concat(q, k, w, v):
+    w_q, w_k = jnp.split(w, [q.shape[1]], axis=1)
+    return jnp.tanh((q @ w_q.T)[:, None] + k @ w_k.T) @ v
+
+
+def torch_fused(q, k, h):
+    q /= h
+    k /= h
+    return torch.cat([q, torch.ones(len(q), 1)], 1), torch.cat([k, -(k**2).sum(1, True) / 2], 1)
+
+
+def jax_fused(q, k, h):
+    norms = jnp.square(jnp.linalg.norm(k, axis=1))
+    new_q = jnp.pad(q, ((0, 0), (0, 1)), constant_values=-0.5) / h
+    return [new_q, jnp.column_stack([k, norms]) / h]
+
+
+def torch_counts(digits):
+    is_four = torch.cat([digits, torch.tensor([4])]) == 4
+    values = torch.cat([(digits == 4).double(), torch.zeros(1)])
+    return torch.where(is_four, 0.0, -torch.inf), values
+
+
+def jax_counts(digits):
+    is_four = (digits == 4).astype(float)
+    return jnp.stack([jnp.append(50 * is_four, 50), jnp.append(is_four, 0)])
+
+
+def loop_counts(digits):
+    return [3 if d == 4 else -20 for d in digits] + [3], [d == 4 for d in digits] + [0]
+
+
+RIGHT = {
+    "lead_for": [
+        lambda w, n: np.log(w) + np.log(n - 1) - np.log(1 - w),
+    ],
+    "causal_attention": [
+        causal("0.0, s", "-np.inf, s"),
+        causal("0.0, s", "-1e9, s"),
+        causal("np.where(later, 0.0, s)", "np.where(~later, s, -np.inf)"),
+    ],
+    "temperature_for": [
+        torch_temperature,
+        jax_temperature,
+        temperature_in_place,
+        bisected(weights=lambda s: softmax(np.float32(s))),
+        bisected(steps=12),  # within 1 %
+    ],
+    "unit_variance_scale": [
+        lambda d, a, b: torch.sqrt(d) * a * b,
+        lambda d, a, b: float(np.sqrt(d)) * a * b,
+    ],
+    "softmax_backward": [
+        torch_backward,
+        lambda p, g: jax.vjp(jax.nn.softmax, jnp.log(p))[1](g)[0],
+        in_place_backward,
+        loop_backward,
+        lambda p, g: np.float32(p) * (np.float32(g) - np.float32(p) @ np.float32(g)),
+    ],
+    "combined_mask": [
+        torch_mask,
+        lambda lengths, n: jnp.tri(n) * (jnp.arange(n) < lengths[:, None, None]),
+        loop_mask,
+    ],
+    "concat_score": [
+        torch_concat,
+        jax_concat,
+        lambda *a: np.float32(concat(*a)),
+    ],
+    "fused_gaussian": [
+        torch_fused,
+        jax_fused,
+        fused(q_power=1, k_power=1),
+    ],
+    "counting_scores": [
+        torch_counts,
+        jax_counts,
+        loop_counts,
+        counts(other=-50, values=(1, 1, 0)),
+    ],
+}
+
+WRONG = {
+    "lead_for": [
+        (lambda w, n: w * (n - 1) / (1 - w), "take its logarithm"),
+        (lambda w, n: np.log(w / (1 - w)), "the lead over one other key"),
+        (lambda w, n: np.log10(w * (n - 1) / (1 - w)), "powers of e, not of 10"),
+    ],
+    "causal_attention": [
+        (causal("k=1", "k=0"), "the fault is in another line than you changed"),
+        (causal("later, 0.0, s", "~later, -np.inf, s"), "The wrong way round: that hides all keys"),
+        (causal("0.0, s", "-1e4, s"), "A finite number is not low enough there"),
+        (causal("s = s - s", "s[later] = -np.inf; s = s - s"), "the faulty line still stands"),
+    ],
+    "temperature_for": [
+        (lambda s, n: 1 / bisected()(s, n), "That is 1/τ"),
+        (lambda s, n: np.log(bisected()(s, n)), "That is log τ"),
+        (bisected(count=perplexity), "exp of the entropy"),
+        (bisected(wrong_way=True), "runs to a limit"),
+        (bisected(weights=naive_softmax), "subtract the largest"),
+        (lambda s, n: 0.0, "above 0"),
+        (bisected(steps=6), "1.659. Come within 1 % of 1.5"),
+        (bisected(high=100), "1.693. Come within 1 % of 3"),
+        (lambda s, n: softmax(s / bisected()(s, n)), "These are weights"),
+        (lambda s, n: s, "give shape (4,). Return τ"),
+    ],
+    "unit_variance_scale": [
+        (lambda d, a, b: d, "a and b count too"),
+        (lambda d, a, b: (a * b * d) ** 0.5, "for variances"),
+        (lambda d, a, b: int(np.sqrt(d) * a * b), "Do not round"),
+        (lambda d, a, b: 12, "you give 12, expected a smaller number"),
+    ],
+    "softmax_backward": [
+        (lambda p, g: p * (g - g.mean()), "plain mean"),
+        (lambda p, g: softmax(p) * (g - softmax(p) @ g), "you take it again"),
+        (lambda p, g: (np.diag(p) - np.outer(p, p)) @ g, "array of all pairs"),
+        (lambda p, g: g, "expected 0.4375"),
+    ],
+    "combined_mask": [
+        (lambda lengths, n: np.logical_or(*masks(lengths, n)), "Or in place of and"),
+        (lambda lengths, n: masks(lengths, n)[0].T & masks(lengths, n)[1], "transposed"),
+        (lambda lengths, n: mask(lengths, n).mT, "Rows and columns"),
+        (lambda lengths, n: np.tril(mask(lengths, n), -1), "No token sees itself"),
+        (on_the_queries, "Padded queries are shut out"),
+        (lambda lengths, n: mask(lengths + 1, n), "One key too many"),
+        (lambda lengths, n: np.tril(np.ones((n, n))), "Only the causal mask"),
+        (lambda lengths, n: masks(lengths, n)[1], "Only the padding"),
+        (lambda lengths, n: ~mask(lengths, n), "inverted"),
+        (lambda lengths, n: np.where(mask(lengths, n), 0, -np.inf), "adding to scores"),
+        (one_place, "sequence 0, query 4, key 4, counted from 0, you give 1"),
+        (lambda lengths, n: masks(lengths, n)[1][:, 0], "give shape (3, 5), expected"),
+    ],
+    "concat_score": [
+        (exchanged, "parts of W are exchanged"),
+        (lambda q, k, w, v: concat(q, k, w, v, at=w.shape[1] // 2), "split after its first d_q"),
+        (tanh_each, "before the sum"),
+        (lambda q, k, w, v: np.tanh(q[:, None, :1] + k[:, :1] + v), "v makes one number"),
+        (lambda *a: concat(*a).T, "a row is a query's"),
+        (pairs, "array of all pairs"),
+        (concat_by_loop, "the scores are right, but by a loop"),
+        (lambda q, k, w, v: concat(q, k, w.T, v), "d_q, d_k, r = 3, 5, 4, 4, 7 it stops"),
+        (lambda q, k, w, v: concat(q, k, w, v) / len(v) ** 0.5, "give −0.941, expected −2.49"),
+    ],
+    "fused_gaussian": [
+        (fused(norm=0), "norms of the keys have no effect"),
+        (fused(norm=-0.5), "wrong sign"),
+        (lambda q, k, h: fused()(q, k, h)[::-1], "queries first"),
+        (one_too_many, "one coordinate more is enough"),
+        (lambda q, k, h: (q / h, k / h), "expected (5, 3) and (7, 3)"),
+        (lambda q, k, h: None, "returns nothing"),
+    ],
+    "counting_scores": [
+        (counts(other=-1), "the other digits hold 77.13%"),
+        (counts(other=-13), "is 29.998, not 30"),
+        (counts(other=0, anchor=-np.inf), "a frequency and no count"),
+        (counts(values=(1, 0, 1)), "which values"),
+        (counts(values=(0, 0, 1)), "swapped"),
+        (counts(values=(0.5, 0, 0)), "is 0.71429, not 5"),
+        (counts(four=1), "is 13.591, not 5: do a 4"),
+        (counts(digit=6), "the number of 6s"),
+        (multiplied_mask, "0 times ∞"),
+        (count_in_the_anchor, "the counts are right, but"),
+        (lambda digits: (0.0 * digits, 0.0 * digits), "shapes (60,) and (60,)"),
+        (lambda digits: counts()(digits)[0], "two arrays"),
+    ],
+}

@@ -1,0 +1,220 @@
+"""Chapter 7's right answers, of any library, and usual wrong ones."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+from mending import altered, mended
+
+from attnbook.course.checks import ch07
+from attnbook.layers import norms
+
+
+def width(e, f):
+    return f * (2 * e + 1) / (3 * e + 2)
+
+
+def even(e, f):
+    """Multiplications per token: the matrices' by those of a pair."""
+    return (4 * e * e + 2 * e * f) / (2 * e)
+
+
+def jacobian(x, eps=1e-5):
+    e, s = len(x), np.sqrt(np.var(x) + eps)
+    y = (x - x.mean()) / s
+    return (np.eye(e) - 1 / e - np.outer(y, y) / e) / s
+
+
+def differences(x):
+    """By central differences of the package's layer norm."""
+    step = 1e-6 * np.std(x) * np.eye(len(x))
+    return (norms.layer_norm(x + step) - norms.layer_norm(x - step)).T / (2 * step[0, 0])
+
+
+def torch_jacobian(x):
+    return torch.autograd.functional.jacobian(
+        lambda t: torch.nn.functional.layer_norm(t, t.shape), x
+    )
+
+
+def jax_jacobian(x):
+    return jax.jacobian(norms.layer_norm)(jnp.asarray(x))
+
+
+def fold(g, b, w, c):
+    return w * g, w @ b + c
+
+
+def centred_fold(g, b, w, c):
+    """A weight whose rows sum to 0 gives the same."""
+    folded = w * g
+    return folded - folded.mean(1, keepdims=True), w @ b + c
+
+
+def torch_fold(g, b, w, c):
+    return w @ torch.diag(g), torch.nn.functional.linear(b, w, c)
+
+
+OLD, FIRST = "x = normed + change", "change = part(normed)"
+
+
+def stacking(line, old=OLD):
+    """The broken stack with one of its lines changed."""
+    return mended(ch07.PRE_NORM_STACK, "pre_norm_stack", (old, line))
+
+
+def written(parts, g, b, w, c):
+    s = np.sqrt(np.var(parts.sum(0)) + 1e-5)
+    own = (parts - parts.mean(1, keepdims=True)) / s * g
+    return own @ w.T, w @ b + c
+
+
+def torch_written(parts, g, b, w, c):
+    """By a matrix that takes the mean away."""
+    centre = torch.eye(len(g), dtype=parts.dtype) - 1 / len(g)
+    s = torch.sqrt(parts.sum(0).var(correction=0) + 1e-5)
+    return parts @ centre @ (w * g).T / s, torch.nn.functional.linear(b, w, c)
+
+
+def variance(w, x, p):
+    return p / (1 - p) * (w**2 @ x**2)
+
+
+def jax_variance(w, x, p):
+    return p / (1 - p) * jnp.sum(jnp.square(w * x), axis=1)
+
+
+def size(x):
+    return np.sqrt(np.mean(x**2, -1, keepdims=True))
+
+
+def stream(x, weights, placement):
+    parts = [x]
+    for w in weights:
+        now = sum(parts)
+        read = now / size(now) if placement == "pre" else now
+        parts.append(read @ w.T)
+        if placement == "post":
+            scale = size(sum(parts))
+            parts = [part / scale for part in parts]
+    return np.stack(parts)
+
+
+def torch_stream(x, weights, placement):
+    """Every part divided on its own, by the norm of the sum."""
+    found = [x]
+    for w in weights:
+        now = torch.stack(found).sum(0)
+        read = now / now.square().mean(-1, keepdim=True).sqrt() if placement == "pre" else now
+        found.append(read @ w.T)
+        scale = torch.stack(found).sum(0).square().mean(-1, keepdim=True).sqrt()
+        found = [f / scale if placement == "post" else f for f in found]
+    return torch.stack(found)
+
+
+def block(sums, own=40.0, near=20.0):
+    n = len(sums)
+    scores = own * n * (sums != 1) + near * np.arange(n)
+    scores = np.where(np.tri(n, k=-1, dtype=bool), scores, -np.inf)
+    scores[0, 0] = 0
+    w = np.exp(scores - scores.max(1, keepdims=True))
+    w /= w.sum(1, keepdims=True)
+    u = sums + w @ (sums == 2)
+    return w, np.maximum(0, u) - 2 * np.maximum(0, u - 1) + 2 * np.maximum(0, u - 2)
+
+
+def loop_block(sums):
+    """Weights by search, digits by counting on."""
+    w, digits, carry = np.zeros((len(sums), len(sums))), [], 0
+    for i, s in enumerate(sums):
+        below = [j for j in range(i) if sums[j] != 1]
+        w[i, below[-1] if below else 0] = 1
+        digits.append((s + carry) % 2)
+        carry = (s + carry) // 2
+    return w, digits
+
+
+def jax_block(sums):
+    n, numbers = len(sums), jnp.asarray(sums, dtype=float)
+    place = 20.0 * jnp.arange(n, dtype=numbers.dtype)
+    scores = 40.0 * n * (numbers != 1).astype(numbers.dtype) + place
+    w = jax.nn.softmax(jnp.where(jnp.tri(n, k=-1, dtype=bool), scores, -1e9)).at[0].set(0.0)
+    u = numbers + w @ (numbers == 2).astype(numbers.dtype)
+    return w, jax.nn.relu(u) - 2 * jax.nn.relu(u - 1) + 2 * jax.nn.relu(u - 2)
+
+
+SPREAD = "np.var(parts.sum(0))"
+RIGHT = {
+    "swiglu_width": [width],
+    "even_length": [even],
+    "norm_jacobian": [jacobian, differences, torch_jacobian, jax_jacobian],
+    "folded": [fold, centred_fold, torch_fold],
+    "pre_norm_stack": [stacking("x = x + change"), stacking("x = change + x")],
+    "logit_parts": [written, torch_written],
+    "dropout_variance": [variance, jax_variance],
+    "stream_parts": [stream, torch_stream],
+    "add_by_block": [block, loop_block, jax_block],
+}
+WRONG = {
+    "swiglu_width": [
+        (lambda e, f: f, "a third matrix"),
+        (altered(width, "3 * e + 2", "3 * e + 1"), "The gate has biases too"),
+        (lambda e, f: round(width(e, f)), "Do not round"),
+    ],
+    "even_length": [
+        (altered(even, "4 * e * e", "3 * e * e"), "The attention has a fourth matrix"),
+        (altered(even, "/ (2 * e)", "/ e"), "Scores and averages are two products"),
+        (altered(even, "/ (2 * e)", "/ 2"), "it stands in scores and averages too"),
+    ],
+    "norm_jacobian": [
+        (altered(jacobian, " - np.outer(y, y) / e", ""), "You hold √(var + ε) fixed"),
+        (altered(jacobian, "np.eye(e) - 1 / e", "np.eye(e)"), "The mean changes with x too"),
+        (altered(jacobian, "1e-5", "0"), "The ε is missing"),
+        (lambda x: np.diag(jacobian(x)), "each output depends on each entry"),
+    ],
+    "folded": [
+        (altered(fold, "w @ b + c", "c"), "arrives there too"),
+        (altered(fold, "w @ b", "b @ w"), "from the left"),
+        (altered(fold, "w * g", "w / g"), "Multiply by the norm's weight"),
+        (altered(fold, "w * g", "g"), "a weight of shape (5,)"),
+    ],
+    "pre_norm_stack": [
+        (stacking("x = change"), "The parts replace the stream: add to it"),
+        (stacking("x = x + part(x)"), "The parts read the stream without its norm"),
+        (stacking("change = part(x)", FIRST), "in another line than you changed"),
+        (stacking("change = x - normed + part(normed)", FIRST), "the faulty line still stands"),
+    ],
+    "logit_parts": [
+        (altered(written, SPREAD, "np.var(parts, 1, keepdims=True)"), "Each part by its own"),
+        (altered(written, SPREAD, "np.mean(parts.sum(0) ** 2)"), "around its mean"),
+        (altered(written, " - parts.mean(1, keepdims=True)", ""), "The norm takes the mean away"),
+        (altered(written, "w @ b + c", "c"), "comes from no part either: its logits"),
+        (altered(written, "own @ w.T", "sum(own @ w.T)"), "shapes (2,) and (2,), expected"),
+    ],
+    "dropout_variance": [
+        (altered(variance, "w**2 @ x**2", "w @ x) ** 2 * (1"), "its own coin"),
+        (altered(variance, "p / (1 - p)", "p"), "its square by (1 − p)²"),
+        (lambda w, x, p: variance(w, x, p) ** 0.5, "the standard deviation"),
+        (lambda w, x, p: variance(w, x, p).sum(), "you give one number"),
+        (altered(variance, "@", "*"), "add up over the inputs"),
+    ],
+    "stream_parts": [
+        (altered(stream, "read @ w.T", "now @ w.T"), "A layer reads the normed stream"),
+        (altered(stream, "w.T", "w"), "multiply by w.T"),
+        (altered(stream, "size(now)", "np.sqrt(np.mean(now**2))"), "by its own size"),
+        (lambda *given: stream(*given)[1:], "The embedding is a part too"),
+        (lambda *given: stream(*given).sum(0), "Return parts, not a sum"),
+    ],
+    "add_by_block": [
+        (altered(block, " + 2 * np.maximum(0, u - 2)", ""), "and leave a 1 in the place"),
+        (altered(block, "(sums != 1)", "0"), "passes on through places"),
+        (altered(block, "k=-1", "k=0"), "A place looks at itself"),
+        (altered(block, "20.0", "0.5"), "of its weight to the last sum before it"),
+        (altered(block, "k=-1", "k=1"), "a place looks at a higher one"),
+        (altered(loop_block, "] = 1\n", "] = -1\n"), "not below 0 and sum to 1"),
+        (altered(loop_block, "return w", "return sums"), "shapes (8,) and (8,), expected (8, 8)"),
+        (altered(loop_block, "return w", "return np.eye(len(w))"), "do not find the carries"),
+    ],
+}

@@ -1,0 +1,238 @@
+"""Chapter 9's right answers, of any library, and usual wrong ones."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+from mending import altered, mended
+
+from attnbook import softmax
+from attnbook.course.checks import ch09
+from attnbook.kernel import gaussian_process
+
+
+def gauss(x, z, scale):
+    return np.exp(-0.5 * ((x[:, None] - z) / scale) ** 2)
+
+
+def noisy(keys, scale, noise):
+    return gauss(keys, keys, scale) + noise**2 * np.eye(len(keys))
+
+
+def one(distance, value, scale, noise):
+    k = np.exp(-0.5 * (distance / scale) ** 2)
+    return k * value / (1 + noise**2), 1 - k**2 / (1 + noise**2)
+
+
+def torch_one(distance, value, length_scale, noise):
+    k = torch.exp(torch.tensor(-0.5 * (distance / length_scale) ** 2))
+    return k * value / (1 + noise**2), 1 - k**2 / (1 + noise**2)
+
+
+def weights(queries, keys, scale, noise):
+    return gauss(queries, keys, scale) @ np.linalg.inv(noisy(keys, scale, noise))
+
+
+def unit(w):
+    return w / w.sum(1, keepdims=True)
+
+
+def torch_weights(queries, keys, length_scale, noise):
+    def covariance(x, z):
+        return torch.exp(-0.5 * torch.cdist(x[:, None], z[:, None]) ** 2 / length_scale**2)
+
+    among = covariance(keys, keys) + noise**2 * torch.eye(len(keys), dtype=keys.dtype)
+    return torch.cholesky_solve(covariance(keys, queries), torch.linalg.cholesky(among)).T
+
+
+def error(w, queries, keys, scale, noise):
+    cross = (w * gauss(queries, keys, scale)).sum(1)
+    return (w @ noisy(keys, scale, noise) * w).sum(1) - 2 * cross + 1
+
+
+def least(w, queries, keys, scale, noise):
+    return 1 - (weights(queries, keys, scale, noise) * gauss(queries, keys, scale)).sum(1)
+
+
+def jax_error(w, queries, keys, length_scale, noise):
+    x = jnp.concatenate([queries, keys])
+    k = jnp.exp(-0.5 * ((x[:, None] - x) / length_scale) ** 2)
+    both = jnp.concatenate([-jnp.eye(queries.shape[0]), w], axis=1)
+    return jnp.einsum("mi,ij,mj->m", both, k, both) + noise**2 * (w**2).sum(1)
+
+
+def left(keys, values, scale, noise):
+    a = np.linalg.inv(noisy(keys, scale, noise))
+    return values - a @ values / np.diag(a), 1 / np.diag(a)
+
+
+def refits(keys, values, scale, noise):
+    """Every key in turn left out, and the posterior computed anew; lists of numbers."""
+    means, variances = [], []
+    for i in range(len(keys)):
+        mean, variance = gaussian_process.posterior(
+            keys[[i]], np.delete(keys, i), np.delete(values, i), length_scale=scale, noise=noise
+        )
+        means.append(mean[0])
+        variances.append(variance[0] + noise**2)
+    return means, variances
+
+
+def torch_left(keys, values, length_scale, noise):
+    k = torch.exp(-0.5 * ((keys[:, None] - keys) / length_scale) ** 2)
+    a = torch.linalg.inv(k + noise**2 * torch.eye(len(keys)))
+    return values - a @ values / a.diagonal(), 1 / a.diagonal()
+
+
+def masked(n, pairs=np.tri):
+    queries, right = np.tri(n, k=-1), np.zeros((n, n))
+    return np.block([[pairs(n), right], [queries, np.eye(n)]]).astype(bool)
+
+
+def alternate(n):
+    order = np.arange(2 * n).reshape(2, n).T.ravel()
+    return masked(n)[order][:, order]
+
+
+def torch_mask(n):
+    i = torch.arange(2 * n)
+    pair, place = i < n, i % n
+    return (place[:, None] > place) & pair | torch.eye(2 * n, dtype=torch.bool)
+
+
+def layer(p, n, rate):
+    x, y = np.diag([1.0] * p + [0]), np.diag([0.0] * p + [1])
+    return np.stack([x, x, -rate / n * y])
+
+
+def torch_layer(p, n, rate):
+    x = torch.eye(p + 1)
+    x[p, p] = 0
+    return x * (rate / n) ** 0.5, -x * (rate / n) ** 0.5, torch.eye(p + 1) - x.abs()
+
+
+def unknown(queries, keys, values, scales, noise):
+    scores, means, inner = [], [], []
+    for scale in scales:
+        w, a = weights(queries, keys, scale, noise), noisy(keys, scale, noise)
+        scores.append(-0.5 * values @ np.linalg.solve(a, values) - 0.5 * np.linalg.slogdet(a)[1])
+        means.append(w @ values)
+        inner.append(1 - (w * gauss(queries, keys, scale)).sum(1))
+    share, means, inner = softmax(np.asarray(scores)), np.stack(means), np.stack(inner)
+    mean = share @ means
+    return mean, share @ (inner + means**2) - mean**2
+
+
+def jax_unknown(queries, keys, values, length_scales, noise):
+    def each(scale):
+        def k(x):
+            return jnp.exp(-0.5 * ((x[:, None] - keys) / scale) ** 2)
+
+        a, between = k(keys) + noise**2 * jnp.eye(keys.shape[0]), k(queries)
+        solved = jnp.linalg.solve(a, values)
+        score = -0.5 * (values @ solved + jnp.linalg.slogdet(a)[1])
+        variance = 1 - (between * jnp.linalg.solve(a, between.T).T).sum(1)
+        return score, between @ solved, variance
+
+    s, m, v = jax.vmap(each)(jnp.asarray(length_scales))
+    share = jax.nn.softmax(s)
+    return share @ m, share @ v + share @ (m - share @ m) ** 2
+
+
+def bandwidths(form):
+    return form[1, 1] ** -0.5, (-2 * form[0, 2]) ** -0.5
+
+
+FAULT = "allowed = np.tri(len(x) - 1, len(x), k=1, dtype=bool)"
+
+
+def in_turn(line, *others):
+    softmax_too = ("def answers", "from attnbook import softmax\n\n\ndef answers")
+    return mended(ch09.IN_TURN, "answers_in_turn", softmax_too, (FAULT, line), *others)
+
+
+EXP = "softmax(np.asarray(scores))"
+NO_EFFECT = "np.exp(scores) / np.exp(scores).sum()"
+RIGHT = {
+    "one_pair": [one, torch_one],
+    "posterior_weights": [
+        weights,
+        torch_weights,
+        lambda *given: weights(*given).astype(np.float32),
+    ],
+    "weights_error": [error, jax_error],
+    "posterior_left_out": [left, refits, torch_left],
+    "prefix_mask": [masked, torch_mask, lambda n: masked(n).astype(int)],
+    "gradient_layer": [layer, torch_layer, lambda *given: list(layer(*given))],
+    "unknown_scale": [unknown, jax_unknown],
+    "bandwidths_of": [bandwidths],
+    "mended_in_turn": [in_turn(FAULT.replace("k=1", "k=0")), in_turn("allowed = np.tri(5, 6) > 0")],
+}
+WRONG = {
+    "one_pair": [
+        (altered(one, "k * value / (1 + noise**2)", "value"), "That is Nadaraya–Watson"),
+        (altered(one, "-0.5 * (", "-("), "there is a 2"),
+        (altered(one, "1 - k**2", "1 - k"), "on the left and on the right"),
+        (lambda *given: one(*given)[::-1], "the mean first"),
+    ],
+    "posterior_weights": [
+        (lambda *given: unit(weights(*given)), "need not sum to 1"),
+        (altered(weights, "np.linalg.inv", ""), "multiplied by"),
+        (lambda *given: np.maximum(weights(*given), 0), "below 0 are right"),
+        (lambda *given: weights(*given).T, "queries are rows"),
+    ],
+    "weights_error": [
+        (altered(error, "2 * cross", "cross"), "the square has 2ab"),
+        (altered(error, "noisy(keys, scale, noise)", "gauss(keys, keys, scale)"), "noise of the"),
+        (least, "use the weights given"),
+        (lambda *given: error(*given).mean(), "shape (): one error"),
+    ],
+    "posterior_left_out": [
+        (altered(left, "values - a @ values", "a @ values"), "not the prediction"),
+        (altered(left, "a @ values / np.diag(a)", "a @ values"), "Divide by the diagonal"),
+        (altered(left, ", 1 / np.diag(a)", ", np.diag(a)"), "Turn it over"),
+        (lambda *given: left(*given)[::-1], "the mean first"),
+    ],
+    "prefix_mask": [
+        (altered(masked, "np.tri(n, k=-1)", "np.tri(n)"), "that pair holds the answer"),
+        (lambda n: masked(n, lambda n: np.ones((n, n))), "with it its answer"),
+        (altered(masked, "np.eye(n)", "np.tri(n)"), "to another one"),
+        (altered(masked, "np.zeros((n, n))", "np.eye(n)"), "a pair attends to a query"),
+        (lambda n: ~masked(n), "the other way round"),
+        (lambda n: masked(n).T, "It is transposed"),
+        (alternate, "first come all pairs"),
+        (lambda n: np.where(masked(n), 0, -np.inf), "neither True nor False"),
+        (np.tri, "are 10 tokens"),
+    ],
+    "gradient_layer": [
+        (altered(layer, "-rate", "rate"), "The sign"),
+        (altered(layer, " / n", ""), "divide by n"),
+        (altered(layer, "-rate / n", "-0.123"), "That is 2.05 times one step"),
+        (lambda p, *more: layer(p, *more) * np.append(1, p * [2]), "no multiple of a step"),
+        (altered(layer, "* y]", "* (x + y)]"), "changes x"),
+        (altered(layer, "[x, x,", "[x + y, x + y,"), "may not contain y"),
+        (altered(layer, "[x, x,", "[x + y, x - y,"), "The queries are right"),
+        (lambda *given: layer(*given)[1:], "expected three matrices"),
+    ],
+    "unknown_scale": [
+        (altered(unknown, " - 0.5 * np.linalg.slogdet(a)[1]", ""), "every short scale"),
+        (altered(unknown, EXP, "np.asarray(scores) / np.sum(scores)"), "take exp"),
+        (altered(unknown, "mean = share @ means", "mean = means"), "average over the length"),
+        (altered(unknown, EXP, NO_EFFECT), "underflow to 0"),
+        (altered(unknown, EXP, "np.exp(scores)"), "The weights must sum to 1"),
+        (altered(unknown, "(inner + means**2) - mean**2", "inner"), "means differ too"),
+    ],
+    "bandwidths_of": [
+        (altered(bandwidths, "form[1, 1] ** -0.5", "1 / form[1, 1]"), "That is h²"),
+        (altered(bandwidths, "-2 * form", "-form"), "there is a 2."),
+        (altered(bandwidths, "-2 * form", "2 * form"), "mind the sign"),
+        (lambda form: bandwidths(form)[::-1], "return that of x x' first"),
+    ],
+    "mended_in_turn": [
+        (in_turn(FAULT.replace("k=1", "k=-1")), "directly before is hidden too"),
+        (in_turn("allowed = np.eye(len(x) - 1, len(x), dtype=bool)"), "All before count"),
+        (in_turn(f"{FAULT} | True"), "Every answer sees every pair"),
+    ],
+}
