@@ -1,11 +1,17 @@
 """Code changed as a reader may change it: the broken code of an exercise, or a right answer."""
 
+import ast
 import inspect
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
+from attnbook.course.checks.exercises import exercises, names
 from attnbook.course.checks.repair import define
 from attnbook.course.checks.verdict import Function
+
+CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
 
 
 def mended(broken: str, name: str, *changes: tuple[str, str]) -> Function:
@@ -23,3 +29,13 @@ def _changed(code: str, name: str, known: dict, *changes: tuple[str, str]) -> Fu
         assert code.count(old) == 1, old
         code = code.replace(old, new)
     return define(code, name, known)
+
+
+def solutions(chapter: int) -> SimpleNamespace:
+    """A chapter's own solutions, by the names of their functions."""
+    (path,) = CHAPTERS.glob(f"{chapter:02}-*.md")
+    solved = SimpleNamespace()
+    for code in (exercise.solution for exercise in exercises(path) if exercise.is_checked):
+        *_, name = (node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef))
+        setattr(solved, name, define(code, name, names(path)))
+    return solved

@@ -29,13 +29,8 @@ def wrong_answers(chapter: str) -> dict[str, list[Wrong]]:
     tests = str(REPOSITORY / "tests")
     if tests not in sys.path:
         sys.path.insert(0, tests)
-    if (Path(tests) / "checks" / f"{chapter}.py").exists():
-        written: dict[str, list[Wrong]] = import_module(f"checks.{chapter}").WRONG
-        return written
-    found: dict[str, list[Wrong]] = {}  # of a chapter whose answers still stand in a list
-    for check, answer, cause in import_module(f"test_checks_{chapter}").WRONG:
-        found.setdefault(check.__name__, []).append((answer, cause))
-    return found
+    written: dict[str, list[Wrong]] = import_module(f"checks.{chapter}").WRONG
+    return written
 
 
 def misheard(check: Callable[..., Verdict], wrong: list[Wrong], others: list[Wrong]) -> list[str]:

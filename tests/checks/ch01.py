@@ -70,9 +70,7 @@ def predicting(old, new):
 
 
 RIGHT = {
-    "epanechnikov": [
-        tensors_in_lists,
-    ],
+    "epanechnikov": [tensors_in_lists],
     "data_for_half_the_error": [
         lambda: [[2.378]],
         lambda: np.float32(2.378),

@@ -32,11 +32,6 @@ def masked_softmax(k, g):
     return rows(e)
 
 
-def all_or_nothing(k, g):
-    w = right_weights(k, g)
-    return w * (1 + 0 * w.sum())
-
-
 def slope(r, s, constant=1.0, square=1.0):
     return (constant - square * (r / s) ** 2) / len(r)
 
@@ -123,12 +118,6 @@ def jax_weights(k, g):
     return k / k.sum(-1, keepdims=True)
 
 
-def in_place(k, g):
-    k[~differ(g)] = 0
-    k /= k.sum(axis=1, keepdims=True)
-    return k
-
-
 def torch_slope(r, s):
     t = torch.log(s.float()).requires_grad_()
     loss = -torch.distributions.Normal(0.0, torch.exp(t)).log_prob(r.float()).mean()
@@ -168,21 +157,9 @@ def scoring(old, new):
 
 
 RIGHT = {
-    "grouped_weights": [
-        in_place,
-        torch_weights,
-        torch_weights_in_place,
-        jax_weights,
-    ],
-    "noise_gradient": [
-        torch_slope,
-        jax_slope,
-    ],
-    "best_combination": [
-        ridge,
-        torch_combination,
-        lambda f, v: jnp.linalg.lstsq(f, v)[0],
-    ],
+    "grouped_weights": [torch_weights, torch_weights_in_place, jax_weights],
+    "noise_gradient": [torch_slope, jax_slope],
+    "best_combination": [ridge, torch_combination, lambda f, v: jnp.linalg.lstsq(f, v)[0]],
     "whitening_metric": [
         lambda k: np.linalg.cholesky(power(covariance(k), -1)).T,
         lambda k: -by_eigenvectors(covariance(k))[::-1],
@@ -190,10 +167,7 @@ RIGHT = {
         lambda k: torch.linalg.inv(torch.linalg.cholesky(torch.cov(k.float().T))),
         jax_whitening,
     ],
-    "informative_direction": [
-        searched,
-        lambda k, v: -searched(k, v)[:, None],
-    ],
+    "informative_direction": [searched, lambda k, v: -searched(k, v)[:, None]],
 }
 
 WRONG = {
@@ -208,7 +182,7 @@ WRONG = {
         (lambda f, w, v: (f - w * v) / (1 - w.sum()), "Each point has its own 1 − w: no sum"),
     ],
     "grouped_weights": [
-        (all_or_nothing, "NaN everywhere"),
+        (lambda k, g: right_weights(k, g) + 0 * right_weights(k, g).sum(), "NaN everywhere"),
         (lambda k, g: right_weights(k, g, after=1e-12), "Weights of 0 predict 0"),
         (lambda k, g: right_weights(k, g).sum(1), "give shape (5,)"),
         (masked_softmax, "No other group is near"),

@@ -31,11 +31,11 @@ def perplexity(w):
     return np.exp(-(w * np.log(w + 1e-300)).sum())
 
 
-def bisected(count=effective, weights=softmax, steps=60, wrong_way=False, low=1e-4, high=1e4):
+def bisected(count=effective, weights=softmax, steps=60, wrong_way=False, high=1e4):
     """A search for the temperature, and its neighbours."""
 
     def answer(scores, neighbours):
-        a, b = np.log(low), np.log(high)
+        a, b = np.log(1e-4), np.log(high)
         for _ in range(steps):
             middle = (a + b) / 2
             if (count(weights(scores / np.exp(middle))) < neighbours) != wrong_way:
@@ -57,17 +57,6 @@ def mask(lengths, n):
     return causal & real
 
 
-def on_the_queries(lengths, n):
-    causal, real = masks(lengths, n)
-    return causal & real.mT
-
-
-def one_place(lengths, n):
-    answer = mask(lengths, n)
-    answer[0, 4, 4] = True
-    return answer
-
-
 def concat(q, k, w, v, hidden=np.tanh, join=np.add, at=None):
     at = q.shape[1] if at is None else at
     return hidden(join((q @ w[:, :at].T)[:, None], k @ w[:, at:].T)) @ v
@@ -79,10 +68,7 @@ def pairs(q, k, w, v):
 
 
 def concat_by_loop(q, k, w, v):
-    scores = np.zeros((len(q), len(k)))
-    for i in range(len(q)):
-        scores[i] = concat(q[i : i + 1], k, w, v)[0]
-    return scores
+    return [concat(one[None], k, w, v)[0] for one in q]
 
 
 def exchanged(q, k, w, v):
@@ -93,13 +79,13 @@ def tanh_each(*a):
     return concat(*a, hidden=lambda x: x, join=lambda a, b: np.tanh(a) + np.tanh(b))
 
 
-def fused(q_power=2, k_power=0, norm=0.5, norm_power=2, both=1.0, root=1.0):
-    """The right answer, and its neighbours, by their powers of h and their factors."""
+def fused(q_power=2, k_power=0, norm=0.5):
+    """The right answer, and its neighbours, by the powers of h and the factor of the norm."""
 
     def answer(q, k, h):
-        norms = norm * (k**2).sum(1, keepdims=True) ** root / h**norm_power
+        norms = norm * (k**2).sum(1, keepdims=True) / h**2
         new_q = np.hstack([q / h**q_power, np.ones((len(q), 1))])
-        return both * new_q, np.hstack([k / h**k_power, -norms])
+        return new_q, np.hstack([k / h**k_power, -norms])
 
     return answer
 
@@ -218,9 +204,7 @@ def loop_counts(digits):
 
 
 RIGHT = {
-    "lead_for": [
-        lambda w, n: np.log(w) + np.log(n - 1) - np.log(1 - w),
-    ],
+    "lead_for": [lambda w, n: np.log(w) + np.log(n - 1) - np.log(1 - w)],
     "causal_attention": [
         causal("0.0, s", "-np.inf, s"),
         causal("0.0, s", "-1e9, s"),
@@ -249,22 +233,9 @@ RIGHT = {
         lambda lengths, n: jnp.tri(n) * (jnp.arange(n) < lengths[:, None, None]),
         loop_mask,
     ],
-    "concat_score": [
-        torch_concat,
-        jax_concat,
-        lambda *a: np.float32(concat(*a)),
-    ],
-    "fused_gaussian": [
-        torch_fused,
-        jax_fused,
-        fused(q_power=1, k_power=1),
-    ],
-    "counting_scores": [
-        torch_counts,
-        jax_counts,
-        loop_counts,
-        counts(other=-50, values=(1, 1, 0)),
-    ],
+    "concat_score": [torch_concat, jax_concat, lambda *a: np.float32(concat(*a))],
+    "fused_gaussian": [torch_fused, jax_fused, fused(q_power=1, k_power=1)],
+    "counting_scores": [torch_counts, jax_counts, loop_counts, counts(other=-50, values=(1, 1, 0))],
 }
 
 WRONG = {
@@ -308,13 +279,19 @@ WRONG = {
         (lambda lengths, n: masks(lengths, n)[0].T & masks(lengths, n)[1], "transposed"),
         (lambda lengths, n: mask(lengths, n).mT, "Rows and columns"),
         (lambda lengths, n: np.tril(mask(lengths, n), -1), "No token sees itself"),
-        (on_the_queries, "Padded queries are shut out"),
+        (
+            lambda lengths, n: np.tril(masks(lengths, n)[1].mT * np.ones(n)),
+            "Padded queries are shut",
+        ),
         (lambda lengths, n: mask(lengths + 1, n), "One key too many"),
         (lambda lengths, n: np.tril(np.ones((n, n))), "Only the causal mask"),
         (lambda lengths, n: masks(lengths, n)[1], "Only the padding"),
         (lambda lengths, n: ~mask(lengths, n), "inverted"),
         (lambda lengths, n: np.where(mask(lengths, n), 0, -np.inf), "adding to scores"),
-        (one_place, "sequence 0, query 4, key 4, counted from 0, you give 1"),
+        (
+            lambda lengths, n: mask(lengths, n) | np.diag(np.arange(n) == n - 1),
+            "sequence 0, query 4, key 4",
+        ),
         (lambda lengths, n: masks(lengths, n)[1][:, 0], "give shape (3, 5), expected"),
     ],
     "concat_score": [

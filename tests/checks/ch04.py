@@ -17,41 +17,23 @@ def softmax(s, mask=True):
     return e / e.sum(-1, keepdims=True)
 
 
-def taken(tokens, index):
-    return np.take_along_axis(tokens, index % tokens.shape[1], axis=1)
-
-
-def reverse(tokens, lengths, behind=None, shift=0):
-    """The right answer, and its neighbours: one too far, something else behind."""
+def reverse(tokens, lengths, behind):
+    """The right answer, with something else behind it."""
     j, size = np.arange(tokens.shape[1]), lengths[:, None]
-    behind = tokens if behind is None else behind
-    return np.where(j < size, taken(tokens, size - 1 - j + shift), behind)
+    turned = np.take_along_axis(tokens, (size - 1 - j) % tokens.shape[1], axis=1)
+    return np.where(j < size, turned, behind)
 
 
-def rolled(tokens, lengths):
-    n = tokens.shape[1]
-    return np.stack([np.roll(row, n - length) for row, length in zip(tokens, lengths, strict=True)])
-
-
-def local(s, centre, width, window=None, scale=1.0, power=2, first=softmax):
-    """The right answer, and its neighbours: another window, exponent or softmax."""
+def local(s, centre, width, window=None, scale=1.0, power=2):
+    """The right answer, and its neighbours: another window or exponent."""
     d = np.abs(np.arange(s.shape[1]) - centre[:, None])
     inside = d <= (width if window is None else window)
-    return first(s, inside) * np.exp(-scale * d**power / (2 * (width / 2) ** 2))
-
-
-def renormalised(s, centre, width):
-    w = local(s, centre, width)
-    return w / w.sum(-1, keepdims=True)
+    return softmax(s, inside) * np.exp(-scale * d**power / (2 * (width / 2) ** 2))
 
 
 def rounded_factor(s, centre, width):
     d = np.round(np.arange(s.shape[1]) - centre[:, None])
     return local(s, centre, width, scale=0) * np.exp(-(d**2) / (2 * (width / 2) ** 2))
-
-
-def open_window(s, centre, width):
-    return local(s, centre, width, window=width - 1e-9)
 
 
 def best(score):
@@ -126,16 +108,6 @@ def jax_local(scores, centre, width):
     return window * jnp.exp(-2 * (d / width) ** 2)
 
 
-def loop_local(scores, centre, width):
-    weights = np.zeros_like(scores)
-    for row, c, w in zip(scores, centre, weights, strict=True):
-        window = [j for j in range(len(row)) if abs(j - c) <= width]
-        total = sum(np.exp(row[j]) for j in window)
-        for j in window:
-            w[j] = np.exp(row[j]) / total * np.exp(-((j - c) ** 2) / (2 * (width / 2) ** 2))
-    return weights
-
-
 def loop_best(s, n, a):
     return max(range(len(s)), key=lambda i: s[i] / ((5 + n[i]) / 6) ** a)
 
@@ -160,26 +132,13 @@ def loop_crossings(weights):
 
 
 RIGHT = {
-    "mean_loss": [
-        padded(new="loss[real].mean()"),
-        padded(new="np.average(loss, weights=real)"),
-    ],
-    "gru_parameters": [
-        torch_cell,
-        jax_cell,
-    ],
-    "character_accuracy": [
-        lambda e, n: torch.tensor(e, dtype=torch.float64).log().div(n).exp(),
-    ],
-    "reverse_padded": [
-        torch_reverse,
-        jax_reverse,
-        reverse_by_sorting,
-    ],
+    "mean_loss": [padded(new="loss[real].mean()"), padded(new="np.average(loss, weights=real)")],
+    "gru_parameters": [torch_cell, jax_cell],
+    "character_accuracy": [lambda e, n: torch.tensor(e, dtype=torch.float64).log().div(n).exp()],
+    "reverse_padded": [torch_reverse, jax_reverse, reverse_by_sorting],
     "local_weights": [
         torch_local,
         jax_local,
-        loop_local,
         lambda s, c, w: local(s.astype(np.float32), c.astype(np.float32), w),
     ],
     "best_of_beam": [
@@ -192,11 +151,7 @@ RIGHT = {
         lambda: (jnp.asarray(FIRST), jnp.asarray(SECOND)),
         lambda: (FIRST.astype(np.float32), SECOND.tolist()),
     ],
-    "crossings": [
-        torch_crossings,
-        jax_crossings,
-        loop_crossings,
-    ],
+    "crossings": [torch_crossings, jax_crossings, loop_crossings],
 }
 
 WRONG = {
@@ -230,14 +185,13 @@ WRONG = {
             lambda t, n: np.where(np.arange(5) < n[:, None], t[:, ::-1], t),
             "from the end of the row",
         ),
-        (rolled, "The padding moves to the front"),
         (lambda t, n: reverse(t, n, behind=0), "what is behind them has changed"),
-        (lambda t, n: reverse(t, n).astype(int), "lengths 5, 2, 1 and n = 5, in entry [0, 1]"),
+        (lambda t, n: reverse(t, n, t).astype(int), "lengths 5, 2, 1 and n = 5, in entry [0, 1]"),
         (by_loop, "the rows are right, but by a loop"),
     ],
     "local_weights": [
-        (renormalised, "Your rows sum to 1"),
-        (open_window, "A key at the distance D"),
+        (lambda s, c, w: local(s, c, w, power=1), "The distance is not squared"),
+        (lambda s, c, w: local(s, c, w, window=w - 1e-9), "A key at the distance D"),
         (rounded_factor, "Do not round"),
     ],
     "best_of_beam": [

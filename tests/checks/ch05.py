@@ -185,41 +185,22 @@ def leaking(old, new):
 
 
 RIGHT = {
-    "crossover_length": [
-        lambda d: [d + d / 2],
-    ],
+    "crossover_length": [lambda d: [d + d / 2]],
     "sliding_mask": [
         lambda n, width: torch.ones(n, n).tril().triu(1 - width).bool(),
         lambda n, width: jnp.tril(jnp.triu(jnp.ones((n, n)), 1 - width)),
         lambda n, width: [[0 <= i - j < width for j in range(n)] for i in range(n)],
     ],
-    "shift_matrix": [
-        torch_shift,
-        jax_shift,
-    ],
-    "rotary_complex": [
-        torch_rotary,
-        jax_rotary,
-        view_rotary,
-    ],
-    "bilateral": [
-        torch_bilateral,
-        jax_bilateral,
-    ],
+    "shift_matrix": [torch_shift, jax_shift],
+    "rotary_complex": [torch_rotary, jax_rotary, view_rotary],
+    "bilateral": [torch_bilateral, jax_bilateral],
     "running_attention": [
         torch_running,
         jax_running,
         lambda *a: running(*(x.astype(np.float32) for x in a)),
     ],
-    "convolution_by_heads": [
-        torch_heads,
-        jax_heads,
-        heads,
-    ],
-    "causal_weights": [
-        causal(lambda s: -1e9),
-        leaking("1, n + 1", "n"),
-    ],
+    "convolution_by_heads": [torch_heads, jax_heads, heads],
+    "causal_weights": [causal(lambda s: -1e9), leaking("1, n + 1", "n")],
 }
 
 WRONG = {

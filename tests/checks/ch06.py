@@ -219,25 +219,10 @@ def grouping(old, new):
 ORDERED = "v[np.argsort(np.arange(len(q)) % (len(q) // shared), kind='stable')]"
 
 RIGHT = {
-    "circuits": [
-        torch_circuits,
-        jax_circuits,
-    ],
-    "source_token": [
-        torch_source,
-        loop_source,
-    ],
-    "pooled_kv": [
-        torch_pooled,
-        jax_pooled,
-        lambda w, h, g: pooled(w.astype(np.float32), h, g),
-    ],
-    "previous_token_qk": [
-        previous(size=60),
-        previous(size=1e4),
-        key_on,
-        torch_previous,
-    ],
+    "circuits": [torch_circuits, jax_circuits],
+    "source_token": [torch_source, loop_source],
+    "pooled_kv": [torch_pooled, jax_pooled, lambda w, h, g: pooled(w.astype(np.float32), h, g)],
+    "previous_token_qk": [previous(size=60), previous(size=1e4), key_on, torch_previous],
     "induction_by_hand": [
         induction(size=8),
         torch_induction,

@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-from mending import altered, mended
+from mending import altered, mended, solutions
 
 from attnbook.course.checks import ch07
 from attnbook.layers import norms
 
-
-def width(e, f):
-    return f * (2 * e + 1) / (3 * e + 2)
+solved = solutions(7)
+width, fold, written = solved.swiglu_width, solved.folded, solved.logit_parts
+variance, stream = solved.dropout_variance, solved.stream_parts
 
 
 def even(e, f):
@@ -43,10 +43,6 @@ def jax_jacobian(x):
     return jax.jacobian(norms.layer_norm)(jnp.asarray(x))
 
 
-def fold(g, b, w, c):
-    return w * g, w @ b + c
-
-
 def centred_fold(g, b, w, c):
     """A weight whose rows sum to 0 gives the same."""
     folded = w * g
@@ -65,12 +61,6 @@ def stacking(line, old=OLD):
     return mended(ch07.PRE_NORM_STACK, "pre_norm_stack", (old, line))
 
 
-def written(parts, g, b, w, c):
-    s = np.sqrt(np.var(parts.sum(0)) + 1e-5)
-    own = (parts - parts.mean(1, keepdims=True)) / s * g
-    return own @ w.T, w @ b + c
-
-
 def torch_written(parts, g, b, w, c):
     """By a matrix that takes the mean away."""
     centre = torch.eye(len(g), dtype=parts.dtype) - 1 / len(g)
@@ -78,28 +68,8 @@ def torch_written(parts, g, b, w, c):
     return parts @ centre @ (w * g).T / s, torch.nn.functional.linear(b, w, c)
 
 
-def variance(w, x, p):
-    return p / (1 - p) * (w**2 @ x**2)
-
-
 def jax_variance(w, x, p):
     return p / (1 - p) * jnp.sum(jnp.square(w * x), axis=1)
-
-
-def size(x):
-    return np.sqrt(np.mean(x**2, -1, keepdims=True))
-
-
-def stream(x, weights, placement):
-    parts = [x]
-    for w in weights:
-        now = sum(parts)
-        read = now / size(now) if placement == "pre" else now
-        parts.append(read @ w.T)
-        if placement == "post":
-            scale = size(sum(parts))
-            parts = [part / scale for part in parts]
-    return np.stack(parts)
 
 
 def torch_stream(x, weights, placement):
@@ -145,16 +115,15 @@ def jax_block(sums):
     return w, jax.nn.relu(u) - 2 * jax.nn.relu(u - 1) + 2 * jax.nn.relu(u - 2)
 
 
-SPREAD = "np.var(parts.sum(0))"
+SPREAD, MEAN = "np.var(np.sum(parts, axis=0))", " - np.mean(parts, axis=1, keepdims=True)"
 RIGHT = {
-    "swiglu_width": [width],
     "even_length": [even],
     "norm_jacobian": [jacobian, differences, torch_jacobian, jax_jacobian],
-    "folded": [fold, centred_fold, torch_fold],
+    "folded": [centred_fold, torch_fold],
     "pre_norm_stack": [stacking("x = x + change"), stacking("x = change + x")],
-    "logit_parts": [written, torch_written],
-    "dropout_variance": [variance, jax_variance],
-    "stream_parts": [stream, torch_stream],
+    "logit_parts": [torch_written],
+    "dropout_variance": [jax_variance],
+    "stream_parts": [torch_stream],
     "add_by_block": [block, loop_block, jax_block],
 }
 WRONG = {
@@ -175,10 +144,13 @@ WRONG = {
         (lambda x: np.diag(jacobian(x)), "each output depends on each entry"),
     ],
     "folded": [
-        (altered(fold, "w @ b + c", "c"), "arrives there too"),
-        (altered(fold, "w @ b", "b @ w"), "from the left"),
-        (altered(fold, "w * g", "w / g"), "Multiply by the norm's weight"),
-        (altered(fold, "w * g", "g"), "a weight of shape (5,)"),
+        (altered(fold, "weight @ norm_bias + bias", "bias"), "arrives there too"),
+        (altered(fold, "weight @ norm_bias", "norm_bias @ weight"), "from the left"),
+        (
+            altered(fold, "weight * norm_weight", "weight / norm_weight"),
+            "Multiply by the norm's weight",
+        ),
+        (altered(fold, "weight * norm_weight", "norm_weight"), "a weight of shape (5,)"),
     ],
     "pre_norm_stack": [
         (stacking("x = change"), "The parts replace the stream: add to it"),
@@ -188,22 +160,28 @@ WRONG = {
     ],
     "logit_parts": [
         (altered(written, SPREAD, "np.var(parts, 1, keepdims=True)"), "Each part by its own"),
-        (altered(written, SPREAD, "np.mean(parts.sum(0) ** 2)"), "around its mean"),
-        (altered(written, " - parts.mean(1, keepdims=True)", ""), "The norm takes the mean away"),
-        (altered(written, "w @ b + c", "c"), "comes from no part either: its logits"),
-        (altered(written, "own @ w.T", "sum(own @ w.T)"), "shapes (2,) and (2,), expected"),
+        (altered(written, SPREAD, "np.mean(np.sum(parts, axis=0) ** 2)"), "around its mean"),
+        (altered(written, MEAN, ""), "The norm takes the mean away"),
+        (
+            altered(written, "weight @ norm_bias + bias", "bias"),
+            "comes from no part either: its logits",
+        ),
+        (
+            altered(written, "return (centred", "return sum(centred"),
+            "shapes (2,) and (2,), expected",
+        ),
     ],
     "dropout_variance": [
-        (altered(variance, "w**2 @ x**2", "w @ x) ** 2 * (1"), "its own coin"),
+        (altered(variance, "weight**2 @ x**2", "weight @ x) ** 2 * (1"), "its own coin"),
         (altered(variance, "p / (1 - p)", "p"), "its square by (1 − p)²"),
         (lambda w, x, p: variance(w, x, p) ** 0.5, "the standard deviation"),
         (lambda w, x, p: variance(w, x, p).sum(), "you give one number"),
-        (altered(variance, "@", "*"), "add up over the inputs"),
+        (altered(variance, "2 @ x", "2 * x"), "add up over the inputs"),
     ],
     "stream_parts": [
-        (altered(stream, "read @ w.T", "now @ w.T"), "A layer reads the normed stream"),
-        (altered(stream, "w.T", "w"), "multiply by w.T"),
-        (altered(stream, "size(now)", "np.sqrt(np.mean(now**2))"), "by its own size"),
+        (altered(stream, "stream / size(stream)", "stream"), "A layer reads the normed stream"),
+        (altered(stream, "size(stream) @ w.T", "size(stream) @ w"), "multiply by w.T"),
+        (altered(stream, "size(stream)", "np.sqrt(np.mean(stream**2))"), "by its own size"),
         (lambda *given: stream(*given)[1:], "The embedding is a part too"),
         (lambda *given: stream(*given).sum(0), "Return parts, not a sum"),
     ],

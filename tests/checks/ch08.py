@@ -6,13 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-from mending import altered, mended
+from mending import altered, mended, solutions
 
 from attnbook.course.checks import ch08
 
-
-def file_size(loss, n):
-    return -n * np.log2(np.exp(-loss)) / 8
+solved = solutions(8)
+file_size, rate, patches = solved.compressed_bytes, solved.inverse_root_rate, solved.cut_patches
+packed, smoothed = solved.packed_row, solved.smoothed_loss
+slope, judged = solved.entropy_slope, solved.judged_once
 
 
 FAULT, ORDER = "kept = order[reached <= share]", "order = np.argsort(-p)"
@@ -22,16 +23,6 @@ REACHED = "reached = np.cumsum(p[order])"
 def cutting(line, old=FAULT):
     """The broken cut with one of its lines changed."""
     return mended(ch08.NUCLEUS, "nucleus", (old, line))
-
-
-def rate(step, e, w):
-    return e**-0.5 * min(step**-0.5, step * w**-1.5)
-
-
-def patches(image, height, width):
-    rows, columns, channels = image.shape
-    grid = image.reshape(rows // height, height, columns // width, width, channels)
-    return grid.transpose(0, 2, 1, 3, 4).reshape(-1, height * width * channels)
 
 
 def torch_patches(image, height, width):
@@ -51,13 +42,6 @@ def overlapping(image, height, width):
     return np.stack([image[i : i + height, j : j + width].ravel() for i, j in corners])
 
 
-def packed(documents):
-    same = documents[:, None] == documents
-    mask = same & np.tri(len(documents), dtype=bool)
-    begins = np.asarray([list(documents).index(d) for d in documents])
-    return mask, np.arange(len(documents)) - begins
-
-
 def jax_packed(documents):
     mask = (documents[:, None] == documents[None, :]) & jnp.tri(documents.shape[0], dtype=bool)
     return mask, jnp.sum(mask, axis=1) - 1
@@ -67,13 +51,6 @@ def torch_packed(documents):
     _, lengths = torch.unique_consecutive(documents, return_counts=True)
     blocks = [torch.ones(m, m, dtype=torch.bool).tril() for m in lengths.tolist()]
     return torch.block_diag(*blocks), torch.cat([torch.arange(m) for m in lengths.tolist()])
-
-
-def smoothed(logits, targets, epsilon):
-    k, logits = logits.shape[1], logits - logits.max(1, keepdims=True)
-    log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
-    target = (1 - epsilon) * np.eye(k)[targets] + epsilon / k
-    return -(target * log_p).sum(1).mean()
 
 
 def torch_smoothed(logits, targets, epsilon):
@@ -89,11 +66,6 @@ def jax_smoothed(logits, targets, epsilon):
 def weights(s, tau):
     p = np.exp((s - s.max()) / tau)
     return p / p.sum()
-
-
-def slope(s, tau):
-    p = weights(s, tau)
-    return p @ (s - p @ s) ** 2 / tau**3
 
 
 def overflowing(s, tau):
@@ -119,12 +91,6 @@ def torch_slope(logits, temperature):
 def jax_slope(logits, temperature):
     p = jax.nn.softmax(logits / temperature)
     return p @ (logits - p @ logits) ** 2 / temperature**3
-
-
-def judged(losses, starts):
-    size, new = losses.shape[1], np.diff(starts, prepend=-losses.shape[1])
-    kept = [row[size - k :] for row, k in zip(losses, new, strict=True)]
-    return np.concatenate(kept).mean() / np.log(2)
 
 
 def torch_judged(losses, starts):
@@ -155,31 +121,28 @@ def jax_drafts(p, q):
     return jnp.where(q > 0, both / jnp.where(q > 0, q, 1), 0), residual
 
 
-ROWS, TOKENS = "-1, height * width * channels", "(rows // height) * (columns // width)"
-LOG, IN_TWO_STEPS = "logits - np.log(np.exp(logits)", "np.log(np.exp(logits) / np.exp(logits)"
+ROWS = "tall * wide, height * width * channels"
+LOG, IN_TWO_STEPS = "less - np.log(np.exp(less)", "np.log(np.exp(less) / np.exp(less)"
 MASK, DRAWN = "return mask", "np.maximum(p - q, 0)"
 RIGHT = {
-    "compressed_bytes": [file_size],
     "nucleus": [
         cutting("kept = order[reached - p[order] < share]"),
         cutting("kept = order[: np.searchsorted(reached, share) + 1]"),
     ],
-    "inverse_root_rate": [rate],
     "cut_patches": [
-        patches,
         torch_patches,
         lambda image, height, width: patches(image.astype(np.float32), height, width),
     ],
-    "packed_row": [packed, altered(packed, MASK, "return mask * 1"), jax_packed, torch_packed],
-    "smoothed_loss": [smoothed, torch_smoothed, jax_smoothed],
-    "entropy_slope": [slope, by_difference, torch_slope, jax_slope],
-    "judged_once": [judged, torch_judged],
+    "packed_row": [altered(packed, MASK, "return mask * 1"), jax_packed, torch_packed],
+    "smoothed_loss": [torch_smoothed, jax_smoothed],
+    "entropy_slope": [by_difference, torch_slope, jax_slope],
+    "judged_once": [torch_judged],
     "speculative": [drafts, torch_drafts, jax_drafts],
 }
 WRONG = {
     "compressed_bytes": [
         (altered(file_size, " / 8", ""), "These are bits: a byte has eight"),
-        (altered(file_size, "log2(np.exp(-loss))", "log(np.exp(-loss))"), "divided by eight"),
+        (altered(file_size, " / np.log(2)", ""), "divided by eight"),
         (lambda loss, n: file_size(loss, n) // 1, "Do not round"),
     ],
     "nucleus": [
@@ -191,8 +154,8 @@ WRONG = {
     ],
     "inverse_root_rate": [
         (altered(rate, "min(", "max("), "the lower one counts"),
-        (altered(rate, "e**-0.5 * ", ""), "The width is missing"),
-        (altered(rate, "(step**-0.5", "(w**-0.5"), "stays as it is"),
+        (altered(rate, " / embed_dim**0.5", ""), "The width is missing"),
+        (altered(rate, "step**-0.5", "warmup**-0.5"), "stays as it is"),
         (lambda step, e, w: step if step <= w else rate(step, e, w), "It jumps"),
     ],
     "cut_patches": [
@@ -200,8 +163,11 @@ WRONG = {
         (altered(patches, "0, 2, 1, 3, 4", "2, 0, 1, 3, 4"), "The patches go down first"),
         (altered(patches, "0, 2, 1, 3, 4", "0, 2, 4, 1, 3"), "next to each other"),
         (lambda *given: patches(*given).T, "it is transposed"),
-        (altered(patches, ROWS, f"{TOKENS}, height, width, channels"), "those of a patch in a row"),
-        (altered(patches, ROWS, "rows // height, columns // width, -1"), "below each other"),
+        (
+            altered(patches, ROWS, "tall * wide, height, width, channels"),
+            "those of a patch in a row",
+        ),
+        (altered(patches, ROWS, "tall, wide, -1"), "below each other"),
         (altered(patches, f".reshape({ROWS})", ""), "One axis for the patches"),
         (channels_apart, "has all channels"),
         (overlapping, "do not overlap"),
@@ -210,28 +176,28 @@ WRONG = {
     "packed_row": [
         (altered(packed, "same & np.tri", "np.tri"), "sees other documents"),
         (altered(packed, " & np.tri(len(documents), dtype=bool)", ""), "sees the tokens after it"),
-        (altered(packed, " - begins", ""), "They run on"),
+        (altered(packed, "mask.sum(axis=1) - 1", "np.arange(len(same))"), "They run on"),
         (altered(packed, MASK, "return np.where(mask, 0, -np.inf)"), "numbers in it"),
     ],
     "smoothed_loss": [
-        (altered(smoothed, "epsilon / k", "epsilon"), "and not ε"),
+        (altered(smoothed, "epsilon / K", "epsilon"), "and not ε"),
         (altered(smoothed, "(1 - epsilon) * ", ""), "sums to 1 + ε"),
-        (altered(smoothed, "-(target", "(target"), "The sign"),
+        (altered(smoothed, "-(q", "(q"), "The sign"),
         (altered(smoothed, ".mean()", ""), "one loss a token"),
         (altered(smoothed, LOG, IN_TWO_STEPS), "Take log-softmax in one step"),
-        (altered(smoothed, LOG, "np.log(1e-12 + np.exp(logits) / np.exp(logits)"), "caps the loss"),
+        (altered(smoothed, LOG, "np.log(1e-12 + np.exp(less) / np.exp(less)"), "caps the loss"),
     ],
     "entropy_slope": [
-        (altered(slope, "tau**3", "tau**2"), "The power of τ"),
-        (altered(slope, " - p @ s", ""), "That is the mean square"),
-        (altered(slope, "weights(s, tau)", "weights(s, 1)"), "those at τ = 1"),
-        (altered(slope, "p @ (s", "p * (s"), "7 numbers"),
+        (altered(slope, "temperature**3", "temperature**2"), "The power of τ"),
+        (altered(slope, " - p @ logits", ""), "That is the mean square"),
+        (altered(slope, "logits / temperature", "logits"), "those at τ = 1"),
+        (altered(slope, "p @ (logits", "p * (logits"), "7 numbers"),
         (overflowing, "exponential overflow"),
     ],
     "judged_once": [
         (altered(judged, " / np.log(2)", ""), "These are nats"),
-        (altered(judged, "[size - k :]", ""), "twice"),
-        (altered(judged, "row[size - k :]", "[row[size - k :].mean()]"), "counts the same"),
+        (altered(judged, "[length - k :]", ""), "twice"),
+        (altered(judged, "row[length - k :]", "[row[length - k :].mean()]"), "counts the same"),
         (lambda losses, starts: losses, "expected one number. Take the mean"),
     ],
     "speculative": [

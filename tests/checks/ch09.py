@@ -6,33 +6,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-from mending import altered, mended
+from mending import altered, mended, solutions
 
-from attnbook import softmax
 from attnbook.course.checks import ch09
 from attnbook.kernel import gaussian_process
+
+solved = solutions(9)
+one, weights, error = solved.one_pair, solved.posterior_weights, solved.weights_error
+left, layer = solved.posterior_left_out, solved.gradient_layer
+unknown, bandwidths = solved.unknown_scale, solved.bandwidths_of
 
 
 def gauss(x, z, scale):
     return np.exp(-0.5 * ((x[:, None] - z) / scale) ** 2)
 
 
-def noisy(keys, scale, noise):
-    return gauss(keys, keys, scale) + noise**2 * np.eye(len(keys))
-
-
-def one(distance, value, scale, noise):
-    k = np.exp(-0.5 * (distance / scale) ** 2)
-    return k * value / (1 + noise**2), 1 - k**2 / (1 + noise**2)
-
-
 def torch_one(distance, value, length_scale, noise):
     k = torch.exp(torch.tensor(-0.5 * (distance / length_scale) ** 2))
     return k * value / (1 + noise**2), 1 - k**2 / (1 + noise**2)
-
-
-def weights(queries, keys, scale, noise):
-    return gauss(queries, keys, scale) @ np.linalg.inv(noisy(keys, scale, noise))
 
 
 def unit(w):
@@ -47,11 +38,6 @@ def torch_weights(queries, keys, length_scale, noise):
     return torch.cholesky_solve(covariance(keys, queries), torch.linalg.cholesky(among)).T
 
 
-def error(w, queries, keys, scale, noise):
-    cross = (w * gauss(queries, keys, scale)).sum(1)
-    return (w @ noisy(keys, scale, noise) * w).sum(1) - 2 * cross + 1
-
-
 def least(w, queries, keys, scale, noise):
     return 1 - (weights(queries, keys, scale, noise) * gauss(queries, keys, scale)).sum(1)
 
@@ -61,11 +47,6 @@ def jax_error(w, queries, keys, length_scale, noise):
     k = jnp.exp(-0.5 * ((x[:, None] - x) / length_scale) ** 2)
     both = jnp.concatenate([-jnp.eye(queries.shape[0]), w], axis=1)
     return jnp.einsum("mi,ij,mj->m", both, k, both) + noise**2 * (w**2).sum(1)
-
-
-def left(keys, values, scale, noise):
-    a = np.linalg.inv(noisy(keys, scale, noise))
-    return values - a @ values / np.diag(a), 1 / np.diag(a)
 
 
 def refits(keys, values, scale, noise):
@@ -102,27 +83,10 @@ def torch_mask(n):
     return (place[:, None] > place) & pair | torch.eye(2 * n, dtype=torch.bool)
 
 
-def layer(p, n, rate):
-    x, y = np.diag([1.0] * p + [0]), np.diag([0.0] * p + [1])
-    return np.stack([x, x, -rate / n * y])
-
-
 def torch_layer(p, n, rate):
     x = torch.eye(p + 1)
     x[p, p] = 0
     return x * (rate / n) ** 0.5, -x * (rate / n) ** 0.5, torch.eye(p + 1) - x.abs()
-
-
-def unknown(queries, keys, values, scales, noise):
-    scores, means, inner = [], [], []
-    for scale in scales:
-        w, a = weights(queries, keys, scale, noise), noisy(keys, scale, noise)
-        scores.append(-0.5 * values @ np.linalg.solve(a, values) - 0.5 * np.linalg.slogdet(a)[1])
-        means.append(w @ values)
-        inner.append(1 - (w * gauss(queries, keys, scale)).sum(1))
-    share, means, inner = softmax(np.asarray(scores)), np.stack(means), np.stack(inner)
-    mean = share @ means
-    return mean, share @ (inner + means**2) - mean**2
 
 
 def jax_unknown(queries, keys, values, length_scales, noise):
@@ -141,10 +105,6 @@ def jax_unknown(queries, keys, values, length_scales, noise):
     return share @ m, share @ v + share @ (m - share @ m) ** 2
 
 
-def bandwidths(form):
-    return form[1, 1] ** -0.5, (-2 * form[0, 2]) ** -0.5
-
-
 FAULT = "allowed = np.tri(len(x) - 1, len(x), k=1, dtype=bool)"
 
 
@@ -153,21 +113,19 @@ def in_turn(line, *others):
     return mended(ch09.IN_TURN, "answers_in_turn", softmax_too, (FAULT, line), *others)
 
 
-EXP = "softmax(np.asarray(scores))"
-NO_EFFECT = "np.exp(scores) / np.exp(scores).sum()"
+EXP = "softmax(np.array(evidence))"
+TOO_SMALL = "np.exp(evidence) / (np.exp(evidence).sum())"
 RIGHT = {
-    "one_pair": [one, torch_one],
+    "one_pair": [torch_one],
     "posterior_weights": [
-        weights,
         torch_weights,
         lambda *given: weights(*given).astype(np.float32),
     ],
-    "weights_error": [error, jax_error],
-    "posterior_left_out": [left, refits, torch_left],
+    "weights_error": [jax_error],
+    "posterior_left_out": [refits, torch_left],
     "prefix_mask": [masked, torch_mask, lambda n: masked(n).astype(int)],
-    "gradient_layer": [layer, torch_layer, lambda *given: list(layer(*given))],
-    "unknown_scale": [unknown, jax_unknown],
-    "bandwidths_of": [bandwidths],
+    "gradient_layer": [torch_layer, lambda *given: list(layer(*given))],
+    "unknown_scale": [jax_unknown],
     "mended_in_turn": [in_turn(FAULT.replace("k=1", "k=0")), in_turn("allowed = np.tri(5, 6) > 0")],
 }
 WRONG = {
@@ -179,20 +137,23 @@ WRONG = {
     ],
     "posterior_weights": [
         (lambda *given: unit(weights(*given)), "need not sum to 1"),
-        (altered(weights, "np.linalg.inv", ""), "multiplied by"),
+        (
+            altered(weights, "np.linalg.solve(noisy, between.T).T", "between @ noisy"),
+            "multiplied by",
+        ),
         (lambda *given: np.maximum(weights(*given), 0), "below 0 are right"),
         (lambda *given: weights(*given).T, "queries are rows"),
     ],
     "weights_error": [
-        (altered(error, "2 * cross", "cross"), "the square has 2ab"),
-        (altered(error, "noisy(keys, scale, noise)", "gauss(keys, keys, scale)"), "noise of the"),
+        (altered(error, "2 * np.sum", "np.sum"), "the square has 2ab"),
+        (altered(error, " + noise**2 * np.eye(len(keys))", ""), "noise of the"),
         (least, "use the weights given"),
         (lambda *given: error(*given).mean(), "shape (): one error"),
     ],
     "posterior_left_out": [
-        (altered(left, "values - a @ values", "a @ values"), "not the prediction"),
-        (altered(left, "a @ values / np.diag(a)", "a @ values"), "Divide by the diagonal"),
-        (altered(left, ", 1 / np.diag(a)", ", np.diag(a)"), "Turn it over"),
+        (altered(left, "return values - ", "return "), "not the prediction"),
+        (altered(left, " * variance", ""), "Divide by the diagonal"),
+        (altered(left, ", variance", ", 1 / variance"), "Turn it over"),
         (lambda *given: left(*given)[::-1], "the mean first"),
     ],
     "prefix_mask": [
@@ -211,18 +172,19 @@ WRONG = {
         (altered(layer, " / n", ""), "divide by n"),
         (altered(layer, "-rate / n", "-0.123"), "That is 2.05 times one step"),
         (lambda p, *more: layer(p, *more) * np.append(1, p * [2]), "no multiple of a step"),
-        (altered(layer, "* y]", "* (x + y)]"), "changes x"),
-        (altered(layer, "[x, x,", "[x + y, x + y,"), "may not contain y"),
-        (altered(layer, "[x, x,", "[x + y, x - y,"), "The queries are right"),
+        (altered(layer, "* last]", "* (x + last)]"), "changes x"),
+        (altered(layer, "[x, x,", "[x + last, x + last,"), "may not contain y"),
+        (altered(layer, "[x, x,", "[x + last, x - last,"), "The queries are right"),
         (lambda *given: layer(*given)[1:], "expected three matrices"),
     ],
     "unknown_scale": [
-        (altered(unknown, " - 0.5 * np.linalg.slogdet(a)[1]", ""), "every short scale"),
-        (altered(unknown, EXP, "np.asarray(scores) / np.sum(scores)"), "take exp"),
+        (altered(unknown, " + np.linalg.slogdet(noisy)[1]", ""), "every short scale"),
+        (altered(unknown, EXP, "np.array(evidence) / np.sum(evidence)"), "take exp"),
         (altered(unknown, "mean = share @ means", "mean = means"), "average over the length"),
-        (altered(unknown, EXP, NO_EFFECT), "underflow to 0"),
-        (altered(unknown, EXP, "np.exp(scores)"), "The weights must sum to 1"),
-        (altered(unknown, "(inner + means**2) - mean**2", "inner"), "means differ too"),
+        (altered(unknown, EXP, TOO_SMALL), "underflow to 0"),
+        (altered(unknown, EXP, f"{TOO_SMALL[:-1]} + 1e-300)"), "exponentials underflow?"),
+        (altered(unknown, EXP, "np.exp(evidence)"), "The weights must sum to 1"),
+        (altered(unknown, " + share @ (means - mean) ** 2", ""), "means differ too"),
     ],
     "bandwidths_of": [
         (altered(bandwidths, "form[1, 1] ** -0.5", "1 / form[1, 1]"), "That is h²"),

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import jax.numpy as jnp
 import numpy as np
 import torch
-from mending import altered, mended
+from mending import altered, mended, solutions
 
 from attnbook.course.checks import ch10
 
-
-def size(v, e, layers, h, g, f):
-    block = 2 * e * e + 2 * e * (e // h * g) + 3 * e * f + 2 * e
-    return v * e + layers * block + e
-
-
-def cache(e, layers, h, g, b):
-    return 2 * layers * g * (e // h) * b, h / g
-
-
-def bits(scale, least, packed):
-    q = np.hstack([packed % 16, packed // 16])
-    return scale[:, None] * q + least[:, None]
+solved = solutions(10)
+size, cache, bits = solved.model_parameters, solved.cache_per_token, solved.from_four_bits
+neighbours, merging = solved.neighbour_pairs, solved.merged_word
+taken_out = solved.without_head
 
 
 def torch_bits(scale, least, packed):
@@ -35,11 +24,6 @@ def jax_bits(scale, least, packed):
     return scale[:, None] * q + least[:, None]
 
 
-def neighbours(weight, num_heads):
-    rows, e = weight.shape
-    return weight.reshape(num_heads, 2, -1, e).swapaxes(1, 2).reshape(rows, e)
-
-
 FAULT = "np.sqrt(x.var(axis=1, keepdims=True) + eps)"
 SIZE = "np.sqrt((x**2).mean(axis=1, keepdims=True) + eps)"
 BY_SIZE = "z = x / size"
@@ -47,17 +31,6 @@ BY_SIZE = "z = x / size"
 
 def mlp(new, *others):
     return mended(ch10.LLAMA_MLP, "llama_mlp", (FAULT, new), *others)
-
-
-def merging(word, merges):
-    parts = [int(token) for token in word]
-    ranks = {tuple(pair): rank for rank, pair in enumerate(merges.tolist())}
-    for _ in range(len(word)):
-        found = [(ranks[pair], i) for i, pair in enumerate(pairwise(parts)) if pair in ranks]
-        if found:
-            rank, i = min(found)
-            parts[i : i + 2] = [256 + rank]
-    return parts
 
 
 def row_by_row(word, merges):
@@ -132,15 +105,6 @@ def torch_sink(scores, values, sink):
     return torch.softmax(every, dim=1)[:, :-1] @ values
 
 
-def taken_out(mixed, w_o, head, h):
-    d = mixed.shape[-1] // h
-    own = slice(head * d, (head + 1) * d)
-    zero, mean = mixed.copy(), mixed.copy()
-    zero[..., own] = 0
-    mean[..., own] = mixed[..., own].mean(axis=0)
-    return zero @ w_o.T, mean @ w_o.T
-
-
 def torch_taken_out(mixed, w_o, head, h):
     kept = torch.arange(mixed.shape[-1]) // (mixed.shape[-1] // h) != head
     mean = torch.where(kept, mixed, mixed.mean(dim=0))
@@ -151,33 +115,36 @@ ROWS = "reshape(rows, e)"
 RIGHTMOST = "lambda one: (one[0], -one[1])"
 CENTRED = "z = (x - x.mean(axis=1, keepdims=True)) / size"
 RIGHT = {
-    "model_parameters": [size],
-    "cache_per_token": [cache],
-    "from_four_bits": [bits, torch_bits, jax_bits],
-    "neighbour_pairs": [neighbours],
+    "from_four_bits": [torch_bits, jax_bits],
     "llama_mlp": [mlp(SIZE), mlp("np.sqrt(np.mean(np.square(x), axis=-1)[:, None] + eps)")],
-    "merged_word": [merging, row_by_row],
+    "merged_word": [row_by_row],
     "weight_on_followed": [followed, torch_followed],
     "attend_with_sink": [with_sink, torch_sink],
-    "without_head": [taken_out, torch_taken_out],
+    "without_head": [torch_taken_out],
 }
 WRONG = {
     "model_parameters": [
-        (altered(size, "v * e +", "2 * v * e +"), "shares the table of tokens: count it once"),
-        (altered(size, "(e // h * g)", "e"), "fewer heads than queries"),
-        (altered(size, "3 * e * f", "2 * e * f"), "three matrices: gate, hidden and output"),
+        (
+            altered(size, "vocab_size * embed_dim", "2 * vocab_size * embed_dim"),
+            "shares the table of tokens: count it once",
+        ),
+        (altered(size, "+ kv_width", "+ embed_dim"), "fewer heads than queries"),
+        (
+            altered(size, "3 * embed_dim", "2 * embed_dim"),
+            "three matrices: gate, hidden and output",
+        ),
     ],
     "cache_per_token": [
-        (altered(cache, "2 * layers", "layers"), "a later query needs both"),
-        (altered(cache, " * b", ""), "not bytes"),
-        (altered(cache, "h / g", "g / h"), "Turned over"),
+        (altered(cache, "2 * num_layers", "num_layers"), "a later query needs both"),
+        (altered(cache, " * bytes_per_number", ""), "not bytes"),
+        (altered(cache, "num_heads / num_kv_heads", "num_kv_heads / num_heads"), "Turned over"),
         (lambda *given: cache(*given)[::-1], "return the bytes first"),
     ],
     "from_four_bits": [
-        (altered(bits, "% 16, packed // 16", "// 16, packed % 16"), "low four bits come first"),
-        (altered(bits, "packed // 16", "packed"), "still hold the low four"),
+        (altered(bits, "& 15, packed >> 4", ">> 4, packed & 15"), "low four bits come first"),
+        (altered(bits, "packed >> 4", "packed"), "still hold the low four"),
         (altered(bits, " + least[:, None]", ""), "The least value is missing"),
-        (altered(bits, ", packed // 16", ""), "each byte holds two numbers"),
+        (altered(bits, ", packed >> 4", ""), "each byte holds two numbers"),
         (lambda *given: bits(*given).ravel(), "a row of 32"),
     ],
     "neighbour_pairs": [
@@ -193,15 +160,15 @@ WRONG = {
         (mlp(FAULT, (BY_SIZE, f"z = x / {SIZE}")), "still stands: you make good elsewhere"),
     ],
     "merged_word": [
-        (altered(merging, "min(found)", "min(found, key=lambda one: one[1])"), "the first pair"),
+        (altered(merging, "min(known)", "min(known, key=lambda one: one[1])"), "the first pair"),
         (
-            altered(merging, "min(found)", f"max(found, key={RIGHTMOST})"),
+            altered(merging, "min(known)", f"max(known, key={RIGHTMOST})"),
             "The highest rank comes first",
         ),
-        (altered(merging, "min(found)", f"min(found, key={RIGHTMOST})"), "the left one is merged"),
+        (altered(merging, "min(known)", f"min(known, key={RIGHTMOST})"), "the left one is merged"),
         (altered(merging, "256 + ", ""), "makes the token 256 + r"),
         (altered(merging, "256 + ", "257 + "), "Ranks count from 0"),
-        (altered(merging, "range(len(word))", "range(1)"), "You merge once"),
+        (altered(merging, "not known", "not known or len(tokens) < len(word)"), "You merge once"),
         (one_copy, "merge all its copies"),
         (longest, "the longest token from the left"),
         (lambda word, merges: word, "Nothing is merged"),
@@ -225,8 +192,8 @@ WRONG = {
         (altered(with_sink, " @ values", ""), "those are weights"),
     ],
     "without_head": [
-        (altered(taken_out, "zero @ w_o.T", "zero @ w_o"), "multiply by its transpose"),
-        (altered(taken_out, "head * d, (head + 1) * d", "head, None, h"), "are neighbours"),
+        (altered(taken_out, "others) @ w_o.T", "others) @ w_o"), "multiply by its transpose"),
+        (altered(taken_out, "// (e // num_heads)", "% num_heads"), "are neighbours"),
         (altered(taken_out, "axis=0", "axis=1, keepdims=True"), "the tokens of a row"),
         (lambda *given: taken_out(*given)[::-1], "return the one by zero first"),
     ],

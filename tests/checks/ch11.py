@@ -5,22 +5,19 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 import torch
-from mending import altered, mended
+from mending import altered, mended, solutions
 
 from attnbook import linear_attention
 from attnbook.course.checks import ch11
 
-
-def error(q, k, m):
-    return np.sqrt((np.cosh(np.sum((q + k) ** 2)) - 1) / m)
+solved = solutions(11)
+error, tokens, written = solved.relative_error, solved.two_tokens, solved.written
+one_after_another, pairs = solved.one_pass, solved.more_pairs
+landmark, chunks = solved.landmark_features, solved.chunked
 
 
 def torch_error(q, k, m):
     return torch.sqrt((torch.cosh(torch.sum((q + k) ** 2)) - 1) / m)
-
-
-def tokens(a, b, c, e):
-    return c @ a, c @ b + e
 
 
 def running(q, k, v):
@@ -58,19 +55,8 @@ def gate(new, *others):
     return mended(ch11.GATED_DELTA, "gated_delta", (FAULT, new), *others)
 
 
-def written(state, key, value):
-    return state + np.outer(key, value - key @ state) / (key @ key)
-
-
 def torch_written(state, key, value):
     return state + torch.outer(key, value - key @ state) / (key @ key)
-
-
-def one_after_another(gram, values, beta):
-    u = np.zeros(values.shape)
-    for t in range(len(values)):
-        u[t] = beta * (values[t] - gram[t, :t] @ u[:t])
-    return u
 
 
 def torch_one_pass(gram, values, beta):
@@ -83,11 +69,6 @@ def jax_one_pass(gram, values, beta):
     for t in range(len(values)):
         u = u.at[t].set(beta * (values[t] - gram[t, :t] @ u[:t]))
     return u
-
-
-def pairs(w, cov, f, y, noise):
-    g = cov @ f.T @ np.linalg.inv(f @ cov @ f.T + noise**2 * np.eye(len(f)))
-    return w + g @ (y - f @ w), cov - g @ f @ cov
 
 
 def one_by_one(w, cov, features, values, noise):
@@ -112,11 +93,6 @@ def gauss(a, b, scale):
     return np.exp(-0.5 * ((a[:, None] - b) / scale) ** 2)
 
 
-def landmark(x, z, scale):
-    values, vectors = np.linalg.eigh(gauss(z, z, scale))
-    return gauss(x, z, scale) @ vectors / values**0.5
-
-
 def root_of_each_entry(x, z, scale):
     return gauss(x, z, scale) @ np.linalg.inv(gauss(z, z, scale)) ** 0.5
 
@@ -127,23 +103,6 @@ def torch_landmark(x, z, scale):
 
     root = torch.linalg.cholesky(kernel(z, z))
     return torch.linalg.solve_triangular(root, kernel(x, z).T, upper=False).T
-
-
-def chunks(q, k, v, decay, beta, chunk):
-    state, outputs = np.zeros((k.shape[1], v.shape[1])), []
-    for start in range(0, len(k), chunk):
-        own = slice(start, start + chunk)
-        query, key, value, a, b = q[own], k[own], v[own], decay[own], beta[own]
-        m = len(a)
-        later = np.tri(m, k=-1, dtype=bool)
-        d = np.tril(np.cumprod(np.where(later, a[:, None], 1), axis=0))
-        g = np.cumprod(a)[:, None]
-        errors = value - g * (key @ state)
-        system = np.eye(m) + b[:, None] * np.where(later, key @ key.T * d, 0)
-        u = np.linalg.solve(system, b[:, None] * errors)
-        outputs.append(g * (query @ state) + (query @ key.T * d) @ u)
-        state = g[-1] * state + (key * d[-1][:, None]).T @ u
-    return np.concatenate(outputs)
 
 
 def torch_chunks(q, k, v, decay, beta, chunk):
@@ -162,15 +121,14 @@ def recurrence(q, k, v, decay, beta, chunk):
 
 D = "np.cumprod(np.where(later, a[:, None], 1), axis=0)"
 RIGHT = {
-    "relative_error": [error, torch_error],
-    "two_tokens": [tokens],
+    "relative_error": [torch_error],
     "linear_averages": [running, torch_running, jax_running],
     "gated_delta": [gate(RIGHT_GATE), gate("error = v[t] - k[t] @ (decay[t] * state)")],
-    "written": [written, torch_written],
-    "one_pass": [one_after_another, torch_one_pass, jax_one_pass],
-    "more_pairs": [pairs, one_by_one, torch_pairs],
-    "landmark_features": [landmark, torch_landmark],
-    "chunked": [chunks, torch_chunks],
+    "written": [torch_written],
+    "one_pass": [torch_one_pass, jax_one_pass],
+    "more_pairs": [one_by_one, torch_pairs],
+    "landmark_features": [torch_landmark],
+    "chunked": [torch_chunks],
 }
 WRONG = {
     "relative_error": [
@@ -180,9 +138,9 @@ WRONG = {
     ],
     "two_tokens": [
         (lambda a, b, c, e: (a @ c, a @ e + b), "what comes later stands on the left"),
-        (altered(tokens, "c @ a", "c * a"), "not entry by entry"),
-        (altered(tokens, "c @ b", "b"), "The second token changes B₁ too"),
-        (altered(tokens, ", c @ b + e", ""), "two arrays, with a comma"),
+        (altered(tokens, "a_2 @ a_1", "a_2 * a_1"), "not entry by entry"),
+        (altered(tokens, "a_2 @ b_1", "b_1"), "The second token changes B₁ too"),
+        (altered(tokens, ", a_2 @ b_1 + b_2", ""), "two arrays, with a comma"),
         (lambda *maps: tokens(*maps)[::-1], "the first is B"),
     ],
     "linear_averages": [
@@ -217,16 +175,28 @@ WRONG = {
     ],
     "more_pairs": [
         (altered(pairs, "noise**2", "noise"), "deviation: square it"),
-        (altered(pairs, " * np.eye(len(f))", ""), "on the diagonal alone"),
-        (altered(pairs, "(y - f @ w)", "y"), "Subtract what is predicted"),
+        (altered(pairs, " * np.eye(len(values))", ""), "on the diagonal alone"),
+        (altered(pairs, "(values - features @ weights)", "values"), "Subtract what is predicted"),
         (altered(one_by_one, "np.outer(g, f @ cov)", "np.outer(g, f)"), "P is missing"),
         (late, "P before its update"),
         (lambda *given: pairs(*given)[::-1], "return the mean first"),
     ],
     "landmark_features": [
-        (altered(landmark, " @ vectors / values**0.5", ""), "those features are the kernel values"),
-        (altered(landmark, "/ values", "* values"), "A root of K_z is in them"),
-        (altered(landmark, "values**0.5", "values"), "The inverse is there twice"),
+        (
+            altered(
+                landmark, "np.linalg.solve(root, kernel(x, landmarks).T).T", "kernel(x, landmarks)"
+            ),
+            "those features are the kernel values",
+        ),
+        (
+            altered(
+                landmark,
+                "np.linalg.solve(root, kernel(x, landmarks).T)",
+                "(root @ kernel(x, landmarks).T)",
+            ),
+            "A root of K_z is in them",
+        ),
+        (altered(landmark, "np.linalg.cholesky", ""), "The inverse is there twice"),
         (root_of_each_entry, "you give NaN: the root of each entry"),
         (lambda *given: landmark(*given).T, "points are rows, features columns"),
         (lambda x, z, scale: gauss(x, x, scale), "expected (5, 3)"),

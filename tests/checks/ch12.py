@@ -5,20 +5,14 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 import torch
-from mending import altered, mended
+from mending import altered, mended, solutions
 
 from attnbook.course.checks import ch12
-from attnbook.exact import online_softmax
 
-
-def softmax(scores):
-    e = np.exp(scores - scores.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
-def merging(a, p, b, q):
-    share = np.exp(q - np.logaddexp(p, q))[:, None]
-    return a + share * (b - a), np.logaddexp(p, q)
+solved = solutions(12)
+merging, taking, writing = solved.merged_averages, solved.without_part, solved.page_written
+reaching, traffic, back = solved.blocks_visited, solved.least_traffic, solved.block_gradients
+widths, split = solved.bandwidth_gradient, solved.split_average
 
 
 def overflowing(a, p, b, q):
@@ -44,22 +38,12 @@ def visits(n, b, w):
     return tiles.any(axis=1).sum()
 
 
-def reaching(n, b, w):
-    """By how many blocks before its own a row of blocks reaches."""
-    return sum(min(row, -(-(w - 1) // b)) + 1 for row in range(n // b))
-
-
 OLD, NEW = "weighted = weighted + kernel @ v", "weighted = shrink * weighted + kernel @ v"
 SHRINK = "np.exp(top - highest)\n"
 
 
 def running(new, *others):
     return mended(ch12.RUNNING_AVERAGE, "running_average", (OLD, new), *others)
-
-
-def taking(whole, total, part, p):
-    w = np.exp(p - total)[:, None]
-    return (whole - w * part) / (1 - w), total + np.log1p(-w[:, 0])
 
 
 def torch_taking(whole, total, part, p):
@@ -70,20 +54,6 @@ def torch_taking(whole, total, part, p):
 def overflowing_rest(whole, total, part, p):
     e, f = np.exp(total), np.exp(p)
     return (e[:, None] * whole - f[:, None] * part) / (e - f)[:, None], np.log(e - f)
-
-
-def writing(pages, tables, lengths, sequence, key):
-    pages, tables, size = pages.copy(), tables.copy(), pages.shape[1]
-    slot, place = divmod(lengths[sequence], size)
-    empty = min(page for page in range(len(pages)) if page not in tables)
-    old = tables[sequence, slot]
-    if place == 0:
-        tables[sequence, slot] = empty
-    elif (tables == old).sum() > 1:
-        pages[empty] = pages[old]
-        tables[sequence, slot] = empty
-    pages[tables[sequence, slot], place] = key
-    return pages, tables
 
 
 def torch_writing(pages, tables, lengths, sequence, key):
@@ -97,26 +67,6 @@ def torch_writing(pages, tables, lengths, sequence, key):
     return pages, tables
 
 
-def traffic(n, d, memory):
-    """By trying all blocks, and by the numbers that a loop over blocks moves."""
-    b = 0
-    while b < n and 4 * d * (b + 1) + (b + 1) ** 2 <= memory:
-        b += 1
-    moved = 0
-    for row in range(0, n, b):
-        moved += 2 * d * (min(row + b, n) - row)  # queries in, outputs out
-        moved += sum(2 * d * (min(c + b, n) - c) for c in range(0, n, b))
-    return b, 4 * moved
-
-
-def back(g, h, q, k, v, output, lse):
-    s = q @ k.T / np.sqrt(q.shape[1])
-    w = np.exp(s - lse[:, None])
-    row = (g * output).sum(axis=1, keepdims=True)
-    ds = w * (g @ v.T - row + h[:, None])
-    return ds.T @ q / np.sqrt(q.shape[1]), w.T @ g
-
-
 def torch_back(g, h, q, k, v, output, lse):
     """By automatic differentiation of both outputs."""
     k, v = k.clone().requires_grad_(), v.clone().requires_grad_()
@@ -125,16 +75,6 @@ def torch_back(g, h, q, k, v, output, lse):
     total = w.sum(dim=1) + 1 - w.sum(dim=1).detach()
     (((w @ v + rest) / total[:, None] * g).sum() + torch.log(total) @ h).backward()
     return k.grad, v.grad
-
-
-def widths(g, x, z, v, output, lse, h):
-    """A block of keys at a time."""
-    rows, size = np.zeros(len(x)), 256
-    for i in range(0, len(z), size):
-        square = (x[:, None] - z[i : i + size]) ** 2
-        w = np.exp(-square / (2 * h * h) - lse[:, None])
-        rows += (w * (v[i : i + size] - output[:, None]) * square).sum(axis=1)
-    return g @ rows / h**3
 
 
 def torch_width(g, x, z, v, output, lse, h):
@@ -147,50 +87,43 @@ def torch_width(g, x, z, v, output, lse, h):
     return total
 
 
-def split(scores, values, size, tree, bits):
-    def kept(part):
-        fractions = (np.frexp(x) for x in part[1:])
-        rounded = (np.ldexp(np.round(f * 2**bits) / 2**bits, p) for f, p in fractions)
-        return online_softmax.Partial(part.top, *rounded)
-
-    cuts = range(0, len(scores), size)
-    parts = [
-        kept(online_softmax.partial(scores[None, i : i + size], values[i : i + size])) for i in cuts
-    ]
-    while len(parts) > 1:
-        together = len(parts) if tree else 2
-        pairs = [parts[i : i + 2] for i in range(0, together, 2)]
-        joined = [kept(online_softmax.combine(*two)) if len(two) > 1 else two[0] for two in pairs]
-        parts = joined + parts[together:]
-    return online_softmax.finish(parts[0])[0][0]
-
-
 def jax_split(scores, values, size, tree, bits):
     answer = split(*(np.asarray(a, dtype=float) for a in (scores, values)), size, tree, bits)
     return jnp.asarray(answer) + 0 * jnp.exp(scores[0])
 
 
 RIGHT = {
-    "merged_averages": [merging, torch_merging, jax_merging],
-    "blocks_visited": [visits, reaching],
+    "merged_averages": [torch_merging, jax_merging],
+    "blocks_visited": [visits],
     "running_average": [running(NEW), running("weighted = weighted * shrink + v.T @ kernel")],
-    "without_part": [taking, torch_taking],
-    "page_written": [writing, torch_writing],
-    "least_traffic": [traffic],
-    "block_gradients": [back, torch_back],
-    "bandwidth_gradient": [widths, torch_width],
-    "split_average": [split, jax_split],
+    "without_part": [torch_taking],
+    "page_written": [torch_writing],
+    "block_gradients": [torch_back],
+    "bandwidth_gradient": [torch_width],
+    "split_average": [jax_split],
 }
 WRONG = {
     "merged_averages": [
-        (altered(merging, "a + share * (b - a)", "(a + b) / 2"), "Both count alike"),
-        (altered(merging, "np.exp(q - np.logaddexp(p, q))", "(q / (p + q))"), "by its exponential"),
-        (altered(merging, ", np.logaddexp(", ", np.logaddexp2("), "the natural ones"),
+        (
+            altered(merging, "(1 - share) * first + share * second", "(first + second) / 2"),
+            "Both count alike",
+        ),
+        (
+            altered(merging, "np.exp(second_lse - lse)", "(second_lse / (first_lse + second_lse))"),
+            "by its exponential",
+        ),
+        (
+            altered(merging, "second, lse", "second, np.logaddexp2(first_lse, second_lse)"),
+            "the natural ones",
+        ),
         (lambda *given: merging(*given)[::-1], "return the average first"),
         (overflowing, "for large scores you give NaN or ∞"),
     ],
     "blocks_visited": [
-        (altered(reaching, "-(-(w - 1) // b)", "(w - 1) // b"), "sees furthest back"),
+        (
+            altered(reaching, "-(-(window - 1) // block)", "(window - 1) // block"),
+            "sees furthest back",
+        ),
         (altered(visits, "(j <= i) & (i - j < w)", "abs(i - j) < w"), "Keys behind the query"),
         (altered(visits, ".any(", ".all("), "Those are the blocks seen whole"),
         (lambda n, b, w: 7, "expected a larger number"),
@@ -202,16 +135,16 @@ WRONG = {
         (running(OLD, (SHRINK, SHRINK + 8 * " " + "weighted *= shrink\n")), "good elsewhere"),
     ],
     "without_part": [
-        (altered(taking, "(whole - w * part)", "(whole - part)"), "take that much of it off"),
-        (altered(taking, " / (1 - w)", ""), "must be divided by its own share"),
-        (altered(taking, "total + np.log1p(-w[:, 0])", "total - p"), "Totals are subtracted"),
+        (altered(taking, "share[:, None] * part", "part"), "take that much of it off"),
+        (altered(taking, " / (1 - share)[:, None]", ""), "must be divided by its own share"),
+        (altered(taking, "+ np.log1p(-share)", "- part_lse"), "Totals are subtracted"),
         (lambda *given: taking(*given)[::-1], "return the average first"),
         (overflowing_rest, "for large scores you give NaN or ∞"),
     ],
     "page_written": [
         (altered(writing, "> 1", "> 9"), "Another sequence reads that page too"),
         (altered(writing, "> 1", "> 0"), "No other sequence has that page"),
-        (altered(writing, "pages[empty] = pages[old]", "pass"), "lacks what the old one held"),
+        (altered(writing, "pages[new] = pages[page]", "pass"), "lacks what the old one held"),
         (altered(writing, "min(", "max("), "the lowest page that no table names"),
         (altered(writing, "place] = key", "place - 1] = key"), "one place too early"),
         (altered(writing, "place] = key", "-1] = key"), "The key is not in its place"),
@@ -220,31 +153,52 @@ WRONG = {
         (lambda *given: writing(*given)[::-1], "return the pages first"),
     ],
     "least_traffic": [
-        (altered(traffic, "4 * d", "3 * d"), "four times block · d numbers"),
-        (altered(traffic, " + (b + 1) ** 2", ""), "need their place too"),
-        (altered(traffic, "4 * moved", "8 * n * d * (1 + n / b)"), "round n/block up"),
+        (
+            altered(traffic, "4 * d**2 + memory)) - 2 * d", "2.25 * d**2 + memory) - 1.5 * d)"),
+            "four times block · d numbers",
+        ),
+        (
+            altered(traffic, "int(np.sqrt(4 * d**2 + memory)) - 2 * d", "memory // (4 * d)"),
+            "need their place too",
+        ),
+        (altered(traffic, "-(-n // b)", "n / b"), "round n/block up"),
         (lambda *given: traffic(*given)[::-1], "return the block first"),
     ],
     "block_gradients": [
-        (altered(back, "w.T @ g", "softmax(s).T @ g"), "divide by the sum over all keys"),
-        (altered(back, "(g * output)", "(w * (g @ v.T))"), "That row sum knows one block"),
-        (altered(back, "q / np.sqrt(q.shape[1])", "q"), "and so is the gradient"),
-        (altered(back, "ds.T @ q", "ds @ k"), "that is for the queries"),
+        (
+            altered(back, "weights.T @ g", "(weights / weights.sum(1, keepdims=True)).T @ g"),
+            "divide by the sum over all keys",
+        ),
+        (altered(back, "g * output", "weights * (g @ v.T)"), "That row sum knows one block"),
+        (altered(back, "@ q * scale, w", "@ q, w"), "and so is the gradient"),
+        (altered(back, "of_scores.T @ q", "of_scores @ k"), "that is for the queries"),
         (lambda *given: back(*given)[::-1], "return the gradient of the keys first"),
     ],
     "bandwidth_gradient": [
-        (altered(widths, " - output[:, None])", ")"), "subtract the output from the value"),
-        (altered(widths, "2 * h * h", "h * h"), "The ½ of the score is missing"),
-        (altered(widths, "g @ rows", "rows.sum()"), "Each output counts by its g"),
-        (altered(widths, "g @ rows", "g * rows"), "one bandwidth has one gradient"),
-        (altered(widths, "256", "10**6"), "does it build an array of all pairs?"),
+        (
+            altered(widths, "(values - output[rows, None])", "values"),
+            "subtract the output from the value",
+        ),
+        (altered(widths, "(2 * bandwidth**2)", "bandwidth**2"), "The ½ of the score is missing"),
+        (
+            altered(widths, "g[rows] @ moved.sum(axis=1)", "moved.sum()"),
+            "Each output counts by its g",
+        ),
+        (
+            altered(widths, "return total", "return 0 * queries + total"),
+            "one bandwidth has one gradient",
+        ),
+        (altered(widths, "i + 100", "i + 10**6"), "does it build an array of all pairs?"),
     ],
     "split_average": [
         (altered(split, "np.round", "np.floor"), "Round to the nearest"),
         (
-            altered(split, "kept(online_softmax.partial", "(online_softmax.partial"),
+            altered(split, "kept(kernel.sum()), kept(kernel @ v)", "kernel.sum(), kernel @ v"),
             "Round each part too",
         ),
-        (altered(split, "range(0, together, 2)", "range(0, together - 1, 2)"), "without a partner"),
+        (
+            altered(split, "len(parts) if tree else 2, 2", "len(parts) - 1 if tree else 2, 2"),
+            "without a partner",
+        ),
     ],
 }

@@ -8,9 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-from mending import altered, mended
+from mending import altered, mended, solutions
 
 from attnbook.course.checks import ch13
+
+solved = solutions(13)
+splitting, reduced = solved.split_attention, solved.ring_all_reduce
 
 
 def sent_by_hand(size, world):
@@ -36,16 +39,6 @@ def hiding(flops, bandwidth, latency, e, itemsize):
     b = np.arange(1, 200_000)
     compute = 4 * b.astype(float) ** 2 * e / flops
     return b[np.argmax(compute >= latency + 2 * b * e * itemsize / bandwidth)]
-
-
-def splitting(q, keys, values):
-    s = [q @ k.T / np.sqrt(q.shape[1]) for k in keys]
-    top = np.max([part.max(axis=1) for part in s], axis=0)
-    kernels = [np.exp(part - top[:, None]) for part in s]
-    totals = [kernel.sum(axis=1)[:, None] for kernel in kernels]
-    sums = [kernel @ v for kernel, v in zip(kernels, values, strict=True)]
-    average = sum(sums) / sum(totals)
-    return average, len(q) * (values.shape[2] + 2)
 
 
 def torch_split(q, keys, values):
@@ -149,20 +142,6 @@ def ring(new, *others):
     return mended(ch13.RING_AVERAGE, "ring_average", (OLD, new), *others)
 
 
-def reduced(arrays):
-    """All messages of a step are sent before any arrives."""
-    world, n = arrays.shape
-    held, pieces, sent = np.array(arrays), np.array_split(np.arange(n), world), []
-    for step in range(2 * world - 2):
-        chosen = [pieces[(rank - step) % world] for rank in range(world)]
-        letters = [held[rank, piece].copy() for rank, piece in enumerate(chosen)]
-        for rank, letter in enumerate(letters):
-            there, piece = (rank + 1) % world, chosen[rank]
-            held[there, piece] = letter + (held[there, piece] if step < world - 1 else 0)
-        sent.append([len(piece) for piece in chosen])
-    return held, np.asarray(sent)
-
-
 def torch_reduced(arrays):
     world, n = arrays.shape
     pieces, sums = torch.arange(n).tensor_split(world), arrays.new_zeros(n)
@@ -181,21 +160,18 @@ def each_for_itself(arrays):
     return sums, reduced(arrays)[1]
 
 
-def ceil_split(places, world):
-    size = -(-len(places) // world)
-    return [places[i * size : (i + 1) * size] for i in range(world)]
-
-
 SEED, ORDER, PLACE = "[seed, epoch]", "rng.permutation(n)", "divmod(step, n // rows)"
 BATCH, SHARE = "order[place * rows : (place + 1) * rows]", "np.split(batch, world)[rank]"
 UP = "divmod(step, -(-n // rows))"
 filled = altered(batches, BATCH, "filled_up(order, place, rows)")
+AVERAGE = "weighted / total[:, None]"
+LONG = "np.split(np.arange(n), range(-(-n // world), n, -(-n // world)))"
 RIGHT = {
     "all_reduce_bytes": [sent_by_hand],
     "bubble": [by_table],
     "zero_bytes": [held],
     "least_block": [hiding],
-    "split_attention": [splitting, torch_split, jax_split],
+    "split_attention": [torch_split, jax_split],
     "zigzag": [dealing],
     "batch_share": [
         batches,
@@ -206,7 +182,7 @@ RIGHT = {
         jax_batches,
     ],
     "ring_average": [ring(NEW), ring("j = np.arange(owner * block, (owner + 1) * block)")],
-    "ring_all_reduce": [reduced, torch_reduced],
+    "ring_all_reduce": [torch_reduced],
 }
 WRONG = {
     "all_reduce_bytes": [
@@ -231,14 +207,19 @@ WRONG = {
         (altered(hiding, "latency + ", ""), "A message takes its latency"),
     ],
     "split_attention": [
-        (altered(splitting, "sum(sums) / sum(totals)", "sum(sums)"), "That is the weighted sum"),
-        (altered(splitting, "top[:, None]", "part.max(1)[:, None]"), "relative to its own largest"),
+        (altered(splitting, AVERAGE, "weighted"), "That is the weighted sum"),
+        (altered(splitting, "top[:, None]", "s.max(1)[:, None]"), "relative to its own largest"),
         (altered(splitting, " / np.sqrt(q.shape[1])", ""), "The scores are divided by √d"),
         (altered(splitting, "top[:, None]", "top.max()"), "before exp, take off the largest score"),
         (altered(splitting, " - top[:, None]", ""), "before exp, take off the largest score"),
-        (altered(splitting, "sum(sums) / sum(totals)", "np.divide(sums, totals)"), "per worker"),
-        (altered(splitting, "shape[2] + 2", "shape[2] + 1"), "One is missing per query"),
-        (altered(splitting, "average, len", "average.T, len"), "Is it transposed?"),
+        (
+            altered(
+                splitting, AVERAGE, "[k @ v / k.sum(1)[:, None] for k, v in zip(kernels, values)]"
+            ),
+            "per worker",
+        ),
+        (altered(splitting, "top.size + ", ""), "One is missing per query"),
+        (altered(splitting, AVERAGE, f"({AVERAGE}).T"), "Is it transposed?"),
         (lambda *given: splitting(*given)[::-1], "return the averages first"),
     ],
     "zigzag": [
@@ -290,12 +271,15 @@ WRONG = {
         (altered(reduced, "world - 2)", "world - 3)"), "The last step is missing"),
         (altered(reduced, " if step < world - 1 else 0", ""), "takes the place of what is there"),
         (altered(reduced, "len(piece)", "8 * len(piece)"), "Those are bytes"),
-        (altered(reduced, "np.array_split", "ceil_split"), "as np.array_split cuts them"),
+        (
+            altered(reduced, "np.array_split(np.arange(n), world)", LONG),
+            "as np.array_split cuts them",
+        ),
         (each_for_itself, "a sum is finished once, and then copied"),
         (altered(reduced, "return held", "return held[0]"), "of the 4 workers end with?"),
-        (altered(reduced, "(sent)", "(sent[: world - 1])"), "you give 3 steps, expected 6"),
-        (altered(reduced, "asarray(sent)", "sum(sent, axis=0)"), "one per step and worker"),
-        (altered(reduced, "asarray(sent)", "asarray(sent).T"), "Is it transposed?"),
+        (altered(reduced, "held, sent", "held, sent[: world - 1]"), "you give 3 steps, expected 6"),
+        (altered(reduced, "held, sent", "held, sent.sum(axis=0)"), "one per step and worker"),
+        (altered(reduced, "held, sent", "held, sent.T"), "Is it transposed?"),
         (lambda arrays: reduced(arrays)[::-1], "return the sums first"),
     ],
 }

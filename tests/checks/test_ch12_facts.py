@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from checks.ch12 import merging, reaching, softmax, split, taking, traffic, visits, widths
+from checks.ch12 import merging, reaching, split, taking, traffic, visits, widths
 from mending import altered
 
-from attnbook import nadaraya_watson
+from attnbook import nadaraya_watson, softmax
 from attnbook.course.checks import ch12
 from attnbook.course.checks.repair import define
 

@@ -39,7 +39,7 @@ for name, wrong in WRONG.items():
 def tests_are_shown(monkeypatch):
     sandboxes.bubblewrap()
     kept = sandbox.visible
-    monkeypatch.setattr(sandbox, "visible", lambda: [*kept(), TESTS])
+    monkeypatch.setattr(sandbox, "visible", lambda: [*kept(), TESTS, TESTS.parent / "chapters"])
 
 
 def imports(chapter: Path, codes: list[str]) -> str:
