@@ -3,6 +3,8 @@
 import html
 import json
 import re
+from dataclasses import FrozenInstanceError
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,6 +28,7 @@ WEIGHTS = {"one": [[1.0, 0.0, 0.0], [0.25, 0.25, 0.5]], "two": [[0.0, 0.0, 1.0],
 CASE = live.Attention("mat", ["a", " "], ["x", "y", "z"], WEIGHTS)
 STATES = np.arange(30.0).reshape(2, 3, 5) - 14
 STREAM = live.Stream("short", ["a", "b", " "], ["embedding", "attention"], STATES)
+PAIRS = [("x", 1.0), ("z", 0.5)]
 VOCABULARIES = {"source_vocabulary": ["one"], "target_vocabulary": ["e", "f"]}
 
 FIGURES = {  # the figure; of its controls, those that are seen at the start and what they are set to
@@ -110,6 +113,7 @@ def source(figure: live.LiveFigure, name: str) -> dict:
 
 def test_every_figure_is_looked_at():
     assert {name for name in live.__all__ if name.islower()} == set(FIGURES)
+    assert len({make().name for make, _ in FIGURES.values()}) == len(FIGURES)  # all on one page
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -156,73 +160,42 @@ def test_a_token_cannot_end_the_script():
     assert "<\\/script>" in text
 
 
-def test_regression_holds_data_and_truth():
-    figure = live.kernel_regression(X, Y, TRUTH)
-    data, curve = source(figure, "data"), source(figure, "curve")
-    np.testing.assert_array_equal(data["x"], X)
-    np.testing.assert_array_equal(data["y"], Y)
-    np.testing.assert_array_equal(curve["x"], [-1, 0, 1, 2])
-    heads = live.kernel_heads(X, Y, TRUTH)
-    np.testing.assert_array_equal(source(heads, "data")["y"], Y)
-    assert {"head1", "head2", "head3", "estimate"} < set(source(heads, "curve"))
-    assert heads.description.startswith("3 points")
-
-
-def test_estimators_hold_their_points_and_parts_their_keys():
-    figure = live.estimators(X / 2, Y)
-    context = source(figure, "context")
-    np.testing.assert_array_equal([context["x"], context["y"]], [X / 2, Y])
-    assert figure.layout.select_one({"name": "point_y"}).end == 6  # 1.1 · 5, rounded up
-    assert live.estimators().description.startswith("10 points")
-    row = live.parts(Y, X)
-    keys = source(row, "keys")
-    np.testing.assert_array_equal([keys["score"], keys["value"]], [Y, X])
-    assert source(row, "cuts")["after"] == [1, 2]
-    assert row.layout.select_one({"name": "step"}).end == 2
-    assert source(live.parts(), "cuts")["after"] == [3, 6, 9]
-
-
-def test_planes_hold_their_points_and_reach_beyond_them():
+def test_figures_hold_what_they_are_given_and_reach_beyond_it():
+    """What is drawn of it a browser shows; here the ends of sliders, names and texts."""
     figure = live.query_and_keys(KEYS, 2 * KEYS, "KLMNOP")
-    keys, values = source(figure, "keys"), source(figure, "values")
-    np.testing.assert_array_equal(np.c_[keys["x"], keys["y"]], KEYS)
-    np.testing.assert_array_equal(np.c_[values["x"], values["y"]], 2 * KEYS)
-    assert keys["name"] == values["name"] == list("KLMNO")
+    assert source(figure, "keys")["name"] == source(figure, "values")["name"] == list("KLMNO")
     assert figure.layout.select_one({"name": "query_x"}).end == 4  # 1.3 · 3, rounded up
     points = live.self_attention_points(KEYS[:2] / 9)
     assert source(points, "start")["name"] == ["A", "B"]
     assert points.layout.select_one({"name": "point_x"}).end == 1  # never less
+    figure = live.estimators(X / 2, Y)
+    assert figure.layout.select_one({"name": "point_y"}).end == 6  # 1.1 · 5, rounded up
+    row = live.parts(Y, X)
+    assert source(row, "cuts")["after"] == [1, 2]
+    assert row.layout.select_one({"name": "step"}).end == 2
+    assert live.kernel_heads(X, Y, TRUTH).description.startswith("3 points")
 
 
-def test_matrices_are_held_in_per_cent():
-    data = source(live.attention_browser([CASE], name="live-a"), "cases")
-    assert data["rows"] == [["a", "␣"]]
-    one, two = data["percent"][0]
-    np.testing.assert_array_equal(one, [100, 0, 0, 25, 25, 50])
-    np.testing.assert_array_equal(two, [0, 0, 100, 0, 0, 0])
-    assert one.dtype == np.uint8
-
-
-def test_a_stream_is_held_with_its_lengths():
-    """Each step adds 15 to every one of the five coordinates: a length of 15 √5."""
-    cases = source(live.residual_stream([STREAM], name="live-s"), "cases")
-    before, after = np.linalg.norm(STATES, axis=-1)
-    np.testing.assert_allclose(cases["change"][0], [*before, *[15 * 5**0.5] * 3], rtol=1e-6)
-    np.testing.assert_allclose(cases["stream"][0], [*before, *after], rtol=1e-6)
-    cosine = STATES[0].sum(-1) * 15 / (before * 15 * 5**0.5)
-    np.testing.assert_allclose(cases["cosine"][0], [*[np.nan] * 3, *cosine], rtol=1e-6)
-    unit = np.repeat(cases["unit"][0], 5)
-    drawn = cases["coordinates"][0].reshape(2, 15) * unit
-    np.testing.assert_allclose(drawn, STATES.reshape(2, 15), atol=0.51 * unit.max())
-    assert cases["tokens"][0] == ["a", "b", "␣"]
-
-
-def test_a_readout_is_held_record_after_record():
-    pairs = [[("x", 1.0), (" ", 0.5)], [("y", 0.0), ("z", 0.25)]]
-    case = live.Stream("", "ab", ["embedding", "attention"], np.ones((2, 2, 3)), pairs)
-    cases = source(live.residual_stream([STREAM, case], name="live-s"), "cases")
-    assert cases["said"] == [[], ["x", "␣", "y", "z"]]
-    np.testing.assert_array_equal(cases["probability"][1], [1, 0.5, 0, 0.25])
+@pytest.mark.parametrize(
+    ("make", "case", "all_of_one", "chosen"),
+    [
+        (
+            partial(live.attention_browser, units=("letter", "word")),
+            CASE,
+            "a letter a row, a word a column",
+            "a row",
+        ),
+        (live.residual_stream, STREAM, "a token a column", "a token and a step"),
+    ],
+)
+def test_a_description_says_what_can_be_chosen(make, case, all_of_one, chosen):
+    one, four = make([case], name="live-a"), make([case] * 4, name="live-a")
+    assert f"on one example: {all_of_one}" in one.description
+    assert f"on 4 examples: {all_of_one}" in four.description
+    assert f"Choose {chosen}" in one.description
+    assert f"Choose an example{',' if ' and ' in chosen else ' and'} {chosen}" in four.description
+    given = make([case], name="live-b", description="Heads of a model.")
+    assert (given.name, given.description) == ("live-b", "Heads of a model.")
 
 
 @pytest.mark.parametrize(
@@ -246,10 +219,16 @@ def test_hull_by_hand(points, corners):
         (lambda: live.query_and_keys(KEYS, KEYS, "abcd"), "names: got 4 letters, expected 5"),
         (lambda: live.self_attention_points(KEYS[:1]), r"points: got \(1, 2\), expected \(n, 2\)"),
         (lambda: live.self_attention_points(np.ones((13, 2))), r"points: got \(13, 2\), expected"),
-        (lambda: live.self_attention_points(KEYS, "abcca"), "expected 5 different letters"),
+        (lambda: live.self_attention_points(KEYS[:, :1]), r"points: got \(5, 1\), expected"),
+        (lambda: live.self_attention_points(KEYS[0]), r"points: got \(2,\), expected"),
+        (lambda: live.self_attention_points(KEYS, "abcca"), "got 'abcca', expected 5 different letters"),
+        (lambda: live.self_attention_points(KEYS, "abc"), "got 'abc', expected 5 different letters"),
         (lambda: live.Attention("", [], ["x"], WEIGHTS), r"rows, columns: got \(0, 1\) tokens"),
         (lambda: live.Attention("", ["a"], ["x"], {}), "weights: got no head"),
-        (lambda: live.Attention("", ["a"], ["x"], {"h": [[0.5]]}), "rows of head h that are no"),
+        *(
+            (lambda row=row: live.Attention("", "a", "xy", {"h": [[1, 0]], "i": [row]}), "rows of head i that are no")
+            for row in ([0.5, 0], [2, 0], [0.5, -0.5], [np.nan, np.nan], [1.5, -0.5])
+        ),
         (lambda: live.Attention("", ["a"], ["x"], WEIGHTS), r"\(2, 3\) for head one, expected \(1, 1\)"),
         (lambda: live.attention_browser([], name="a"), "cases: got none"),
         (
@@ -271,12 +250,31 @@ def test_hull_by_hand(points, corners):
         (lambda: live.residual_stream([], name="a"), "cases: got none"),
         (lambda: live.Stream("", [], ["a", "b"], STATES), "tokens: got none"),
         (lambda: live.Stream("", ["a"], ["b"], STATES), "labels: got 1, expected two or more"),
-        (lambda: live.Stream("", ["a"], ["b", "c"], STATES), r"states: got shape \(2, 3, 5\), expected \(2, 1, e\)"),
+        *(
+            (
+                lambda states=states: live.Stream("", "abc", "de", states),
+                rf"states: got shape {re.escape(str(np.shape(states)))}, expected \(2, 3, e\)",
+            )
+            for states in (STATES[:1], STATES.mT, STATES[0], STATES[..., :0], 1.0)
+        ),
         (lambda: live.Stream("", "abc", "de", STATES * np.nan), "states: got nan or inf"),
-        (lambda: live.Stream("", "a", "de", np.ones((2, 1, 3)), [[("x", 1.0)]]), "readout: got 1 records of"),
-        (lambda: live.Stream("", "a", "de", np.ones((2, 1, 3)), [[("x", 1.0)], [("y", 2.0)]]), "readout: got 2.0 for 'y'"),
+        (lambda: live.Stream("", "abc", "de", STATES + np.inf), "states: got nan or inf"),
+        (lambda: live.Stream("", "ab", "de", STATES[:, :2], [PAIRS]), r"readout: got 1 records of \[2\] pairs, expected 2 of 2"),
+        (lambda: live.Stream("", "ab", "de", STATES[:, :2], [PAIRS, PAIRS[:1]]), r"readout: got 2 records of \[1, 2\] pairs"),
+        *(
+            (
+                lambda p=p: live.Stream("", "ab", "de", STATES[:, :2], [PAIRS, [PAIRS[0], ("y", p)]]),
+                f"readout: got {p} for 'y', expected a probability",
+            )
+            for p in (2.0, -0.1, np.nan)
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_what_is_shown_stays_as_it_is():
+    with pytest.raises(FrozenInstanceError):
+        CASE.title = "y"

@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 import fonts
 import pytest
 from firefox import Firefox
-from playwright.sync_api import Browser, expect, sync_playwright
+from live_visits import alone
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from site_visits import (
     CHROMIUM_NAMES,
     NO_NETWORK,
@@ -21,6 +22,7 @@ from site_visits import (
     SITE,
     Visit,
     chromium_path,
+    new_page,
     out_of_date,
     served,
     visit,
@@ -114,6 +116,24 @@ def open_page(browser: Browser, site: str) -> Iterator[Visit]:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     yield visit(context, site)
     context.close()
+
+
+@pytest.fixture(scope="module")
+def page(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Page]:
+    """The live figure ``shown()`` of a file of tests; every test sets what it reads."""
+    with alone(browser, tmp_path_factory.mktemp("figure"), request.module.shown()) as seen:
+        yield seen.page
+        assert seen.complaints == []
+
+
+@pytest.fixture(scope="module")
+def blank(browser: Browser) -> Iterator[Page]:
+    """A page with nothing in it."""
+    page = new_page(browser)
+    yield page
+    page.close()
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,11 @@ SOURCES = (
     "package-lock.json",
 )
 FOLDERS = ("_ext", "appendices", "chapters", "images", "lectures", "src")
+WIDTHS = {
+    "desk": {"width": 1440, "height": 900},
+    "phone": {"width": 390, "height": 844},
+    "small": {"width": 360, "height": 740},
+}
 PATIENCE = 120_000  # milliseconds until a state that is waited for counts as missing
 # what a page does after a frame was drawn is done when two more have been
 FRAMES = """() => new Promise((done) => {

@@ -9,10 +9,9 @@ import pytest
 from firefox import Firefox
 from PIL import Image
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, Visit, next_frames, pages_of, visit
+from site_visits import ROOT, SITE, WIDTHS, Visit, next_frames, pages_of, visit
 from test_site_reading import HTML, REPOSITORY
 
-WIDTHS = (390, 820, 1000, 1200, 1440, 1920)
 FIRST = "chapters/01-kernel-regression.html"
 TERMS = "appendices/terms.html"
 PLACE = """(() => { const box = document.querySelector(".bd-article").getBoundingClientRect();
@@ -40,11 +39,19 @@ READ_TO_THE_END = """(id) => {
 
 
 @pytest.fixture(scope="module")
-def seen(browser: Browser, site: str) -> Iterator[Visit]:
+def desk(browser: Browser, site: str) -> Iterator[Visit]:
     """One visit for all tests here."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context = browser.new_context(viewport=WIDTHS["desk"])
     yield visit(context, site)
     context.close()
+
+
+@pytest.fixture
+def seen(desk: Visit) -> Iterator[Visit]:
+    """Which every test leaves as wide as it was."""
+    yield desk
+    desk.page.set_viewport_size(WIDTHS["desk"])
+    assert desk.complaints == [] and desk.outside == []
 
 
 def test_the_landing_page_starts_the_book(seen: Visit) -> None:
@@ -67,7 +74,6 @@ def test_the_landing_page_starts_the_book(seen: Visit) -> None:
         next_frames(page)
     buttons.first.click()
     page.wait_for_url(f"**/{FIRST}")
-    assert seen.complaints == [] and seen.outside == []
 
 
 def test_the_figure_of_the_landing_page_runs_in_firefox(firefox: Firefox, site: str) -> None:
@@ -97,14 +103,12 @@ def test_a_page_says_its_title_once() -> None:
 
 def test_columns_stand_still_from_page_to_page(seen: Visit) -> None:
     """With a list of sections or without one, and whether the page scrolls or not."""
-    for width in WIDTHS:
+    for width in (390, 820, 1000, 1200, 1440, 1920):
         seen.page.set_viewport_size({"width": width, "height": 900})
         places = {}
         for path in (FIRST, "index.html", TERMS, "appendices/references.html", "search.html"):
-            seen.page.goto(f"{seen.address}/{path}")
-            places[path] = tuple(seen.page.evaluate(PLACE))
+            places[path] = tuple(seen.go(path).evaluate(PLACE))
         assert len(set(places.values())) == 1, (width, places)
-    seen.page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_columns_stand_still_in_firefox(firefox: Firefox, site: str) -> None:
@@ -126,7 +130,6 @@ def test_icons_have_words(seen: Visit, width: int) -> None:
     boxes = [one.bounding_box() for one in page.locator(".bd-header-article .button-word").all()]
     rows = {round(box["y"]) for box in boxes if box}
     assert len(rows) == 1 and max(box["x"] + box["width"] for box in boxes if box) <= width
-    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 @pytest.fixture
@@ -178,19 +181,15 @@ def test_the_package_has_several_pages_with_defaults_to_read() -> None:
     assert len(pages) >= 5
     whole = sum(len(HTML[path]) for path in pages)
     assert max(len(HTML[path]) for path in pages) < 0.6 * whole
-    assert [
-        path
-        for path in pages
-        if re.search(r"(&lt;|<)(function|class|object)\b|0x[0-9a-f]{6}", HTML[path])
-    ] == []
+    odd = re.compile(r"(&lt;|<)(function|class|object)\b|0x[0-9a-f]{6}")
+    assert [path for path in pages if odd.search(HTML[path])] == []
     functions = re.sub(r"<[^>]+>", "", HTML["appendices/api-functions.html"])
     assert "kernel=kernels.gaussian" in functions and "score=scores.scaled_dot" in functions
 
 
-def test_minutes_left_and_a_tick(browser: Browser, site: str) -> None:
+def test_minutes_left_and_a_tick(open_page: Visit) -> None:
     """The list of pages says how long a chapter takes, then how much is left, then that it is read."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = visit(context, site).go(FIRST)
+    page = open_page.go(FIRST)
     text = (ROOT / "chapters" / "01-kernel-regression.md").read_text(encoding="utf-8")
     (whole,) = map(int, re.findall(r"\*\*It takes\*\* about (\d+) minutes", text))
     place = page.locator(MINUTES)
@@ -209,10 +208,9 @@ def test_minutes_left_and_a_tick(browser: Browser, site: str) -> None:
         page.wait_for_function(READ_TO_THE_END, arg=section, polling=100)
     page.wait_for_function(f'document.querySelector("{MINUTES}").textContent === "✓"')
     assert place.get_attribute("aria-label") == "read"
-    other = visit(context, site).go("index.html")
-    assert other.locator(MINUTES).inner_text() == "✓"
-    assert other.locator(".page-minutes.is-read").count() == 1 and context.cookies() == []
-    context.close()
+    open_page.go("index.html")
+    assert place.inner_text() == "✓"
+    assert page.locator(".page-minutes.is-read").count() == 1 and page.context.cookies() == []
 
 
 def test_minutes_left_in_firefox(firefox: Firefox, site: str) -> None:

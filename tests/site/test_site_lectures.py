@@ -7,8 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ import pytest
 from firefox import Firefox
 from playwright.sync_api import Browser, Frame, Page
 from pypdf import PdfReader
-from site_visits import PATIENCE, ROOT, SITE, next_frames, rests, visit
+from site_visits import ROOT, SITE, WIDTHS, Visit, next_frames, rests, visit
 from test_site_pages import COLOURS, TOO_WIDE, axe_findings
 
-SCREEN, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
+SCREEN = {"width": 1280, "height": 720}
 DECKS = sorted(file.stem for file in (SITE / "lectures").glob("[0-9]*.html")) or ["none"]
 FIRST = DECKS[0]  # a weighted average: the one that is tried in every way
 LAST_CLICK = """(at) => {
@@ -64,20 +63,14 @@ CROWDED_NOTES = """() => [...document.querySelectorAll(".slide")].filter((slide,
 }).map((slide) => slide.id)"""
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What a walk through all slides of a deck saw."""
-
-    slides: int
-    outside: list[str]
-    frames: list[str]
-    requests: list[str]
-    complaints: list[str]
+def deck_at(site: str, deck: str = FIRST, query: str = "") -> str:
+    """The address of a deck."""
+    return f"{site}/lectures/{deck}.html{query}"
 
 
-def open_deck(page: Page, address: str, query: str = "") -> None:
+def open_deck(page: Page, address: str) -> None:
     """A deck whose slides are laid out."""
-    page.goto(f"{address}{query}")
+    page.goto(address)
     page.wait_for_selector("html[data-ready]")
 
 
@@ -120,7 +113,8 @@ STATES = """async () => {
   }
   return found;
 }"""
-SHOW_LIVE = "Reveal.slide([...document.querySelectorAll('section.slide')].findIndex((s) => s.querySelector('.live')))"
+SHOW_LIVE = """(which) => Reveal.slide([...document.querySelectorAll("section.slide")]
+  .indexOf(document.querySelectorAll(".live")[which ?? 0].closest(".slide")))"""
 # the lower deck of each chapter's two shows its figure; the same as the other's but for 12 and 13
 OF_FIGURES = [
     next(iter(decks), "none")
@@ -129,14 +123,26 @@ OF_FIGURES = [
 LARGEST = [deck for deck in DECKS if deck[:3] == "02b"]  # three heads, and the least room
 
 
-@pytest.fixture(scope="module")
-def walk(in_fonts: Browser, site: str) -> Any:
-    @cache
-    def through(deck: str) -> Shown:
-        context = in_fonts.new_context(viewport=SCREEN)
-        seen = visit(context, site)
-        page, outside, frames = seen.page, [], []
-        open_deck(page, f"{site}/lectures/{deck}.html")
+@contextmanager
+def window(browser: Browser, address: str, **options: Any) -> Iterator[Visit]:
+    """A visit in a window of its own, on a projector's screen if nothing else is said."""
+    context = browser.new_context(**{"viewport": SCREEN} | options)
+    yield visit(context, address)
+    context.close()
+
+
+@pytest.fixture
+def page(browser: Browser, site: str) -> Iterator[Page]:
+    with window(browser, site) as seen:
+        yield seen.page
+
+
+@pytest.mark.parametrize("deck", DECKS)
+def test_every_slide_shows_all_of_itself(deck: str, in_fonts: Browser, site: str) -> None:
+    """With all clicks; and the deck asks nobody else, and complains of nothing."""
+    with window(in_fonts, site) as seen:
+        page, outside = seen.page, []
+        open_deck(page, deck_at(site, deck))
         count = page.evaluate("Reveal.getTotalSlides()")
         page.evaluate("document.fonts.ready")
         for at in range(count):
@@ -147,33 +153,10 @@ def walk(in_fonts: Browser, site: str) -> Any:
             if page.query_selector(".present .live"):
                 content, room = rests(live_frame(page), HEIGHTS)
                 if content > room:
-                    frames.append(f"slide {at + 1}: {content} of {room} pixels")
-        context.close()
-        return Shown(count, outside, frames, seen.outside, seen.complaints)
-
-    return through
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport=SCREEN)
-    context.set_default_timeout(PATIENCE)
-    yield context.new_page()
-    context.close()
-
-
-@pytest.mark.parametrize("deck", DECKS)
-def test_every_slide_shows_all_of_itself(deck: str, walk: Any) -> None:
-    shown = walk(deck)
-    assert shown.slides >= 15
-    assert shown.outside == []
-    assert shown.frames == []
-
-
-@pytest.mark.parametrize("deck", DECKS)
-def test_a_deck_asks_nobody_else_and_complains_of_nothing(deck: str, walk: Any) -> None:
-    assert walk(deck).requests == []
-    assert walk(deck).complaints == []
+                    outside.append(f"slide {at + 1}: {content} of {room} pixels")
+        assert count >= 15
+        assert outside == []
+        assert seen.outside == [] and seen.complaints == []
 
 
 @pytest.mark.parametrize("deck", OF_FIGURES)
@@ -181,25 +164,18 @@ def test_a_deck_asks_nobody_else_and_complains_of_nothing(deck: str, walk: Any) 
 def test_a_live_figure_fits_its_slide_in_every_state(
     deck: str, in_fonts: Browser, site: str
 ) -> None:
-    assert states_that_do_not_fit(in_fonts, site, deck) == []
+    """The first of a deck."""
+    with window(in_fonts, site) as seen:
+        open_deck(seen.page, deck_at(site, deck))
+        seen.page.evaluate(SHOW_LIVE)
+        frame = live_frame(seen.page)
+        rests(frame, HEIGHTS)
+        assert frame.evaluate(STATES) == []
 
 
 @pytest.mark.parametrize("deck", LARGEST)
 def test_three_heads_fit_their_slide(deck: str, browser: Browser, site: str) -> None:
-    assert states_that_do_not_fit(browser, site, deck) == []
-
-
-def states_that_do_not_fit(browser: Browser, site: str, deck: str) -> list[str]:
-    """Of the first live figure of a deck."""
-    context = browser.new_context(viewport=SCREEN)
-    page = visit(context, site).page
-    open_deck(page, f"{site}/lectures/{deck}.html")
-    page.evaluate(SHOW_LIVE)
-    frame = live_frame(page)
-    rests(frame, HEIGHTS)
-    found = frame.evaluate(STATES)
-    context.close()
-    return found
+    test_a_live_figure_fits_its_slide_in_every_state(deck, browser, site)
 
 
 @pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
@@ -207,44 +183,40 @@ def states_that_do_not_fit(browser: Browser, site: str, deck: str) -> list[str]:
 def test_everyone_can_read_a_deck_also_on_a_phone(
     deck: str, theme: str, browser: Browser, site: str
 ) -> None:
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
-    page = visit(context, site).page
-    page.goto(f"{site}/lectures/{deck}.html?read=notes")
-    assert page.evaluate(TOO_WIDE) <= 0
-    for button in page.query_selector_all(".question button"):
-        button.click()
-    assert page.locator(".answer:visible").count() == page.locator(".question").count() >= 3
-    page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
-    assert axe_findings(page, COLOURS if theme == "dark" else None) == []
-    assert page.evaluate(TOO_WIDE) <= 0
-    context.close()
+    with window(browser, site, viewport=WIDTHS["phone"], has_touch=True, is_mobile=True) as seen:
+        page = seen.page
+        page.goto(deck_at(site, deck, "?read=notes"))
+        assert page.evaluate(TOO_WIDE) <= 0
+        for button in page.query_selector_all(".question button"):
+            button.click()
+        assert page.locator(".answer:visible").count() == page.locator(".question").count() >= 3
+        page.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
+        assert axe_findings(page, COLOURS if theme == "dark" else None) == []
+        assert page.evaluate(TOO_WIDE) <= 0
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width", "height"),
+    ("scheme", "size"),
     [
-        ("http", 1280, 720),
+        ("http", (1280, 720)),
+        pytest.param("file", (1280, 720), marks=pytest.mark.slow),
         *(
-            pytest.param(scheme, *size, marks=pytest.mark.slow)
+            pytest.param(scheme, size, marks=pytest.mark.slow)
             for scheme in ("http", "file")
-            for size in ((1280, 720), (1920, 1080), (1024, 768))
-            if (scheme, size) != ("http", (1280, 720))
+            for size in ((1920, 1080), (1024, 768))
         ),
     ],
 )
 def test_a_drag_lands_where_the_pointer_is(
-    browser: Browser, site: str, scheme: str, width: int, height: int
+    page: Page, site: str, scheme: str, size: tuple[int, int]
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": height})
-    page = visit(context, site).page
-    base = f"{site}/lectures" if scheme == "http" else (SITE / "lectures").as_uri()
-    open_deck(page, f"{base}/{FIRST}.html")
+    width, height = size
+    page.set_viewport_size({"width": width, "height": height})
+    open_deck(page, deck_at(site if scheme == "http" else SITE.as_uri()))
     page.evaluate(SHOW_LIVE)
     frame = live_frame(page)
     rests(frame, HEIGHTS)
-    box = page.evaluate(
-        "(({ x, y, width, height }) => ({ x, y, width, height }))(document.querySelector('.present iframe').getBoundingClientRect())"
-    )
+    box = page.locator(".present iframe").bounding_box()
     at = frame.evaluate(PLACE, 1)
     x, y = box["x"] + at["x"] * box["width"], box["y"] + at["y"] * box["height"]
     page.mouse.move(x - 30, y)
@@ -256,7 +228,6 @@ def test_a_drag_lands_where_the_pointer_is(
     before = page.evaluate("Reveal.getIndices().h")
     page.keyboard.press("PageDown")  # a remote control's key, and the figure has the focus
     page.wait_for_function(f"Reveal.getIndices().h === {before} + 1")
-    context.close()
 
 
 OPENED = [  # a deck, which of its live figures, and how that opens
@@ -276,11 +247,8 @@ def test_a_live_figure_opens_as_the_notes_want_it(
     deck: str, which: int, state: dict[str, str | int], page: Page, site: str
 ) -> None:
     (name,) = [one for one in DECKS if one[:3] == deck.zfill(3)]
-    open_deck(page, f"{site}/lectures/{name}.html")
-    slides = "[...document.querySelectorAll('section.slide')]"
-    page.evaluate(
-        f"Reveal.slide({slides}.indexOf(document.querySelectorAll('.live')[{which}].closest('.slide')))"
-    )
+    open_deck(page, deck_at(site, name))
+    page.evaluate(SHOW_LIVE, which)
     frame = live_frame(page)
     frame.wait_for_function(
         f"([titles, state]) => {{ const now = ({VALUES})(titles);"
@@ -290,7 +258,7 @@ def test_a_live_figure_opens_as_the_notes_want_it(
 
 
 def test_the_speaker_sees_notes_and_the_pace(page: Page, site: str) -> None:
-    open_deck(page, f"{site}/lectures/{FIRST}.html", "#/3")
+    open_deck(page, deck_at(site, query="#/3"))
     with page.expect_popup() as opened:
         page.keyboard.press("s")
     speaker = opened.value
@@ -303,12 +271,12 @@ def test_the_speaker_sees_notes_and_the_pace(page: Page, site: str) -> None:
 
 
 def test_keys_turn_light_and_dark_and_start_the_wait_again(page: Page, site: str) -> None:
-    open_deck(page, f"{site}/lectures/{FIRST}.html", "?theme=light#/3")
+    open_deck(page, deck_at(site, query="?theme=light#/3"))
     page.wait_for_selector(".present .wait.runs")
     page.keyboard.press("d")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.goto("about:blank")
-    open_deck(page, f"{site}/lectures/{FIRST}.html", "#/3")
+    open_deck(page, deck_at(site, query="#/3"))
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.evaluate("document.querySelector('.present .wait').classList.remove('runs')")
     page.keyboard.press("w")
@@ -316,7 +284,7 @@ def test_keys_turn_light_and_dark_and_start_the_wait_again(page: Page, site: str
 
 
 def test_a_question_keeps_its_answer_until_the_click(page: Page, site: str) -> None:
-    open_deck(page, f"{site}/lectures/{FIRST}.html", "#/3")
+    open_deck(page, deck_at(site, query="#/3"))
     right = page.locator(".present li.right")
     colour = "(one) => getComputedStyle(one).borderTopColor"
     before = right.evaluate(colour)
@@ -333,7 +301,7 @@ def number_of_slides(deck: str) -> int:
 
 
 def test_a_click_shows_the_next_part_of_every_column(page: Page, site: str) -> None:
-    open_deck(page, f"{site}/lectures/{FIRST}.html", "#/5")
+    open_deck(page, deck_at(site, query="#/5"))
     columns = page.locator(".present.together .column")
     assert columns.count() == 2
     parts = [column.locator(".fragment").count() for column in columns.all()]
@@ -345,7 +313,7 @@ def test_a_click_shows_the_next_part_of_every_column(page: Page, site: str) -> N
 
 @pytest.mark.parametrize(("path", "least"), [("12", 15), ("6", 8)])
 def test_a_short_course_leaves_slides_out(page: Page, site: str, path: str, least: int) -> None:
-    open_deck(page, f"{site}/lectures/{FIRST}.html", f"?path={path}")
+    open_deck(page, deck_at(site, query=f"?path={path}"))
     kept = page.locator("section.slide").count()
     assert least <= kept <= number_of_slides(FIRST)
     minutes = page.evaluate(
@@ -360,16 +328,19 @@ def test_a_short_course_leaves_slides_out(page: Page, site: str, path: str, leas
 
 def test_firefox_shows_slides_and_a_live_figure(firefox: Firefox, site: str) -> None:
     firefox.resize(1280, 720)
-    firefox.go(f"{site}/lectures/{FIRST}.html")
+    firefox.go(deck_at(site))
     firefox.wait("return document.documentElement.dataset.ready === 'true'")
-    firefox.run(SHOW_LIVE)
+    firefox.run(f"return ({SHOW_LIVE})()")
     firefox.wait(
         "return (document.querySelector('.present iframe')?.contentDocument?.querySelector('.attnbook-live[data-ready]') ?? null) !== null"
     )
-    scale = firefox.run(
-        "return Math.abs(document.querySelector('.present iframe').getBoundingClientRect().width - document.querySelector('.present .live').getBoundingClientRect().width)"
+    iframe, live = (
+        firefox.run(
+            f"return document.querySelector('.present {one}').getBoundingClientRect().width"
+        )
+        for one in ("iframe", ".live")
     )
-    assert scale < 2
+    assert abs(iframe - live) < 2
 
 
 def test_each_chapter_leads_to_its_slides() -> None:
@@ -390,7 +361,7 @@ def test_each_chapter_leads_to_its_slides() -> None:
 def test_notes_fit_below_their_slide_on_paper(deck: str, page: Page, site: str) -> None:
     page.set_viewport_size({"width": 688, "height": 1032})
     page.emulate_media(media="print")
-    page.goto(f"{site}/lectures/{deck}.html?read=notes")
+    page.goto(deck_at(site, deck, "?read=notes"))
     page.evaluate("document.fonts.ready")
     assert page.evaluate(CROWDED_NOTES) == []
 
@@ -412,7 +383,7 @@ def answers_of(deck: str) -> list[str]:
 @pytest.mark.slow
 def test_paper_has_no_answer_however_it_is_asked_for(page: Page, site: str) -> None:
     """Two slides a page; Ctrl+P leads to the same page."""
-    address, pdfs = f"{site}/lectures/{FIRST}.html", []
+    address, pdfs = deck_at(site), []
     for query in ("?read", "?print-pdf"):
         page.goto(address + query)
         page.evaluate("document.fonts.ready")

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from live_visits import FIND, alone, choose, place, read, says, tap, text, value
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
-from test_site_live import READ, SET, WORDS
-from test_site_live_attention import VALUE
-from test_site_live_models import TEXT, nothing
-from test_site_live_pages import alone
+from test_site_live_models import nothing
 
 from attnbook.course import live
 from attnbook.course.live import weights
 
 GIVEN = weights.load("smollm2").sentences
-ALL_THERE = """() => {
-  const { cases } = Bokeh.documents.at(-1).get_model_by_name("update").args;
-  return cases.data.units.every((one) => one.length);
-}"""
-# where a place of a plot is on the screen: 0 the map, 1 the arcs, 2 the matrix
-PLACE = """([plot, x, y]) => {
-  const views = [...Bokeh.index.query((v) => v.model.type === "Figure")];
-  views.sort((a, b) => a.el.getBoundingClientRect().y - b.el.getBoundingClientRect().y);
-  const { el, frame } = views[plot], box = el.getBoundingClientRect();
-  return [box.x + frame.x_scale.compute(x), box.y + frame.y_scale.compute(y)];
-}"""
+ALL_THERE = f"() => {FIND}('update').args.cases.data.units.every((one) => one.length)"
 
 
 def means(sentence: live.Sentence) -> dict[str, np.ndarray | None]:
@@ -49,19 +37,15 @@ def means(sentence: live.Sentence) -> dict[str, np.ndarray | None]:
     }
 
 
+def shown() -> live.LiveFigure:
+    return live.model_heads("smollm2", head=(17, 1))
+
+
 @pytest.fixture(scope="module")
-def heads(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """The figure on the screen, all sentences loaded; every test sets what it reads."""
-    figure = live.model_heads("smollm2", head=(17, 1))
-    with alone(browser, tmp_path_factory.mktemp("heads"), figure) as seen:
-        seen.page.wait_for_function(ALL_THERE)
-        yield seen.page
-        assert seen.complaints == []
-
-
-def choose(page: Page, **values: float | str) -> None:
-    for name, value in values.items():
-        page.evaluate(SET, [name, value])
+def heads(page: Page) -> Page:
+    """The figure, all sentences loaded."""
+    page.wait_for_function(ALL_THERE)
+    return page
 
 
 @pytest.mark.parametrize("number", range(len(GIVEN)))
@@ -69,7 +53,7 @@ def test_the_map_is_pythons(heads: Page, number: int) -> None:
     choose(heads, sentence=str(number), layer=19, head=7)
     for measure, expected in means(GIVEN[number]).items():
         choose(heads, measure=measure)
-        cells, said = heads.evaluate(READ, "all"), heads.evaluate(WORDS)
+        cells, said = read(heads, "all"), text(heads)
         drawn = np.zeros((30, 9))
         drawn[np.array(cells["x"]) - 1, np.array(cells["y"]) - 1] = cells["weight"]
         if expected is None:
@@ -85,44 +69,49 @@ def test_a_heads_weights_are_the_models(heads: Page, layer: int, head: int, toke
     choose(heads, sentence="2", measure="first", layer=layer, head=head, token=token)
     sentence = GIVEN[2]
     w = np.asarray(sentence.weights)[layer - 1, head - 1]
-    cells = heads.evaluate(READ, "cells")
+    cells = read(heads, "cells")
     drawn = np.zeros_like(w)
     drawn[np.array(cells["y"]) - 1, np.array(cells["x"]) - 1] = cells["weight"]
     assert_allclose(drawn, w, atol=1e-6)
     assert len(cells["x"]) == 17 * 18 / 2  # nothing above the diagonal
     row = w[token - 1, :token]
-    dots, arcs = heads.evaluate(READ, "dots"), heads.evaluate(READ, "arcs")
+    dots, arcs = read(heads, "dots"), read(heads, "arcs")
     assert_allclose(np.square(dots["size"]) / 18**2, row, atol=1e-6)  # its area is the weight
     assert arcs["end"] == [j + 1 for j in range(token - 1) if row[j] > 0.02]
     assert_allclose(arcs["width"], [max(0.7, 8 * row[j - 1]) for j in arcs["end"]], atol=1e-5)
     best = int(row.argmax())
-    text = heads.evaluate(WORDS)
-    assert text.startswith(f"Head {layer}.{head}: the token '{sentence.tokens[token - 1].strip()}'")
-    assert re.search(rf"attends to '{sentence.tokens[best].strip()}'[^,]* {row[best]:.2f}", text)
+    said = text(heads)
+    assert said.startswith(f"Head {layer}.{head}: the token '{sentence.tokens[token - 1].strip()}'")
+    assert re.search(rf"attends to '{sentence.tokens[best].strip()}'[^,]* {row[best]:.2f}", said)
 
 
 def test_a_tap_on_the_map_chooses_a_head(heads: Page) -> None:
     choose(heads, sentence="0", layer=1, head=1)
-    heads.mouse.click(*heads.evaluate(PLACE, [0, 24.3, 2.8]))
-    assert [heads.evaluate(VALUE, name) for name in ("layer", "head")] == [24, 3]
-    assert heads.evaluate(READ, "chosen") == {"x": [24], "y": [3]}
-    assert heads.evaluate(WORDS).startswith("Head 24.3: ")
+    tap(heads, 24.3, 2.8)
+    assert value(heads, "layer", "head") == [24, 3]
+    assert read(heads, "chosen") == {"x": [24], "y": [3]}
+    assert text(heads).startswith("Head 24.3: ")
 
 
-def test_a_tap_chooses_a_token_and_a_pointer_only_shows_it(heads: Page) -> None:
+@pytest.mark.parametrize(
+    ("plot", "pointer", "at", "number"),
+    [(1, (9.2, 0.3), (5.8, 0.3), 6), (2, (3, 8.9), (2.1, 12.8), 13)],
+)
+def test_a_tap_chooses_a_token_and_a_pointer_only_shows_it(
+    heads: Page, plot: int, pointer: tuple[float, float], at: tuple[float, float], number: int
+) -> None:
+    """On the arcs and on the matrix."""
     choose(heads, sentence="0", layer=17, head=1, token=16)
-    for plot, x, y in ((1, 9.2, 0.3), (2, 3, 8.9)):
-        heads.mouse.move(*heads.evaluate(PLACE, [plot, x, y]))
-        heads.wait_for_function(f"{WORDS}.includes(\"the token 'the' (9th of 16)\")")
-        assert heads.evaluate(READ, "frame")["y"] == [9]
-        assert heads.evaluate(VALUE, "token") == 16
-        heads.mouse.move(2, 2)
-        heads.wait_for_function(f"{WORDS}.includes('(16th of 16)')")
-    heads.mouse.click(*heads.evaluate(PLACE, [1, 5.8, 0.3]))
-    assert heads.evaluate(VALUE, "token") == 6
-    heads.mouse.click(*heads.evaluate(PLACE, [2, 2.1, 12.8]))
-    assert heads.evaluate(VALUE, "token") == 13
-    assert "the token 'sun' (13th of 16)" in heads.evaluate(WORDS)
+    heads.mouse.move(*place(heads, *pointer, plot))
+    says(heads, "the token 'the' (9th of 16)", how="includes")
+    assert read(heads, "frame")["y"] == [9]
+    assert value(heads, "token") == 16
+    heads.mouse.move(2, 2)
+    says(heads, "(16th of 16)", how="includes")
+    tap(heads, *at, plot)
+    assert value(heads, "token") == number
+    token = GIVEN[0].tokens[number - 1].strip()
+    assert f"the token '{token}' ({number}th of 16)" in text(heads)
 
 
 def test_a_button_finds_the_strongest_head(heads: Page) -> None:
@@ -131,24 +120,18 @@ def test_a_button_finds_the_strongest_head(heads: Page) -> None:
         heads.get_by_role("button", name="the head with the largest").click()
         found = means(GIVEN[int(number)])[measure]
         assert found is not None
-        layer, head = (heads.evaluate(VALUE, name) for name in ("layer", "head"))
+        layer, head = value(heads, "layer", "head")
         assert found[layer - 1, head - 1] == pytest.approx(found.max(), abs=1e-6)
 
 
-def test_the_keyboard_moves_everything_and_sliders_say_their_token(heads: Page) -> None:
-    choose(heads, sentence="3", layer=4, head=5, token=5)
-    sliders = {name: heads.get_by_role("slider", name=name) for name in ("layer", "head", "token")}
-    assert sliders["token"].get_attribute("aria-valuetext") == "3"
-    for slider in sliders.values():
-        slider.press("ArrowRight")
-    assert [heads.evaluate(VALUE, name) for name in sliders] == [5, 6, 6]
-    choose(heads, token=13)
-    assert sliders["token"].get_attribute("aria-valuetext") == "⏎"
-    heads.get_by_role("combobox", name="sentence").select_option(GIVEN[0].title)
-    assert heads.evaluate(VALUE, "token") == 16
-    assert sliders["token"].get_attribute("aria-valuetext") == "."
-    heads.get_by_role("combobox", name="colour of a head").select_option("the token before")
-    assert "on the token before." in heads.evaluate(WORDS)
+@pytest.mark.parametrize(("sentence", "token", "said"), [(3, 5, "3"), (3, 13, "⏎"), (0, 16, ".")])
+def test_the_slider_says_its_token(heads: Page, sentence: int, token: int, said: str) -> None:
+    """And the last one, where a sentence is too short for the one that was chosen."""
+    choose(heads, sentence="3", token=22 if sentence == 0 else token)
+    choose(heads, sentence=str(sentence))
+    assert value(heads, "token") == token
+    slider = heads.get_by_role("slider", name="token")
+    assert slider.get_attribute("aria-valuetext") == said
 
 
 def cut(folder: Path) -> None:
@@ -176,12 +159,12 @@ def test_without_the_file_the_first_sentence_stands(
     with alone(browser, tmp_path, figure, prepare=prepare, in_notebook=in_notebook) as seen:
         page = seen.page
         page.get_by_role("combobox", name="sentence").select_option(GIVEN[2].title)
-        page.wait_for_function("Bokeh.documents[0].get_model_by_name('notice').visible")
+        page.wait_for_function(f"{FIND}('notice').visible")
         told = f"{reason} In Python, live.model_heads('smollm2', whole=True) shows all sentences."
-        assert page.evaluate(TEXT, "notice") == told
-        assert page.evaluate(VALUE, "sentence") == "0"
+        assert text(page, "notice") == told
+        assert value(page, "sentence") == "0"
         choose(page, layer=17, head=1)
-        assert "(16th of 16) attends to 'down' 0.62" in page.evaluate(WORDS)
+        assert "(16th of 16) attends to 'down' 0.62" in text(page)
 
 
 def test_a_notebook_can_hold_all_sentences(browser: Browser, tmp_path: Path) -> None:
@@ -189,5 +172,5 @@ def test_a_notebook_can_hold_all_sentences(browser: Browser, tmp_path: Path) -> 
     assert len(figure._repr_html_()) < 400_000
     with alone(browser, tmp_path, figure, prepare=nothing, in_notebook=True) as seen:
         choose(seen.page, sentence="3", layer=19, head=7)
-        assert "(22nd of 22) attends to '5' 0.91" in seen.page.evaluate(WORDS)
+        assert "(22nd of 22) attends to '5' 0.91" in text(seen.page)
         assert seen.complaints == []

@@ -1,246 +1,149 @@
-"""Every live figure alone on a page: drawn, named, inside the page, on a desk and on a phone."""
+"""Every live figure alone on a page: drawn, named, inside the page, moved by keys and heard."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
-import bokeh
-import numpy as np
 import pytest
-from playwright.sync_api import Browser
-from site_visits import Visit, served, visit
-from test_site_pages import AXE, TOO_WIDE, WIDTHS, axe_findings
+from live_visits import DEEP, FIGURES, FIND, WORDS, alone, choose, figure, place, value
+from playwright.sync_api import Browser, Page
+from site_visits import Visit, next_frames
+from test_site_pages import AXE, TOO_WIDE, axe_findings
 
-from attnbook import datasets
 from attnbook.course import live
-from attnbook.course.live import models
 
-BOKEH = Path(bokeh.__file__).parent / "server" / "static" / "js"
-FIGURES = [name for name in live.__all__ if name.islower()]
 ROLES = ("slider", "combobox", "button")
-THEMES = {"light": ("#ffffff", "#222222"), "dark": ("#121212", "#e0e0e0")}
-SMALL = {"width": 360, "height": 740}
-slow = pytest.mark.slow
-# one look of each kind now, the others in the long run
-LOOKS = [
-    ("light", "desk"),
-    *(
-        pytest.param(*look, marks=slow)
-        for look in (("light", "phone"), ("dark", "desk"), ("dark", "phone"))
-    ),
-]
-LARGE = [  # the same for what is as large as it may be: the smallest phone says most
-    ("light", SMALL),
-    *(
-        pytest.param(*look, marks=slow)
-        for look in (("light", "desk"), ("dark", "desk"), ("dark", SMALL))
-    ),
-]
-PAGE = """<!doctype html>
-<html lang="en" data-content_root="/">
-<head>
-<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>A live figure</title><link rel="icon" href="data:,">
-<style>
-body {{ margin: 16px auto; padding: 0 16px; max-width: 720px; font-family: sans-serif;
-       background: {0}; color: {1} }}
-</style>
-</head>
-<body><main><h1>A live figure</h1>{2}</main></body>
-</html>"""
-
-
-# what the Tab key would stop at without saying what it is, in the page and in every shadow root
-TAB_STOPS = """() => {
-  const found = [], native = /^(A|BUTTON|INPUT|SELECT|SUMMARY|TEXTAREA)$/;
-  const look = (node) => {
-    for (const element of node.querySelectorAll("*")) {
-      if (element.tabIndex >= 0 && !native.test(element.tagName) && !element.hasAttribute("role"))
-        found.push(element.className);
-      if (element.shadowRoot) look(element.shadowRoot);
-    }
-  };
-  look(document);
-  return found;
-}"""
-TEXT_SIZES = """() => {
-  const sizes = [];
-  const look = (node) => {
-    for (const element of node.querySelectorAll(".bk-slider-title, .bk-input, .bk-btn, label, .bk-clearfix, strong"))
-      sizes.push(parseFloat(getComputedStyle(element).fontSize));
-    for (const element of node.querySelectorAll("*")) if (element.shadowRoot) look(element.shadowRoot);
-  };
-  look(document);
-  return sizes;
-}"""
-KEYS = np.array(
-    [[1.5, 0.5], [0.4, 1.3], [-1.0, 1.1], [-1.4, -0.6], [0.2, -1.2], [0.7, 0.4], [0, 0]]
+# the smallest phone says most of what is as large as it may be; the others in the long run
+LARGE = (
+    "attention_browser large",
+    "in_context_regression",
+    "residual_stream",
+    "self_attention_points",
+    "translation_attention",
 )
-VALUES = np.array([[0, 0], [1, 2.5], [3, 3], [4, 1], [2.5, -1], [2, 1], [1, 0.5]])
+NOW = [(name, "light", "small") for name in LARGE]
+LATER = [
+    pytest.param(name, theme, width, marks=pytest.mark.slow)
+    for name in FIGURES
+    for theme in ("light", "dark")
+    for width in ("desk", "phone", "small")
+    if (theme, width) != ("light", "desk") and (name, theme, width) not in NOW
+]
+# what the Tab key would stop at without saying what it is
+TAB_STOPS = f"""() => ({DEEP})(document).filter((one) => one.tabIndex >= 0 && !one.hasAttribute("role")
+  && !/^(A|BUTTON|INPUT|SELECT|SUMMARY|TEXTAREA)$/.test(one.tagName)).map((one) => one.className)"""
+TEXT_SIZES = f"""() => ({DEEP})(document)
+  .filter((one) => one.matches(".bk-slider-title, .bk-input, .bk-btn, label, .bk-clearfix, strong"))
+  .map((one) => parseFloat(getComputedStyle(one).fontSize))"""
+CONTROLS = """() => [...Bokeh.documents.at(-1)._all_models.values()]
+  .filter((one) => ["Slider", "Select"].includes(one.type))
+  .filter((one) => Bokeh.index.find_one(one)?.el.checkVisibility())
+  .map(({ type, name, title }) => ({ type, name, title }))"""
+# all that a reader sees of a figure but for one control
+BESIDE = """(name) => JSON.stringify([...Bokeh.documents.at(-1)._all_models.values()]
+  .filter((one) => one.name !== name)
+  .map((one) => one.type === "ColumnDataSource" ? Object.values(one.data).map((all) => [...all])
+    : one.attributes.value ?? (one.type === "Div" ? one.text : "")))"""
 
 
-def regression() -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Data and truth, the truth over a grid that is not the data's."""
-    grid = np.linspace(-3, 3, 61)
-    return *datasets.heteroskedastic(), (grid, datasets.curve(grid))
+@pytest.fixture(scope="module", params=FIGURES)
+def drawn(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[tuple[live.LiveFigure, Visit]]:
+    """A figure, and a visit to it on a light desk."""
+    shown = figure(request.param)
+    with alone(browser, tmp_path_factory.mktemp("figure"), shown) as seen:
+        load(seen.page)
+        if request.param == "parts":  # where every order gives another number
+            choose(seen.page, arithmetic="bfloat16", step=3)
+        yield shown, seen
+        assert seen.outside == [] and seen.complaints == []
 
 
-def figure(name: str) -> live.LiveFigure:
-    """A live figure of the package on the data of these tests."""
-    if name == "attention_browser":
-        weights = np.full((2, 3), 1 / 3)
-        case = live.Attention("even", ["a", "b"], ["x", "y", "z"], {"one": weights, "two": weights})
-        return live.attention_browser([case], name="live-matrices")
-    if name == "residual_stream":
-        states = np.arange(30.0).reshape(2, 3, 5)
-        stream = live.Stream("short", ["a", "b", "c"], ["embedding", "attention"], states)
-        return live.residual_stream([stream], name="live-stream")
-    if name == "model_heads":
-        return live.model_heads("smollm2")
-    if name == "translation_attention":
-        case = live.Attention("1", ["e"], ["one"], {"one": [[1.0]]})
-        return live.translation_attention(
-            [case], name="live-translation", model="absent",
-            source_vocabulary=["one"], target_vocabulary=["e"],
-        )  # fmt: skip
-    if name == "text_writer":
-        return live.text_writer("The mean of", model="absent")
-    if name == "in_context_regression":
-        return live.in_context_regression(np.linspace(-1, 1, 5), np.ones(5), model="regressor")
-    own_data: dict[str, tuple[np.ndarray, ...]] = {"estimators": (), "parts": (), "ring": ()}
-    data = {"query_and_keys": (KEYS, VALUES), "self_attention_points": (KEYS,), **own_data}
-    return getattr(live, name)(*data.get(name, regression()))
+def load(page: Page) -> None:
+    """What a figure asks the site for, if anything."""
+    page.wait_for_load_state("networkidle")
+    button = page.get_by_role("button", name=re.compile(r"^Load the model( \(.*\))?$"))
+    if button.count():
+        button.click()
+        page.wait_for_function("() => window.attnbookModels")
 
 
-@contextmanager
-def alone(
-    browser: Browser,
-    folder: Path,
-    figure: live.LiveFigure,
-    theme: str = "light",
-    width: str | dict[str, int] = "desk",
-    prepare: Callable[[Path], None] | None = None,
-    in_notebook: bool = False,
-) -> Iterator[Visit]:
-    """A visit to a page with a figure and nothing else, Bokeh's scripts served from its package.
-
-    So are the models, unless the folder is prepared with others.
-    """
-    (folder / "_static").mkdir()
-    (folder / "_static" / "bokeh").symlink_to(BOKEH)
-    if prepare:
-        prepare(folder)
-    else:
-        (folder / "_static" / "models").symlink_to(models.FOLDER)
-    page = PAGE.format(*THEMES[theme], figure._repr_html_())
-    if in_notebook:  # which takes Bokeh's scripts from elsewhere, and says nothing of a site
-        page = page.replace(' data-content_root="/"', "")
-        page = page.replace("https://cdn.bokeh.org/bokeh/release/", "/_static/bokeh/")
-        page = page.replace("${file}-${version}.min.js", "${file}.min.js")
-    (folder / "index.html").write_text(page, encoding="utf-8")
-    context = browser.new_context(viewport=WIDTHS[width] if isinstance(width, str) else width)
-    with served(folder) as address:
-        seen = visit(context, address)
-        seen.go("index.html").wait_for_selector(f"#{figure.name}[data-ready=true]")
-        yield seen
-    context.close()
-
-
-@dataclass
-class Look:
-    """What one visit to a figure found."""
-
-    shown: live.LiveFigure
-    too_wide: int
-    axe: list[str]
-    controls: list[tuple[str, str]]
-    tab_stops: list[str]
-    words: dict[str, bool]
-    groups: int
-    sizes: set[float]
-    height: float
-    outside: list[str]
-    complaints: list[str]
-
-
-@pytest.fixture(scope="module")
-def look(
-    browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str, str, str], Look]:
-    """A figure by its name, theme and width; each is opened once."""
-
-    @cache
-    def look(name: str, theme: str, width: str) -> Look:
-        shown = figure(name)
-        with alone(browser, tmp_path_factory.mktemp(name), shown, theme, width) as seen:
-            page = seen.page
-            if name == "in_context_regression":  # it loads its model, and its button goes
-                page.wait_for_function("!Bokeh.documents[0].get_model_by_name('load').visible")
-            box = page.locator(f"#{shown.name}").bounding_box()
-            assert box is not None
-            roles = [(r, e) for r in ROLES for e in page.get_by_role(r).all()]
-            return Look(
-                shown=shown,
-                height=box["height"],
-                too_wide=page.evaluate(TOO_WIDE),
-                axe=axe_findings(page),
-                controls=[(role, element.aria_snapshot()) for role, element in roles],
-                tab_stops=page.evaluate(TAB_STOPS),
-                words={
-                    text: page.get_by_text(text, exact=True).is_visible()
-                    for text in ("live figure", shown.title)
-                },
-                groups=page.get_by_role(
-                    "group", name=f"{shown.title}. {shown.description}"
-                ).count(),
-                sizes=set(page.evaluate(TEXT_SIZES)),
-                outside=seen.outside,
-                complaints=seen.complaints,
-            )
-
-    return look
-
-
-@pytest.mark.parametrize(("theme", "width"), LOOKS)
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_is_whole(
-    look: Callable[[str, str, str], Look], name: str, theme: str, width: str
-) -> None:
+def check_whole(seen: Visit) -> None:
+    """Nothing leaves the page, and everyone can use what is there."""
     assert AXE.is_file(), "axe-core is missing: run npm ci"
-    seen = look(name, theme, width)
-    assert seen.too_wide <= 0
-    assert seen.axe == []
-    assert [text for role, text in seen.controls if f'{role} "' not in text] == []
-    assert seen.tab_stops == []
-    assert seen.outside == []
-    assert seen.complaints == []
+    page = seen.page
+    assert page.evaluate(TOO_WIDE) <= 0
+    assert axe_findings(page) == []
+    for role in ROLES:
+        named = [one.aria_snapshot() for one in page.get_by_role(role).all()]  # type: ignore[arg-type]
+        assert [text for text in named if f'{role} "' not in text] == []
+    assert page.evaluate(TAB_STOPS) == []
+    assert seen.outside == [] and seen.complaints == []
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_says_what_it_is(look: Callable[[str, str, str], Look], name: str) -> None:
-    seen = look(name, "light", "desk")
-    assert seen.words == {"live figure": True, seen.shown.title: True}
-    assert seen.groups == 1
-    assert min(seen.sizes) >= 14, seen.sizes  # pixels, on a desk
+def test_a_figure_is_whole(drawn: tuple[live.LiveFigure, Visit]) -> None:
+    """And keeps about the room in the page that it takes."""
+    shown, seen = drawn
+    check_whole(seen)
+    for words in ("live figure", shown.title):
+        assert seen.page.get_by_text(words, exact=True).is_visible()
+    named = f"{shown.title}. {shown.description}"
+    assert seen.page.get_by_role("group", name=named).count() == 1
+    assert min(seen.page.evaluate(TEXT_SIZES)) >= 14  # pixels, on a desk
+    box = seen.page.locator(f"#{shown.name}").bounding_box()
+    assert box is not None and abs(box["height"] / 16 - shown.min_height) < 10
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_room_kept_is_about_what_it_takes(
-    look: Callable[[str, str, str], Look], name: str
+@pytest.mark.parametrize(("name", "theme", "width"), [*NOW, *LATER])
+def test_a_figure_is_whole_in_other_looks(
+    browser: Browser, tmp_path: Path, name: str, theme: str, width: str
 ) -> None:
-    seen = look(name, "light", "desk")
-    assert abs(seen.height / 16 - seen.shown.min_height) < 10
+    with alone(browser, tmp_path, figure(name), theme, width) as seen:
+        load(seen.page)
+        check_whole(seen)
+        if name == "attention_browser large":
+            (_, top), (_, bottom) = (place(seen.page, 1, y, plot=1) for y in (1, 2))
+            assert bottom - top == pytest.approx(11, abs=0.1)  # pixels for a label
+        if name == "residual_stream":
+            (left, _), (right, _) = (place(seen.page, x, 1) for x in (1, 2))
+            assert right - left >= 10  # pixels of a cell
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_same_figure_gives_the_same_text(name: str) -> None:
-    assert figure(name)._repr_html_() == figure(name)._repr_html_()
+def test_keys_move_every_control_and_are_heard(drawn: tuple[live.LiveFigure, Visit]) -> None:
+    """A slider a step, a menu to each option: the drawing follows, a text says the number."""
+    _, seen = drawn
+    page = seen.page
+    controls = page.evaluate(CONTROLS)
+    assert controls
+    for control in controls:
+        name, title = control["name"], control["title"]
+        before, beside = value(page, name), page.evaluate(BESIDE, name)
+        if control["type"] == "Slider":
+            step, end = page.evaluate(f"(name) => [{FIND}(name).step, {FIND}(name).end]", name)
+            slider = page.get_by_role("slider", name=title, exact=True)
+            slider.press("ArrowLeft" if before == end else "ArrowRight")
+            next_frames(page)
+            assert abs(value(page, name) - before) == pytest.approx(step, abs=0.6 * step), title
+            redrawn = page.evaluate(BESIDE, name) != beside  # no comparison of long texts is told
+            assert redrawn, title
+            says = f"{title}: {slider.get_attribute('aria-valuetext')}"
+            assert page.get_by_text(says, exact=True).is_visible()
+            continue
+        menu = page.get_by_role("combobox", name=title, exact=True)
+        chosen = menu.locator("option:checked").inner_text()
+        others = [one for one in menu.locator("option").all_inner_texts() if one != chosen]
+        for option in [*others, chosen]:
+            menu.select_option(option)
+            next_frames(page)
+            now = value(page, name), page.evaluate(BESIDE, name)
+            moved, redrawn = now[0] != before, now[1] != beside
+            assert moved and redrawn, option
+            before, beside = now
+    page.wait_for_function(f"document.querySelector('[role=status]').textContent === {WORDS}")
 
 
-def test_a_page_can_hold_all_of_them() -> None:
-    names = {figure(name).name for name in FIGURES}
-    assert len(names) == len(FIGURES)
+def test_every_kind_of_live_figure_is_looked_at() -> None:
+    assert {name.split()[0] for name in FIGURES} == {one for one in live.__all__ if one.islower()}

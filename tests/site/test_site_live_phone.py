@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from firefox import Firefox
+from live_visits import BOKEH, DEEP, FIGURES, FIND, THEMES, figure, html_page, place, value
 from playwright.sync_api import Browser, CDPSession, Page
-from site_visits import next_frames, rests, served, visit
-from test_site_live_pages import BOKEH, PAGE, THEMES, figure, regression
+from site_visits import WIDTHS, next_frames, rests, served, visit
 
-from attnbook.course import live
 from attnbook.course.live import models
 
-PHONE, SLIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
-FIGURES = ("kernel", "heads", "plane", "alignment", "points", "induction", "stream", "translation", "context", "model", "estimators", "parts", "ring", "writer")  # fmt: skip
-HIGH = (
-    "alignment",
-    "induction",
-    "translation",
-    "plane",
-    "stream",
-    "model",
-    "estimators",
-    "parts",
-    "ring",
-    "writer",
-)  # above 454 pixels
+SLIDE = {"width": 1280, "height": 720}
+NAMES = [name for name in FIGURES if "large" not in name]
+# below 454 pixels
+LOW = ("kernel_regression", "kernel_heads", "self_attention_points", "in_context_regression")
 READY = "document.querySelectorAll('[data-ready=true]').length"
 # whatever a reader can change: controls, and the places of points
 STATE = """(at) => JSON.stringify([...Bokeh.documents[at]._all_models.values()]
@@ -46,15 +33,6 @@ HANDLES = """(at) => {
     return [...view.renderer_views.values()].filter((one) => one.model.name === "handle").flatMap(({ glyph }) =>
       Array.from(glyph.sx, (x, i) => [box.x + x, box.y + glyph.sy[i]]));
   });
-}"""
-# within the figure and every shadow root of it
-DEEP = """(host) => {
-  const found = [];
-  const look = (node) => {
-    for (const one of node.querySelectorAll("*")) { found.push(one); if (one.shadowRoot) look(one.shadowRoot); }
-  };
-  look(host);
-  return found;
 }"""
 SIZES = f"""(host) => ({DEEP})(host).filter((one) => one.matches(".noUi-handle"))
   .map((one) => one.getBoundingClientRect()).filter((b) => b.width).map((b) => [b.width, b.height])"""
@@ -84,52 +62,6 @@ COLOURS = f"""(host) => ({DEEP})(host).filter((one) => one.matches("select, inpu
   [one.className, getComputedStyle(one).color, getComputedStyle(one).backgroundColor])"""
 
 
-def weights(rng: np.random.Generator, m: int, n: int, heads: int) -> dict[str, Any]:
-    """As many heads as a trained model has, by the names that chapter 6 gives them."""
-    return {
-        f"layer {h // 4 + 1}, head {h % 4 + 1}": rng.dirichlet(np.ones(n), m) for h in range(heads)
-    }
-
-
-@cache
-def shown(name: str) -> live.LiveFigure:
-    """A figure of the size that the chapter's has."""
-    rng = np.random.default_rng(0)
-    if name == "stream":
-        labels = ["embedding", "attention 1", "MLP 1", "attention 2", "MLP 2"]
-        tokens = [str(t) for t in rng.integers(10, 60, 24)]
-        readout = [[("47", 0.33)] * 24] * 5
-        case = live.Stream("a row", tokens, labels, rng.normal(size=(5, 24, 64)), readout)
-        return live.residual_stream([case, case], name="live-stream")
-    if name in ("alignment", "translation"):
-        letters, words = list("neunhundertviertausenddreihundertfünfundzwanzig"), ["thousand"] * 9
-        case = live.Attention("904,325", letters, words, weights(rng, len(letters), 9, 4))
-        if name == "alignment":
-            return live.attention_browser([case, case], name="live-alignment")
-        return live.translation_attention(
-            [case], name="live-translation", model="translator",
-            source_vocabulary=["one"], target_vocabulary=["e"],
-        )  # fmt: skip
-    if name == "induction":
-        tokens = [str(t) for t in rng.integers(10, 60, 36)]
-        case = live.Attention("a row with period 9", tokens, tokens, weights(rng, 36, 36, 8))
-        return live.attention_browser([case, case], name="live-induction", units=("token", "token"))
-    if name == "heads":
-        return live.kernel_heads(*regression())
-    names = {
-        "kernel": "kernel_regression",
-        "plane": "query_and_keys",
-        "points": "self_attention_points",
-        "context": "in_context_regression",
-        "model": "model_heads",
-        "estimators": "estimators",
-        "parts": "parts",
-        "ring": "ring",
-        "writer": "text_writer",
-    }
-    return figure(names[name])
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page for each figure, in light and dark, and in the wide layout."""
@@ -137,14 +69,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "_static").mkdir()
     (folder / "_static" / "bokeh").symlink_to(BOKEH)
     (folder / "_static" / "models").symlink_to(models.FOLDER)
-    for name in FIGURES:
-        for theme, colours in THEMES.items():
-            html = shown(name)._repr_html_() + '<p style="height: 2000px"></p>'
-            page = PAGE.format(*colours, html).replace(
-                "<html", f'<html style="color-scheme: {theme}"'
-            )
+    for name in NAMES:
+        for theme in THEMES:
+            page = html_page(figure(name), theme)
+            page = page.replace("</main>", '<p style="height: 2000px"></p></main>')
             (folder / f"{name}-{theme}.html").write_text(page, encoding="utf-8")
-        page = PAGE.format(*THEMES["light"], shown(name).wide()._repr_html_())
+        page = html_page(figure(name).wide())
         page = page.replace("max-width: 720px", "").replace("<h1>A live figure</h1>", "")
         (folder / f"{name}-wide.html").write_text(page, encoding="utf-8")
     return folder
@@ -197,10 +127,10 @@ def address(folder: Path) -> Iterator[str]:
         yield address
 
 
-@contextmanager
-def a_phone(browser: Browser, address: str) -> Iterator[Phone]:
-    """One phone for all of it."""
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+@pytest.fixture(scope="module")
+def phone(in_fonts: Browser, address: str) -> Iterator[Phone]:
+    """One phone for all of it, with one set of fonts after the other."""
+    context = in_fonts.new_context(viewport=WIDTHS["phone"], has_touch=True, is_mobile=True)
     seen = visit(context, address)
     yield Phone(seen.page, context.new_cdp_session(seen.page))
     assert seen.complaints == []
@@ -208,22 +138,19 @@ def a_phone(browser: Browser, address: str) -> Iterator[Phone]:
 
 
 @pytest.fixture(scope="module")
-def phone(browser: Browser, address: str) -> Iterator[Phone]:
-    with a_phone(browser, address) as phone:
-        yield phone
+def slide(in_fonts: Browser, address: str) -> Iterator[Page]:
+    """A projector, with one set of fonts after the other."""
+    context = in_fonts.new_context(viewport=SLIDE)
+    seen = visit(context, address)
+    yield seen.page
+    assert seen.complaints == []
+    context.close()
 
 
-@pytest.fixture(scope="module")
-def any_phone(in_fonts: Browser, address: str) -> Iterator[Phone]:
-    """A phone with one set of fonts after the other."""
-    with a_phone(in_fonts, address) as phone:
-        yield phone
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_on_a_phone(any_phone: Phone, address: str, name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_on_a_phone(phone: Phone, address: str, name: str) -> None:
     """The plots first, controls whole and below them; a swipe scrolls and changes nothing."""
-    host, page = any_phone.go(address, f"{name}-light"), any_phone.page
+    host, page = phone.go(address, f"{name}-light"), phone.page
     plots = [box for one in host.locator(".bk-Figure").all() if (box := one.bounding_box())]
     controls = [box for one in host.locator(".bk-input, .noUi-base").all() if (box := one.bounding_box())]  # fmt: skip
     assert max(box["y"] + box["height"] for box in plots) <= min(box["y"] for box in controls)
@@ -234,7 +161,7 @@ def test_on_a_phone(any_phone: Phone, address: str, name: str) -> None:
         assert label and longest <= room, (label, longest, room)
     assert host.evaluate(OVERLAPS) == []
 
-    any_phone.rest()
+    phone.rest()
     plots = [box for one in host.locator(".bk-Figure").all() if (box := one.bounding_box())]
     handles = page.evaluate(HANDLES, 0)
     for box in plots[:2]:
@@ -246,9 +173,9 @@ def test_on_a_phone(any_phone: Phone, address: str, name: str) -> None:
             continue
         x, y = free[len(free) // 2]
         for dx, dy in ((0, -160), (-70, 0)):
-            any_phone.rest()
+            phone.rest()
             before = page.evaluate(STATE, 0)
-            any_phone.swipe(x, y, dx, dy)
+            phone.swipe(x, y, dx, dy)
             if dy:
                 page.wait_for_function("scrollY > 100")
             else:
@@ -256,20 +183,53 @@ def test_on_a_phone(any_phone: Phone, address: str, name: str) -> None:
             assert page.evaluate(STATE, 0) == before
 
 
-@pytest.mark.parametrize("name", ["kernel", "plane", "points", "context", "estimators", "parts"])
-def test_a_finger_on_a_handle_drags_it(phone: Phone, address: str, name: str) -> None:
-    """Also one that misses its middle by 11 pixels, so that it is 24 wide."""
+@pytest.mark.parametrize(
+    ("name", "axes"),
+    [
+        ("kernel_regression", "x"),
+        ("query_and_keys", "xy"),
+        ("self_attention_points", "xy"),
+        ("in_context_regression", "xy"),
+        ("estimators", "xy"),
+        ("parts", "y"),
+    ],
+)
+def test_a_finger_drags_a_handle_and_not_the_page(
+    phone: Phone, address: str, name: str, axes: str
+) -> None:
+    """Also one that misses its middle by 11 pixels, so that it is 24 wide; no other handle moves."""
     phone.go(address, f"{name}-light")
     phone.rest()
-    (x, y), *_ = phone.page.evaluate(HANDLES, 0)
-    before = phone.page.evaluate(STATE, 0)
-    phone.swipe(x + 8, y + 8, 40, -60)
+    first, *others = phone.page.evaluate(HANDLES, 0)
+    phone.swipe(first[0] + 8, first[1] + 8, 40, -60)
     assert phone.page.evaluate("scrollY") == 0
-    assert phone.page.evaluate(STATE, 0) != before
+    found, *left = phone.page.evaluate(HANDLES, 0)
+    assert left == others
+    for axis, before, after, way in zip("xy", first, found, (40, -60), strict=True):
+        if axis in axes:
+            assert after - before == pytest.approx(way, abs=12)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "chosen"),
+    [
+        ("attention_browser", (3, 20, 1), {"row": 20}),
+        ("residual_stream", (3, 4, 0), {"token": 3, "step": 4}),
+        ("model_heads", (24, 3, 0), {"layer": 24, "head": 3}),
+    ],
+)
+def test_a_finger_taps_a_cell(
+    phone: Phone, address: str, name: str, at: tuple[float, float, int], chosen: dict[str, int]
+) -> None:
+    phone.go(address, f"{name}-light")
+    phone.rest()
+    phone.page.touchscreen.tap(*place(phone.page, *at))
+    next_frames(phone.page)
+    assert {one: value(phone.page, one) for one in chosen} == chosen
 
 
 def test_a_swipe_over_a_slider_scrolls_and_a_tap_moves_it(phone: Phone, address: str) -> None:
-    host, page = phone.go(address, "kernel-light"), phone.page
+    host, page = phone.go(address, "kernel_regression-light"), phone.page
     phone.rest()
     box = host.locator(".noUi-base").last.bounding_box()
     assert box is not None
@@ -280,12 +240,11 @@ def test_a_swipe_over_a_slider_scrolls_and_a_tap_moves_it(phone: Phone, address:
     assert page.evaluate(STATE, 0) == before
     phone.rest()
     page.touchscreen.tap(x, y)
-    value = "Bokeh.documents[0].get_model_by_name('position').value"
-    page.wait_for_function(f"Math.abs({value} - 2.8) < 0.1")
+    page.wait_for_function(f"Math.abs({FIND}('position').value - 2.8) < 0.1")
 
 
 def test_chapter_9s_legend_is_whole(phone: Phone, address: str) -> None:
-    phone.go(address, "context-light")
+    phone.go(address, "in_context_regression-light")
     inside = """() => [...Bokeh.index.query((v) => v.model.type === "Legend")].map((v) => {
       const canvas = v.canvas.bbox ?? v.parent.bbox;
       return [v.bbox.left, v.bbox.right, v.parent.el.offsetWidth, v.model.items.length];
@@ -294,36 +253,13 @@ def test_chapter_9s_legend_is_whole(phone: Phone, address: str) -> None:
     assert left >= 0 and right <= width and items == 3
 
 
-@pytest.mark.parametrize("name", ["heads", "translation"])
+@pytest.mark.parametrize("name", ["kernel_heads", "translation_attention"])
 def test_dark_reaches_menus_inputs_and_tracks(phone: Phone, address: str, name: str) -> None:
     host = phone.go(address, f"{name}-dark")
     text = host.evaluate("(host) => getComputedStyle(host).color")
     for kind, colour, ground in host.evaluate(COLOURS):
         assert ground == "rgba(0, 0, 0, 0)" or ground.startswith("rgba(138, 147, 158"), kind
         assert colour == text or "noUi" in kind, kind
-
-
-@contextmanager
-def a_slide(browser: Browser, address: str) -> Iterator[Page]:
-    """A projector."""
-    context = browser.new_context(viewport=SLIDE)
-    seen = visit(context, address)
-    yield seen.page
-    assert seen.complaints == []
-    context.close()
-
-
-@pytest.fixture(scope="module")
-def slide(browser: Browser, address: str) -> Iterator[Page]:
-    with a_slide(browser, address) as page:
-        yield page
-
-
-@pytest.fixture(scope="module")
-def any_slide(in_fonts: Browser, address: str) -> Iterator[Page]:
-    """A projector with one set of fonts after the other."""
-    with a_slide(in_fonts, address) as page:
-        yield page
 
 
 WHOLE = """(host) => {
@@ -337,25 +273,25 @@ WHOLE = """(host) => {
 BOX = "(({ x, y, width, height }) => ({ x, y, width, height }))(document.querySelector('.attnbook-live').getBoundingClientRect())"
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_wide_it_fits_a_slide(any_slide: Page, address: str, name: str) -> None:
-    any_slide.goto(f"{address}/{name}-wide.html")
-    any_slide.wait_for_function(READY)
-    host = any_slide.locator(".attnbook-live")
-    rests(any_slide, BOX)
+@pytest.mark.parametrize("name", NAMES)
+def test_wide_it_fits_a_slide(slide: Page, address: str, name: str) -> None:
+    slide.goto(f"{address}/{name}-wide.html")
+    slide.wait_for_function(READY)
+    host = slide.locator(".attnbook-live")
+    rests(slide, BOX)
     seen = host.evaluate(WHOLE)
     assert seen["bottom"] <= 720 and seen["right"] <= 1280 and seen["gap"] >= 0
     assert seen["width"] <= 1280 and seen["height"] <= 736
     assert host.evaluate(OVERLAPS) == []
     assert min(host.evaluate(TYPE)) >= 11
-    if name in HIGH:
-        any_slide.set_viewport_size({"width": 800, "height": 720})  # no room beside: as in the page
-        any_slide.wait_for_function(f"{BOX}.height > 454")
-        any_slide.set_viewport_size(SLIDE)
+    if name not in LOW:
+        slide.set_viewport_size({"width": 800, "height": 720})  # no room beside: as in the page
+        slide.wait_for_function(f"{BOX}.height > 454")
+        slide.set_viewport_size(SLIDE)
 
 
 def test_a_button_and_an_address_fill_the_screen(slide: Page, address: str) -> None:
-    slide.goto(f"{address}/stream-light.html")
+    slide.goto(f"{address}/residual_stream-light.html")
     slide.wait_for_function(READY)
     host = slide.locator(".attnbook-live")
     before = rests(slide, BOX)
@@ -366,7 +302,7 @@ def test_a_button_and_an_address_fill_the_screen(slide: Page, address: str) -> N
     assert host.evaluate(WHOLE)["bottom"] <= 720 and host.evaluate(WHOLE)["gap"] >= 0
     slide.get_by_role("button", name="leave full screen").click()
     slide.wait_for_function(as_before)
-    slide.goto(f"{address}/stream-light.html?wide=live-stream")
+    slide.goto(f"{address}/residual_stream-light.html?wide=live-stream")
     slide.wait_for_function(READY)
     assert rests(slide, BOX) == {"x": 0, "y": 0, **SLIDE}
     slide.get_by_role("slider", name="token").press("Escape")
@@ -377,7 +313,7 @@ def test_the_still_stays_until_the_figure_is_ready(slide: Page, folder: Path, ad
     gate: list[Any] = []
     slide.route("**/bokeh-widgets.min.js", lambda route: gate.append(route))
     with slide.expect_request("**/bokeh-widgets.min.js"):
-        slide.goto(f"{address}/kernel-light.html")
+        slide.goto(f"{address}/kernel_regression-light.html")
     still = slide.locator(".attnbook-still")
     assert still.is_visible()
     assert slide.get_by_role("button").count() == 0
@@ -393,7 +329,7 @@ def test_the_still_stays_until_the_figure_is_ready(slide: Page, folder: Path, ad
 def test_in_firefox(firefox: Firefox, address: str) -> None:
     """A finger that begins on a handle drags it, one elsewhere changes nothing; controls whole."""
     firefox.resize(500, 844)
-    for name in ("kernel", "context"):
+    for name in ("kernel_regression", "in_context_regression"):
         firefox.go(f"{address}/{name}-light.html")
         firefox.wait("return document.querySelector('[data-ready=true]') !== null")
         host = "document.querySelector('.attnbook-live')"

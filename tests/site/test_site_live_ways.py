@@ -8,14 +8,16 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from live_visits import choose, text
 from PIL import Image
 from playwright.sync_api import Browser, Page
 from site_visits import ROOT, SITE, Visit, next_frames, visit
-from test_site_live import CHAPTER, HOST, SET, WORDS
 
 from attnbook.course.figures import COLOURS
 from attnbook.course.live.figure import SCRIPTS
 
+CHAPTER = "chapters/01-kernel-regression.html"
+HOST = "#live-kernel-regression"
 READY = f"{HOST}[data-ready=true]"
 BOKEH_TIMES = """() => [performance.getEntriesByType("navigation")[0].loadEventEnd,
   ...performance.getEntriesByType("resource").filter((e) => e.name.includes("/bokeh/")).map((e) => e.startTime)]"""
@@ -28,7 +30,9 @@ LISTEN = f"""() => {{
 
 
 def come_near(page: Page) -> None:
+    """The figure comes when the reader does."""
     page.locator(HOST).scroll_into_view_if_needed()
+    page.wait_for_selector(READY)
 
 
 def bokeh(seen: Visit) -> list[str]:
@@ -43,13 +47,18 @@ def kept(page: Page) -> None:
     page.evaluate("Promise.all(Object.values(attnbookBokeh.kept))")
 
 
-def test_the_scripts_come_when_the_page_rests(open_page: Visit) -> None:
+def test_the_scripts_come_when_the_page_rests_and_then_it_needs_no_network(
+    open_page: Visit,
+) -> None:
     page = open_page.go(CHAPTER)
     kept(page)
     loaded, *started = page.evaluate(BOKEH_TIMES)
     assert len(started) == 2 and min(started) >= loaded > 0
-    assert bokeh(open_page) == ["bokeh.min.js", "bokeh-widgets.min.js"]
-    assert page.evaluate("typeof Bokeh") == "undefined"
+    assert page.evaluate("typeof Bokeh") == "undefined"  # nothing runs before it is wanted
+    page.context.set_offline(True)
+    come_near(page)
+    assert bokeh(open_page) == ["bokeh.min.js", "bokeh-widgets.min.js"]  # nothing twice
+    assert open_page.outside == [] and open_page.complaints == []
 
 
 def test_a_figure_that_does_not_come_leaves_its_still(open_page: Visit) -> None:
@@ -60,18 +69,7 @@ def test_a_figure_that_does_not_come_leaves_its_still(open_page: Visit) -> None:
     page.unroute("**/_static/live/*")
     page.evaluate("window.dispatchEvent(new Event('online'))")
     come_near(page)
-    page.wait_for_selector(READY)
     assert not still.is_visible()
-
-
-def test_then_it_needs_no_network(open_page: Visit) -> None:
-    page = open_page.go(CHAPTER)
-    kept(page)
-    page.context.set_offline(True)
-    come_near(page)
-    page.wait_for_selector(READY)
-    assert len(bokeh(open_page)) == 2  # nothing was asked for twice
-    assert open_page.complaints == []
 
 
 def test_a_reader_who_saves_data_gets_them_with_the_figure(browser: Browser, site: str) -> None:
@@ -82,7 +80,6 @@ def test_a_reader_who_saves_data_gets_them_with_the_figure(browser: Browser, sit
     page.evaluate("new Promise((done) => requestIdleCallback(() => requestIdleCallback(done)))")
     assert bokeh(seen) == []
     come_near(page)
-    page.wait_for_selector(READY)
     assert bokeh(seen) == ["bokeh.min.js", "bokeh-widgets.min.js"]
     context.close()
 
@@ -94,19 +91,20 @@ def test_a_script_that_does_not_come_is_tried_again(
 ) -> None:
     open_page.page.route(f"**/{missing}", lambda route: route.abort())
     page = open_page.go(CHAPTER)
-    come_near(page)
-    page.get_by_text("The live figure could not load.").wait_for()
+    page.locator(HOST).scroll_into_view_if_needed()
+    failed = page.get_by_text("The live figure could not load.")
+    failed.wait_for()
     assert page.locator(f"{HOST} .attnbook-still p").is_visible()
     button = page.get_by_role("button", name="try again")
     button.click()  # still without a network
-    page.get_by_text("The live figure could not load.").wait_for()
+    failed.wait_for()
     page.unroute(f"**/{missing}")
     if way == "online":
         page.evaluate("window.dispatchEvent(new Event('online'))")
     else:
         button.click()
     page.wait_for_selector(READY)
-    assert page.get_by_text("The live figure could not load.").count() == 0
+    assert failed.count() == 0
     assert not page.locator(f"{HOST} .attnbook-still").is_visible()
     assert page.get_by_role("slider", name="bandwidth h").count() == 1
     assert page.locator(f"{HOST} .bk-slider-title").count() == 2  # it was drawn once
@@ -127,13 +125,32 @@ def test_the_pages_have_the_scripts_of_this_source(site: str) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("path", "name", "said"),
+    [
+        (
+            "11-weights-without-softmax",
+            "estimators",
+            "From 10 points, at x = 0.25, the delta rule with β",
+        ),
+        ("12-exact-and-fast", "parts", "12 keys in 4 parts, and nothing is combined yet."),
+        ("13-many-devices", "ring", "Step 2 of 4: 3 devices compute for 2.75 ms, one waits."),
+    ],
+)
+def test_the_chapter_shows_it(open_page: Visit, path: str, name: str, said: str) -> None:
+    page = open_page.go(f"chapters/{path}.html")
+    page.locator(f"#live-{name}").scroll_into_view_if_needed()
+    page.wait_for_selector(f"#live-{name}[data-ready=true]")
+    assert text(page).startswith(said)
+    assert open_page.outside == [] and open_page.complaints == []
+
+
 @pytest.fixture
 def figure(open_page: Visit) -> Iterator[Page]:
     """The chapter with its live figure on the screen."""
     open_page.page.clock.install()
     page = open_page.go(CHAPTER)
     come_near(page)
-    page.wait_for_selector(READY)
     yield page
     assert open_page.complaints == []
 
@@ -150,7 +167,7 @@ def test_the_sentence_is_heard_when_the_handle_rests(figure: Page) -> None:
         figure.clock.run_for(500)
     assert figure.evaluate("heard") == []
     figure.clock.run_for(200)
-    assert figure.evaluate("heard") == [figure.evaluate(WORDS)]
+    assert figure.evaluate("heard") == [text(figure)]
     assert "at x = −0.45 " in status.text_content()
     figure.clock.run_for(5_000)
     assert len(figure.evaluate("heard")) == 1
@@ -163,7 +180,7 @@ def test_the_picture_is_what_is_seen(
     button.focus()
     pictures = []
     for position in (-0.5, 1.5):
-        figure.evaluate(SET, ["position", position])
+        choose(figure, position=position)
         next_frames(figure)
         with figure.expect_download() as download:
             figure.keyboard.press("Enter")

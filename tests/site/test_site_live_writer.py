@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from live_visits import alone, choose, models_asked, read, says, text
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
-from site_visits import new_page
-from test_site_live import READ, SET, WORDS
-from test_site_live_models import TEXT, models_asked, random
-from test_site_live_pages import alone
+from test_site_live_models import random, start_engine
 
 from attnbook.course import live
 from attnbook.course.live import models
@@ -25,11 +22,7 @@ from attnbook.train.byte_pairs import learn_pairs
 LEARNED = "Return the mean of the array, or the means of its rows.\n    " * 20
 PAIRS = learn_pairs(LEARNED, 300)
 PLACES, BEGUN = 10, "Return the"
-ENGINE = """([code, stored]) => {
-  window.engine = new Function(`${code}; return { byte_pairs, unpack, init_cache, writer_step }`)();
-  window.model = engine.unpack(Uint8Array.from(atob(stored), (c) => c.charCodeAt(0)).buffer);
-  window.pairs = engine.byte_pairs(model.merges);
-}"""
+NAMES = "byte_pairs unpack init_cache writer_step"
 STEPS = """(tokens) => {
   const cache = engine.init_cache(model);
   return tokens.map((token) => [...engine.writer_step(model, cache, token)]);
@@ -63,12 +56,11 @@ def shares_after(tokens: list[int], temperature: float) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def engine(browser: Browser) -> Iterator[Page]:
-    page = new_page(browser)
-    stored = base64.b64encode(models.pack(writer(), PAIRS)).decode()
-    page.evaluate(ENGINE, [models.scripts("decoder_only.js", "byte_pairs.js"), stored])
-    yield page
-    page.close()
+def engine(blank: Page) -> Page:
+    packed = models.pack(writer(), PAIRS)
+    start_engine(blank, packed, ("decoder_only.js", "byte_pairs.js"), NAMES)
+    blank.evaluate("() => { window.pairs = engine.byte_pairs(model.merges); }")
+    return blank
 
 
 @pytest.fixture(scope="module")
@@ -76,17 +68,20 @@ def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     figure = live.text_writer(BEGUN, model="small-writer", temperature=1.0)
     with alone(browser, tmp_path_factory.mktemp("writer"), figure, prepare=store) as seen:
         assert models_asked(seen) == []
-        assert seen.page.evaluate(WORDS) == "The page loads the model when you press a button."
-        seen.page.get_by_role("button", name="begin again").click()
-        seen.page.wait_for_function(RESTS)
+        assert text(seen.page) == "The page loads the model when you press a button."
+        begin(seen.page, 1.0)
         yield seen.page
         assert len(models_asked(seen)) == 1 and seen.complaints == []
 
 
-def begin(page: Page, temperature: float) -> None:
-    page.evaluate(SET, ["temperature", temperature])
-    page.get_by_role("button", name="begin again").click()
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name).click()
     page.wait_for_function(RESTS)
+
+
+def begin(page: Page, temperature: float) -> None:
+    choose(page, temperature=temperature)
+    press(page, "begin again")
 
 
 def test_texts_become_pythons_tokens(engine: Page) -> None:
@@ -109,9 +104,9 @@ def test_the_bars_are_the_models_probabilities(page: Page, temperature: float) -
     begin(page, temperature)
     p = shares_after(PAIRS.encode(BEGUN), temperature)
     order = np.argsort(-p)[:8]
-    assert_allclose(page.evaluate(READ, "bars")["share"], p[order], atol=1e-4)
+    assert_allclose(read(page, "bars")["share"], p[order], atol=1e-4)
     first = PAIRS.decode([order[0]]).replace(" ", "␣").replace("\n", "⏎")
-    told = page.evaluate(WORDS)
+    told = text(page)
     assert told.startswith(f"The most probable next token is '{first}' {p[order[0]]:.2f}, then '")
 
 
@@ -119,8 +114,7 @@ def test_at_temperature_0_it_writes_what_python_does(page: Page) -> None:
     """Beyond its places too, of which it then reads the last half anew."""
     begin(page, 0.0)
     tokens = PAIRS.encode(BEGUN)
-    page.get_by_role("button", name="write 60 tokens").click()
-    page.wait_for_function(RESTS)
+    press(page, "write 60 tokens")
     found, begun = page.evaluate(TOKENS), len(tokens)
     kept = tokens  # what the page has read, in its places
     for at in range(begun, begun + 60):
@@ -131,9 +125,8 @@ def test_at_temperature_0_it_writes_what_python_does(page: Page) -> None:
         if len(kept) > PLACES:
             kept = found[: at + 1][-(PLACES // 2) :]
     assert len(found) == begun + 60
-    text = PAIRS.decode(found)
-    shown = page.evaluate(TEXT, "written").replace("&lt;", "<").replace("&amp;", "&")
-    assert shown == f"<strong>{BEGUN}</strong>{text[len(BEGUN) :]}"
+    shown = text(page, "written").replace("&lt;", "<").replace("&amp;", "&")
+    assert shown == f"<strong>{BEGUN}</strong>{PAIRS.decode(found)[len(BEGUN) :]}"
 
 
 @pytest.mark.parametrize("left", [0.0, 0.4, 0.9999])
@@ -141,8 +134,7 @@ def test_a_draw_is_where_the_shares_reach(page: Page, left: float) -> None:
     begin(page, 1.0)
     p = shares_after(PAIRS.encode(BEGUN), 1.0).cumsum()
     page.evaluate("(left) => { window.kept_random = Math.random; Math.random = () => left; }", left)
-    page.get_by_role("button", name="one token").click()
-    page.wait_for_function(RESTS)
+    press(page, "one token")
     page.evaluate("() => { Math.random = window.kept_random; }")
     (drawn,) = page.evaluate(TOKENS)[len(PAIRS.encode(BEGUN)) :]
     assert p[drawn] > left - 1e-4 and (drawn == 0 or p[drawn - 1] <= left + 1e-4)
@@ -171,20 +163,18 @@ def test_it_stops_and_begins_with_another_text(page: Page) -> None:
 def test_what_comes_next_shows_before_the_model_is_there(browser: Browser, tmp_path: Path) -> None:
     figure = live.text_writer("a", model="small-writer", next_tokens=[(" b\n", 0.75), ("c", 0.1)])
     with alone(browser, tmp_path, figure, prepare=store) as seen:
-        assert seen.page.evaluate(READ, "bars") == {"y": [1, 2], "share": [0.75, 0.1]}
-        assert seen.page.evaluate(WORDS) == "The most probable next token is '␣b⏎' 0.75."
-        seen.page.evaluate(SET, ["temperature", 0.5])
-        assert seen.page.evaluate(READ, "bars") == {"y": [], "share": []}
-        assert seen.page.evaluate(WORDS) == "The page loads the model when you press a button."
+        assert read(seen.page, "bars") == {"y": [1, 2], "share": [0.75, 0.1]}
+        assert text(seen.page) == "The most probable next token is '␣b⏎' 0.75."
+        choose(seen.page, temperature=0.5)
+        assert read(seen.page, "bars") == {"y": [], "share": []}
+        assert text(seen.page) == "The page loads the model when you press a button."
         assert models_asked(seen) == [] and seen.complaints == []
 
 
 def test_a_model_of_other_tokens_is_refused(browser: Browser, tmp_path: Path) -> None:
     with alone(browser, tmp_path, live.text_writer("a", model="no-pairs"), prepare=store) as seen:
         seen.page.get_by_role("button", name="write").click()
-        seen.page.wait_for_function(
-            f"() => ({TEXT})('notice').endsWith('does not fit this figure.')"
-        )
+        says(seen.page, "does not fit this figure.", "notice", "endsWith")
         assert seen.complaints == []
 
 
@@ -193,5 +183,5 @@ def test_what_a_notebook_can_do_is_said(browser: Browser, tmp_path: Path) -> Non
     with alone(browser, tmp_path, figure, prepare=store, in_notebook=True) as seen:
         seen.page.get_by_role("button", name="write").click()
         told = "In Python, live.models.load('small-writer') gives it, and sampling.sample writes."
-        seen.page.wait_for_function(f"() => ({TEXT})('notice').endsWith({told!r})")
+        says(seen.page, told, "notice", "endsWith")
         assert models_asked(seen) == []

@@ -57,9 +57,7 @@ def windows() -> Iterator[dict[Size, Visit]]:
 
 
 @pytest.fixture
-def chapter(
-    browser: Browser, site: str, size: Size, windows: dict[Size, Visit]
-) -> Iterator[tuple[Page, Visit]]:
+def page(browser: Browser, site: str, size: Size, windows: dict[Size, Visit]) -> Iterator[Page]:
     """The chapter in a window of the size that the test names, which it shares with others."""
     if size not in windows:
         windows[size] = window(browser, site, size)
@@ -68,15 +66,15 @@ def chapter(
     seen.page.emulate_media(color_scheme="light")
     seen.page.evaluate(AT_REST)
     seen.page.locator("dialog[open]").wait_for(state="detached")
-    yield seen.page, seen
+    yield seen.page
     assert seen.complaints == []
 
 
 @pytest.fixture
-def new_chapter(browser: Browser, site: str, size: Size) -> Iterator[tuple[Page, Visit]]:
+def own_page(browser: Browser, site: str, size: Size) -> Iterator[Page]:
     """The chapter in a window of its own, for what a page keeps: its theme, its side, its width."""
     seen = window(browser, site, size)
-    yield seen.page, seen
+    yield seen.page
     assert seen.complaints == []
     seen.page.context.close()
 
@@ -91,11 +89,8 @@ def press(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize(("size", "name"), DRAWERS)
-def test_a_drawer_opens_and_an_entry_leads_on(
-    chapter: tuple[Page, Visit], size: tuple[int, int], name: str
-) -> None:
+def test_a_drawer_opens_and_an_entry_leads_on(page: Page, size: Size, name: str) -> None:
     """The entry's page or section comes and the drawer is gone, then and after going back."""
-    page, seen = chapter
     text, address = ENTRIES[name]
     drawer = page.get_by_role("dialog", name=name)
     button = page.get_by_role("button", name=name, exact=True)
@@ -111,23 +106,20 @@ def test_a_drawer_opens_and_an_entry_leads_on(
         entry.tap()
     else:
         entry.click()
-    page.wait_for_url(f"{seen.address}/{address}")
+    page.wait_for_url(f"**/{address}")
     assert page.get_by_role("dialog").count() == 0
     if name == "On this page":
         page.wait_for_function(f"{TOP % SECTION} > 0 && {TOP % SECTION} < 150")
     page.go_back()
-    page.wait_for_url(f"{seen.address}/{CHAPTER}")
+    page.wait_for_url(f"**/{CHAPTER}")
     assert page.get_by_role("dialog").count() == 0
     press(page, name)
     assert drawer.is_visible()
 
 
 @pytest.mark.parametrize(("size", "name"), DRAWERS)
-def test_a_drawer_closes_and_the_focus_returns(
-    chapter: tuple[Page, Visit], size: tuple[int, int], name: str
-) -> None:
+def test_a_drawer_closes_and_the_focus_returns(page: Page, size: Size, name: str) -> None:
     """By Escape and beside it; the keyboard opens it, stays in it and goes on where it was."""
-    page, _ = chapter
     drawer = page.get_by_role("dialog", name=name)
     button = page.get_by_role("button", name=name, exact=True)
     button.focus()
@@ -147,10 +139,7 @@ def test_a_drawer_closes_and_the_focus_returns(
 
 
 @pytest.mark.parametrize("size", [PHONE])
-def test_a_chosen_section_is_where_the_keyboard_goes_on(
-    chapter: tuple[Page, Visit], size: tuple[int, int]
-) -> None:
-    page, _ = chapter
+def test_a_chosen_section_is_where_the_keyboard_goes_on(page: Page, size: Size) -> None:
     press(page, "On this page")
     page.get_by_role("link", name=ENTRIES["On this page"][0]).focus()
     page.keyboard.press("Enter")
@@ -161,45 +150,36 @@ def test_a_chosen_section_is_where_the_keyboard_goes_on(
 
 
 @pytest.mark.parametrize("size", [TABLET])
-def test_a_drawer_closes_when_the_tablet_is_turned(
-    new_chapter: tuple[Page, Visit], size: tuple[int, int]
-) -> None:
+def test_a_drawer_closes_when_the_tablet_is_turned(own_page: Page, size: Size) -> None:
     """Upright the pages are in a drawer, on its side beside the text."""
-    page, _ = new_chapter
-    press(page, "All pages")
-    page.set_viewport_size({"width": size[1], "height": size[0]})
-    page.get_by_role("dialog").wait_for(state="detached")
-    assert page.get_by_role("link", name="2. Learning the kernel", exact=True).is_visible()
-    assert page.get_by_role("button", name="All pages").get_attribute("aria-expanded") == "true"
+    press(own_page, "All pages")
+    own_page.set_viewport_size({"width": size[1], "height": size[0]})
+    own_page.get_by_role("dialog").wait_for(state="detached")
+    assert own_page.get_by_role("link", name="2. Learning the kernel", exact=True).is_visible()
+    assert own_page.get_by_role("button", name="All pages").get_attribute("aria-expanded") == "true"
 
 
 @pytest.mark.parametrize("size", [DESK])
-def test_the_list_of_pages_folds_away_on_a_desktop(
-    new_chapter: tuple[Page, Visit], size: tuple[int, int]
-) -> None:
+def test_the_list_of_pages_folds_away_on_a_desktop(own_page: Page, size: Size) -> None:
     """The search goes with it, so another button stands in; the sections need no button."""
-    page, _ = new_chapter
-    button = page.get_by_role("button", name="All pages")
-    entry = page.get_by_role("link", name="2. Learning the kernel", exact=True)
-    search = page.get_by_role("button", name="Search", exact=True)
-    assert page.get_by_role("button", name="On this page").count() == 0
-    assert page.get_by_role("link", name=ENTRIES["On this page"][0]).is_visible()
+    button = own_page.get_by_role("button", name="All pages")
+    entry = own_page.get_by_role("link", name="2. Learning the kernel", exact=True)
+    search = own_page.get_by_role("button", name="Search", exact=True)
+    assert own_page.get_by_role("button", name="On this page").count() == 0
+    assert own_page.get_by_role("link", name=ENTRIES["On this page"][0]).is_visible()
     for shown in (False, True):
         button.click()
         entry.wait_for(state="visible" if shown else "hidden")
         assert button.get_attribute("aria-expanded") == str(shown).lower()
-        assert page.get_by_role("dialog").count() == 0
+        assert own_page.get_by_role("dialog").count() == 0
         assert search.count() == (0 if shown else 1)
 
 
 @pytest.mark.parametrize("size", [PHONE])
 @pytest.mark.parametrize("name", ["All pages", "On this page"])
 @pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-def test_an_open_drawer_is_open_to_all(
-    chapter: tuple[Page, Visit], size: tuple[int, int], name: str, theme: str
-) -> None:
+def test_an_open_drawer_is_open_to_all(page: Page, size: Size, name: str, theme: str) -> None:
     assert AXE.is_file(), "axe-core is missing: run npm ci"
-    page, _ = chapter
     page.emulate_media(color_scheme=theme)
     press(page, name)
     faded(page)
@@ -207,9 +187,8 @@ def test_an_open_drawer_is_open_to_all(
 
 
 @pytest.mark.parametrize("size", [PHONE, TABLET, DESK])
-def test_the_downloads_open_and_close(chapter: tuple[Page, Visit], size: tuple[int, int]) -> None:
+def test_the_downloads_open_and_close(page: Page, size: Size) -> None:
     """By a second tap, a tap beside them and Escape; the button says which."""
-    page, _ = chapter
     button = page.get_by_role("button", name="Download this page")
     entry = page.get_by_role("link", name=".ipynb", exact=True)
     for close in ("again", "beside", "Escape"):
@@ -228,26 +207,22 @@ def test_the_downloads_open_and_close(chapter: tuple[Page, Visit], size: tuple[i
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK])
-def test_the_keyboard_stays_where_it_pressed(
-    new_chapter: tuple[Page, Visit], size: tuple[int, int]
-) -> None:
+def test_the_keyboard_stays_where_it_pressed(own_page: Page, size: Size) -> None:
     """Enter on the theme's button goes through the modes; the search gives the focus back."""
-    page, _ = new_chapter
-    page.get_by_role("button", name="Colour theme").focus()
+    own_page.get_by_role("button", name="Colour theme").focus()
     seen = []
     for _ in range(4):
-        page.keyboard.press("Enter")
-        seen.append(page.evaluate("document.documentElement.dataset.mode"))
-    assert seen == ["dark", "light", "auto", "dark"] and page.evaluate(FOCUS) == "Colour theme"
+        own_page.keyboard.press("Enter")
+        seen.append(own_page.evaluate("document.documentElement.dataset.mode"))
+    assert seen == ["dark", "light", "auto", "dark"] and own_page.evaluate(FOCUS) == "Colour theme"
     if size == DESK:
-        page.get_by_role("button", name="All pages").press(
-            "Enter"
-        )  # the search comes into the header
-        assert page.evaluate(FOCUS) == "All pages"
-    page.get_by_role("button", name="Search", exact=True).press("Enter")
-    assert page.get_by_role("dialog").is_visible()
-    page.keyboard.press("Escape")
-    assert page.get_by_role("dialog").count() == 0 and page.evaluate(FOCUS) == "Search"
+        # the search comes into the header
+        own_page.get_by_role("button", name="All pages").press("Enter")
+        assert own_page.evaluate(FOCUS) == "All pages"
+    own_page.get_by_role("button", name="Search", exact=True).press("Enter")
+    assert own_page.get_by_role("dialog").is_visible()
+    own_page.keyboard.press("Escape")
+    assert own_page.get_by_role("dialog").count() == 0 and own_page.evaluate(FOCUS) == "Search"
 
 
 def test_without_javascript_no_button_is_there_that_needs_it(browser: Browser, site: str) -> None:

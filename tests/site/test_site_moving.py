@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from firefox import Firefox
 from playwright.sync_api import Browser, Page, expect
@@ -61,6 +62,8 @@ DRAWN = """(() => {
   for (const one of svg.querySelectorAll("[data-shown]")) one.removeAttribute("data-shown");
   return svg.innerHTML;
 })()"""
+SHARES = """[...document.querySelectorAll(".moving-words circle")].map((one) =>
+  (one.getAttribute("r") / document.querySelector("[data-radius]").dataset.radius) ** 2)"""
 HEIGHTS = """[...document.querySelectorAll('[data-shown] rect')].map((one) => one.getAttribute("height"))"""
 
 
@@ -70,20 +73,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("moving") / "book"
     source = folder.with_name("source")
     (source / "images").mkdir(parents=True)
-    for name, drawing in (
-        ("steps", drawings.average_in_steps(2)),
-        ("words", drawings.sentence()),
-        ("still", drawings.cache()),
-        ("heads", drawings.sentence([(12, 2), (17, 1), (14, 9)], token=14)),
-    ):
-        (source / f"images/{name}.svg").write_text(drawing.svg, encoding="utf-8")
-    for name, text in (
-        ("index.md", BOOK),
-        ("still.md", STILL),
-        ("heads.md", HEADS),
-        ("_toc.yml", TOC),
-        ("references.bib", ""),
-    ):
+    texts = {
+        "images/steps.svg": drawings.average_in_steps(2).svg,
+        "images/words.svg": drawings.sentence().svg,
+        "images/still.svg": drawings.cache().svg,
+        "images/heads.svg": drawings.sentence([(12, 2), (17, 1), (14, 9)], token=14).svg,
+        "index.md": BOOK,
+        "still.md": STILL,
+        "heads.md": HEADS,
+        "_toc.yml": TOC,
+        "references.bib": "",
+    }
+    for name, text in texts.items():
         (source / name).write_text(text, encoding="utf-8")
     done = make_book(folder, source)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
@@ -100,6 +101,13 @@ def open_page(browser: Browser, site: str, request: pytest.FixtureRequest) -> It
     context.close()
 
 
+@pytest.fixture
+def page(open_page: Visit) -> Iterator[Page]:
+    """The page with a drawing in four steps and a sentence; nothing on it complains."""
+    yield open_page.go("index.html", rest=True)
+    assert open_page.outside == [] and open_page.complaints == []
+
+
 def buttons(page: Page) -> tuple[Any, Any, Any]:
     """Back, next, and the line that says which step is shown."""
     box = page.locator(".moving-steps")
@@ -110,23 +118,34 @@ def buttons(page: Page) -> tuple[Any, Any, Any]:
     )
 
 
+def all_below_each_other(page: Page) -> None:
+    """All four steps stand in the drawing, and nothing is there that goes through them."""
+    svg = page.locator(".moving-steps svg")
+    box = svg.bounding_box()
+    assert box["height"] > 500
+    assert page.evaluate(SHOWN) == ["1", "2", "3", "4"]
+    for number in range(1, 5):
+        inner = page.locator(f"[data-step='{number}']").bounding_box()
+        assert box["y"] <= inner["y"] < inner["y"] + inner["height"] <= box["y"] + box["height"]
+    assert not page.locator(".moving-controls").is_visible()
+
+
 def test_the_script_is_small_and_comes_where_it_is_needed(open_page: Visit) -> None:
     assert SCRIPT.stat().st_size < 8_000
-    open_page.go("index.html", rest=True)
-    assert len([url for url in open_page.requests if "moving.js" in url]) == 1
-    open_page.requests.clear()
-    open_page.go("still.html", rest=True)
-    assert not [url for url in open_page.requests if "moving.js" in url]
+    for path, times in (("index.html", 1), ("still.html", 0)):
+        open_page.requests.clear()
+        open_page.go(path, rest=True)
+        assert len([url for url in open_page.requests if "moving.js" in url]) == times
     assert not open_page.outside and not open_page.complaints
+    assert open_page.page.locator("svg[data-drawing=cache]").count() == 1
+    assert open_page.page.locator(".moving").count() == 0  # a still drawing has no box
 
 
-def test_buttons_go_through_the_steps(open_page: Visit) -> None:
-    page = open_page.go("index.html", rest=True)
+def test_buttons_go_through_the_steps(page: Page) -> None:
     back, forth, said = buttons(page)
-    names = ["scores", "exponentials", "weights", "weighted sum"]
     expect(said).to_have_text("Step 1 of 4: scores")
     expect(back).to_have_attribute("aria-disabled", "true")
-    for number, name in enumerate(names[1:], 2):
+    for number, name in enumerate(("exponentials", "weights", "weighted sum"), 2):
         forth.click()
         expect(said).to_have_text(f"Step {number} of 4: {name}")
         assert page.evaluate(SHOWN) == [str(number)]
@@ -135,21 +154,17 @@ def test_buttons_go_through_the_steps(open_page: Visit) -> None:
     expect(said).to_have_text("Step 4 of 4: weighted sum")
     back.click()
     expect(said).to_have_text("Step 3 of 4: weights")
-    assert open_page.complaints == []
 
 
-def test_keys_go_through_the_steps_where_the_focus_is(open_page: Visit) -> None:
-    page = open_page.go("index.html", rest=True)
-    _, _, said = buttons(page)
+def test_keys_go_through_the_steps_where_the_focus_is(page: Page) -> None:
+    said = buttons(page)[2]
     page.keyboard.press("ArrowRight")
     expect(said).to_have_text("Step 1 of 4: scores")
-    stage = page.locator(".moving-steps .moving-stage")
-    stage.focus()
-    for key, number in (("ArrowRight", 2), ("End", 4), ("ArrowRight", 4), ("ArrowLeft", 3), ("Home", 1)):  # fmt: skip
+    page.locator(".moving-steps .moving-stage").focus()
+    presses = {"ArrowRight": 2, "End": 4, "ArrowLeft": 3, "Home": 1, "Alt+ArrowRight": 1}
+    for key, number in presses.items():  # the last is the browser's
         page.keyboard.press(key)
         expect(said).to_contain_text(f"Step {number} of 4")
-    page.keyboard.press("Alt+ArrowRight")  # the browser's
-    expect(said).to_contain_text("Step 1 of 4")
 
 
 @pytest.mark.parametrize(
@@ -165,18 +180,16 @@ def test_keys_go_through_the_steps_where_the_focus_is(open_page: Visit) -> None:
     ],
 )
 def test_fingers_go_through_the_steps(
-    open_page: Visit, moves: list[tuple[int, int]], number: int
+    page: Page, moves: list[tuple[int, int]], number: int
 ) -> None:
     """A swipe to the left goes on, one to the right back, a tap on and round; others scroll."""
-    page = open_page.go("index.html", rest=True)
     for move in moves:
         page.evaluate(SWIPE, move)
     expect(buttons(page)[2]).to_contain_text(f"Step {number} of 4")
 
 
-def test_bars_become_dots_and_end_where_they_are_drawn(open_page: Visit) -> None:
+def test_bars_become_dots_and_end_where_they_are_drawn(page: Page) -> None:
     """On the way they are neither; at the end every number is that of the drawing."""
-    page = open_page.go("index.html", rest=True)
     drawn = page.evaluate(DRAWN)
     page.evaluate("document.querySelector('.moving-steps [data-go=\"1\"]').click()")
     seen = page.evaluate(
@@ -192,13 +205,11 @@ def test_bars_become_dots_and_end_where_they_are_drawn(open_page: Visit) -> None
     )
     assert len(set(seen)) > 2
     page.wait_for_function("document.querySelectorAll('[data-shown] [opacity]').length === 0")
-    left = page.evaluate(DRAWN)
-    assert left == drawn
+    assert page.evaluate(DRAWN) == drawn
 
 
 @pytest.mark.parametrize("open_page", [{"reduced_motion": "reduce"}], indirect=True)
-def test_without_motion_the_next_step_is_there_at_once(open_page: Visit) -> None:
-    page = open_page.go("index.html", rest=True)
+def test_without_motion_the_next_step_is_there_at_once(page: Page) -> None:
     (before, after, final) = page.evaluate(
         f"""() => {{
           const before = {HEIGHTS}.join();
@@ -215,67 +226,42 @@ def test_without_motion_the_next_step_is_there_at_once(open_page: Visit) -> None
     [{"viewport": {"width": width, "height": 800}} for width in (320, 390, 768, 1440)],
     indirect=True,
 )
-def test_nothing_shifts(open_page: Visit) -> None:
+def test_nothing_shifts(page: Page) -> None:
     """Neither when the script comes, nor from step to step or word to word."""
-    page = open_page.go("index.html", rest=True)
     assert page.evaluate(SHIFT) < 0.02
     before = page.evaluate(PLACES)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    for _ in range(3):
-        buttons(page)[1].click()
-        assert page.evaluate(PLACES) == before
-    for token in page.locator("[data-token]").all()[::5]:
-        token.click()
+    for one in [buttons(page)[1]] * 3 + page.locator("[data-token]").all()[::5]:
+        one.click()
         assert page.evaluate(PLACES) == before
 
 
 @pytest.mark.parametrize("open_page", [{"java_script_enabled": False}], indirect=True)
-def test_without_a_script_all_steps_stand_below_each_other(open_page: Visit) -> None:
-    page = open_page.go("index.html")
-    svg = page.locator(".moving-steps svg")
-    box = svg.bounding_box()
-    assert box["height"] > 500
-    for number in range(1, 5):
-        step = page.locator(f"[data-step='{number}']")
-        assert step.is_visible()
-        inner = step.bounding_box()
-        assert box["y"] <= inner["y"] < inner["y"] + inner["height"] <= box["y"] + box["height"]
-    assert not page.locator(".moving-controls").is_visible()
+def test_without_a_script_all_steps_stand_below_each_other(page: Page) -> None:
+    all_below_each_other(page)
     assert "“his” reads man 0.63" in page.locator(".moving-words svg").text_content()
 
 
 @pytest.mark.parametrize("script", ["", "let = ;", "throw new Error('mine')"])
-def test_where_the_script_alone_fails_all_steps_show(
-    browser: Browser, site: str, script: str
-) -> None:
+def test_where_the_script_alone_fails_all_steps_show(open_page: Visit, script: str) -> None:
     """It does not load, is not understood, or stops; the other scripts run."""
-    page = new_page(browser)
-    page.route(
-        "**/moving.js*",
-        lambda route: (
-            route.fulfill(body=script, content_type="text/javascript") if script else route.abort()
-        ),
+    answer = {"body": script, "content_type": "text/javascript"}
+    open_page.page.route(
+        "**/moving.js*", lambda route: route.fulfill(**answer) if script else route.abort()
     )
-    page.goto(f"{site}/index.html")
+    page = open_page.go("index.html")
     assert page.evaluate("document.documentElement.dataset.backend") == "torch"
-    assert page.evaluate(SHOWN) == ["1", "2", "3", "4"]
-    assert page.locator(".moving-steps svg").bounding_box()["height"] > 500
-    assert not page.locator(".moving-controls").is_visible()
-    page.close()
+    all_below_each_other(page)
 
 
-def test_on_paper_all_steps_stand_below_each_other(open_page: Visit) -> None:
-    page = open_page.go("index.html", rest=True)
+def test_on_paper_all_steps_stand_below_each_other(page: Page) -> None:
     buttons(page)[1].click()
     page.emulate_media(media="print")
-    assert page.evaluate(SHOWN) == ["1", "2", "3", "4"]
-    assert page.locator(".moving-steps svg").bounding_box()["height"] > 500
-    assert not page.locator(".moving-controls").is_visible()
+    all_below_each_other(page)
 
 
-def test_words_say_what_they_read(open_page: Visit) -> None:
+def test_words_say_what_they_read(page: Page) -> None:
     """Under the mouse, after a click, and by keys; one stop for the tab key."""
-    page = open_page.go("index.html", rest=True)
     box = page.locator(".moving-words")
     said, line = box.locator(".moving-said"), box.locator("[data-part=said]")
     words = box.get_by_role("button")
@@ -291,49 +277,42 @@ def test_words_say_what_they_read(open_page: Visit) -> None:
     page.mouse.move(0, 0)
     page.keyboard.press("ArrowRight")
     expect(said).to_have_text("“his” reads man 0.63, <s> 0.26, old 0.05")
-    page.keyboard.press("End")
-    expect(words.nth(15)).to_be_focused()
-    page.keyboard.press("ArrowRight")
-    expect(words.nth(15)).to_be_focused()
+    for key in ("End", "ArrowRight"):
+        page.keyboard.press(key)
+        expect(words.nth(15)).to_be_focused()
     assert box.locator("[tabindex='0']").count() == 1
-    assert open_page.complaints == []
 
 
-def test_dots_are_as_large_as_the_weights(open_page: Visit) -> None:
-    page = open_page.go("index.html", rest=True)
-    page.emulate_media(reduced_motion="reduce")
-    page.locator("[data-token='7']").click()
-    sizes = page.evaluate(
-        """() => [...document.querySelectorAll(".moving-words circle")]
-             .map((one) => (one.getAttribute("r") / document.querySelector("[data-radius]").dataset.radius) ** 2)"""
-    )
-    expected = drawings.words_read.weights_of(14, 9)[7]
-    assert sizes == pytest.approx(expected.tolist(), abs=1e-6)
-
-
-def test_each_head_shows_what_a_word_reads(open_page: Visit) -> None:
+@pytest.mark.parametrize(
+    ("path", "token", "heads", "said"),
+    [
+        ("index.html", 7, [(14, 9)], []),
+        (
+            "heads.html",
+            5,
+            [(12, 2), (17, 1), (14, 9)],
+            ["layer 17, head 1: “his” reads walked 0.78", "layer 14, head 9: “his” reads man 0.63"],
+        ),
+    ],
+)
+def test_dots_are_as_large_as_the_weights(
+    open_page: Visit, path: str, token: int, heads: list[tuple[int, int]], said: list[str]
+) -> None:
     """Of several heads all rows change at once, and are said."""
-    page = open_page.go("heads.html", rest=True)
+    page = open_page.go(path, rest=True)
     page.emulate_media(reduced_motion="reduce")
-    page.locator("[data-token='5']").click()
-    expect(page.locator("[data-token='5']")).to_have_attribute("aria-pressed", "true")
-    for row, head in enumerate(((12, 2), (17, 1), (14, 9))):
-        sizes = page.evaluate(
-            """row => [...document.querySelectorAll(`.moving-words circle[data-row='${row}']`)]
-                 .map((one) => (one.getAttribute("r") / document.querySelector("[data-radius]").dataset.radius) ** 2)""",
-            row,
-        )
-        expected = drawings.words_read.weights_of(*head)[5]
-        assert sizes == pytest.approx(expected.tolist(), abs=1e-6)
-    said = page.locator(".moving-said")
-    expect(said).to_contain_text("layer 17, head 1: “his” reads walked 0.78")
-    expect(said).to_contain_text("layer 14, head 9: “his” reads man 0.63")
+    page.locator(f"[data-token='{token}']").click()
+    expect(page.locator(f"[data-token='{token}']")).to_have_attribute("aria-pressed", "true")
+    sizes = page.evaluate(SHARES)
+    expected = [drawings.words_read.weights_of(*head)[token] for head in heads]
+    assert sizes == pytest.approx(np.ravel(expected, order="F").tolist(), abs=1e-6)
+    for words in said:
+        expect(page.locator(".moving-said")).to_contain_text(words)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert not open_page.complaints
 
 
-def test_who_listens_hears_the_drawing_and_its_steps(open_page: Visit) -> None:
-    page = open_page.go("index.html", rest=True)
+def test_who_listens_hears_the_drawing_and_its_steps(page: Page) -> None:
     heard = page.locator(".moving-steps").aria_snapshot()
     for words in ("A drawing in 4 steps", "An average in steps.", "Step 1 of 4: scores", "Next"):
         assert words in heard
@@ -355,12 +334,6 @@ def test_steps_take_the_same_place_in_firefox(firefox: Firefox, site: str) -> No
     firefox.wait("return document.querySelector('.moving-said').textContent.includes('sun 1.00')")
 
 
-def test_a_still_drawing_has_no_box(open_page: Visit) -> None:
-    page = open_page.go("still.html")
-    assert page.locator("svg[data-drawing=cache]").count() == 1
-    assert page.locator(".moving").count() == 0
-
-
 def test_in_a_deck_each_step_is_a_click(browser: Browser) -> None:
     """All groups are fragments; their own cuts, and no other."""
     import sys
@@ -368,9 +341,8 @@ def test_in_a_deck_each_step_is_a_click(browser: Browser) -> None:
     sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "_ext")]
     from slides.clicks import in_clicks
 
-    svg = in_clicks(drawings.average_in_steps(1), [])
     page = new_page(browser)
-    page.set_content(svg)
+    page.set_content(in_clicks(drawings.average_in_steps(1), []))
     assert page.locator("g.fragment").count() == 4
     assert page.locator("svg > text").count() > 6  # query and keys are there from the beginning
     page.close()

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page
 from site_visits import (
     ROOT,
     SITE,
+    WIDTHS,
     Visit,
     faded,
     new_page,
@@ -29,7 +30,6 @@ AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 WEIGHT_LIMIT = 360_000  # bytes on the way: a second at 3 Mbit/s
 INDEX_LIMIT = 400_000  # the words of all pages, which the search page alone asks for
 TEXT = {"document", "stylesheet", "script", "fetch", "xhr"}
-WIDTHS = {"desk": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 PAGES = pages_of(SITE) if SITE.is_dir() else ["index.html"]
 
 UNSHOWN_MATHS = r"""() => [
@@ -190,43 +190,27 @@ def test_every_link_within_the_site_leads_somewhere() -> None:
                 continue
             target = (file.parent / unquote(address.path)).resolve() if address.path else file
             anchor = unquote(address.fragment)
-            known = places.get(target)
             slide = anchor.startswith("/")  # of a deck
-            if not target.exists() or (
-                anchor and known is not None and not slide and anchor not in known
-            ):
+            known = slide or not anchor or target not in places or anchor in places[target]
+            if not (target.exists() and known):
                 lost.add((file.relative_to(SITE.resolve()).as_posix(), link))
     assert sorted(lost) == []
 
 
-def test_nothing_in_the_pages_loads_from_elsewhere() -> None:
-    """No script, style, image or frame of any page has another host's address."""
-    loads = (
-        'src="http',
-        'src="//',
-        '<link href="http',
-        'type="text/css" href="http',
-        "@import url(h",
-    )
-    for path in PAGES:
-        text = (SITE / path).read_text(encoding="utf-8")
-        assert [word for word in loads if word in text] == [], path
-
-
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_waits_for_one_style_sheet_and_no_script(path: str) -> None:
-    """Each sheet or script before the text is a round trip that a phone waits for."""
+    """Each sheet or script before the text is a round trip that a phone waits for.
+
+    No script, style, image or frame has another host's address, and an image says its size, so
+    that the text below stays where it is.
+    """
     text = (SITE / path).read_text(encoding="utf-8")
+    elsewhere = r'src="http|src="//|<link href="http|type="text/css" href="http|@import url\(h'
+    assert re.findall(elsewhere, text) == []
     assert len(re.findall(r'<link[^>]*rel="stylesheet"', text)) == 1
     if path != "search.html":
         scripts = re.findall(r"<script [^>]*src=[^>]*>", text)
         assert scripts and [s for s in scripts if "defer" not in s] == []
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_images_say_their_size_before_they_come(path: str) -> None:
-    """So that the text below stays where it is."""
-    text = (SITE / path).read_text(encoding="utf-8")
     images = re.findall(r'<img [^>]*src="[^"]*_images/[^>]*>', text)
     assert [i for i in images if not re.search(r'width="\d+" height="\d+"', i)] == []
 
