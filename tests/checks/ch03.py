@@ -230,7 +230,7 @@ RIGHT = {
     ],
     "combined_mask": [
         torch_mask,
-        lambda lengths, n: jnp.tri(n) * (jnp.arange(n) < lengths[:, None, None]),
+        lambda lengths, n: jnp.tri(n, dtype=bool) & (jnp.arange(n) < lengths[:, None, None]),
         loop_mask,
     ],
     "concat_score": [torch_concat, jax_concat, lambda *a: np.float32(concat(*a))],

@@ -177,7 +177,7 @@ def test_a_pair_an_error_and_a_missing_function():
         assert Asked(student, "pair").source() == "def pair():\n    return 1, [2, 3]\n"
         with pytest.raises(OSError, match="no source of other"):
             Asked(student, "other").source()
-        with pytest.raises(TypeError, match=r"asked by attnbook\.checks\.call alone"):
+        with pytest.raises(TypeError, match=r"asked by attnbook.course.checks.call alone"):
             Asked(student, "pair")()
 
 

@@ -96,7 +96,7 @@ def test_regular_has_at_most_its_count_of_frequencies():
 @pytest.mark.parametrize("name", ["fourier", "positive"])
 def test_equals_the_loop(backend, rng, name):
     x, frequencies = rng.normal(size=(2, 3, 5)), rng.normal(size=(7, 5))
-    out = backend.call(getattr(features, name), x, frequencies)
+    out = backend.call(getattr(random_features, name), x, frequencies)
     waves = (np.cos, np.sin) if name == "fourier" else (np.exp,)
     for i, j in np.ndindex(2, 3):
         half = 0 if name == "fourier" else sum(a * a for a in x[i, j]) / 2
@@ -108,7 +108,7 @@ def test_equals_the_loop(backend, rng, name):
 @pytest.mark.parametrize("name", ["fourier", "positive"])
 def test_keeps_its_dtype(backend, rng, name):
     x, frequencies = rng.normal(size=(3, 2)), rng.normal(size=(5, 2))
-    function = getattr(features, name)
+    function = getattr(random_features, name)
     for dtype in ("float32", *backend.half):
         out = function(backend.cast(backend.array(x), dtype), backend.array(frequencies))
         assert backend.dtype(out) == dtype
