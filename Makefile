@@ -8,7 +8,7 @@
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
-ENVS := env-book env-hub env-lab env-paper env-teach env-test
+ENVS := env-book env-hub env-lab env-mutation env-paper env-teach env-test
 .PHONY: $(ENVS)
 ifeq ($(origin PY),undefined)
 PY := $(BIN_OF_VENV)/python
@@ -145,8 +145,10 @@ processors: env-test  ## every notebook as on older processors and with one thre
 coverage: env-test  ## lines and branches that the unit tests run: 95 % or more (minutes)
 	@$(PY) tools/run_tests.py coverage
 
-mutation: env-test  ## how many of many small changes to the package a test catches (hours)
-	$(PY) tests/faults/mutation.py $(MODULES)
+# In NumPy: what it does not see, the tests of the other libraries mostly do; BACKENDS=numpy,torch,jax asks them too.
+mutation: env-mutation  ## MODULE=attention.scores: which small changes to it no test catches (minutes; hours for all)
+	ATTNBOOK_BACKENDS=$(or $(BACKENDS),numpy) OMP_NUM_THREADS=1 $(PY) -m mutmut run $(if $(MODULE),"attnbook.$(MODULE).*")
+	@$(PY) -m mutmut results
 
 lint: env-test  ## lint and types only
 	@$(PY) tools/run_tests.py lint types

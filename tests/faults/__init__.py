@@ -42,7 +42,7 @@ GROUPS = (
     divided,
 )
 FAULTS = [f for group in GROUPS for f in group.FAULTS]
-TESTS = {  # of each module whose faults or mutants name no others
+TESTS = {  # of each module whose faults name no others
     "kernel/kernels": ("kernel/test_kernels.py",),
     "attention/distances": ("kernel/test_kernels.py",),
     "attention/scores": ("attention/test_scores.py",),
