@@ -165,10 +165,13 @@ def test_figures_hold_what_they_are_given_and_reach_beyond_it():
     figure = live.query_and_keys(KEYS, 2 * KEYS, "KLMNOP")
     assert source(figure, "keys")["name"] == source(figure, "values")["name"] == list("KLMNO")
     assert figure.layout.select_one({"name": "query_x"}).end == 4  # 1.3 · 3, rounded up
+    live.query_and_keys(KEYS[:1], KEYS[:1])._repr_html_()  # values in one point
     points = live.self_attention_points(KEYS[:2] / 9)
     assert source(points, "start")["name"] == ["A", "B"]
     assert points.layout.select_one({"name": "point_x"}).end == 1  # never less
     figure = live.estimators(X / 2, Y)
+    context = source(figure, "context")
+    np.testing.assert_array_equal([context["x"], context["y"]], [X / 2, Y])
     assert figure.layout.select_one({"name": "point_y"}).end == 6  # 1.1 · 5, rounded up
     row = live.parts(Y, X)
     assert source(row, "cuts")["after"] == [1, 2]

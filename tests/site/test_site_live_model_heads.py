@@ -62,6 +62,7 @@ def test_the_map_is_pythons(heads: Page, number: int) -> None:
         assert_allclose(drawn, expected, atol=1e-6)
         assert f" {(expected > 0.5).sum()} of 270 heads put more than half" in said
         assert f"{expected[18, 6]:.2f} on " in said
+        assert measure != "before" or "on the token before." in said
 
 
 @pytest.mark.parametrize(("layer", "head", "token"), [(17, 1, 12), (19, 7, 17), (1, 9, 1)])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from live_visits import LABELS, PLOTS, alone, choose, drag, read, tap, text, value
+from live_visits import LABELS, PLOTS, alone, choose, drag, figure, read, tap, text, value
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 
@@ -184,3 +184,7 @@ def test_one_example_is_not_to_be_chosen(browser: Browser, tmp_path: Path) -> No
     with alone(browser, tmp_path, live.residual_stream(CASES[:1], name="live-stream")) as seen:
         assert seen.page.get_by_role("combobox", name="example").count() == 0
         assert seen.page.get_by_role("combobox", name="colour").count() == 1
+
+
+def test_it_is_light() -> None:
+    assert len(figure("residual_stream")._repr_html_().encode()) < 150_000
