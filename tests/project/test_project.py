@@ -105,7 +105,9 @@ def test_conda_environment_has_the_same_pins() -> None:
         name, separator, version = line.partition("==")
         if separator:
             listed[CONDA_NAMES.get(name, name)] = Version(version)
-    assert listed == {name: pinned[name] for name in direct_dependencies(leaving_out=("triton", "mutation"))}
+    assert listed == {
+        name: pinned[name] for name in direct_dependencies(leaving_out=("triton", "mutation"))
+    }
     assert "-c constraints.txt" in pip
     assert "-e .[test]" in pip
 
