@@ -269,3 +269,8 @@ def test_gradcheck_of_the_scores(rng):
         leaves = [torch.from_numpy(a).requires_grad_() for a in arrays]
         assert torch.autograd.gradcheck(getattr(scores, name), leaves)
         assert torch.autograd.gradgradcheck(getattr(scores, name), leaves)
+
+
+def test_what_is_projected_has_one_width(backend):
+    with pytest.raises(ValueError, match="k: got 4 coordinates, expected 3 as in q"):
+        backend.call(scores.additive_of_projected, np.ones((2, 3)), np.ones((5, 4)), np.ones(3))
