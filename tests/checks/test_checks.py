@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from comparisons import causes_without_an_answer
 
+from attnbook.course.checks import CHAPTERS
 from attnbook.course.checks.exercises import exercises
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
@@ -44,6 +45,10 @@ def of_each(answers):
             for number in range(len(own))
         ],
     )
+
+
+def test_each_chapter_with_checks_has_answers():
+    assert list(ANSWERS) == CHAPTERS
 
 
 @pytest.mark.parametrize("chapter", ANSWERS)
