@@ -80,11 +80,13 @@ def test_returned_weights_are_those_before_any_is_left_out(library, rng):
     """The output is that of the call without weights, by PyTorch's kernel, at the same seed."""
     layer = library.scaled_up("MultiHeadAttention", 12, 4, dropout=0.3)
     x = rng.normal(size=(2, 7, 12))
-    _, shares = library.call(layer, x, return_weights=True)
-    out, weights = library.call(layer, x, return_weights=True, seed=3)
-    np.testing.assert_allclose(weights, shares, rtol=1e-11, atol=1e-13)
-    np.testing.assert_allclose(out, library.call(layer, x, seed=3), rtol=1e-11, atol=1e-13)
-    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-12)
+    for mask in (None, np.tril(np.ones((7, 7), bool))):
+        _, shares = library.call(layer, x, mask=mask, return_weights=True)
+        out, weights = library.call(layer, x, mask=mask, return_weights=True, seed=3)
+        without = library.call(layer, x, mask=mask, seed=3)
+        np.testing.assert_allclose(weights, shares, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(out, without, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-12)
 
 
 def test_a_score_while_training(library, rng):

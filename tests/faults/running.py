@@ -18,7 +18,9 @@ PACKAGE = TESTS.parent / "src" / "attnbook"
 def copied(folder: Path) -> Path:
     """A copy of the package: sources, and what Python has compiled of them."""
     target = folder / "attnbook"
-    shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("static", "models", "results"))
+    shutil.copytree(
+        PACKAGE, target, ignore=shutil.ignore_patterns("static", "*.bin", "*.weights", "results")
+    )
     return target
 
 
