@@ -58,7 +58,7 @@ FAULTS = [
         ("an empty row is the mean", "return xp.where(some, weights, xp.zeros_like(scores))", "return weights"),
     ),
     *faults("attention/weighted_average", "numpy", OWN,
-        ("no scale", "score: Score = scores.scaled_dot", "score: Score = scores.dot"),
+        ("no scale", "score: Score = scores.scaled_dot,\n    mask: Bool[Array, \"...\"] | None = None,\n    causal: bool = False,\n    return_weights: bool = False", "score: Score = scores.dot,\n    mask: Bool[Array, \"...\"] | None = None,\n    causal: bool = False,\n    return_weights: bool = False"),
         ("mask dropped", "scores.unchecked_scaled_dot(q, k), mask)", "scores.unchecked_scaled_dot(q, k), None)"),
         ("mask dropped, another score", "q, k, values), mask)", "q, k, values), None)"),
         ("mask lost without weights", "return average(queries, keys, values, mask, causal)", "return average(queries, keys, values, None, causal)"),

@@ -23,7 +23,7 @@ def map_query_chunks(
     average: Callable[..., Array],
     per_query: tuple[Any, ...],
     shared: tuple[Any, ...],
-    kernel: Callable[[Array], Array],
+    kernel: Callable[[Any], Array],
 ) -> Array:
     """average(*per_query, *shared, kernel), a chunk of queries at a time.
 
@@ -76,7 +76,7 @@ def in_forward_mode(*arrays: Any) -> bool:
     return not is_transforming() and any(dual.tangent is not None for dual in duals)
 
 
-def _seen_through(kernel: Callable[[Array], Array], queries: Array, *others: Any) -> bool:
+def _seen_through(kernel: Callable[[Any], Any], queries: Any, *others: Any) -> bool:
     """Whether a derivative is asked for that _torch_chunks would not see.
 
     That is one in numbers that the kernel holds, and any in forward mode.

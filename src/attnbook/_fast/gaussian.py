@@ -8,6 +8,8 @@ a dot-product attention with one more coordinate, −‖k_j‖²/2h², which the
 expanded square cancels: where the data lie within r bandwidths of their centre, the scores' error
 is about r² × eps. float32 data that are spread wider are computed in float64; on a line, where
 sorting tells which keys are near, most of them go in float32 all the same.
+
+Its arrays are PyTorch's, and their annotation is Any, as in sdpa.
 """
 
 import math
@@ -18,7 +20,6 @@ from array_api_compat import is_torch_array
 from attnbook._fast import chunked
 from attnbook._fast.sdpa import four_axes, restore_axes
 from attnbook._validation.arrays import broadcast_shapes, is_concretely_true, is_transforming
-from attnbook._validation.types import Array
 
 ERROR = {4: 2e-5, 8: 1e-9}  # of a score, allowed where the data's numbers have so many bytes
 WIDTH = 16  # columns are padded to multiples of it, where the fused kernels are fastest
@@ -33,7 +34,7 @@ def max_radius(data: Any, computed: Any) -> float:
     return math.sqrt(ERROR[data.itemsize] / torch.finfo(computed).eps)
 
 
-def precision(queries: Array, keys: Array, values: Array, bandwidth: Any) -> Any:
+def precision(queries: Any, keys: Any, values: Any, bandwidth: Any) -> Any:
     """The dtype that average can compute these arrays in; None where it should not.
 
     It is for large torch arrays whose derivatives nobody asks for: the CPU kernel has no second
@@ -62,7 +63,7 @@ def precision(queries: Array, keys: Array, values: Array, bandwidth: Any) -> Any
     return None
 
 
-def average(queries: Array, keys: Array, values: Array, bandwidth: Any, wide: Any) -> Array:
+def average(queries: Any, keys: Any, values: Any, bandwidth: Any, wide: Any) -> Any:
     """nadaraya_watson with the Gaussian kernel, shapes as there; wide is what precision gave."""
     flat = queries.ndim == keys.ndim == values.ndim == 2
     if flat and keys.shape[-1] == 1 and wide.itemsize == 8:
@@ -71,13 +72,13 @@ def average(queries: Array, keys: Array, values: Array, bandwidth: Any, wide: An
     return _attend(q, k, values.to(wide)).to(queries.dtype)
 
 
-def _centred(queries: Array, keys: Array, bandwidth: Any) -> tuple[Array, Array]:
+def _centred(queries: Any, keys: Any, bandwidth: Any) -> tuple[Any, Any]:
     """Queries and keys in bandwidths from the keys' mean."""
     centre = keys.mean(-2, keepdim=True)
     return (queries - centre) / bandwidth, (keys - centre) / bandwidth
 
 
-def _attend(q: Array, k: Array, values: Array) -> Array:
+def _attend(q: Any, k: Any, values: Any) -> Any:
     """The averages with weights softmax(−‖q − k‖²/2), for points that are centred."""
     import torch
     from torch.nn.functional import scaled_dot_product_attention
@@ -92,7 +93,7 @@ def _attend(q: Array, k: Array, values: Array) -> Array:
     return restore_axes(output, lead)[..., :columns]
 
 
-def _on_a_line(queries: Array, keys: Array, values: Array, bandwidth: Any) -> Array:
+def _on_a_line(queries: Any, keys: Any, values: Any, bandwidth: Any) -> Any:
     """In order, where a few neighbouring queries need only the keys near them.
 
     If the nearest key is u₀ bandwidths away, one at u weighs exp((u₀² − u²)/2) times as much: less

@@ -1,4 +1,7 @@
-"""PyTorch's fused attention kernel, which never holds the (m, n) weights, where it is faster."""
+"""PyTorch's fused attention kernel, which never holds the (m, n) weights, where it is faster.
+
+Its arrays are PyTorch's, which is imported inside the functions: their annotation is Any.
+"""
 
 import functools
 import math
@@ -6,14 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from attnbook._validation.arrays import broadcast_shapes, is_transforming
-from attnbook._validation.types import Array
 
 # Weights from which on the fused kernel repays its call where a gradient is wanted. Where none is,
 # or the kernel is causal by itself, it always does: benchmarks.fused_kernel measures both borders.
 MIN_WEIGHTS, MIN_MASKED_WEIGHTS = 2**18, 2**12
 
 
-def is_applicable(queries: Array, keys: Array, values: Array) -> bool:
+def is_applicable(queries: Any, keys: Any, values: Any) -> bool:
     """Whether the fused kernel can compute these torch arrays.
 
     Not those that torch.func or forward-mode differentiation looks into: the kernel has neither a
@@ -41,13 +43,13 @@ def is_exporting() -> bool:
 
 
 def average(
-    queries: Array,
-    keys: Array,
-    values: Array,
-    mask: Array | None,
+    queries: Any,
+    keys: Any,
+    values: Any,
+    mask: Any | None,
     causal: bool,
-    plain: Callable[..., Array],
-) -> Array:
+    plain: Callable[..., Any],
+) -> Any:
     """Scaled dot-product attention; plain, the formula itself, gives the second derivatives."""
     import torch
 
@@ -59,13 +61,13 @@ def average(
 
 
 def fused(
-    queries: Array,
-    keys: Array,
-    values: Array,
-    mask: Array | None,
+    queries: Any,
+    keys: Any,
+    values: Any,
+    mask: Any | None,
     causal: bool,
     dropout: float = 0.0,
-) -> Array:
+) -> Any:
     """Through the kernel's four axes (batch, head, row, column) and equal widths, and back.
 
     The share dropout of the weights is left out, drawn by PyTorch's own generator.
@@ -95,7 +97,7 @@ def fused(
     return output if output.dtype == dtype else output.to(dtype)
 
 
-def four_axes(array: Array, lead: tuple[int, ...], width: int) -> Array:
+def four_axes(array: Any, lead: tuple[int, ...], width: int) -> Any:
     """The array with these leading axes as two, batch and head, and columns of 0 up to a width."""
     from torch.nn.functional import pad
 
@@ -104,14 +106,14 @@ def four_axes(array: Array, lead: tuple[int, ...], width: int) -> Array:
     return _four(array if array.shape[:-2] == lead else array.expand(*lead, -1, -1))
 
 
-def _four(array: Array) -> Array:
+def _four(array: Any) -> Any:
     """No step more than needed: each takes a microsecond, and the smallest kernel five."""
     if array.ndim == 4:
         return array
     return array.unsqueeze(1) if array.ndim == 3 else array.reshape(-1, 1, *array.shape[-2:])
 
 
-def restore_axes(output: Array, lead: tuple[int, ...]) -> Array:
+def restore_axes(output: Any, lead: tuple[int, ...]) -> Any:
     """What the kernel gave for arrays of four_axes, with their own leading axes."""
     if len(lead) == 2:
         return output
@@ -119,7 +121,7 @@ def restore_axes(output: Array, lead: tuple[int, ...]) -> Array:
 
 
 @functools.cache
-def _differentiable() -> Callable[..., Array]:
+def _differentiable() -> Callable[..., Any]:
     """The fused kernel with its own first derivative, and those of plain beyond."""
     import torch
 

@@ -33,7 +33,7 @@ SHAPES = {
 }
 
 
-def common_namespace(**arrays: Array) -> Any:
+def common_namespace(**arrays: Any) -> Any:
     """Check that every argument is an array, and all of one library; return its namespace."""
     for name, array in arrays.items():
         if not is_array_api_obj(array) or isinstance(array, np.ma.MaskedArray):
@@ -141,7 +141,7 @@ def check_causal(queries: Array, keys: Array) -> None:
         raise ValueError(f"causal: got {m} queries and {n} keys, expected as many of both")
 
 
-def promote_autocast(*arrays: Array) -> tuple[Array, ...]:
+def promote_autocast(*arrays: Any) -> tuple[Any, ...]:
     """Arrays in the widest of their dtypes, where PyTorch's autocast has mixed them."""
     if not all(map(is_torch_array, arrays)) or len({a.dtype for a in arrays}) == 1:
         return arrays
@@ -353,7 +353,7 @@ def check_numpy(**arrays: Any) -> None:
             raise TypeError(f"{name}: got a {got}, expected a NumPy array")
 
 
-def upcast_half(xp: Any, *arrays: Array) -> tuple[Array, ...]:
+def upcast_half(xp: Any, *arrays: Array) -> tuple[Any, ...]:
     """Half precision in float32, where its sums neither overflow nor lose their digits."""
     return tuple(xp.astype(a, xp.float32) if xp.finfo(a.dtype).bits < 32 else a for a in arrays)
 

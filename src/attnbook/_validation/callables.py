@@ -1,6 +1,7 @@
 """Functions that somebody hands in, a score, a kernel or a loss, and what they may give."""
 
 import math
+from typing import Any
 
 from array_api_compat import array_namespace, is_array_api_obj
 
@@ -70,7 +71,7 @@ def check_kernel(found: Array, distance: Array, mask: Array | None) -> Array:
     return found
 
 
-def check_loss(found: Array) -> Array:
+def check_loss(found: Any) -> Any:
     """Check what a loss gave: one floating number."""
     if not is_array_api_obj(found):
         raise TypeError(f"loss: gave a {type(found).__name__}, expected an array of shape ()")

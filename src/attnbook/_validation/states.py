@@ -16,7 +16,7 @@ def check_state_inputs(
     arrays: dict[str, Array],
     per_token: dict[str, Array | None],
     state: Array | None = None,
-) -> tuple[Any, list[Array], list[Array | None], tuple[int, ...]]:
+) -> tuple[Any, list[Any], list[Any], tuple[int, ...]]:
     """Check q, k and v (..., n, width), numbers per token (..., n), and a state (..., d, p).
 
     Returns:
@@ -62,7 +62,7 @@ def _check_rows(arrays: dict[str, Array]) -> None:
     for name, array in arrays.items():
         if array.ndim < 2:
             width = "p" if name == "v" else "d"
-            got = tuple(array.shape)
+            got: Any = tuple(array.shape)
             raise ValueError(f"{name}: got shape {got}, expected (..., n, {width})")
     n, d = arrays["q"].shape[-2:]
     if arrays["k"].shape[-1] != d:

@@ -1,6 +1,6 @@
 """Heads: attention of a sequence to itself, and several of them side by side."""
 
-from typing import Any
+from typing import Any, Literal, overload
 
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Real
@@ -24,6 +24,42 @@ from attnbook.attention.weighted_average import (
 from attnbook.layers.linear import linear
 
 
+@overload
+def self_attention(
+    x: Float[Array, "... n e"],
+    w_q: Float[Array, "d e"],
+    w_k: Float[Array, "d e"],
+    w_v: Float[Array, "p e"],
+    *,
+    score: Score = scores.scaled_dot,
+    mask: Bool[Array, "..."] | None = None,
+    causal: bool = False,
+    return_weights: Literal[False] = False,
+) -> Array: ...
+@overload
+def self_attention(
+    x: Float[Array, "... n e"],
+    w_q: Float[Array, "d e"],
+    w_k: Float[Array, "d e"],
+    w_v: Float[Array, "p e"],
+    *,
+    score: Score = scores.scaled_dot,
+    mask: Bool[Array, "..."] | None = None,
+    causal: bool = False,
+    return_weights: Literal[True],
+) -> tuple[Array, Array]: ...
+@overload
+def self_attention(
+    x: Float[Array, "... n e"],
+    w_q: Float[Array, "d e"],
+    w_k: Float[Array, "d e"],
+    w_v: Float[Array, "p e"],
+    *,
+    score: Score = scores.scaled_dot,
+    mask: Bool[Array, "..."] | None = None,
+    causal: bool = False,
+    return_weights: bool,
+) -> Array | tuple[Array, Array]: ...
 def self_attention(
     x: Float[Array, "... n e"],
     w_q: Float[Array, "d e"],
@@ -124,6 +160,43 @@ def _merge_heads(x: Array) -> Array:
     return xp.reshape(xp.moveaxis(x, (-3,), (-2,)), (*lead, n, heads * d))
 
 
+@overload
+def multi_head_attention(
+    layer: MultiHead,
+    queries: Float[Array, "... m e"],
+    keys: Float[Array, "... n e"] | None = None,
+    values: Float[Array, "... n e"] | None = None,
+    mask: Bool[Array, "..."] | None = None,
+    return_weights: Literal[False] = False,
+    score: Score = scores.scaled_dot,
+    drop: Drop | None = None,
+    causal: bool = False,
+) -> Array: ...
+@overload
+def multi_head_attention(
+    layer: MultiHead,
+    queries: Float[Array, "... m e"],
+    keys: Float[Array, "... n e"] | None = None,
+    values: Float[Array, "... n e"] | None = None,
+    mask: Bool[Array, "..."] | None = None,
+    *,
+    return_weights: Literal[True],
+    score: Score = scores.scaled_dot,
+    drop: Drop | None = None,
+    causal: bool = False,
+) -> tuple[Array, Array]: ...
+@overload
+def multi_head_attention(
+    layer: MultiHead,
+    queries: Float[Array, "... m e"],
+    keys: Float[Array, "... n e"] | None = None,
+    values: Float[Array, "... n e"] | None = None,
+    mask: Bool[Array, "..."] | None = None,
+    return_weights: bool = False,
+    score: Score = scores.scaled_dot,
+    drop: Drop | None = None,
+    causal: bool = False,
+) -> Array | tuple[Array, Array]: ...
 def multi_head_attention(
     layer: MultiHead,
     queries: Float[Array, "... m e"],

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 from array_api_compat import array_namespace, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float
@@ -71,6 +71,39 @@ def masked_softmax(xp: Any, scores: Array, mask: Array | None) -> Array:
     return xp.astype(exponentials / xp.sum(exponentials, axis=-1, keepdims=True), scores.dtype)
 
 
+@overload
+def attend(
+    queries: Float[Array, "... m d"],
+    keys: Float[Array, "... n d_k"],
+    values: Float[Array, "... n p"],
+    *,
+    score: Score = scores.scaled_dot,
+    mask: Bool[Array, "..."] | None = None,
+    causal: bool = False,
+    return_weights: Literal[False] = False,
+) -> Array: ...
+@overload
+def attend(
+    queries: Float[Array, "... m d"],
+    keys: Float[Array, "... n d_k"],
+    values: Float[Array, "... n p"],
+    *,
+    score: Score = scores.scaled_dot,
+    mask: Bool[Array, "..."] | None = None,
+    causal: bool = False,
+    return_weights: Literal[True],
+) -> tuple[Array, Array]: ...
+@overload
+def attend(
+    queries: Float[Array, "... m d"],
+    keys: Float[Array, "... n d_k"],
+    values: Float[Array, "... n p"],
+    *,
+    score: Score = scores.scaled_dot,
+    mask: Bool[Array, "..."] | None = None,
+    causal: bool = False,
+    return_weights: bool,
+) -> Array | tuple[Array, Array]: ...
 def attend(
     queries: Float[Array, "... m d"],
     keys: Float[Array, "... n d_k"],
@@ -180,9 +213,7 @@ def fast_average(
     return average(queries, keys, values, mask, causal)
 
 
-def fused_repays(
-    queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool
-) -> bool:
+def fused_repays(queries: Any, keys: Any, values: Any, mask: Any, causal: bool) -> bool:
     """Whether PyTorch's fused kernel is the faster way: not for few weights with a gradient."""
     import torch
 

@@ -137,9 +137,9 @@ def backward(
     logs = xp.astype(log_sum_exp, wide_q.dtype)[..., None]
     delta = xp.sum(wide_g * wide_output, axis=-1, keepdims=True)
     down, across = _slices(q.shape[-2], block), _slices(k.shape[-2], block)
-    dq: list[Any] = [0.0] * len(down)
-    dk: list[Any] = [0.0] * len(across)
-    dv: list[Any] = [0.0] * len(across)
+    dq: Any = [0.0] * len(down)
+    dk: Any = [0.0] * len(across)
+    dv: Any = [0.0] * len(across)
     for c, columns in enumerate(across):
         of_keys = [a[..., columns, :] for a in (wide_k, wide_v)]
         for r, rows in enumerate(down):

@@ -177,7 +177,7 @@ def finish(part: Partial) -> tuple[Float[Array, "... rows p"], Float[Array, "...
         return unchecked_finish(part)
 
 
-def unchecked_finish(part: Partial) -> tuple[Array, Array]:
+def unchecked_finish(part: Partial) -> tuple[Any, Any]:
     """The formula of finish, for what was checked before."""
     xp = array_namespace(part.top)
     nothing = part.total == 0

@@ -60,7 +60,7 @@ def probabilities(
             np.isneginf(ranked), -np.inf, (ranked - ranked[..., :1]) / temperature
         )  # −∞ / ∞ is no number
         place = np.arange(ranked.shape[-1])
-        p = softmax(ranked, None if top_k is None else place < positive_int(top_k=top_k))
+        p: Any = softmax(ranked, None if top_k is None else place < positive_int(top_k=top_k))
     if top_p is not None:
         p[np.cumsum(p, axis=-1) - p >= top_p] = 0
         p /= p.sum(axis=-1, keepdims=True)

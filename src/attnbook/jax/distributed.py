@@ -234,7 +234,7 @@ def _hand_over(
 
 def _map_of_tokens(
     q: Array, k: Array, v: Array, chunk: int, decay: Array | None = None, beta: Array | None = None
-) -> tuple[Array, Array, tuple[Array, Array]]:
+) -> tuple[Any, Array, tuple[Array, Any]]:
     """Tokens from an empty state: outputs, what a state before them adds, and their map (A, B)."""
     p, d = v.shape[-1], k.shape[-1]
     if beta is None:

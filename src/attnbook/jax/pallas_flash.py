@@ -9,12 +9,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as for_gpu
 from jaxtyping import Float
 
 from attnbook._validation.kernel_inputs import block_length, check_kernel_inputs, power_of_two
-from attnbook._validation.types import Array
 
 
 def kernel(q, k, v, output, log_sum_exp, *, n, scale, causal):

@@ -1,6 +1,7 @@
 """Kernel regression whose bandwidth, heads or metric are learned."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -46,7 +47,8 @@ class KernelRegression(eqx.Module):
         mask: Array | None = None,
     ) -> Float[Array, "... m p"]:
         """Predictions at the queries; arguments and errors as attnbook.nadaraya_watson."""
-        return nadaraya_watson(queries, keys, values, bandwidth=self.bandwidth, mask=mask)
+        found: Any = nadaraya_watson(queries, keys, values, bandwidth=self.bandwidth, mask=mask)
+        return found
 
 
 class MultiHeadKernelRegression(eqx.Module):
@@ -89,7 +91,7 @@ class MultiHeadKernelRegression(eqx.Module):
         mask: Array | None = None,
     ) -> Float[Array, "... m p"]:
         """Predictions at the queries; arguments and errors as kernel.regression.multi_head."""
-        return multi_head(
+        found: Any = multi_head(
             queries,
             keys,
             values,
@@ -97,6 +99,7 @@ class MultiHeadKernelRegression(eqx.Module):
             combination=self.combination,
             mask=mask,
         )
+        return found
 
 
 class MetricKernelRegression(eqx.Module):
@@ -126,4 +129,5 @@ class MetricKernelRegression(eqx.Module):
         mask: Array | None = None,
     ) -> Float[Array, "... m p"]:
         """Predictions at the queries; arguments and errors as kernel.regression.in_metric."""
-        return in_metric(queries, keys, values, metric=self.metric, mask=mask)
+        found: Any = in_metric(queries, keys, values, metric=self.metric, mask=mask)
+        return found

@@ -7,6 +7,7 @@ K(−u) = K(u), and give NaN for NaN.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from jaxtyping import Float
 
@@ -15,7 +16,7 @@ from attnbook._validation.types import Array
 from attnbook.attention.distances import distance as distance
 from attnbook.attention.distances import squared_distance as squared_distance
 
-Kernel = Callable[[Array], Array]  # of u = distance / bandwidth
+Kernel = Callable[[Any], Array]  # of u = distance / bandwidth
 
 
 def gaussian(u: Float[Array, "..."]) -> Float[Array, "..."]:

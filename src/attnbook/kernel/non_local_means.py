@@ -1,6 +1,7 @@
 """Non-local means: every pixel asks the whole image who looks like it."""
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -65,4 +66,5 @@ def non_local_means(
     check_numpy(image=image)
     arrays.check_finite(arrays.check_floating(image=image), image=image)
     p = patches(image, width) / width  # so that a squared distance is the mean over the patch
-    return nadaraya_watson(p, p, image.reshape(-1, 1), bandwidth=bandwidth).reshape(image.shape)
+    found: Any = nadaraya_watson(p, p, image.reshape(-1, 1), bandwidth=bandwidth)
+    return found.reshape(image.shape)

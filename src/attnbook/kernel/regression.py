@@ -2,7 +2,7 @@
 
 import math
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
@@ -30,6 +30,39 @@ from attnbook.attention.weighted_average import masked_softmax
 from attnbook.kernel import kernels
 
 
+@overload
+def nadaraya_watson(
+    queries: Float[Array, "... m d"],
+    keys: Float[Array, "... n d"],
+    values: Float[Array, "... n p"],
+    *,
+    kernel: kernels.Kernel = kernels.gaussian,
+    bandwidth: Any = 1.0,
+    mask: Bool[Array, "..."] | None = None,
+    return_weights: Literal[False] = False,
+) -> Array: ...
+@overload
+def nadaraya_watson(
+    queries: Float[Array, "... m d"],
+    keys: Float[Array, "... n d"],
+    values: Float[Array, "... n p"],
+    *,
+    kernel: kernels.Kernel = kernels.gaussian,
+    bandwidth: Any = 1.0,
+    mask: Bool[Array, "..."] | None = None,
+    return_weights: Literal[True],
+) -> tuple[Array, Array]: ...
+@overload
+def nadaraya_watson(
+    queries: Float[Array, "... m d"],
+    keys: Float[Array, "... n d"],
+    values: Float[Array, "... n p"],
+    *,
+    kernel: kernels.Kernel = kernels.gaussian,
+    bandwidth: Any = 1.0,
+    mask: Bool[Array, "..."] | None = None,
+    return_weights: bool,
+) -> Array | tuple[Array, Array]: ...
 def nadaraya_watson(
     queries: Float[Array, "... m d"],
     keys: Float[Array, "... n d"],

@@ -45,7 +45,7 @@ def is_module(layer: Any) -> bool:
     return hasattr(layer, "register_forward_hook")
 
 
-def call_module(module: Any, x: Array) -> Array:
+def call_module(module: Any, x: Any) -> Any:
     """A PyTorch module of a tensor, in the wider of their dtypes, and back to that of x."""
     weight: Any = getattr(module, "weight", None)
     if not is_torch_array(weight) or weight.dtype == x.dtype:

@@ -33,7 +33,7 @@ def mlp(layer: Perceptron, x: Float[Array, "... e"], drop: Drop | None = None) -
     return linear(layer.output, hidden if drop is None else drop(hidden))
 
 
-def call_mlp(layer: Any, x: Array, drop: Drop | None) -> Array:
+def call_mlp(layer: Any, x: Any, drop: Drop | None) -> Any:
     """What calling an MLP of either back end gives."""
     check_widths(layer.embed_dim, x=x)
     return mlp(layer, x, drop)

@@ -142,7 +142,7 @@ class AttentionSublayer:
         if not is_module(layer) and attention_name(layer) == "softmax":
             self.attention = partial(multi_head_attention, layer, drop=drop)
         self.how = {"mask": mask, "return_weights": return_weights, "causal": causal}
-        self.weights: Array | None = None
+        self.weights: Any = None
 
     def __call__(self, x: Float[Array, "... n e"]) -> Float[Array, "... n e"]:
         """Multi-head attention of x to the memory, or to itself."""

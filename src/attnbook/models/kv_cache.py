@@ -106,7 +106,7 @@ def _share(
 
 def lm_step(
     model: DecoderModel, cache: Cache, token: Int[Array, " b"]
-) -> tuple[Cache, Float[Array, "b vocab"]]:
+) -> tuple[Cache, Float[Any, "b vocab"]]:
     """One more token of a decoder without a memory: the cache with it, and logits of the next."""
     embedded = embed(model.embedding, token)
     if model.position is not None:
@@ -117,7 +117,7 @@ def lm_step(
 
 def seq2seq_step(
     model: EncoderDecoderModel, memory: Memory, cache: Cache, token: Int[Array, " b"]
-) -> tuple[Cache, Float[Array, "b vocab"], Float[Array, "b n"]]:
+) -> tuple[Cache, Float[Any, "b vocab"], Float[Any, "b n"]]:
     """One more token of a translation: the cache with it, logits of the next, weights.
 
     The weights are those of the last layer, the mean of its heads.

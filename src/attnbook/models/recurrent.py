@@ -64,7 +64,7 @@ def gru(cell: Cell, inputs: Float[Array, "... e"], state: Float[Array, "... h"])
     return candidate + z * (state - candidate)
 
 
-def call_cell(cell: Cell, inputs: Array, state: Array) -> Array:
+def call_cell(cell: Cell, inputs: Array, state: Array) -> Any:
     """What calling a GRUCell of either back end gives."""
     inputs, state = promote_autocast(inputs, state)
     check_cell(cell, inputs, state)
@@ -112,7 +112,7 @@ def bidirectional_states(
 
 def encode(
     model: RecurrentModel, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
-) -> tuple[Memory, Float[Array, "... hidden"]]:
+) -> tuple[Memory, Float[Any, "... hidden"]]:
     """What the decoder may read, and the state it starts from, s_0 = tanh(W · summary + b).
 
     Without a score the summary is all that it may read: attention to a single key.
@@ -233,7 +233,7 @@ def decode_step(
     memory: Memory,
     state: Float[Array, "... hidden"],
     token: Int[Array, "..."],
-) -> tuple[Array, Array, Array]:
+) -> tuple[Any, Any, Any]:
     """The decoder on its own: one step after a character that it has written.
 
     Args:

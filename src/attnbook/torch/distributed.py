@@ -214,7 +214,7 @@ class _Ring(torch.autograd.Function):
                 for _, rows, columns, mask in _seen(how, (rank, owner), world, wide_q):
                     of_keys = keys[..., columns, :], values[..., columns, :]
                     of_queries = (a[..., rows, :] for a in of_rows)
-                    found = flash.unchecked_gradients(mask, *of_keys, *of_queries)
+                    found: Any = flash.unchecked_gradients(mask, *of_keys, *of_queries)
                     for total, cut, part in zip(
                         (dq, dk, dv), (rows, columns, columns), found, strict=True
                     ):
@@ -258,7 +258,7 @@ def split_attention(
     with without_autocast(q):
         wide_q, wide_k, wide_v = upcast_half(xp, shared(q, group), k, v)
         found = scores.unchecked_scaled_dot(wide_q, wide_k)
-        part = online_softmax.unchecked_partial(found, wide_v, None)
+        part: Any = online_softmax.unchecked_partial(found, wide_v, None)
         top = all_reduce(part.top, group, largest=True)
         top = top.clamp(min=torch.finfo(top.dtype).min)  # from −∞ nothing can be subtracted
         factor = torch.exp(part.top - top)  # brings the part under the largest of all scores

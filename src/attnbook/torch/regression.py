@@ -1,6 +1,7 @@
 """Kernel regression whose bandwidth, heads or metric are learned."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -42,7 +43,8 @@ class KernelRegression(nn.Module):
         mask: Tensor | None = None,
     ) -> Float[Tensor, "... m p"]:
         """Predictions at the queries; arguments and errors as attnbook.nadaraya_watson."""
-        return nadaraya_watson(queries, keys, values, bandwidth=self.bandwidth, mask=mask)
+        found: Any = nadaraya_watson(queries, keys, values, bandwidth=self.bandwidth, mask=mask)
+        return found
 
 
 class MultiHeadKernelRegression(nn.Module):
@@ -80,7 +82,7 @@ class MultiHeadKernelRegression(nn.Module):
         mask: Tensor | None = None,
     ) -> Float[Tensor, "... m p"]:
         """Predictions at the queries; arguments and errors as kernel.regression.multi_head."""
-        return multi_head(
+        found: Any = multi_head(
             queries,
             keys,
             values,
@@ -88,6 +90,7 @@ class MultiHeadKernelRegression(nn.Module):
             combination=self.combination,
             mask=mask,
         )
+        return found
 
 
 class MetricKernelRegression(nn.Module):
@@ -115,4 +118,5 @@ class MetricKernelRegression(nn.Module):
         mask: Tensor | None = None,
     ) -> Float[Tensor, "... m p"]:
         """Predictions at the queries; arguments and errors as kernel.regression.in_metric."""
-        return in_metric(queries, keys, values, metric=self.metric, mask=mask)
+        found: Any = in_metric(queries, keys, values, metric=self.metric, mask=mask)
+        return found

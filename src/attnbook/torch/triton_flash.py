@@ -15,7 +15,6 @@ import torch
 from jaxtyping import Float
 
 from attnbook._validation.kernel_inputs import block_length, check_kernel_inputs, power_of_two
-from attnbook._validation.types import Array
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # Triton asks while it is imported
@@ -62,12 +61,12 @@ def kernel(
 
 
 def flash(
-    q: Float[Array, "... m d"],
-    k: Float[Array, "... n d"],
-    v: Float[Array, "... n p"],
+    q: Float[torch.Tensor, "... m d"],
+    k: Float[torch.Tensor, "... n d"],
+    v: Float[torch.Tensor, "... n p"],
     *,
     causal: bool = False,
-) -> tuple[Float[Array, "... m p"], Float[Array, "... m"]]:
+) -> tuple[Float[torch.Tensor, "... m p"], Float[torch.Tensor, "... m"]]:
     """Attention and log-sum-exps as attnbook.exact.flash.forward gives them, by a kernel in Triton.
 
     Products and sums are accumulated in float32. It has no gradient; exact.flash.backward takes

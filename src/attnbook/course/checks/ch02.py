@@ -1,5 +1,7 @@
 """Checks for chapter 2. Each knows the usual wrong answers by what they give."""
 
+from typing import Any
+
 import numpy as np
 
 from attnbook.course.checks.call import call
@@ -87,6 +89,7 @@ def grouped_weights(function: Function) -> str:
         ([0.0, 0.3, 0.5], [2, 2, 2]),
     ):
         keys, groups, eye = np.asarray(x)[:, None], np.asarray(numbers), np.eye(len(x))
+        k: Any
         k, same = kernels.epanechnikov(kernels.distance(keys, keys)), groups[:, None] == groups
         others = k * ~same
         with np.errstate(invalid="ignore"):
@@ -119,7 +122,7 @@ def grouped_weights(function: Function) -> str:
     return "each row sums to 1 over the other groups, and is NaN where none of them is near."
 
 
-def _rows(table: np.ndarray) -> np.ndarray:
+def _rows(table: Any) -> Any:
     """A table with each row divided by its sum."""
     return table / np.sum(table, axis=1, keepdims=True)
 

@@ -1,6 +1,7 @@
 """Checks for chapter 3. Each knows the usual wrong answers by what they give."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -155,11 +156,11 @@ def temperature_for(function: Function) -> str:
     return "as many keys as you like, whatever the size of the scores."
 
 
-def _effective(w: np.ndarray) -> float:
+def _effective(w: Any) -> float:
     return float(1 / (w @ w))
 
 
-def _temperature(s: np.ndarray, goal: float, count: Callable[[np.ndarray], float]) -> float:
+def _temperature(s: np.ndarray, goal: float, count: Callable[[Any], float]) -> float:
     """Where the count of the weights at a temperature is the goal."""
     low, high = np.log([1e-4, 1e4])
     for _ in range(50):
@@ -171,6 +172,7 @@ def _temperature(s: np.ndarray, goal: float, count: Callable[[np.ndarray], float
 @check
 def softmax_backward(function: Function) -> str:
     """function(p, gradient): ∂L/∂s from p, the softmax of s, and ∂L/∂p, without an (n, n) array."""
+    p: Any
     p, g = np.asarray([0.5, 0.3, 0.15, 0.05]), np.asarray([1.0, -2.0, 0.5, 3.0])
     mean, again = p @ g, softmax(p)
     where = "for p = (0.5, 0.3, 0.15, 0.05) and ∂L/∂p = (1, −2, 0.5, 3)"
@@ -309,6 +311,7 @@ def fused_gaussian(function: Function) -> str:
         (-c * dot - c * norm / 2, "The product has a plus: −(q − k)² has +2 q k."),
         (3**0.5 * right, "That is for a score divided by √(d + 1): here nothing divides it."),
     ]
+    got: Any
     got, weights = softmax(new_q @ new_k.T), [(softmax(s), cause) for s, cause in causes]
     expect(got, softmax(right), "After the softmax of their dot products", weights, tolerance=1e-4)
     return "one coordinate more, and a distance is a dot product."
@@ -339,7 +342,7 @@ def counting_scores(function: Function) -> str:
     return "from no 4 to 60 of them: the anchor tells a mean how many it averages."
 
 
-def _miscount(bag: np.ndarray, w: np.ndarray, p: float, odds: float) -> str:
+def _miscount(bag: np.ndarray, w: Any, p: float, odds: float) -> str:
     """Why the odds p/(1 − p) are not the number of 4s; nothing where they are."""
     counts = np.bincount(bag, minlength=10)
     if abs(odds - counts[4]) < 1e-3:

@@ -1,5 +1,7 @@
 """Checks for chapter 4. Each knows the usual wrong answers by what they give."""
 
+from typing import Any
+
 import numpy as np
 
 from attnbook.attention import softmax
@@ -321,7 +323,7 @@ def greedy_fails(function: Function) -> str:
 def crossings(function: Function) -> str:
     """function(weights): pairs of steps whose expected positions descend by more than 0.5."""
     order = [1, 0, 3, 5, 4, 2]
-    soft = softmax(np.random.default_rng(285).normal(size=(8, 11)) * 2.5)
+    soft: Any = softmax(np.random.default_rng(285).normal(size=(8, 11)) * 2.5)
     half = np.asarray([[0, 0.5, 0.5, 0], [0, 1, 0, 0], [1, 0, 0, 0]])
     for weights, case in (
         (soft, "8 steps"),

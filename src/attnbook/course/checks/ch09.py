@@ -1,5 +1,7 @@
 """Checks for chapter 9. Each knows the usual wrong answers by what they give."""
 
+from typing import Any
+
 import numpy as np
 
 from attnbook.attention import softmax
@@ -377,7 +379,7 @@ def unknown_scale(function: Function) -> str:
             raise Wrong(f"{where} you give NaN: do all exponentials underflow to 0?")
         if size > 1 and got.shape == (m,) and not np.any(got):
             raise Wrong(f"{where} you give 0: do all exponentials underflow?")
-        share = softmax(-(fit + volume) / 2)
+        share: Any = softmax(-(fit + volume) / 2)
         mean = share @ means
         expect(got, mean, f"{where}, in the mean,", [
             (np.median(means, axis=0), "All length scales count the same: the data should tell."),

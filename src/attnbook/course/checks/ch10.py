@@ -323,7 +323,7 @@ def weight_on_followed(function: Function) -> str:
                          ("16 tokens of 4 kinds", rng.integers(0, 4, 16))):  # fmt: skip
         n = len(tokens)
         scores = np.where(np.tri(n, dtype=bool), 3 * rng.normal(size=(n, n)), -np.inf)
-        w: np.ndarray = softmax(scores)
+        w: Any = softmax(scores)
         same = (tokens[:, None] == tokens) & np.tri(n, k=-1, dtype=bool)
         copies = [np.flatnonzero(row) for row in same]
         queries = [i for i in range(n) if len(copies[i])]
@@ -375,14 +375,14 @@ def attend_with_sink(function: Function) -> str:
                           (scores - 1000, -999.0, "small scores")):  # fmt: skip
         where = f"for {name} and a sink of {show(sink)}"
         every = np.hstack([s, np.full((3, 1), sink)])
-        w: np.ndarray = softmax(every)
-        plain: np.ndarray = softmax(s)
+        w: Any = softmax(every)
+        plain: Any = softmax(s)
         kept = w[:, :-1].sum(axis=1, keepdims=True)
         with np.errstate(all="ignore"):
             got = call(function, s, values, sink)
             shifted = np.exp(s - s.max(axis=1, keepdims=True))
             total = shifted.sum(axis=1, keepdims=True)
-            zero: np.ndarray = softmax(np.hstack([s, np.zeros((3, 1))]))
+            zero: Any = softmax(np.hstack([s, np.zeros((3, 1))]))
             alone, sums = 1 / (1 + np.exp(sink)), np.exp(s).sum(axis=1, keepdims=True)
             unshifted = shifted / (total + np.exp(sink)) @ values
             no_exp = plain @ values / (1 + sink / sums)

@@ -344,9 +344,7 @@ def block_gradients(function: Function) -> str:
         row, gv = (g * output).sum(axis=1, keepdims=True), g @ v.T
         bracket = gv - row + more
 
-        def keys_by(
-            w: np.ndarray, of_scores: np.ndarray, q: np.ndarray = q, c: float = scale
-        ) -> Any:
+        def keys_by(w: Any, of_scores: np.ndarray, q: np.ndarray = q, c: float = scale) -> Any:
             return (w * of_scores).T @ q * c
 
         first, second = call_pair(function, g, h, q, k, v, output, lse)

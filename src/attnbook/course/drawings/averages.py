@@ -1,6 +1,7 @@
 """Drawings of one weighted average: of numbers on a line, and of names by their colours."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def weighted_average(query: float = 1.9, bandwidth: float = 0.6) -> Drawing:
     """
     keys, values = np.array(KEYS), np.array(VALUES)
     distances = np.abs(query - keys)
-    heights = kernels.gaussian(distances / bandwidth)
+    heights: Any = kernels.gaussian(distances / bandwidth)
     weights = heights / heights.sum()
     canvas = Canvas(
         "weighted_average",
@@ -84,7 +85,7 @@ def soft_lookup(bandwidth: float = 0.25) -> Drawing:
     names, keys = list(RAINBOW), np.array(list(RAINBOW.values()))
     queries = np.array([TOMATO])
 
-    def score(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    def score(q: Any, k: Any) -> Any:
         return scores.gaussian_score(q, k, bandwidth=bandwidth)
 
     found = score(queries, keys)[0]

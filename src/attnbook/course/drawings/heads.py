@@ -1,6 +1,7 @@
 """Drawings of self-attention, of positions that turn, and of several heads."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,8 @@ def self_attention(tokens: int = 6, embed_dim: int = 4, head_dim: int = 4) -> Dr
     x, words = _tokens(tokens, embed_dim)
     w_q, w_k, w_v, _ = _matrices(head_dim, embed_dim)
     q, k, v = x @ w_q.T, x @ w_k.T, x @ w_v.T
-    y, weights = attend(q, k, v, return_weights=True)
+    found: Any = attend(q, k, v, return_weights=True)
+    y, weights = found
     cell = 17
     side = cell * tokens
     second, third = side + 126, 2 * side + 210

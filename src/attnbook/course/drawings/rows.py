@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from attnbook.attention import softmax
 
-Array = np.ndarray
+Array = Any  # NumPy's; what the package's functions give names no library
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ def softmax_steps(
     seen = np.ones(table.shape, bool) if mask is None else np.broadcast_to(mask, table.shape)
     hidden = np.where(seen, table, np.nan)
     powers = np.where(seen, np.exp(table), np.nan)
-    shares = np.where(seen, softmax(table, None if mask is None else seen), np.nan)
+    weights: Any = softmax(table, None if mask is None else seen)
+    shares = np.where(seen, weights, np.nan)
     totals = " and ".join(f"{one:.{1 if one < 100 else 0}f}" for one in np.nansum(powers, axis=-1))
     whole = max(0.6, float(np.nanmax(shares)))
     large = float(np.nanmax(powers)) >= 10

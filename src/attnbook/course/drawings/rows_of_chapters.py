@@ -27,7 +27,7 @@ from attnbook.kernel import kernels
 from attnbook.kernel.regression import leave_one_out
 from attnbook.layers.norms import rms_norm
 
-Array = np.ndarray
+Array = Any  # NumPy's; what the package's functions give names no library
 QUERY, BANDWIDTH = 1.9, 0.6  # those of drawings.weighted_average
 GIVEN = 2  # the given point that chapter 2 predicts from the others
 POINTS_TO = (1, 2, 0, 4, 5, 3)  # of six names in two circles, as chapter 3 has eight of them
@@ -56,13 +56,16 @@ def kernel_regression() -> Average:
     def score(q: Array, k: Array) -> Array:
         return scores.gaussian_score(q, k, bandwidth=BANDWIDTH)
 
-    answer = attend(q, k, v, score=score).item()
+    answer: Any = attend(q, k, v, score=score)
     return Average(
         query=f"a new input, {QUERY}",
         keys="known inputs",
         at=QUERY,
         **_on_a_line(
-            score(q, k), answer, about=f"−(q − k)^2 / 2h^2, h = {BANDWIDTH}", of="the known outputs"
+            score(q, k),
+            answer.item(),
+            about=f"−(q − k)^2 / 2h^2, h = {BANDWIDTH}",
+            of="the known outputs",
         ),
     )
 
@@ -82,7 +85,7 @@ def learned_kernel() -> Average:
     def score(q: Array, k: Array) -> Array:
         return scores.gaussian_score(q, k, bandwidth=h)
 
-    answer = attend(q, k, v, score=score, mask=others[None]).item()
+    answer: Any = attend(q, k, v, score=score, mask=others[None])
     return Average(
         query=f"a known input, {KEYS[GIVEN]}, hidden from itself",
         keys="known inputs",
@@ -91,7 +94,7 @@ def learned_kernel() -> Average:
         new=frozenset({"query"}),
         **_on_a_line(
             score(q, k),
-            answer,
+            answer.item(),
             about=f"−(q − k)^2 / 2h^2, h = {h:.2f} learned",
             of="the other outputs",
             new=["scores"],
@@ -163,7 +166,8 @@ def _words(rows: Sequence[Array], **words: Any) -> dict[str, Any]:
     """What chapters 5 to 8 have in common: six words, W_q, W_k and W_v, and vectors as values."""
     names = six_words().words
     mask = words.get("mask")
-    shares = np.stack([softmax(row, mask) for row in rows])[:, 0]
+    weights: list[Any] = [softmax(row, mask) for row in rows]
+    shares = np.stack(weights)[:, 0]
     outputs = [mixture(share, [f"v_{{{k + 1}}}" for k in range(len(names))]) for share in shares]
     table = np.concatenate(rows)
     return {
@@ -257,9 +261,9 @@ def in_context() -> Average:
     w_q = np.array([[1, 0, 0], [0, 1, 0]])
     w_k = np.array([[0, 0, -1 / (2 * h**2)], [0, 1 / h**2, 0]])
     q, k = of_query @ w_q.T, of_keys @ w_k.T
-    answer = attend(q, k, v, score=scores.dot).item()
+    answer: Any = attend(q, k, v, score=scores.dot)
     given = _on_a_line(
-        scores.dot(q, k), answer, about="q · k, from 1, x and x^2", of="the pairs' y",
+        scores.dot(q, k), answer.item(), about="q · k, from 1, x and x^2", of="the pairs' y",
         new=["scores"], weights_are="softmax: those of chapter 1",
     )  # fmt: skip
     return Average(
@@ -326,9 +330,10 @@ def in_parts(devices: bool = False) -> Average:
     (q, k, v), groups = _points(QUERY), (0, 0, 0, 1, 1, 1)
     table = scores.gaussian_score(q, k, bandwidth=BANDWIDTH)
     own = [np.array(groups) == g for g in (0, 1)]
-    parts = [online_softmax.partial(table[:, one], v[one]) for one in own]
-    whole = online_softmax.finish(online_softmax.combine(*parts))[0].item()
-    averages = [online_softmax.finish(part)[0].item() for part in parts]
+    parts: list[Any] = [online_softmax.partial(table[:, one], v[one]) for one in own]
+    finish: Callable[[Any], Any] = online_softmax.finish
+    whole = finish(online_softmax.combine(*parts))[0].item()
+    averages = [finish(part)[0].item() for part in parts]
     tops = np.array([part[0].item() for part in parts])
     totals = np.array([part[1].item() for part in parts])
     shares = softmax(tops + np.log(totals))

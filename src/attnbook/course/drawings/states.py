@@ -1,6 +1,7 @@
 """Drawings of weights without a softmax: one matrix between, a state of fixed size, chunks."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ LENGTH_SCALE = 0.6
 DECAY = 0.8
 
 
-def matrices(gram: np.ndarray, noise: float) -> dict[str, np.ndarray]:
+def matrices(gram: Any, noise: float) -> dict[str, Any]:
     """What stands between the kernel and the values, for three estimators.
 
     The sum has M = I, the delta rule M = (I + L)⁻¹ with L what the Gram matrix has below its

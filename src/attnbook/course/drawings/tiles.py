@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,7 @@ def parts(
         for of, y in zip(scores, values, strict=True)
     ]
     both = online_softmax.combine(*found)
+    finish: Callable[[Any], Any] = online_softmax.finish
     top, every = float(both.top[0]), sum(sizes)
     for y, label, role in (
         *((56, "scores", "ink"), (98, "weights", "weights"), (142, "values", "values")),
@@ -67,7 +69,7 @@ def parts(
         canvas.box(middle, 234, 132, 98, role="output", fill=0.06)
         canvas.text(middle, 204, f"{t:.1f}")
         canvas.text(middle, 234, f"{part.total[0]:.2f}", "weights")
-        canvas.text(middle, 264, f"{online_softmax.finish(part)[0].item():.2f}", "output")
+        canvas.text(middle, 264, f"{finish(part)[0].item():.2f}", "output")
         scale = math.exp(t - top)
         canvas.arrow((middle, 286), (middle, 348), role="weights", width=1 + 5 * scale)
         factor = f"× e^{{{t:.1f} − {top:.1f}}} = {scale:.2f}"
@@ -79,9 +81,7 @@ def parts(
     canvas.dots([(x, 400) for x in places], joint, radius=15, full=1)
     canvas.text(middle, 444, f"{top:.1f}")
     canvas.text(middle, 474, f"{both.total[0]:.2f}", "weights")
-    canvas.text(
-        middle, 516, f"{online_softmax.finish(both)[0].item():.2f}", "output", bold=True, size=18
-    )
+    canvas.text(middle, 516, f"{finish(both)[0].item():.2f}", "output", bold=True, size=18)
     return canvas.drawing()
 
 

@@ -110,7 +110,7 @@ def text_loss(
     model: Callable[[Any], Any],
     windows: Int[Array, "rows {window}+1"],
     mask: Bool[Array, "rows {window}"] | None = None,
-) -> Float[Array, ""]:
+) -> Float[Any, ""]:
     """The mean cross-entropy of each token's next one, in nats.
 
     Args:
