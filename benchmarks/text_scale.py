@@ -10,13 +10,14 @@ is not measured again. The corpus is that of attnbook.datasets.docstrings, which
 - N-grams of characters and of byte pairs: order, then discount, are chosen on validation.txt at
   every size.
 - Transformers of the same byte pairs, by attnbook.train_lm: rate, dropout, decay and steps are
-  chosen on validation.txt at 0.3 MB. Larger texts have larger models and more steps, and settings
-  that nobody chose: a text of 10 MB is read three times, and from 3 MB on nothing is dropped.
-- A law: models of five sizes see 3 million tokens of the largest text. It is fitted on four.
+  chosen on validation.txt at 0.3 MB. Larger texts have larger models and more steps, which nobody
+  chose: a text of 10 MB is read three times, and from 3 MB on nothing is dropped. The rate is
+  chosen on validation.txt at every size; where the best is at an edge the next one is tried too.
+- A law: models of seven sizes see 3 million tokens of the largest text, each at its best rate. It
+  is fitted on four.
 
 held_out.txt, files of the same libraries, and unseen.txt, libraries of which nothing was learned,
-judge and choose nothing. Seed 0; the best setting at 0.3 MB and the n-grams' rival there have seeds
-0, 1 and 2.
+judge and choose nothing. The rate is chosen with seed 0; seeds 0, 1 and 2 are judged.
 """
 
 import json
@@ -25,12 +26,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from attnbook import train_lm
 from attnbook.course.live import models
@@ -45,9 +49,10 @@ from benchmarks.storing import FOLDER, asked_quick, store
 SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)  # characters
 JUDGES = ("validation", "held_out", "unseen")
 JUDGED = 300_000  # characters of each, at most
-VOCABULARY, WINDOW, ROWS = 1024, 128, 16
+VOCABULARY, WINDOW, ROWS, SEEDS = 1024, 128, 16, 3
 DISCOUNTS = (0.5, 0.6, 0.7, 0.8, 0.9)
-NAME, WRITES = "text_scale", "10000000 seed 0"  # this run's model is stored, and writes on a page
+RATES = (1e-3, 1.5e-3, 2e-3, 3e-3, 4e-3, 6e-3, 8e-3, 12e-3)
+NAME, WRITES = "text_scale", "10000000 writes"  # this run's model is stored, and writes on a page
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ class Training:
             "embed-dim": self.width, "heads": self.heads, "layers": self.layers,
             "steps": self.steps, "learning-rate": self.rate, "dropout": self.dropout,
             "weight-decay": self.decay, "seed": self.seed, "warmup": self.steps // 20,
-            "every": 250, "log-every": 50, "device": "cpu",
+            "every": 250, "log-every": 50,
         }  # fmt: skip
         if folder is not None:
             said |= {"checkpoint": folder, "metrics": f"{folder}.jsonl"}
@@ -93,6 +98,7 @@ LAW = [
     Training(width, heads, layers, 1500, rate=rate)
     for width, heads, layers, rate in (
         (32, 2, 2, 6e-3), (64, 4, 2, 4e-3), (96, 4, 3, 3e-3), (128, 4, 4, 3e-3), (192, 6, 4, 2e-3),
+        (256, 8, 4, 2e-3), (384, 8, 6, 1.5e-3),
     )
 ]  # fmt: skip
 
@@ -108,6 +114,12 @@ class Results:
         self.found: dict[str, Any] = {}
         if not quick and file.exists():
             self.found = json.loads(file.read_text(encoding="utf-8"))["found"]
+
+    def add(self, elsewhere: dict[str, Any]) -> None:
+        """Take what another machine measured, which is named beside each."""
+        for key, one in elsewhere["found"].items():
+            self.found[key] = {**one, "machine": elsewhere["device"]}
+        store(NAME, sizes=SIZES, judged=JUDGED, libraries=self.libraries, found=self.found)
 
     def once(self, key: str, measure: Any) -> Any:
         """Measure what is not there yet, and store it."""
@@ -188,17 +200,24 @@ def trained(training: Training, size: int, corpus: Path, folder: Path) -> tuple[
 @torch.no_grad()
 def bits(model: Any, tokens: list[int]) -> float:
     """Bits of a text together; every token but the first window's has half a window before it."""
-    numbers, half, total = torch.tensor(tokens), WINDOW // 2, 0.0
-    for start in range(0, len(numbers) - 1, half):
-        part = numbers[start : start + WINDOW + 1]
-        known = 0 if start == 0 else half
-        if len(part) - 1 <= known:
-            break
-        nats = torch.nn.functional.cross_entropy(
-            model(part[None, :-1])[0, known:], part[1 + known :], reduction="sum"
-        )
-        total += float(nats)
-    return total / math.log(2)
+    numbers, half = torch.tensor(tokens, device=model.position.device), WINDOW // 2
+    count = max(0, (len(numbers) - 1 - WINDOW) // half) + 1
+    end = (count - 1) * half + WINDOW + 1  # of the last whole window
+    windows = numbers[:end].unfold(0, WINDOW + 1, half)
+    rows = 1024 if numbers.is_cuda else 64
+    nats = [_nats(model, part, half) for part in windows.split(rows)]
+    nats.insert(0, _nats(model, windows[:1, : half + 1], 0))
+    if end < len(numbers):
+        nats.append(_nats(model, numbers[None, end - half - 1 :], half))
+    return float(torch.cat(nats).double().sum()) / math.log(2)
+
+
+def _nats(model: Any, windows: Tensor, known: int) -> Tensor:
+    """Of each token of windows, but the first and the known ones after it."""
+    logits = model(windows[:, :-1])[:, known:]
+    return F.cross_entropy(
+        logits.flatten(0, 1), windows[:, 1 + known :].flatten(), reduction="none"
+    )
 
 
 def changed(training: Training, name: str, value: Any) -> Training:
@@ -214,14 +233,32 @@ def choose(results: Results, corpus: Path, runs: Path, start: Training) -> Train
         for value in values:
             one = changed(best, name, value)
             key = f"{SIZES[0]} {one.rate:g} {one.dropout:g} {one.decay:g} {one.steps}"
-            folder = runs / key.replace(" ", "-")
-
-            def measure(one: Training = one, folder: Path = folder) -> Any:
-                return train_and_judge(one, SIZES[0], corpus, folder, ("validation",))
-
-            tried[value] = results.once(key, measure)["validation"]
+            found = run_once(results, key, one, SIZES[0], corpus, runs, ("validation",))
+            tried[value] = found["validation"]
         best = changed(best, name, min(tried, key=lambda value: tried[value]))
     return best
+
+
+def choose_rate(training: Training, validation: Callable[[Training], float]) -> Training:
+    """The same with the best rate of those tried: three at first, then on beyond an edge."""
+    place = RATES.index(training.rate)
+    three = (place - 1, place, place + 1)
+    tried = {i: validation(replace(training, rate=RATES[i])) for i in three}
+    while True:
+        best = min(tried, key=lambda i: tried[i])
+        coming = best - 1 if best == min(tried) else best + 1
+        if coming in tried or not 0 <= coming < len(RATES):
+            return replace(training, rate=RATES[best])
+        tried[coming] = validation(replace(training, rate=RATES[coming]))
+
+
+def run_once(
+    results: Results, key: str, training: Training, size: int, corpus: Path, runs: Path,
+    judges: tuple[str, ...] = JUDGES,
+) -> Any:  # fmt: skip
+    """What is stored under the key, or what the training gives."""
+    folder = runs / key.replace(" ", "-")
+    return results.once(key, lambda: train_and_judge(training, size, corpus, folder, judges))
 
 
 def prepared(corpus: Path, quick: bool) -> None:
@@ -247,24 +284,29 @@ def measure_all(folder: Path, quick: bool) -> None:
     count(sizes[:-1])
     start = replace(SMALLEST, steps=10) if quick else SMALLEST
     best = choose(results, corpus, runs, start)
-    todo = [(f"{SIZES[0]} seed {s}", SIZES[0], replace(best, seed=s)) for s in range(3)]
+    todo = [(str(SIZES[0]), SIZES[0], best)]
     *larger, largest = [
-        (f"{size} seed 0", size, replace(one, dropout=best.dropout if size < 3_000_000 else 0.0))
+        (str(size), size, replace(one, dropout=best.dropout if size < 3_000_000 else 0.0))
         for size, one in LARGER.items()
     ]
     law = [(f"law {one.width} {one.layers}", SIZES[-1], one) for one in LAW]
     todo += [*larger, *law, largest]
-    for key, size, training in todo[: 1 if quick else None]:
-        place = runs / key.replace(" ", "-")
-
-        def measure(key: str = key, training: Training = training, size: int = size,
-                    place: Path = place) -> dict[str, Any]:  # fmt: skip
-            found = train_and_judge(training, size, corpus, place)
-            if key == WRITES:
-                models.store("docstrings", *trained(training, size, corpus, place))
-            return found
-
-        results.once(key, measure)
+    for name, size, training in todo[: 1 if quick else None]:
+        if size > SIZES[0]:
+            training = choose_rate(
+                training,
+                lambda one, name=name, size=size: run_once(
+                    results, f"{name} rate {one.rate:g}", one, size, corpus, runs, ("validation",)
+                )["validation"],
+            )
+        for seed in range(1 if quick else SEEDS):
+            one = replace(training, seed=seed)
+            run_once(results, f"{name} seed {seed}", one, size, corpus, runs)
+    if not quick and WRITES not in results.found:
+        size, one = 10_000_000, LARGER[10_000_000]
+        run_once(results, WRITES, one, size, corpus, runs)
+        folder = runs / WRITES.replace(" ", "-")
+        models.store("docstrings", *trained(one, size, corpus, folder))
     count(sizes[-1:])  # half an hour by itself
 
 

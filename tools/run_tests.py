@@ -29,7 +29,6 @@ PYTEST = "{python} -m pytest -q --junitxml={report}"
 ASIDE = (
     "site",
     "notebooks",
-    "gpu",
     "faults",
     "hub",
     "gpu_kernels",

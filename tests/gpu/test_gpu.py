@@ -8,7 +8,7 @@ import copy
 
 import numpy as np
 import pytest
-from test_parity import CASES
+from parity_cases import CASES
 
 from attnbook import attend, devices, kernels, leave_one_out, nadaraya_watson
 from attnbook._fast import chunked
@@ -205,3 +205,40 @@ def test_train(gpu, rng):
     for name, parameter in model.named_parameters():
         value = gpu.numpy(getattr(learnt, name))
         np.testing.assert_allclose(value, parameter.detach().numpy(), rtol=1e-7, atol=1e-7)
+
+
+def test_a_step_in_a_cuda_graph():
+    """A captured step has the losses and gradients of a step that was not captured."""
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device")
+    from attnbook.models import losses
+    from attnbook.torch import DecoderOnly
+
+    torch.manual_seed(3)
+    model = DecoderOnly(17, 13, 12, 3, 24, 2).cuda()
+    first, second = torch.randint(17, (2, 5, 14), device="cuda")
+    tokens = first.clone()
+
+    def step():
+        model.zero_grad()
+        loss = losses.cross_entropy(model(tokens[:, :-1]), tokens[:, 1:])
+        torch.autograd.backward(loss)
+        return loss.detach()
+
+    def found(loss):
+        torch.cuda.synchronize()
+        return [float(loss), *(p.grad.clone() for p in model.parameters())]
+
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        step()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=stream):
+        captured = step()
+    tokens.copy_(second)
+    graph.replay()
+    ours = found(captured)
+    for one, right in zip(ours, found(step()), strict=True):
+        torch.testing.assert_close(one, right, rtol=1e-4, atol=1e-5)

@@ -366,14 +366,22 @@ def is_transforming() -> bool:
 
 
 def is_concretely_true(condition: Array) -> bool:
-    """Whether a condition holds; False where a transformation, meta or a fake tensor hides it."""
+    """Whether a condition holds; False where it has no value yet.
+
+    So it is with meta and fake tensors, under transformations, and while a CUDA graph is captured.
+    """
     if is_jax_array(condition):
         return not isinstance(condition, sys.modules["jax"].core.Tracer) and bool(condition)
     if is_torch_array(condition) and (
-        condition.is_meta or _is_fake(condition) or is_transforming()
+        condition.is_meta or _is_fake(condition) or is_transforming() or _is_capturing(condition)
     ):
         return False
     return bool(condition)
+
+
+def _is_capturing(tensor: Any) -> bool:
+    """Whether the tensor's device only notes what is asked of it, as a CUDA graph."""
+    return bool(tensor.is_cuda and sys.modules["torch"].cuda.is_current_stream_capturing())
 
 
 def _is_fake(tensor: Array) -> bool:
