@@ -7,8 +7,8 @@ Start it again after an interruption: the trainer resumes from its checkpoints, 
 is not measured again. The corpus is that of attnbook.datasets.docstrings, which needs what
 `make env-test` installs. Sizes are first parts of its train.txt, each a sample of all libraries.
 
-- N-grams of characters and of byte pairs: order, then discount, are chosen on validation.txt at
-  every size.
+- N-grams of characters and of byte pairs: at every size order and discount are chosen on
+  validation.txt, in turns until neither changes.
 - Transformers of the same byte pairs, by attnbook.train_lm: rate, dropout, decay and steps are
   chosen on validation.txt at 0.3 MB. Larger texts have larger models and more steps, which nobody
   chose: a text of 10 MB is read three times, and from 3 MB on nothing is dropped. The rate is
@@ -50,8 +50,8 @@ SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)  # characters
 JUDGES = ("validation", "held_out", "unseen")
 JUDGED = 300_000  # characters of each, at most
 VOCABULARY, WINDOW, ROWS, SEEDS = 1024, 128, 16, 3
-DISCOUNTS = (0.5, 0.6, 0.7, 0.8, 0.9)
-RATES = (1e-3, 1.5e-3, 2e-3, 3e-3, 4e-3, 6e-3, 8e-3, 12e-3)
+ORDERS, DISCOUNTS = (8, 12, 16, 24, 32, 48), (0.8, 0.9, 0.95)
+RATES = (1e-3, 1.5e-3, 2e-3, 3e-3, 4e-3, 6e-3, 8e-3, 12e-3, 16e-3, 24e-3, 32e-3)
 NAME, WRITES = "text_scale", "10000000 writes"  # this run's model is stored, and writes on a page
 
 
@@ -137,7 +137,7 @@ def read(corpus: Path, name: str, most: int | None = None) -> str:
 
 
 def best_grams(corpus: Path, size: int, tokens: str) -> dict[str, Any]:
-    """The n-gram whose order, then discount, are best on the validation text; bits a character."""
+    """The n-gram whose order and discount are best on the validation text; bits a character."""
     train = read(corpus, f"train-{size}")
     judges = {name: read(corpus, name, JUDGED) for name in JUDGES}
     if tokens == "pairs":
@@ -158,14 +158,22 @@ def best_grams(corpus: Path, size: int, tokens: str) -> dict[str, Any]:
             for part, (name, text) in zip(parts, judges.items(), strict=True)
         }
 
-    order = 4 if tokens == "pairs" else 6
-    best = needed(order, 0.8)
-    while (longer := needed(order + 1, 0.8))["validation"] < best["validation"]:
-        order, best = order + 1, longer
-    tried = {discount: needed(order, discount) for discount in DISCOUNTS}
-    discount = min(tried, key=lambda d: tried[d]["validation"])
+    tried: dict[tuple[int, float], dict[str, float]] = {}
+
+    def validation(order: int, discount: float) -> float:
+        if (order, discount) not in tried:
+            tried[order, discount] = needed(order, discount)
+        return tried[order, discount]["validation"]
+
+    longer = list(ORDERS)
+    order, discount, best = longer.pop(0), 0.9, (0, 0.0)
+    while (order, discount) != best:
+        best = (order, discount)
+        while longer and validation(longer[0], discount) < validation(order, discount):
+            order = longer.pop(0)
+        discount = min(DISCOUNTS, key=lambda d: validation(order, d))
     seconds = time.process_time() - seconds
-    return {"order": order, "discount": discount, "cpu_seconds": seconds} | tried[discount]
+    return {"order": order, "discount": discount, "cpu_seconds": seconds} | tried[best]
 
 
 def train_and_judge(

@@ -17,18 +17,26 @@ def paragraphs(text, tokens):
     return [p.strip() for p in text.decode(tokens).split("\n\n") if p.strip()]
 
 
+# the function python_reference has the name of its module
+MODULE = sys.modules["attnbook.datasets.python_reference"]
+
+
+@pytest.mark.skipif(sys.version_info[:3] != (3, 11, 7), reason="the stored text is Python 3.11.7's")
+def test_stored_topics_are_python_s():
+    from pydoc_data.topics import topics
+
+    assert MODULE._topics() == topics
+
+
 @pytest.fixture
 def topics(monkeypatch):
     """In place of the reference: eleven topics of seven paragraphs, and one that all share."""
-    from pydoc_data import topics
-
     made = {
         f"topic{t}": "\n\n".join(["Shared."] + [f"Paragraph {p} of {t}. " + 9 * f"{t}{p} " for p in range(7)])
         for t in range(11)
     }  # fmt: skip
-    monkeypatch.setattr(topics, "topics", made)
-    # the function python_reference has the name of its module
-    monkeypatch.setattr(sys.modules["attnbook.datasets.python_reference"], "PART", 100)
+    monkeypatch.setattr(MODULE, "_topics", lambda: made)
+    monkeypatch.setattr(MODULE, "PART", 100)
     return made
 
 
@@ -117,10 +125,8 @@ def test_parts_by_hand(topics):
 
 
 def test_what_is_not_ascii_is_replaced_or_dropped(monkeypatch):
-    from pydoc_data import topics
-
     given = {"a": "“A”—‘b’ – c…\n\n  \n\n   indented é\n\n  “A”—‘b’ – c…  ", "b": "two\nlines\n"}
-    monkeypatch.setattr(topics, "topics", given)
+    monkeypatch.setattr(MODULE, "_topics", lambda: given)
     text = datasets.python_reference(held_out=0.01, whole_topics=True)
     both = {text.decode(text.train), text.decode(text.held_out)}
     assert both == {"\"A\"-'b' - c.\n\n   indented \n\n", "two\nlines\n\n"}

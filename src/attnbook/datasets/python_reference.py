@@ -1,6 +1,8 @@
 """Text that every Python installation carries: the help topics of the language reference."""
 
+import json
 from dataclasses import dataclass
+from importlib.resources import files
 
 import numpy as np
 from jaxtyping import Int
@@ -37,7 +39,7 @@ def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed:
 
     A fifth of the text stands there more than once, as topics share sections; every paragraph is
     kept where it comes first. Quotation marks and dashes become ASCII's, other characters are
-    dropped. The text is that of the running Python and differs a little between versions.
+    dropped. The text is that of Python 3.11.7, on any Python: other versions differ a little.
 
     Args:
         held_out: the share that is held out, of parts of about PART characters each.
@@ -50,12 +52,10 @@ def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed:
 
     Source: pydoc_data.topics, of the standard library.
     """
-    from pydoc_data.topics import topics
-
     numbers.fraction(held_out=held_out)
     options.flag(whole_topics=whole_topics)
     numbers.nonnegative_int(seed=seed)
-    seen: set[str] = set()
+    topics, seen = _topics(), set[str]()
     kept = [_unseen(topics[name], seen) for name in sorted(topics)]
     parts = kept if whole_topics else _parts([paragraph for topic in kept for paragraph in topic])
     texts = [_tokens("".join(part)) for part in parts]
@@ -67,6 +67,13 @@ def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed:
         np.concatenate([text for i, text in enumerate(texts) if i in out]),
         CHARACTERS,
     )
+
+
+def _topics() -> dict[str, str]:
+    """The help topics by their names."""
+    file = files("attnbook").joinpath("datasets", "python_topics.json")
+    topics: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))["topics"]
+    return topics
 
 
 def _unseen(topic: str, seen: set[str]) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnbook import datasets
+from attnbook._validation.arrays import check_floating, upcast_half
 from attnbook._validation.types import Array
 from attnbook.models import losses
 from attnbook.train.byte_pairs import learn_pairs
@@ -111,14 +112,16 @@ def text_loss(
     windows: Int[Array, "rows {window}+1"],
     mask: Bool[Array, "rows {window}"] | None = None,
 ) -> Float[Any, ""]:
-    """The mean cross-entropy of each token's next one, in nats.
+    """The mean cross-entropy of each token's next one, in nats, in float32 or wider.
 
     Args:
         model: gives logits (rows, window, vocab) of tokens (rows, window).
         windows: tokens, of shape (rows, window + 1).
         mask: as in losses.cross_entropy, True = counts.
     """
-    return losses.cross_entropy(model(windows[:, :-1]), windows[:, 1:], mask)
+    logits = model(windows[:, :-1])
+    (logits,) = upcast_half(check_floating(logits=logits), logits)
+    return losses.cross_entropy(logits, windows[:, 1:], mask)
 
 
 def _read(path: Path, option: str) -> str:
