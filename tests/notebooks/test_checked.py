@@ -145,3 +145,16 @@ def test_a_script_that_is_not_named_is_found():
     assert unnamed_scripts([link, stored, prose("## Two"), check])  # a link in another section
     assert unnamed_scripts([link, stored, code("# Checked: it\nassert stored")])  # no name
     assert unnamed_scripts([link, code('# Checked: it\nassert results("recall")')])
+
+
+IN_JAX = re.compile(r"\bjnp\.|\bjax_layers\.|\btorch_to_jax\b|\bjax\.(?:jit|grad|vmap|random)\b")
+FULL_PRECISION = ("devices.full_precision()", '"jax_platforms", "cpu"')
+
+
+@each
+def test_jax_is_compared_in_full_precision(chapter: Path) -> None:
+    """On a GPU JAX would multiply in TF32, and no two back ends would agree to four digits."""
+    cells = [c.source for c in jupytext.read(chapter).cells if c.cell_type == "code"]
+    in_jax = [i for i, code in enumerate(cells) if IN_JAX.search(code)]
+    asked = [i for i, code in enumerate(cells) if any(word in code for word in FULL_PRECISION)]
+    assert asked and asked[0] <= in_jax[0]
