@@ -20,6 +20,7 @@ from sphinx.errors import ExtensionError
 from .first_load import BOOK, drop_measuring, join_styles, lighten
 from .icons import icon_styles
 from .maths import node_program
+from .memory import memory
 
 HERE = Path(__file__).parent
 BOKEH = ("bokeh.min.js", "bokeh-widgets.min.js")
@@ -47,7 +48,7 @@ def configure(app: Sphinx, config: Config) -> None:
     config.templates_path = [str(HERE / "templates"), *config.templates_path]
     config.html_static_path = [*config.html_static_path, str(HERE / "static")]
     config.attnbook_static = digest(HERE)
-    app.attnbook_began = time()
+    memory(app).began = time()
     config.html_context = {
         **config.html_context,
         "build_date": build_date(),
@@ -205,8 +206,8 @@ def trim_theme(app: Sphinx, error: Exception | None) -> None:
         modules, script = Path(app.confdir) / "node_modules", HERE / "trim_styles.js"
         subprocess.run([node_program(), str(script), modules, app.outdir], check=True)
         drop_measuring(static / "scripts" / "pydata-sphinx-theme.js")
-        join_styles(static, app.attnbook_sheets)
-    utime(static / BOOK, (app.attnbook_began,) * 2)  # the tests ask whether a source is newer
+        join_styles(static, memory(app).sheets)
+    utime(static / BOOK, (memory(app).began,) * 2)  # the tests ask whether a source is newer
     for sheet in static.rglob("*.css"):  # some extensions copy theirs though nothing was written
         if sheet.name != BOOK:
             sheet.unlink()

@@ -67,7 +67,8 @@ def without_code(image: nodes.image) -> None:
         cell = cell.parent
     if cell is not None and cell.get("hide_mode") == "input":
         code = cell[0]
-        if code.get("nb_element") == "cell_code_source" and CALL.fullmatch(code.astext().strip()):
+        source = isinstance(code, nodes.Element) and code.get("nb_element") == "cell_code_source"
+        if source and CALL.fullmatch(code.astext().strip()):
             cell.remove(code)
 
 

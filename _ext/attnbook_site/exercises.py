@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -59,7 +60,7 @@ class DocumentedChecks(SphinxDirective):
         return found.children
 
 
-def note_pages(app: Sphinx, page: str, template: str, context: dict, tree: nodes.document) -> None:
+def note_pages(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Pages that have or list exercises load the script that keeps the reader's progress."""
     if 'class="exercise' in context.get("body", "") or page == "appendices/exercises":
         app.add_js_file("progress.js", loading_method="defer", priority=910)

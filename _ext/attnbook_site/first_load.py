@@ -12,6 +12,8 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+from .memory import memory
+
 BOOK = "book.css"
 # What the theme puts before the sheets that Sphinx lists; its theme.css only imports basic.css.
 FIRST = ("basic.css", "styles/pydata-sphinx-theme.css")
@@ -68,7 +70,7 @@ def waiting(script: Any) -> Any:
 def lighten(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Prepare one page."""
     sheets = (str(sheet.filename).removeprefix("_static/") for sheet in context["css_files"])
-    app.attnbook_sheets = [*FIRST, *sheets]
+    memory(app).sheets = [*FIRST, *sheets]
     context["css_files"] = []  # the template names the one sheet
     context["style_version"] = app.config.attnbook_static[:8]
     body = context.get("body", "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +27,20 @@ def with_heights(body: str, heights: dict[str, list[int]]) -> str:
     return body
 
 
+@cache
+def stored_heights() -> dict[str, dict[str, list[int]]]:
+    """The sections' heights, page by page."""
+    heights: dict[str, dict[str, list[int]]] = json.loads(STORED.read_text("utf-8"))
+    return heights
+
+
 def say_heights(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """The heights of one page's sections."""
-    found = app.attnbook_heights.get(page)
+    found = stored_heights().get(page)
     if found and "body" in context:
         context["body"] = with_heights(context["body"], found)
 
 
-def read_heights(app: Sphinx) -> None:
-    """All heights, once."""
-    app.attnbook_heights = json.loads(STORED.read_text("utf-8"))
-
-
 def setup(app: Sphinx) -> None:
     """Connect to Sphinx."""
-    app.connect("builder-inited", read_heights)
     app.connect("html-page-context", say_heights, priority=992)  # the body is complete

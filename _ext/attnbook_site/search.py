@@ -20,10 +20,12 @@ from xml.etree import ElementTree
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.environment import BuildEnvironment
 from sphinx_design.dropdown import dropdown_main
 
 from .maths import display_source, katex
+from .memory import memory
 
 INDEX = Path("_static", "search-index.js")
 OPENING, END = 'searchIndex("', '");\n'
@@ -74,6 +76,12 @@ def is_folded(node: nodes.Node) -> bool:
     return isinstance(node, dropdown_main)
 
 
+def anchor_of(node: nodes.Element) -> str:
+    """The name of the place where its head stands, if it has one."""
+    head = node[0]
+    return head["ids"][0] if isinstance(head, nodes.Element) and head["ids"] else ""
+
+
 class Reader:
     """What can be found on a page: all of it, only what is "unfolded", or only its "titles"."""
 
@@ -97,9 +105,9 @@ class Reader:
 
     def read(self, node: nodes.Node) -> None:
         """Sort a node's words into entries."""
-        section = isinstance(node, nodes.section)
-        title = node.first_child_matching_class(nodes.title) if section else None
-        if title is not None:
+        if isinstance(node, nodes.section) and (
+            (title := node.first_child_matching_class(nodes.title)) is not None
+        ):
             self.open(node["ids"][0], self.text(node[title]))
             outer = len(self.entries) - 1
             for child in node.children:
@@ -110,16 +118,11 @@ class Reader:
             pass
         elif isinstance(node, nodes.literal_block):
             self.entries[-1][3].extend(NAMES.findall(node.astext()))
-        elif isinstance(node, nodes.definition_list_item) and node[0].get("ids"):
-            outer = self.entries[-1]
-            self.open(node[0]["ids"][0], self.text(node[0]))
+        elif isinstance(node, nodes.definition_list_item | addnodes.desc) and anchor_of(node):
+            around, anchor = self.entries[-1], anchor_of(node)
+            self.open(anchor, anchor if isinstance(node, addnodes.desc) else self.text(node[0]))
             self.entries[-1][2].append(self.text(node[1]))
-            self.entries.append(outer)
-        elif isinstance(node, addnodes.desc) and node[0].get("ids"):
-            outer = self.entries[-1]
-            self.open(node[0]["ids"][0], node[0]["ids"][0])
-            self.entries[-1][2].append(self.text(node[1]))
-            self.entries.append(outer)
+            self.entries.append(around)
         elif isinstance(node, nodes.TextElement):
             self.entries[-1][2].append(self.text(node))
         elif not isinstance(node, nodes.raw | nodes.comment | nodes.Text):
@@ -142,7 +145,7 @@ def collect(app: Sphinx, page: str, template: str, context: dict[str, Any], tree
             if isinstance(section, nodes.section):
                 reader.read(section)
         title = BLANKS.sub(" ", re.sub(r"<[^>]+>", "", context.get("title", "")))
-        app.attnbook_search[page] = [title, list(reader.found())]
+        memory(app).search[page] = [title, list(reader.found())]
 
 
 def packed(index: dict[str, Any]) -> str:
@@ -177,8 +180,8 @@ def missing(
 
 def begin(app: Sphinx) -> None:
     """Sphinx's own index has whole pages, and every formula twice: do without it."""
-    app.attnbook_search = {}
-    if app.builder.format == "html":
+    memory(app).search = {}
+    if isinstance(app.builder, StandaloneHTMLBuilder):
         app.builder.search = False
 
 
@@ -189,9 +192,9 @@ def page_of_results(app: Sphinx) -> list[Any]:
 
 def write(app: Sphinx, error: Exception | None) -> None:
     """Bring the index up to date: pages that were written, and none that is gone."""
-    if error or app.builder.format != "html" or not app.attnbook_search:
+    if error or app.builder.format != "html" or not memory(app).search:
         return
-    index = stored(app) | app.attnbook_search
+    index = stored(app) | memory(app).search
     pages = {page: index[page] for page in sorted(app.env.found_docs) if page in index}
     (Path(app.outdir) / INDEX).write_text(packed(pages), encoding="utf-8")
 

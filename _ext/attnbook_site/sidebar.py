@@ -16,17 +16,21 @@ from sphinx.environment import BuildEnvironment
 TAKES = re.compile(r"\*\*It takes\*\* about (\d+) minutes")
 
 
+def minutes_of(env: BuildEnvironment) -> dict[str, int]:
+    """How long each page takes; Sphinx keeps it with the environment for the next build."""
+    minutes: dict[str, int] = vars(env).setdefault("attnbook_minutes", {})
+    return minutes
+
+
 def note_minutes(app: Sphinx, docname: str, source: list[str]) -> None:
     """Remember what a page says of its length."""
-    found = TAKES.search(source[0])
-    minutes = getattr(app.env, "attnbook_minutes", {})
-    app.env.attnbook_minutes = {**minutes, docname: int(found[1])} if found else minutes
+    if found := TAKES.search(source[0]):
+        minutes_of(app.env)[docname] = int(found[1])
 
 
 def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
     """Pages that another process has read."""
-    minutes = getattr(env, "attnbook_minutes", {})
-    env.attnbook_minutes = {**minutes, **getattr(other, "attnbook_minutes", {})}
+    minutes_of(env).update(minutes_of(other))
 
 
 def with_minutes(entries: str, minutes: dict[str, tuple[str, int]]) -> str:
@@ -47,7 +51,7 @@ def show_minutes(app: Sphinx, page: str, template: str, context: dict[str, Any],
     make = context.get("generate_toctree_html")
     if make is None:
         return
-    known = getattr(app.env, "attnbook_minutes", {})
+    known = minutes_of(app.env)
     here = {
         "#" if name == page else context["pathto"](name): (Path(name).stem, number)
         for name, number in known.items()

@@ -6,7 +6,7 @@ of them, so that without JavaScript, and in print, both can be read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
 from docutils import nodes
@@ -32,9 +32,9 @@ def backend_of(node: nodes.Node) -> str | None:
     return None
 
 
-def runs(parent: nodes.Element) -> Iterator[list[nodes.Element]]:
+def runs(parent: nodes.Element) -> Iterator[list[nodes.Node]]:
     """Runs of neighbouring tagged cells; torch, jax, torch, jax are two runs, not one."""
-    run: list[nodes.Element] = []
+    run: list[nodes.Node] = []
     for child in parent.children:
         backend = backend_of(child)
         closed = [backend_of(cell) for cell in run]
@@ -50,7 +50,7 @@ def runs(parent: nodes.Element) -> Iterator[list[nodes.Element]]:
         yield run
 
 
-def block(panels: dict[str, list[nodes.Node]], number: int) -> backend_block:
+def block(panels: Mapping[str, Sequence[nodes.Node]], number: int) -> backend_block:
     """A block from each back end's content."""
     result = backend_block("")
     for backend, content in panels.items():
@@ -60,21 +60,17 @@ def block(panels: dict[str, list[nodes.Node]], number: int) -> backend_block:
     return result
 
 
-def panels_of_cells(run: list[nodes.Element]) -> dict[str, list[nodes.Node]]:
+def panels_of_cells(run: list[nodes.Node]) -> dict[str, list[nodes.Node]]:
     """The cells of a run by back end, PyTorch first."""
     found = {b: [cell for cell in run if backend_of(cell) == b] for b in NAMES}
     return {backend: cells for backend, cells in found.items() if cells}
 
 
-def is_tab_set(node: nodes.Node) -> bool:
-    """Whether this is sphinx-design's tab-set."""
-    return isinstance(node, nodes.container) and node.get("design_component") == "tab-set"
-
-
-def panels_of_tab_set(tab_set: nodes.Element) -> dict[str, list[nodes.Node]]:
+def panels_of_tab_set(tab_set: nodes.Element) -> dict[str, Sequence[nodes.Node]]:
     """The content of a tab-set by its ``:sync:`` keys; empty if these are not back ends."""
     items = [c for c in tab_set.children if isinstance(c, nodes.container)]
-    keys = [item[0].get("sync_id") for item in items]
+    labels = (item[0] for item in items)
+    keys = [label.get("sync_id") for label in labels if isinstance(label, nodes.Element)]
     if not items or not set(keys) <= set(NAMES):
         return {}
     return {key: item[1].children for key, item in zip(keys, items, strict=True)}
@@ -89,11 +85,14 @@ class BackendTabs(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         """Change the document in place."""
         numbers = count(1)
-        for tab_set in list(self.document.findall(is_tab_set)):
+        for tab_set in list(self.document.findall(nodes.container)):
+            if tab_set.get("design_component") != "tab-set":
+                continue
             panels = panels_of_tab_set(tab_set)
             if panels:
                 tab_set.replace_self(block(panels, next(numbers)))
-        parents = {id(c.parent): c.parent for c in self.document.findall(backend_of)}
+        cells = [cell for cell in self.document.findall(nodes.container) if backend_of(cell)]
+        parents = {id(cell.parent): cell.parent for cell in cells}
         for parent in parents.values():
             for run in list(runs(parent)):
                 place = parent.index(run[0])

@@ -38,14 +38,15 @@ def by_letter(app: Sphinx, tree: nodes.document) -> None:
         return
     (entries,) = tree.findall(nodes.definition_list)
     parts: list[nodes.Node] = []
-    for letter, items in groupby(entries.children, key=initial):
+    terms = [item for item in entries.children if isinstance(item, nodes.definition_list_item)]
+    for letter, items in groupby(terms, key=initial):
         part = nodes.definition_list(classes=[*entries["classes"], "terms"])
         for item in items:
-            item[0]["ids"].append(f"term-{nodes.make_id(item[0].astext())}")
+            term = next(item.findall(nodes.term))
+            term["ids"].append(f"term-{nodes.make_id(term.astext())}")
             part.append(item)
         parts += [raw(f'<p class="letter" id="letter-{letter.lower()}">{letter}</p>'), part]
-    present = {initial(item) for part in parts[1::2] for item in part.children}
-    entries.parent.replace(entries, [row(present), *parts])
+    entries.parent.replace(entries, [row(set(map(initial, terms))), *parts])
 
 
 def note_page(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
