@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 import weave
 from weaving.book import read_book
+from weaving.freshness import read_stored
 
 ROOT = Path(__file__).resolve().parent.parent
 GITHUB = "https://github.com/"
@@ -121,7 +122,7 @@ def weave_again(root: Path) -> list[str]:
     book = read_book(root)
     left = []
     for page, notebook in weave.woven(book, book.chapters()).items():
-        if weave.valid(notebook, weave.read_stored(page.path.with_suffix(".ipynb"))):
+        if weave.valid(notebook, read_stored(page.path.with_suffix(".ipynb"))):
             weave.write(page, notebook, force=False, never=True, row=0)
         else:
             left.append(f"{page.docname}.ipynb is not its chapter executed; do: make notebooks")

@@ -108,12 +108,19 @@ def say(line: str, seen: dict[str, int]) -> None:
 
 def run(command: list[str], log: Path) -> int:
     """Run an installer with a line of progress now and then; all it says goes to the log."""
-    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     seen: dict[str, int] = {}
     with (
         log.open("w", encoding="utf-8") as file,
-        subprocess.Popen(command, cwd=ROOT, text=True, encoding="utf-8", **pipe) as process,
+        subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+        ) as process,
     ):
+        assert process.stdout is not None
         for line in process.stdout:
             file.write(line)
             say(line, seen)

@@ -34,8 +34,7 @@ def print_handout(browser: Browser, deck: Path, kind: str, pdf: Path) -> None:
     page.goto(f"{deck.as_uri()}?{KINDS[kind]}&theme=light")
     page.evaluate(EVERYTHING)
     pdf.parent.mkdir(parents=True, exist_ok=True)
-    paper = {"prefer_css_page_size": True, "print_background": True}
-    page.pdf(path=pdf, tagged=True, outline=True, **paper)
+    page.pdf(path=pdf, prefer_css_page_size=True, print_background=True, tagged=True, outline=True)
     page.close()
     set_dates(pdf, commit_day(ROOT))
 

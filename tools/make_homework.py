@@ -146,7 +146,8 @@ class Maker:
 
     def parts(self, name: str, plan: dict[str, Any]) -> list[Part]:
         """The exercises of a homework, published ones first, in the plan's order."""
-        published, held_out = {}, {}
+        published: dict[str, tuple[Exercise, str, str]] = {}
+        held_out: dict[str, tuple[Exercise, str, str]] = {}
         for number in plan["chapters"]:
             chapter = self.chapter(number)
             text = chapter.read_text("utf-8")

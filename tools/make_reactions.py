@@ -75,7 +75,7 @@ def names(texts: list[str]) -> Counter[str]:
 
 def neighbours(whole: Any, numbers: list[int]) -> dict[int, set[tuple[int, str]]]:
     """For each number, the numbers and kinds of its bonds."""
-    kind = {n: set() for n in numbers}
+    kind: dict[int, set[tuple[int, str]]] = {n: set() for n in numbers}
     for bond in whole.GetBonds():
         a, b = numbers[bond.GetBeginAtomIdx()], numbers[bond.GetEndAtomIdx()]
         for one, other in ((a, b), (b, a)):

@@ -209,8 +209,12 @@ def book(texts: list[dict[str, Any]], project: dict[str, Any], day: datetime) ->
 def places(pdf: Path) -> dict[str, int]:
     """The page number of everything that a link leads to."""
     reader = PdfReader(pdf)
-    named = reader.named_destinations
-    return {name.lstrip("/"): reader.get_destination_page_number(named[name]) + 1 for name in named}
+    found = {}
+    for name, destination in reader.named_destinations.items():
+        number = reader.get_destination_page_number(destination)
+        assert number is not None, f"{name} leads to no page"
+        found[name.lstrip("/")] = number + 1
+    return found
 
 
 def print_twice(desk: Desk, pdf: Path) -> None:

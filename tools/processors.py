@@ -61,15 +61,14 @@ def arithmetic() -> dict[str, str]:
 
     def trained(steps: int = 50) -> torch.Tensor:
         torch.manual_seed(0)
-        model = torch.nn.Sequential(
-            torch.nn.Linear(300, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1)
-        )
+        first = torch.nn.Linear(300, 64)
+        model = torch.nn.Sequential(first, torch.nn.Tanh(), torch.nn.Linear(64, 1))
         descent = torch.optim.Adam(model.parameters(), lr=0.01)
         for _ in range(steps):
             descent.zero_grad()
             ((model(tensor) - tensor[:, :1]) ** 2).mean().backward()
             descent.step()
-        return model[0].weight.detach()
+        return first.weight.detach()
 
     def trained_by_jax(steps: int = 50) -> jax.Array:
         def loss(weight: jax.Array) -> jax.Array:

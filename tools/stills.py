@@ -16,14 +16,14 @@ from pathlib import Path
 from browser import chromium
 from check_environment import ROOT
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 SITE = ROOT / "_build" / "html" / "chapters"
 STILLS = ROOT / "images" / "stills"
-SIZE = {"width": 1280, "height": 900}
+SIZE: ViewportSize = {"width": 1280, "height": 900}
 FONT = "source-serif-4-latin-wght-normal.woff2"
 CARD = ROOT / "images" / "card.png"
-CARD_SIZE = {"width": 1200, "height": 630}
+CARD_SIZE: ViewportSize = {"width": 1200, "height": 630}
 CARD_PAGE = """<!doctype html><style>
   @font-face {{ font-family: Text; src: url("{font}"); font-weight: 200 900; }}
   body {{ margin: 0; height: 630px; background: #fdfcf9; color: #23272e; font-family: Text; }}

@@ -122,9 +122,8 @@ def _about(path: Path, text: str) -> dict[str, Any]:
     try:
         about = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        line = (
-            1 + getattr(error, "problem_mark", None).line if hasattr(error, "problem_mark") else 1
-        )
+        mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+        line = 1 + mark.line if mark else 1
         raise DeckError(f"{path.name}:{line + 1}: front matter is no YAML: {error}") from error
     if not isinstance(about, dict) or set(about) != set(ABOUT):
         got = ", ".join(about) if isinstance(about, dict) else repr(about)
@@ -161,8 +160,9 @@ def _set_option(path: Path, line: int, slide: Slide, name: str, value: str) -> N
         else:
             slide.classes = words
     else:
-        known = ("minutes", "paths", "class", "spare")
-        raise DeckError(f"{where}: got the option {name!r}, expected one of {', '.join(known)}")
+        raise DeckError(
+            f"{where}: got the option {name!r}, expected one of minutes, paths, class, spare"
+        )
 
 
 def _check(deck: Deck) -> None:
@@ -207,7 +207,8 @@ def clicks(text: str) -> list[tuple[int, str]]:
 
 def options(text: str) -> tuple[dict[str, str], str, int]:
     """The options at the head of a directive, its body, and how many lines the options take."""
-    lines, found = text.split("\n"), {}
+    lines = text.split("\n")
+    found: dict[str, str] = {}
     while len(found) < len(lines) and (option := OPTION.fullmatch(lines[len(found)])):
         if option[1] in found:
             break

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
@@ -22,12 +23,12 @@ def html_reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark").use(dollarmath_plugin, double_inline=True)
     kinds = {"math_inline": r"\(%s\)", "math_inline_double": r"\[%s\]", "math_block": r"\[%s\]"}
     for kind, frame in kinds.items():
-        reader.renderer.rules[kind] = _formula(frame)
+        reader.add_render_rule(kind, _formula(frame))
     return reader
 
 
-def _formula(frame: str) -> Any:
-    def render(tokens: list[Token], place: int, *_: Any) -> str:
+def _formula(frame: str) -> Callable[..., str]:
+    def render(_renderer: RendererHTML, tokens: list[Token], place: int, *_: Any) -> str:
         return frame % escape(tokens[place].content.strip(), quote=False)
 
     return render

@@ -107,7 +107,7 @@ def read_homework(folder: Path, decks: Mapping[str, Deck]) -> list[Homework]:
     for path in folder.glob("hw*.toml"):
         data = tomllib.loads(path.read_text("utf-8"))
         after = data.get("after")
-        if after not in decks:
+        if not isinstance(after, str) or after not in decks:
             raise PlanError(
                 f"{path.name}: after: got {after!r}, expected one of {', '.join(decks)}"
             )
@@ -182,7 +182,7 @@ def _schedule(
 
 
 def _quiz(path: Path, number: int, entry: dict[str, Any], decks: Mapping[str, Deck]) -> Question:
-    kinds = {"lecture": str, "question": str, "right": str, "wrong": list, "answer": str}
+    kinds: dict[str, type] = dict(lecture=str, question=str, right=str, wrong=list, answer=str)
     found = _entry(path, "quiz", number, entry, decks, kinds)
     where = f"{path.name}: quiz {number}"
     for wrong in found["wrong"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import dedent
@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from attnbook_site.assets import PLAIN_CODE
 from attnbook_site.maths import MARK, Katex, display_source
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.colon_fence import colon_fence_plugin
@@ -61,6 +62,7 @@ class SlideWriter:
         reader = MarkdownIt("commonmark").enable("table")
         reader.use(dollarmath_plugin, double_inline=True).use(colon_fence_plugin)
         reader.core.ruler.before("inline", "roles", self._resolve)
+        assert isinstance(reader.renderer, RendererHTML)
         for name in ("fence", "colon_fence", "math_inline", "math_inline_double", "math_block"):
             reader.renderer.rules[name] = getattr(self, f"_{name}")
         self.reader = reader
@@ -109,7 +111,7 @@ class SlideWriter:
     def _resolve(self, state: StateCore) -> None:
         for token in state.tokens:
             if token.type == "inline":
-                self.line = state.env["first"] + (token.map[0] if token.map else 0)
+                self.line = _line_of(token, state.env)
                 token.content = self.words(token.content)
 
     # formulas
@@ -135,13 +137,13 @@ class SlideWriter:
         return self.formula(tokens[i].content, display=True)
 
     def _math_block(self, tokens: list[Token], i: int, options: Any, env: Any) -> str:
-        self.line = env["first"] + tokens[i].map[0]
+        self.line = _line_of(tokens[i], env)
         return f'<div class="formula">{self.formula(tokens[i].content.strip(), display=True)}</div>'
 
     # directives
 
     def _fence(self, tokens: list[Token], i: int, _: Any, env: dict[str, int]) -> str:
-        self.line = line = env["first"] + tokens[i].map[0]
+        self.line = line = _line_of(tokens[i], env)
         found = re.fullmatch(r"\{([a-z]+)\}\s*(.*)", tokens[i].info.strip())
         if found is None:
             raise self.error("code stands in the chapter: show it with {cell}")
@@ -365,6 +367,11 @@ class SlideWriter:
         """What the lecturer says, does and watches for."""
         self.notes.append(self.markdown(body, line))
         return ""
+
+
+def _line_of(token: Token, env: Mapping[str, int]) -> int:
+    """The line in the file; what stands within a line has none of its own."""
+    return env["first"] + (token.map[0] if token.map else 0)
 
 
 def plain_answer(lines: list[str]) -> str:
