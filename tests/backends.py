@@ -28,7 +28,9 @@ class Backend:
 
     name = "numpy"
     differentiates = False
-    half = ("float16",)
+    half: tuple[str, ...] = ("float16",)
+    xp: Any  # torch, jax.numpy or array_api_strict
+    jax: Any  # where that is the library
 
     def array(self, a: np.ndarray) -> Any:
         frozen = np.array(a)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import sys
 import traceback
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
+import pytest
 
 from attnbook.course.checks import verdict
 from attnbook.course.checks.verdict import Wrong, expect
@@ -25,7 +27,7 @@ class Comparison:
     causes: list[tuple[Any, str] | tuple[Any, str, float]]
     options: dict[str, Any]
 
-    def heard(self, wrong):
+    def heard(self, wrong: Any) -> Wrong | None:
         """What is raised for this answer; None if it is as good as the right one."""
         answer = np.broadcast_to(np.asarray(wrong, dtype=float), np.shape(self.expected))
         try:
@@ -34,16 +36,18 @@ class Comparison:
             return said
         return None
 
-    def reached(self):
+    def reached(self) -> Iterator[tuple[tuple[Any, ...], bool]]:
         """Each cause's place and words, and whether its own wrong value is told them."""
         for place, (wrong, words, *share) in enumerate(self.causes):
             said = self.heard(wrong)
-            named = said is not None and str(said).endswith(f" {words}")
-            assert all(0 < part <= 1 and (not named or said.earned >= part) for part in share)
-            yield (*self.lines, place, re.sub(r"[−\d.]+", "#", words)), named
+            told = said if str(said).endswith(f" {words}") else None
+            assert all(0 < part <= 1 and (told is None or told.earned >= part) for part in share)
+            yield (*self.lines, place, re.sub(r"[−\d.]+", "#", words)), told is not None
 
 
-def causes_without_an_answer(monkeypatch, check, tried):
+def causes_without_an_answer(
+    monkeypatch: pytest.MonkeyPatch, check: Any, tried: Callable[[], object]
+) -> list[tuple[Any, ...]]:
     """Causes that are named for no wrong value: an earlier one hides them, or they are right.
 
     Two mistakes that are alike in one case of an exercise need only differ in another.
@@ -55,7 +59,9 @@ def causes_without_an_answer(monkeypatch, check, tried):
     """
     found = []
 
-    def kept(got, expected, where, causes=(), **options):
+    def kept(
+        got: Any, expected: Any, where: str, causes: Iterable[Any] = (), **options: Any
+    ) -> None:
         stack, causes = traceback.walk_stack(sys._getframe(1)), list(causes)
         own = takewhile(lambda at: at[0].f_code.co_filename != verdict.__file__, stack)
         lines = tuple(line for _, line in own)
@@ -64,7 +70,7 @@ def causes_without_an_answer(monkeypatch, check, tried):
 
     monkeypatch.setitem(check.__wrapped__.__globals__, "expect", kept)
     tried()
-    named = {}
+    named: dict[tuple[Any, ...], bool] = {}
     for comparison in found:
         for cause, reached in comparison.reached():
             named[cause] = named.get(cause, False) or reached

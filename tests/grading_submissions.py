@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -276,7 +277,7 @@ def cell(notebook: Any, label: str) -> Any:
     return next(one for one in notebook["cells"] if one["id"] == label)
 
 
-def changed(notebook: Any, changes: dict[str, str | None]) -> Any:
+def changed(notebook: Any, changes: Mapping[str, str | None]) -> Any:
     """A copy of a notebook with these answers; the line with the check stays."""
     own = copy.deepcopy(notebook)
     for label, source in changes.items():

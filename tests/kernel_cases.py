@@ -1,5 +1,8 @@
 """What the kernels in Triton and in Pallas are both tested on."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 # leading axes, m, d, n, p: whole blocks and not, one of everything, other widths and lengths
@@ -37,7 +40,7 @@ def bounds(
     unit, (n, d) = np.finfo("float32").eps / 2, k.shape[-2:]
     scores = q @ k.mT / np.sqrt(d)
     sizes = np.abs(q) @ np.abs(k).mT / np.sqrt(d)
-    allowed = np.tri(*scores.shape[-2:], dtype=bool) if causal else np.ones(n, dtype=bool)
+    allowed = np.tri(q.shape[-2], n, dtype=bool) if causal else np.ones(n, dtype=bool)
     weights = np.where(allowed, np.exp(scores - log_sum_exp[..., None]), 0)
     top = np.where(allowed, scores, -np.inf).max(axis=-1, keepdims=True)
     errors = unit * np.where(allowed, (d + 2) * sizes + np.abs(scores - top) + 4, 0)
@@ -48,9 +51,9 @@ def bounds(
     return 2 * of_average, 2 * of_logs
 
 
-def assert_within_rounding(found: object, *given: object) -> None:
+def assert_within_rounding(found: Iterable[Any], *given: Any) -> None:
     """Averages and log-sum-exps in float32 lie within their bounds."""
-    triples = zip(found, expected(*given), bounds(*given), strict=True)  # type: ignore
+    triples = zip(found, expected(*given), bounds(*given), strict=True)
     for ours, right, bound in triples:
         assert (np.abs(np.asarray(ours, "float64") - right) <= bound).all()
 
@@ -62,7 +65,7 @@ def expected(
     q, k, v = (a.astype("float64") for a in (q, k, v))
     scores = q @ k.mT / np.sqrt(q.shape[-1])
     if causal:
-        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+        scores = np.where(np.tri(q.shape[-2], k.shape[-2], dtype=bool), scores, -np.inf)
     top = scores.max(axis=-1, keepdims=True)
     total = np.exp(scores - top).sum(axis=-1, keepdims=True)
     return np.exp(scores - top) / total @ v, (top + np.log(total))[..., 0]

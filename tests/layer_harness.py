@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import Any
 
 import backends
@@ -78,7 +79,7 @@ def with_parameters(library: Library, layer: Any, parameters: dict[str, np.ndarr
         import equinox as eqx
 
         for path, a in parameters.items():
-            layer = eqx.tree_at(lambda m, p=path: part(m, p), layer, library.moved(np.array(a)))
+            layer = eqx.tree_at(partial(part, name=path), layer, library.moved(np.array(a)))
         return layer
     with library.backend.xp.no_grad():
         for path, a in parameters.items():

@@ -4,6 +4,7 @@ import ast
 import inspect
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def altered(answer: Function, old: str, new: str) -> Function:
     return _changed(inspect.getsource(answer), answer.__name__, {**answer.__globals__}, (old, new))
 
 
-def _changed(code: str, name: str, known: dict, *changes: tuple[str, str]) -> Function:
+def _changed(code: str, name: str, known: dict[str, Any], *changes: tuple[str, str]) -> Function:
     for old, new in changes:
         assert code.count(old) == 1, old
         code = code.replace(old, new)

@@ -7,7 +7,7 @@ import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -42,7 +42,7 @@ class Failed(str):
     """Why another process could not make it."""
 
 
-def _waited_for(result: Path):
+def _waited_for(result: Path) -> Any:
     until = time.monotonic() + SECONDS
     while not result.exists():
         assert time.monotonic() < until, f"no {result.name} after {SECONDS} s"

@@ -1,6 +1,8 @@
 """A call of every public function of arrays, as test_parity and the tests on a GPU take them."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -164,7 +166,7 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
 }
 
 
-def _layer(num_kv_heads, *weights, num_heads=4, **how):
+def _layer(num_kv_heads: int, *weights: Any, num_heads: int = 4, **how: Any) -> Any:
     """Heads of these projections, four of width 3."""
     parts = zip(("query", "key", "value", "output"), weights, strict=True)
     linear = {name: SimpleNamespace(weight=weight, bias=None) for name, weight in parts}
@@ -173,11 +175,11 @@ def _layer(num_kv_heads, *weights, num_heads=4, **how):
     )
 
 
-def _norm(weight=None, bias=None):
+def _norm(weight: Any = None, bias: Any = None) -> Any:
     return SimpleNamespace(weight=weight, bias=bias, eps=1e-5)
 
 
-def _block(weights, activation="gelu"):
+def _block(weights: Sequence[Any], activation: str = "gelu") -> Any:
     """A block of these matrices, before whose parts the norms have no parameters."""
     hidden, gate, output, _ = (SimpleNamespace(weight=w, bias=w[0, :]) for w in weights)
     inner = SimpleNamespace(hidden=hidden, gate=gate, output=output, activation=activation)
@@ -185,7 +187,7 @@ def _block(weights, activation="gelu"):
     return SimpleNamespace(mlp=inner, norm="pre", **norms)
 
 
-def _lengths(like):
+def _lengths(like: Any) -> Any:
     """The lengths 1, 4 and 7, of the library of `like`."""
     positions = causal_mask(3, like=like)
     xp = arrays.common_namespace(like=like)

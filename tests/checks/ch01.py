@@ -117,9 +117,9 @@ WRONG = {
     ],
     "local_linear": [
         (lambda q, k, v, h: softmax(-((q - k) ** 2) / (2 * h * h)) @ v, "local constant"),
-        (lambda *a: line(*a, centre=False), "at x = 0"),
-        (lambda *a: line(*a, rows=1), "twice"),
-        (lambda *a: line(*a, part=slice(2)), "These are both coefficients"),
+        (lambda q, k, v, h: line(q, k, v, h, centre=False), "at x = 0"),
+        (lambda q, k, v, h: line(q, k, v, h, rows=1), "twice"),
+        (lambda q, k, v, h: line(q, k, v, h, part=slice(2)), "These are both coefficients"),
     ],
     "two_bandwidths": [
         (lambda k, v: [0.3, 0.3], "One bandwidth for both"),

@@ -75,8 +75,8 @@ def exchanged(q, k, w, v):
     return concat(q, k, np.roll(w, q.shape[1], axis=1), v, at=k.shape[1])
 
 
-def tanh_each(*a):
-    return concat(*a, hidden=lambda x: x, join=lambda a, b: np.tanh(a) + np.tanh(b))
+def tanh_each(q, k, w, v):
+    return concat(q, k, w, v, hidden=lambda x: x, join=lambda a, b: np.tanh(a) + np.tanh(b))
 
 
 def fused(q_power=2, k_power=0, norm=0.5):
@@ -150,6 +150,11 @@ def in_place_backward(p, gradient):
     gradient -= np.dot(p, gradient)
     gradient *= p
     return gradient
+
+
+def single_precision_backward(p, gradient):
+    p, gradient = np.asarray(p, "float32"), np.asarray(gradient, "float32")
+    return p * (gradient - p @ gradient)
 
 
 def loop_backward(p, gradient):
@@ -226,7 +231,7 @@ RIGHT = {
         lambda p, g: jax.vjp(jax.nn.softmax, jnp.log(p))[1](g)[0],
         in_place_backward,
         loop_backward,
-        lambda p, g: np.float32(p) * (np.float32(g) - np.float32(p) @ np.float32(g)),
+        single_precision_backward,
     ],
     "combined_mask": [
         torch_mask,

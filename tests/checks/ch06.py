@@ -165,7 +165,8 @@ def torch_induction(tokens, vocab_size):
     on[-1] = 0
 
     def attend(*parts):
-        return F.scaled_dot_product_attention(*(x[None] for x in parts), is_causal=True)[0]
+        q, k, v = (x[None] for x in parts)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)[0]
 
     before = attend(900 * position, on, own) - position[:, :1]  # nothing matches the first
     return attend(900 * own, before, own).log()

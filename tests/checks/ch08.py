@@ -94,7 +94,7 @@ def jax_slope(logits, temperature):
 
 
 def torch_judged(losses, starts):
-    best = {}
+    best: dict[int, torch.Tensor] = {}
     for start, row in zip(starts.tolist(), losses, strict=True):
         for t, loss in enumerate(row):
             best.setdefault(start + t, loss)

@@ -57,7 +57,7 @@ def one_copy(word, merges):
 
 
 def longest(word, merges):
-    spelt = {token: (token,) for token in range(256)}
+    spelt: dict[int, tuple[int, ...]] = {token: (token,) for token in range(256)}
     for row, (left, right) in enumerate(merges.tolist()):
         spelt[256 + row] = spelt[left] + spelt[right]
     rest, tokens = tuple(int(token) for token in word), []

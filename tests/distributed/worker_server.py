@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -23,10 +24,10 @@ from attnbook import train_lm
 from attnbook.torch import train_lm as engine
 
 LIMIT = 900  # seconds that a worker may live
-assert engine.train
+assert callable(engine.train)
 
 
-def work(rank: int, world: int, port: int, request: dict) -> None:
+def work(rank: int, world: int, port: int, request: dict[str, Any]) -> None:
     """One worker, to its end."""
     signal.alarm(LIMIT)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write past the limit is an OSError then
@@ -60,9 +61,10 @@ def free_port() -> int:
         return held.getsockname()[1]
 
 
-def start(request: dict) -> list[int]:
+def start(request: dict[str, Any]) -> list[int]:
     """The workers' numbers as processes; the first one's is their group's."""
-    port, pids = free_port(), []
+    port = free_port()
+    pids: list[int] = []
     for rank in range(request["world"]):
         pid = os.fork()
         if pid == 0:
@@ -79,7 +81,7 @@ def reached(metrics: str) -> int:
     return json.loads(lines[-1])["step"] if lines else 0
 
 
-def launch(request: dict) -> dict:
+def launch(request: dict[str, Any]) -> dict[str, Any]:
     """Start, kill where that is asked for, wait; the exit statuses, and whether anything is left."""
     pids, end = start(request), time.monotonic() + LIMIT
     if killed := request.get("kill"):

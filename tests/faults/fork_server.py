@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import warnings
+from typing import Any
 
 LIBRARIES = {
     "always": [
@@ -49,7 +50,7 @@ def run(package: str, output: str, environment: dict[str, str], options: list[st
     return int(pytest.main(options))
 
 
-def in_a_fork(request: dict, seconds: int) -> int:
+def in_a_fork(request: dict[str, Any], seconds: int) -> int:
     child = os.fork()
     if child == 0:
         signal.alarm(seconds)

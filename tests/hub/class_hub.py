@@ -310,7 +310,8 @@ class Kernel:
         content = {"code": code, "silent": False, "allow_stdin": False}
         request = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
         self.channel.send(json.dumps(request | {"channel": "shell"}))
-        said, ended = "", set()
+        said = ""
+        ended: set[str] = set()
         while ended != {"execute_reply", "idle"}:
             message = json.loads(self.channel.recv())
             if message["parent_header"].get("msg_id") != header["msg_id"]:

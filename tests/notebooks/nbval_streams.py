@@ -32,7 +32,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Say below a failed cell where it stands, and what a reader may ignore."""
     report = yield
-    if hasattr(item, "cell") and report.failed and call.excinfo is not None:
+    if report.failed and call.excinfo and hasattr(item, "cell") and hasattr(item, "cell_num"):
         first = next(iter(item.cell.source.splitlines()), "")
         where = f"{item.path.stem}, cell {item.cell_num}: {first[:50]}"
         differs = "outputs differ" in str(call.excinfo.value)

@@ -84,7 +84,9 @@ def launch() -> Iterator[Callable[[str], Browser]]:
                 seen = fonts.environment(name, Path(kept))
             except LookupError as missing:
                 required(str(missing))
-            return playwright.chromium.launch(executable_path=path, args=list(NO_NETWORK), env=seen)
+            return playwright.chromium.launch(
+                executable_path=path, args=list(NO_NETWORK), env={**seen}
+            )
 
         yield launch
 

@@ -82,7 +82,7 @@ class Firefox:
         folder = Path(self.profile.name)
         wanted = (f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in PREFERENCES.items())
         (folder / "user.js").write_text("\n".join(wanted), encoding="utf-8")
-        command = ["firefox", "--headless", "--remote-debugging-port=0", "--profile", folder]
+        command = ["firefox", "--headless", "--remote-debugging-port=0", "--profile", str(folder)]
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

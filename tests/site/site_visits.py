@@ -14,7 +14,15 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, Frame, Page, Response
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Frame,
+    Page,
+    Response,
+    ViewportSize,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
@@ -28,7 +36,7 @@ SOURCES = (
     "package-lock.json",
 )
 FOLDERS = ("_ext", "appendices", "chapters", "images", "lectures", "src")
-WIDTHS = {
+WIDTHS: dict[str, ViewportSize] = {
     "desk": {"width": 1440, "height": 900},
     "phone": {"width": 390, "height": 844},
     "small": {"width": 360, "height": 740},
@@ -168,13 +176,13 @@ def visit(context: BrowserContext, address: str) -> Visit:
     """A new page that keeps a record."""
     context.set_default_timeout(PATIENCE)
     result = Visit(context.new_page(), address)
+
+    def complain(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            result.complaints.append(message.text)
+
     result.page.on("request", lambda request: result.requests.append(request.url))
     result.page.on("response", lambda response: result.responses.append(response))
     result.page.on("pageerror", lambda error: result.complaints.append(str(error)))
-    result.page.on(
-        "console",
-        lambda message: (
-            message.type in ("error", "warning") and result.complaints.append(message.text)
-        ),
-    )
+    result.page.on("console", complain)
     return result
