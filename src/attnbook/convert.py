@@ -1,6 +1,5 @@
 """The same layer in the other library: parameters are carried over bit for bit, by name."""
 
-import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnbook._validation.to_numpy import to_numpy as to_numpy
-from attnbook.models import blocks
+from attnbook.models.config import arguments
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")  # of parameters that both libraries hold
 
@@ -35,6 +34,7 @@ def torch_to_jax(layer: Any) -> Any:
     import torch
 
     import attnbook.jax
+    import attnbook.torch
 
     if not isinstance(layer, torch.nn.Module):
         raise TypeError(f"layer: got {type(layer).__name__}, expected a layer of attnbook.torch")
@@ -45,7 +45,7 @@ def torch_to_jax(layer: Any) -> Any:
             got = "on the device meta, without numbers" if parameter.is_meta else dtype
             raise ValueError(f"layer: {name} is {got}, expected {' or '.join(DTYPES)}")
     # its shapes alone: drawing numbers that are replaced would compile a program for each shape
-    twin = eqx.filter_eval_shape(_twin(layer, attnbook.jax), key=jax.random.key(0))
+    twin = eqx.filter_eval_shape(_twin(layer, attnbook.torch, attnbook.jax), key=jax.random.key(0))
     if getattr(layer, "tied", False):  # JAX has the matrix once
         _still_tied(named.pop("readout.weight", None), named.get("embedding.weight"))
     _same({name: tuple(parameter.shape) for name, parameter in named.items()}, _shapes(twin))
@@ -82,11 +82,12 @@ def jax_to_torch(layer: Any) -> Any:
     import equinox as eqx
     import torch
 
+    import attnbook.jax
     import attnbook.torch
 
     if not isinstance(layer, eqx.Module):
         raise TypeError(f"layer: got {type(layer).__name__}, expected a layer of attnbook.jax")
-    twin = _twin(layer, attnbook.torch)()
+    twin = _twin(layer, attnbook.jax, attnbook.torch)()
     named = dict(twin.named_parameters())
     _same(_shapes(layer), {name: tuple(parameter.shape) for name, parameter in named.items()})
     _same_eps({name: _part(layer, name).eps for name in _eps(twin)}, _eps(twin))
@@ -154,28 +155,19 @@ def _still_tied(readout: Any, embedding: Any) -> None:
         raise ValueError("layer: got a readout.weight of its own, expected the embedding's: tied")
 
 
-def _twin(layer: Any, module: Any) -> Callable[..., Any]:
-    """What makes a layer of the same name and arguments in the other back end.
-
-    What a constructor takes, the layer has as an attribute.
-    """
-    name = type(layer).__name__
-    layers = [n for n in module.__all__ if inspect.isclass(getattr(module, n))]
-    if not type(layer).__module__.startswith("attnbook.") or name not in layers:
-        hint = f", as attnbook has it, not {type(layer).__module__}" if name in layers else ""
+def _twin(layer: Any, ours: Any, theirs: Any) -> Callable[..., Any]:
+    """What makes the layer of one library that another library's has as its twin."""
+    twins = {getattr(ours, n): getattr(theirs, n) for n in ours.__all__ if n[0].isupper()}
+    kind = type(layer)
+    if kind not in twins:
+        names, name = [known.__name__ for known in twins], kind.__name__
+        hint = f", as attnbook has it, not {kind.__module__}" if name in names else ""
         hint = ": convert the layer before it is compiled" if hasattr(layer, "_orig_mod") else hint
-        raise TypeError(f"layer: got {name}, expected one of {', '.join(layers)}{hint}")
-    twin_class = getattr(module, name)
-    taken = [argument for argument in inspect.signature(twin_class).parameters if argument != "key"]
-    return partial(twin_class, **{name: _plain(_given(layer, name)) for name in taken})
-
-
-def _given(layer: Any, argument: str) -> Any:
-    """What a layer was made with; a block's attention is a layer now, and has its name."""
-    value = getattr(layer, argument)
-    if argument == "attention" and not isinstance(value, str):
-        return blocks.attention_name(value)
-    return value
+        raise TypeError(f"layer: got {name}, expected one of {', '.join(names)}{hint}")
+    given = arguments(kind, layer)
+    if not isinstance(given.get("attention", ""), str):  # a block's layer, not its name
+        given["attention"] = getattr(given["attention"], "attention_name", "softmax")
+    return partial(twins[kind], **{name: _plain(value) for name, value in given.items()})
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -58,7 +59,7 @@ def test_a_model_comes_back(name: str) -> None:
     model = MADE[name]()
     twin = models.unpack(models.pack(model))
     assert type(twin) is type(model) and not twin.training
-    for size in models.inspect.signature(type(model)).parameters:
+    for size in inspect.signature(type(model)).parameters:
         assert getattr(twin, size) == getattr(model, size)
     expected = rounded(model)
     assert [n for n, _ in twin.named_parameters()] == list(expected)

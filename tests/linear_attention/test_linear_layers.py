@@ -7,7 +7,7 @@ import pytest
 from layer_harness import Library, randomized
 
 from attnbook.linear_attention import linear_heads
-from attnbook.models import blocks
+from attnbook.models.config import GATES
 
 KINDS = ("linear", "delta", "decay", "gated_delta")
 SEEN = np.array([True, False, True, True, False, True])
@@ -55,7 +55,8 @@ def sigmoid(x):
 def made(library, kind):
     """A layer of width 4 with two heads, and its parameters."""
     name = "LinearAttention" if kind == "linear" else "GatedDelta"
-    layer = randomized(library, name, 4, 2, **blocks.GATES.get(kind, {}))
+    gates = dict(zip(("gate", "delta"), GATES.get(kind, ()), strict=False))
+    layer = randomized(library, name, 4, 2, **gates)
     return layer, library.parameters(layer)
 
 
@@ -165,7 +166,7 @@ def test_a_block_and_its_twin(rng, kind):
     convert = pytest.importorskip("attnbook.convert")
     torch_library, jax_library = Library("torch"), Library("jax")
     block = randomized(torch_library, "EncoderBlock", 4, 2, 5, attention=kind, dropout=0.3)
-    assert blocks.attention_name(block.attention) == kind
+    assert block.config.attention == block.attention.attention_name == kind
     twin = convert.torch_to_jax(block)
     back = convert.jax_to_torch(twin)
     assert type(back.attention) is type(block.attention)

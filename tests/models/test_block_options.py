@@ -11,7 +11,7 @@ from layer_harness import Library, part, randomized, with_parameters
 from attnbook import convert
 from attnbook.attention import heads, positions
 from attnbook.layers import norms
-from attnbook.models import blocks, kv_cache
+from attnbook.models import kv_cache
 
 BLOCK = {"embed_dim": 16, "num_heads": 4, "mlp_dim": 5}
 SIZES = BLOCK | {"num_layers": 2}
@@ -315,7 +315,7 @@ def test_a_subclass_of_a_norm_is_that_norm(rng):
 def test_a_subclass_of_an_attention_has_its_name(library, name, options, expected):
     heir = types.new_class("Mine", (getattr(library.module, name),))
     key = {"key": library.backend.jax.random.key(0)} if library.name == "jax" else {}
-    assert blocks.attention_name(heir(4, 2, **options, **key)) == expected
+    assert heir(4, 2, **options, **key).attention_name == expected
 
 
 def test_a_cache_has_the_dtype_of_the_embedding(library):

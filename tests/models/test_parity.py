@@ -13,15 +13,7 @@ from attnbook.attention import distances, heads, positions
 from attnbook.layers import activations, mlp, norms
 from attnbook.models import blocks
 
-SIZES_IN = {
-    "blocks.attention_name",
-    "blocks.gates_name",
-    "blocks.block_options",
-    "blocks.check_attention_options",
-    "blocks.set_block_config",
-    "heads.head_shape",
-    "heads.rotary_base_or_none",
-}
+SIZES_IN = {"heads.head_shape", "heads.rotary_base_or_none"}
 NUMBERS_IN = {"positions.alibi", "positions.sinusoidal"}  # and NumPy's arrays out
 
 

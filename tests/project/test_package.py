@@ -157,10 +157,6 @@ INNER = {
     "attnbook.attention.weighted_average.weighted_average",
     "attnbook.attention.masks.with_causal",
     "attnbook.layers.norms.apply_norm",
-    "attnbook.models.blocks.attention_name",
-    "attnbook.models.blocks.gates_name",
-    "attnbook.models.blocks.block_options",
-    "attnbook.models.blocks.set_block_config",
     "attnbook.attention.heads.head_shape",
     "attnbook.attention.heads.rotary_base_or_none",
     "attnbook.attention.heads.single_head",
@@ -172,8 +168,6 @@ INNER = {
     "attnbook.models.recurrent.decoder_score",
     "attnbook.attention.positions.unchecked_rotary",
     "attnbook.models.transformer.read_out",
-    "attnbook.models.transformer.set_config",
-    "attnbook.models.transformer.set_options",
 }
 
 

@@ -1,14 +1,12 @@
 """What a layer may start from: numbers, and what is refused."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from layer_harness import Library
 
 from attnbook._validation import numbers
 from attnbook.attention import heads
-from attnbook.models import transformer
+from attnbook.models.config import BlockConfig
 
 
 @pytest.mark.parametrize(
@@ -70,24 +68,50 @@ def test_the_shape_of_heads():
                 heads.head_shape(**given)
 
 
-SIZES = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 5, "num_layers": 2}
+SIZES = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 5}
 
 
 def test_sizes_are_kept():
     """As Python integers, under the names of the arguments; a bad one is named."""
     for norm, activation in (("pre", "gelu"), ("post", "relu"), ("pre", "swiglu")):
         for kind in (int, np.int64):
-            model, given = SimpleNamespace(), {n: kind(v) for n, v in SIZES.items()}
-            transformer.set_config(model, **given, norm=norm, activation=activation)
-            assert vars(model) == SIZES | {"norm": norm, "activation": activation}
-            assert {type(getattr(model, n)) for n in SIZES} == {int}
-    good = SIZES | {"norm": "pre", "activation": "gelu"}
+            given = {n: kind(v) for n, v in SIZES.items()} | {"norm": norm}
+            config = BlockConfig(**given, activation=activation)
+            found = {n: getattr(config, n) for n in (*SIZES, "norm", "activation")}
+            assert found == SIZES | {"norm": norm, "activation": activation}
+            assert {type(getattr(config, n)) for n in (*SIZES, "num_kv_heads")} == {int}
     bad = [(n, wrong) for n in SIZES for wrong in (0, -1, 2.0, None)]
-    for name, wrong in (*bad, ("norm", "before"), ("activation", "tanh")):
+    for name, wrong in (*bad, ("norm", "before"), ("activation", "tanh"), ("attention", "hard")):
         with pytest.raises(ValueError, match=f"{name}: got {wrong!r}, expected"):
-            transformer.set_config(SimpleNamespace(), **(good | {name: wrong}))
+            BlockConfig(**(SIZES | {name: wrong}))
     with pytest.raises(ValueError, match="num_heads: got 5, expected a divisor of 12, the width"):
-        transformer.set_config(SimpleNamespace(), **(good | {"num_heads": 5}))
+        BlockConfig(**(SIZES | {"num_heads": 5}))
+    for wrong in (0, -1, 2.0, None):
+        with pytest.raises(ValueError, match=f"num_layers: got {wrong!r}, expected an integer"):
+            Library("torch").make("Transformer", 3, 4, 5, **SIZES, num_layers=wrong)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_an_entry_is_one_of_the_config(library):
+    """A block shows what its config says; in PyTorch it can be set, to what the config allows."""
+    block = Library(library).make("EncoderBlock", **SIZES, norm="post")
+    assert (block.norm, block.mlp_dim) == (block.config.norm, block.config.mlp_dim) == ("post", 5)
+    if library == "torch":
+        block.norm = "pre"
+        assert block.config == BlockConfig(**SIZES)
+        with pytest.raises(ValueError, match="norm: got 'before', expected 'pre' or 'post'"):
+            block.norm = "before"
+
+
+@pytest.mark.parametrize("num_kv_heads", [None, 1])
+@pytest.mark.parametrize("activation", ["gelu", "swiglu"])
+def test_shapes_are_those_of_a_block(num_kv_heads, activation):
+    block = Library("torch").make(
+        "EncoderBlock", **SIZES, num_kv_heads=num_kv_heads, activation=activation
+    )
+    for name, parameter in block.named_parameters():
+        if name.endswith(".weight"):
+            assert block.config.shape(name.removesuffix(".weight")) == tuple(parameter.shape)
 
 
 LAYERS = {

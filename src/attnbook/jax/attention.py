@@ -1,7 +1,7 @@
 """Self-attention and multi-head attention: parameters and initialisation."""
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -75,6 +75,8 @@ class MultiHeadAttention(eqx.Module):
         ValueError: a size that is not an integer of at least 1, a number that does not divide, a
             dropout outside [0, 1), a rotary_base that is not above 0 or heads of an odd width.
     """
+
+    attention_name: ClassVar[str] = "softmax"  # of a block that has it
 
     query: eqx.nn.Linear
     key: eqx.nn.Linear

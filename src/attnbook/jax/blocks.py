@@ -15,43 +15,26 @@ from attnbook.jax.linear_attention import GatedDelta, LinearAttention
 from attnbook.layers.activations import ACTIVATIONS
 from attnbook.layers.mlp import call_mlp
 from attnbook.models import blocks
+from attnbook.models.config import GATES, BlockConfig, Configured
+
+ATTENTION_LAYERS: dict[str, Any] = {
+    "softmax": MultiHeadAttention,
+    "linear": LinearAttention,
+    **dict.fromkeys(GATES, GatedDelta),
+}
 
 
-class BlockOptions(eqx.Module):
-    """What a block, or a model of all its blocks, has been made with."""
+class ConfiguredModule(Configured, eqx.Module):
+    """A block, or a model of blocks, that was made from a config."""
 
-    embed_dim: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    mlp_dim: int = eqx.field(static=True)
-    norm: str = eqx.field(static=True)
-    activation: str = eqx.field(static=True)
-    num_kv_heads: int = eqx.field(static=True)
-    bias: bool = eqx.field(static=True)
-    rms_norm: bool = eqx.field(static=True)
-    eps: float = eqx.field(static=True)
+    config: BlockConfig = eqx.field(static=True)
 
 
-def make_norm(layer: BlockOptions) -> eqx.nn.LayerNorm | eqx.nn.RMSNorm:
-    """A layer norm or an RMS norm, as the options of a layer say."""
-    if layer.rms_norm:
-        return eqx.nn.RMSNorm(layer.embed_dim, eps=layer.eps, use_bias=False)
-    return eqx.nn.LayerNorm(layer.embed_dim, eps=layer.eps, use_bias=layer.bias)
-
-
-def make_attention(
-    attention: str, embed_dim: int, num_heads: int, *, num_kv_heads: int | None, bias: bool,
-    dropout: float, rotary_base: float | None, key: PRNGKeyArray,
-) -> MultiHeadAttention | LinearAttention | GatedDelta:  # fmt: skip
-    """A block's attention by its name, as the docstring of EncoderBlock says."""
-    blocks.check_attention_options(attention, num_heads, num_kv_heads, rotary_base)
-    if attention == "linear":
-        return LinearAttention(embed_dim, num_heads, bias=bias, key=key)
-    if attention in blocks.GATES:
-        return GatedDelta(embed_dim, num_heads, bias=bias, key=key, **blocks.GATES[attention])
-    return MultiHeadAttention(
-        embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
-        rotary_base=rotary_base, key=key,
-    )  # fmt: skip
+def make_norm(config: BlockConfig) -> eqx.nn.LayerNorm | eqx.nn.RMSNorm:
+    """A block's layer norm or RMS norm."""
+    if config.rms_norm:
+        return eqx.nn.RMSNorm(config.embed_dim, eps=config.eps, use_bias=False)
+    return eqx.nn.LayerNorm(config.embed_dim, eps=config.eps, use_bias=config.bias)
 
 
 class MLP(eqx.Module):
@@ -108,7 +91,7 @@ class MLP(eqx.Module):
         return out
 
 
-class EncoderBlock(BlockOptions):
+class EncoderBlock(ConfiguredModule):
     """Attention and an MLP in a residual stream; its formula is models.blocks.encoder_block.
 
     Args:
@@ -140,8 +123,6 @@ class EncoderBlock(BlockOptions):
     mlp: MLP
     attention_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
     mlp_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
-    dropout: float = eqx.field(static=True)
-    rotary_base: float | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -161,15 +142,11 @@ class EncoderBlock(BlockOptions):
         key: PRNGKeyArray,
     ) -> None:
         keys = jax.random.split(check_key(key))
-        self.attention = make_attention(
-            attention, embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
-            rotary_base=rotary_base, key=keys[0],
-        )  # fmt: skip
-        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, bias, key=keys[1])
-        blocks.set_block_config(self, norm, rms_norm, eps)
-        self.rotary_base = getattr(self.attention, "rotary_base", None)
-        self.attention_norm = make_norm(self)
-        self.mlp_norm = make_norm(self)
+        self.config = config = BlockConfig.of(locals())
+        self.attention = config.make(ATTENTION_LAYERS[config.attention], key=keys[0])
+        self.mlp = config.make(MLP, key=keys[1])
+        self.attention_norm = make_norm(config)
+        self.mlp_norm = make_norm(config)
 
     def __call__(
         self,
@@ -187,7 +164,7 @@ class EncoderBlock(BlockOptions):
         )
 
 
-class DecoderBlock(BlockOptions):
+class DecoderBlock(ConfiguredModule):
     """A block that also reads a memory; its formula is attnbook.models.blocks.decoder_block.
 
     Args:
@@ -214,7 +191,6 @@ class DecoderBlock(BlockOptions):
     attention_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
     cross_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
     mlp_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
-    dropout: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -232,17 +208,13 @@ class DecoderBlock(BlockOptions):
         key: PRNGKeyArray,
     ) -> None:
         keys = jax.random.split(check_key(key), 3)
-        self.attention = MultiHeadAttention(
-            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout, key=keys[0]
-        )
-        self.cross_attention = MultiHeadAttention(
-            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout, key=keys[1]
-        )
-        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, bias, key=keys[2])
-        blocks.set_block_config(self, norm, rms_norm, eps)
-        self.attention_norm = make_norm(self)
-        self.cross_norm = make_norm(self)
-        self.mlp_norm = make_norm(self)
+        self.config = config = BlockConfig.of(locals())
+        self.attention = config.make(MultiHeadAttention, key=keys[0])
+        self.cross_attention = config.make(MultiHeadAttention, key=keys[1])
+        self.mlp = config.make(MLP, key=keys[2])
+        self.attention_norm = make_norm(config)
+        self.cross_norm = make_norm(config)
+        self.mlp_norm = make_norm(config)
 
     def __call__(
         self,

@@ -12,7 +12,7 @@ from attnbook._validation.options import flag
 from attnbook.attention import heads
 from attnbook.jax.dropout import check_key
 from attnbook.linear_attention import linear_heads
-from attnbook.models.blocks import gates_name
+from attnbook.models.config import NAMES_OF_GATES
 
 
 class _Projections(eqx.Module):
@@ -121,7 +121,7 @@ class GatedDelta(_Projections):
     @property
     def attention_name(self) -> str:
         """The name that a block has for it."""
-        return gates_name(self.gate, self.delta)
+        return NAMES_OF_GATES.get((self.gate, self.delta), "sum")  # of no block
 
     def __call__(
         self,

@@ -7,18 +7,18 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from attnbook._validation.numbers import positive_int, probability
-from attnbook._validation.options import flag, one_of
+from attnbook._validation.numbers import positive_int
+from attnbook._validation.options import flag
 from attnbook._validation.tokens import widen_tokens
 from attnbook._validation.types import Drop
 from attnbook.attention import heads
 from attnbook.jax.attention import MultiHeadAttention
-from attnbook.jax.blocks import BlockOptions, DecoderBlock, EncoderBlock, make_norm
+from attnbook.jax.blocks import ConfiguredModule, DecoderBlock, EncoderBlock, make_norm
 from attnbook.jax.dropout import check_key, check_key_or_none, make_dropout
 from attnbook.models import kv_cache, transformer
-from attnbook.models.blocks import ATTENTION, block_options
+from attnbook.models.config import BlockConfig, entry
 from attnbook.models.kv_cache import Cache
-from attnbook.models.transformer import INIT_STD, Memory, set_config, set_options
+from attnbook.models.transformer import INIT_STD, Memory
 
 _lm_step = eqx.filter_jit(kv_cache.lm_step)
 _seq2seq_step = eqx.filter_jit(kv_cache.seq2seq_step)
@@ -83,7 +83,7 @@ class AttentionOnly(eqx.Module):
         return transformer.attention_only(self, tokens, return_weights)
 
 
-class EncoderOnly(BlockOptions):
+class EncoderOnly(ConfiguredModule):
     """Tokens that are vectors read each other; see attnbook.models.transformer.encoder_only.
 
     Args:
@@ -119,7 +119,6 @@ class EncoderOnly(BlockOptions):
     output_dim: int = eqx.field(static=True)
     max_length: int | None = eqx.field(static=True)
     num_layers: int = eqx.field(static=True)
-    rotary_base: float | None = eqx.field(static=True)
     last_norm: bool = eqx.field(static=True)
 
     def __init__(
@@ -145,16 +144,16 @@ class EncoderOnly(BlockOptions):
         self.input_dim = positive_int(input_dim=input_dim)
         self.output_dim = positive_int(output_dim=output_dim)
         self.max_length = None if max_length is None else positive_int(max_length=max_length)
-        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
-        set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
+        self.config = config = BlockConfig.of(locals())
+        self.num_layers = positive_int(num_layers=num_layers)
         self.last_norm = flag(last_norm=last_norm)
         keys = jax.random.split(check_key(key), 4)
         self.embedding = eqx.nn.Linear(self.input_dim, self.embed_dim, key=keys[0])
         self.position = None
         if self.max_length is not None:
             self.position = init_normal(keys[1], self.max_length, self.embed_dim)
-        self.encoder = make_blocks(self, EncoderBlock, keys[2])
-        self.encoder_norm = make_norm(self) if last_norm else None
+        self.encoder = make_blocks(EncoderBlock, config, num_layers, keys[2])
+        self.encoder_norm = make_norm(config) if last_norm else None
         self.readout = eqx.nn.Linear(self.embed_dim, self.output_dim, key=keys[3])
 
     def __call__(
@@ -167,7 +166,7 @@ class EncoderOnly(BlockOptions):
         return transformer.encoder_only(self, x, mask, return_weights)
 
 
-class DecoderOnly(BlockOptions):
+class DecoderOnly(ConfiguredModule):
     """A language model: every token reads those up to it; see models.transformer.decoder_only.
 
     Args:
@@ -197,6 +196,7 @@ class DecoderOnly(BlockOptions):
             softmax has.
     """
 
+    attention = entry("attention")
     embedding: eqx.nn.Embedding
     position: Array | None
     decoder: tuple[EncoderBlock, ...]
@@ -205,9 +205,6 @@ class DecoderOnly(BlockOptions):
     vocab_size: int = eqx.field(static=True)
     max_length: int = eqx.field(static=True)
     num_layers: int = eqx.field(static=True)
-    rotary_base: float | None = eqx.field(static=True)
-    attention: str = eqx.field(static=True)
-    dropout: float = eqx.field(static=True)
     tied: bool = eqx.field(static=True)
 
     def __init__(
@@ -233,10 +230,8 @@ class DecoderOnly(BlockOptions):
     ) -> None:
         self.vocab_size = positive_int(vocab_size=vocab_size)
         self.max_length = positive_int(max_length=max_length)
-        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
-        set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
-        self.attention = one_of(ATTENTION, attention=attention)
-        self.dropout = probability(dropout=dropout)
+        self.config = config = BlockConfig.of(locals())
+        self.num_layers = positive_int(num_layers=num_layers)
         self.tied = flag(tied=tied)
         keys = jax.random.split(check_key(key), 4)
         self.embedding = eqx.nn.Embedding(
@@ -245,8 +240,8 @@ class DecoderOnly(BlockOptions):
         self.position = None
         if self.rotary_base is None:
             self.position = init_normal(keys[1], self.max_length, self.embed_dim)
-        self.decoder = make_blocks(self, EncoderBlock, keys[2])
-        self.decoder_norm = make_norm(self)
+        self.decoder = make_blocks(EncoderBlock, config, num_layers, keys[2])
+        self.decoder_norm = make_norm(config)
         self.readout = None  # the embedding's matrix reads out, and is one leaf of the tree
         if not self.tied:
             self.readout = eqx.nn.Linear(
@@ -283,7 +278,7 @@ class DecoderOnly(BlockOptions):
         return _lm_step(self, cache, widen_tokens(token))
 
 
-class Transformer(eqx.Module):
+class Transformer(ConfiguredModule):
     """An encoder reads, a decoder writes and looks back; see models.transformer.encoder_decoder.
 
     Args:
@@ -309,18 +304,13 @@ class Transformer(eqx.Module):
     target_position: Array
     encoder: tuple[EncoderBlock, ...]
     decoder: tuple[DecoderBlock, ...]
-    encoder_norm: eqx.nn.LayerNorm
-    decoder_norm: eqx.nn.LayerNorm
+    encoder_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
+    decoder_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
     output: eqx.nn.Linear
     source_vocab: int = eqx.field(static=True)
     target_vocab: int = eqx.field(static=True)
     max_length: int = eqx.field(static=True)
-    embed_dim: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    mlp_dim: int = eqx.field(static=True)
     num_layers: int = eqx.field(static=True)
-    norm: str = eqx.field(static=True)
-    activation: str = eqx.field(static=True)
 
     def __init__(
         self,
@@ -339,17 +329,18 @@ class Transformer(eqx.Module):
         self.source_vocab = positive_int(source_vocab=source_vocab)
         self.target_vocab = positive_int(target_vocab=target_vocab)
         self.max_length = positive_int(max_length=max_length)
-        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        self.config = config = BlockConfig.of(locals())
+        self.num_layers = positive_int(num_layers=num_layers)
         keys = jax.random.split(check_key(key), 7)
         e = self.embed_dim
         self.source_embedding = eqx.nn.Embedding(weight=init_normal(keys[0], self.source_vocab, e))
         self.target_embedding = eqx.nn.Embedding(weight=init_normal(keys[1], self.target_vocab, e))
         self.source_position = init_normal(keys[2], self.max_length, e)
         self.target_position = init_normal(keys[3], self.max_length, e)
-        self.encoder = make_blocks(self, EncoderBlock, keys[4])
-        self.decoder = make_blocks(self, DecoderBlock, keys[5])
-        self.encoder_norm = eqx.nn.LayerNorm(self.embed_dim)
-        self.decoder_norm = eqx.nn.LayerNorm(self.embed_dim)
+        self.encoder = make_blocks(EncoderBlock, config, num_layers, keys[4])
+        self.decoder = make_blocks(DecoderBlock, config, num_layers, keys[5])
+        self.encoder_norm = make_norm(config)
+        self.decoder_norm = make_norm(config)
         self.output = eqx.nn.Linear(self.embed_dim, self.target_vocab, key=keys[6])
 
     def __call__(
@@ -375,12 +366,11 @@ class Transformer(eqx.Module):
         return _seq2seq_step(self, memory, cache, widen_tokens(token))
 
 
-def make_blocks(model: Any, kind: Any, key: PRNGKeyArray) -> tuple[Any, ...]:
-    """As many blocks as the model has layers."""
-    return tuple(
-        kind(model.embed_dim, model.num_heads, model.mlp_dim, **block_options(model), key=one)
-        for one in jax.random.split(key, model.num_layers)
-    )
+def make_blocks(
+    kind: Any, config: BlockConfig, num_layers: int, key: PRNGKeyArray
+) -> tuple[Any, ...]:
+    """So many blocks of one config."""
+    return tuple(config.make(kind, key=one) for one in jax.random.split(key, num_layers))
 
 
 def init_normal(key: PRNGKeyArray, *shape: int) -> Array:

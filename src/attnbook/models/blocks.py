@@ -10,8 +10,6 @@ from attnbook._validation.arrays import (
     check_widths,
     promote_autocast,
 )
-from attnbook._validation.numbers import positive
-from attnbook._validation.options import flag, one_of
 from attnbook._validation.types import (
     Array,
     Block,
@@ -25,18 +23,6 @@ from attnbook.attention.heads import multi_head_attention
 from attnbook.layers.linear import is_module
 from attnbook.layers.mlp import mlp
 from attnbook.layers.norms import apply_norm
-
-# of a model that every block of it has too; a Transformer has the first two alone
-BLOCK_OPTIONS = (
-    "norm", "activation", "dropout", "num_kv_heads", "bias", "rms_norm", "eps", "rotary_base",
-    "attention",
-)  # fmt: skip
-GATES = {  # of a GatedDelta, by the name that a block has for its attention
-    "delta": {"gate": False, "delta": True},
-    "decay": {"gate": True, "delta": False},
-    "gated_delta": {"gate": True, "delta": True},
-}
-ATTENTION = ("softmax", "linear", *GATES)
 
 
 def residual(
@@ -139,7 +125,8 @@ class AttentionSublayer:
     ) -> None:
         self.memory, self.return_weights = memory, return_weights
         self.attention: Any = layer
-        if not is_module(layer) and attention_name(layer) == "softmax":
+        softmax = getattr(layer, "attention_name", "softmax") == "softmax"
+        if softmax and not is_module(layer):
             self.attention = partial(multi_head_attention, layer, drop=drop)
         self.how = {"mask": mask, "return_weights": return_weights, "causal": causal}
         self.weights: Any = None
@@ -181,56 +168,3 @@ def call_decoder_block(
     cross = AttentionSublayer(layer.cross_attention, memory, memory_mask, return_weights, drop)
     x = decoder_block(layer, x, own, cross, drop)
     return (x, own.weights, cross.weights) if return_weights else x
-
-
-def set_block_config(layer: Any, norm: str, rms_norm: bool, eps: float) -> None:
-    """A block's sizes and options as attributes: its twin is made from them.
-
-    What attention and MLP have been made with stands in them already.
-    """
-    attention, perceptron = layer.attention, layer.mlp
-    layer.embed_dim, layer.num_heads = attention.embed_dim, attention.num_heads
-    layer.num_kv_heads, layer.bias = attention.num_kv_heads, attention.bias
-    layer.mlp_dim, layer.activation = perceptron.mlp_dim, perceptron.activation
-    layer.dropout = perceptron.dropout
-    layer.norm = one_of(("pre", "post"), norm=norm)
-    layer.rms_norm, layer.eps = flag(rms_norm=rms_norm), positive(eps=eps)
-
-
-def attention_name(layer: Any) -> str:
-    """The name that a block has for a layer of attention: "softmax", "linear", "delta", …."""
-    found: str = getattr(layer, "attention_name", "softmax")  # a layer of one's own may say none
-    return found
-
-
-def gates_name(gate: bool, delta: bool) -> str:
-    """The name that a block has for a GatedDelta: "delta", "decay", …; "sum" is in no block.
-
-    Args:
-        gate: whether its state decays.
-        delta: whether a token writes what the state lacks.
-    """
-    given = {"gate": gate, "delta": delta}
-    return next((name for name, gates in GATES.items() if gates == given), "sum")
-
-
-def check_attention_options(
-    attention: str, num_heads: int, num_kv_heads: int | None, rotary_base: float | None
-) -> None:
-    """Check the name of a block's attention, and that it has the options that are given."""
-    if one_of(ATTENTION, attention=attention) == "softmax":
-        return
-    for name, given, plain in (
-        ("num_kv_heads", num_kv_heads, num_heads),
-        ("rotary_base", rotary_base, None),
-    ):
-        if given is not None and given != plain:
-            raise ValueError(
-                f"{name}: got {given!r} with attention={attention!r}, expected {plain}, or "
-                "attention='softmax'"
-            )
-
-
-def block_options(model: Any) -> dict[str, Any]:
-    """The options of a model's blocks that the model has as attributes."""
-    return {name: getattr(model, name) for name in BLOCK_OPTIONS if hasattr(model, name)}

@@ -11,7 +11,7 @@ from attnbook.attention import attend
 from attnbook.attention.heads import merge_heads, project
 from attnbook.layers.linear import embed, linear
 from attnbook.layers.norms import apply_norm
-from attnbook.models.blocks import AttentionSublayer, attention_name, decoder_block, encoder_block
+from attnbook.models.blocks import AttentionSublayer, decoder_block, encoder_block
 from attnbook.models.transformer import Memory, read_out
 
 
@@ -42,7 +42,7 @@ def init_cache(model: Any, batch: int, like: Array) -> Cache:
 def cache_shape(model: Any) -> tuple[int, int, int, int]:
     """Of a cache's row: layers, heads of keys and values, max_length, d."""
     first = model.decoder[0].attention
-    if (kind := attention_name(first)) != "softmax":
+    if (kind := getattr(first, "attention_name", "softmax")) != "softmax":
         raise ValueError(
             f"model: got one with attention={kind!r}, expected 'softmax', whose keys and values a "
             "cache holds: call model(tokens) on all that is written, or hand the state of "

@@ -12,7 +12,6 @@ from jaxtyping import Bool, Float, Int
 
 from attnbook._validation import options
 from attnbook._validation.arrays import check_same_library, check_widths
-from attnbook._validation.numbers import positive, positive_int
 from attnbook._validation.tokens import (
     check_batch,
     check_length,
@@ -31,8 +30,6 @@ from attnbook._validation.types import (
     Norm,
     TokenModel,
 )
-from attnbook.attention.heads import head_shape, rotary_base_or_none
-from attnbook.layers.activations import ACTIVATIONS
 from attnbook.layers.linear import embed, linear
 from attnbook.layers.norms import apply_norm
 
@@ -259,35 +256,3 @@ def _encode_source(model: EncoderDecoderModel, source: Array, mask: Array) -> Me
     embedded = embed(model.source_embedding, source) + model.source_position[: source.shape[-1]]
     mask = mask[..., None, :]
     return Memory(run_blocks(model.encoder, model.encoder_norm, embedded, mask)[0], mask)
-
-
-def set_config(
-    model: Any,
-    embed_dim: int,
-    num_heads: int,
-    mlp_dim: int,
-    num_layers: int,
-    norm: str,
-    activation: str,
-) -> None:
-    """A transformer's sizes as attributes: its twin and its blocks are made from them."""
-    model.embed_dim, model.num_heads, _, _ = head_shape(embed_dim, num_heads, None)
-    model.mlp_dim = positive_int(mlp_dim=mlp_dim)
-    model.num_layers = positive_int(num_layers=num_layers)
-    model.norm = options.one_of(("pre", "post"), norm=norm)
-    model.activation = options.one_of(tuple(ACTIVATIONS), activation=activation)
-
-
-def set_options(
-    model: Any,
-    num_kv_heads: int | None,
-    bias: bool,
-    rms_norm: bool,
-    eps: float,
-    rotary_base: float | None,
-) -> None:
-    """The options of a model's blocks as attributes, beside its sizes."""
-    shape = head_shape(model.embed_dim, model.num_heads, num_kv_heads)
-    model.num_kv_heads, model.bias = shape[2], options.flag(bias=bias)
-    model.rms_norm, model.eps = options.flag(rms_norm=rms_norm), positive(eps=eps)
-    model.rotary_base = rotary_base_or_none(shape[3], rotary_base)

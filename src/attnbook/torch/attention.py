@@ -1,7 +1,7 @@
 """Self-attention and multi-head attention: parameters and initialisation."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -103,6 +103,8 @@ class MultiHeadAttention(nn.Module):
         ValueError: a size that is not an integer of at least 1, a number that does not divide, a
             dropout outside [0, 1), a rotary_base that is not above 0 or heads of an odd width.
     """
+
+    attention_name: ClassVar[str] = "softmax"  # of a block that has it
 
     def __init__(
         self,

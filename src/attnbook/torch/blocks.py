@@ -12,31 +12,22 @@ from attnbook._validation.options import flag, one_of
 from attnbook.layers.activations import ACTIVATIONS
 from attnbook.layers.mlp import call_mlp
 from attnbook.models import blocks
+from attnbook.models.config import GATES, BlockConfig, Configured
 from attnbook.torch.attention import MultiHeadAttention, make_dropout, refuse_torch_names
 from attnbook.torch.linear_attention import GatedDelta, LinearAttention
 
+ATTENTION_LAYERS: dict[str, Any] = {
+    "softmax": MultiHeadAttention,
+    "linear": LinearAttention,
+    **dict.fromkeys(GATES, GatedDelta),
+}
 
-def make_norm(layer: Any) -> nn.LayerNorm | nn.RMSNorm:
-    """A layer norm or an RMS norm, as the options of a layer say."""
-    if layer.rms_norm:
-        return nn.RMSNorm(layer.embed_dim, eps=layer.eps)
-    return nn.LayerNorm(layer.embed_dim, eps=layer.eps, bias=layer.bias)
 
-
-def make_attention(
-    attention: str, embed_dim: int, num_heads: int, *, num_kv_heads: int | None, bias: bool,
-    dropout: float, rotary_base: float | None,
-) -> MultiHeadAttention | LinearAttention | GatedDelta:  # fmt: skip
-    """A block's attention by its name, as the docstring of EncoderBlock says."""
-    blocks.check_attention_options(attention, num_heads, num_kv_heads, rotary_base)
-    if attention == "linear":
-        return LinearAttention(embed_dim, num_heads, bias=bias)
-    if attention in blocks.GATES:
-        return GatedDelta(embed_dim, num_heads, bias=bias, **blocks.GATES[attention])
-    return MultiHeadAttention(
-        embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
-        rotary_base=rotary_base,
-    )  # fmt: skip
+def make_norm(config: BlockConfig) -> nn.LayerNorm | nn.RMSNorm:
+    """A block's layer norm or RMS norm."""
+    if config.rms_norm:
+        return nn.RMSNorm(config.embed_dim, eps=config.eps)
+    return nn.LayerNorm(config.embed_dim, eps=config.eps, bias=config.bias)
 
 
 class MLP(nn.Module):
@@ -78,7 +69,7 @@ class MLP(nn.Module):
         return call_mlp(self, x, make_dropout(self))
 
 
-class EncoderBlock(nn.Module):
+class EncoderBlock(Configured, nn.Module):
     """Attention and an MLP in a residual stream; its formula is models.blocks.encoder_block.
 
     Args:
@@ -122,15 +113,11 @@ class EncoderBlock(nn.Module):
         attention: str = "softmax",
     ) -> None:
         super().__init__()
-        self.attention = make_attention(
-            attention, embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout,
-            rotary_base=rotary_base,
-        )  # fmt: skip
-        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, bias)
-        blocks.set_block_config(self, norm, rms_norm, eps)
-        self.rotary_base = getattr(self.attention, "rotary_base", None)
-        self.attention_norm = make_norm(self)
-        self.mlp_norm = make_norm(self)
+        self.config = config = BlockConfig.of(locals())
+        self.attention = config.make(ATTENTION_LAYERS[config.attention])
+        self.mlp = config.make(MLP)
+        self.attention_norm = make_norm(config)
+        self.mlp_norm = make_norm(config)
 
     def forward(
         self,
@@ -166,7 +153,7 @@ class EncoderBlock(nn.Module):
         return load_block(cls, nn.TransformerEncoderLayer, original, names)
 
 
-class DecoderBlock(nn.Module):
+class DecoderBlock(Configured, nn.Module):
     """A block that also reads a memory; its formula is attnbook.models.blocks.decoder_block.
 
     Args:
@@ -201,17 +188,13 @@ class DecoderBlock(nn.Module):
         eps: float = 1e-5,
     ) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(
-            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout
-        )
-        self.cross_attention = MultiHeadAttention(
-            embed_dim, num_heads, num_kv_heads=num_kv_heads, bias=bias, dropout=dropout
-        )
-        self.mlp = MLP(embed_dim, mlp_dim, activation, dropout, bias)
-        blocks.set_block_config(self, norm, rms_norm, eps)
-        self.attention_norm = make_norm(self)
-        self.cross_norm = make_norm(self)
-        self.mlp_norm = make_norm(self)
+        self.config = config = BlockConfig.of(locals())
+        self.attention = config.make(MultiHeadAttention)
+        self.cross_attention = config.make(MultiHeadAttention)
+        self.mlp = config.make(MLP)
+        self.attention_norm = make_norm(config)
+        self.cross_norm = make_norm(config)
+        self.mlp_norm = make_norm(config)
 
     def forward(
         self,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from attnbook._validation.options import flag
 from attnbook.attention import heads
 from attnbook.linear_attention import linear_heads
-from attnbook.models.blocks import gates_name
+from attnbook.models.config import NAMES_OF_GATES
 from attnbook.torch.attention import refuse_torch_names
 
 
@@ -97,7 +97,7 @@ class GatedDelta(_Projections):
     @property
     def attention_name(self) -> str:
         """The name that a block has for it."""
-        return gates_name(self.gate, self.delta)
+        return NAMES_OF_GATES.get((self.gate, self.delta), "sum")  # of no block
 
     def forward(
         self,

@@ -6,14 +6,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnbook._validation.numbers import positive_int, probability
-from attnbook._validation.options import flag, one_of
+from attnbook._validation.numbers import positive_int
+from attnbook._validation.options import flag
 from attnbook._validation.tokens import widen_tokens
 from attnbook.attention import heads
 from attnbook.models import kv_cache, transformer
-from attnbook.models.blocks import ATTENTION, block_options
+from attnbook.models.config import BlockConfig, Configured, entry
 from attnbook.models.kv_cache import Cache
-from attnbook.models.transformer import INIT_STD, Memory, set_config, set_options
+from attnbook.models.transformer import INIT_STD, Memory
 from attnbook.torch.attention import MultiHeadAttention, make_dropout
 from attnbook.torch.blocks import DecoderBlock, EncoderBlock, make_norm
 
@@ -61,7 +61,7 @@ class AttentionOnly(nn.Module):
         return transformer.attention_only(self, tokens, return_weights)
 
 
-class EncoderOnly(nn.Module):
+class EncoderOnly(Configured, nn.Module):
     """Tokens that are vectors read each other; see attnbook.models.transformer.encoder_only.
 
     Args:
@@ -110,15 +110,15 @@ class EncoderOnly(nn.Module):
         self.input_dim = positive_int(input_dim=input_dim)
         self.output_dim = positive_int(output_dim=output_dim)
         self.max_length = None if max_length is None else positive_int(max_length=max_length)
-        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
-        set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
+        self.config = config = BlockConfig.of(locals())
+        self.num_layers = positive_int(num_layers=num_layers)
         self.last_norm = flag(last_norm=last_norm)
         self.embedding = nn.Linear(input_dim, embed_dim)
         self.register_parameter("position", None)
         if self.max_length is not None:
             self.position = nn.Parameter(INIT_STD * torch.randn(self.max_length, embed_dim))
-        self.encoder = make_blocks(self, EncoderBlock)
-        self.encoder_norm = make_norm(self) if last_norm else None
+        self.encoder = make_blocks(EncoderBlock, config, num_layers)
+        self.encoder_norm = make_norm(config) if last_norm else None
         self.readout = nn.Linear(embed_dim, output_dim)
 
     def forward(
@@ -131,7 +131,7 @@ class EncoderOnly(nn.Module):
         return transformer.encoder_only(self, x, mask, return_weights)
 
 
-class DecoderOnly(nn.Module):
+class DecoderOnly(Configured, nn.Module):
     """A language model: every token reads those up to it; see models.transformer.decoder_only.
 
     Args:
@@ -160,6 +160,8 @@ class DecoderOnly(nn.Module):
             softmax has.
     """
 
+    attention = entry("attention")
+
     def __init__(
         self,
         vocab_size: int,
@@ -183,17 +185,15 @@ class DecoderOnly(nn.Module):
         super().__init__()
         self.vocab_size = positive_int(vocab_size=vocab_size)
         self.max_length = positive_int(max_length=max_length)
-        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
-        set_options(self, num_kv_heads, bias, rms_norm, eps, rotary_base)
-        self.attention = one_of(ATTENTION, attention=attention)
-        self.dropout = probability(dropout=dropout)
+        self.config = config = BlockConfig.of(locals())
+        self.num_layers = positive_int(num_layers=num_layers)
         self.tied = flag(tied=tied)
         self.embedding = init_embedding(vocab_size, embed_dim)
         self.register_parameter("position", None)
         if self.rotary_base is None:
             self.position = nn.Parameter(INIT_STD * torch.randn(max_length, embed_dim))
-        self.decoder = make_blocks(self, EncoderBlock)
-        self.decoder_norm = make_norm(self)
+        self.decoder = make_blocks(EncoderBlock, config, num_layers)
+        self.decoder_norm = make_norm(config)
         self.readout = nn.Linear(embed_dim, vocab_size, bias=bias and not tied)
         if self.tied:
             self.readout.weight = self.embedding.weight
@@ -222,7 +222,7 @@ class DecoderOnly(nn.Module):
         return kv_cache.lm_step(self, cache, widen_tokens(token))
 
 
-class Transformer(nn.Module):
+class Transformer(Configured, nn.Module):
     """An encoder reads, a decoder writes and looks back; see models.transformer.encoder_decoder.
 
     Args:
@@ -258,15 +258,16 @@ class Transformer(nn.Module):
         self.source_vocab = positive_int(source_vocab=source_vocab)
         self.target_vocab = positive_int(target_vocab=target_vocab)
         self.max_length = positive_int(max_length=max_length)
-        set_config(self, embed_dim, num_heads, mlp_dim, num_layers, norm, activation)
+        self.config = config = BlockConfig.of(locals())
+        self.num_layers = positive_int(num_layers=num_layers)
         self.source_embedding = init_embedding(source_vocab, embed_dim)
         self.target_embedding = init_embedding(target_vocab, embed_dim)
         self.source_position = nn.Parameter(INIT_STD * torch.randn(max_length, embed_dim))
         self.target_position = nn.Parameter(INIT_STD * torch.randn(max_length, embed_dim))
-        self.encoder = make_blocks(self, EncoderBlock)
-        self.decoder = make_blocks(self, DecoderBlock)
-        self.encoder_norm = nn.LayerNorm(self.embed_dim)
-        self.decoder_norm = nn.LayerNorm(self.embed_dim)
+        self.encoder = make_blocks(EncoderBlock, config, num_layers)
+        self.decoder = make_blocks(DecoderBlock, config, num_layers)
+        self.encoder_norm = make_norm(config)
+        self.decoder_norm = make_norm(config)
         self.output = nn.Linear(embed_dim, target_vocab)
 
     def forward(
@@ -292,12 +293,9 @@ class Transformer(nn.Module):
         return kv_cache.seq2seq_step(self, memory, cache, widen_tokens(token))
 
 
-def make_blocks(model: Any, kind: Any) -> nn.ModuleList:
-    """As many blocks as the model has layers."""
-    return nn.ModuleList(
-        kind(model.embed_dim, model.num_heads, model.mlp_dim, **block_options(model))
-        for _ in range(model.num_layers)
-    )
+def make_blocks(kind: Any, config: BlockConfig, num_layers: int) -> nn.ModuleList:
+    """So many blocks of one config."""
+    return nn.ModuleList(config.make(kind) for _ in range(num_layers))
 
 
 def init_embedding(vocab_size: int, embed_dim: int) -> nn.Embedding:

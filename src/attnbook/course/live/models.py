@@ -5,9 +5,9 @@ parameter's name, shape and place, then the numbers, here float16. The website s
 from _static/models; static/models.js reads them, and static/transformer.js runs the models.
 """
 
-import inspect
 import json
 import re
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from attnbook import convert
+from attnbook.models.config import arguments
 from attnbook.train.byte_pairs import GPT2, SIGNS, BytePairs
 
 FOLDER = Path(str(files("attnbook"))) / "course" / "live" / "models"
@@ -34,14 +35,10 @@ def pack(model: Any, pairs: BytePairs | None = None) -> bytes:
             is not finite as float16, whose largest number is 65,504; byte pairs that learn_pairs
             does not give.
     """
-    kind = type(model).__name__
-    if not type(model).__module__.startswith("attnbook.") or kind not in KINDS:
-        raise TypeError(f"model: got {kind}, expected one of attnbook's {', '.join(KINDS)}")
-    if type(model).__module__.startswith("attnbook.jax"):
-        model = convert.jax_to_torch(model)
+    kind, model = _in_torch(model)
     _check_plain(model)
-    sizes = {name: getattr(model, name) for name in inspect.signature(type(model)).parameters}
-    header: dict[str, Any] = {"__metadata__": {"kind": kind, "sizes": json.dumps(sizes)}}
+    sizes = json.dumps(arguments(type(model), model))
+    header: dict[str, Any] = {"__metadata__": {"kind": kind, "sizes": sizes}}
     if pairs is not None:
         header["__metadata__"]["merges"] = json.dumps(_merges(pairs))
     numbers = b""
@@ -169,6 +166,17 @@ def _merges(pairs: BytePairs) -> list[tuple[str, str]]:
     if plain != ([GPT2], [], None) or _of_merges(merges).tokens != pairs.tokens:
         raise ValueError("pairs: got others, expected byte pairs of learn_pairs")
     return merges
+
+
+def _in_torch(model: Any) -> tuple[str, Any]:
+    """The kind of a model of either library, and the model as one of attnbook.torch."""
+    for library in ("attnbook.torch", "attnbook.jax"):
+        module = sys.modules.get(library)  # that of a model is imported
+        for kind in KINDS:
+            if type(model) is getattr(module, kind, None):
+                return kind, convert.jax_to_torch(model) if library == "attnbook.jax" else model
+    got = type(model).__name__
+    raise TypeError(f"model: got {got}, expected one of attnbook's {', '.join(KINDS)}")
 
 
 def _check_plain(model: Any) -> None:
