@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attnbook.models.config import BlockConfig
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors, take_linear
 from attnbook.pretrained.load import build
 
@@ -156,12 +157,10 @@ def _embeddings(
 def _block(
     tensors: Tensors, mine: str, theirs: str, names: dict[str, str], options: dict[str, Any]
 ) -> dict[str, np.ndarray]:
-    e, mlp_dim = options["embed_dim"], options["mlp_dim"]
-    shapes = {"mlp.hidden": (mlp_dim, e), "mlp.output": (e, mlp_dim)}
+    config = BlockConfig.of(options)
     found: dict[str, np.ndarray] = {}
     for part, there in names.items():
-        shape = (e,) if part.endswith("norm") else shapes.get(part, (e, e))
-        found |= take_linear(tensors, f"{mine}{part}", f"{theirs}{there}", shape)
+        found |= take_linear(tensors, f"{mine}{part}", f"{theirs}{there}", config.shape(part))
     return found
 
 

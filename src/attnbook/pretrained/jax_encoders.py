@@ -9,6 +9,8 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from attnbook.jax import EncoderBlock
+from attnbook.jax.transformer import make_blocks
+from attnbook.models.config import BlockConfig
 from attnbook.pretrained import encoders
 
 
@@ -81,12 +83,8 @@ class TextEncoder(eqx.Module):
         self.position = jnp.zeros((max_length, embedding_dim))
         self.embedding_norm = eqx.nn.LayerNorm(embedding_dim, eps=eps)
         self.widen = eqx.nn.Linear(embedding_dim, embed_dim, key=keys[1]) if widened else None
-        self.encoder = tuple(
-            EncoderBlock(
-                embed_dim, num_heads, mlp_dim, norm="post", activation=activation, eps=eps, key=one
-            )
-            for one in jax.random.split(keys[2], 1 if shared else num_layers)
-        )
+        config = BlockConfig.of(locals() | {"norm": "post"})
+        self.encoder = make_blocks(EncoderBlock, config, 1 if shared else num_layers, keys[2])
         self.head = None
         if masked_head:
             self.head = MaskedHead(vocab_size, embedding_dim, embed_dim, eps, keys[3])
@@ -150,10 +148,7 @@ class ImageEncoder(eqx.Module):
         self.embedding = eqx.nn.Linear(num_channels * patch_size**2, embed_dim, key=keys[0])
         self.class_token = jnp.zeros(embed_dim)
         self.position = jnp.zeros((1 + patches, embed_dim))
-        self.encoder = tuple(
-            EncoderBlock(embed_dim, num_heads, mlp_dim, activation=activation, eps=eps, key=one)
-            for one in jax.random.split(keys[1], num_layers)
-        )
+        self.encoder = make_blocks(EncoderBlock, BlockConfig.of(locals()), num_layers, keys[1])
         self.encoder_norm = eqx.nn.LayerNorm(embed_dim, eps=eps)
         self.readout = None
         if num_classes is not None:

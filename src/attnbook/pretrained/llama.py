@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnbook.models.config import BlockConfig
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors
 from attnbook.pretrained.load import build
 
@@ -59,24 +60,6 @@ class Sizes(NamedTuple):
     tied: bool
     biased: tuple[str, ...] = ()
 
-    @property
-    def head_dim(self) -> int:
-        """The width of a head."""
-        return self.embed_dim // self.num_heads
-
-    def shape(self, part: str) -> tuple[int, ...]:
-        """Of the weight of a part of a block."""
-        e, kv_dim = self.embed_dim, self.num_kv_heads * self.head_dim
-        if part.endswith("norm"):
-            return (e,)
-        return {
-            "attention.key": (kv_dim, e),
-            "attention.value": (kv_dim, e),
-            "mlp.gate": (self.mlp_dim, e),
-            "mlp.hidden": (self.mlp_dim, e),
-            "mlp.output": (e, self.mlp_dim),
-        }.get(part, (e, e))
-
 
 def llama(config: Mapping[str, Any], tensors: Mapping[str, Any], *, backend: str = "torch") -> Any:
     """Llama and models of its architecture: a DecoderOnly with rotary positions, no table.
@@ -114,7 +97,8 @@ def llama_recipe(config: Config, tensors: Tensors) -> Recipe:
     recipe = decoder_recipe(sizes, names, tensors)
     for name in recipe.parameters:
         if ".attention.query." in name or ".attention.key." in name:
-            recipe.parameters[name] = neighbours(recipe.parameters[name], sizes.head_dim)
+            head_dim = sizes.embed_dim // sizes.num_heads
+            recipe.parameters[name] = neighbours(recipe.parameters[name], head_dim)
     return recipe
 
 
@@ -149,6 +133,9 @@ def gguf_recipe(config: Config, tensors: Tensors) -> Recipe:
 def decoder_recipe(sizes: Sizes, names: Names, tensors: Tensors) -> Recipe:
     """A DecoderOnly of these sizes, its parameters as the file has them."""
     vocab, e = sizes.vocab_size, sizes.embed_dim
+    options = sizes._asdict() | dict(activation="swiglu", rms_norm=True, bias=bool(sizes.biased))
+    del options["biased"]
+    config = BlockConfig.of(options)
     table = tensors.take(f"{names.embedding}.weight", vocab, e)
     found = {
         "embedding.weight": table,
@@ -163,14 +150,12 @@ def decoder_recipe(sizes: Sizes, names: Names, tensors: Tensors) -> Recipe:
     for i in range(sizes.num_layers):
         for part, theirs in names.parts.items():
             mine, theirs = f"decoder.{i}.{part}", f"{names.block}{i}.{theirs}"
-            shape = sizes.shape(part)
+            shape = config.shape(part)
             found[f"{mine}.weight"] = tensors.take(f"{theirs}.weight", *shape)
             if part in sizes.biased:
                 found[f"{mine}.bias"] = tensors.take(f"{theirs}.bias", shape[0])
             elif sizes.biased and len(shape) == 2:  # the book's blocks have all biases or none
                 found[f"{mine}.bias"] = np.zeros(shape[0], np.float32)
-    options = sizes._asdict() | dict(activation="swiglu", rms_norm=True, bias=bool(sizes.biased))
-    del options["biased"]
     return Recipe("DecoderOnly", options, found)
 
 

@@ -6,8 +6,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnbook.models.config import BlockConfig
 from attnbook.pretrained import encoders
 from attnbook.torch import EncoderBlock
+from attnbook.torch.transformer import make_blocks
 
 
 class MaskedHead(nn.Module):
@@ -61,10 +63,8 @@ class TextEncoder(nn.Module):
         self.position = nn.Parameter(torch.zeros(max_length, embedding_dim))
         self.embedding_norm = nn.LayerNorm(embedding_dim, eps=eps)
         self.widen = nn.Linear(embedding_dim, embed_dim) if widened else None
-        self.encoder = nn.ModuleList(
-            EncoderBlock(embed_dim, num_heads, mlp_dim, norm="post", activation=activation, eps=eps)
-            for _ in range(1 if shared else num_layers)
-        )
+        config = BlockConfig.of(locals() | {"norm": "post"})
+        self.encoder = make_blocks(EncoderBlock, config, 1 if shared else num_layers)
         self.head = MaskedHead(vocab_size, embedding_dim, embed_dim, eps) if masked_head else None
 
     def forward(
@@ -114,10 +114,7 @@ class ImageEncoder(nn.Module):
         self.embedding = nn.Linear(num_channels * patch_size**2, embed_dim)
         self.class_token = nn.Parameter(torch.zeros(embed_dim))
         self.position = nn.Parameter(torch.zeros(1 + patches, embed_dim))
-        self.encoder = nn.ModuleList(
-            EncoderBlock(embed_dim, num_heads, mlp_dim, activation=activation, eps=eps)
-            for _ in range(num_layers)
-        )
+        self.encoder = make_blocks(EncoderBlock, BlockConfig.of(locals()), num_layers)
         self.encoder_norm = nn.LayerNorm(embed_dim, eps=eps)
         self.readout = None if num_classes is None else nn.Linear(embed_dim, num_classes)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attnbook.models.config import BlockConfig
 from attnbook.pretrained.bert import ACTIVATIONS
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors, take_linear
 from attnbook.pretrained.load import build
@@ -47,11 +48,11 @@ def vit(config: Mapping[str, Any], tensors: Mapping[str, Any], *, backend: str =
 def vit_recipe(config: Config, tensors: Tensors) -> Recipe:
     """What vit makes, from checked entries and tensors."""
     biased = config.supported("qkv_bias", [True, False], True)
-    e, mlp_dim = config.size("hidden_size"), config.size("intermediate_size")
+    e = config.size("hidden_size")
     options: dict[str, Any] = dict(
         **_pixels(config), num_classes=None, embed_dim=e,
-        num_heads=config.divisor("num_attention_heads", e), mlp_dim=mlp_dim,
-        num_layers=config.size("num_hidden_layers"),
+        num_heads=config.divisor("num_attention_heads", e),
+        mlp_dim=config.size("intermediate_size"), num_layers=config.size("num_hidden_layers"),
         activation=ACTIVATIONS[config.supported("hidden_act", ACTIVATIONS, "gelu")],
         eps=config.positive("layer_norm_eps", 1e-12),
     )  # fmt: skip
@@ -61,13 +62,12 @@ def vit_recipe(config: Config, tensors: Tensors) -> Recipe:
         **_embeddings(tensors, f"{start}embeddings.", options),
         **take_linear(tensors, "encoder_norm", f"{start}layernorm", (e,)),
     }
-    shapes = {"mlp.hidden": (mlp_dim, e), "mlp.output": (e, mlp_dim)}
+    block = BlockConfig.of(options)
     for i in range(options["num_layers"]):
         for part, there in PARTS.items():
-            shape = (e,) if part.endswith("norm") else shapes.get(part, (e, e))
             has = biased or part not in tuple(PARTS)[:3]
             mine, theirs = f"encoder.{i}.{part}", f"{start}encoder.layer.{i}.{there}"
-            found |= take_linear(tensors, mine, theirs, shape, has)
+            found |= take_linear(tensors, mine, theirs, block.shape(part), has)
             if not has:
                 found[f"{mine}.bias"] = np.zeros(e, np.float32)
     classifier = tensors.left.get("classifier.weight")
