@@ -121,7 +121,7 @@ quick: env-test  ## before a commit: lint, types, what NumPy alone can test (a m
 test: env-test assets  ## lint, types, tests, the book, every notebook, every page once (a quarter of an hour)
 	@MAKE="$(MAKE)" $(PY) tools/run_tests.py test
 
-test-all: env-test assets $(TRITON)  ## and all else: Firefox, older processors, other fonts, planted mistakes (an hour)
+test-all: env-test assets $(TRITON) $(PYODIDE)  ## and all else: Firefox, older processors, other fonts, planted mistakes (an hour)
 	@MAKE="$(MAKE)" $(PY) tools/run_tests.py all $(if $(WITHOUT),--without $(WITHOUT))
 
 test-gpu: env-test  ## the GPU tests, and every notebook on the GPU

@@ -1,8 +1,8 @@
 """Pyodide for the site itself, so that cells run in a hall without a network.
 
-python tools/pyodide.py ARCHIVE    out of a release of Pyodide, or a wheel that has one, checked by hash
+python tools/pyodide.py ARCHIVE    out of a release of Pyodide, or a wheel that has one
 
-Afterwards `make book` puts _build/pyodide into the site. Without it the cells fetch the same files
+Every file is checked by its hash. Afterwards `make book` puts _build/pyodide into the site. Without it the cells fetch the same files
 from Pyodide's own address.
 """
 
