@@ -2,8 +2,8 @@
 
 python tools/pyodide.py ARCHIVE    out of a release of Pyodide, or a wheel that has one
 
-Every file is checked by its hash. Afterwards `make book` puts _build/pyodide into the site. Without it the cells fetch the same files
-from Pyodide's own address.
+Every file is checked by its hash. Afterwards `make book` puts _build/pyodide into the site. Without
+it the cells fetch the same files from Pyodide's own address.
 """
 
 from __future__ import annotations

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / part) for part in ("_ext", "tests", "tests/site")]
+sys.path.insert(0, str(ROOT / "_ext"))
 
 from attnbook_site.runnable import PYODIDE, cells_of, is_alive  # noqa: E402
-from conftest import browser, launch, site  # noqa: E402, F401  (of the site's tests)
 from site_visits import visit  # noqa: E402
 
 from attnbook.course.checks.exercises import exercises  # noqa: E402
@@ -55,7 +54,7 @@ def with_python(context: Any) -> Any:
 
 
 @pytest.fixture
-def page(browser: Any, site: str) -> Iterator[Any]:  # noqa: F811
+def page(browser: Any, site: str) -> Iterator[Any]:
     context = with_python(browser.new_context(viewport={"width": 390, "height": 844}))
     opened = visit(context, site)
     yield opened
