@@ -95,9 +95,11 @@ def test_exercises_hear_their_answers(page: Any, chapter: Path) -> None:
     """The chapter's solution is right; the stub with a wrong word in it is not."""
     ask, cells, right = asker(page, chapter), cells_of(chapter), 0
     for exercise in exercises(chapter):
+        if not exercise.is_checked:
+            continue
         stub = exercise.stub.strip()
         place = next(i for i, cell in enumerate(cells) if cell.code.strip() == stub)
-        if cells[place].lacks or not exercise.is_checked:
+        if cells[place].lacks:
             continue
         answer = f"{exercise.solution}\n\n{exercise.check_line}"
         said = "".join(one["content"] for one in ask(place, answer))

@@ -22,7 +22,7 @@ def test_cells_run_or_say_why_not(chapter: Page) -> None:
     runs, lacks = chapter.locator("div.cell.runs"), chapter.locator("div.cell.lacks")
     assert runs.count() > 25 and lacks.count() > 3
     assert chapter.locator("div.cell.runs .run-bar").count() == runs.count()
-    for words in lacks.locator(".run-elsewhere").all_inner_texts():
+    for words in lacks.locator(".run-elsewhere").all_text_contents():
         assert re.match("Needs (PyTorch|JAX|another library): ", words)
 
 
@@ -31,7 +31,7 @@ def test_it_asks_before_it_loads(open_page: Visit) -> None:
     cell = page.locator("div.cell.runs:not([class*=tag_])").first
     cell.get_by_role("button", name="Run").click()
     expect(cell.locator(".run-ask p")).to_contain_text("about 10 MB")
-    cell.get_by_role("button", name="Run").click()
+    cell.get_by_role("button", name="Run", exact=True).click()
     assert cell.locator(".run-ask").count() == 1
     cell.get_by_role("button", name="Not now").click()
     assert cell.locator(".run-ask").count() == 0 and not open_page.outside
