@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help env assets book slides handouts plan questions homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
@@ -150,6 +150,9 @@ $(PYODIDE): _ext/attnbook_site/pyodide.json | env-test
 # make pyodide FROM=pyodide-0.27.7.tar.bz2, a release of Pyodide that you have
 pyodide: env-book  ## Pyodide for the site itself: its cells run without a network (then make book)
 	$(PY) tools/pyodide.py "$(FROM)"
+
+model: env-book  ## the published model for the site itself, for chapter 10's laboratory (98 MB; then make book)
+	$(PY) tools/model.py
 
 faults: env-test  ## whether a test fails for each mistake planted in a formula (minutes)
 	@$(PY) tools/run_tests.py faults

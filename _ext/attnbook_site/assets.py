@@ -23,6 +23,15 @@ from .maths import node_program
 from .memory import memory
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+WORKER = ("model_worker.js", "llama.js", "byte_pairs.js")  # what runs a published model on a page
+ASSEMBLE = """
+const [, from, to] = process.argv, { readFileSync, writeFileSync } = require("fs");
+require("wabt")().then(({ parseWat }) => {
+  const { buffer } = parseWat(from, readFileSync(from, "utf8"), { simd: true }).toBinary({});
+  writeFileSync(to, buffer);
+});
+"""
 BOKEH = ("bokeh.min.js", "bokeh-widgets.min.js")
 STYLES = ("katex/katex.css", "icons.css", "page.css", "content.css", "print.css")
 MARKUP = {
@@ -93,9 +102,27 @@ def copy_models(target: Path) -> None:
         import attnbook
     except ImportError:
         return
-    source = Path(attnbook.__file__).parent / "course" / "live" / "models"
-    if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True)
+    live = Path(attnbook.__file__).parent / "course" / "live"
+    if (live / "models").is_dir():
+        shutil.copytree(live / "models", target, dirs_exist_ok=True)
+    target.mkdir(parents=True, exist_ok=True)
+    for name in WORKER:
+        shutil.copy2(live / "static" / name, target)
+    assemble(live / "static" / "quantised.wat", target / "quantised.wasm")
+
+
+def assemble(source: Path, target: Path) -> None:
+    """WebAssembly out of its text, by the wabt that npm installed."""
+    if not target.is_file() or target.stat().st_mtime < source.stat().st_mtime:
+        arguments = [node_program(), "-e", ASSEMBLE, str(source), str(target)]
+        subprocess.run(arguments, check=True, cwd=ROOT)
+
+
+def copy_published(target: Path) -> None:
+    """A published model, where `make model` has brought it: readers ask it on the page."""
+    folder = ROOT / "_build" / "published"
+    if folder.is_dir():
+        shutil.copytree(folder, target, dirs_exist_ok=True)
 
 
 def copy_card(app: Sphinx, static: Path) -> None:
@@ -117,6 +144,7 @@ def copy_assets(app: Sphinx) -> None:
     copy_text_face(modules / "@fontsource-variable" / "source-serif-4", static / "fonts")
     copy_bokeh(static / "bokeh")
     copy_models(static / "models")
+    copy_published(static / "models")
     copy_card(app, static)
     for priority, name in enumerate(STYLES, start=900):
         app.add_css_file(name, priority=priority)

@@ -62,6 +62,10 @@ FIGURES = {  # the figure; of its controls, those that are seen at the start and
         lambda: live.model_heads("smollm2", head=(17, 2)),
         {"sentence": "0", "measure": "first", "layer": 17, "head": 2, "token": 16},
     ),
+    "ask_model": (
+        lambda: live.ask_model("smollm2", head=(17, 2)),
+        {"measure": "first", "layer": 17, "head": 2, "token": 16},
+    ),
     "residual_stream": (
         lambda: live.residual_stream([STREAM], name="live-s"),
         {"example": "0", "colour": "change", "token": 1, "step": 1},

@@ -149,10 +149,10 @@ def slide(in_fonts: Browser, address: str) -> Iterator[Page]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_on_a_phone(phone: Phone, address: str, name: str) -> None:
-    """The plots first, controls whole and below them; a swipe scrolls and changes nothing."""
+    """The plots first, or the text that they read; controls whole and below them; a swipe scrolls."""
     host, page = phone.go(address, f"{name}-light"), phone.page
     plots = [box for one in host.locator(".bk-Figure").all() if (box := one.bounding_box())]
-    controls = [box for one in host.locator(".bk-input, .noUi-base").all() if (box := one.bounding_box())]  # fmt: skip
+    controls = [box for one in host.locator("input.bk-input, select, .noUi-base").all() if (box := one.bounding_box())]  # fmt: skip
     assert max(box["y"] + box["height"] for box in plots) <= min(box["y"] for box in controls)
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in plots)
     assert min(min(size) for size in host.evaluate(SIZES) or [[24]]) >= 24

@@ -210,6 +210,8 @@ def test_live_figures() -> None:
         (lambda: live.ring(width=2.5), "width"),
         (lambda: live.model_heads("smollm2", head=17.1), "head"),
         (lambda: live.model_heads("smollm2", head=(17.5, 1)), "head"),
+        (lambda: live.ask_model("smollm2", head=(0, 1)), "head"),
+        (lambda: live.ask_model("smollm2", next_tokens=["a"]), "next_tokens"),
         (lambda: live.attention_browser(["a"], name="n", description="d"), "cases"),
     ):
         with pytest.raises((ValueError, TypeError), match=rf"^{name}: got .*, expected "):

@@ -4,6 +4,7 @@ One definition runs on the website, in Colab and in JupyterLab. The website serv
 a notebook takes it from Bokeh's own host.
 """
 
+from attnbook.course.live.ask_model import ask_model
 from attnbook.course.live.attention_browser import Attention, attention_browser
 from attnbook.course.live.estimators import estimators
 from attnbook.course.live.figure import LiveFigure
@@ -25,6 +26,7 @@ __all__ = [
     "LiveFigure",
     "Sentence",
     "Stream",
+    "ask_model",
     "attention_browser",
     "estimators",
     "in_context_regression",

@@ -1,35 +1,25 @@
 """Chapter 10's live figure: every head of a published model on a sentence."""
 
-from typing import Any
+from bokeh.events import ButtonClick
+from bokeh.models import Button, ColumnDataSource, Select
 
-from bokeh.events import ButtonClick, MouseLeave, MouseMove
-from bokeh.models import (
-    Button,
-    ColorBar,
-    ColumnDataSource,
-    CustomJSTickFormatter,
-    FixedTicker,
-    LinearColorMapper,
-    NoOverlap,
-    Select,
-)
-from bokeh.palettes import cividis
-
-from attnbook._validation import numbers
-from attnbook.course.figures import COLOURS
 from attnbook.course.live import weights
-from attnbook.course.live.attention_browser import token_axis
 from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
     beside,
     control_style,
-    follow_pointer,
-    legible,
-    plot,
     slider,
     updated_by,
     words,
+)
+from attnbook.course.live.head_plots import (
+    check_head,
+    follow,
+    height_of,
+    plots_of,
+    sources_of,
+    token_name,
 )
 
 MEASURES = {
@@ -37,7 +27,6 @@ MEASURES = {
     "before": "the token before",
     "followed": "what followed an equal token",
 }
-PALETTE = cividis(101)
 
 
 def model_heads(
@@ -66,40 +55,20 @@ def model_heads(
     """
     given = weights.load(stored)
     layers, heads = given.sentences[0].shape
-    if not isinstance(head, tuple | list) or len(head) != 2:
-        raise TypeError(f"head: got {head!r}, expected a pair (layer, head)")
-    layer, one = (
-        numbers.int_between(1, most, head=value)
-        for value, most in zip(head, (layers, heads), strict=True)
-    )
+    layer, one = check_head(head, layers, heads)
     there = len(given.sentences) if whole else 1
     data = ColumnDataSource(
         {
             "tokens": [list(sentence.tokens) for sentence in given.sentences],
             "units": [s.units() if k < there else [] for k, s in enumerate(given.sentences)],
-            "height": [_height(len(sentence.tokens)) for sentence in given.sentences],
+            "height": [height_of(len(sentence.tokens)) for sentence in given.sentences],
         },
         name="cases",
     )
-    sources = {
-        "cells": ColumnDataSource({"x": [], "y": [], "weight": []}, name="cells"),
-        "frame": ColumnDataSource({"x": [], "y": [], "width": []}, name="frame"),
-        "arcs": ColumnDataSource(
-            {k: [] for k in ("start", "middle", "end", "top", "width")}, name="arcs"
-        ),
-        "dots": ColumnDataSource({"x": [], "size": []}, name="dots"),
-        "asked": ColumnDataSource({"x": []}, name="asked"),
-        "all": ColumnDataSource({"x": [], "y": [], "weight": []}, name="all"),
-        "chosen_head": ColumnDataSource({"x": [layer], "y": [one]}, name="chosen"),
-    }
-    overview = _overview(sources, layers, heads)
+    sources = sources_of(layer, one)
     longest = max(len(token.strip()) for s in given.sentences for token in s.tokens)
-    room = {"min_border_left": min(28 + 8 * longest, 120), "min_border_right": 8}
-    matrix = _matrix(sources, room)
-    above = _arcs(sources, matrix.x_range, room)
-    down, across = (token_axis(axis) for axis in (matrix.yaxis[0], matrix.xaxis[0]))
-    across.major_label_policy = NoOverlap(min_distance=2)
-    down.major_label_policy = NoOverlap(min_distance=-4)
+    plots = plots_of(sources, (layers, heads), longest)
+    matrix = plots[2]
 
     wide = control_style()
     example = Select(
@@ -116,7 +85,7 @@ def model_heads(
     )
     token = slider(
         title="token", name="token", start=1, end=2, value=len(given.sentences[0].tokens),
-        format=_token_name(data, example), min_width=150, **wide,
+        format=token_name(data, example), min_width=150, **wide,
     )  # fmt: skip
     strongest = Button(
         label="the head with the largest mean weight", name="strongest", min_width=250, **wide
@@ -127,19 +96,14 @@ def model_heads(
     update = updated_by(
         "model_heads.js", (example, measure, deep, aside, token),
         cases=data, layers=layers, heads=heads, stored=stored, instead=_instead(stored),
-        matrix=matrix, down=down, across=across, example=example,
+        matrix=matrix, down=matrix.yaxis[0], across=matrix.xaxis[0], example=example,
         measure=measure, layer=deep, head=aside, token=token,
         words=text, notice=notice, **sources,
     )  # fmt: skip
     strongest.js_on_event(ButtonClick, update)
-    for hovered in (above, matrix):
-        for event in (MouseMove, MouseLeave):
-            hovered.js_on_event(event, update)
-    follow_pointer(overview, x=deep, y=aside)
-    follow_pointer(above, x=token)
-    follow_pointer(matrix, y=token)
+    follow(update, plots, (deep, aside, token))
     layout = arranged(
-        (overview, above, matrix),
+        plots,
         (text, notice, beside(example, measure), beside(deep, aside, token), strongest),
     )
     return LiveFigure(
@@ -147,7 +111,7 @@ def model_heads(
         "Every head of a real model",
         layout,
         description or _about(given.model, layers, heads, len(given.sentences)),
-        min_height=47 + _height(len(given.sentences[0].tokens)) // 16,
+        min_height=47 + height_of(len(given.sentences[0].tokens)) // 16,
     )
 
 
@@ -165,78 +129,3 @@ def _about(model: str, layers: int, heads: int, sentences: int) -> str:
 def _instead(stored: str) -> str:
     """What a reader can do where the other sentences cannot be loaded."""
     return f"In Python, live.model_heads('{stored}', whole=True) shows all sentences."
-
-
-def _token_name(cases: Any, example: Any) -> Any:
-    """The token slider's value as the token's text."""
-    code = (
-        'const text = cases.data.tokens[Number(example.value)][tick - 1] ?? "";\n'
-        'return text.includes("\\n") ? "\u23ce" : text.trim() || "\u2423";'
-    )
-    return CustomJSTickFormatter(args={"cases": cases, "example": example}, code=code)
-
-
-def _height(rows: int) -> int:
-    """Of a matrix, in pixels."""
-    return rows * min(24, max(13, 380 // rows))
-
-
-def _colour() -> LinearColorMapper:
-    return LinearColorMapper(palette=PALETTE, low=0, high=1)
-
-
-def _overview(sources: dict[str, Any], layers: int, heads: int) -> Any:
-    """A cell for each head, and a frame around the chosen one."""
-    overview = plot(
-        frame_height=18 * heads, x_range=(0.5, layers + 0.5), y_range=(heads + 0.5, 0.5),
-        x_axis_label="layer", y_axis_label="head", x_axis_location="above",
-        min_border_left=46, min_border_right=8, frame_align=False,
-    )  # fmt: skip
-    overview.rect(
-        "x", "y", width=1, height=1, source=sources["all"],
-        color={"field": "weight", "transform": _colour()},
-    )  # fmt: skip
-    overview.rect(
-        "x", "y", width=1, height=1, fill_color=None, line_color=COLOURS["weights"], line_width=3,
-        source=sources["chosen_head"],
-    )  # fmt: skip
-    overview.xaxis.ticker = FixedTicker(ticks=[1, *range(5, layers + 1, 5)])
-    overview.yaxis.ticker = FixedTicker(ticks=list(range(1, heads + 1, 2)))
-    return overview
-
-
-def _arcs(sources: dict[str, Any], x_range: Any, room: dict[str, int]) -> Any:
-    """What the chosen token attends to: an arc and a dot for each weight."""
-    above = plot(frame_height=90, x_range=x_range, y_range=(-0.2, 1), **room)
-    above.axis.visible = False
-    above.quadratic(
-        x0="start", y0=0, x1="end", y1=0, cx="middle", cy="top", line_width="width",
-        line_color=COLOURS["weights"], line_alpha=0.6, source=sources["arcs"],
-    )  # fmt: skip
-    above.scatter("x", 0, size="size", color=COLOURS["weights"], source=sources["dots"])
-    above.scatter(
-        "x", 0, size=14, marker="diamond", color=COLOURS["other"], line_color="white",
-        source=sources["asked"],
-    )  # fmt: skip
-    return above
-
-
-def _matrix(sources: dict[str, Any], room: dict[str, int]) -> Any:
-    """The chosen head's weights, queries down, with a frame around the chosen token's row."""
-    matrix = plot(
-        frame_height=300, x_range=(0.5, 1.5), y_range=(1.5, 0.5), x_axis_location="above", **room
-    )
-    matrix.rect(
-        "x", "y", width=1, height=1, source=sources["cells"],
-        color={"field": "weight", "transform": _colour()},
-    )  # fmt: skip
-    matrix.rect(
-        "x", "y", width="width", height=1, fill_color=None, line_color=COLOURS["weights"],
-        line_width=2, source=sources["frame"],
-    )  # fmt: skip
-    scale = ColorBar(
-        color_mapper=_colour(), title="weight", ticker=FixedTicker(ticks=[0, 0.5, 1]), height=8,
-        background_fill_color=None, **legible(),
-    )  # fmt: skip
-    matrix.add_layout(scale, "below")
-    return matrix

@@ -52,8 +52,8 @@ def text_writer(
         raise ValueError(f"beginning: got {beginning!r}, expected some text")
     if not numbers.is_such(temperature, lambda t: 0 <= t <= 1.5):
         raise ValueError(f"temperature: got {temperature}, expected a number from 0 to 1.5")
-    _check_next(next_tokens)
-    places, shown = range(1, SHOWN + 1), [_shown(token) for token, _ in next_tokens]
+    check_next(next_tokens)
+    places, shown = range(1, SHOWN + 1), [token_as_signs(token) for token, _ in next_tokens]
     shares = [float(share) for _, share in next_tokens]
     bars = ColumnDataSource({"y": list(places)[: len(shares)], "share": shares}, name="bars")
     chart = plot(
@@ -124,7 +124,8 @@ def _instead(model: str) -> str:
     return f"In Python, live.models.load('{model}') gives it, and sampling.sample writes."
 
 
-def _check_next(given: Sequence[tuple[str, float]]) -> None:
+def check_next(given: Sequence[tuple[str, float]]) -> None:
+    """Check the most probable next tokens: texts and their probabilities."""
     if len(given) > SHOWN:
         raise ValueError(f"next_tokens: got {len(given)}, expected at most {SHOWN}")
     for pair in given:
@@ -133,6 +134,6 @@ def _check_next(given: Sequence[tuple[str, float]]) -> None:
             raise ValueError(f"next_tokens: got {pair!r}, expected a text and a probability")
 
 
-def _shown(token: str) -> str:
+def token_as_signs(token: str) -> str:
     """A token with its spaces and line ends as signs."""
     return token.replace("\n", "⏎").replace(" ", "␣")

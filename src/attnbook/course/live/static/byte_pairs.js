@@ -5,8 +5,10 @@ const printed = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 1
 let unprinted = 256;
 const SIGNS = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(printed(byte) ? byte : unprinted++));
 
-function byte_pairs(merges) {
-  const tokens = [...new Set([...SIGNS, ...merges.map(([first, second]) => first + second)])];
+// A published model counts its tokens in an order of its own; some are special, each a piece of the text by itself. Where single
+// digits are tokens, the rest is cut at them first.
+const OWN = (merges) => [...new Set([...SIGNS, ...merges.map((pair) => pair.join(""))])];
+function byte_pairs(merges, { tokens = OWN(merges), special = [], digits = false } = {}) {
   const number = new Map(tokens.map((token, n) => [token, n]));
   const rank = new Map(merges.map(([first, second], n) => [`${first} ${second}`, n]));
 
@@ -22,9 +24,14 @@ function byte_pairs(merges) {
     }
   }
 
+  const cut = (text) => text.match(WORD) ?? [];
+  const words = (text) => (digits ? text.split(/(\p{N})/u).flatMap(cut) : cut(text));
+  const literal = [...special].sort((a, b) => b.length - a.length).map((one) => one.replace(/[^\w\s]/g, "\\$&"));
+  const pieces = (text) => (special.length ? text.split(new RegExp(`(${literal.join("|")})`)) : [text]);
+  const parts = (piece) => (special.includes(piece) ? [piece] : words(piece).flatMap(merged));
   return {
     tokens,
-    encode: (text) => (text.match(WORD) ?? []).flatMap(merged).map((token) => number.get(token)),
+    encode: (text) => pieces(text).flatMap(parts).map((token) => number.get(token)),
     decode: (numbers) => new TextDecoder().decode(
       Uint8Array.from(numbers.flatMap((n) => [...tokens[n]].map((sign) => SIGNS.indexOf(sign))))),
   };

@@ -15,27 +15,27 @@ async function fetch_weights() {
   if (buffer.byteLength !== at + sizes.reduce((sum, size) => sum + size, 0)) throw new Error("it does not fit this figure");
   cases.data = { ...cases.data, units: sizes.map((size) => new Uint8Array(buffer, (at += size) - size, size)) };
 }
-const ask = () => (cases.asked ??= fetch_weights().finally(() => { delete cases.asked; }));
+const ask_host = () => (cases.asked ??= fetch_weights().finally(() => { delete cases.asked; }));
 const again = () => matrix.document.get_model_by_name("update").execute(example);
 const missing = (k) => cases.data.units[k].length === 0;
 
-const chosen = Number(example.value);
+const chosen = Number(example?.value ?? 0), another = cb_obj === (example ?? cases); // is the sentence another one?
 if (missing(chosen)) {
-  if (cb_obj !== example) return;
+  if (!another) return;
   const fail = (reason) => { notice.setv({ text: `${reason} ${instead}`, visible: true }); example.value = "0"; };
-  if (here) ask().then(again, (error) => fail(`The other sentences could not be loaded: ${error.message}.`));
+  if (here) ask_host().then(again, (error) => fail(`The other sentences could not be loaded: ${error.message}.`));
   else fail("Only the book's website can load the other sentences.");
   return;
 }
-if (opened && here && cases.data.units.some((_, k) => missing(k))) ask().catch(() => {}); // told when one is chosen
-if (cb_obj === example && chosen > 0) notice.visible = false;
+if (opened && here && cases.data.units.some((_, k) => missing(k))) ask_host().catch(() => {}); // told when one is chosen
+if (another && chosen > 0) notice.visible = false;
 
 const { tokens: { [chosen]: tokens }, units: { [chosen]: units } } = cases.data;
 const n = tokens.length, size = (n * (n + 1)) / 2;
 const weight = (h, i, j) => units[h * size + (i * (i + 1)) / 2 + j] / 255; // head h, counted from 0 over all layers
 
 if (token.end !== n) token.end = n;
-if (cb_obj === example) {
+if (another) {
   token.value = n;
   token.properties.title.change.emit(); // another sentence's name for the same number
 }
@@ -54,11 +54,13 @@ const counted = {
   followed: places.map((i) => [i, places.slice(1, i + 1).filter((j) => tokens[j - 1] === tokens[i])]).filter(([, keys]) => keys.length),
 };
 const mean = (h, pairs) => pairs.reduce((sum, [i, keys]) => sum + keys.reduce((s, j) => s + weight(h, i, j), 0), 0) / Math.max(pairs.length, 1);
-const by_head = Array.from({ length: layers * heads }, (_, h) => mean(h, counted[measure.value]));
+const cutting = measure.value === "cut"; // a figure that asks the model knows what each head, cut alone, moves
+const every = Array.from({ length: layers * heads }, (_, h) => h);
+const by_head = every.map((h) => (cutting ? state.moved?.[h] ?? 0 : mean(h, counted[measure.value])));
+const largest = Math.max(...by_head), most_of_all = by_head.indexOf(largest);
+const named = (h) => [Math.floor(h / heads) + 1, (h % heads) + 1];
 if (event === "button_click") {
-  const best = by_head.indexOf(Math.max(...by_head));
-  layer.value = Math.floor(best / heads) + 1;
-  head.value = (best % heads) + 1;
+  [layer.value, head.value] = named(most_of_all);
   return; // the sliders that moved have drawn the figure
 }
 
@@ -78,7 +80,8 @@ arcs.data = {
 };
 
 if (!event?.startsWith("mouse")) {
-  all.data = { x: by_head.map((_, k) => Math.floor(k / heads) + 1), y: by_head.map((_, k) => (k % heads) + 1), weight: by_head };
+  const [x, y] = [0, 1].map((axis) => every.map((h) => named(h)[axis]));
+  all.data = { x, y, weight: cutting && largest > 0 ? by_head.map((w) => w / largest) : by_head };
   chosen_head.data = { x: [deep], y: [aside] };
   const names = new Map(tokens.map((text, i) => [i + 1, shown(text)]));
   for (const axis of [down, across]) {
@@ -86,7 +89,7 @@ if (!event?.startsWith("mouse")) {
     axis.major_label_overrides = names;
   }
   across.major_label_orientation = Math.max(...tokens.map((text) => shown(text).length)) > 3 ? "vertical" : "horizontal";
-  if (cb_obj === example || opened) matrix.frame_height = cases.data.height[chosen];
+  if (another || opened) matrix.frame_height = cases.data.height[chosen];
   matrix.x_range.setv({ start: 0.5, end: n + 0.5 });
   matrix.y_range.setv({ start: n + 0.5, end: 0.5 });
   const causal = places.flatMap((i) => places.slice(0, i + 1).map((j) => [i, j]));
@@ -99,8 +102,10 @@ const told = row.map((_, j) => j).sort((a, b) => row[b] - row[a]).filter((j) => 
 const part = ([label, pairs]) => `${pairs.length ? mean(h, pairs).toFixed(2) : "nothing"} on ${label}`;
 const large = by_head.filter((w) => w > 0.5).length;
 const measured = { first: "the first token", before: "the token before", followed: "what followed an equal token" };
-const summary = counted[measure.value].length
-  ? `${large} of ${by_head.length} heads put more than half of their weight on ${measured[measure.value]}.`
+const summary = cutting
+  ? largest > 0 ? `Cut alone, head ${named(most_of_all).join(".")} moves most, ${largest.toFixed(2)} of the next token's probability.`
+    : "Let each head be cut in turn: then the colours show how much of the next token's probability it moves."
+  : counted[measure.value].length ? `${large} of ${by_head.length} heads put more than half of their weight on ${measured[measure.value]}.`
   : "No token of this sentence comes twice, so no head can look at what followed.";
 words.text = `Head ${deep}.${aside}: the token '${shown(tokens[over - 1])}' (${nth(over)} of ${n}) attends to ${told.join(", ")}.` +
   ` On average over the tokens that have one, the head puts ${Object.entries(counted).filter(([, pairs]) => pairs.length).map(([key, pairs]) => part([measured[key], pairs])).join(", ")}.` +
