@@ -96,8 +96,11 @@ FIGURES = {  # the figure; of its controls, those that are seen at the start and
         },
     ),
     "text_writer": (
-        lambda: live.text_writer("The mean of", model="absent", temperature=0.5),
-        {"beginning": "The mean of", "temperature": 0.5},
+        lambda: live.text_writer("The mean of", model="absent", temperature=0.5, top_p=0.9),
+        {
+            "beginning": "The mean of", "temperature": 0.5, "top_p": 0.9, "head": "mean",
+            "reader": 0,
+        },
     ),
     "in_context_regression": (
         lambda: live.in_context_regression(X / 2, Y, model="absent", bandwidth=0.01),

@@ -229,6 +229,9 @@ def test_bad_input_of_the_writer_is_named() -> None:
     for temperature in (-0.1, 1.6, np.nan, "warm"):
         with pytest.raises(ValueError, match=f"temperature: got {temperature}, expected a number"):
             live.text_writer("a", model="a", temperature=temperature)  # type: ignore[arg-type]
+    for top_p in (0, 0.05, 1.1, np.nan, "most"):
+        with pytest.raises(ValueError, match=f"top_p: got {top_p}, expected a number from 0.1 to"):
+            live.text_writer("a", model="a", top_p=top_p)  # type: ignore[arg-type]
     for pair in (" the", ("a", 2.0), ("a", np.nan), (3, 0.5), ("a", 0.5, 0.1)):
         with pytest.raises(ValueError, match=r"next_tokens: got .*, expected a text"):
             live.text_writer("a", model="a", next_tokens=[pair])  # type: ignore[list-item]

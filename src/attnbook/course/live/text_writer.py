@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 
 from bokeh.events import ButtonClick
-from bokeh.models import Button, ColumnDataSource, CustomJS, Div, FixedTicker, TextInput
+from bokeh.models import (
+    Button,
+    ColumnDataSource,
+    CustomJS,
+    Div,
+    FixedTicker,
+    InlineStyleSheet,
+    Select,
+    TextInput,
+)
 
 from attnbook._validation import numbers
 from attnbook.course.figures import COLOURS
@@ -19,6 +28,7 @@ from attnbook.course.live.figure import (
 )
 
 SHOWN = 8  # of the most probable tokens
+ASKED = ".asked { outline: 2px solid currentColor; outline-offset: -1px; }"  # the reading token
 PORTION = 60  # tokens that a press of the button writes
 
 
@@ -28,39 +38,50 @@ def text_writer(
     model: str,
     next_tokens: Sequence[tuple[str, float]] = (),
     temperature: float = 1.0,
+    top_p: float = 1.0,
     name: str = "live-writer",
 ) -> LiveFigure:
     """A model writes on: its next token's probabilities as bars, and what it draws as text.
 
     The page loads the model when the reader asks for it. It keeps keys and values, and where its
     positions end it goes on from the last half of them. At temperature 0 the most probable token
-    is taken.
+    is taken. The text's colours are the attention weights of one token, the last or one before it:
+    the mean of all heads, or a head's.
 
     Args:
         beginning: the text to begin with.
         model: the name of a stored DecoderOnly with its byte pairs, see course.live.models.store.
         next_tokens: the most probable ones after the beginning, at most 8, and their probabilities
-            at this temperature: what is shown before the model is there.
+            at this temperature and top_p: what is shown before the model is there.
         temperature: from 0 to 1.5, in tenths.
+        top_p: from 0.1 to 1, in twentieths: only the fewest most probable tokens that together
+            reach this share are drawn, see attnbook.generate.sampling.
         name: of the element in the page; one a page.
 
     Raises:
-        ValueError: no beginning, another temperature, next tokens that are no pairs of a text and
-            a probability, or too many, a name that no model can have.
+        ValueError: no beginning, another temperature or top_p, next tokens that are no pairs of a
+            text and a probability, or too many, a name that no model can have.
     """
     if not isinstance(beginning, str) or not beginning:
         raise ValueError(f"beginning: got {beginning!r}, expected some text")
     if not numbers.is_such(temperature, lambda t: 0 <= t <= 1.5):
         raise ValueError(f"temperature: got {temperature}, expected a number from 0 to 1.5")
+    if not numbers.is_such(top_p, lambda p: 0.1 <= p <= 1):
+        raise ValueError(f"top_p: got {top_p}, expected a number from 0.1 to 1")
     check_next(next_tokens)
     places, shown = range(1, SHOWN + 1), [token_as_signs(token) for token, _ in next_tokens]
     shares = [float(share) for _, share in next_tokens]
     bars = ColumnDataSource({"y": list(places)[: len(shares)], "share": shares}, name="bars")
+    outlines = ColumnDataSource({"y": [], "share": []}, name="outlines")  # of tokens cut off
     chart = plot(
         height=230, x_range=(0, 1), y_range=(SHOWN + 0.6, 0.4),
         x_axis_label="probability of the next token", min_border_left=110, min_border_right=12,
     )  # fmt: skip
     chart.hbar(y="y", right="share", height=0.7, color=COLOURS["estimate"], source=bars)
+    chart.hbar(
+        y="y", right="share", height=0.7, fill_color=None, line_color=COLOURS["estimate"],
+        line_alpha=0.6, line_dash="dashed", source=outlines,
+    )  # fmt: skip
     chart.yaxis.ticker = FixedTicker(ticks=list(places))
     chart.yaxis.major_tick_line_color = None
     labels = shown + [""] * (SHOWN - len(shown))
@@ -74,18 +95,33 @@ def text_writer(
         title="temperature", name="temperature", start=0, end=1.5, step=0.1, format="0.0",
         value=temperature, min_width=150, **wide,
     )  # fmt: skip
+    nucleus = slider(
+        title="top-p", name="top_p", start=0.1, end=1, step=0.05, format="0.00", value=top_p,
+        min_width=150, **wide,
+    )  # fmt: skip
+    head = Select(
+        title="colours: weights of the", name="head", value="mean",
+        options=[("mean", "mean of all heads")], min_width=150, **wide,
+    )  # fmt: skip
+    reader = slider(
+        title="tokens before the last", name="reader", start=0, end=40, step=1,
+        value=0, min_width=150, **wide,
+    )  # fmt: skip
     write = Button(label=f"{models.load_label(model)} and write", name="write", **wide)
     one = Button(label="one token", name="one", **wide)
     again = Button(label="begin again", name="again", **wide)
     for button in (write, one, again):
         button.min_width = 150
     written = Div(
-        name="written", **wide,
+        name="written", sizing_mode="stretch_width",
+        stylesheets=[*wide["stylesheets"], InlineStyleSheet(css=ASKED)],
         styles={
-            "min-height": "9em", "max-height": "18em", "overflow-y": "auto",
+            "height": "13.5em", "overflow-y": "auto",
             "white-space": "pre-wrap", "overflow-wrap": "anywhere", "font-family": "monospace",
         },
     )  # fmt: skip
+    reading = words(2, {"render_as_text": True, **wide})
+    reading.name = "reading"
     text = words(2, {"render_as_text": True, **wide})
     if shown:
         text.text = f"The most probable next token is '{shown[0]}' {shares[0]:.2f}."
@@ -93,29 +129,39 @@ def text_writer(
     notice.update(name="notice", visible=False)
     update = CustomJS(
         args=dict(
-            bars=bars, labels=chart.yaxis[0], beginning=begun, temperature=warmth, write=write,
-            one=one, again=again, written=written, words=text, notice=notice, model=model,
+            bars=bars, outlines=outlines, labels=chart.yaxis[0], beginning=begun,
+            temperature=warmth, top_p=nucleus, head=head, reader=reader, write=write, one=one,
+            again=again, written=written, reading=reading, words=text, notice=notice, model=model,
             most=SHOWN, portion=PORTION, instead=_instead(model), figure=name,
         ),
         code=models.scripts("decoder_only.js", "byte_pairs.js", "text_writer.js"),
         name="update",
     )  # fmt: skip
-    for control in (begun, warmth):
+    for control in (begun, warmth, nucleus, head, reader):
         control.js_on_change("value", update)
     for button in (write, one, again):
         button.js_on_event(ButtonClick, update)
     layout = arranged(
-        (written, chart),
-        (text, notice, begun, warmth, beside(write, one, again)),
+        (written, reading, chart),
+        (
+            text,
+            notice,
+            begun,
+            beside(warmth, nucleus),
+            beside(head, reader),
+            beside(write, one, again),
+        ),
     )
     return LiveFigure(
         name,
         "A writer at work",
         layout,
         "A language model goes on with a text of yours. It shows the most probable next tokens as "
-        "bars and writes what it draws from them. Type how the text begins, choose a temperature, "
-        "and let it write one token or many.",
-        min_height=47,
+        "bars and writes what it draws from them. Type how the text begins, choose a temperature "
+        "and a top-p, and let it write one token or many. The colours of the text, and a sentence "
+        "below it, give the attention weights of its last token or of one before, as the mean of "
+        "all heads or for the head that you choose.",
+        min_height=54,
     )
 
 

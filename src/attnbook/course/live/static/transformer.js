@@ -115,7 +115,7 @@ function cached_attention(layer, heads, kept, x) { // keys and values of x join 
   const { keys, values } = project(layer, x);
   kept.keys.push(...keys);
   kept.values.push(...values);
-  return multi_head_attention(layer, heads, x, kept).output;
+  return multi_head_attention(layer, heads, x, kept);
 }
 
 // One more token: its keys and values join the cache. Logits of the next, and each head's weights in the last layer.
@@ -125,7 +125,7 @@ function seq2seq_step(model, memory, cache, token) {
   let weights;
   let x = plus([row(model.target_embedding.weight, token, embed_dim)], [row(model.target_position, place, embed_dim)]);
   model.decoder.forEach((layer, number) => {
-    const attention = (y) => cached_attention(layer.attention, num_heads, cache[number], y);
+    const attention = (y) => cached_attention(layer.attention, num_heads, cache[number], y).output;
     const cross_attention = (y) => {
       const found = multi_head_attention(layer.cross_attention, num_heads, y, memory[number]);
       weights = found.weights.map(([only]) => only);
