@@ -186,9 +186,10 @@ def handle(plot: Any, source: Any, x: str = "x", y: str = "y") -> None:
     )  # fmt: skip
 
 
-def updated_by(script: str, controls: Sequence[Any], **models: Any) -> Any:
-    """A script of assets, to run on the models by name whenever a control's value changes."""
-    update = CustomJS(args=models, code=_read(script), name="update")
+def updated_by(scripts: str | Sequence[str], controls: Sequence[Any], **models: Any) -> Any:
+    """Scripts of assets, to run on the models by name whenever a control's value changes."""
+    names = [scripts] if isinstance(scripts, str) else scripts
+    update = CustomJS(args=models, code=read_scripts(*names), name="update")
     for control in controls:
         control.js_on_change("value", update)
     return update

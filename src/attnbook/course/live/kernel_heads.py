@@ -79,7 +79,7 @@ def kernel_heads(x: np.ndarray, y: np.ndarray, truth: tuple[np.ndarray, np.ndarr
     ]  # fmt: skip
     text = words(3, wide)
     update = updated_by(
-        "kernel_heads.js", (heads, *bandwidths, *combination),
+        ("gaussian_average.js", "kernel_heads.js"), (heads, *bandwidths, *combination),
         data=data, curve=curve, ends=ends, lines=lines, heads=heads, bandwidths=bandwidths,
         combination=combination, words=text,
     )  # fmt: skip

@@ -1,24 +1,8 @@
-// Multi-head kernel regression: the numbers of attnbook.nadaraya_watson and attnbook.leave_one_out.
-const { x, y } = data.data;
+// Multi-head kernel regression; gaussian_average.js, before it, has each head's prediction.
 const count = Number(heads.value);
 const bandwidth = bandwidths.slice(0, count).map((slider) => Math.pow(10, slider.value));
 const used = combination.slice(0, count);
 
-// A point left out has weight 0 before the weights are normalised; the others start from their
-// nearest key, so that no sum underflows to 0.
-function predict(at, h, out = -1) {
-  let nearest = Infinity;
-  for (let j = 0; j < x.length; j++) if (j !== out) nearest = Math.min(nearest, Math.abs(at - x[j]) / h);
-  let total = 0, sum = 0;
-  for (let j = 0; j < x.length; j++) {
-    if (j === out) continue;
-    const u = Math.abs(at - x[j]) / h;
-    const k = Math.exp(-0.5 * (u - nearest) * (u + nearest));
-    total += k;
-    sum += k * y[j];
-  }
-  return sum / total;
-}
 const inner = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 
 // Gauss–Jordan elimination with the largest pivot; null where the matrix has no inverse.
@@ -36,7 +20,7 @@ function solve(matrix, right) {
   return rows.map((row) => row.at(-1));
 }
 
-const leftOut = bandwidth.map((h) => Array.from(x, (at, i) => predict(at, h, i)));
+const leftOut = bandwidth.map((h) => Array.from(x, (at, i) => predict(at, h, i).f));
 
 if (cb_obj.event_name === "button_click") {
   const gram = leftOut.map((a) => leftOut.map((b) => inner(a, b)));
@@ -56,14 +40,14 @@ const error = (predictions) =>
   Array.from(y, (value, i) => (value - combined(predictions, i)) ** 2).reduce((a, b) => a + b, 0) / y.length;
 
 const grid = curve.data.x;
-const curves = bandwidth.map((h) => Array.from(grid, (at) => predict(at, h)));
+const curves = bandwidth.map((h) => Array.from(grid, (at) => predict(at, h).f));
 const columns = Object.fromEntries(curves.map((one, h) => [`head${h + 1}`, one]));
 curve.data = { ...curve.data, ...columns, estimate: Array.from(grid, (_, i) => combined(curves, i)) };
 ends.data = { ...ends.data, y: lines.map((_, h) => (h < count ? curves[h].at(-1) : NaN)) };
 lines.forEach((line, h) => { line.visible = h < count; });
 [...bandwidths, ...combination].forEach((slider, i) => { slider.visible = i % bandwidths.length < count; });
 
-const onPoints = bandwidth.map((h) => Array.from(x, (at) => predict(at, h)));
+const onPoints = bandwidth.map((h) => Array.from(x, (at) => predict(at, h).f));
 const wide = bandwidth.map((h, i) => (h > 20 ? i + 1 : 0)).filter(Boolean);
 const intercept = [
   "",
