@@ -43,6 +43,10 @@ FIGURES = {  # the figure; of its controls, those that are seen at the start and
             "weight1": 1.0, "weight2": 0.0, "weight3": 0.0,
         },
     ),
+    "bandwidth_descent": (
+        lambda: live.bandwidth_descent(X, Y, TRUTH, start=100, learning_rate=0.1),
+        {"start": 2.0, "rate": -1.0},
+    ),
     "query_and_keys": (
         lambda: live.query_and_keys(KEYS, 2 * KEYS),
         {"score": "gaussian", "temperature": 0, "query_x": 2.0, "query_y": 1.0},
@@ -183,7 +187,8 @@ def test_figures_hold_what_they_are_given_and_reach_beyond_it():
     row = live.parts(Y, X)
     assert source(row, "cuts")["after"] == [1, 2]
     assert row.layout.select_one({"name": "step"}).end == 2
-    assert live.kernel_heads(X, Y, TRUTH).description.startswith("3 points")
+    for make in (live.kernel_heads, live.bandwidth_descent):
+        assert make(X, Y, TRUTH).description.startswith("3 points")
 
 
 @pytest.mark.parametrize(
@@ -227,6 +232,10 @@ def test_hull_by_hand(points, corners):
         (lambda: live.query_and_keys(KEYS, KEYS[1:]), r"keys, values: got \(5, 2\), \(4, 2\)"),
         (lambda: live.query_and_keys(KEYS[:, :1], KEYS), r"keys, values: got \(5, 1\), \(5, 2\)"),
         (lambda: live.query_and_keys(KEYS, KEYS, "abcd"), "names: got 4 letters, expected 5"),
+        (lambda: live.bandwidth_descent(X[:2], Y[:2], TRUTH), "x, y: got 2 points, expected 3 or more"),
+        (lambda: live.bandwidth_descent(X, Y[:2], TRUTH), "x, y: got 3, 2 numbers, expected as many"),
+        (lambda: live.bandwidth_descent(X, Y, TRUTH, start=0), "start: got 0, expected a number from 0.001 to 500"),
+        (lambda: live.bandwidth_descent(X, Y, TRUTH, learning_rate=11), "learning_rate: got 11, expected a number from 0.1 to 10"),
         (lambda: live.self_attention_points(KEYS[:1]), r"points: got \(1, 2\), expected \(n, 2\)"),
         (lambda: live.self_attention_points(np.ones((13, 2))), r"points: got \(13, 2\), expected"),
         (lambda: live.self_attention_points(KEYS[:, :1]), r"points: got \(5, 1\), expected"),

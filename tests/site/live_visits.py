@@ -104,6 +104,7 @@ TOKENS = [str(t) for t in np.random.default_rng(0).integers(10, 60, 36)]
 FIGURES: dict[str, Callable[[], live.LiveFigure]] = {
     "kernel_regression": partial(live.kernel_regression, *regression()),
     "kernel_heads": partial(live.kernel_heads, *regression()),
+    "bandwidth_descent": partial(live.bandwidth_descent, *regression()),
     "query_and_keys": partial(live.query_and_keys, KEYS, VALUES),
     "attention_browser": partial(browse, LETTERS, ["thousand"] * 9, 4),
     "self_attention_points": lambda: live.self_attention_points(

@@ -197,6 +197,12 @@ def test_live_figures() -> None:
         (lambda: live.kernel_regression(line, line, (line, line[:3])), "truth"),
         (lambda: live.kernel_heads(line, line, None), "truth"),
         (lambda: live.kernel_heads(X[0], X[0], (line, line)), "x"),
+        (lambda: live.bandwidth_descent(line, line, line), "truth"),
+        (lambda: live.bandwidth_descent(line, line, (line, line), start="1"), "start"),
+        (
+            lambda: live.bandwidth_descent(line, line, (line, line), learning_rate=None),
+            "learning_rate",
+        ),
         (lambda: live.Attention("t", None, ["b"], {"h": line}), "rows"),
         (lambda: live.Attention("t", ["a"], ["b"], line), "weights"),
         (lambda: live.in_context_regression([0.0], [0.0], model="m", noise="x"), "noise"),

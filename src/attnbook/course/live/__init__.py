@@ -6,6 +6,7 @@ a notebook takes it from Bokeh's own host.
 
 from attnbook.course.live.ask_model import ask_model
 from attnbook.course.live.attention_browser import Attention, attention_browser
+from attnbook.course.live.bandwidth_descent import bandwidth_descent
 from attnbook.course.live.estimators import estimators
 from attnbook.course.live.figure import LiveFigure
 from attnbook.course.live.in_context_regression import in_context_regression
@@ -28,6 +29,7 @@ __all__ = [
     "Stream",
     "ask_model",
     "attention_browser",
+    "bandwidth_descent",
     "estimators",
     "in_context_regression",
     "kernel_heads",
