@@ -24,10 +24,11 @@ class TorchGpu:
 
     def __init__(self):
         torch = pytest.importorskip("torch")
-        if not torch.cuda.is_available():
-            pytest.skip("torch sees no CUDA device")
-        torch.set_float32_matmul_precision("highest")
         self.xp, self.device = torch, devices.torch_device()
+        if self.device.type == "cpu":
+            pytest.skip("torch sees neither CUDA nor Apple's GPU")
+        self.dtypes = ["float32"] if self.device.type == "mps" else ["float32", "float64"]
+        torch.set_float32_matmul_precision("highest")
 
     def array(self, a):
         return self.xp.from_numpy(np.array(a)).to(self.device)
@@ -43,6 +44,7 @@ class TorchGpu:
 
 class JaxGpu:
     torch = False
+    dtypes = ("float32", "float64")
 
     def __init__(self):
         jax = pytest.importorskip("jax")
@@ -69,9 +71,16 @@ def gpu(request):
     return request.param()
 
 
+def needs(gpu, dtype):
+    """Apple's GPU has no float64."""
+    if dtype not in gpu.dtypes:
+        pytest.skip(f"{gpu.device.type} has no {dtype}")
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("case", CASES)
 def test_forward(gpu, case, dtype):
+    needs(gpu, dtype)
     function, *arrays = CASES[case]
     arrays = [a.astype(dtype) for a in arrays]
     out = gpu.numpy(function(*map(gpu.array, arrays)))
@@ -110,6 +119,7 @@ def test_blocks_equal_one_block(gpu, rng, monkeypatch):
 
 def test_gradients(gpu, rng, monkeypatch):
     """In every argument, through blocks, against finite differences of the float64 loss on the CPU."""
+    needs(gpu, "float64")
     monkeypatch.setattr(chunked, "CHUNK_BYTES", 2**12)
     k, v = (a[:101].astype("float64") for a in large(rng)[1:])
     h = np.array([0.7, 1.3])
@@ -185,6 +195,7 @@ def test_gradients_of_attend(gpu, rng):
 
 def test_train(gpu, rng):
     """The same weights and batches as in torch on the CPU: the same losses and parameters."""
+    needs(gpu, "float64")
     cpu, convert = pytest.importorskip("attnbook.torch"), pytest.importorskip("attnbook.convert")
     model = cpu.MultiHeadKernelRegression([[0.7, 1.3], [2.9, 0.4]]).double()
     x = rng.uniform(-2, 2, size=(61, 2))

@@ -105,6 +105,26 @@ def test_nothing_is_left_out_of_what_is_measured(text: Path) -> None:
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-6)
 
 
+def test_more_workers_than_gpus_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two workers and one GPU: both compute on the CPU, and the first of them says so."""
+    torch = pytest.importorskip("torch")
+    from attnbook.torch.train_lm import _device
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    for name, value in {"RANK": "0", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    assert _device(Options(mode="ddp")) == torch.device("cpu")
+    assert "2 workers and 1 GPU here" in capsys.readouterr().err
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert _device(Options(mode="ddp")) == torch.device("cpu")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    assert _device(Options(mode="ddp")) == torch.device("cpu")
+    assert capsys.readouterr().err == ""  # without a GPU nothing else could be meant
+
+
 def test_torch_decays_matrices_alone() -> None:
     """A step of AdamW by hand: θ ← (1 − r d) θ − r sign(g) at the first, with d = 0 for vectors."""
     torch = pytest.importorskip("torch")

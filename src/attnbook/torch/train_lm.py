@@ -9,6 +9,7 @@ Source: Li et al. (2020) for copies; Rajbhandari, Rasley, Ruwase and He (2020) a
 """
 
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -272,7 +273,11 @@ def _device(options: Options) -> torch.device:
         return found
     local = int(os.environ.get("LOCAL_RANK", 0))
     beside = int(os.environ.get("LOCAL_WORLD_SIZE", local + 1))
-    if beside > torch.cuda.device_count():
+    cards = torch.cuda.device_count()
+    if beside > cards:
+        if cards and local == 0:  # else nobody would know why it is slow
+            said = f"{beside} workers and {cards} GPU here: all workers compute on the CPU"
+            print(said, file=sys.stderr, flush=True)
         return torch.device("cpu")
     torch.cuda.set_device(local)
     return torch.device("cuda", local)
