@@ -103,7 +103,7 @@ def trainer(limit: float) -> dict[str, Any]:
         found[name] = {
             "seconds": seconds,
             "losses": [round(step["loss"], 4) for step in steps],
-            "said": [line for line in said.splitlines() if " GPU" in line][:2],
+            "said": [line for line in said.splitlines() if " GPU here" in line][:2],
         }
         if not steps:
             found[name]["ended"] = said[-500:]
@@ -159,8 +159,13 @@ def page(report: dict[str, Any]) -> str:
             continue
         counts = f"{part['passed']} passed, {part['skipped']} skipped, {len(part['failed'])} failed"
         lines += [f"## {name}", "", f"{counts}, in {part['seconds']} s", ""]
-        lines += [f"- `{failed}`: {why.splitlines()[0][:120] if why else ''}"
-                  for failed, why in part["failed"]]  # fmt: skip
+        alike: dict[tuple[str, str], list[str]] = {}
+        for failed, why in part["failed"]:
+            file, _, case = failed.partition("::")
+            alike.setdefault((file, (why.splitlines() or [""])[0][:120]), []).append(case)
+        for (file, why), cases in alike.items():
+            more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+            lines.append(f"- `{file}`, {cases[0]}{more}: {why}")
     lines += ["", "## trainer", ""]
     for name, way in report.get("trainer", {}).items():
         lines += [f"- {name}: losses {way['losses']}, {way['seconds']} s"]

@@ -36,7 +36,7 @@ def test_the_page_holds_every_part():
         "machine": "a machine",
         "gpu": "torch runs on a card",
         "tests": {"ended": "no room", "seconds": 1.0},
-        "notebooks": {"passed": 7, "skipped": 1, "failed": [["03::Cell 5", "prints\nmore"]],
+        "notebooks": {"passed": 7, "skipped": 1, "failed": [["03::Cell 5", "prints\nmore"], ["03::Cell 6", "prints"]],
                       "seconds": 9.0},
         "trainer": {"ddp": {"losses": [4.1, 3.0], "seconds": 2.0, "said": ["2 workers and 1 GPU"]}},
         "kernels": [["gemm", 0.4125, 12.0]],
@@ -44,7 +44,7 @@ def test_the_page_holds_every_part():
     }  # fmt: skip
     page = gpu_report.page(report)
     for part in (
-        "a machine", "no room", "7 passed, 1 skipped, 1 failed, in 9.0 s", "- `03::Cell 5`: prints\n",
+        "a machine", "no room", "7 passed, 1 skipped, 2 failed, in 9.0 s", "- `03`, Cell 5 and 1 more: prints\n",
         "losses [4.1, 3.0]", "2 workers and 1 GPU", "41.2%, 12.0: `gemm`", "some times",
     ):  # fmt: skip
         assert part in page

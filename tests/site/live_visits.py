@@ -145,17 +145,14 @@ def html_page(shown: live.LiveFigure, theme: str = "light") -> str:
     return PAGE.format(*THEMES[theme], theme, shown._repr_html_())
 
 
-@contextmanager
-def alone(
-    browser: Browser,
+def lay_out(
     folder: Path,
     shown: live.LiveFigure,
     theme: str = "light",
-    width: str = "desk",
     prepare: Callable[[Path], None] | None = None,
     in_notebook: bool = False,
-) -> Iterator[Visit]:
-    """A visit to a page with a figure and nothing else, Bokeh's scripts served from its package.
+) -> None:
+    """A page with a figure and nothing else, Bokeh's scripts served from its package.
 
     So are the models, unless the folder is prepared with others.
     """
@@ -171,6 +168,20 @@ def alone(
         page = page.replace("https://cdn.bokeh.org/bokeh/release/", "/_static/bokeh/")
         page = page.replace("${file}-${version}.min.js", "${file}.min.js")
     (folder / "index.html").write_text(page, encoding="utf-8")
+
+
+@contextmanager
+def alone(
+    browser: Browser,
+    folder: Path,
+    shown: live.LiveFigure,
+    theme: str = "light",
+    width: str = "desk",
+    prepare: Callable[[Path], None] | None = None,
+    in_notebook: bool = False,
+) -> Iterator[Visit]:
+    """A visit to a page with a figure and nothing else."""
+    lay_out(folder, shown, theme, prepare, in_notebook)
     context = browser.new_context(viewport=WIDTHS[width])
     with served(folder) as address:
         seen = visit(context, address)

@@ -16,11 +16,12 @@ import numpy as np
 import published
 import pytest
 import torch
+from firefox import Firefox
 from gguf import GGMLQuantizationType as Q
-from live_visits import alone, choose, read, says, text, value
+from live_visits import alone, choose, lay_out, read, says, text, value
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
-from site_visits import Visit
+from site_visits import Visit, served
 from test_site_live_models import nothing
 
 from attnbook import datasets, pretrained
@@ -323,6 +324,32 @@ def test_each_head_is_cut_in_turn(lab: Page, small: Path) -> None:
 def test_a_long_text_is_cut_off(lab: Page) -> None:
     choose(lab, own="the cat " * 130)
     says(lab, "The text is long", "said", "includes")
+
+
+def test_firefox_computes_it_too(firefox: Firefox, small: Path, tmp_path: Path) -> None:
+    """The same probabilities, on a phone's screen."""
+    model, pairs = pretrained.from_gguf(small), pretrained.tokens_from_gguf(small)
+    lay_out(tmp_path, figure(small), prepare=prepared(small))
+    firefox.resize(390, 844)
+    firefox.log.clear()
+    with served(tmp_path) as address:
+        firefox.go(f"{address}/index.html")
+        firefox.wait(f"return document.querySelector('#{NAME}').dataset.ready === 'true'")
+        own = json.dumps(TEXT)
+        firefox.run(f"Bokeh.documents.at(-1).get_model_by_name('own').value = {own};")
+        load = "[...buttons()].find((one) => one.textContent.includes('load the model'))"
+        firefox.run(f"""const buttons = function* (root = document) {{
+              for (const one of root.querySelectorAll("*")) {{
+                if (one.tagName === "BUTTON") yield one;
+                if (one.shadowRoot) yield* buttons(one.shadowRoot);
+              }}
+            }};
+            {load}.click();""")
+        firefox.wait(f"return {GET}('why').text.includes('predicted')")
+        found = firefox.run(f"return [...{GET}('bars').data.whole]")
+    whole = softmax(by_torch(model, [0, *pairs.encode(TEXT)])[0])
+    assert_allclose(found, np.sort(whole)[::-1][: len(found)], atol=1e-5)
+    assert [line for line in firefox.log if line.startswith("error")] == []
 
 
 @pytest.mark.parametrize(
