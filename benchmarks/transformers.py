@@ -40,7 +40,8 @@ def in_library(model: Any, library: str) -> tuple[Any, Any, Any]:
 
 def translation(
     language: str, seed: int, *, kind: str = "transformer", library: str = "torch",
-    steps: int = STEPS, warmup: int = WARMUP, norm: str = "pre", keep: bool = False,
+    steps: int = STEPS, warmup: int = WARMUP, norm: str = "pre", peak: float = PEAK,
+    keep: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Train once, translate what was held out: exact match and CPU seconds."""
     words = task(language)
@@ -57,7 +58,7 @@ def translation(
     pairs = [words.train.source, words.train.target]
     model, history = layers.train(
         model, loss, training.minibatches(pairs, size=SIZE, steps=steps, seed=seed),
-        learning_rate=training.warm_cosine(PEAK, steps, warmup=warmup), clip=1.0,
+        learning_rate=training.warm_cosine(peak, steps, warmup=warmup), clip=1.0,
     )  # fmt: skip
     if keep:
         models.store("translator", model)
