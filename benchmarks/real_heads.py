@@ -208,6 +208,38 @@ def sinks(model: Any, words: Any, rows: int) -> dict[str, Any]:
     }
 
 
+def alone_and_together(looks: dict[str, np.ndarray]) -> dict[str, list[Head]]:
+    """Heads that find and heads that look back, each alone and together, and as many others.
+
+    A head is named where more than half of its weight lies there. Twenty heads alone are drawn from
+    the layers between the first and the last that is named, and four times five others, one from
+    each layer of the five that look back.
+    """
+    finders, back = (
+        sorted((int(i) + 1, int(h) + 1) for i, h in np.argwhere(looks[name] > 0.5))
+        for name in ("followed", "before")
+    )
+    rng = np.random.default_rng(6)
+    named = {*finders, *back}
+    layers = range(min(named)[0], max(named)[0] + 1)
+    rest = [head for head in product(layers, range(1, 10)) if head not in named]
+    found: dict[str, list[Head]] = {f"{i}.{h}": [(i, h)] for i, h in (*back, *finders)}
+    found["all that look back"] = back
+    found["all that look back but 17.1"] = [head for head in back if head != (17, 1)]
+    for k, n in enumerate(rng.choice(len(rest), 20, replace=False), start=1):
+        found[f"one other {k}"] = [rest[n]]
+    for k in range(1, 5):
+        drawn = [[head for head in rest if head[0] == layer] for layer, _ in back]
+        found[f"as many others {k}"] = [of[rng.integers(len(of))] for of in drawn]
+    return found
+
+
+def share_without(model: Any, tokens: Int[np.ndarray, "rows n"], heads: Sequence[Head]) -> float:
+    """The share of the repeats that is right without some heads."""
+    with without(model, heads):
+        return share_right(model, tokens)
+
+
 def one_seed(
     model: Any, words: Any, seed: int, heads: dict[str, list[Head]], rows: int
 ) -> dict[str, Any]:
@@ -216,8 +248,7 @@ def one_seed(
     named = {name: [tuple(head) for head in chosen] for name, chosen in heads.items()}
     found: dict[str, Any] = {"nothing": share_right(model, tokens)}
     for name, chosen in named.items():
-        with without(model, chosen):
-            found[name] = share_right(model, tokens)
+        found[name] = share_without(model, tokens, chosen)
         with without(model, chosen, mean_outputs(model, tokens, chosen)):
             found[f"{name}, mean"] = share_right(model, tokens)
     for part in ("queries", "keys", "values"):
@@ -269,6 +300,13 @@ def main() -> None:
     for seed in SEEDS[: 1 if quick else None]:
         shares.append(one_seed(model, words, seed, heads, rows))
         print(seed, {name: round(share, 2) for name, share in shares[-1].items()}, flush=True)
+    each = alone_and_together(looks)
+    cuts = {
+        name: [share_without(model, repeated_words(words, seed, rows), chosen)
+               for seed in SEEDS[: 1 if quick else None]]
+        for name, chosen in each.items()
+    }  # fmt: skip
+    print(rounded(cuts), flush=True)
     text = prose(words, 2 if quick else 5)
     on_prose = {"nothing": nats(model, text)}
     for name, chosen in heads.items():
@@ -284,6 +322,7 @@ def main() -> None:
         heads=heads,
         looks={name: table.round(3).tolist() for name, table in looks.items()},
         shares={name: [round(run[name], 4) for run in shares] for name in shares[0]},
+        each={"heads": each, "shares": rounded(cuts)},
         prose={name: round(value, 4) for name, value in on_prose.items()},
         sinks=rounded(sunk),
     )

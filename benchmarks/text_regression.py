@@ -3,9 +3,10 @@
     python -m benchmarks.text_regression            all; stores the results (about an hour)
     python -m benchmarks.text_regression --quick    three functions; stores nothing
 
-Three draws of forty functions, of seeds that chapter 9 did not train on, in two formats. A number
-has two digits. The model is asked for the first digit of y; its answer is the mean of 5, 15, …, 95
-under its probabilities of the ten digits. Layers and heads count from 1.
+Three draws of forty functions, of seeds that chapter 9 did not train on, in two formats, and in the
+first once more with 5 added to every x (99 at most). A number has two digits. The model is asked
+for the first digit of y; its answer is the mean of 5, 15, …, 95 under its probabilities of the ten
+digits. Layers and heads count from 1.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ from benchmarks.real_heads import FILE, Head, rounded, without
 from benchmarks.storing import asked_quick, store
 
 FORMATS = {"x, y": ("x = {:02d}, y = ", "{:02d}\n"), "arrow": ("{:02d} -> ", "{:02d}\n")}
+FORMATS["x + 5"] = FORMATS["x, y"]
+ADDED = {"x + 5": 5}
 CUT_IN = "x, y"  # the format in which heads are cut
 SEEDS, FUNCTIONS, PAIRS, SCALE, NOISE = (1_000_000, 1_000_001, 1_000_002), 40, 41, 0.3, 0.2
 LATE = slice(16, PAIRS)
@@ -59,21 +62,24 @@ def write(words: Any, x: Sequence[int], y: Sequence[int], form: tuple[str, str])
 
 
 def answer(
-    model: Any, words: Any, text: Written, watched: Sequence[Head] = ()
-) -> tuple[Float[np.ndarray, " n"], float, dict[Head, Float[np.ndarray, "n n"]]]:
-    """Answers as values of y, the probability of a digit, and heads' weights on earlier answers."""
+    model: Any, words: Any, text: Written, every: bool = False
+) -> tuple[Float[np.ndarray, " n"], float, Float[np.ndarray, "layers heads n n"] | None]:
+    """Answers as values of y, the probability of a digit, and all heads' weights on answers."""
     digits = [words.number[str(d)] for d in range(10)]
     x = model.embedding.weight[torch.tensor([text.tokens])]
     x, weights = run_blocks(
-        model.decoder, model.decoder_norm, x, None, return_weights=bool(watched), causal=True
+        model.decoder, model.decoder_norm, x, None, return_weights=every, causal=True
     )
     logits = linear(model.readout, x[0, text.asked])
     p = logits.double().softmax(dim=-1).numpy()[:, digits]
     mass = p.sum(axis=1, keepdims=True)
     said = (p / mass) @ (10 * np.arange(10) + 5) / 20 - 2.5
-    at = np.array(text.answers)
-    seen = {head: weights[head[0] - 1][0, head[1] - 1].numpy()[text.asked] for head in watched}
-    return said, float(mass[1:].mean()), {head: w[:, at] + w[:, at + 1] for head, w in seen.items()}
+    seen = None
+    if every:
+        at = np.array(text.answers)
+        of_all = np.stack([layer[0].numpy()[:, text.asked] for layer in weights])
+        seen = of_all[..., at] + of_all[..., at + 1]
+    return said, float(mass[1:].mean()), seen
 
 
 def rivals(f: datasets.Functions) -> dict[str, np.ndarray]:
@@ -117,6 +123,17 @@ def digit_kernel(weights: np.ndarray, x: Int[np.ndarray, "f n"]) -> dict[str, An
     return by_distance | {"by tens": by_tens}
 
 
+def regressogram(x: Int[np.ndarray, "f n"], y: np.ndarray) -> np.ndarray:
+    """The mean of the earlier y whose x has the query's tens digit; of all earlier ones if none."""
+    same = x[:, :, None] // 10 == x[:, None, :] // 10
+    return late_average(same + 1e-9, y)
+
+
+def correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Of two tables of answers, over all functions and late questions."""
+    return float(np.corrcoef(one[:, LATE].ravel(), other[:, LATE].ravel())[0, 1])
+
+
 def late_average(weights: np.ndarray, y: np.ndarray) -> np.ndarray:
     """What a head's weights on earlier answers give as a weighted average of those answers."""
     n = y.shape[-1]
@@ -137,11 +154,13 @@ def one_format(
     for seed in seeds:
         f = datasets.smooth_functions(count, PAIRS, seed=seed, length_scale=SCALE, noise=NOISE)
         x, y = as_integers(f)
+        cells, x = x, np.clip(x + ADDED.get(form, 0), 0, 99)
         texts = [write(words, a, b, FORMATS[form]) for a, b in zip(x, y, strict=True)]
-        runs = [answer(model, words, text, WATCHED) for text in texts]
+        runs = [answer(model, words, text, every=True) for text in texts]
         said = np.array([run[0] for run in runs])
         others = rivals(f)
-        kernel = errors(others.pop("kernel"), f.true).mean(axis=1)
+        by_bandwidth = others.pop("kernel")
+        kernel = errors(by_bandwidth, f.true).mean(axis=1)
         record = {
             "digit mass": float(np.mean([run[1] for run in runs])),
             "model": errors(said, f.true).tolist(),
@@ -155,17 +174,33 @@ def one_format(
                 for name in ("mean", "posterior")
             },
         }
+        every = np.array([run[2] for run in runs])  # (functions, layers, heads, n, n)
+        answered = {
+            **others,
+            "kernel": by_bandwidth[kernel.argmin()],
+            "regressogram": regressogram(x, f.y),
+        }
+        record["correlations"] = {
+            name: correlation(table, said) for name, table in answered.items()
+        }
+        record["correlation of every head"] = [
+            [correlation(late_average(every[:, i, h], f.y), said) for h in range(every.shape[2])]
+            for i in range(every.shape[1])
+        ]
+        record["on answers, every head"] = (
+            (every * np.tril(np.ones(every.shape[-2:]), -1))[..., LATE, :]
+            .sum(axis=-1).mean(axis=(0, 3)).tolist()
+        )  # fmt: skip
         for head in WATCHED:
-            w = np.array([run[2][head] for run in runs])
+            w = every[:, head[0] - 1, head[1] - 1]
             mass = np.tril(np.ones(w.shape[1:]), -1) * w
             average = late_average(w, f.y)
             record[f"head {head[0]}.{head[1]}"] = {
                 "on answers": float(mass[:, LATE].sum(axis=-1).mean()),
                 "error": errors(average, f.true).tolist(),
-                "correlation": float(
-                    np.corrcoef(average[:, LATE].ravel(), said[:, LATE].ravel())[0, 1]
-                ),
+                "correlation": correlation(average, said),
                 **digit_kernel(w, x),
+                **({"before adding": digit_kernel(w, cells)} if form in ADDED else {}),
             }
         for name, heads in cuts.items() if form == CUT_IN else ():
             with without(model, heads):

@@ -22,7 +22,7 @@ class Attention(nn.Module):
         parts = self.query(x), self.key(x), self.value(x)
         q, k, v = (y.unflatten(2, (HEADS, -1)).transpose(1, 2) for y in parts)
         scores = q @ k.mT / math.sqrt(WIDTH // HEADS)  # (rows, HEADS, n, n)
-        later = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        later = torch.ones_like(scores[0, 0], dtype=torch.bool).triu(1)
         weights = scores.masked_fill(later, -math.inf).softmax(-1)
         return self.output((weights @ v).transpose(1, 2).flatten(2))
 
