@@ -102,7 +102,7 @@ heights: env-paper  ## how high each section is on a phone, from the built websi
 # The list of files leaves out the sources, which look raw to a reader, so that a double click opens a notebook.
 # More options of JupyterLab, as on a machine without a screen: make lab LAB=--no-browser
 lab: env-lab  ## the chapters as notebooks in JupyterLab
-	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/chapters --ContentsManager.hide_globs="['__pycache__', '*.pyc', '.DS_Store', '*~', '[0-9][0-9]-*.md', 'asides.md']" $(LAB)
+	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/chapters --ContentsManager.hide_globs="['__pycache__', '*.pyc', '.DS_Store', '*~', '[0-9][0-9]-*.md', 'asides.md', 'two-more-models.md']" $(LAB)
 
 # The setting that opens Markdown as a notebook lies under _build: no setting of the user's changes.
 edit: env-lab  ## for authors: JupyterLab on the sources, where a double click opens a .md as a notebook

@@ -17,7 +17,9 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import pacing  # noqa: E402
 
+PAGES = (*pacing.chapters(), ROOT / "appendices" / "two-more-models.md")
 each = pytest.mark.parametrize("chapter", pacing.chapters(), ids=lambda path: path.stem)
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 CHECKED = re.compile(r"# Checked: ")
 STORED = re.compile(r'\bresults\("(\w+)"\)')
 SCRIPT = re.compile(r"\bbenchmarks/(\w+)\.py")
@@ -100,19 +102,19 @@ def unnamed_scripts(cells: list[NotebookNode]) -> list[str]:
     return found
 
 
-@each
-def test_no_other_cell_reads_what_a_check_sets(chapter):
-    assert leaning(jupytext.read(chapter).cells) == []
+@each_page
+def test_no_other_cell_reads_what_a_check_sets(page):
+    assert leaning(jupytext.read(page).cells) == []
 
 
-@each
-def test_a_check_of_stored_results_names_its_script(chapter):
-    assert unnamed_scripts(jupytext.read(chapter).cells) == []
+@each_page
+def test_a_check_of_stored_results_names_its_script(page):
+    assert unnamed_scripts(jupytext.read(page).cells) == []
 
 
-@each
-def test_the_scripts_are_there(chapter):
-    for script in SCRIPT.findall(chapter.read_text(encoding="utf-8")):
+@each_page
+def test_the_scripts_are_there(page):
+    for script in SCRIPT.findall(page.read_text(encoding="utf-8")):
         assert (ROOT / "benchmarks" / f"{script}.py").exists(), script
 
 
