@@ -187,10 +187,6 @@ def one_format(
             [correlation(late_average(every[:, i, h], f.y), said) for h in range(every.shape[2])]
             for i in range(every.shape[1])
         ]
-        record["on answers, every head"] = (
-            (every * np.tril(np.ones(every.shape[-2:]), -1))[..., LATE, :]
-            .sum(axis=-1).mean(axis=(0, 3)).tolist()
-        )  # fmt: skip
         for head in WATCHED:
             w = every[:, head[0] - 1, head[1] - 1]
             mass = np.tril(np.ones(w.shape[1:]), -1) * w
