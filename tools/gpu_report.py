@@ -2,6 +2,7 @@
 
     python tools/gpu_report.py            make gpu-report: writes _build/gpu_report.md and .json
     python tools/gpu_report.py --store    and keeps the report for the page "What ran, and where"
+    python tools/gpu_report.py --only notebooks    asks that part anew, the rest is the last report's
 
 Each part runs in a process of its own; a part that fails or runs out of its time is named in the
 report, and the others still run. The page needs CUDA for its times and for the trainer on NCCL;
@@ -32,6 +33,7 @@ LIMIT = 1800  # seconds that one part may take
 STORED = ROOT / "src/attnbook/datasets/results/gpu_report.json"
 STEPS = 40
 PROFILED = 10  # kernels that the page lists
+PARTS = ("trainer", "kernels", "times", "tests", "notebooks")
 
 
 def run(words: list[str], limit: float) -> tuple[str, float]:
@@ -183,6 +185,7 @@ def main() -> int:
     """Ask the GPU, and write what it said."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--store", action="store_true", help=f"also writes {STORED.name}")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="parts; the others stay")
     parser.add_argument("--workers", type=int, default=2, help="processes for tests and notebooks")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for one part")
     asked = parser.parse_args()
@@ -201,9 +204,6 @@ def main() -> int:
     workers, python = str(asked.workers), sys.executable
     pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "default"]
     notebooks = NBVAL.format(python=python).replace("-n 2", f"-n {workers}").split()
-    report: dict[str, Any] = {
-        "date": date.today().isoformat(), "machine": devices.describe(), "gpu": seen,
-    }  # fmt: skip
     parts: dict[str, Callable[[], Any]] = {
         "trainer": lambda: trainer(asked.limit),
         "kernels": lambda: profile() if torch.cuda.is_available() else [],
@@ -213,8 +213,11 @@ def main() -> int:
     }
     written = ROOT / "_build" / "gpu_report.json"
     written.parent.mkdir(exist_ok=True)
-    for name, ask in parts.items():  # what is known is written, should a later part end it all
-        report[name] = ask()
+    last = json.loads(written.read_text("utf-8")) if asked.only and written.is_file() else {}
+    now = {"date": date.today().isoformat(), "machine": devices.describe(), "gpu": seen}
+    report: dict[str, Any] = last | now
+    for name in asked.only or PARTS:  # what is known is written, should a later part end it all
+        report[name] = parts[name]()
         for path in (written, STORED) if asked.store else (written,):
             path.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
         written.with_suffix(".md").write_text(page(report), "utf-8")
