@@ -2,7 +2,7 @@
 
     python tools/gpu_report.py            make gpu-report: writes _build/gpu_report.md and .json
     python tools/gpu_report.py --store    and keeps the report for the page "What ran, and where"
-    python tools/gpu_report.py --only notebooks    asks that part anew, the rest is the last report's
+    python tools/gpu_report.py --only notebooks    asks that part anew and keeps the others
 
 Each part runs in a process of its own; a part that fails or runs out of its time is named in the
 report, and the others still run. The page needs CUDA for its times and for the trainer on NCCL;
@@ -130,7 +130,7 @@ def profile(steps: int = 20) -> list[list[Any]]:
 
     def step() -> None:
         with torch.autocast("cuda", torch.bfloat16):
-            loss = losses.cross_entropy(model(tokens[:, :-1]), tokens[:, 1:])
+            loss: Any = losses.cross_entropy(model(tokens[:, :-1]), tokens[:, 1:])
         torch.autograd.backward(loss)
         optimiser.step()
         optimiser.zero_grad()

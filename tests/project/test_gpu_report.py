@@ -1,11 +1,13 @@
 """The page that a GPU's owner sends: counts of real runs of pytest, what failed, what did not run."""
 
 import sys
+from pathlib import Path
+from typing import Any
 
 import gpu_report
 
 
-def test_counts_and_names_of_a_run(tmp_path):
+def test_counts_and_names_of_a_run(tmp_path: Path) -> None:
     tests = tmp_path / "test_three.py"
     tests.write_text(
         "import pytest\n"
@@ -20,7 +22,7 @@ def test_counts_and_names_of_a_run(tmp_path):
     assert name.endswith("::test_wrong") and "one is not two" in why
 
 
-def test_a_part_that_ends_or_hangs_is_said():
+def test_a_part_that_ends_or_hangs_is_said() -> None:
     said, _ = gpu_report.run([sys.executable, "-c", "print('first'); raise SystemExit(3)"], 60)
     assert "first" in said and said.endswith("ended with 3")
     slow = "import time; print('began', flush=True); time.sleep(600)"
@@ -30,8 +32,8 @@ def test_a_part_that_ends_or_hangs_is_said():
     assert "no pytest" in found["ended"]
 
 
-def test_the_page_holds_every_part():
-    report = {
+def test_the_page_holds_every_part() -> None:
+    report: dict[str, Any] = {
         "date": "2026-01-02",
         "machine": "a machine",
         "gpu": "torch runs on a card",
