@@ -33,7 +33,14 @@ PACKAGES = {
     "numpy": ["numpy"], "matplotlib": ["matplotlib"], "scipy": ["scipy"], "PIL": ["pillow"],
     "sklearn": ["scikit-learn", "pillow"],  # whose photographs want Pillow, and do not say so
 }  # fmt: skip
-PURE = ("array-api-compat", "docopt", "jaxtyping", "num2words", "wadler-lindig", "tqdm")  # wheels that the site has
+PURE = (
+    "array-api-compat",
+    "docopt",
+    "jaxtyping",
+    "num2words",
+    "wadler-lindig",
+    "tqdm",
+)  # wheels that the site has
 NO_PROCESSES = {"concurrent", "multiprocessing", "socket", "subprocess", "threading"}
 ALIVE = ("live", "drawings")  # what a last line of these shows moves by itself, or is a picture
 RUNS = re.compile(r'<div class="cell [^"]*\bruns\b')
