@@ -106,6 +106,10 @@ FIGURES = {  # the figure; of its controls, those that are seen at the start and
             "reader": 0,
         },
     ),
+    "regressor_training": (
+        lambda: live.regressor_training(pairs=8, learning_rate=0.01, seed=7),
+        {"seed": 7, "rate": -2.0, "pairs": 8},
+    ),
     "in_context_regression": (
         lambda: live.in_context_regression(X / 2, Y, model="absent", bandwidth=0.01),
         {"position": 0.25, "bandwidth": -2.0, "point": "1", "point_x": -0.5, "point_y": 3.0},
@@ -266,6 +270,11 @@ def test_hull_by_hand(points, corners):
         (lambda: live.ring(tokens=5000), "tokens: got 5000, expected a power of 2 from 4,096"),
         (lambda: live.ring(tokens=2**21), "tokens: got 2097152, expected a power of 2"),
         (lambda: live.ring(bandwidth=1e8), r"bandwidth: got 1e\+08, expected 1e9 to 1e12"),
+        (lambda: live.regressor_training(length_scale=0.01), "length_scale: got 0.01, expected a number from 0.05 to 2"),
+        (lambda: live.regressor_training(noise=-0.1), "noise: got -0.1, expected a number from 0 to 1"),
+        (lambda: live.regressor_training(pairs=1), "pairs: got 1, expected 2 to 32"),
+        (lambda: live.regressor_training(learning_rate=4), "learning_rate: got 4, expected a number from 0.001 to 3"),
+        (lambda: live.regressor_training(seed=100), "seed: got 100, expected 0 to 99"),
         (lambda: live.residual_stream([], name="a"), "cases: got none"),
         (lambda: live.Stream("", [], ["a", "b"], STATES), "tokens: got none"),
         (lambda: live.Stream("", ["a"], ["b"], STATES), "labels: got 1, expected two or more"),

@@ -123,6 +123,7 @@ FIGURES: dict[str, Callable[[], live.LiveFigure]] = {
     "in_context_regression": partial(
         live.in_context_regression, np.linspace(-1, 1, 5), np.ones(5), model="regressor"
     ),
+    "regressor_training": live.regressor_training,
     "model_heads": partial(live.model_heads, "smollm2"),
     "ask_model": partial(live.ask_model, "smollm2", next_tokens=[(" down", 0.5)]),
     "estimators": live.estimators,

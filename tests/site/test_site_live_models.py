@@ -579,4 +579,4 @@ def test_the_site_takes_the_packages_models(
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_light(name: str) -> None:
-    assert len(FIGURES[name]()._repr_html_().encode()) < 54_000
+    assert len(FIGURES[name]()._repr_html_().encode()) < 55_000

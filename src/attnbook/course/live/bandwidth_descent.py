@@ -1,7 +1,5 @@
 """Chapter 2's live figure of training: gradient descent on the bandwidth, step by step."""
 
-import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from attnbook.course.live.figure import (
     control_style,
     plot,
     power_slider,
+    powers,
     updated_by,
     words,
 )
@@ -57,11 +56,11 @@ def bandwidth_descent(
     if len(x) < 3:
         raise ValueError(f"x, y: got {len(x)} points, expected 3 or more")
     wide = control_style()
-    low, high, value = _powers(*STARTS, start=start)
+    low, high, value = powers(*STARTS, start=start)
     begin = power_slider(
         title="start bandwidth h", name="start", start=low, end=high, value=value, **wide
     )
-    low, high, value = _powers(*RATES, learning_rate=learning_rate)
+    low, high, value = powers(*RATES, learning_rate=learning_rate)
     rate = power_slider(
         title="learning rate η", name="rate", start=low, end=high, value=value, **wide
     )
@@ -99,14 +98,6 @@ def bandwidth_descent(
         "error and the slope.",
         min_height=36,
     )
-
-
-def _powers(least: float, most: float, **argument: Any) -> Iterator[float]:
-    """The logarithms to base 10 of a slider's ends and of the number it begins with."""
-    ((name, given),) = argument.items()
-    if not numbers.is_such(given, lambda number: least <= number <= most):
-        raise ValueError(f"{name}: got {given!r}, expected a number from {least:g} to {most:g}")
-    return map(math.log10, (least, most, given))
 
 
 def _sources() -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """What the live figures share: the element in the page, the plots' look, the controls."""
 
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
@@ -16,6 +17,7 @@ from bokeh.layouts import column, row
 from bokeh.models import CustomJS, CustomJSTickFormatter, Div, InlineStyleSheet, Slider
 from bokeh.plotting import figure
 
+from attnbook._validation import numbers
 from attnbook.course.figures import COLOURS, GREY
 
 SCRIPTS = ("live.js", "fingers.js", "wide.js")  # of every figure, beside its own
@@ -88,10 +90,10 @@ def all_of(kind: type, **argument: Any) -> None:
 
 def _stable(item: Any) -> str:
     """The item with its ids counted from 1: the same figure gives the same text."""
-    numbers: dict[str, str] = {}
+    ids: dict[str, str] = {}
     return re.sub(
         r'"p\d{4,}"',
-        lambda found: numbers.setdefault(found[0], f'"{len(numbers) + 1}"'),
+        lambda found: ids.setdefault(found[0], f'"{len(ids) + 1}"'),
         json.dumps(item, separators=(",", ":")),
     )
 
@@ -147,6 +149,19 @@ def power_slider(**options: Any) -> Any:
     """A slider of a logarithm to base 10, which shows the number itself."""
     power = CustomJSTickFormatter(code="return Math.pow(10, tick).toPrecision(3)")
     return slider(step=0.01, format=power, **options)
+
+
+def between(least: float, most: float, **argument: Any) -> float:
+    """A real number within its bounds."""
+    ((name, given),) = argument.items()
+    if not numbers.is_such(given, lambda number: least <= number <= most):
+        raise ValueError(f"{name}: got {given!r}, expected a number from {least:g} to {most:g}")
+    return float(given)
+
+
+def powers(least: float, most: float, **argument: Any) -> Iterator[float]:
+    """The logarithms to base 10 of a slider's ends and of the number it begins with."""
+    return map(math.log10, (least, most, between(least, most, **argument)))
 
 
 def signed_slider(**options: Any) -> Any:

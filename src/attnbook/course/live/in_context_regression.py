@@ -91,7 +91,7 @@ def in_context_regression(
             line=line, bandwidth=width, load=load, words=text, notice=notice, model=model,
             most=MOST, length_scale=length_scale, noise=noise, instead=_instead(model),
         ),
-        code=models.scripts("points.js", "in_context_regression.js"),
+        code=models.scripts("points.js", "gaussian_process.js", "in_context_regression.js"),
         name="update",
     )  # fmt: skip
     buttons = moved.add, moved.remove, load

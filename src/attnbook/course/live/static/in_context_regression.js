@@ -1,5 +1,6 @@
 // Three regressions of the context points: the numbers of attnbook.nadaraya_watson, of
-// attnbook.kernel.gaussian_process.posterior, and of a transformer that has learned to regress. points.js, before it, has moved x, y and the query.
+// attnbook.kernel.gaussian_process.posterior, and of a transformer that has learned to regress. points.js, before it, has moved x, y and the query;
+// gaussian_process.js has the posterior's matrix.
 if (clicked === load || (opened && has_models)) {
   load_model(model, load, notice, instead).then((found) => {
     if (!found) return;
@@ -18,23 +19,8 @@ function nadaraya_watson(at) {
   return inner(k, y) / k.reduce((sum, value) => sum + value, 0);
 }
 
-// (K + σ²I)⁻¹ y by Cholesky: the matrix is L Lᵀ, with L below the diagonal.
-const covariance = (a, b) => Math.exp(-0.5 * ((a - b) / length_scale) ** 2);
-const L = x.map(() => new Float64Array(n));
-for (let r = 0; r < n; r++) {
-  for (let c = 0; c <= r; c++) {
-    const left = covariance(x[r], x[c]) + (r === c ? Math.max(noise ** 2, 1e-9) : 0);
-    const rest = left - inner(L[r].subarray(0, c), L[c]);
-    L[r][c] = r === c ? Math.sqrt(rest) : rest / L[c][c];
-  }
-}
-const solved = Float64Array.from(y);
-for (let r = 0; r < n; r++) solved[r] = (solved[r] - inner(L[r].subarray(0, r), solved)) / L[r][r];
-for (let r = n - 1; r >= 0; r--) {
-  for (let below = r + 1; below < n; below++) solved[r] -= L[below][r] * solved[below];
-  solved[r] /= L[r][r];
-}
-const posterior = (at) => inner(x.map((key) => covariance(at, key)), solved);
+const solved = solve(factor(x, length_scale, noise), y); // (K + σ²I)⁻¹ y
+const posterior = (at) => inner(x.map((key) => covariance(at, key, length_scale)), solved);
 
 function regress(transformer, queries) { // every query reads all pairs and itself, a pair those up to it
   const tokens = [...x.map((key, j) => [key, y[j], 0]), ...queries.map((at) => [at, 0, 1])];
