@@ -4,7 +4,8 @@
     python tools/stills.py 01 07        of these
     python tools/stills.py card         the picture that a link to the book shows, images/card.png
 
-A still is what the figure's own button saves. Build the site before, and again afterwards.
+A still is what the figure's own button saves, for a reader who wants less motion. Build the site
+before, and again afterwards.
 """
 
 import base64
@@ -16,11 +17,13 @@ from pathlib import Path
 from browser import chromium
 from check_environment import ROOT
 from PIL import Image
-from playwright.sync_api import Browser, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Locator, ViewportSize, sync_playwright
 
 SITE = ROOT / "_build" / "html" / "chapters"
 STILLS = ROOT / "images" / "stills"
 SIZE: ViewportSize = {"width": 1280, "height": 900}
+# of a figure that shows little when it is new, the button that is pressed, and how often
+PRESSED = {"live-regressor-training": ("100 steps", 20)}
 FONT = "source-serif-4-latin-wght-normal.woff2"
 CARD = ROOT / "images" / "card.png"
 CARD_SIZE: ViewportSize = {"width": 1200, "height": 630}
@@ -36,13 +39,23 @@ CARD_PAGE = """<!doctype html><style>
 <p>One weighted average at a time, in PyTorch and JAX</p></main>"""
 
 
+def press(figure: Locator) -> None:
+    """Bring a figure to the state that its still shows."""
+    label, times = PRESSED.get(figure.get_attribute("id") or "", ("", 0))
+    for _ in range(times):
+        figure.get_by_role("button", name=label).click()
+
+
 def take(browser: Browser, page: Path) -> list[Path]:
     """Save the stills of one page; the files."""
-    seen = browser.new_page(viewport=SIZE, device_scale_factor=2, color_scheme="light")
+    seen = browser.new_page(
+        viewport=SIZE, device_scale_factor=2, color_scheme="light", reduced_motion="reduce"
+    )
     seen.goto(page.as_uri())
     files = []
     for figure in seen.locator(".attnbook-live").all():
         figure.scroll_into_view_if_needed()
+        press(figure)
         with seen.expect_download() as download:
             figure.get_by_role("button", name="save as PNG").click()
         name = Path(download.value.suggested_filename)

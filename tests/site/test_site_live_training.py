@@ -422,3 +422,4 @@ def test_with_less_motion_a_hundred_steps_come_at_once(at_rest: Page) -> None:
         button.click()
         assert steps(at_rest) == count
     assert text(at_rest).startswith("Step 200 of 2000; ")
+    assert read(at_rest, "trail")["step"] == list(range(0, 201, 5))

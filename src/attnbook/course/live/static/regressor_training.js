@@ -8,6 +8,7 @@ const peak = () => Math.pow(10, rate.value);
 if (opened) { // what all seeds are judged on, and the rivals' errors there
   const random = generator(judged_seed);
   const functions = Array.from({ length: judged }, () => draw_function(random, pairs.end + 1, process));
+  if (all[figure]) all[figure].turn += 1; // it was drawn before, and what ran there ends
   all[figure] = { functions, rivals: rivals(functions, process), turn: 0 };
 }
 const kept = all[figure];
@@ -22,13 +23,13 @@ function measure() {
   return { step, error, product: bandwidth(A[1][1]), square: bandwidth(-2 * A[0][2]), A, gain, shift };
 }
 function note() {
-  const now = measure();
-  trail.data = Object.fromEntries(Object.entries(trail.data).map(([key, column]) => [key, [...column, now[key]]]));
+  kept.now = measure();
+  trail.data = Object.fromEntries(Object.entries(trail.data).map(([key, column]) => [key, [...column, kept.now[key]]]));
 }
 
 // The four answers for a function that no training has seen, from its first n points, and the head's weights for the query 0.
 function draw() {
-  const { step, error, product, square, A, gain, shift } = measure();
+  const { step, error, product, square, A, gain, shift } = kept.now;
   const { x, y } = kept.functions[seed.value], keys = x.subarray(0, n), values = y.subarray(0, n);
   const weights = new Float64Array(n), seen = sums();
   const solved = solve(factor(keys, length_scale, noise), values), at = Array.from(curve.data.x);
@@ -58,10 +59,14 @@ function draw() {
 const begin = () => {
   kept.training = begin_training(seed.value);
   trail.data = Object.fromEntries(Object.keys(trail.data).map((key) => [key, []]));
+  note();
 };
 function go(count) {
-  for (let left = count; left > 0 && kept.training.step < STEPS; left--) train_step(kept.training, peak(), n, process);
-  note();
+  const last = Math.min(STEPS, kept.training.step + count);
+  for (let done = 1; kept.training.step < last; done++) {
+    train_step(kept.training, peak(), n, process);
+    if (done % 5 === 0 || kept.training.step === last) note();
+  }
   draw();
 }
 
