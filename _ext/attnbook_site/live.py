@@ -17,6 +17,7 @@ from typing import Any
 from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from weaving.stills import alternative
 
 from .assets import digest
 
@@ -69,7 +70,7 @@ def show(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
         address = context["pathto"](f"_static/stills/{file.name}", resource=True)
         return (
             f'{found[0]}<img src="{escape(address)}" width="{width}" height="{height}" '
-            f'loading="lazy" alt="{found["title"]}: the figure before anything is moved.">'
+            f'loading="lazy" alt="{alternative(found["name"], found["title"])}">'
         )
 
     context["body"] = PLACE.sub(picture, context.get("body", ""))

@@ -19,7 +19,7 @@ from weave import check, main, woven
 from weaving.book import read_book
 from weaving.freshness import same_code
 from weaving.notebook import code_cells, text_of
-from weaving.stills import without_still
+from weaving.stills import alternative, without_still
 
 from attnbook import datasets
 from attnbook.course import live
@@ -275,6 +275,11 @@ def test_where_no_script_runs_a_notebook_shows_a_still(executed: Path) -> None:
         assert 'alt="One: the figure before anything is moved."' in seen
         assert seen.index("<img") < seen.index("What it shows.") and "<button" not in seen
         assert without_still(html) == LIVE
+
+
+def test_a_picture_taken_later_says_so() -> None:
+    said = alternative("live-regressor-training", "One layer")
+    assert said == "One layer: the figure after a training of 2000 steps."
 
 
 def test_a_live_figure_shows_nothing_that_only_a_script_can_use() -> None:

@@ -23,6 +23,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from weaving.blocks import MystError
 from weaving.roles import RoleResolver
+from weaving.stills import alternative
 
 from slides.chapter import Chapter
 from slides.clicks import draw, in_clicks
@@ -306,7 +307,7 @@ class SlideWriter:
             f'<div class="live" data-zoom="{float(zoom):g}">'
             f'<iframe data-src="{address}" title="{title}" allow="fullscreen"></iframe>'
             f'<a class="still" href="{address}"><img src="../_static/stills/{name}.webp" '
-            f'alt="{title}: before anything is moved." loading="lazy">'
+            f'alt="{alternative(name, title)}" loading="lazy">'
             "<span>Open the live figure</span></a></div>"
         )
 
