@@ -156,6 +156,17 @@ def test_it_runs_until_it_is_stopped(page: Page) -> None:
     assert theta == [pytest.approx(math.log(10**0.5))]
 
 
+def test_a_key_starts_and_stops_it(page: Page) -> None:
+    """The button stays under the keys when its label changes."""
+    begin(page, 2, 0.1)
+    page.get_by_role("button", name="run", exact=True).focus()
+    for label in ("stop", "run", "stop", "run"):
+        page.keyboard.press("Enter")
+        assert page.evaluate(LABEL) == label
+        page.get_by_role("button", name=label, exact=True).wait_for()
+        page.wait_for_timeout(120)
+
+
 def test_ten_steps_a_second_and_none_while_nobody_sees_them(page: Page) -> None:
     begin(page, 2, 0.1)
     page.evaluate("document.body.style.paddingBottom = '3000px'")

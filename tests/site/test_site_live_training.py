@@ -41,7 +41,7 @@ def shown() -> live.LiveFigure:
 
 def in_node(code: str, **given: Any) -> Any:
     """What the body of a function returns, beside the figure's functions and what is given."""
-    harness = f"""{read_scripts(*SCRIPTS[:-1])}
+    harness = f"""{read_scripts(*SCRIPTS[:3])}
       const given = JSON.parse(require("fs").readFileSync(0)), process_of = {json.dumps(PROCESS)};
       const plain = (_, one) => (ArrayBuffer.isView(one) ? [...one] : one);
       console.log(JSON.stringify((() => {{ {code} }})(), plain));"""
@@ -352,6 +352,17 @@ def test_it_runs_until_it_is_stopped(page: Page) -> None:
         page.wait_for_timeout(300)
         assert steps(page) == then
         assert len(read(page, "trail")["step"]) >= 1 and read(page, "trail")["step"][-1] == then
+
+
+def test_a_key_starts_and_stops_it(page: Page) -> None:
+    """The button stays under the keys when its label changes."""
+    begin(page, pairs=2)
+    page.get_by_role("button", name="start", exact=True).focus()
+    for label in ("stop", "start", "stop", "start"):
+        page.keyboard.press("Enter")
+        assert page.evaluate(LABEL) == label
+        page.get_by_role("button", name=label, exact=True).wait_for()
+        page.wait_for_timeout(120)
 
 
 def test_it_ends_after_two_thousand_steps_and_begins_again(page: Page) -> None:

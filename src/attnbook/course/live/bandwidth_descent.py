@@ -80,7 +80,7 @@ def bandwidth_descent(
     left.line("x", "estimate", color=COLOURS["estimate"], line_width=3, source=curve)
     right, text = _landscape(sources), words(4, wide)
     told = {"right": right, "words": text, "longest": LONGEST, "portion": PORTION, "figure": NAME}
-    scripts = "gaussian_average.js", "bandwidth_descent.js"
+    scripts = "gaussian_average.js", "button_label.js", "bandwidth_descent.js"
     update = updated_by(
         scripts, (begin, rate), start=begin, rate=rate, **buttons, **sources, **told
     )

@@ -26,6 +26,7 @@ SCRIPTS = (
     "gaussian_process.js",
     "attention_regressor.js",
     "regression_rivals.js",
+    "button_label.js",
     "regressor_training.js",
 )
 RATES = (0.001, 3.0)  # ends of the sliders

@@ -60,7 +60,7 @@ if (cb_obj === rate) { // what runs goes on, with another length of its steps
 }
 const now_turn = (turn.data.count[0] ?? 0) + 1, runs = clicked === run && run.label === "run";
 turn.data = { count: [now_turn] };
-run.label = runs && !at_once ? "stop" : idle;
+relabel(run, runs && !at_once ? "stop" : idle);
 if (opened || clicked === again || cb_obj === start) go([stand(start.value * Math.LN10)], 0);
 else if (clicked === one) go(steps(), 1);
 else if (at_once) go(steps(), portion);
@@ -81,7 +81,7 @@ function run_on(last, left) {
     go(steps(), 1);
     draw();
     if (left > 1) run_on(now, left - 1);
-    else run.label = idle;
+    else relabel(run, idle);
   });
 }
 if (run.label === "stop") run_on(performance.now(), longest);

@@ -77,7 +77,7 @@ if (cb_obj === rate) { // what runs goes on, with other rates
 const turn = (kept.turn += 1), idle = at_once ? `${portion} steps` : "start"; // a new turn ends the run of before
 const runs = clicked === run && run.label !== "stop";
 if (!clicked || clicked === again || (runs && kept.training.step === STEPS)) begin();
-run.label = runs && !at_once ? "stop" : idle;
+relabel(run, runs && !at_once ? "stop" : idle);
 if (clicked !== run || runs) go(clicked === one ? 1 : runs && at_once ? portion : 0);
 
 // Up to a hundred steps a second, while the reader can see them and has pressed nothing else.
@@ -94,7 +94,7 @@ function run_on(last) {
     }
     go(5);
     if (kept.training.step < STEPS) run_on(now);
-    else run.label = idle;
+    else relabel(run, idle);
   });
 }
 if (run.label === "stop") run_on(performance.now());
