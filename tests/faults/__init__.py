@@ -69,6 +69,7 @@ TESTS = {  # of each module whose faults name no others
     "models/transformer": ("models/test_transformer.py",),
     "generate/sampling": ("generate/test_sampling.py",),
     "generate/ngrams": ("generate/test_ngrams.py",),
+    "generate/speculative": ("generate/test_speculative.py",),
     "kernel/gaussian_process": ("kernel/test_gaussian_process.py",),
     "kernel/non_local_means": ("kernel/test_non_local_means.py",),
     "models/recurrent": ("models/test_recurrent.py",),
