@@ -9,9 +9,9 @@ package's discount, counted in the same text. Each goes on with BEGINNINGS begin
 held-out text, drawn by the seed, until TO characters stand there; the temperature is 1. Every seed
 is kept, and every draft length.
 
-What is stored of each: the mean accepted share α over all characters that were written, the tokens
-per pass of the writer, counted, and the share of passes that keep at least k drafts. A pass computes
-all positions anew, so that nothing here is a time.
+What is stored of each: the mean accepted share over all characters that were written, the tokens
+per pass of the writer, counted, and the share of passes that keep at least k drafts. Every pass
+computes all positions anew, so nothing here is a time.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from benchmarks.transformers import PEAK, TEXT_STEPS, WARMUP, WINDOW, bits, text
 
 SEEDS, BEGINNINGS, FROM, TO = 3, 100, 24, 56
 LENGTHS = (1, 2, 3, 4, 5, 6)
-SMALL = {"embed_dim": 64, "num_heads": 4, "num_layers": 1}
+SMALL: dict[str, Any] = {"embed_dim": 64, "num_heads": 4, "num_layers": 1}
 ORDER = 3
 Probabilities = Callable[[np.ndarray], np.ndarray]  # (b, n) tokens: (b, n, vocab), of the next
 
@@ -63,8 +63,10 @@ def of_counts(train: np.ndarray, vocab: int) -> Probabilities:
 def small_writer(train: np.ndarray, vocab: int, steps: int) -> Any:
     """A smaller transformer, trained as chapter 8's writer was."""
     torch.manual_seed(0)
-    model, _ = torch_layers.train(
-        torch_layers.DecoderOnly(vocab, WINDOW, **SMALL), text_loss, windows(train, steps, 0),
+    model: Any = torch_layers.DecoderOnly(vocab, WINDOW, **SMALL)
+    layers: Any = torch_layers
+    model, _ = layers.train(
+        model, text_loss, windows(train, steps, 0),
         learning_rate=training.warm_cosine(PEAK, steps, warmup=min(WARMUP, steps)), clip=1.0,
     )  # fmt: skip
     return model.eval()

@@ -1,1 +1,1 @@
-"""What writes: greedy and beam search, sampling, n-grams."""
+"""What writes: greedy and beam search, sampling, drafts that are judged, n-grams."""

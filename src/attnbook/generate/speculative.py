@@ -37,7 +37,7 @@ def accepted_share(
     """
     p, q = _probabilities(target=target), _probabilities(draft=draft)
     _check_same_shape(p, q)
-    share: Float[np.ndarray, "..."] = np.minimum(p, q).sum(axis=-1)
+    share: np.ndarray = np.minimum(p, q).sum(axis=-1)
     return share
 
 
