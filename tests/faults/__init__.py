@@ -83,5 +83,6 @@ TESTS = {  # of each module whose faults name no others
     "jax/training": ("train/test_training.py",),
     "distributed/traffic": ("costs/test_traffic.py",),
     "distributed/communication_time": ("costs/test_traffic.py",),
+    "distributed/plan": ("costs/test_plan.py",),
     "torch/counting": ("costs/test_counting.py",),
 }

@@ -21,7 +21,8 @@ from attnbook.attention import (
     positions,
     weighted_average,
 )
-from attnbook.distributed import communication_time, traffic
+from attnbook.distributed import communication_time, plan, traffic
+from attnbook.distributed.plan import MODELS
 from attnbook.exact import flash, online_softmax
 from attnbook.generate import decoding, ngrams, sampling
 from attnbook.kernel import gaussian_process, non_local_means, random_features, regression
@@ -34,7 +35,7 @@ from attnbook.train import training
 FORMULAS = (
     blocks, communication_time, distances, flash, forms, gaussian_process, heads, kernels,
     kv_cache, linear_heads, losses, masks, mlp_of_a_block, ngrams,
-    non_local_means, norms, online_regression, online_softmax, positions, random_features,
+    non_local_means, norms, online_regression, online_softmax, plan, positions, random_features,
     recurrent, regression, sampling, scores, traffic, transformer, weighted_average,
 )  # fmt: skip
 # these functions have their modules' names
@@ -133,7 +134,11 @@ SOURCED = {
     "attnbook.distributed.communication_time.least_block",
     "attnbook.distributed.communication_time.ring_efficiency",
     "attnbook.distributed.communication_time.seconds",
+    "attnbook.distributed.plan.activations",
+    "attnbook.distributed.plan.operations",
+    "attnbook.distributed.plan.plan",
     "attnbook.distributed.traffic.all_reduce",
+    "attnbook.distributed.traffic.all_to_all",
     "attnbook.distributed.traffic.causal_imbalance",
     "attnbook.distributed.traffic.heads_split",
     "attnbook.distributed.traffic.pipeline_bubble",
@@ -338,6 +343,9 @@ CALLS = [
     (communication_time.ring_efficiency, (1, 1, 2), SPEED),
     (communication_time.seconds, (1, 1, SPEED["link"]), {}),
     (traffic.all_gather, (1, 2), {}), (traffic.all_reduce, (1, 2), {}),
+    (traffic.all_to_all, (1, 2), {}),
+    (plan.activations, (MODELS["Llama 3 8B"], "all"), {}), (plan.operations, (MODELS["Llama 3 8B"],), {}),
+    (plan.plan, (MODELS["Llama 3 8B"], 2**13, plan.Cluster(1, **plan.DEVICES["H100"]), plan.Layout()), {}),
     (traffic.causal_imbalance, (2,), {"zigzag": True}),
     (traffic.heads_split, (1, 1, 1, 4), {}), (traffic.split_attention, (1, 1, 4), {}),
     (traffic.padded, ((5,), 2), {}), (traffic.pipeline_bubble, (2, 2), {}),

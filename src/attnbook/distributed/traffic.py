@@ -22,6 +22,7 @@ __all__ = [
     "Link",
     "all_gather",
     "all_reduce",
+    "all_to_all",
     "causal_imbalance",
     "data_parallel_efficiency",
     "heads_split",
@@ -89,6 +90,26 @@ def reduce_scatter(size: Amount, world: Amount) -> Amount:
 
     Raises:
         ValueError: as all_reduce.
+    """
+    return _share_of_others(size, world)
+
+
+def all_to_all(size: Amount, world: Amount) -> Amount:
+    """Bytes sent when each rank gets its own part of every rank's array: size (W − 1) / W.
+
+    The part that a rank has for itself stays. So tokens travel to the experts that they chose, and their results back.
+
+    Args:
+        size: bytes of the array that each rank holds.
+        world: W, how many ranks take part.
+
+    Returns:
+        Bytes that one rank sends, each straight to the rank that it is for.
+
+    Raises:
+        ValueError: as all_reduce.
+
+    Source: Lepikhin et al. (2021), section 3.
     """
     return _share_of_others(size, world)
 

@@ -1,0 +1,458 @@
+"""A plan for many devices: what each one holds, how long a step takes, and what binds.
+
+A model, a batch and a cluster are given, and a layout says how they are divided. Bytes sent are
+those of distributed.traffic, seconds those of its Link. Nothing here is measured: processors
+compute at the speed that the cluster is given, and what can hide behind computing hides.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from attnbook._validation import numbers, options
+from attnbook.distributed import traffic
+from attnbook.distributed.communication_time import OPERATIONS, Link
+
+ITEMSIZE = 2  # bytes of a weight, a gradient, and a number of the stream
+KINDS = {
+    "weights": 2.0,
+    "gradients": 2.0,
+    "optimizer": 12.0,
+}  # bytes per parameter, as traffic.zero
+RECOMPUTE = ("none", "attention", "all")
+
+
+@dataclass(frozen=True)
+class Model:
+    """The shapes of a transformer that decodes.
+
+    Args:
+        parameters: how many numbers it has, those of all experts too.
+        layers: blocks.
+        width: of the stream.
+        heads: of queries, per block.
+        sequence: tokens in a row.
+        key_heads: heads of keys and values; None for as many as of queries.
+        experts: MLPs of a block among which each token chooses, 1 for a plain block.
+        chosen: of them per token.
+        expert_parameters: those of the parameters that are in experts, of all blocks together.
+
+    Raises:
+        ValueError: a number that is none of its kind, more chosen than experts, more parameters in
+            experts than in the model.
+    """
+
+    parameters: float
+    layers: int
+    width: int
+    heads: int
+    sequence: int
+    key_heads: int | None = None
+    experts: int = 1
+    chosen: int = 1
+    expert_parameters: float = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        numbers.positive(parameters=self.parameters)
+        for name in ("layers", "width", "heads", "sequence", "experts"):
+            numbers.positive_int(**{name: getattr(self, name)})
+        if self.key_heads is not None:
+            numbers.int_between(1, self.heads, key_heads=self.key_heads)
+        numbers.int_between(1, self.experts, chosen=self.chosen)
+        numbers.nonnegative(expert_parameters=self.expert_parameters)
+        if self.expert_parameters > self.parameters:
+            got = f"{self.expert_parameters:g} of {self.parameters:g}"
+            raise ValueError(f"expert_parameters: got {got}, expected no more than all")
+
+    @property
+    def key_width(self) -> float:
+        """Numbers of a key, of all heads together."""
+        return self.width * (self.key_heads or self.heads) / self.heads
+
+    @property
+    def active(self) -> float:
+        """The parameters that one token meets."""
+        return self.parameters - self.expert_parameters * (1 - self.chosen / self.experts)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Equal devices in equal machines.
+
+    Args:
+        devices: how many there are, a multiple of per_machine unless they all fit into one.
+        memory: bytes of each.
+        flops: operations per second of each, as on its data sheet.
+        inside: a Link from each device of a machine to the next.
+        between: a Link from one device's network card to a device of another machine.
+        per_machine: devices of one machine.
+        reached: the share of flops that the products reach, above 0 up to 1.
+
+    Raises:
+        ValueError: a number that is none of its kind.
+        TypeError: a link that is none.
+    """
+
+    devices: int
+    memory: float
+    flops: float
+    inside: Link
+    between: Link
+    per_machine: int = 8
+    reached: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers and the links."""
+        numbers.positive_int(devices=self.devices)
+        numbers.positive_int(per_machine=self.per_machine)
+        numbers.positive(memory=self.memory)
+        numbers.positive(flops=self.flops)
+        if numbers.positive(reached=self.reached) > 1:
+            raise ValueError(f"reached: got {self.reached}, expected a share, above 0 up to 1")
+        if self.devices > self.per_machine and self.devices % self.per_machine:
+            got = f"{self.devices} in machines of {self.per_machine}"
+            raise ValueError(f"devices: got {got}, expected whole machines")
+        for name in ("inside", "between"):
+            if not isinstance(getattr(self, name), Link):
+                got = type(getattr(self, name)).__name__
+                raise TypeError(f"{name}: got a {got}, expected a Link")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a model and its batch are divided. The devices that are left take copies of it all.
+
+    Neighbours in a machine are first those of the heads, then those of the ring, then the copies
+    with their experts; stages are furthest apart.
+
+    Args:
+        zero: stage 0 to 3 of ZeRO among the copies.
+        heads: ways in which heads and hidden units are divided, the norms' tokens too.
+        ring: ways in which the tokens of a row are divided.
+        stages: of a pipeline.
+        experts: ways in which experts are divided among the copies.
+        micro_batches: into which the rows of a copy are cut in each step.
+        recompute: what the way back computes anew: "none", "attention" (scores and weights) or
+            "all" of a block.
+        overlap: whether what can hide behind computing hides.
+
+    Raises:
+        ValueError: a number or a name that is none of its kind.
+    """
+
+    zero: int = 0
+    heads: int = 1
+    ring: int = 1
+    stages: int = 1
+    experts: int = 1
+    micro_batches: int = 1
+    recompute: str = "attention"
+    overlap: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the numbers and the names."""
+        numbers.int_between(0, 3, zero=self.zero)
+        for name in ("heads", "ring", "stages", "experts", "micro_batches"):
+            numbers.positive_int(**{name: getattr(self, name)})
+        options.one_of(RECOMPUTE, recompute=self.recompute)
+        options.flag(overlap=self.overlap)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a step costs each device.
+
+    Args:
+        copies: of the model, that share the batch.
+        rows: in a micro-batch.
+        memory: bytes by what they hold: weights, gradients, optimizer, activations.
+        seconds: of the step, by what they go to: compute, heads, ring, experts, stages (sending
+            between them), bubble, copies; what hides behind computing is in none of them.
+        sending: seconds that each kind of sending takes, hidden or not.
+        available: bytes of a device.
+        tokens_per_second: of the whole cluster.
+        utilisation: the share of the devices' flops that goes into the model's own operations,
+            without what is computed anew (model-FLOPs utilisation).
+    """
+
+    copies: int
+    rows: int
+    memory: dict[str, float]
+    seconds: dict[str, float]
+    sending: dict[str, float]
+    available: float
+    tokens_per_second: float
+    utilisation: float
+
+    @property
+    def held(self) -> float:
+        """Bytes that a device must have."""
+        return sum(self.memory.values())
+
+    @property
+    def step(self) -> float:
+        """Seconds of a step."""
+        return sum(self.seconds.values())
+
+    @property
+    def binds(self) -> str:
+        """What binds: "memory" where it is too small, or else where most of the time goes."""
+        if self.held > self.available:
+            return "memory"
+        return max(self.seconds, key=self.seconds.__getitem__)
+
+
+# Grattafiori et al. (2024), table 3; Jiang et al. (2024), table 1
+MODELS = {
+    "Llama 3 8B": Model(8_030_261_248, 32, 4096, 32, 8192, 8),
+    "Llama 3 70B": Model(70_553_706_496, 80, 8192, 64, 8192, 8),
+    "Llama 3 405B": Model(405_853_388_800, 126, 16384, 128, 8192, 8),
+    "Mixtral 8x7B": Model(46_702_792_704, 32, 4096, 32, 8192, 8, 8, 2, 45_097_156_608),
+}
+# of Cluster: the data sheets' bfloat16 and links in one direction; the latency is assumed
+DEVICES: dict[str, Any] = {
+    "H100": {
+        "memory": 80e9, "flops": 989e12, "inside": Link(1e-5, 450e9), "between": Link(1e-5, 50e9),
+    },
+    "A100": {
+        "memory": 80e9, "flops": 312e12, "inside": Link(1e-5, 300e9), "between": Link(1e-5, 25e9),
+    },
+}  # fmt: skip
+
+
+def operations(model: Model) -> float:
+    """Operations per token of a training step, 6 P + 12 · layers · sequence · width.
+
+    P are the parameters that a token meets. Scores and weighted sums of a block take 4 operations
+    per query, key and column of the width, once forward and twice backward. What a causal mask
+    hides is counted, as model-FLOPs utilisation counts it.
+
+    Args:
+        model: a Model.
+
+    Returns:
+        Operations, without any that are made anew.
+
+    Raises:
+        TypeError: a model that is none.
+
+    Source: Kaplan et al. (2020), section 2.1; Chowdhery et al. (2022), appendix B.
+    """
+    model = _one(Model, model=model)
+    return OPERATIONS * model.active + _of_attention(model)
+
+
+def _of_attention(model: Model) -> float:
+    return 12 * model.layers * model.sequence * model.width
+
+
+def activations(model: Model, recompute: str = "none") -> float:
+    """Bytes per token that a block keeps for the way back: 34 width + 5 heads · sequence.
+
+    Of the 34, 11 are attention's, 19 the MLP's and 4 those of two norms, in 2 bytes per number and
+    with a dropout mask of 1; the MLP is four times as wide and its activation keeps its input. The
+    second part are scores, weights and their dropout mask. Where attention is computed anew, or by
+    a kernel that does so, it is gone; where the block is, its input alone is kept, 2 width. Of a
+    block with experts the 19 are kept for each that a token has chosen.
+
+    Args:
+        model: a Model.
+        recompute: "none", "attention" or "all".
+
+    Returns:
+        Bytes on a single device.
+
+    Raises:
+        ValueError: another recompute.
+        TypeError: a model that is none.
+
+    Source: Korthikanti et al. (2022), equations 1 and 6 and section 5.
+    """
+    model, kind = _one(Model, model=model), options.one_of(RECOMPUTE, recompute=recompute)
+    if kind == "all":
+        return 2.0 * model.width
+    kept = (15.0 + 19 * model.chosen) * model.width
+    return kept + (5 * model.heads * model.sequence if kind == "none" else 0)
+
+
+def plan(model: Model, batch: int, cluster: Cluster, layout: Layout) -> Plan:
+    """What a training step costs each device of a cluster, in bytes and seconds, and what binds.
+
+    With T ways of heads, R of the ring, p stages, E of experts, m micro-batches and
+    D = devices / (T R p) copies, each device holds 1 / (T p) of the model, of which ZeRO divides
+    its part by D, and activations of min(m, p) micro-batches (one forward, one backward in turn).
+    Stage 3 of ZeRO has two blocks whole at a time. Not counted are embedding and logits, the time
+    of the optimizer, buffers, and uneven stages.
+
+    A step takes m micro-batches, the pipeline's bubble, and what the copies send beyond computing:
+    up to stage 1 of ZeRO once per step, behind the last micro-batch; with stage 2 gradients, with
+    stage 3 weights and gradients of each block at every micro-batch. The ring hides behind its
+    attention.
+    Sums over heads, tokens on their way to experts, and the stream between stages hide nowhere.
+    A collective whose ranks share a machine takes the links inside; with g of its ranks in each of
+    several machines it has g network cards, and no more than the link inside. A message to a
+    neighbour and an all-to-all have one card.
+
+    Args:
+        model: a Model.
+        batch: tokens of a step, of all copies.
+        cluster: a Cluster.
+        layout: a Layout.
+
+    Returns:
+        A Plan.
+
+    Raises:
+        ValueError: devices, heads, layers, experts or rows that the layout does not divide.
+        TypeError: a model, a cluster or a layout that is none.
+
+    Source: Narayanan et al. (2021), section 3; Rajbhandari et al. (2020), sections 5 and 7;
+        Korthikanti et al. (2022), section 4; Lepikhin et al. (2021), section 3, for experts.
+    """
+    model, cluster = _one(Model, model=model), _one(Cluster, cluster=cluster)
+    layout = _one(Layout, layout=layout)
+    copies, rows = _divided(model, numbers.positive_int(batch=batch), cluster, layout)
+    seconds, sending = _times(model, cluster, layout, copies, rows)
+    step = sum(seconds.values())
+    useful = operations(model) * batch / (cluster.devices * cluster.flops)
+    return Plan(
+        copies, rows, _memory(model, layout, copies, rows), seconds, sending,
+        cluster.memory, batch / step, useful / step,
+    )  # fmt: skip
+
+
+def _divided(model: Model, batch: int, cluster: Cluster, layout: Layout) -> tuple[int, int]:
+    """Copies of the model, and rows of a micro-batch."""
+    of_one = layout.heads * layout.ring * layout.stages
+    wholes = (
+        ("devices", cluster.devices, of_one),
+        ("heads", model.heads, layout.heads),
+        ("sequence", model.sequence, layout.ring),
+        ("experts", model.experts, layout.experts),
+        ("copies", cluster.devices // of_one, layout.experts),
+        ("batch", batch, cluster.devices // of_one * layout.micro_batches * model.sequence or 1),
+    )
+    for name, whole, ways in wholes:
+        if whole % ways or not whole:
+            raise ValueError(f"{name}: got {whole}, expected a multiple of the layout's {ways}")
+    if layout.stages > model.layers:
+        raise ValueError(f"stages: got {layout.stages}, expected {model.layers} or fewer")
+    copies = cluster.devices // of_one
+    return copies, batch // (copies * layout.micro_batches * model.sequence)
+
+
+def _parts(model: Model, layout: Layout, copies: int) -> tuple[tuple[float, int], ...]:
+    """Parameters of a device before ZeRO, and the ranks that hold the same: all else, experts."""
+    ways = layout.heads * layout.stages
+    shared = (model.parameters - model.expert_parameters) / ways
+    return (shared, copies), (
+        model.expert_parameters / (ways * layout.experts),
+        copies // layout.experts,
+    )
+
+
+def _memory(model: Model, layout: Layout, copies: int, rows: int) -> dict[str, float]:
+    parts, held = _parts(model, layout, copies), {}
+    for kind, each in KINDS.items():
+        sizes: dict[str, Any] = dict.fromkeys(KINDS, 0) | {kind: each}
+        held[kind] = sum(traffic.zero(part, ranks, layout.zero, **sizes) for part, ranks in parts)
+    blocks = model.layers / layout.stages  # of a stage
+    if layout.zero == 3:
+        held["weights"] += ITEMSIZE * min(2, blocks) / blocks * sum(part for part, _ in parts)
+    tokens = rows * model.sequence / (layout.heads * layout.ring)
+    flying = min(layout.micro_batches, layout.stages) * blocks
+    held["activations"] = tokens * flying * activations(model, layout.recompute)
+    if layout.recompute == "all":  # the block that is computed anew
+        held["activations"] += tokens * activations(model, "attention")
+    return held
+
+
+def _times(
+    model: Model, cluster: Cluster, layout: Layout, copies: int, rows: int
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Seconds of a step that are seen, and those of all sending, by what they go to."""
+    t, r, p, m = layout.heads, layout.ring, layout.stages, layout.micro_batches
+    blocks = m * model.layers / p  # of a stage, each once for every micro-batch
+    share = rows * model.sequence * m / (t * r * p * cluster.flops * cluster.reached)
+    attention = _of_attention(model) * share
+    once = OPERATIONS * model.active * share + attention
+    more = {"none": 0, "attention": attention / 3, "all": once / 3}[layout.recompute]
+    forward = 2 if layout.recompute == "all" else 1  # ways forward through a block
+    seconds, sending = {"compute": once + more}, {}
+
+    def add(name: str, *parts: tuple[float, float]) -> None:
+        """Seconds of sending, each behind so many of computing."""
+        sending[name] = sum(send for send, _ in parts)
+        if layout.overlap:
+            parts = tuple((max(0.0, send - behind), 0.0) for send, behind in parts)
+        seconds[name] = sum(send for send, _ in parts)
+
+    stream = traffic.heads_split(rows, model.sequence, model.width, ITEMSIZE) / r  # two arrays
+    sums = (forward + 1) * blocks
+    summed = sums * traffic.all_reduce(stream, t)
+    add("heads", (traffic.seconds(sums * 4 * (t - 1), summed, _shared(cluster, 1, t)), 0))
+
+    keys = ITEMSIZE * rows * model.sequence / r * model.key_width
+    keys /= min(t, model.key_heads or model.heads)
+    next_one, meanwhile = _message(cluster, t, r), (r - 1) / r * attention / 3
+    there = blocks * traffic.seconds(r - 1, traffic.ring(keys, r), next_one)
+    back = blocks * traffic.seconds(r * (r > 1), traffic.ring_backward(keys, r), next_one)
+    add("ring", *[(there, meanwhile)] * forward, (back, 2 * meanwhile))
+
+    here = ITEMSIZE * rows * model.sequence / (t * r) * model.width  # bytes of a stream
+    trips = 2 * sums if layout.experts > 1 else 0  # there and home, in each direction
+    routed = trips * traffic.all_to_all(here * model.chosen, layout.experts)
+    link = _message(cluster, t * r, layout.experts)
+    add("experts", (traffic.seconds(trips * (layout.experts - 1), routed, link), 0))
+
+    passed = 2 * m if p > 1 else 0
+    link = _message(cluster, t * r * copies, p)
+    add("stages", (traffic.seconds(passed, passed * here, link), 0))
+
+    waits = traffic.pipeline_bubble(p, m)
+    seconds["bubble"] = sum(seconds.values()) * waits / (1 - waits)
+    add("copies", *_of_copies(model, cluster, layout, copies, once / 3, 2 * once / 3 + more))
+    return seconds, sending
+
+
+def _of_copies(
+    model: Model, cluster: Cluster, layout: Layout, copies: int, forward: float, backward: float
+) -> list[tuple[float, float]]:
+    """What copies send on the way forward and on the way back, each behind the computing there."""
+    m, found = layout.micro_batches, []
+    # passes over the weights, in so many of the micro-batches
+    ahead = {0: (0, 0), 1: (1, 1), 2: (1, 1), 3: (1, m)}[layout.zero]
+    behind = {0: (2, 1), 1: (1, 1), 2: (1, m), 3: (2, m)}[layout.zero]
+    pieces = model.layers / layout.stages if layout.zero == 3 else 1  # each block by itself
+    parts = zip(_parts(model, layout, copies), (1, layout.experts), strict=True)
+    kinds = [(parameters, ranks, inner) for (parameters, ranks), inner in parts if parameters]
+    for (passes, times), compute in ((ahead, forward), (behind, backward)):
+        one = 0.0
+        for parameters, ranks, inner in kinds:
+            link = _shared(cluster, layout.heads * layout.ring * inner, ranks)
+            size = passes * traffic.all_gather(ITEMSIZE * parameters, ranks)
+            one += traffic.seconds(passes * pieces * (ranks - 1), size, link)
+        found.append((times * one, times * compute / m))
+    return found
+
+
+def _shared(cluster: Cluster, within: int, ranks: int) -> Link:
+    """The link of a collective: inside a machine, or all network cards that its ranks have."""
+    if within * ranks <= cluster.per_machine:
+        return cluster.inside
+    cards = max(1, cluster.per_machine // within)
+    bandwidth = min(cards * cluster.between.bandwidth, cluster.inside.bandwidth)
+    return Link(cluster.between.latency, bandwidth)
+
+
+def _message(cluster: Cluster, within: int, ranks: int) -> Link:
+    """The link of a message to one other rank, the slowest of them."""
+    return cluster.inside if within * ranks <= cluster.per_machine else cluster.between
+
+
+def _one(kind: type, **argument: Any) -> Any:
+    ((name, given),) = argument.items()
+    if not isinstance(given, kind):
+        got = type(given).__name__
+        raise TypeError(f"{name}: got a {got}, expected a {kind.__name__} of distributed.plan")
+    return given

@@ -1,0 +1,416 @@
+"""A plan against collectives that were called, tensors that were kept, and pipelines that took turns."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from attnbook.distributed import traffic
+from attnbook.distributed.plan import (
+    DEVICES,
+    MODELS,
+    Cluster,
+    Layout,
+    Model,
+    activations,
+    operations,
+    plan,
+)
+from attnbook.distributed.traffic import Link
+
+BYTES = Link(0.0, 1.0)  # seconds of sending are bytes
+SMALL = Model(7e6, layers=12, width=60, heads=6, sequence=30, key_heads=3)
+LARGE, ROUTED = MODELS["Llama 3 70B"], MODELS["Mixtral 8x7B"]
+H100 = DEVICES["H100"]
+
+
+def counted(devices, **options):
+    """A cluster of one machine whose seconds of sending are bytes, and of computing operations."""
+    cluster = {"memory": 1e12, "flops": 1.0, "inside": BYTES, "between": BYTES}
+    return Cluster(devices, **(cluster | {"per_machine": devices} | options))
+
+
+def pipeline(stages, micro_batches, forward, backward):
+    """Seconds, and the most micro-batches that a stage holds: each takes a way back when it can.
+
+    One forward, one backward: stage s goes forward with at most p − s micro-batches ahead.
+    """
+    p, m = stages, micro_batches
+    there, back = np.full((2, p, m), np.inf)  # when each is done
+    free, most = np.zeros(p), np.zeros(p, dtype=int)
+    gone, home = np.zeros(p, dtype=int), np.zeros(p, dtype=int)
+    while home.min() < m:
+        ready = []
+        for s in range(p):
+            i, j = gone[s], home[s]
+            if i < m and i - j < p - s:
+                ready.append((max(free[s], there[s - 1, i] if s else 0.0), 1, s))
+            if j < i:
+                after = back[s + 1, j] if s < p - 1 else there[s, j]
+                ready.append((max(free[s], after), 0, s))  # first where both could start
+        start, ahead, s = min(ready)
+        if ahead:
+            there[s, gone[s]] = free[s] = start + forward
+            gone[s] += 1
+        else:
+            back[s, home[s]] = free[s] = start + backward
+            home[s] += 1
+        most[s] = max(most[s], gone[s] - home[s])
+    return back.max(), most
+
+
+@pytest.mark.parametrize(("stages", "micro_batches"), [(1, 3), (2, 2), (3, 7), (4, 2), (6, 12)])
+def test_a_pipeline_takes_turns(stages, micro_batches):
+    found = plan(
+        SMALL,
+        30 * micro_batches,
+        counted(stages, inside=Link(0.0, 1e30)),
+        Layout(stages=stages, micro_batches=micro_batches),
+    )
+    one = found.seconds["compute"] / micro_batches
+    total, most = pipeline(stages, micro_batches, one / 3, 2 * one / 3)
+    assert_allclose(found.step, total, rtol=1e-12)
+    assert most[0] == min(stages, micro_batches)
+    here = 30 * 12 / stages * activations(SMALL, "attention")
+    assert_allclose(found.memory["activations"], most[0] * here)
+
+
+@pytest.mark.parametrize("zero", range(4))
+def test_copies_send_what_zero_sends(zero):
+    found = plan(SMALL, 210, counted(7), Layout(zero=zero, overlap=False))
+    assert_allclose(found.seconds["copies"], traffic.zero_traffic(14e6, 7, zero))
+    assert found.seconds["copies"] == found.sending["copies"]
+
+
+def test_sharded_blocks_of_three_micro_batches_send_what_pytorch_calls():
+    torch = pytest.importorskip("torch")
+    from torch.distributed.fsdp import fully_shard
+
+    import attnbook.torch as layers
+    from attnbook.torch import counting
+
+    blocks = torch.nn.Sequential(*(layers.EncoderBlock(60, 6, 20) for _ in range(4)))
+    blocks = blocks.to(torch.bfloat16)
+    x = torch.ones(1, 5, 60, dtype=torch.bfloat16)
+    whole = sum(p.numel() for p in blocks.parameters())
+    with counting.imagined_ranks(5) as mesh:  # which divides all rows
+        for part in (*blocks, blocks):
+            fully_shard(part, mesh=mesh)
+        with counting.Collectives() as seen:
+            for _ in range(3):
+                blocks(x).sum().backward()
+    model = Model(whole, layers=4, width=60, heads=6, sequence=5)
+    found = plan(model, 5 * 5 * 3, counted(5), Layout(zero=3, micro_batches=3))
+    assert_allclose(found.sending["copies"], seen.sent(5), rtol=1e-12)
+
+
+def test_heads_send_what_pytorch_calls():
+    torch = pytest.importorskip("torch")
+    import attnbook.torch as layers
+    from attnbook.torch import counting
+    from attnbook.torch import distributed as many
+
+    block = layers.EncoderBlock(60, 6, 30).to(torch.bfloat16)
+    x = torch.ones(2, 7, 60, dtype=torch.bfloat16, requires_grad=True)
+    with counting.imagined_ranks(3), counting.Collectives() as seen:
+        many.split_block(block)(x).sum().backward()
+    model = Model(1e4, layers=1, width=60, heads=6, sequence=7)
+    found = plan(model, 14, counted(3), Layout(heads=3))
+    assert_allclose(found.seconds["heads"], seen.sent(3), rtol=1e-12)
+    again = plan(model, 14, counted(3), Layout(heads=3, recompute="all"))
+    assert_allclose(again.seconds["heads"], 1.5 * seen.sent(3), rtol=1e-12)
+    latency = plan(model, 14, counted(3, inside=Link(1.0, 1e30)), Layout(heads=3))
+    assert_allclose(latency.seconds["heads"], len(seen.calls) * 2 * (3 - 1))
+
+
+def routed(rank, world, x, up, down, chosen):
+    """A block's MLPs divided by experts: this rank's output, and bytes that left it, both ways."""
+    import torch
+    from torch import distributed
+    from torch.distributed import nn
+
+    left = 0
+
+    def count(parts):
+        nonlocal left
+        left += parts[0].numel() * parts.element_size() * (len(parts) - 1)
+
+    def exchange(parts):  # equal, one for each rank; their gradients come back the same way
+        count(parts)
+        parts.register_hook(count)
+        return nn.functional.all_to_all_single(torch.empty_like(parts), parts.contiguous())
+
+    mine = x[rank].requires_grad_()
+    order = torch.argsort(chosen[rank].flatten(), stable=True)  # copies of tokens by their expert
+    copies = mine.repeat_interleave(chosen.shape[-1], 0)[order]
+    here = exchange(copies.reshape(world, -1, x.shape[-1]))
+    done = torch.relu(here @ up[rank]) @ down[rank]
+    home = exchange(done).reshape(copies.shape)
+    back = torch.empty_like(home).index_copy(0, order, home)
+    out = back.reshape(len(mine), -1, x.shape[-1]).sum(1)
+    out.square().sum().backward()
+    distributed.barrier()
+    return out.detach(), mine.grad, left
+
+
+def test_experts_on_processes_compute_one_model_and_send_what_is_planned():
+    torch = pytest.importorskip("torch")
+    from attnbook.torch.distributed import run
+
+    torch.manual_seed(0)
+    world, n, e = 3, 6, 5
+    x = torch.randn(world, n, e)
+    up, down = torch.randn(world, e, 7), torch.randn(world, 7, e)
+    both = torch.stack([torch.arange(n) % world, (torch.arange(n) + 1) % world], -1)
+    chosen = torch.stack([both.roll(r, 0) for r in range(world)])  # two each; balanced
+    found = run(routed, world, x=x, up=up, down=down, chosen=chosen)
+    whole = x.clone().requires_grad_()
+    of_all = torch.stack([torch.relu(whole @ u) @ d for u, d in zip(up, down, strict=True)], -2)
+    expected = of_all.gather(2, chosen[..., None].expand(-1, -1, -1, e)).sum(2)
+    expected.square().sum().backward()
+    model = Model(1e4, 1, e, 1, n, experts=world, chosen=2, expert_parameters=9e3)
+    planned = plan(model, n * world, counted(world), Layout(experts=world))
+    for rank, (out, gradient, left) in enumerate(found):
+        assert_allclose(out, expected[rank].detach(), atol=1e-4)
+        assert_allclose(gradient, whole.grad[rank], atol=1e-3)
+        assert_allclose(planned.seconds["experts"], left / 2)  # the plan has 2 bytes, not 4
+
+
+def test_activations_are_what_pytorch_keeps():
+    """A block of Korthikanti et al., in bfloat16: storages that the way back holds on to."""
+    torch = pytest.importorskip("torch")
+    from torch.nn import functional as F
+
+    b, s, heads, d = 2, 11, 3, 5
+    e, kept, floats = heads * d, {}, torch.bfloat16
+    weights = [torch.randn(*shape, dtype=floats, requires_grad=True)
+               for shape in ((3 * e, e), (e, e), (4 * e, e), (e, 4 * e))]  # fmt: skip
+    norms = [torch.ones(e, dtype=floats, requires_grad=True) for _ in range(4)]
+    x = torch.randn(b, s, e, dtype=floats, requires_grad=True)
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        alive.append(tensor)  # so that no other takes its place
+        return tensor
+
+    def dropped(y):
+        mask = torch.rand(y.shape) < 0.9
+        return torch.where(mask, y, 0)
+
+    alive = []
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        y = F.layer_norm(x, (e,), norms[0], norms[1])
+        q, k, v = (
+            a.reshape(b, s, heads, d).transpose(1, 2) for a in (y @ weights[0].T).chunk(3, -1)
+        )
+        w = dropped(torch.softmax(q @ k.mT, -1))
+        x1 = x + dropped((w @ v).transpose(1, 2).reshape(b, s, e) @ weights[1].T)
+        y = F.layer_norm(x1, (e,), norms[2], norms[3])
+        x1 + dropped(F.gelu(y @ weights[2].T) @ weights[3].T)
+    own = {p.untyped_storage().data_ptr() for p in (*weights, *norms)}
+    found = sum(size for address, size in kept.items() if address not in own)
+    means = 2 * 2 * b * s * 4  # mean and deviation of two norms, in 4 bytes at most
+    model = Model(1e4, 1, e, heads, s)
+    assert 0 <= found - b * s * activations(model) - means / 2 <= means / 2
+    assert activations(model) - activations(model, "attention") == 5 * heads * s
+    assert activations(dataclasses.replace(model, experts=8, chosen=3)) == e * 72 + 5 * heads * s
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize(("devices", "batch"), [(3, 900), (96, 5760)])
+def test_plain_copies_are_those_of_the_efficiency(devices, batch, overlap):
+    link = Link(1e-4, 1e6)
+    cluster = counted(devices, flops=1e9, inside=link)
+    found = plan(SMALL, batch, cluster, Layout(recompute="none", overlap=overlap))
+    more = operations(SMALL) / (6 * SMALL.parameters)  # with what scores take
+    expected = traffic.data_parallel_efficiency(
+        SMALL.parameters, batch / devices, devices, flops=1e9 / more, link=link, overlap=overlap
+    )
+    assert_allclose(found.seconds["compute"] / found.step, expected, rtol=1e-12)
+    assert_allclose(found.utilisation, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("bandwidth", [1e5, 1e9])
+def test_the_ring_hides_behind_its_attention(bandwidth, overlap):
+    """There and back, each behind its own part of the scores; the model has nothing else."""
+    model = Model(1e-9, layers=12, width=60, heads=6, sequence=30)
+    cluster = counted(5, flops=1e9, inside=Link(1e-6, bandwidth))
+    found = plan(model, 60, cluster, Layout(ring=5, recompute="none", overlap=overlap))
+    compute, ring = found.seconds["compute"], found.seconds["ring"]
+    keys = 2 * 60 / 5 * 60
+    there = 12 * ((5 - 1) * 1e-6 + traffic.ring(keys, 5) / bandwidth)
+    back = 12 * (5 * 1e-6 + traffic.ring_backward(keys, 5) / bandwidth)
+    hides = compute * (5 - 1) / 5
+    expected = [max(0, there - hides / 3) + max(0, back - 2 * hides / 3), there + back]
+    assert_allclose(ring, expected[not overlap], rtol=1e-9)
+
+
+def test_the_forward_ring_waits_as_long_as_the_efficiency_says():
+    link = Link(1e-6, 2e6)
+    model = Model(1e-9, layers=1, width=60, heads=6, sequence=30)
+    found = plan(model, 30, counted(5, flops=1e9, inside=link), Layout(ring=5, recompute="none"))
+    forward = found.seconds["compute"] / 3
+    share = traffic.ring_efficiency(30 / 5, 60, 5, flops=1e9, link=link)
+    waits = forward * (1 / share - 1)
+    there = traffic.seconds(4, traffic.ring(2 * 30 / 5 * 60, 5), link)
+    assert_allclose(waits, max(0, there - 4 / 5 * forward), rtol=1e-9)
+    assert found.seconds["ring"] > waits
+
+
+@pytest.mark.parametrize("zero", range(4))
+def test_the_training_state_is_zeros(zero):
+    found = plan(LARGE, 2**23, Cluster(1024, **H100), Layout(zero=zero))
+    state = sum(found.memory[kind] for kind in ("weights", "gradients", "optimizer"))
+    gathered = 2 * 2 * LARGE.parameters / 80 if zero == 3 else 0
+    assert_allclose(state, traffic.zero(LARGE.parameters, 1024, zero) + gathered)
+    assert found.binds == "memory" and found.held > found.available
+
+
+def test_experts_are_divided_and_the_rest_is_copied():
+    cluster, all_of, own = Cluster(64, **H100), ROUTED.parameters, ROUTED.expert_parameters
+    for ways in (1, 4, 8):
+        found = plan(ROUTED, 2**20, cluster, Layout(zero=1, experts=ways))
+        assert_allclose(found.memory["weights"], 2 * (all_of - own + own / ways))
+        assert_allclose(found.memory["optimizer"], 12 * all_of / 64)
+    assert_allclose(ROUTED.active, all_of - own + own / 4)
+    inside = plan(ROUTED, 2**20, cluster, Layout(zero=1, experts=8)).seconds["experts"]
+    apart = plan(ROUTED, 2**20, cluster, Layout(zero=1, experts=8, heads=2)).seconds["experts"]
+    assert apart > 7 * inside > 0  # half the bytes of each device, two rows, a ninth of the speed
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        Layout(heads=8, stages=4, zero=1, micro_batches=4),
+        Layout(heads=4, ring=2, zero=3),
+        Layout(heads=2, ring=4, stages=2, zero=2, micro_batches=2, recompute="none"),
+    ],
+)
+def test_every_operation_is_somewhere(layout):
+    cluster = Cluster(64, **H100, reached=0.5)
+    found = plan(LARGE, 2**23, cluster, layout)
+    again = 4 / 3 if layout.recompute == "attention" else 1
+    scores = 12 * 80 * 8192 * 8192
+    once = 2**23 * (6 * LARGE.parameters + again * scores)
+    assert_allclose(found.seconds["compute"] * 64 * 989e12 * 0.5, once)
+    assert_allclose(found.tokens_per_second * found.step, 2**23)
+    whole = operations(LARGE) * found.tokens_per_second / (64 * 989e12)
+    assert_allclose(found.utilisation, whole)
+    assert found.utilisation < 0.5
+    assert found.rows * found.copies * layout.micro_batches * 8192 == 2**23
+    seen = plan(LARGE, 2**23, cluster, dataclasses.replace(layout, overlap=False))
+    assert seen.step >= found.step and seen.sending == found.sending
+    for kind in ("heads", "ring", "copies"):
+        assert found.seconds[kind] <= found.sending[kind] * (1 + 1e-12)
+
+
+def test_links():
+    """Inside a machine, through as many cards as ranks, no faster than inside, and one card."""
+    fast = {"flops": 1e30, "inside": Link(0.0, 450.0), "between": Link(0.0, 50.0), "memory": 1.0}
+    size = 2 * SMALL.parameters
+
+    def sending(devices, kind="copies", **layout):
+        options = Layout(**({"recompute": "none"} | layout))
+        return plan(SMALL, 30 * devices, Cluster(devices, **fast), options).sending[kind]
+
+    assert_allclose(sending(8), traffic.all_reduce(size, 8) / 450)
+    assert_allclose(sending(16), traffic.all_reduce(size, 16) / 400)
+    assert_allclose(sending(16, heads=2), traffic.all_reduce(size / 2, 8) / 200)
+    assert_allclose(sending(48, heads=6), traffic.all_reduce(size / 6, 8) / 50)
+    slow = fast | {"inside": Link(0.0, 300.0)}
+    found = plan(SMALL, 480, Cluster(16, **slow), Layout())
+    assert_allclose(found.sending["copies"], traffic.all_reduce(size, 16) / 300)
+    keys = 2 * 10 * 30 / 10 * 30  # of ten rows: a tenth of the tokens, half of the width
+    both = traffic.ring(keys, 10) + traffic.ring_backward(keys, 10)
+    machines = Cluster(10, **fast, per_machine=5)
+    found = plan(SMALL, 300, machines, Layout(ring=10, recompute="none"))
+    assert_allclose(found.sending["ring"], 12 * both / 50)
+    assert found.rows == 10
+
+
+def test_the_models_have_the_parameters_of_their_shapes():
+    """Queries and output, keys and values, three matrices of an MLP, two norms; two embeddings."""
+    hidden = {"8B": 14336, "70B": 28672, "405B": 53248, "8x7B": 14336}
+    words = {"8x7B": 32_000}
+    for name, model in MODELS.items():
+        size, e = name.split()[-1], model.width
+        mlp = 3 * e * hidden[size] * model.experts
+        block = 2 * e**2 + 2 * e * model.key_width + mlp + 2 * e
+        if model.experts > 1:
+            block += e * model.experts  # the router
+            assert model.expert_parameters == model.layers * mlp
+        assert model.parameters == model.layers * block + e + 2 * words.get(size, 128_256) * e
+
+
+PUBLISHED = {  # the model, the batch, the cluster, the layout, and the share that was measured
+    "65 billion, 64 H100": (
+        Model(64_862_437_376, 80, 8192, 64, 2048), 2048 * 2048, Cluster(64, **H100),
+        Layout(zero=3, micro_batches=4, recompute="all"), 0.4257,
+    ),
+    "76 billion, 1,024 A100": (
+        Model(76.1e9, 60, 10240, 80, 2048), 1792 * 2048,
+        Cluster(1024, **DEVICES["A100"]),
+        Layout(heads=8, stages=4, micro_batches=56, recompute="all"), 0.45 * 3 / 4,
+    ),
+    "405 billion, 8,192 H100": (
+        MODELS["Llama 3 405B"], 2048 * 8192, Cluster(8192, **H100),
+        Layout(zero=1, heads=8, stages=16, micro_batches=32), 0.43,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_no_published_run_was_faster_than_its_plan(name):
+    *given, measured = PUBLISHED[name]
+    assert measured < plan(*given).utilisation < 2 * measured
+
+
+def test_what_binds():
+    cluster = Cluster(64, **H100)
+    fits = Layout(zero=3, heads=8, recompute="all", micro_batches=16)
+    assert plan(LARGE, 2**23, cluster, fits).binds == "compute"
+    assert plan(LARGE, 2**23, cluster, dataclasses.replace(fits, zero=0)).binds == "memory"
+    slow = dataclasses.replace(cluster, inside=Link(1e-5, 1e10))
+    assert plan(LARGE, 2**23, slow, fits).binds == "heads"
+    deep = Layout(zero=1, heads=8, stages=8, recompute="all")
+    assert plan(LARGE, 2**13, cluster, deep).binds == "bubble"
+
+
+CLUSTER = Cluster(64, **H100)
+WRONG = {
+    "devices": (lambda: plan(LARGE, 2**23, CLUSTER, Layout(heads=8, ring=16)), "devices: got 64, expected a multiple of the layout's 128"),
+    "heads": (lambda: plan(SMALL, 2**23, CLUSTER, Layout(heads=8)), "heads: got 6, expected a multiple of the layout's 8"),
+    "sequence": (lambda: plan(SMALL, 30 * 64, CLUSTER, Layout(ring=4)), "sequence: got 30, expected a multiple of the layout's 4"),
+    "experts": (lambda: plan(LARGE, 2**23, CLUSTER, Layout(experts=2)), "experts: got 1, expected a multiple of the layout's 2"),
+    "copies": (lambda: plan(ROUTED, 2**23, CLUSTER, Layout(experts=8, heads=32)), "copies: got 2, expected a multiple of the layout's 8"),
+    "batch": (lambda: plan(LARGE, 2**18, CLUSTER, Layout()), "batch: got 262144, expected a multiple of the layout's 524288"),
+    "stages": (lambda: plan(SMALL, 3840, CLUSTER, Layout(stages=16)), "stages: got 16, expected 12 or fewer"),
+    "machines": (lambda: Cluster(60, **H100), "devices: got 60 in machines of 8, expected whole machines"),
+    "reached": (lambda: Cluster(64, **H100, reached=1.5), "reached: got 1.5, expected a share, above 0 up to 1"),
+    "zero": (lambda: Layout(zero=4), "zero: got 4, expected 0 to 3"),
+    "micro_batches": (lambda: Layout(micro_batches=0), "micro_batches: got 0, expected an integer, 1 or more"),
+    "recompute": (lambda: Layout(recompute="some"), "recompute: got 'some', expected "),
+    "chosen": (lambda: dataclasses.replace(ROUTED, chosen=9), "chosen: got 9, expected 1 to 8"),
+    "key_heads": (lambda: dataclasses.replace(ROUTED, key_heads=64), "key_heads: got 64, expected 1 to 32"),
+    "in experts": (lambda: dataclasses.replace(ROUTED, expert_parameters=5e10), "expert_parameters: got 5e+10 of 4.67028e+10, expected no more than all"),
+    "kept": (lambda: activations(LARGE, "a bit"), "recompute: got 'a bit', expected "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_planned(call, message):
+    with pytest.raises(ValueError, match="^" + re.escape(message)):
+        call()
+
+
+def test_what_is_of_another_kind():
+    with pytest.raises(TypeError, match=r"^model: got a int, expected a Model of distributed"):
+        operations(7)
+    with pytest.raises(TypeError, match=r"^layout: got a dict, expected a Layout of"):
+        plan(LARGE, 2**23, CLUSTER, {})
+    with pytest.raises(TypeError, match=r"^between: got a float, expected a Link"):
+        Cluster(8, 1.0, 1.0, BYTES, 1.0)
