@@ -82,6 +82,10 @@ def test_copies_send_what_zero_sends(zero):
     found = plan(SMALL, 210, counted(7), Layout(zero=zero, overlap=False))
     assert_allclose(found.seconds["copies"], traffic.zero_traffic(14e6, 7, zero))
     assert found.seconds["copies"] == found.sending["copies"]
+    thrice = plan(SMALL, 630, counted(7), Layout(zero=zero, micro_batches=3))
+    again = {0: 0, 1: 0, 2: traffic.reduce_scatter(14e6, 7)}.get(zero)  # at a further micro-batch
+    more = 2 * (traffic.zero_traffic(14e6, 7, 3) if again is None else again)
+    assert_allclose(thrice.sending["copies"] - found.sending["copies"], more, atol=1)
 
 
 def test_sharded_blocks_of_three_micro_batches_send_what_pytorch_calls():

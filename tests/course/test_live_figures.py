@@ -20,6 +20,7 @@ from bokeh.models import (
 
 from attnbook.course import live
 from attnbook.course.live.query_and_keys import convex_hull
+from attnbook.distributed.plan import Layout
 
 X, Y = np.array([-1.0, 0.5, 2.0]), np.array([3.0, -4.0, 5.0])
 TRUTH = np.array([[-1.0], [0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [4.0], [9.0]])
@@ -97,6 +98,14 @@ FIGURES = {  # the figure; of its controls, those that are seen at the start and
         {
             "devices": "4", "split": "contiguous", "mask": "causal", "step": 2, "tokens": 15,
             "speed": 2.0,
+        },
+    ),
+    "planner": (
+        lambda: live.planner(),
+        {
+            "model": "Llama 3 70B", "device": "H100", "zero": "1", "recompute": "attention",
+            "heads": "8", "stages": "1", "ring": "1", "experts": "1", "count": 10, "batch": 22,
+            "sequence": 13, "micro_batches": 2, "reached": 100,
         },
     ),
     "text_writer": (
@@ -275,6 +284,14 @@ def test_hull_by_hand(points, corners):
         (lambda: live.regressor_training(pairs=1), "pairs: got 1, expected 2 to 32"),
         (lambda: live.regressor_training(learning_rate=4), "learning_rate: got 4, expected a number from 0.001 to 3"),
         (lambda: live.regressor_training(seed=100), "seed: got 100, expected 0 to 99"),
+        (lambda: live.planner("GPT-2"), "model: got 'GPT-2', expected"),
+        (lambda: live.planner(device="TPU"), "device: got 'TPU', expected"),
+        (lambda: live.planner(devices=100), "devices: got 100, expected a power of 2 from 8 to 16,384"),
+        (lambda: live.planner(devices=4), "devices: got 4, expected a power of 2 from 8"),
+        (lambda: live.planner(batch=2**27), "batch: got 134217728, expected a power of 2 from 262,144"),
+        (lambda: live.planner(sequence=1024), "sequence: got 1024, expected a power of 2 from 2,048"),
+        (lambda: live.planner(layout=Layout(heads=16)), r"layout.heads: got 16, expected one of \(1, 2, 4, 8\)"),
+        (lambda: live.planner(layout=Layout(micro_batches=3)), "layout.micro_batches: got 3, expected a power"),
         (lambda: live.residual_stream([], name="a"), "cases: got none"),
         (lambda: live.Stream("", [], ["a", "b"], STATES), "tokens: got none"),
         (lambda: live.Stream("", ["a"], ["b"], STATES), "labels: got 1, expected two or more"),

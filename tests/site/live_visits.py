@@ -129,6 +129,7 @@ FIGURES: dict[str, Callable[[], live.LiveFigure]] = {
     "estimators": live.estimators,
     "parts": live.parts,
     "ring": live.ring,
+    "planner": live.planner,
     "text_writer": partial(
         live.text_writer, "The mean of", model="absent", next_tokens=[(" the", 0.5)]
     ),

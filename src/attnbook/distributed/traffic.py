@@ -97,7 +97,8 @@ def reduce_scatter(size: Amount, world: Amount) -> Amount:
 def all_to_all(size: Amount, world: Amount) -> Amount:
     """Bytes sent when each rank gets its own part of every rank's array: size (W − 1) / W.
 
-    The part that a rank has for itself stays. So tokens travel to the experts that they chose, and their results back.
+    The part that a rank has for itself stays. So tokens travel to the experts that they chose, and
+    their results back.
 
     Args:
         size: bytes of the array that each rank holds.

@@ -14,6 +14,7 @@ from attnbook.course.live.kernel_heads import kernel_heads
 from attnbook.course.live.kernel_regression import kernel_regression
 from attnbook.course.live.model_heads import model_heads
 from attnbook.course.live.parts import parts
+from attnbook.course.live.planner import planner
 from attnbook.course.live.query_and_keys import query_and_keys
 from attnbook.course.live.regressor_training import regressor_training
 from attnbook.course.live.residual_stream import Stream, residual_stream
@@ -37,6 +38,7 @@ __all__ = [
     "kernel_regression",
     "model_heads",
     "parts",
+    "planner",
     "query_and_keys",
     "regressor_training",
     "residual_stream",

@@ -1,0 +1,200 @@
+"""Chapter 13's live figure of a plan: a model, a batch, devices and a layout to choose."""
+
+import json
+import math
+from dataclasses import asdict, replace
+from typing import Any
+
+from bokeh.models import ColumnDataSource, CustomJSTickFormatter, Select, Span
+
+from attnbook._validation import numbers, options
+from attnbook.course.figures import COLOURS, GREY
+from attnbook.course.live.figure import (
+    LiveFigure,
+    arranged,
+    beside,
+    control_style,
+    plot,
+    slider,
+    updated_by,
+    words,
+)
+from attnbook.distributed.plan import DEVICES, MODELS, RECOMPUTE, Layout
+
+HELD = ("weights", "gradients", "optimizer", "activations")
+SPENT = ("compute", "heads", "ring", "experts", "stages", "bubble", "copies")
+WAYS = {  # of each menu
+    "heads": (1, 2, 4, 8), "stages": (1, 2, 4, 8, 16), "ring": (1, 2, 4, 8, 16),
+    "experts": (1, 2, 4, 8),
+}  # fmt: skip
+ENDS = {  # of each slider, as powers of 2
+    "count": (3, 14), "batch": (18, 26), "sequence": (11, 17), "micro_batches": (0, 6),
+}  # fmt: skip
+NAMES = {"count": "devices", "micro_batches": "layout.micro_batches"}
+
+
+def planner(
+    model: str = "Llama 3 70B",
+    *,
+    device: str = "H100",
+    devices: int = 1024,
+    batch: int = 2**22,
+    sequence: int = 8192,
+    layout: Layout | None = None,
+    name: str = "live-planner",
+) -> LiveFigure:
+    """A plan of many devices: bars of what each one holds, bars of a step's time, and what binds.
+
+    The page computes attnbook.distributed.plan's formulas anew whenever a control moves. Bars
+    follow one another, so that the last one ends at the sum. Sending that hides lies paler under
+    computing.
+
+    Args:
+        model: to begin with, one of distributed.plan.MODELS.
+        device: one of distributed.plan.DEVICES, eight in a machine.
+        devices: how many, a power of 2 from 8 to 16,384.
+        batch: tokens of a step, a power of 2 from 262,144 to 67,108,864.
+        sequence: tokens in a row, a power of 2 from 2,048 to 131,072.
+        layout: to begin with, of ways and micro-batches that the controls have; None for 8 ways of
+            heads and stage 1 of ZeRO in 4 micro-batches. What can overlap always does.
+        name: of the element in the page; one a page.
+
+    Raises:
+        ValueError: what the controls do not have.
+        TypeError: a layout that is none.
+
+    Source: distributed.plan has those of the formulas.
+    """
+    model = options.one_of(tuple(MODELS), model=model)
+    device = options.one_of(tuple(DEVICES), device=device)
+    layout = Layout(zero=1, heads=8, micro_batches=4) if layout is None else layout
+    if not isinstance(layout, Layout):
+        got = type(layout).__name__
+        raise TypeError(f"layout: got a {got}, expected a Layout of distributed.plan")
+    for key, ways in WAYS.items():
+        if getattr(layout, key) not in ways:
+            raise ValueError(f"layout.{key}: got {getattr(layout, key)}, expected one of {ways}")
+    sizes = {
+        "count": devices, "batch": batch, "sequence": sequence,
+        "micro_batches": layout.micro_batches,
+    }  # fmt: skip
+    powers = {key: _power(key, size) for key, size in sizes.items()}
+    sources = {
+        key: ColumnDataSource({column: [] for column in columns}, name=key)
+        for key, columns in (
+            ("held", ("y", "left", "right", "text")),
+            ("spent", ("y", "left", "right", "text")),
+            ("hidden", ("y", "left", "right")),
+        )
+    }
+    above = _bars("above", "GB of a device", HELD, sources["held"], COLOURS["estimate"])
+    limit = Span(location=80, dimension="height", line_color=COLOURS["truth"], line_width=2)
+    above.add_layout(limit)
+    below = _bars("below", "seconds of a step", SPENT, sources["spent"], COLOURS["weights"])
+    below.hbar(
+        "y", left="left", right="right", height=0.6, fill_color=COLOURS["weights"],
+        fill_alpha=0.4, line_color=None, source=sources["hidden"],
+    )  # fmt: skip
+    wide = control_style()
+    controls, text = _controls(model, device, powers, layout, wide), words(6, wide)
+    updated_by(
+        ("device_plan.js", "planner.js"), list(controls.values()),
+        **controls, **sources, above=above, below=below, limit=limit, words=text,
+        catalogue=_catalogue(), held_kinds=list(HELD), spent_kinds=list(SPENT),
+    )  # fmt: skip
+    rows = ("model", "device"), ("heads", "stages", "ring"), ("experts", "zero", "recompute")
+    pairs = ("count", "micro_batches"), ("batch", "sequence")
+    return LiveFigure(
+        name,
+        "A plan for many devices",
+        arranged(
+            (above, below),
+            (
+                text,
+                *(beside(*(controls[one] for one in row)) for row in rows),
+                *(beside(*(controls[one] for one in row), each="50%") for row in pairs),
+                controls["reached"],
+            ),
+        ),
+        f"{devices:,} devices train {model}. Bars tell how many gigabytes weights, gradients, "
+        "optimizer and activations take on each device, beside what it has, and how many seconds "
+        "of a step go to computing, to each kind of sending, and to waiting. Choose the model, the "
+        "batch, the devices and the layout: the text says what binds.",
+        min_height=58,
+    )
+
+
+def _power(key: str, size: Any) -> int:
+    """The logarithm to base 2 of what a slider has."""
+    name, (low, high) = NAMES.get(key, key), ENDS[key]
+    exponent = math.log2(numbers.positive_int(**{name: size}))
+    if not exponent.is_integer() or not low <= exponent <= high:
+        ends = f"{2**low:,} to {2**high:,}"
+        raise ValueError(f"{name}: got {size}, expected a power of 2 from {ends}")
+    return int(exponent)
+
+
+def _catalogue() -> str:
+    """Models and devices as JSON, by the names that the menus have."""
+    models = {
+        name: asdict(replace(model, key_heads=model.key_heads or model.heads))
+        for name, model in MODELS.items()
+    }
+    devices = {
+        name: {key: part if isinstance(part, float) else asdict(part) for key, part in of.items()}
+        | {"per_machine": 8}
+        for name, of in DEVICES.items()
+    }
+    return json.dumps({"models": models, "devices": devices})
+
+
+def _bars(name: str, label: str, kinds: tuple[str, ...], source: Any, colour: str) -> Any:
+    """A bar for each kind from above, with its number behind its end."""
+    bars = plot(
+        name=name, height=70 + 27 * len(kinds), x_range=(0, 1), y_range=list(reversed(kinds)),
+        x_axis_label=label,
+    )  # fmt: skip
+    bars.hbar(
+        "y", left="left", right="right", height=0.6, color=colour, line_color=None, source=source
+    )
+    bars.text(
+        "right", "y", text="text", x_offset=5, color=GREY, text_font_size="13px",
+        text_baseline="middle", source=source,
+    )  # fmt: skip
+    bars.xaxis.ticker.desired_num_ticks = 5
+    return bars
+
+
+def _controls(
+    model: str, device: str, powers: dict[str, int], layout: Layout, style: dict[str, Any]
+) -> dict[str, Any]:
+    """The controls by the names that static/planner.js has for them."""
+    menus: dict[str, tuple[str, list[str], str]] = {
+        "model": ("model", list(MODELS), model),
+        "device": ("device", list(DEVICES), device),
+        "zero": ("ZeRO stage", ["0", "1", "2", "3"], str(layout.zero)),
+        "recompute": ("made anew", list(RECOMPUTE), layout.recompute),
+    }
+    titles = {"heads": "heads, ways", "stages": "stages", "ring": "ring, ways"}
+    for key, ways in WAYS.items():
+        title = titles.get(key, "experts, ways")
+        menus[key] = (title, [str(one) for one in ways], str(getattr(layout, key)))
+    controls: dict[str, Any] = {
+        key: Select(title=title, name=key, options=given, value=value, min_width=105, **style)
+        for key, (title, given, value) in menus.items()
+    }
+    doubled = CustomJSTickFormatter(code="return Math.pow(2, tick).toLocaleString('en')")
+    for key, title in (
+        ("count", "devices"), ("batch", "tokens in a batch"), ("sequence", "tokens in a row"),
+        ("micro_batches", "micro-batches"),
+    ):  # fmt: skip
+        low, high = ENDS[key]
+        controls[key] = slider(
+            title=title, name=key, start=low, end=high, value=powers[key], step=1, format=doubled,
+            **style,
+        )  # fmt: skip
+    controls["reached"] = slider(
+        title="speed reached, % of the data sheet", name="reached", start=20, end=100, value=100,
+        step=1, **style,
+    )  # fmt: skip
+    return controls
