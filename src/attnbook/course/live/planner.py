@@ -102,19 +102,17 @@ def planner(
         **controls, **sources, above=above, below=below, limit=limit, words=text,
         catalogue=_catalogue(), held_kinds=list(HELD), spent_kinds=list(SPENT),
     )  # fmt: skip
-    rows = ("model", "device"), ("heads", "stages", "ring"), ("experts", "zero", "recompute")
-    pairs = ("count", "micro_batches"), ("batch", "sequence")
+    rows = (
+        (("model", "device"), "100%"), (("reached",), "100%"),
+        (("heads", "stages", "ring"), "100%"), (("experts", "zero", "recompute"), "100%"),
+        (("count", "micro_batches"), "50%"), (("batch", "sequence"), "50%"),
+    )  # fmt: skip
     return LiveFigure(
         name,
         "A plan for many devices",
         arranged(
             (above, below),
-            (
-                text,
-                *(beside(*(controls[one] for one in row)) for row in rows),
-                *(beside(*(controls[one] for one in row), each="50%") for row in pairs),
-                controls["reached"],
-            ),
+            (text, *(beside(*(controls[one] for one in row), each=each) for row, each in rows)),
         ),
         f"{devices:,} devices train {model}. Bars tell how many gigabytes weights, gradients, "
         "optimizer and activations take on each device, beside what it has, and how many seconds "
@@ -183,6 +181,10 @@ def _controls(
         key: Select(title=title, name=key, options=given, value=value, min_width=105, **style)
         for key, (title, given, value) in menus.items()
     }
+    controls["reached"] = slider(
+        title="speed reached, % of the data sheet", name="reached", start=20, end=100, value=100,
+        step=1, **style,
+    )  # fmt: skip
     doubled = CustomJSTickFormatter(code="return Math.pow(2, tick).toLocaleString('en')")
     for key, title in (
         ("count", "devices"), ("batch", "tokens in a batch"), ("sequence", "tokens in a row"),
@@ -193,8 +195,4 @@ def _controls(
             title=title, name=key, start=low, end=high, value=powers[key], step=1, format=doubled,
             **style,
         )  # fmt: skip
-    controls["reached"] = slider(
-        title="speed reached, % of the data sheet", name="reached", start=20, end=100, value=100,
-        step=1, **style,
-    )  # fmt: skip
     return controls
