@@ -237,6 +237,17 @@ def test_plain_copies_are_those_of_the_efficiency(devices, batch, overlap):
     assert_allclose(found.utilisation, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("zero", range(4))
+def test_a_ring_holds_and_sums_what_as_many_copies_would(zero):
+    """Its devices have tokens of the same rows, and the gradients of them all are one sum."""
+    layout = Layout(zero=zero, overlap=False)
+    copies = plan(SMALL, 360, counted(6), Layout(zero=zero, overlap=False))
+    ring = plan(SMALL, 360, counted(6), dataclasses.replace(layout, ring=3))
+    assert (copies.copies, ring.copies, ring.rows) == (6, 2, 6)
+    assert copies.memory == ring.memory
+    assert copies.seconds["copies"] == ring.seconds["copies"] > 0
+
+
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("bandwidth", [1e5, 1e9])
 def test_the_ring_hides_behind_its_attention(bandwidth, overlap):

@@ -58,7 +58,7 @@ FAULTS = [
         ("scores kept that are made anew", 'if kind == "none" else 0)', 'if kind != "all" else 0)'),
         ("all micro-batches kept", "flying = min(layout.micro_batches, layout.stages)", "flying = layout.micro_batches"),
         ("activations whole on every head's device", "tokens = rows * model.sequence / (layout.heads * layout.ring)", "tokens = rows * model.sequence / layout.ring"),
-        ("experts divided by all copies", "copies // layout.experts,", "copies,"),
+        ("experts divided by all copies", "same // layout.experts)", "same)"),
         ("no sums on the way back", "sums = (forward + 1) * blocks", "sums = forward * blocks"),
         ("a bubble of the first micro-batches", "waits / (1 - waits)", "waits"),
         ("keys of all heads of queries", "self.width * (self.key_heads or self.heads)", "self.width * self.heads"),

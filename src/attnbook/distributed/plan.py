@@ -279,8 +279,9 @@ def plan(model: Model, batch: int, cluster: Cluster, layout: Layout) -> Plan:
     """What a training step costs each device of a cluster, in bytes and seconds, and what binds.
 
     With T ways of heads, R of the ring, p stages, E of experts, m micro-batches and
-    D = devices / (T R p) copies, each device holds 1 / (T p) of the model, of which ZeRO divides
-    its part by D, and activations of min(m, p) micro-batches (one forward, one backward in turn).
+    D = devices / (T R p) copies, each device holds 1 / (T p) of the model. The R of a ring hold the
+    same, so ZeRO divides its part by D R, and gradients are summed over as many. It holds
+    activations of min(m, p) micro-batches (one forward, one backward in turn).
     Stage 3 of ZeRO has two blocks whole at a time. Not counted are embedding and logits, the time
     of the optimizer, buffers, and uneven stages.
 
@@ -343,12 +344,10 @@ def _divided(model: Model, batch: int, cluster: Cluster, layout: Layout) -> tupl
 
 def _parts(model: Model, layout: Layout, copies: int) -> tuple[tuple[float, int], ...]:
     """Parameters of a device before ZeRO, and the ranks that hold the same: all else, experts."""
-    ways = layout.heads * layout.stages
+    ways, same = layout.heads * layout.stages, copies * layout.ring
     shared = (model.parameters - model.expert_parameters) / ways
-    return (shared, copies), (
-        model.expert_parameters / (ways * layout.experts),
-        copies // layout.experts,
-    )
+    own = model.expert_parameters / (ways * layout.experts)
+    return (shared, same), (own, same // layout.experts)
 
 
 def _memory(model: Model, layout: Layout, copies: int, rows: int) -> dict[str, float]:
@@ -429,7 +428,7 @@ def _of_copies(
     for (passes, times), compute in ((ahead, forward), (behind, backward)):
         one = 0.0
         for parameters, ranks, inner in kinds:
-            link = _shared(cluster, layout.heads * layout.ring * inner, ranks)
+            link = _shared(cluster, layout.heads * inner, ranks)
             size = passes * traffic.all_gather(ITEMSIZE * parameters, ranks)
             one += traffic.seconds(passes * pieces * (ranks - 1), size, link)
         found.append((times * one, times * compute / m))

@@ -35,8 +35,8 @@ function device_plan(model, batch, cluster, layout) {
   };
   // parameters of a device, the ranks that hold the same, and how many ranks lie between two of them
   const parts = [
-    [(model.parameters - model.expert_parameters) / (t * p), copies, 1],
-    [model.expert_parameters / (t * p * e), copies / e, e],
+    [(model.parameters - model.expert_parameters) / (t * p), copies * r, 1],
+    [model.expert_parameters / (t * p * e), (copies * r) / e, e],
   ].filter(([parameters]) => parameters > 0);
 
   // Bytes.
@@ -80,7 +80,7 @@ function device_plan(model, batch, cluster, layout) {
   const passes = [[[0, 0], [2, 1]], [[1, 1], [1, 1]], [[1, 1], [1, m]], [[1, m], [2, m]]][zero], pieces = zero === 3 ? of_stage : 1;
   add("copies", ...passes.map(([count, times], back_again) => {
     const one = parts.map(([parameters, ranks, inner]) => message_time(
-      count * pieces * (ranks - 1), count * others(itemsize * parameters, ranks), shared_link(t * r * inner, ranks)));
+      count * pieces * (ranks - 1), count * others(itemsize * parameters, ranks), shared_link(t * inner, ranks)));
     const compute = back_again ? (2 * once) / 3 + more : once / 3;
     return [times * one.reduce((a, b) => a + b, 0), (times * compute) / m];
   }));
