@@ -1,11 +1,22 @@
 """What learns is built on the page before the package's is used."""
 
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
+
+from attnbook import torch as torch_layers
+from attnbook.train import training
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import trained_recall  # noqa: E402
+
 CELL = re.compile(r"^```\{code-cell\}.*?\n(.*?)^```", re.M | re.S)
 # A use of the package, and the chapter and line in which the reader has built the same.
 BUILT = {
@@ -51,3 +62,50 @@ def test_a_program_is_what_the_page_shows(name: str) -> None:
     assert len(body) >= 7
     for part in body:
         assert part.strip() in page
+
+
+def page_of_recall() -> dict[str, Any]:
+    """What chapter 11 defines to train its layers, with its imports."""
+    of_chapter = [cell for chapter, cell in cells() if chapter == "11"]
+    imports = next(cell for cell in of_chapter if "from attnbook.train import training" in cell)
+    layers = next(cell for cell in of_chapter if "class Memory(" in cell)
+    loop = next(cell for cell in of_chapter if "def recall_loss(" in cell)
+    names: dict[str, Any] = {}
+    exec("\n".join(re.findall(r"^(?:import|from) .+$", imports, re.M)), names)
+    exec(layers.replace(":tags: [hide-cell]", ""), names)
+    exec(loop[: loop.index("early = {}")], names)
+    return names
+
+
+@pytest.mark.parametrize("task", trained_recall.TASKS)
+@pytest.mark.parametrize(
+    "kinds",
+    [*((kind,) for kind in trained_recall.KINDS), *trained_recall.STACKS.values()],
+    ids="+".join,
+)
+def test_chapter_11_has_its_benchmarks_layers_and_rows(kinds: tuple[str, ...], task: str) -> None:
+    page, logits = page_of_recall(), []
+    for memory, rows in (
+        (page["Memory"], page["rows"]),
+        (trained_recall.Memory, trained_recall.rows),
+    ):
+        *given, right = rows(np.random.default_rng(5), 3, 9, task)
+        torch.manual_seed(2)
+        with torch.no_grad():
+            logits.append(memory(*kinds)(*map(torch.tensor, given)).numpy())
+        logits.append(right)
+    np.testing.assert_allclose(logits[0], logits[2], rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(logits[1], logits[3])
+
+
+def test_chapter_11_has_its_benchmarks_training() -> None:
+    _, ours = page_of_recall()["trained"](["delta"], "recurring", 3, steps=50)
+    torch.manual_seed(3)
+    _, theirs = torch_layers.train(
+        trained_recall.Memory("delta"),
+        trained_recall.loss,
+        trained_recall.batches("recurring", 3, 50),
+        learning_rate=training.warm_cosine(trained_recall.RATE, 50, warmup=50),
+        clip=1.0,
+    )
+    np.testing.assert_allclose(ours.losses, theirs.losses, rtol=1e-3)

@@ -13,7 +13,7 @@ from attnbook.exact import paged_cache
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = (
-    *("one_matrix", "fixed_state", "chunks"),
+    *("one_matrix", "fixed_state", "chunks", "delta_triangle"),
     *("parts", "flash_blocks", "block_masks", "page_table"),
 )
 
@@ -83,6 +83,25 @@ def test_chunks_weigh_inside_and_hand_on_a_state(tokens, chunk):
     assert handed == [f"S{k}" for k in range(chunk, tokens, chunk)]
 
 
+@pytest.mark.parametrize(("decay", "beta"), [(0.9, 0.8), (0.5, 0.3)])
+def test_the_triangle_is_what_tokens_write_one_after_another(decay, beta):
+    keys = np.random.default_rng(4).normal(size=(4, 8))[[0, 1, 2, 3, 0, 1]]
+    keys /= np.linalg.norm(keys, axis=1, keepdims=True)
+    met, written = states.triangle_and_inverse(decay, beta)
+    state = np.zeros((8, 6))  # values are one-hot, so a row of T is what its token writes
+    for t, key in enumerate(keys):
+        state = decay * state
+        np.testing.assert_allclose(beta * (np.eye(6)[t] - key @ state), written[t], atol=1e-12)
+        state = state + np.outer(key, written[t])
+    assert np.triu(met).max() == 0 == np.triu(written, 1).max()
+    row = next(t for t in drawings.delta_triangle(decay, beta).texts if t.startswith("u5 ="))
+    shares = re.findall(r"([−=+]) (-?\d\.\d\d) v(\d)", row)
+    assert [int(j) for _, _, j in shares] == [5, 4, 3, 2, 1]
+    for sign, share, j in shares:
+        signed = float(share) * (-1 if sign == "−" else 1)
+        assert signed == pytest.approx(written[4, int(j) - 1], abs=0.005)
+
+
 def test_two_parts_are_the_softmax_over_both():
     texts = drawings.parts().texts
     scores, values = (np.concatenate([*map(np.array, of)]) for of in (tiles.SCORES, tiles.VALUES))
@@ -148,6 +167,8 @@ def test_a_fork_has_one_page_of_its_own(tokens, size, shared):
         (lambda: drawings.fixed_state(5), "key_dim: got 5"),
         (lambda: drawings.fixed_state(times=(1, 2, 9)), r"times: got \[1, 2, 9\]"),
         (lambda: drawings.chunks(12, 5), "chunk: got 5 for 12 tokens"),
+        (lambda: drawings.delta_triangle(decay=1.5), "decay: got 1.5"),
+        (lambda: drawings.delta_triangle(beta=0), "beta: got 0"),
         (lambda: drawings.parts([[1.0, 2.0]]), r"scores: got groups of \[2\]"),
         (lambda: drawings.parts(values=[[1.0], [2.0]]), r"values: got groups of \[1, 1\]"),
         (lambda: drawings.flash_blocks(keys=100), "keys: got 100"),

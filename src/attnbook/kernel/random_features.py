@@ -67,18 +67,18 @@ def positive(
 def regular(
     x: Float[Array, "... n"], count: int, *, length_scale: float, period: float
 ) -> Float[Array, "... n waves"]:
-    """Features at regular frequencies ω_j = 2πj/T, √c_j [cos ω_j x, sin ω_j x] for j from 0.
+    """Features at regular frequencies ω_j = 2πj/λ, √c_j [cos ω_j x, sin ω_j x] for j from 0.
 
-    The weights are the Fourier series of the Gaussian kernel, repeated with period T:
-    c_j = (2 − [j = 0]) √(2π) ℓ/T exp(−ω_j²ℓ²/2). So the product is the sum of exp(−(x − z)²/(2ℓ²))
+    The weights are the Fourier series of the Gaussian kernel, repeated with period λ:
+    c_j = (2 − [j = 0]) √(2π) ℓ/λ exp(−ω_j²ℓ²/2). So the product is the sum of exp(−(x − x′)²/(2ℓ²))
     over all repeats, but for the frequencies left out.
 
     Args:
-        x: points on a line, of shape (..., n), of which no two should be farther apart than T less
+        x: points on a line, of shape (..., n), of which no two should be farther apart than λ less
             a few ℓ.
         count: the number of frequencies, 1 or more.
         length_scale: ℓ, above 0.
-        period: T, above 0.
+        period: λ, above 0.
 
     Returns:
         Of shape (..., n, 2 · count), the cosines and then the sines, of which the first is 0.

@@ -19,7 +19,7 @@ from attnbook.course.drawings.ladder import RUNGS, Rung, ladder, rung
 from attnbook.course.drawings.language_model import induction_in_depth, prompt_of_pairs
 from attnbook.course.drawings.published import Published, published_blocks
 from attnbook.course.drawings.sequences import cache, encoder_decoder, prompt
-from attnbook.course.drawings.states import chunks, fixed_state, one_matrix
+from attnbook.course.drawings.states import chunks, delta_triangle, fixed_state, one_matrix
 from attnbook.course.drawings.tiles import block_masks, flash_blocks, page_table, parts
 from attnbook.course.drawings.words_read import sentence
 
@@ -36,6 +36,7 @@ __all__ = [
     "chunks",
     "data_parallel",
     "decoder_block",
+    "delta_triangle",
     "encoder_decoder",
     "fixed_state",
     "flash_blocks",

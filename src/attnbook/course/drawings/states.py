@@ -1,10 +1,11 @@
-"""Drawings of weights without a softmax: one matrix between, a state of fixed size, chunks."""
+"""Drawings of weights without a softmax: one matrix between, a state of fixed size, T, chunks."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from attnbook import datasets
 from attnbook._validation import numbers
 from attnbook.course.drawings.canvas import Canvas, Drawing, Point
 from attnbook.linear_attention import online_regression
@@ -235,6 +236,62 @@ def chunks(tokens: int = 12, chunk: int = 4) -> Drawing:
     canvas.text(12, 384, "before: one state S of d × p", "output", anchor="start")
     canvas.text(12, 428, "output = (QK^{T} ∘ mask)V + QS", anchor="start", bold=True)
     return canvas.drawing()
+
+
+def delta_triangle(decay: float = 0.9, beta: float = 0.8) -> Drawing:
+    """T of the delta rule for "to be or not to be", beside what it inverts.
+
+    L = β tril(KKᵀ ∘ D, −1) says how much of what an earlier token wrote a key meets again, and
+    T = β (I + L)⁻¹ what each token writes, U = T V. The keys are chapter 11's.
+
+    Args:
+        decay: a of every token, above 0 and below 1.
+        beta: β of every token, above 0 and below 1.
+    """
+    decay = numbers.fraction(decay=decay)
+    beta = numbers.fraction(beta=beta)
+    six = datasets.six_words()
+    met, written = triangle_and_inverse(decay, beta)
+    canvas = Canvas(
+        "delta_triangle",
+        330,
+        "Two lower triangles for the six words to be or not to be. In the left one the largest "
+        "entries stand where a word meets itself again. Its inverse T, on the right, has the step "
+        "on its diagonal and a large negative entry at the same places: the second to writes its "
+        "own value less what the first to has left.",
+    )
+    for left, table, title in (
+        (40, met, "L = β tril(KK^{T}∘D, −1)"),
+        (300, written, "T = β(I + L)^{−1}"),
+    ):
+        canvas.text(left + 84, 14, title, bold=True)
+        for i, row in enumerate(table):
+            places = [(left + 14 + 28 * j, 82 + 28 * i) for j in range(i + 1)]
+            for place in places:
+                canvas.box(*place, 28, 28, role="weights", fill=0.1, radius=0, edge=0.5)
+            full = max(float(np.abs(table).max()), 1e-9)
+            canvas.signed(places, row[: i + 1].tolist(), radius=12.5, full=full)
+            canvas.text(left + 14 + 28 * i, 48, six.words[i], "keys")
+            canvas.text(left - 6, 82 + 28 * i, six.words[i], "keys", anchor="end")
+        canvas.box(left + 84, 82 + 28 * 4, 168, 28, role="values", fill=0, radius=2, edge=2)
+    canvas.arrow((216, 110), (258, 110), role="output", width=2)
+    shares = [f"{share:.2f} v_{j + 1}" for j, share in enumerate(written[4, :5])]
+    line = "u_5 = " + " + ".join(reversed(shares)).replace("+ -", "− ")
+    canvas.text(240, 266, line, "values", bold=True)
+    canvas.dots([(122, 306)], [0.5], full=1)
+    canvas.text(140, 306, "above zero", "weights", anchor="start")
+    canvas.signed([(290, 306)], [-0.5], radius=14, full=1)
+    canvas.text(308, 306, "below zero", "weights", anchor="start")
+    return canvas.drawing()
+
+
+def triangle_and_inverse(decay: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
+    """L = β tril(KKᵀ ∘ D, −1) and T = β (I + L)⁻¹, (6, 6), of the running sentence's keys."""
+    keys = np.random.default_rng(4).normal(size=(4, 8))[datasets.six_words().tokens]
+    keys /= np.linalg.norm(keys, axis=1, keepdims=True)
+    apart = np.arange(6)[:, None] - np.arange(6)
+    met = beta * np.tril(keys @ keys.T * decay ** np.maximum(apart, 0), -1)
+    return met, beta * np.linalg.inv(np.eye(6) + met)
 
 
 def _triangle(canvas: Canvas, corner: Point, weights: np.ndarray, cell: float) -> None:
