@@ -1,6 +1,6 @@
 """Trained recall: layers read pairs, a token each, and are asked for the value of a key.
 
-    python -m benchmarks.trained_recall            all; stores the results (about a quarter of an hour)
+    python -m benchmarks.trained_recall            all; stores the results (a quarter of an hour)
     python -m benchmarks.trained_recall --quick    twenty steps of one seed; stores nothing
 
 With distinct keys no key comes twice. With recurring ones each comes about twice, and its last
