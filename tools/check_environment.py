@@ -100,6 +100,19 @@ def other_versions() -> list[str]:
     return other
 
 
+def gpu() -> str | None:
+    """What torch and JAX see beside the CPU; None if neither sees anything."""
+    import jax
+    import torch
+
+    mps = "mps" if torch.backends.mps.is_available() else None
+    for_torch = torch.cuda.get_device_name() if torch.cuda.is_available() else mps
+    for_jax = jax.devices()[0].device_kind if jax.default_backend() != "cpu" else None
+    if not (for_torch or for_jax):
+        return None
+    return f"torch runs on {for_torch or 'the CPU'}, JAX on {for_jax or 'the CPU'}"
+
+
 def main(extra: str, exact: bool) -> None:
     """Name what an extra misses; tell of other versions."""
     missing = lacking(extra)

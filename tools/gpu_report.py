@@ -25,9 +25,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from check_environment import ROOT
+from check_environment import ROOT, gpu
 from processors import NBVAL
-from run_tests import gpu
 
 LIMIT = 1800  # seconds that one part may take
 STORED = ROOT / "src/attnbook/datasets/results/gpu_report.json"

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 
 from browser import chromium
-from check_environment import ROOT
+from check_environment import ROOT, gpu
 from processors import NBVAL, PROCESSORS
 
 PYTEST = "{python} -m pytest -q --junitxml={report}"
@@ -140,19 +140,6 @@ FIRST_GUESS = {
 }
 NEED_BROWSER = ("site", "fonts", "pyodide")
 SECONDS = ROOT / "_build" / "tests" / "seconds.json"
-
-
-def gpu() -> str | None:
-    """What torch and JAX see beside the CPU; None if neither sees anything."""
-    import jax
-    import torch
-
-    mps = "mps" if torch.backends.mps.is_available() else None
-    for_torch = torch.cuda.get_device_name() if torch.cuda.is_available() else mps
-    for_jax = jax.devices()[0].device_kind if jax.default_backend() != "cpu" else None
-    if not (for_torch or for_jax):
-        return None
-    return f"torch runs on {for_torch or 'the CPU'}, JAX on {for_jax or 'the CPU'}"
 
 
 def numpy_tests() -> list[str]:
