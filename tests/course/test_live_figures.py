@@ -20,7 +20,7 @@ from bokeh.models import (
 
 from attnbook.course import live
 from attnbook.course.live.query_and_keys import convex_hull
-from attnbook.distributed.plan import Layout
+from attnbook.distributed.layout import Layout
 
 X, Y = np.array([-1.0, 0.5, 2.0]), np.array([3.0, -4.0, 5.0])
 TRUTH = np.array([[-1.0], [0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [4.0], [9.0]])

@@ -14,7 +14,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from attnbook.course.live.figure import read_scripts
-from attnbook.distributed.plan import DEVICES, MODELS, RECOMPUTE, Cluster, Layout, Model, plan
+from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE, Cluster, Layout, Model
+from attnbook.distributed.plan import plan
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "_ext"))
 from attnbook_site.maths import node_program

@@ -83,6 +83,7 @@ TESTS = {  # of each module whose faults name no others
     "jax/training": ("train/test_training.py",),
     "distributed/traffic": ("costs/test_traffic.py",),
     "distributed/communication_time": ("costs/test_traffic.py",),
-    "distributed/plan": ("costs/test_plan.py",),
+    "distributed/layout": ("costs/test_plans.py",),
+    "distributed/plan": ("costs/test_plans.py",),
     "torch/counting": ("costs/test_counting.py",),
 }

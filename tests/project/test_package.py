@@ -21,8 +21,7 @@ from attnbook.attention import (
     positions,
     weighted_average,
 )
-from attnbook.distributed import communication_time, plan, traffic
-from attnbook.distributed.plan import MODELS
+from attnbook.distributed import communication_time, layout, plan, traffic
 from attnbook.exact import flash, online_softmax
 from attnbook.generate import decoding, ngrams, sampling
 from attnbook.kernel import gaussian_process, non_local_means, random_features, regression
@@ -344,8 +343,8 @@ CALLS = [
     (communication_time.seconds, (1, 1, SPEED["link"]), {}),
     (traffic.all_gather, (1, 2), {}), (traffic.all_reduce, (1, 2), {}),
     (traffic.all_to_all, (1, 2), {}),
-    (plan.activations, (MODELS["Llama 3 8B"], "all"), {}), (plan.operations, (MODELS["Llama 3 8B"],), {}),
-    (plan.plan, (MODELS["Llama 3 8B"], 2**13, plan.Cluster(1, **plan.DEVICES["H100"]), plan.Layout()), {}),
+    (plan.activations, (layout.MODELS["Llama 3 8B"], "all"), {}), (plan.operations, (layout.MODELS["Llama 3 8B"],), {}),
+    (plan.plan, (layout.MODELS["Llama 3 8B"], 2**13, layout.Cluster(1, **layout.DEVICES["H100"]), layout.Layout()), {}),
     (traffic.causal_imbalance, (2,), {"zigzag": True}),
     (traffic.heads_split, (1, 1, 1, 4), {}), (traffic.split_attention, (1, 1, 4), {}),
     (traffic.padded, ((5,), 2), {}), (traffic.pipeline_bubble, (2, 2), {}),

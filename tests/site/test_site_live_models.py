@@ -565,16 +565,23 @@ def test_the_site_takes_the_packages_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "_ext"))
-    from attnbook_site.assets import copy_models  # type: ignore[import-not-found]
+    from attnbook_site.assets import WORKER, copy_models  # type: ignore[import-not-found]
 
     monkeypatch.setattr(attnbook, "__file__", str(tmp_path / "__init__.py"))
-    copy_models(tmp_path / "site")  # there may be none
-    stored = tmp_path / "course" / "live" / "models"
-    stored.mkdir(parents=True)
+    live, site = tmp_path / "course" / "live", tmp_path / "site"
+    shutil.copytree(ROOT / "src" / "attnbook" / "course" / "live" / "static", live / "static")
+    copy_models(site)  # there may be none
+    workers = {*WORKER, "quantised.wasm"}
+    assert {file.name for file in site.iterdir()} == workers
+    (live / "models").mkdir()
     for _ in range(2):  # a second build finds the first one's files
-        (stored / "a.bin").write_bytes(b"numbers")
-        copy_models(tmp_path / "site")
-    assert [file.read_bytes() for file in (tmp_path / "site").iterdir()] == [b"numbers"]
+        (live / "models" / "a.bin").write_bytes(b"numbers")
+        copy_models(site)
+    assert {file.name for file in site.iterdir()} == {*workers, "a.bin"}
+    assert (site / "a.bin").read_bytes() == b"numbers"
+    for name in WORKER:
+        assert (site / name).read_bytes() == (live / "static" / name).read_bytes()
+    assert (site / "quantised.wasm").read_bytes()[:4] == b"\0asm"
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 
 from attnbook.course import live
-from attnbook.distributed.plan import DEVICES, MODELS, Cluster, Layout, Plan, plan
+from attnbook.distributed.layout import DEVICES, MODELS, Cluster, Layout
+from attnbook.distributed.plan import Plan, plan
 
 START = Layout(zero=1, heads=8, micro_batches=4)
 

@@ -35,6 +35,7 @@ TWO_LIVE = (
     "02-learning-the-kernel",
     "08-three-transformers",
     "09-in-context-regression",
+    "10-a-real-model",
     "13-many-devices",
 )
 TEXTS = {

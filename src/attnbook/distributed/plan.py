@@ -11,6 +11,7 @@ from typing import Any
 from attnbook._validation import numbers, options
 from attnbook.distributed import traffic
 from attnbook.distributed.communication_time import OPERATIONS, Link
+from attnbook.distributed.layout import RECOMPUTE, Cluster, Layout, Model
 
 ITEMSIZE = 2  # bytes of a weight, a gradient, and a number of the stream
 KINDS = {
@@ -18,144 +19,6 @@ KINDS = {
     "gradients": 2.0,
     "optimizer": 12.0,
 }  # bytes per parameter, as traffic.zero
-RECOMPUTE = ("none", "attention", "all")
-
-
-@dataclass(frozen=True)
-class Model:
-    """The shapes of a transformer that decodes.
-
-    Args:
-        parameters: how many numbers it has, those of all experts too.
-        layers: blocks.
-        width: of the stream.
-        heads: of queries, per block.
-        sequence: tokens in a row.
-        key_heads: heads of keys and values; None for as many as of queries.
-        experts: MLPs of a block among which each token chooses, 1 for a plain block.
-        chosen: of them per token.
-        expert_parameters: those of the parameters that are in experts, of all blocks together.
-
-    Raises:
-        ValueError: a number that is none of its kind, more chosen than experts, more parameters in
-            experts than in the model.
-    """
-
-    parameters: float
-    layers: int
-    width: int
-    heads: int
-    sequence: int
-    key_heads: int | None = None
-    experts: int = 1
-    chosen: int = 1
-    expert_parameters: float = 0
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        numbers.positive(parameters=self.parameters)
-        for name in ("layers", "width", "heads", "sequence", "experts"):
-            numbers.positive_int(**{name: getattr(self, name)})
-        if self.key_heads is not None:
-            numbers.int_between(1, self.heads, key_heads=self.key_heads)
-        numbers.int_between(1, self.experts, chosen=self.chosen)
-        numbers.nonnegative(expert_parameters=self.expert_parameters)
-        if self.expert_parameters > self.parameters:
-            got = f"{self.expert_parameters:g} of {self.parameters:g}"
-            raise ValueError(f"expert_parameters: got {got}, expected no more than all")
-
-    @property
-    def key_width(self) -> float:
-        """Numbers of a key, of all heads together."""
-        return self.width * (self.key_heads or self.heads) / self.heads
-
-    @property
-    def active(self) -> float:
-        """The parameters that one token meets."""
-        return self.parameters - self.expert_parameters * (1 - self.chosen / self.experts)
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """Equal devices in equal machines.
-
-    Args:
-        devices: how many there are, a multiple of per_machine unless they all fit into one.
-        memory: bytes of each.
-        flops: operations per second of each, as on its data sheet.
-        inside: a Link from each device of a machine to the next.
-        between: a Link from one device's network card to a device of another machine.
-        per_machine: devices of one machine.
-        reached: the share of flops that the products reach, above 0 up to 1.
-
-    Raises:
-        ValueError: a number that is none of its kind.
-        TypeError: a link that is none.
-    """
-
-    devices: int
-    memory: float
-    flops: float
-    inside: Link
-    between: Link
-    per_machine: int = 8
-    reached: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the numbers and the links."""
-        numbers.positive_int(devices=self.devices)
-        numbers.positive_int(per_machine=self.per_machine)
-        numbers.positive(memory=self.memory)
-        numbers.positive(flops=self.flops)
-        if numbers.positive(reached=self.reached) > 1:
-            raise ValueError(f"reached: got {self.reached}, expected a share, above 0 up to 1")
-        if self.devices > self.per_machine and self.devices % self.per_machine:
-            got = f"{self.devices} in machines of {self.per_machine}"
-            raise ValueError(f"devices: got {got}, expected whole machines")
-        for name in ("inside", "between"):
-            if not isinstance(getattr(self, name), Link):
-                got = type(getattr(self, name)).__name__
-                raise TypeError(f"{name}: got a {got}, expected a Link")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a model and its batch are divided. The devices that are left take copies of it all.
-
-    Neighbours in a machine are first those of the heads, then those of the ring, then the copies
-    with their experts; stages are furthest apart.
-
-    Args:
-        zero: stage 0 to 3 of ZeRO among the copies.
-        heads: ways in which heads and hidden units are divided, the norms' tokens too.
-        ring: ways in which the tokens of a row are divided.
-        stages: of a pipeline.
-        experts: ways in which experts are divided among the copies.
-        micro_batches: into which the rows of a copy are cut in each step.
-        recompute: what the way back computes anew: "none", "attention" (scores and weights) or
-            "all" of a block.
-        overlap: whether what can hide behind computing hides.
-
-    Raises:
-        ValueError: a number or a name that is none of its kind.
-    """
-
-    zero: int = 0
-    heads: int = 1
-    ring: int = 1
-    stages: int = 1
-    experts: int = 1
-    micro_batches: int = 1
-    recompute: str = "attention"
-    overlap: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the numbers and the names."""
-        numbers.int_between(0, 3, zero=self.zero)
-        for name in ("heads", "ring", "stages", "experts", "micro_batches"):
-            numbers.positive_int(**{name: getattr(self, name)})
-        options.one_of(RECOMPUTE, recompute=self.recompute)
-        options.flag(overlap=self.overlap)
 
 
 @dataclass(frozen=True)
@@ -200,24 +63,6 @@ class Plan:
         if self.held > self.available:
             return "memory"
         return max(self.seconds, key=self.seconds.__getitem__)
-
-
-# Grattafiori et al. (2024), table 3; Jiang et al. (2024), table 1
-MODELS = {
-    "Llama 3 8B": Model(8_030_261_248, 32, 4096, 32, 8192, 8),
-    "Llama 3 70B": Model(70_553_706_496, 80, 8192, 64, 8192, 8),
-    "Llama 3 405B": Model(405_853_388_800, 126, 16384, 128, 8192, 8),
-    "Mixtral 8x7B": Model(46_702_792_704, 32, 4096, 32, 8192, 8, 8, 2, 45_097_156_608),
-}
-# of Cluster: the data sheets' bfloat16 and links in one direction; the latency is assumed
-DEVICES: dict[str, Any] = {
-    "H100": {
-        "memory": 80e9, "flops": 989e12, "inside": Link(1e-5, 450e9), "between": Link(1e-5, 50e9),
-    },
-    "A100": {
-        "memory": 80e9, "flops": 312e12, "inside": Link(1e-5, 300e9), "between": Link(1e-5, 25e9),
-    },
-}  # fmt: skip
 
 
 def operations(model: Model) -> float:
@@ -453,5 +298,5 @@ def _one(kind: type, **argument: Any) -> Any:
     ((name, given),) = argument.items()
     if not isinstance(given, kind):
         got = type(given).__name__
-        raise TypeError(f"{name}: got a {got}, expected a {kind.__name__} of distributed.plan")
+        raise TypeError(f"{name}: got a {got}, expected a {kind.__name__} of distributed.layout")
     return given

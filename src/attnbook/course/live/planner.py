@@ -19,7 +19,7 @@ from attnbook.course.live.figure import (
     updated_by,
     words,
 )
-from attnbook.distributed.plan import DEVICES, MODELS, RECOMPUTE, Layout
+from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE, Layout
 
 HELD = ("weights", "gradients", "optimizer", "activations")
 SPENT = ("compute", "heads", "ring", "experts", "stages", "bubble", "copies")
@@ -50,8 +50,8 @@ def planner(
     computing.
 
     Args:
-        model: to begin with, one of distributed.plan.MODELS.
-        device: one of distributed.plan.DEVICES, eight in a machine.
+        model: to begin with, one of distributed.layout.MODELS.
+        device: one of distributed.layout.DEVICES, eight in a machine.
         devices: how many, a power of 2 from 8 to 16,384.
         batch: tokens of a step, a power of 2 from 262,144 to 67,108,864.
         sequence: tokens in a row, a power of 2 from 2,048 to 131,072.
@@ -70,7 +70,7 @@ def planner(
     layout = Layout(zero=1, heads=8, micro_batches=4) if layout is None else layout
     if not isinstance(layout, Layout):
         got = type(layout).__name__
-        raise TypeError(f"layout: got a {got}, expected a Layout of distributed.plan")
+        raise TypeError(f"layout: got a {got}, expected a Layout of distributed.layout")
     for key, ways in WAYS.items():
         if getattr(layout, key) not in ways:
             raise ValueError(f"layout.{key}: got {getattr(layout, key)}, expected one of {ways}")

@@ -8,16 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from attnbook.distributed import traffic
-from attnbook.distributed.plan import (
-    DEVICES,
-    MODELS,
-    Cluster,
-    Layout,
-    Model,
-    activations,
-    operations,
-    plan,
-)
+from attnbook.distributed.layout import DEVICES, MODELS, Cluster, Layout, Model
+from attnbook.distributed.plan import activations, operations, plan
 from attnbook.distributed.traffic import Link
 
 BYTES = Link(0.0, 1.0)  # seconds of sending are bytes
@@ -423,7 +415,9 @@ def test_what_cannot_be_planned(call, message):
 
 
 def test_what_is_of_another_kind():
-    with pytest.raises(TypeError, match=r"^model: got a int, expected a Model of distributed"):
+    with pytest.raises(
+        TypeError, match=r"^model: got a int, expected a Model of distributed.layout"
+    ):
         operations(7)
     with pytest.raises(TypeError, match=r"^layout: got a dict, expected a Layout of"):
         plan(LARGE, 2**23, CLUSTER, {})
