@@ -116,6 +116,9 @@ def test_the_pages_have_the_scripts_of_this_source(site: str) -> None:
     built = "".join(file.read_text(encoding="utf-8") for file in live)
     for script in sorted((ROOT / "src" / "attnbook" / "course" / "live" / "static").glob("*.js")):
         text = script.read_text(encoding="utf-8")
+        beside = SITE / "_static" / "models" / script.name  # what a worker loads is in no notebook
+        if beside.is_file() and beside.read_text(encoding="utf-8") == text:
+            continue
         quoted = json.dumps(text)[1:-1].replace("</", "<\\/")
         shared = script.name in SCRIPTS
         parts = re.split("%[A-Z_]+%", text.strip()) if shared else [quoted]
