@@ -33,8 +33,7 @@ from slides.question import Choice, Question
 
 PRINTED = re.compile(r"\{printed\}`([^`]+)`")
 CHOICE = re.compile(r"- \[( |x)\] (.*?)(?: %% (.*))?")
-WIDTH = 1152  # of a slide's body, in its own pixels
-GAP = 48  # between columns
+WIDTH, GAP = 1152, 48  # of a slide's body, and between its columns, in its own pixels
 LETTER = 0.602  # width of a letter of the code face, in its size
 TYPE = (19, 27)  # the least and the largest size of code
 MOST = {"code lines": 16, "code columns": 92, "printed lines": 10}
