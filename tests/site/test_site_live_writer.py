@@ -67,6 +67,12 @@ def weights_over(tokens: list[int], model: DecoderOnly | None = None) -> np.ndar
     return torch.cat(list(weights)).numpy()
 
 
+def waits(temperature: float) -> str:
+    """What the figure says while the page has no model."""
+    chosen = f"Temperature {temperature:.2f}, top-p 1.00"
+    return f"{chosen}: the page loads the model when you press a button."
+
+
 def plain(shown: str) -> str:
     """The text without the spans of its colours."""
     return re.sub(r"</?span[^>]*>", "", shown)
@@ -93,7 +99,7 @@ def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     figure = live.text_writer(BEGUN, model="small-writer", temperature=1.0)
     with alone(browser, tmp_path_factory.mktemp("writer"), figure, prepare=store) as seen:
         assert models_asked(seen) == []
-        assert text(seen.page) == "The page loads the model when you press a button."
+        assert text(seen.page) == waits(1.0)
         begin(seen.page, 1.0)
         yield seen.page
         assert len(models_asked(seen)) == 1 and seen.complaints == []
@@ -273,7 +279,7 @@ def test_what_comes_next_shows_before_the_model_is_there(browser: Browser, tmp_p
         assert text(seen.page) == "The most probable next token is '␣b⏎' 0.75."
         choose(seen.page, temperature=0.5)
         assert read(seen.page, "bars") == {"y": [], "share": []}
-        assert text(seen.page) == "The page loads the model when you press a button."
+        assert text(seen.page) == waits(0.5)
         assert models_asked(seen) == [] and seen.complaints == []
 
 

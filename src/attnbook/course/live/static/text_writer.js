@@ -125,6 +125,9 @@ if (loaded(model)) {
 } else {
   written.text = `<strong>${escaped(beginning.value)}</strong>`;
   if ([beginning, temperature, top_p].includes(cb_obj)) bars.data = { y: [], share: [] }; // they are of another text
-  if (!bars.data.y.length) words.text = "The page loads the model when you press a button.";
+  if (!bars.data.y.length) {
+    const chosen = `Temperature ${temperature.value.toFixed(2)}, top-p ${top_p.value.toFixed(2)}`;
+    words.text = `${chosen}: the page loads the model when you press a button.`;
+  }
   if (clicked) load_model(model, write, notice, instead).then((transformer) => transformer && use(transformer));
 }
