@@ -39,7 +39,7 @@ TEXT_SIZES = f"""() => ({DEEP})(document)
   .map((one) => parseFloat(getComputedStyle(one).fontSize))"""
 CONTROLS = """() => [...Bokeh.documents.at(-1)._all_models.values()]
   .filter((one) => ["Slider", "Select"].includes(one.type))
-  .filter((one) => Bokeh.index.find_one(one)?.el.checkVisibility())
+  .filter((one) => !one.disabled && Bokeh.index.find_one(one)?.el.checkVisibility())
   .map(({ type, name, title }) => ({ type, name, title }))"""
 # all that a reader sees of a figure but for one control
 BESIDE = """(name) => JSON.stringify([...Bokeh.documents.at(-1)._all_models.values()]

@@ -101,11 +101,11 @@ def text_writer(
     )  # fmt: skip
     head = Select(
         title="colours: weights of the", name="head", value="mean",
-        options=[("mean", "mean of all heads")], min_width=150, **wide,
+        options=[("mean", "mean of all heads")], min_width=150, disabled=True, **wide,
     )  # fmt: skip
     reader = slider(
         title="tokens before the last", name="reader", start=0, end=40, step=1,
-        value=0, min_width=150, **wide,
+        value=0, min_width=150, disabled=True, **wide,
     )  # fmt: skip
     write = Button(label=f"{models.load_label(model)} and write", name="write", **wide)
     one = Button(label="one token", name="one", **wide)

@@ -45,6 +45,7 @@ function weights_of(by_layer) {
 }
 
 function offer_heads({ num_layers, num_heads }) {
+  head.disabled = reader.disabled = false; // nothing reads before the model is there
   if (head.options.length > 1) return;
   const numbers = (many) => Array.from({ length: many }, (_, k) => k + 1);
   const pairs = numbers(num_layers).flatMap((l) => numbers(num_heads).map((h) => [`${l} ${h}`, `layer ${l}, head ${h}`]));
