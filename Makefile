@@ -60,6 +60,12 @@ handouts: env-paper slides  ## each lecture on paper, for students and for the l
 questions: env-teach assets  ## all questions of the lectures and the quiz, for Moodle and Canvas, into _build/questions
 	$(PY) tools/make_questions.py
 
+# SESSIONS, FREE (days or spans without class), TIME and DUE (days for homework) are optional.
+syllabus: env-teach assets  ## START=2027-01-11 DAYS="Mon Thu": a syllabus with dates and its calendar, into _build/syllabus
+	@test -n "$(START)" -a -n "$(DAYS)" || { echo 'When? Do: make syllabus START=2027-01-11 DAYS="Mon Thu"; also SESSIONS=9 FREE="2027-02-15 2027-03-01/2027-03-05" TIME=10:15 DUE=7' >&2; exit 2; }
+	$(PY) tools/make_syllabus.py --start $(START) --days $(DAYS) $(if $(SESSIONS),--sessions $(SESSIONS)) \
+	  $(if $(FREE),--free $(FREE)) $(if $(TIME),--time $(TIME)) $(if $(DUE),--due $(DUE))
+
 plan: env-book assets  ## the page Teach, from lectures/plan.toml, the decks and the homework
 	$(PY) tools/make_plan.py
 
