@@ -21,6 +21,7 @@ from check_environment import ROOT
 
 SITE = ROOT / "_build" / "html"
 MARK = ROOT / "_build" / ".book"  # the fingerprint of what the last good build was made from
+READ = ROOT / "_build" / ".doctrees" / "environment.pickle"  # what Sphinx keeps of all pages
 SHEET = SITE / "_static" / "book.css"  # its time is that of the build
 ASIDE = {"_build", "node_modules", "dist", "tests", "benchmarks", "__pycache__"}  # hidden ones too
 QUIET = {"TQDM_DISABLE": "1"}  # the asides train while the book is built, and a bar is no output
@@ -77,6 +78,7 @@ def main() -> int:
         done = subprocess.run(command, cwd=ROOT, env=os.environ | QUIET)
         taken[name] = time.perf_counter() - start
         if done.returncode:
+            READ.unlink(missing_ok=True)  # or a page with a warning would pass the next time
             return done.returncode
     MARK.write_text(now, "utf-8")
     where()
