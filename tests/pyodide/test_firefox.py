@@ -56,10 +56,12 @@ def open_bar(firefox: Firefox, cell: str, code: str | None = None) -> None:
 
 
 def press(firefox: Firefox, cell: str, words: str) -> None:
-    """A bar's button, by its words, with the mouse."""
-    firefox.run(f"""document.querySelectorAll("[data-press]").forEach((one) => delete one.dataset.press);
+    """A bar's button, by its words, with the mouse, once it is there."""
+    firefox.wait(f"""document.querySelectorAll("[data-press]").forEach((one) => delete one.dataset.press);
         const bar = [...document.querySelectorAll({json.dumps(cell + " button")})];
-        bar.find(({{ textContent }}) => textContent === {json.dumps(words)}).dataset.press = "";""")
+        const button = bar.find(({{ textContent }}) => textContent === {json.dumps(words)});
+        if (button) button.dataset.press = "";
+        return button !== undefined;""")
     firefox.click("[data-press]")
 
 
