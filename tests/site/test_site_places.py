@@ -120,8 +120,7 @@ def test_back_and_reload_return_to_the_section_in_firefox(
     near = f"Math.abs({TOP} - {before}) <= 30"
     firefox.reload()
     firefox.wait(f"return {near}")
-    firefox.run("document.querySelector('.prev-next-area a.right-next').click()")
-    firefox.wait("return document.readyState === 'complete' && location.pathname.includes('/02-')")
+    firefox.go(firefox.run("return document.querySelector('.prev-next-area a.right-next').href"))
     firefox.run("history.back()")
     firefox.wait(f"return location.pathname.endsWith('{FIRST}') && {near}")
     firefox.run(f"return await ({RESTS % TOP})()")
