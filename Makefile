@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help env assets book slides handouts plan questions homework grade pdf figures-zip drawings heights quick test test-all test-gpu gpu-report test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf figures-zip drawings heights quick test test-all test-gpu gpu-report test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
@@ -59,6 +59,9 @@ handouts: env-paper slides  ## each lecture on paper, for students and for the l
 
 questions: env-teach assets  ## all questions of the lectures and the quiz, for Moodle and Canvas, into _build/questions
 	$(PY) tools/make_questions.py
+
+cards: env-teach assets  ## questions and formulas as cards for Anki, a deck for each chapter, into _build/cards
+	$(PY) tools/make_cards.py
 
 # SESSIONS, FREE (days or spans without class), TIME and DUE (days for homework) are optional.
 syllabus: env-teach assets  ## START=2027-01-11 DAYS="Mon Thu": a syllabus with dates and its calendar, into _build/syllabus
@@ -208,7 +211,7 @@ constraints: env-book  ## refresh constraints.txt with the newest versions that 
 	  --universal --python-version 3.11 --fork-strategy fewest \
 	  --no-header --no-annotate --no-emit-index-url --quiet --output-file constraints.txt
 
-release-archives: env-test  ## what a release consists of, into dist (after: make book pdf)
+release-archives: env-test  ## what a release consists of, into dist (after: make book pdf cards)
 	$(PY) tools/release.py archives
 
 address: env-book  ## REPO=owner/name (PAGES=https://… for a domain): whose copy of the book this is

@@ -24,6 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SITE, PDF = Path("_build/html"), Path("_build/pdf/attnbook.pdf")
+CARDS = Path("_build/cards/attnbook.apkg")
 SUMS, NOTES = "SHA256SUMS", "NOTES.md"
 HEADING = re.compile(r"^## (?P<version>\S+)(?: \((?P<date>[^)]*)\))?[ \t]*$", re.MULTILINE)
 FILES = """\
@@ -31,6 +32,7 @@ FILES = """\
 | --- | --- |
 | `{name}-site.zip` | the website: unpack, open `index.html`; it needs no network |
 | `{name}.pdf` | the book to print |
+| `{name}.apkg` | cards for Anki: the lectures' questions, and formulas |
 | `{name}-notebooks.zip` | the chapters as notebooks, with their outputs |
 | `{name}-py3-none-any.whl`, `{name}.tar.gz` | the Python package, for pip |
 | `{sums}` | checksums: `sha256sum -c {sums}` |
@@ -126,11 +128,11 @@ def zip_notebooks(root: Path, target: Path, seconds: int) -> None:
     write_zip(target, [(f"{target.stem}/{p.name}", p) for p in notebooks + licences], seconds)
 
 
-def copy_pdf(root: Path, target: Path) -> None:
-    """The book to print."""
-    if not (root / PDF).is_file():
-        raise NotReady("there is no PDF; do: make pdf")
-    shutil.copyfile(root / PDF, target)
+def copy(source: Path, target: Path, command: str) -> None:
+    """What a command wrote: the book to print, and the cards."""
+    if not source.is_file():
+        raise NotReady(f"there is no {source.name}; do: {command}")
+    shutil.copyfile(source, target)
 
 
 def build_package(root: Path, output: Path, seconds: int) -> None:
@@ -162,7 +164,8 @@ def archives(root: Path, output: Path, *, pdf: bool = True) -> list[Path]:
     zip_site(root, output / f"{name}-site.zip", seconds)
     zip_notebooks(root, output / f"{name}-notebooks.zip", seconds)
     if pdf:
-        copy_pdf(root, output / f"{name}.pdf")
+        copy(root / PDF, output / f"{name}.pdf", "make pdf")
+    copy(root / CARDS, output / f"{name}.apkg", "make cards")
     build_package(root, output, seconds)
     made = sorted(output.glob("attnbook-*"))
     (output / SUMS).write_text(sums(made), encoding="utf-8", newline="\n")

@@ -1,0 +1,163 @@
+"""The cards for Anki: read back from the file, each with its answer, the same every time."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import sys
+import zipfile
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
+
+import genanki
+from make_cards import BESIDE, ENTRY, MOST, STYLE, card, decks_of_cards, left_of, write
+from make_plan import writers_of
+from slides import ROOT
+from slides.build import desk
+from slides.gift import html_reader
+from slides.page import PageWriter
+
+FORMULA = re.compile(r"\\\[(.*?)\\\]", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Card:
+    """What Anki shows."""
+
+    deck: str
+    name: str
+    front: str
+    back: str
+    where: str
+    tags: frozenset[str]
+
+
+def read(file: Path, folder: Path) -> list[Card]:
+    """The cards of a file, by Anki's tables."""
+    with zipfile.ZipFile(file) as archive:
+        assert set(archive.namelist()) == {"collection.anki2", "media"}
+        archive.extractall(folder)
+    with closing(sqlite3.connect(folder / "collection.anki2")) as table:
+        (decks,) = table.execute("select decks from col").fetchone()
+        names = {int(number): deck["name"] for number, deck in json.loads(decks).items()}
+        rows = table.execute(
+            "select did, guid, flds, tags from cards join notes on cards.nid = notes.id"
+        ).fetchall()
+    return [
+        Card(names[deck], guid, *fields.split("\x1f"), frozenset(tags.split()))
+        for deck, guid, fields, tags in rows
+    ]
+
+
+@pytest.fixture(scope="module")
+def writers() -> dict[str, PageWriter]:
+    with desk(ROOT) as book:
+        return writers_of(book, ROOT)
+
+
+@pytest.fixture(scope="module")
+def decks(writers: dict[str, PageWriter]) -> list[genanki.Deck]:
+    return decks_of_cards(ROOT, writers)
+
+
+@pytest.fixture(scope="module")
+def cards(decks: list[genanki.Deck], tmp_path_factory: pytest.TempPathFactory) -> list[Card]:
+    folder = tmp_path_factory.mktemp("cards")
+    write(decks, folder / "attnbook.apkg", 1_800_000_000)
+    return read(folder / "attnbook.apkg", folder)
+
+
+def test_each_chapter_has_a_deck_that_is_soon_learned(cards: list[Card], decks: list[genanki.Deck]):
+    sizes = Counter(card.deck for card in cards)
+    assert [deck.name for deck in decks] == sorted(sizes) and len(sizes) == 13
+    assert all(6 <= size <= MOST for size in sizes.values())
+    assert len({card.name for card in cards}) == len(cards)
+
+
+def test_each_question_is_there_with_its_answer_and_what_misleads(
+    cards: list[Card], writers: dict[str, PageWriter]
+):
+    """In no other words than the slide's."""
+    reader = html_reader()
+    asked = [card for card in cards if "question" in card.tags]
+    questions = [(w, question) for w in writers.values() for question in w.questions]
+    assert len(asked) == len(questions)
+    for found, (writer, question) in zip(asked, questions, strict=True):
+        assert {f"lecture-{question.lecture}", f"chapter-{writer.chapter.page.number}"} < found.tags
+        for choice in question.choices:
+            assert f"<li>{reader.renderInline(choice.text)}</li>" in found.front
+            if choice.is_right:
+                assert f"<b>{reader.renderInline(choice.text)}</b>" in found.back
+            else:
+                assert reader.renderInline(choice.feedback) in found.back
+                assert f"<b>{reader.renderInline(choice.text)}</b>" not in found.back
+
+
+def test_a_formula_is_asked_by_its_left_side_and_answered_whole(
+    cards: list[Card], writers: dict[str, PageWriter]
+):
+    reader = html_reader()
+    known = {
+        (f"chapter-{w.chapter.page.number}", reader.render(f"$$\n{block.text}\n$$").strip())
+        for w in writers.values()
+        for block in w.chapter.blocks
+        if block.kind == "math"
+    }
+    formulas = [card for card in cards if "formula" in card.tags]
+    assert len(formulas) > 30
+    for found in formulas:
+        (tag,) = found.tags - {"formula"}
+        whole, _, number = found.back.partition("<p>Formula")
+        assert (tag, whole.strip()) in known
+        assert number.startswith(f" ({tag.partition('-')[2]}.")
+        assert found.where.startswith(f"Chapter {tag.partition('-')[2]}, ")
+        asked = FORMULA.findall(found.front)
+        assert len(asked) == ("What is its formula?" not in found.front)
+        for left in asked:
+            assert left.endswith(r" = \ ?") and left.count("{") == left.count("}")
+
+
+def test_no_card_shows_a_mark_of_markdown(cards: list[Card]):
+    for found in cards:
+        for side in (found.front, found.back, found.where):
+            words = re.sub(r"\\\(.*?\\\)|\\\[.*?\\\]|<code>.*?</code>", "", side, flags=re.DOTALL)
+            assert not re.search(r"\$|\*\*|```|\{\w+\}`|\]\(", words), words
+
+
+@pytest.mark.parametrize(
+    ("tex", "left"),
+    [
+        (r"f(X) = Y", "f(X)"),
+        (r"\begin{aligned} a_i &= b, \\ c &= d \end{aligned}", "a_i"),
+        (r"\sum_{j=1}^n w_j = 1", r"\sum_{j=1}^n w_j"),
+        (r"\begin{aligned} a & b \\ c &= d \end{aligned}", ""),
+        (r"x \leftarrow x + f(x)", ""),
+    ],
+)
+def test_the_left_side(tex: str, left: str):
+    assert left_of(tex) == left
+
+
+def test_every_term_that_is_left_out_is_in_the_index():
+    terms = (ROOT / "appendices/terms.md").read_text("utf-8")
+    assert {entry["term"] for entry in ENTRY.finditer(terms)} >= BESIDE
+
+
+def test_a_newer_edition_replaces_its_cards(decks: list[genanki.Deck], tmp_path: Path):
+    """A card keeps its name when its words change; the same commit gives the same bytes."""
+    one, same = (card("formula eq-x", front, "b", "c", []) for front in ("old", "new"))
+    assert one.guid == same.guid != card("formula eq-y", "old", "b", "c", []).guid
+    for name in ("once", "again"):
+        write(decks, tmp_path / name, 1_800_000_000)
+    assert (tmp_path / "once").read_bytes() == (tmp_path / "again").read_bytes()
+
+
+def test_cards_are_read_by_night_too():
+    assert ".nightMode" in STYLE
