@@ -14,14 +14,21 @@ from attnbook import devices
 FOLDER = Path(__file__).parents[1] / "src/attnbook/datasets/results"
 
 
-def asked_quick(description: str | None) -> bool:
-    """Whether --quick was asked for: a trial that stores nothing. --help shows the description."""
+def option(description: str | None, *names: str) -> str:
+    """Which of the options was asked for, "" for none. --help shows the description."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true")
-    quick: bool = parser.parse_args().quick
-    return quick
+    several = parser.add_mutually_exclusive_group()
+    for name in names:
+        several.add_argument(f"--{name}", action="store_const", const=name, dest="asked")
+    asked: str | None = parser.parse_args().asked
+    return asked or ""
+
+
+def asked_quick(description: str | None) -> bool:
+    """Whether --quick was asked for: a trial that stores nothing."""
+    return option(description, "quick") == "quick"
 
 
 def store(name: str, **results: Any) -> None:

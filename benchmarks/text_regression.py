@@ -1,14 +1,17 @@
 """Chapter 9's functions as text, read by SmolLM2-135M: does it regress, and with which kernel?
 
-    python -m benchmarks.text_regression            all; stores the results (about an hour)
+    python -m benchmarks.text_regression            all; stores the results (about two hours)
     python -m benchmarks.text_regression --quick    three functions; stores nothing
+    python -m benchmarks.text_regression --cuts     the heads that are cut, again; stores these
 
 Three draws of forty functions, of seeds that chapter 9 did not train on, in two formats, and in the
 first once more with 5 added to every x (99 at most). A number has two digits. The model is asked
 for the first digit of y; its answer is the mean of 5, 15, …, 95 under its probabilities of the ten
-digits. Layers and heads count from 1.
+digits. Layers and heads count from 1. Ten pairs of other heads are cut on the first draw: each two
+of one layer near 19, and none that chapter 10 names.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,12 +24,22 @@ from attnbook.kernel import gaussian_process
 from attnbook.layers.linear import linear
 from attnbook.models.transformer import run_blocks
 from benchmarks.real_heads import FILE, Head, rounded, without
-from benchmarks.storing import asked_quick, store
+from benchmarks.storing import FOLDER, option, store
 
 FORMATS = {"x, y": ("x = {:02d}, y = ", "{:02d}\n"), "arrow": ("{:02d} -> ", "{:02d}\n")}
 FORMATS["x + 5"] = FORMATS["x, y"]
 ADDED = {"x + 5": 5}
 CUT_IN = "x, y"  # the format in which heads are cut
+CUTS: dict[str, list[Head]] = {
+    "19.7 and 19.8": [(19, 7), (19, 8)],
+    "19.7": [(19, 7)],
+    "19.8": [(19, 8)],
+    "19.1 and 19.3": [(19, 1), (19, 3)],
+    "chapter 6's four": [(18, 4), (18, 5), (18, 6), (19, 7)],
+    "17.1": [(17, 1)],
+}
+NAMED = {(17, 1), (18, 4), (18, 5), (18, 6), (19, 7), (19, 8), (20, 4)}
+NEAR = range(15, 25)  # the layers of the other pairs
 SEEDS, FUNCTIONS, PAIRS, SCALE, NOISE = (1_000_000, 1_000_001, 1_000_002), 40, 41, 0.3, 0.2
 LATE = slice(16, PAIRS)
 BANDWIDTHS = np.geomspace(0.03, 1, 40)
@@ -145,11 +158,6 @@ def one_format(
     model: Any, words: Any, form: str, seeds: Sequence[int], count: int
 ) -> dict[str, Any]:
     """Errors, kernels and cuts in one format; a list with an entry per draw of functions."""
-    cuts: dict[str, list[Head]] = {
-        "19.7 and 19.8": [(19, 7), (19, 8)],
-        "19.1 and 19.3": [(19, 1), (19, 3)],
-        "chapter 6's four": [(18, 4), (18, 5), (18, 6), (19, 7)],
-    }
     found: dict[str, list[Any]] = {}
     for seed in seeds:
         f = datasets.smooth_functions(count, PAIRS, seed=seed, length_scale=SCALE, noise=NOISE)
@@ -198,10 +206,6 @@ def one_format(
                 **digit_kernel(w, x),
                 **({"before adding": digit_kernel(w, cells)} if form in ADDED else {}),
             }
-        for name, heads in cuts.items() if form == CUT_IN else ():
-            with without(model, heads):
-                cut = np.array([answer(model, words, text)[0] for text in texts])
-            record[f"without {name}"] = errors(cut, f.true).tolist()
         for name, value in record.items():
             found.setdefault(name, []).append(value)
         means = {k: np.mean(v) for k, v in record.items() if not isinstance(v, dict)}
@@ -210,17 +214,56 @@ def one_format(
     return found
 
 
+def other_pairs(count: int) -> list[list[Head]]:
+    """Pairs of heads of one layer, none of them named in the chapter."""
+    draws = np.random.default_rng(0)
+    pairs: list[list[Head]] = []
+    while len(pairs) < count:
+        layer = int(draws.choice(NEAR))
+        pair = [(layer, int(head)) for head in sorted(draws.choice(9, 2, replace=False) + 1)]
+        if not NAMED & set(pair) and pair not in pairs:
+            pairs.append(pair)
+    return pairs
+
+
+def cut(model: Any, words: Any, seeds: Sequence[int], count: int, others: int) -> dict[str, Any]:
+    """The errors per function without some heads: a list with an entry per draw of functions."""
+    found: dict[str, Any] = {}
+    for number, seed in enumerate(seeds):
+        f = datasets.smooth_functions(count, PAIRS, seed=seed, length_scale=SCALE, noise=NOISE)
+        x, y = as_integers(f)
+        texts = [write(words, a, b, FORMATS[CUT_IN]) for a, b in zip(x, y, strict=True)]
+
+        def error(heads: list[Head], texts=texts, true=f.true) -> list[float]:
+            with without(model, heads):
+                said = np.array([answer(model, words, text)[0] for text in texts])
+            return errors(said, true).tolist()
+
+        for name, heads in CUTS.items():
+            found.setdefault(f"without {name}", []).append(error(heads))
+            print(seed, name, np.mean(found[f"without {name}"][-1]), flush=True)
+        if number == 0:
+            pairs = other_pairs(others)
+            found["without other pairs"] = {
+                "pairs": pairs, "errors": [error(pair) for pair in pairs]
+            }  # fmt: skip
+            print(np.mean(found["without other pairs"]["errors"], axis=1), flush=True)
+    return found
+
+
 def main() -> None:
-    quick = asked_quick(__doc__)
+    asked = option(__doc__, "quick", "cuts")
+    quick = asked == "quick"
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
     folder = pretrained.fetch("smollm2")
     model, words = pretrained.from_gguf(folder / FILE), pretrained.tokens_from_gguf(folder / FILE)
     seeds, count = (SEEDS[:1], 3) if quick else (SEEDS, FUNCTIONS)
-    found = {}
-    for name in FORMATS:
+    found = json.loads((FOLDER / "text_regression.json").read_text())["found"]
+    for name in FORMATS if asked != "cuts" else ():
         print(name, flush=True)
         found[name] = one_format(model, words, name, seeds, count)
+    found[CUT_IN] |= cut(model, words, seeds, count, others=2 if quick else 10)
     if not quick:
         store("text_regression", found=rounded(found))
 

@@ -80,7 +80,12 @@ def test_smollm2_has_the_heads_whose_weights_are_stored():
 def test_induction_in_depth_copies_what_followed():
     texts = drawings.induction_in_depth().texts
     *first, last = "river", "lamp", "coat", "bread", "river"
-    assert texts.count("copy lamp") == 1 and texts[-2:] == ("lamp", "predicts")
+    assert texts.count("find lamp") == 1 and texts[-4:] == (
+        "lamp",
+        "predicts",
+        "later layers",
+        "say lamp",
+    )
     for word, before in zip([*first, last], ["–", *first], strict=True):
         assert word in texts and before in texts
     heads = {"17.1", "18.4", "18.5", "18.6", "19.7"}

@@ -55,6 +55,8 @@ PLACE = """(x) => {
     y: (box.y + (frame.top + frame.bottom) / 2) / innerHeight,
   };
 }"""
+FRAME_BOX = """(({ x, y, width }) => [x, y, width])(
+  document.querySelector(".present iframe").getBoundingClientRect())"""
 HEIGHTS = "[document.documentElement.scrollHeight, innerHeight]"
 QUERY = """() => [...Bokeh.documents[0]._all_models.values()].find((m) => m.title === "query x").value"""
 CROWDED_NOTES = """() => [...document.querySelectorAll(".slide")].filter((slide, i, all) => {
@@ -216,8 +218,9 @@ def test_a_drag_lands_where_the_pointer_is(
     page.evaluate(SHOW_LIVE)
     frame = live_frame(page)
     rests(frame, HEIGHTS)
+    rests(page, FRAME_BOX)
+    at = rests(frame, f"({PLACE})(1)")
     box = page.locator(".present iframe").bounding_box()
-    at = frame.evaluate(PLACE, 1)
     x, y = box["x"] + at["x"] * box["width"], box["y"] + at["y"] * box["height"]
     page.mouse.move(x - 30, y)
     page.mouse.down()

@@ -126,7 +126,8 @@ def plan(model: Model, batch: int, cluster: Cluster, layout: Layout) -> Plan:
     With T ways of heads, R of the ring, p stages, E of experts, m micro-batches and
     D = devices / (T R p) copies, each device holds 1 / (T p) of the model. The R of a ring hold the
     same, so ZeRO divides its part by D R, and gradients are summed over as many. It holds
-    activations of min(m, p) micro-batches (one forward, one backward in turn).
+    activations of min(m, p) micro-batches (one forward, one backward in turn), divided by T and R:
+    the ways of heads also divide norms and stream, by tokens (sequence parallelism).
     Stage 3 of ZeRO has two blocks whole at a time. Not counted are embedding and logits, the time
     of the optimizer, buffers, and uneven stages.
 

@@ -160,7 +160,7 @@ RUNGS = (
         queries="features of the stream",
         keys="features of the stream",
         values="of the normed stream",
-        score="log(φ(q) · φ(k))",
+        score="φ(q) · φ(k)",
         hidden="the future",
         learned="all, also decay and step",
     ),

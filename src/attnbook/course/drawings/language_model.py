@@ -36,7 +36,7 @@ def induction_in_depth(
         562,
         f"A model of {num_layers} layers. Head {writer} notes at each word the word before it. For "
         f"the last word, {WORDS[-1]}, the heads {', '.join(readers)} find the note {WORDS[-1]} in "
-        f"the keys, and copy the word that stands there, {WORDS[found]}.",
+        f"the keys, and copy what stands there. Later layers say it: {WORDS[found]}.",
     )
     places = [150 + 73 * j for j in range(len(WORDS))]
     rows = {noting: 392.0, **dict(zip(reading, (202.0, 152.0), strict=False))}
@@ -99,7 +99,7 @@ def _read(
     canvas.text(x - 10, 340, f"key\n{WORDS[-1]}", "keys", anchor="end")
     canvas.line((last, 373), (last, 364), role="queries")
     canvas.arrow((last, 318), (last, 298), role="queries")
-    canvas.text(x + 92, 238, f"copy {WORDS[found]}", "output", bold=True)
+    canvas.text(x + 92, 238, f"find {WORDS[found]}", "output", bold=True)
     for layer in sorted({_layer(one) for one in readers}):
         y, here = rows[layer], [one for one in readers if _layer(one) == layer]
         start = x + 34
@@ -110,6 +110,7 @@ def _read(
     canvas.arrow((last, 268), (last, 52), role="output", width=3)
     canvas.text(last, 32, WORDS[found], "output", bold=True, size=18)
     canvas.text(last - 44, 32, "predicts", anchor="end")
+    canvas.text(last - 12, 92, f"later layers\nsay {WORDS[found]}", "output", anchor="end")
 
 
 def prompt_of_pairs(

@@ -117,7 +117,8 @@ def softmax_steps(
     powers = np.where(seen, np.exp(table), np.nan)
     weights: Any = softmax(table, None if mask is None else seen)
     shares = np.where(seen, weights, np.nan)
-    totals = " and ".join(f"{one:.{1 if one < 100 else 0}f}" for one in np.nansum(powers, axis=-1))
+    sums = np.nansum(powers, axis=-1)
+    totals = " and ".join(f"{one:.{2 if one < 1 else 1 if one < 100 else 0}f}" for one in sums)
     whole = max(0.6, float(np.nanmax(shares)))
     large = float(np.nanmax(powers)) >= 10
     steps = [

@@ -346,7 +346,7 @@ def in_parts(devices: bool = False) -> Average:
     )
     return Average(
         query=f"{'stays on its device' if devices else 'one, for both parts'}: {QUERY}",
-        keys="half are here, half come from a device" if devices else "in two parts",
+        keys="half are here, half from another device" if devices else "in two parts",
         labels=tuple(f"{one:.1f}" for one in KEYS),
         values=(tuple(f"{one:.1f}" for one in VALUES),),
         places=KEYS,

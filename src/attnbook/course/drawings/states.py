@@ -234,7 +234,7 @@ def chunks(tokens: int = 12, chunk: int = 4) -> Drawing:
     canvas.box(left + 132, top + 132, 264, 264, fill=0, radius=1)
     canvas.text(12, 356, f"inside: {c} × {c} weights, masked", "weights", anchor="start")
     canvas.text(12, 384, "before: one state S of d × p", "output", anchor="start")
-    canvas.text(12, 428, "output = (QK^{T} ∘ mask)V + QS", anchor="start", bold=True)
+    canvas.text(12, 428, "sum: output = (QK^{T} ∘ mask)V + QS", anchor="start", bold=True)
     return canvas.drawing()
 
 

@@ -158,7 +158,7 @@ def _tile(canvas: Canvas, x: float, y: float, wide: float, tall: float) -> None:
 
 
 def masks(window: int, ends: Sequence[int]) -> dict[str, Allowed]:
-    """Three masks: of the past, of the near past, of the same document.
+    """Three masks: of the past, of the near past, of the past in the same document.
 
     Args:
         window: how many tokens a query sees in the second, itself included.
@@ -174,7 +174,7 @@ def masks(window: int, ends: Sequence[int]) -> dict[str, Allowed]:
     return {
         "causal": lambda i, j: j <= i,
         "window": lambda i, j: (j <= i) & (i - j < window),
-        "documents": lambda i, j: document(i) == document(j),
+        "documents": lambda i, j: (j <= i) & (document(i) == document(j)),
     }
 
 
