@@ -54,7 +54,9 @@ def data_parallel(*, workers: int = 4, rows: int = 16) -> Drawing:
     canvas.box(
         286, 398, 380, 30, "all-gather, forward and again backward", "output", fill=0.14, bold=True
     )
-    canvas.box(286, 486, 380, 30, "reduce-scatter of its gradients", "weights", fill=0.14, bold=True)
+    canvas.box(
+        286, 486, 380, 30, "reduce-scatter of its gradients", "weights", fill=0.14, bold=True
+    )
     for r, x in enumerate(_lanes(world)):
         _copy(canvas, x, r, count // world)
         if r:
