@@ -32,7 +32,6 @@ from weaving.blocks import MystError
 
 TARGET = ROOT / "_build/cards/attnbook.apkg"
 BOOK = "From Kernel Regression to the Transformer"
-MOST = 15  # cards to a chapter
 # terms whose formula in the index says more than the term, or something beside it
 BESIDE = frozenset(
     (
@@ -157,7 +156,7 @@ def formulas_of(chapter: Chapter, terms: str) -> Iterator[re.Match[str]]:
 
 
 def decks_of_cards(root: Path, writers: dict[str, PageWriter]) -> list[genanki.Deck]:
-    """A deck for each chapter: its lectures' questions first, then formulas, at most MOST cards."""
+    """A deck for each chapter: its lectures' questions first, then formulas."""
     reader = html_reader()
     terms = (root / "appendices/terms.md").read_text("utf-8")
     chapters = {writer.chapter.page.docname: writer.chapter for writer in writers.values()}
@@ -172,7 +171,7 @@ def decks_of_cards(root: Path, writers: dict[str, PageWriter]) -> list[genanki.D
             for question in writer.questions
         ]
         notes += [of_term(entry, chapter, reader) for entry in formulas_of(chapter, terms)]
-        for note in notes[:MOST]:
+        for note in notes:
             deck.add_note(note)
         decks.append(deck)
     return decks

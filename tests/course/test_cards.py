@@ -17,7 +17,7 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 
 import genanki
-from make_cards import BESIDE, ENTRY, MOST, STYLE, card, decks_of_cards, left_of, write
+from make_cards import BESIDE, ENTRY, card, decks_of_cards, left_of, write
 from make_plan import writers_of
 from slides import ROOT
 from slides.build import desk
@@ -77,7 +77,7 @@ def cards(decks: list[genanki.Deck], tmp_path_factory: pytest.TempPathFactory) -
 def test_each_chapter_has_a_deck_that_is_soon_learned(cards: list[Card], decks: list[genanki.Deck]):
     sizes = Counter(card.deck for card in cards)
     assert [deck.name for deck in decks] == sorted(sizes) and len(sizes) == 13
-    assert all(6 <= size <= MOST for size in sizes.values())
+    assert all(6 <= size <= 15 for size in sizes.values())
     assert len({card.name for card in cards}) == len(cards)
 
 
@@ -159,5 +159,13 @@ def test_a_newer_edition_replaces_its_cards(decks: list[genanki.Deck], tmp_path:
     assert (tmp_path / "once").read_bytes() == (tmp_path / "again").read_bytes()
 
 
-def test_cards_are_read_by_night_too():
-    assert ".nightMode" in STYLE
+def test_a_deck_has_its_style_by_day_and_by_night(decks: list[genanki.Deck], tmp_path: Path):
+    write(decks, tmp_path / "attnbook.apkg", 1_800_000_000)
+    read(tmp_path / "attnbook.apkg", tmp_path)
+    with closing(sqlite3.connect(tmp_path / "collection.anki2")) as table:
+        (models,) = table.execute("select models from col").fetchone()
+    (kind,) = json.loads(models).values()
+    assert {".where", ".nightMode .where"} <= set(
+        re.findall(r"^(.*?) \{", kind["css"], re.MULTILINE)
+    )
+    assert "{{Front}}" in kind["tmpls"][0]["qfmt"] and "{{Back}}" in kind["tmpls"][0]["afmt"]
