@@ -66,12 +66,13 @@ FAULTS = r"""() => {
 class Desk:
     """The browser's desk: it hands out the site's files, and notes what went wrong."""
 
-    def __init__(self, browser: Browser, site: Path) -> None:
+    def __init__(self, browser: Browser, site: Path, *, scripts: bool = True) -> None:
         """Open a browser window in which everything looks as on paper."""
         self.site, self.faults = site, list[str]()
         self.book = ""
         options: dict[str, Any] = {"viewport": PAPER, "device_scale_factor": 2}
-        self.context: BrowserContext = browser.new_context(color_scheme="light", **options)
+        options |= {"color_scheme": "light", "java_script_enabled": scripts}
+        self.context: BrowserContext = browser.new_context(**options)
         self.context.route("**/*", self.answer)
 
     def answer(self, route: Route) -> None:

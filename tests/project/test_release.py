@@ -51,6 +51,7 @@ packages = ["src/attnbook"]
     "_build/html/.buildinfo": "hidden\n",
     "_build/html/_static/page.css": "body {}\n",
     "_build/pdf/attnbook.pdf": "%PDF\n",
+    "_build/epub/attnbook.epub": "epub\n",
     "_build/cards/attnbook.apkg": "cards\n",
 }
 
@@ -130,6 +131,7 @@ def test_the_archives_hold_what_they_promise(project: Path, tmp_path: Path) -> N
         inside = [name.partition("/")[2] for name in notebooks.namelist()]
         assert inside == ["01-one.ipynb", "LICENSE", "LICENSE-CONTENT"]
     assert (out / "attnbook-0.2.0.pdf").read_text(encoding="utf-8") == "%PDF\n"
+    assert (out / "attnbook-0.2.0.epub").read_text(encoding="utf-8") == "epub\n"
     assert (out / "attnbook-0.2.0.apkg").read_text(encoding="utf-8") == "cards\n"
     lines = (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
     listed = dict(reversed(line.split("  ")) for line in lines)
@@ -160,6 +162,7 @@ def test_the_archives_are_the_same_every_time(project: Path, tmp_path: Path) -> 
     [
         ("_build/html/index.html", "make book"),
         ("_build/pdf/attnbook.pdf", "make pdf"),
+        ("_build/epub/attnbook.epub", "make epub"),
         ("_build/cards/attnbook.apkg", "make cards"),
         ("chapters/01-one.ipynb", "make notebooks"),
     ],
