@@ -1,6 +1,6 @@
-"""Write the pages Teach and Exam and quiz from lectures/plan.toml, the decks and the homework.
+"""Write the pages Teach, Exam and quiz, and Cards from the plan, the decks and the homework.
 
-python tools/make_plan.py            write appendices/teach.md and appendices/exam.md
+python tools/make_plan.py            write the three into appendices/
 python tools/make_plan.py --check    are they what they would be written as?
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from slides import ROOT
 from slides.build import Desk, desk, sources
+from slides.cards import cards_of, page_of
 from slides.deck import COURSE, PATHS, Deck, DeckError, read_deck
 from slides.live import title_of
 from slides.page import PageWriter, exercises_of
@@ -22,7 +23,11 @@ from slides.question import Question
 from slides.slide import LETTERS
 from weaving.blocks import MystError
 
-PAGES = ("teach.md", "exam.md")  # of lectures/, each the template of a page in appendices/
+PAGES = (
+    "teach.md",
+    "exam.md",
+    "cards.md",
+)  # of lectures/, each the template of a page in appendices/
 
 
 def writers_of(book: Desk, root: Path) -> dict[str, PageWriter]:
@@ -54,6 +59,7 @@ def pages(root: Path, writers: dict[str, PageWriter]) -> dict[Path, str]:
         "exam": "\n".join(exam(plan)).strip(),
         "projects": bullets([project(one) for one in plan.projects]),
         "quiz": "\n".join(quiz(plan)).strip(),
+        "cards": "\n".join(page_of(cards_of(root, writers))).strip(),
     }
     for part, text in parts.items():
         mark = f"<!-- {part} -->"

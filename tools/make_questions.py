@@ -5,9 +5,7 @@ python tools/make_questions.py            into _build/questions
 
 from __future__ import annotations
 
-import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from make_plan import decks_of, writers_of
@@ -15,7 +13,7 @@ from slides import ROOT
 from slides.build import desk
 from slides.deck import DeckError
 from slides.gift import gift
-from slides.page import PageWriter
+from slides.page import PageWriter, plain
 from slides.plan import PlanError, read_plan
 from slides.qti import qti
 from slides.question import Question
@@ -23,7 +21,6 @@ from weaving.blocks import MystError
 
 TARGET = ROOT / "_build/questions"
 BOOK = "From Kernel Regression to the Transformer"
-FORMULA = re.compile(r"```\{formula\} (\S+)\n```")  # a directive, in a question's text
 QUIZ_NAME = "The quiz, before and after"
 ABOUT = {
     "lecture": "The questions of the lecture.",
@@ -39,15 +36,6 @@ def questions_of(root: Path, writers: dict[str, PageWriter]) -> list[tuple[str, 
         for number, writer in writers.items()
     ]
     return [*groups, (QUIZ_NAME, list(plan.quiz))]
-
-
-def plain(question: Question, writer: PageWriter) -> Question:
-    """The question with the chapter's formulas in its text; DeckError where it shows more."""
-    stem = FORMULA.sub(lambda m: f"$$\n{writer.chapter.formula(m[1])[0]}\n$$", question.stem)
-    if "```" in stem or ":::" in stem:
-        where = f"{writer.deck.path.name}: question {question.title!r}"
-        raise DeckError(f"{where}: got a directive in its text, expected words and formulas only")
-    return replace(question, stem=stem)
 
 
 def files_of(groups: list[tuple[str, list[Question]]]) -> dict[str, bytes]:

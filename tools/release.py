@@ -1,7 +1,7 @@
 """What a release consists of: the checks before it, its archives and its notes.
 
 python tools/release.py check v0.1.0    the tag, pyproject.toml and CHANGELOG.md agree
-python tools/release.py archives        the built site, the PDF, the EPUB, the notebooks, the package → dist/
+python tools/release.py archives        site, PDF, EPUB, cards, notebooks, the package → dist/
 
 The same commit gives the same archives, byte for byte: names are sorted, and every file in them
 has the commit's date. Only the standard library, and hatchling for the package.

@@ -13,6 +13,7 @@ Parts, one module each:
 - ``landing``: the landing page's buttons and its live figure.
 - ``sidebar``: minutes in the list of pages.
 - ``terms``: letters in the index of terms.
+- ``cards``: cards to remember, and each chapter's link to its own.
 - ``search``: an index of sections, with formulas that can be read.
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
@@ -32,6 +33,7 @@ from sphinx.application import Sphinx
 
 from . import (
     assets,
+    cards,
     citations,
     drawings,
     exercises,
@@ -69,6 +71,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         landing,
         lectures,
         terms,
+        cards,
         sidebar,
         search,
         footer,

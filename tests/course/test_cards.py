@@ -17,10 +17,12 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 
 import genanki
-from make_cards import BESIDE, ENTRY, card, decks_of_cards, left_of, write
+from make_cards import decks_of_cards, note, write
 from make_plan import writers_of
 from slides import ROOT
+from slides import cards as made
 from slides.build import desk
+from slides.cards import BESIDE, ENTRY, left_of
 from slides.gift import html_reader
 from slides.page import PageWriter
 
@@ -94,10 +96,10 @@ def test_each_question_is_there_with_its_answer_and_what_misleads(
         for choice in question.choices:
             assert f"<li>{reader.renderInline(choice.text)}</li>" in found.front
             if choice.is_right:
-                assert f"<b>{reader.renderInline(choice.text)}</b>" in found.back
+                assert f"<strong>{reader.renderInline(choice.text)}</strong>" in found.back
             else:
                 assert reader.renderInline(choice.feedback) in found.back
-                assert f"<b>{reader.renderInline(choice.text)}</b>" not in found.back
+                assert f"<strong>{reader.renderInline(choice.text)}</strong>" not in found.back
 
 
 def test_a_formula_is_asked_by_its_left_side_and_answered_whole(
@@ -150,10 +152,14 @@ def test_every_term_that_is_left_out_is_in_the_index():
     assert {entry["term"] for entry in ENTRY.finditer(terms)} >= BESIDE
 
 
-def test_a_newer_edition_replaces_its_cards(decks: list[genanki.Deck], tmp_path: Path):
+def test_a_newer_edition_replaces_its_cards(
+    decks: list[genanki.Deck], writers: dict[str, PageWriter], tmp_path: Path
+):
     """A card keeps its name when its words change; the same commit gives the same bytes."""
-    one, same = (card("formula eq-x", front, "b", "c", []) for front in ("old", "new"))
-    assert one.guid == same.guid != card("formula eq-y", "old", "b", "c", []).guid
+    cards = [made.Card("formula eq-x", "old", "b"), made.Card("formula eq-x", "new", "b")]
+    chapter = writers["1a"].chapter
+    one, same, other = (note(c, chapter, html_reader()) for c in [*cards, made.Card("y", "o", "b")])
+    assert one.guid == same.guid != other.guid
     for name in ("once", "again"):
         write(decks, tmp_path / name, 1_800_000_000)
     assert (tmp_path / "once").read_bytes() == (tmp_path / "again").read_bytes()

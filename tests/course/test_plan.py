@@ -150,14 +150,15 @@ def test_the_pages_have_everything_and_a_stale_one_is_found(
     writers: dict[str, PageWriter], plan: Plan, tmp_path: Path
 ):
     texts = pages(ROOT, writers)
-    teach, exam = texts.values()
-    assert "<!--" not in teach + exam
+    teach, exam, cards = texts.values()
+    assert "<!--" not in teach + exam + cards
     for writer in writers.values():
         deck = writer.deck
         assert teach.count(f"lectures/{deck.name}.html") == (1 if deck.is_further else 4)
         assert f"**, {deck.minutes():g} minutes" in teach
         assert all(outcome in teach for outcome in deck.about["outcomes"])
         for question in writer.questions:
+            assert all(f" {choice.text}\n" in cards for choice in question.choices)
             for choice in question.choices:
                 assert choice.is_right or f"“{choice.text}”: {choice.misconception}." in teach
     for one in plan.exam:
@@ -168,7 +169,7 @@ def test_the_pages_have_everything_and_a_stale_one_is_found(
         assert one.stem.strip() in exam
     assert stale(texts) == []
     written = {tmp_path / file.name: text for file, text in texts.items()}
-    assert len(stale(written)) == 2
+    assert len(stale(written)) == 3
     for file, text in written.items():
         file.write_text(text, "utf-8")
     assert stale(written) == []

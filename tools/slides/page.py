@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -16,11 +17,14 @@ from slides.chapter import Chapter
 from slides.clicks import in_clicks
 from slides.deck import COURSE, PATHS, TITLE_MINUTES, Deck, DeckError, Slide
 from slides.live import title_of
+from slides.question import Question
 from slides.slide import LETTERS, SlideWriter
 
 STATIC = Path(__file__).with_name("static")
 STILL = re.compile(r'(<div class="attnbook-still"><img [^>]*?src=")data:[^"]*"')
 SCRIPT = re.compile(r'<script class="attnbook-live-script">.*?</script>', re.DOTALL)
+
+FORMULA = re.compile(r"```\{formula\} (\S+)\n```")  # a directive, in a question's text
 
 
 @cache
@@ -148,3 +152,12 @@ def live_page(name: str, html: str) -> str:
     body = STILL.sub(rf'\1../../_static/stills/{name}.webp"', body)
     body = body.replace('class="attnbook-live"', 'class="attnbook-live" data-layout="wide"', 1)
     return fill(template("live.html"), title=title_of(html), body=body)
+
+
+def plain(question: Question, writer: PageWriter) -> Question:
+    """The question with the chapter's formulas in its text; DeckError where it shows more."""
+    stem = FORMULA.sub(lambda m: f"$$\n{writer.chapter.formula(m[1])[0]}\n$$", question.stem)
+    if "```" in stem or ":::" in stem:
+        where = f"{writer.deck.path.name}: question {question.title!r}"
+        raise DeckError(f"{where}: got a directive in its text, expected words and formulas only")
+    return replace(question, stem=stem)
