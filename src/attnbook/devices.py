@@ -6,6 +6,8 @@ this module (or attnbook.jax) before JAX computes anything.
 
 import os
 import platform
+import warnings
+from functools import cache
 from typing import Any
 
 from attnbook._validation import options
@@ -14,7 +16,9 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def torch_device(*, double: bool = False) -> Any:
-    """The torch.device to use: CUDA where there is one, else Apple's MPS, else the CPU.
+    """The torch.device to use: CUDA (also AMD's ROCm), else Apple's MPS, else the CPU.
+
+    MPS is left out, with a warning, where it computes otherwise than the CPU (wrong_on).
 
     Args:
         double: the work is in float64, which MPS does not have.
@@ -25,15 +29,84 @@ def torch_device(*, double: bool = False) -> Any:
     if torch.cuda.is_available():
         return torch.device("cuda")
     if torch.backends.mps.is_available() and not double:
-        return torch.device("mps")
+        if not (wrong := wrong_on("mps")):
+            return torch.device("mps")
+        warnings.warn(
+            f"PyTorch {torch.__version__} on this Mac's GPU computes otherwise than on the CPU: "
+            f"{', '.join(wrong)}. The CPU computes instead.",
+            stacklevel=2,
+        )
     return torch.device("cpu")
 
 
+@cache
+def wrong_on(kind: str) -> tuple[str, ...]:
+    """What a kind of device computes otherwise than the CPU, among what the book uses in float32.
+
+    Releases of PyTorch were silently wrong here on Apple's GPUs: a linear layer that loses its
+    bias (pytorch/pytorch issues 188438, 192934), a factor whose rows are one (180201), heads that
+    are a permuted view (163597), a mask for some of the texts (184180), sums in place into a
+    transposed array (118115). The last digits may differ: 1e-3 of the largest number.
+
+    Args:
+        kind: a name that torch.device takes, such as "mps".
+    """
+    import torch
+    from torch.nn import functional
+
+    source = torch.Generator().manual_seed(0)
+
+    def normal(*shape: int) -> Any:
+        return torch.randn(shape, generator=source)
+
+    def slope(x: Any, w: Any) -> Any:
+        x = x.requires_grad_()
+        return torch.autograd.grad(functional.linear(x, w).sum(), x)[0]
+
+    def heads(x: Any) -> Any:
+        q = x.permute(0, 2, 1, 3)
+        return functional.scaled_dot_product_attention(q, q, q)
+
+    def masked(q: Any, bias: Any) -> Any:
+        return functional.scaled_dot_product_attention(q, q, q, attn_mask=bias)
+
+    def in_place(a: Any, b: Any) -> Any:
+        return torch.zeros_like(a).t().addcmul_(a.t(), b.t())
+
+    hidden = torch.zeros(2, 1, 8, 8)
+    hidden[0, 0, 4:, :4] = -torch.inf
+    cases = {
+        "a linear layer on rows of one token": (
+            functional.linear, normal(80, 1, 2), normal(192, 2), normal(192)),
+        "a linear layer on rows of 64 tokens": (
+            functional.linear, normal(2, 64, 128), normal(384, 128), normal(384)),
+        "the gradient of a sum": (slope, normal(3840, 33), normal(1, 33)),
+        "attention of permuted heads": (heads, normal(84, 3, 3, 64)),
+        "attention with a mask": (masked, normal(2, 4, 8, 64), hidden),
+        "a sum in place": (in_place, normal(2, 3), normal(2, 3)),
+    }  # fmt: skip
+    wrong = []
+    for name, (function, *arrays) in cases.items():
+        here = function(*arrays)
+        try:
+            there = function(*(a.detach().to(kind) for a in arrays)).cpu()
+        except (RuntimeError, NotImplementedError, AssertionError):
+            wrong.append(name)  # it does not compute it at all
+            continue
+        if not torch.allclose(there, here, rtol=0, atol=1e-3 * float(here.abs().max())):
+            wrong.append(name)
+    return tuple(wrong)
+
+
 def jax_device() -> Any:
-    """The jax.Device to use: the first of JAX's default platform (a GPU where JAX sees one)."""
+    """The jax.Device to use: the first of JAX's default platform (a GPU where JAX sees one).
+
+    On a Mac it is the CPU: jax-metal ended with JAX 0.5, and no other part has float64 or Pallas.
+    """
     import jax
 
-    return jax.devices()[0]
+    first = jax.devices()[0]
+    return jax.devices("cpu")[0] if first.platform.lower() in ("metal", "mps") else first
 
 
 def full_precision() -> None:

@@ -49,14 +49,16 @@ def test_no_keys_and_no_queries():
     assert output.shape == (2, 0, 4) and logs.shape == (2, 0)
 
 
-@pytest.mark.parametrize(("platform", "causal"), [("cuda", False), ("cuda", True), ("tpu", True)])
+@pytest.mark.parametrize(
+    ("platform", "causal"), [("cuda", False), ("cuda", True), ("rocm", True), ("tpu", True)]
+)
 def test_is_lowered_for_a_device_that_is_not_here(platform, causal):
     """What Pallas can refuse before a device compiles it: tiles, transposes, products of a dtype."""
     unsafe = [export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.triton")]
     q = jax.ShapeDtypeStruct((2, 200, 20), "bfloat16")
     run = jax.jit(functools.partial(flash, causal=causal))
     lowered = export.export(run, platforms=[platform], disabled_checks=unsafe)(q, q, q)
-    kernel = {"cuda": "xla.gpu.triton", "tpu": "tpu_custom_call"}[platform]
+    kernel = "tpu_custom_call" if platform == "tpu" else "xla.gpu.triton"
     assert kernel in lowered.mlir_module()
 
 

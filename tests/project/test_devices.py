@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 from processes import run_python
@@ -24,12 +25,72 @@ def test_torch_device(monkeypatch, cuda, mps, double, expected):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    monkeypatch.setattr(devices, "wrong_on", lambda kind: ())
     assert devices.torch_device(double=double) == torch.device(expected)
 
 
-def test_jax_device():
+def test_a_gpu_that_computes_otherwise_is_left_out(monkeypatch):
+    """Here as on a Mac whose linear layers lose their bias."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(devices, "wrong_on", lambda kind: ("a linear layer",))
+    with pytest.warns(UserWarning, match=r"computes otherwise than on the CPU: a linear layer\. The"):
+        assert devices.torch_device() == torch.device("cpu")
+
+
+def test_the_cpu_agrees_with_itself_and_what_cannot_compute_is_wrong():
+    pytest.importorskip("torch")
+    assert devices.wrong_on("cpu") == ()
+    assert len(devices.wrong_on("meta")) == 6  # which has shapes and no numbers
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault", "found"),
+    [
+        ("functional", "linear", lambda f, x, w, b=None: f(x, w), "a linear layer on rows of"),
+        ("functional", "scaled_dot_product_attention",
+         lambda f, q, k, v, attn_mask=None: f(q, k, v), "attention with a mask"),
+        ("functional", "scaled_dot_product_attention",
+         lambda f, q, k, v, attn_mask=None: f(k.flip(-2), k, v, attn_mask=attn_mask),
+         "attention of permuted heads"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_wrong_number_is_found(monkeypatch, module, name, fault, found):
+    """The CPU with a fault in every second call, which is the one on the device."""
+    torch = pytest.importorskip("torch")
+    right, calls = getattr(torch.nn.functional, name), []
+
+    def sometimes(*arguments, **options):
+        calls.append(name)
+        if len(calls) % 2:
+            return right(*arguments, **options)
+        return fault(right, *arguments, **options)
+
+    monkeypatch.setattr(torch.nn.functional, name, sometimes)
+    devices.wrong_on.cache_clear()
+    wrong = devices.wrong_on("cpu")
+    devices.wrong_on.cache_clear()
+    assert any(one.startswith(found) for one in wrong)
+    assert len(wrong) < 6
+
+
+def test_it_draws_no_number_of_the_readers():
+    torch = pytest.importorskip("torch")
+    devices.wrong_on.cache_clear()
+    torch.manual_seed(3)
+    devices.wrong_on("cpu")
+    after = torch.rand(4)
+    torch.manual_seed(3)
+    assert torch.equal(torch.rand(4), after)
+
+
+def test_jax_device(monkeypatch):
     jax = pytest.importorskip("jax")
     assert devices.jax_device() == jax.numpy.ones(2).device
+    cpu, apple = jax.devices("cpu")[0], SimpleNamespace(platform="METAL")
+    monkeypatch.setattr(jax, "devices", lambda kind=None: [cpu if kind == "cpu" else apple])
+    assert devices.jax_device() is cpu
 
 
 def test_describe():

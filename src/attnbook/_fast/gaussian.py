@@ -54,8 +54,8 @@ def precision(queries: Any, keys: Any, values: Any, bandwidth: Any) -> Any:
     if chunked.in_forward_mode(*arrays):
         return None
     for wide in (queries.dtype, torch.float64):
-        if queries.is_cuda and wide == torch.float64:
-            return None  # CUDA has no fused kernel for it, and would hold all weights
+        if queries.device.type != "cpu" and wide == torch.float64:
+            return None  # CUDA has no fused kernel for it, and MPS no float64 at all
         q, k = _centred(queries.to(wide), keys.to(wide), bandwidth)
         farthest = torch.maximum((q * q).sum(-1).max(), (k * k).sum(-1).max())
         if is_concretely_true(farthest <= max_radius(queries.dtype, wide) ** 2):

@@ -106,6 +106,7 @@ def _flash(q: Array, k: Array, v: Array, lead: tuple[int, ...], causal: bool) ->
         *arrays,
         cpu=functools.partial(run, interpret=True),
         cuda=functools.partial(run, compiler_params=for_gpu.CompilerParams(num_stages=2)),
+        rocm=functools.partial(run, compiler_params=for_gpu.CompilerParams(num_stages=1)),
         default=run,
     )
     output, log_sum_exp = output[:, :m, :p], log_sum_exp[:, :m, 0]

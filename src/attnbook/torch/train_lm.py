@@ -152,7 +152,7 @@ class Run:
         torch.autograd.backward(value)
         nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
         self.optimiser.step()
-        return value.detach().double()
+        return _wide(value)
 
     def loss(self, found: Tensor) -> float:
         """The mean loss of a step over all workers, in nats a token."""
@@ -168,11 +168,11 @@ class Run:
         rows = int(counts.sum())
         windows, counts = (share(a, self.group.rank, self.group.world) for a in (windows, counts))
         each = HELD_OUT_ROWS * max(1, self.options.rows // self.group.world)
-        total = torch.zeros((), dtype=torch.float64, device=self.group.device)
+        total = _wide(torch.zeros((), device=self.group.device))
         self.wrapped.eval()
         for first in range(0, len(windows), each):
             part = slice(first, first + each)
-            total += self._loss(windows[part], counts[part]).double() * int(counts[part].sum())
+            total += _wide(self._loss(windows[part], counts[part])) * int(counts[part].sum())
         self.wrapped.train()
         return float(self.group.total(total)) / rows
 
@@ -247,6 +247,12 @@ def adamw(model: nn.Module, weight_decay: float) -> torch.optim.AdamW:
     matrices = {"params": [p for p in learned if p.ndim > 1], "weight_decay": weight_decay}
     vectors = {"params": [p for p in learned if p.ndim < 2], "weight_decay": 0.0}
     return torch.optim.AdamW([matrices, vectors], lr=0.0)
+
+
+def _wide(number: Tensor) -> Tensor:
+    """In float64; Apple's GPUs have none, so there it comes to the CPU."""
+    number = number.detach()
+    return (number.cpu() if number.device.type == "mps" else number).double()
 
 
 def _seed(*parts: int) -> int:
