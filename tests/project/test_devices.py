@@ -35,7 +35,9 @@ def test_a_gpu_that_computes_otherwise_is_left_out(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(devices, "wrong_on", lambda kind: ("a linear layer",))
-    with pytest.warns(UserWarning, match=r"computes otherwise than on the CPU: a linear layer\. The"):
+    with pytest.warns(
+        UserWarning, match=r"computes otherwise than on the CPU: a linear layer\. The"
+    ):
         assert devices.torch_device() == torch.device("cpu")
 
 
