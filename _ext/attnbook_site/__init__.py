@@ -14,6 +14,7 @@ Parts, one module each:
 - ``sidebar``: minutes in the list of pages.
 - ``terms``: letters in the index of terms.
 - ``cards``: cards to remember, and each chapter's link to its own.
+- ``comments``: a box for comments, off by default.
 - ``search``: an index of sections, with formulas that can be read.
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
@@ -35,6 +36,7 @@ from . import (
     assets,
     cards,
     citations,
+    comments,
     drawings,
     exercises,
     folded,
@@ -72,6 +74,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         lectures,
         terms,
         cards,
+        comments,
         sidebar,
         search,
         footer,
