@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf epub figures-zip drawings heights quick test test-all test-gpu gpu-report test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf epub gettext translation figures-zip drawings heights quick test test-all test-gpu gpu-report test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
@@ -90,6 +90,14 @@ pdf: env-paper book  ## print the whole book into _build/pdf/attnbook.pdf, and o
 epub: env-paper book  ## bind the whole book into _build/epub/attnbook.epub, and offer it on the site
 	$(PY) tools/make_epub.py
 	cp _build/epub/attnbook.epub _build/html/attnbook.epub
+
+gettext: book  ## the messages of every page for translators, into _build/gettext
+	$(PY) tools/translate.py template
+
+translation: gettext  ## LANGUAGE=de PAGE=chapters/01-kernel-regression: merge messages into locales/de, check, build _build/de
+	$(PY) tools/translate.py update "$(LANGUAGE)" $(PAGE)
+	$(PY) tools/translate.py check "$(LANGUAGE)"
+	$(PY) tools/translate.py build "$(LANGUAGE)"
 
 figures-zip: env-paper book  ## every drawing and still figure as SVG and PDF, in one archive, and offer it on the site
 	$(PY) tools/figures.py

@@ -15,6 +15,7 @@ Parts, one module each:
 - ``terms``: letters in the index of terms.
 - ``cards``: cards to remember, and each chapter's link to its own.
 - ``comments``: a box for comments, off by default.
+- ``translated``: a page in another language says that it is a translation.
 - ``search``: an index of sections, with formulas that can be read.
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
@@ -54,6 +55,7 @@ from . import (
     sidebar,
     tabs,
     terms,
+    translated,
 )
 
 
@@ -75,6 +77,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         terms,
         cards,
         comments,
+        translated,
         sidebar,
         search,
         footer,
