@@ -13,6 +13,11 @@ from sphinx.config import Config
 BRANCH = "main"
 # Around what `make address` writes into a page; one alone on its line goes with the line.
 COMMENT = re.compile(r"<!-- /?address(?:(?!-->).)*-->", re.DOTALL)
+GITHUB = "https://github.com/"
+FURTHER = {  # beside the theme's own Colab and Binder: a notebook's place, or the repository's
+    "Kaggle": "https://kaggle.com/kernels/welcome?src={repository}/blob/{branch}/{notebook}",
+    "Codespaces": "https://codespaces.new/{owner_and_name}",
+}
 COMMENT_LINE = re.compile(rf"^{COMMENT.pattern}\n", re.DOTALL | re.MULTILINE)
 
 
@@ -66,9 +71,25 @@ def launch_notebooks_only(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
     """No launch button on a page that is no notebook: the theme adds one wherever code ran."""
-    if not Path(app.env.doc2path(pagename)).with_suffix(".ipynb").is_file():
-        buttons = context.get("header_buttons", [])
+    buttons = context.get("header_buttons", [])
+    notebook = Path(app.env.doc2path(pagename)).with_suffix(".ipynb")
+    if not notebook.is_file():
         context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
+        return
+    repository = app.config.html_theme_options.get("repository_url", "")
+    words = {
+        "repository": repository,
+        "owner_and_name": repository.removeprefix(GITHUB),
+        "branch": BRANCH,
+        "notebook": f"{pagename}.ipynb",
+    }
+    for button in buttons:
+        if button.get("label") == "launch-buttons" and repository:
+            button["buttons"] += [
+                {"type": "link", "url": url.format(**words), "text": name,
+                 "tooltip": f"Launch on {name}", "icon": "fas fa-rocket"}
+                for name, url in FURTHER.items()
+            ]  # fmt: skip
 
 
 def setup(app: Sphinx) -> None:

@@ -61,7 +61,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words after the name; None for the process's own.
     """
     options = parse(arguments, __doc__ or "")
-    engine = _engine(options.backend)
+    try:
+        engine = _engine(options.backend)
+    except ModuleNotFoundError as missing:
+        extra = options.backend
+        print(
+            f"--backend {extra}: got no module {missing.name}, expected it: "
+            f'python -m pip install "attnbook[{extra}]"',
+            file=sys.stderr,
+        )
+        return REFUSED
     with engine.workers(options) as workers:
         try:
             barrier(workers, lambda: check_world(options, workers.world))

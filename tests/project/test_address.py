@@ -78,12 +78,12 @@ def test_with_an_address_every_link_leads_there(root: Path) -> None:
     assert accounts(said) == {
         "README.md": {
             *(repository, f"{repository}/issues", pages, f"{pages}/attnbook.pdf"),
-            *(colab + first, binder + first),
+            *(f"{pages}/attnbook.epub", colab + first, binder + first),
         },
         "CONTRIBUTING.md": {f"{repository}/issues"},
         "index.md": {
             *(repository, f"{pages}/attnbook.pdf", f"{pages}/attnbook-figures.zip"),
-            *(binder + first, quoted),
+            *(f"{pages}/attnbook.epub", binder + first, quoted),
         },
         "appendices/api.md": {repository},
         "appendices/hub.md": {quoted},

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
@@ -186,3 +190,21 @@ def test_the_package_is_built_the_same_every_time(project: Path, tmp_path: Path)
         assert (tmp_path / "once" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     with tarfile.open(tmp_path / "once" / source) as archive:
         assert "attnbook-0.2.0/src/attnbook/__init__.py" in archive.getnames()
+
+
+def test_what_is_said_elsewhere_of_the_book_is_what_pyproject_says() -> None:
+    """The package's own page runs as it stands; the record of a DOI and the citation agree."""
+    root = Path(__file__).resolve().parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    readme = (root / project["readme"]).read_text("utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    exec(compile(example, str(root / project["readme"]), "exec"), {})
+    assert not re.search(r"\]\((?!https://)", readme), "a relative link leads nowhere on PyPI"
+    extras = set(re.findall(r"`(\w+)`", readme[readme.index("Extras:") :]))
+    assert extras <= set(project["optional-dependencies"])
+    record = json.loads((root / ".zenodo.json").read_text("utf-8"))
+    cited = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
+    assert record["title"] == cited["title"]
+    assert record["keywords"] == cited["keywords"] == project["keywords"]
+    assert record["license"] == project["license"] == cited["license"][0]
+    assert [one["name"] for one in record["creators"]] == [project["authors"][0]["name"]]

@@ -92,7 +92,7 @@ def book(built: Path) -> Iterator[Path]:
 
 
 ACCOUNT = re.compile(
-    r'href="(https://(?:github\.com|colab|mybinder|[\w-]+\.github\.io)[^"]*)"|(github[^"\s]*%2F\S*)'
+    r'href="(https://(?:github\.com|colab|mybinder|kaggle|codespaces|[\w-]+\.github\.io)[^"]*)"|(github[^"\s]*%2F\S*)'
 )
 
 
@@ -151,6 +151,8 @@ def test_with_an_address_every_page_has_its_buttons(tmp_path: Path, built: Path)
         f"{repository}/edit/main/chapters/01-sample.md",
         f"https://colab.research.google.com/github/{both}/blob/main/chapters/01-sample.ipynb",
         f"https://mybinder.org/v2/gh/{both}/main?urlpath=lab/tree/chapters/01-sample.ipynb",
+        f"https://kaggle.com/kernels/welcome?src={repository}/blob/main/chapters/01-sample.ipynb",
+        f"https://codespaces.new/{both}",
     }
     (issue,) = links["chapters/01-sample.html"] - {*chapter, f"{home}/chapters/01-sample.html"}
     assert issue.startswith(f"{repository}/issues/new?")

@@ -388,3 +388,16 @@ def test_workers_agree_on_a_word_that_no_earlier_ones_had() -> None:
         assert len(set(found)) == 1
         words.append(found[0])
     assert len(set(words)) == 3
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_the_command_names_the_library_that_is_missing(
+    library: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.delitem(sys.modules, f"attnbook.{library}.train_lm", raising=False)
+    monkeypatch.delitem(sys.modules, f"attnbook.{library}", raising=False)
+    monkeypatch.setitem(sys.modules, library, None)
+    assert train_lm.main(["--backend", library, "--steps", "1"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"--backend {library}: got no module {library}, expected it: ")
+    assert f'"attnbook[{library}]"' in said
