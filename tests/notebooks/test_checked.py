@@ -17,7 +17,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import pacing  # noqa: E402
 
-PAGES = (*pacing.chapters(), ROOT / "appendices" / "two-more-models.md")
+APPENDICES = ("two-more-models", "capstones")
+PAGES = (*pacing.chapters(), *(ROOT / "appendices" / f"{name}.md" for name in APPENDICES))
 each = pytest.mark.parametrize("chapter", pacing.chapters(), ids=lambda path: path.stem)
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 CHECKED = re.compile(r"# Checked: ")
