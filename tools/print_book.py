@@ -33,6 +33,7 @@ SITE = ROOT / "_build" / "html"
 PDF = ROOT / "_build" / "pdf" / "attnbook.pdf"
 ADDRESS = "http://book.invalid"  # nobody's; every request to it is answered from the site's folder
 PRINTED = f"{ADDRESS}/book.html"
+NOT_PRINTED = ("appendices/cards",)  # a card is asked again, not read: 80 pages
 PAPER = {"width": 642, "height": 900}  # what A4 leaves between the margins of print.css
 NO_NETWORK = (
     "--no-sandbox",
@@ -244,7 +245,8 @@ def set_dates(pdf: Path, day: datetime) -> None:
 def main(site: Path = SITE, pdf: Path = PDF, toc: Path = ROOT / "_toc.yml") -> int:
     """Print the book; say what is wrong with it, if anything is."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    pages, day = order(yaml.safe_load(toc.read_text(encoding="utf-8"))), commit_day(ROOT)
+    listed, day = order(yaml.safe_load(toc.read_text(encoding="utf-8"))), commit_day(ROOT)
+    pages = [page for page in listed if page[0] not in NOT_PRINTED]
     if not (program := chromium()):
         print("No Chromium or Chrome is here, which prints. Do: CHROMIUM=/path make pdf")
         return 1
