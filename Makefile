@@ -94,7 +94,9 @@ epub: env-paper book  ## bind the whole book into _build/epub/attnbook.epub, and
 gettext: book  ## the messages of every page for translators, into _build/gettext
 	$(PY) tools/translate.py template
 
-translation: gettext  ## LANGUAGE=de PAGE=chapters/01-kernel-regression: merge messages into locales/de, check, build _build/de
+translation: env-book  ## LANGUAGE=de PAGE=chapters/01-kernel-regression: merge messages into locales/de, check, build _build/de
+	@test -n "$(LANGUAGE)" || { echo 'Into which? Do: make translation LANGUAGE=de PAGE=chapters/01-kernel-regression' >&2; exit 2; }
+	@$(MAKE) --no-print-directory gettext
 	$(PY) tools/translate.py update "$(LANGUAGE)" $(PAGE)
 	$(PY) tools/translate.py check "$(LANGUAGE)"
 	$(PY) tools/translate.py build "$(LANGUAGE)"

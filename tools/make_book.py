@@ -23,15 +23,8 @@ SITE = ROOT / "_build" / "html"
 MARK = ROOT / "_build" / ".book"  # the fingerprint of what the last good build was made from
 READ = ROOT / "_build" / ".doctrees" / "environment.pickle"  # what Sphinx keeps of all pages
 SHEET = SITE / "_static" / "book.css"  # its time is that of the build
-ASIDE = {
-    "_build",
-    "node_modules",
-    "dist",
-    "locales",
-    "tests",
-    "benchmarks",
-    "__pycache__",
-}  # and hidden ones
+# and what is hidden
+ASIDE = {"_build", "node_modules", "dist", "locales", "tests", "benchmarks", "__pycache__"}
 QUIET = {"TQDM_DISABLE": "1"}  # the asides train while the book is built, and a bar is no output
 
 

@@ -33,9 +33,6 @@
     live.replaceWith(figure);
   }
 
-  // Two libraries: one below the other, each with its name.
-  for (const name of article.querySelectorAll(".backend-name")) name.className = "backend-name seen";
-
   // What is folded away, and the solutions: notes at the chapter's end, each with a way there and back.
   const noted = (title, id) => {
     const section = make("section", { id, innerHTML: `<h2>${title}</h2>` });
@@ -95,7 +92,7 @@
   }
   const pictures = [];
   for (const image of article.querySelectorAll("img")) {
-    const path = new URL(image.src).pathname.slice(1), name = path.replace(/.*\//, "").replace(/\.webp$/, ".png");
+    const path = new URL(image.src).pathname.slice(1), name = path.replaceAll("/", "-").replace(/\.webp$/, ".png");
     for (const attribute of ["loading", "decoding", "fetchpriority", "srcset", "style"]) image.removeAttribute(attribute);
     pictures.push([name, decodeURIComponent(path), image.getAttribute("src")]);
   }

@@ -16,7 +16,7 @@ import tomllib
 import uuid
 import zipfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,8 @@ from browser import chromium
 from check_environment import ROOT
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
-from print_book import ADDRESS, NO_NETWORK, SITE, Desk, order
+from print_book import ADDRESS, NO_NETWORK, SITE, Desk, commit_day, order
 from pygments.formatters import HtmlFormatter
-from release import NotReady, commit_time
 
 EPUB = ROOT / "_build" / "epub" / "attnbook.epub"
 TAKE_OUT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
@@ -235,11 +234,7 @@ def main(site: Path = SITE, epub: Path = EPUB, toc: Path = ROOT / "_toc.yml") ->
     if not (program := chromium()):
         print("No Chromium or Chrome is here, which opens the pages. Do: CHROMIUM=/path make epub")
         return 1
-    try:
-        when = datetime.fromtimestamp(commit_time(ROOT), UTC)
-    except NotReady as problem:
-        print(f"No EPUB: {problem}", file=sys.stderr)
-        return 1
+    when = commit_day(ROOT)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=list(NO_NETWORK))
         desk = Desk(browser, site, scripts=False)

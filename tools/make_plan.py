@@ -23,11 +23,8 @@ from slides.question import Question
 from slides.slide import LETTERS
 from weaving.blocks import MystError
 
-PAGES = (
-    "teach.md",
-    "exam.md",
-    "cards.md",
-)  # of lectures/, each the template of a page in appendices/
+# of lectures/, each the template of a page in appendices/
+PAGES = ("teach.md", "exam.md", "cards.md")
 
 
 def writers_of(book: Desk, root: Path) -> dict[str, PageWriter]:

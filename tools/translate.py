@@ -30,6 +30,7 @@ from babel.messages.pofile import read_po, write_po
 from check_environment import ROOT
 
 TEMPLATES = Path("_build/gettext")
+NOTICE = "Nobody has reviewed this translation. What counts is the English page.\n"
 BORN = datetime(2026, 1, 1, tzinfo=UTC)  # the same file whenever it is written
 LANGUAGE = re.compile(r"[a-z]{2,3}(?:_[A-Z]{2})?")
 FORMULA = re.compile(r"\$\$?[^$]+\$\$?")
@@ -134,6 +135,9 @@ def update(root: Path, language: str, pages: list[str]) -> Iterator[str]:
         for message in catalog:
             message.flags &= {"fuzzy"}  # a role's brace is no Python format
         file.parent.mkdir(parents=True, exist_ok=True)
+        notice = root / "locales" / language / "notice.md"
+        if not notice.is_file():
+            notice.write_text(NOTICE, "utf-8")
         with file.open("wb") as out:
             write_po(out, catalog, width=0, ignore_obsolete=True)
         messages = [message for message in catalog if message.id]
@@ -145,8 +149,6 @@ def update(root: Path, language: str, pages: list[str]) -> Iterator[str]:
 
 def build(root: Path, language: str) -> Path:
     """The site in a language."""
-    if not catalogues(root, language):
-        raise Refused(f"LANGUAGE: got {language!r}, expected a folder of locales/ with catalogues")
     target = root / "_build" / language
     options = {"language": language, "locale_dirs": [str(root / "locales")]}
     jupyter_book(root, target, "html", **options)
@@ -165,6 +167,10 @@ def main(words: list[str] | None = None, root: Path = ROOT) -> int:
         named = language or options.command in ("update", "build")
         if named and not LANGUAGE.fullmatch(language):
             raise Refused(f"LANGUAGE: got {language!r}, expected a name such as de or pt_BR")
+        if options.command in ("check", "build") and not catalogues(root, language):
+            raise Refused(
+                f"LANGUAGE: got {language!r}, expected a folder of locales/ with catalogues"
+            )
         if options.command == "template":
             print(f"The messages are in {template(root)}")
         elif options.command == "update":

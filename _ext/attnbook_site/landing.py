@@ -14,13 +14,12 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from .project import BRANCH
+from .project import BRANCH, GITHUB
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 from weaving.stills import without_still
 
 COLAB = "https://colab.research.google.com/github"
-GITHUB = "https://github.com/"
 
 
 def button(address: str, words: str, kind: str) -> str:

@@ -11,13 +11,13 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 BRANCH = "main"
-# Around what `make address` writes into a page; one alone on its line goes with the line.
-COMMENT = re.compile(r"<!-- /?address(?:(?!-->).)*-->", re.DOTALL)
 GITHUB = "https://github.com/"
 FURTHER = {  # beside the theme's own Colab and Binder: a notebook's place, or the repository's
     "Kaggle": "https://kaggle.com/kernels/welcome?src={repository}/blob/{branch}/{notebook}",
     "Codespaces": "https://codespaces.new/{owner_and_name}",
 }
+# Around what `make address` writes into a page; one alone on its line goes with the line.
+COMMENT = re.compile(r"<!-- /?address(?:(?!-->).)*-->", re.DOTALL)
 COMMENT_LINE = re.compile(rf"^{COMMENT.pattern}\n", re.DOTALL | re.MULTILINE)
 
 

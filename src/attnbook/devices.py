@@ -55,14 +55,16 @@ def wrong_on(kind: str) -> tuple[str, ...]:
     import torch
     from torch.nn import functional
 
-    source = torch.Generator().manual_seed(0)
+    here: dict[str, Any] = {"device": "cpu", "dtype": torch.float32}  # whatever the defaults are
+    source = torch.Generator(device="cpu").manual_seed(0)
 
     def normal(*shape: int) -> Any:
-        return torch.randn(shape, generator=source)
+        return torch.randn(shape, generator=source, **here)
 
     def slope(x: Any, w: Any) -> Any:
-        x = x.requires_grad_()
-        return torch.autograd.grad(functional.linear(x, w).sum(), x)[0]
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            return torch.autograd.grad(functional.linear(x, w).sum(), x)[0]
 
     def heads(x: Any) -> Any:
         q = x.permute(0, 2, 1, 3)
@@ -74,7 +76,7 @@ def wrong_on(kind: str) -> tuple[str, ...]:
     def in_place(a: Any, b: Any) -> Any:
         return torch.zeros_like(a).t().addcmul_(a.t(), b.t())
 
-    hidden = torch.zeros(2, 1, 8, 8)
+    hidden = torch.zeros(2, 1, 8, 8, **here)
     hidden[0, 0, 4:, :4] = -torch.inf
     cases: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         "a linear layer on rows of one token": (
@@ -88,13 +90,13 @@ def wrong_on(kind: str) -> tuple[str, ...]:
     }  # fmt: skip
     wrong = []
     for name, (function, arrays) in cases.items():
-        here = function(*arrays)
+        right = function(*arrays)
         try:
-            there = function(*(a.detach().to(kind) for a in arrays)).cpu()
-        except (RuntimeError, NotImplementedError, AssertionError):
+            found = function(*(a.to(kind) for a in arrays)).cpu()
+        except (RuntimeError, TypeError, AssertionError):
             wrong.append(name)  # it does not compute it at all
             continue
-        if not torch.allclose(there, here, rtol=0, atol=1e-3 * float(here.abs().max())):
+        if not torch.allclose(found, right, rtol=0, atol=1e-3 * float(right.abs().max())):
             wrong.append(name)
     return tuple(wrong)
 

@@ -1,5 +1,6 @@
 """Which device: here as if there were others too."""
 
+import operator
 import os
 import re
 import sys
@@ -50,10 +51,12 @@ def test_the_cpu_agrees_with_itself_and_what_cannot_compute_is_wrong():
 @pytest.mark.parametrize(
     ("module", "name", "fault", "found"),
     [
-        ("functional", "linear", lambda f, x, w, b=None: f(x, w), "a linear layer on rows of"),
-        ("functional", "scaled_dot_product_attention",
+        ("autograd", "grad", lambda f, y, x: (0 * f(y, x)[0],), "the gradient of a sum"),
+        ("Tensor", "addcmul_", lambda f, a, b, c: a, "a sum in place"),
+        ("nn.functional", "linear", lambda f, x, w, b=None: f(x, w), "a linear layer on rows of"),
+        ("nn.functional", "scaled_dot_product_attention",
          lambda f, q, k, v, attn_mask=None: f(q, k, v), "attention with a mask"),
-        ("functional", "scaled_dot_product_attention",
+        ("nn.functional", "scaled_dot_product_attention",
          lambda f, q, k, v, attn_mask=None: f(k.flip(-2), k, v, attn_mask=attn_mask),
          "attention of permuted heads"),
     ],
@@ -61,7 +64,8 @@ def test_the_cpu_agrees_with_itself_and_what_cannot_compute_is_wrong():
 def test_each_kind_of_wrong_number_is_found(monkeypatch, module, name, fault, found):
     """The CPU with a fault in every second call, which is the one on the device."""
     torch = pytest.importorskip("torch")
-    right, calls = getattr(torch.nn.functional, name), []
+    place = operator.attrgetter(module)(torch)
+    right, calls = getattr(place, name), []
 
     def sometimes(*arguments, **options):
         calls.append(name)
@@ -69,12 +73,26 @@ def test_each_kind_of_wrong_number_is_found(monkeypatch, module, name, fault, fo
             return right(*arguments, **options)
         return fault(right, *arguments, **options)
 
-    monkeypatch.setattr(torch.nn.functional, name, sometimes)
+    monkeypatch.setattr(place, name, sometimes)
     devices.wrong_on.cache_clear()
     wrong = devices.wrong_on("cpu")
     devices.wrong_on.cache_clear()
     assert any(one.startswith(found) for one in wrong)
     assert len(wrong) < 6
+
+
+def test_it_does_not_depend_on_the_readers_modes():
+    """Chapter 10 switches derivatives off; a reader may compute in float64."""
+    torch = pytest.importorskip("torch")
+    devices.wrong_on.cache_clear()
+    with torch.no_grad():
+        assert devices.wrong_on("cpu") == ()
+    devices.wrong_on.cache_clear()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert devices.wrong_on("cpu") == ()
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_it_draws_no_number_of_the_readers():

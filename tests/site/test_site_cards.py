@@ -117,7 +117,18 @@ def test_only_the_chapters_that_are_chosen_are_asked(cards: Page, open_page: Vis
     expect(cards.get_by_role("heading", name="2. Learning the kernel")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("nonsense", ["{", "null", "[]", '{"cards": 3}', '"x"'])
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        "{",
+        "null",
+        "[]",
+        '{"cards": 3}',
+        '"x"',
+        '{"cards": null, "without": []}',
+        '{"cards": {"card-3731471143": 3, "x": [1]}, "without": []}',
+    ],
+)
 def test_what_cannot_be_read_is_as_nothing(cards: Page, nonsense: str, open_page: Visit) -> None:
     cards.evaluate("text => localStorage.setItem('attnbook-cards', text)", nonsense)
     cards.reload()

@@ -52,7 +52,9 @@ def catalog_of(book: Path, strings: dict[str, str]) -> str:
 def german(book: Path) -> Path:
     """The small book's site in German."""
     catalog_of(book, GERMAN)
-    (book / "locales/de/notice.md").write_text("Ungeprüft.\n", "utf-8")
+    notice = book / "locales/de/notice.md"
+    assert "reviewed" in notice.read_text("utf-8")  # what a new language has, until it says it
+    notice.write_text("Ungeprüft.\n", "utf-8")
     assert translate.main(["build", "de"], book) == 0
     return book / "_build/de/_build/html"
 
@@ -142,6 +144,7 @@ def test_what_a_translation_loses_is_named(english: str, german: str, said: str)
         (["update", "German", PAGE], "LANGUAGE: got 'German', expected a name such as de"),
         (["update", "de", "chapters/9"], "PAGE: got 'chapters/9', expected a page as in _toc.yml"),
         (["build", "xx"], "LANGUAGE: got 'xx', expected a folder of locales/"),
+        (["check", "xx"], "LANGUAGE: got 'xx', expected a folder of locales/"),
         (["template"], "the outputs are not at hand"),
     ],
 )

@@ -23,7 +23,6 @@ from slides.slide import LETTERS, SlideWriter
 STATIC = Path(__file__).with_name("static")
 STILL = re.compile(r'(<div class="attnbook-still"><img [^>]*?src=")data:[^"]*"')
 SCRIPT = re.compile(r'<script class="attnbook-live-script">.*?</script>', re.DOTALL)
-
 FORMULA = re.compile(r"```\{formula\} (\S+)\n```")  # a directive, in a question's text
 
 

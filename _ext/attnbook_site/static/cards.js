@@ -10,7 +10,8 @@ const label = (chapter) => chapter.querySelector("[id^=cards-]").id; // its numb
 function kept() {
   try {
     const found = JSON.parse(localStorage.getItem(KEPT));
-    if (found && typeof found.cards === "object" && Array.isArray(found.without)) return found;
+    const known = Object.entries(found.cards).filter(([, one]) => Array.isArray(one) && one.every(Number.isInteger) && one.length === 2);
+    return { cards: Object.fromEntries(known), without: [...found.without] };
   } catch { /* nothing that can be read */ }
   return { cards: {}, without: [] };
 }
@@ -25,9 +26,11 @@ const make = (name, properties, ...parts) => { const made = Object.assign(docume
 const button = (words, press) => make("button", { type: "button", className: "run-button", textContent: words, onclick: press });
 const count = (number, one, many) => `${number} ${number === 1 ? one : many}`;
 
+const isChosen = (card) => !state.without.includes(label(card.closest("section")));
+
 /** The cards of the chosen chapters that are due, the longest waiting first, then as many new ones. */
 function waiting() {
-  const chosen = cards.filter((card) => !state.without.includes(label(card.closest("section"))));
+  const chosen = cards.filter(isChosen);
   const due = chosen.filter((card) => state.cards[card.id]?.[1] <= today());
   due.sort((a, b) => state.cards[a.id][1] - state.cards[b.id][1]);
   return { due, fresh: chosen.filter((card) => !state.cards[card.id]).slice(0, NEW) };
@@ -55,7 +58,7 @@ chapters[0].before(desk, stage);
 /** Say what is due, and on which day something will be. */
 function show() {
   const { due, fresh } = waiting(), number = due.length + fresh.length;
-  const days = Object.values(state.cards).map(([, day]) => day - today()).filter((left) => left > 0);
+  const days = cards.filter((card) => isChosen(card) && state.cards[card.id]).map((card) => state.cards[card.id][1] - today());
   const next = days.length ? ` The next comes back in ${count(Math.min(...days), "day", "days")}.` : "";
   said.textContent = number ? `${count(due.length, "card is", "cards are")} due, ${count(fresh.length, "is", "are")} new.` : `Nothing is due today.${next}`;
   begin.textContent = `Ask me ${count(number, "card", "cards")}`;
@@ -66,6 +69,7 @@ let asked = [], place = null;
 function start() {
   const { due, fresh } = waiting();
   asked = [...due, ...fresh];
+  history.replaceState(history.state, "", location.pathname + location.search); // a link to the place that stood there leads away
   stage.hidden = false;
   desk.hidden = true;
   article.classList.add("asks-cards");
