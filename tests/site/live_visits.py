@@ -12,7 +12,7 @@ from typing import Any
 import bokeh
 import numpy as np
 from playwright.sync_api import Browser, Page
-from site_visits import WIDTHS, Visit, next_frames, served, visit
+from site_visits import WIDTHS, Visit, next_frames, rests, served, visit
 
 from attnbook import datasets
 from attnbook.course import live
@@ -233,8 +233,8 @@ def numbers(said: str) -> list[float]:
 
 
 def place(page: Page, x: float, y: float, plot: int = 0) -> tuple[float, float]:
-    """Where a place of a plot is on the screen."""
-    left, top = page.evaluate(PLACE, [x, y, plot])
+    """Where a place of a plot is on the screen, once new labels of an axis have their room."""
+    left, top = rests(page, f"({PLACE})([{x}, {y}, {plot}])")
     return left, top
 
 
