@@ -1,6 +1,6 @@
 """Chapter 6's heads in SmolLM2-135M: who looks where, and what is lost without them.
 
-    python -m benchmarks.real_heads            all; stores the results (about twenty minutes)
+    python -m benchmarks.real_heads            all; stores the results (about half an hour)
     python -m benchmarks.real_heads --quick    one seed, two rows; stores nothing
 
 A row is the token that begins a text, forty random words, and the same forty words again. The heads
@@ -234,9 +234,11 @@ def alone_and_together(looks: dict[str, np.ndarray]) -> dict[str, list[Head]]:
     return found
 
 
-def share_without(model: Any, tokens: Int[np.ndarray, "rows n"], heads: Sequence[Head]) -> float:
-    """The share of the repeats that is right without some heads."""
-    with without(model, heads):
+def share_without(
+    model: Any, tokens: Int[np.ndarray, "rows n"], heads: Sequence[Head], by_mean: bool = False
+) -> float:
+    """The share of the repeats that is right without some heads, or where they write their mean."""
+    with without(model, heads, mean_outputs(model, tokens, heads) if by_mean else None):
         return share_right(model, tokens)
 
 
@@ -249,8 +251,7 @@ def one_seed(
     found: dict[str, Any] = {"nothing": share_right(model, tokens)}
     for name, chosen in named.items():
         found[name] = share_without(model, tokens, chosen)
-        with without(model, chosen, mean_outputs(model, tokens, chosen)):
-            found[f"{name}, mean"] = share_right(model, tokens)
+        found[f"{name}, mean"] = share_without(model, tokens, chosen, by_mean=True)
     for part in ("queries", "keys", "values"):
         found[f"notes in {part}"] = share_without_notes(
             model, tokens, named["writer"][0], (18, 19), part
@@ -301,12 +302,19 @@ def main() -> None:
         shares.append(one_seed(model, words, seed, heads, rows))
         print(seed, {name: round(share, 2) for name, share in shares[-1].items()}, flush=True)
     each = alone_and_together(looks)
-    cuts = {
-        name: [share_without(model, repeated_words(words, seed, rows), chosen)
-               for seed in SEEDS[: 1 if quick else None]]
+    judged = [repeated_words(words, seed, rows) for seed in SEEDS[: 1 if quick else None]]
+    cuts, means = (
+        {name: [share_without(model, tokens, chosen, by_mean) for tokens in judged]
+         for name, chosen in each.items()}
+        for by_mean in (False, True)
+    )  # fmt: skip
+    print(rounded(cuts), rounded(means), flush=True)
+    hidden = {
+        name: [share_without_notes(model, tokens, chosen[0], (18, 19), "keys") for tokens in judged]
         for name, chosen in each.items()
-    }  # fmt: skip
-    print(rounded(cuts), flush=True)
+        if len(chosen) == 1 and chosen[0][0] < 18
+    }
+    print(rounded(hidden), flush=True)
     text = prose(words, 2 if quick else 5)
     on_prose = {"nothing": nats(model, text)}
     for name, chosen in heads.items():
@@ -322,7 +330,12 @@ def main() -> None:
         heads=heads,
         looks={name: table.round(3).tolist() for name, table in looks.items()},
         shares={name: [round(run[name], 4) for run in shares] for name in shares[0]},
-        each={"heads": each, "shares": rounded(cuts)},
+        each={
+            "heads": each,
+            "shares": rounded(cuts),
+            "means": rounded(means),
+            "notes in keys": rounded(hidden),
+        },
         prose={name: round(value, 4) for name, value in on_prose.items()},
         sinks=rounded(sunk),
     )

@@ -1,8 +1,9 @@
 """Chapter 9's functions as text, read by SmolLM2-135M: does it regress, and with which kernel?
 
-    python -m benchmarks.text_regression            all; stores the results (about two hours)
+    python -m benchmarks.text_regression            all; stores the results (about three hours)
     python -m benchmarks.text_regression --quick    three functions; stores nothing
     python -m benchmarks.text_regression --cuts     the heads that are cut, again; stores these
+    python -m benchmarks.text_regression --means    the same heads write their mean; stores these
 
 Three draws of forty functions, of seeds that chapter 9 did not train on, in two formats, and in the
 first once more with 5 added to every x (99 at most). A number has two digits. The model is asked
@@ -23,7 +24,7 @@ from attnbook import datasets, nadaraya_watson, pretrained
 from attnbook.kernel import gaussian_process
 from attnbook.layers.linear import linear
 from attnbook.models.transformer import run_blocks
-from benchmarks.real_heads import FILE, Head, rounded, without
+from benchmarks.real_heads import FILE, Head, mean_outputs, rounded, without
 from benchmarks.storing import FOLDER, option, store
 
 FORMATS = {"x, y": ("x = {:02d}, y = ", "{:02d}\n"), "arrow": ("{:02d} -> ", "{:02d}\n")}
@@ -226,33 +227,44 @@ def other_pairs(count: int) -> list[list[Head]]:
     return pairs
 
 
-def cut(model: Any, words: Any, seeds: Sequence[int], count: int, others: int) -> dict[str, Any]:
-    """The errors per function without some heads: a list with an entry per draw of functions."""
+def cut(
+    model: Any, words: Any, seeds: Sequence[int], count: int, others: int, by_mean: bool
+) -> dict[str, Any]:
+    """The errors per function without some heads: a list with an entry per draw of functions.
+
+    by_mean: each of them writes its mean over all places of the draw's texts instead of nothing.
+    """
     found: dict[str, Any] = {}
+    how = "mean of" if by_mean else "without"
+    pairs = other_pairs(others)
+    cuts = sorted({head for heads in (*CUTS.values(), *pairs) for head in heads})
     for number, seed in enumerate(seeds):
         f = datasets.smooth_functions(count, PAIRS, seed=seed, length_scale=SCALE, noise=NOISE)
         x, y = as_integers(f)
         texts = [write(words, a, b, FORMATS[CUT_IN]) for a, b in zip(x, y, strict=True)]
+        means = None
+        if by_mean:
+            each = [mean_outputs(model, np.array([text.tokens]), cuts) for text in texts]
+            means = {head: torch.stack([one[head] for one in each]).mean(dim=0) for head in cuts}
 
-        def error(heads: list[Head], texts=texts, true=f.true) -> list[float]:
-            with without(model, heads):
+        def error(heads: list[Head], texts=texts, true=f.true, means=means) -> list[float]:
+            with without(model, heads, means):
                 said = np.array([answer(model, words, text)[0] for text in texts])
             return errors(said, true).tolist()
 
         for name, heads in CUTS.items():
-            found.setdefault(f"without {name}", []).append(error(heads))
-            print(seed, name, np.mean(found[f"without {name}"][-1]), flush=True)
+            found.setdefault(f"{how} {name}", []).append(error(heads))
+            print(seed, how, name, np.mean(found[f"{how} {name}"][-1]), flush=True)
         if number == 0:
-            pairs = other_pairs(others)
-            found["without other pairs"] = {
+            found[f"{how} other pairs"] = {
                 "pairs": pairs, "errors": [error(pair) for pair in pairs]
             }  # fmt: skip
-            print(np.mean(found["without other pairs"]["errors"], axis=1), flush=True)
+            print(np.mean(found[f"{how} other pairs"]["errors"], axis=1), flush=True)
     return found
 
 
 def main() -> None:
-    asked = option(__doc__, "quick", "cuts")
+    asked = option(__doc__, "quick", "cuts", "means")
     quick = asked == "quick"
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
@@ -260,10 +272,13 @@ def main() -> None:
     model, words = pretrained.from_gguf(folder / FILE), pretrained.tokens_from_gguf(folder / FILE)
     seeds, count = (SEEDS[:1], 3) if quick else (SEEDS, FUNCTIONS)
     found = json.loads((FOLDER / "text_regression.json").read_text())["found"]
-    for name in FORMATS if asked != "cuts" else ():
+    for name in FORMATS if asked not in ("cuts", "means") else ():
         print(name, flush=True)
         found[name] = one_format(model, words, name, seeds, count)
-    found[CUT_IN] |= cut(model, words, seeds, count, others=2 if quick else 10)
+    others = 2 if quick else 10
+    for by_mean in (False, True):
+        if asked != ("cuts" if by_mean else "means"):
+            found[CUT_IN] |= cut(model, words, seeds, count, others, by_mean)
     if not quick:
         store("text_regression", found=rounded(found))
 
