@@ -1,6 +1,7 @@
 """Number words from English to German and French: seeds, and what goes without attention.
 
-    python -m benchmarks.translation            all; stores the results (over an hour, one core)
+    python -m benchmarks.translation            all; stores the results (ninety minutes, one core)
+    python -m benchmarks.translation --rates    the learning rates again; stores these
     python -m benchmarks.translation --quick    twenty steps of one seed; stores nothing
 
 Seeds are 0, 1, 2, … throughout and none is left out; first parameters and batches come from them.
@@ -24,7 +25,7 @@ from attnbook.datasets import END, PAD, START
 from attnbook.generate import decoding
 from attnbook.models.losses import cross_entropy
 from attnbook.train import training
-from benchmarks.storing import asked_quick, store
+from benchmarks.storing import option, store
 
 STEPS = 800
 SHORT = 300  # of the chapter's page
@@ -167,33 +168,40 @@ def beams(model: Any, words: Any, written: Any, right: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def page() -> dict[str, Any]:
-    """What the chapter shows of single models, and the rates tried for its short training.
+def single_models() -> dict[str, Any]:
+    """What the chapter shows of single models.
 
     The first two are the first seeds of "de half" and "de none, half" again.
     """
     half = STEPS // 2
-    looks = {
+    return {
         "with": experiment("de", 0, steps=half, look=alignment)["look"],
         "without": experiment("de", 0, steps=half, score=None, look=texts)["look"],
         "French": experiment("fr", 0, steps=SHORT, peak=8e-3, look=french_gaps)["look"],
     }
-    rates = {
+
+
+def by_rate() -> dict[str, dict[str, list[float]]]:
+    """Exact match after the page's short training, each learning rate with three seeds."""
+    return {
         name: {
             str(peak): [experiment("de", seed, steps=SHORT, peak=peak, score=score)["exact"]
-                        for seed in range(3 if (name, peak) == ("with", 16e-3) else 1)]
+                        for seed in range(3)]
             for peak in RATES
         }
         for name, score in (("with", "additive"), ("without", None))
     }  # fmt: skip
-    return {"looks": looks, "rates": rates}
 
 
 def main() -> None:
-    quick = asked_quick(__doc__)
+    asked = option(__doc__, "quick", "rates")
     torch.set_num_threads(1)
-    if quick:
+    if asked == "quick":
         experiment("de", 0, steps=20)
+        return
+    if asked == "rates":
+        stored = datasets.results("translation")
+        store("translation", found=stored["found"], looks=stored["looks"], rates=by_rate())
         return
     narrow = {"hidden_dim": 96, "size": 128, "steps": 400}
     cases: dict[str, tuple[int, dict[str, Any]]] = {
@@ -210,7 +218,7 @@ def main() -> None:
     for name, (seeds, how) in cases.items():
         found[name] = [experiment(name[:2], seed, **how) for seed in range(seeds)]
         store("translation", found=found)
-    store("translation", found=found, **page())
+    store("translation", found=found, looks=single_models(), rates=by_rate())
 
 
 if __name__ == "__main__":
