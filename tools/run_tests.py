@@ -169,11 +169,19 @@ def words_of(stage: str, command: str, number: int, short: bool, whole: bool) ->
     return words
 
 
+def xla_starts(flags: dict[str, str]) -> bool:
+    """Whether JAX starts with these flags: XLA ends the process at one that it does not know."""
+    start = [sys.executable, "-c", "import jax; jax.devices()"]
+    return not subprocess.run(start, env=os.environ | flags, capture_output=True).returncode
+
+
 def run(stage: str, short: bool, whole: bool) -> bool:
     """Run one stage to its end; True if all its commands succeed."""
     environment = ENVIRONMENT.get(stage, {}) | os.environ
     if short:
         environment = SHORT_ENVIRONMENT.get(stage, {}) | environment
+    if UNFUSED.items() <= environment.items() and not xla_starts(UNFUSED):
+        del environment["XLA_FLAGS"]
     if stage in PATHS:
         environment["PYTHONPATH"] += os.pathsep + str(ROOT / PATHS[stage])
     codes = []
