@@ -71,6 +71,9 @@ def test_refuses_a_gradient_that_nobody_would_compute():
 # Triton decides at its import whether it interprets, so each of these is a process of its own.
 COMPILED = """
 import os
+import re
+import subprocess
+from pathlib import Path
 os.environ["TRITON_INTERPRET"] = "0"
 import torch
 from attnbook._validation.kernel_inputs import block_length
@@ -79,7 +82,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-def compiled(capability, dtype, width, ones=()):
+def compiled(capability, dtype, width, ones=(), warps=4):
     pointers = dict.fromkeys(("q", "k", "v", "output"), "*" + dtype)
     chosen = {"block": block_length(width, int(dtype[2:]) // 8), "d_tile": width, "p_tile": width,
               "causal": True} | dict.fromkeys(ones, 1)
@@ -87,11 +90,19 @@ def compiled(capability, dtype, width, ones=()):
     signature |= {"scale": "fp32"} | dict.fromkeys(chosen, "constexpr")
     source = ASTSource(triton_flash._compiled(), signature, chosen)
     target = GPUTarget("cuda", capability, 32)
-    return triton.compile(source, target=target, options={"num_stages": 2})
+    return triton.compile(source, target=target, options={"num_stages": 2, "num_warps": warps})
 
 for given in ((75, "fp16", 64), (80, "fp32", 128), (90, "bf16", 256), (90, "bf16", 16, "mndp")):
     found = compiled(*given)
     assert found.asm["cubin"] and found.metadata.shared <= 2**16, given
+# in float32 four warps keep kilobytes of each thread in slow memory, sixteen none (chapter 12)
+for warps in (4, 16):
+    file = Path(os.environ["TRITON_CACHE_DIR"], "kernel.ptx")
+    file.write_text(compiled(90, "fp32", 64, warps=warps).asm["ptx"])
+    assembler = [triton.knobs.nvidia.ptxas.path, "-v", "-arch=sm_90a", "-o", os.devnull, file]
+    said = subprocess.run(assembler, check=True, capture_output=True, text=True).stderr
+    (stack,) = {int(size) for size in re.findall(r"(\\d+) bytes stack frame", said)}
+    assert stack > 2000 if warps == 4 else stack == 0, said
 try:
     triton_flash.flash(*torch.ones(3, 5, 4))
 except ValueError as error:
