@@ -30,7 +30,7 @@ LONGEST = 78  # characters of a line that fits beside both side bars at 1440 px
 MOST_OVERHEAD, LEAST_SHOWING = 0.15, 0.70
 MOST_WORDS = {"01": 2098, "02": 2249, "03": 2248, "05": 2250, "06": 2062}
 # conditions of claims on hardware and rivals, for which experts asked
-MOST_WORDS |= {"04": 2150, "07": 3060, "08": 3060, "11": 3320, "12": 3260, "13": 3250}
+MOST_WORDS |= {"04": 2150, "07": 3060, "08": 3060, "10": 3100, "11": 3320, "12": 3260, "13": 3250}
 MOST_WORDS_ELSEWHERE = 3000
 
 
