@@ -14,7 +14,10 @@
     math.replaceWith(whole);
     whole.append(math, next);
   }
-  for (const part of article.querySelectorAll(unseen)) part.remove();
+  for (const part of article.querySelectorAll(unseen)) {
+    if (part.querySelector(".attnbook-live")) document.body.append(part); // its script may come later, and looks for it
+    else part.remove();
+  }
   for (const fold of article.querySelectorAll("details")) fold.open = true;
   for (const image of article.querySelectorAll("img")) {
     image.removeAttribute("loading"); // on paper the reader is everywhere at once
