@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import check_environment
 import environment
+import run_tests
 
 
 def test_uv_takes_packages_from_where_pip_would(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,3 +118,9 @@ def test_the_steps_to_a_hub_install_what_it_runs() -> None:
     page = (environment.ROOT / "appendices/hub.md").read_text("utf-8")
     assert "\nmake env-hub assets\n" in page
     assert "make env assets" not in page
+
+
+def test_xla_is_asked_whether_it_knows_a_flag():
+    pytest.importorskip("jax")
+    assert run_tests.xla_starts({})
+    assert not run_tests.xla_starts({"XLA_FLAGS": "--xla_no_such_flag=true"})
