@@ -249,7 +249,7 @@ WRONG = {
         (lambda m: np.log(0.5) / m, "the distance is positive"),
     ],
     "causal_weights": [
-        (causal(np.min), "has the lowest score of all"),
+        (causal(np.min), "The lowest score still gives"),
         (causal(lambda s: -100.0), "A finite number hides a key"),
         (leaking("1, n + 1", "2, n + 2"), "0], counted from 0, you give 0.3238, expected 1."),
         (leaking("max(axis=1", "max(axis=0"), "the fault is in another line than you changed."),

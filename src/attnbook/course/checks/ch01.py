@@ -18,8 +18,8 @@ def epanechnikov(function: Function) -> str:
     answers = [call(function, u) for u in cases]
     top = answers[1].ravel()[0] if answers[1].shape == (2, 2) else np.nan
     factor = top if np.isfinite(top) and top != 0 else np.nan
-    scaled = all(np.allclose(a, factor * np.maximum(0, 1 - u**2), atol=1e-5)
-                 for a, u in zip(answers, cases, strict=True))  # fmt: skip
+    pairs = zip(answers, cases, strict=True)
+    scaled = all(np.allclose(a, factor * np.maximum(0, 1 - u**2), atol=1e-5) for a, u in pairs)
     if not any(np.any(answer) for answer in answers):
         raise Wrong("at every u you give 0. All values are 0: is a fraction rounded, as in 3 // 4?")
     if scaled and abs(factor - 0.75) > 1e-5:
@@ -28,7 +28,7 @@ def epanechnikov(function: Function) -> str:
     for u, got in zip(cases, answers, strict=True):
         parabola = np.maximum(0, 1 - u**2)
         where = f"at u = {', '.join(f'{one:g}' for one in u.ravel())}"
-        expect(got, 0.75 * parabola, where, [
+        mistakes = [
             (np.maximum(0, 1 - u), "That is the triangular kernel; Epanechnikov's is a parabola."),
             (0.75 * (1 - u**2), "A kernel is not negative: beyond u = 1 it is 0."),
             (0.75 * np.maximum(0, 1 - u), "The constant is right, but u is not squared."),
@@ -39,7 +39,8 @@ def epanechnikov(function: Function) -> str:
             (0.75 * (1 - u**2) * (u > 1), "The condition is turned: it is 0 beyond u = 1."),
             (np.exp(-(u**2) / 2), "That is the Gaussian kernel."),
             (0.75 * (u <= 1), "That is constant within the bandwidth: a boxcar."),
-        ])  # fmt: skip
+        ]
+        expect(got, 0.75 * parabola, where, mistakes)
     return "a parabola with area 1, and 0 beyond u = 1."
 
 
@@ -48,7 +49,7 @@ def effective_neighbours(function: Function) -> str:
     """function(weights): one over the sum of the squared weights, for weights of shape (m, n)."""
     w = np.asarray([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
     entropy = np.asarray([np.log(2), 1.5 * np.log(2)])
-    expect(call(function, w), [2.0, 8 / 3], "for the rows (½, ½, 0) and (¼, ¼, ½)", [
+    mistakes = [
         ([0.5, 0.375], "That is the sum of squares: take one over it."),
         ([1.0, 1.0], "One over the sum is always 1: square the weights first."),
         ([2.0, 3.0], "That counts every weight above 0, however small."),
@@ -63,21 +64,19 @@ def effective_neighbours(function: Function) -> str:
         ([1.5, 1.125], "That is n times the sum of squares: take one over the sum."),
         ([2 / 3, 8 / 9], "That is a share of the n keys: return their number."),
         (1 / np.sqrt([0.5, 0.375]), "Take one over the sum of squares, without a square root."),
-    ])  # fmt: skip
+    ]
+    expect(call(function, w), [2.0, 8 / 3], "for the rows (½, ½, 0) and (¼, ¼, ½)", mistakes)
     square = np.asarray([[0.9, 0.1], [0.4, 0.6]])
-    expect(
-        call(function, square),
-        1 / np.sum(square**2, axis=1),
-        "for the rows (0.9, 0.1) and (0.4, 0.6)",
-        [(1 / np.sum(square**2, axis=0), "You sum over the queries: a query's weights are a row.")],
-    )
+    right, by_key = (1 / np.sum(square**2, axis=axis) for axis in (1, 0))
+    mistakes = [(by_key, "You sum over the queries: a query's weights are a row.")]
+    expect(call(function, square), right, "for the rows (0.9, 0.1) and (0.4, 0.6)", mistakes)
     return "from 1, all weight on one key, to n, equal weights."
 
 
 @check
 def half_distance(function: Function) -> str:
     """function(bandwidth): the distance at which the Gaussian kernel is half of K(0)."""
-    expect(call(function, 3.0), 3 * np.sqrt(2 * np.log(2)), "for h = 3", [
+    mistakes = [
         (3.0, "At a distance of h the kernel is e^(−1/2) = 0.61, not one half."),
         (1.5, "That holds for the triangular kernel: the Gaussian is no straight line."),
         (3 / np.sqrt(2), "That holds for Epanechnikov's kernel: solve e^(−u²/2) = 1/2."),
@@ -90,7 +89,8 @@ def half_distance(function: Function) -> str:
         (np.sqrt(2 * np.log(2)) / 3, "You divide by h: a distance is u times h."),
         (np.sqrt(6 * np.log(2)), "The bandwidth stands under the root: u² = d²/h²."),
         (18 * np.log(2), "That is the square of the distance: take the root."),
-    ], secret=True)  # fmt: skip
+    ]
+    expect(call(function, 3.0), 3 * np.sqrt(2 * np.log(2)), "for h = 3", mistakes, secret=True)
     return "h √(2 ln 2), a little more than one bandwidth."
 
 
@@ -103,7 +103,7 @@ def gaussian_weights(function: Function) -> str:
         return k / k.sum()
 
     kernel = np.exp(-(d**2) / (2 * h**2))
-    expect(call(function, d, h), normal(kernel), "for distances 0, 1, 3 and h = 3", [
+    mistakes = [
         (kernel, "These are kernel values: weights sum to 1."),
         (normal(np.exp(-(d**2) / h**2)), "The 2 of 2h² is missing: that is the ℓ convention."),
         (normal(np.exp(-(d**2) / (2 * h))), "The bandwidth is not squared."),
@@ -119,17 +119,19 @@ def gaussian_weights(function: Function) -> str:
         (normal(d <= h), "All keys within h weigh the same: that is a boxcar."),
         (normal(np.maximum(0, 1 - d / h)), "That is the triangular kernel."),
         (kernel / len(d), "Divide by the sum of the kernel values, not by the number of keys."),
-    ])  # fmt: skip
+    ]
+    expect(call(function, d, h), normal(kernel), "for distances 0, 1, 3 and h = 3", mistakes)
     far = np.asarray([1000.0, 1001.0, 1002.0], dtype=np.float32)
     with np.errstate(invalid="ignore", divide="ignore"):
         got = call(function, far, 1.0)
     least = "Subtract the largest score, not the least distance: the squares of distances"
-    expect(got, [1.0, 0.0, 0.0], "for distances 1000, 1001, 1002 and h = 1", [
+    mistakes = [
         (np.full(3, np.nan), "Every exponential underflows: subtract the largest one."),
         (np.zeros(3), "A small constant in the sum hides 0/0 as weights of 0."),
         (normal(np.exp([0, -0.5, -2])), f"{least} do not shift together."),
         (np.full(3, 1 / 3), "Equal weights: the nearest key should win by exp(1000.5)."),
-    ])  # fmt: skip
+    ]
+    expect(got, [1.0, 0.0, 0.0], "for distances 1000, 1001, 1002 and h = 1", mistakes)
     return "right near the data, and the nearest key far from them."
 
 
@@ -142,7 +144,7 @@ def bandwidth_gradient(function: Function) -> str:
     w = np.exp(-d2 / (2 * h * h))
     w = w / w.sum()
     slope = np.sum(w * (d2 - np.sum(w * d2)) * values) / h**3
-    expect(call(function, query, keys, values, h), slope, "for five points and h = 0.7", [
+    mistakes = [
         (-slope, "The sign is turned: a larger h makes far keys count more."),
         (np.sum(w * d2 * values) / h**3, "The denominator has h too: subtract the mean of d²."),
         (slope * h, "That is the derivative with respect to log h: h times too large."),
@@ -154,7 +156,8 @@ def bandwidth_gradient(function: Function) -> str:
         (np.sum(w * d2) / h**3, "The values have no effect: which sum is derived?"),
         (np.cov(d2, values)[0, 1] / h**3, "The covariance is under the weights, not plain."),
         (slope * h**3, "The h³ is missing: the exponent −d²/2h² has the derivative d²/h³."),
-    ])  # fmt: skip
+    ]
+    expect(call(function, query, keys, values, h), slope, "for five points and h = 0.7", mistakes)
     return "the covariance of d² and the values under the weights, over h³."
 
 
@@ -187,13 +190,14 @@ def _predicts(function: Function) -> str:
         by_key = np.exp(s - s.max(axis=0))
         by_key = by_key / by_key.sum(axis=1, keepdims=True) @ values
         got = call(function, queries, keys, values, h)
-    expect(got, right, far, [
+    mistakes = [
         (np.where(near, right, nan), "All exponentials of the far query underflow: 0/0 is NaN."),
         (np.where(near, right, 0), "A silent 0 is worse than NaN: keep 0/0 from arising."),
         (np.where(near, right, values.mean()), "Far away the nearest key counts, not all alike."),
         (by_key, "That is the largest score of each key: a softmax runs along a query's row."),
         (e @ values, "The weights of a query must sum to 1: divide by their sum."),
-    ])  # fmt: skip
+    ]
+    expect(got, right, far, mistakes)
     return "each query has a largest score of its own."
 
 
@@ -215,7 +219,7 @@ def local_linear(function: Function) -> str:
     both = got.shape == (2,) and np.allclose(np.sort(got), np.sort([slope, height]), atol=1e-4)
     hint = "These are both coefficients: return the height alone." if both else ""
     got, flat = one_number(got, where, hint), np.exp(-(centred**2) / (4 * h))
-    expect(got, height, where, [
+    mistakes = [
         (np.sum(w * values) / w.sum(), "That is the local constant: fit a slope too."),
         (slope, "That is the slope of the line: return its height at the query."),
         (at_zero, "That is the height at x = 0, not at the query."),
@@ -227,14 +231,16 @@ def local_linear(function: Function) -> str:
         (_least(rows * np.stack([w**0, root], 1), root * values), "The column of ones needs √K."),
         (np.polyfit(centred, values, 1, w=flat)[1], "The bandwidth is not squared."),
         (np.interp(query, keys, values), "That joins the two keys beside the query."),
-    ], tolerance=2e-4)  # float32, normal equations, κ = 15: κ² n u = 236 · 11 · 6e-8  # fmt: skip
+    ]
+    # float32, normal equations, κ = 15: κ² n u = 236 · 11 · 6e-8
+    expect(got, height, where, mistakes, tolerance=2e-4)
     return "a straight line is fitted without bias, at the edge too."
 
 
 @check
 def data_for_half_the_error(function: Function) -> str:
     """function(): the factor by which n must grow for half the error, h always the best."""
-    expect(call(function), 2**1.25, "As an answer", [
+    mistakes = [
         (0.5**1.25, "That is one over the factor: n must grow."),
         (0.5**0.8, "That is the error at twice the n: which n halves it?"),
         (2**2.5, "That makes a quarter of the error: solve r^(−4/5) = 1/2 for r."),
@@ -243,7 +249,8 @@ def data_for_half_the_error(function: Function) -> str:
         (4.0, "That halves a standard error, n^(−1/2): the error here is squared."),
         (32.0, "That factor halves the best bandwidth, n^(−1/5), not the error."),
         (2**0.8, "That is 2^(4/5): solve r^(−4/5) = 1/2 for r."),
-    ], tolerance=0.01, secret=True)  # fmt: skip
+    ]
+    expect(call(function), 2**1.25, "As an answer", mistakes, tolerance=0.01, secret=True)
     return "r^(−4/5) = 1/2, r = 2^(5/4): the price of not knowing the curve's form."
 
 

@@ -39,7 +39,7 @@ def log_gradient(function: Function) -> str:
         "for h = (0.2, 3, 20) and dL/dh = (5, −2, 0.4)": per_input,
         "for h = 0.5 and dL/dh = −3": (np.asarray(0.5), np.asarray(-3.0)),
     }.items():
-        expect(call(function, h, g), h * g, where, [
+        mistakes = [
             (g, "That is dL/dh itself: a step of θ is not a step of h."),
             (g / h, "That divides by dh/dθ: the chain rule multiplies."),
             (h * h * g, "One factor h too many: dh/dθ is h, not h²."),
@@ -51,7 +51,8 @@ def log_gradient(function: Function) -> str:
             (h * np.abs(g), "The sign is lost: dL/dh may be below 0."),
             (np.exp(h) * g, "That takes h for θ: h is exp θ already."),
             (-h * g, "That points downhill: give the derivative, without the minus."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, h, g), h * g, where, mistakes, secret=True)
     return "h dL/dh: a step of θ multiplies h, whether it is 0.2 or 20."
 
 
@@ -61,7 +62,7 @@ def left_out_prediction(function: Function) -> str:
     f, w = np.asarray([1.2, -0.4, 0.9]), np.asarray([0.1, 0.25, 0.6])
     v = np.asarray([2.0, 0.8, -1.5])
     where = "for f̂ = (1.2, −0.4, 0.9), own weights (0.1, 0.25, 0.6) and v = (2, 0.8, −1.5)"
-    expect(call(function, f, w, v), (f - w * v) / (1 - w), where, [
+    mistakes = [
         (f - w * v, "The other weights sum to 1 − w only: divide by that."),
         (f / (1 - w), "The point's own share w v is still inside: subtract it first."),
         (f - v, "Only the share w v is the point's own, and the rest needs dividing."),
@@ -76,7 +77,8 @@ def left_out_prediction(function: Function) -> str:
         ((f - w * v) * (1 - w), "You multiply by 1 − w: weights that sum to less must grow."),
         ((f - w * v) / (1 + w), "You divide by 1 + w: the others' weights sum to 1 − w."),
         (f, "That is the prediction with the point in it."),
-    ])  # fmt: skip
+    ]
+    expect(call(function, f, w, v), (f - w * v) / (1 - w), where, mistakes)
     return "the point's share is out, and the other weights sum to 1 again; no refit."
 
 
@@ -156,7 +158,7 @@ def noise_gradient(function: Function) -> str:
         (np.log(s) + square / 2, "These are the terms of L: derive them by t."),
         ((1 + square) / 4, "The squared term falls as σ grows: its derivative is negative."),
         ((1 - (r / np.exp(s)) ** 2) / 4, "That takes σ for t: σ is exp t already."),
-    ]  # fmt: skip
+    ]
     causes += [(4 * wrong, cause + " The 1/n is missing too.") for wrong, cause in causes[1:]]
     where = "for residuals (0.5, −1, 0.2, 3) and σ = (0.4, 2, 0.7, 1.5)"
     got = call(function, r, s)
@@ -188,7 +190,9 @@ def best_combination(function: Function) -> str:
         raise Wrong("you give 4 coefficients for 3 heads: is there an intercept?")
     if got.shape == (24,):
         raise Wrong("you give 24 numbers: that is a prediction; return the a_r, one for each head.")
-    expect(got, a, "for three heads and 24 points", [
+    ridges = [heads.T @ heads + c * np.eye(3) for c in (1e-3, 1e-2, 0.1, 1.0)]
+    shrunk = "A ridge shrinks the a_r: the squared error alone should be least."
+    mistakes = [
         (a / a.sum(), "These a_r sum to 1: their sum is free."),
         (a + multiplier * inverse.sum(axis=1), "These a_r sum to 1: their sum is free."),
         (np.maximum(a, 0), "A negative a_r became 0: the signs are free."),
@@ -200,10 +204,10 @@ def best_combination(function: Function) -> str:
         (a / 24, "Do not divide by n: it is in both sides of the normal equations."),
         (soft / soft.sum(), "That is a softmax: signs and sum are free."),
         (np.full(3, 1 / 3), "That is the plain mean of the heads."),
-        *((np.linalg.solve(heads.T @ heads + c * np.eye(3), heads.T @ values),
-           "A ridge shrinks the a_r: the squared error alone should be least.")
-          for c in (1e-3, 1e-2, 0.1, 1.0)),
-    ], tolerance=1e-4)  # float32, normal equations: κ² n u = 35 · 24 · 6e-8 = 5e-5  # fmt: skip
+        *((np.linalg.solve(ridge, heads.T @ values), shrunk) for ridge in ridges),
+    ]
+    # float32, normal equations: κ² n u = 35 · 24 · 6e-8 = 5e-5
+    expect(got, a, "for three heads and 24 points", mistakes, tolerance=1e-4)
     # Eighths: FᵀF is exact in every order and precision, and its entries are equal. All three
     # heads: were one different, PyTorch's "gelsy" could miss it, as its pivots start from what
     # memory happens to hold (github.com/pytorch/pytorch/issues/187411).
@@ -244,6 +248,9 @@ def whitening_metric(function: Function) -> str:
     if _alike(gram, inverse, 0.005) or _alike(gram, inverse * 60 / 59, 0.005):
         return "W Σ Wᵀ = I; every other such W is this one, rotated or mirrored."
     factor = np.allclose(got, np.tril(got)) or np.allclose(got, np.triu(got))
+    transposed = "That W is for rows, k W. The distance has columns, W k: transpose it."
+    if factor:
+        transposed = "That is the transposed Cholesky factor."
     for matrix, target, cause in (
         (gram, inverse @ inverse, "That is Σ⁻¹ in place of its root: the norm squares W."),
         (gram, c, "That is Σ's root: it stretches what is long already. Take the inverse."),
@@ -253,12 +260,11 @@ def whitening_metric(function: Function) -> str:
         (gram, 4 * inverse, "All moved keys are twice too long: is there a factor?"),
         (gram, np.linalg.inv(np.corrcoef(keys.T)), "That is for the correlations: take Σ."),
         (gram, np.diag(1 / variances), "Only the units are gone: the correlation is left."),
-        (turned, inverse, "That is the transposed Cholesky factor." if factor else
-         "That W is for rows, k W. The distance has columns, W k: transpose it."),
+        (turned, inverse, transposed),
         (gram, np.linalg.inv(keys.T @ keys / 60), "Second moments about 0: subtract the mean."),
         (gram, np.eye(5), "That only rotates: divide each direction by its spread."),
         (gram, inverse / 60, "The sum of squares is not divided by n."),
-    ):  # fmt: skip
+    ):
         if _alike(matrix, target, 0.05):
             raise Wrong(f"the moved keys' covariance is not the identity. {cause}")
     begin = ", ".join(f"{v:.3g}" for v in (got @ c @ got.T)[0, :3])
@@ -326,7 +332,7 @@ def stretch_mask(function: Function) -> str:
     for n, side in ((9, 3), (5, 1), (4, 0)):
         apart = np.subtract.outer(np.arange(n), np.arange(n))
         far = np.abs(apart)
-        expect(call(function, n, side), far > side, f"for n = {n} and side = {side}", [
+        mistakes = [
             (far <= side, "True says who may listen: you hide all but the stretch."),
             (far >= side, "The neighbour at the distance of side is hidden too."),
             (far > 0, "That hides the point alone: hide side neighbours on either side as well."),
@@ -337,7 +343,8 @@ def stretch_mask(function: Function) -> str:
             ((far > side) | (far == 0), "Each point may still listen to itself."),
             (far, "Those are distances: compare them with side."),
             (np.where(far > side, 0, -np.inf), "That is a mask to add: return true and false."),
-        ])  # fmt: skip
+        ]
+        expect(call(function, n, side), far > side, f"for n = {n} and side = {side}", mistakes)
     return "side = 0 hides the diagonal alone, which is leave-one-out."
 
 

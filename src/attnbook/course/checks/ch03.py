@@ -29,7 +29,7 @@ def unit_variance_scale(function: Function) -> str:
     """function(d, a, b): what q · k must be divided by for variance 1."""
     for d, a, b in ((64, 3.0, 0.5), (7, 0.2, 1.5)):
         got = call(function, np.asarray(d), np.asarray(a), np.asarray(b))
-        expect(got, a * b * d**0.5, f"for d = {d}, a = {a:g}, b = {b:g}", [
+        mistakes = [
             (d, "What grows like d is the variance, not its root; and a and b count too."),
             (d**0.5, "That is right where a = b = 1 only."),
             (a * b, "The sum has d terms: d is missing."),
@@ -47,7 +47,8 @@ def unit_variance_scale(function: Function) -> str:
             (b * d**0.5, "The queries' standard deviation is missing."),
             (np.floor(a * b * d**0.5), "Do not round."),
             (np.round(a * b * d**0.5), "Do not round."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(got, a * b * d**0.5, f"for d = {d}, a = {a:g}, b = {b:g}", mistakes, secret=True)
     return "√d is the special case of entries with standard deviation 1."
 
 
@@ -57,7 +58,8 @@ def lead_for(function: Function) -> str:
     for w, n in ((0.9, 20), (0.3, 5)):
         others, rest = n - 1, 1 - w
         right = np.log(w * others / rest)
-        expect(call(function, w, n), right, f"for the weight {w:g} among {n} keys", [
+        where = f"for the weight {w:g} among {n} keys"
+        mistakes = [
             (w * others / rest, "That is the ratio of the exponentials: take its logarithm."),
             (-right, "The sign is turned: the key needs a higher score than the others."),
             (np.log(w / rest), "That is the lead over one other key: there are n − 1."),
@@ -70,7 +72,8 @@ def lead_for(function: Function) -> str:
             (np.log10(w * others / rest), "The softmax takes powers of e, not of 10."),
             (np.log2(w * others / rest), "The softmax takes powers of e, not of 2."),
             (np.log(others), "That is the lead for the weight one half, whatever w is."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, w, n), right, where, mistakes, secret=True)
     return "a lead of log(n − 1) gets half of the weight."
 
 
@@ -105,7 +108,7 @@ def _causal(function: Function) -> str:
     reverse[-1] = np.nan  # a row without a key
     with np.errstate(all="ignore"):
         got = call(function, q, k, v)
-    expect(got, softmax(s, ~later) @ v, "for five tokens", [
+    mistakes = [
         (hidden(0.0), "A hidden key still has the score 0, and e⁰ = 1."),
         (softmax(s, ~later.T) @ v, "That hides the earlier keys."),
         (reverse, "The wrong way round: that hides all keys but the later ones."),
@@ -113,14 +116,14 @@ def _causal(function: Function) -> str:
         (softmax(s, ~np.triu(np.ones((5, 5), dtype=bool), k=2)) @ v, "The next key is not hidden."),
         (hidden(-1.0), "A score of −1 makes a key less likely and hides nothing."),
         (hidden(-10.0), "Through a score of −10 a little weight comes: which score gives 0?"),
-    ])  # fmt: skip
+    ]
+    expect(got, softmax(s, ~later) @ v, "for five tokens", mistakes)
     q, s = 300 * q, -9e4 * q @ q.T / 3**0.5  # no query matches its own key
     with np.errstate(all="ignore"):
         large = call(function, q, -q, v)
-    expect(large, softmax(s, ~later) @ v, "for entries of size 300", [
-        (hidden(score), "A finite number is not low enough there.")
-        for score in (-100.0, -1e3, -1e4)
-    ])  # fmt: skip
+    finite = [hidden(score) for score in (-100.0, -1e3, -1e4)]
+    mistakes = [(weighted, "A finite number is not low enough there.") for weighted in finite]
+    expect(large, softmax(s, ~later) @ v, "for entries of size 300", mistakes)
     return "only a score of −∞ gives the weight 0, whatever the other scores are."
 
 
@@ -176,7 +179,7 @@ def softmax_backward(function: Function) -> str:
     p, g = np.asarray([0.5, 0.3, 0.15, 0.05]), np.asarray([1.0, -2.0, 0.5, 3.0])
     mean, again = p @ g, softmax(p)
     where = "for p = (0.5, 0.3, 0.15, 0.05) and ∂L/∂p = (1, −2, 0.5, 3)"
-    expect(call(function, p, g), p * (g - mean), where, [
+    mistakes = [
         (p * g, "The mean p · g is not subtracted: a score that rises lowers other weights."),
         (p * (g - g.mean()), "That is the plain mean of ∂L/∂p: the mean to subtract is p · g."),
         (p * (1 - p) * g, "That is the diagonal alone: p_i depends on the other scores too."),
@@ -194,7 +197,8 @@ def softmax_backward(function: Function) -> str:
         (p * (1 - p) * (g - mean), "One factor too many: 1 − p is in the mean already."),
         (g - p * g.sum(), "That is for a gradient by log p: this one is by p."),
         (again * (g - again @ g), "p is a softmax already: you take it again."),
-    ])  # fmt: skip
+    ]
+    expect(call(function, p, g), p * (g - mean), where, mistakes)
     rng = np.random.default_rng(8)
     p, g = softmax(rng.normal(size=3000)), rng.normal(size=3000)
     expect(call_with_memory_limit(function, p, g), p * (g - p @ g), "for n = 3000", tolerance=1e-3)
@@ -222,7 +226,7 @@ def combined_mask(function: Function) -> str:
         (np.where(right, 0, -1e9), "That is for adding to scores: return True and False."),
         (causal & (j < lengths[:, None, None] - 1), "One key too few: j counts from 0."),
         (np.where(right, 0, -np.inf), "That is for adding to scores: return True and False."),
-    ]  # fmt: skip
+    ]
     got = call(function, lengths, n)
     where = "for lengths 3, 5, 1 and n = 5"
     for wrong, cause in causes:
@@ -257,7 +261,7 @@ def concat_score(function: Function) -> str:
             raise Wrong(f"{where} you give shape {got.shape}: {shapes[got.shape]}")
         a, b = (q @ w[:, :d_q].T)[:, None], k @ w[:, d_q:].T
         right, turned = np.tanh(a + b) @ v, (q @ w[:, d_k:].T)[:, None] + k @ w[:, :d_k].T
-        expect(got, right, where, [
+        mistakes = [
             (np.tanh(turned) @ v, "The parts of W are exchanged: the query's is the first."),
             ((a + b) @ v, "The tanh is missing: without it the queries drop out of the softmax."),
             ((np.tanh(a) + np.tanh(b)) @ v, "A tanh each, before the sum: then they never meet."),
@@ -266,7 +270,8 @@ def concat_score(function: Function) -> str:
             (np.tanh(a + b).sum(-1), "The vector v is forgotten: you sum with equal factors."),
             (np.tanh((a + b) @ v), "v is inside the tanh: it comes after it."),
             (softmax(right), "These are weights: return the scores before the softmax."),
-        ], tolerance=1e-5 if m == 3 else 1e-3)  # fmt: skip
+        ]
+        expect(got, right, where, mistakes, tolerance=1e-5 if m == 3 else 1e-3)
     if has_loop(function):
         raise Wrong("the scores are right, but by a loop: one array (m, n, r) has all pairs.")
     return "each part of W meets its own side once, and the pairs only add."

@@ -28,7 +28,8 @@ def gru_parameters(function: Function) -> str:
     """function(i, h): the number of parameters of a GRU cell with two vectors of bias."""
     for i, h in ((5, 13), (64, 128)):
         one = h * (i + h + 2)
-        expect(call(function, i, h), 3 * one, f"for an input of {i} and a state of {h}", [
+        where = f"for an input of {i} and a state of {h}"
+        mistakes = [
             (one, "That is one part: there are three, two gates and the candidate."),
             (2 * one, "Two parts are the gates: the candidate has weights and biases too."),
             (4 * one, "Four parts are an LSTM's: a GRU has two gates and a candidate."),
@@ -45,7 +46,8 @@ def gru_parameters(function: Function) -> str:
             (3 * (h * i + h * h + i + h), "A bias has the state's width, both times."),
             (3 * (i + h) ** 2, "W has shape (h, i) and U (h, h)."),
             (3 * i * h, "The state is multiplied too, and there are biases."),
-        ], tolerance=1e-7, secret=True)  # fmt: skip
+        ]
+        expect(call(function, i, h), 3 * one, where, mistakes, tolerance=1e-7, secret=True)
     return "three parts, each with W, U and two vectors of bias."
 
 
@@ -55,7 +57,7 @@ def loss_before_training(function: Function) -> str:
     for vocab, length in ((24, 40), (7, 3)):
         right = np.log(vocab)
         where = f"for {vocab} characters and an output of {length}"
-        expect(call(function, vocab, length), right, where, [
+        mistakes = [
             (length * right, "That is the sum over the output: the loss is the mean."),
             (right / length, "Each step has log V: its mean over the steps is log V, not less."),
             (-right, "The sign is turned: a loss is minus the logarithm of a probability."),
@@ -68,7 +70,8 @@ def loss_before_training(function: Function) -> str:
             (vocab ** (-float(length)), "That is the probability of the whole output."),
             (right / vocab, "One character is right, with −log p = log V: nothing divides by V."),
             (np.log(vocab - 1), "The right character is one of them: all V share the probability."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, vocab, length), right, where, mistakes, secret=True)
     return "a model that knows nothing has the loss log V, at any length."
 
 
@@ -97,7 +100,8 @@ def _mean_loss(function: Function) -> str:
     shifted = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
     loss, real = -np.take_along_axis(shifted, labels[..., None], axis=-1)[..., 0], labels != 0
     kept = np.where(real, loss, 0)
-    expect(call(function, logits, labels, 0), kept.sum() / real.sum(), "for nine real labels", [
+    where = "for nine real labels"
+    mistakes = [
         (kept.mean(), "The sum is divided by all 15 positions."),
         (loss.mean(), "Now padding is counted as if it were text."),
         (kept.sum(), "That is the sum: the loss is a mean."),
@@ -106,7 +110,8 @@ def _mean_loss(function: Function) -> str:
         (kept.sum() / 5, "The sum is divided by the length of the rows."),
         (np.where(real, 0, loss).sum() / np.sum(~real), "That is the loss of the padding alone."),
         (kept.sum() / np.sum(~real), "The sum is divided by the number of padded labels."),
-    ])  # fmt: skip
+    ]
+    expect(call(function, logits, labels, 0), kept.sum() / real.sum(), where, mistakes)
     return "padding changes neither the sum nor what it is divided by."
 
 
@@ -115,7 +120,7 @@ def character_accuracy(function: Function) -> str:
     """function(exact, length): the probability c of a right character, where c**length is exact."""
     for exact, length in ((0.81, 2), (0.9, 30), (0.25, 50)):
         where, miss = f"for an exact match of {exact:g} at {length} characters", 1 - exact
-        expect(call(function, exact, length), exact ** (1 / length), where, [
+        mistakes = [
             (exact**length, "That is the way back: the exact match where exact is the c."),
             (exact, "An output has more characters than one, and all must be right."),
             (exact / length, "Independent probabilities multiply: which c has that power?"),
@@ -133,7 +138,9 @@ def character_accuracy(function: Function) -> str:
             (np.round(exact ** (1 / length), 2), "Do not round."),
             (1 - miss**length, "That is for one right character at least: all must be."),
             (np.log2(exact) / length, "That is a logarithm: take the power."),
-        ], tolerance=1e-6, secret=True)  # fmt: skip
+        ]
+        got = call(function, exact, length)
+        expect(got, exact ** (1 / length), where, mistakes, tolerance=1e-6, secret=True)
     return "one weak character is enough to spoil a long output."
 
 
@@ -153,6 +160,7 @@ def reverse_padded(function: Function) -> str:
         where = f"for lengths {', '.join(map(str, given))} and n = 5"
         right = np.where(real, row(size - 1 - j), tokens)
         got = call(function, tokens, lengths)
+        mirrored = np.where(real, row(np.maximum(j, size - 1 - j)), tokens)
         causes = [
             (tokens, "Nothing is reversed."),
             (row(4 - j), "The padding comes first: a row turned as a whole begins with it."),
@@ -167,10 +175,9 @@ def reverse_padded(function: Function) -> str:
             (np.where(j <= size, row(size - j), tokens), "One entry of the padding is in it."),
             (tokens[::-1, ::-1], "That turns both axes: the sequences keep their order."),
             (np.where(real, row((j - 1) % size), tokens), "That is a shift by one, no reverse."),
-            (np.where(real, row(np.maximum(j, size - 1 - j)), tokens),
-             "The second half reads what the first has overwritten: copy the row first."),
+            (mirrored, "The second half reads what the first has overwritten: copy the row first."),
             (np.where(real, np.sort(np.where(real, tokens, np.inf)), tokens), "That sorts."),
-        ]  # fmt: skip
+        ]
         if got.shape == right.shape and np.allclose(got[real], right[real]):
             behind = "The first L entries are right, but what is behind them has changed."
             causes.append((got, behind))
@@ -192,7 +199,7 @@ def local_weights(function: Function) -> str:
         right = window * bell
         rounded = np.exp(-(whole**2) / (2 * sigma**2))
         where = f"for centres {', '.join(f'{c:g}' for c in centre)} and D = {width}"
-        expect(call(function, s, centre, width), right, where, [
+        mistakes = [
             (right / right.sum(-1, keepdims=True), "Your rows sum to 1: the factor comes last."),
             (window, "The factor exp(−(j − c)²/(2σ²)) is missing."),
             (inside * bell, "The scores have no effect: where is their softmax?"),
@@ -223,7 +230,8 @@ def local_weights(function: Function) -> str:
             (_local(s, centre + 1, width), "Positions count from 0: j starts there."),
             (_local(s, centre - 1, width), "Positions count from 0: j starts there."),
             (inside * bell / (inside * bell).sum(-1, keepdims=True), "Where are the scores?"),
-        ])  # fmt: skip
+        ]
+        expect(call(function, s, centre, width), right, where, mistakes)
     return "a key pays for its distance: a little inside the window, all of it beyond."
 
 
@@ -336,7 +344,7 @@ def crossings(function: Function) -> str:
         down = p[:, None] - p
         up_down, q, other = np.abs(down) > 0.5, weights.argmax(1), weights.T @ np.arange(m)
         right = np.sum(later & (down > 0.5))
-        expect(call(function, weights), right, where, [
+        mistakes = [
             (np.sum(later & (down < -0.5)), "Those are the pairs in order: count the others."),
             (np.sum(later & up_down), "You count in either order: the earlier step looks further."),
             (np.sum(up_down), "You count every pair twice, once in either order."),
@@ -354,5 +362,6 @@ def crossings(function: Function) -> str:
             (np.sum(later & (down > 0.5)) / m**2, "That is a mean: return the number."),
             (np.sum((later & (down > 0.5)).any(0)), "You count steps: count pairs."),
             (np.sum(later & (down / n > 0.5)), "Positions are not divided by n."),
-        ])  # fmt: skip
+        ]
+        expect(call(function, weights), right, where, mistakes)
     return "0 where the output follows the source, and every pair where it turns it over."

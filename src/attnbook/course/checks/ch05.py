@@ -27,7 +27,7 @@ __all__ = [
 def crossover_length(function: Function) -> str:
     """function(d): the length at which self-attention costs as much as a GRU, both of width d."""
     for d in (64, 7):
-        expect(call(function, d), 1.5 * d, f"for d = {d}", [
+        mistakes = [
             (1.5, "That is n/d: the length grows with the width."),
             (1.5 * d * d, "Divide by n, and then by d: d² is one d too many."),
             (d, "That counts four matrices, or only the orders: here there are three."),
@@ -45,7 +45,8 @@ def crossover_length(function: Function) -> str:
             (1.5 * d**2 / 1.5, "Divide by n, and then by d: d² is one d too many."),
             (3, "That is the number of matrices: the length grows with the width."),
             (9 * d**3, "That is a number of multiply–adds: return the length."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, d), 1.5 * d, f"for d = {d}", mistakes, secret=True)
     return "below it attention costs less, above it more, and it has no steps to wait for."
 
 
@@ -53,7 +54,7 @@ def crossover_length(function: Function) -> str:
 def half_distance(function: Function) -> str:
     """function(slope): by how many places more ALiBi halves a weight."""
     for m in (0.5, 0.0625):
-        expect(call(function, m), np.log(2) / m, f"for slope = {m}", [
+        mistakes = [
             (1 / m, "At 1/m places the weight has fallen to 1/e: here it is a half."),
             (0.5 / m, "Half a score is no half of a weight: the softmax takes an exponential."),
             (2 / m, "The weight is e^(−m t): solve e^(−m t) = ½."),
@@ -64,7 +65,8 @@ def half_distance(function: Function) -> str:
             (np.exp(-m / 2), "That is a factor of a weight: return a number of places."),
             (np.exp(-m), "That is the factor for one place: return a number of places."),
             (np.log(2), "The slope has no effect: the steeper, the sooner."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, m), np.log(2) / m, f"for slope = {m}", mistakes, secret=True)
     return "eight heads of slopes 1/2 to 1/256 halve within 1.4 to 177 places."
 
 
@@ -72,9 +74,11 @@ def half_distance(function: Function) -> str:
 def sliding_mask(function: Function) -> str:
     """function(n, width): (n, n), True where key j is query i or one of the width − 1 before it."""
     for n, width in ((6, 3), (5, 1), (4, 9)):
-        back = np.arange(n)[:, None] - np.arange(n)  # i − j
+        j = np.arange(n)
+        back = j[:, None] - j  # i − j
         right = (back >= 0) & (back < width)
-        expect(call(function, n, width), right, f"for n = {n} and width = {width}", [
+        blocks = right * (j[:, None] // width == j // width)
+        mistakes = [
             (right.T, "It is transposed: a row belongs to a query, and it looks back."),
             ((back > 0) & (back < width), "No token sees itself: it counts as one of the width."),
             ((back > 0) & (back <= width), "The width counts from i itself, not from i − 1."),
@@ -87,12 +91,9 @@ def sliding_mask(function: Function) -> str:
             (back >= width, "That is what the window leaves out: True means may attend."),
             (~right, "It is inverted: in this book, True means may attend."),
             ((back % n) < width, "i − j is negative for later keys: no remainder."),
-            (right * (np.arange(n)[:, None] // width == np.arange(n) // width),
-             "These are blocks that stand still: the window moves with i."),
-            ((back >= 0) & (np.arange(n) < width),
-             "Those are the first keys of all: the window moves with i."),
-            ((back >= 0) & (np.arange(n) >= n - width),
-             "Those are the last keys of all: the window moves with i."),
+            (blocks, "These are blocks that stand still: the window moves with i."),
+            ((back >= 0) & (j < width), "Those are the first keys: the window moves with i."),
+            ((back >= 0) & (j >= n - width), "Those are the last keys: the window moves with i."),
             ((back >= -width) & (back <= 0), "It looks ahead: i − j is 0 or more."),
             (back == width - 1, "That is the farthest key alone: all between it and i count too."),
             (np.eye(n), "A token sees itself alone: the width − 1 before it too."),
@@ -101,7 +102,8 @@ def sliding_mask(function: Function) -> str:
             (np.where(right, 0, -1e9), "That is for adding to scores: return True and False."),
             (right * -1e9, "That is for adding to scores: return True and False."),
             (np.where(right, 0, -np.inf), "That is for adding to scores: return True and False."),
-        ])  # fmt: skip
+        ]
+        expect(call(function, n, width), right, f"for n = {n} and width = {width}", mistakes)
     return "each query sees at most width keys, the last of them its own."
 
 
@@ -182,9 +184,9 @@ def rotary_complex(function: Function) -> str:
     turned = z * np.exp(1j * a)
 
     where = "for n, d = 5, 6 and positions 0, 1, 4, 4, 40"
-    expect(call_real(function, x, p), _pairs(turned), where, [
-        (_two_halves((first + 1j * second) * np.exp(1j * a)),
-         "Column i is paired with i + d/2, as some libraries do: a pair is 2i and 2i + 1."),
+    split = _two_halves((first + 1j * second) * np.exp(1j * a))
+    mistakes = [
+        (split, "Column i is paired with i + d/2, as some libraries do: a pair is 2i and 2i + 1."),
         (_two_halves(turned), "Real parts first, then imaginary ones: put each pair in its place."),
         (_pairs(z * np.exp(-1j * a)), "It turns the other way: the angle is +p θ_i."),
         (_pairs(turned.conj()), "The imaginary part has the wrong sign."),
@@ -200,7 +202,8 @@ def rotary_complex(function: Function) -> str:
         (_pairs(np.abs(turned.real) + 1j * np.abs(turned.imag)), "The signs are lost."),
         (x + _sinusoidal(p, d), "You add: a rotary position multiplies."),
         *((_pairs(z * np.exp(1j * _angles(p, d, f))), cause) for f, cause in OTHER_FREQUENCIES),
-    ])  # fmt: skip
+    ]
+    expect(call_real(function, x, p), _pairs(turned), where, mistakes)
     return "one product turns a pair, and no length changes."
 
 
@@ -219,7 +222,8 @@ def running_attention(function: Function) -> str:
     q, k, v = (rng.normal(size=size) for size in ((5, 3), (5, 3), (5, 2)))
     s = q @ k.T
     w = np.tril(s)
-    expect(call(function, q, k, v), w @ v, "for n, d, p = 5, 3, 2", [
+    met = (np.cumsum(k, 0) * q).sum(1, keepdims=True)
+    mistakes = [
         (s @ v, "Each query sees all keys: add to the state step by step, and read it each time."),
         (np.tril(s, -1) @ v, "You read before you add: a query sees its own key too."),
         (np.triu(s) @ v, "You run from the last token to the first."),
@@ -230,15 +234,15 @@ def running_attention(function: Function) -> str:
         (w @ v / np.arange(1, 6)[:, None], "That is a mean over the keys: here it is a sum."),
         (np.cumsum(s, axis=1) @ v, "Sum over pairs: add to the state, not to the scores."),
         (np.cumsum((q * k).sum(1, keepdims=True) * v, axis=0), "q_i stands outside of the sum."),
-        ((np.cumsum(k, 0) * q).sum(1, keepdims=True) * v, "Each key meets its own value."),
-        ((np.cumsum(k, 0) * q).sum(1, keepdims=True) * np.cumsum(v, 0),
-         "A product of two sums: each key meets its own value alone."),
+        (met * v, "Each key meets its own value."),
+        (met * np.cumsum(v, 0), "A product of two sums: each key meets its own value alone."),
         (np.tril(s, 1) @ v, "A query sees the next key too: one add too many before you read."),
         (np.tril(k @ k.T) @ v, "The queries have no effect."),
         (np.exp(w) @ v, "There is no exponential: here a score is a weight as it is."),
         (np.tril(np.exp(s)) @ v, "There is no exponential: here a score is a weight as it is."),
         (softmax(s, np.tri(5) > 0) @ v, "There is a softmax: here a score is a weight as it is."),
-    ])  # fmt: skip
+    ]
+    expect(call(function, q, k, v), w @ v, "for n, d, p = 5, 3, 2", mistakes)
     q, k, v = (rng.normal(size=(2400, width)) for width in (53, 53, 47))
     try:
         got = call_with_memory_limit(function, q, k, v)
@@ -263,7 +267,7 @@ def convolution_by_heads(function: Function) -> str:
             raise Wrong(f"{where} you give shape {got.shape}: add the three heads up.")
         if got.shape == (9,):
             raise Wrong(f"{where} you give 9 numbers: anchors are keys, and no queries.")
-        expect(got, right, where, [
+        mistakes = [
             (_heads(x, kernel[::-1], a), "The kernel is flipped: a belongs to the token before."),
             (_heads(x, kernel, a, anchors=0), no_anchor),
             (_heads(x, kernel, a, anchors=2), "One anchor at each end: more take weight."),
@@ -288,7 +292,8 @@ def convolution_by_heads(function: Function) -> str:
             (right[::-1], "The sequence is turned round."),
             (_heads(np.pad(x, 1, mode="edge"), kernel, a)[1:-1], "An anchor has the value 0."),
             (_heads(x, kernel, 1 / (2 * a * a)), "That takes the sharpness for a bandwidth."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "three heads that look at places alone, and the layer is a convolution."
 
 
@@ -333,6 +338,11 @@ def bilateral(function: Function) -> str:
         )
     if got.shape in ((15, 15), (3, 5, 3, 5)):
         raise Wrong(f"{where} you give shape {got.shape}. Those are weights: average the pixels.")
+    disordered = smooth(-(squared(*swapped / hs) + value) / 2)
+    numbered = smooth(-(squared(np.arange(len(v)) / hs) + value) / 2)
+    added = smooth(-((steps[0] + steps[1]) ** 2 / hs**2 + value) / 2)
+    bare = -(place * hs**2 + value * hv**2) / 2
+    windowed = [smooth(mask - (place + value) / 2) for mask in window.values()]
     causes = [
         (((near * alike) @ v).reshape(3, 5), "A product of two softmaxes does not sum to 1."),
         ((near @ alike @ v).reshape(3, 5), "Two averages: add the scores instead."),
@@ -347,15 +357,13 @@ def bilateral(function: Function) -> str:
         (smooth(-value / 2), "The value alone counts: pixels far away weigh as much as near ones."),
         (smooth(-(place + value)), "The 2 of 2h² is missing."),
         (smooth(-(place * hs + value * hv) / 2), "h is not squared: divide, and then square."),
-        (smooth(-(place * hs**2 + value * hv**2) / 2), "The bandwidths have no effect."),
+        (smooth(bare), "The bandwidths have no effect."),
         (smooth(-(place * (hs / hv) ** 2 + value * (hv / hs) ** 2) / 2), "The two h are swapped."),
         (smooth(-((place + value) ** 0.5)), "The distance is not squared: that is no Gaussian."),
         (smooth(-(squared(r / hs) + value) / 2), "The column does not count."),
         (smooth(-(squared(c / hs) + value) / 2), "The row does not count."),
-        (smooth(-(squared(*swapped / hs) + value) / 2),
-         "Pixels and places are in different order: which shape do you flatten?"),
-        (smooth(-(squared(np.arange(len(v)) / hs) + value) / 2),
-         "The place is a number from 0 to 14: the end of a row is not near the next one's start."),
+        (disordered, "Pixels and places differ in order: which shape do you flatten?"),
+        (numbered, "Places from 0 to 14: the end of a row is not near the next one's start."),
         (smooth(own - (place + value) / 2), "No pixel sees itself: it is a key like the others."),
         ((np.exp(-(place + value) / 2) @ v).reshape(3, 5), "The weights of a pixel must sum to 1."),
         ((smooth(-place / 2) + smooth(-value / 2)) / 2, "Two averages: add the scores instead."),
@@ -364,10 +372,10 @@ def bilateral(function: Function) -> str:
         (smooth(-(place / 2 + value)), "The value lacks its 2: 2h² divides both parts."),
         (smooth(-(place + value) / 8), "Divide by 2h², and not by 8h²."),
         (smooth(-(place + value) / 4), "Divide by 2h², and not by 4h²."),
-        *((smooth(-(place * hs**2 + value * hv**2) / (2 * h)), f"{what}: each part has its own.")
-          for h, what in ((hs**2, "h_space divides both parts"), (hv**2, "h_value divides both"),
-                          (hs * hv, "A product of the two h divides both parts"),
-                          (hs**2 + hv**2, "The sum of the squared h divides both parts"))),
+        (smooth(bare / hs**2), "h_space divides both parts: each part has its own."),
+        (smooth(bare / hv**2), "h_value divides both: each part has its own."),
+        (smooth(bare / (hs * hv)), "A product of the two h divides both parts: each has its own."),
+        (smooth(bare / (hs**2 + hv**2)), "The sum of squared h divides both: each has its own."),
         (smooth(-(place * hs**4 + value * hv**4) / 2), "You multiply by h: divide by it."),
         (smooth((value - place) / 2), "The value has the wrong sign: unlike pixels weigh most."),
         (smooth((place - value) / 2), "The place has the wrong sign: far pixels weigh most."),
@@ -375,14 +383,12 @@ def bilateral(function: Function) -> str:
         (scored(r / hs, c / hs, v / hv), "That is a dot product: the score is Gaussian."),
         (scored(r, c, v), "That is a dot product, without h: the score is Gaussian."),
         (smooth(kernel), "The exponential is there twice: the softmax takes it itself."),
-        *((smooth(mask - (place + value) / 2), "Only neighbours count: each pixel sees all.")
-          for mask in window.values()),
-        (smooth(-((steps[0] + steps[1]) ** 2 / hs**2 + value) / 2),
-         "That adds the steps and then squares: square the rows and the columns apart."),
+        *((near_ones, "Only neighbours count: each pixel sees all.") for near_ones in windowed),
+        (added, "That adds the steps and then squares: square the rows and the columns apart."),
         (smooth(-((steps[0] + steps[1]) / hs**2 + value) / 2), "The steps are not squared."),
         ((kernel @ v) / len(v), "Divide by the sum of the weights, not by the number of pixels."),
         (image, "That is the image: does a pixel attend to others?"),
-    ]  # fmt: skip
+    ]
     expect(got, right, where, [(np.reshape(wrong, (3, 5)), cause) for wrong, cause in causes])
     return "what is near and alike is averaged, and the edges stay."
 
@@ -410,17 +416,16 @@ def _without_leak(function: Function) -> str:
     seen = np.tri(5) > 0
     right = softmax(s, seen)
     finite = "A finite number hides a key only while all scores are far above it."
-    expect(call(function, s), right, "for 5 by 5 scores", [
-        (softmax(np.where(seen, s, 0.0)),
-         "A hidden key has the score 0, which is a score like any other."),
-        (softmax(np.where(seen, s, s.min())),
-         "A hidden key has the lowest score of all, and its weight is not 0."),
+    mistakes = [
+        (softmax(np.where(seen, s, 0.0)), "A hidden key has the score 0, a score like any other."),
+        (softmax(np.where(seen, s, s.min())), "The lowest score still gives a hidden key weight."),
         (softmax(s), "All keys are seen: the mask has no effect."),
         (softmax(s, seen.T), "The mask is turned round: it shows the future alone."),
         (softmax(s) * seen, "The rows no longer sum to 1: mask the scores, not the weights."),
         (softmax(s, np.tri(5, k=1) > 0), "A query sees the next key too."),
         *((softmax(np.where(seen, s, -low)), finite) for low in (1.0, 2.0, 5.0, 10.0)),
-    ])  # fmt: skip
+    ]
+    expect(call(function, s), right, "for 5 by 5 scores", mistakes)
     for low in (100.0, 1000.0):
         leaks = [(softmax(np.where(seen, s - low, -much)), finite) for much in (0.0, low)]
         expect(call(function, s - low), right, f"for scores around −{low:g}", leaks)

@@ -31,7 +31,8 @@ def attention_parameters(function: Function) -> str:
         kv = g * d
         right = 2 * (e + 1) * (e + kv)
         got = call(function, e, h, g)
-        expect(got, right, f"for embed_dim, num_heads, num_kv_heads = {e}, {h}, {g}", [
+        where = f"for embed_dim, num_heads, num_kv_heads = {e}, {h}, {g}"
+        mistakes = [
             (4 * e * (e + 1), "The number of key and value heads has no effect."),
             (2 * e * (e + kv), "The biases are missing."),
             (right - e, "The output layer has a bias too."),
@@ -48,7 +49,8 @@ def attention_parameters(function: Function) -> str:
             (4 * e * e, "The number of key and value heads has no effect, and biases are missing."),
             (3 * e * (e + 1), "There are four layers, and keys and values are narrower."),
             (right + e + kv, "Each layer has one bias."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(got, right, where, mistakes, secret=True)
     return "queries and output cost e (e + 1) each, keys and values their share of it."
 
 
@@ -59,7 +61,7 @@ def cache_bytes(function: Function) -> str:
         right = 2 * t * layers * g * d * b
         numbers = ", ".join(str(n) for n in (t, layers, g, d, b))
         got = call(function, t, layers, g, d, b)
-        expect(got, right, f"for ({numbers})", [
+        mistakes = [
             (right / 2, "Keys or values alone: a later query needs both."),
             (right * 3 / 2, "A query is used at its own step alone: it need not be kept."),
             (right / b, "These are numbers, not bytes."),
@@ -73,7 +75,8 @@ def cache_bytes(function: Function) -> str:
             (right / t, "That is for one token: all are kept."),
             (right * 2, "Two for keys and values once: they are there twice already."),
             (right + 2 * layers * g * d * b, "One token too many: the newest is included."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(got, right, f"for ({numbers})", mistakes, secret=True)
     return "two vectors for each token, layer and key head."
 
 
@@ -83,7 +86,7 @@ def lost_share(function: Function) -> str:
     for w in (0.8, 0.3):
         u = 1 - w
         both = w**2 + u**2
-        expect(call(function, w), u**2 / both, f"for w = {w}", [
+        mistakes = [
             (w**2 / both, "That is what is kept of a: the rest is lost."),
             (u, "Weights are no shares of a variance: variances take squares."),
             (w, "Weights are no shares of a variance: variances take squares."),
@@ -98,7 +101,8 @@ def lost_share(function: Function) -> str:
             (0.5, "That is the mean over a and b: of a alone the loss depends on w."),
             (1.0, "That is the sum over a and b: of a alone the loss depends on w."),
             (w**2, "That is the variance that a has in the mixture."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, w), u**2 / both, f"for w = {w}", mistakes, secret=True)
     return "and b loses the rest: the two losses sum to 1 at every weight."
 
 
@@ -128,18 +132,17 @@ def _in_groups(function: Function) -> str:
         k, v = rng.normal(size=(2, g, 5, 3))
         groups, turns, none = np.repeat(np.arange(g), h // g), np.arange(h) % g, [0] * h
         right = _averages(q, k[groups], v[groups])
-        expect(call(function, q, k, v), right, f"for {h} query heads and {g} shared ones", [
-            (_averages(q, k[groups], v[turns]),
-             "Keys come from one group and values from another: who shares with whom?"),
-            (_averages(q, k[turns], v[groups]),
-             "Values come from one group and keys from another: who shares with whom?"),
+        mistakes = [
+            (_averages(q, k[groups], v[turns]), "Keys come from one group, values from another."),
+            (_averages(q, k[turns], v[groups]), "Values come from one group, keys from another."),
             (_averages(q, k[turns], v[turns]), "Heads take turns: here neighbours share."),
             (_averages(q, k[groups], v[none]), "All heads average the first group's values."),
             (_averages(q, k[none], v[none]), "All heads share the first group."),
             (_averages(q, k[groups], v[groups[::-1]]), "The groups' values are exchanged."),
             (_averages(q * 3**0.5, k[groups], v[groups]), "The scores are not divided by √d."),
             (_averages(q / h**0.5, k[groups], v[groups]), "The divisor is √d of one head."),
-        ])  # fmt: skip
+        ]
+        expect(call(function, q, k, v), right, f"for {h} query heads and {g} shared ones", mistakes)
     return "Query heads that share keys share the values that belong to them."
 
 
@@ -169,7 +172,7 @@ def circuits(function: Function) -> str:
             raise Wrong(f"{where} the first is OV: return QK first.")
         columns = "In the (out, in) convention head h has rows of W_q, W_k and W_v, not columns."
         strided = "A head's rows are next to each other."
-        expect(first, qk, f"{where}, in QK,", [
+        mistakes = [
             (qk.mT, "It is transposed: the query's token stands on the left."),
             (qk * d**0.5, "There is no √d in it: the scores divide by it later."),
             (qk / e**0.5, "There is no √e in it: the scores divide by √d later."),
@@ -178,8 +181,9 @@ def circuits(function: Function) -> str:
             (np.stack([q[:, r] @ k[:, r].T for r in parts]), columns),
             (np.stack([q[r].T @ k[r] for r in apart]), strided),
             (np.stack([q.T @ k] * h), "These are the rows of all heads."),
-        ])  # fmt: skip
-        expect(second, ov, f"{where}, in OV,", [
+        ]
+        expect(first, qk, f"{where}, in QK,", mistakes)
+        mistakes = [
             (ov.mT, "It is transposed: it acts on a column, OV x_j."),
             (np.stack([o[r].T @ v[r] for r in parts]), "Head h has columns of W_o, not rows."),
             (np.stack([o[r].T @ v[:, r].T for r in parts]), columns),
@@ -188,7 +192,8 @@ def circuits(function: Function) -> str:
             (np.stack([o @ v] * h), "These are all heads together: each has its part."),
             (np.stack([v[r].T @ o[r] for r in parts]), "Values come first: W_o acts on W_v x."),
             (ov / h, "The heads are added, with no mean."),
-        ])  # fmt: skip
+        ]
+        expect(second, ov, f"{where}, in OV,", mistakes)
     return "one matrix says where a head looks, the other what it brings back."
 
 
@@ -202,7 +207,7 @@ def source_token(function: Function) -> str:
         where = f"for n, num_heads, head_dim = {n}, {h}, {d}"
         if got.shape in ((h, n, d), (n, h, d)):
             raise Wrong(f"{where} you give shape {got.shape}: merged it is ({n}, {h * d}).")
-        expect(got, flat // d % n, where, [
+        mistakes = [
             (row, "That is the right merge: this one forgets to move the heads back."),
             (flat // (n * d), "That is the head an entry came from: which token?"),
             (flat // d, "That counts on through all heads: after n vectors a new head begins."),
@@ -216,7 +221,8 @@ def source_token(function: Function) -> str:
             (flat // n % d, "A token has head_dim numbers in a row: divide by them."),
             (flat / d % n, "A token is a whole number: // and not /."),
             (flat, "That numbers the entries: whose are they?"),
-        ])  # fmt: skip
+        ]
+        expect(got, flat // d % n, where, mistakes)
     return "rows of the same head stand where other heads of the same token belong."
 
 
@@ -241,11 +247,11 @@ def pooled_kv(function: Function) -> str:
         if got.shape != right.shape and got.shape in shapes:
             raise Wrong(f"{where} you give shape {got.shape}. {shapes[got.shape]}")
         apart = weight.reshape(size, g, d, e).mean(0).reshape(g * d, e)
-        expect(got, right, where, [
+        woven = groups.mean(1).transpose(1, 0, 2).reshape(g * d, e)
+        mistakes = [
             (apart, "A group has neighbouring heads, not every num_kv_heads-th one."),
             (right * size, "That is the sum of a group: take the mean."),
-            (groups.mean(1).transpose(1, 0, 2).reshape(g * d, e),
-             "The means are right, in another order: head by head, each with its rows."),
+            (woven, "The means are right, in another order: head by head, each with its rows."),
             (groups[:, -1].reshape(g * d, e), "That is the last head of each group alone."),
             (groups.max(1).reshape(g * d, e), "That is the largest: take the mean."),
             (np.median(groups, axis=1).reshape(g * d, e), "That is the median: take the mean."),
@@ -255,7 +261,8 @@ def pooled_kv(function: Function) -> str:
             (np.sqrt((groups**2).mean(1)).reshape(g * d, e), "A plain mean, without squares."),
             (groups[:, 0].reshape(g * d, e), "That is the first head of each group alone."),
             (weight.reshape(g * d, size, e).mean(1), "You average rows of one head."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "a group keeps the one head that is nearest to all of its own."
 
 

@@ -29,7 +29,7 @@ def swiglu_width(function: Function) -> str:
     for e, f in ((7, 31), (13, 82)):
         right = f * (2 * e + 1) / (3 * e + 2)
         got = call(function, e, f)
-        expect(got, right, f"for embed_dim, mlp_dim = {e}, {f}", [
+        mistakes = [
             (2 * f / 3, "That is without biases, or for a width without end: count them."),
             (f / right * f, "You divide by the share: SwiGLU must be the narrower one."),
             (f, "SwiGLU has a third matrix, the gate."),
@@ -41,7 +41,8 @@ def swiglu_width(function: Function) -> str:
             (np.floor(right), "Do not round: both shall be of one size."),
             (f * 1.5, "You divide by the share: SwiGLU must be the narrower one."),
             (round(right), "Do not round: both shall be of one size."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(got, right, f"for embed_dim, mlp_dim = {e}, {f}", mistakes, secret=True)
     return "about two thirds: three matrices take the place of two."
 
 
@@ -49,7 +50,8 @@ def swiglu_width(function: Function) -> str:
 def even_length(function: Function) -> str:
     """function(embed_dim, mlp_dim): the tokens at which pairs cost as much as matrices."""
     for e, f in ((7, 31), (13, 82)):
-        expect(call(function, e, f), 2 * e + f, f"for embed_dim, mlp_dim = {e}, {f}", [
+        where = f"for embed_dim, mlp_dim = {e}, {f}"
+        mistakes = [
             (6 * e, "That is for an MLP four times as wide. Here mlp_dim is given."),
             (e + f / 2, "Twice the matrices' multiplications: the additions count in both parts."),
             (4 * e + 2 * f, "Scores and averages are two products: 2 n² e for each."),
@@ -59,7 +61,8 @@ def even_length(function: Function) -> str:
             (2 * e + f / 2, "The MLP has two matrices."),
             (e * (2 * e + f), "Divide by e: it stands in scores and averages too."),
             (np.sqrt(2 * e + f), "Both parts have a factor n: divide by it, and n is not squared."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, e, f), 2 * e + f, where, mistakes, secret=True)
     return "below this length most of the work is in the matrices."
 
 
@@ -72,30 +75,30 @@ def norm_jacobian(function: Function) -> str:
         one, mean, centred = np.eye(e), np.full((e, e), 1 / e), x - x.mean()
         s = np.sqrt(x.var() + EPS)
         out, bare = centred / s, centred / x.std()
-        right = (one - mean - np.outer(out, out) / e) / s
+        outer = np.outer(out, out) / e
+        right = (one - mean - outer) / s
         got = call(function, x)
         if got.shape == (e,):
             raise Wrong(f"{where} you give shape ({e},): each output depends on each entry of x.")
-        expect(got, right, where, [
+        mistakes = [
             ((one - mean) / s, "You hold √(var + ε) fixed: it changes with x too."),
-            ((one - np.outer(out, out) / e) / s, "The mean changes with x too."),
+            ((one - outer) / s, "The mean changes with x too."),
             (one / s, "Mean and variance change with x too."),
             (s * right, "The division by √(var + ε) is missing."),
-            ((one - mean - np.outer(out, out)) / s, "The variance is a mean: divide by e."),
+            ((one - mean - e * outer) / s, "The variance is a mean: divide by e."),
             ((one - mean - np.outer(centred, centred) / e) / s, "The last term has y, not x − x̄."),
             (-right, "The sign is turned."),
             (right / s, "One division by √(var + ε) too many."),
             (right * s**2, "You multiply by √(var + ε): divide."),
-            ((one - mean - 2 * np.outer(out, out) / e) / s,
-             "The 2 of the square meets the ½ of the root."),
-            ((one - mean - np.outer(out, out) / e / 2) / s,
-             "The 2 of the square meets the ½ of the root."),
-            ((one - 1 - np.outer(out, out) / e) / s, "The mean has the derivative 1/e."),
+            ((one - mean - 2 * outer) / s, "The 2 of the square meets the ½ of the root."),
+            ((one - mean - outer / 2) / s, "The 2 of the square meets the ½ of the root."),
+            ((one - 1 - outer) / s, "The mean has the derivative 1/e."),
             ((one - mean - np.outer(x, x) / e) / s, "The last term has y, not x."),
-            ((one - mean + np.outer(out, out) / e) / s, "The sign of the last term."),
+            ((one - mean + outer) / s, "The sign of the last term."),
             (np.diag(np.diag(right)), "Off the diagonal it is not 0: all entries share a mean."),
             ((one - mean - np.outer(bare, bare) / e) / x.std(), "The ε is missing."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "what is left is across two directions: all ones, and the output itself."
 
 
@@ -111,7 +114,7 @@ def folded(function: Function) -> str:
         where = f"for a layer from {e} to {o} numbers"
         if weight.shape != (o, e):
             raise Wrong(f"{where} you give a weight of shape {weight.shape}, expected ({o}, {e}).")
-        expect(bias, w @ b + c, f"{where}, in the bias,", [
+        mistakes = [
             (c, "The norm's bias goes through the linear layer and arrives there too."),
             (w @ b, "The layer's own bias is missing."),
             (w @ b - c, "The layer's own bias is added."),
@@ -122,15 +125,17 @@ def folded(function: Function) -> str:
             (b + c if o == e else c, "The norm's bias goes through the linear layer: multiply."),
             (w @ (g * b) + c, "The norm's weight does not act on the norm's bias."),
             (b @ w + c if o == e else c, "The weight is (out, in): multiply by it from the left."),
-        ])  # fmt: skip
-        expect(z @ weight.T, z @ (w * g).T, f"{where}, in weight times a normed token,", [
+        ]
+        expect(bias, w @ b + c, f"{where}, in the bias,", mistakes)
+        mistakes = [
             (z @ w.T, "The norm's weight is missing."),
             (z @ (w * g**2).T, "g is in it once, not squared."),
             (z @ (w + g).T, "The norm's weight multiplies."),
             (z @ (w / g).T, "Multiply by the norm's weight: it stands before the layer."),
             (z @ (w * g[:o, None]).T, "Each entry of g belongs to an input: a column, not a row."),
             (z @ (w * g) if o == e else z @ w.T, "It is transposed: rows are outputs."),
-        ])  # fmt: skip
+        ]
+        expect(z @ weight.T, z @ (w * g).T, f"{where}, in weight times a normed token,", mistakes)
     return "a norm's weight and bias are the next layer's, if nothing else reads them."
 
 
@@ -178,7 +183,7 @@ def _adds_to_the_stream(function: Function) -> str:
 
     right = stack(lambda z, part: z + part(normed(z)))
     got = call(function, x, parts)
-    expect(got, right, "for two tokens and two parts", [
+    mistakes = [
         (stack(lambda z, part: normed(z) + part(normed(z))), "The sum starts from normed tokens."),
         (stack(lambda z, part: part(normed(z))), "The parts replace the stream: add to it."),
         (stack(lambda z, part: normed(z + part(z))), "That is post-norm."),
@@ -189,7 +194,8 @@ def _adds_to_the_stream(function: Function) -> str:
         (stack(lambda z, part: z + normed(z) + part(normed(z))), "Add the change alone."),
         (x + parts[0](normed(x)), "The second part is missing: is the return inside the loop?"),
         (x, "Nothing is added."),
-    ])  # fmt: skip
+    ]
+    expect(got, right, "for two tokens and two parts", mistakes)
     return "The norm stands in the branch, and the stream runs straight on."
 
 
@@ -209,18 +215,18 @@ def logit_parts(function: Function) -> str:
             shapes = f"you give shapes {got.shape} and {rest.shape}"
             raise Wrong(f"{where} {shapes}, expected ({p}, {v}) and ({v},).")
         right = (centred * g / s) @ w.T
-        expect(rest, w @ b + c, f"{where}, in the rest,", [
+        mistakes = [
             (c, "The norm's bias comes from no part either: its logits are missing."),
             (w @ b, "The readout's bias comes from no part either."),
             (w @ (g * b) + c, "The norm's weight does not act on the norm's bias."),
             ((w @ b + c) / p, "The rest is there once: do not divide it among the parts."),
             (0 * c, "Both biases come from no part: their logits are the rest."),
             (right.sum(0) + w @ b + c, "These are all logits: which of them come from no part?"),
-        ])  # fmt: skip
-        expect(got, right, f"{where}, in the parts,", [
+        ]
+        expect(rest, w @ b + c, f"{where}, in the rest,", mistakes)
+        mistakes = [
             ((centred * g / own) @ w.T, "Each part by its own size: the norm divides their sum."),
-            (((parts - total.mean()) * g / s) @ w.T,
-             "Each part takes off its own mean: these take off that of the whole stream each."),
+            (((parts - total.mean()) * g / s) @ w.T, "Take off a part's mean, not the stream's."),
             (((parts - total.mean() / p) * g / s) @ w.T, "Each part takes off its own mean."),
             (((parts - parts.mean(0)) * g / s) @ w.T, "The mean is over the entries of a part."),
             ((parts * g / s) @ w.T, "The norm takes the mean away: each part gives its share."),
@@ -236,7 +242,8 @@ def logit_parts(function: Function) -> str:
             ((parts * g / rms) @ w.T, "That is RMS norm."),
             ((centred * g / s + b) @ w.T, "Only one norm's bias is there, and it is in the rest."),
             (right + c, "The readout's bias is added once, and it is in the rest."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, f"{where}, in the parts,", mistakes)
     return "with the scale held, every logit is a sum over those who wrote."
 
 
@@ -244,8 +251,10 @@ def logit_parts(function: Function) -> str:
 def dropout_variance(function: Function) -> str:
     """function(weight, x, p): variance of each output of a linear layer behind dropout."""
     rng = np.random.default_rng(37)
-    cases = (([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0]], [1.0, 2.0, -4.0], 0.2),
-             (rng.normal(size=(3, 5)), rng.normal(size=5), 0.6))  # fmt: skip
+    cases = (
+        ([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0]], [1.0, 2.0, -4.0], 0.2),
+        (rng.normal(size=(3, 5)), rng.normal(size=5), 0.6),
+    )
     for weight, given, p in cases:
         w, x = np.asarray(weight), np.asarray(given)
         squares = (w * w) @ (x * x)
@@ -256,7 +265,7 @@ def dropout_variance(function: Function) -> str:
             raise Wrong(f"{where} you give one number: each of the outputs has a variance.")
         if got.shape == w.shape:
             raise Wrong(f"{where} you give shape {got.shape}: add up over the inputs.")
-        expect(got, right, where, [
+        mistakes = [
             (p * (1 - p) * squares, "What stays is divided by 1 − p."),
             ((1 - p) / p * squares, "p is the share left out, not the share that stays."),
             (p / (1 - p) * (w @ x) ** 2, "Each input has its own coin: their variances add up."),
@@ -274,7 +283,8 @@ def dropout_variance(function: Function) -> str:
             (np.sqrt(right), "That is the standard deviation."),
             (p / (1 - p) * (w @ (x * x)), "A weight multiplies the variance by its square."),
             (p / (1 - p) * ((w * w) @ x), "An input multiplies the variance by its square."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(got, right, where, mistakes, secret=True)
     return "a penalty on squared weights, each with the square of its input."
 
 
@@ -317,7 +327,7 @@ def stream_parts(function: Function) -> str:
             hint = "The embedding is a part too." if len(got) == 4 else "Return parts, not a sum."
             raise Wrong(f"{where} you give shape {got.shape}, expected (5, 3, 5). {hint}")
         embedding = np.stack([x, *(x @ w.T for w in layers)])
-        expect(got, right, where, [
+        mistakes = [
             (embedding, "A layer reads the stream so far, not the embedding."),
             (right[::-1], "The embedding's part is the first."),
             (right / right.sum(0), "These are shares: return the parts themselves."),
@@ -335,7 +345,8 @@ def stream_parts(function: Function) -> str:
             (_parts(x, layers, post, "last norm"), "There is no norm at the end here."),
             (_parts(x, layers, post, "all tokens"), "Each token is divided by its own size."),
             (np.cumsum(right, axis=0), "These are running sums: return the parts."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "pre-norm keeps what was written, post-norm halves it at each step."
 
 
@@ -386,7 +397,7 @@ def _name_wrong_digits(got: np.ndarray, sums: np.ndarray, w: np.ndarray, where: 
     least = min(w[i, source[i]] for i in range(1, len(sums)))
     if least < 0.9:
         flat = f"A place gives {least:.2f} of its weight to the last sum before it that is not 1."
-    expect(got, right, where, [
+    mistakes = [
         (sums % 2, f"Nothing is carried. {flat}"),
         (sums, "These are the sums: a digit is 0 or 1, and a carry is added before."),
         (total, "The carry is right, but 2 and 3 are no digits: what stays in the place?"),
@@ -397,4 +408,5 @@ def _name_wrong_digits(got: np.ndarray, sums: np.ndarray, w: np.ndarray, where: 
         (_digits(sums, "its neighbour"), "A carry passes on through places whose sum is 1."),
         (_digits(sums, "up to its own"), "A place looks at itself: it asks those below."),
         *([(got, flat)] if flat else []),
-    ], tolerance=0.05)  # fmt: skip
+    ]
+    expect(got, right, where, mistakes, tolerance=0.05)

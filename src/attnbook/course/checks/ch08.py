@@ -35,22 +35,23 @@ def inverse_root_rate(function: Function) -> str:
         if np.allclose(got[late], down[late], rtol=1e-4) and straight and slope[0] > 1.001 * up[0]:
             jump = "It jumps after warmup: what is the slope before?"
             raise Wrong(f"{where}, at step 1 you give {show(slope[0])}. {jump}")
-        expect(got, right, where, [
+        from_two = np.minimum(up * (steps + 1) / steps, 1 / (e * (steps + 1)) ** 0.5)
+        mistakes = [
             (np.maximum(up, down), "Of the two lines the lower one counts."),
             (up, "It rises for ever: from warmup on it falls."),
             (down, "There is no warm-up: it is largest at step 1."),
             (np.minimum(steps / w, down), "Line and fall meet at warmup."),
             (down * np.minimum(1, steps / w), "It rises in a line, without a root."),
             (np.minimum(1 / steps, steps / w**2) / e**0.5, "It falls with the root of the step."),
-            (np.minimum(up * (steps + 1) / steps, 1 / (e * (steps + 1)) ** 0.5),
-             "Steps are counted from 1: do not add one."),
+            (from_two, "Steps are counted from 1: do not add one."),
             (steps // w, "The quotient has a fraction: / and not //."),
             (np.where(steps <= w, up, 1 / (e * w) ** 0.5), "After warmup it stays as it is."),
             (np.where(steps <= w, up, w**0.5 / (e**0.5 * steps)), "It falls as 1/step."),
             (np.where(steps < w, 0, down), "There is nothing before warmup: it should rise."),
             (right * e**0.5, "The width is missing."),
             (right / e**0.5, "The width comes in by its root alone."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "a line up to 1/√(embed_dim · warmup), and from there on down."
 
 
@@ -60,7 +61,7 @@ def compressed_bytes(function: Function) -> str:
     for loss, n in ((1.3, 700), (0.4, 1100)):
         bits = loss * n / np.log(2)
         where = f"for a loss of {loss:g} nats and {n} characters"
-        expect(call(function, loss, n), bits / 8, where, [
+        mistakes = [
             (bits, "These are bits: a byte has eight."),
             (loss * n / 8, "These are nats divided by eight: a nat is more than a bit."),
             (loss * n, "These are nats: first make bits of them."),
@@ -72,7 +73,8 @@ def compressed_bytes(function: Function) -> str:
             (np.log2(loss) * n / 8, "The loss is a logarithm already: take none of it."),
             (np.ceil(bits / 8), "Do not round: the last byte may be filled in part."),
             (np.floor(bits / 8), "Do not round: the last byte may be filled in part."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, loss, n), bits / 8, where, mistakes, secret=True)
     return "the better a model predicts a text, the shorter it can write it."
 
 
@@ -102,7 +104,8 @@ def cut_patches(function: Function) -> str:
             for axes in ((2, 0, 1, 3, 4), (0, 2, 3, 1, 4), (0, 2, 4, 1, 3), (0, 2, 1, 4, 3))
         )
         coarse = image.reshape(h, tall, w, wide, c).transpose(1, 3, 0, 2, 4)
-        expect(got, right, where, [
+        by_columns = inside if c == 1 else grid.transpose(0, 2, 4, 3, 1).reshape(right.shape)
+        mistakes = [
             (image.reshape(right.shape), "That cuts a long strip: the second row is far away."),
             (down, "The patches go down first: take them row by row."),
             (inside, "The pixels of a patch go down first: take them row by row."),
@@ -110,11 +113,11 @@ def cut_patches(function: Function) -> str:
             (first, "The channels of a pixel stand next to each other."),
             (right[::-1], "The patches come in the order of reading, from the top left."),
             (right[:, ::-1], "The numbers of a patch come in the order of reading."),
-            (inside[:, ::1] if c == 1 else grid.transpose(0, 2, 4, 3, 1).reshape(right.shape),
-             "Each patch is flattened by columns: take its pixels row by row."),
+            (by_columns, "Each patch is flattened by columns: take its pixels row by row."),
             (image.transpose(2, 0, 1).reshape(right.shape), "That flattens channel after channel."),
             (coarse.reshape(right.shape), "Rows become two axes, rows of patches first."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "a patch is a grid of pixels, and the patches are a grid of their own."
 
 
@@ -129,7 +132,7 @@ def packed_row(function: Function) -> str:
         same, past = documents[:, None] == documents, place[:, None] >= place
         if mask.shape == (n, n) and not np.all((mask == 0) | (mask == 1)):
             raise Wrong(f"{where} the mask has numbers in it: return True for may attend.")
-        expect(mask, same & past, f"{where}, in the mask,", [
+        mistakes = [
             (same, "A token sees the tokens after it."),
             (past, "A token sees other documents: no number of a document is used."),
             ((documents[:, None] >= documents) & past, "Some see other documents: equal, not ≥."),
@@ -141,8 +144,9 @@ def packed_row(function: Function) -> str:
             (past & (documents > 0), "The number 0 is a document like the others."),
             (same & past & (documents > 0), "The number 0 is a document like the others."),
             (np.eye(n), "A token sees its own document up to itself, not itself alone."),
-        ])  # fmt: skip
-        expect(positions, place - start, f"{where}, in the positions,", [
+        ]
+        expect(mask, same & past, f"{where}, in the mask,", mistakes)
+        mistakes = [
             (place, "They run on: every document begins at 0."),
             (place - start + 1, "They begin at 0, not at 1."),
             (same.sum(1), "That is the length of the document: count those before."),
@@ -150,7 +154,8 @@ def packed_row(function: Function) -> str:
             (place % 3, "Documents differ in length: no remainder."),
             (start, "That is where the document begins: how far is it from there?"),
             (documents, "That is the number of the document."),
-        ])  # fmt: skip
+        ]
+        expect(positions, place - start, f"{where}, in the positions,", mistakes)
     return "each document is on its own, as if the row had no other."
 
 
@@ -196,7 +201,7 @@ def _keeps_the_fewest(function: Function) -> str:
             raise Wrong(f"{where} you give NaN: nothing is kept, not even the most probable.")
         right = cut(order[:n])
         raw = np.where(right > 0, chances, 0)
-        expect(got, right, where, [
+        mistakes = [
             (cut(order[: n - 1]), "It stops one token before the share is reached."),
             (cut(order[: n + 1]), "The share is reached before the last one that you keep."),
             (cut(order[n - 1 :]), "It keeps the tail: from the most probable down, not up."),
@@ -205,7 +210,8 @@ def _keeps_the_fewest(function: Function) -> str:
             (cut(np.arange(n)), "It keeps the first tokens: go by their probability."),
             (chances, "It keeps all."),
             (raw, "What is kept should sum to 1."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "A token stays if those before it have not reached the share."
 
 
@@ -233,7 +239,8 @@ def smoothed_loss(function: Function) -> str:
             raise Wrong(f"{where} you give {show(got.item())}. {cause}")
         others = (k * even - hit) / (k - 1)
         shares = np.asarray([1 - epsilon + epsilon / k, *[epsilon / k] * (k - 1)])
-        expect(got, right, where, [
+        raw = -(1 - epsilon) * logits[np.arange(n), targets].mean() - epsilon * logits.mean()
+        mistakes = [
             (hit, "That is the plain loss: ε has no effect."),
             (even, "That is the even part alone."),
             ((1 - epsilon) * hit + epsilon * others, "All K classes share ε, the target too."),
@@ -245,16 +252,20 @@ def smoothed_loss(function: Function) -> str:
             (right * n, "That is the sum over tokens: take the mean."),
             (right / k, "That is the mean over classes too: sum over those."),
             (hit + epsilon, "ε is a share of the target, no number to add."),
-            (-(1 - epsilon) * logits[np.arange(n), targets].mean() - epsilon * logits.mean(),
-             "These are logits: take log-softmax first."),
+            (raw, "These are logits: take log-softmax first."),
             (_smooth(np.exp(log_p), targets, epsilon), "The logarithm is missing."),
             ((1 - epsilon) * hit + epsilon * even * n * k, "The even part is a mean over classes."),
             (right / np.log(2), "These are bits: use the natural logarithm."),
-            *((_smooth(np.log(np.exp(log_p) + c), targets, epsilon),
-               "A small constant in the logarithm changes the loss: log-softmax needs none.")
-              for c in (1e-3, 1e-4, 1e-5, 1e-6)),
+            *(
+                (
+                    _smooth(np.log(np.exp(log_p) + c), targets, epsilon),
+                    "A small constant in the logarithm changes the loss: log-softmax needs none.",
+                )
+                for c in (1e-3, 1e-4, 1e-5, 1e-6)
+            ),
             (right + np.sum(shares * np.log(shares)), "You took the target's own entropy off."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "the best logits are finite now, and the best loss is not 0."
 
 
@@ -279,7 +290,7 @@ def entropy_slope(function: Function) -> str:
             raise Wrong(f"{where} you give NaN. Does an exponential overflow?")
         if got.shape == (n,):
             raise Wrong(f"{where} you give {n} numbers: the entropy is one, and so is its slope.")
-        expect(got, right, where, [
+        mistakes = [
             (-right, "The sign: a warmer softmax is more even."),
             (variance, "That is the variance of the logits: the chain rule brings powers of τ."),
             (variance / tau, "The power of τ: dH/dβ = −β Var, and dβ/dτ = −1/τ²."),
@@ -297,7 +308,8 @@ def entropy_slope(function: Function) -> str:
             (variance_at_one / tau**3, "The probabilities are those at τ = 1."),
             (right / np.log(2), "These are bits: use the natural logarithm."),
             (-p @ np.log(p), "That is the entropy: give its slope."),
-        ], tolerance=1e-4)  # fmt: skip
+        ]
+        expect(got, right, where, mistakes, tolerance=1e-4)
     return "a variance is never negative, so the entropy never falls with τ."
 
 
@@ -316,7 +328,9 @@ def judged_once(function: Function) -> str:
         late = [row[:k] for row, k in zip(losses, [*new[1:], size], strict=True)]
         each = [losses[at == i] for i in range(at.max() + 1)]
         even = [losses[0], *(row[size - k :] for row in losses[1:] for k in new[1:2])]
-        expect(got, right, where, [
+        first = [row[:k] for row, k in zip(losses[1:], new[1:], strict=True)]
+        rest = [row[k:] for row, k in zip(losses[1:], new[1:], strict=True)]
+        mistakes = [
             (right * np.log(2), "These are nats."),
             (right * np.log(2) ** 2, "You multiply by log 2: nats are larger than bits."),
             (2**right, "That is the perplexity of a character: leave the bits as they are."),
@@ -326,10 +340,8 @@ def judged_once(function: Function) -> str:
             (_bits(kept[1:] or kept), "The first window is missing: all of it is new."),
             (right * np.log(2) / np.log(10), "A bit is a logarithm to base 2, not to base 10."),
             (right * len(each) / losses.size, "Divide by the characters, not by all entries."),
-            (_bits([losses[0], *(row[:k] for row, k in zip(losses[1:], new[1:], strict=True))]),
-             "What is new stands at the end of a window."),
-            (_bits([losses[0], *(row[k:] for row, k in zip(losses[1:], new[1:], strict=True))]),
-             "Keep as many as are new: you leave out as many."),
+            (_bits([losses[0], *first]), "What is new stands at the end of a window."),
+            (_bits([losses[0], *rest]), "Keep as many as are new: you leave out as many."),
             (float(np.log2(np.concatenate(kept)).mean()), "Losses are logarithms already."),
             (_bits(losses[:, -1:]), "That is the last entry of each window alone."),
             (_bits(losses), "You count the characters twice that two windows judge."),
@@ -339,7 +351,8 @@ def judged_once(function: Function) -> str:
             (_bits(losses[:, size // 2 :]), "The first half of the first window is missing."),
             (_bits(even), "The last window starts closer to the one before: less in it is new."),
             (_bits([k.mean(keepdims=True) for k in kept]), "Each character counts the same."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "each window judges what the one before has not seen."
 
 
@@ -367,7 +380,7 @@ def speculative(function: Function) -> str:
         turned = np.divide(q, p, out=np.ones_like(p), where=p > 0)
         for bad in accept[~((accept >= -1e-6) & (accept <= 1 + 1e-6))]:
             raise Wrong(f"{where} an acceptance is {bad:.3g}: it is a probability, even at q = 0.")
-        expect(q * accept, np.minimum(p, q), f"{where}, for q times the acceptance,", [
+        mistakes = [
             (q * np.minimum(1, turned), "The fraction is upside down: drafts too likely are cut."),
             (q * np.minimum(p, q), "That is the share accepted: divide by q."),
             (q * (1 - np.minimum(1, ratio)), "That is the probability of a refusal."),
@@ -380,13 +393,14 @@ def speculative(function: Function) -> str:
             (q * p / np.maximum(p + q, 1e-9), "That accepts a draft with p = q half of the time."),
             (q * np.minimum(p, q).sum(), "The share accepted is a mean: each token has its own."),
             (q * accept, _of_acceptance(q * accept, np.minimum(p, q))),
-        ])  # fmt: skip
+        ]
+        expect(q * accept, np.minimum(p, q), f"{where}, for q times the acceptance,", mistakes)
         if np.any(np.isnan(residual)):
             raise Wrong(f"{where} the residual is NaN: 0/0, as no draft is ever refused.")
         if np.array_equal(p, q):
             continue  # never drawn from
         rest, extra, above = np.maximum(p - q, 0), np.maximum(q - p, 0), p * (p > q)
-        expect(residual, rest / rest.sum(), f"{where}, in the residual,", [
+        mistakes = [
             (rest, "It sums to the share of refused drafts: a distribution sums to 1."),
             (p, "Drawn from p, what drafts bring already comes twice."),
             (q, "A second draft is no better than the first."),
@@ -398,7 +412,8 @@ def speculative(function: Function) -> str:
             (np.exp(p - q) / np.exp(p - q).sum(), "No softmax: p − q, where it is above 0."),
             (above / above.sum(), "Drafts bring q of these: only p − q is missing."),
             (residual, _of_residual(residual, rest)),
-        ])  # fmt: skip
+        ]
+        expect(residual, rest / rest.sum(), f"{where}, in the residual,", mistakes)
     return "what is accepted and what is drawn instead add up to p, exactly."
 
 

@@ -34,7 +34,7 @@ def one_pair(function: Function) -> str:
         first, second = (one_number(part, where) for part in (first, second))
         if np.allclose([first, second], [variance, mean], atol=1e-5):
             raise Wrong(f"{where} the first is the variance: return the mean first.")
-        expect(first, mean, f"{where}, in the mean,", [
+        mistakes = [
             (y, "That is Nadaraya–Watson: with one key its weight is 1 at any distance."),
             (k * y, "The noise is missing."),
             (k * y / (1 + noise), "The noise is a standard deviation: square it."),
@@ -46,8 +46,9 @@ def one_pair(function: Function) -> str:
             (np.exp(-0.5 * r / scale) * y / s, "The distance is not squared."),
             (np.exp(-0.5 * r**2 / scale) * y / s, "The length scale is squared too."),
             (k * y / s**0.5, "Divide by 1 + σ², without a root."),
-        ], secret=True)  # fmt: skip
-        expect(second, variance, f"{where}, in the variance,", [
+        ]
+        expect(first, mean, f"{where}, in the mean,", mistakes, secret=True)
+        mistakes = [
             (1 - k**2, "The noise plays no part: what is divided by?"),
             (1 - k**2 / (1 + noise), "Here σ is not squared."),
             (1 - k / s, "The covariance stands there twice, on the left and on the right."),
@@ -59,7 +60,8 @@ def one_pair(function: Function) -> str:
             (1 + k**2 / s, "The sign: a pair makes the variance smaller."),
             (1 - k**2 / s**2, "Divide once by 1 + σ²."),
             (1 - k**2 / s**0.5, "Divide by 1 + σ², without a root."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(second, variance, f"{where}, in the variance,", mistakes, secret=True)
     return "far from its key a value says nothing, and close to it noise still counts."
 
 
@@ -75,19 +77,20 @@ def bandwidths_of(function: Function) -> str:
         one, two = (one_number(part, where) for part in got)
         if np.allclose([one, two], [second, first], rtol=1e-5):
             raise Wrong(f"{where} the first is that of x'²: return that of x x' first.")
-        expect(one, first, f"{where} in the first,", [
+        mistakes = [
             (first**2, "That is h². Take the root."),
             (1 / first, "That is 1/h. Turn it over."),
             (1 / first**2, "That is the entry, 1/h². Solve it for h."),
             (first / 2**0.5, "There is a 2 too many: x x' stands in the square twice, halved."),
-        ])  # fmt: skip
-        expect(two, second, f"{where} in the second,", [
+        ]
+        expect(one, first, f"{where} in the first,", mistakes)
+        mistakes = [
             (second * 2**0.5, "The entry is −1/(2h²): there is a 2."),
             (second * 2, "The 2 stands on the wrong side: multiply the entry by it."),
             (np.nan, "The entry is negative, and a root of it is no number: mind the sign."),
-            (abs(2 * form[2, 0]) ** -0.5,
-             "That entry is in the first column, which nothing determines. Rows are the query's."),
-        ])  # fmt: skip
+            (abs(2 * form[2, 0]) ** -0.5, "Rows are the query's: nothing determines this column."),
+        ]
+        expect(two, second, f"{where} in the second,", mistakes)
     return "where the two agree, the layer is a Gaussian kernel, and this is its bandwidth."
 
 
@@ -119,13 +122,14 @@ def _in_turn(function: Function) -> str:
     with np.errstate(invalid="ignore"):
         got = call(function, x, y, h)
         first = np.where(np.arange(5) == 0, np.nan, by(np.tri(5, 6, k=-1)))
-    expect(got, by(np.tri(5, 6)), "for 6 pairs", [
+    mistakes = [
         (by(np.tri(5, 6, k=1)), "Each answer still sees the pair that it is to predict."),
         (first, "The pair directly before is hidden too, and the first answer has nothing to see."),
         (by(1 - np.eye(5, 6, k=1)), "Its own pair is hidden, but the later ones are not."),
         (by(np.eye(5, 6)), "Only the pair directly before is seen. All before count."),
         (by(np.ones((5, 6))), "Every answer sees every pair."),
-    ])  # fmt: skip
+    ]
+    expect(got, by(np.tri(5, 6)), "for 6 pairs", mistakes)
     return "An error below the noise is too good to be true: look for the answer in the input."
 
 
@@ -144,7 +148,7 @@ def posterior_weights(function: Function) -> str:
             raise Wrong(f"{where} you give shape {got.shape}: queries are rows, keys columns.")
         sd = np.linalg.inv(among + noise * np.eye(n))
         everywhere = np.linalg.inv(noisy + noise**2 * (1 - np.eye(n)))
-        expect(got, right, where, [
+        mistakes = [
             (right / right.sum(1, keepdims=True), "These weights need not sum to 1: no division."),
             (between / between.sum(1, keepdims=True), "Those are Nadaraya–Watson's weights."),
             (between, "Those are the covariances: K + σ²I is missing."),
@@ -160,12 +164,17 @@ def posterior_weights(function: Function) -> str:
             (between @ np.linalg.inv(among + noise**4 * np.eye(n)), "σ is squared once."),
             (between @ np.linalg.inv(among - noise**2 * np.eye(n)), "The noise is added: K + σ²I."),
             (between / noisy.sum(0), "Take the inverse of the matrix, not of its sums."),
-            *((_gauss_weights(queries, keys, scale * f, noise), cause) for f, cause in (
-                (scale**-0.5, "The length scale is squared in the exponent."),
-                (2**-0.5, "The exponent is −(r/ℓ)²/2: there is a 2."),
-                (2**0.5, "The exponent is −(r/ℓ)²/2: the 2 is there once."))),
+            *(
+                (_gauss_weights(queries, keys, scale * f, noise), cause)
+                for f, cause in (
+                    (scale**-0.5, "The length scale is squared in the exponent."),
+                    (2**-0.5, "The exponent is −(r/ℓ)²/2: there is a 2."),
+                    (2**0.5, "The exponent is −(r/ℓ)²/2: the 2 is there once."),
+                )
+            ),
             (np.maximum(right, 0), "Weights below 0 are right here: leave them."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "a weighted average whose keys know of each other."
 
 
@@ -186,7 +195,7 @@ def weights_error(function: Function) -> str:
             raise Wrong(f"{where} you give shape {got.shape}: one error for each query, ({m},).")
         least = 1 - (between * np.linalg.solve(noisy, between.T).T).sum(1)
         squares = noise**2 * (w**2).sum(1)
-        expect(got, right, where, [
+        mistakes = [
             (right - squares, "The noise of the values is missing."),
             (right - squares + noise * (w**2).sum(1), "Its standard deviation is σ: square it."),
             (right - squares + noise**2 * w.sum(1) ** 2, "The noise gives σ² Σ w², not σ² (Σ w)²."),
@@ -204,7 +213,8 @@ def weights_error(function: Function) -> str:
             (right + 2 * noise**2, "The target is the function, without noise."),
             (squares, "That is the noise alone: the weights miss the function too."),
             (right**0.5, "That is the root: return the expected square."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "an error curve without a single function drawn."
 
 
@@ -224,9 +234,10 @@ def posterior_left_out(function: Function) -> str:
         where = f"for {n} keys"
         if first.shape == second.shape == (n,) and np.allclose(first, variance, atol=1e-5):
             raise Wrong(f"{where} the first is the variance: return the mean first.")
-        silent = np.linalg.inv(noisy - noise**2 * np.eye(n))
+        clean = noisy - noise**2 * np.eye(n)
+        silent = np.linalg.inv(clean)
         sd = np.linalg.inv(noisy + (noise - noise**2) * np.eye(n))
-        expect(first, values - residual, f"{where}, in the mean,", [
+        mistakes = [
             (residual, "That is y − mean: what is left, not the prediction."),
             (values + residual, "The sign: the prediction is y less what is left."),
             (values - noise**2 * solved, "That is with all keys: key i still sees its own value."),
@@ -234,14 +245,14 @@ def posterior_left_out(function: Function) -> str:
             (values - solved * np.diag(inverse), "Divide by the diagonal: you multiply."),
             (values - solved * variance**2, "Divide by the diagonal once."),
             (values - solved / inverse.sum(1), "Divide by the diagonal, not by sums of rows."),
-            ((noisy - noise**2 * np.eye(n)) @ solved,
-             "That is with all keys: key i still sees its own value."),
+            (clean @ solved, "That is with all keys: key i still sees its own value."),
             (values - solved, "Divide by the diagonal of the inverse."),
             (values - solved / (1 + noise**2), "Take the diagonal of the inverse, not of K + σ²I."),
             (values - silent @ values / np.diag(silent), "The noise is missing."),
             (values - sd @ values / np.diag(sd), "The noise is a standard deviation: square it."),
-        ])  # fmt: skip
-        expect(second, variance, f"{where}, in the variance,", [
+        ]
+        expect(first, values - residual, f"{where}, in the mean,", mistakes)
+        mistakes = [
             (np.diag(inverse), "Turn it over: that is one over the variance."),
             (variance - noise**2, "That is the function's: a noisy value has σ² more."),
             (noise**2 - noise**4 * np.diag(inverse), "That is with all keys: leave key i out."),
@@ -252,7 +263,8 @@ def posterior_left_out(function: Function) -> str:
             (1 / np.diag(noisy), "Take the diagonal of the inverse, not of K + σ²I."),
             (np.diag(noisy), "That is before the other values are seen."),
             (1 / np.diag(silent), "There is no noise on the diagonal of K."),
-        ])  # fmt: skip
+        ]
+        expect(second, variance, f"{where}, in the variance,", mistakes)
     return "n refits for the price of one inverse."
 
 
@@ -284,7 +296,7 @@ def prefix_mask(function: Function) -> str:
                 raise Wrong(f"{where}: {cause}")
         if np.any(got[:n, n:]):
             raise Wrong(f"{where} a pair attends to a query: none may but that query itself.")
-        expect(got[n:, :n], before, f"{where}, queries on pairs,", [
+        mistakes = [
             (causal, "Query i sees pair i: that pair holds the answer."),
             (np.ones((n, n)), "Every query sees every pair, its own answer too."),
             (np.triu(np.ones((n, n))), "The triangle is the other one: pairs before."),
@@ -293,22 +305,25 @@ def prefix_mask(function: Function) -> str:
             (0 * own, "A query sees no pair: it may see those before its own."),
             (own, "Query i sees pair i alone: that is the answer, and nothing before it."),
             (1 - own, "Query i sees later pairs: it is to predict from the first i alone."),
-        ])  # fmt: skip
-        expect(got[n:, n:], own, f"{where}, queries on queries,", [
+        ]
+        expect(got[n:, :n], before, f"{where}, queries on pairs,", mistakes)
+        mistakes = [
             (0 * own, "Query 0 has nothing to attend to: let a query see itself."),
             (causal, "A query may not attend to another one."),
             (before, "A query may attend to itself, and to no other query."),
             (np.ones((n, n)), "A query may not attend to another one."),
-        ])  # fmt: skip
+        ]
+        expect(got[n:, n:], own, f"{where}, queries on queries,", mistakes)
         leak = "Pair 0 sees a later pair; query 1 sees pair 0 a layer later, and with it its answer"
-        expect(got[:n, :n], causal, f"{where}, pairs on pairs,", [
+        mistakes = [
             (np.ones((n, n)), f"{leak}."),
             (1 - own, f"{leak}. A pair may see itself, too."),
             (np.triu(np.ones((n, n))), f"{leak}. The triangle is the other one."),
             (0 * own, "Pairs see nothing: those before them do no harm."),
             (own, "Pairs may see more than themselves: which pairs do no harm?"),
             (before, "Pair 0 has nothing to attend to: let a pair see itself."),
-        ])  # fmt: skip
+        ]
+        expect(got[:n, :n], causal, f"{where}, pairs on pairs,", mistakes)
     return "n context sizes in one pass, and no answer leaks through the layers."
 
 
@@ -329,7 +344,7 @@ def gradient_layer(function: Function) -> str:
         if not np.allclose(added[:, :p], 0, atol=1e-5):
             raise Wrong(f"{where} the layer changes x: values may have a last entry alone.")
         step = rate * x @ (x[:n].T @ y[:n]) / n  # x · β after one step from 0
-        expect(added[n:, p], -step[n:], f"{where}, in the last entry of the queries,", [
+        mistakes = [
             (step[n:], "The sign: it should hold minus the prediction."),
             (-step[n:] * n, "The loss is a mean: divide by n."),
             (-step[n:] / 2, "The ½ goes: a square has the derivative 2(…)."),
@@ -342,11 +357,13 @@ def gradient_layer(function: Function) -> str:
             (-step[n:] * (p + 1) ** 0.5, "This layer does not divide scores by √d: undo nothing."),
             (0 * step[n:], "Nothing is added: do keys and values read the right entries?"),
             (added[n:, p], _of_step(added[n:, p], -step[n:])),
-        ])  # fmt: skip
-        expect(added[:n, p], -step[:n], f"{where}, in the last entry of the pairs,", [
+        ]
+        expect(added[n:, p], -step[n:], f"{where}, in the last entry of the queries,", mistakes)
+        mistakes = [
             (-step[:n] - rate * y[:n] * (y[:n] @ y[:n]) / n, "Scores of pairs may not contain y."),
             (added[:n, p], "The queries are right: y may enter no score of a pair."),
-        ])  # fmt: skip
+        ]
+        expect(added[:n, p], -step[:n], f"{where}, in the last entry of the pairs,", mistakes)
     return "what is left of y goes through the layers: as many steps as layers."
 
 
@@ -381,19 +398,19 @@ def unknown_scale(function: Function) -> str:
             raise Wrong(f"{where} you give 0: do all exponentials underflow?")
         share: Any = softmax(-(fit + volume) / 2)
         mean = share @ means
-        expect(got, mean, f"{where}, in the mean,", [
+        longer = softmax(-(fit + volume) / 2 + np.log(scales)) @ means
+        of_mean = _one_scale(queries, keys, values, float(scales.mean()), noise)
+        mistakes = [
             (np.median(means, axis=0), "All length scales count the same: the data should tell."),
             (means[np.argmax(fit + volume)], "That is the least likely one: mind the sign."),
             (softmax(-fit - volume / 2) @ means, "yᵀA⁻¹y has a ½."),
             (softmax(-(fit + volume) / 4) @ means, "Each term has one ½."),
             (softmax(-(fit + volume) / 2 / n) @ means, "The evidence is no mean over pairs."),
             (softmax(-(fit + np.exp(volume)) / 2) @ means, "Take log |A|, not |A|."),
-            (softmax(-(fit + volume) / 2 + np.log(scales)) @ means,
-             "All length scales are equally likely beforehand: no weight for the grid."),
+            (longer, "All length scales are equally likely beforehand: no weight for the grid."),
             (softmax(-(fit + volume) / 2) @ means**2, "The means are averaged, without squares."),
             (np.exp(-(fit + volume) / 2) @ means, "The weights must sum to 1: a softmax."),
-            (_one_scale(queries, keys, values, float(scales.mean()), noise),
-             "Average the predictions, not the length scales."),
+            (of_mean, "Average the predictions, not the length scales."),
             (means.mean(0), "All length scales count the same: the data should tell."),
             (means[np.argmin(fit + volume)], "That is the likeliest one alone: average."),
             (softmax(-fit / 2) @ means, "log |A| / 2 is missing: every short scale fits."),
@@ -403,13 +420,14 @@ def unknown_scale(function: Function) -> str:
             (softmax((volume - fit) / 2) @ means, "The sign of log |A|."),
             (softmax((fit + volume) / 2) @ means, "The sign: the better fit has less weight."),
             ((fit + volume) / (fit + volume).sum() @ means, "That is no weight yet: take exp."),
-        ], tolerance=1e-4)  # fmt: skip
+        ]
+        expect(got, mean, f"{where}, in the mean,", mistakes, tolerance=1e-4)
         if size > 1:
             continue  # in float32 the squares of such values drown their difference
         inner = np.stack([_variance(queries, keys, float(s), noise) for s in scales])
         apart = share @ (means - mean) ** 2
         right = share @ inner + apart
-        expect(spread, right, f"{where}, in the variance,", [
+        mistakes = [
             (share @ inner, "The hypotheses' means differ too: that is missing."),
             (apart, "Each hypothesis has a variance of its own: that is missing."),
             (right + mean**2, "Take off the square of the mean."),
@@ -420,7 +438,8 @@ def unknown_scale(function: Function) -> str:
             (right + noise**2, "That is for a noisy value: the function itself has no noise."),
             (inner[np.argmax(share)], "That is the likeliest one's alone."),
             (inner.mean(0) + means.var(0), "Here too the data should tell: use the same weights."),
-        ], tolerance=1e-4)  # fmt: skip
+        ]
+        expect(spread, right, f"{where}, in the variance,", mistakes, tolerance=1e-4)
     return "what a mixture does not know is what its parts do not know, and which part is true."
 
 

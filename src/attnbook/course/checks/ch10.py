@@ -32,7 +32,7 @@ def model_parameters(function: Function) -> str:
         attention, mlp, table = 2 * e * (e + kv), 3 * e * f, v * e
         right = table + layers * (attention + mlp + 2 * e) + e
         got = call(function, v, e, layers, h, g, f)
-        expect(got, right, f"for ({v}, {e}, {layers}, {h}, {g}, {f})", [
+        mistakes = [
             (right + table, "The readout shares the table of tokens: count it once."),
             (right + table + v, "The readout shares the table of tokens, and it has no bias."),
             (right - table, "The table of tokens is missing."),
@@ -54,7 +54,8 @@ def model_parameters(function: Function) -> str:
             (table + attention + mlp + 3 * e, "That is for a single block."),
             (layers * (table + attention + mlp + 2 * e) + e, "The table is there once."),
             (right + layers * (h - 1) * attention, "The heads share the width among them."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(got, right, f"for ({v}, {e}, {layers}, {h}, {g}, {f})", mistakes, secret=True)
     return "a table, and in each block four matrices and three, and two norms."
 
 
@@ -69,7 +70,7 @@ def cache_per_token(function: Function) -> str:
         first, second = (one_number(part, where) for part in (first, second))
         if np.allclose([first, second], [times, bytes_of]):
             raise Wrong(f"{where} the first is the factor: return the bytes first.")
-        expect(first, bytes_of, f"{where}, in the bytes,", [
+        mistakes = [
             (bytes_of * times, "That is with a head each, or with wider ones: here heads share."),
             (bytes_of / 2, "Keys or values alone: a later query needs both."),
             (bytes_of * 1.5, "The query of a token is not needed again."),
@@ -79,8 +80,9 @@ def cache_per_token(function: Function) -> str:
             (bytes_of / g, "There are num_kv_heads heads of keys."),
             (bytes_of * h, "A head is embed_dim / num_heads wide."),
             (bytes_of / d, "A key has embed_dim / num_heads numbers."),
-        ], secret=True)  # fmt: skip
-        expect(second, times, f"{where}, in the factor,", [
+        ]
+        expect(first, bytes_of, f"{where}, in the bytes,", mistakes, secret=True)
+        mistakes = [
             (g / h, "Turned over: how many times smaller, a number above 1."),
             (h - g, "Divide: how many times, not how many fewer."),
             (g, "That is the number of heads of keys: how many query heads share one?"),
@@ -88,7 +90,8 @@ def cache_per_token(function: Function) -> str:
             (bytes_of * times, "Those are the bytes with a head each: divide by yours."),
             (2 * times, "Keys and values are there twice in both caches."),
             (1 - g / h, "That is the share saved."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(second, times, f"{where}, in the factor,", mistakes, secret=True)
     return "shared heads make the cache smaller, and hardly the model."
 
 
@@ -108,7 +111,7 @@ def from_four_bits(function: Function) -> str:
             raise Wrong(f"{where} you give shape ({b}, 16): each byte holds two numbers.")
         if got.shape == (b * 32,):
             raise Wrong(f"{where} you give shape ({b * 32},): give each block a row of 32.")
-        expect(got, s * q + m, where, [
+        mistakes = [
             (s * woven + m, "The two numbers of a byte are not neighbours: low ones come first."),
             (s * np.hstack([high, low]) + m, "The low four bits come first, then the high ones."),
             (s * woven[:, ::-1] + m, "The order: the low four bits of all bytes, then the high."),
@@ -123,7 +126,8 @@ def from_four_bits(function: Function) -> str:
             (q / s + m, "The scale multiplies."),
             (s * q / 15 + m, "The scale is that of a step: nothing is divided by 15."),
             (q + 0 * s, "Those are the q: scale and least value are missing."),
-        ])  # fmt: skip
+        ]
+        expect(got, s * q + m, where, mistakes)
     return "five bits for a number that had 32."
 
 
@@ -143,16 +147,16 @@ def neighbour_pairs(function: Function) -> str:
         def by(rows: np.ndarray, parts: np.ndarray = heads) -> np.ndarray:
             return parts[:, rows].reshape(-1, parts.shape[2])
 
+        turned = by(order.reshape(-1, 2)[:, ::-1].ravel())
         causes = [
             (weight, "Nothing has changed its place."),
             (by(np.argsort(order)), "That is the way back: neighbours become halves."),
             (weight[whole], "Each head by itself: its pairs are inside its own rows."),
             (weight[np.argsort(whole)], "Each head by itself, and halves become neighbours."),
-            (by(order.reshape(-1, 2)[:, ::-1].ravel()),
-             "The pair is turned round: row i goes to 2i, row i + d/2 to 2i + 1."),
+            (turned, "The pair is turned round: row i goes to 2i, row i + d/2 to 2i + 1."),
             (by(np.roll(np.arange(d), half)), "The halves are exchanged: weave them."),
             (heads.transpose(1, 0, 2).reshape(h * d, e), "Heads stay where they are."),
-        ]  # fmt: skip
+        ]
         if e == h * d:
             columns = by(order, weight.T.reshape(h, d, e)).T
             causes.append((columns, "Those are columns. Rows are what comes out: reorder rows."))
@@ -192,12 +196,11 @@ def _gated(function: Function) -> str:
     square = (x**2).mean(axis=1, keepdims=True)
     variance = x.var(axis=1, keepdims=True)
     root = np.sqrt(square + 1e-5)
-    expect(call(function, x, norm, gate, hidden, output), by(root), "for 4 tokens", [
+    centred = x - x.mean(axis=1, keepdims=True)
+    mistakes = [
         (by(np.sqrt(variance + 1e-5)), "The mean is still subtracted: RMS norm does not do that."),
-        (by(np.sqrt(variance + 1e-5), x - x.mean(axis=1, keepdims=True)),
-         "That is layer norm, which subtracts the mean: RMS norm does not."),
-        (by(root, x - x.mean(axis=1, keepdims=True)),
-         "The mean is subtracted from x: RMS norm subtracts none."),
+        (by(np.sqrt(variance + 1e-5), centred), "That is layer norm: RMS norm subtracts no mean."),
+        (by(root, centred), "The mean is subtracted from x: RMS norm subtracts none."),
         (by(np.sqrt(6 * square + 1e-5)), "That is the length: divide by the root of the mean."),
         (by(square + 1e-5), "The root is missing."),
         (by(np.sqrt(square)), "The ε under the root is missing."),
@@ -205,7 +208,8 @@ def _gated(function: Function) -> str:
         (by(np.abs(x).mean(axis=1, keepdims=True)), "Mean squares, not mean absolute values."),
         (by(np.sqrt((x**2).mean() + 1e-5)), "Each token has its own size."),
         (by(root, swapped=True), "Gate and hidden are exchanged: the activation is on the gate."),
-    ])  # fmt: skip
+    ]
+    expect(call(function, x, norm, gate, hidden, output), by(root), "for 4 tokens", mistakes)
     return "Where the mean of a token is near 0, the fault hardly shows in what comes out."
 
 
@@ -319,8 +323,10 @@ def _listed(tokens: np.ndarray) -> str:
 def weight_on_followed(function: Function) -> str:
     """function(weights, tokens): mean weight on what followed earlier copies of the same token."""
     rng = np.random.default_rng(6)
-    for name, tokens in (("6 words twice", np.tile(rng.permutation(6), 2)),
-                         ("16 tokens of 4 kinds", rng.integers(0, 4, 16))):  # fmt: skip
+    for name, tokens in (
+        ("6 words twice", np.tile(rng.permutation(6), 2)),
+        ("16 tokens of 4 kinds", rng.integers(0, 4, 16)),
+    ):
         n = len(tokens)
         scores = np.where(np.tri(n, dtype=bool), 3 * rng.normal(size=(n, n)), -np.inf)
         w: Any = softmax(scores)
@@ -328,40 +334,37 @@ def weight_on_followed(function: Function) -> str:
         copies = [np.flatnonzero(row) for row in same]
         queries = [i for i in range(n) if len(copies[i])]
         after = np.roll(same, 1, axis=1)
-        parts = np.asarray([w[i, copies[i] + 1].sum() for i in queries])
+        m = len(queries)
+        behind = [w[i, copies[i] + 1] for i in queries]
+        parts = np.asarray([each.sum() for each in behind])
         right = float(parts.mean())
         twice = np.where(np.roll(after, 1, axis=1) & np.tri(n, dtype=bool), w, 0).sum()
         rolled = np.roll(tokens[:, None] == tokens, 1, axis=1) & np.tri(n, dtype=bool)
         upcoming = (np.append(tokens, -1)[1:, None] == tokens) & np.tri(n, dtype=bool)
         got = call(function, w, tokens)
-        if got.shape in ((n,), (len(queries),)):
+        if got.shape in ((n,), (m,)):
             raise Wrong(f"for {name} you give shape {got.shape}: return their mean, one number.")
-        expect(got, right, f"for {name}", [
-            (right * len(queries) / n, "Divide by the queries with an earlier copy alone."),
-            *((w[rolled].sum() / count,
-               "Nothing stands before the first key: np.roll puts the last token there.")
-              for count in (n, len(queries), rolled.any(axis=1).sum())),
+        wrapped = "Nothing stands before the first key: np.roll puts the last token there."
+        before = np.where(np.roll(same, -1, axis=1), w, 0).sum()
+        mistakes = [
+            (right * m / n, "Divide by the queries with an earlier copy alone."),
+            *((w[rolled].sum() / count, wrapped) for count in (n, m, rolled.any(axis=1).sum())),
             (parts.sum(), "That is the sum: divide by the number of queries."),
-            (w[same].sum() / len(queries), "That is the weight on the copy: what followed it?"),
+            (w[same].sum() / m, "That is the weight on the copy: what followed it?"),
             (w[same].sum() / n, "That is the weight on the copy, and the mean is over all tokens."),
-            (twice / len(queries), "That is one place too far: what followed directly?"),
-            (np.where(np.roll(same, -1, axis=1), w, 0).sum() / len(queries),
-             "That stands before the copy: the weight on what followed it is asked for."),
-            (np.mean([w[i, copies[i][-1] + 1] for i in queries]),
-             "Only the latest copy counts: add the weights behind all of them."),
-            (np.mean([w[i, copies[i][0] + 1] for i in queries]),
-             "Only the first copy counts: add the weights behind all of them."),
+            (twice / m, "That is one place too far: what followed directly?"),
+            (before / m, "That stands before the copy: take the weight on what followed it."),
+            (np.mean([each[-1] for each in behind]), "Only the latest copy counts: add over all."),
+            (np.mean([each[0] for each in behind]), "Only the first copy counts: add over all."),
             (w[after].mean(), "Each query counts once: add its weights, then take the mean."),
-            (np.mean([w[i, copies[i] + 1].mean() for i in queries]),
-             "A query's weights are added, without a division by the copies."),
-            (np.where(after, w.T, 0).sum() / len(queries), "Rows are queries, columns are keys."),
-            (w[upcoming].sum() / len(queries),
-             "Those keys are the token that comes next: ask where the present one stood."),
-            (w[upcoming].sum() / n,
-             "Those keys are the token that comes next: ask where the present one stood."),
+            (np.mean([each.mean() for each in behind]), "Add a query's weights: do not average."),
+            (np.where(after, w.T, 0).sum() / m, "Rows are queries, columns are keys."),
+            (w[upcoming].sum() / m, "Those are keys of the next token: where did this one stand?"),
+            (w[upcoming].sum() / n, "Those are keys of the next token: where did this one stand?"),
             (np.mean(parts > 0.5), "That is a share of queries: the mean weight is asked for."),
             (parts.max(), "That is the largest: take the mean."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, f"for {name}", mistakes)
     return "above a half it is an induction head by its weights; whether it acts is another test."
 
 
@@ -370,9 +373,12 @@ def attend_with_sink(function: Function) -> str:
     """function(scores, values, sink): (m, n), (n, d), a number to (m, d)."""
     rng = np.random.default_rng(7)
     scores, values = rng.normal(size=(3, 5)), rng.normal(size=(5, 2)) + 1
-    for s, sink, name in ((scores, 0.7, "5 keys"), (scores, -2.0, "5 keys"),
-                          (scores + 1000, 1001.0, "large scores"),
-                          (scores - 1000, -999.0, "small scores")):  # fmt: skip
+    for s, sink, name in (
+        (scores, 0.7, "5 keys"),
+        (scores, -2.0, "5 keys"),
+        (scores + 1000, 1001.0, "large scores"),
+        (scores - 1000, -999.0, "small scores"),
+    ):
         where = f"for {name} and a sink of {show(sink)}"
         every = np.hstack([s, np.full((3, 1), sink)])
         w: Any = softmax(every)
@@ -392,7 +398,7 @@ def attend_with_sink(function: Function) -> str:
             raise Wrong(f"{where} you give shape (3, 5): those are weights, average the values.")
         if np.any(np.isnan(got)):
             raise Wrong(f"{where} you give NaN: subtract the largest score before exp.")
-        expect(got, w[:, :-1] @ values, where, [
+        mistakes = [
             (plain @ values, "The sink takes no weight: that is attention without it."),
             (zero[:, :-1] @ values, "The sink has its own score: that is for a score of 0."),
             (w[:, :-1] @ values + w[:, -1:], "The value of the sink is 0, not 1."),
@@ -408,7 +414,8 @@ def attend_with_sink(function: Function) -> str:
             ((1 - kept) * (plain @ values), "That is the share of the sink."),
             (kept**2 * (plain @ values), "The factor is there twice: the weights have it already."),
             (plain @ values - (1 - kept), "The value of the sink is 0: nothing is subtracted."),
-        ])  # fmt: skip
+        ]
+        expect(got, w[:, :-1] @ values, where, mistakes)
     return "chapter 1 with one more observation, of value 0: it may say nothing."
 
 
@@ -433,10 +440,7 @@ def without_head(function: Function) -> str:
             (full, "Nothing is taken out."),
             (zero * h / (h - 1), "The other heads are left as they are: no scaling."),
             (full - zero, "That is what the head adds: the rest is asked for."),
-            (
-                full * behind,
-                "W_o mixes the heads: take one out before it. In W_o it meets columns, not rows.",
-            ),
+            (full * behind, "Take a head out before W_o mixes them: it meets columns, not rows."),
             (_replaced(mixed, own, 0) @ w_o, "W_o is (out, in): multiply by its transpose."),
             (_replaced(mixed, strided, 0) @ w_o.T, "The numbers of a head are neighbours."),
         ]
@@ -454,13 +458,14 @@ def without_head(function: Function) -> str:
             (x.sum(axis=0), "That is the sum over the batch."),
             (np.median(x, axis=0), "That is the median."),
         ]
-        expect(second, place, f"{where}, by the mean,", [
+        mistakes = [
             (zero, "That is by zero again: put the head's mean in its place."),
             (place - zero, "That is what the mean adds: the other heads are missing."),
             (mixed.mean(axis=0) @ w_o.T + 0 * full, "Only this head is replaced: the others stay."),
             (full, "Nothing is taken out."),
             *((_replaced(mixed, own, mean) @ w_o.T, cause) for mean, cause in means),
-        ])  # fmt: skip
+        ]
+        expect(second, place, f"{where}, by the mean,", mistakes)
     return "by zero the head falls silent; by its mean it says what it says on every text."
 
 

@@ -31,11 +31,16 @@ def relative_error(function: Function) -> str:
         both, apart, alone = ((q + k) ** 2).sum(), ((q - k) ** 2).sum(), (q @ q + k @ k)
         more, kernel = np.cosh(both) - 1, np.exp(q @ k)
         right = np.sqrt(more / m)
-        expect(call(function, q, k, m), right, f"for m = {m}", [
+        mistakes = [
             (np.sqrt(np.expm1(both) / 2 / m), "That is for 2m independent frequencies."),
             (np.sqrt(np.expm1(both) / m), "That is for m independent frequencies."),
-            *((np.sqrt((more + np.sinh(both) + 1) / m / i), "Independent frequencies, and no 1 "
-               "subtracted: in a pair much cancels.") for i in (1, 2)),
+            *(
+                (
+                    np.sqrt((more + np.sinh(both) + 1) / m / i),
+                    "Independent frequencies, and no 1 subtracted: in a pair much cancels.",
+                )
+                for i in (1, 2)
+            ),
             (more / m, "That is the variance: take the root."),
             (np.sqrt(more), "That is one pair: the mean over m of them varies less."),
             (np.sqrt(more) / m, "The variance of a mean falls by m, its root by √m."),
@@ -51,7 +56,8 @@ def relative_error(function: Function) -> str:
             (np.sqrt(np.expm1(2 * both) / 2 / m), "The norms of q and k stand in the square too."),
             (np.sqrt(np.sinh(both) / m), "Subtract 1 from the cosh: the square of the mean."),
             (more * m, "More pairs make it smaller: divide by m, then take the root."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, q, k, m), right, f"for m = {m}", mistakes, secret=True)
     return "much is gained for small ‖q + k‖, nothing for large, where a softmax looks."
 
 
@@ -67,7 +73,7 @@ def two_tokens(function: Function) -> str:
         if first.shape == (d, p) and np.allclose(first, c @ b + e):
             raise Wrong(f"{where} the first is B: return A first.")
         turned = "The second token is applied to A₁ S + B₁: what comes later stands on the left."
-        expect(first, c @ a, f"{where}, in A,", [
+        mistakes = [
             (a @ c, turned),
             (c * a, "A matrix product, @, not entry by entry."),
             (c + a, "The maps are applied one after the other: A₂ times A₁."),
@@ -75,8 +81,9 @@ def two_tokens(function: Function) -> str:
             (c.T @ a, "Nothing is transposed: A₂ A₁."),
             (c, "A₁ is missing: the first token changed the state too."),
             (a, "A₂ is missing: the second token changes what the first has left."),
-        ], secret=True)  # fmt: skip
-        expect(second, c @ b + e, f"{where}, in B,", [
+        ]
+        expect(first, c @ a, f"{where}, in A,", mistakes, secret=True)
+        mistakes = [
             (a @ e + b, turned),
             (b + e, "The second token changes B₁ too: it is part of the state by then."),
             (a @ b + e, "B₁ comes after A₁: what happens to it is A₂."),
@@ -86,7 +93,8 @@ def two_tokens(function: Function) -> str:
             (e, "B₁ is missing: the second token fades or changes it, and does not delete it."),
             (c @ e + b, "The two B are exchanged: A₂ acts on B₁."),
             (c @ b * e, "B₂ is added."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(second, c @ b + e, f"{where}, in B,", mistakes, secret=True)
     return "brackets are free, the order is not: that is all a scan needs."
 
 
@@ -108,10 +116,12 @@ def linear_averages(function: Function) -> str:
         total, sums = causal.sum(1, keepdims=True), np.cumsum(k, axis=0).sum(1, keepdims=True)
         soft = np.tril(np.exp(w))
         lengths = np.arange(1, n + 1)[:, None]
-        earlier = np.divide(before @ v, before.sum(1, keepdims=True), where=lengths > 1,
-                            out=np.zeros((n, p)))  # fmt: skip
+        below = before.sum(1, keepdims=True)
+        earlier = np.divide(before @ v, below, where=lengths > 1, out=np.zeros((n, p)))
         every = w.sum(1, keepdims=True)
-        expect(got, causal @ v / total, where, [
+        exchanged = np.tril(w.T) @ v / np.tril(w.T).sum(1, keepdims=True)
+        by_length = causal @ v / np.linalg.norm(causal, axis=1, keepdims=True)
+        mistakes = [
             (causal @ v, "Nothing is divided: the weights do not sum to 1."),
             (w @ v, "Nothing is divided, and a query sees later tokens too."),
             (causal @ v / lengths, "Divide by the sum of the weights, not by how many there are."),
@@ -124,11 +134,10 @@ def linear_averages(function: Function) -> str:
             (earlier, "The token's own value is missing: write it, then read."),
             (soft @ v / soft.sum(1, keepdims=True), "That is a softmax: weights are q·k here."),
             (np.cumsum(v, axis=0) / lengths, "All values count the same: where are the weights?"),
-            (np.tril(w.T) @ v / np.tril(w.T).sum(1, keepdims=True),
-             "Queries and keys are exchanged: keys are what is kept."),
-            (causal @ v / np.linalg.norm(causal, axis=1, keepdims=True),
-             "Divide by the sum of the weights, not by their length."),
-        ])  # fmt: skip
+            (exchanged, "Queries and keys are exchanged: keys are what is kept."),
+            (by_length, "Divide by the sum of the weights, not by their length."),
+        ]
+        expect(got, causal @ v / total, where, mistakes)
     n = 2000
     q, k = rng.uniform(0.1, 2, (2, n, 4))
     v = rng.normal(size=(n, 3))
@@ -231,7 +240,7 @@ CHUNK_MISTAKES = (
     ({"known": 0, "solve": 0}, "Nothing is subtracted: that is a gated sum, without the delta."),
     ({"inside": 0}, "The outputs leave out what the chunk itself writes."),
     ({"inside": -1}, "A token is read after it is written: s = t counts in the outputs."),
-)  # fmt: skip
+)
 
 
 GATED_DELTA = '''
@@ -270,13 +279,12 @@ def written(function: Function) -> str:
         right = state + np.outer(key, error) / square
         got = call(function, state, key, value)
         where = f"for a state of shape ({d}, {p})"
-        expect(got, right, where, [
+        mistakes = [
             (state + np.outer(key, error), "A key of another length than 1: divide by its square."),
             (state + np.outer(key, error) / square**0.5, "Divide by ‖k‖², not by ‖k‖."),
             (state + np.outer(key, error) / (1 + square), "That leaves room for noise: be exact."),
-            (state + np.outer(key, value), "What the key answers already is to go: subtract it."),
-            (state + np.outer(key, value) / square,
-             "What the key answers already is to go: subtract it."),
+            (state + np.outer(key, value), "The key's old answer is to go: subtract it."),
+            (state + np.outer(key, value) / square, "The key's old answer is to go: subtract it."),
             (np.outer(key, value) / square, "All else is forgotten: the state is to stay close."),
             (state - np.outer(key, key @ state) / square, "Only erased: the value is missing."),
             (state - np.outer(key, error) / square, "The sign: that doubles the error."),
@@ -285,7 +293,8 @@ def written(function: Function) -> str:
             (state + error, "All rows change alike: a change is a multiple of k in each column."),
             (state + error / key.sum(), "Exact, but with a larger change."),
             (state + np.outer(1 / key, error) / d, "Exact, but with a larger change."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, where, mistakes)
     return "the delta rule with β = 1 is a projection; written twice, nothing more happens."
 
 
@@ -304,17 +313,13 @@ def one_pass(function: Function) -> str:
 
         right = solved(one + beta * below)
         where = f"for {n} pairs and β = {beta}"
-        expect(call(function, gram, y, beta), right, where, [
-            (beta * (y - below @ y),
-             "Of the pairs before, the coefficients count, not the values: use each u at once."),
-            (beta * (y - beta * below @ y),
-             "Those are β y of the pairs before: their u have been corrected too."),
-            (solved(one + beta * np.tril(gram)),
-             "The diagonal is in it: at its own step a pair is not written yet."),
+        mistakes = [
+            (beta * (y - below @ y), "Earlier pairs count by u, not by y: use each u at once."),
+            (beta * (y - beta * below @ y), "That is β y of earlier pairs: their u is corrected."),
+            (solved(one + beta * np.tril(gram)), "It has the diagonal: a pair is not written yet."),
             (solved(one + beta * np.triu(gram, 1)), "Later pairs count, in the place of earlier."),
             (solved(one + beta * below.T), "The matrix is transposed: row t, and columns before."),
-            (solved(one + beta * np.tril(gram.T, -1)),
-             "That reads above the diagonal: row t is gram[t, :t]."),
+            (solved(one + beta * np.tril(gram.T, -1)), "Above the diagonal: row t is gram[t, :t]."),
             (solved(one + beta * (gram - gram * one)), "Later pairs count too: sum over s < t."),
             (solved(one + beta * gram), "Later pairs count too: that is a whole inverse."),
             (solved(one + gram), "That is the whole inverse, not one pass."),
@@ -323,12 +328,13 @@ def one_pass(function: Function) -> str:
             (solved(one + beta * below, 1), "β multiplies the value too."),
             (solved(one - beta * below), "The sign: what is answered already is subtracted."),
             (beta * y, "Nothing is subtracted: that is the sum, M = β I."),
-        ])  # fmt: skip
+        ]
+        expect(call(function, gram, y, beta), right, where, mistakes)
         gram = np.where(np.tri(n, k=-1) > 0, gram, np.nan)
         got = call(function, gram, y, beta)
         if np.any(np.isnan(got)):
-            raise Wrong(f"{where} you give NaN where K is NaN from the diagonal upwards: "
-                        "only what lies below it is known in time.")  # fmt: skip
+            cause = "only what lies below it is known in time."
+            raise Wrong(f"{where} you give NaN where K is NaN from the diagonal upwards: {cause}")
         expect(got, right, where)
     return "each pair subtracts what those before it answer at its key."
 
@@ -370,14 +376,15 @@ def more_pairs(function: Function) -> str:
                 (gain(diagonal), "Values vary together: the whole matrix, not its diagonal."),
                 (gain(inner + noise**2), "Noise is independent: σ² on the diagonal alone."),
             ]
-        expect(first, w + g @ error, f"{where}, in the mean,", [
+        mistakes: list[tuple[Any, str]] = [
             *((w + wrong @ error, cause) for wrong, cause in causes),
             (w + g @ y, "Subtract what is predicted already: the error moves the weights."),
             (g @ error, "That is the change: add it to the weights."),
             (g @ y, "The weights before are missing."),
             (gain(alike, f.T) @ y, "That begins with w = 0 and P = I: others are given."),
-        ], secret=True)  # fmt: skip
-        expect(second, right, f"{where}, in the covariance,", [
+        ]
+        expect(first, w + g @ error, f"{where}, in the mean,", mistakes, secret=True)
+        mistakes = [
             (cov, "Nothing is learned: the pairs make the covariance smaller."),
             (cov - g @ f, "P is missing: subtract GΦP."),
             (cov - g @ g.T, "That is GGᵀ: one of the two is not divided."),
@@ -386,7 +393,8 @@ def more_pairs(function: Function) -> str:
             (np.linalg.inv(right), "That is the inverse."),
             (right + noise**2 * np.eye(r), "The noise belongs to y, not to the weights."),
             (cov - gain(alike, f.T) @ f, "That is for P = I: use the covariance."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(second, right, f"{where}, in the covariance,", mistakes, secret=True)
     return "in whichever order and parts the pairs come, it is the posterior."
 
 
@@ -410,7 +418,8 @@ def landmark_features(function: Function) -> str:
         k, left, right = _gauss(z, z, s), _gauss(x, z, s), _gauss(z, other, s)
         inverse, root = np.linalg.inv(k), np.linalg.cholesky(k)
         side = np.linalg.inv(root.T @ root)
-        expect(first @ second.T, left @ inverse @ right, f"{where}, in the products of features,", [
+        where = f"{where}, in the products of features,"
+        mistakes = [
             (left @ right, "K_z is missing: those features are the kernel values."),
             (left @ k @ right, "A root of K_z is in them: take one of its inverse."),
             (left @ k @ k @ right, "K_z is in them: take a root of its inverse."),
@@ -425,7 +434,8 @@ def landmark_features(function: Function) -> str:
             (_nystrom(x, z, other, s * scale), "The length scale is squared in the kernel."),
             (_nystrom(x, z, other, 0.5), "The length scale is missing."),
             (_gauss(x, other, s), "That is the kernel itself: which features gave it?"),
-        ])  # fmt: skip
+        ]
+        expect(first @ second.T, left @ inverse @ right, where, mistakes)
     return "exact wherever one of the two points is a landmark."
 
 
@@ -448,9 +458,8 @@ def chunked(function: Function) -> str:
         if got.shape == (n // chunk * chunk, 2) != (n, 2):
             raise Wrong(f"{where} you give {len(got)} outputs: the last chunk is shorter.")
         right = _recurrent(arrays, lambda v, s, a, b: b * (v - a * s))
-        expect(got, right, where, [
-            (_by_chunks(arrays, chunk, **wrong), cause) for wrong, cause in CHUNK_MISTAKES
-        ] + _misplaced(arrays)[:1])  # fmt: skip
+        mistakes = [(_by_chunks(arrays, chunk, **wrong), cause) for wrong, cause in CHUNK_MISTAKES]
+        expect(got, right, where, mistakes + _misplaced(arrays)[:1])
     arrays[3][1] = 0
     right = _recurrent(arrays, lambda v, s, a, b: b * (v - a * s))
     with np.errstate(all="ignore"):
@@ -461,6 +470,6 @@ def chunked(function: Function) -> str:
     arrays = _tokens(5, 40, 4, 2)
     first, *others = (call(function, *arrays, chunk) for chunk in (1, 5, 40))
     if all(np.array_equal(first, other) for other in others):  # by other sums not
-        raise Wrong("the numbers are right, and to the last bit the same for chunks of 1, 5 and 40 "
-                    "tokens: that is the recurrence. Solve for all u of a chunk.")  # fmt: skip
+        same = "to the last bit the same for chunks of 1, 5 and 40 tokens: that is the recurrence."
+        raise Wrong(f"the numbers are right, and {same} Solve for all u of a chunk.")
     return "one definition in three forms: recurrent, masked, and this one between them."

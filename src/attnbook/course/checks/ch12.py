@@ -45,8 +45,12 @@ def merged_averages(function: Function) -> str:
     """function(first, first_lse, second, second_lse): a pair; averages (m, p), logs (m,)."""
     rng = np.random.default_rng(2)
     a, b = rng.normal(size=(2, 4, 3)) + 2
-    for shift, name in ((0.0, "two parts"), (1000.0, "large scores"), (-1000.0, "small scores"),
-                        (-np.inf, "an empty second part")):  # fmt: skip
+    for shift, name in (
+        (0.0, "two parts"),
+        (1000.0, "large scores"),
+        (-1000.0, "small scores"),
+        (-np.inf, "an empty second part"),
+    ):
         where = f"for {name}"
         p, q = np.asarray([0.5, -1.0, 2.0, -0.3]), np.asarray([1.0, 0.7, -1.5, 0.4]) + shift
         p = p if np.isneginf(shift) else p + shift
@@ -56,7 +60,7 @@ def merged_averages(function: Function) -> str:
             lse, logs = np.logaddexp(p, q), (p[:, None], q[:, None])
             share = np.exp(q - lse)[:, None]
             total, by_logs = np.exp(lse), (logs[0] * a + logs[1] * b) / (logs[0] + logs[1])
-        expect(first, a + share * (b - a), f"{where}, in the average,", [
+        mistakes = [
             ((a + b) / 2, "Both count alike: each counts by what its exponentials sum to."),
             (b + share * (a - b), "The shares are exchanged."),
             (by_logs, "A log-sum-exp is a logarithm: the shares go by its exponential."),
@@ -65,15 +69,17 @@ def merged_averages(function: Function) -> str:
             (a + np.exp(q - p)[:, None] * b, "The shares must sum to 1: divide by both."),
             (a, "The second part is missing."),
             (b, "The first part is missing."),
-        ])  # fmt: skip
-        expect(second, lse, f"{where}, in the log-sum-exp,", [
+        ]
+        expect(first, a + share * (b - a), f"{where}, in the average,", mistakes)
+        mistakes = [
             (p + q, "Totals add, their logarithms do not."),
             (np.maximum(p, q), "That is the larger of the two: the smaller counts too."),
             (lse - np.log(2), "That is the logarithm of the mean: the totals add."),
             (total, "That is the total: take its logarithm."),
             (lse - np.maximum(p, q), "You took the larger one off before exp: add it again."),
             (np.logaddexp2(p, q), "Exponential and logarithm are the natural ones."),
-        ])  # fmt: skip
+        ]
+        expect(second, lse, f"{where}, in the log-sum-exp,", mistakes)
     return "what a part needs to keep is one average and one number."
 
 
@@ -90,7 +96,7 @@ def blocks_visited(function: Function) -> str:
         right = visited(-(-(w - 1) // b))
         pairs = int(np.minimum(np.arange(1, n + 1), w).sum())
         got = call(function, n, b, w)
-        expect(got, right, f"for n = {n}, blocks of {b} and a window of {w}", [
+        mistakes = [
             (t * t, "Those are all blocks: most of them are hidden."),
             (t * (t + 1) // 2, "That is the causal mask alone: the window hides more."),
             (t * (t - 1) // 2, "The blocks on the diagonal are visited too."),
@@ -106,7 +112,8 @@ def blocks_visited(function: Function) -> str:
             (pairs, "Those are pairs of a query and a key: count blocks."),
             (pairs / b**2, "A block that is seen in part is visited, and counts whole."),
             (np.minimum(rows, w // b - 1).sum(), "Those are the blocks seen whole: visit all."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(got, right, f"for n = {n}, blocks of {b} and a window of {w}", mistakes, secret=True)
     return "what is hidden costs nothing, except along the edges."
 
 
@@ -135,9 +142,11 @@ def running_average(function: Function) -> str:
 def _rescaled(function: Function) -> str:
     rng = np.random.default_rng(3)
     values = rng.normal(size=(11, 2)) + 1
-    for s, where in ((np.sort(rng.normal(size=11)) * 2, "for scores that rise"),
-                     (rng.normal(size=11) * 2, "for 11 keys"),
-                     (np.arange(11) * 40.0 + 600, "for scores up to 1000")):  # fmt: skip
+    for s, where in (
+        (np.sort(rng.normal(size=11)) * 2, "for scores that rise"),
+        (rng.normal(size=11) * 2, "for 11 keys"),
+        (np.arange(11) * 40.0 + 600, "for scores up to 1000"),
+    ):
         by = partial(_averaged, s, values)
         with np.errstate(all="ignore"):
             causes = [
@@ -198,7 +207,7 @@ def without_part(function: Function) -> str:
             logs = (total[:, None] * whole - p[:, None] * part) / (total - p)[:, None]
             again, linear = np.logaddexp(total, p), np.exp(r)
         twice = whole + np.exp(p - again)[:, None] * (part - whole)
-        expect(first, rest, f"{where}, in the average,", [
+        mistakes = [
             (whole - part, "The part has a share of the whole: take that much of it off."),
             (whole - w * part, "What is left must be divided by its own share, 1 − w."),
             ((whole - w * part) / w, "Divide by the share of the rest, not by that of the part."),
@@ -208,15 +217,17 @@ def without_part(function: Function) -> str:
             (logs, "Log-sum-exps are logarithms: the shares go by their exponentials."),
             (whole, "Nothing is taken out."),
             (part, "That is what was to be taken out."),
-        ])  # fmt: skip
-        expect(second, r, f"{where}, in the log-sum-exp,", [
+        ]
+        expect(first, rest, f"{where}, in the average,", mistakes)
+        mistakes = [
             (total - p, "Totals are subtracted, their logarithms are not."),
             (again, "That puts the part in a second time."),
             (total, "Nothing is taken out."),
             (r - total, "That is the logarithm of the share: add the whole's log-sum-exp."),
             (linear, "That is the total: take its logarithm."),
             (1 - w[:, 0], "That is the share of the rest: it is to be a log-sum-exp."),
-        ])  # fmt: skip
+        ]
+        expect(second, r, f"{where}, in the log-sum-exp,", mistakes)
     return "exact on paper; in numbers as good as the share that is left."
 
 
@@ -245,17 +256,20 @@ def page_written(function: Function) -> str:
         if is_shared:
             own = "The other sequence keeps the old page: change the writer's table alone."
             more = "The new page takes the old one's place in the table."
-            causes += [(moved, own), (_table(tables, 0, {slot: new}), own),
-                       (_table(tables, who, {slot + 1: new}), more),
-                       (_table(tables, who, {0: new, 1: free[1]}),
-                        "Full pages are never written again: they stay shared.")]  # fmt: skip
+            copied = _table(tables, who, {0: new, 1: free[1]})
+            causes += [
+                (moved, own),
+                (_table(tables, 0, {slot: new}), own),
+                (_table(tables, who, {slot + 1: new}), more),
+                (copied, "Full pages are never written again: they stay shared."),
+            ]
         else:
-            copied = "A full page is never written again: leave it, and take a new one."
+            full = "A full page is never written again: leave it, and take a new one."
             alone = "No other sequence has that page: write into it, without a copy."
-            words = copied if is_full else alone
+            words = full if is_full else alone
             causes.append((_table(tables, who, {slot - is_full: new}), words))
-        causes += [(_table(right, who, {slot: other}), "Take the lowest page that no table names.")
-                   for other in free[1:] if is_full or is_shared]  # fmt: skip
+        later = [_table(right, who, {slot: page}) for page in free[1:] if is_full or is_shared]
+        causes += [(other, "Take the lowest page that no table names.") for other in later]
         expect(table, right, f"{where}, in the tables,", causes)
         if got.shape != pages.shape:
             raise Wrong(f"{where} you give pages of shape {got.shape}, expected {pages.shape}.")
@@ -267,11 +281,13 @@ def page_written(function: Function) -> str:
                 expect(seen[:length], before, f"{where}, in what sequence {one} reads,", changed)
                 continue
             garbage = np.vstack([pages[right[one]].reshape(9, 2)[:place], key])
-            expect(seen[: place + 1], np.vstack([before, key]), f"{where}, for the writer,", [
+            whole = np.vstack([before, key])
+            mistakes = [
                 (garbage, "The new page lacks what the old one held: copy it first."),
                 (np.vstack([before, seen[place]]), "The key is not in its place: lengths[i] % 3."),
                 (np.vstack([before[:-1], key, seen[place]]), "That is one place too early."),
-            ])  # fmt: skip
+            ]
+            expect(seen[: place + 1], whole, f"{where}, for the writer,", mistakes)
     return "a fork costs one page at most, and that only when somebody writes."
 
 
@@ -299,7 +315,7 @@ def least_traffic(function: Function) -> str:
         right = once * (1 + t)
         if np.allclose([first, second], [right, b]):
             raise Wrong(f"{where} the bytes come first: return the block first.")
-        expect(first, b, f"{where}, in the block,", [
+        mistakes = [
             (block(4), "There are only n rows: the block is n at most."),
             (m // (4 * d), "The scores of a block need their place too: block · block numbers."),
             (block(3), "Queries, keys, values and outputs: four times block · d numbers."),
@@ -311,20 +327,21 @@ def least_traffic(function: Function) -> str:
             (root, "A block has a whole number of rows."),
             (b + 1, "That does not fit: round down."),
             (n, "That does not fit: all rows at once."),
-        ], secret=True)  # fmt: skip
-        expect(second, right, f"{where}, in the bytes,", [
+        ]
+        expect(first, b, f"{where}, in the block,", mistakes, secret=True)
+        mistakes = [
             (right / 4, "Those are numbers: a number has four bytes."),
             (2 * once, "Keys and values travel again for each block of queries."),
             (once * (1 + n / b), "The last block of queries reads all keys too: round n/block up."),
-            (once * t, "One pass is missing: round n/block up, and add the one trip of queries and "
-             "outputs."),
+            (once * t, "A pass is missing: round n/block up, and add that of queries and outputs."),
             (once / 2 + once * t, "Both queries and outputs travel: one in, the other out."),
             (once * 2 * t, "A block of queries stays until it is done: it travels once."),
             (once * (1 + 1.5 * t), "That is the loop with keys outside: outputs come and go."),
             (once * (1 + t / 2), "Keys and values both travel: that is one of them."),
             (2 * once + 16 * n * n, "The scores never leave the fast memory."),
             (2 * once + 8 * n * n, "The scores never leave the fast memory."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(second, right, f"{where}, in the bytes,", mistakes, secret=True)
     return "the largest block that fits moves the fewest bytes."
 
 
@@ -357,7 +374,7 @@ def block_gradients(function: Function) -> str:
                 f"{where} you give {m} rows: that is for the queries, a key sums over them."
             )
         unscaled = np.exp(s / scale - shift)
-        expect(second, w.T @ g, f"{where}, in the values,", [
+        mistakes = [
             (own.T @ g, "Those weights sum to 1 in the block: divide by the sum over all keys."),
             (unscaled.T @ g, "The scores are divided by √d."),
             (np.exp(s).T @ g, "Those are exponentials: the log-sum-exp makes them weights."),
@@ -368,10 +385,11 @@ def block_gradients(function: Function) -> str:
             (w.T @ np.ones_like(g), "Where is g?"),
             (right if d == p else np.nan, "That is the gradient of the keys again."),
             (w.T @ (g + more), "Values do not enter the log-sum-exp: leave h out."),
-        ])  # fmt: skip
+        ]
+        expect(second, w.T @ g, f"{where}, in the values,", mistakes)
         in_block, of_own = ((x * gv).sum(axis=1, keepdims=True) for x in (w, own))
         unweighted = np.ones_like(w).T @ (more * q) * scale
-        expect(first, right, f"{where}, in the keys,", [
+        mistakes = [
             (keys_by(w, gv - row), "Where is h? The log-sum-exp depends on the keys too."),
             (keys_by(w, gv - row - more), "The sign of h: a larger score raises the log-sum-exp."),
             (keys_by(w, gv - row + h.mean()), "Each row has its own h."),
@@ -388,7 +406,8 @@ def block_gradients(function: Function) -> str:
             (keys_by(own, bracket), "Those weights sum to 1 in the block: divide by all keys."),
             (-right, "The sign is turned."),
             (w.T @ q * scale, "Where is g?"),
-        ])  # fmt: skip
+        ]
+        expect(first, right, f"{where}, in the keys,", mistakes)
     return "one number a row, and the weights are there again."
 
 
@@ -411,7 +430,8 @@ def bandwidth_gradient(function: Function) -> str:
         if got.shape == (m,):
             raise Wrong(f"for {m} queries you give shape ({m},): one bandwidth has one gradient.")
         without = g @ (w * square) @ v / h**3
-        expect(got, right, f"for {m} queries, {n} keys and h = {h}", [
+        kernel = g @ (np.exp(s) * (v - output[:, None]) * square).sum(axis=1) / h**3
+        mistakes = [
             (-right, "The sign: a wider kernel moves the scores up to 0."),
             (without, "A weight depends on all scores: subtract the output from the value."),
             (right * h, "A score has h² below: its derivative has h³."),
@@ -422,12 +442,12 @@ def bandwidth_gradient(function: Function) -> str:
             (right / m, "That is the mean over the queries: a gradient is the sum."),
             ((moved * square).sum() / h**3, "Each output counts by its g."),
             (g @ ((v - output[:, None]) * square).sum(axis=1) / h**3, "The weights are missing."),
-            (g @ (np.exp(s) * (v - output[:, None]) * square).sum(axis=1) / h**3,
-             "Those are kernel values: the log-sum-exp makes them weights."),
+            (kernel, "Those are kernel values: the log-sum-exp makes them weights."),
             (g @ (w * square).sum(axis=1) / h**3, "Where are the values?"),
             (2 * g @ (no_half * square).sum(axis=1) / h**3, "The ½ of the score is missing."),
             (g @ (no_half * square).sum(axis=1) / h**3, "The ½ of the score is missing."),
-        ])  # fmt: skip
+        ]
+        expect(got, right, f"for {m} queries, {n} keys and h = {h}", mistakes)
     return "one number a row, a block at a time, and a kernel learns its width."
 
 
