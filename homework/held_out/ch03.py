@@ -22,7 +22,7 @@ def checks(seed):
         w = (1 + np.sqrt(1 - 1 / k)) / 2
         right = np.log(w / (1 - w))
         quarter = (1 + np.sqrt(1 - 4 / k)) / 2
-        expect(call(function), right, "As an answer", [
+        mistakes = [
             (-right, "That is the lead below 0 with the same slope."),
             (w, "That is the weight: which lead gives it?", 0.5),
             (w / (1 - w), "That is the ratio of the weights: the lead is its logarithm."),
@@ -31,7 +31,8 @@ def checks(seed):
             (np.log(k), "That takes the slope for e^(−Δ)/4: w(1 − w) is not that near Δ = 0."),
             (np.log(w), "The lead is the logarithm of w/(1 − w), not of w."),
             (np.log10(w / (1 - w)), "Use the natural logarithm."),
-        ], tolerance=1e-4, secret=True)  # fmt: skip
+        ]
+        expect(call(function), right, "As an answer", mistakes, tolerance=1e-4, secret=True)
         return "far ahead, a softmax hardly learns."
 
     @check
@@ -39,22 +40,19 @@ def checks(seed):
         for size in (p + 5, p - 1):
             i, j = np.arange(size)[:, None], np.arange(size)[None, :]
             right = (j <= i) | (j < p)
-            expect(call(function, size), right, f"for {size} tokens", [
+            mistakes = [
                 (j <= i, "That is the causal mask: the question sees its own later tokens too."),
                 (right.T, "It is transposed: queries are rows.", 0.6),
-                ((j <= i) | (i < p),
-                 "The question sees the answer: only its own tokens are known."),
+                ((j <= i) | (i < p), "The question sees the answer: only its tokens are known."),
                 ((j < i) | (j < p), "A token of the answer sees itself, too."),
                 ((j <= i) | (j <= p), "One token too many belongs to your question.", 0.6),
                 ((j <= i) | (j < p - 1), "One token too few belongs to your question.", 0.6),
-                ((j <= i) & (j < p),
-                 "The answer sees what was written before, not the question alone."),
-                ((i < p) & (j < p) | ((i >= p) & (j <= i) & (j >= p)),
-                 "The answer sees the question."),
-                (np.ones((size, size)),
-                 "Every token sees every other: the answer must not see ahead."),
+                ((j <= i) & (j < p), "The answer sees its earlier tokens, not the question alone."),
+                (right & ((i < p) == (j < p)), "The answer sees the question."),
+                (np.ones((size, size)), "All tokens see all: the answer must not see ahead."),
                 (~right, "The mask is turned over: true is where a query may see.", 0.6),
-            ])  # fmt: skip
+            ]
+            expect(call(function, size), right, f"for {size} tokens", mistakes)
         return "reading goes both ways, writing does not."
 
     return {"ho-slope-of-lead": lead_of_small_slope, "ho-prefix-mask": prefix_mask}

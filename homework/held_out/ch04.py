@@ -21,7 +21,7 @@ def checks(seed):
     def steps_to_forget(function):
         z = 0.8
         right = -np.log(k) / np.log(z)
-        expect(call(function, z), right, "for z = 0.8", [
+        mistakes = [
             (-right, "The sign is turned: the logarithm of z is below 0.", 0.5),
             (-np.log(k) / np.log(1 - z), "z is what is kept; the candidate gets 1 − z."),
             (1 / right, "Turned over: solve z^t = 1/k for t."),
@@ -31,7 +31,8 @@ def checks(seed):
             (np.log(k) / (1 - z), "log z is not z − 1, except for z close to 1."),
             (z**k, "That is what is left after so many steps: how many steps leave 1/k?"),
             (-np.log(2) / np.log(z), "That is the time in which half is left."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, z), right, "for z = 0.8", mistakes, secret=True)
         return "a gate near 1 remembers long."
 
     @check
@@ -46,35 +47,25 @@ def checks(seed):
             return total / np.reshape(divisor, (-1, 1))
 
         full = np.full(3, s + 6)
-        causes = [
+        mistakes = [
             (mean(0, lengths, lengths), "The marks in front do not count."),
             (mean(s, full, full - s), "The padding counts in your mean."),
             (states.mean(axis=1), "That is the mean of all places, marks and padding too."),
             (mean(s, lengths, lengths), "The sum is right; divide by how many places count.", 0.4),
-            (mean(s, lengths, full),
-             "The sum is right; divide by the row's own number, not by n.", 0.4),
-            (mean(s, lengths, full - s),
-             "The sum is right; each row has its own number of tokens."),
+            (mean(s, lengths, full), "The sum is right; divide by a row's number, not by n.", 0.4),
+            (mean(s, lengths, full - s), "The sum is right; a row has its own number of tokens."),
             (mean(s, lengths, np.ones(3)), "That is the sum: divide it."),
-            (mean(s, lengths - 1, lengths - 1 - s),
-             "The last real token counts."),
-            (mean(s + 1, lengths, lengths - s - 1),
-             "You leave out one too many in front."),
-            (mean(s, lengths + s, lengths),
-             "The lengths count the marks: a row ends at its length."),
-        ]  # fmt: skip
-        expect(
-            call(function, states, lengths), mean(s, lengths, lengths - s), "for three rows", causes
-        )
+            (mean(s, lengths - 1, lengths - 1 - s), "The last real token counts."),
+            (mean(s + 1, lengths, lengths - s - 1), "You leave out one too many in front."),
+            (mean(s, lengths + s, lengths), "Lengths count the marks: a row ends at its length."),
+        ]
+        right = mean(s, lengths, lengths - s)
+        expect(call(function, states, lengths), right, "for three rows", mistakes)
         hidden = np.where(places[None, :, None] >= lengths[:, None, None], np.nan, states)
-        expect(
-            call(function, hidden, lengths),
-            mean(s, lengths, lengths - s),
-            "with NaN in the padding",
-            [(np.where(lengths[:, None] < s + 6, np.nan, mean(s, lengths, lengths - s)),
-              "Zero times NaN is NaN: leave the padding out of the sum.")],
-            earned=0.6,
-        )  # fmt: skip
+        spoilt = np.where(lengths[:, None] < s + 6, np.nan, right)
+        mistakes = [(spoilt, "Zero times NaN is NaN: leave the padding out of the sum.")]
+        got, where = call(function, hidden, lengths), "with NaN in the padding"
+        expect(got, right, where, mistakes, earned=0.6)
         return "each row is averaged over its own tokens."
 
     return {"ho-half-life": steps_to_forget, "ho-mean-state": mean_state}

@@ -21,21 +21,19 @@ def checks(seed):
     def share_of_the_nearest(function):
         t = 6
         right = 1 - np.exp(-t / q)
-        expect(call(function, t), right, "for 6 places", [
+        mistakes = [
             (1 - right, "That is the share of all the others.", 0.5),
-            (1 - np.exp(-(t - 1) / q),
-             "The query's own place counts: the nearest are at 0 to 5.", 0.5),
+            (1 - np.exp(-(t - 1) / q), "The query's own place counts: nearest are at 0 to 5.", 0.5),
             (1 - np.exp(-(t + 1) / q), "One place too many: the nearest are at 0 to 5.", 0.5),
             (1 - 2 ** (-t / q), "The softmax has e, not 2.", 0.5),
             (1 - (1 - 1 / q) ** t, "A weight falls by the factor e^(−m), not by 1 − m."),
             (right / (1 + np.exp(-1 / q)), "The row is causal: no key lies on the other side."),
-            (right / (1 - np.exp(-1 / q)),
-             "That is the sum of the parts: divide it by that of the row."),
-            (np.exp(-(t - 1) / q) * (1 - np.exp(-1 / q)),
-             "That is the weight of the last of them alone."),
+            (right / (1 - np.exp(-1 / q)), "That is a sum of parts: divide it by that of the row."),
+            (np.exp(-(t - 1) / q) * (1 - np.exp(-1 / q)), "That is the weight of the last alone."),
             (min(1.0, t / q), "That is a straight line: the weights fall like an exponential."),
             (1 - np.exp(-t * q), "m is 1/q: divide."),
-        ], secret=True, tolerance=1e-6)  # fmt: skip
+        ]
+        expect(call(function, t), right, "for 6 places", mistakes, secret=True, tolerance=1e-6)
         return "the slope says how far a head looks."
 
     @check
@@ -50,17 +48,16 @@ def checks(seed):
         where = f"for n = {', '.join(map(str, lengths))}"
         got = np.stack([one_number(call(function, size), f"for n = {size}") for size in lengths])
         right = count(lambda size: size * theta)
-        expect(got, right, where, [
+        mistakes = [
             (d // 2 - right, "Those are the pairs that have turned all the way round.", 0.5),
             (2 * right, "A pair has two columns: count pairs.", 0.5),
-            (count(lambda size: 2 * np.pi * size * theta),
-             "θ is an angle already: a full turn is 2π."),
+            (count(lambda size: 2 * np.pi * size * theta), "θ is an angle: a full turn is 2π."),
             (count(lambda size: size * 10000.0 ** (-i / d)), "The exponent is −2i/d."),
-            (count(lambda size: size * 10000.0 ** (-2 * np.arange(d) / d)),
-             "There are d/2 pairs, not d."),
+            (count(lambda size: size * 10000.0 ** (-2 * np.arange(d) / d)), "There are d/2 pairs."),
             (count(lambda size: 2 * size * theta), "A full turn is 2π, not π.", 0.5),
             (count(lambda size: 4 * size * theta), "A full turn is 2π, not a quarter of it."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(got, right, where, mistakes, secret=True)
         return "slow pairs tell places apart over a whole text."
 
     return {"ho-alibi-share": share_of_the_nearest, "ho-slow-pairs": slow_pairs}

@@ -22,24 +22,22 @@ def checks(seed):
     def reordered_output(function):
         rng = np.random.default_rng([seed, 61])
         weight, order = rng.normal(size=(2 * h, 2 * h)), np.roll(np.arange(h), 1)
-        columns = weight.reshape(2 * h, h, 2)
-        rows = weight.reshape(h, 2, 2 * h)
+        shape = weight.shape
+        columns, rows = weight.reshape(2 * h, h, 2), weight.reshape(h, 2, 2 * h)
         back, where = np.argsort(order), f"for {h} heads of width 2 and order {order}"
-        right = columns[:, order].reshape(2 * h, 2 * h)
-        expect(call(function, weight, order), right, where, [
-            (columns[:, back].reshape(2 * h, 2 * h),
-             "That is the way back: at place r stands head order[r].", 0.5),
-            (rows[order].reshape(2 * h, 2 * h),
-             "You move rows, which are outputs: heads come in by columns."),
-            (rows[back].reshape(2 * h, 2 * h),
-             "You move rows, which are outputs, and the wrong way round."),
+        right = columns[:, order].reshape(shape)
+        strided = weight.reshape(2 * h, 2, h)[:, :, order].reshape(shape)
+        both = rows[order].reshape(2 * h, h, 2)[:, order].reshape(shape)
+        mistakes = [
+            (columns[:, back].reshape(shape), "That is the way back: place r gets order[r].", 0.5),
+            (rows[order].reshape(shape), "You move rows, which are outputs: heads are columns."),
+            (rows[back].reshape(shape), "You move rows, the outputs, and the wrong way round."),
             (weight, "Nothing has moved."),
-            (weight.reshape(2 * h, 2, h)[:, :, order].reshape(2 * h, 2 * h),
-             "A head's columns stand side by side: cut them as (heads, width)."),
-            (rows[order].reshape(2 * h, h, 2)[:, order].reshape(2 * h, 2 * h),
-             "You move rows and columns: the outputs stay in their order."),
+            (strided, "A head's columns stand side by side: cut them as (heads, width)."),
+            (both, "You move rows and columns: the outputs stay in their order."),
             (right.T, "It is transposed: rows are outputs.", 0.5),
-        ])  # fmt: skip
+        ]
+        expect(call(function, weight, order), right, where, mistakes)
         return "heads have no order of their own."
 
     @check
@@ -48,21 +46,18 @@ def checks(seed):
         w = np.asarray([0.6, 0.3, 0.1])
         squares = np.sum(w**2)
         right = 1 - s @ w**2 / squares
-        expect(call(function, w), right, "for the weights 0.6, 0.3 and 0.1", [
+        mistakes = [
             (1 - right, "That is the share that is kept.", 0.5),
-            (1 - s @ w**2,
-             "Divide by the variance of the mixture, the sum of the squared weights."),
+            (1 - s @ w**2, "Divide by the variance of the mixture, the sum of squared weights."),
             (1 - s @ w, "The explained share has squares: the variance of w a is w²."),
             (2 / 3, "The three words do not give equally many numbers."),
-            (1 - s @ w / np.sqrt(squares),
-             "That is a correlation: its square is the explained share."),
-            (1 - (s @ w) ** 2 / squares,
-             "Each number has a multiple of its own: square first, then add."),
+            (1 - s @ w / np.sqrt(squares), "That is a correlation: the share is its square."),
+            (1 - (s @ w) ** 2 / squares, "Each number has its own multiple: square, then add."),
             (1 - np.max(s), "That is the least that can be lost: here the weights are given."),
             (1 - s @ (w**2)[::-1] / squares, "The words are in the opposite order.", 0.5),
-            (np.sum((1 - w) ** 2 * s),
-             "The best multiple is not 1: the loss is 1 less the explained share."),
-        ], secret=True)  # fmt: skip
+            (s @ (1 - w) ** 2, "The best one is not 1: the loss is 1 less the explained share."),
+        ]
+        expect(call(function, w), right, "for the weights 0.6, 0.3 and 0.1", mistakes, secret=True)
         return "one average is one answer, so the other words are lost."
 
     return {"ho-reorder-heads": reordered_output, "ho-lost-share": share_of_three_lost}

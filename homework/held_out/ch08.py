@@ -35,27 +35,26 @@ def checks(seed):
             return np.where(at >= r * at.max(), of, 0)
 
         plain, warm = normal(np.exp(logits)), normal(np.exp(logits / t))
-        expect(call(function, logits), normal(cut(warm, warm)), "for eight logits", [
+        cold, where = np.exp(logits * t), "for eight logits"
+        mistakes = [
             (cut(warm, warm), "The kept probabilities must sum to 1.", 0.6),
             (warm, "Nothing is cut."),
             (normal(cut(warm, plain)), "The temperature comes first, then the cut.", 0.4),
             (normal(cut(plain, plain)), "The temperature has no effect.", 0.4),
-            (normal(cut(normal(np.exp(logits * t)), np.exp(logits * t))),
-             "Divide the logits by the temperature."),
-            (normal(np.where(warm >= r, warm, 0)),
-             "The limit is a share of the best token's probability, not of 1."),
-            (normal(cut(plain, warm)),
-             "The kept tokens are right, their probabilities are without the temperature."),
-            (normal(np.where(warm >= r * warm.max(), 0, warm)),
-             "The tail is what you keep: turn the cut round."),
+            (normal(cut(normal(cold), cold)), "Divide the logits by the temperature."),
+            (normal(np.where(warm >= r, warm, 0)), "The limit is a share of the best, not of 1."),
+            (normal(cut(plain, warm)), "The kept tokens are right, but lack the temperature."),
+            (normal(warm - cut(warm, warm)), "The tail is what you keep: turn the cut round."),
             (logits / t, "These are logits: return probabilities."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, logits), normal(cut(warm, warm)), where, mistakes, secret=True)
         return "a sure model cuts much, an unsure one little."
 
     @check
     def bits_per_character(function):
         p = 20.0
-        expect(call(function, p), np.log2(p) / c, "for a perplexity of 20", [
+        where = "for a perplexity of 20"
+        mistakes = [
             (np.log2(p), "That is bits per token: a token has several characters."),
             (np.log(p) / c, "Those are nats: a bit is log 2 nats.", 0.5),
             (np.log10(p) / c, "Bits are logarithms to base 2, not to base 10."),
@@ -65,7 +64,8 @@ def checks(seed):
             (p ** (1 / c), "That is the perplexity per character: take its logarithm."),
             (np.log(p) * np.log(2) / c, "From nats to bits one divides by log 2."),
             (c / np.log2(p), "That is characters per bit."),
-        ], tolerance=1e-4, secret=True)  # fmt: skip
+        ]
+        expect(call(function, p), np.log2(p) / c, where, mistakes, tolerance=1e-4, secret=True)
         return "only per character can models with other tokens be compared."
 
     return {"ho-min-p": cut_by_the_best, "ho-bits-of-tokens": bits_per_character}

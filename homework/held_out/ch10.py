@@ -27,15 +27,16 @@ def checks(seed):
         where = f"for a width of {width}"
         first, second = (one_number(part, where) for part in call_pair(function, width))
         step = width / (2**b - 1)
-        expect(first, b + 32 / n, f"{where}, in the bits,", [
+        mistakes = [
             (b, "Scale and least value cost bits too: each number has its share of them."),
             (b + 16 / n, "There are two numbers of 16 bits in a block."),
             (b + 32, "Scale and least value are there once in a block, not for each number."),
             (b * n + 32, "That is a whole block: how much of it is one number's?"),
             (b + 4 / n, "Those are bytes: count bits."),
             ((b + 32) / n, "The bits of q are not shared: each number has its own."),
-        ], secret=True)  # fmt: skip
-        expect(second, step / 2, f"{where}, in the error,", [
+        ]
+        expect(first, b + 32 / n, f"{where}, in the bits,", mistakes, secret=True)
+        mistakes = [
             (step, "That is a step: rounding goes to the nearer end of it."),
             (width / 2**b / 2, "Between the values of q is one step fewer than values."),
             (width / 2**b, "That is no rounding error: count the steps, and take half of one."),
@@ -44,13 +45,15 @@ def checks(seed):
             (step / 4, "Half a step, not a quarter."),
             (width / b / 2, "q of b bits has 2 to the power b values."),
             (width / (b - 1) / 2, "q of b bits has 2 to the power b values."),
-        ], secret=True, earned=0.5)  # fmt: skip
+        ]
+        expect(second, step / 2, f"{where}, in the error,", mistakes, secret=True, earned=0.5)
         return "a smaller block costs more bits and has the smaller steps."
 
     @check
     def sink_score(function):
         keys, a = 17, -0.8
-        expect(call(function, keys, a), a + np.log((k - 1) * keys), "for n = 17 and a = −0.8", [
+        where = "for n = 17 and a = −0.8"
+        mistakes = [
             (a + np.log(k * keys), "The keys keep a share too: solve 1 + e^s/(n e^a) for e^s."),
             (a + np.log(k - 1), "All keys together stand against the sink: where is n?"),
             (a + np.log(k), "All keys together stand against the sink, and they keep a share."),
@@ -63,7 +66,8 @@ def checks(seed):
             (-a + np.log((k - 1) * keys), "The sign of a: higher keys need a higher sink."),
             (a + np.log2((k - 1) * keys), "The logarithm is the natural one.", 0.5),
             (a + (k - 1) * keys, "The factor stands before the exponential: take its logarithm."),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, keys, a), a + np.log((k - 1) * keys), where, mistakes, secret=True)
         return "the more keys there are, the higher a sink must be."
 
     return {"ho-block-bits": block_costs, "ho-sink-share": sink_score}

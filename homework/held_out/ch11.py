@@ -26,7 +26,7 @@ def checks(seed):
     def equal_tokens(function):
         width = 22
         right = m * (width + 1) / 2
-        expect(call(function, width), right, f"for heads of width {width}", [
+        mistakes = [
             (m * width / 2, "The denominator needs a sum too: one number per feature.", 0.5),
             (right / m, "There are more features than a head is wide."),
             (2 * right, "The cache keeps two rows per token: a key and a value.", 0.5),
@@ -39,14 +39,15 @@ def checks(seed):
             (m * (m * width + 1) / 2, "Values are as wide as a head: features stand in the rows."),
             ((m * width + 1) / 2, "The denominator has a number per feature, not one for all."),
             (1 / right, "Turned over: state over what a token adds.", 0.5),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, width), right, f"for heads of width {width}", mistakes, secret=True)
         return "a short text has the smaller cache, a long one the smaller state."
 
     @check
     def pairs_until(function):
         beta = 0.6
         left, own = np.log(k), -np.log(1 - beta / d)
-        expect(call(function, beta), left / own, f"for β = {beta}", [
+        mistakes = [
             (-left / own, "The sign is turned: both logarithms are below 0, or above.", 0.5),
             (left * d / beta, "That is for very wide states: keep the logarithm of 1 − β/d.", 0.5),
             (left / -np.log(1 - 1 / d), "The rate is missing: that is for β = 1."),
@@ -61,7 +62,8 @@ def checks(seed):
             (own / left, "Turned over: how often does the factor make 1/k?", 0.5),
             (k * d / beta, "The answer fades by a factor with each pair: take logarithms."),
             (left, "Each pair takes off a little: by which factor does the answer shrink?"),
-        ], secret=True)  # fmt: skip
+        ]
+        expect(call(function, beta), left / own, f"for β = {beta}", mistakes, secret=True)
         return "a wide state forgets slowly, even at β = 1."
 
     return {"ho-state-crossing": equal_tokens, "ho-kept-answer": pairs_until}

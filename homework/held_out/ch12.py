@@ -34,7 +34,7 @@ def checks(seed):
             back = "The first query sees back to the block in which its document begins."
             window = "That is a window of this length: a document ends."
             own = "Documents do not begin where blocks do: go row by row."
-            expect(call(function, rows), right, f"for {rows} rows", [
+            mistakes = [
                 (rows**2, "Those are all blocks: most of them are hidden."),
                 (rows * (rows + 1) // 2, "That is one long document: others are hidden from it."),
                 (np.sum(row - -(-start // b) + 1), back),
@@ -48,7 +48,8 @@ def checks(seed):
                 (right / rows**2, "That is a share: how many blocks are there?", 0.5),
                 (pairs, "Those are pairs of a query and a key: count blocks."),
                 (pairs / b**2, "A block that is seen in part is visited, and counts whole."),
-            ], secret=True)  # fmt: skip
+            ]
+            expect(call(function, rows), right, f"for {rows} rows", mistakes, secret=True)
         return "documents that end inside a block cost what they do not use."
 
     @check
@@ -69,7 +70,7 @@ def checks(seed):
             w, old = share(-c), share(0)
             scaled = "The factor is that of the values, not of weights."
             off = "The number is taken off the scores, not off values."
-            expect(got, (1 - w) * x + w * k * y, where, [
+            mistakes = [
                 ((1 - old) * x + old * k * y, "Lower scores lower the log-sum-exp by as much."),
                 ((1 - share(c)) * x + share(c) * k * y, "The sign: lower scores sum to less.", 0.5),
                 ((1 - w) * x + w * y, "The older part's average is multiplied, as its values."),
@@ -86,7 +87,8 @@ def checks(seed):
                 (w * x + (1 - w) * k * y, "The shares are exchanged."),
                 ((x + k * y) / 2, "Both count alike: each counts by its total."),
                 (x + k * y, "The shares must sum to 1."),
-            ], secret=True)  # fmt: skip
+            ]
+            expect(got, (1 - w) * x + w * k * y, where, mistakes, secret=True)
         return "a shift of all scores moves one number, and a scale of all values the other."
 
     return {"ho-document-blocks": document_blocks, "ho-older-part": with_older_part}

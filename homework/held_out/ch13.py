@@ -28,7 +28,7 @@ def checks(seed):
             right = 2 * size / g * (k - 1) / k
             inside = 2 * size * (g - 1) / g
             flat = 2 * size * (g * k - 1) / (g * k)
-            expect(call(function, size), right, f"for {size:.0f} bytes", [
+            mistakes = [
                 (g * right, "Inside the machine the array was cut: a device reduces one piece."),
                 (right / 2, "That is half of an all-reduce: the sums must come back too.", 0.5),
                 (inside, "That stays inside the machine."),
@@ -42,23 +42,23 @@ def checks(seed):
                 (size / g, "That is the piece: how much of it is sent, and how often?"),
                 (2 * (k - 1) * size / (g * k) / k, "The piece is cut by the machines once."),
                 (8 * right, "Those are bits.", 0.5),
-            ], secret=True)  # fmt: skip
+            ]
+            expect(call(function, size), right, f"for {size:.0f} bytes", mistakes, secret=True)
         return "the slow link carries one piece, and not the whole."
 
     @check
     def factors(function):
-        for q, a in ((np.array([30, 11, 24]), np.array([4, 21, 9])),
-                     (np.array([7, 40, 15, 26]), np.array([31, 2, 12, 18]))):  # fmt: skip
+        for q, a in (([30, 11, 24], [4, 21, 9]), ([7, 40, 15, 26], [31, 2, 12, 18])):
+            q, a = np.array(q), np.array(a)
             w, weights, tokens = len(q), q + c * a, q + a
             right = w * weights / weights.sum()
-            expect(call(function, q, a), right, f"for {w} workers", [
-                (right / w,
-                 "Those are shares: the all-reduce divides by the workers besides.", 0.5),
+            where = f"for {w} workers"
+            mistakes = [
+                (right / w, "Those are shares: the all-reduce divides by the workers too.", 0.5),
                 (weights, "Where is the sum over all workers?", 0.5),
                 (np.ones(w), "Then the workers count alike, however many tokens they have."),
                 (w * tokens / tokens.sum(), "A token of an answer counts more."),
-                (tokens / tokens.sum(), "A token of an answer counts more, and the all-reduce "
-                 "divides."),
+                (tokens / tokens.sum(), "A token of an answer counts more; all-reduce divides."),
                 (1 / right, "Turned over: who has more counts more."),
                 (weights / weights.sum() / w, "The all-reduce divides by W: multiply by it."),
                 (w * (c * q + a) / (c * q + a).sum(), "Questions and answers are exchanged."),
@@ -67,7 +67,9 @@ def checks(seed):
                 (w * weights / tokens.sum(), "Divide by the weights of all, not by their tokens."),
                 (weights / tokens, "That is the mean weight of a worker's own tokens."),
                 (weights / weights.max(), "Divide by the mean weight, not by the largest."),
-            ], secret=True, but_for_a_factor=("The proportions are right.", 0.5))  # fmt: skip
+            ]
+            got, factor = call(function, q, a), ("The proportions are right.", 0.5)
+            expect(got, right, where, mistakes, secret=True, but_for_a_factor=factor)
         return "a mean of means is right once each counts by its weight."
 
     return {"ho-two-levels": between_machines, "ho-uneven-shares": factors}
