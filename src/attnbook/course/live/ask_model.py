@@ -4,14 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bokeh.events import ButtonClick
-from bokeh.models import (
-    Button,
-    ColumnDataSource,
-    CustomJS,
-    FixedTicker,
-    Select,
-    TextAreaInput,
-)
+from bokeh.models import Button, ColumnDataSource, FixedTicker, TextAreaInput
 
 from attnbook.course.figures import COLOURS
 from attnbook.course.live import weights
@@ -20,9 +13,10 @@ from attnbook.course.live.figure import (
     arranged,
     beside,
     control_style,
+    menu,
     plot,
-    read_scripts,
     slider,
+    updated_by,
     words,
 )
 from attnbook.course.live.head_plots import (
@@ -76,9 +70,7 @@ def ask_model(
         ValueError: another model, a head that it does not have, next tokens that are no pairs of a
             text and a probability, or too many.
     """
-    from attnbook.pretrained.fetch import (
-        WHEELS,
-    )  # the page's own Python has none
+    from attnbook.pretrained.fetch import WHEELS  # the page's own Python has none
 
     if stored not in BYTES:
         raise ValueError(f"stored: got {stored!r}, expected one of {', '.join(BYTES)}")
@@ -103,56 +95,40 @@ def ask_model(
     own = TextAreaInput(
         title="your text", name="own", value="".join(sentence.tokens[1:]), rows=3, **wide
     )
-    measure = Select(
-        title="colour of a head", name="measure", value="first", min_width=250,
-        options=[(key, f"its weight on {what}") for key, what in MEASURES.items()]
-        + [("cut", "what changes without it")],
-        **wide,
-    )  # fmt: skip
-    deep, aside = (
-        slider(title=title, name=title, start=1, end=end, value=value, min_width=150, **wide)
-        for title, end, value in (("layer", layers, layer), ("head", heads, one))
-    )
-    token = slider(
-        title="token", name="token", start=1, end=2, value=n, format=token_name(data),
-        min_width=150, **wide,
-    )  # fmt: skip
+    measures = [(key, f"its weight on {what}") for key, what in MEASURES.items()]
+    measures += [("cut", "what changes without it")]
+    measure = menu("colour of a head", "measure", measures, min_width=250, **wide)
+    sized = {"min_width": 150, **wide}
+    deep = slider("layer", "layer", (1, layers), layer, **sized)
+    aside = slider("head", "head", (1, heads), one, **sized)
+    token = slider("token", "token", (1, 2), n, format=token_name(data), **sized)
+    widths = {"ask": 250, "cut this head": 150, "put all back": 130}
+    widths |= {"turn": 180, "strongest head": 150}
     ask, cut, whole, scan, strongest = buttons = [
         Button(label=label, name=label.split(" ")[0], min_width=width, **wide)
-        for label, width in (
-            ("ask", 250), ("cut this head", 150), ("put all back", 130),
-            ("turn", 180), ("strongest head", 150),
-        )
-    ]  # fmt: skip
+        for label, width in widths.items()
+    ]
     plain = {"render_as_text": True, **wide}  # a token may look like HTML
     said, why, text, notice = words(3, plain), words(2, plain), words(4, plain), words(1, plain)
     said.update(name="said", text=_said(next_tokens))
     why.update(name="why")
     notice.update(name="notice", visible=False)
-    update = CustomJS(
-        args=dict(
-            cases=data, layers=layers, heads=heads, stored=stored, instead=_instead(stored),
-            matrix=matrix, down=matrix.yaxis[0], across=matrix.xaxis[0], example=None,
-            measure=measure, layer=deep, head=aside, token=token, words=text, notice=notice,
-            said=said, why=why, own=own, ask=ask, cut=cut, whole=whole, scan=scan, bars=bars,
-            labels=chart.yaxis[0], kinds=kinds, most=SHOWN, figure=name, sha256=sha256,
-            bytes=BYTES[stored], **sources,
-        ),
-        code=read_scripts("ask_model.js", "model_heads.js"),
-        name="update",
-    )  # fmt: skip
-    for control in (own, measure, deep, aside, token):
-        control.js_on_change("value", update)
+    controls = {"own": own, "measure": measure, "layer": deep, "head": aside, "token": token}
+    pressed = {"ask": ask, "cut": cut, "whole": whole, "scan": scan}
+    spoken = {"words": text, "notice": notice, "said": said, "why": why}
+    drawn = {"matrix": matrix, "down": matrix.yaxis[0], "across": matrix.xaxis[0], **sources}
+    drawn |= {"bars": bars, "labels": chart.yaxis[0], "kinds": kinds, "cases": data}
+    told = {"layers": layers, "heads": heads, "stored": stored, "instead": _instead(stored)}
+    told |= {"most": SHOWN, "figure": name, "sha256": sha256, "bytes": BYTES[stored]}
+    scripts, told["example"] = ("ask_model.js", "model_heads.js"), None
+    update = updated_by(scripts, controls, **pressed, **spoken, **drawn, **told)
     for button in buttons:
         button.js_on_event(ButtonClick, update)
     follow(update, plots, (deep, aside, token))
+    rows = beside(deep, aside, token), beside(measure), beside(scan, strongest)
     layout = arranged(
-        (own, beside(ask, cut, whole), chart, *plots, shares),
-        (
-            notice, said, text, why, beside(deep, aside, token), beside(measure),
-            beside(scan, strongest),
-        ),
-    )  # fmt: skip
+        (own, beside(ask, cut, whole), chart, *plots, shares), (notice, said, text, why, *rows)
+    )
     return LiveFigure(
         name,
         "Ask the real model",
@@ -176,10 +152,9 @@ def _next_tokens(given: Sequence[tuple[str, float]]) -> tuple[Any, Any]:
         },
         name="bars",
     )
-    chart = plot(
-        height=250, x_range=(0, 1), y_range=(SHOWN + 0.6, 0.4),
-        x_axis_label="probability (thin: with heads cut)", min_border_left=110, min_border_right=12,
-    )  # fmt: skip
+    room = {"height": 250, "min_border_left": 110, "min_border_right": 12}
+    ends = {"x_range": (0, 1), "y_range": (SHOWN + 0.6, 0.4)}
+    chart = plot(x_axis_label="probability (thin: with heads cut)", **room, **ends)
     chart.hbar("y", right="whole", height=0.7, color=COLOURS["estimate"], source=bars)
     chart.hbar("y", right="cut", height=0.25, color=COLOURS["weights"], source=bars)
     chart.yaxis.ticker = FixedTicker(ticks=places)
@@ -196,10 +171,9 @@ def _kinds() -> tuple[Any, Any]:
         {"y": places, "kind": [*KINDS], "name": [*KINDS.values()], "share": [0.0] * len(KINDS)},
         name="kinds",
     )
-    chart = plot(
-        height=150, x_range=(0, 1), y_range=(len(KINDS) + 0.6, 0.4), min_border_left=140,
-        min_border_right=12, x_axis_label="share of the variance predicted",
-    )  # fmt: skip
+    room = {"height": 150, "min_border_left": 140, "min_border_right": 12}
+    ends = {"x_range": (0, 1), "y_range": (len(KINDS) + 0.6, 0.4)}
+    chart = plot(x_axis_label="share of the variance predicted", **room, **ends)
     chart.hbar("y", right="share", height=0.6, color=COLOURS["weights"], source=kinds)
     chart.yaxis.ticker = FixedTicker(ticks=places)
     chart.yaxis.major_tick_line_color = None

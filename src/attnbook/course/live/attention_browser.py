@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 from bokeh.models import (
-    ColorBar,
     ColumnDataSource,
     FixedTicker,
     LinearAxis,
     LinearColorMapper,
     NoOverlap,
-    Select,
 )
 from bokeh.palettes import cividis
 
@@ -22,11 +20,14 @@ from attnbook.course.live.figure import (
     all_of,
     arranged,
     beside,
+    colour_bar,
     control_style,
     follow_pointer,
-    legible,
+    framed,
+    menu,
     plot,
     slider,
+    squares,
     updated_by,
     words,
 )
@@ -141,24 +142,16 @@ def attention_browser(
     down.major_label_policy = NoOverlap(min_distance=-4)  # rows that are lower than a line
 
     wide = control_style()
-    example = Select(
-        title="example", name="example", value="0", visible=len(cases) > 1,
-        options=[(str(i), case.title) for i, case in enumerate(cases)], min_width=160, **wide,
-    )  # fmt: skip
-    head = Select(
-        title="head", name="head", value="0", visible=len(heads) > 1,
-        options=[(str(i), one) for i, one in enumerate(heads)], min_width=140, **wide,
-    )  # fmt: skip
-    row = slider(
-        title=f"{query}, counted from the top", name="row", start=1, end=2, value=1, min_width=230,
-        **wide,
-    )  # fmt: skip
+    titles = [(str(i), case.title) for i, case in enumerate(cases)]
+    example = menu("example", "example", titles, visible=len(cases) > 1, min_width=160, **wide)
+    numbered = [(str(i), one) for i, one in enumerate(heads)]
+    head = menu("head", "head", numbered, visible=len(heads) > 1, min_width=140, **wide)
+    row = slider(f"{query}, counted from the top", "row", (1, 2), 1, min_width=230, **wide)
     text = words(2, {"render_as_text": True, **wide})  # a token may look like HTML
-    updated_by(
-        "attention_browser.js", (example, head, row),
-        cases=data, cells=cells, frame=frame, bars=bars, example=example, head=head, row=row,
-        matrix=matrix, down=down, across=across, query=query, words=text,
-    )  # fmt: skip
+    controls = {"example": example, "head": head, "row": row}
+    drawn = {"matrix": matrix, "down": down, "across": across, "query": query, "words": text}
+    sources = {"cases": data, "cells": cells, "frame": frame, "bars": bars}
+    updated_by("attention_browser.js", controls, **sources, **drawn)
     follow_pointer(matrix, y=row)
     layout = arranged((above, matrix), (text, beside(example, head, row)))
     return LiveFigure(
@@ -192,23 +185,13 @@ def visible(tokens: Sequence[str]) -> list[str]:
 
 def _matrix(cells: Any, frame: Any, labels: tuple[str, str], room: dict[str, int]) -> Any:
     """The heat map, its first row on top, with a frame around the chosen row."""
-    matrix = plot(
-        frame_height=200, x_range=(0.5, 1.5), y_range=(1.5, 0.5), x_axis_location="above",
-        x_axis_label=labels[0], y_axis_label=labels[1], **room,
-    )  # fmt: skip
+    ends = {"x_range": (0.5, 1.5), "y_range": (1.5, 0.5), "x_axis_location": "above"}
+    titles = {"x_axis_label": labels[0], "y_axis_label": labels[1]}
+    matrix = plot(frame_height=200, **ends, **titles, **room)
     colours = LinearColorMapper(palette=cividis(101), low=0, high=1)
-    matrix.rect(
-        "x", "y", width=1, height=1, color={"field": "weight", "transform": colours}, source=cells,
-    )  # fmt: skip
-    matrix.rect(
-        "x", "y", width="width", height=1, fill_color=None, line_color=COLOURS["weights"],
-        line_width=2, source=frame,
-    )  # fmt: skip
-    scale = ColorBar(
-        color_mapper=colours, title="weight", ticker=FixedTicker(ticks=[0, 0.5, 1]), height=8,
-        background_fill_color=None, **legible(),
-    )  # fmt: skip
-    matrix.add_layout(scale, "below")
+    squares(matrix, cells, "weight", colours)
+    matrix.rect("x", "y", width="width", height=1, source=frame, **framed())
+    colour_bar(matrix, colours, "weight", ticker=FixedTicker(ticks=[0, 0.5, 1]))
     return matrix
 
 

@@ -13,6 +13,7 @@ from attnbook.course.live.figure import (
     arranged,
     beside,
     control_style,
+    empty,
     plot,
     power_slider,
     powers,
@@ -57,13 +58,9 @@ def bandwidth_descent(
         raise ValueError(f"x, y: got {len(x)} points, expected 3 or more")
     wide = control_style()
     low, high, value = powers(*STARTS, start=start)
-    begin = power_slider(
-        title="start bandwidth h", name="start", start=low, end=high, value=value, **wide
-    )
+    begin = power_slider("start bandwidth h", "start", (low, high), value, **wide)
     low, high, value = powers(*RATES, learning_rate=learning_rate)
-    rate = power_slider(
-        title="learning rate η", name="rate", start=low, end=high, value=value, **wide
-    )
+    rate = power_slider("learning rate η", "rate", (low, high), value, **wide)
     buttons = {
         name: Button(label=label, name=name, min_width=95, **wide)
         for name, label in (("one", "one step"), ("run", "run"), ("again", "begin again"))
@@ -81,9 +78,7 @@ def bandwidth_descent(
     right, text = _landscape(sources), words(4, wide)
     told = {"right": right, "words": text, "longest": LONGEST, "portion": PORTION, "figure": NAME}
     scripts = "gaussian_average.js", "button_label.js", "bandwidth_descent.js"
-    update = updated_by(
-        scripts, (begin, rate), start=begin, rate=rate, **buttons, **sources, **told
-    )
+    update = updated_by(scripts, {"start": begin, "rate": rate}, **buttons, **sources, **told)
     for button in buttons.values():
         button.js_on_event(ButtonClick, update)
     controls = text, beside(begin, rate), beside(*buttons.values())
@@ -108,12 +103,8 @@ def _sources() -> dict[str, Any]:
         "tangent": ("h", "error"),
         "turn": ("count",),  # of what the reader has done; it ends the run of before
     }
-    empty = {
-        name: ColumnDataSource({column: [] for column in of}, name=name)
-        for name, of in columns.items()
-    }
     h = np.geomspace(*AXIS, 121)
-    return {"valley": ColumnDataSource({"h": h, "error": 0 * h}, name="valley"), **empty}
+    return {"valley": ColumnDataSource({"h": h, "error": 0 * h}, name="valley"), **empty(columns)}
 
 
 def _landscape(sources: dict[str, Any]) -> Any:

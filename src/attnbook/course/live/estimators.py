@@ -10,7 +10,6 @@ from bokeh.models import (
     CustomJSTickFormatter,
     Div,
     InlineStyleSheet,
-    Select,
     Span,
 )
 
@@ -22,6 +21,7 @@ from attnbook.course.live.figure import (
     beside,
     control_style,
     handle,
+    menu,
     plot,
     read_scripts,
     signed_slider,
@@ -102,54 +102,39 @@ def estimators(
         LINES, reach, curve, at_query, sources, ncols=3, height=330
     )
     handle(plane, grip)
-    plane.text(
-        "x", "y", text="name", x_offset=7, y_offset=-4, color=GREY, text_font_size="12px",
-        source=arrived,
-    )  # fmt: skip
+    look = {"color": GREY, "text_font_size": "12px"}
+    plane.text("x", "y", text="name", x_offset=7, y_offset=-4, source=arrived, **look)
     below, mark = _weight_plot(plane, bars)
 
     wide = control_style()
     moved = point_controls(x, y, reach, wide)
-    shown = Select(title="weights of", name="shown", options=list(LINES), value="delta", **wide)
-    order = Select(title="order of arrival", name="order", options=ORDERS, value=ORDERS[0], **wide)
-    others = CheckboxGroup(
-        name="others", labels=list(LINES), active=[0, 1, 3, 4], inline=True,
-        sizing_mode="stretch_width",
-        stylesheets=[*wide["stylesheets"], InlineStyleSheet(css=WRAPPED)],
-    )  # fmt: skip
+    shown = menu("weights of", "shown", list(LINES), value="delta", **wide)
+    order = menu("order of arrival", "order", ORDERS, **wide)
+    others = CheckboxGroup(name="others", labels=list(LINES), active=[0, 1, 3, 4], **wide)
+    others.update(inline=True, stylesheets=[*wide["stylesheets"], InlineStyleSheet(css=WRAPPED)])
     drawn_too = Div(text="curves beside it", margin=(0, 5, 0, 5), **wide)
-    beta = signed_slider(title="delta's β", name="beta", start=0.05, end=1.5, value=1, **wide)
+    beta = signed_slider("delta's β", "beta", (0.05, 1.5), 1, **wide)
     doubled = CustomJSTickFormatter(code="return Math.pow(2, tick).toFixed(0)")
-    count = slider(
-        title="passes", name="passes", start=0, end=6, value=2, step=1, format=doubled, **wide
-    )
+    count = slider("passes", "passes", (0, 6), 2, step=1, format=doubled, **wide)
     text = words(3, wide)
-    update = CustomJS(
-        args=dict(
-            **sources, **moved._asdict(), curve=curve, at_query=at_query, bars=bars,
-            arrived=arrived, grip=grip, plane=plane, below=below, line=line, mark=mark,
-            shown=shown, order=order, others=others, beta=beta, doublings=count,
-            words=text, most=MOST, length_scale=length_scale, noise=noise, bandwidth=bandwidth,
-            lines=[drawn_lines[label] for label in LINES], up=COLOURS["weights"],
-            down=COLOURS["other"],
-            columns=[column for column, *_ in LINES.values()],
-            colours=[colour for _, colour, *_ in LINES.values()],
-        ),
-        code=read_scripts("points.js", "shuffled.js", "estimators.js"),
-        name="update",
-    )  # fmt: skip
-    follow_reader(
-        update, plane, (moved.query, *moved[1:4], shown, order, beta, count),
-        (moved.add, moved.remove),
-    )  # fmt: skip
+    plots = {"curve": curve, "at_query": at_query, "bars": bars, "arrived": arrived, "grip": grip}
+    plots |= {"plane": plane, "below": below, "line": line, "mark": mark, "words": text}
+    plots["lines"] = [drawn_lines[label] for label in LINES]
+    columns, colours = ([line[k] for line in LINES.values()] for k in (0, 1))
+    told: dict[str, Any] = {"columns": columns, "colours": colours}
+    told |= {"up": COLOURS["weights"], "down": COLOURS["other"], "most": MOST}
+    told |= {"length_scale": length_scale, "noise": noise, "bandwidth": bandwidth}
+    chosen = {"shown": shown, "order": order, "others": others, "beta": beta, "doublings": count}
+    args = {**sources, **moved._asdict(), **plots, **told, **chosen}
+    scripts = read_scripts("points.js", "shuffled.js", "estimators.js")
+    update = CustomJS(args=args, code=scripts, name="update")
+    controls = moved.query, *moved[1:4], shown, order, beta, count
+    follow_reader(update, plane, controls, (moved.add, moved.remove))
     others.js_on_change("active", update)
     moved.point.min_width = 80
-    layout = arranged(
-        (plane, below),
-        (text, beside(shown, order), drawn_too, others,
-         beside(moved.query, beta, count, each="50%"), beside(*moved[1:4], each="30%"),
-         beside(moved.add, moved.remove)),
-    )  # fmt: skip
+    sliders = beside(moved.query, beta, count, each="50%"), beside(*moved[1:4], each="30%")
+    menus = beside(shown, order), drawn_too, others
+    layout = arranged((plane, below), (text, *menus, *sliders, beside(moved.add, moved.remove)))
     return LiveFigure(
         name,
         "What each value counts",
@@ -166,10 +151,8 @@ def estimators(
 
 def _weight_plot(plane: Any, bars: Any) -> tuple[Any, Any]:
     """The weights as bars from the axis up or down, and the query's line again."""
-    below = plot(
-        height=170, x_range=plane.x_range, y_range=(-0.4, 1), x_axis_label="x",
-        y_axis_label="weight",
-    )  # fmt: skip
+    labels = {"x_axis_label": "x", "y_axis_label": "weight"}
+    below = plot(height=170, x_range=plane.x_range, y_range=(-0.4, 1), **labels)
     below.add_layout(Span(location=0, dimension="width", line_color=GREY, line_width=1))
     mark = Span(location=0, dimension="height", line_color=COLOURS["weights"], line_width=1.5)
     below.add_layout(mark)

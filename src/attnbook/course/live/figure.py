@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
@@ -14,12 +14,31 @@ import bokeh
 from bokeh.embed import json_item
 from bokeh.events import Pan, Tap
 from bokeh.layouts import column, row
-from bokeh.models import CustomJS, CustomJSTickFormatter, Div, InlineStyleSheet, Slider
+from bokeh.models import (
+    ColorBar,
+    ColumnDataSource,
+    CustomJS,
+    CustomJSTickFormatter,
+    Div,
+    InlineStyleSheet,
+    Legend,
+    LegendItem,
+    Select,
+    Slider,
+)
 from bokeh.plotting import figure
 
 from attnbook._validation import numbers
 from attnbook.course.figures import COLOURS, GREY
 
+CENTRED = {"text_font_size": "12px", "text_align": "center", "text_baseline": "middle"}
+LEGEND = {
+    "background_fill_color": None,
+    "border_line_color": None,
+    "label_text_color": GREY,
+    "label_text_font_size": "13px",
+}
+SQUARE = {"aspect_ratio": 1, "min_width": 280, "max_width": 440}  # two side by side, or one below
 SCRIPTS = ("live.js", "fingers.js", "wide.js")  # of every figure, beside its own
 BESIDE = """
 :host { flex-wrap: wrap; }
@@ -124,12 +143,41 @@ def plot(**options: Any) -> Any:
     return plot
 
 
-def legible() -> dict[str, Any]:
-    """The look of the text of a colour bar."""
+def empty(columns: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Sources by their names, with these columns; the script fills them in."""
     return {
-        "title_text_color": GREY, "title_text_font_style": "normal", "title_text_font_size": "14px",
-        "major_label_text_color": GREY, "major_label_text_font_size": "13px",
-    }  # fmt: skip
+        name: ColumnDataSource({column: [] for column in of}, name=name)
+        for name, of in columns.items()
+    }
+
+
+def framed(width: float = 2) -> dict[str, Any]:
+    """The look of a line around what is chosen."""
+    return {"fill_color": None, "line_color": COLOURS["weights"], "line_width": width}
+
+
+def squares(plane: Any, source: Any, column: str, mapper: Any) -> None:
+    """A square for each row of the source, in the colour that the mapper has for a column."""
+    colour = {"field": column, "transform": mapper}
+    plane.rect("x", "y", width=1, height=1, color=colour, source=source)
+
+
+def colour_bar(plane: Any, mapper: Any, title: str, **options: Any) -> Any:
+    """The scale of the colours, below a plot."""
+    bar = ColorBar(color_mapper=mapper, title=title, height=8, **options)
+    bar.background_fill_color = None
+    bar.title_text_color = bar.major_label_text_color = GREY
+    bar.title_text_font_style = "normal"
+    bar.title_text_font_size, bar.major_label_text_font_size = "14px", "13px"
+    plane.add_layout(bar, "below")
+    return bar
+
+
+def legend(plane: Any, drawn: Mapping[str, Any], **options: Any) -> None:
+    """The labels of what is drawn, in a row above a plot."""
+    items = [LegendItem(label=label, renderers=[one]) for label, one in drawn.items()]
+    room = {"margin": 0, "spacing": 6, "padding": 4, "label_standoff": 3, **options}
+    plane.add_layout(Legend(items=items, orientation="horizontal", **LEGEND, **room), "above")
 
 
 def control_style() -> dict[str, Any]:
@@ -140,15 +188,22 @@ def control_style() -> dict[str, Any]:
     }
 
 
-def slider(**options: Any) -> Any:
+def menu(title: str, name: str, choices: Sequence[Any], **options: Any) -> Any:
+    """A menu of texts, or of pairs (value, text), which begins with the first."""
+    first = choices[0] if isinstance(choices[0], str) else choices[0][0]
+    return Select(**{"title": title, "name": name, "options": choices, "value": first, **options})
+
+
+def slider(title: str, name: str, ends: tuple[float, float], value: float, **options: Any) -> Any:
     """A slider whose bar reads on light and dark alike, unless it has a colour of its own."""
-    return Slider(**{"bar_color": "#8a939e", **options})
+    look = {"bar_color": "#8a939e", **options}
+    return Slider(title=title, name=name, start=ends[0], end=ends[1], value=value, **look)
 
 
-def power_slider(**options: Any) -> Any:
+def power_slider(*given: Any, **options: Any) -> Any:
     """A slider of a logarithm to base 10, which shows the number itself."""
     power = CustomJSTickFormatter(code="return Math.pow(10, tick).toPrecision(3)")
-    return slider(step=0.01, format=power, **options)
+    return slider(*given, step=0.01, format=power, **options)
 
 
 def between(least: float, most: float, **argument: Any) -> float:
@@ -164,10 +219,10 @@ def powers(least: float, most: float, **argument: Any) -> Iterator[float]:
     return map(math.log10, (least, most, between(least, most, **argument)))
 
 
-def signed_slider(**options: Any) -> Any:
+def signed_slider(*given: Any, **options: Any) -> Any:
     """A slider of a number of either sign, with two decimals and a minus that is one."""
     signed = CustomJSTickFormatter(code='return tick.toFixed(2).replace("-", "\u2212")')
-    return slider(step=0.01, format=signed, **options)
+    return slider(*given, step=0.01, format=signed, **options)
 
 
 def words(lines: int, style: dict[str, Any]) -> Any:
@@ -195,18 +250,18 @@ def arranged(plots: Sequence[Any], controls: Sequence[Any]) -> Any:
 
 def handle(plot: Any, source: Any, x: str = "x", y: str = "y") -> None:
     """A disc to take hold of: a finger that begins elsewhere in the plot scrolls the page."""
-    plot.scatter(
-        x, y, size=26, fill_color=COLOURS["weights"], fill_alpha=0.15,
-        line_color=COLOURS["weights"], line_alpha=0.5, source=source, name="handle",
-    )  # fmt: skip
+    colour = COLOURS["weights"]
+    look = {"fill_color": colour, "fill_alpha": 0.15, "line_color": colour, "line_alpha": 0.5}
+    plot.scatter(x, y, size=26, source=source, name="handle", **look)
 
 
-def updated_by(scripts: str | Sequence[str], controls: Sequence[Any], **models: Any) -> Any:
-    """Scripts of assets, to run on the models by name whenever a control's value changes."""
+def updated_by(scripts: str | Sequence[str], controls: Mapping[str, Any], **models: Any) -> Any:
+    """Scripts of assets, to run on these by name whenever the value of a control changes."""
     names = [scripts] if isinstance(scripts, str) else scripts
-    update = CustomJS(args=models, code=read_scripts(*names), name="update")
-    for control in controls:
-        control.js_on_change("value", update)
+    update = CustomJS(args={**controls, **models}, code=read_scripts(*names), name="update")
+    for given in controls.values():
+        for control in given if isinstance(given, list) else [given]:
+            control.js_on_change("value", update)
     return update
 
 

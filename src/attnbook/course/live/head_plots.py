@@ -4,7 +4,6 @@ from typing import Any
 
 from bokeh.events import MouseLeave, MouseMove
 from bokeh.models import (
-    ColorBar,
     ColumnDataSource,
     CustomJSTickFormatter,
     FixedTicker,
@@ -16,7 +15,7 @@ from bokeh.palettes import cividis
 from attnbook._validation import numbers
 from attnbook.course.figures import COLOURS
 from attnbook.course.live.attention_browser import token_axis
-from attnbook.course.live.figure import follow_pointer, legible, plot
+from attnbook.course.live.figure import colour_bar, follow_pointer, framed, plot, squares
 
 PALETTE = cividis(101)
 
@@ -89,19 +88,12 @@ def _colour() -> LinearColorMapper:
 
 def _overview(sources: dict[str, Any], layers: int, heads: int) -> Any:
     """A cell for each head, and a frame around the chosen one."""
-    overview = plot(
-        frame_height=18 * heads, x_range=(0.5, layers + 0.5), y_range=(heads + 0.5, 0.5),
-        x_axis_label="layer", y_axis_label="head", x_axis_location="above",
-        min_border_left=46, min_border_right=8, frame_align=False,
-    )  # fmt: skip
-    overview.rect(
-        "x", "y", width=1, height=1, source=sources["all"],
-        color={"field": "weight", "transform": _colour()},
-    )  # fmt: skip
-    overview.rect(
-        "x", "y", width=1, height=1, fill_color=None, line_color=COLOURS["weights"], line_width=3,
-        source=sources["chosen_head"],
-    )  # fmt: skip
+    ends = {"x_range": (0.5, layers + 0.5), "y_range": (heads + 0.5, 0.5)}
+    labels = {"x_axis_label": "layer", "y_axis_label": "head", "x_axis_location": "above"}
+    room = {"min_border_left": 46, "min_border_right": 8, "frame_align": False}
+    overview = plot(frame_height=18 * heads, **ends, **labels, **room)
+    squares(overview, sources["all"], "weight", _colour())
+    overview.rect("x", "y", width=1, height=1, source=sources["chosen_head"], **framed(3))
     overview.xaxis.ticker = FixedTicker(ticks=[1, *range(5, layers + 1, 5)])
     overview.yaxis.ticker = FixedTicker(ticks=list(range(1, heads + 1, 2)))
     return overview
@@ -111,15 +103,12 @@ def _arcs(sources: dict[str, Any], x_range: Any, room: dict[str, int]) -> Any:
     """What the chosen token attends to: an arc and a dot for each weight."""
     above = plot(frame_height=90, x_range=x_range, y_range=(-0.2, 1), **room)
     above.axis.visible = False
-    above.quadratic(
-        x0="start", y0=0, x1="end", y1=0, cx="middle", cy="top", line_width="width",
-        line_color=COLOURS["weights"], line_alpha=0.6, source=sources["arcs"],
-    )  # fmt: skip
+    ends = {"x0": "start", "y0": 0, "x1": "end", "y1": 0, "cx": "middle", "cy": "top"}
+    look = {"line_width": "width", "line_color": COLOURS["weights"], "line_alpha": 0.6}
+    above.quadratic(source=sources["arcs"], **ends, **look)
     above.scatter("x", 0, size="size", color=COLOURS["weights"], source=sources["dots"])
-    above.scatter(
-        "x", 0, size=14, marker="diamond", color=COLOURS["other"], line_color="white",
-        source=sources["asked"],
-    )  # fmt: skip
+    look = {"marker": "diamond", "color": COLOURS["other"], "line_color": "white"}
+    above.scatter("x", 0, size=14, source=sources["asked"], **look)
     return above
 
 
@@ -128,17 +117,7 @@ def _matrix(sources: dict[str, Any], room: dict[str, int]) -> Any:
     matrix = plot(
         frame_height=300, x_range=(0.5, 1.5), y_range=(1.5, 0.5), x_axis_location="above", **room
     )
-    matrix.rect(
-        "x", "y", width=1, height=1, source=sources["cells"],
-        color={"field": "weight", "transform": _colour()},
-    )  # fmt: skip
-    matrix.rect(
-        "x", "y", width="width", height=1, fill_color=None, line_color=COLOURS["weights"],
-        line_width=2, source=sources["frame"],
-    )  # fmt: skip
-    scale = ColorBar(
-        color_mapper=_colour(), title="weight", ticker=FixedTicker(ticks=[0, 0.5, 1]), height=8,
-        background_fill_color=None, **legible(),
-    )  # fmt: skip
-    matrix.add_layout(scale, "below")
+    squares(matrix, sources["cells"], "weight", _colour())
+    matrix.rect("x", "y", width="width", height=1, source=sources["frame"], **framed())
+    colour_bar(matrix, _colour(), "weight", ticker=FixedTicker(ticks=[0, 0.5, 1]))
     return matrix

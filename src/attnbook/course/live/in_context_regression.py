@@ -77,23 +77,19 @@ def in_context_regression(
 
     wide = control_style()
     moved = point_controls(x, y, reach, wide)
-    width = power_slider(
-        title="bandwidth h", name="bandwidth", start=-2, end=0.5, value=float(np.log10(bandwidth)),
-        **wide,
-    )  # fmt: skip
+    log_h = float(np.log10(bandwidth))
+    width = power_slider("bandwidth h", "bandwidth", (-2, 0.5), log_h, **wide)
     load = Button(label=models.load_label(model), name="load", min_width=190, **wide)
     text = words(3, wide)
     notice = words(1, {"render_as_text": True, **wide})
     notice.update(name="notice", visible=False)
-    update = CustomJS(
-        args=dict(
-            **sources, **moved._asdict(), curve=curve, at_query=at_query, grip=grip, plane=plane,
-            line=line, bandwidth=width, load=load, words=text, notice=notice, model=model,
-            most=MOST, length_scale=length_scale, noise=noise, instead=_instead(model),
-        ),
-        code=models.scripts("points.js", "gaussian_process.js", "in_context_regression.js"),
-        name="update",
-    )  # fmt: skip
+    shown = {**sources, "curve": curve, "at_query": at_query, "grip": grip, "plane": plane}
+    shown |= {"line": line, "words": text, "notice": notice, "load": load}
+    told = {"most": MOST, "length_scale": length_scale, "noise": noise, "bandwidth": width}
+    told |= {"model": model, "instead": _instead(model)}
+    scripts = models.scripts("points.js", "gaussian_process.js", "in_context_regression.js")
+    args = {**moved._asdict(), **shown, **told}
+    update = CustomJS(args=args, code=scripts, name="update")
     buttons = moved.add, moved.remove, load
     follow_reader(update, plane, (moved.query, width, *moved[1:4]), buttons)
     layout = arranged(

@@ -2,7 +2,7 @@
 
 import numpy as np
 from bokeh.events import ButtonClick
-from bokeh.models import Button, ColumnDataSource, Select
+from bokeh.models import Button, ColumnDataSource
 
 from attnbook._validation import numbers
 from attnbook.course.figures import COLOURS
@@ -11,6 +11,7 @@ from attnbook.course.live.figure import (
     arranged,
     beside,
     control_style,
+    menu,
     plot,
     power_slider,
     signed_slider,
@@ -55,34 +56,23 @@ def kernel_heads(x: np.ndarray, y: np.ndarray, truth: tuple[np.ndarray, np.ndarr
         top.line("x", f"head{h}", color=colour, line_width=1.5, line_dash=dashes, source=curve)
         for h, (_, _, colour, dashes) in HEADS.items()
     ]
-    top.text(
-        "x", "y", text="head", color="colour", text_font_size="14px", text_baseline="middle",
-        x_offset=4, source=ends,
-    )  # fmt: skip
+    look = {"text_font_size": "14px", "text_baseline": "middle", "x_offset": 4}
+    top.text("x", "y", text="head", color="colour", source=ends, **look)
 
     wide = control_style()
-    heads = Select(title="heads", name="heads", options=list(HEADS), value="2", **wide)
+    heads = menu("heads", "heads", list(HEADS), value="2", **wide)
     best = Button(label="best combination", name="best", align="end", **wide)
-    bandwidths = [
-        power_slider(
-            title=f"head {h}, bandwidth h", name=f"bandwidth{h}", start=-1.7, end=2, value=value,
-            bar_color=colour, **wide,
-        )
-        for h, (value, _, colour, _) in HEADS.items()
-    ]  # fmt: skip
-    combination = [
-        signed_slider(
-            title=f"head {h}, coefficient a", name=f"weight{h}", start=-2, end=2, value=value,
-            bar_color=colour, **wide,
-        )
-        for h, (_, value, colour, _) in HEADS.items()
-    ]  # fmt: skip
+    bandwidths, combination = [], []
+    for h, (log_h, a, colour, _) in HEADS.items():
+        style = {"bar_color": colour, **wide}
+        title = f"head {h}, bandwidth h"
+        bandwidths.append(power_slider(title, f"bandwidth{h}", (-1.7, 2), log_h, **style))
+        title = f"head {h}, coefficient a"
+        combination.append(signed_slider(title, f"weight{h}", (-2, 2), a, **style))
     text = words(3, wide)
-    update = updated_by(
-        ("gaussian_average.js", "kernel_heads.js"), (heads, *bandwidths, *combination),
-        data=data, curve=curve, ends=ends, lines=lines, heads=heads, bandwidths=bandwidths,
-        combination=combination, words=text,
-    )  # fmt: skip
+    controls = {"heads": heads, "bandwidths": bandwidths, "combination": combination}
+    drawn = {"data": data, "curve": curve, "ends": ends, "lines": lines, "words": text}
+    update = updated_by(("gaussian_average.js", "kernel_heads.js"), controls, **drawn)
     best.js_on_event(ButtonClick, update)
     pairs = [beside(*pair) for pair in zip(bandwidths, combination, strict=True)]
     layout = arranged((top,), (text, beside(heads, best), *pairs))

@@ -1,7 +1,7 @@
 """Chapter 1's live figure: a kernel, a bandwidth, and a query to move."""
 
 import numpy as np
-from bokeh.models import ColumnDataSource, Select
+from bokeh.models import ColumnDataSource
 
 from attnbook._validation import numbers
 from attnbook.course.figures import COLOURS
@@ -11,6 +11,7 @@ from attnbook.course.live.figure import (
     control_style,
     follow_pointer,
     handle,
+    menu,
     plot,
     power_slider,
     signed_slider,
@@ -47,22 +48,14 @@ def kernel_regression(
     bottom.yaxis.ticker.desired_num_ticks = 3
 
     wide = control_style()
-    kernel = Select(
-        title="kernel", name="kernel", options=["gaussian", "boxcar", "triangular", "epanechnikov"],
-        value="gaussian", **wide,
-    )  # fmt: skip
-    bandwidth = power_slider(
-        title="bandwidth h", name="bandwidth", start=-2, end=0.7, value=-0.92, **wide
-    )
-    position = signed_slider(
-        title="query x", name="position", start=-3.5, end=3.5, value=-0.5, **wide
-    )
+    kernels = ["gaussian", "boxcar", "triangular", "epanechnikov"]
+    kernel = menu("kernel", "kernel", kernels, **wide)
+    bandwidth = power_slider("bandwidth h", "bandwidth", (-2, 0.7), -0.92, **wide)
+    position = signed_slider("query x", "position", (-3.5, 3.5), -0.5, **wide)
     text = words(2, wide)
-    updated_by(
-        "kernel_regression.js", (kernel, bandwidth, position),
-        data=data, curve=curve, query=query, kernel=kernel,
-        bandwidth=bandwidth, position=position, words=text,
-    )  # fmt: skip
+    controls = {"kernel": kernel, "bandwidth": bandwidth, "position": position}
+    sources = {"data": data, "curve": curve, "query": query}
+    updated_by("kernel_regression.js", controls, words=text, **sources)
     follow_pointer(top, x=position)
     layout = arranged((top, bottom), (text, kernel, bandwidth, position))
     return LiveFigure(

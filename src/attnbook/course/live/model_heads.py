@@ -1,7 +1,7 @@
 """Chapter 10's live figure: every head of a published model on a sentence."""
 
 from bokeh.events import ButtonClick
-from bokeh.models import Button, ColumnDataSource, Select
+from bokeh.models import Button, ColumnDataSource
 
 from attnbook.course.live import weights
 from attnbook.course.live.figure import (
@@ -9,6 +9,7 @@ from attnbook.course.live.figure import (
     arranged,
     beside,
     control_style,
+    menu,
     slider,
     updated_by,
     words,
@@ -71,35 +72,27 @@ def model_heads(
     matrix = plots[2]
 
     wide = control_style()
-    example = Select(
-        title="sentence", name="sentence", value="0", min_width=230,
-        options=[(str(k), sentence.title) for k, sentence in enumerate(given.sentences)], **wide,
-    )  # fmt: skip
-    measure = Select(
-        title="colour of a head: its mean weight on", name="measure", value="first", min_width=250,
-        options=list(MEASURES.items()), **wide,
-    )  # fmt: skip
-    deep, aside = (
-        slider(title=title, name=title, start=1, end=end, value=value, min_width=150, **wide)
-        for title, end, value in (("layer", layers, layer), ("head", heads, one))
-    )
-    token = slider(
-        title="token", name="token", start=1, end=2, value=len(given.sentences[0].tokens),
-        format=token_name(data, example), min_width=150, **wide,
-    )  # fmt: skip
+    titles = [(str(k), sentence.title) for k, sentence in enumerate(given.sentences)]
+    example = menu("sentence", "sentence", titles, min_width=230, **wide)
+    title, measures = "colour of a head: its mean weight on", list(MEASURES.items())
+    measure = menu(title, "measure", measures, min_width=250, **wide)
+    sized = {"min_width": 150, **wide}
+    deep = slider("layer", "layer", (1, layers), layer, **sized)
+    aside = slider("head", "head", (1, heads), one, **sized)
+    named, last = token_name(data, example), len(given.sentences[0].tokens)
+    token = slider("token", "token", (1, 2), last, format=named, **sized)
     strongest = Button(
         label="the head with the largest mean weight", name="strongest", min_width=250, **wide
     )
     text = words(4, {"render_as_text": True, **wide})  # a token may look like HTML
     notice = words(1, {"render_as_text": True, **wide})
     notice.update(name="notice", visible=False)
-    update = updated_by(
-        "model_heads.js", (example, measure, deep, aside, token),
-        cases=data, layers=layers, heads=heads, stored=stored, instead=_instead(stored),
-        matrix=matrix, down=matrix.yaxis[0], across=matrix.xaxis[0], example=example,
-        measure=measure, layer=deep, head=aside, token=token,
-        words=text, notice=notice, **sources,
-    )  # fmt: skip
+    controls = {"example": example, "measure": measure, "layer": deep, "head": aside}
+    controls["token"] = token
+    told = {"cases": data, "layers": layers, "heads": heads, "stored": stored}
+    told |= {"instead": _instead(stored), "words": text, "notice": notice}
+    drawn = {"matrix": matrix, "down": matrix.yaxis[0], "across": matrix.xaxis[0], **sources}
+    update = updated_by("model_heads.js", controls, **told, **drawn)
     strongest.js_on_event(ButtonClick, update)
     follow(update, plots, (deep, aside, token))
     layout = arranged(

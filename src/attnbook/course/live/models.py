@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from attnbook import convert
+from attnbook.course.live.figure import read_scripts
 from attnbook.models.config import arguments
 from attnbook.train.byte_pairs import GPT2, SIGNS, BytePairs
 
 FOLDER = Path(str(files("attnbook"))) / "course" / "live" / "models"
+SCRIPTS = ("transformer.js", "models.js")  # that read a model and run it
 KINDS = ("Transformer", "EncoderOnly", "DecoderOnly")
 
 
@@ -136,9 +138,7 @@ def load_label(name: str) -> str:
 
 def scripts(*names: str) -> str:
     """Scripts one after the other, the transformer's first."""
-    folder = files("attnbook").joinpath("course", "live", "static")
-    read = [folder.joinpath(n).read_text("utf-8") for n in ("transformer.js", "models.js", *names)]
-    return "".join(read)
+    return read_scripts(*SCRIPTS, *names)
 
 
 def _file(name: str) -> Path:
@@ -181,10 +181,8 @@ def _in_torch(model: Any) -> tuple[str, Any]:
 
 def _check_plain(model: Any) -> None:
     """Check that a model's blocks are as static/transformer.js has them."""
-    plain = {
-        "num_kv_heads": model.num_heads, "bias": True, "rms_norm": False, "eps": 1e-5,
-        "rotary_base": None, "last_norm": True, "attention": "softmax", "tied": False,
-    }  # fmt: skip
+    plain = {"num_kv_heads": model.num_heads, "bias": True, "rms_norm": False, "eps": 1e-5}
+    plain |= {"rotary_base": None, "last_norm": True, "attention": "softmax", "tied": False}
     for name, expected in plain.items():
         if getattr(model, name, expected) != expected:
             got = getattr(model, name)

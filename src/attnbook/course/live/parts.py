@@ -4,19 +4,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from bokeh.events import Pan, PanStart, Tap
-from bokeh.models import ColumnDataSource, CustomJS, Select, Span
+from bokeh.models import ColumnDataSource, Span
 
 from attnbook._validation import numbers
 from attnbook.course.figures import COLOURS, GREY
 from attnbook.course.live.figure import (
+    CENTRED,
     LiveFigure,
     arranged,
     beside,
     control_style,
+    framed,
+    menu,
     plot,
-    read_scripts,
     signed_slider,
     slider,
+    updated_by,
     words,
 )
 
@@ -72,16 +75,9 @@ def parts(
     wide = control_style()
     controls = _controls(row, after, wide)
     text = words(4, wide)
-    update = CustomJS(
-        args=dict(
-            **controls, **sources, above=above, goal=goal, words=text, orange=COLOURS["weights"],
-            blue=COLOURS["estimate"],
-        ),
-        code=read_scripts("shuffled.js", "parts.js"),
-        name="update",
-    )  # fmt: skip
-    for control in controls.values():
-        control.js_on_change("value", update)
+    drawn = {"above": above, "goal": goal, "words": text}
+    colours = {"orange": COLOURS["weights"], "blue": COLOURS["estimate"]}
+    update = updated_by(("shuffled.js", "parts.js"), controls, **sources, **drawn, **colours)
     for event in (Tap, PanStart, Pan):
         above.js_on_event(event, update)
     rows = ("order", "arithmetic"), ("count", "step"), ("cut", "place"), ("key", "score", "value")
@@ -125,18 +121,16 @@ def _row(scores: Any, values: Any) -> Row:
 def _sources(row: Row, after: list[int]) -> dict[str, Any]:
     """What the plots show; the script fills in the parts."""
     n = len(row.scores)
+    key = {"x": np.arange(1, n + 1), "score": row.scores, "value": row.values}
     columns: dict[str, dict[str, Any]] = {
-        "keys": {
-            "x": np.arange(1, n + 1), "score": row.scores, "value": row.values,
-            "size": np.full(n, 6.0),
-        },
+        "keys": {**key, "size": np.full(n, 6.0)},
         "cuts": {"after": after, "x": [c + 0.5 for c in after]},
         "lines": {"x": [], "alpha": []},
         "chosen": {"x": [1.0], "y": row.scores[:1]},
         "held": {"what": [""]},
         "spans": {column: [] for column in ("left", "right", "top", "average", "colour")},
         "table": {column: [] for column in ("x", "row", "text")},
-    }  # fmt: skip
+    }
     return {name: ColumnDataSource(data, name=name) for name, data in columns.items()}
 
 
@@ -151,45 +145,34 @@ def _controls(row: Row, after: list[int], style: dict[str, Any]) -> dict[str, An
         ("key", "key", numbered),
     )
     whole = (
-        ("count", "parts", 2, n, len(after) + 1),
-        ("step", "steps", 0, len(after), 0),
-        ("place", "cut after key", 0, n, after[0]),
+        ("count", "parts", (2, n), len(after) + 1),
+        ("step", "steps", (0, len(after)), 0),
+        ("place", "cut after key", (0, n), after[0]),
     )
     of_key = ("score", row.score_ends, row.scores[0]), ("value", row.value_ends, row.values[0])
     controls: dict[str, Any] = {}
-    for name, title, options in menus:
-        controls[name] = Select(title=title, name=name, options=options, value=options[0], **style)
-    for name, title, start, end, value in whole:
-        controls[name] = slider(
-            title=title, name=name, start=start, end=end, value=value, step=1, **style
-        )
-    for name, (low, high), value in of_key:
-        controls[name] = signed_slider(
-            title=f"its {name}", name=name, start=low, end=high, value=float(value), **style
-        )
+    for name, title, choices in menus:
+        controls[name] = menu(title, name, choices, **style)
+    for name, title, ends, value in whole:
+        controls[name] = slider(title, name, ends, value, step=1, **style)
+    for name, reach, number in of_key:
+        controls[name] = signed_slider(f"its {name}", name, reach, float(number), **style)
     return controls
 
 
 def _score_plot(row: Row, sources: dict[str, Any]) -> Any:
     """The scores as bars, the top of each part above them, and the cuts' handles below."""
     low, high = row.score_ends
-    above = plot(
-        name="above", height=230, x_range=(0.3, len(row.scores) + 0.7),
-        y_range=(low - 1.2, high + 0.5), y_axis_label="score",
-    )  # fmt: skip
+    ends = {"x_range": (0.3, len(row.scores) + 0.7), "y_range": (low - 1.2, high + 0.5)}
+    above = plot(name="above", height=230, y_axis_label="score", **ends)
     keys, cuts = sources["keys"], sources["cuts"]
     above.vbar("x", width=0.5, top="score", color=GREY, alpha=0.6, source=keys)
     above.add_layout(Span(location=0, dimension="width", line_color=GREY, line_width=1))
     _draw_parts(above, "top", low - 1.2, sources)
     above.scatter("x", "score", size=9, color=GREY, source=keys, name="handle")
-    above.scatter(
-        "x", "y", size=20, fill_color=None, line_color=COLOURS["weights"], line_width=2,
-        source=sources["chosen"],
-    )  # fmt: skip
-    above.scatter(
-        "x", low - 0.6, size=18, marker="diamond", fill_color=COLOURS["weights"], fill_alpha=0.25,
-        line_color=COLOURS["weights"], source=cuts, name="handle",
-    )  # fmt: skip
+    above.scatter("x", "y", size=20, source=sources["chosen"], **framed())
+    look = {"fill_color": COLOURS["weights"], "line_color": COLOURS["weights"], "name": "handle"}
+    above.scatter("x", low - 0.6, size=18, marker="diamond", fill_alpha=0.25, source=cuts, **look)
     above.xaxis.visible = False
     return above
 
@@ -198,10 +181,7 @@ def _strip(row: Row, sources: dict[str, Any]) -> Any:
     """The three numbers of each part, between its cuts."""
     strip = plot(height=86, x_range=(0.3, len(row.scores) + 0.7), y_range=ROWS)
     _draw_parts(strip, "", 0, sources)
-    strip.text(
-        "x", "row", text="text", color=GREY, text_font_size="12px", text_align="center",
-        text_baseline="middle", source=sources["table"],
-    )  # fmt: skip
+    strip.text("x", "row", text="text", color=GREY, source=sources["table"], **CENTRED)
     strip.xaxis.visible = False
     return strip
 
@@ -209,10 +189,8 @@ def _strip(row: Row, sources: dict[str, Any]) -> Any:
 def _value_plot(row: Row, sources: dict[str, Any]) -> Any:
     """The values as dots that grow with their weight in their part, and the parts' averages."""
     low, high = row.value_ends
-    below = plot(
-        height=190, x_range=(0.3, len(row.scores) + 0.7), y_range=(low - 0.5, high + 0.5),
-        x_axis_label="key", y_axis_label="value",
-    )  # fmt: skip
+    ends = {"x_range": (0.3, len(row.scores) + 0.7), "y_range": (low - 0.5, high + 0.5)}
+    below = plot(height=190, x_axis_label="key", y_axis_label="value", **ends)
     below.scatter("x", "value", size="size", color=GREY, alpha=0.8, source=sources["keys"])
     _draw_parts(below, "average", low - 0.5, sources)
     below.xaxis.ticker = list(range(1, len(row.scores) + 1))
@@ -221,12 +199,8 @@ def _value_plot(row: Row, sources: dict[str, Any]) -> Any:
 
 def _draw_parts(plane: Any, number: str, bottom: float, sources: dict[str, Any]) -> None:
     """The cuts from the bottom up, and one of the parts' numbers as a line over its keys."""
-    plane.ray(
-        "x", bottom, 0, np.pi / 2, line_color=GREY, line_alpha="alpha", line_dash="dashed",
-        source=sources["lines"],
-    )  # fmt: skip
+    dashed = {"line_color": GREY, "line_alpha": "alpha", "line_dash": "dashed"}
+    plane.ray("x", bottom, 0, np.pi / 2, source=sources["lines"], **dashed)
     if number:
-        plane.segment(
-            "left", number, "right", number, line_color="colour", line_width=4,
-            source=sources["spans"],
-        )  # fmt: skip
+        look = {"line_color": "colour", "line_width": 4}
+        plane.segment("left", number, "right", number, source=sources["spans"], **look)

@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict, replace
 from typing import Any
 
-from bokeh.models import ColumnDataSource, CustomJSTickFormatter, Select, Span
+from bokeh.models import CustomJSTickFormatter, Span
 
 from attnbook._validation import numbers, options
 from attnbook.course.figures import COLOURS, GREY
@@ -14,6 +14,8 @@ from attnbook.course.live.figure import (
     arranged,
     beside,
     control_style,
+    empty,
+    menu,
     plot,
     slider,
     updated_by,
@@ -24,12 +26,13 @@ from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE, Layout
 HELD = ("weights", "gradients", "optimizer", "activations")
 SPENT = ("compute", "heads", "ring", "experts", "stages", "bubble", "copies")
 WAYS = {  # of each menu
-    "heads": (1, 2, 4, 8), "stages": (1, 2, 4, 8, 16), "ring": (1, 2, 4, 8, 16),
+    "heads": (1, 2, 4, 8),
+    "stages": (1, 2, 4, 8, 16),
+    "ring": (1, 2, 4, 8, 16),
     "experts": (1, 2, 4, 8),
-}  # fmt: skip
-ENDS = {  # of each slider, as powers of 2
-    "count": (3, 14), "batch": (18, 26), "sequence": (11, 17), "micro_batches": (0, 6),
-}  # fmt: skip
+}
+# of each slider, as powers of 2
+ENDS = {"count": (3, 14), "batch": (18, 26), "sequence": (11, 17), "micro_batches": (0, 6)}
 NAMES = {"count": "devices", "micro_batches": "layout.micro_batches"}
 
 
@@ -74,39 +77,31 @@ def planner(
     for key, ways in WAYS.items():
         if getattr(layout, key) not in ways:
             raise ValueError(f"layout.{key}: got {getattr(layout, key)}, expected one of {ways}")
-    sizes = {
-        "count": devices, "batch": batch, "sequence": sequence,
-        "micro_batches": layout.micro_batches,
-    }  # fmt: skip
+    sizes = {"count": devices, "batch": batch, "sequence": sequence}
+    sizes["micro_batches"] = layout.micro_batches
     powers = {key: _power(key, size) for key, size in sizes.items()}
-    sources = {
-        key: ColumnDataSource({column: [] for column in columns}, name=key)
-        for key, columns in (
-            ("held", ("y", "left", "right", "text")),
-            ("spent", ("y", "left", "right", "text")),
-            ("hidden", ("y", "left", "right")),
-        )
-    }
+    columns = ("y", "left", "right", "text")
+    sources = empty({"held": columns, "spent": columns, "hidden": columns[:-1]})
     above = _bars("above", "GB of a device", HELD, sources["held"], COLOURS["estimate"])
     limit = Span(location=80, dimension="height", line_color=COLOURS["truth"], line_width=2)
     above.add_layout(limit)
     below = _bars("below", "seconds of a step", SPENT, sources["spent"], COLOURS["weights"])
-    below.hbar(
-        "y", left="left", right="right", height=0.6, fill_color=COLOURS["weights"],
-        fill_alpha=0.4, line_color=None, source=sources["hidden"],
-    )  # fmt: skip
+    bar: dict[str, Any] = {"left": "left", "right": "right", "height": 0.6, "line_color": None}
+    pale = {"fill_color": COLOURS["weights"], "fill_alpha": 0.4}
+    below.hbar("y", source=sources["hidden"], **bar, **pale)
     wide = control_style()
     controls, text = _controls(model, device, powers, layout, wide), words(6, wide)
-    updated_by(
-        ("device_plan.js", "planner.js"), list(controls.values()),
-        **controls, **sources, above=above, below=below, limit=limit, words=text,
-        catalogue=_catalogue(), held_kinds=list(HELD), spent_kinds=list(SPENT),
-    )  # fmt: skip
+    drawn = {"above": above, "below": below, "limit": limit, "words": text}
+    told = {"catalogue": _catalogue(), "held_kinds": list(HELD), "spent_kinds": list(SPENT)}
+    updated_by(("device_plan.js", "planner.js"), controls, **sources, **drawn, **told)
     rows = (
-        (("model", "device"), "100%"), (("reached",), "100%"),
-        (("heads", "stages", "ring"), "100%"), (("experts", "zero", "recompute"), "100%"),
-        (("count", "micro_batches"), "50%"), (("batch", "sequence"), "50%"),
-    )  # fmt: skip
+        (("model", "device"), "100%"),
+        (("reached",), "100%"),
+        (("heads", "stages", "ring"), "100%"),
+        (("experts", "zero", "recompute"), "100%"),
+        (("count", "micro_batches"), "50%"),
+        (("batch", "sequence"), "50%"),
+    )
     return LiveFigure(
         name,
         "A plan for many devices",
@@ -148,17 +143,13 @@ def _catalogue() -> str:
 
 def _bars(name: str, label: str, kinds: tuple[str, ...], source: Any, colour: str) -> Any:
     """A bar for each kind from above, with its number behind its end."""
-    bars = plot(
-        name=name, height=70 + 27 * len(kinds), x_range=(0, 1), y_range=list(reversed(kinds)),
-        x_axis_label=label,
-    )  # fmt: skip
+    ends = {"x_range": (0, 1), "y_range": list(reversed(kinds))}
+    bars = plot(name=name, height=70 + 27 * len(kinds), x_axis_label=label, **ends)
     bars.hbar(
         "y", left="left", right="right", height=0.6, color=colour, line_color=None, source=source
     )
-    bars.text(
-        "right", "y", text="text", x_offset=5, color=GREY, text_font_size="13px",
-        text_baseline="middle", source=source,
-    )  # fmt: skip
+    look = {"color": GREY, "text_font_size": "13px", "text_baseline": "middle"}
+    bars.text("right", "y", text="text", x_offset=5, source=source, **look)
     bars.xaxis.ticker.desired_num_ticks = 5
     return bars
 
@@ -178,21 +169,14 @@ def _controls(
         title = titles.get(key, "experts, ways")
         menus[key] = (title, [str(one) for one in ways], str(getattr(layout, key)))
     controls: dict[str, Any] = {
-        key: Select(title=title, name=key, options=given, value=value, min_width=105, **style)
-        for key, (title, given, value) in menus.items()
+        key: menu(title, key, choices, value=value, min_width=105, **style)
+        for key, (title, choices, value) in menus.items()
     }
-    controls["reached"] = slider(
-        title="speed reached, % of the data sheet", name="reached", start=20, end=100, value=100,
-        step=1, **style,
-    )  # fmt: skip
+    title = "speed reached, % of the data sheet"
+    controls["reached"] = slider(title, "reached", (20, 100), 100, step=1, **style)
     doubled = CustomJSTickFormatter(code="return Math.pow(2, tick).toLocaleString('en')")
-    for key, title in (
-        ("count", "devices"), ("batch", "tokens in a batch"), ("sequence", "tokens in a row"),
-        ("micro_batches", "micro-batches"),
-    ):  # fmt: skip
-        low, high = ENDS[key]
-        controls[key] = slider(
-            title=title, name=key, start=low, end=high, value=powers[key], step=1, format=doubled,
-            **style,
-        )  # fmt: skip
+    titles = {"count": "devices", "batch": "tokens in a batch", "sequence": "tokens in a row"}
+    for key, ends in ENDS.items():
+        title, options = titles.get(key, "micro-batches"), {"step": 1, "format": doubled, **style}
+        controls[key] = slider(title, key, ends, powers[key], **options)
     return controls

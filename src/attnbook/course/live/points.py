@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from bokeh.events import ButtonClick, DoubleTap, Pan, PanStart, Tap
-from bokeh.models import Button, ColumnDataSource, Legend, LegendItem, Select, Span
+from bokeh.models import Button, ColumnDataSource, Span
 
 from attnbook._validation import numbers
-from attnbook.course.figures import COLOURS, GREY
-from attnbook.course.live.figure import plot, signed_slider
+from attnbook.course.figures import COLOURS
+from attnbook.course.live.figure import framed, legend, menu, plot, signed_slider
 
 
 class PointControls(NamedTuple):
@@ -33,22 +33,17 @@ def point_controls(x: np.ndarray, y: np.ndarray, reach: float, style: dict[str, 
     """
     names = [str(i + 1) for i in range(len(x))]
     first, second = (
-        signed_slider(
-            title=f"point {axis}", name=f"point_{axis}", start=-end, end=end,
-            value=float(start[0]), **style,
-        )
+        signed_slider(f"point {axis}", f"point_{axis}", (-end, end), float(start[0]), **style)
         for axis, end, start in (("x", 1, x), ("y", reach, y))
-    )  # fmt: skip
+    )
     return PointControls(
-        query=signed_slider(
-            title="query x", name="position", start=-1, end=1, value=0.25, **style
-        ),
-        point=Select(title="point", name="point", options=names, value="1", **style),
+        query=signed_slider("query x", "position", (-1, 1), 0.25, **style),
+        point=menu("point", "point", names, **style),
         first=first,
         second=second,
         add=Button(label="add a point at the query", name="add", min_width=180, **style),
         remove=Button(label="remove the point", name="remove", min_width=140, **style),
-    )  # fmt: skip
+    )
 
 
 def check_points(x: Any, y: Any, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -112,24 +107,14 @@ def point_plane(
         )
         for label, (column, colour, width, dashes) in reversed(lines.items())
     }
-    plane.scatter(
-        "x", "y", size=8, color=COLOURS["data"], alpha=0.8, source=sources["context"],
-        name="handle",
-    )  # fmt: skip
-    plane.scatter(
-        "x", "y", size=24, fill_color=None, line_color=COLOURS["weights"], line_width=2,
-        source=sources["chosen"],
-    )  # fmt: skip
+    context, chosen = sources["context"], sources["chosen"]
+    dots = {"size": 8, "color": COLOURS["data"], "alpha": 0.8, "name": "handle"}
+    plane.scatter("x", "y", source=context, **dots)
+    plane.scatter("x", "y", size=24, source=chosen, **framed())
     plane.scatter(
         "x", "y", size=14, marker="diamond", color="colour", line_color="white", source=at_query
     )
-    items = [LegendItem(label=label, renderers=[drawn[label]]) for label in lines]
-    legend = Legend(
-        items=items, orientation="horizontal", ncols=ncols, background_fill_color=None,
-        border_line_color=None, label_text_color=GREY, label_text_font_size="13px", spacing=6,
-        margin=0, padding=4, glyph_width=16, label_standoff=3,
-    )  # fmt: skip
-    plane.add_layout(legend, "above")
+    legend(plane, {label: drawn[label] for label in lines}, ncols=ncols, glyph_width=16)
     return plane, line, drawn
 
 

@@ -4,17 +4,19 @@ from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
-from bokeh.models import Arrow, ColumnDataSource, NormalHead, Select, Span
+from bokeh.models import Arrow, ColumnDataSource, NormalHead, Span
 
 from attnbook._validation import numbers
 from attnbook.course.figures import COLOURS, GREY
 from attnbook.course.live.figure import (
+    SQUARE,
     LiveFigure,
     arranged,
     beside,
     control_style,
     follow_pointer,
     handle,
+    menu,
     plot,
     power_slider,
     signed_slider,
@@ -62,23 +64,16 @@ def query_and_keys(
     bars.vbar("name", width=0.6, top="weight", color=COLOURS["weights"], source=key_points)
 
     wide = control_style()
-    score = Select(title="score", name="score", options=SCORES, value="gaussian", **wide)
-    temperature = power_slider(
-        title="temperature τ", name="temperature", start=-1.3, end=1.3, value=0, **wide
-    )
+    score = menu("score", "score", SCORES, **wide)
+    temperature = power_slider("temperature τ", "temperature", (-1.3, 1.3), 0, **wide)
     first, second = (
-        signed_slider(
-            title=f"query {axis}", name=f"query_{axis}", start=-reach, end=reach,
-            value=round(share * reach, 2), **wide,
-        )
-        for axis, share in (("x", 0.5), ("y", 0.25))
-    )  # fmt: skip
+        signed_slider(f"query {axis}", f"query_{axis}", (-reach, reach), start, **wide)
+        for axis, start in (("x", round(0.5 * reach, 2)), ("y", round(0.25 * reach, 2)))
+    )
     text = words(3, wide)
-    updated_by(
-        "query_and_keys.js", (score, temperature, first, second),
-        keys=key_points, values=value_points, query=query, output=output, score=score,
-        temperature=temperature, first=first, second=second, words=text,
-    )  # fmt: skip
+    controls = {"score": score, "temperature": temperature, "first": first, "second": second}
+    sources = {"keys": key_points, "values": value_points, "query": query, "output": output}
+    updated_by("query_and_keys.js", controls, words=text, **sources)
     follow_pointer(left, x=first, y=second)
     layout = arranged(
         (beside(left, right), bars), (text, beside(score, temperature), beside(first, second))
@@ -131,13 +126,10 @@ def _key_plane(points: Any, query: Any, reach: float) -> Any:
         plane.add_layout(Span(location=0, dimension=dimension, line_color=GREY, line_alpha=0.4))
     colour = COLOURS["weights"]
     plane.segment("x", "y", "query_x", "query_y", color=colour, alpha="alpha", source=points)
-    plane.add_layout(
-        Arrow(
-            x_start=0, y_start=0, x_end="x", y_end="y", line_color=colour, line_width=3,
-            end=NormalHead(size=12, fill_color=colour, line_color=colour), source=query,
-            level="underlay",  # the letters stay legible
-        )
-    )  # fmt: skip
+    arrow = Arrow(x_start=0, y_start=0, x_end="x", y_end="y", source=query)
+    arrow.update(line_color=colour, line_width=3, level="underlay")  # the letters stay legible
+    arrow.end = NormalHead(size=12, fill_color=colour, line_color=colour)
+    plane.add_layout(arrow)
     _draw(plane, points)
     handle(plane, query)
     return plane
@@ -149,29 +141,21 @@ def _value_plane(values: np.ndarray, points: Any, output: Any) -> Any:
     half = max(0.65 * float(np.ptp(values, axis=0).max()), 0.5)
     plane = _plane("values and output", *((m - half, m + half) for m in middle))
     corners = np.reshape(convex_hull(values), (-1, 2))
-    plane.patch(
-        corners[:, 0], corners[:, 1],
-        line_color=GREY, line_width=1.5, fill_color=GREY, fill_alpha=0.08,
-    )  # fmt: skip
+    look = {"line_color": GREY, "line_width": 1.5, "fill_color": GREY, "fill_alpha": 0.08}
+    plane.patch(corners[:, 0], corners[:, 1], **look)
     _draw(plane, points)
-    plane.scatter(
-        "x", "y", size=17, marker="diamond", fill_color=COLOURS["estimate"],
-        line_color="white", source=output,
-    )  # fmt: skip
+    look = {"marker": "diamond", "fill_color": COLOURS["estimate"], "line_color": "white"}
+    plane.scatter("x", "y", size=17, source=output, **look)
     return plane
 
 
 def _plane(title: str, x_range: tuple[float, float], y_range: tuple[float, float]) -> Any:
     """A square plot with room for two beside each other, or for one on a phone."""
-    return plot(
-        aspect_ratio=1, min_width=280, max_width=440, title=title, x_range=x_range, y_range=y_range,
-    )  # fmt: skip
+    return plot(title=title, x_range=x_range, y_range=y_range, **SQUARE)
 
 
 def _draw(plane: Any, points: Any) -> None:
     """Dots as large as their weights, each with its letter."""
     plane.scatter("x", "y", size="size", color=COLOURS["data"], alpha="alpha", source=points)
-    plane.text(
-        "x", "y", text="name", x_offset="offset", y_offset=-4, color=GREY,
-        text_font_size="14px", source=points,
-    )  # fmt: skip
+    look = {"color": GREY, "text_font_size": "14px"}
+    plane.text("x", "y", text="name", x_offset="offset", y_offset=-4, source=points, **look)

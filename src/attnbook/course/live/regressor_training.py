@@ -4,16 +4,19 @@ from typing import Any
 
 import numpy as np
 from bokeh.events import ButtonClick
-from bokeh.models import Button, ColumnDataSource, Legend, LegendItem, PrintfTickFormatter, Span
+from bokeh.models import Button, ColumnDataSource, PrintfTickFormatter, Span
 
 from attnbook._validation.numbers import int_between
-from attnbook.course.figures import COLOURS, GREY
+from attnbook.course.figures import COLOURS
 from attnbook.course.live.figure import (
+    LEGEND,
     LiveFigure,
     arranged,
     beside,
     between,
     control_style,
+    empty,
+    legend,
     plot,
     power_slider,
     powers,
@@ -75,19 +78,12 @@ def regressor_training(
     low, high, start = powers(*RATES, learning_rate=learning_rate)
     wide = control_style()
     style = {"min_width": 150, **wide}
+    first, count = int_between(0, SEEDS, seed=seed), int_between(2, PAIRS, pairs=pairs)
     controls = {
-        "seed": slider(
-            title="seed", name="seed", start=0, end=SEEDS, step=1,
-            value=int_between(0, SEEDS, seed=seed), **style,
-        ),
-        "rate": power_slider(
-            title="learning rate", name="rate", start=low, end=high, value=start, **style
-        ),
-        "pairs": slider(
-            title="pairs", name="pairs", start=2, end=PAIRS, step=1,
-            value=int_between(2, PAIRS, pairs=pairs), **style,
-        ),
-    }  # fmt: skip
+        "seed": slider("seed", "seed", (0, SEEDS), first, step=1, **style),
+        "rate": power_slider("learning rate", "rate", (low, high), start, **style),
+        "pairs": slider("pairs", "pairs", (2, PAIRS), count, step=1, **style),
+    }
     buttons = {
         name: Button(label=label, name=name, min_width=95, **wide)
         for name, label in (("run", "start"), ("one", "one step"), ("again", "reset"))
@@ -97,12 +93,10 @@ def regressor_training(
     below, error_lines = _errors(sources)
     right, best_h = _bandwidths(sources, length_scale)
     text = words(4, wide)
-    told = {"length_scale": length_scale, "noise": noise, "judged": JUDGED, "portion": PORTION}
+    told: dict[str, Any] = {"length_scale": length_scale, "noise": noise, "figure": NAME}
+    told |= {"judged": JUDGED, "judged_seed": JUDGED_SEED, "portion": PORTION}
     drawn = {"below": below, "best_h": best_h, "words": text, **error_lines}
-    update = updated_by(
-        SCRIPTS, list(controls.values()), **controls, **buttons, **sources, **told, **drawn,
-        judged_seed=JUDGED_SEED, figure=NAME,
-    )  # fmt: skip
+    update = updated_by(SCRIPTS, controls, **buttons, **sources, **told, **drawn)
     for button in buttons.values():
         button.js_on_event(ButtonClick, update)
     layout = arranged(
@@ -127,11 +121,7 @@ def _sources() -> dict[str, Any]:
     grid = np.linspace(-1, 1, 101)
     curve = {column: np.full_like(grid, np.nan) for column, *_ in LINES.values()}
     columns = {"points": ("x", "y", "size"), "trail": ("step", "error", "product", "square")}
-    empty = {
-        name: ColumnDataSource({column: [] for column in of}, name=name)
-        for name, of in columns.items()
-    }
-    return {"curve": ColumnDataSource({"x": grid, **curve}, name="curve"), **empty}
+    return {"curve": ColumnDataSource({"x": grid, **curve}, name="curve"), **empty(columns)}
 
 
 def _functions(sources: dict[str, Any]) -> Any:
@@ -149,22 +139,14 @@ def _functions(sources: dict[str, Any]) -> Any:
         )
         for label, (column, colour, width, dashes) in reversed(LINES.items())
     }
-    legend = Legend(
-        items=[LegendItem(label=label, renderers=[drawn[label]]) for label in LINES],
-        orientation="horizontal", ncols=2, background_fill_color=None, border_line_color=None,
-        label_text_color=GREY, label_text_font_size="13px", spacing=6, margin=0, padding=4,
-        glyph_width=22, label_standoff=3,
-    )  # fmt: skip
-    above.add_layout(legend, "above")
+    legend(above, {label: drawn[label] for label in LINES}, ncols=2, glyph_width=22)
     return above
 
 
 def _errors(sources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The layer's error against the step, and the others' as lines by their names in the script."""
-    below = plot(
-        height=210, min_width=300, x_range=(0, STEPS), y_axis_type="log", y_range=(0.1, 1.5),
-        x_axis_label="step", y_axis_label="error",
-    )  # fmt: skip
+    ends = {"x_range": (0, STEPS), "y_axis_type": "log", "y_range": (0.1, 1.5)}
+    below = plot(height=210, min_width=300, x_axis_label="step", y_axis_label="error", **ends)
     below.yaxis.ticker = [0.02, 0.05, 0.1, 0.2, 0.5, 1]
     below.yaxis.formatter = PrintfTickFormatter(format="%g")
     spans = {
@@ -181,25 +163,16 @@ def _errors(sources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 def _bandwidths(sources: dict[str, Any], length_scale: float) -> tuple[Any, Any]:
     """The two bandwidths in the head's weights against the step, and the best one as a line."""
-    right = plot(
-        height=210, min_width=300, x_range=(0, STEPS), y_axis_type="log",
-        y_range=(length_scale / 10, 10 * length_scale), x_axis_label="step",
-        y_axis_label="bandwidth h",
-    )  # fmt: skip
+    ends = {"x_range": (0, STEPS), "y_range": (length_scale / 10, 10 * length_scale)}
+    labels = {"y_axis_type": "log", "x_axis_label": "step", "y_axis_label": "bandwidth h"}
+    right = plot(height=210, min_width=300, **ends, **labels)
     right.yaxis.ticker = [m * 10.0**e for e in range(-3, 2) for m in (1, 2, 5)]
     right.yaxis.formatter = PrintfTickFormatter(format="%g")
-    best = Span(
-        location=length_scale, dimension="width", line_color=COLOURS["weights"], line_width=2,
-        line_dash="dashed",
-    )  # fmt: skip
+    best = Span(location=length_scale, dimension="width", line_dash="dashed")
+    best.update(line_color=COLOURS["weights"], line_width=2)
     right.add_layout(best)
     for label, column, width, alpha in (("x x′", "product", 6, 0.5), ("x′²", "square", 2, 1)):
-        right.line(
-            "step", column, color=COLOURS["estimate"], line_width=width, line_alpha=alpha,
-            source=sources["trail"], legend_label=f"from {label}",
-        )  # fmt: skip
-    right.legend.update(
-        background_fill_color=None, border_line_color=None, label_text_color=GREY,
-        label_text_font_size="13px", padding=2, spacing=0, margin=4, glyph_width=22,
-    )  # fmt: skip
+        look = {"color": COLOURS["estimate"], "line_width": width, "line_alpha": alpha}
+        right.line("step", column, source=sources["trail"], legend_label=f"from {label}", **look)
+    right.legend.update(padding=2, spacing=0, margin=4, glyph_width=22, **LEGEND)
     return right, best

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 from bokeh.models import (
-    ColorBar,
     ColumnDataSource,
     CustomJSTickFormatter,
     LinearColorMapper,
     NoOverlap,
-    Select,
     Span,
 )
 from bokeh.palettes import cividis
@@ -23,11 +21,14 @@ from attnbook.course.live.figure import (
     all_of,
     arranged,
     beside,
+    colour_bar,
     control_style,
     follow_pointer,
-    legible,
+    framed,
+    menu,
     plot,
     slider,
+    squares,
     updated_by,
     words,
 )
@@ -158,30 +159,20 @@ def residual_stream(
     panels = _panels(bars)
 
     wide = control_style()
-    example = Select(
-        title="example", name="example", value="0", visible=len(cases) > 1,
-        options=[(str(i), case.title) for i, case in enumerate(cases)], min_width=230, **wide,
-    )  # fmt: skip
-    colour = Select(
-        title="colour", name="colour", value="change",
-        options=[("change", "length of the change"), ("stream", "length of the stream")],
-        min_width=200, **wide,
-    )  # fmt: skip
-    token = slider(
-        title="token", name="token", start=1, end=2, value=1, **wide,
-        format=_named("cases.data.tokens[chosen][tick - 1]", data, example),
-    )  # fmt: skip
-    step = slider(
-        title="step", name="step", start=0, end=1, value=1, **wide,
-        format=_named("cases.data.labels[chosen][tick]", data, example),
-    )  # fmt: skip
+    titles = [(str(i), case.title) for i, case in enumerate(cases)]
+    example = menu("example", "example", titles, visible=len(cases) > 1, min_width=230, **wide)
+    colours = [("change", "length of the change"), ("stream", "length of the stream")]
+    colour = menu("colour", "colour", colours, min_width=200, **wide)
+    named = _named("cases.data.tokens[chosen][tick - 1]", data, example)
+    token = slider("token", "token", (1, 2), 1, format=named, **wide)
+    named = _named("cases.data.labels[chosen][tick]", data, example)
+    step = slider("step", "step", (0, 1), 1, format=named, **wide)
     text = words(4, {"render_as_text": True, **wide})  # a token may look like HTML
-    updated_by(
-        "residual_stream.js", (example, colour, token, step),
-        cases=data, cells=cells, frame=frame, bars=bars, example=example, colour=colour,
-        token=token, step=step, lengths=lengths, scale=scale, down=down, across=across,
-        panels=panels, coordinate=panels[-1].xaxis[0], words=text,
-    )  # fmt: skip
+    controls = {"example": example, "colour": colour, "token": token, "step": step}
+    sources = {"cases": data, "cells": cells, "frame": frame, "bars": bars}
+    drawn = {"lengths": lengths, "scale": scale, "down": down, "across": across, "panels": panels}
+    drawn |= {"coordinate": panels[-1].xaxis[0], "words": text}
+    updated_by("residual_stream.js", controls, **sources, **drawn)
     follow_pointer(lengths, x=token, y=step)
     layout = arranged((lengths, *panels), (text, beside(example, colour), beside(token, step)))
     return LiveFigure(
@@ -212,22 +203,12 @@ def _named(name: str, cases: Any, example: Any) -> Any:
 
 def _lengths(cells: Any, frame: Any) -> tuple[Any, Any]:
     """The heat map, its first step on top, with a frame around the chosen cell, and its scale."""
-    lengths = plot(
-        frame_height=200, x_range=(0.5, 1.5), y_range=(1.5, -0.5), x_axis_location="above",
-        x_axis_label="token", min_border_right=8,
-    )  # fmt: skip
+    ends = {"x_range": (0.5, 1.5), "y_range": (1.5, -0.5), "x_axis_location": "above"}
+    lengths = plot(frame_height=200, x_axis_label="token", min_border_right=8, **ends)
     mapper = LinearColorMapper(palette=cividis(101), low=0, high=1)
-    lengths.rect(
-        "x", "y", width=1, height=1, color={"field": "length", "transform": mapper}, source=cells,
-    )  # fmt: skip
-    lengths.rect(
-        "x", "y", width=1, height=1, fill_color=None, line_color=COLOURS["weights"], line_width=3,
-        source=frame,
-    )  # fmt: skip
-    scale = ColorBar(
-        color_mapper=mapper, title="length", height=8, background_fill_color=None, **legible()
-    )
-    lengths.add_layout(scale, "below")
+    squares(lengths, cells, "length", mapper)
+    lengths.rect("x", "y", width=1, height=1, source=frame, **framed(3))
+    scale = colour_bar(lengths, mapper, "length")
     return lengths, scale
 
 

@@ -4,27 +4,23 @@ import math
 from typing import Any
 
 from bokeh.events import ButtonClick
-from bokeh.models import (
-    Button,
-    ColumnDataSource,
-    CustomJS,
-    CustomJSTickFormatter,
-    Legend,
-    LegendItem,
-    Select,
-)
+from bokeh.models import Button, CustomJSTickFormatter
 
 from attnbook._validation import numbers
 from attnbook.course.figures import COLOURS, GREY
 from attnbook.course.live.figure import (
+    CENTRED,
     LiveFigure,
     arranged,
     beside,
     control_style,
+    empty,
+    legend,
+    menu,
     plot,
     power_slider,
-    read_scripts,
     slider,
+    updated_by,
     words,
 )
 
@@ -89,17 +85,10 @@ def ring(
     controls = _controls(world, exponent, math.log10(bandwidth / 1e9), wide)
     play = Button(label="play", name="play", align="end", min_width=80, **wide)
     text = words(4, wide)
-    update = CustomJS(
-        args=dict(
-            **controls, **sources, **machine, play=play, circle=circle, square=table,
-            timeline=timeline, words=text, busy=BUSY, filled=[PALE, INK],
-            empty=[None, GREY], seen_colour=SEEN,
-        ),
-        code=read_scripts("ring.js"),
-        name="update",
-    )  # fmt: skip
-    for control in controls.values():
-        control.js_on_change("value", update)
+    drawn = {"circle": circle, "square": table, "timeline": timeline, "words": text}
+    colours = {"busy": BUSY, "filled": [PALE, INK], "empty": [None, GREY], "seen_colour": SEEN}
+    models = {**sources, **machine, **drawn, **colours}
+    update = updated_by("ring.js", controls, play=play, **models)
     play.js_on_event(ButtonClick, update)
     layout = arranged(
         (beside(circle, table), timeline),
@@ -138,36 +127,22 @@ def _sources() -> dict[str, Any]:
         "ends": ("x",),
         "turn": ("count",),  # of the changes; what was to happen after an earlier one does not
     }
-    return {
-        name: ColumnDataSource({column: [] for column in of}, name=name)
-        for name, of in columns.items()
-    }
+    return empty(columns)
 
 
-def _controls(
-    world: int, exponent: float, speed: float, style: dict[str, Any]
-) -> dict[str, Any]:  # fmt: skip
+def _controls(world: int, exponent: float, speed: float, style: dict[str, Any]) -> dict[str, Any]:
     """The controls by the names that static/ring.js has for them."""
-    menus = {
-        "devices": ([str(w) for w in WORLDS], str(world)),
-        "split": (["contiguous", "zigzag"], "contiguous"),
-        "mask": (["causal", "none"], "causal"),
-    }
+    narrow = {"min_width": 105, **style}
     controls: dict[str, Any] = {
-        name: Select(title=name, name=name, options=options, value=value, min_width=105, **style)
-        for name, (options, value) in menus.items()
+        "devices": menu("devices", "devices", list(map(str, WORLDS)), value=str(world), **narrow),
+        "split": menu("split", "split", ["contiguous", "zigzag"], **narrow),
+        "mask": menu("mask", "mask", ["causal", "none"], **narrow),
     }
     doubled = CustomJSTickFormatter(code="return Math.pow(2, tick).toLocaleString('en')")
-    controls["step"] = slider(
-        title="step", name="step", start=1, end=world, value=2, step=1, **style
-    )
-    controls["tokens"] = slider(
-        title="tokens", name="tokens", start=TOKENS[0], end=TOKENS[1], value=int(exponent),
-        step=1, format=doubled, **style,
-    )  # fmt: skip
-    controls["speed"] = power_slider(
-        title="link, GB/s", name="speed", start=SPEEDS[0], end=SPEEDS[1], value=speed, **style
-    )
+    whole = {"step": 1, **style}
+    controls["step"] = slider("step", "step", (1, world), 2, **whole)
+    controls["tokens"] = slider("tokens", "tokens", TOKENS, int(exponent), format=doubled, **whole)
+    controls["speed"] = power_slider("link, GB/s", "speed", SPEEDS, speed, **style)
     return controls
 
 
@@ -180,71 +155,46 @@ def _square(**options: Any) -> Any:
 
 def _circle(sources: dict[str, Any]) -> Any:
     """The devices with their queries, and outside of them the blocks, which are handed on."""
-    circle = _square(
-        name="circle", title="Q stays, KV travels",
-        x_range=(-1.42, 1.42), y_range=(-1.42, 1.42),
-    )  # fmt: skip
+    ends = {"x_range": (-1.42, 1.42), "y_range": (-1.42, 1.42)}
+    circle = _square(name="circle", title="Q stays, KV travels", **ends)
     circle.circle(0, 0, radius=1.18, fill_color=None, line_color=GREY, line_alpha=0.35)
     circle.scatter(
         "x", "y", size=11, marker="triangle", angle="angle", color=SENDING, source=sources["hops"]
     )
-    circle.scatter(
-        "x", "y", size="size", fill_color="colour", line_color=COLOURS["other"],
-        line_width=2, source=sources["ranks"],
-    )  # fmt: skip
-    circle.scatter(
-        "x", "y", size="size", marker="square", fill_color="#b9b9b9", line_color=SENDING,
-        source=sources["blocks"],
-    )  # fmt: skip
-    for source, colour in (("ranks", "ink"), ("blocks", INK)):
-        circle.text(
-            "x", "y", text="name", color=colour, text_font_size="12px", text_align="center",
-            text_baseline="middle", source=sources[source],
-        )  # fmt: skip
+    look = {"fill_color": "colour", "line_color": COLOURS["other"], "line_width": 2}
+    circle.scatter("x", "y", size="size", source=sources["ranks"], **look)
+    look = {"marker": "square", "fill_color": "#b9b9b9", "line_color": SENDING}
+    circle.scatter("x", "y", size="size", source=sources["blocks"], **look)
+    for name, colour in (("ranks", "ink"), ("blocks", INK)):
+        circle.text("x", "y", text="name", color=colour, source=sources[name], **CENTRED)
     return circle
 
 
 def _table(sources: dict[str, Any]) -> Any:
     """Queries by keys in tiles: met before, being met, still to come; what is hidden is empty."""
     table = _square(name="square", title="Q down, KV across", x_range=(0, 1), y_range=(0, 1))
-    table.rect(
-        "x", "y", width=0.9, height=0.9, fill_color="colour", fill_alpha="alpha", line_color=GREY,
-        line_width=0.7, source=sources["tiles"],
-    )  # fmt: skip
-    table.text(
-        "x", "y", text="name", color=GREY, text_font_size="12px", text_align="center",
-        text_baseline="middle", source=sources["names"],
-    )  # fmt: skip
+    look = {"fill_color": "colour", "fill_alpha": "alpha", "line_color": GREY, "line_width": 0.7}
+    table.rect("x", "y", width=0.9, height=0.9, source=sources["tiles"], **look)
+    table.text("x", "y", text="name", color=GREY, source=sources["names"], **CENTRED)
     return table
 
 
 def _timeline(sources: dict[str, Any]) -> Any:
     """Bars of what each device does from step to step, computing above sending."""
-    timeline = plot(
-        name="timeline", height=270, x_range=(0, 1), y_range=(1, -1),
-        x_axis_label="milliseconds", y_axis_label="rank",
-    )  # fmt: skip
-    items = []
-    for source, colour, label in (
+    labels = {"x_axis_label": "milliseconds", "y_axis_label": "rank"}
+    timeline = plot(name="timeline", height=270, x_range=(0, 1), y_range=(1, -1), **labels)
+    drawn, ends = {}, {"left": "left", "right": "right", "height": 0.36}
+    for name, colour, label in (
         ("computing", BUSY, "computes"),
         ("sending", SENDING, "sends"),
         ("waiting", None, "waits"),
     ):
-        bars = timeline.hbar(
-            "y", left="left", right="right", height=0.36, fill_color=colour, fill_alpha="alpha",
-            line_color=None if colour else GREY, line_alpha="alpha", line_dash="dotted",
-            source=sources[source],
-        )  # fmt: skip
-        items.append(LegendItem(label=label, renderers=[bars]))
-    timeline.segment(
-        "x", -1, "x", WORLDS[-1], line_color=GREY, line_alpha=0.5, line_dash="dashed",
-        source=sources["ends"],
-    )  # fmt: skip
-    legend = Legend(
-        items=items, orientation="horizontal", background_fill_color=None,
-        border_line_color=None, label_text_color=GREY, label_text_font_size="13px", spacing=16,
-        margin=0, padding=2, glyph_width=18, glyph_height=12, label_standoff=4,
-    )  # fmt: skip
-    timeline.add_layout(legend, "above")
+        look = {"fill_color": colour, "fill_alpha": "alpha", "line_alpha": "alpha"}
+        look |= {"line_color": None if colour else GREY, "line_dash": "dotted"}
+        drawn[label] = timeline.hbar("y", source=sources[name], **ends, **look)
+    dashed = {"line_color": GREY, "line_alpha": 0.5, "line_dash": "dashed"}
+    timeline.segment("x", -1, "x", WORLDS[-1], source=sources["ends"], **dashed)
+    room = {"spacing": 16, "padding": 2, "label_standoff": 4}
+    legend(timeline, drawn, glyph_width=18, glyph_height=12, **room)
     timeline.yaxis.ticker = list(range(WORLDS[0]))
     return timeline

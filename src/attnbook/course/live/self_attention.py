@@ -5,16 +5,19 @@ from typing import Any
 
 import numpy as np
 from bokeh.events import Pan, PanStart, Tap
-from bokeh.models import ColumnDataSource, CustomJS, Select
+from bokeh.models import ColumnDataSource, CustomJS
 
 from attnbook._validation import numbers
 from attnbook.course.figures import COLOURS, GREY
 from attnbook.course.live.figure import (
+    SQUARE,
     LiveFigure,
     arranged,
     beside,
     control_style,
     follow_pointer,
+    framed,
+    menu,
     plot,
     power_slider,
     signed_slider,
@@ -64,53 +67,36 @@ def self_attention_points(points: np.ndarray, names: str = ascii_uppercase) -> L
 
     reach = max(float(np.ceil(1.1 * np.max(np.abs(points)))), 1.0)
     plane = _plane(reach, start, paths, after, chosen)
-    collapse = plot(
-        aspect_ratio=1, min_width=280, max_width=440, x_axis_label="layers",
-        y_axis_label="spread / spread of the start",
-    )  # fmt: skip
+    labels = {"x_axis_label": "layers", "y_axis_label": "spread / spread of the start"}
+    collapse = plot(**SQUARE, **labels)
     collapse.y_range.start = 0
     collapse.line("layer", "spread", color=COLOURS["estimate"], line_width=2, source=spread)
     collapse.scatter("layer", "spread", color=COLOURS["estimate"], size=10, source=now)
 
     wide = control_style()
-    score = Select(
-        title="score", name="score", options=["gaussian", "scaled dot"], value="gaussian", **wide
-    )
-    residual = Select(
-        title="residual", name="residual", options=["off", "half"], value="off", **wide
-    )
-    bandwidth = power_slider(
-        title="bandwidth h", name="bandwidth", start=-1.3, end=1, value=-0.3, **wide
-    )
-    temperature = power_slider(
-        title="temperature τ", name="temperature", start=-1.3, end=1, value=0, **wide
-    )
-    layers = slider(title="layers", name="layers", start=0, end=LAYERS, value=1, step=1, **wide)
-    point = Select(title="point", name="point", options=letters, value=letters[0], **wide)
+    score = menu("score", "score", ["gaussian", "scaled dot"], **wide)
+    residual = menu("residual", "residual", ["off", "half"], **wide)
+    bandwidth = power_slider("bandwidth h", "bandwidth", (-1.3, 1), -0.3, **wide)
+    temperature = power_slider("temperature τ", "temperature", (-1.3, 1), 0, **wide)
+    layers = slider("layers", "layers", (0, LAYERS), 1, step=1, **wide)
+    point = menu("point", "point", letters, **wide)
     first, second = (
-        signed_slider(
-            title=f"point {axis}", name=f"point_{axis}", start=-reach, end=reach, value=value,
-            **wide,
-        )
+        signed_slider(f"point {axis}", f"point_{axis}", (-reach, reach), value, **wide)
         for axis, value in zip("xy", points[0].tolist(), strict=True)
-    )  # fmt: skip
+    )
     text = words(2, wide)
-    updated_by(
-        "self_attention.js",
-        (score, residual, bandwidth, temperature, layers, point, first, second),
-        start=start, paths=paths, after=after, chosen=chosen, spread=spread, now=now, score=score,
-        residual=residual, bandwidth=bandwidth, temperature=temperature, layers=layers,
-        point=point, first=first, second=second, words=text,
-    )  # fmt: skip
+    widths = {"bandwidth": bandwidth, "temperature": temperature}
+    place = {"point": point, "first": first, "second": second}
+    controls = {"score": score, "residual": residual, **widths, "layers": layers, **place}
+    sources = {"start": start, "paths": paths, "after": after, "chosen": chosen}
+    sources |= {"spread": spread, "now": now}
+    updated_by("self_attention.js", controls, words=text, **sources)
     choose = CustomJS(args={"start": start, "point": point}, code=NEAREST)
     for event in (Tap, PanStart):
         plane.js_on_event(event, choose)
     follow_pointer(plane, events=(Pan,), x=first, y=second)
-    layout = arranged(
-        (beside(plane, collapse),),
-        (text, beside(score, residual), beside(bandwidth, temperature, layers),
-         beside(point, first, second)),
-    )  # fmt: skip
+    rows = (score, residual), (bandwidth, temperature, layers), (point, first, second)
+    layout = arranged((beside(plane, collapse),), (text, *(beside(*row) for row in rows)))
     return LiveFigure(
         "live-self-attention",
         "Points that attend to each other",
@@ -125,19 +111,11 @@ def self_attention_points(points: np.ndarray, names: str = ascii_uppercase) -> L
 
 def _plane(reach: float, start: Any, paths: Any, after: Any, chosen: Any) -> Any:
     """The points before, on their way and after, and a ring around the one to move."""
-    plane = plot(
-        aspect_ratio=1, min_width=280, max_width=440,
-        x_range=(-reach, reach), y_range=(-reach, reach),
-    )  # fmt: skip
+    plane = plot(**SQUARE, x_range=(-reach, reach), y_range=(-reach, reach))
     plane.multi_line("xs", "ys", color=COLOURS["estimate"], line_width=1, source=paths)
     plane.scatter("x", "y", size=7, color=COLOURS["data"], alpha=0.7, source=start, name="handle")
-    plane.scatter(
-        "x", "y", size=24, fill_color=None, line_color=COLOURS["weights"], line_width=2,
-        source=chosen,
-    )  # fmt: skip
+    plane.scatter("x", "y", size=24, source=chosen, **framed())
     plane.scatter("x", "y", size=8, color=COLOURS["estimate"], source=after)
-    plane.text(
-        "x", "y", text="name", x_offset=6, y_offset=-5, color=GREY, text_font_size="14px",
-        source=start,
-    )  # fmt: skip
+    look = {"color": GREY, "text_font_size": "14px"}
+    plane.text("x", "y", text="name", x_offset=6, y_offset=-5, source=start, **look)
     return plane

@@ -6,11 +6,9 @@ from bokeh.events import ButtonClick
 from bokeh.models import (
     Button,
     ColumnDataSource,
-    CustomJS,
     Div,
     FixedTicker,
     InlineStyleSheet,
-    Select,
     TextInput,
 )
 
@@ -22,8 +20,10 @@ from attnbook.course.live.figure import (
     arranged,
     beside,
     control_style,
+    menu,
     plot,
     slider,
+    updated_by,
     words,
 )
 
@@ -73,15 +73,12 @@ def text_writer(
     shares = [float(share) for _, share in next_tokens]
     bars = ColumnDataSource({"y": list(places)[: len(shares)], "share": shares}, name="bars")
     outlines = ColumnDataSource({"y": [], "share": []}, name="outlines")  # of tokens cut off
-    chart = plot(
-        height=230, x_range=(0, 1), y_range=(SHOWN + 0.6, 0.4),
-        x_axis_label="probability of the next token", min_border_left=110, min_border_right=12,
-    )  # fmt: skip
+    room = {"height": 230, "min_border_left": 110, "min_border_right": 12}
+    ends = {"x_range": (0, 1), "y_range": (SHOWN + 0.6, 0.4)}
+    chart = plot(x_axis_label="probability of the next token", **room, **ends)
     chart.hbar(y="y", right="share", height=0.7, color=COLOURS["estimate"], source=bars)
-    chart.hbar(
-        y="y", right="share", height=0.7, fill_color=None, line_color=COLOURS["estimate"],
-        line_alpha=0.6, line_dash="dashed", source=outlines,
-    )  # fmt: skip
+    look = {"fill_color": None, "line_color": COLOURS["estimate"], "line_dash": "dashed"}
+    chart.hbar(y="y", right="share", height=0.7, line_alpha=0.6, source=outlines, **look)
     chart.yaxis.ticker = FixedTicker(ticks=list(places))
     chart.yaxis.major_tick_line_color = None
     labels = shown + [""] * (SHOWN - len(shown))
@@ -91,35 +88,23 @@ def text_writer(
     begun = TextInput(
         title="how the text begins", name="beginning", value=beginning, min_width=230, **wide
     )
-    warmth = slider(
-        title="temperature", name="temperature", start=0, end=1.5, step=0.1, format="0.0",
-        value=temperature, min_width=150, **wide,
-    )  # fmt: skip
-    nucleus = slider(
-        title="top-p", name="top_p", start=0.1, end=1, step=0.05, format="0.00", value=top_p,
-        min_width=150, **wide,
-    )  # fmt: skip
-    head = Select(
-        title="colours: weights of the", name="head", value="mean",
-        options=[("mean", "mean of all heads")], min_width=150, disabled=True, **wide,
-    )  # fmt: skip
-    reader = slider(
-        title="tokens before the last", name="reader", start=0, end=40, step=1,
-        value=0, min_width=150, disabled=True, **wide,
-    )  # fmt: skip
+    sized, asleep = {"min_width": 150, **wide}, {"min_width": 150, "disabled": True, **wide}
+    options = {"step": 0.1, "format": "0.0", **sized}
+    warmth = slider("temperature", "temperature", (0, 1.5), temperature, **options)
+    options = {"step": 0.05, "format": "0.00", **sized}
+    nucleus = slider("top-p", "top_p", (0.1, 1), top_p, **options)
+    means = [("mean", "mean of all heads")]
+    head = menu("colours: weights of the", "head", means, **asleep)
+    reader = slider("tokens before the last", "reader", (0, 40), 0, step=1, **asleep)
     write = Button(label=f"{models.load_label(model)} and write", name="write", **wide)
     one = Button(label="one token", name="one", **wide)
     again = Button(label="begin again", name="again", **wide)
     for button in (write, one, again):
         button.min_width = 150
-    written = Div(
-        name="written", sizing_mode="stretch_width",
-        stylesheets=[*wide["stylesheets"], InlineStyleSheet(css=ASKED)],
-        styles={
-            "height": "13.5em", "overflow-y": "auto",
-            "white-space": "pre-wrap", "overflow-wrap": "anywhere", "font-family": "monospace",
-        },
-    )  # fmt: skip
+    written = Div(name="written", **wide)
+    written.stylesheets = [*wide["stylesheets"], InlineStyleSheet(css=ASKED)]
+    written.styles = {"height": "13.5em", "overflow-y": "auto", "white-space": "pre-wrap"}
+    written.styles |= {"overflow-wrap": "anywhere", "font-family": "monospace"}
     reading = words(2, {"render_as_text": True, **wide})
     reading.name = "reading"
     text = words(2, {"render_as_text": True, **wide})
@@ -127,30 +112,19 @@ def text_writer(
         text.text = f"The most probable next token is '{shown[0]}' {shares[0]:.2f}."
     notice = words(1, {"render_as_text": True, **wide})
     notice.update(name="notice", visible=False)
-    update = CustomJS(
-        args=dict(
-            bars=bars, outlines=outlines, labels=chart.yaxis[0], beginning=begun,
-            temperature=warmth, top_p=nucleus, head=head, reader=reader, write=write, one=one,
-            again=again, written=written, reading=reading, words=text, notice=notice, model=model,
-            most=SHOWN, portion=PORTION, instead=_instead(model), figure=name,
-        ),
-        code=models.scripts("decoder_only.js", "byte_pairs.js", "text_writer.js"),
-        name="update",
-    )  # fmt: skip
-    for control in (begun, warmth, nucleus, head, reader):
-        control.js_on_change("value", update)
+    controls = {"beginning": begun, "temperature": warmth, "top_p": nucleus}
+    controls |= {"head": head, "reader": reader}
+    drawn = {"bars": bars, "outlines": outlines, "labels": chart.yaxis[0], "written": written}
+    spoken = {"reading": reading, "words": text, "notice": notice, "instead": _instead(model)}
+    told = {"model": model, "most": SHOWN, "portion": PORTION, "figure": name}
+    pressed = {"write": write, "one": one, "again": again}
+    scripts = (*models.SCRIPTS, "decoder_only.js", "byte_pairs.js", "text_writer.js")
+    update = updated_by(scripts, controls, **pressed, **drawn, **spoken, **told)
     for button in (write, one, again):
         button.js_on_event(ButtonClick, update)
+    sliders = beside(warmth, nucleus), beside(head, reader)
     layout = arranged(
-        (written, reading, chart),
-        (
-            text,
-            notice,
-            begun,
-            beside(warmth, nucleus),
-            beside(head, reader),
-            beside(write, one, again),
-        ),
+        (written, reading, chart), (text, notice, begun, *sliders, beside(write, one, again))
     )
     return LiveFigure(
         name,

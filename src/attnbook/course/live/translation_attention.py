@@ -46,27 +46,20 @@ def translation_attention(
     browser = attention_browser(cases, name=name, description=about, units=("letter", "word"))
     data, example = (browser.layout.select_one({"name": n}) for n in ("cases", "example"))
     wide = control_style()
-    number = NumericInput(
-        title="number from 0 to 999,999", name="number", mode="int", value=759_002, min_width=150,
-        **wide,
-    )  # fmt: skip
-    button = Button(
-        label=f"{models.load_label(model)} and translate", name="load", align="end", min_width=250,
-        **wide,
-    )  # fmt: skip
+    title = "number from 0 to 999,999"
+    number = NumericInput(title=title, name="number", mode="int", value=759_002, **wide)
+    label = f"{models.load_label(model)} and translate"
+    button = Button(label=label, name="load", align="end", min_width=250, **wide)
+    number.min_width = 150
     said = words(3, {"render_as_text": True, **wide})
-    said.update(
-        name="said", styles={**said.styles, "overflow-wrap": "anywhere"},
-        text="Type a number: the page loads the model and translates it.",
-    )  # fmt: skip
-    translate = CustomJS(
-        args=dict(
-            cases=data, example=example, number=number, button=button, said=said, model=model,
-            source_vocabulary=list(source_vocabulary), target_vocabulary=list(target_vocabulary),
-            start=START, end=END, instead=_instead(model),
-        ),
-        code=models.scripts("number_words.js", "translation_attention.js"),
-    )  # fmt: skip
+    said.update(name="said", text="Type a number: the page loads the model and translates it.")
+    said.styles = {**said.styles, "overflow-wrap": "anywhere"}
+    shown = {"cases": data, "example": example, "number": number, "button": button, "said": said}
+    told = {"model": model, "start": START, "end": END, "instead": _instead(model)}
+    told["source_vocabulary"] = list(source_vocabulary)
+    told["target_vocabulary"] = list(target_vocabulary)
+    scripts = models.scripts("number_words.js", "translation_attention.js")
+    translate = CustomJS(args={**shown, **told}, code=scripts)
     number.js_on_change("value", translate)
     button.js_on_event(ButtonClick, translate)
     controls = browser.layout.children[1]
