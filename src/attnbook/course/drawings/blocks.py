@@ -9,6 +9,7 @@ PAINTS = {
     "causal\nattention": "weights",
     "cross-\nattention": "weights",
 }
+Masks = list[tuple[str, list[list[float]]]]  # of parts that attend
 ICON = (0.1, 0.5, 0.15, 1, 0.3)
 
 
@@ -164,10 +165,8 @@ def three_transformers(tokens: int = 4) -> Drawing:
         )
     ]
     memory, (beside, height) = tops[0][0], tops[1][1]
-    canvas.arrow(
-        (11, memory), (11, memory - 13), (119, memory - 13), (119, height), (beside, height),
-        role="keys", width=2,
-    )  # fmt: skip
+    across = (11, memory - 13), (119, memory - 13)
+    canvas.arrow((11, memory), *across, (119, height), (beside, height), role="keys", width=2)
     for start, end, label in ((6, 234, "translator"), (249, 362, "reader"), (367, 478, "writer")):
         canvas.bracket(start, end, 590)
         canvas.text((start + end) / 2, 609, label, bold=True, size=18)
@@ -177,9 +176,8 @@ def three_transformers(tokens: int = 4) -> Drawing:
 
 
 def _machine(
-    canvas: Canvas, stream: float, x: float, bottom: str, table: str,
-    masks: list[tuple[str, list[list[float]]]], top: str,
-) -> tuple[float, tuple[float, float]]:  # fmt: skip
+    canvas: Canvas, stream: float, x: float, bottom: str, table: str, masks: Masks, top: str
+) -> tuple[float, tuple[float, float]]:
     """A column around x: its top, and the outer end of its last attention's box."""
     side = 1 if x > stream else -1
     middle, beside, y = stream + 52 * side, (0.0, 0.0), 556.0

@@ -80,8 +80,8 @@ def _lanes(world: int) -> list[float]:
 
 def _copy(canvas: Canvas, x: float, r: int, share: int) -> None:
     """One worker: its rows, its copy of the model, its gradient, and the step that all take."""
-    canvas.dots([(x + 10 * (j - (share - 1) / 2), 50) for j in range(share)], [1] * share,
-                "keys", radius=4)  # fmt: skip
+    places = [(x + 10 * (j - (share - 1) / 2), 50) for j in range(share)]
+    canvas.dots(places, [1] * share, "keys", radius=4)
     canvas.text(x, 76, f"{share} rows" if share > 1 else "1 row", "keys")
     canvas.arrow((x, 88), (x, 105))
     canvas.box(x, 124, 72, 36, "θ", "output", fill=0.35, bold=True)

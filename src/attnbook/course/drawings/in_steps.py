@@ -138,31 +138,28 @@ def _step(
         shapes = _bars(row) if step.kind == "bars" else _dots(row, step.full)
         for k, (x, value, (middle, w, h)) in enumerate(zip(columns, row, shapes, strict=True)):
             part, bar = f"{r}.{k}", step.kind == "bars"
-            _shape(canvas, x, y + middle, w, h, step.role, value, f"s{part}", bar=bar)
+            _shape(canvas, (x, y + middle, w, h), step.role, value, f"s{part}", bar=bar)
             label = _shown(value, step.decimals)
             if math.isnan(value) and step is not average.steps[0]:
                 label = "0"
             role = "ink" if step.role == "ink" else step.role
             canvas.text(x, y + BAND[step.kind] - 12, label, role, part=f"n{part}")
     for k, line in enumerate(step.outputs if step.kind == "words" else ()):
-        last = k + 1 == len(step.outputs)
-        canvas.text(474, top + 12 + 24 * k, line, "output" if last else "ink", anchor="end",
-                    bold=last)  # fmt: skip
+        last, y = k + 1 == len(step.outputs), top + 12 + 24 * k
+        canvas.text(474, y, line, "output" if last else "ink", anchor="end", bold=last)
 
 
 def _shape(
-    canvas: Canvas, x: float, y: float, w: float, h: float, role: str, value: float, part: str,
-    *, bar: bool,
-) -> None:  # fmt: skip
+    canvas: Canvas, place: tuple[float, ...], role: str, value: float, part: str, *, bar: bool
+) -> None:
     """A bar or a dot, both a rectangle, so that one can become the other; hidden a small ring."""
+    x, y, w, h = place
     ring = math.isnan(value) or (value < 0 and not bar)
     paint = colour("line" if math.isnan(value) else role)
     radius = 2.5 if bar and not math.isnan(value) else min(w, h) / 2
-    canvas.add(
-        "rect", x=x - w / 2, y=y - h / 2, width=w, height=h, rx=radius,
-        fill=None if ring else paint, stroke=paint if ring else None,
-        stroke_width=1.8 if ring else None, data_part=part,
-    )  # fmt: skip
+    look = {"stroke": paint, "stroke_width": 1.8} if ring else {"fill": paint}
+    left, top = x - w / 2, y - h / 2
+    canvas.add("rect", x=left, y=top, width=w, height=h, rx=radius, **look, data_part=part)
 
 
 def _bars(row: Sequence[float]) -> list[tuple[float, float, float]]:
@@ -172,10 +169,9 @@ def _bars(row: Sequence[float]) -> list[tuple[float, float, float]]:
     unit = 52 / (high - low or 1)
     zero = 4 + unit * high
     return [
-        (zero, 9, 9) if math.isnan(one)
-        else (zero - unit * one / 2, 16, max(2, abs(unit * one)))
+        (zero, 9, 9) if math.isnan(one) else (zero - unit * one / 2, 16, max(2, abs(unit * one)))
         for one in row
-    ]  # fmt: skip
+    ]
 
 
 def _dots(row: Sequence[float], full: float) -> list[tuple[float, float, float]]:
@@ -198,7 +194,7 @@ def _sum(
         ends.append((sum(its) / len(its) if len(groups) > 1 else 240, top + 98))
     for k, (x, value, weight) in enumerate(zip(columns, average.values[r], row, strict=True)):
         if math.isnan(weight):
-            _shape(canvas, x, top + 10, 9, 9, "line", weight, f"s{r}.{k}", bar=False)
+            _shape(canvas, (x, top + 10, 9, 9), "line", weight, f"s{r}.{k}", bar=False)
             canvas.text(x, top + 34, value, "keys")
             continue
         canvas.text(x, top + 10, _shown(weight, step.decimals), "weights", part=f"n{r}.{k}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -121,21 +121,14 @@ def softmax_steps(
     totals = " and ".join(f"{one:.{2 if one < 1 else 1 if one < 100 else 0}f}" for one in sums)
     whole = max(0.6, float(np.nanmax(shares)))
     large = float(np.nanmax(powers)) >= 10
+    decimals_of_powers = 0 if float(np.nanmax(powers)) >= 100 else 1 if large else 2
+    bars, raised, dots = (tuple(map(row_of, one)) for one in (hidden, powers, shares))
+    above, divided = "e^{score}, above zero", weights_are or f"each divided by the sum, {totals}"
     steps = [
-        Step("scores", about, "bars", tuple(map(row_of, hidden)), "ink", decimals),
-        Step(
-            "exponentials", "e^{score}, above zero", "bars", tuple(map(row_of, powers)),
-            decimals=0 if float(np.nanmax(powers)) >= 100 else 1 if large else 2,
-        ),
-        Step(
-            "weights", weights_are or f"each divided by the sum, {totals}", "dots",
-            tuple(map(row_of, shares)), full=whole,
-        ),
-        Step(
-            "weighted sum", f"of {of}", "sum", tuple(map(row_of, shares)), outputs=tuple(outputs),
-        ),
-    ]  # fmt: skip
+        Step("scores", about, "bars", bars, "ink", decimals),
+        Step("exponentials", above, "bars", raised, decimals=decimals_of_powers),
+        Step("weights", divided, "dots", dots, full=whole),
+        Step("weighted sum", f"of {of}", "sum", dots, outputs=tuple(outputs)),
+    ]
     kept = [step for step in steps if exponentials or step.name != "exponentials"]
-    return tuple(
-        Step(**{**vars(step), "new": step.name in new}) for step in kept
-    )  # a step is frozen
+    return tuple(replace(step, new=step.name in new) for step in kept)

@@ -125,19 +125,18 @@ def learned_queries() -> Average:
     table = scores.scaled_dot(q[:1], k)
     others = (np.arange(len(POINTS_TO)) > 0)[None]
     shares = softmax(table, others)[0]
+    told: dict[str, Any] = {"about": "q · k / √d, W_q and W_k learned", "of": "the names' numbers"}
+    told |= {"new": ["scores"], "mask": others}
     return Average(
         query=f"a row of W_q: name 0, which points to {POINTS_TO[0]}",
         keys="rows of W_k, one per name",
         labels=names,
         values=(tuple(given),),
-        steps=softmax_steps(
-            table, [mixture(shares, given)], "q · k / √d, W_q and W_k learned",
-            of="the names' numbers", new=["scores"], mask=others,
-        ),
+        steps=softmax_steps(table, [mixture(shares, given)], **told),
         own=0,
         new=frozenset({"query", "keys"}),
         numeric=False,
-    )  # fmt: skip
+    )
 
 
 def looking_back() -> Average:
@@ -145,12 +144,10 @@ def looking_back() -> Average:
     found = datasets.results("translation")["looks"]["with"]
     words, shares = tuple(found["read"]), np.array(found["weights"][WRITES])
     states = [f"h_{j + 1}" for j in range(len(words))]
-    steps = softmax_steps(
-        np.log(shares)[None], [mixture(row_of(shares), states)],
-        "a · tanh(W_q s + W_k h) + constant",
-        of="the same states", new=["scores", "weighted sum"], exponentials=False,
-        weights_are="a softmax, as in chapter 3",
-    )  # fmt: skip
+    told: dict[str, Any] = {"about": "a · tanh(W_q s + W_k h) + constant", "of": "the same states"}
+    told |= {"new": ["scores", "weighted sum"], "exponentials": False}
+    told["weights_are"] = "a softmax, as in chapter 3"
+    steps = softmax_steps(np.log(shares)[None], [mixture(row_of(shares), states)], **told)
     return Average(
         query="the decoder's state before the v of vierzig",
         keys="the encoder's states, one per word",
@@ -188,13 +185,13 @@ def self_attention() -> Average:
     """Chapter 5: a word asks all words of its sentence."""
     x = six_words().x
     q, k, _ = _of_words(x)
+    rows = [scores.scaled_dot(q[ASKS : ASKS + 1], k)]
     return Average(
         query="W_q times a word: the second to",
         keys="W_k times each word of the same sentence",
         new=frozenset({"query", "keys"}),
-        **_words([scores.scaled_dot(q[ASKS : ASKS + 1], k)], about="q · k / √d",
-                 of="W_v times each word", new=["weighted sum"]),
-    )  # fmt: skip
+        **_words(rows, about="q · k / √d", of="W_v times each word", new=["weighted sum"]),
+    )
 
 
 def two_heads() -> Average:
@@ -202,14 +199,15 @@ def two_heads() -> Average:
     x = six_words().x
     q, k = (split_heads(one, 2) for one in _of_words(x)[:2])
     rows = [scores.scaled_dot(q[h, ASKS : ASKS + 1], k[h]) for h in range(2)]
+    told: dict[str, Any] = {"about": "q · k / √d, a row per head", "of": "each head's values"}
+    told |= {"new": ["scores", "weighted sum"], "exponentials": False}
+    told["weights_are"] = "a softmax per head"
     return Average(
         query="the second to asks twice, once per head",
         keys="of the same words, two columns per head",
         new=frozenset({"query", "keys"}),
-        **_words(rows, about="q · k / √d, a row per head", of="each head's values",
-                 new=["scores", "weighted sum"], exponentials=False,
-                 weights_are="a softmax per head"),
-    )  # fmt: skip
+        **_words(rows, **told),
+    )
 
 
 def block() -> Average:
@@ -217,17 +215,16 @@ def block() -> Average:
     x = six_words().x
     q, k, v = _of_words(rms_norm(x))
     output = attend(q[ASKS : ASKS + 1], k, v)[0]
+    told: dict[str, Any] = {"about": "q · k / √d", "of": "values of the normed stream"}
+    told |= {"exponentials": False, "weights_are": "softmax of the scores"}
     average = Average(
         query="of the normed stream: the second to",
         keys="of the normed stream",
         new=frozenset({"query", "keys"}),
-        **_words([scores.scaled_dot(q[ASKS : ASKS + 1], k)], about="q · k / √d",
-                 of="values of the normed stream", exponentials=False,
-                 weights_are="softmax of the scores"),
-    )  # fmt: skip
-    lines = (
-        _vector("x", x[ASKS]), _vector("+ output", output), _vector("= stream", x[ASKS] + output),
-    )  # fmt: skip
+        **_words([scores.scaled_dot(q[ASKS : ASKS + 1], k)], **told),
+    )
+    named = {"x": x[ASKS], "+ output": output, "= stream": x[ASKS] + output}
+    lines = tuple(_vector(name, numbers) for name, numbers in named.items())
     added = Step("stream", "the output is added", "words", outputs=lines, role="output", new=True)
     return Average(**{**vars(average), "steps": (*average.steps, added)})
 
@@ -243,8 +240,9 @@ def causal() -> Average:
     q, k, _ = _of_words(x)
     at = 3  # the fourth word: two come later
     mask = causal_mask(len(x), x)[at : at + 1]
-    given = _words([scores.scaled_dot(q[at : at + 1], k)], about="q · k / √d, later words hidden",
-                   of="values of what came before", new=["scores"], mask=mask)  # fmt: skip
+    told: dict[str, Any] = {"about": "q · k / √d, later words hidden", "mask": mask}
+    told |= {"of": "values of what came before", "new": ["scores"]}
+    given = _words([scores.scaled_dot(q[at : at + 1], k)], **told)
     return Average(
         query="the fourth word, not",
         keys="words up to the fourth",
@@ -262,10 +260,9 @@ def in_context() -> Average:
     w_k = np.array([[0, 0, -1 / (2 * h**2)], [0, 1 / h**2, 0]])
     q, k = of_query @ w_q.T, of_keys @ w_k.T
     answer: Any = attend(q, k, v, score=scores.dot)
-    given = _on_a_line(
-        scores.dot(q, k), answer.item(), about="q · k, from 1, x and x^2", of="the pairs' y",
-        new=["scores"], weights_are="softmax: those of chapter 1",
-    )  # fmt: skip
+    told: dict[str, Any] = {"about": "q · k, from 1, x and x^2", "of": "the pairs' y"}
+    told["weights_are"] = "softmax: those of chapter 1"
+    given = _on_a_line(scores.dot(q, k), answer.item(), new=["scores"], **told)
     return Average(
         query=f"a token without its y, x = {QUERY}",
         keys="tokens (x, y); the keys see x alone",
@@ -279,11 +276,10 @@ def real_model() -> Average:
     """Chapter 10: " his" asks the words before it, in one head of a published model."""
     names = tuple(one.strip() for one in stored().tokens[: HIS + 1])
     shares = weights_of(*BEST)[HIS, : HIS + 1]
-    steps = softmax_steps(
-        np.log(shares)[None], [mixture(row_of(shares), names)],
-        "from the stored weights: log(weight)", of="a vector from each token",
-        new=["weights"], exponentials=False, weights_are="layer 14, head 9 of SmolLM2-135M",
-    )  # fmt: skip
+    told: dict[str, Any] = {"about": "from the stored weights: log(weight)", "new": ["weights"]}
+    told |= {"of": "a vector from each token", "exponentials": False}
+    told["weights_are"] = "layer 14, head 9 of SmolLM2-135M"
+    steps = softmax_steps(np.log(shares)[None], [mixture(row_of(shares), names)], **told)
     return Average(
         query="the token his, in a model trained by others",
         keys="the tokens up to it; <s> begins the text",
@@ -303,7 +299,8 @@ def without_softmax() -> Average:
     gram = kernels.gaussian(np.abs(keys[:, None] - keys) / scale)
     kernel = kernels.gaussian(np.abs(query - keys) / scale)
     weights = kernel @ states.matrices(gram, 0.2)["posterior"]
-    full = float(np.abs(weights).max())
+    full, shares = float(np.abs(weights).max()), (row_of(weights),)
+    times, outputs = "times M = (K + σ^2I)^{−1}; rings: below 0", (f"= {weights @ values:.2f}",)
     return Average(
         query=f"an input, {query}",
         keys="inputs",
@@ -313,16 +310,10 @@ def without_softmax() -> Average:
         at=query,
         steps=(
             Step("kernel", "k(q, k_j), no softmax", "bars", (row_of(kernel),), new=True),
-            Step(
-                "weights", "times M = (K + σ^2I)^{−1}; rings: below 0", "dots", (row_of(weights),),
-                new=True, full=full,
-            ),
-            Step(
-                "weighted sum", "weights need not add up to 1", "sum", (row_of(weights),),
-                outputs=(f"= {weights @ values:.2f}",),
-            ),
+            Step("weights", times, "dots", shares, new=True, full=full),
+            Step("weighted sum", "weights need not add up to 1", "sum", shares, outputs=outputs),
         ),
-    )  # fmt: skip
+    )
 
 
 def in_parts(devices: bool = False) -> Average:
@@ -339,7 +330,9 @@ def in_parts(devices: bool = False) -> Average:
     shares = softmax(tops + np.log(totals))
     inside = np.concatenate([softmax(table[0, one]) for one in own])
     powers = np.exp(table[0] - np.repeat(tops, 3))
-    where = ("here", "arrived") if devices else ("part 1", "part 2")
+    new, where = not devices, ("here", "arrived") if devices else ("part 1", "part 2")
+    distance = "−(q − k)^2 / 2h^2, as in chapter 1"
+    summed = "part by part, as keys arrive" if devices else "an average of two averages"
     outputs = (
         *(f"{name}: {one:.2f}" for name, one in zip(where, averages, strict=True)),
         f"{shares[0]:.2f} × {averages[0]:.2f} + {shares[1]:.2f} × {averages[1]:.2f} = {whole:.2f}",
@@ -354,17 +347,14 @@ def in_parts(devices: bool = False) -> Average:
         groups=groups,
         new=frozenset({"keys"}),
         steps=(
-            Step("scores", "−(q − k)^2 / 2h^2, as in chapter 1", "bars", (row_of(table),), "ink",
-                 1),
-            Step("exponentials", "e^{score − top of the part}", "bars", (row_of(powers),),
-                 new=not devices),
-            Step("weights", "each part's add up to 1", "dots", (row_of(inside),), full=0.8,
-                 new=not devices),
-            Step("weighted sum", "part by part, as keys arrive" if devices
-                 else "an average of two averages", "sum", (row_of(inside),), outputs=outputs,
-                 new=True),
+            Step("scores", distance, "bars", (row_of(table),), "ink", 1),
+            Step("exponentials", "e^{score − top of the part}", "bars", (row_of(powers),), new=new),
+            Step(
+                "weights", "each part's add up to 1", "dots", (row_of(inside),), full=0.8, new=new
+            ),
+            Step("weighted sum", summed, "sum", (row_of(inside),), outputs=outputs, new=True),
         ),
-    )  # fmt: skip
+    )
 
 
 CHAPTERS: dict[int, Callable[[], Average]] = {

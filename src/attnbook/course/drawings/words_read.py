@@ -151,10 +151,8 @@ def _several_heads(
 
 def _touched(canvas: Canvas, x: float, top: float, width: float, height: float) -> None:
     """Where a word can be touched."""
-    canvas.add(
-        "rect", x=x - width / 2, y=top, width=width, height=height, rx=6,
-        fill="none", pointer_events="all",
-    )  # fmt: skip
+    look = {"rx": 6, "fill": "none", "pointer_events": "all"}
+    canvas.add("rect", x=x - width / 2, y=top, width=width, height=height, **look)
 
 
 def _dot(canvas: Canvas, x: float, y: float, weight: float, full: float, row: int) -> None:
