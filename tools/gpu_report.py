@@ -46,10 +46,8 @@ def run(words: list[str], limit: float) -> tuple[str, float]:
     }
     start = time.perf_counter()
     try:
-        done = subprocess.run(
-            words, cwd=ROOT, env=environment, timeout=limit, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = subprocess.run(words, cwd=ROOT, env=environment, timeout=limit, text=True, **streams)
         said = done.stdout + (f"\nended with {done.returncode}" if done.returncode else "")
     except subprocess.TimeoutExpired as expired:
         so_far = expired.stdout or b""
@@ -88,12 +86,10 @@ def trainer(limit: float) -> dict[str, Any]:
     ways = {"JAX, one process": [*module, "--backend", "jax"]}
     if cards:
         for mode in ("ddp", "fsdp"):
-            ways[f"{mode}, bfloat16, NCCL, workers: {cards}"] = [
-                *launch, str(cards), *module, "--mode", mode, "--precision", "bfloat16",
-            ]  # fmt: skip
-        ways[f"ddp, workers: {cards + 1}, one more than GPUs"] = [
-            *launch, str(cards + 1), *module, "--mode", "ddp",
-        ]  # fmt: skip
+            way = [*launch, str(cards), *module, "--mode", mode, "--precision", "bfloat16"]
+            ways[f"{mode}, bfloat16, NCCL, workers: {cards}"] = way
+        way = [*launch, str(cards + 1), *module, "--mode", "ddp"]
+        ways[f"ddp, workers: {cards + 1}, one more than GPUs"] = way
     found = {}
     for name, words in ways.items():
         with tempfile.TemporaryDirectory() as folder:

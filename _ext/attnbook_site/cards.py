@@ -18,10 +18,9 @@ def link(app: Sphinx, tree: nodes.document) -> None:
     if not page.startswith("chapters/"):
         return
     target = f"cards-{int(page.removeprefix('chapters/')[:2])}"
-    reference = addnodes.pending_xref(
-        "", nodes.inline("", "its cards"), refdomain="std", reftype="ref", reftarget=target,
-        refexplicit=True, refdoc=page,
-    )  # fmt: skip
+    where = {"refdomain": "std", "reftype": "ref", "reftarget": target, "refdoc": page}
+    words = nodes.inline("", "its cards")
+    reference = addnodes.pending_xref("", words, refexplicit=True, **where)
     line = nodes.paragraph(
         "", "", nodes.Text("To remember this chapter: "), reference, nodes.Text(".")
     )

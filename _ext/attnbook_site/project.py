@@ -85,11 +85,9 @@ def launch_notebooks_only(
     }
     for button in buttons:
         if button.get("label") == "launch-buttons" and repository:
-            button["buttons"] += [
-                {"type": "link", "url": url.format(**words), "text": name,
-                 "tooltip": f"Launch on {name}", "icon": "fas fa-rocket"}
-                for name, url in FURTHER.items()
-            ]  # fmt: skip
+            for name, url in FURTHER.items():
+                link = {"type": "link", "url": url.format(**words), "icon": "fas fa-rocket"}
+                button["buttons"].append({**link, "text": name, "tooltip": f"Launch on {name}"})
 
 
 def setup(app: Sphinx) -> None:

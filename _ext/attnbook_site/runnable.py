@@ -30,9 +30,12 @@ ROOT = Path(__file__).parents[2]
 PYODIDE = json.loads(Path(__file__).with_name("pyodide.json").read_text(encoding="utf-8"))
 LACKING = {"torch": "PyTorch", "jax": "JAX", "equinox": "JAX", "optax": "JAX"}
 PACKAGES = {
-    "numpy": ["numpy"], "matplotlib": ["matplotlib"], "scipy": ["scipy"], "PIL": ["pillow"],
+    "numpy": ["numpy"],
+    "matplotlib": ["matplotlib"],
+    "scipy": ["scipy"],
+    "PIL": ["pillow"],
     "sklearn": ["scikit-learn", "pillow"],  # whose photographs want Pillow, and do not say so
-}  # fmt: skip
+}
 PURE = (
     "array-api-compat",
     "docopt",
@@ -151,7 +154,7 @@ def mark(app: Sphinx, tree: nodes.document) -> None:
         return
     shown = [
         node for node in tree.findall(nodes.container) if node.get("nb_element") == "cell_code"
-    ]  # fmt: skip
+    ]
     cells = cells_of(source)
     if len(shown) != len(cells):
         raise ValueError(f"{page}: got {len(shown)} cells, expected the source's {len(cells)}")

@@ -78,16 +78,16 @@ def wrong_on(kind: str) -> tuple[str, ...]:
 
     hidden = torch.zeros(2, 1, 8, 8, **here)
     hidden[0, 0, 4:, :4] = -torch.inf
+    linear, one = functional.linear, (normal(80, 1, 2), normal(192, 2), normal(192))
+    many = normal(2, 64, 128), normal(384, 128), normal(384)
     cases: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-        "a linear layer on rows of one token": (
-            functional.linear, (normal(80, 1, 2), normal(192, 2), normal(192))),
-        "a linear layer on rows of 64 tokens": (
-            functional.linear, (normal(2, 64, 128), normal(384, 128), normal(384))),
+        "a linear layer on rows of one token": (linear, one),
+        "a linear layer on rows of 64 tokens": (linear, many),
         "the gradient of a sum": (slope, (normal(3840, 33), normal(1, 33))),
         "attention of permuted heads": (heads, (normal(84, 3, 3, 64),)),
         "attention with a mask": (masked, (normal(2, 4, 8, 64), hidden)),
         "a sum in place": (in_place, (normal(2, 3), normal(2, 3))),
-    }  # fmt: skip
+    }
     wrong = []
     for name, (function, arrays) in cases.items():
         right = function(*arrays)

@@ -65,9 +65,15 @@ def seconds(messages: Amount, size: Amount, link: Link) -> Amount:
 
 
 def data_parallel_efficiency(
-    parameters: Amount, tokens: Amount, world: Amount, *, flops: float, link: Link,
-    itemsize: float = 2, overlap: bool = False,
-) -> Amount:  # fmt: skip
+    parameters: Amount,
+    tokens: Amount,
+    world: Amount,
+    *,
+    flops: float,
+    link: Link,
+    itemsize: float = 2,
+    overlap: bool = False,
+) -> Amount:
     """The share of a step in which a rank computes, where W copies reduce their gradients.
 
     The computation takes 6 · parameters · tokens operations, a third of them forward, and the
@@ -131,9 +137,15 @@ def least_tokens(flops: float, link: Link, *, itemsize: float = 2) -> float:
 
 
 def ring_efficiency(
-    tokens: Amount, width: Amount, world: Amount, *, flops: float, link: Link,
-    itemsize: float = 2, overlap: bool = True,
-) -> Amount:  # fmt: skip
+    tokens: Amount,
+    width: Amount,
+    world: Amount,
+    *,
+    flops: float,
+    link: Link,
+    itemsize: float = 2,
+    overlap: bool = True,
+) -> Amount:
     """The share of time in which a rank computes, forward in ring attention without a mask.
 
     W times c queries meet c keys, 4 c² d operations; W − 1 times in between 2 c d numbers travel as

@@ -155,10 +155,6 @@ MODELS = {
 }
 # of Cluster: the data sheets' bfloat16 and links in one direction; the latency is assumed
 DEVICES: dict[str, Any] = {
-    "H100": {
-        "memory": 80e9, "flops": 989e12, "inside": Link(1e-5, 450e9), "between": Link(1e-5, 50e9),
-    },
-    "A100": {
-        "memory": 80e9, "flops": 312e12, "inside": Link(1e-5, 300e9), "between": Link(1e-5, 25e9),
-    },
-}  # fmt: skip
+    "H100": dict(memory=80e9, flops=989e12, inside=Link(1e-5, 450e9), between=Link(1e-5, 50e9)),
+    "A100": dict(memory=80e9, flops=312e12, inside=Link(1e-5, 300e9), between=Link(1e-5, 25e9)),
+}

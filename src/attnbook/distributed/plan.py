@@ -162,10 +162,9 @@ def plan(model: Model, batch: int, cluster: Cluster, layout: Layout) -> Plan:
     seconds, sending = _times(model, cluster, layout, copies, rows)
     step = sum(seconds.values())
     useful = operations(model) * batch / (cluster.devices * cluster.flops)
-    return Plan(
-        copies, rows, _memory(model, layout, copies, rows), seconds, sending,
-        cluster.memory, batch / step, useful / step,
-    )  # fmt: skip
+    held = _memory(model, layout, copies, rows)
+    rates = batch / step, useful / step
+    return Plan(copies, rows, held, seconds, sending, cluster.memory, *rates)
 
 
 def _divided(model: Model, batch: int, cluster: Cluster, layout: Layout) -> tuple[int, int]:

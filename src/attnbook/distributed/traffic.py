@@ -211,9 +211,14 @@ def split_attention(rows: Amount, width: Amount, itemsize: Amount) -> Amount:
 
 
 def zero(
-    parameters: Amount, world: Amount, stage: int, *, weights: float = 2, gradients: float = 2,
+    parameters: Amount,
+    world: Amount,
+    stage: int,
+    *,
+    weights: float = 2,
+    gradients: float = 2,
     optimizer: float = 12,
-) -> Amount:  # fmt: skip
+) -> Amount:
     """Bytes of a model's training state that one rank holds, with stage 0 to 3 of ZeRO.
 
     Stage 1 divides the optimizer's state by W, stage 2 the gradients too, and stage 3 the weights

@@ -175,10 +175,8 @@ class Run:
         @eqx.filter_jit
         def draw(key: Array) -> Any:
             width = o.embed_dim
-            model = DecoderOnly(
-                vocab_size, o.window, width, o.heads, 4 * width, o.layers, dropout=o.dropout,
-                key=key,
-            )  # fmt: skip
+            sizes = vocab_size, o.window, width, o.heads, 4 * width, o.layers
+            model = DecoderOnly(*sizes, dropout=o.dropout, key=key)
             state = self.optimiser.init(eqx.filter(model, eqx.is_inexact_array))
             return shard((model, state), self.mesh, kind)
 

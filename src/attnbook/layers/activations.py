@@ -75,5 +75,8 @@ def silu(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 # by the names that an MLP has for them; a "swiglu" is gated besides
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "gelu": gelu, "gelu_tanh": gelu_tanh, "relu": relu, "swiglu": silu,
-}  # fmt: skip
+    "gelu": gelu,
+    "gelu_tanh": gelu_tanh,
+    "relu": relu,
+    "swiglu": silu,
+}

@@ -174,9 +174,14 @@ def _joined(layer: MultiHead, heads: Float[Array, "... heads n d"]) -> Float[Arr
 
 
 def _heads(
-    layer: MultiHead, queries: Array, keys: Array | None, values: Array | None,
-    mask: Array | None, return_weights: bool, causal: bool,
-) -> tuple[Array, Array, Array, Array | None]:  # fmt: skip
+    layer: MultiHead,
+    queries: Array,
+    keys: Array | None,
+    values: Array | None,
+    mask: Array | None,
+    return_weights: bool,
+    causal: bool,
+) -> tuple[Array, Array, Array, Array | None]:
     """What a layer is given, checked: its heads, and which keys may be seen, (..., 1, n, 1)."""
     flags(causal=causal, return_weights=return_weights)
     check_multi_head(layer, queries, queries, queries, mask)

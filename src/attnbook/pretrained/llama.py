@@ -24,25 +24,21 @@ class Names(NamedTuple):
     parts: dict[str, str]
 
 
-PARTS = (
-    "attention.query", "attention.key", "attention.value", "attention.output",
-    "mlp.gate", "mlp.hidden", "mlp.output", "attention_norm", "mlp_norm",
-)  # fmt: skip
-FOLDER = Names(
-    "embed_tokens", "norm", "lm_head", "layers.",
-    dict(zip(PARTS, (
-        "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-        "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj",
-        "input_layernorm", "post_attention_layernorm",
-    ), strict=True)),
-)  # fmt: skip
-GGUF = Names(
-    "token_embd", "output_norm", "output", "blk.",
-    dict(zip(PARTS, (
-        "attn_q", "attn_k", "attn_v", "attn_output",
-        "ffn_gate", "ffn_up", "ffn_down", "attn_norm", "ffn_norm",
-    ), strict=True)),
-)  # fmt: skip
+NAMES = {  # of a block's parts: the book's, those in a folder, those in a GGUF file
+    "attention.query": ("self_attn.q_proj", "attn_q"),
+    "attention.key": ("self_attn.k_proj", "attn_k"),
+    "attention.value": ("self_attn.v_proj", "attn_v"),
+    "attention.output": ("self_attn.o_proj", "attn_output"),
+    "mlp.gate": ("mlp.gate_proj", "ffn_gate"),
+    "mlp.hidden": ("mlp.up_proj", "ffn_up"),
+    "mlp.output": ("mlp.down_proj", "ffn_down"),
+    "attention_norm": ("input_layernorm", "attn_norm"),
+    "mlp_norm": ("post_attention_layernorm", "ffn_norm"),
+}
+PARTS = tuple(NAMES)
+IN_FOLDER, IN_GGUF = ({part: there[k] for part, there in NAMES.items()} for k in (0, 1))
+FOLDER = Names("embed_tokens", "norm", "lm_head", "layers.", IN_FOLDER)
+GGUF = Names("token_embd", "output_norm", "output", "blk.", IN_GGUF)
 
 
 class Sizes(NamedTuple):

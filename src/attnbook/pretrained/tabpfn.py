@@ -72,10 +72,12 @@ def _block(tensors: Tensors, mine: str, theirs: str, e: int, mlp_dim: int) -> di
     for part, weight, bias in zip(("query", "key", "value"), weights, biases, strict=True):
         found |= {f"{mine}attention.{part}.weight": weight, f"{mine}attention.{part}.bias": bias}
     shapes = {
-        "attention.output": ("self_attn.out_proj", (e, e)), "attention_norm": ("norm1", (e,)),
-        "mlp.hidden": ("linear1", (mlp_dim, e)), "mlp.output": ("linear2", (e, mlp_dim)),
+        "attention.output": ("self_attn.out_proj", (e, e)),
+        "attention_norm": ("norm1", (e,)),
+        "mlp.hidden": ("linear1", (mlp_dim, e)),
+        "mlp.output": ("linear2", (e, mlp_dim)),
         "mlp_norm": ("norm2", (e,)),
-    }  # fmt: skip
+    }
     for part, (their, shape) in shapes.items():
         found |= take_linear(tensors, mine + part, theirs + their, shape)
     return found

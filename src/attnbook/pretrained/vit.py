@@ -50,12 +50,15 @@ def vit_recipe(config: Config, tensors: Tensors) -> Recipe:
     biased = config.supported("qkv_bias", [True, False], True)
     e = config.size("hidden_size")
     options: dict[str, Any] = dict(
-        **_pixels(config), num_classes=None, embed_dim=e,
+        **_pixels(config),
+        num_classes=None,
+        embed_dim=e,
         num_heads=config.divisor("num_attention_heads", e),
-        mlp_dim=config.size("intermediate_size"), num_layers=config.size("num_hidden_layers"),
+        mlp_dim=config.size("intermediate_size"),
+        num_layers=config.size("num_hidden_layers"),
         activation=ACTIVATIONS[config.supported("hidden_act", ACTIVATIONS, "gelu")],
         eps=config.positive("layer_norm_eps", 1e-12),
-    )  # fmt: skip
+    )
     start = tensors.prefix("vit.")
     tensors.drop("*pooler.*")
     found = {

@@ -236,9 +236,12 @@ class DecoderBlock(Configured, nn.Module):
             ValueError: biases in a part of it, norms of different eps, another activation.
         """
         names = {
-            "attention": "self_attn", "attention_norm": "norm1",
-            "cross_attention": "multihead_attn", "cross_norm": "norm2", "mlp_norm": "norm3",
-        }  # fmt: skip
+            "attention": "self_attn",
+            "attention_norm": "norm1",
+            "cross_attention": "multihead_attn",
+            "cross_norm": "norm2",
+            "mlp_norm": "norm3",
+        }
         return load_block(cls, nn.TransformerDecoderLayer, original, names)
 
 

@@ -21,19 +21,15 @@ from torch.distributed.checkpoint.state_dict_loader import load
 
 INDEX = ".metadata"
 PATHS = ("PosixPath", "WindowsPath")  # Python 3.13 keeps them in pathlib._local
+METADATA = ("_MEM_FORMAT_ENCODING", "Metadata", "MetadataIndex", "StorageMeta", "TensorProperties")
+STORAGE = ("BytesStorageMetadata", "ChunkStorageMetadata", "TensorStorageMetadata")
 WRITTEN = {
-    *(
-        ("torch.distributed.checkpoint.metadata", name)
-        for name in (
-            "_MEM_FORMAT_ENCODING", "BytesStorageMetadata", "ChunkStorageMetadata", "Metadata",
-            "MetadataIndex", "StorageMeta", "TensorProperties", "TensorStorageMetadata",
-        )
-    ),
+    *(("torch.distributed.checkpoint.metadata", name) for name in (*METADATA, *STORAGE)),
     ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
     ("torch.serialization", "_get_layout"),
     ("torch", "Size"),
     *((module, path) for module in ("pathlib", "pathlib._local") for path in PATHS),
-}  # fmt: skip
+}
 
 
 def read_checkpoint(folder: Path, state: dict[str, Any]) -> None:

@@ -229,10 +229,8 @@ def _model(options: Options, vocab_size: int) -> DecoderOnly:
     """The writer of chapter 8, in the sizes of the options."""
     width = options.embed_dim
     torch.manual_seed(options.seed)
-    model = DecoderOnly(
-        vocab_size, options.window, width, options.heads, 4 * width, options.layers,
-        dropout=options.dropout,
-    )  # fmt: skip
+    sizes = vocab_size, options.window, width, options.heads, 4 * width, options.layers
+    model = DecoderOnly(*sizes, dropout=options.dropout)
     return model.double() if options.precision == "float64" else model
 
 

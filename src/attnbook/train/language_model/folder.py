@@ -17,9 +17,7 @@ from attnbook.train.language_model.text import TrainingText
 from attnbook.train.language_model.workers import Refused, Workers, barrier
 
 MODEL = ("backend", "window", "embed_dim", "heads", "layers", "tokens")
-RUN = (
-    "steps", "seed", "rows", "learning_rate", "warmup", "dropout", "weight_decay", "precision",
-)  # fmt: skip
+RUN = ("steps", "seed", "rows", "learning_rate", "warmup", "dropout", "weight_decay", "precision")
 
 
 def settings(options: Options, text: TrainingText, world: int) -> dict[str, Any]:
