@@ -46,22 +46,18 @@ def judged(scale: str) -> tuple[datasets.Functions, dict[str, np.ndarray]]:
         2000, PAIRS + 1, seed=1_000_000, length_scale=SCALES[scale], noise=NOISE
     )
     true = f.true[:, 1:]
-    kernel = np.array(
-        [
-            np.mean((nadaraya_watson(
-                f.x[:, 1:, None], f.x[:, :-1, None], f.y[:, :-1, None],
-                bandwidth=float(h), mask=np.tri(PAIRS, dtype=bool),
-            )[..., 0] - true) ** 2, axis=0)
-            for h in BANDWIDTHS
-        ]
-    )  # fmt: skip
-    exact = [
-        np.mean((gaussian_process.posterior(
-            f.x[:, n : n + 1], f.x[:, :n], f.y[:, :n], length_scale=f.length_scale, noise=NOISE,
-        )[0][:, 0] - f.true[:, n]) ** 2)
-        for n in range(1, PAIRS + 1)
-    ]  # fmt: skip
-    return f, {"kernel": kernel.min(axis=0), "posterior": np.array(exact)}
+    pairs = f.x[:, 1:, None], f.x[:, :-1, None], f.y[:, :-1, None]
+    mask, options = np.tri(PAIRS, dtype=bool), {"length_scale": f.length_scale, "noise": NOISE}
+    kernel = []
+    for h in BANDWIDTHS:
+        said = nadaraya_watson(*pairs, bandwidth=float(h), mask=mask)[..., 0]
+        kernel.append(np.mean((said - true) ** 2, axis=0))
+    exact = []
+    for n in range(1, PAIRS + 1):
+        given = f.x[:, n : n + 1], f.x[:, :n], f.y[:, :n]
+        said = gaussian_process.posterior(*given, **options)[0][:, 0]
+        exact.append(np.mean((said - f.true[:, n]) ** 2))
+    return f, {"kernel": np.array(kernel).min(axis=0), "posterior": np.array(exact)}
 
 
 def regressor(seed: int, scale: str, library: str, steps: int, **sizes: Any) -> dict[str, Any]:
@@ -131,15 +127,15 @@ def one_layer(seed: int, library: str, steps: int, peak: float) -> dict[str, Any
     def loss(layer: Any, queries: Any, keys: Any, values: Any, y: Any) -> Any:
         return ((layer(queries, keys, values, mask)[..., 3] - y) ** 2).mean()
 
-    batches = (
-        (features(f.x[:, 1:]), features(f.x[:, :-1]), last(f.y[:, :-1]),
-         f.y[:, 1:].astype(np.float32))
-        for f in functions(seed, steps, "fixed")
-    )  # fmt: skip
+    def inputs(f: datasets.Functions) -> tuple[np.ndarray, ...]:
+        return features(f.x[:, 1:]), features(f.x[:, :-1]), last(f.y[:, :-1])
+
+    drawn = functions(seed, steps, "fixed")
+    batches = ((*inputs(f), f.y[:, 1:].astype(np.float32)) for f in drawn)
     rates = training.warm_cosine(peak, steps, warmup=20)
     layer, history = layers.train(layer, loss, batches, learning_rate=rates, clip=1.0)
     f, classical = judged("fixed")
-    given = map(to_array, (features(f.x[:, 1:]), features(f.x[:, :-1]), last(f.y[:, :-1])))
+    given = map(to_array, inputs(f))
     with torch.no_grad():
         said = np.asarray(layer(*given, mask)[..., 3])
         parts = (layer.query, layer.key, layer.value, layer.output)
@@ -228,8 +224,8 @@ def main() -> None:
         found[name] = results
         print(name, results, flush=True)
         if not quick:
-            classical = {scale: {k: e.tolist() for k, e in judged(scale)[1].items()}
-                         for scale in SCALES}  # fmt: skip
+            errors = {scale: judged(scale)[1].items() for scale in SCALES}
+            classical = {scale: {k: e.tolist() for k, e in of} for scale, of in errors.items()}
             store("in_context", found=found, classical=classical)
 
     one = {"steps": 20, "peak": 0.1} if quick else ONE

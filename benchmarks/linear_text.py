@@ -72,10 +72,9 @@ def run(kind: str, seed: int, steps: int) -> dict[str, float]:
     text = datasets.python_reference()
     torch.manual_seed(seed)
     model = model_of(kind, len(text.vocabulary))
-    model, history = torch_layers.train(
-        model, text_loss, windows(text.train, steps, seed),
-        learning_rate=training.warm_cosine(PEAK, steps, warmup=min(WARMUP, steps)), clip=1.0,
-    )  # fmt: skip
+    rates = training.warm_cosine(PEAK, steps, warmup=min(WARMUP, steps))
+    batches = windows(text.train, steps, seed)
+    model, history = torch_layers.train(model, text_loss, batches, learning_rate=rates, clip=1.0)
     return {
         "seed": seed,
         "held_out": float(bits(model, text.held_out, torch.tensor)),

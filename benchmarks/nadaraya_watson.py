@@ -36,8 +36,9 @@ from attnbook import datasets, devices, nadaraya_watson
 
 STORED = Path(__file__).parents[1] / "src/attnbook/datasets/results/nadaraya_watson.json"
 BANDWIDTH = {1: 0.25, 3: 0.5}
-WAYS = ("KernelReg", "scikit-learn", "NumPy", "torch", "torch, weights", "torch, gradient",
-        "JAX", "JAX, weights", "JAX, gradient", "binned, FFT")  # fmt: skip
+IN_TORCH = ("torch", "torch, weights", "torch, gradient")
+IN_JAX = ("JAX", "JAX, weights", "JAX, gradient")
+WAYS = ("KernelReg", "scikit-learn", "NumPy", *IN_TORCH, *IN_JAX, "binned, FFT")
 PLAIN = ("scikit-learn", "torch, weights", "JAX, weights")  # they hold the (n, n) weights
 ROUNDS = {1000: 3, 10_000: 3, 50_000: 1}  # by size
 CHECKED = 200
@@ -225,8 +226,8 @@ def all_bandwidths(quick: bool) -> dict[str, Any]:
             for way, row in ways.items():
                 ratios = [*row["ratio"], min(row["ratio"])]
                 print(f"{way:10s}", *(f"{ratio:8.1f}" for ratio in ratios), flush=True)
-    return {"date": date.today().isoformat(), "machine": machine(), "points": n,
-            "h": list(BANDWIDTHS), "ways": table}  # fmt: skip
+    asked = {"points": n, "h": list(BANDWIDTHS)}
+    return {"date": date.today().isoformat(), "machine": machine(), **asked, "ways": table}
 
 
 def machine() -> str:

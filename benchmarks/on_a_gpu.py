@@ -25,8 +25,12 @@ from attnbook.torch import triton_flash
 from benchmarks.storing import asked_quick, store
 
 HEADS, WIDTH = 16, 64
-LAYERS = ((4, 128, 64, "float32"), (4, 512, 256, "float32"),
-          (8, 1024, 512, "bfloat16"), (2, 4096, 512, "bfloat16"))  # fmt: skip
+LAYERS = (
+    (4, 128, 64, "float32"),
+    (4, 512, 256, "float32"),
+    (8, 1024, 512, "bfloat16"),
+    (2, 4096, 512, "bfloat16"),
+)
 LENGTHS, LONG, MOST_IN_BLOCKS = (512, 2048, 8192), (1024, 4096, 16384), 2048
 
 Times = dict[str, list[float]]
@@ -100,13 +104,12 @@ def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("torch sees no CUDA device: nothing was timed")
     torch.manual_seed(0)
-    found: dict[str, dict[str, Times]] = {
-        "dropout": {f"{b} x {n} x {e} {dtype}": dropout(b, n, e, dtype, rounds)
-                    for b, n, e, dtype in LAYERS},
-        "forward": {f"{n} {dtype}": forward(n, dtype, rounds)
-                    for dtype in ("float16", "float32") for n in LENGTHS},
-        "linear": {f"{n}": linear(n, rounds) for n in LONG},
-    }  # fmt: skip
+    found: dict[str, dict[str, Times]] = {"dropout": {}, "forward": {}}
+    for b, n, e, dtype in LAYERS:
+        found["dropout"][f"{b} x {n} x {e} {dtype}"] = dropout(b, n, e, dtype, rounds)
+    for dtype in ("float16", "float32"):
+        found["forward"] |= {f"{n} {dtype}": forward(n, dtype, rounds) for n in LENGTHS}
+    found["linear"] = {f"{n}": linear(n, rounds) for n in LONG}
     print(devices.describe(), found, sep="\n")
     if rounds > 1:
         store("on_a_gpu", **found)

@@ -77,9 +77,10 @@ class Stack(nn.Module):
         self.position = nn.Parameter(std * torch.randn(LENGTH, WIDTH))
         nn.init.normal_(self.embedding.weight, std=std)
         options: dict[str, Any] = {
-            "post-norm": {"norm": "post"}, "RMS norm": {"rms_norm": True},
+            "post-norm": {"norm": "post"},
+            "RMS norm": {"rms_norm": True},
             "SwiGLU": {"activation": "swiglu"},
-        }.get(case, {})  # fmt: skip
+        }.get(case, {})
         inside = 8 * WIDTH // 3 if case == "SwiGLU" else 4 * WIDTH  # three matrices in place of two
         self.decoder = nn.ModuleList(
             torch_layers.EncoderBlock(WIDTH, HEADS, inside, **options) for _ in range(depth)
@@ -118,9 +119,16 @@ def loss(model: Stack, tokens: Tensor, answers: Tensor, doors: Tensor) -> Tensor
 
 
 def trained(
-    rows: Callable[..., Any], vocab: int, depth: int, case: str, *, rate: float, seed: int,
-    steps: int, std: float = INIT_STD,
-) -> dict[str, Any]:  # fmt: skip
+    rows: Callable[..., Any],
+    vocab: int,
+    depth: int,
+    case: str,
+    *,
+    rate: float,
+    seed: int,
+    steps: int,
+    std: float = INIT_STD,
+) -> dict[str, Any]:
     """Train once; the share right on new rows, by doors too, the losses, processor seconds."""
     torch.manual_seed(seed)
     model = Stack(vocab, depth, case, std)
@@ -222,10 +230,8 @@ def main() -> None:
     }
     open_ones = left_open(quick)
     if not quick:
-        store(
-            "parts", steps=STEPS, every=EVERY, parts=parts, walked=walked, std=first,
-            left_open=open_ones,
-        )  # fmt: skip
+        found = {"parts": parts, "walked": walked, "std": first, "left_open": open_ones}
+        store("parts", steps=STEPS, every=EVERY, **found)
 
 
 if __name__ == "__main__":

@@ -26,10 +26,8 @@ from benchmarks.storing import asked_quick, store
 from benchmarks.transformers import TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
 
 # In the order in which they come; each model has all up to its own.
-PIECES = (
-    "the last character", "the mean of the past", "one head", "positions", "four heads", "the sum",
-    "the MLP", "the norms", "a second block",
-)  # fmt: skip
+PIECES = ("the last character", "the mean of the past", "one head", "positions", "four heads")
+PIECES += ("the sum", "the MLP", "the norms", "a second block")
 RATES = (2e-3, 4e-3, 8e-3)
 WIDER = 2  # so often is the largest rate doubled where it is the best
 SEEDS, WIDTH, HEADS = 3, 128, 4
@@ -91,9 +89,15 @@ class Grown(nn.Module):
 
 
 def trained(
-    piece: str, train: np.ndarray, judged: np.ndarray, vocab: int, *, rate: float, seed: int,
+    piece: str,
+    train: np.ndarray,
+    judged: np.ndarray,
+    vocab: int,
+    *,
+    rate: float,
+    seed: int,
     steps: int,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Train once; bits of the text that judges, processor seconds, parameters."""
     torch.manual_seed(seed)
     model = Grown(vocab, piece)

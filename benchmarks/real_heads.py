@@ -304,10 +304,12 @@ def main() -> None:
     each = alone_and_together(looks)
     judged = [repeated_words(words, seed, rows) for seed in SEEDS[: 1 if quick else None]]
     cuts, means = (
-        {name: [share_without(model, tokens, chosen, by_mean) for tokens in judged]
-         for name, chosen in each.items()}
+        {
+            name: [share_without(model, tokens, chosen, by_mean) for tokens in judged]
+            for name, chosen in each.items()
+        }
         for by_mean in (False, True)
-    )  # fmt: skip
+    )
     print(rounded(cuts), rounded(means), flush=True)
     hidden = {
         name: [share_without_notes(model, tokens, chosen[0], (18, 19), "keys") for tokens in judged]

@@ -128,9 +128,8 @@ def gram_right(text: np.ndarray, order: int, judged: Rows) -> float:
     """How often the n-gram's likeliest value is right."""
     contexts = judged[0][:, judged[0].shape[1] - (order - 1) :]
     values = np.arange(KEYS, KEYS + VALUES)
-    asked = np.hstack([
-        np.repeat(contexts, VALUES, axis=0), np.tile(values, len(contexts))[:, None]
-    ])  # fmt: skip
+    each = np.tile(values, len(contexts))[:, None]
+    asked = np.hstack([np.repeat(contexts, VALUES, axis=0), each])
     needed = ngrams.bits(text, asked.ravel(), order, vocab_size=KEYS + VALUES)
     said = values[needed[order - 1 :: order].reshape(-1, VALUES).argmin(axis=1)]
     return float(np.mean(said == judged[1]))

@@ -31,9 +31,8 @@ class Task:
         digits = datasets.digits(seed=split)
         self.rng = np.random.default_rng(split)
         self.reach, self.size = (2, 12) if shifts else (1, 8)
-        self.images, self.labels, self.new_labels = (
-            digits.train_images, digits.train_labels, digits.test_labels,
-        )  # fmt: skip
+        self.images, self.labels = digits.train_images, digits.train_labels
+        self.new_labels = digits.test_labels
         at_random = 1 if shifts else 0
         self.train, self.new = (
             datasets.shifted(images, at_random * self.offsets(len(images)), self.size)
@@ -64,16 +63,21 @@ def kernel(task: Task, copies: bool) -> float:
     order = np.random.default_rng(0).permutation(len(task.labels))
     quarter, rest = order[: len(order) // 4], order[len(order) // 4 :]
     keys, labels = known(rest)
-    scores = [accuracy(keys, labels, task.train[quarter], task.labels[quarter], h)
-              for h in BANDWIDTHS]  # fmt: skip
+    judges = task.train[quarter], task.labels[quarter]
+    scores = [accuracy(keys, labels, *judges, h) for h in BANDWIDTHS]
     best = BANDWIDTHS[int(np.argmax(scores))]
     return accuracy(*known(order), task.new, task.new_labels, best)
 
 
 def transformer(
-    task: Task, seed: int, steps: int, *, copies: bool, attention: bool = True,
+    task: Task,
+    seed: int,
+    steps: int,
+    *,
+    copies: bool,
+    attention: bool = True,
     library: str = "torch",
-) -> list[float]:  # fmt: skip
+) -> list[float]:
     """Accuracy and CPU seconds of an encoder over the rows of an image."""
     torch.manual_seed(seed)
     model: Any = torch_layers.EncoderOnly(task.size, 10, task.size)

@@ -65,10 +65,9 @@ def small_writer(train: np.ndarray, vocab: int, steps: int) -> Any:
     torch.manual_seed(0)
     model: Any = torch_layers.DecoderOnly(vocab, WINDOW, **SMALL)
     layers: Any = torch_layers
-    model, _ = layers.train(
-        model, text_loss, windows(train, steps, 0),
-        learning_rate=training.warm_cosine(PEAK, steps, warmup=min(WARMUP, steps)), clip=1.0,
-    )  # fmt: skip
+    rates = training.warm_cosine(PEAK, steps, warmup=min(WARMUP, steps))
+    batches = windows(train, steps, 0)
+    model, _ = layers.train(model, text_loss, batches, learning_rate=rates, clip=1.0)
     return model.eval()
 
 
@@ -138,10 +137,8 @@ def main() -> None:
                 found[name][str(count)].append(one)
             print(name, count, found[name][str(count)], flush=True)
     if not quick:
-        store(
-            "speculative", models=about, order=ORDER, beginnings=BEGINNINGS, characters=TO - FROM,
-            found=found,
-        )  # fmt: skip
+        asked = {"order": ORDER, "beginnings": BEGINNINGS, "characters": TO - FROM}
+        store("speculative", models=about, **asked, found=found)
 
 
 if __name__ == "__main__":

@@ -256,9 +256,8 @@ def cut(
             found.setdefault(f"{how} {name}", []).append(error(heads))
             print(seed, how, name, np.mean(found[f"{how} {name}"][-1]), flush=True)
         if number == 0:
-            found[f"{how} other pairs"] = {
-                "pairs": pairs, "errors": [error(pair) for pair in pairs]
-            }  # fmt: skip
+            apart = [error(pair) for pair in pairs]
+            found[f"{how} other pairs"] = {"pairs": pairs, "errors": apart}
             print(np.mean(found[f"{how} other pairs"]["errors"], axis=1), flush=True)
     return found
 

@@ -70,23 +70,23 @@ class Training:
 
     def options(self, size: int, corpus: Path, folder: Path | None) -> list[str]:
         """The words of the command."""
-        said = {
-            "text": corpus / f"train-{size}.txt", "held-out": corpus / "validation.txt",
-            "tokens": "pairs", "vocabulary": VOCABULARY, "window": WINDOW, "rows": ROWS,
-            "embed-dim": self.width, "heads": self.heads, "layers": self.layers,
-            "steps": self.steps, "learning-rate": self.rate, "dropout": self.dropout,
-            "weight-decay": self.decay, "seed": self.seed, "warmup": self.steps // 20,
-            "every": 250, "log-every": 50,
-        }  # fmt: skip
+        said = {"text": corpus / f"train-{size}.txt", "held-out": corpus / "validation.txt"}
+        said |= {"tokens": "pairs", "vocabulary": VOCABULARY, "window": WINDOW, "rows": ROWS}
+        said |= {"embed-dim": self.width, "heads": self.heads, "layers": self.layers}
+        said |= {"steps": self.steps, "learning-rate": self.rate, "dropout": self.dropout}
+        said |= {"weight-decay": self.decay, "seed": self.seed, "warmup": self.steps // 20}
+        said |= {"every": 250, "log-every": 50}
         if folder is not None:
             said |= {"checkpoint": folder, "metrics": f"{folder}.jsonl"}
         return [f"--{name}={value}" for name, value in said.items()]
 
 
 TRIED = {
-    "rate": (1.5e-3, 3e-3, 6e-3), "dropout": (0.0, 0.1, 0.2, 0.3), "decay": (0.0, 0.1, 0.3),
+    "rate": (1.5e-3, 3e-3, 6e-3),
+    "dropout": (0.0, 0.1, 0.2, 0.3),
+    "decay": (0.0, 0.1, 0.3),
     "steps": (500, 1000, 2000),
-}  # fmt: skip
+}
 SMALLEST = Training(128, 4, 2, 1000, dropout=0.1)
 LARGER = {
     1_000_000: Training(128, 4, 2, 1500),
@@ -261,9 +261,14 @@ def choose_rate(training: Training, validation: Callable[[Training], float]) -> 
 
 
 def run_once(
-    results: Results, key: str, training: Training, size: int, corpus: Path, runs: Path,
+    results: Results,
+    key: str,
+    training: Training,
+    size: int,
+    corpus: Path,
+    runs: Path,
     judges: tuple[str, ...] = JUDGES,
-) -> Any:  # fmt: skip
+) -> Any:
     """What is stored under the key, or what the training gives."""
     folder = runs / key.replace(" ", "-")
     return results.once(key, lambda: train_and_judge(training, size, corpus, folder, judges))

@@ -44,7 +44,7 @@ from benchmarks.text_scale import (
     VOCABULARY,
     WINDOW,
     Training,
-)  # fmt: skip
+)
 
 COMPARED, TOGETHER = 20, 36  # steps beside the trainer's; runs in a round
 DROPOUT = 0.1  # below 3 MB, as benchmarks/text_scale.py chose it at 0.3 MB
@@ -67,10 +67,8 @@ class Text:
         pairs = learn_pairs(train, VOCABULARY)
         judges = {name: text_scale.read(corpus, name, JUDGED) for name in JUDGES}
         numbers = {name: pairs.encode(text) for name, text in judges.items()}
-        learned, held_out = (
-            np.array(part, dtype=np.int64)
-            for part in (pairs.encode(train), numbers["validation"])
-        )  # fmt: skip
+        parts = pairs.encode(train), numbers["validation"]
+        learned, held_out = (np.array(part, dtype=np.int64) for part in parts)
         return Text(
             size,
             TrainingText(learned, held_out, pairs.tokens, f"{size} characters"),
@@ -213,8 +211,12 @@ def measure_all(corpus: Path, file: Path) -> None:
         for name, (one, text) in plan.items():
             wanted: list[Training] = []  # rates that nobody tried yet
 
-            def validation(rated: Training, name: str = name, one: Training = one,
-                           wanted: list[Training] = wanted) -> float:  # fmt: skip
+            def validation(
+                rated: Training,
+                name: str = name,
+                one: Training = one,
+                wanted: list[Training] = wanted,
+            ) -> float:
                 known = round_.found.get(f"{name} rate {rated.rate:g}")
                 if known is None:
                     wanted.append(rated)
@@ -230,11 +232,12 @@ def measure_all(corpus: Path, file: Path) -> None:
     print({name: one.rate for name, one in chosen.items()}, flush=True)
     for name, one in chosen.items():
         round_.found[f"{name} seed 0"] = round_.found[f"{name} rate {one.rate:g}"]
-    round_.measure({
+    others = {
         f"{name} seed {seed}": (replace(one, seed=seed), plan[name][1])
         for name, one in chosen.items()
         for seed in range(1, SEEDS)
-    })  # fmt: skip
+    }
+    round_.measure(others)
     round_.write()
 
 

@@ -35,10 +35,9 @@ ROWS, WINDOW = 16, 128
 def plain_loop(run: Run, tokens: np.ndarray) -> Callable[[int], float]:
     """One step, written plainly, over a copy of the model."""
     options = run.options
-    model = type(run.model)(
-        run.model.readout.out_features, options.window, options.embed_dim, options.heads,
-        4 * options.embed_dim, options.layers, dropout=options.dropout,
-    )  # fmt: skip
+    vocab, width = run.model.readout.out_features, options.embed_dim
+    sizes = vocab, options.window, width, options.heads, 4 * width, options.layers
+    model = type(run.model)(*sizes, dropout=options.dropout)
     model.load_state_dict(run.model.state_dict())
     optimiser = torch.optim.AdamW(model.parameters(), weight_decay=options.weight_decay)
 
@@ -61,11 +60,9 @@ def plain_loop(run: Run, tokens: np.ndarray) -> Callable[[int], float]:
 def ratios(case: tuple[int, int, int, float], file: Path, rounds: int) -> list[float]:
     """Processor seconds of the plain loop over those of the trainer, round by round."""
     width, heads, layers, dropout = case
-    said = {
-        "text": file, "embed-dim": width, "heads": heads, "layers": layers, "dropout": dropout,
-        "rows": ROWS, "window": WINDOW, "steps": 2 * ROUNDS * STEPS, "weight-decay": 0.1,
-        "device": "cpu",
-    }  # fmt: skip
+    said = {"text": file, "embed-dim": width, "heads": heads, "layers": layers}
+    said |= {"dropout": dropout, "weight-decay": 0.1, "rows": ROWS, "window": WINDOW}
+    said |= {"steps": 2 * ROUNDS * STEPS, "device": "cpu"}
     options = train_lm.parse([f"--{name}={value}" for name, value in said.items()])
     text = train_lm.read_text(options)
     found = []

@@ -39,10 +39,17 @@ def in_library(model: Any, library: str) -> tuple[Any, Any, Any]:
 
 
 def translation(
-    language: str, seed: int, *, kind: str = "transformer", library: str = "torch",
-    steps: int = STEPS, warmup: int = WARMUP, norm: str = "pre", peak: float = PEAK,
+    language: str,
+    seed: int,
+    *,
+    kind: str = "transformer",
+    library: str = "torch",
+    steps: int = STEPS,
+    warmup: int = WARMUP,
+    norm: str = "pre",
+    peak: float = PEAK,
     keep: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Train once, translate what was held out: exact match and CPU seconds."""
     words = task(language)
     torch.manual_seed(seed)
@@ -56,10 +63,9 @@ def translation(
     parameters = sum(p.numel() for p in model.parameters())
     model, layers, to_array = in_library(model, library)
     pairs = [words.train.source, words.train.target]
-    model, history = layers.train(
-        model, loss, training.minibatches(pairs, size=SIZE, steps=steps, seed=seed),
-        learning_rate=training.warm_cosine(peak, steps, warmup=warmup), clip=1.0,
-    )  # fmt: skip
+    batches = training.minibatches(pairs, size=SIZE, steps=steps, seed=seed)
+    rates = training.warm_cosine(peak, steps, warmup=warmup)
+    model, history = layers.train(model, loss, batches, learning_rate=rates, clip=1.0)
     if keep:
         models.store("translator", model)
     held_out = words.held_out
@@ -108,10 +114,9 @@ def language_model(seed: int, library: str, steps: int, *, keep: bool = False) -
     model: Any = torch_layers.DecoderOnly(len(text.vocabulary), WINDOW)
     parameters = sum(p.numel() for p in model.parameters())
     model, layers, to_array = in_library(model, library)
-    model, history = layers.train(
-        model, text_loss, windows(text.train, steps, seed),
-        learning_rate=training.warm_cosine(PEAK, steps, warmup=WARMUP), clip=1.0,
-    )  # fmt: skip
+    batches = windows(text.train, steps, seed)
+    rates = training.warm_cosine(PEAK, steps, warmup=WARMUP)
+    model, history = layers.train(model, text_loss, batches, learning_rate=rates, clip=1.0)
     if keep:
         models.store("writer", model)
     return {

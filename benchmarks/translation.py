@@ -76,10 +76,9 @@ def experiment(
         else (convert.torch_to_jax(model), jax_layers, jnp.asarray)
     )
     pairs = [words.train.source, words.train.target]
-    model, history = layers.train(
-        model, loss, training.minibatches(pairs, size=size, steps=steps, seed=seed),
-        learning_rate=training.warm_cosine(peak, steps, warmup=warmup), clip=1.0,
-    )  # fmt: skip
+    batches = training.minibatches(pairs, size=size, steps=steps, seed=seed)
+    rates = training.warm_cosine(peak, steps, warmup=warmup)
+    model, history = layers.train(model, loss, batches, learning_rate=rates, clip=1.0)
     held_out = words.held_out
     source = to_array(held_out.source)
     with torch.no_grad():
@@ -164,10 +163,9 @@ def beams(model: Any, words: Any, written: Any, right: Any) -> dict[str, Any]:
         spoiled += bool(text != true and right[row])
         least = min(least, log_probability - p)
         best.append(round(float(np.exp(log_probability)), 3))
-    return {
-        "wrong": min(100, int((~right).sum())), "right": 60, "mended": mended, "spoiled": spoiled,
-        "kept": kept, "least_gain": float(least), "best": best,
-    }  # fmt: skip
+    counts = {"wrong": min(100, int((~right).sum())), "right": 60, "mended": mended}
+    counts |= {"spoiled": spoiled, "kept": kept}
+    return {**counts, "least_gain": float(least), "best": best}
 
 
 def single_models() -> dict[str, Any]:
@@ -185,14 +183,15 @@ def single_models() -> dict[str, Any]:
 
 def by_rate() -> dict[str, dict[str, list[float]]]:
     """Exact match after the page's short training, each learning rate with three seeds."""
+
+    def exact(peak: float, score: str | None) -> list[float]:
+        how = {"steps": SHORT, "peak": peak, "score": score}
+        return [experiment("de", seed, **how)["exact"] for seed in range(3)]
+
     return {
-        name: {
-            str(peak): [experiment("de", seed, steps=SHORT, peak=peak, score=score)["exact"]
-                        for seed in range(3)]
-            for peak in RATES
-        }
+        name: {str(peak): exact(peak, score) for peak in RATES}
         for name, score in (("with", "additive"), ("without", None))
-    }  # fmt: skip
+    }
 
 
 def at_the_best_rate() -> dict[str, list[float]]:

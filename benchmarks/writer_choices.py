@@ -45,9 +45,15 @@ Found = dict[str, Any]
 
 
 def trained(
-    train: np.ndarray, judged: np.ndarray, vocab: int, *, setting: dict[str, float], rate: float,
-    seed: int, steps: int,
-) -> Found:  # fmt: skip
+    train: np.ndarray,
+    judged: np.ndarray,
+    vocab: int,
+    *,
+    setting: dict[str, float],
+    rate: float,
+    seed: int,
+    steps: int,
+) -> Found:
     """Train once; bits of the last batches and of the text that judges, processor seconds."""
     torch.manual_seed(seed)
     model = torch_layers.DecoderOnly(vocab, WINDOW, dropout=setting["dropout"])
@@ -90,31 +96,21 @@ def best_gram(train: np.ndarray, judged: np.ndarray, vocab: int) -> Found:
         for pair in itertools.product(ORDERS, DISCOUNTS)
     }
     order, discount = best = min(tried, key=lambda pair: tried[pair])
-    return {
-        "order": order, "discount": discount, "set_aside": tried[best],
-        "bits": needed(train, judged, *best),
-    }  # fmt: skip
+    bits = {"set_aside": tried[best], "bits": needed(train, judged, *best)}
+    return {"order": order, "discount": discount, **bits}
 
 
-def one_setting(setting: dict[str, float], text: Any, rates: tuple[float, ...], steps: int,
-                seeds: int) -> Found:  # fmt: skip
+def one_setting(
+    setting: dict[str, float], text: Any, rates: tuple[float, ...], steps: int, seeds: int
+) -> Found:
     """Choose the rate on the text set aside, then train each seed on all of the training text."""
     vocab, cut = len(text.vocabulary), 9 * len(text.train) // 10
-    tried = [
-        trained(
-            text.train[:cut], text.train[cut:], vocab, setting=setting, rate=rate, seed=0,
-            steps=steps,
-        )
-        for rate in rates
-    ]  # fmt: skip
+    how = {"setting": setting, "steps": steps}
+    parts = text.train[:cut], text.train[cut:], vocab
+    tried = [trained(*parts, rate=rate, seed=0, **how) for rate in rates]
     best = min(tried, key=lambda run: float(run["bits"]))
-    runs = [
-        trained(
-            text.train, text.held_out, vocab, setting=setting, rate=best["rate"], seed=seed,
-            steps=steps,
-        )
-        for seed in range(seeds)
-    ]  # fmt: skip
+    rate, parts = best["rate"], (text.train, text.held_out, vocab)
+    runs = [trained(*parts, rate=rate, seed=seed, **how) for seed in range(seeds)]
     return {"setting": setting, "tried": tried, "set_aside": best["bits"], "runs": runs}
 
 
