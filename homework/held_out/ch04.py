@@ -47,12 +47,13 @@ def checks(seed):
             return total / np.reshape(divisor, (-1, 1))
 
         full = np.full(3, s + 6)
+        by_n = mean(s, lengths, full)
         mistakes = [
             (mean(0, lengths, lengths), "The marks in front do not count."),
             (mean(s, full, full - s), "The padding counts in your mean."),
             (states.mean(axis=1), "That is the mean of all places, marks and padding too."),
             (mean(s, lengths, lengths), "The sum is right; divide by how many places count.", 0.4),
-            (mean(s, lengths, full), "The sum is right; divide by a row's number, not by n.", 0.4),
+            (by_n, "The sum is right; divide by the row's own number, not by n.", 0.4),
             (mean(s, lengths, full - s), "The sum is right; a row has its own number of tokens."),
             (mean(s, lengths, np.ones(3)), "That is the sum: divide it."),
             (mean(s, lengths - 1, lengths - 1 - s), "The last real token counts."),

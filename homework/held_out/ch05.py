@@ -23,7 +23,7 @@ def checks(seed):
         right = 1 - np.exp(-t / q)
         mistakes = [
             (1 - right, "That is the share of all the others.", 0.5),
-            (1 - np.exp(-(t - 1) / q), "The query's own place counts: nearest are at 0 to 5.", 0.5),
+            (1 - np.exp(-(t - 1) / q), "The query's own place counts: the six are at 0 to 5.", 0.5),
             (1 - np.exp(-(t + 1) / q), "One place too many: the nearest are at 0 to 5.", 0.5),
             (1 - 2 ** (-t / q), "The softmax has e, not 2.", 0.5),
             (1 - (1 - 1 / q) ** t, "A weight falls by the factor e^(−m), not by 1 − m."),

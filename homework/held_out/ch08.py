@@ -36,6 +36,7 @@ def checks(seed):
 
         plain, warm = normal(np.exp(logits)), normal(np.exp(logits / t))
         cold, where = np.exp(logits * t), "for eight logits"
+        unheated = normal(cut(plain, warm))
         mistakes = [
             (cut(warm, warm), "The kept probabilities must sum to 1.", 0.6),
             (warm, "Nothing is cut."),
@@ -43,7 +44,7 @@ def checks(seed):
             (normal(cut(plain, plain)), "The temperature has no effect.", 0.4),
             (normal(cut(normal(cold), cold)), "Divide the logits by the temperature."),
             (normal(np.where(warm >= r, warm, 0)), "The limit is a share of the best, not of 1."),
-            (normal(cut(plain, warm)), "The kept tokens are right, but lack the temperature."),
+            (unheated, "The kept tokens are right, their probabilities lack the temperature."),
             (normal(warm - cut(warm, warm)), "The tail is what you keep: turn the cut round."),
             (logits / t, "These are logits: return probabilities."),
         ]

@@ -58,7 +58,7 @@ def checks(seed):
                 (weights, "Where is the sum over all workers?", 0.5),
                 (np.ones(w), "Then the workers count alike, however many tokens they have."),
                 (w * tokens / tokens.sum(), "A token of an answer counts more."),
-                (tokens / tokens.sum(), "A token of an answer counts more; all-reduce divides."),
+                (tokens / tokens.sum(), "A token of an answer counts more; an all-reduce divides."),
                 (1 / right, "Turned over: who has more counts more."),
                 (weights / weights.sum() / w, "The all-reduce divides by W: multiply by it."),
                 (w * (c * q + a) / (c * q + a).sum(), "Questions and answers are exchanged."),

@@ -313,10 +313,11 @@ def one_pass(function: Function) -> str:
 
         right = solved(one + beta * below)
         where = f"for {n} pairs and β = {beta}"
+        with_own = solved(one + beta * np.tril(gram))
         mistakes = [
             (beta * (y - below @ y), "Earlier pairs count by u, not by y: use each u at once."),
             (beta * (y - beta * below @ y), "That is β y of earlier pairs: their u is corrected."),
-            (solved(one + beta * np.tril(gram)), "It has the diagonal: a pair is not written yet."),
+            (with_own, "The diagonal is in it: at its own step a pair is not written yet."),
             (solved(one + beta * np.triu(gram, 1)), "Later pairs count, in the place of earlier."),
             (solved(one + beta * below.T), "The matrix is transposed: row t, and columns before."),
             (solved(one + beta * np.tril(gram.T, -1)), "Above the diagonal: row t is gram[t, :t]."),
