@@ -1,10 +1,11 @@
-"""What a fault is, and how a list of them is written."""
+"""What a fault is, and how a table of them is read."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-OWN = ""  # the tests of the faults' own module
+CHANGE = re.compile("⟦(.*?)→(.*?)⟧", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,21 @@ class Fault:
     tests: tuple[str, ...]  # that must see it; none: those of its module
 
 
-def faults(
-    module: str, backends: str, tests: str, *changes: tuple[str, str, str]
-) -> tuple[Fault, ...]:
-    """Faults of a module that the same tests see: each in words, as it is, as it would be wrong."""
-    seen_by = tuple(tests.split())
-    return tuple(
-        Fault(module, original, changed, words, backends, seen_by)
-        for words, original, changed in changes
-    )
+def faults(table: str) -> list[Fault]:
+    r"""The faults of a table: a module, its back ends and the tests that see them; then one a line.
+
+        module | back ends | test | test
+            words | what stands before ⟦as it is→as it would be wrong⟧ what stands behind
+
+    Without tests they are those of the module. \n is the end of a line of the module. A line that
+    begins with eight spaces belongs to the one before.
+    """
+    found, module, backends, tests = [], "", "", [""]
+    for line in table.replace("|\n        ", "| ").replace("\n        ", "").split("\n"):
+        if line.startswith("    "):
+            words, change = line.strip().replace(r"\n", "\n").split(" | ", maxsplit=1)
+            original, changed = (CHANGE.sub(part, change) for part in (r"\1", r"\2"))
+            found.append(Fault(module, original, changed, words, backends, tuple(tests)))
+        elif line:
+            module, backends, *tests = line.split(" | ")
+    return found
