@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
-import gguf
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference_pretrained as reference
 import torch
 from gguf.quants import dequantize, quantize
+from gguf_files import Kind as Q
+from gguf_files import write_gguf
 from safetensors.numpy import load_file, save_file
 
 from attnbook import pretrained
 
-Q = gguf.GGMLQuantizationType
-FIELDS = {  # of a small model with heads of width 16
-    "llama.context_length": 32, "llama.embedding_length": 64, "llama.block_count": 2,
-    "llama.feed_forward_length": 96, "llama.attention.head_count": 4,
-    "llama.attention.head_count_kv": 2, "llama.rope.freq_base": 5e4,
-    "llama.attention.layer_norm_rms_epsilon": 1e-5,
-}  # fmt: skip
-PARTS = {
-    "attn_q": (64, 64), "attn_k": (32, 64), "attn_v": (32, 64), "attn_output": (64, 64),
-    "ffn_gate": (96, 64), "ffn_up": (96, 64), "ffn_down": (64, 96),
-}  # fmt: skip
+# of a small model with heads of width 16
+FIELDS = {"llama.context_length": 32, "llama.embedding_length": 64, "llama.block_count": 2}
+FIELDS |= {"llama.feed_forward_length": 96, "llama.rope.freq_base": 5e4}
+FIELDS |= {"llama.attention.head_count": 4, "llama.attention.head_count_kv": 2}
+FIELDS |= {"llama.attention.layer_norm_rms_epsilon": 1e-5}
+PARTS = {"attn_q": (64, 64), "attn_k": (32, 64), "attn_v": (32, 64), "attn_output": (64, 64)}
+PARTS |= {"ffn_gate": (96, 64), "ffn_up": (96, 64), "ffn_down": (64, 96)}
 
 
 def drawn(kind: Q, tied: bool = True) -> dict[str, tuple[np.ndarray, Q]]:
@@ -48,40 +46,26 @@ def drawn(kind: Q, tied: bool = True) -> dict[str, tuple[np.ndarray, Q]]:
 def write(
     file: Path, tensors: dict[str, tuple[np.ndarray, Q]], architecture: str = "llama", **fields: Any
 ) -> Path:
-    """A file of the library's own writer; fields: other ones than FIELDS, by their last names."""
-    writer = gguf.GGUFWriter(file, architecture)
+    """A file of such a model; fields: other ones than FIELDS, by their last names."""
     changed = {name: fields.pop(name.rsplit(".", 1)[-1], value) for name, value in FIELDS.items()}
-    for name, value in (changed | fields).items():
-        if value is not None:
-            add = {float: writer.add_float32, int: writer.add_uint32, str: writer.add_string}
-            add[type(value)](name, value)
-    writer.add_token_list([f"word{i}" for i in range(50)])
-    for name, (array, kind) in tensors.items():
-        writer.add_tensor(name, quantize(array, kind), raw_dtype=kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return file
+    given = {name: value for name, value in (changed | fields).items() if value is not None}
+    given["tokenizer.ggml.tokens"] = [f"word{i}" for i in range(50)]
+    return write_gguf(file, given, tensors, architecture)
 
 
 def as_hugging_face(tensors: dict[str, np.ndarray], tied: bool) -> Any:
     """The same model of transformers, whose rotary pairs are i and i + d/2."""
-    model = reference.transformers.LlamaForCausalLM(
-        reference.transformers.LlamaConfig(
-            vocab_size=50, hidden_size=64, intermediate_size=96, num_hidden_layers=2,
-            num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=32,
-            rms_norm_eps=1e-5, tie_word_embeddings=tied, **reference.EAGER,
-            rope_parameters={"rope_type": "default", "rope_theta": 5e4},
-        )
-    ).eval()  # fmt: skip
-    names = {
-        "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
-        "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
-        "ffn_down": "mlp.down_proj", "attn_norm": "input_layernorm",
-        "ffn_norm": "post_attention_layernorm", "token_embd": "model.embed_tokens",
-        "output_norm": "model.norm", "output": "lm_head",
-    }  # fmt: skip
+    sizes = dict(vocab_size=50, hidden_size=64, num_hidden_layers=2, num_attention_heads=4)
+    more = dict(max_position_embeddings=32, rms_norm_eps=1e-5, tie_word_embeddings=tied)
+    rotation = {"rope_parameters": {"rope_type": "default", "rope_theta": 5e4}}
+    options = reference.LLAMA | sizes | more | rotation
+    transformers = reference.transformers
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**options)).eval()
+    parts = {"attn_q": "q_proj", "attn_k": "k_proj", "attn_v": "v_proj", "attn_output": "o_proj"}
+    names = {part: f"self_attn.{theirs}" for part, theirs in parts.items()}
+    names |= {f"ffn_{part}": f"mlp.{part}_proj" for part in ("gate", "up", "down")}
+    names |= {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
+    names |= {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
     state = {}
     for name, array in tensors.items():
         *block, part, _ = name.split(".")
@@ -103,8 +87,9 @@ def test_gguf(tmp_path, kind):
     model = pretrained.from_gguf(file)
     kept = {name: dequantize(quantize(a, k), k) for name, (a, k) in tensors.items()}
     mine = {name: p.detach().numpy() for name, p in model.named_parameters()}
+    here, there = "decoder.1.attention.key.weight", "blk.1.attn_k.weight"
     np.testing.assert_array_equal(mine["embedding.weight"], kept["token_embd.weight"])
-    np.testing.assert_array_equal(mine["decoder.1.attention.key.weight"], kept["blk.1.attn_k.weight"])  # fmt: skip
+    np.testing.assert_array_equal(mine[here], kept[there])
     assert ("readout.weight" in mine) != tied
     tokens = torch.arange(30).reshape(1, -1)
     with torch.no_grad():
@@ -116,24 +101,29 @@ def test_gguf(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("name", "value", "message"),
     [
-        ({"block_count": None}, "got no entry llama.block_count, expected one"),
-        ({"head_count": 0}, "llama.attention.head_count: got 0, expected an integer, 1 or more"),
-        ({"head_count": 3}, "llama.attention.head_count: got 3, expected a divisor of 64"),
-        ({"head_count_kv": 3}, "llama.attention.head_count_kv: got 3, expected a divisor of 4"),
-        ({"llama.rope.scaling.type": "yarn"}, "llama.rope.scaling.type: got 'yarn', expected 'none'"),
-        ({"llama.attention.key_length": 8}, "llama.attention.key_length: got 8, expected 16"),
-        ({"llama.rope.dimension_count": 8}, "llama.rope.dimension_count: got 8, expected 16"),
-        ({"llama.expert_count": 8}, "llama.expert_count: got 8, expected 0"),
-        ({"feed_forward_length": 64}, r"blk.0.ffn_gate.weight: got shape \(96, 64\), expected \(64, 64\)"),
-        ({"block_count": 1}, "got blk.1.attn_k.weight, .* and 6 more, expected no tensor of that name"),
-        ({"architecture": "qwen2"}, "general.architecture: got 'qwen2', expected 'llama'"),
+        ("block_count", None, "got no entry llama.block_count, expected one"),
+        ("block_count", 1, "got blk.1.attn_k.weight, .* and 6 more, expected no tensor of that"),
+        ("llama.attention.head_count", 0, "{}: got 0, expected an integer, 1 or more"),
+        ("llama.attention.head_count", 3, "{}: got 3, expected a divisor of 64"),
+        ("llama.attention.head_count_kv", 3, "{}: got 3, expected a divisor of 4"),
+        ("llama.attention.key_length", 8, "{}: got 8, expected 16"),
+        ("llama.rope.scaling.type", "yarn", "{}: got 'yarn', expected 'none'"),
+        ("llama.rope.dimension_count", 8, "{}: got 8, expected 16"),
+        ("llama.expert_count", 8, "{}: got 8, expected 0"),
+        (
+            "llama.feed_forward_length",
+            64,
+            r"gate.weight: got shape \(96, 64\), expected \(64, 64\)",
+        ),
+        ("architecture", "qwen2", "general.{}: got 'qwen2', expected 'llama'"),
     ],
-)  # fmt: skip
-def test_gguf_that_does_not_fit(tmp_path, fields, message):
-    file = write(tmp_path / "small.gguf", drawn(Q.F32), **fields)
-    with pytest.raises(ValueError, match=message) as caught:
+)
+def test_gguf_that_does_not_fit(tmp_path, name, value, message):
+    """The name takes the place of {} in a message."""
+    file = write(tmp_path / "small.gguf", drawn(Q.F32), **{name: value})
+    with pytest.raises(ValueError, match=message.format(name)) as caught:
         pretrained.from_gguf(file)
     assert "small.gguf" in str(caught.value)
 
@@ -141,9 +131,9 @@ def test_gguf_that_does_not_fit(tmp_path, fields, message):
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """One saved model of each kind."""
-    names = ("GPT-2", "Llama", "Llama, untied", "Qwen2", "Mistral", "BERT", "ALBERT, masked tokens", "ViT, classes")  # fmt: skip
     return {
-        name: reference.save(reference.make(name), tmp_path_factory.mktemp("m")) for name in names
+        name: reference.save(reference.make(name), tmp_path_factory.mktemp("m"))
+        for name in {row[0] for row in (*REFUSED, *MISFITS)}
     }
 
 
@@ -167,85 +157,115 @@ def changed(folder: Path, to: Path, entries: dict[str, Any], tensors: dict[str, 
 
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}
 OTHER = np.ones((3, 5), np.float32)
-REFUSED = [  # a model, entries of its config.json, the error
-    ("GPT-2", {"model_type": "bloom"}, "model_type: got 'bloom', expected 'gpt2' or 'llama' or"),
-    ("GPT-2", {"model_type": "absent", "architectures": ["T5Model"]}, "model_type: got None, expected 'gpt2' or"),
-    ("GPT-2", {"architectures": ["GPT2ForTokenClassification"]}, "architectures: got .*expected GPT2LMHeadModel"),
-    ("GPT-2", {"activation_function": "silu"}, "activation_function: got 'silu', expected 'gelu_new' or"),
-    ("GPT-2", {"scale_attn_weights": False}, "scale_attn_weights: got False, expected True"),
-    ("GPT-2", {"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx: got True, expected False"),
-    ("GPT-2", {"n_layer": 1.5}, "n_layer: got 1.5, expected an integer, 1 or more"),
-    ("GPT-2", {"n_head": 5}, "n_head: got 5, expected a divisor of 48"),
+REFUSED = [  # a model, an entry of its config.json and its value, what is expected
+    ("GPT-2", "model_type", "bloom", "'gpt2' or 'llama' or"),
+    ("GPT-2", "model_type", ["gpt2"], "'gpt2' or"),
+    ("GPT-2", "architectures", ["GPT2ForTokenClassification"], "GPT2LMHeadModel"),
+    ("GPT-2", "architectures", 3, "a list of names"),
+    ("GPT-2", "architectures", {"GPT2Model": 1}, "a list of names"),
+    ("GPT-2", "architectures", [["GPT2Model"]], "a list of names"),
+    ("GPT-2", "activation_function", "silu", "'gelu_new' or"),
+    ("GPT-2", "activation_function", ["gelu"], ""),
+    ("GPT-2", "scale_attn_weights", False, "True"),
+    ("GPT-2", "scale_attn_by_inverse_layer_idx", True, "False"),
+    ("GPT-2", "n_layer", 1.5, "an integer, 1 or more"),
+    ("GPT-2", "n_layer", "3", "an integer, 1 or more"),
+    ("GPT-2", "n_head", 5, "a divisor of 48"),
+    ("GPT-2", "n_embd", [48], "an integer, 1 or more"),
+    ("GPT-2", "layer_norm_epsilon", 0.0, "a number above 0"),
+    ("GPT-2", "layer_norm_epsilon", "1e-5", "a number above"),
+    ("Llama", "hidden_act", "gelu", "'silu'"),
+    ("Llama", "head_dim", 16, "8"),
+    ("Llama", "rope_parameters", YARN, ""),
+    ("Llama", "rope_parameters", {"full_attention": YARN}, "the parameters of one rotation"),
+    ("Llama", "rope_parameters", 3, "the parameters of one rotation"),
+    ("Mistral", "sliding_window", 16, "null, or at least 64"),
+    ("Mistral", "sliding_window", 63, "null, or at least 64"),
+    ("Mistral", "sliding_window", "wide", "null, or at least 64"),
+    ("Mistral", "sliding_window", True, "null"),
+    ("Mistral", "sliding_window", 1e3, "null"),
+    ("BERT", "position_embedding_type", "relative_key", "'absolute'"),
+    ("BERT", "is_decoder", True, "False"),
+    ("BERT", "architectures", ["BertForQuestionAnswering"], ""),
+    ("ALBERT, masked tokens", "num_hidden_groups", 2, "1"),
+    ("ALBERT, masked tokens", "tie_word_embeddings", False, "True"),
+    ("ViT, classes", "hidden_act", "quick_gelu", "'gelu'"),
+]
+NO_TYPE = {"model_type": "absent"}
+WIDE = {"sliding_window": "absent", "max_position_embeddings": 8192}
+LINEAR = {"rope_parameters": None, "rope_scaling": {"type": "linear", "factor": 2.0}}
+HALF = {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}
+REFUSED_TOGETHER = [  # a model, entries, the error
+    ("GPT-2", NO_TYPE | {"architectures": ["T5Model"]}, "model_type: got None, expected 'gpt2' or"),
+    ("GPT-2", NO_TYPE | {"architectures": []}, "model_type: got None, expected 'gpt2' or"),
     ("GPT-2", {"n_embd": "absent"}, "got no entry n_embd, expected one"),
-    ("GPT-2", {"layer_norm_epsilon": 0.0}, "layer_norm_epsilon: got 0.0, expected a number above 0"),
-    ("Llama", {"hidden_act": "gelu"}, "hidden_act: got 'gelu', expected 'silu'"),
-    ("Llama", {"head_dim": 16}, "head_dim: got 16, expected 8"),
-    ("Llama", {"rope_parameters": YARN}, "rope_parameters: got .*'yarn'.*, expected"),
-    ("Llama", {"rope_parameters": None, "rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling: got .*'linear'.*, expected"),
-    ("Llama", {"rope_parameters": {"full_attention": YARN}}, "rope_parameters: got .*, expected the parameters of one rotation"),
-    ("Llama", {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "rope_parameters: partial_rotary_factor: got 0.5, expected 1.0"),
-    ("Mistral", {"sliding_window": 16}, "sliding_window: got 16, expected null, or at least 64"),
-    ("Mistral", {"sliding_window": "absent", "max_position_embeddings": 8192}, "sliding_window: got 4096, expected null, or at least 8192"),
-    ("Mistral", {"sliding_window": 63}, "sliding_window: got 63, expected null, or at least 64"),
-    ("Mistral", {"sliding_window": "wide"}, "sliding_window: got 'wide', expected null, or at least 64"),
-    ("Mistral", {"sliding_window": True}, "sliding_window: got True, expected null"),
-    ("Mistral", {"sliding_window": 1e3}, "sliding_window: got 1000.0, expected null"),
-    ("GPT-2", {"model_type": ["gpt2"]}, r"model_type: got \['gpt2'\], expected 'gpt2' or"),
-    ("GPT-2", {"architectures": 3}, "architectures: got 3, expected a list of names"),
-    ("GPT-2", {"architectures": {"GPT2Model": 1}}, "architectures: got .*, expected a list of names"),
-    ("GPT-2", {"architectures": [["GPT2Model"]]}, "architectures: got .*, expected a list of names"),
-    ("GPT-2", {"architectures": [], "model_type": "absent"}, "model_type: got None, expected 'gpt2' or"),
-    ("GPT-2", {"n_layer": "3"}, "n_layer: got '3', expected an integer, 1 or more"),
-    ("GPT-2", {"n_embd": [48]}, r"n_embd: got \[48\], expected an integer, 1 or more"),
-    ("GPT-2", {"layer_norm_epsilon": "1e-5"}, "layer_norm_epsilon: got '1e-5', expected a number above"),
-    ("GPT-2", {"activation_function": ["gelu"]}, "activation_function: got .'gelu'., expected"),
-    ("Llama", {"rope_parameters": 3}, "rope_parameters: got 3, expected the parameters of one rotation"),
-    ("Qwen2", {"use_sliding_window": True, "sliding_window": 8}, "sliding_window: got 8, expected null"),
-    ("BERT", {"position_embedding_type": "relative_key"}, "position_embedding_type: got 'relative_key', expected 'absolute'"),
-    ("BERT", {"is_decoder": True}, "is_decoder: got True, expected False"),
-    ("BERT", {"architectures": ["BertForQuestionAnswering"]}, "architectures: got"),
-    ("ALBERT, masked tokens", {"num_hidden_groups": 2}, "num_hidden_groups: got 2, expected 1"),
-    ("ALBERT, masked tokens", {"tie_word_embeddings": False}, "tie_word_embeddings: got False, expected True"),
+    ("Llama", LINEAR, "rope_scaling: got .*'linear'.*, expected"),
+    ("Llama", HALF, "rope_parameters: partial_rotary_factor: got 0.5, expected 1.0"),
+    ("Mistral", WIDE, "sliding_window: got 4096, expected null, or at least 8192"),
+    (
+        "Qwen2",
+        {"use_sliding_window": True, "sliding_window": 8},
+        "sliding_window: got 8, expected null",
+    ),
     ("ViT, classes", {"image_size": 30}, "patch_size: got 8, expected a divisor of image_size, 30"),
-    ("ViT, classes", {"hidden_act": "quick_gelu"}, "hidden_act: got 'quick_gelu', expected 'gelu'"),
-]  # fmt: skip
-MISFITS = [  # a model, its tensors, the error
-    ("GPT-2", {"transformer.h.1.ln_2.bias": None}, r"got no tensor transformer.h.1.ln_2.bias, expected one of shape \(48,\)"),
-    ("GPT-2", {"transformer.wpe.weight": 60}, r"transformer.wpe.weight: got shape \(60, 48\), expected \(64, 48\)"),
-    ("GPT-2", {"transformer.h.0.attn.c_attn.weight": 40}, r"c_attn.weight: got shape \(40, 144\), expected \(48, 144\)"),
-    ("GPT-2", {"transformer.wpe.weight": np.full((64, 48), np.nan)}, "wpe.weight: got 3072 of 3072 numbers NaN, infinite or too large for float32, expected finite"),
-    ("GPT-2", {"transformer.ln_f.bias": np.array([np.inf] + [0.0] * 47)}, "ln_f.bias: got 1 of 48 numbers NaN"),
-    ("GPT-2", {"transformer.ln_f.bias": np.array([1e300] + [0.0] * 47)}, "ln_f.bias: got 1 of 48 numbers NaN, infinite or too"),
-    ("Llama", {"lm_head.weight": OTHER}, "lm_head.weight: got a tensor of its own, expected the one it is tied to"),
-    ("Llama, untied", {"lm_head.weight": None}, "got no tensor lm_head.weight"),
-    ("Qwen2", {"model.layers.0.self_attn.q_proj.bias": None}, "got no tensor model.layers.0.self_attn.q_proj.bias"),
-    ("Mistral", {"model.layers.0.self_attn.q_proj.bias": OTHER}, "got model.layers.0.self_attn.q_proj.bias, expected no tensor"),
-    ("BERT", {"classifier.weight": OTHER}, "got classifier.weight, expected no tensor of that name"),
-    ("ALBERT, masked tokens", {"predictions.decoder.bias": OTHER}, "predictions.decoder.bias: got a tensor of its own"),
-    ("ViT, classes", {"vit.embeddings.cls_token": None}, "got no tensor vit.embeddings.cls_token"),
-]  # fmt: skip
+]
+NAN = np.full((64, 48), np.nan)
+INFINITE, LARGE = (np.array([number] + [0.0] * 47) for number in (np.inf, 1e300))
+NOT_FINITE = "numbers NaN, infinite or too large for float32, expected finite"
+Q_BIAS = "model.layers.0.self_attn.q_proj.bias"
+MISFITS = [  # a model, one of its tensors, what becomes of it, the error
+    ("GPT-2", "transformer.h.1.ln_2.bias", None, r"no tensor {}, expected one of shape \(48,\)"),
+    ("GPT-2", "transformer.wpe.weight", 60, r"{}: got shape \(60, 48\), expected \(64, 48\)"),
+    ("GPT-2", "transformer.h.0.attn.c_attn.weight", 40, r"{}: .*\(40, 144\), expected \(48, 144\)"),
+    ("GPT-2", "transformer.wpe.weight", NAN, "{}: got 3072 of 3072 " + NOT_FINITE),
+    ("GPT-2", "transformer.ln_f.bias", INFINITE, "{}: got 1 of 48 " + NOT_FINITE),
+    ("GPT-2", "transformer.ln_f.bias", LARGE, "{}: got 1 of 48 " + NOT_FINITE),
+    (
+        "Llama",
+        "lm_head.weight",
+        OTHER,
+        "{}: got a tensor of its own, expected the one it is tied to",
+    ),
+    ("Llama, untied", "lm_head.weight", None, "got no tensor {}"),
+    ("Qwen2", Q_BIAS, None, "got no tensor {}"),
+    ("Mistral", Q_BIAS, OTHER, "got {}, expected no tensor"),
+    ("BERT", "classifier.weight", OTHER, "got {}, expected no tensor of that name"),
+    ("ALBERT, masked tokens", "predictions.decoder.bias", OTHER, "{}: got a tensor of its own"),
+    ("ViT, classes", "vit.embeddings.cls_token", None, "got no tensor {}"),
+]
 
 
-@pytest.mark.parametrize(("name", "entries", "message"), REFUSED)
-def test_entries_that_the_blocks_cannot_compute(folders, tmp_path, name, entries, message):
-    folder = changed(folders[name], tmp_path / "model", entries, {})
+def refused(folder, to, message, entries, tensors):
+    """Loading what is changed says so, and in which of the two files."""
     with pytest.raises(ValueError, match=message) as caught:
-        pretrained.from_folder(folder)
-    assert "config.json" in str(caught.value)
+        pretrained.from_folder(changed(folder, to / "model", entries, tensors))
+    assert ("config.json" if entries else "model.safetensors") in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "tensors", "message"), MISFITS)
-def test_tensors_that_do_not_fit(folders, tmp_path, name, tensors, message):
-    folder = changed(folders[name], tmp_path / "model", {}, tensors)
-    with pytest.raises(ValueError, match=message) as caught:
-        pretrained.from_folder(folder)
-    assert "model.safetensors" in str(caught.value)
+@pytest.mark.parametrize(("name", "entry", "value", "expected"), REFUSED)
+def test_entries_that_the_blocks_cannot_compute(folders, tmp_path, name, entry, value, expected):
+    message = re.escape(f"{entry}: got {value!r}, expected {expected}")
+    refused(folders[name], tmp_path, message, {entry: value}, {})
+
+
+@pytest.mark.parametrize(("name", "entries", "message"), REFUSED_TOGETHER)
+def test_entries_that_together_cannot_be_computed(folders, tmp_path, name, entries, message):
+    refused(folders[name], tmp_path, message, entries, {})
+
+
+@pytest.mark.parametrize(("name", "tensor", "what", "message"), MISFITS)
+def test_tensors_that_do_not_fit(folders, tmp_path, name, tensor, what, message):
+    refused(folders[name], tmp_path, message.format(tensor), {}, {tensor: what})
 
 
 HARMLESS = [  # what a file may have beside its model, or leave unsaid
     ("GPT-2", {"model_type": "absent", "n_inner": "absent"}, {"transformer.h.0.attn.bias": OTHER}),
     ("GPT-2", {"layer_norm_epsilon": "absent", "architectures": "absent"}, {}),
-    ("Llama", {"rope_parameters": "absent", "rope_theta": 1e5, "head_dim": "absent"}, {"model.layers.0.self_attn.rotary_emb.inv_freq": OTHER}),
+    (
+        "Llama",
+        {"rope_parameters": "absent", "rope_theta": 1e5, "head_dim": "absent"},
+        {"model.layers.0.self_attn.rotary_emb.inv_freq": OTHER},
+    ),
     ("GPT-2", {"architectures": []}, {}),
     ("Llama, untied", {"num_key_value_heads": "absent"}, {}),
     ("Llama, untied", {"num_key_value_heads": None}, {}),
@@ -255,7 +275,7 @@ HARMLESS = [  # what a file may have beside its model, or leave unsaid
     ("Qwen2", {"use_sliding_window": False, "sliding_window": 8}, {}),
     ("BERT", {"layer_norm_eps": "absent"}, {"embeddings.position_ids": OTHER}),
     ("ALBERT, masked tokens", {"hidden_dropout_prob": 0.5}, {"albert.pooler.weight": OTHER}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "entries", "tensors"), HARMLESS)
@@ -291,14 +311,15 @@ def test_arrays_that_are_none(folders):
 
 @pytest.mark.parametrize("wrong", [None, 3, ["model"], b"model"])
 def test_what_is_no_path(wrong):
-    for read, name in (
-        *((read, "folder") for read in (pretrained.from_folder, pretrained.tokens_from_folder)),
-        *((read, "file") for read in (pretrained.from_gguf, pretrained.tokens_from_gguf)),
-    ):
-        with pytest.raises(
-            TypeError, match=f"{name}: got a {type(wrong).__name__}, expected a path"
-        ):
-            read(wrong)
+    readers = {
+        "folder": (pretrained.from_folder, pretrained.tokens_from_folder),
+        "file": (pretrained.from_gguf, pretrained.tokens_from_gguf),
+    }
+    for name, two in readers.items():
+        message = f"{name}: got a {type(wrong).__name__}, expected a path"
+        for read in two:
+            with pytest.raises(TypeError, match=message):
+                read(wrong)
 
 
 def test_first_names_of_norms(folders, tmp_path):
@@ -334,15 +355,15 @@ def test_arguments(folders, tmp_path):
 def test_calls(folders):
     """A model says what it cannot read."""
     bert, vit = (pretrained.from_folder(folders[name]) for name in ("BERT", "ViT, classes"))
+    tokens, mask = torch.zeros((1, 4), dtype=torch.long), torch.ones(1, 3, dtype=torch.bool)
     with pytest.raises(ValueError, match="tokens: got 300 to 300, expected 0 to 299"):
-        bert(torch.full((1, 4), 300))
+        bert(tokens + 300)
     with pytest.raises(ValueError, match="tokens: got 65 of them, expected at most 64"):
         bert(torch.zeros((1, 65), dtype=torch.long))
     with pytest.raises(ValueError, match=r"mask: got dtype torch.bool, shape \(1, 3\), expected"):
-        bert(torch.zeros((1, 4), dtype=torch.long), mask=torch.ones(1, 3, dtype=torch.bool))
+        bert(tokens, mask=mask)
     with pytest.raises(TypeError, match="tokens, weight: got arrays of numpy, torch"):
         bert(np.zeros((1, 4), int))
-    with pytest.raises(
-        ValueError, match=r"images: got shape \(1, 3, 32, 24\), expected \(..., 3, 32, 32\)"
-    ):
-        vit(torch.zeros(1, 3, 32, 24))  # fmt: skip
+    message = r"images: got shape \(1, 3, 32, 24\), expected \(..., 3, 32, 32\)"
+    with pytest.raises(ValueError, match=message):
+        vit(torch.zeros(1, 3, 32, 24))
