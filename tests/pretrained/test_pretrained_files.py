@@ -21,7 +21,9 @@ gguf = pytest.importorskip("gguf")
 torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")
 
-Q = gguf.GGMLQuantizationType
+from gguf_files import Kind as Q  # noqa: E402
+from gguf_files import write_gguf  # noqa: E402
+
 ON_MOST_MACHINES = 2000  # megabytes that are free
 
 
@@ -118,31 +120,23 @@ def test_brain_floats_without_jax(folder, tensors):
     assert float(run_python(code)) == pytest.approx(expected, abs=1e-3)
 
 
-def spoil(data: bytes, how: str) -> bytes:
-    size = struct.unpack("<Q", data[:8])[0]
-    return {
-        "empty": b"",
-        "cut off in the header": data[:60],
-        "cut off in the numbers": data[:-3],
-        "something behind it": data + b"123",
-        "a header too long": struct.pack("<Q", 10**12) + data[8:],
-        "no JSON": data[:8] + b"?" + data[9:],
-        "another format": b"GGUF" + data[4:],
-        "overlapping": data.replace(b"[0,", b"[4,", 1) if size else data,
-    }[how]
+SPOILT = {
+    "empty": lambda data: b"",
+    "cut off in the header": lambda data: data[:60],
+    "cut off in the numbers": lambda data: data[:-3],
+    "something behind it": lambda data: data + b"123",
+    "a header too long": lambda data: struct.pack("<Q", 10**12) + data[8:],
+    "no JSON": lambda data: data[:8] + b"?" + data[9:],
+    "another format": lambda data: b"GGUF" + data[4:],
+    "overlapping": lambda data: data.replace(b"[0,", b"[4,", 1),
+}
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        *("empty", "cut off in the header", "cut off in the numbers", "something behind it"),
-        *("a header too long", "no JSON", "another format", "overlapping"),
-    ],
-)
-def test_no_safetensors(folder, tensors, how):
+@pytest.mark.parametrize("spoilt", SPOILT.values(), ids=SPOILT)
+def test_no_safetensors(folder, tensors, spoilt):
     file = folder / files.MODEL
     safetensors.save_file({"single": tensors["single"]}, file)
-    file.write_bytes(spoil(file.read_bytes(), how))
+    file.write_bytes(spoilt(file.read_bytes()))
     with pytest.raises(ValueError, match=r"model\.safetensors: expected a whole safetensors file"):
         files.read_folder(folder)
 
@@ -181,18 +175,16 @@ def test_no_configuration(folder, text):
 def test_a_wrong_index(folder, tensors):
     places = write_shards(folder, tensors)
     for wrong, message in (
-        ({}, "got no weight_map"),
-        ({"weight_map": places | {"lost": "one.safetensors"}}, r"one\.safetensors: .*lost"),
-        ({"weight_map": {"w": "../one.safetensors"}}, "got the file '../one.safetensors'"),
-        ({"weight_map": {"w": None}}, "got the file None"),
-        (
-            {"weight_map": {"w": ["one.safetensors"]}},
-            r"got the file \['one.safetensors'\], expected",
-        ),
-        ({"weight_map": {"w": {}}}, "got the file {}"),
-        ({"weight_map": ["w"]}, "got no weight_map"),
+        (None, "got no weight_map"),
+        (["w"], "got no weight_map"),
+        (places | {"lost": "one.safetensors"}, r"one\.safetensors: .*lost"),
+        ({"w": "../one.safetensors"}, "got the file '../one.safetensors'"),
+        ({"w": None}, "got the file None"),
+        ({"w": ["one.safetensors"]}, r"got the file \['one.safetensors'\], expected"),
+        ({"w": {}}, "got the file {}"),
     ):
-        (folder / files.SHARDS).write_text(json.dumps(wrong), encoding="utf-8")
+        index = {"weight_map": wrong} if wrong else {}
+        (folder / files.SHARDS).write_text(json.dumps(index), encoding="utf-8")
         with pytest.raises(ValueError, match=message):
             files.read_folder(folder)
 
@@ -258,29 +250,18 @@ def by_hand(data: bytes, kind: gguf.GGMLQuantizationType) -> list[float]:
     return found
 
 
-KINDS = [Q.F32, Q.F16, Q.BF16, Q.Q4_0, Q.Q4_1, Q.Q8_0]
-
-
-def write_gguf(file, arrays, kinds):
-    writer = gguf.GGUFWriter(file, "llama")
-    writer.add_uint32("llama.block_count", 30)
-    writer.add_float32("llama.rope.freq_base", 1e5)
-    writer.add_bool("yes", True)
-    writer.add_array("tokens", ["a", "Ġb", "東京"])
-    for (name, array), kind in zip(arrays.items(), kinds, strict=True):
-        data = gguf.quants.quantize(array, kind)
-        writer.add_tensor(name, data, raw_dtype=None if kind in (Q.F32, Q.F16) else kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+# the share of the largest number that rounding to so many bits cannot pass
+BOUNDS = {Q.F32: 0, Q.F16: 2**-11, Q.BF16: 2**-8, Q.Q4_0: 1 / 8, Q.Q4_1: 1 / 15, Q.Q8_0: 1 / 254}
+TOKENS = ["a", "Ġb", "東京"]
 
 
 @pytest.fixture
 def written(tmp_path, rng):
-    arrays = {kind.name: rng.normal(size=(6, 64)).astype(np.float32) for kind in KINDS}
-    write_gguf(tmp_path / "model.gguf", arrays, KINDS)
-    return tmp_path / "model.gguf", arrays
+    """A file with a tensor of each kind, and what they were."""
+    arrays = {kind.name: rng.normal(size=(6, 64)).astype(np.float32) for kind in BOUNDS}
+    fields = {"llama.block_count": 30, "llama.rope.freq_base": 1e5, "yes": True, "tokens": TOKENS}
+    tensors = {kind.name: (arrays[kind.name], kind) for kind in BOUNDS}
+    return write_gguf(tmp_path / "model.gguf", fields, tensors), arrays
 
 
 def test_gguf(written):
@@ -288,26 +269,16 @@ def test_gguf(written):
     fields, found = files.read_gguf(str(file))
     assert fields == files.read_gguf_fields(file)
     assert fields.pop("llama.rope.freq_base") == pytest.approx(1e5)
-    assert fields == {
-        "general.architecture": "llama", "llama.block_count": 30, "yes": True,
-        "tokens": ["a", "Ġb", "東京"],
-    }  # fmt: skip
-    # of the largest: a share that rounding to so many bits cannot pass
-    bounds = {
-        "F32": 0,
-        "F16": 2**-11,
-        "BF16": 2**-8,
-        "Q4_0": 1 / 8,
-        "Q4_1": 1 / 15,
-        "Q8_0": 1 / 254,
-    }
-    for name, array in arrays.items():
-        assert found[name].shape == (6, 64)
-        assert found[name].dtype == np.float32
-        assert found[name].flags.writeable
-        error = np.abs(found[name] - array).max() / np.abs(array).max()
-        assert error <= 1.01 * bounds[name]
-        assert (error > 0) == (name != "F32")
+    assert (fields.pop("general.architecture"), fields.pop("tokens")) == ("llama", TOKENS)
+    assert fields == {"llama.block_count": 30, "yes": True}
+    for kind, bound in BOUNDS.items():
+        array, read = arrays[kind.name], found[kind.name]
+        assert read.shape == (6, 64)
+        assert read.dtype == np.float32
+        assert read.flags.writeable
+        error = np.abs(read - array).max() / np.abs(array).max()
+        assert error <= 1.01 * bound
+        assert (error > 0) == (kind is not Q.F32)
 
 
 @pytest.mark.parametrize("kind", [Q.Q4_0, Q.Q4_1, Q.Q8_0])
@@ -318,38 +289,38 @@ def test_blocks_by_hand(written, kind):
     np.testing.assert_allclose(files.read_gguf(file)[1][kind.name], expected, rtol=1e-6, atol=1e-7)
 
 
+def with_number(data, at, number, form="<Q"):
+    """The same bytes with another number at a place."""
+    return data[:at] + struct.pack(form, number) + data[at + struct.calcsize(form) :]
+
+
+def kind_in(data):
+    """The place of a tensor's kind: behind its name, two as the number of axes, and the axes."""
+    at = data.index(b"Q8_0") + 4 + 4 + 16
+    assert data[at : at + 4] == struct.pack("<I", 8)
+    return at
+
+
+WHOLE = "expected a whole GGUF file"
+
+
 @pytest.mark.parametrize(
-    ("how", "message"),
+    ("spoilt", "message"),
     [
-        ("empty", r"got b'' as the first four bytes, expected b'GGUF'"),
-        ("another format", r"got b'PK\\x03\\x04' as the first"),
-        ("version 9", "expected a whole GGUF file, version 2 or 3 .*9"),
-        ("cut off in the fields", "expected a whole GGUF file"),
-        ("cut off in the numbers", "expected a whole GGUF file"),
-        ("too many fields", "expected a whole GGUF file"),
-        ("too many tensors", "expected a whole GGUF file"),
-        ("unknown quantisation", "expected a whole GGUF file.*999.* is not"),
-        ("quantised as IQ1_BN", "expected"),
+        (lambda data: b"", r"got b'' as the first four bytes, expected b'GGUF'"),
+        (lambda data: b"PK\x03\x04" + data[4:], r"got b'PK\\x03\\x04' as the first"),
+        (lambda data: with_number(data, 4, 9, "<I"), f"{WHOLE}, version 2 or 3 .*9"),
+        (lambda data: data[:100], WHOLE),
+        (lambda data: data[:-300], WHOLE),
+        (lambda data: with_number(data, 16, 10**15), WHOLE),  # fields
+        (lambda data: with_number(data, 8, 10**15), WHOLE),  # tensors
+        (lambda data: with_number(data, kind_in(data), 999, "<I"), f"{WHOLE}.*999.* is not"),
+        (lambda data: with_number(data, kind_in(data), 15, "<I"), "expected"),  # IQ1_BN
     ],
 )
-def test_no_gguf(written, how, message):
+def test_no_gguf(written, spoilt, message):
     file, _ = written
-    data = file.read_bytes()
-    kind = data.index(b"Q8_0") + 4 + 4 + 16  # behind the name, two as the number of axes, the axes
-    assert data[kind : kind + 4] == struct.pack("<I", 8)
-    file.write_bytes(
-        {
-            "empty": b"",
-            "another format": b"PK\x03\x04" + data[4:],
-            "version 9": data[:4] + struct.pack("<I", 9) + data[8:],
-            "cut off in the fields": data[:100],
-            "cut off in the numbers": data[:-300],
-            "too many fields": data[:16] + struct.pack("<Q", 10**15) + data[24:],
-            "too many tensors": data[:8] + struct.pack("<Q", 10**15) + data[16:],
-            "unknown quantisation": data[:kind] + struct.pack("<I", 999) + data[kind + 4 :],
-            "quantised as IQ1_BN": data[:kind] + struct.pack("<I", 15) + data[kind + 4 :],
-        }[how]
-    )
+    file.write_bytes(spoilt(file.read_bytes()))
     with pytest.raises(ValueError, match=rf"model\.gguf: .*{message}"):
         files.read_gguf(file)
 
@@ -359,18 +330,12 @@ def test_places_of_numbers_that_are_others(written, place):
     """Before the first, unaligned, within another's numbers, behind the end."""
     file, _ = written
     data = file.read_bytes()
-    at = data.index(b"Q8_0") + 4 + 4 + 16 + 4
+    at = kind_in(data) + 4
     (own,) = struct.unpack("<Q", data[at : at + 8])
     assert own % 32 == 0 and own > 32
-    file.write_bytes(data[:at] + struct.pack("<Q", place) + data[at + 8 :])
+    file.write_bytes(with_number(data, at, place))
     with pytest.raises(ValueError, match=r"model\.gguf: expected a whole GGUF file, .*got"):
         files.read_gguf(file)
-
-
-def field_of_gguf(kind, content):
-    """A file of one field and no tensor."""
-    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 1)
-    return head + struct.pack("<Q", 3) + b"own" + struct.pack("<I", kind) + content
 
 
 T = gguf.GGUFValueType
@@ -394,7 +359,8 @@ NESTED = struct.pack("<IQ", T.ARRAY, 1)
 def test_a_field_that_cannot_be(tmp_path, kind, content):
     """Counts that the file cannot hold are refused before anything is made of them."""
     file = tmp_path / "model.gguf"
-    file.write_bytes(field_of_gguf(kind, content))
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 1)  # version 3, no tensor, one field
+    file.write_bytes(head + struct.pack("<Q", 3) + b"own" + struct.pack("<I", kind) + content)
     for read in (files.read_gguf, files.read_gguf_fields):
         with pytest.raises(ValueError, match=r"model\.gguf: expected a whole GGUF file"):
             read(file)
