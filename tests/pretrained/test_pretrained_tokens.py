@@ -15,8 +15,10 @@ from attnbook.pretrained.tokens import tokens_from_folder, tokens_from_gguf
 from attnbook.train import byte_pairs
 from attnbook.train.byte_pairs import BytePairs
 
-gguf = pytest.importorskip("gguf")
+pytest.importorskip("gguf")
 tokenizers = pytest.importorskip("tokenizers")
+
+from gguf_files import write_gguf  # noqa: E402
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_start|>x", "<pad>"]
 QWEN2 = (
@@ -99,8 +101,7 @@ def test_two_files_of_gpt2(trained, tmp_path):
     made, folder = trained
     made.model.save(str(tmp_path))
     found, expected = tokens_from_folder(tmp_path), tokens_from_folder(folder)
-    assert found.tokens == expected.tokens
-    assert found.rank == expected.rank
+    same_encoding(found, expected)
     assert found.special == ["<|endoftext|>"]
     text = "a word<|endoftext|> <pad>"
     assert expected.decode(found.encode(text)) == text
@@ -155,6 +156,9 @@ def test_wrong_arguments():
         BytePairs(["a", "b"], [], special=["<x>"])
 
 
+TWICE = {"tokens": ["a", "aa", "b", "ab"], "merges": [("a", "a"), ("a", "b"), ("a", "a")]}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -166,10 +170,7 @@ def test_wrong_arguments():
         ({"merges": ["ab"]}, "merges: got 'ab', expected pairs of strings"),
         ({"merges": None}, "merges: got None, expected pairs of strings"),
         ({"merges": 3}, "merges: got 3, expected pairs of strings"),
-        (
-            {"tokens": ["a", "aa", "b", "ab"], "merges": [("a", "a"), ("a", "b"), ("a", "a")]},
-            r"merges: got \('a', 'a'\) twice, expected different pairs",
-        ),
+        (TWICE, r"merges: got \('a', 'a'\) twice, expected different pairs"),
         ({"merges": [("a", "b", "c")]}, "merges: got .*, expected pairs of strings"),
         ({"special": "a"}, "special: got 'a', expected a list of strings"),
         ({"special": [0]}, "special: got 0 among them, expected strings"),
@@ -185,37 +186,35 @@ def test_what_byte_pairs_cannot_be_made_of(changes, message):
         BytePairs(**({"tokens": ["a", "b", "c"], "merges": []} | changes))
 
 
-def write_gguf(file, trained, **changes):
-    """The trained encoding as llama.cpp keeps it."""
+def said(folder):
+    return json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+
+
+def as_gguf(file, trained, **changes):
+    """The trained encoding as llama.cpp keeps it; what is empty is left out."""
     made, folder = trained
-    said = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     names = sorted(made.get_vocab(), key=made.get_vocab().__getitem__)
     fields = {
         "model": "gpt2",
         "pre": "smollm",
         "tokens": names,
-        "merges": [" ".join(pair) for pair in said["model"]["merges"]],
+        "merges": [" ".join(pair) for pair in said(folder)["model"]["merges"]],
         "token_type": [3 if name in SPECIAL else 1 for name in names],
     } | changes
-    writer = gguf.GGUFWriter(file, "llama")
-    for name, value in fields.items():
-        if isinstance(value, str):
-            writer.add_string(f"tokenizer.ggml.{name}", value)
-        elif value:
-            writer.add_array(f"tokenizer.ggml.{name}", value)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
-    return file
+    return write_gguf(file, {f"tokenizer.ggml.{n}": value for n, value in fields.items() if value})
+
+
+def same_encoding(found, expected):
+    assert found.tokens == expected.tokens
+    assert found.rank == expected.rank
 
 
 @pytest.mark.parametrize("trained", ["gpt-2", "smollm"], indirect=True)
 def test_gguf(trained, tmp_path):
     name = trained[1].name.removesuffix("0")
-    found = tokens_from_gguf(write_gguf(tmp_path / "tokens.gguf", trained, pre=name))
+    found = tokens_from_gguf(as_gguf(tmp_path / "tokens.gguf", trained, pre=name))
     expected = tokens_from_folder(trained[1])
-    assert found.tokens == expected.tokens
-    assert found.rank == expected.rank
+    same_encoding(found, expected)
     assert found.special == expected.special
     for text in TEXTS:
         same(trained[0], found, text)
@@ -224,10 +223,7 @@ def test_gguf(trained, tmp_path):
 @pytest.mark.parametrize("trained", ["smollm"], indirect=True)
 def test_no_byte_pairs_in_gguf(trained, tmp_path):
     for changes, message in (
-        (
-            {"model": "llama"},
-            "got tokens of kind llama, cut as smollm, expected gpt2, cut as gpt-2",
-        ),
+        ({"model": "llama"}, "of kind llama, cut as smollm, expected gpt2, cut as gpt-2"),
         ({"pre": "tekken"}, "got tokens of kind gpt2, cut as tekken"),
         ({"merges": []}, r"expected tokens and merges of byte pairs \('tokenizer\.ggml\.merges'"),
         ({"merges": ["a b c"]}, "merges: got 'a b c', expected two tokens"),
@@ -238,21 +234,21 @@ def test_no_byte_pairs_in_gguf(trained, tmp_path):
         ({"merges": [1, 2]}, "merges: got 1, expected two tokens"),
         ({"pre": [1, 2]}, r"cut as \[1, 2\], expected gpt2"),
     ):
-        file = write_gguf(tmp_path / "tokens.gguf", trained, **changes)
+        file = as_gguf(tmp_path / "tokens.gguf", trained, **changes)
         with pytest.raises(ValueError, match=rf"tokens\.gguf: .*{message}"):
             tokens_from_gguf(file)
 
 
 @pytest.mark.parametrize("trained", ["smollm"], indirect=True)
 def test_no_byte_pairs_in_a_folder(trained, tmp_path):
-    said = json.loads((trained[1] / "tokenizer.json").read_text(encoding="utf-8"))
-    model = said["model"]
+    before = said(trained[1])
+    model = before["model"]
+    splits = [
+        {"type": "Split", "pattern": {"Regex": cut}, "behavior": "Isolated"} for cut in (3, "(")
+    ]
     for changes, message in (
         ({"model": {"type": "WordPiece"}}, "got tokens of kind WordPiece, expected BPE"),
-        (
-            {"model": model | {"byte_fallback": True}},
-            "got tokens with byte_fallback, expected none",
-        ),
+        ({"model": model | {"byte_fallback": True}}, "tokens with byte_fallback, expected none"),
         ({"model": model | {"merges": [["a"]]}}, "merges: got .'a'., expected two tokens"),
         ({"model": model | {"vocab": {"a": 1}}}, "got other numbers of tokens, expected 0 to"),
         ({"model": {"type": "BPE"}}, "vocab: got a NoneType, expected an object"),
@@ -280,16 +276,10 @@ def test_no_byte_pairs_in_a_folder(trained, tmp_path):
         ({"pre_tokenizer": "ByteLevel"}, "pre_tokenizer: got a str, expected an object"),
         ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": 3}}, "got text cut by"),
         ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [3]}}, "got text cut by 3"),
-        (
-            {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": 3}, "behavior": "Isolated"}},
-            "got text cut by",
-        ),
-        (
-            {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated"}},
-            r"patterns: got '\(', expected a pattern",
-        ),
+        ({"pre_tokenizer": splits[0]}, "got text cut by"),
+        ({"pre_tokenizer": splits[1]}, r"patterns: got '\(', expected a pattern"),
     ):
-        (tmp_path / "tokenizer.json").write_text(json.dumps(said | changes), encoding="utf-8")
+        (tmp_path / "tokenizer.json").write_text(json.dumps(before | changes), encoding="utf-8")
         with pytest.raises(ValueError, match=rf"tokenizer\.json: .*{message}"):
             tokens_from_folder(tmp_path)
 
