@@ -140,10 +140,9 @@ def test_cache(saved, read, name, library):
 def test_text(saved, read, name, library):
     """What chapter 8's sampler writes with the most probable token is their greedy text."""
     prompt = tokens()[0, :8]
-    expected = saved(name)[0].generate(
-        torch.tensor(prompt[None]), attention_mask=torch.ones(1, 8, dtype=torch.long),
-        max_new_tokens=20, min_new_tokens=20, do_sample=False, pad_token_id=0, eos_token_id=None,
-    )  # fmt: skip
+    how = dict(max_new_tokens=20, min_new_tokens=20, do_sample=False, pad_token_id=0)
+    how |= dict(attention_mask=torch.ones(1, 8, dtype=torch.long), eos_token_id=None)
+    expected = saved(name)[0].generate(torch.tensor(prompt[None]), **how)
     got = sampling.sample(read(name, library), prompt, 20, top_k=1)
     np.testing.assert_array_equal(got, expected[0].numpy())
     assert len(set(got[8:])) > 2, "a text that repeats one token would show little"

@@ -47,9 +47,8 @@ def test_the_logits_are_those_of_its_package(stored, config, state):
     model, (rows, known, itself) = tabpfn(config, state), rows_and_masks(stored)
     n = stored["y"].shape[1]
     for mask, name in ((known, "known"), (itself, "known_and_itself")):
-        np.testing.assert_allclose(
-            answers(model, rows, mask, n), stored[f"logits/{name}"], atol=2e-6
-        )
+        logits = answers(model, rows, mask, n)
+        np.testing.assert_allclose(logits, stored[f"logits/{name}"], atol=2e-6)
     assert abs(stored["logits/known"] - stored["logits/known_and_itself"]).max() > 0.01
 
 
