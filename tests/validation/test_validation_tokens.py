@@ -105,24 +105,23 @@ def test_bad_next_tokens(backend, token, length, message):
         tokens.check_next_token(11, 7, [1, 1], backend.array(np.array([0, 0])))
 
 
-SENTENCES = {
-    "source": np.array([[0, 12, 3], [5, 0, 0]]),
-    "mask": np.array([[True, True, True], [True, False, False]]),
-    "target": np.array([[16, 0, 1, 2, 3], [1, 1, 1, 1, 1]]),
-}
+SOURCE = np.array([[0, 12, 3], [5, 0, 0]])
+MASK = np.array([[True, True, True], [True, False, False]])
+TARGET = np.array([[16, 0, 1, 2, 3], [1, 1, 1, 1, 1]])
+SENTENCES = {"source": SOURCE, "mask": MASK, "target": TARGET}
 BAD = [
-    ("source", SENTENCES["source"] + 1, "source: got 1 to 13, expected 0 to 12"),
-    ("source", SENTENCES["source"] * 1.0, r"source: got dtype .*float64, shape \(2, 3\)"),
-    ("source", SENTENCES["source"][0], r"mask: got dtype .*bool, shape \(2, 3\), expected bool of shape \(3,\)"),
-    ("target", SENTENCES["target"] + 1, "target: got 1 to 17, expected 0 to 16"),
-    ("target", SENTENCES["target"] - 1, "target: got -1 to 15, expected 0 to 16"),
-    ("target", SENTENCES["target"][0], r"target: got leading axes \(\), expected \(2,\) as in source"),
-    ("target", SENTENCES["target"][:1], r"target: got leading axes \(1,\), expected \(2,\) as in"),
-    ("mask", SENTENCES["mask"] * 1, r"mask: got dtype .*int64, shape \(2, 3\), expected bool of"),
-    ("mask", SENTENCES["mask"][:, None], r"mask: got .* shape \(2, 1, 3\), expected bool of shape \(2, 3\)"),
-    ("mask", SENTENCES["mask"][:, 1:], r"mask: got .* shape \(2, 2\), expected bool of shape \(2, 3\)"),
-    ("mask", SENTENCES["mask"] & [[True], [False]], "mask: got a sentence without a word, expected at"),
-]  # fmt: skip
+    ("source", SOURCE + 1, "source: got 1 to 13, expected 0 to 12"),
+    ("source", SOURCE * 1.0, r"source: got dtype .*float64, shape \(2, 3\)"),
+    ("source", SOURCE[0], r"mask: got dtype .*bool, shape \(2, 3\), expected bool of shape \(3,\)"),
+    ("target", TARGET + 1, "target: got 1 to 17, expected 0 to 16"),
+    ("target", TARGET - 1, "target: got -1 to 15, expected 0 to 16"),
+    ("target", TARGET[0], r"target: got leading axes \(\), expected \(2,\) as in source"),
+    ("target", TARGET[:1], r"target: got leading axes \(1,\), expected \(2,\) as in"),
+    ("mask", MASK * 1, r"mask: got dtype .*int64, shape \(2, 3\), expected bool of"),
+    ("mask", MASK[:, None], r"mask: got .* shape \(2, 1, 3\), expected bool of shape \(2, 3\)"),
+    ("mask", MASK[:, 1:], r"mask: got .* shape \(2, 2\), expected bool of shape \(2, 3\)"),
+    ("mask", MASK & [[True], [False]], "mask: got a sentence without a word, expected at"),
+]
 
 
 def check(backend, given):
@@ -138,12 +137,12 @@ def test_bad_sentences(backend, name, given, message):
         check(backend, SENTENCES | {name: given})
 
 
-@pytest.mark.parametrize("target", [SENTENCES["target"][:, :0], SENTENCES["target"][:1, :0]])
+@pytest.mark.parametrize("target", [TARGET[:, :0], TARGET[:1, :0]])
 def test_nothing_is_written(backend, target):
     """A text has START at least."""
     with pytest.raises(ValueError, match="target: got no token, expected at least one, START"):
         check(backend, SENTENCES | {"target": target})
-    check(backend, SENTENCES | {"target": SENTENCES["target"][:, :1]})
+    check(backend, SENTENCES | {"target": TARGET[:, :1]})
 
 
 def test_no_words_at_all(backend):
@@ -153,23 +152,26 @@ def test_no_words_at_all(backend):
 
 
 LOGITS, LABELS = np.zeros((2, 3, 7)), np.array([[0, 6, 1], [2, 3, 4]])
+NO_LABELS = [  # logits, labels, a mask, the error
+    (LOGITS[0, 0], LABELS[0, 0], None, r"logits: got shape \(7,\), expected \(..., n, vocab\)"),
+    (LOGITS[..., :0], LABELS, None, r"logits: got shape \(2, 3, 0\), expected \(..., n, vocab\)"),
+    (LOGITS, LABELS + 1, None, "labels: got 1 to 7, expected 0 to 6"),
+    (LOGITS, LABELS - 1, LABELS > -1, "labels: got -1 to 5, expected 0 to 6"),
+    (LOGITS, LABELS + 1, LABELS > 1, "labels: got 0 to 7, expected 0 to 6"),
+    (LOGITS, LABELS * 1.0, None, r"labels: got .*float64, shape \(2, 3\), expected integers"),
+    (
+        LOGITS,
+        LABELS[0],
+        None,
+        r"labels: got shape \(3,\), expected \(2, 3\), one per row of logits",
+    ),
+    (LOGITS[:1], LABELS, None, r"labels: got shape \(2, 3\), expected \(1, 3\), one per row"),
+    (LOGITS, LABELS, LABELS, r"mask: got dtype .*int64, shape \(2, 3\), expected bool of shape"),
+    (LOGITS, LABELS, LABELS[0] > 0, r"mask: .*bool, shape \(3,\), expected bool of shape \(2, 3\)"),
+]
 
 
-@pytest.mark.parametrize(
-    ("logits", "labels", "mask", "message"),
-    [
-        (LOGITS[0, 0], LABELS[0, 0], None, r"logits: got shape \(7,\), expected \(..., n, vocab\)"),
-        (LOGITS[..., :0], LABELS, None, r"logits: got shape \(2, 3, 0\), expected \(..., n, vocab\)"),
-        (LOGITS, LABELS + 1, None, "labels: got 1 to 7, expected 0 to 6"),
-        (LOGITS, LABELS - 1, LABELS > -1, "labels: got -1 to 5, expected 0 to 6"),
-        (LOGITS, LABELS + 1, LABELS > 1, "labels: got 0 to 7, expected 0 to 6"),
-        (LOGITS, LABELS * 1.0, None, r"labels: got dtype .*float64, shape \(2, 3\), expected integers"),
-        (LOGITS, LABELS[0], None, r"labels: got shape \(3,\), expected \(2, 3\), one per row of logits"),
-        (LOGITS[:1], LABELS, None, r"labels: got shape \(2, 3\), expected \(1, 3\), one per row"),
-        (LOGITS, LABELS, LABELS, r"mask: got dtype .*int64, shape \(2, 3\), expected bool of shape"),
-        (LOGITS, LABELS, LABELS[0] > 0, r"mask: got dtype .*bool, shape \(3,\), expected bool of shape \(2, 3\)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("logits", "labels", "mask", "message"), NO_LABELS)
 def test_bad_labels(backend, logits, labels, mask, message):
     """What is masked may be anything, such as PyTorch's −100."""
     for planted in (-100, -1, 7, 10_000):
@@ -192,6 +194,8 @@ def test_shapes_are_looked_at_under_jit():
         return source
 
     assert int(jax.jit(checked)(jax.numpy.asarray([40]))[0]) == 40
+    with pytest.raises(ValueError, match=r"source: got dtype .*, expected integers of shape"):
+        jax.jit(checked)(jax.numpy.asarray([0.0, 1.0]))
     with pytest.raises(ValueError, match="source: got 5 of them, expected at most 3"):
         jax.jit(checked)(jax.numpy.asarray([1, 2, 3, 4, 5]))
 
