@@ -28,23 +28,21 @@ def test_numbers_come_as_float64(function, given, shape):
     np.testing.assert_array_equal(out, given)
 
 
-BAD = {
-    "bandwidth": [0.0, -1.0, np.nan, np.inf, "wide", "1", True, 1j, None, [], [[1.0]], [1.0, 0.0]],
-    "bandwidths": [1.0, [], [0.0, 1.0], [1.0, np.inf], [[[1.0]]], "ab", None, [[1.0], [1.0, 2.0]]],
-    "metric": [1.0, [1.0], [[]], [[np.nan]], [[np.inf, 1.0]], "ab", [[1.0], [1.0, 2.0]]],
-}  # fmt: skip
-EXPECTED = {
-    "bandwidth": "bandwidth: got .*, expected a number above 0",
-    "bandwidths": "bandwidths: got .*, expected numbers above 0, one per head",
-    "metric": "metric: got .*, expected a matrix",
-}
+UNEVEN = [[1.0], [1.0, 2.0]]
+BAD = [  # a check, what it refuses and with which words
+    (numbers.bandwidth, "a number above 0", [0.0, -1.0, np.nan, np.inf, "wide", "1", True, 1j]),
+    (numbers.bandwidth, "a number above 0", [None, [], [[1.0]], [1.0, 0.0]]),
+    (numbers.bandwidths, "numbers above 0, one per head", [1.0, [], [0.0, 1.0], [1.0, np.inf]]),
+    (numbers.bandwidths, "numbers above 0, one per head", [[[[1.0]]], "ab", None, UNEVEN]),
+    (numbers.metric, "a matrix", [1.0, [1.0], [[]], [[np.nan]], [[np.inf, 1.0]], "ab", UNEVEN]),
+]
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_starts(name):
-    for start in BAD[name]:
-        with pytest.raises(ValueError, match=EXPECTED[name]):
-            getattr(numbers, name)(start)
+@pytest.mark.parametrize(("check", "expected", "starts"), BAD)
+def test_bad_starts(check, expected, starts):
+    for start in starts:
+        with pytest.raises(ValueError, match=f"{check.__name__}: got .*, expected {expected}"):
+            check(start)
 
 
 def test_the_shape_of_heads():
@@ -106,9 +104,8 @@ def test_an_entry_is_one_of_the_config(library):
 @pytest.mark.parametrize("num_kv_heads", [None, 1])
 @pytest.mark.parametrize("activation", ["gelu", "swiglu"])
 def test_shapes_are_those_of_a_block(num_kv_heads, activation):
-    block = Library("torch").make(
-        "EncoderBlock", **SIZES, num_kv_heads=num_kv_heads, activation=activation
-    )
+    how = SIZES | {"num_kv_heads": num_kv_heads, "activation": activation}
+    block = Library("torch").make("EncoderBlock", **how)
     for name, parameter in block.named_parameters():
         if name.endswith(".weight"):
             assert block.config.shape(name.removesuffix(".weight")) == tuple(parameter.shape)
