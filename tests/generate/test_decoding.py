@@ -11,9 +11,11 @@ import pytest
 import reference_recurrent
 from layer_harness import Library
 
+from attnbook.generate import sampling
 from attnbook.generate.decoding import beam, greedy
 
 START, END, LETTERS, VOCAB = 2, 0, (1, 2), 3
+HOW = {"start": START, "end": END, "limit": 3}
 WORDS = 5  # of a source
 
 
@@ -103,6 +105,13 @@ def source(library, words, dtype="int64"):
     return library.array(given), library.array(mask)
 
 
+def greedily(library, logits, words, limit, dtype="int64"):
+    """The model that wrote, its tokens and its weights."""
+    model = Table(library, logits)
+    given = source(library, words, dtype)
+    return model, *greedy(model, *given, start=START, end=END, limit=limit)
+
+
 def search(library, logits, word=0, *, limit=4, width=2, **how):
     given, mask = source(library, [word], **how)
     model = Table(library, logits)
@@ -124,8 +133,7 @@ def followed(logits, word, limit):
 def test_greedy_follows_every_row_to_its_end(library, rng, dtype):
     """Tokens, END behind the end, and the weights with which each was written."""
     logits, words = table(rng, 11, 5), np.arange(11)
-    model = Table(library, logits)
-    written, read = greedy(model, *source(library, words, dtype), start=START, end=END, limit=5)
+    model, written, read = greedily(library, logits, words, 5, dtype)
     rows = [followed(logits, word, 5) for word in words]
     lengths = [len(row) for row in rows]
     assert {1, 2, 5} <= set(lengths)
@@ -142,9 +150,9 @@ def test_greedy_follows_every_row_to_its_end(library, rng, dtype):
 
 def test_greedy_stops_when_all_have_ended(library, rng):
     logits = table(rng, 11, 5)
-    logits[[code(word, row) for word in range(11) for row in itertools.product(LETTERS, repeat=2)], END] = 99  # fmt: skip
-    model = Table(library, logits)
-    written, read = greedy(model, *source(library, range(11)), start=START, end=END, limit=5)
+    pairs = list(itertools.product(LETTERS, repeat=2))
+    logits[[code(word, row) for word in range(11) for row in pairs], END] = 99
+    model, written, read = greedily(library, logits, range(11), 5)
     assert written.shape == (11, 3)
     assert read.shape == (11, 3, WORDS)
     assert len(model.steps) == 3
@@ -156,19 +164,14 @@ def test_greedy_ends_at_the_limit(library, rng):
     logits = table(rng, 11, 5)
     logits[:, END] = -99
     for limit in (1, 2, 4):
-        written, _ = greedy(
-            Table(library, logits), *source(library, range(11)), start=START, end=END, limit=limit
-        )
+        _, written, _ = greedily(library, logits, range(11), limit)
         assert written.tolist() == [followed(logits, word, limit) for word in range(11)]
         assert END not in written
 
 
 def test_a_beam_of_one_is_greedy(library, rng):
     logits = table(rng, 7, 4)
-    written, _ = greedy(
-        Table(library, logits), *source(library, range(7)), start=START, end=END, limit=4
-    )
-    for word, row in enumerate(written.tolist()):
+    for word, row in enumerate(greedily(library, logits, range(7), 4)[1].tolist()):
         ((tokens, probability),) = search(library, logits, word, width=1)
         assert tokens + [END] * (4 - len(tokens)) == row
         np.testing.assert_allclose(probability, log_probability(logits, word, tokens), rtol=1e-12)
@@ -178,9 +181,8 @@ def test_a_wide_beam_finds_all_in_their_order(library, rng):
     """Every sequence that ends within the limit, with its log-probability; none that does not."""
     for word in range(2):
         logits = table(rng)
-        ending = [
-            [*row, END] for n in range(4) for row in itertools.product(LETTERS, repeat=n)
-        ]  # 1 + 2 + 4 + 8
+        rows = [row for n in range(4) for row in itertools.product(LETTERS, repeat=n)]
+        ending = [[*row, END] for row in rows]  # 1 + 2 + 4 + 8
         expected = sorted(((log_probability(logits, word, e), e) for e in ending), reverse=True)
         found = search(library, logits, word, width=31)
         assert [tokens for tokens, _ in found] == [tokens for _, tokens in expected]
@@ -194,15 +196,10 @@ def test_a_state_of_several_arrays(library, rng, width):
     logits = table(rng, 3, 3)
     for word in range(3):
         given, mask = source(library, [word])
-        found = beam(Split(library, logits), given[0], mask[0], start=START, end=END, limit=3, width=width)  # fmt: skip
+        found = beam(Split(library, logits), given[0], mask[0], **HOW, width=width)
         assert found == search(library, logits, word, limit=3, width=width)
-    given, mask = source(library, range(3))
-    how = {"start": START, "end": END, "limit": 3}
-    for ours, theirs in zip(
-        greedy(Split(library, logits), given, mask, **how),
-        greedy(Table(library, logits), given, mask, **how),
-        strict=True,
-    ):
+    found = greedy(Split(library, logits), *source(library, range(3)), **HOW)
+    for ours, theirs in zip(found, greedily(library, logits, range(3), 3)[1:], strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -250,10 +247,7 @@ def trap():
 def test_the_greedy_trap(library):
     """The most probable first letter begins nothing that is probable: a beam of two gets out."""
     logits = trap()
-    written, _ = greedy(
-        Table(library, logits), *source(library, [0]), start=START, end=END, limit=3
-    )
-    assert written.tolist() == [[1, END]]
+    assert greedily(library, logits, [0], 3)[1].tolist() == [[1, END]]
     ((tokens, probability),) = search(library, logits, width=1)
     assert tokens == [1, END]
     np.testing.assert_allclose(math.exp(probability), 0.6 * 0.4, rtol=1e-8)
@@ -295,36 +289,21 @@ def test_a_width_and_a_limit_are_sizes(library, number):
     with pytest.raises(ValueError, match=f"limit: {message}"):
         search(library, trap(), limit=number)
     with pytest.raises(ValueError, match=f"limit: {message}"):
-        greedy(Table(library, trap()), *source(library, [0]), start=START, end=END, limit=number)
+        greedily(library, trap(), [0], number)
 
 
-@pytest.mark.parametrize("name", ["EncoderDecoder", "Transformer", "DecoderOnly"])
-def test_models_in_bfloat16_write(library, name):
-    """NumPy has no such numbers: what comes back is float32."""
-    from attnbook.generate import sampling
-
-    made = Library(library.name)
-    layer = made.make(name, *{"EncoderDecoder": (5, 11, 3, 4), "Transformer": (5, 11, 7, 6, 2, 5, 1), "DecoderOnly": (5, 7, 6, 2, 5, 1)}[name])  # fmt: skip
-    if library.name == "torch":
-        layer = layer.bfloat16()
-    else:
-        layer = library.jax.tree.map(
-            lambda a: a.astype("bfloat16") if hasattr(a, "astype") else a, layer
-        )
-    if name == "DecoderOnly":
-        text = sampling.sample(layer, [1], 3)
-        assert text.shape == (4,)
-        return
-    source = library.array(np.ones((2, 3), int))
-    written, weights = greedy(layer, source, source > 0, start=2, end=0, limit=3)
-    assert written.shape[0] == 2
-    assert weights.dtype == np.float32
-    found = beam(layer, source[0], source[0] > 0, start=2, end=0, limit=3, width=2)
-    assert all(np.isfinite(probability) for _, probability in found)
-
-
-MADE = {"EncoderDecoder": (300, 11, 3, 4), "Transformer": (300, 11, 7, 6, 2, 5, 1), "DecoderOnly": (300, 7, 6, 2, 5, 1)}  # fmt: skip
 TRANSLATORS = ("EncoderDecoder", "Transformer")
+
+
+def made(library, name, vocab=300, target=11):
+    """A small model of one of the back ends."""
+    of_target = target, 7, 6, 2, 5, 1
+    sizes = {
+        "EncoderDecoder": (target, 3, 4),
+        "Transformer": of_target,
+        "DecoderOnly": of_target[1:],
+    }
+    return library.make(name, vocab, *sizes[name])
 
 
 def words(library, *shape):
@@ -332,16 +311,35 @@ def words(library, *shape):
     return source, source > 0
 
 
+@pytest.mark.parametrize("name", [*TRANSLATORS, "DecoderOnly"])
+def test_models_in_bfloat16_write(library, name):
+    """NumPy has no such numbers: what comes back is float32."""
+    layer = made(Library(library.name), name)
+    if library.name == "torch":
+        layer = layer.bfloat16()
+    else:
+        layer = library.jax.tree.map(
+            lambda a: a.astype("bfloat16") if hasattr(a, "astype") else a, layer
+        )
+    if name == "DecoderOnly":
+        assert sampling.sample(layer, [1], 3).shape == (4,)
+        return
+    source, mask = words(library, 2, 3)
+    written, weights = greedy(layer, source, mask, **HOW)
+    assert written.shape[0] == 2
+    assert weights.dtype == np.float32
+    found = beam(layer, source[0], mask[0], **HOW, width=2)
+    assert all(np.isfinite(probability) for _, probability in found)
+
+
 @pytest.mark.parametrize("grad", [True, False])
 @pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", [*TRANSLATORS, "DecoderOnly"])
 def test_writing_keeps_no_graph(name, training, grad):
     """Nothing is saved for a gradient, no step gives what has one; modes stay as they were."""
-    from attnbook.generate import sampling
-
-    made = Library("torch")
-    torch = made.backend.xp
-    model = made.make(name, *MADE[name]).train(training)
+    library = Library("torch")
+    torch = library.backend.xp
+    model = made(library, name).train(training)
     saved, step, given = [], model.step, []
 
     def watched(*args):
@@ -357,9 +355,9 @@ def test_writing_keeps_no_graph(name, training, grad):
         if name == "DecoderOnly":
             sampling.sample(model, [1, 2], 3)
         else:
-            source, mask = words(made.backend, 2, 3)
-            greedy(model, source, mask, start=2, end=0, limit=3)
-            beam(model, source[0], mask[0], start=2, end=0, limit=3, width=2)
+            source, mask = words(library.backend, 2, 3)
+            greedy(model, source, mask, **HOW)
+            beam(model, source[0], mask[0], **HOW, width=2)
         assert torch.is_grad_enabled() == grad
     assert given
     assert not any(part.requires_grad for part in given)
@@ -372,13 +370,11 @@ def test_writing_keeps_no_graph(name, training, grad):
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_targets_are_not_of_the_sources_dtype(library, name, dtype):
     """A source of small integers, and targets whose numbers they cannot hold."""
-    made = Library(library.name)
-    many = {"EncoderDecoder": (9, 70_000, 3, 4), "Transformer": (9, 70_000, 4, 6, 2, 5, 1)}
-    model = made.make(name, *many[name])
-    source = made.moved(np.array([[1, 2, 8], [3, 1, 1]], dtype))
-    how = {"start": 69_999, "end": 0, "limit": 3}
+    model = made(Library(library.name), name, 9, 70_000)
+    numbers = np.array([[1, 2, 8], [3, 1, 1]])
+    source, wide = library.array(numbers.astype(dtype)), library.array(numbers)
+    how = HOW | {"start": 69_999}
     written, _ = greedy(model, source, source > 0, **how)
-    wide = made.moved(np.array([[1, 2, 8], [3, 1, 1]], "int64"))
     np.testing.assert_array_equal(written, greedy(model, wide, wide > 0, **how)[0])
     assert written.max() > 255
     assert written.dtype == (dtype if dtype in ("int32", "int64") else "int32")
@@ -404,51 +400,43 @@ def test_targets_are_not_of_the_sources_dtype(library, name, dtype):
     ],
 )
 def test_starts_and_ends_are_tokens(library, name, how, message):
-    model = Library(library.name).make(name, *MADE[name])
+    model = made(Library(library.name), name)
     source, mask = words(library, 2, 3)
-    how = {"start": 2, "end": 0, "limit": 3} | how
     with pytest.raises(ValueError, match=message):
-        greedy(model, source, mask, **how)
+        greedy(model, source, mask, **(HOW | how))
     with pytest.raises(ValueError, match=message):
-        beam(model, source[0], mask[0], **how, width=2)
+        beam(model, source[0], mask[0], **(HOW | how), width=2)
 
 
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_sources_of_other_shapes(library, name):
     """Five words are no batch of five; a batch of none has nothing to write."""
-    model = Library(library.name).make(name, *MADE[name])
-    how = {"start": 2, "end": 0, "limit": 3}
+    model = made(Library(library.name), name)
     for shape in ((5,), (2, 2, 3), (0, 3), ()):
-        got = re.escape(str(shape))
-        with pytest.raises(
-            ValueError, match=rf"^source: got shape {got}, expected \(b, n\), one row"
-        ):
-            greedy(model, *words(library, *shape), **how)
+        message = f"source: got shape {shape}, expected (b, n), one row"
+        with pytest.raises(ValueError, match="^" + re.escape(message)):
+            greedy(model, *words(library, *shape), **HOW)
     for shape in ((2, 3), ()):
-        got = re.escape(str(shape))
-        with pytest.raises(
-            ValueError, match=rf"^source: got shape {got}, expected \(n,\), one sent"
-        ):
-            beam(model, *words(library, *shape), **how, width=2)
+        message = f"source: got shape {shape}, expected (n,), one sent"
+        with pytest.raises(ValueError, match="^" + re.escape(message)):
+            beam(model, *words(library, *shape), **HOW, width=2)
     source, mask = words(library, 2, 3)
+    message = r"^(mask|source): got a \w+, expected a NumPy, PyTorch or"
     for wrong in ((source, None), ([[1, 2]], mask)):
-        with pytest.raises(
-            TypeError, match=r"^(mask|source): got a \w+, expected a NumPy, PyTorch or"
-        ):
-            greedy(model, *wrong, **how)
-        with pytest.raises(
-            TypeError, match=r"^(mask|source): got a \w+, expected a NumPy, PyTorch or"
-        ):
-            beam(model, *wrong, **how, width=2)
+        with pytest.raises(TypeError, match=message):
+            greedy(model, *wrong, **HOW)
+        with pytest.raises(TypeError, match=message):
+            beam(model, *wrong, **HOW, width=2)
 
 
 @pytest.mark.parametrize("stranger", ["DecoderOnly", "Linear", None, "a class"])
 def test_models_that_do_not_translate(library, stranger):
-    made = Library(library.name)
-    model = {"DecoderOnly": made.make("DecoderOnly", *MADE["DecoderOnly"]), "a class": made.module.Transformer}.get(stranger, stranger)  # fmt: skip
+    of = Library(library.name)
+    strangers = {"DecoderOnly": made(of, "DecoderOnly"), "a class": of.module.Transformer}
+    model = strangers.get(stranger, stranger)
     source, mask = words(library, 2, 3)
     message = r"^model: got a \w+, expected an EncoderDecoder or a Transformer$"
     with pytest.raises(TypeError, match=message):
-        greedy(model, source, mask, start=2, end=0, limit=3)
+        greedy(model, source, mask, **HOW)
     with pytest.raises(TypeError, match=message):
-        beam(model, source[0], mask[0], start=2, end=0, limit=3, width=2)
+        beam(model, source[0], mask[0], **HOW, width=2)
