@@ -83,9 +83,10 @@ def test_order_2_by_hand():
     lower = [(1 / 4 + 3 / 2 / 2) / 3, (5 / 4 + 3 / 2 / 2) / 3]
     after_0 = [(3 / 4) * lower[0] / 2, (5 / 4 + 3 / 4 * lower[1]) / 2]
     after_1 = [(1 / 4 + 3 / 2 * lower[0]) / 2, (1 / 4 + 3 / 2 * lower[1]) / 2]
-    for text, expected in (([0, 0], after_0[0]), ([0, 1], after_0[1]), ([1, 0], after_1[0]), ([1, 1], after_1[1])):  # fmt: skip
-        out = bits(train, np.array(text), 2, vocab_size=2)
-        np.testing.assert_allclose(out, -np.log2([lower[text[0]], expected]), rtol=1e-12)
+    for first, after in enumerate((after_0, after_1)):
+        for second, expected in enumerate(after):
+            out = bits(train, np.array([first, second]), 2, vocab_size=2)
+            np.testing.assert_allclose(out, -np.log2([lower[first], expected]), rtol=1e-12)
 
 
 def test_what_is_unseen():
@@ -104,50 +105,29 @@ def test_a_longer_context_helps_where_there_is_one():
     assert bits(train, text, 2, vocab_size=8)[1:].mean() < 0.1
 
 
-@pytest.mark.parametrize("order", [0, -1, 2.5])
-def test_bad_orders(order):
-    with pytest.raises(ValueError, match=f"order: got {order}, expected an integer"):
-        bits(np.array(TRAIN), np.array(TRAIN), order, vocab_size=VOCAB)
+GIVEN = {"train": np.array(TRAIN), "held_out": np.array(TRAIN), "order": 2, "vocab_size": VOCAB}
+WRONG = {  # of each argument, and what is expected
+    "order": ([0, -1, 2.5], "an integer"),
+    "vocab_size": ([2.5, 0, -1, None, "4", True], "an integer, 1"),
+    "discount": ([-0.1, 1.0, math.nan, None, "0.5", True], "a share from 0 to"),
+}
 
 
-@pytest.mark.parametrize("discount", [-0.1, 1.0, math.nan])
-def test_bad_discounts(discount):
-    with pytest.raises(ValueError, match=f"discount: got {discount}, expected a share from 0 to"):
-        bits(np.array(TRAIN), np.array(TRAIN), 2, vocab_size=VOCAB, discount=discount)
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_numbers(name):
+    given, expected = WRONG[name]
+    for wrong in given:
+        with pytest.raises(ValueError, match=f"^{name}: got {wrong!r}, expected {expected}"):
+            bits(**(GIVEN | {name: wrong}))
 
 
 @pytest.mark.parametrize("name", ["train", "held_out"])
-def test_tokens_outside_the_vocabulary(name):
-    good = np.array(TRAIN)
-    for bad, got in ((good + 2, "2 to 4"), (good - 1, "-1 to 1")):
-        given = {"train": good, "held_out": good} | {name: bad}
+def test_wrong_texts(name):
+    for wrong, got in ((GIVEN[name] + 2, "2 to 4"), (GIVEN[name] - 1, "-1 to 1")):
         with pytest.raises(ValueError, match=f"{name}: got {got}, expected 0 to {VOCAB - 1}"):
-            bits(**given, order=2, vocab_size=VOCAB)
-
-
-def test_what_is_no_numpy_array_is_named():
-    for name in ("train", "held_out"):
-        given = dict.fromkeys(("train", "held_out"), np.arange(3)) | {name: [0, 1, 2]}
-        with pytest.raises(TypeError, match=f"^{name}: got a list, expected a NumPy array$"):
-            bits(**given, order=2, vocab_size=3)
-
-
-@pytest.mark.parametrize("vocab_size", [2.5, 0, -1, None, "4", True])
-def test_bad_vocabularies(vocab_size):
-    with pytest.raises(ValueError, match=f"vocab_size: got {vocab_size!r}, expected an integer, 1"):
-        bits(np.array(TRAIN), np.array(TRAIN), 2, vocab_size=vocab_size)
-
-
-@pytest.mark.parametrize("discount", [None, "0.5", True])
-def test_a_discount_is_a_number(discount):
-    with pytest.raises(ValueError, match=f"discount: got {discount!r}, expected a share from 0 to"):
-        bits(np.array(TRAIN), np.array(TRAIN), 2, vocab_size=VOCAB, discount=discount)
-
-
-@pytest.mark.parametrize("name", ["train", "held_out"])
-def test_a_text_has_one_axis(name):
-    given = {"train": np.array(TRAIN), "held_out": np.array(TRAIN)} | {name: np.zeros((2, 3), int)}
-    with pytest.raises(
-        ValueError, match=rf"^{name}: got shape \(2, 3\), expected \(n,\), one text$"
-    ):
-        bits(**given, order=2, vocab_size=VOCAB)
+            bits(**(GIVEN | {name: wrong}))
+    with pytest.raises(TypeError, match=f"^{name}: got a list, expected a NumPy array$"):
+        bits(**(GIVEN | {name: [0, 1, 2]}))
+    message = rf"^{name}: got shape \(2, 3\), expected \(n,\), one text$"
+    with pytest.raises(ValueError, match=message):
+        bits(**(GIVEN | {name: np.zeros((2, 3), int)}))

@@ -206,32 +206,22 @@ def test_keep_refuses(how, message):
         keep(**(given | how))
 
 
-def test_keep_refuses_another_generator():
+def test_what_the_others_refuse():
     with pytest.raises(TypeError, match=r"rng: got a int, expected a numpy.random.Generator"):
         keep([1], EVEN, EVEN[:1], 0)
-
-
-@pytest.mark.parametrize("function", [accepted_share, residual])
-def test_other_shapes_are_refused(function):
-    message = r"draft: got shape \(3,\), expected \(4,\), as target"
-    with pytest.raises(ValueError, match=message):
-        function(EVEN[0], np.full(3, 1 / 3))
-    with pytest.raises(ValueError, match="target: got other numbers"):
-        function(EVEN[0] / 2, EVEN[0])
-
-
-def test_a_residual_is_of_one_row():
     with pytest.raises(ValueError, match=r"target: got shape \(2, 4\), expected \(vocab,\)"):
         residual(EVEN, EVEN)
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, math.nan, "0.5", None])
-def test_a_share_is_between_0_and_1(share):
-    with pytest.raises(ValueError, match=f"share: got {share!r}, expected a number from 0 to 1"):
-        tokens_per_pass(share, 3)
-
-
-@pytest.mark.parametrize("drafts", [-1, 1.5])
-def test_drafts_are_a_number_of_things(drafts):
-    with pytest.raises(ValueError, match=f"drafts: got {drafts}, expected an integer, 0 or more"):
-        tokens_per_pass(0.5, drafts)
+    for function in (accepted_share, residual):
+        message = r"draft: got shape \(3,\), expected \(4,\), as target"
+        with pytest.raises(ValueError, match=message):
+            function(EVEN[0], np.full(3, 1 / 3))
+        with pytest.raises(ValueError, match="target: got other numbers"):
+            function(EVEN[0] / 2, EVEN[0])
+    for share in (-0.1, 1.1, math.nan, "0.5", None):
+        message = f"share: got {share!r}, expected a number from 0 to 1"
+        with pytest.raises(ValueError, match=message):
+            tokens_per_pass(share, 3)
+    for drafts in (-1, 1.5):
+        message = f"drafts: got {drafts}, expected an integer, 0 or more"
+        with pytest.raises(ValueError, match=message):
+            tokens_per_pass(0.5, drafts)

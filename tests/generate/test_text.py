@@ -1,6 +1,5 @@
 """The language reference as text: nothing in both parts, what is held out, and how it is spelt."""
 
-import math
 import string
 import sys
 
@@ -31,10 +30,10 @@ def test_stored_topics_are_python_s():
 @pytest.fixture
 def topics(monkeypatch):
     """In place of the reference: eleven topics of seven paragraphs, and one that all share."""
-    made = {
-        f"topic{t}": "\n\n".join(["Shared."] + [f"Paragraph {p} of {t}. " + 9 * f"{t}{p} " for p in range(7)])
-        for t in range(11)
-    }  # fmt: skip
+    made = {}
+    for t in range(11):
+        own = [f"Paragraph {p} of {t}. " + 9 * f"{t}{p} " for p in range(7)]
+        made[f"topic{t}"] = "\n\n".join(["Shared.", *own])
     monkeypatch.setattr(MODULE, "_topics", lambda: made)
     monkeypatch.setattr(MODULE, "PART", 100)
     return made
@@ -67,7 +66,6 @@ def test_characters():
         assert tokens.min() == 0
         assert tokens.max() < 96
         spelt = text.decode(tokens)
-        assert spelt.isascii()
         assert [text.vocabulary.index(c) for c in spelt[:1000]] == tokens[:1000].tolist()
         assert spelt.endswith("\n\n")
         assert "\n\n\n\n" not in spelt
@@ -98,12 +96,14 @@ def test_whole_topics_by_hand(topics):
     for seed in range(5):
         text = datasets.python_reference(held_out=0.3, whole_topics=True, seed=seed)
         train, held_out = (paragraphs(text, part) for part in (text.train, text.held_out))
-        of = [{p.split(" of ")[1][0:2] for p in part if p != "Shared."} for part in (train, held_out)]  # fmt: skip
-        assert not of[0] & of[1]
-        assert (len(of[0]), len(of[1])) == (7, 4)
+        one, other = (
+            {p.split(" of ")[1][0:2] for p in part if p != "Shared."} for part in (train, held_out)
+        )
+        assert not one & other
+        assert (len(one), len(other)) == (7, 4)
         assert len(train) + len(held_out) == 78
         assert (train + held_out).count("Shared.") == 1
-        assert ("Shared." in train) == ("0." in of[0])
+        assert ("Shared." in train) == ("0." in one)
 
 
 def test_parts_by_hand(topics):
@@ -136,9 +136,3 @@ def test_spell():
     text = Text(np.array([1]), np.array([2]), "abc")
     assert text.decode(np.array([2, 0, 1, 1])) == "cabb"
     assert text.decode([]) == ""
-
-
-@pytest.mark.parametrize("share", [0, -0.1, 1.0, 1.5, math.nan])
-def test_bad_shares(share):
-    with pytest.raises(ValueError, match=f"held_out: got {share}, expected a share"):
-        datasets.python_reference(held_out=share)
