@@ -30,9 +30,10 @@ def test_covariance_equals_the_loop(rng):
         assert_close(out[i, j, m, n], math.exp(-(u**2) / 2), 1e-14)
 
 
-@pytest.mark.parametrize(
-    "scale", [0, -1.0, math.nan, math.inf, None, "1", True, 1j, np.array([0.3, 0.0])]
-)
+BAD_SCALES = [0, -1.0, math.nan, math.inf, None, "1", True, 1j, np.array([0.3, 0.0])]
+
+
+@pytest.mark.parametrize("scale", BAD_SCALES)
 def test_bad_length_scales(scale, rng):
     x = rng.normal(size=(2, 3))
     for call in (
@@ -80,7 +81,8 @@ def test_many_functions_are_each_by_itself(rng):
     out = posterior(queries, keys, values, length_scale=scale, noise=0.3)
     assert [a.shape for a in out] == [(2, 3, 5)] * 2
     for i, j in np.ndindex(2, 3):
-        one = posterior(queries[i, j], keys[i, j], values[i, j], length_scale=scale[i, j], noise=0.3)  # fmt: skip
+        points = queries[i, j], keys[i, j], values[i, j]
+        one = posterior(*points, length_scale=scale[i, j], noise=0.3)
         for many, each in zip(out, one, strict=True):
             assert_close(many[i, j], each)
 
@@ -139,44 +141,52 @@ def test_a_generator_goes_on_and_a_seed_settles_it():
     assert np.all(np.abs(np.diff(close)) < 0.01)
 
 
-@pytest.mark.parametrize("name", ["list", "torch", "jax"])
+@pytest.mark.parametrize("name", ["list", "torch", "jax.numpy"])
 def test_what_is_no_numpy_array_is_named(name):
     x, rng = np.linspace(0, 1, 5), np.random.default_rng(0)
-    make = list if name == "list" else pytest.importorskip({"jax": "jax.numpy"}.get(name, name)).asarray  # fmt: skip
-    other, how = make(x), {"length_scale": 0.5, "noise": 0.1}
-    calls = {
-        "x": [lambda: covariance(other, x, 0.5), lambda: draw(other, 0.5, rng)],
-        "z": [lambda: covariance(x, other, 0.5)],
-        "queries": [lambda: posterior(other, x, x, **how)],
-        "keys": [lambda: posterior(x, other, x, **how)],
-        "values": [lambda: posterior(x, x, other, **how)],
-    }
-    for argument, ways in calls.items():
-        for call in ways:
-            with pytest.raises(
-                TypeError, match=rf"^{argument}: got a \w+, expected a NumPy array$"
-            ):
-                call()
+    other = list(x) if name == "list" else pytest.importorskip(name).asarray(x)
+    how = {"length_scale": 0.5, "noise": 0.1}
+    for argument, call in (
+        ("x", lambda: covariance(other, x, 0.5)),
+        ("x", lambda: draw(other, 0.5, rng)),
+        ("z", lambda: covariance(x, other, 0.5)),
+        ("queries", lambda: posterior(other, x, x, **how)),
+        ("keys", lambda: posterior(x, other, x, **how)),
+        ("values", lambda: posterior(x, x, other, **how)),
+    ):
+        message = rf"^{argument}: got a \w+, expected a NumPy array$"
+        with pytest.raises(TypeError, match=message):
+            call()
 
 
 def test_shapes_that_do_not_fit_are_named(rng):
-    x, five, how = rng.normal(size=(2, 3)), np.ones(5), {"length_scale": 1.0, "noise": 0.1}
-    broadcast = "expected leading axes that broadcast"
-    calls = {
-        "x, z, length_scale: got shapes (2, 3), (5, 3), (), " + broadcast: lambda: covariance(x, np.ones((5, 3)), 1.0),
-        "x, z, length_scale: got shapes (2, 3), (2, 3), (5,), " + broadcast: lambda: covariance(x, x, five),
-        "x: got dtype float64, shape (), expected real numbers of shape (..., n)": lambda: covariance(np.ones(()), x, 1.0),
-        "z: got dtype complex128, shape (2, 3), expected real": lambda: covariance(x, x * 1j, 1.0),
-        "x: got dtype bool, shape (2, 3), expected real": lambda: draw(x > 0, 1.0, rng),
-        "length_scale: got shape (7, 2), expected () or (2,), one per function": lambda: draw(x, np.ones((7, 2)), rng),
-        "queries, keys, values, length_scale: got shapes (2, 3), (7, 5), (5,), (), " + broadcast: lambda: posterior(x, np.ones((7, 5)), five, **how),
-        "values: got 5 numbers, expected 3, one per key": lambda: posterior(five, x[0], five, **how),
-        "x: got 1 entries of 3 that are NaN or infinite, expected finite": lambda: draw(np.array([0, np.nan, 1]), 1.0, rng),
-        "values: got 1 entries of 2 that are NaN or infinite": lambda: posterior(five, five[:2], np.array([0, np.inf]), **how),
-    }  # fmt: skip
-    for message, call in calls.items():
+    x, five, other = rng.normal(size=(2, 3)), np.ones(5), np.ones((7, 5))
+    apart = "expected leading axes that broadcast"
+    real = "expected real numbers of shape (..., n)"
+    of_all = f"queries, keys, values, length_scale: got shapes (2, 3), (7, 5), (5,), (), {apart}"
+    one_each = "length_scale: got shape (7, 2), expected () or (2,), one per function"
+    for arguments, message in (
+        ((x, other, 1), f"x, z, length_scale: got shapes (2, 3), (7, 5), (), {apart}"),
+        ((x, x, five), f"x, z, length_scale: got shapes (2, 3), (2, 3), (5,), {apart}"),
+        ((np.ones(()), x, 1), f"x: got dtype float64, shape (), {real}"),
+        ((x, x * 1j, 1), f"z: got dtype complex128, shape (2, 3), {real}"),
+    ):
         with pytest.raises(ValueError, match=re.escape(message)):
-            call()
+            covariance(*arguments)
+    for at, scale, message in (
+        (x > 0, 1, f"x: got dtype bool, shape (2, 3), {real}"),
+        (x, np.ones((7, 2)), one_each),
+        (np.array([0, np.nan, 1]), 1, "x: got 1 entries of 3 that are NaN or infinite, expected"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            draw(at, scale, rng)
+    for arguments, message in (
+        ((x, other, five), of_all),
+        ((five, np.ones(3), five), "values: got 5 numbers, expected 3, one per key"),
+        ((five, five[:2], np.array([0, np.inf])), "values: got 1 entries of 2 that are NaN or"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            posterior(*arguments, length_scale=1.0, noise=0.1)
     with pytest.raises(TypeError, match="rng: got a int, expected a NumPy generator"):
         draw(x, 1.0, 3)
 

@@ -8,7 +8,8 @@ import pytest
 from attnbook import datasets, nadaraya_watson
 from attnbook.kernel import non_local_means
 
-FITTING = [((5, 7), 1), ((5, 7), 3), ((5, 7), 5), ((5, 7), 9), ((7, 5), 5), ((2, 3), 3), ((1, 1), 1), ((1, 3), 1)]  # fmt: skip
+FITTING = [((5, 7), width) for width in (1, 3, 5, 9)]
+FITTING += [((7, 5), 5), ((2, 3), 3), ((1, 1), 1), ((1, 3), 1)]
 fitting = pytest.mark.parametrize(("shape", "width"), FITTING)
 
 
@@ -141,16 +142,16 @@ def test_it_may_not_be_written_to(rng):
 @pytest.mark.parametrize("shape", [(), (7,), (5, 7, 3), (1, 5, 7)])
 def test_an_image_has_two_axes(shape):
     for call in (non_local_means.patches, non_local_means.non_local_means):
-        with pytest.raises(
-            ValueError, match=r"image: got shape \(.*\), expected \(rows, columns\)"
-        ):
+        message = r"image: got shape \(.*\), expected \(rows, columns\)"
+        with pytest.raises(ValueError, match=message):
             call(np.ones(shape), 1)
 
 
-@pytest.mark.parametrize(
-    ("shape", "width"),
-    [((5, 7), 0), ((5, 7), -1), ((5, 7), 2), ((5, 7), 2.5), ((5, 7), 3.0), ((5, 7), True), ((5, 7), None), ((5, 7), "3"), ((5, 7), 11), ((7, 5), 11), ((1, 9), 3), ((0, 7), 1)],
-)  # fmt: skip
+BAD_WIDTHS = [((5, 7), wrong) for wrong in (0, -1, 2, 2.5, 3.0, True, None, "3", 11)]
+BAD_WIDTHS += [((7, 5), 11), ((1, 9), 3), ((0, 7), 1)]
+
+
+@pytest.mark.parametrize(("shape", "width"), BAD_WIDTHS)
 def test_a_width_is_odd_and_fits(shape, width):
     """Up to the mirror image of all but the border: 2 · 5 − 1 pixels of 5."""
     message = rf"width: got {width!r}, expected an odd number that fits \({shape[0]}, {shape[1]}\)"

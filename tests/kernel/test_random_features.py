@@ -100,8 +100,8 @@ def test_equals_the_loop(backend, rng, name):
     waves = (np.cos, np.sin) if name == "fourier" else (np.exp,)
     for i, j in np.ndindex(2, 3):
         half = 0 if name == "fourier" else sum(a * a for a in x[i, j]) / 2
-        one = [w(sum(o * a for o, a in zip(row, x[i, j], strict=True)) - half) / math.sqrt(7)
-               for w in waves for row in frequencies]  # fmt: skip
+        angles = [sum(o * a for o, a in zip(row, x[i, j], strict=True)) for row in frequencies]
+        one = [wave(angle - half) / math.sqrt(7) for wave in waves for angle in angles]
         np.testing.assert_allclose(out[i, j], one, rtol=1e-12)
 
 
@@ -110,13 +110,12 @@ def test_keeps_its_dtype(backend, rng, name):
     x, frequencies = rng.normal(size=(3, 2)), rng.normal(size=(5, 2))
     function = getattr(random_features, name)
     for dtype in ("float32", *backend.half):
-        out = function(backend.cast(backend.array(x), dtype), backend.array(frequencies))
+        narrow = backend.cast(backend.array(x), dtype)
+        out = function(narrow, backend.array(frequencies))
         assert backend.dtype(out) == dtype
         wide = backend.numpy(backend.cast(out, "float32"))
         np.testing.assert_allclose(wide, function(x, frequencies), rtol=0.05, atol=0.02)
-        line = random_features.regular(
-            backend.cast(backend.array(x), dtype), 3, length_scale=1, period=9
-        )
+        line = random_features.regular(narrow, 3, length_scale=1, period=9)
         assert backend.dtype(line) == dtype
 
 

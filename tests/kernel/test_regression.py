@@ -49,11 +49,6 @@ def test_prediction_by_hand(backend, name, h, query, keys, values, expected):
     np.testing.assert_allclose(out, [[expected]], rtol=1e-14)
 
 
-def test_gaussian_with_bandwidth_1_is_the_default(backend):
-    out = backend.call(nadaraya_watson, column(0), column(0, 2), column(0, 1))
-    np.testing.assert_allclose(out, [[1 / (1 + math.exp(2))]], rtol=1e-14)
-
-
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("bandwidth", [0.9, np.array([0.6, 1.9])])
 def test_equals_the_loop(backend, rng, small_blocks, name, bandwidth):
@@ -126,21 +121,18 @@ def test_no_neighbour_is_nan_and_no_warning(backend, small_blocks, name):
     q, k, v = column(0, 10, -10), column(0, 0.5, -0.5), column(1, 1, 1)
     how = {"kernel": getattr(kernels, name)}
     output, weights = backend.call(nadaraya_watson, q, k, v, **how, return_weights=True)
-    np.testing.assert_allclose(output, [[1], [np.nan], [np.nan]], rtol=1e-15)
     assert np.isnan(weights[1:]).all()
-    np.testing.assert_allclose(
-        backend.call(nadaraya_watson, q, k, v, **how), [[1], [np.nan], [np.nan]], rtol=1e-15
-    )
+    for out in (output, backend.call(nadaraya_watson, q, k, v, **how)):
+        np.testing.assert_allclose(out, [[1], [np.nan], [np.nan]], rtol=1e-15)
 
 
 def test_a_gaussian_query_with_everything_masked_is_nan(backend, small_blocks):
     q, k, v = column(0, 1, 2), column(0, 1), column(3, 3)
     mask = np.array([[True, False], [False, False], [True, True]])
     output, weights = backend.call(nadaraya_watson, q, k, v, mask=mask, return_weights=True)
-    np.testing.assert_allclose(output, [[3], [np.nan], [3]], rtol=1e-14)
     assert np.isnan(weights[1]).all()
-    out = backend.call(nadaraya_watson, q, k, v, mask=mask)
-    np.testing.assert_allclose(out, [[3], [np.nan], [3]], rtol=1e-14)
+    for out in (output, backend.call(nadaraya_watson, q, k, v, mask=mask)):
+        np.testing.assert_allclose(out, [[3], [np.nan], [3]], rtol=1e-14)
 
 
 @pytest.mark.parametrize("distance", [1e2, 1e4, 1e6, 1e15])
@@ -229,22 +221,13 @@ def test_leave_one_out_by_hand(backend):
 def test_leave_one_out_equals_refits(backend, rng, small_blocks, name):
     bandwidth = np.array([0.9, 1.9])
     k, v = rng.normal(size=(7, 2)), rng.normal(size=(7, 5))
-    refits = [
-        reference.nadaraya_watson(k[[i]], np.delete(k, i, 0), np.delete(v, i, 0), name, bandwidth)[
-            0
-        ][0]
-        for i in range(7)
-    ]
+    refits = []
+    for i in range(7):
+        others = np.delete(k, i, 0), np.delete(v, i, 0)
+        output, _ = reference.nadaraya_watson(k[[i]], *others, name, bandwidth)
+        refits.append(output[0])
     how = {"kernel": getattr(kernels, name), "bandwidth": bandwidth}
     np.testing.assert_allclose(backend.call(leave_one_out, k, v, **how), refits, rtol=1e-11)
-
-
-@pytest.mark.parametrize("name", ["gaussian", "epanechnikov"])
-def test_leave_one_out_is_a_mask_without_the_diagonal(backend, rng, name):
-    k, v = rng.normal(size=(7, 2)), rng.normal(size=(7, 5))
-    how = {"kernel": getattr(kernels, name), "bandwidth": 1.1}
-    masked = backend.call(nadaraya_watson, k, k, v, mask=~np.eye(7, dtype=bool), **how)
-    np.testing.assert_allclose(backend.call(leave_one_out, k, v, **how), masked, rtol=1e-12)
 
 
 def test_leave_one_out_with_leading_axes(backend, rng, small_blocks):

@@ -111,9 +111,8 @@ def test_a_constant_factor_changes_no_prediction(backend, rng, name, factor):
     q, k, v = rng.normal(size=(3, 2)), rng.normal(size=(7, 2)), rng.normal(size=(7, 5))
     expected = backend.call(nadaraya_watson, q, k, v, kernel=kernel, bandwidth=2.0)
     assert np.isfinite(expected).all()
-    scaled = backend.call(
-        nadaraya_watson, q, k, v, kernel=lambda u: factor * kernel(u), bandwidth=2.0
-    )
+    how = {"kernel": lambda u: factor * kernel(u), "bandwidth": 2.0}
+    scaled = backend.call(nadaraya_watson, q, k, v, **how)
     np.testing.assert_allclose(scaled, expected, rtol=1e-12)
 
 
