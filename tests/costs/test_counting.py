@@ -22,8 +22,7 @@ def step(world, *, per_block, shapes_only=False):
     torch.manual_seed(0)
     model = layers.DecoderOnly(11, 8, **SIZES)
     shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
-    of_blocks = [0] * 3
-    of_root = 0
+    of_root, of_blocks = 0, [0] * 3
     for name, shape in shapes.items():
         size = 4 * traffic.padded(shape, world)
         if per_block and name.startswith("decoder."):
@@ -49,9 +48,8 @@ def test_fsdp_per_block(world, shapes_only):
     assert gathered == [of_root, first, second, third, third, second, first]
     assert scattered == [third, second, first, of_root]
     assert len(seen.calls) == 11
-    expected = traffic.zero_traffic(sum(of_blocks), world, 3) + traffic.zero_traffic(
-        of_root, world, 2
-    )
+    expected = traffic.zero_traffic(sum(of_blocks), world, 3)
+    expected += traffic.zero_traffic(of_root, world, 2)
     assert seen.sent(world) == pytest.approx(expected, rel=1e-14)
     local = sum(p.to_local().numel() for p in model.parameters())
     assert local <= (of_root + sum(of_blocks)) / 4 / world
@@ -94,10 +92,8 @@ def test_collectives_by_hand_and_of_dtensors():
         distributed.broadcast(mine, 0)
         norm = torch.linalg.vector_norm(DTensor.from_local(mine, mesh, [Shard(0)]))
         _ = norm + 1
-    assert seen.calls == [
-        ("all-reduce", 24), ("all-gather", 96), ("reduce-scatter", 96), ("broadcast", 24),
-        ("all-reduce", 4),
-    ]  # fmt: skip
+    kinds = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-reduce"]
+    assert seen.calls == list(zip(kinds, (24, 96, 96, 24, 4), strict=True))
     with pytest.raises(ValueError, match=r"^calls: got one of broadcast, expected one of all-red"):
         seen.sent(4)
 

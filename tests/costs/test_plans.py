@@ -55,12 +55,9 @@ def pipeline(stages, micro_batches, forward, backward):
 
 @pytest.mark.parametrize(("stages", "micro_batches"), [(1, 3), (2, 2), (3, 7), (4, 2), (6, 12)])
 def test_a_pipeline_takes_turns(stages, micro_batches):
-    found = plan(
-        SMALL,
-        30 * micro_batches,
-        counted(stages, inside=Link(0.0, 1e30)),
-        Layout(stages=stages, micro_batches=micro_batches),
-    )
+    cluster = counted(stages, inside=Link(0.0, 1e30))
+    layout = Layout(stages=stages, micro_batches=micro_batches)
+    found = plan(SMALL, 30 * micro_batches, cluster, layout)
     one = found.seconds["compute"] / micro_batches
     total, most = pipeline(stages, micro_batches, one / 3, 2 * one / 3)
     assert_allclose(found.step, total, rtol=1e-12)
@@ -181,8 +178,8 @@ def test_activations_are_what_pytorch_keeps():
 
     b, s, heads, d = 2, 11, 3, 5
     e, kept, floats = heads * d, {}, torch.bfloat16
-    weights = [torch.randn(*shape, dtype=floats, requires_grad=True)
-               for shape in ((3 * e, e), (e, e), (4 * e, e), (e, 4 * e))]  # fmt: skip
+    shapes = (3 * e, e), (e, e), (4 * e, e), (e, 4 * e)
+    weights = [torch.randn(*shape, dtype=floats, requires_grad=True) for shape in shapes]
     norms = [torch.ones(e, dtype=floats, requires_grad=True) for _ in range(4)]
     x = torch.randn(b, s, e, dtype=floats, requires_grad=True)
 
@@ -199,9 +196,8 @@ def test_activations_are_what_pytorch_keeps():
     alive = []
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         y = F.layer_norm(x, (e,), norms[0], norms[1])
-        q, k, v = (
-            a.reshape(b, s, heads, d).transpose(1, 2) for a in (y @ weights[0].T).chunk(3, -1)
-        )
+        parts = (y @ weights[0].T).chunk(3, -1)
+        q, k, v = (a.reshape(b, s, heads, d).transpose(1, 2) for a in parts)
         w = dropped(torch.softmax(q @ k.mT, -1))
         x1 = x + dropped((w @ v).transpose(1, 2).reshape(b, s, e) @ weights[1].T)
         y = F.layer_norm(x1, (e,), norms[2], norms[3])
@@ -353,27 +349,22 @@ def test_the_models_have_the_parameters_of_their_shapes():
         assert model.parameters == model.layers * block + e + 2 * words.get(size, 128_256) * e
 
 
-PUBLISHED = {  # the model, the batch, the cluster, the layout, and the share that was measured
-    "65 billion, 64 H100": (
-        Model(64_862_437_376, 80, 8192, 64, 2048), 2048 * 2048, Cluster(64, **H100),
-        Layout(zero=3, micro_batches=4, recompute="all"), 0.4257,
-    ),
-    "76 billion, 1,024 A100": (
-        Model(76.1e9, 60, 10240, 80, 2048), 1792 * 2048,
-        Cluster(1024, **DEVICES["A100"]),
-        Layout(heads=8, stages=4, micro_batches=56, recompute="all"), 0.45 * 3 / 4,
-    ),
-    "405 billion, 8,192 H100": (
-        MODELS["Llama 3 405B"], 2048 * 8192, Cluster(8192, **H100),
-        Layout(zero=1, heads=8, stages=16, micro_batches=32), 0.43,
-    ),
-}  # fmt: skip
+OF_65 = Model(64_862_437_376, 80, 8192, 64, 2048)
+OF_76 = Model(76.1e9, 60, 10240, 80, 2048)
+OF_405 = MODELS["Llama 3 405B"]
+ON_64 = Layout(zero=3, micro_batches=4, recompute="all")
+ON_1024 = Layout(heads=8, stages=4, micro_batches=56, recompute="all")
+ON_8192 = Layout(zero=1, heads=8, stages=16, micro_batches=32)
+PUBLISHED = [  # the model, the batch, the cluster, the layout, and the share that was measured
+    (OF_65, 2048 * 2048, Cluster(64, **H100), ON_64, 0.4257),
+    (OF_76, 1792 * 2048, Cluster(1024, **DEVICES["A100"]), ON_1024, 0.45 * 3 / 4),
+    (OF_405, 2048 * 8192, Cluster(8192, **H100), ON_8192, 0.43),
+]
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_no_published_run_was_faster_than_its_plan(name):
-    *given, measured = PUBLISHED[name]
-    assert measured < plan(*given).utilisation < 2 * measured
+@pytest.mark.parametrize(("model", "batch", "cluster", "layout", "measured"), PUBLISHED)
+def test_no_published_run_was_faster_than_its_plan(model, batch, cluster, layout, measured):
+    assert measured < plan(model, batch, cluster, layout).utilisation < 2 * measured
 
 
 def test_what_binds():
@@ -388,36 +379,51 @@ def test_what_binds():
 
 
 CLUSTER = Cluster(64, **H100)
-WRONG = {
-    "devices": (lambda: plan(LARGE, 2**23, CLUSTER, Layout(heads=8, ring=16)), "devices: got 64, expected a multiple of the layout's 128"),
-    "heads": (lambda: plan(SMALL, 2**23, CLUSTER, Layout(heads=8)), "heads: got 6, expected a multiple of the layout's 8"),
-    "sequence": (lambda: plan(SMALL, 30 * 64, CLUSTER, Layout(ring=4)), "sequence: got 30, expected a multiple of the layout's 4"),
-    "experts": (lambda: plan(LARGE, 2**23, CLUSTER, Layout(experts=2)), "experts: got 1, expected a multiple of the layout's 2"),
-    "copies": (lambda: plan(ROUTED, 2**23, CLUSTER, Layout(experts=8, heads=32)), "copies: got 2, expected a multiple of the layout's 8"),
-    "batch": (lambda: plan(LARGE, 2**18, CLUSTER, Layout()), "batch: got 262144, expected a multiple of the layout's 524288"),
-    "stages": (lambda: plan(SMALL, 3840, CLUSTER, Layout(stages=16)), "stages: got 16, expected 12 or fewer"),
-    "machines": (lambda: Cluster(60, **H100), "devices: got 60 in machines of 8, expected whole machines"),
-    "reached": (lambda: Cluster(64, **H100, reached=1.5), "reached: got 1.5, expected a share, above 0 up to 1"),
-    "zero": (lambda: Layout(zero=4), "zero: got 4, expected 0 to 3"),
-    "micro_batches": (lambda: Layout(micro_batches=0), "micro_batches: got 0, expected an integer, 1 or more"),
-    "recompute": (lambda: Layout(recompute="some"), "recompute: got 'some', expected "),
-    "chosen": (lambda: dataclasses.replace(ROUTED, chosen=9), "chosen: got 9, expected 1 to 8"),
-    "key_heads": (lambda: dataclasses.replace(ROUTED, key_heads=64), "key_heads: got 64, expected 1 to 32"),
-    "in experts": (lambda: dataclasses.replace(ROUTED, expert_parameters=5e10), "expert_parameters: got 5e+10 of 4.67028e+10, expected no more than all"),
-    "kept": (lambda: activations(LARGE, "a bit"), "recompute: got 'a bit', expected "),
-}  # fmt: skip
+MULTIPLE = "expected a multiple of the layout's"
+UNPLANNED = [  # a model, a batch of tokens, a layout, and what does not fit
+    (LARGE, 2**23, Layout(heads=8, ring=16), f"devices: got 64, {MULTIPLE} 128"),
+    (SMALL, 2**23, Layout(heads=8), f"heads: got 6, {MULTIPLE} 8"),
+    (SMALL, 30 * 64, Layout(ring=4), f"sequence: got 30, {MULTIPLE} 4"),
+    (LARGE, 2**23, Layout(experts=2), f"experts: got 1, {MULTIPLE} 2"),
+    (ROUTED, 2**23, Layout(experts=8, heads=32), f"copies: got 2, {MULTIPLE} 8"),
+    (LARGE, 2**18, Layout(), f"batch: got 262144, {MULTIPLE} 524288"),
+    (SMALL, 3840, Layout(stages=16), "stages: got 16, expected 12 or fewer"),
+]
 
 
-@pytest.mark.parametrize(("call", "message"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_planned(call, message):
+@pytest.mark.parametrize(("model", "batch", "layout", "message"), UNPLANNED)
+def test_what_cannot_be_planned(model, batch, layout, message):
     with pytest.raises(ValueError, match="^" + re.escape(message)):
-        call()
+        plan(model, batch, CLUSTER, layout)
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "message"),
+    [
+        (CLUSTER, {"devices": 60}, "devices: got 60 in machines of 8, expected whole machines"),
+        (CLUSTER, {"reached": 1.5}, "reached: got 1.5, expected a share, above 0 up to 1"),
+        (Layout(), {"zero": 4}, "zero: got 4, expected 0 to 3"),
+        (Layout(), {"micro_batches": 0}, "micro_batches: got 0, expected an integer, 1 or more"),
+        (Layout(), {"recompute": "some"}, "recompute: got 'some', expected "),
+        (ROUTED, {"chosen": 9}, "chosen: got 9, expected 1 to 8"),
+        (ROUTED, {"key_heads": 64}, "key_heads: got 64, expected 1 to 32"),
+        (
+            ROUTED,
+            {"expert_parameters": 5e10},
+            "expert_parameters: got 5e+10 of 4.67028e+10, expect",
+        ),
+    ],
+)
+def test_what_cannot_be_described(before, change, message):
+    with pytest.raises(ValueError, match="^" + re.escape(message)):
+        dataclasses.replace(before, **change)
 
 
 def test_what_is_of_another_kind():
-    with pytest.raises(
-        TypeError, match=r"^model: got a int, expected a Model of distributed.layout"
-    ):
+    with pytest.raises(ValueError, match=r"^recompute: got 'a bit', expected "):
+        activations(LARGE, "a bit")
+    message = r"^model: got a int, expected a Model of distributed.layout"
+    with pytest.raises(TypeError, match=message):
         operations(7)
     with pytest.raises(TypeError, match=r"^layout: got a dict, expected a Layout of"):
         plan(LARGE, 2**23, CLUSTER, {})

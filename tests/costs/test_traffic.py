@@ -1,6 +1,8 @@
 """Bytes and work of many devices against loops that pass messages, count pairs and take turns."""
 
 import dataclasses
+import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -151,6 +153,8 @@ def test_pipeline_step_by_step(stages, micro_batches):
 
 
 LINK = traffic.Link(latency=3e-6, bandwidth=4e9)
+COPIES = partial(traffic.data_parallel_efficiency, flops=1e12, link=LINK)
+RING = partial(traffic.ring_efficiency, flops=1e12, link=LINK)
 
 
 def clock(sizes):
@@ -175,10 +179,9 @@ def test_data_parallel_efficiency_message_by_message(world):
     backward = 2 * forward  # gradients of the inputs and of the weights
     compute = forward + backward
     send = clock([parameters * 2 / world] * (world - 1) * 2)
-    how = {"flops": flops, "link": LINK}
-    found = traffic.data_parallel_efficiency(parameters, tokens, world, **how)
+    found = COPIES(parameters, tokens, world)
     assert found == pytest.approx(compute / (compute + send), rel=1e-12)
-    found = traffic.data_parallel_efficiency(parameters, tokens, world, overlap=True, **how)
+    found = COPIES(parameters, tokens, world, overlap=True)
     assert found == pytest.approx(compute / (forward + max(backward, send)), rel=1e-12)
 
 
@@ -187,9 +190,8 @@ def test_gradients_hide_on_the_way_back_alone():
     parameters, flops, world = 10**6, 1e12, 4
     send = 6 * LINK.latency + 1.5 * 2 * parameters / LINK.bandwidth
     tokens = send * flops / (6 * parameters)
-    how = {"flops": flops, "link": LINK, "overlap": True}
     for share, expected in ((1, 3 / 4), (1 / 2, 1), (2 / 3, 1), (2, 3 / 7)):
-        found = traffic.data_parallel_efficiency(parameters, tokens / share, world, **how)
+        found = COPIES(parameters, tokens / share, world, overlap=True)
         assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -207,8 +209,7 @@ def test_ring_efficiency_step_by_step(world, overlap, tokens):
         time = begin + compute
         if step + 1 < world:
             there = (begin if overlap else time) + send
-    how = {"flops": flops, "link": LINK, "overlap": overlap}
-    found = traffic.ring_efficiency(tokens, width, world, **how)
+    found = RING(tokens, width, world, overlap=overlap)
     assert found == pytest.approx(world * compute / time, rel=1e-12)
 
 
@@ -225,11 +226,11 @@ def test_least_block_and_least_tokens_are_where_the_times_meet():
         return high
 
     for link, given in ((still, None), (still, width), (LINK, width)):
-        expected = meet(
-            lambda c, link=link: (
-                4 * c * c * width / flops >= traffic.seconds(1, 4 * c * width, link)
-            )
-        )
+
+        def later(c, link=link):
+            return 4 * c * c * width / flops >= traffic.seconds(1, 4 * c * width, link)
+
+        expected = meet(later)
         found = traffic.least_block(flops, link, width=given)
         assert found == pytest.approx(expected, rel=1e-9)
     assert traffic.least_block(flops, LINK) == traffic.least_block(flops, still)
@@ -244,76 +245,68 @@ def test_arrays_broadcast_and_integers_are_wide():
     for function in (traffic.all_reduce, traffic.ring, traffic.ring_backward, traffic.all_gather):
         expected = [[function(size, world) for world in WORLDS] for size in (8, 80)]
         np.testing.assert_allclose(function(sizes, worlds), expected, rtol=1e-14)
-    how = {"flops": 1e12, "link": LINK}
-    for function in (traffic.data_parallel_efficiency, traffic.ring_efficiency):
-        expected = [[function(50, size, world, **how) for world in WORLDS] for size in (8, 80)]
-        np.testing.assert_allclose(function(50, sizes, worlds, **how), expected, rtol=1e-14)
+    for function in (COPIES, RING):
+        expected = [[function(50, size, world) for world in WORLDS] for size in (8, 80)]
+        np.testing.assert_allclose(function(50, sizes, worlds), expected, rtol=1e-14)
     np.testing.assert_array_equal(traffic.causal_imbalance(worlds, zigzag=True), 1)
     assert traffic.ring(np.int32(2**30), 8) == 14 * 2**30
     assert type(traffic.ring(np.int32(3), np.int64(2))) is int
     assert type(traffic.causal_imbalance(3)) is float
 
 
-THREE, TWO = np.array([1, 2, 3]), np.array([1, 2])
-APART = r"got shapes \(3,\), \(2,\), expected shapes that broadcast$"
-WRONG = {
-    "a size below 0": (lambda: traffic.all_reduce(-1, 2), r"^size: got -1, expected numbers, 0 "),
-    "no size": (lambda: traffic.all_gather("8", 2), r"^size: got '8', expected numbers"),
-    "NaN": (lambda: traffic.reduce_scatter(np.nan, 2), "^size: got nan"),
-    "no rank": (lambda: traffic.ring(1, 0), "^world: got 0, expected integers, 1 or more"),
-    "half a rank": (lambda: traffic.ring_backward(1, np.array([1.5])), "^world: got array"),
-    "True": (lambda: traffic.causal_imbalance(True), "^world: got True"),
-    "zigzag": (lambda: traffic.causal_imbalance(2, zigzag=1), "^zigzag: got 1"),
-    "a stage": (lambda: traffic.zero(1, 2, 4), "^stage: got 4, expected 0 to 3"),
-    "bytes": (lambda: traffic.zero(1, 2, 3, gradients=-2), "^gradients: got -2"),
-    "a stage of traffic": (lambda: traffic.zero_traffic(1, 2, -1), "^stage: got -1"),
-    "rows": (lambda: traffic.heads_split(0, 1, 1, 2), "^rows: got 0, expected integers, 1 or more"),
-    "width": (lambda: traffic.split_attention(1, 0.5, 2), "^width: got 0.5, expected integers"),
-    "shape": (lambda: traffic.padded((3, -1), 2), "^shape: got -1"),
-    "no shape": (lambda: traffic.padded(5, 2), r"^shape: got 5, expected a tuple of integers"),
-    "stages": (lambda: traffic.pipeline_bubble(0, 2), "^stages: got 0"),
-    "latency": (lambda: traffic.Link(-1.0, 1.0), "^latency: got -1.0"),
-    "bandwidth": (lambda: traffic.Link(0.0, 0.0), "^bandwidth: got 0.0"),
-    "tokens": (
-        lambda: traffic.data_parallel_efficiency(1, 0, 2, flops=1, link=LINK),
-        "^tokens: got 0, expected numbers above 0",
-    ),
-    "flops": (lambda: traffic.least_tokens(0, LINK), "^flops: got 0"),
-    "overlap": (
-        lambda: traffic.ring_efficiency(1, 1, 2, flops=1, link=LINK, overlap=None),
-        "^overlap: got None",
-    ),
-    "sizes and worlds": (lambda: traffic.all_reduce(THREE, TWO), "^size, world: " + APART),
-    "whole and worlds": (lambda: traffic.all_gather(THREE, TWO), "^size, world: " + APART),
-    "blocks and worlds": (lambda: traffic.ring(THREE, TWO), "^block, world: " + APART),
-    "blocks, back": (lambda: traffic.ring_backward(THREE, TWO), "^block, world: " + APART),
-    "streams": (
-        lambda: traffic.heads_split(THREE, 1, TWO, 2),
-        r"^rows, tokens, embed_dim, itemsize: got shapes \(3,\), \(\), \(2,\), \(\), expected",
-    ),
-    "parts": (lambda: traffic.split_attention(THREE, TWO, 2), "^rows, width, itemsize: got shapes"),
-    "parameters": (lambda: traffic.zero(THREE, TWO, 3), "^parameters, world: " + APART),
-    "weights": (lambda: traffic.zero_traffic(THREE, TWO, 3), "^size, world: " + APART),
-    "a pipeline": (
-        lambda: traffic.pipeline_bubble(THREE, TWO),
-        "^stages, micro_batches: " + APART,
-    ),
-    "messages": (lambda: traffic.seconds(THREE, TWO, LINK), "^messages, size: " + APART),
-    "copies": (
-        lambda: traffic.data_parallel_efficiency(1, THREE, TWO, flops=1, link=LINK),
-        r"^parameters, tokens, world: got shapes \(\), \(3,\), \(2,\), expected shapes that",
-    ),
-    "a ring": (
-        lambda: traffic.ring_efficiency(THREE, 1, TWO, flops=1, link=LINK),
-        r"^tokens, width, world: got shapes \(3,\), \(\), \(2,\), expected shapes that",
-    ),
-}
+WRONG = [
+    (traffic.all_reduce, (-1, 2), "^size: got -1, expected numbers, 0 "),
+    (traffic.all_gather, ("8", 2), "^size: got '8', expected numbers"),
+    (traffic.reduce_scatter, (np.nan, 2), "^size: got nan"),
+    (traffic.ring, (1, 0), "^world: got 0, expected integers, 1 or more"),
+    (traffic.ring_backward, (1, np.array([1.5])), "^world: got array"),
+    (traffic.causal_imbalance, (True,), "^world: got True"),
+    (partial(traffic.causal_imbalance, zigzag=1), (2,), "^zigzag: got 1"),
+    (traffic.zero, (1, 2, 4), "^stage: got 4, expected 0 to 3"),
+    (partial(traffic.zero, gradients=-2), (1, 2, 3), "^gradients: got -2"),
+    (traffic.zero_traffic, (1, 2, -1), "^stage: got -1"),
+    (traffic.heads_split, (0, 1, 1, 2), "^rows: got 0, expected integers, 1 or more"),
+    (traffic.split_attention, (1, 0.5, 2), "^width: got 0.5, expected integers"),
+    (traffic.padded, ((3, -1), 2), "^shape: got -1"),
+    (traffic.padded, (5, 2), "^shape: got 5, expected a tuple of integers"),
+    (traffic.pipeline_bubble, (0, 2), "^stages: got 0"),
+    (traffic.Link, (-1.0, 1.0), "^latency: got -1.0"),
+    (traffic.Link, (0.0, 0.0), "^bandwidth: got 0.0"),
+    (COPIES, (1, 0, 2), "^tokens: got 0, expected numbers above 0"),
+    (traffic.least_tokens, (0, LINK), "^flops: got 0"),
+    (partial(RING, overlap=None), (1, 1, 2), "^overlap: got None"),
+]
 
 
-@pytest.mark.parametrize(("call", "message"), WRONG.values(), ids=WRONG)
-def test_wrong_arguments(call, message):
+@pytest.mark.parametrize(("function", "arguments", "message"), WRONG)
+def test_wrong_arguments(function, arguments, message):
     with pytest.raises(ValueError, match=message):
-        call()
+        function(*arguments)
+
+
+THREE, TWO = np.array([1, 2, 3]), np.array([1, 2])
+APART = [  # a function, its arguments, their names
+    (traffic.all_reduce, (THREE, TWO), "size, world"),
+    (traffic.all_gather, (THREE, TWO), "size, world"),
+    (traffic.ring, (THREE, TWO), "block, world"),
+    (traffic.ring_backward, (THREE, TWO), "block, world"),
+    (traffic.heads_split, (THREE, 1, TWO, 2), "rows, tokens, embed_dim, itemsize"),
+    (traffic.split_attention, (THREE, TWO, 2), "rows, width, itemsize"),
+    (partial(traffic.zero, stage=3), (THREE, TWO), "parameters, world"),
+    (partial(traffic.zero_traffic, stage=3), (THREE, TWO), "size, world"),
+    (traffic.pipeline_bubble, (THREE, TWO), "stages, micro_batches"),
+    (partial(traffic.seconds, link=LINK), (THREE, TWO), "messages, size"),
+    (COPIES, (1, THREE, TWO), "parameters, tokens, world"),
+    (RING, (THREE, 1, TWO), "tokens, width, world"),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments", "names"), APART)
+def test_shapes_that_do_not_broadcast(function, arguments, names):
+    shapes = ", ".join(str(np.shape(argument)) for argument in arguments)
+    message = f"{names}: got shapes {shapes}, expected shapes that broadcast"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        function(*arguments)
 
 
 def test_a_link_that_is_none():
