@@ -86,10 +86,7 @@ def test_digit_comparisons():
     np.testing.assert_allclose(share, 0.1, atol=0.02)
     for drawn in np.moveaxis(digits, 1, 0):  # every place has every digit
         assert set(drawn.tolist()) == set(range(10))
-    again, other = (
-        datasets.digit_comparisons(211, length=13, seed=0),
-        datasets.digit_comparisons(211, length=13, seed=1),
-    )
+    again, other = (datasets.digit_comparisons(211, length=13, seed=seed) for seed in (0, 1))
     np.testing.assert_array_equal(again[0], digits)
     assert np.any(other[0] != digits)
     assert datasets.digit_comparisons(3)[0].shape == (3, 10)
@@ -165,9 +162,6 @@ def test_photograph_of_another_size():
     for size in (1, 31):
         part = datasets.photograph(size)[0]
         np.testing.assert_allclose(part, largest[:size, :size], rtol=1e-14)
-    for size in (0, -1, 301):
-        with pytest.raises(ValueError, match=f"size: got {size}, expected 1 to 300"):
-            datasets.photograph(size)
 
 
 def test_the_noise_of_the_photograph():
@@ -188,9 +182,6 @@ def test_the_noise_of_the_photograph():
     np.testing.assert_array_equal(other, clean)
     assert np.all(moved != noisy)
     np.testing.assert_array_equal(*datasets.photograph(noise=0))
-    for noise in (-0.1, float("nan")):
-        with pytest.raises(ValueError, match=f"noise: got {noise}, expected 0 or more"):
-            datasets.photograph(noise=noise)
 
 
 def test_repeated_sequences_repeat():
@@ -232,9 +223,8 @@ def test_repeated_sequences_are_random():
 @pytest.mark.parametrize("period", [1, 5])
 def test_repeated_sequences_of_one_period(period):
     """A period of 1 is one token; the longest leaves one place, or uses up all tokens."""
-    tokens, predictable = datasets.repeated_sequences(
-        3, length=6, vocab_size=5, periods=(period, period)
-    )
+    how = dict(length=6, vocab_size=5, periods=(period, period))
+    tokens, predictable = datasets.repeated_sequences(3, **how)
     assert predictable.sum(axis=1).tolist() == [6 - period] * 3
     assert [len(set(row)) for row in tokens.tolist()] == [period] * 3
 
@@ -292,12 +282,7 @@ def test_shifted_off_the_canvas():
         (SQUARES.reshape(2, 2, 2), [[0, 0]] * 2, 4, r"images: got shape \(2, 2, 2\), expected"),
         (SQUARES, [[0, 0]], 4, r"offsets: got int64 of shape \(1, 2\), expected integers \(2, 2\)"),
         (SQUARES, [[0], [0]], 4, r"offsets: got int64 of shape \(2, 1\), expected integers"),
-        (
-            SQUARES,
-            [[0.0, 0.5]] * 2,
-            4,
-            r"offsets: got float64 of shape \(2, 2\), expected integers",
-        ),
+        (SQUARES, [[0.0, 0.5]] * 2, 4, r"offsets: got float64 of shape \(2, 2\), expected integ"),
         (SQUARES, [[0, 0]] * 2, 1, "size: got 1, expected 2 or more, as wide as the images"),
     ],
 )
@@ -319,7 +304,6 @@ def test_results_that_are_not_stored_are_named():
         datasets.results("x")
 
 
-WRONG = (-1, 1.5, "3", None, True)
 COUNTED = {
     "heteroskedastic": {"n": 3, "seed": 0},
     "smooth_functions": {"n": 3, "points": 3, "seed": 0},
@@ -332,7 +316,7 @@ COUNTED = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("wrong", [-1, 1.5, "3", None, True])
 @pytest.mark.parametrize("name", COUNTED)
 def test_counts_and_seeds_are_integers(name, wrong):
     make, how = getattr(datasets, name), COUNTED[name]
@@ -348,10 +332,9 @@ def test_a_generator_is_a_seed_of_functions():
 
 @pytest.mark.parametrize("wrong", [50, 0, 1.0, -0.1, None, "0.1", True, math.nan])
 def test_what_is_held_out_is_a_share(wrong):
+    message = f"^held_out: got {wrong!r}, expected a share above 0 "
     for make in (datasets.digits, datasets.python_reference):
-        with pytest.raises(
-            ValueError, match=f"^held_out: got {wrong!r}, expected a share above 0 "
-        ):
+        with pytest.raises(ValueError, match=message):
             make(held_out=wrong)
     with pytest.raises(ValueError, match=r"^whole_topics: got 'no', expected True or False$"):
         datasets.python_reference(whole_topics="no")
@@ -364,21 +347,25 @@ def test_noise_is_an_amount(wrong):
             make(noise=wrong)
 
 
-@pytest.mark.parametrize("wrong", [None, "96", 96.0, True, 0, 301])
+@pytest.mark.parametrize("wrong", [None, "96", 96.0, True, 0, -1, 301])
 def test_the_size_of_a_photograph(wrong):
     with pytest.raises(ValueError, match=f"^size: got {wrong!r}, expected 1 to 300$"):
         datasets.photograph(wrong)
 
 
-@pytest.mark.parametrize(
-    "wrong", [None, "x", "0.3", math.inf, math.nan, (0.1, 0.2, 0.3), [0.1], True]
-)
+NO_SCALES = [None, "x", "0.3", math.inf, math.nan, (0.1, 0.2, 0.3), [0.1], True]
+
+
+@pytest.mark.parametrize("wrong", NO_SCALES)
 def test_length_scales(wrong):
     with pytest.raises(ValueError, match=r"^length_scale: got .*, expected above 0"):
         datasets.smooth_functions(3, length_scale=wrong)
 
 
-@pytest.mark.parametrize("wrong", [(8.0, 24.0), (8.5, 24), None, 8, (8,), (8, 9, 10), "89", (True, True), (9, 8)])  # fmt: skip
+NO_PAIRS = [(8.0, 24.0), (8.5, 24), None, 8, (8,), (8, 9, 10), "89", (True, True), (9, 8)]
+
+
+@pytest.mark.parametrize("wrong", NO_PAIRS)
 def test_periods_are_two_integers(wrong):
     with pytest.raises(ValueError, match=r"^periods: got .*, expected two from 1 to 47, in order"):
         datasets.repeated_sequences(3, periods=wrong)

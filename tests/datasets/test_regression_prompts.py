@@ -15,13 +15,12 @@ def test_a_prompt_by_hand():
 
 
 def test_leading_axes_are_kept_apart():
-    keys, values, queries = RNG.normal(size=(2, 3, 5)), RNG.normal(size=(2, 3, 5)), RNG.normal(size=(2, 3, 7))  # fmt: skip
+    keys, values, queries = (RNG.normal(size=(2, 3, n)) for n in (5, 5, 7))
     found = regression_prompts.prompt(keys, values, queries)
     assert found.shape == (2, 3, 12, 3)
-    for a in range(2):
-        for b in range(3):
-            one = regression_prompts.prompt(keys[a, b], values[a, b], queries[a, b])
-            np.testing.assert_array_equal(found[a, b], one)
+    for at in np.ndindex(2, 3):
+        one = regression_prompts.prompt(keys[at], values[at], queries[at])
+        np.testing.assert_array_equal(found[at], one)
 
 
 @pytest.mark.parametrize(
@@ -77,25 +76,25 @@ def test_one_pass_answers_as_a_prompt_for_each_question_does():
         return tokens[:, 1]
 
     seen = np.arange(1, 7)
-    at_once = two_layers(
-        regression_prompts.prompt(x[:-1], y[:-1], x[1:]), regression_prompts.mask(6, seen)
-    )[6:]
+    tokens, mask = (
+        regression_prompts.prompt(x[:-1], y[:-1], x[1:]),
+        regression_prompts.mask(6, seen),
+    )
+    at_once = two_layers(tokens, mask)[6:]
     for n in seen:
         tokens = regression_prompts.prompt(x[:n], y[:n], x[n : n + 1])
         one = two_layers(tokens, regression_prompts.mask(n, np.array([n])))[-1]
         np.testing.assert_allclose(at_once[n - 1], one, rtol=1e-5)
 
 
-@pytest.mark.parametrize("argument", ["keys", "values", "queries"])
-def test_what_is_no_numpy_array_is_named(argument):
-    given = dict.fromkeys(("keys", "values", "queries"), np.ones(3)) | {argument: [1.0, 2.0, 3.0]}
-    with pytest.raises(TypeError, match=f"^{argument}: got a list, expected a NumPy array$"):
-        regression_prompts.prompt(**given)
-
-
 @pytest.mark.parametrize("name", ["keys", "values", "queries"])
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, 1j])
-def test_a_prompt_is_of_finite_real_numbers(name, wrong):
-    given = dict.fromkeys(("keys", "values", "queries"), np.zeros(3)) | {name: np.array([0, wrong, 1])}  # fmt: skip
-    with pytest.raises(ValueError, match=r"^keys, values, queries: got NaN, infinity or no real"):
-        regression_prompts.prompt(**given)
+def test_a_prompt_is_of_finite_real_numbers(name):
+    given = dict.fromkeys(("keys", "values", "queries"), np.zeros(3))
+    with pytest.raises(TypeError, match=f"^{name}: got a list, expected a NumPy array$"):
+        regression_prompts.prompt(**(given | {name: [1.0, 2.0, 3.0]}))
+    for wrong in (np.nan, np.inf, 1j):
+        numbers = np.array([0, wrong, 1])
+        with pytest.raises(
+            ValueError, match=r"^keys, values, queries: got NaN, infinity or no real"
+        ):
+            regression_prompts.prompt(**(given | {name: numbers}))

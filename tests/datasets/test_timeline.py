@@ -33,14 +33,12 @@ def test_the_table_has_the_stored_entries():
     ]
     assert table == [{key: entry[key] for key in table[0]} for entry in ENTRIES]
 
+    lines = [line for line in read("appendices/timeline.md").splitlines() if line.startswith("|")]
+    assert len(lines) == 2 + len(ENTRIES)
+
 
 def test_a_reader_gets_the_stored_entries():
     assert datasets.timeline() == ENTRIES
-
-
-def test_every_row_of_the_table_is_an_entry():
-    lines = [line for line in read("appendices/timeline.md").splitlines() if line.startswith("|")]
-    assert len(lines) == 2 + len(ENTRIES)
 
 
 def test_years_ascend_and_names_differ():

@@ -50,9 +50,8 @@ def test_defaults_are_chapter_eight() -> None:
     assert options == Options()
     assert (options.rows, options.window, options.learning_rate) == (16, 64, 4e-3)
     assert_array_equal(options.rates(), training.warm_cosine(4e-3, 2000, warmup=50))
-    short = train_lm.parse(
-        ["--steps", "5", "--mode", "fsdp", "--checkpoint", "run", "--resume", "--seed", "3"]
-    )
+    words = "--steps 5 --mode fsdp --checkpoint run --resume --seed 3"
+    short = train_lm.parse(words.split())
     assert len(short.rates()) == 5 and short.rates()[-1] < 4e-3
     assert (short.mode, short.checkpoint, short.resume) == ("fsdp", Path("run"), True)
     assert [options.mode_of(1), options.mode_of(2), short.mode_of(1)] == ["none", "ddp", "fsdp"]
@@ -72,6 +71,11 @@ def test_defaults_are_chapter_eight() -> None:
         ("--heads 3", "--heads: got 3, expected a divisor of 128"),
         ("--steps 3 --warmup 4", "--warmup: got 4, expected at most 3"),
         ("--resume", "--resume: got no --checkpoint"),
+        ("--dropout 1", "--dropout: got 1, expected a number from 0 to below 1"),
+        ("--dropout nan", "--dropout: got nan, expected a number from 0 to below 1"),
+        ("--weight-decay -0.1", "--weight-decay: got -0.1, expected a number of at least 0"),
+        ("--weight-decay inf", "--weight-decay: got inf, expected a number of at least 0"),
+        ("--held-out file", "--held-out: got no --text, expected the text to learn from"),
     ],
 )
 def test_wrong_options(words: str, expected: str, capsys: pytest.CaptureFixture) -> None:
@@ -89,11 +93,10 @@ def test_step_batch_is_the_loop() -> None:
         generator = np.random.default_rng([3, step])
         for row, first in zip(batch, generator.integers(0, 95, size=(4, 1))[:, 0], strict=True):
             assert row.tolist() == [tokens[first + i] for i in range(6)]
-    again = training.step_batch(tokens, 40, rows=4, window=5, seed=3)
-    assert_array_equal(again, batch)
+    arguments = {"tokens": tokens, "step": 40, "rows": 4, "window": 5, "seed": 3}
+    assert_array_equal(training.step_batch(**arguments), batch)
     for other in ({"seed": 4}, {"step": 41}):
-        arguments = {"tokens": tokens, "step": 40, "rows": 4, "window": 5, "seed": 3} | other
-        assert (training.step_batch(**arguments) != batch).any()
+        assert (training.step_batch(**(arguments | other)) != batch).any()
     last = training.step_batch(np.arange(6), 1, rows=9, window=5, seed=0)
     assert_array_equal(last, np.tile(np.arange(6), (9, 1)))  # the only window there is
 
@@ -229,11 +232,9 @@ def test_metrics_spare_what_is_none(tmp_path: Path, step: int) -> None:
 def test_a_folder_that_cannot_be_written(text: Path) -> None:
     """Is refused before the first step."""
     for folder in (text, text / "in"):
+        options = Options(checkpoint=folder)
         expected = r"--checkpoint: got .* expected a folder that can be written"
-        with (
-            pytest.raises(Refused, match=expected),
-            own_folder(Options(checkpoint=folder), Alone()),
-        ):
+        with pytest.raises(Refused, match=expected), own_folder(options, Alone()):
             pass
 
 
@@ -280,9 +281,8 @@ def test_newest_checkpoint_is_whole(tmp_path: Path) -> None:
     assert "never finished" in said[0] and "expected part in it" in said[1]
     os.truncate(tmp_path / "step-10" / "contents.json", 20)
     assert newest_checkpoint(tmp_path, said.append) is None
-    assert made(tmp_path, 11) == newest_checkpoint(
-        tmp_path, said.append
-    )  # the damaged one is replaced
+    replaced = made(tmp_path, 11)  # the damaged one
+    assert replaced == newest_checkpoint(tmp_path, said.append)
     assert not (tmp_path / "writing-step-12").exists()
 
 

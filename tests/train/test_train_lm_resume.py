@@ -83,11 +83,8 @@ def test_a_setting_runs_nothing(folder: Path, capsys: pytest.CaptureFixture) -> 
     """The optimiser's settings are pickles of their own, at their places in another file."""
     step = folder / "run" / "step-2"
     index = pickle.loads((step / ".metadata").read_bytes())
-    (info,) = (
-        info
-        for place, info in index.storage_data.items()
-        if place.fqn == "optimiser.param_groups.0.betas"
-    )
+    name = "optimiser.param_groups.0.betas"
+    (info,) = (info for place, info in index.storage_data.items() if place.fqn == name)
     harm = io.BytesIO()
     torch.save(Harm(folder / "harm"), harm)
     file = step / info.relative_path
@@ -118,19 +115,17 @@ def test_an_index_that_is_none(
     assert expected in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("settings", [[], 3, None, "words"])
-def test_settings_that_are_none(folder: Path, settings: object) -> None:
-    contents = folder / "run" / "step-2" / checkpoints.CONTENTS
-    contents.write_text(json.dumps(json.loads(contents.read_text()) | {"settings": settings}))
-    with pytest.raises(ValueError, match=r"got a \w+ as settings in contents.json, expected"):
-        checkpoints.read(folder / "run" / "step-2")
-    assert train_lm.newest_checkpoint(folder / "run", lambda word: None) is None
+NO_SETTINGS = [("settings", wrong) for wrong in ([], 3, None, "words")]
+NO_FILES = [("files", wrong) for wrong in ([], {"part": 3}, {"part": [1, 2, 3]}, {"../a": [1, 2]})]
 
 
-@pytest.mark.parametrize("files", [[], {"part": 3}, {"part": [1, 2, 3]}, {"../run": [1, 2]}])
-def test_files_that_are_none(folder: Path, files: object) -> None:
+@pytest.mark.parametrize(("name", "wrong"), NO_SETTINGS + NO_FILES)
+def test_settings_and_files_that_are_none(folder: Path, name: str, wrong: object) -> None:
     contents = folder / "run" / "step-2" / checkpoints.CONTENTS
-    contents.write_text(json.dumps(json.loads(contents.read_text()) | {"files": files}))
+    contents.write_text(json.dumps(json.loads(contents.read_text()) | {name: wrong}))
+    if name == "settings":
+        with pytest.raises(ValueError, match=r"got a \w+ as settings in contents.json, expected"):
+            checkpoints.read(folder / "run" / "step-2")
     assert train_lm.newest_checkpoint(folder / "run", lambda word: None) is None
 
 
@@ -161,11 +156,7 @@ def test_the_hash_of_a_text_is_of_its_tokens_in_order() -> None:
 @pytest.mark.parametrize(
     ("text", "words", "expected"),
     [
-        (
-            TEXT + "xyz",
-            (),
-            "--text: got 12 tokens in .* and 15 others here, expected a text of the",
-        ),
+        (TEXT + "xyz", (), "--text: got 12 tokens in .* and 15 others here, expected a text of"),
         (TEXT.replace("c", "k"), (), "--text: got 12 tokens in .* and 12 others here, expected a"),
         (TEXT, ("--tokens=pairs",), "--tokens: got characters in .*, expected pairs, as asked"),
     ],
