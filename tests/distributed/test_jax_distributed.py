@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import functools
+import re
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -50,34 +51,38 @@ def with_gradient(function, *arrays, g):
     return output, gradients
 
 
+def assert_as_on_one_device(function, right, *arrays, g):
+    """The same output, which is returned, and the same gradients."""
+    output, found = with_gradient(function, *arrays, g=g)
+    expected, gradients = with_gradient(right, *arrays, g=g)
+    np.testing.assert_allclose(output, expected, rtol=0, atol=1e-14)
+    for one, other in zip(found, gradients, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
+    return output
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_ring_equals_one_device(qkvg, causal):
     *qkv, g = qkvg
-    output, found = with_gradient(functools.partial(many.ring_attention, causal=causal), *qkv, g=g)
-    right, gradients = with_gradient(functools.partial(on_one_device, causal=causal), *qkv, g=g)
-    np.testing.assert_allclose(output, right, rtol=0, atol=1e-14)
+    ring, right = (partial(f, causal=causal) for f in (many.ring_attention, on_one_device))
+    output = assert_as_on_one_device(ring, right, *qkv, g=g)
     assert output.sharding.spec == P(None, None, "devices")
-    for one, other in zip(found, gradients, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
 
 
 def test_the_ring_passes_blocks_on(qkvg):
     """Keys and values once in the loop; no gathering. Backward: their gradients, too."""
     ring = jax.jit(many.ring_attention).lower(*qkvg[:3]).compile()
-    assert many.collectives(ring) == dict.fromkeys(many.collectives(""), 0) | {
-        "collective-permute": 2
-    }
+    none = dict.fromkeys(many.collectives(""), 0)
+    assert many.collectives(ring) == none | {"collective-permute": 2}
 
 
 def test_the_ring_on_other_shapes(double, rng):
     """Other lengths and widths, leading axes that broadcast, half precision, four devices, one."""
     q, k, v = (rng.normal(size=s) for s in ((3, 16, 4), (8, 4), (2, 1, 8, 5)))
     q, k, v = (jnp.asarray(a) for a in (q, k, v))
-    four = many.make_mesh(4, name="sequence")
-    found = jax.jit(functools.partial(many.ring_attention, mesh=four))(q, k, v)
-    np.testing.assert_allclose(found, on_one_device(q, k, v), atol=1e-14)
-    found = jax.jit(functools.partial(many.ring_attention, mesh=many.make_mesh(1)))(q, k, v)
-    np.testing.assert_allclose(found, on_one_device(q, k, v), atol=1e-14)
+    for mesh in (many.make_mesh(4, name="sequence"), many.make_mesh(1)):
+        found = jax.jit(partial(many.ring_attention, mesh=mesh))(q, k, v)
+        np.testing.assert_allclose(found, on_one_device(q, k, v), atol=1e-14)
     half = [a.astype("bfloat16") for a in (q, k, v)]
     found = jax.jit(many.ring_attention)(*half)
     wide = on_one_device(*(a.astype("float32") for a in half))
@@ -89,11 +94,7 @@ def test_keys_split(qkvg):
     """One query over all devices: a maximum and a sum travel."""
     q, k, v, g = qkvg
     q, g = q[..., :3, :], g[..., :3, :]
-    output, found = with_gradient(many.split_attention, q, k, v, g=g)
-    right, gradients = with_gradient(on_one_device, q, k, v, g=g)
-    np.testing.assert_allclose(output, right, rtol=0, atol=1e-14)
-    for one, other in zip(found, gradients, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)
+    assert_as_on_one_device(many.split_attention, on_one_device, q, k, v, g=g)
     compiled = jax.jit(many.split_attention).lower(q, k, v).compile()
     assert 1 <= many.collectives(compiled).pop("all-reduce") <= 3
     assert many.collectives(compiled)["all-gather"] == 0
@@ -117,8 +118,8 @@ def test_states_handed_over(rng, qkvg, kind):
 
     arrays = (q, k, v, *(rates[name] for name in names))
     g = jnp.concatenate([g, jnp.ones((*LEAD, D, 5))], axis=-2)
-    found = with_gradient(functools.partial(called, many.linear_attention, chunk=3), *arrays, g=g)
-    right = with_gradient(functools.partial(called, states.recurrent), *arrays, g=g)
+    found = with_gradient(partial(called, many.linear_attention, chunk=3), *arrays, g=g)
+    right = with_gradient(partial(called, states.recurrent), *arrays, g=g)
     np.testing.assert_allclose(found[0], right[0], rtol=0, atol=1e-12)
     for one, other in zip(found[1], right[1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-11)
@@ -130,8 +131,8 @@ def test_bytes_of_states_do_not_grow(double, rng):
         q, k, v = (jnp.asarray(rng.normal(size=(n, width))) for width in (4, 4, 6))
         beta = jnp.ones(n)
         text = jax.jit(many.linear_attention).lower(q, k, v, beta=beta).compile().as_text()
-        gathered = sorted(line.split("=")[1].split("{")[0].strip() for line in text.splitlines() if " all-gather(" in line)  # fmt: skip
-        assert gathered == ["f64[8,4,4]", "f64[8,4,6]"]
+        gathered = re.findall(r"= (\S+)\{\S* all-gather\(", text)
+        assert sorted(gathered) == ["f64[8,4,4]", "f64[8,4,6]"]
         text = jax.jit(many.linear_attention).lower(q, k, v).compile().as_text()
         assert text.count("f64[8,4,6]{2,1,0} all-gather(") == 1
 
@@ -166,9 +167,8 @@ def test_a_placed_model_trains_as_on_one_device(rng):
 
 def test_fsdp_splits_the_largest_axis_that_the_devices_divide():
     arrays = {"last": (8, 3, 16), "first": (24, 8), "not the largest": (100, 8), "none": (7, 9)}
-    placed = many.shard(
-        {name: jnp.zeros(s) for name, s in arrays.items()}, many.make_mesh(), "fsdp"
-    )
+    model = {name: jnp.zeros(shape) for name, shape in arrays.items()}
+    placed = many.shard(model, many.make_mesh(), "fsdp")
     held = {name: a.addressable_shards[0].data.shape for name, a in placed.items()}
     expected = {"last": (8, 3, 2), "first": (3, 8), "not the largest": (100, 1), "none": (7, 9)}
     assert held == expected
@@ -184,10 +184,7 @@ def test_chapter_8s_writer_in_an_eighth_of_the_memory():
         state = many.shard({"parameters": model, "means": model, "squares": model}, mesh, kind)
         compiled = jax.jit(lambda state: state).lower(state).compile()
         megabytes[kind] = compiled.memory_analysis().argument_size_in_bytes / 1e6
-    assert megabytes == {
-        "ddp": pytest.approx(5.16, abs=0.01),
-        "fsdp": pytest.approx(0.65, abs=0.01),
-    }
+    assert megabytes == pytest.approx({"ddp": 5.16, "fsdp": 0.65}, abs=0.01)
 
 
 def test_heads_split_need_two_sums_per_block():
@@ -234,7 +231,8 @@ def in_a_process(rank: int, world: int, kind: str, limit: np.ndarray) -> dict:
     here = [part.data.shape for part in ring.addressable_shards]
     print("rank", rank)
     whole = jax.jit(lambda a: a, out_shardings=jax.NamedSharding(mesh, jax.P()))(ring)
-    return {"rank": rank, "devices": len(jax.devices()), "total": float(total), "ring": whole, "here": here, "limit": limit}  # fmt: skip
+    found = {"total": float(total), "ring": whole, "here": here, "limit": limit}
+    return found | {"rank": rank, "devices": len(jax.devices())}
 
 
 def fails_in_one(rank, world, mark):
@@ -288,31 +286,36 @@ def test_what_cannot_be_is_refused(qkvg):
     q, k, v, _ = qkvg
     two = jax.make_mesh((4, 2), ("rows", "heads"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
     model = DecoderOnly(11, 8, 16, 4, 32, 1, key=jax.random.key(0))
-    norm = model.decoder_norm
-    wrong = {
-        "q: got 60 rows, expected a multiple of 8, the devices": lambda: many.ring_attention(q[..., :60, :], k, v),
-        "k: got 60 rows, expected a multiple of 8": lambda: many.split_attention(q, k[..., :60, :], v[..., :60, :]),
-        "q: got 63 rows": lambda: many.linear_attention(q[..., 1:, :], k[..., 1:, :], v[..., 1:, :]),
-        "v: got 56 rows, expected 64, one per key": lambda: many.ring_attention(q, k, v[..., :56, :]),
-        "causal: got 32 queries and 64 keys": lambda: many.ring_attention(q[..., :32, :], k, v, causal=True),
-        "causal: got 1, expected True or False": lambda: many.ring_attention(q, k, v, causal=1),
-        "mesh: got 2 axes, 'rows', 'heads', expected one": lambda: many.ring_attention(q, k, v, mesh=two),
-        "devices: got 9, expected at most 8, as many as JAX has here": lambda: many.make_mesh(9),
-        "kind: got 'zero', expected 'ddp', 'fsdp' or 'heads'": lambda: many.shard(model, many.make_mesh(), "zero"),
-        "mesh: got 8, expected a divisor of 4, the heads of decoder\\[0\\].attention": lambda: many.shard(model, many.make_mesh(), "heads"),
-        "model: got no layer with heads or hidden units": lambda: many.shard(norm, many.make_mesh(), "heads"),
-        "processes: got 0, expected an integer, 1 or more": lambda: many.run(in_a_process, 0),
-        "time_limit: got 0, expected a number above 0": lambda: many.run(in_a_process, 2, time_limit=0),
-        "arguments: got kind, expected what pickle takes": lambda: many.run(in_a_process, 2, kind=lambda: 0),
-    }  # fmt: skip
-    for message, call in wrong.items():
+    mesh, short = many.make_mesh(), [a[..., 1:, :] for a in (q, k, v)]
+    ring, split, shard = many.ring_attention, many.split_attention, many.shard
+    start = partial(many.run, in_a_process)
+    multiple = "expected a multiple of 8"
+    most = "expected at most 8, as many as JAX has here"
+    divisor = r"expected a divisor of 4, the heads of decoder\[0\].attention"
+    norm, unnamed = model.decoder_norm, lambda: 0
+    for message, call in (
+        (f"q: got 60 rows, {multiple}, the devices", lambda: ring(q[..., 4:, :], k, v)),
+        (f"k: got 60 rows, {multiple}", lambda: split(q, k[..., 4:, :], v[..., 4:, :])),
+        ("q: got 63 rows", lambda: many.linear_attention(*short)),
+        ("v: got 56 rows, expected 64, one per key", lambda: ring(q, k, v[..., 8:, :])),
+        ("causal: got 32 queries and 64 keys", lambda: ring(q[..., 32:, :], k, v, causal=True)),
+        ("causal: got 1, expected True or False", lambda: ring(q, k, v, causal=1)),
+        ("mesh: got 2 axes, 'rows', 'heads', expected one", lambda: ring(q, k, v, mesh=two)),
+        (f"devices: got 9, {most}", lambda: many.make_mesh(9)),
+        ("kind: got 'zero', expected 'ddp', 'fsdp' or 'heads'", lambda: shard(model, mesh, "zero")),
+        (f"mesh: got 8, {divisor}", lambda: shard(model, mesh, "heads")),
+        ("model: got no layer with heads or hidden units", lambda: shard(norm, mesh, "heads")),
+        ("processes: got 0, expected an integer, 1 or more", lambda: start(0)),
+        ("time_limit: got 0, expected a number above 0", lambda: start(2, time_limit=0)),
+        ("arguments: got kind, expected what pickle takes", lambda: start(2, kind=unnamed)),
+    ):
         with pytest.raises(ValueError, match=message):
             call()
-    for message, call in {
-        "mesh: got a str, expected what make_mesh gives": lambda: many.shard(model, "two", "ddp"),
-        "function: got <lambda>, expected one made with def": lambda: many.run(lambda rank, world: 0, 2),
-        "compiled: got a int": lambda: many.collectives(3),
-        "q: got a ndarray, expected an array of JAX": lambda: many.ring_attention(*map(np.asarray, (q, k, v))),
-    }.items():  # fmt: skip
+    for message, call in (
+        ("mesh: got a str, expected what make_mesh gives", lambda: shard(model, "two", "ddp")),
+        ("function: got <lambda>, expected one made with def", lambda: many.run(unnamed, 2)),
+        ("compiled: got a int", lambda: many.collectives(3)),
+        ("q: got a ndarray, expected an array of JAX", lambda: ring(*map(np.asarray, (q, k, v)))),
+    ):
         with pytest.raises(TypeError, match=message):
             call()

@@ -45,10 +45,8 @@ def stage(rank, world, x, weights):
 
     def backward():
         given, out = kept.pop(0)
-        gradient = (
-            receive(rank + 1) if rank < world - 1 else 2 * out.detach()
-        )  # of the square's sum
-        out.backward(gradient)
+        of_square = 2 * out.detach()
+        out.backward(receive(rank + 1) if rank < world - 1 else of_square)
         if rank:
             send(given.grad, rank - 1)
 

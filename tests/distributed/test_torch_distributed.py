@@ -106,8 +106,8 @@ def worker(rank, world, worlds):
                 gradient = gradient.chunk(size, axis)[me]
             pairs.append((part.grad, gradient))
         backward = counted.all_reduces - forward[0], counted.all_reduce_bytes - forward[1]
-        return {"error": worst([(found, expected)]), "gradients": worst(pairs), "forward": forward,
-                "backward": backward}  # fmt: skip
+        errors = {"error": worst([(found, expected)]), "gradients": worst(pairs)}
+        return errors | {"forward": forward, "backward": backward}
 
     def twice(make, *options, **named):
         state = torch.get_rng_state()
@@ -131,12 +131,11 @@ def worker(rank, world, worlds):
         )
     whole, divided = twice(DecoderBlock, 32, 8, 48)
     split_block(divided)
+    given = draw(2, 5, 32), draw(2, 7, 32)
     found["decoder block"] = sliced(
-        world, None, whole, divided, lambda b, x, memory: b(x, memory, causal=True),
-        draw(2, 5, 32), draw(2, 7, 32),
-    )  # fmt: skip
-    weights = divided(draw(2, 5, 32), draw(2, 7, 32), return_weights=True)[1]
-    found["weights"] = tuple(weights.shape)
+        world, None, whole, divided, lambda b, x, memory: b(x, memory, causal=True), *given
+    )
+    found["weights"] = tuple(divided(*given, return_weights=True)[1].shape)
     whole, divided = twice(DecoderOnly, 11, 6, 32, 8, 64, 2)
     for block in divided.decoder:
         split_block(block)

@@ -95,11 +95,11 @@ def test_the_losses_of_torch(text: Path) -> None:
         found = [run.loss(run.step(tokens, step)) for step in range(1, 11)]
     drawn = dict(rows=8, window=16, seed=0)
     batches = [(training.step_batch(tokens.train, step, **drawn),) for step in range(1, 11)]
-    _, history = layers.train(
-        model,
-        lambda m, rows: losses.cross_entropy(m(rows[:, :-1]), rows[:, 1:]),
-        batches, learning_rate=o.rates()[:10], clip=1.0,
-    )  # fmt: skip
+
+    def loss(m, rows):
+        return losses.cross_entropy(m(rows[:, :-1]), rows[:, 1:])
+
+    _, history = layers.train(model, loss, batches, learning_rate=o.rates()[:10], clip=1.0)
     np.testing.assert_allclose(found, history.losses, rtol=1e-8)
 
 
@@ -153,11 +153,10 @@ def run_two_processes(cases: list[list[str]], folder: Path) -> list[dict]:
     torchrun += ["--local-addr=127.0.0.1"]  # whatever this machine calls itself
     torchrun += ["--nproc-per-node", "2", str(folder / "worker.py")]
     environment = os.environ | {"JAX_NUM_CPU_DEVICES": "2", "OMP_NUM_THREADS": "1"}
+    torchrun += [str(folder / "cases"), str(folder)]
     with (folder / "printed").open("wb") as printed:
-        launch = subprocess.Popen(
-            [*torchrun, str(folder / "cases"), str(folder)],
-            env=environment, stdout=printed, stderr=printed, start_new_session=True,
-        )  # fmt: skip
+        how = {"stdout": printed, "stderr": printed, "start_new_session": True}
+        launch = subprocess.Popen(torchrun, env=environment, **how)
         try:
             status = launch.wait(SECONDS)
         finally:

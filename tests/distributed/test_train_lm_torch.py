@@ -25,7 +25,8 @@ if sys.platform != "linux":
 
 HERE = Path(__file__).resolve().parent
 STEPS, EVERY = 24, 6
-SIZES = f"--steps {STEPS} --every {EVERY} --rows 4 --window 16 --embed-dim 32 --heads 2 --layers 1 --device cpu"
+SIZES = f"--steps {STEPS} --every {EVERY} --rows 4 --window 16 --embed-dim 32 --heads 2 --layers 1"
+SIZES += " --device cpu"
 
 
 class Server:
@@ -115,12 +116,7 @@ def test_a_killed_worker(
     step, rank = int(rng.integers(1, STEPS)), int(rng.integers(2))
     metrics, folder = tmp_path / "metrics", tmp_path / "run"
     arguments = ("--mode", "fsdp", "--checkpoint", folder, "--metrics", metrics, "--resume")
-    kill = {
-        "metrics": str(metrics),
-        "step": step,
-        "rank": rank,
-        "after": float(rng.uniform(0, 0.02)),
-    }
+    kill = {"metrics": str(metrics), "step": step, "rank": rank, "after": rng.uniform(0, 0.02)}
     answer = server.launch(2, *arguments, kill=kill)
     assert answer["codes"][rank] == -signal.SIGKILL
     assert answer["codes"][1 - rank] == 3
@@ -141,9 +137,16 @@ def test_a_launcher_that_starts_again(
     """torchrun's own restart, without a variable that its users would have to know."""
     mark, metrics = f"ATTNBOOK_LAUNCH={uuid.uuid4().hex}", tmp_path / "metrics"
     words = ["-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1"]
-    words += ["--nproc-per-node=2"]
-    words += ["--max-restarts=1", "-m"]
-    words += ["attnbook.train_lm", *SIZES.split(), "--text", str(server.text), "--mode", "fsdp"]
+    words += ["--nproc-per-node=2", "--max-restarts=1"]
+    words += [
+        "-m",
+        "attnbook.train_lm",
+        *SIZES.split(),
+        "--text",
+        str(server.text),
+        "--mode",
+        "fsdp",
+    ]
     words += ["--checkpoint", str(tmp_path / "run"), "--metrics", str(metrics), "--resume"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"} | dict([mark.split("=")])
     with open(tmp_path / "said", "w") as said:
@@ -250,7 +253,7 @@ def test_what_cannot_be_trained(server: Server, half: Path, tmp_path: Path) -> N
         (2, ["--checkpoint", damaged / "a"], "Not a directory"),
         (2, ["--metrics", tmp_path], "Is a directory"),
         (2, ["--learning-rate", 1e30], "loss: got nan at step"),
-    ]  # fmt: skip
+    ]
     for world, arguments, expected in cases:
         answer = server.launch(world, *arguments)
         assert answer["codes"] == [2] * world, (arguments, answer)

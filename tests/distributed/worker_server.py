@@ -37,10 +37,9 @@ def work(rank: int, world: int, port: int, request: dict[str, Any]) -> None:
     if request.get("bytes"):
         resource.setrlimit(resource.RLIMIT_FSIZE, (request["bytes"],) * 2)
     if world > 1:
-        os.environ |= {
-            "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world),
-            "LOCAL_WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-        }  # fmt: skip
+        os.environ |= dict.fromkeys(("RANK", "LOCAL_RANK"), str(rank))
+        os.environ |= dict.fromkeys(("WORLD_SIZE", "LOCAL_WORLD_SIZE"), str(world))
+        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     os.environ |= request.get("environment", {})
     code = 70
     try:

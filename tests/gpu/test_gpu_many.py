@@ -19,10 +19,8 @@ def worker(rank, world, meeting, results):
     from attnbook.torch.distributed import deal, ring_attention, split_attention
 
     torch.cuda.set_device(rank)
-    distributed.init_process_group(
-        "nccl", init_method=f"file://{meeting}", rank=rank, world_size=world,
-        device_id=torch.device("cuda", rank),
-    )  # fmt: skip
+    how = {"init_method": f"file://{meeting}", "device_id": torch.device("cuda", rank)}
+    distributed.init_process_group("nccl", rank=rank, world_size=world, **how)
     torch.manual_seed(7)  # on the CPU: all ranks draw the same
     n = 48 * world
     q, k, v, g = (torch.randn(2, 3, n, 8, dtype=torch.float64).cuda() for _ in range(4))
@@ -35,12 +33,11 @@ def worker(rank, world, meeting, results):
         mine = [deal(a, rank, world, zigzag=zigzag).requires_grad_() for a in (q, k, v)]
         out = ring_attention(*mine, causal=True, zigzag=zigzag)
         out.backward(deal(g, rank, world, zigzag=zigzag))
-        for name, found, whole in zip(
-            "oqkv", (out, *(a.grad for a in mine)), (expected, *(a.grad for a in given)),
-            strict=True,
-        ):  # fmt: skip
-            right = deal(whole, rank, world, zigzag=zigzag)
-            errors[f"ring {name} {zigzag}"] = float((found - right).abs().max())
+        found = {"o": out} | {name: a.grad for name, a in zip("qkv", mine, strict=True)}
+        whole = {"o": expected} | {name: a.grad for name, a in zip("qkv", given, strict=True)}
+        for name, ours in found.items():
+            right = deal(whole[name], rank, world, zigzag=zigzag)
+            errors[f"ring {name} {zigzag}"] = float((ours - right).abs().max())
     shares = (deal(a, rank, world) for a in (k, v))
     errors["split"] = float((split_attention(q, *shares) - fused(q, k, v)).abs().max())
 
