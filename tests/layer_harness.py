@@ -44,8 +44,8 @@ class Library:
         if self.name == "torch":
             return {n: p.detach().numpy() for n, p in layer.named_parameters()}
         leaves = self.backend.jax.tree_util.tree_leaves_with_path(layer)
-        steps = [[getattr(step, "name", None) or str(step.idx) for step in path] for path, _ in leaves]  # fmt: skip
-        return {".".join(p): np.asarray(a) for p, (_, a) in zip(steps, leaves, strict=True)}
+        simple = partial(self.backend.jax.tree_util.keystr, simple=True, separator=".")
+        return {simple(path): np.asarray(a) for path, a in leaves}
 
     def call(self, layer: Any, *args: Any, seed: int | None = None, **how: Any) -> Any:
         """What a layer gives; with a seed as while training, with its random draws."""
@@ -63,7 +63,14 @@ class Library:
         return self.backend.array(a) if isinstance(a, np.ndarray) else a
 
     def returned(self, a: Any) -> Any:
-        return type(a)(map(self.returned, a)) if isinstance(a, tuple | list) else self.backend.numpy(a)  # fmt: skip
+        if isinstance(a, tuple | list):
+            return type(a)(map(self.returned, a))
+        return self.backend.numpy(a)
+
+
+@pytest.fixture(params=["torch", "jax"])
+def library(request: pytest.FixtureRequest) -> Library:
+    return Library(request.param)
 
 
 def part(layer: Any, name: str) -> Any:
@@ -90,5 +97,25 @@ def with_parameters(library: Library, layer: Any, parameters: dict[str, np.ndarr
 def randomized(library: Library, name: str, *args: Any, **how: Any) -> Any:
     """A layer whose norms are not what they start as, and whose weights are far from even."""
     layer, draws = library.make(name, *args, **how), np.random.default_rng(3)
-    drawn = {n: 2 * p + draws.normal(size=p.shape) / 3 for n, p in library.parameters(layer).items()}  # fmt: skip
+    known = library.parameters(layer).items()
+    drawn = {n: 2 * p + draws.normal(size=p.shape) / 3 for n, p in known}
     return with_parameters(library, layer, drawn)
+
+
+def distinct_starts(
+    library: Library, name: str, *args: Any, share: float = 1.0, **how: Any
+) -> dict[str, np.ndarray]:
+    """What a layer starts from: by the seed, another for another seed; norms aside, none twice.
+
+    At least that share of the numbers: torch draws in float32, which has the same one now and then.
+    """
+    one, same, other = (
+        library.parameters(library.make(name, *args, **how, seed=seed)) for seed in (0, 0, 1)
+    )
+    learned = {path: drawn for path, drawn in one.items() if "norm" not in path}
+    for path, drawn in learned.items():
+        np.testing.assert_array_equal(drawn, same[path])
+        assert np.mean(drawn != other[path]) >= share, path
+    together = np.concatenate([drawn.ravel() for drawn in learned.values()])
+    assert len(np.unique(together)) >= share * len(together)
+    return one

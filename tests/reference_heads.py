@@ -9,11 +9,17 @@ import numpy as np
 import reference
 
 Parameters = Mapping[str, np.ndarray]
+OWNERS = {4: [0, 1, 2, 3], 2: [0, 0, 1, 1], 1: [0, 0, 0, 0]}  # who has the keys of 4 query heads
 Score = Callable[[int, int, int, reference.Row, reference.Row], float]  # of head, i, j, q and k
 
 
 def plain(h: int, i: int, j: int, q: reference.Row, k: reference.Row) -> float:
     return reference.scaled_dot(q, k)
+
+
+def of_each(mask: np.ndarray | None, b: int) -> np.ndarray | None:
+    """The mask of one sequence of a batch."""
+    return mask if mask is None or mask.ndim == 2 else mask[b]
 
 
 def turned(base: float) -> Score:

@@ -4,20 +4,15 @@ import numpy as np
 import pytest
 import reference
 import reference_heads
-from layer_harness import Library, part
+from layer_harness import Library, distinct_starts, part
+from reference_heads import OWNERS
 
 from attnbook import convert, scores
 from attnbook.attention import positions
 
-OWNERS = {4: [0, 1, 2, 3], 2: [0, 0, 1, 1], 1: [0, 0, 0, 0]}
 sharing = pytest.mark.parametrize("num_kv_heads", OWNERS)
 PARTS = ("query", "key", "value", "output")
 CAUSAL = np.tril(np.ones((7, 7), bool))
-
-
-@pytest.fixture(params=["torch", "jax"])
-def library(request):
-    return Library(request.param)
 
 
 @pytest.fixture
@@ -32,9 +27,8 @@ def test_self_attention_equals_the_loop(library, x, rng, masked):
     out, weights = library.call(layer, x, mask, True)
     assert out.shape == (2, 7, 5)
     for b in range(2):
-        right, shares = reference_heads.self_attention(
-            library.parameters(layer), x[b], None if mask is None else mask[b]
-        )
+        own = None if mask is None else mask[b]
+        right, shares = reference_heads.self_attention(library.parameters(layer), x[b], own)
         np.testing.assert_allclose(out[b], right, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(weights[b], shares, rtol=1e-11, atol=1e-12)
     alone = library.call(layer, x, mask=mask)
@@ -71,21 +65,11 @@ def test_positions_as_a_score(library, x):
     def score(q, k):
         return scores.scaled_dot(positions.rotary(q, place), positions.rotary(k, place))
 
-    def turned(row, p):
-        pairs = [
-            complex(row[2 * c], row[2 * c + 1]) * np.exp(1j * p / 10_000 ** (2 * c / 6))
-            for c in range(3)
-        ]
-        return [number for pair in pairs for number in (pair.real, pair.imag)]
-
-    def rotated(h, i, j, q, k):
-        return reference.scaled_dot(turned(q, i), turned(k, j))
-
     for weights in (False, True):
         out = library.call(layer, x, None, None, None, weights, score=score)
         for b in range(2):
             expected = reference_heads.multi_head_attention(
-                library.parameters(layer), [0, 1], *[x[b]] * 3, score=rotated
+                library.parameters(layer), [0, 1], *[x[b]] * 3, score=reference_heads.turned(10_000)
             )
             for ours, right in zip(out if weights else (out,), expected, strict=False):
                 np.testing.assert_allclose(ours[b], right, rtol=1e-10, atol=1e-12)
@@ -109,55 +93,25 @@ def test_defaults(library):
     assert sizes == (12, 4, 4, True, 0.0)
     layer = library.make("SelfAttention", 5)
     assert (layer.embed_dim, layer.head_dim) == (5, 5)
-    shapes = {
-        n: a.shape for n, a in library.parameters(library.make("SelfAttention", 5, 3)).items()
-    }
-    assert shapes == {f"{p}.weight": (3, 5) for p in PARTS[:3]}
+    known = library.parameters(library.make("SelfAttention", 5, 3))
+    assert {n: a.shape for n, a in known.items()} == {f"{p}.weight": (3, 5) for p in PARTS[:3]}
 
 
-@pytest.mark.parametrize("name", ["SelfAttention", "MultiHeadAttention"])
-def test_starts_differ_from_part_to_part(library, name):
-    """Another seed, another layer; no two numbers alike; as wide as torch.nn.Linear's, 1/√e."""
-    args = (12, 12) if name == "SelfAttention" else (12, 4)
-    one, same, other = (
-        library.parameters(library.make(name, *args, seed=seed)) for seed in (0, 0, 1)
-    )
-    for path, drawn in one.items():
-        np.testing.assert_array_equal(drawn, same[path])
-        assert np.all(drawn != other[path])
+@pytest.mark.parametrize("args", [("SelfAttention", 12, 12), ("MultiHeadAttention", 12, 4)])
+def test_starts_differ_from_part_to_part(library, args):
+    """As wide as torch.nn.Linear's, 1/√e."""
+    starts = distinct_starts(library, *args)
+    for drawn in starts.values():
         assert 0.7 / np.sqrt(12) < np.abs(drawn).max() <= 1 / np.sqrt(12)
-    drawn = np.concatenate([a.ravel() for a in one.values()])
-    assert len(np.unique(drawn)) == len(drawn) > 400
-
-
-def test_bad_sizes(library):
-    for name in ("SelfAttention", "MultiHeadAttention"):
-        for size in (0, -1, 2.5, None):
-            with pytest.raises(ValueError, match=f"embed_dim: got {size}, expected an integer"):
-                library.make(name, size, 1)
-    for size in (0, -1, 2.5):
-        with pytest.raises(ValueError, match=f"head_dim: got {size}, expected an integer"):
-            library.make("SelfAttention", 12, size)
-        with pytest.raises(ValueError, match=f"num_heads: got {size}, expected an integer"):
-            library.make("MultiHeadAttention", 12, size)
-        with pytest.raises(ValueError, match=f"num_kv_heads: got {size}, expected an integer"):
-            library.make("MultiHeadAttention", 12, 4, num_kv_heads=size)
-    with pytest.raises(ValueError, match="num_heads: got 5, expected a divisor of 12, the width"):
-        library.make("MultiHeadAttention", 12, 5)
-    for shared in (3, 8):
-        message = f"num_kv_heads: got {shared}, expected a divisor of 4, the heads"
-        with pytest.raises(ValueError, match=message):
-            library.make("MultiHeadAttention", 12, 4, num_kv_heads=shared)
-    for share in (1.0, 1.5, -0.1, float("nan")):
-        with pytest.raises(ValueError, match=f"dropout: got {share}, expected a share from 0 to"):
-            library.make("MultiHeadAttention", 12, 4, dropout=share)
+    assert sum(drawn.size for drawn in starts.values()) > 400
 
 
 def test_bad_input(library, x):
     for name, args in (("SelfAttention", (12, 5)), ("MultiHeadAttention", (12, 4))):
         layer = library.make(name, *args)
         called = "x" if name == "SelfAttention" else "queries"
-        with pytest.raises(ValueError, match=rf"{called}: got shape \(2, 7, 11\), expected \(\.\.\., n, 12\)"):  # fmt: skip
+        message = rf"{called}: got shape \(2, 7, 11\), expected \(\.\.\., n, 12\)"
+        with pytest.raises(ValueError, match=message):
             library.call(layer, x[..., :11])
         with pytest.raises(ValueError, match=rf"{called}: got shape \(12,\), expected"):
             library.call(layer, x[0, 0])

@@ -4,7 +4,7 @@ import backends
 import numpy as np
 import pytest
 import reference
-from layer_harness import Library
+from fused_calls import noted
 
 from attnbook import attend, causal_mask, scores
 from attnbook._fast import sdpa
@@ -13,22 +13,16 @@ from attnbook.attention import heads
 LEADS = {"one": ((), (), ()), "several": ((3, 1), (2,), (3, 2))}
 
 
-@pytest.mark.parametrize("how", ["alone", "with padding"])
+@pytest.mark.parametrize("length", [None, 5])
 @pytest.mark.parametrize("lead", LEADS.values(), ids=LEADS)
 @pytest.mark.parametrize("score", [scores.scaled_dot, scores.gaussian_score])
-def test_equals_the_mask_and_the_loop(backend, rng, lead, score, how):
-    n = 7
-    q, k, v = (rng.normal(size=(*axes, n, 5)) for axes in lead)
-    mask = np.tril(np.ones((n, n), bool))
-    padding = np.arange(n) < 5 if how == "with padding" else None
-    both = mask if padding is None else mask & padding
-
-    def weighted(*arrays, **more):
-        return attend(*arrays, score=score, return_weights=True, **more)
-
-    given = {} if padding is None else {"mask": padding}
-    out, weights = backend.call(weighted, q, k, v, causal=True, **given)
-    expected, expected_weights = backend.call(weighted, q, k, v, mask=both)
+def test_equals_the_mask_and_the_loop(backend, rng, lead, score, length):
+    q, k, v = (rng.normal(size=(*axes, 7, 5)) for axes in lead)
+    mask, padding = np.tril(np.ones((7, 7), bool)), np.arange(7) < (length or 7)
+    both, given = mask & padding, {"mask": padding} if length else {}
+    weighted = {"score": score, "return_weights": True}
+    out, weights = backend.call(attend, q, k, v, causal=True, **given, **weighted)
+    expected, expected_weights = backend.call(attend, q, k, v, mask=both, **weighted)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(weights, expected_weights, rtol=1e-12, atol=1e-14)
     assert not weights[..., ~mask].any()
@@ -59,11 +53,8 @@ def test_gradients_are_those_of_the_mask(differentiable, rng):
         here = attend(q, k, v, mask=differentiable.array(mask))
         return (here * differentiable.array(c)).sum()
 
-    for ours, expected in zip(
-        differentiable.gradient(causal, q, k, v),
-        differentiable.gradient(masked, q, k, v),
-        strict=True,
-    ):
+    slopes = (differentiable.gradient(loss, q, k, v) for loss in (causal, masked))
+    for ours, expected in zip(*slopes, strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12)
 
 
@@ -91,13 +82,11 @@ each_layer = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.parametrize("library", ["torch", "jax"])
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("seed", [None, 3], ids=["evaluated", "trained"])
 @each_layer
 def test_layers(library, name, how, inputs, seed, weights):
     """Also with dropout: the same weights are left out."""
-    library = Library(library)
     dropout = {} if name == "SelfAttention" else {"dropout": 0.3}
     layer = library.scaled_up(name, *how, **dropout)
     rng = np.random.default_rng(0)
@@ -114,10 +103,8 @@ def test_layers(library, name, how, inputs, seed, weights):
     assert not np.allclose(found[0], unmasked[0])
 
 
-@pytest.mark.parametrize("library", ["torch", "jax"])
 @each_layer
 def test_layers_take_a_mask_too(library, name, how, inputs):
-    library = Library(library)
     layer = library.scaled_up(name, *how)
     rng = np.random.default_rng(0)
     given = [rng.normal(size=(2, 5, 6)) for _ in range(inputs)]
@@ -133,16 +120,7 @@ def test_layers_take_a_mask_too(library, name, how, inputs):
 def kernel_calls(monkeypatch):
     if "torch" not in backends.chosen():
         pytest.skip("torch is not among the back ends of this run")
-    torch = pytest.importorskip("torch")
-    noted = []
-    kernel = torch.nn.functional.scaled_dot_product_attention
-
-    def noting(*args, **how):
-        noted.append((how["is_causal"], how["attn_mask"] is not None))
-        return kernel(*args, **how)
-
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", noting)
-    return noted
+    return noted(monkeypatch, lambda *_, **how: (how["is_causal"], how["attn_mask"] is not None))
 
 
 @pytest.mark.parametrize("learning", [False, True])

@@ -28,7 +28,8 @@ def test_split_and_merge_equal_the_loop(backend, rng, lead, num_heads):
     parts = rng.normal(size=(*lead, 3, 7, 5))
     merged = backend.call(heads.merge_heads, parts)
     assert merged.shape == (*lead, 7, 15)
-    np.testing.assert_array_equal(merged, np.concatenate([parts[..., h, :, :] for h in range(3)], -1))  # fmt: skip
+    right = np.concatenate([parts[..., h, :, :] for h in range(3)], -1)
+    np.testing.assert_array_equal(merged, right)
     np.testing.assert_array_equal(backend.call(heads.split_heads, merged, 3), parts)
 
 
@@ -66,11 +67,6 @@ def allowed(rng, shape):
     return None if shape is None else rng.random(shape) < 0.6
 
 
-def of_each(mask, b):
-    """The mask of one sequence of a batch."""
-    return mask if mask is None or mask.ndim == 2 else mask[b]
-
-
 @pytest.fixture
 def one(rng):
     """A batch of sequences, and W_q, W_k, W_v; queries and values have widths of their own."""
@@ -88,7 +84,9 @@ def test_self_attention_equals_the_loop(backend, rng, one, shape):
         out, weights = out if how else (out, None)
         assert out.shape == (2, 7, 11)
         for b in range(2):
-            right, shares = reference_heads.self_attention(parameters, x[b], of_each(mask, b))
+            right, shares = reference_heads.self_attention(
+                parameters, x[b], reference_heads.of_each(mask, b)
+            )
             np.testing.assert_allclose(out[b], right, rtol=1e-11, atol=1e-12)
             if how:
                 np.testing.assert_allclose(weights[b], shares, rtol=1e-11, atol=1e-12)
@@ -97,13 +95,9 @@ def test_self_attention_equals_the_loop(backend, rng, one, shape):
 def test_self_attention_is_not_symmetric_and_takes_a_score(backend, one):
     x, parameters = one
     w_q, w_k, w_v = parameters.values()
-    out, weights = backend.call(
-        lambda *a: heads.self_attention(*a, score=scores.gaussian_score, return_weights=True),
-        *(x, w_q, w_k, w_v),
-    )
-    right, shares = attend(
-        *(x @ w_q.T, x @ w_k.T, x @ w_v.T), score=scores.gaussian_score, return_weights=True
-    )
+    how = {"score": scores.gaussian_score, "return_weights": True}
+    out, weights = backend.call(heads.self_attention, x, w_q, w_k, w_v, **how)
+    right, shares = attend(x @ w_q.T, x @ w_k.T, x @ w_v.T, **how)
     np.testing.assert_allclose(out, right, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(weights, shares, rtol=1e-10, atol=1e-12)
     assert np.abs(weights - np.swapaxes(weights, -1, -2)).max() > 0.01

@@ -115,22 +115,30 @@ def test_gradients_are_slopes(differentiable, rng):
         np.testing.assert_allclose((grad * step).sum(), (ahead - behind) / 2, rtol=1e-5)
 
 
-TWO = {"bandwidths": np.ones(2), "combination": np.ones(2)}
-BAD = {
-    "three bandwidths for two heads": ({"bandwidths": np.ones(3)}, "bandwidths: got shape (3,), expected (2,) or (2, 2), one per head"),
-    "too many coordinates": ({"bandwidths": np.ones((2, 3))}, "bandwidths: got shape (2, 3), expected (2,) or (2, 2), one per head"),
-    "one bandwidth": ({"bandwidths": np.ones(())}, "bandwidths: got shape (), expected (2,) or (2, 2)"),
-    "no head": ({"bandwidths": np.ones(0), "combination": np.ones(0)}, "one per head and at least one"),
-    "combination of two axes": ({"combination": np.ones((2, 1))}, "combination: got shape (2, 1), expected (heads,)"),
-    "combination of integers": ({"combination": np.ones(2, int)}, "combination: got dtype"),
-    "mask": ({"mask": np.ones((7, 3), bool)}, "mask: got shape (7, 3), expected one that fits (3, 7)"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("wrong", "message"), BAD.values(), ids=BAD)
-def test_wrong_shapes(backend, wrong, message):
+@pytest.mark.parametrize(
+    ("bandwidths", "combination", "message"),
+    [
+        ((3,), (2,), "bandwidths: got shape (3,), expected (2,) or (2, 2), one per head"),
+        ((2, 3), (2,), "bandwidths: got shape (2, 3), expected (2,) or (2, 2), one per head"),
+        ((), (2,), "bandwidths: got shape (), expected (2,) or (2, 2)"),
+        ((0,), (0,), "one per head and at least one"),
+        ((2,), (2, 1), "combination: got shape (2, 1), expected (heads,)"),
+    ],
+)
+def test_wrong_shapes(backend, bandwidths, combination, message):
+    how = {"bandwidths": np.ones(bandwidths), "combination": np.ones(combination)}
     with pytest.raises(ValueError, match=re.escape(message)):
-        backend.call(multi_head, Q, K, V, **(TWO | wrong))
+        backend.call(multi_head, Q, K, V, **how)
+
+
+def test_wrong_combinations_and_masks(backend):
+    two = np.ones(2)
+    with pytest.raises(ValueError, match="combination: got dtype"):
+        backend.call(multi_head, Q, K, V, bandwidths=two, combination=np.ones(2, int))
+    how = {"bandwidths": two, "combination": two, "mask": np.ones((7, 3), bool)}
+    message = r"mask: got shape \(7, 3\), expected one that fits \(3, 7\)"
+    with pytest.raises(ValueError, match=message):
+        backend.call(multi_head, Q, K, V, **how)
 
 
 def test_wrong_values_and_kinds(backend):

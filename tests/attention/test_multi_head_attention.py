@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 import reference_heads
 from array_api_compat import array_namespace
+from reference_heads import OWNERS
 
 from attnbook import scores
 from attnbook.attention import heads, positions
 
-OWNERS = {4: [0, 1, 2, 3], 2: [0, 0, 1, 1], 1: [0, 0, 0, 0]}  # who has the keys of 4 query heads
 sharing = pytest.mark.parametrize("num_kv_heads", OWNERS)
-
-
-def of_each(mask, b):
-    """The mask of one sequence of a batch."""
-    return mask if mask is None or mask.ndim == 2 else mask[b]
 
 
 def drawn(rng, num_kv_heads, bias=True):
@@ -45,12 +40,13 @@ def run(backend, parameters, num_kv_heads, q, k=None, v=None, mask=None, **how):
 
 def loop(parameters, num_kv_heads, queries, keys, values, mask=None, **how):
     """Sequence by sequence."""
-    pairs = [
-        reference_heads.multi_head_attention(
-            parameters, OWNERS[num_kv_heads], q, k, v, of_each(mask, b), **how
+    pairs = []
+    for b, given in enumerate(zip(queries, keys, values, strict=True)):
+        own = reference_heads.of_each(mask, b)
+        one = reference_heads.multi_head_attention(
+            parameters, OWNERS[num_kv_heads], *given, own, **how
         )
-        for b, (q, k, v) in enumerate(zip(queries, keys, values, strict=True))
-    ]
+        pairs.append(one)
     return [np.array(each) for each in zip(*pairs, strict=True)]
 
 
@@ -88,7 +84,7 @@ def test_shared_heads_are_full_heads_with_repeated_rows(backend, rng, num_kv_hea
     rows = np.concatenate([3 * owner + np.arange(3) for owner in OWNERS[num_kv_heads]])
     full = {n: p[rows] if n.startswith(("key", "value")) else p for n, p in few.items()}
     x = rng.normal(size=(2, 7, 12))
-    a, b = (run(backend, p, n, x, return_weights=True) for p, n in ((few, num_kv_heads), (full, 4)))  # fmt: skip
+    a, b = (run(backend, p, n, x, return_weights=True) for p, n in ((few, num_kv_heads), (full, 4)))
     for ours, theirs in zip(a, b, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)
 
@@ -134,10 +130,8 @@ def test_half_precision(backend, rng):
             weight = backend.cast(backend.array(weight), dtype)
             setattr(layer, name.removesuffix(".weight"), SimpleNamespace(weight=weight, bias=None))
         given = backend.cast(backend.array(x), dtype)
-        for drop in (
-            None,
-            lambda weights: weights,
-        ):  # q · k = 3 · 200² = 120 000, and 65 504 the largest
+        # q · k = 3 · 200² = 120 000, and 65 504 is the largest
+        for drop in (None, lambda weights: weights):
             out = heads.multi_head_attention(layer, given, drop=drop)
             assert backend.dtype(out) == dtype
             np.testing.assert_array_equal(backend.numpy(backend.cast(out, "float64")), 201)

@@ -7,8 +7,9 @@ import backends
 import numpy as np
 import pytest
 import reference
+from layer_harness import Library, distinct_starts
 
-from attnbook import convert, padding_mask
+from attnbook import padding_mask
 from attnbook.attention.pooling import pool
 
 SIZES = {"embed_dim": 2, "key_dim": 3, "hidden_dim": 5}
@@ -25,14 +26,26 @@ class Plain(SimpleNamespace):
         return pool(self, tokens, mask, return_weights)
 
 
+def of_numpy():
+    rng, layer = np.random.default_rng(5), Plain(vocab_size=11)
+    for name, shape in SHAPES.items():
+        owner, _, last = name.rpartition(".")
+        part = vars(layer).setdefault(owner, SimpleNamespace()) if owner else layer
+        setattr(part, last, rng.normal(size=shape))
+    return layer
+
+
 class Pooling:
     """A layer of one library as a function of NumPy arrays, and its parameters."""
 
     def __init__(self, name):
-        if name.partition("-")[0] not in backends.chosen():
-            pytest.skip(f"{name} is not among the back ends of this run")
-        self.backend = backends.load(name)
-        self.layer = self.run = getattr(self, name.partition("-")[0])()
+        if name == "numpy":
+            self.backend, self.layer = backends.load(name), of_numpy()
+        else:
+            library = Library(name.removesuffix("-jit"))
+            self.backend = library.backend
+            self.layer = library.scaled_up("AttentionPooling", 11, **SIZES)
+        self.run = self.layer
         if name == "jax-jit":
             import equinox
 
@@ -40,36 +53,12 @@ class Pooling:
         found = {n: operator.attrgetter(n)(self.layer) for n in SHAPES}
         self.parameters = {n: self.backend.numpy(p) for n, p in found.items()}
 
-    def numpy(self):
-        rng, layer = np.random.default_rng(5), Plain(vocab_size=11)
-        for name, shape in SHAPES.items():
-            owner, _, last = name.rpartition(".")
-            part = vars(layer).setdefault(owner, SimpleNamespace()) if owner else layer
-            setattr(part, last, rng.normal(size=shape))
-        return layer
-
-    def torch(self):
-        module = pytest.importorskip("attnbook.torch")
-        self.backend.xp.manual_seed(5)
-        layer = module.AttentionPooling(11, **SIZES).double()
-        with self.backend.xp.no_grad():  # so that weights and logits are far from even
-            for parameter in layer.parameters():
-                parameter.mul_(2)
-        return layer
-
-    def jax(self):
-        module, jax = pytest.importorskip("attnbook.jax"), self.backend.jax
-        layer = module.AttentionPooling(11, **SIZES, key=jax.random.key(5))
-        return jax.tree.map(lambda x: 2 * x, layer)
-
     def __call__(self, tokens, mask=None, **how):
         mask = None if mask is None else self.backend.array(mask)
         out = self.run(self.backend.array(np.array(tokens)), mask, **how)
-        return (
-            tuple(map(self.backend.numpy, out))
-            if isinstance(out, tuple)
-            else self.backend.numpy(out)
-        )
+        if isinstance(out, tuple):
+            return tuple(map(self.backend.numpy, out))
+        return self.backend.numpy(out)
 
 
 @pytest.fixture(scope="module", params=["numpy", "torch", "jax", "jax-jit"])
@@ -80,22 +69,6 @@ def call(request):
 @pytest.fixture(scope="module", params=["torch", "jax"])
 def layer(request):
     return Pooling(request.param)
-
-
-@pytest.fixture(params=["torch", "jax"])
-def make(request):
-    """AttentionPooling of a library, with a random key that JAX takes."""
-    if request.param not in backends.chosen():
-        pytest.skip(f"{request.param} is not among the back ends of this run")
-    backend, module = backends.load(request.param), pytest.importorskip(f"attnbook.{request.param}")
-
-    def function(seed=0, **how):
-        if request.param == "jax":
-            return module.AttentionPooling(**how, key=backend.jax.random.key(seed))
-        backend.xp.manual_seed(seed)
-        return module.AttentionPooling(**how)
-
-    return function
 
 
 def loop(parameters, tokens, mask):
@@ -190,54 +163,15 @@ def test_a_mask_must_fit(layer, rng):
         layer(tokens, np.ones((3, 7), dtype=bool))
 
 
-@pytest.mark.parametrize("name", ["vocab_size", "embed_dim", "key_dim", "hidden_dim"])
-@pytest.mark.parametrize("size", [0, -1, 2.5, None])
-def test_bad_sizes(make, name, size):
-    how = {"vocab_size": 11, **SIZES, name: size}
-    with pytest.raises(ValueError, match=f"{name}: got {size}, expected an integer"):
-        make(**how)
-
-
-def test_sizes_and_their_names(make):
+def test_sizes_and_their_names(library):
     """Every parameter's shape, and the sizes that a conversion reads."""
-    layer = make(vocab_size=11, **SIZES)
-    for name, shape in SHAPES.items():
-        assert tuple(operator.attrgetter(name)(layer).shape) == shape, name
+    layer = library.make("AttentionPooling", 11, **SIZES)
+    assert {n: a.shape for n, a in library.parameters(layer).items()} == SHAPES
     assert (layer.vocab_size, layer.embed_dim, layer.key_dim, layer.hidden_dim) == (11, 2, 3, 5)
-    assert {n: getattr(make(vocab_size=13), n) for n in SIZES} == dict(
-        embed_dim=16, key_dim=32, hidden_dim=32
-    )
+    plain = library.make("AttentionPooling", 13)
+    assert (plain.embed_dim, plain.key_dim, plain.hidden_dim) == (16, 32, 32)
 
 
-def test_starts_differ_from_part_to_part(make):
-    """Another seed gives another layer, the same seed the same; no two parts begin alike."""
-    how = dict(vocab_size=3, embed_dim=3, key_dim=3, hidden_dim=3)
-    one, same, other = (
-        [np.asarray(operator.attrgetter(n)(make(seed, **how)).tolist()) for n in SHAPES]
-        for seed in (0, 0, 1)
-    )
-    for a, b, c in zip(one, same, other, strict=True):
-        np.testing.assert_array_equal(a, b)
-        assert np.all(a != c)
-    drawn = np.concatenate([a.ravel() for a in one])
-    assert len(np.unique(drawn)) == len(drawn)
-    assert 0.1 < np.abs(drawn).mean() < 1
-
-
-def test_gradients_agree(rng):
-    """Of every parameter, torch = JAX; those of tokens that do not occur are 0."""
-    jax_layer, torch = Pooling("jax").layer, Pooling("torch").backend.xp
-    import equinox as eqx
-
-    tokens = rng.integers(0, 7, size=(3, 7))
-    layer = convert.jax_to_torch(jax_layer)
-    loss = (layer(torch.from_numpy(tokens)) ** 2).sum()
-    ours = torch.autograd.grad(loss, [layer.get_parameter(n) for n in SHAPES])
-    seen = Pooling("jax").backend.array(tokens)
-    theirs = eqx.filter_jit(eqx.filter_grad(lambda layer: (layer(seen) ** 2).sum()))(jax_layer)
-    for name, gradient in zip(SHAPES, ours, strict=True):
-        expected = operator.attrgetter(name)(theirs)
-        np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-9, atol=1e-12)
-        # the keys' shift is the same for all tokens: the softmax does not see it
-        assert (gradient.abs().max() > 1e-6) == (name != "key.bias"), name
-    assert not ours[0][7:].any()
+def test_starts_differ_from_part_to_part(library):
+    starts = distinct_starts(library, "AttentionPooling", 3, 3, 3, 3)
+    assert 0.1 < np.mean(np.concatenate([np.abs(drawn).ravel() for drawn in starts.values()])) < 1

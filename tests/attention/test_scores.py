@@ -46,9 +46,8 @@ def test_equals_the_loop(backend, rng, name, d):
 def test_gaussian_score_is_the_logarithm_of_the_gaussian_kernel(backend, rng):
     q, k, h = rng.normal(size=(3, 5)), rng.normal(size=(7, 5)), rng.uniform(0.5, 2, size=5)
     kernel = backend.call(lambda q, k, h: kernels.gaussian(kernels.distance(q, k, h)), q, k, h)
-    np.testing.assert_allclose(
-        np.exp(backend.call(scores.gaussian_score, q, k, h)), kernel, rtol=1e-12
-    )
+    score = backend.call(scores.gaussian_score, q, k, h)
+    np.testing.assert_allclose(np.exp(score), kernel, rtol=1e-12)
 
 
 @pytest.mark.parametrize("bandwidth", [np.float64(0.5), np.float32(0.5), np.int64(2), 2, 0.5])
@@ -60,9 +59,12 @@ def test_numpy_scalars_do_not_widen_float32(backend, rng, bandwidth):
     np.testing.assert_allclose(out, reference.pairs(score, q, k), rtol=1e-5)
 
 
-def learned(rng, name, d_q=2, d_k=5, r=13):
+WIDTHS = {"general": 5, "cosine": 2, "additive": 5}  # of keys; queries have 2
+
+
+def learned(rng, name, r=13):
     """The parameters of a score."""
-    shapes = {"general": [(d_q, d_k)], "additive": [(r, d_q), (r, d_k), (r,)]}
+    shapes = {"general": [(2, 5)], "cosine": [], "additive": [(r, 2), (r, 5), (r,)]}
     return [rng.normal(size=shape) for shape in shapes[name]]
 
 
@@ -72,9 +74,8 @@ def test_general_by_hand(backend):
     q, k = np.array([[1.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 5.0]])
     np.testing.assert_array_equal(backend.call(scores.general, q, k, turn), [[-2, 1, -1]])
     weight = np.array([[1.0, 10.0, 100.0], [2.0, 20.0, 200.0]])
-    np.testing.assert_array_equal(
-        backend.call(scores.general, q, np.array([[1.0, 2.0, 3.0]]), weight), [[5 + 100 + 1500]]
-    )
+    out = backend.call(scores.general, q, np.array([[1.0, 2.0, 3.0]]), weight)
+    np.testing.assert_array_equal(out, [[5 + 100 + 1500]])
 
 
 def test_general_with_the_identity_is_the_dot_product(backend, rng):
@@ -97,18 +98,19 @@ def test_cosine_at_any_length(backend, rng, size):
     """The squares of 1e300 overflow, those of 1e-300 underflow; the angle is that of small ones."""
     q, k = rng.normal(size=(3, 5)), rng.normal(size=(7, 5))
     expected = reference.pairs(reference.cosine, q, k)
-    for a, b in ((size * q, k), (q, size * k), (size * q, size * k)):
-        np.testing.assert_allclose(backend.call(scores.cosine, a, b), expected, rtol=1e-12)
+    side_by_side = np.array([[1e-300], [1.0], [1e300]]), 10.0 ** np.linspace(-300, 300, 7)[:, None]
+    for of_q, of_k in ((size, 1), (1, size), (size, size), side_by_side):
+        out = backend.call(scores.cosine, of_q * q, of_k * k)
+        np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
-def test_cosine_of_vectors_of_very_different_length(backend, rng):
-    """Side by side in one array: each is measured by itself."""
-    q, k = rng.normal(size=(3, 5)), rng.normal(size=(7, 5))
+@pytest.mark.parametrize("size", [1e-30, 1e18, 1e37])
+def test_cosine_at_any_length_in_float32(backend, rng, size):
+    q, k = (rng.normal(size=(n, 5)) for n in (3, 7))
     expected = reference.pairs(reference.cosine, q, k)
-    long, longer = np.array([[1e-300], [1.0], [1e300]]), 10.0 ** np.linspace(-300, 300, 7)[:, None]
-    np.testing.assert_allclose(
-        backend.call(scores.cosine, long * q, longer * k), expected, rtol=1e-12
-    )
+    out = backend.call(scores.cosine, (size * q).astype(np.float32), k.astype(np.float32))
+    assert out.dtype == np.float32
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_cosine_of_entries_of_very_different_size(backend):
@@ -116,15 +118,6 @@ def test_cosine_of_entries_of_very_different_size(backend):
     q, k = np.array([[1e200, 1.0], [3e200, 4e200]]), np.array([[1.0, 1e-200], [0.0, 1e-200]])
     expected = [[1, 0], [0.6, 0.8]]
     np.testing.assert_allclose(backend.call(scores.cosine, q, k), expected, rtol=1e-14, atol=1e-99)
-
-
-@pytest.mark.parametrize("size", [1e-30, 1e18, 1e37])
-def test_cosine_at_any_length_in_float32(backend, rng, size):
-    q, k = rng.normal(size=(3, 5)), rng.normal(size=(7, 5))
-    expected = reference.pairs(reference.cosine, q, k)
-    out = backend.call(scores.cosine, (size * q).astype(np.float32), k.astype(np.float32))
-    assert out.dtype == np.float32
-    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_additive_by_hand(backend):
@@ -144,9 +137,8 @@ def test_additive_of_keys_that_were_multiplied_before(backend, rng):
     both = backend.call(scores.additive_of_projected, q @ w_q.T, k @ w_k.T, v)
     np.testing.assert_allclose(both, expected, rtol=1e-12)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
-    with pytest.raises(
-        ValueError, match=r"k: got 5 coordinates, expected 13 as w_q's rows: no w_k"
-    ):
+    message = "k: got 5 coordinates, expected 13 as w_q's rows: no w_k"
+    with pytest.raises(ValueError, match=message):
         backend.call(scores.additive, q, k, w_q, None, v)
 
 
@@ -158,12 +150,11 @@ def test_additive_of_large_inputs_is_bounded(backend, rng):
     np.testing.assert_array_equal(out, [[7, 7], [-7, -7]])
 
 
-@pytest.mark.parametrize("name", ["general", "cosine", "additive"])
+@pytest.mark.parametrize("name", WIDTHS)
 def test_learned_scores_equal_the_loop(backend, rng, name):
     """Leading axes broadcast; queries and keys of different width, but for the cosine."""
-    d_k = 2 if name == "cosine" else 5
-    q, k = rng.normal(size=(11, 1, 3, 2)), rng.normal(size=(13, 7, d_k))
-    parameters = [] if name == "cosine" else learned(rng, name)
+    q, k = rng.normal(size=(11, 1, 3, 2)), rng.normal(size=(13, 7, WIDTHS[name]))
+    parameters = learned(rng, name)
     out = backend.call(getattr(scores, name), q, k, *parameters)
     assert out.shape == (11, 13, 3, 7)
     score = lambda a, b: getattr(reference, name)(a, b, *parameters)  # noqa: E731
@@ -213,12 +204,10 @@ def test_half_precision_in_attend(backend, rng, half, name):
         np.testing.assert_allclose(out, right, rtol=0.01, atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["general", "cosine", "additive"])
+@pytest.mark.parametrize("name", WIDTHS)
 def test_gradients_are_slopes(differentiable, rng, name):
     """In every argument: finite differences along random directions."""
-    d_k = 2 if name == "cosine" else 5
-    parameters = [] if name == "cosine" else learned(rng, name)
-    arrays = [rng.normal(size=(3, 2)), rng.normal(size=(7, d_k)), *parameters]
+    arrays = [rng.normal(size=(3, 2)), rng.normal(size=(7, WIDTHS[name])), *learned(rng, name)]
     cotangent = rng.normal(size=(3, 7))
     seen = differentiable.array(cotangent)
     function = getattr(scores, name)
@@ -259,13 +248,8 @@ def test_gradcheck_of_the_scores(rng):
     if "torch" not in backends.chosen():
         pytest.skip("torch is not among the back ends of this run")
     torch = pytest.importorskip("torch")
-    for name, parameters in (
-        ("general", learned(rng, "general", r=2)),
-        ("cosine", []),
-        ("additive", learned(rng, "additive", r=2)),
-    ):
-        d_k = 2 if name == "cosine" else 5
-        arrays = [rng.normal(size=(2, 2)), rng.normal(size=(1, d_k)), *parameters]
+    for name, width in WIDTHS.items():
+        arrays = rng.normal(size=(2, 2)), rng.normal(size=(1, width)), *learned(rng, name, r=2)
         leaves = [torch.from_numpy(a).requires_grad_() for a in arrays]
         assert torch.autograd.gradcheck(getattr(scores, name), leaves)
         assert torch.autograd.gradgradcheck(getattr(scores, name), leaves)

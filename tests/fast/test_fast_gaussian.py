@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import reference
+from fused_calls import noted
 
 from attnbook import kernels, nadaraya_watson
 from attnbook._fast import chunked, gaussian
@@ -18,15 +19,7 @@ def everything_is_large(monkeypatch):
 @pytest.fixture
 def calls(monkeypatch):
     """Each call of the fused kernel: the dtype, how many queries and how many keys."""
-    noted = []
-    kernel = torch.nn.functional.scaled_dot_product_attention
-
-    def noting(*args, **kwargs):
-        noted.append((args[0].dtype, args[0].shape[-2], args[1].shape[-2]))
-        return kernel(*args, **kwargs)
-
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", noting)
-    return noted
+    return noted(monkeypatch, lambda q, k, *_, **how: (q.dtype, q.shape[-2], k.shape[-2]))
 
 
 def tensors(rng, *shapes, dtype=torch.float64):

@@ -1,13 +1,15 @@
 """A state of fixed size: token by token, in chunks, by its weights, by a scan, and by a loop."""
 
+import functools
+
 import backends
 import numpy as np
 import pytest
-from conftest import load
 
 from attnbook import linear_attention
 from attnbook.linear_attention import affine_scan, chunked, recurrent, weights
 
+load = functools.cache(backends.load)
 KINDS = {"sum": (), "decay": ("decay",), "delta": ("beta",), "gated delta": ("decay", "beta")}
 N, D, P = 7, 5, 3
 SPACING = {"float16": 2**-10, "bfloat16": 2**-7}  # of the numbers from 1 to 2
@@ -67,6 +69,15 @@ def assert_close(out, expected, tolerance=1e-12):
     np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
 
 
+def assert_forms_equal_the_loop(library, qkv, how):
+    expected, last = loop(*qkv, **how)
+    for form in (recurrent, chunked, in_fours, affine_scan):
+        outputs, state = library.call(form, *qkv, **how)
+        assert_close(outputs, expected)
+        assert_close(state, last)
+    return expected
+
+
 @pytest.mark.parametrize(
     ("library", "kind"),
     [(name, kind) for name in ("numpy", "strict", "torch", "jax-jit") for kind in KINDS]
@@ -76,11 +87,7 @@ def assert_close(out, expected, tolerance=1e-12):
 def test_every_form_equals_the_loop(library, tokens, kind):
     """Outputs and last states; one chunk, chunks that leave a rest, weights, a scan."""
     qkv, how = tokens[:3], rates(tokens, kind)
-    expected, last = loop(*qkv, **how)
-    for form in (recurrent, chunked, in_fours, affine_scan):
-        outputs, state = library.call(form, *qkv, **how)
-        assert_close(outputs, expected)
-        assert_close(state, last)
+    expected = assert_forms_equal_the_loop(library, qkv, how)
     assert_close(library.call(by_weights, *qkv, **how), expected)
 
 
@@ -90,8 +97,7 @@ def test_a_piece_goes_on_where_the_other_stopped(library, tokens, rng, form):
     state = rng.normal(size=(D, P))
     expected, last = loop(q, k, v, decay, beta, state)
     for end in (0, 3, N):  # an empty piece is one as well
-        outputs = []
-        now = state
+        outputs, now = [], state
         for part in (slice(0, end), slice(end, N)):
             one = (a[part] for a in (q, k, v))
             output, now = library.call(form, *one, decay=decay[part], beta=beta[part], state=now)
@@ -133,11 +139,7 @@ def test_products_of_decays_may_vanish(library, rng):
     np.testing.assert_allclose(within, (q @ k.T) * products, rtol=bound, atol=0)
     assert within[2, 0] == 0  # 1e-400
     assert np.all(within[3:, :3] == 0)
-    expected, last = loop(q, k, v, decay)
-    for form in (recurrent, in_fours, chunked, affine_scan):
-        outputs, state = library.call(form, q, k, v, decay=decay)
-        assert_close(outputs, expected)
-        assert_close(state, last)
+    assert_forms_equal_the_loop(library, (q, k, v), {"decay": decay})
 
 
 def test_delta_forgets_what_is_overwritten(library):
@@ -201,12 +203,11 @@ def test_half_precision_is_computed_in_float32(library, tokens, form):
         # Two programs: float32 may differ by some units of roundoff, after which the numbers of
         # half precision on both sides of a border are one spacing apart.
         few = 16 * float(np.finfo(np.float32).eps)
-        np.testing.assert_allclose(
-            library.numpy(library.cast(outputs, "float32")),
-            library.numpy(library.cast(library.cast(expected, dtype), "float32")),
-            rtol=SPACING[dtype],
-            atol=few,
+        found, right = (
+            library.numpy(library.cast(a, "float32"))
+            for a in (outputs, library.cast(expected, dtype))
         )
+        np.testing.assert_allclose(found, right, rtol=SPACING[dtype], atol=few)
         np.testing.assert_allclose(library.numpy(state), library.numpy(last), rtol=few, atol=few)
 
 
@@ -226,6 +227,7 @@ def test_no_token_changes_nothing(library, form):
 
 
 Q, K, V = np.ones((2, 4, 3)), np.ones((2, 4, 3)), np.ones((2, 4, 5))
+COLUMN = np.ones((4, 1))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ Q, K, V = np.ones((2, 4, 3)), np.ones((2, 4, 3)), np.ones((2, 4, 5))
         ({"k": np.ones((2, 5, 3))}, "k: got 5 rows, expected 4 as in q, one per token"),
         ({"v": np.ones((2, 5, 5))}, "v: got 5 rows, expected 4 as in q, one per token"),
         ({"k": np.ones((3, 4, 3))}, r"got shapes q \(2, 4, 3\), k \(3, 4, 3\).* that broadcast"),
-        ({"decay": np.ones((4, 1))}, r"decay: got shape \(4, 1\), expected \(..., n\), so \(..., 4\)"),
+        ({"decay": COLUMN}, r"decay: got shape \(4, 1\), expected \(..., n\), so \(..., 4\)"),
         ({"beta": np.ones(())}, r"beta: got shape \(\), expected \(..., n\), so \(..., 4\)"),
         ({"beta": np.ones((3, 4))}, r"beta \(3, 4\), expected leading axes that broadcast"),
         ({"state": np.ones((5, 3))}, r"state: got shape \(5, 3\), expected .*so \(..., 3, 5\)"),
@@ -248,20 +250,17 @@ Q, K, V = np.ones((2, 4, 3)), np.ones((2, 4, 3)), np.ones((2, 4, 5))
         ({"chunk": 0}, "chunk: got 0, expected an integer, 1 or more"),
         ({"chunk": 2.0}, "chunk: got 2.0, expected an integer, 1 or more"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(given, words):
     arguments = {"q": Q, "k": K, "v": V} | given
     with pytest.raises(ValueError, match=words):
         chunked(**arguments)
-    if "chunk" in given:
-        return
-    with pytest.raises(ValueError, match=words):
-        recurrent(**arguments)
-    if "state" in given:
-        return
-    with pytest.raises(ValueError, match=words):
-        affine_scan(**arguments)
-    if "v" not in given:
+    others = [] if "chunk" in given else [recurrent]
+    others += [] if {"chunk", "state"} & set(given) else [affine_scan]
+    for form in others:
+        with pytest.raises(ValueError, match=words):
+            form(**arguments)
+    if affine_scan in others and "v" not in given:
         del arguments["v"]
         with pytest.raises(ValueError, match=words):
             weights(**arguments)

@@ -143,7 +143,8 @@ def test_leading_axes_broadcast(backend, rng, name):
         out = backend.call(FUNCTIONS[name], matrix, y)
         out = out if isinstance(out, tuple) else (out,)
         for b in range(3):
-            one = FUNCTIONS[name](matrix[b] if matrix.ndim > 2 else matrix, y[b] if y.ndim > 2 else y)  # fmt: skip
+            own = (a[b] if a.ndim > 2 else a for a in (matrix, y))
+            one = FUNCTIONS[name](*own)
             for many, each in zip(out, one if isinstance(one, tuple) else (one,), strict=True):
                 np.testing.assert_allclose(many[b], each, rtol=1e-10, atol=1e-12)
 
@@ -171,33 +172,44 @@ def test_one_pass_has_a_gradient(differentiable, rng):
     np.testing.assert_allclose(slope, expected, rtol=1e-10)
 
 
-def test_wrong_arguments_are_named(rng):
-    _, gram, values = problem(rng)
-    one, passes, recursive = (
-        online_regression.one_pass,
-        online_regression.passes,
-        online_regression.recursive,
-    )
-    calls = {
-        r"gram: got shape \(5, 4\), expected \(\.\.\., n, n\)": lambda: one(gram[:, :4], values),
-        r"gram: got shape \(5,\), expected \(\.\.\., n, n\)": lambda: passes(gram[0], values, 1, noise=1),
-        r"features: got shape \(5,\), expected \(\.\.\., n, r\)": lambda: recursive(gram[0], values, noise=1),
-        r"values: got shape \(4, 2\), expected \(\.\.\., 5, p\), a row per pair": lambda: one(gram, values[:4]),
-        r"values: got shape \(5,\), expected \(\.\.\., 5, p\)": lambda: recursive(gram, values[:, 0], noise=1),
-        "gram, values: got shapes .*, expected leading axes that broadcast": lambda: one(np.stack([gram] * 2), np.stack([values] * 3)),
-        "values: got dtype float32, expected float64 as in gram": lambda: one(gram, values.astype(np.float32)),
-        "beta: got nan, expected a finite number, or one per pair": lambda: one(gram, values, beta=np.nan),
-        "beta: got '1', expected a finite number": lambda: one(gram, values, beta="1"),
-        r"beta: got shape \(4,\), expected one that fits \(5,\)": lambda: one(gram, values, beta=np.ones(4)),
-        r"beta: got shape \(3, 5\), expected one that fits \(5,\)": lambda: one(gram, values, beta=np.ones((3, 5))),
-        "beta: got dtype int64, expected a floating one": lambda: one(gram, values, beta=np.ones(5, np.int64)),
-        "count: got -1, expected an integer, 0 or more": lambda: passes(gram, values, -1, noise=1),
-        "noise: got -1, expected 0 or more": lambda: passes(gram, values, 1, noise=-1),
-        "noise: got 0 and a 0 on the diagonal of gram, expected noise above 0": lambda: passes(0 * gram, values, 1, noise=0),
-        "noise: got 0, expected a number above 0": lambda: recursive(gram, values, noise=0),
-    }  # fmt: skip
-    for message, call in calls.items():
+GRAM, VALUES, FEW = np.eye(5), np.ones((5, 2)), np.ones((4, 2))
+WRONG = {
+    "one_pass": [
+        ({"gram": GRAM[:, :4]}, r"gram: got shape \(5, 4\), expected \(\.\.\., n, n\)"),
+        ({"values": FEW}, r"values: got shape \(4, 2\), expected \(..., 5, p\), a row per pair"),
+        (
+            {"gram": np.stack([GRAM] * 2), "values": np.stack([VALUES] * 3)},
+            "gram, values: got shapes .*, expected leading axes that broadcast",
+        ),
+        ({"values": VALUES.astype("f4")}, "values: got dtype float32, expected float64 as in gram"),
+        ({"beta": np.nan}, "beta: got nan, expected a finite number, or one per pair"),
+        ({"beta": "1"}, "beta: got '1', expected a finite number"),
+        ({"beta": np.ones(4)}, r"beta: got shape \(4,\), expected one that fits \(5,\)"),
+        ({"beta": np.ones((3, 5))}, r"beta: got shape \(3, 5\), expected one that fits \(5,\)"),
+        ({"beta": np.ones(5, np.int64)}, "beta: got dtype int64, expected a floating one"),
+    ],
+    "passes": [
+        ({"gram": GRAM[0]}, r"gram: got shape \(5,\), expected \(\.\.\., n, n\)"),
+        ({"count": -1}, "count: got -1, expected an integer, 0 or more"),
+        ({"noise": -1}, "noise: got -1, expected 0 or more"),
+        (
+            {"gram": 0 * GRAM, "noise": 0},
+            "noise: got 0 and a 0 on the diagonal of gram, expected noise above 0",
+        ),
+    ],
+    "recursive": [
+        ({"features": GRAM[0]}, r"features: got shape \(5,\), expected \(\.\.\., n, r\)"),
+        ({"values": VALUES[:, 0]}, r"values: got shape \(5,\), expected \(\.\.\., 5, p\)"),
+        ({"noise": 0}, "noise: got 0, expected a number above 0"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments_are_named(name):
+    good = {"features" if name == "recursive" else "gram": GRAM, "values": VALUES}
+    for wrong, message in WRONG[name]:
         with pytest.raises(ValueError, match=message):
-            call()
+            FUNCTIONS[name](**good | wrong)
     with pytest.raises(TypeError, match="values: got a list, expected a NumPy"):
-        one(gram, [[1.0]])
+        FUNCTIONS[name](**good | {"values": [[1.0]]})
