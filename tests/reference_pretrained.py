@@ -15,14 +15,14 @@ with warnings.catch_warnings():
     import transformers
 
 EAGER = {"attn_implementation": "eager"}
-BLOCKS = {
-    "vocab_size": 300, "hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 3,
-    "max_position_embeddings": 64, **EAGER,
-}  # fmt: skip
-GPT2 = dict(vocab_size=300, n_positions=64, n_embd=48, n_layer=3, n_head=4, bos_token_id=0, eos_token_id=0, **EAGER)  # fmt: skip
+SIZES = dict(hidden_size=48, num_hidden_layers=3, intermediate_size=96)
+BLOCKS = SIZES | dict(vocab_size=300, max_position_embeddings=64) | EAGER
+GPT2 = dict(vocab_size=300, n_positions=64, n_embd=48, n_layer=3, n_head=4)
+GPT2 |= dict(bos_token_id=0, eos_token_id=0) | EAGER
 LLAMA = BLOCKS | {"num_attention_heads": 6, "num_key_value_heads": 2}
 BERT = BLOCKS | {"num_attention_heads": 4}
-VIT = dict(hidden_size=48, num_hidden_layers=3, num_attention_heads=4, intermediate_size=96, image_size=32, patch_size=8, num_labels=10, **EAGER)  # fmt: skip
+ALBERT = BERT | {"embedding_size": 12}
+VIT = SIZES | dict(num_attention_heads=4, image_size=32, patch_size=8, num_labels=10) | EAGER
 FAR = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e5}}
 
 DECODERS = {  # the class, and what it is made with
@@ -40,9 +40,9 @@ DECODERS = {  # the class, and what it is made with
 ENCODERS = {
     "BERT": ("BertModel", BERT),
     "BERT, masked tokens": ("BertForMaskedLM", BERT | {"hidden_act": "gelu_new"}),
-    "ALBERT": ("AlbertModel", BERT | {"embedding_size": 12}),
-    "ALBERT, masked tokens": ("AlbertForMaskedLM", BERT | {"embedding_size": 12, "hidden_act": "gelu"}),
-}  # fmt: skip
+    "ALBERT": ("AlbertModel", ALBERT),
+    "ALBERT, masked tokens": ("AlbertForMaskedLM", ALBERT | {"hidden_act": "gelu"}),
+}
 VISION = {
     "ViT": ("ViTModel", VIT | {"qkv_bias": False}),
     "ViT, classes": ("ViTForImageClassification", VIT),
