@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import backends
 import numpy as np
 import pytest
 import reference
+from layer_harness import Library, with_parameters
 from reference import Row
 
 SCORES = ("additive", "general", "dot", None)
@@ -56,58 +56,27 @@ def skip_unless(*names: str) -> None:
         pytest.importorskip({"torch": "torch", "jax": "equinox"}[name])
 
 
-def filled(name: str, layer: Any, parameters: dict[str, np.ndarray]) -> Any:
-    """The layer of a library with these parameters, in float64."""
-    if name == "torch":
-        layer = layer.double()
-        torch = backends.load("torch").xp
-        layer.load_state_dict({n: torch.from_numpy(p.copy()) for n, p in parameters.items()})
-        return layer
-    import equinox as eqx
-
-    for path, value in parameters.items():
-        layer = eqx.tree_at(operator.attrgetter(path), layer, backends.load("jax").array(value))
-    return layer
-
-
-def make(name: str, layer: str, *args: Any, seed: int = 0, **how: Any) -> Any:
-    """A layer of attnbook.torch or attnbook.jax as it starts."""
-    skip_unless(name)
-    backend = backends.load(name)
-    if name == "jax":
-        import attnbook.jax
-
-        return getattr(attnbook.jax, layer)(*args, **how, key=backend.jax.random.key(seed))
-    import attnbook.torch
-
-    backend.xp.manual_seed(seed)
-    return getattr(attnbook.torch, layer)(*args, **how)
-
-
-def translator(name: str, score: str | None) -> Any:
+def translator(library: Library, score: str | None) -> Any:
     """An EncoderDecoder with the drawn parameters."""
-    layer = make(name, "EncoderDecoder", **SIZES, score=score)
-    return filled(name, layer, random_parameters(shapes(score)))
+    layer = library.make("EncoderDecoder", **SIZES, score=score)
+    return with_parameters(library, layer, random_parameters(shapes(score)))
 
 
-def sample(
-    rng: np.random.Generator, n: int = max(LENGTHS)
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def sample(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Two padded sentences, their mask, and what was written."""
+    n = max(LENGTHS)
     source = rng.integers(0, SIZES["source_vocab"], size=(len(LENGTHS), n))
     mask = np.arange(n) < np.array(LENGTHS)[:, None]
     return source, mask, rng.integers(0, SIZES["target_vocab"], size=(len(LENGTHS), M))
 
 
-def run(name: str, function: Any, *arrays: np.ndarray) -> Any:
+def run(library: Library, function: Any, *arrays: np.ndarray) -> Any:
     """A function of a library's arrays, such as a layer; in JAX compiled, which is the faster."""
-    backend = backends.load(name)
-    if name == "jax":
+    if library.name == "jax":
         import equinox as eqx
 
         function = eqx.filter_jit(function)
-    out = function(*map(backend.array, arrays))
-    return tuple(map(backend.numpy, out)) if isinstance(out, tuple) else backend.numpy(out)
+    return library.returned(function(*map(library.moved, arrays)))
 
 
 def with_weights(layer: Any) -> Any:
@@ -171,7 +140,9 @@ def encoder_decoder(
     backward = walk(parameters, "backward_cell.", words, places[::-1])
     summary = forward[places[-1]] + backward[places[0]]
     read = [summary] if score is None else [forward[j] + backward[j] for j in places]
-    state = [math.tanh(a) for a in reference.linear(parameters["start.weight"], parameters["start.bias"], summary)]  # fmt: skip
+    output = parameters["output.weight"], parameters["output.bias"]
+    start = reference.linear(parameters["start.weight"], parameters["start.bias"], summary)
+    state = [math.tanh(a) for a in start]
     logits, weights = [], []
     for token in written:
         if score is None:
@@ -181,8 +152,7 @@ def encoder_decoder(
         context = reference.average(attended, np.array(read))
         before = parameters["target_embedding.weight"][token].tolist()
         state = gru(parameters, "decoder_cell.", before + context, state)
-        out = reference.linear(parameters["output.weight"], parameters["output.bias"], state + context)  # fmt: skip
-        logits.append(out)
+        logits.append(reference.linear(*output, state + context))
         row = dict(zip(places, attended, strict=True)) if score else {0: 1.0}
         weights.append([row.get(j, 0.0) for j in range(len(words) if score else 1)])
     return logits, weights

@@ -22,8 +22,8 @@ ATTENTIONS["DecoderBlock"] = {"attention": "self_attn", "cross_attention": "mult
 kinds = pytest.mark.parametrize("name", KINDS)
 norm_first = pytest.mark.parametrize("first", [True, False], ids=["pre", "post"])
 activated = pytest.mark.parametrize("activation", ["relu", "gelu"])
-MASKS = {"no mask": (), "pairs": ("mask",), "padding": ("key_padding_mask",), "both": ("mask", "key_padding_mask")}  # fmt: skip
-masks = pytest.mark.parametrize("which", MASKS.values(), ids=MASKS)
+masks = pytest.mark.parametrize("which", ["", "mask", "key_padding_mask", "mask key_padding_mask"])
+CLOSE = {"rtol": 0, "atol": 1e-9}
 
 
 def peer(name, activation="relu", first=False, **how):
@@ -51,7 +51,7 @@ def masked(name, rng, which):
     theirs, allowed = {}, []
     for prefix, n in (("tgt", 5), ("memory", 7)) if name == "DecoderBlock" else (("src", 5),):
         mask = torch.ones(2, 5, n, dtype=torch.bool)
-        for kind in which:
+        for kind in which.split():
             shut = torch.from_numpy(rng.random((5, n) if kind == "mask" else (2, n)) < 0.4)
             shut[:, 0] = False
             theirs[f"{prefix}_{kind}"] = shut
@@ -65,26 +65,27 @@ def masked(name, rng, which):
 @activated
 @kinds
 def test_equals_pytorch(rng, name, activation, first, which):
-    """Without gradients too, where torch may take another path; and in JAX."""
     assert_equals_pytorch(rng, name, peer(name, activation, first), which)
 
 
 def assert_equals_pytorch(rng, name, original, which):
+    """Without gradients too, where torch may take another path; and in JAX."""
     given = inputs(name, rng)
     theirs, allowed = masked(name, rng, which)
     layer = ours(name, original)
     expected, out = original(*given, **theirs), layer(*given, *allowed)
-    torch.testing.assert_close(out, expected, rtol=0, atol=1e-9)
+    torch.testing.assert_close(out, expected, **CLOSE)
     with torch.no_grad():
         original.eval()
-        torch.testing.assert_close(layer(*given, *allowed), original(*given, **theirs), rtol=0, atol=1e-9)  # fmt: skip
-    torch.testing.assert_close(layer(*given, *allowed, return_weights=True)[0], out, rtol=0, atol=1e-9)  # fmt: skip
+        torch.testing.assert_close(layer(*given, *allowed), original(*given, **theirs), **CLOSE)
+    with_weights, *_ = layer(*given, *allowed, return_weights=True)
+    torch.testing.assert_close(with_weights, out, **CLOSE)
     if "jax" in backends.chosen():
         pytest.importorskip("equinox")
         jnp = backends.load("jax").xp
         arrays = [None if a is None else jnp.asarray(a.numpy()) for a in (*given, *allowed)]
         found = convert.torch_to_jax(layer)(*arrays)
-        np.testing.assert_allclose(found, expected.detach(), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found, expected.detach(), **CLOSE)
 
 
 @norm_first
@@ -93,25 +94,27 @@ def test_a_mask_and_the_place_of_the_norm_matter(rng, name, first):
     """What the test above compares differs from mask to mask, and from place to place."""
     given = inputs(name, rng)
     layers = [ours(name, peer(name, "gelu", place)) for place in (first, not first)]
-    _, allowed = masked(name, rng, ("mask",))
+    _, allowed = masked(name, rng, "mask")
     open_to_all = layers[0](*given)
-    for each in (layers[1](*given), layers[0](*given, *allowed), ours(name, peer(name, "relu", first))(*given)):  # fmt: skip
-        assert (each - open_to_all).abs().max() > 0.1
+    other = ours(name, peer(name, "relu", first))
+    for out in (layers[1](*given), layers[0](*given, *allowed), other(*given)):
+        assert (out - open_to_all).abs().max() > 0.1
 
 
-def gradients_by_our_names(name, original):
+def by_our_names(name, original, get):
+    """What get says of every parameter; torch has the rows of three projections in one."""
     found = {}
     for part, theirs in ATTENTIONS[name].items():
         attention = original.get_submodule(theirs)
         for kind in ("weight", "bias"):
-            chunks = getattr(attention, f"in_proj_{kind}").grad.chunk(3)
+            chunks = get(getattr(attention, f"in_proj_{kind}")).chunk(3)
             rows = zip(("query", "key", "value"), chunks, strict=True)
             found |= {f"{part}.{p}.{kind}": g for p, g in rows}
-            found[f"{part}.output.{kind}"] = getattr(attention.out_proj, kind).grad
+            found[f"{part}.output.{kind}"] = get(getattr(attention.out_proj, kind))
     pairs = NORMS[name] | {"mlp.hidden": "linear1", "mlp.output": "linear2"}
     for part, theirs in pairs.items():
         for kind in ("weight", "bias"):
-            found[f"{part}.{kind}"] = original.get_parameter(f"{theirs}.{kind}").grad
+            found[f"{part}.{kind}"] = get(original.get_parameter(f"{theirs}.{kind}"))
     return found
 
 
@@ -121,7 +124,7 @@ def gradients_by_our_names(name, original):
 def test_gradients_equal_pytorch(rng, name, activation, first):
     """In the stream, the memory and every parameter."""
     original = peer(name, activation, first)
-    theirs, allowed = masked(name, rng, ("mask", "key_padding_mask"))
+    theirs, allowed = masked(name, rng, "mask key_padding_mask")
     layer = ours(name, original)
     cotangent, given = torch.from_numpy(rng.normal(size=(2, 5, 12))), inputs(name, rng)
     slopes = []
@@ -131,11 +134,11 @@ def test_gradients_equal_pytorch(rng, name, activation, first):
         (out * cotangent).sum().backward()
         slopes.append([a.grad for a in leaves])
     for right, found in zip(*slopes, strict=True):
-        torch.testing.assert_close(found, right, rtol=0, atol=1e-9)
-    expected = gradients_by_our_names(name, original)
+        torch.testing.assert_close(found, right, **CLOSE)
+    expected = by_our_names(name, original, lambda parameter: parameter.grad)
     assert set(expected) == set(dict(layer.named_parameters()))
     for path, parameter in layer.named_parameters():
-        torch.testing.assert_close(parameter.grad, expected[path], rtol=0, atol=1e-9)
+        torch.testing.assert_close(parameter.grad, expected[path], **CLOSE)
         assert (parameter.grad.abs().max() > 1e-6) == (not path.endswith("key.bias")), path
 
 
@@ -150,17 +153,10 @@ def test_from_pytorch_copies(name, first, dtype):
     assert type(layer) is getattr(attnbook.torch, name)
     sizes = layer.embed_dim, layer.num_heads, layer.mlp_dim, layer.norm, layer.activation
     assert sizes == (12, 4, 7, "pre" if first else "post", "gelu")
-    for part, theirs in (NORMS[name] | {"mlp.hidden": "linear1", "mlp.output": "linear2"}).items():
-        for kind in ("weight", "bias"):
-            copied = layer.get_parameter(f"{part}.{kind}")
-            assert torch.equal(copied, before[f"{theirs}.{kind}"])
-    for part, theirs in ATTENTIONS[name].items():
-        attention = layer.get_submodule(part)
-        for kind in ("weight", "bias"):
-            rows = [getattr(attention.get_submodule(p), kind) for p in ("query", "key", "value")]
-            assert torch.equal(torch.cat(rows), before[f"{theirs}.in_proj_{kind}"])
-            output = getattr(attention.output, kind)
-            assert torch.equal(output, before[f"{theirs}.out_proj.{kind}"])
+    expected = by_our_names(name, original, lambda parameter: parameter.detach().clone())
+    copied = dict(layer.named_parameters())
+    assert set(copied) == set(expected)
+    assert all(torch.equal(copied[path], expected[path]) for path in copied)
     with torch.no_grad():
         for parameter in layer.parameters():
             assert parameter.requires_grad
@@ -190,7 +186,7 @@ def test_from_pytorch_takes_sequences_first_too(rng, name):
     """batch_first says how the other layer is called; ours has the batch first."""
     original, given = peer(name, batch_first=False), inputs(name, rng)
     expected = original(*[a.transpose(0, 1) for a in given]).transpose(0, 1)
-    torch.testing.assert_close(ours(name, original)(*given), expected, rtol=0, atol=1e-9)
+    torch.testing.assert_close(ours(name, original)(*given), expected, **CLOSE)
 
 
 OTHERS = {"no bias": {"bias": False}, "another eps": {"layer_norm_eps": 1e-2}}
@@ -206,7 +202,7 @@ def test_equals_pytorch_without_biases_and_with_another_eps(rng, name, how, firs
     layer = ours(name, original)
     assert (layer.bias, layer.eps) == (how.get("bias", True), how.get("layer_norm_eps", 1e-5))
     assert any(n.endswith("bias") for n, _ in layer.named_parameters()) == layer.bias
-    assert_equals_pytorch(rng, name, original, ("mask", "key_padding_mask"))
+    assert_equals_pytorch(rng, name, original, "mask key_padding_mask")
     given = inputs(name, rng)
     expected = layer(*given)
     if "layer_norm_eps" in how:
@@ -230,7 +226,7 @@ def test_every_spelling_of_an_activation(rng, name, activation):
         original = peer(name, spelling)
         layer = ours(name, original)
         assert layer.activation == activation
-        torch.testing.assert_close(layer(*given), original(*given), rtol=0, atol=1e-9)
+        torch.testing.assert_close(layer(*given), original(*given), **CLOSE)
 
 
 @kinds

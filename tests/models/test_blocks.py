@@ -23,11 +23,8 @@ def apply_layer_norm(name, x, weight=None, bias=None, eps=1e-5):
     """The loop's answer, token by token."""
     weight = np.ones(x.shape[-1]) if weight is None else weight
     bias = np.zeros(x.shape[-1]) if bias is None else bias
-    if name == "layer":
-        return reference_blocks.rows(
-            lambda r: reference_blocks.layer_norm(r, weight.tolist(), bias.tolist(), eps), x
-        )
-    return reference_blocks.rows(lambda r: reference_blocks.rms_norm(r, weight.tolist(), eps), x)
+    given = {"norm.weight": weight, "norm.bias": bias}
+    return reference_blocks.normed(given, "norm", x, name == "rms", eps)
 
 
 def test_layer_norm_by_hand(backend):
@@ -67,7 +64,8 @@ def test_norms_equal_pytorch(rng, name):
     if "torch" not in backends.chosen():
         pytest.skip("torch is not among the back ends of this run")
     torch = pytest.importorskip("torch")
-    x, weight, bias, cotangent = (torch.from_numpy(rng.normal(size=s)) for s in ((5, 7), 7, 7, (5, 7)))  # fmt: skip
+    shapes = (5, 7), 7, 7, (5, 7)
+    x, weight, bias, cotangent = (torch.from_numpy(rng.normal(size=s)) for s in shapes)
     given = [a.requires_grad_() for a in ([x, weight, bias] if name == "layer" else [x, weight])]
     theirs = getattr(torch.nn.functional, f"{name}_norm")
     for eps in (1e-5, 0.3):
@@ -95,7 +93,8 @@ def test_gradients_by_hand(differentiable, rng, name):
     root = np.sqrt((centred**2).mean(-1, keepdims=True) + 0.3)
     slope = c - n * (c * n).mean(-1, keepdims=True)
     slope -= c.mean(-1, keepdims=True) if name == "layer" else 0
-    for ours, right in zip(out, (slope / root, (cotangent * n).sum(0), cotangent.sum(0)), strict=False):  # fmt: skip
+    expected = slope / root, (cotangent * n).sum(0), cotangent.sum(0)
+    for ours, right in zip(out, expected, strict=False):
         assert_close(ours, right)
 
 
@@ -121,13 +120,8 @@ def test_what_norms_do_not_see(backend, rng):
 def test_half_precision(backend, rng, name):
     """Squares of 3000 overflow float16, and means of 101 of them lose their digits in it."""
     for dtype in ("float32", *backend.half):
-        x, weight, bias = (
-            backend.cast(backend.array(a), dtype)
-            for a in (
-                100 + 3000 * rng.normal(size=(5, 101)),
-                *(1 + 0.1 * rng.normal(size=(2, 101))),
-            )
-        )
+        drawn = 100 + 3000 * rng.normal(size=(5, 101)), *(1 + 0.1 * rng.normal(size=(2, 101)))
+        x, weight, bias = (backend.cast(backend.array(a), dtype) for a in drawn)
         given = (x, weight, bias) if name == "layer" else (x, weight)
         out = NORMS[name](*given)
         assert backend.dtype(out) == dtype
@@ -149,10 +143,10 @@ def test_norms_bad_input(backend, name):
     for eps in (0, -1e-5, float("nan")):
         with pytest.raises(ValueError, match=f"eps: got {eps}, expected a number above 0"):
             backend.call(function, x, eps=eps)
-    with pytest.raises(ValueError, match=r"x: got shape \(5, 0\), expected \(\.\.\., e\) with e of"):  # fmt: skip
-        backend.call(function, x[:, :0])
-    with pytest.raises(ValueError, match=r"x: got shape \(\), expected \(\.\.\., e\) with e of"):
-        backend.call(function, np.array(1.0))
+    for wrong, shape in ((x[:, :0], r"\(5, 0\)"), (np.array(1.0), r"\(\)")):
+        message = rf"x: got shape {shape}, expected \(\.\.\., e\) with e of"
+        with pytest.raises(ValueError, match=message):
+            backend.call(function, wrong)
     with pytest.raises(ValueError, match=r"x: got dtype .*int64, expected a floating one"):
         backend.call(function, np.ones((5, 7), int))
     with pytest.raises(TypeError, match="x: got a list, expected a NumPy, PyTorch or JAX array"):
@@ -161,7 +155,8 @@ def test_norms_bad_input(backend, name):
         for wrong in (np.ones(5), np.ones((5, 7)), np.ones((1, 7)), np.array(1.0)):
             with pytest.raises(ValueError, match=rf"{argument}: got shape \(.*\), expected \(7,\)"):
                 backend.call(function, x, **{argument: wrong})
-        with pytest.raises(ValueError, match=rf"{argument}: got dtype .*int64, expected a floating"):  # fmt: skip
+        message = rf"{argument}: got dtype .*int64, expected a floating"
+        with pytest.raises(ValueError, match=message):
             backend.call(function, x, **{argument: np.ones(7, int)})
         with pytest.raises(TypeError, match=f"{argument}: got a list, expected a NumPy, PyTorch"):
             function(backend.array(x), **{argument: [1.0] * 7})
@@ -172,7 +167,8 @@ def test_norms_bad_input(backend, name):
 
 
 SIZES = {"attention_norm": (12,), "cross_norm": (12,), "mlp_norm": (12,)}
-SIZES |= {f"{a}.{p}": (12, 12) for a in ("attention", "cross_attention") for p in ("query", "key", "value", "output")}  # fmt: skip
+ATTENTIONS, PARTS = ("attention", "cross_attention"), ("query", "key", "value", "output")
+SIZES |= {f"{a}.{p}": (12, 12) for a in ATTENTIONS for p in PARTS}
 SIZES |= {"mlp.hidden": (5, 12), "mlp.gate": (5, 12), "mlp.output": (12, 5)}
 
 
@@ -188,7 +184,8 @@ def parameters(rng):
 
 def layer_of(parameters, **how):
     """A layer that is nothing but its parameters."""
-    attentions = {a: SimpleNamespace(embed_dim=12, num_heads=3, num_kv_heads=3) for a in ("attention", "cross_attention")}  # fmt: skip
+    heads = {"embed_dim": 12, "num_heads": 3, "num_kv_heads": 3}
+    attentions = {name: SimpleNamespace(**heads) for name in ATTENTIONS}
     layer = SimpleNamespace(**attentions, mlp=SimpleNamespace(**how), **how)
     for path in SIZES:
         *owner, name = path.split(".")
@@ -220,7 +217,8 @@ def test_mlp_by_hand(backend):
 
         def function(x, *given, activation=activation):
             pairs = zip(given[::2], given[1::2], strict=True)
-            parts = {n: SimpleNamespace(weight=w, bias=b) for n, (w, b) in zip(matrices, pairs, strict=True)}  # fmt: skip
+            linear = (SimpleNamespace(weight=w, bias=b) for w, b in pairs)
+            parts = dict(zip(matrices, linear, strict=True))
             return blocks.mlp(SimpleNamespace(activation=activation, **parts), x)
 
         arrays = [np.array(a) for pair in matrices.values() for a in pair]
@@ -231,17 +229,18 @@ def test_mlp_by_hand(backend):
 def test_mlp_equals_the_loop(backend, rng, parameters, activation):
     """And what drops sees the hidden layer: with all of it dropped the bias is left."""
     x, own = rng.normal(size=(2, 7, 12)), reference_blocks.own(parameters, "mlp")
-    out = run(
-        backend, parameters, lambda layer, x: blocks.mlp(layer.mlp, x), x, activation=activation
-    )
-    assert_close(out, reference_blocks.rows(lambda r: reference_blocks.mlp(own, activation, r), x))
     seen = []
+
+    def function(layer, x, *drop):
+        return blocks.mlp(layer.mlp, x, *drop)
 
     def drop(hidden):
         seen.append(hidden.shape)
         return 0 * hidden
 
-    out = run(backend, parameters, lambda layer, x: blocks.mlp(layer.mlp, x, drop), x, activation=activation)  # fmt: skip
+    out = run(backend, parameters, function, x, activation=activation)
+    assert_close(out, reference_blocks.rows(lambda r: reference_blocks.mlp(own, activation, r), x))
+    out = run(backend, parameters, function, x, drop, activation=activation)
     assert_close(out, np.broadcast_to(own["output.bias"], (2, 7, 12)))
     assert seen == [(2, 7, 5)]
 
@@ -286,16 +285,17 @@ def test_blocks_equal_the_loop(backend, rng, parameters, cross, norm, activation
         assert (own.weights is None) is (other.weights is None) is (not return_weights)
         return (out, own.weights, other.weights) if return_weights else out
 
-    given, how = (x, mask, memory, memory_mask), {"norm": norm, "activation": activation}
-    found = run(backend, parameters, function, *given, **how)
+    given, config = (x, mask, memory, memory_mask), {"norm": norm, "activation": activation}
+    found = run(backend, parameters, function, *given, **config)
     for b in range(2):
-        expected = reference_blocks.block(
-            parameters, OWNERS, norm, activation, x[b], mask,
-            *((memory[b], memory_mask[b]) if cross else ()),
-        )  # fmt: skip
+        read = (memory[b], memory_mask[b]) if cross else ()
+        how = OWNERS, norm, activation
+        expected = reference_blocks.block(parameters, *how, x[b], mask, *read)
         for ours, right in zip(found, expected, strict=True):
             assert_close(ours[b], right, 1e-11)
-    alone = run(backend, parameters, lambda *a: function(*a, return_weights=False), *given, **how)
+    alone = run(
+        backend, parameters, lambda *a: function(*a, return_weights=False), *given, **config
+    )
     assert_close(alone, found[0])
 
 
@@ -309,9 +309,8 @@ def test_what_drops_is_told_every_part(backend, rng, parameters):
         return 0 * a
 
     def encoder(layer, x, memory):
-        return blocks.encoder_block(
-            layer, x, blocks.AttentionSublayer(layer.attention, drop=drop), drop
-        )
+        own = blocks.AttentionSublayer(layer.attention, drop=drop)
+        return blocks.encoder_block(layer, x, own, drop)
 
     def decoder(layer, x, memory):
         own = blocks.AttentionSublayer(layer.attention, drop=drop)

@@ -1,5 +1,8 @@
 """One rule for what every layer is given: its library, the numbers' dtype, tokens, masks."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 from layer_harness import Library
@@ -22,13 +25,45 @@ TOKENS = {
     "AttentionPooling": (5, 3, 2, 4),
     "DecoderOnly": (5, 7, 6, 2, 5, 1),
 }
+WIDTHS = {"embed_dim": 12, "num_heads": 4}
+BLOCK = WIDTHS | {"mlp_dim": 5}
+MODEL = BLOCK | {"max_length": 7, "num_layers": 2}
+VOCABULARIES = {"source_vocab": 13, "target_vocab": 11}
+MADE = {  # every layer that has sizes, by the names of its arguments
+    "SelfAttention": {"embed_dim": 12, "head_dim": 5},
+    "MultiHeadAttention": WIDTHS,
+    "LinearAttention": WIDTHS,
+    "GatedDelta": WIDTHS,
+    "MLP": {"embed_dim": 12, "mlp_dim": 5},
+    "EncoderBlock": BLOCK,
+    "DecoderBlock": BLOCK,
+    "EncoderOnly": MODEL | {"input_dim": 2, "output_dim": 5},
+    "DecoderOnly": MODEL | {"vocab_size": 11},
+    "Transformer": MODEL | VOCABULARIES,
+    "AttentionOnly": WIDTHS | {"vocab_size": 11, "max_length": 7, "num_layers": 2},
+    "AttentionPooling": {"vocab_size": 11, "embed_dim": 2, "key_dim": 3, "hidden_dim": 5},
+    "GRUCell": {"input_dim": 5, "hidden_dim": 11},
+    "EncoderDecoder": VOCABULARIES | {"embed_dim": 3, "hidden_dim": 22},
+}
+WRONG_SIZES = (0, -1, 2.5, None), "an integer"
+FLAGS = ("bias", "rms_norm", "last_norm", "tied", "gate", "delta")
+REFUSED = dict.fromkeys(FLAGS, ((1, "no", None), "True or False")) | {
+    "norm": (("before", None), "'pre' or 'post'"),
+    "activation": (("tanh", "GELU", None), "'gelu', 'gelu_tanh', 'relu' or 'swiglu'"),
+    "dropout": ((1.0, 1.5, -0.1, float("nan"), "0.1"), "a share from 0 to"),
+    "eps": ((0, None), "a number above 0"),
+    "rotary_base": ((0.0, "20"), "a number above 0, or None"),
+    "attention": (("gated", None), "'softmax', 'linear', 'delta'"),
+    "score": (("Additive", ""), "'additive', 'general', 'dot' or None"),
+}
 PAIRS = {"EncoderDecoder": (5, 11, 3, 4), "Transformer": (5, 11, 7, 6, 2, 5, 1)}
+SIZES = TOKENS | PAIRS
 EPSILON = {"bfloat16": 2.0**-7, "float32": 2.0**-22, "float64": 1e-14}
 
 
-@pytest.fixture(params=["torch", "jax"])
-def library(request):
-    return Library(request.param)
+def sentences(name, tokens):
+    """What a model of tokens is given: a source, its mask and a target, or the tokens alone."""
+    return [tokens, np.ones(tokens.shape, bool), tokens] if name in PAIRS else [tokens]
 
 
 def cast(library, layer, dtype):
@@ -36,6 +71,35 @@ def cast(library, layer, dtype):
         return layer.to(getattr(library.backend.xp, dtype))
     jax = library.backend.jax
     return jax.tree.map(lambda a: a.astype(dtype) if hasattr(a, "astype") else a, layer)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_wrong_arguments(library, name):
+    """Of every argument of every layer; None is right where it is the default."""
+    arguments = inspect.signature(getattr(library.module, name)).parameters.values()
+    for argument in [a for a in arguments if a.name != "key"]:
+        wrongs, words = REFUSED.get(argument.name, WRONG_SIZES)
+        for wrong in wrongs:
+            if wrong is None and argument.default is None:
+                continue
+            message = f"^{argument.name}: got {re.escape(repr(wrong))}, expected {words}"
+            with pytest.raises(ValueError, match=message):
+                library.make(name, **MADE[name] | {argument.name: wrong})
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if "num_heads" in MADE[name]])
+def test_numbers_of_heads_that_do_not_fit(library, name):
+    names = inspect.signature(getattr(library.module, name)).parameters
+    wrong = [({"num_heads": 5}, "num_heads: got 5, expected a divisor of 12, the width")]
+    if "num_kv_heads" in names:
+        message = "num_kv_heads: got {}, expected a divisor of 4, the heads"
+        wrong += [({"num_kv_heads": shared}, message.format(shared)) for shared in (3, 8)]
+    if "rotary_base" in names:
+        message = "rotary_base: got 20.0 for heads of width 1, expected an even width"
+        wrong += [({"num_heads": 12, "rotary_base": 20.0}, message)]
+    for how, message in wrong:
+        with pytest.raises(ValueError, match=f"^{message}"):
+            library.make(name, **MADE[name] | how)
 
 
 @pytest.mark.parametrize("given", EPSILON)
@@ -153,17 +217,14 @@ def test_a_step_of_what_encode_did_not_give(library):
 
 
 @pytest.mark.parametrize("wrong", ["no", 1, None])
-def test_yes_or_no(library, wrong):
-    with pytest.raises(ValueError, match=f"bias: got {wrong!r}, expected True or False"):
-        library.make("MultiHeadAttention", 6, 2, bias=wrong)
-    message = f"return_weights: got {wrong!r}, expected True or False"
-    tokens, source = np.ones((2, 3), int), np.ones((2, 5), int)
-    for name in ("AttentionOnly", "AttentionPooling"):
-        with pytest.raises(ValueError, match=message):
-            library.call(library.make(name, *TOKENS[name]), tokens, return_weights=wrong)
-    layer = library.make("EncoderDecoder", *PAIRS["EncoderDecoder"])
-    with pytest.raises(ValueError, match=message):
-        library.call(layer, source, source > 0, source, return_weights=wrong)
+@pytest.mark.parametrize("name", ["EncoderOnly", *TOKENS, *PAIRS])
+def test_weights_are_asked_for_by_a_flag(library, name, wrong):
+    if name == "EncoderOnly":
+        layer, given = library.make(name, *FLOATING[name][0]), [np.ones((7, 3))]
+    else:
+        layer, given = library.make(name, *SIZES[name]), sentences(name, np.ones((2, 3), int))
+    with pytest.raises(ValueError, match=f"return_weights: got {wrong!r}, expected True or False"):
+        library.call(layer, *given, return_weights=wrong)
 
 
 @pytest.mark.parametrize("wrong", ["yes", 1, None])
@@ -175,19 +236,22 @@ def test_double_is_yes_or_no(wrong):
         devices.torch_device(double=wrong)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32"])
+@pytest.mark.parametrize("vocab", [256, 70_000])
 @pytest.mark.parametrize("name", [*TOKENS, *PAIRS])
-def test_small_integers_in_a_large_vocabulary(library, name, dtype):
-    """The numbers that they can hold, of a vocabulary that they cannot."""
-    tokens = np.array([[3, 100, 127]])
-    sizes = (70_000, *TOKENS[name][1:]) if name in TOKENS else (70_000, 70_000, *PAIRS[name][2:])
-    layer = library.make(name, *sizes)
-
-    def given(a):
-        return [a] if name in TOKENS else [a, a > 0, a]
-
-    expected = library.call(layer, *given(tokens))
-    np.testing.assert_array_equal(library.call(layer, *given(tokens.astype(dtype))), expected)
+def test_small_integers_in_a_large_vocabulary(library, name, vocab, dtype):
+    """The numbers that they can hold, of a vocabulary that they cannot; step by step too."""
+    vocabularies = [vocab, vocab] if name in PAIRS else [vocab]
+    layer = library.make(name, *vocabularies, *SIZES[name][len(vocabularies) :])
+    tokens = np.array([[37, 100, 127, 0]]) + (122 if dtype == "uint8" else 0)
+    small = tokens.astype(dtype)
+    expected = library.call(layer, *sentences(name, tokens))
+    np.testing.assert_array_equal(library.call(layer, *sentences(name, small)), expected)
+    if hasattr(layer, "step"):
+        source = map(library.moved, sentences(name, small)[:2])
+        before = layer.encode(*source) if name in PAIRS else [layer.empty(1)]
+        _, logits, *_ = layer.step(*before, library.moved(small[:, 0]))
+        np.testing.assert_allclose(library.returned(logits), expected[:, 0], rtol=1e-10, atol=1e-10)
 
 
 def test_tensors_on_the_device_meta():

@@ -51,9 +51,8 @@ def test_layers_take_a_mask(sample, rng):
     layer, twin = attnbook.torch.KernelRegression().double(), attnbook.jax.KernelRegression()
     out = layer(*map(torch.from_numpy, sample), mask=torch.from_numpy(mask)).detach().numpy()
     np.testing.assert_allclose(out, expected, rtol=1e-12)
-    np.testing.assert_allclose(
-        twin(*map(jnp.asarray, sample), mask=jnp.asarray(mask)), expected, rtol=1e-12
-    )
+    out = twin(*map(jnp.asarray, sample), mask=jnp.asarray(mask))
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
 @bandwidths
@@ -95,7 +94,11 @@ HEADS = {
     "one per head": [0.7, 1.3, 2.9],
     "one per coordinate": [[0.7, 1.3], [2.9, 0.4], [1.1, 1.7]],
 }
-METRICS = {"square": [[2.0, 0.5], [-0.3, 1.1]], "to one": [[0.7, -1.3]], "to three": [[1.0, 0.0], [0.5, -2.0], [0.3, 0.3]]}  # fmt: skip
+METRICS = {
+    "square": [[2.0, 0.5], [-0.3, 1.1]],
+    "to one": [[0.7, -1.3]],
+    "to three": [[1.0, 0.0], [0.5, -2.0], [0.3, 0.3]],
+}
 
 
 def both(layer, *args):
@@ -159,28 +162,6 @@ def test_a_metric_is_a_score_of_distances(sample):
         plain = attnbook.torch.KernelRegression(h).double()
         tensors = [torch.from_numpy(a) for a in sample]
         torch.testing.assert_close(metric(*tensors), plain(*tensors), rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("name", "start"),
-    [
-        ("MultiHeadKernelRegression", HEADS["one per coordinate"]),
-        ("MetricKernelRegression", METRICS["square"]),
-    ],
-)
-def test_gradients_of_every_parameter_agree(sample, name, start):
-    layer, twin = both(name, start)
-    names = [n for n, _ in layer.named_parameters()]
-    loss = (layer(*map(torch.from_numpy, sample)) ** 2).sum()
-    ours = dict(zip(names, torch.autograd.grad(loss, list(layer.parameters())), strict=True))
-    arrays = [jnp.asarray(a) for a in sample]
-    theirs = jax.jit(jax.grad(lambda twin: (twin(*arrays) ** 2).sum()))(twin)
-    assert names
-    for parameter in names:
-        np.testing.assert_allclose(
-            ours[parameter].numpy(), getattr(theirs, parameter), rtol=1e-9, atol=1e-9
-        )
-        assert np.all(np.abs(ours[parameter].numpy()) > 1e-6)
 
 
 @pytest.mark.parametrize("library", [attnbook.torch, attnbook.jax], ids=["torch", "jax"])

@@ -45,12 +45,3 @@ def test_jax_by_its_parts() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     plain = layers.DecoderOnly(*SIZES, key=jax.random.key(0))
     np.testing.assert_allclose(model(tokens), plain(tokens), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("wrong", [-0.1, 1.0, float("nan"), "0.1"])
-@pytest.mark.parametrize("library", ["torch", "jax"])
-def test_bad_shares(library: str, wrong: object) -> None:
-    layers = pytest.importorskip(f"attnbook.{library}")
-    more = {"key": pytest.importorskip("jax").random.key(0)} if library == "jax" else {}
-    with pytest.raises((ValueError, TypeError), match="dropout: got"):
-        layers.DecoderOnly(*SIZES, dropout=wrong, **more)

@@ -60,42 +60,26 @@ def make(name):
 
 def owners(layer, kind):
     """Who has a submodule of a kind, under which name."""
-    return [
-        (owner, name)
-        for owner in layer.modules()
-        for name, part in owner.named_children()
-        if isinstance(part, kind)
-    ]
+    pairs = [(owner, *child) for owner in layer.modules() for child in owner.named_children()]
+    return [(owner, name) for owner, name, part in pairs if isinstance(part, kind)]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_hooks_of_every_part_act(name):
+@pytest.mark.parametrize("way", ["at rest", "with weights", "training with weights"])
+def test_hooks_of_every_part_act(name, way):
+    """Also where weights are returned and entries dropped, which go other ways."""
     layer, given = make(name)
     parts = {n: m for n, m in layer.named_modules() if not isinstance(m, nn.ModuleList)}
+    if way != "at rest":
+        for part in [part for part in parts.values() if hasattr(part, "dropout")]:
+            part.dropout = 0.25
+    layer.train(way == "training with weights")
     seen = set()
     for part_name, part in parts.items():
         part.register_forward_hook(lambda *_, n=part_name: seen.add(n))
-    layer(*given)
+    weighted = way != "at rest" and name not in ("MLP", "GRUCell")
+    layer(*given, **({"return_weights": True} if weighted else {}))
     assert seen == set(parts)
-
-
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("training", [False, True])
-def test_hooks_of_every_part_act_in_both_modes_with_weights(name, training):
-    """Also where weights are returned and entries dropped, which go other ways."""
-    layer, given = make(name)
-    layer.train(training)
-    for part in layer.modules():
-        if hasattr(part, "dropout"):
-            part.dropout = 0.25
-    fired = []
-    for part in layer.modules():
-        if isinstance(part, nn.Linear | nn.LayerNorm | nn.Embedding):
-            part.register_forward_hook(lambda m, *_: fired.append(m))
-    how = {"return_weights": True} if name not in ("MLP", "GRUCell") else {}
-    layer(*given, **how)
-    parts = [m for m in layer.modules() if isinstance(m, nn.Linear | nn.LayerNorm | nn.Embedding)]
-    assert set(fired) == set(parts)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -155,9 +139,8 @@ def test_sharded_block_by_block(name, tmp_path):
     layer, given = make(name)
     expected = layer(*given).detach()
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    distributed.init_process_group(
-        "gloo", init_method=f"file://{tmp_path}/meeting", rank=0, world_size=1
-    )
+    where = f"file://{tmp_path}/meeting"
+    distributed.init_process_group("gloo", init_method=where, rank=0, world_size=1)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -195,26 +178,26 @@ def test_half_precision_is_rounded_once():
     torch.testing.assert_close(linear(layer, x), layer(x.float()).bfloat16(), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_under_autocast(name):
-    """bfloat16 where PyTorch's own layers have it, near the full precision, and its gradients."""
-    layer, given = make(name)
+def under_autocast(layer, given):
+    """What a layer gives in bfloat16, where PyTorch's own layers do: near the full precision."""
     expected = layer(*given)
     with torch.autocast("cpu", torch.bfloat16):
         found = layer(*given)
     torch.testing.assert_close(found.float(), expected, rtol=0.1, atol=0.05)
-    found.float().sum().backward()
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_under_autocast(name):
+    layer, given = make(name)
+    under_autocast(layer, given).float().sum().backward()
     assert all(p.grad is not None for p in layer.parameters())
 
 
 @pytest.mark.parametrize("score", ["additive", "general", "dot", None])
 def test_every_recurrent_score_under_autocast(score):
     torch.manual_seed(0)
-    layer = book.EncoderDecoder(7, 7, 6, 8, score=score)
-    expected = layer(TOKENS, MASK, TOKENS)
-    with torch.autocast("cpu", torch.bfloat16):
-        found = layer(TOKENS, MASK, TOKENS)
-    torch.testing.assert_close(found.float(), expected, rtol=0.1, atol=0.05)
+    under_autocast(book.EncoderDecoder(7, 7, 6, 8, score=score), (TOKENS, MASK, TOKENS))
 
 
 def test_kernel_regressions_under_autocast():
@@ -224,10 +207,7 @@ def test_kernel_regressions_under_autocast():
         book.MultiHeadKernelRegression([0.5, 1.0]),
         book.MetricKernelRegression((torch.eye(8) * 1.5).tolist()),
     ):
-        expected = layer(k[:5], k, v)
-        with torch.autocast("cpu", torch.bfloat16):
-            found = layer(k[:5], k, v)
-        torch.testing.assert_close(found.float(), expected, rtol=0.1, atol=0.05)
+        under_autocast(layer, (k[:5], k, v))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -235,10 +215,8 @@ def test_vmap(name):
     """One example at a time under torch.func.vmap is the batch."""
     layer, given = make(name)
     expected = layer(*given)
-    found = torch.func.vmap(lambda *one: layer(*(a[None] for a in one))[0], randomness="error")(
-        *given
-    )
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+    one_by_one = torch.func.vmap(lambda *one: layer(*(a[None] for a in one))[0], randomness="error")
+    torch.testing.assert_close(one_by_one(*given), expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """The recurrent encoder–decoder: the loop, the libraries' own GRUs, padding, causality."""
 
-import backends
 import numpy as np
 import pytest
 import reference_recurrent
+from layer_harness import Library, with_parameters
 from reference_recurrent import LENGTHS, SCORES, SIZES, M, run, sample, translator, with_weights
 
 from attnbook import attend, scores
@@ -11,12 +11,6 @@ from attnbook.models import recurrent
 
 by_score = pytest.mark.parametrize("score", SCORES)
 CELL = reference_recurrent.cell_shapes("", 5, 11)
-
-
-@pytest.fixture(params=["torch", "jax"])
-def library(request):
-    reference_recurrent.skip_unless(request.param)
-    return request.param
 
 
 @pytest.fixture
@@ -30,9 +24,7 @@ def inputs(rng):
 
 
 def gru_cell(library, parameters):
-    return reference_recurrent.filled(
-        library, reference_recurrent.make(library, "GRUCell", 5, 11), parameters
-    )
+    return with_parameters(library, library.make("GRUCell", 5, 11), parameters)
 
 
 def test_gru_equals_the_loop(library, parameters, inputs):
@@ -43,30 +35,29 @@ def test_gru_equals_the_loop(library, parameters, inputs):
         expected[index] = reference_recurrent.gru(parameters, "", x, state)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-14)
     assert np.abs(expected - inputs[1]).mean() > 0.3
-    backend = backends.load(library)
-    formula = recurrent.gru(gru_cell(library, parameters), *map(backend.array, inputs))
-    np.testing.assert_allclose(backend.numpy(formula), expected, rtol=1e-12, atol=1e-14)
+    formula = recurrent.gru(gru_cell(library, parameters), *map(library.moved, inputs))
+    np.testing.assert_allclose(library.returned(formula), expected, rtol=1e-12, atol=1e-14)
 
 
 def test_gru_equals_pytorchs(parameters, inputs):
-    reference_recurrent.skip_unless("torch")
-    torch = backends.load("torch").xp
+    library = Library("torch")
+    torch = library.backend.xp
     theirs = torch.nn.GRUCell(5, 11, dtype=torch.float64)
     names = {"weight_ih": "input.weight", "weight_hh": "hidden.weight", "bias_ih": "input.bias"}
     names["bias_hh"] = "hidden.bias"
     theirs.load_state_dict({n: torch.from_numpy(parameters[ours]) for n, ours in names.items()})
     x, state = (torch.from_numpy(a).reshape(6, -1) for a in inputs)
     expected = theirs(x, state).detach().numpy()
-    out = run("torch", gru_cell("torch", parameters), *inputs)
+    out = run(library, gru_cell(library, parameters), *inputs)
     np.testing.assert_allclose(out.reshape(6, 11), expected, rtol=1e-12, atol=1e-14)
 
 
 def test_gru_equals_equinoxs(parameters, inputs):
     """Which adds the two biases of a gate beforehand, and keeps the candidate's second apart."""
-    reference_recurrent.skip_unless("jax")
+    library = Library("jax")
     import equinox as eqx
 
-    jax = backends.load("jax").jax
+    jax = library.backend.jax
     given, kept = parameters["input.bias"], parameters["hidden.bias"]
     theirs = eqx.tree_at(
         lambda cell: (cell.weight_ih, cell.weight_hh, cell.bias, cell.bias_n),
@@ -78,8 +69,8 @@ def test_gru_equals_equinoxs(parameters, inputs):
             jax.numpy.asarray(kept[22:]),
         ),
     )
-    expected = run("jax", lambda *arrays: jax.vmap(jax.vmap(theirs))(*arrays), *inputs)
-    out = run("jax", gru_cell("jax", parameters), *inputs)
+    expected = run(library, lambda *arrays: jax.vmap(jax.vmap(theirs))(*arrays), *inputs)
+    out = run(library, gru_cell(library, parameters), *inputs)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-14)
 
 
@@ -104,9 +95,8 @@ def test_gru_by_hand(library):
 def test_equals_the_loop(library, rng, score):
     """Two sentences of 5 and 7 words: logits, weights, and the logits alone."""
     layer, arrays = translator(library, score), sample(rng)
-    expected = reference_recurrent.translations(
-        reference_recurrent.random_parameters(reference_recurrent.shapes(score)), score, *arrays
-    )
+    parameters = reference_recurrent.random_parameters(reference_recurrent.shapes(score))
+    expected = reference_recurrent.translations(parameters, score, *arrays)
     outs = run(library, with_weights(layer), *arrays)
     assert [out.shape for out in outs] == [(2, M, 17), (2, M, 7 if score else 1)]
     for out, right in zip(outs, expected, strict=True):
@@ -126,7 +116,8 @@ def test_masked_words_in_between(library, rng, score):
         cut = source[row, real], np.ones(real.sum(), dtype=bool), written[row]
         alone = run(library, with_weights(layer), *cut)
         np.testing.assert_allclose(logits[row], alone[0], rtol=1e-11, atol=1e-13)
-        np.testing.assert_allclose(weights[row][:, real] if score else weights[row], alone[1], rtol=1e-11)  # fmt: skip
+        own = weights[row][:, real] if score else weights[row]
+        np.testing.assert_allclose(own, alone[1], rtol=1e-11)
         assert score is None or not weights[row][:, ~real].any()
 
 
@@ -150,26 +141,24 @@ def test_padding_does_not_count_at_all(library, rng, score):
 
 def test_the_encoder_equals_pytorchs(rng):
     """torch.nn.GRU in both directions over packed sequences; its last states are the summary."""
-    reference_recurrent.skip_unless("torch")
-    torch = backends.load("torch").xp
+    library = Library("torch")
+    torch = library.backend.xp
     from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-    layer, (source, mask, _) = translator("torch", "additive"), sample(rng)
+    layer, (source, mask, _) = translator(library, "additive"), sample(rng)
     theirs = torch.nn.GRU(3, 11, batch_first=True, bidirectional=True, dtype=torch.float64)
     state = {}
     for cell, suffix in ((layer.forward_cell, ""), (layer.backward_cell, "_reverse")):
         for part, short in ((cell.input, "ih"), (cell.hidden, "hh")):
-            state |= {f"weight_{short}_l0{suffix}": part.weight, f"bias_{short}_l0{suffix}": part.bias}  # fmt: skip
+            state[f"weight_{short}_l0{suffix}"] = part.weight
+            state[f"bias_{short}_l0{suffix}"] = part.bias
     theirs.load_state_dict(state)
-    packed = pack_padded_sequence(
-        layer.source_embedding(torch.from_numpy(source)), list(LENGTHS), True, enforce_sorted=False
-    )
+    embedded = layer.source_embedding(torch.from_numpy(source))
+    packed = pack_padded_sequence(embedded, list(LENGTHS), True, enforce_sorted=False)
     out, last = theirs(packed)
     expected, _ = pad_packed_sequence(out, batch_first=True)
-    states, summary = recurrent.bidirectional_states(
-        layer, torch.from_numpy(source), torch.from_numpy(mask)
-    )
     real = torch.from_numpy(mask)
+    states, summary = recurrent.bidirectional_states(layer, torch.from_numpy(source), real)
     torch.testing.assert_close(states[real], expected[real], rtol=1e-12, atol=1e-13)
     torch.testing.assert_close(summary, torch.cat([last[0], last[1]], -1), rtol=1e-12, atol=1e-13)
 
@@ -177,35 +166,35 @@ def test_the_encoder_equals_pytorchs(rng):
 @by_score
 def test_a_step_asks_with_the_state_before(library, rng, score):
     """attend with that state as the query; then the GRU takes what was written beside the answer."""
-    backend, layer = backends.load(library), translator(library, score)
+    backend, layer = library.backend, translator(library, score)
     source, mask, _ = sample(rng)
-    memory, start = layer.encode(backend.array(source), backend.array(mask))
-    states, summary = recurrent.bidirectional_states(
-        layer, backend.array(source), backend.array(mask)
-    )
-    np.testing.assert_array_equal(
-        backend.numpy(memory.values), backend.numpy(states if score else summary[:, None])
-    )
+    given = backend.array(source), backend.array(mask)
+    memory, start = layer.encode(*given)
+    states, summary = recurrent.bidirectional_states(layer, *given)
+    read = states if score else summary[:, None]
+    np.testing.assert_array_equal(backend.numpy(memory.values), backend.numpy(read))
     written = backend.array(rng.normal(size=(2, 3)))
     new, (kept, context, weights) = recurrent.step(layer, memory, start, written)
-    ways = {  # from the states themselves, with W_k in the score
-        "additive": lambda q, k: scores.additive(q, k, layer.query.weight, layer.key.weight, layer.combine),
-        "general": lambda q, k: scores.general(q, k, layer.key.weight),
-    }  # fmt: skip
-    expected, asked = attend(
-        start[:, None], states if score else summary[:, None], memory.values,
-        score=ways.get(score, scores.dot), mask=backend.array(mask[:, None]) if score else None,
-        return_weights=True,
-    )  # fmt: skip
+
+    def similarity(q, k):
+        """From the states themselves, with W_k in the score."""
+        if score == "additive":
+            return scores.additive(q, k, layer.query.weight, layer.key.weight, layer.combine)
+        return scores.general(q, k, layer.key.weight) if score == "general" else scores.dot(q, k)
+
+    mask = given[1][:, None] if score else None
+    how = {"score": similarity, "mask": mask, "return_weights": True}
+    expected, asked = attend(start[:, None], read, memory.values, **how)
     both = backend.xp.concatenate([written, context], -1)
+    seen = backend.xp.concatenate([new, context], -1)
+    logits = seen @ layer.output.weight.T + layer.output.bias
     for ours, right in (
         (context, expected[:, 0]),
         (weights, asked[:, 0]),
         (new, recurrent.gru(layer.decoder_cell, both, start)),
         (kept, new),
-        (recurrent.logits(layer, new, context),
-         backend.xp.concatenate([new, context], -1) @ layer.output.weight.T + layer.output.bias),
-    ):  # fmt: skip
+        (recurrent.logits(layer, new, context), logits),
+    ):
         ours, right = map(backend.numpy, (ours, right))
         np.testing.assert_allclose(ours, right, rtol=1e-12, atol=1e-13)
 
@@ -213,7 +202,7 @@ def test_a_step_asks_with_the_state_before(library, rng, score):
 @by_score
 def test_teacher_forcing_is_writing_step_by_step(library, rng, score):
     """The same characters fed one by one: the same logits, weights, and no others."""
-    backend, layer, arrays = backends.load(library), translator(library, score), sample(rng)
+    backend, layer, arrays = library.backend, translator(library, score), sample(rng)
     logits, weights = run(library, with_weights(layer), *arrays)
     source, mask, written = map(backend.array, arrays)
     memory, state = layer.encode(source, mask)
@@ -241,13 +230,13 @@ def test_no_logit_sees_what_is_written_later(library, rng, score):
 
 def test_without_attention_there_is_the_summary_alone(library, rng):
     """Weights of 1, and two sentences of one summary would be translated alike."""
-    backend, layer = backends.load(library), translator(library, None)
+    backend, layer = library.backend, translator(library, None)
     source, mask, written = sample(rng)
-    memory, _ = layer.encode(backend.array(source), backend.array(mask))
-    _, summary = recurrent.bidirectional_states(layer, backend.array(source), backend.array(mask))
+    given = backend.array(source), backend.array(mask)
+    memory, _ = layer.encode(*given)
+    _, summary = recurrent.bidirectional_states(layer, *given)
     assert memory.mask is None
     assert tuple(memory.keys.shape) == tuple(memory.values.shape) == (2, 1, SIZES["hidden_dim"])
     np.testing.assert_array_equal(backend.numpy(memory.keys[:, 0]), backend.numpy(summary))
-    np.testing.assert_array_equal(
-        run(library, with_weights(layer), source, mask, written)[1], np.ones((2, M, 1))
-    )
+    _, weights = run(library, with_weights(layer), source, mask, written)
+    np.testing.assert_array_equal(weights, np.ones((2, M, 1)))

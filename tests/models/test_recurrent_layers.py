@@ -1,37 +1,18 @@
 """The recurrent layers in both back ends: sizes, starts, what they refuse, conversion."""
 
-import operator
-
-import backends
 import numpy as np
 import pytest
 import reference_recurrent
-from reference_recurrent import SCORES, SIZES, make, run, translator
+from layer_harness import distinct_starts
+from reference_recurrent import SCORES, SIZES, run, translator
 
-from attnbook import convert
 from attnbook._validation import numbers
 from attnbook.models import recurrent
 
 by_score = pytest.mark.parametrize("score", SCORES)
 
 
-@pytest.fixture(params=["torch", "jax"])
-def library(request):
-    reference_recurrent.skip_unless(request.param)
-    return request.param
-
-
-@pytest.fixture
-def both():
-    reference_recurrent.skip_unless("torch", "jax")
-    return backends.load("torch"), backends.load("jax")
-
-
-def values_of(layer, name):
-    return np.asarray(operator.attrgetter(name)(layer).tolist())
-
-
-@pytest.mark.parametrize("score", ["additive", "general", "dot", None])
+@by_score
 def test_known_scores(score):
     assert recurrent.decoder_score(score) is score
 
@@ -42,7 +23,7 @@ def test_unknown_scores(library, score):
     with pytest.raises(ValueError, match=f"score: got {score!r}, expected {expected}"):
         recurrent.decoder_score(score)
     with pytest.raises(ValueError, match=f"score: got {score!r}, expected {expected}"):
-        make(library, "EncoderDecoder", **SIZES, score=score)
+        library.make("EncoderDecoder", **SIZES, score=score)
 
 
 def test_two_halves():
@@ -68,54 +49,25 @@ def test_limits():
 @by_score
 def test_sizes_and_their_names(library, score):
     """Every parameter's shape, and no other; the sizes that a conversion reads."""
-    layer, shapes = (
-        make(library, "EncoderDecoder", **SIZES, score=score),
-        reference_recurrent.shapes(score),
-    )
-    assert {n: tuple(operator.attrgetter(n)(layer).shape) for n in shapes} == shapes
+    layer = library.make("EncoderDecoder", **SIZES, score=score)
+    shapes = {n: a.shape for n, a in library.parameters(layer).items()}
+    assert shapes == reference_recurrent.shapes(score)
     assert {n: getattr(layer, n) for n in (*SIZES, "score")} == SIZES | {"score": score}
-    if library == "torch":
-        assert {n for n, _ in layer.named_parameters()} == set(shapes)
-    else:
-        assert len(backends.load("jax").jax.tree.leaves(layer)) == len(shapes)
-    plain = make(library, "EncoderDecoder", 13, 17)
+    plain = library.make("EncoderDecoder", 13, 17)
     assert (plain.embed_dim, plain.hidden_dim, plain.score) == (64, 128, "additive")
-    cell = make(library, "GRUCell", 5, 11)
+    cell = library.make("GRUCell", 5, 11)
     assert (cell.input_dim, cell.hidden_dim) == (5, 11)
-    for name, shape in reference_recurrent.cell_shapes("", 5, 11).items():
-        assert tuple(operator.attrgetter(name)(cell).shape) == shape
-
-
-@pytest.mark.parametrize("name", SIZES)
-@pytest.mark.parametrize("size", [0, -2, 2.5, None])
-def test_bad_sizes(library, name, size):
-    with pytest.raises(ValueError, match=f"{name}: got {size}, expected an integer"):
-        make(library, "EncoderDecoder", **(SIZES | {name: size}))
-    cell = {"input_dim": 5, "hidden_dim": 11}
-    if name in ("embed_dim", "hidden_dim"):
-        name = {"embed_dim": "input_dim"}.get(name, name)
-        with pytest.raises(ValueError, match=f"{name}: got {size}, expected an integer"):
-            make(library, "GRUCell", **(cell | {name: size}))
+    shapes = {n: a.shape for n, a in library.parameters(cell).items()}
+    assert shapes == reference_recurrent.cell_shapes("", 5, 11)
 
 
 def test_an_odd_state_has_no_halves(library):
     with pytest.raises(ValueError, match="hidden_dim: got 21, expected an even number, half for"):
-        make(library, "EncoderDecoder", **(SIZES | {"hidden_dim": 21}))
+        library.make("EncoderDecoder", **(SIZES | {"hidden_dim": 21}))
 
 
 def test_starts_differ_from_part_to_part(library):
-    """Another seed gives another layer, the same seed the same; no two parts begin alike."""
-    names = reference_recurrent.shapes("additive")
-    one, same, other = (
-        [values_of(make(library, "EncoderDecoder", **SIZES, seed=seed), n) for n in names]
-        for seed in (0, 0, 1)
-    )
-    for a, b, c in zip(one, same, other, strict=True):
-        np.testing.assert_array_equal(a, b)
-        assert np.all(a != c)
-    firsts = [a.ravel()[0] for a in one]
-    assert len(np.unique(firsts)) == len(firsts)
-    starts = dict(zip(names, one, strict=True))
+    starts = distinct_starts(library, "EncoderDecoder", **SIZES, share=0.999)
     for name, limit in (("forward_cell", 11), ("backward_cell", 11), ("decoder_cell", 22)):
         for part in ("input.weight", "input.bias", "hidden.weight", "hidden.bias"):
             largest = np.abs(starts[f"{name}.{part}"]).max() * limit**0.5
@@ -133,7 +85,7 @@ def test_starts_differ_from_part_to_part(library):
 )
 def test_bad_sentences(library, place, wrong, message):
     """Both ways in look at what comes; what is wrong in which way is test_validation_tokens.py's matter."""
-    backend, layer = backends.load(library), translator(library, "dot")
+    backend, layer = library.backend, translator(library, "dot")
     arrays = [np.array([[0, 12]]), np.array([[True, True]]), np.array([[16]])]
     run(library, layer, *arrays)
     arrays[place] = wrong
@@ -146,7 +98,7 @@ def test_bad_sentences(library, place, wrong, message):
 
 def test_unroll_is_a_loop(library):
     """Sums on the way, of one series and of two; the last carry comes back."""
-    backend, layer = backends.load(library), make(library, "EncoderDecoder", **SIZES)
+    backend, layer = library.backend, library.make("EncoderDecoder", **SIZES)
     x, y = np.arange(1.0, 8).reshape(7, 1), np.arange(7.0) ** 2
     both = tuple(map(backend.array, (x, y)))
     start = backend.array(np.zeros(1))
@@ -158,23 +110,3 @@ def test_unroll_is_a_loop(library):
     np.testing.assert_array_equal(backend.numpy(outs[0])[:, 0], np.cumsum(y) - y)
     np.testing.assert_array_equal(backend.numpy(outs[1])[:, 0], x[:, 0] * y)
     assert float(carry[0]) == y.sum()
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-@by_score
-def test_conversion_is_exact(both, score, dtype):
-    """There and back bit for bit; sizes and score too; the twin of another score has no parameter."""
-    torch, layer = both[0].xp, make("torch", "EncoderDecoder", **SIZES, score=score, seed=3)
-    layer = layer.to(getattr(torch, dtype))
-    twin = convert.torch_to_jax(layer)
-    back = convert.jax_to_torch(twin)
-    assert back.state_dict().keys() == layer.state_dict().keys()
-    for one in (twin, back):
-        assert {n: getattr(one, n) for n in (*SIZES, "score")} == SIZES | {"score": score}
-    assert (twin.key is None, twin.query is None) == (score in ("dot", None), score != "additive")
-    for name, original in layer.named_parameters():
-        carried = operator.attrgetter(name)(twin)
-        assert str(carried.dtype) == dtype
-        exact = original.detach().double().numpy()
-        np.testing.assert_array_equal(np.asarray(carried, dtype=np.float64), exact, strict=True)
-        torch.testing.assert_close(back.get_parameter(name), original, rtol=0, atol=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import re
 
@@ -49,37 +50,81 @@ def within_another(seed):
 
 
 tensor = torch.zeros(2, 4, 3)
-array = tensor.numpy()
+
+
+short, three = tensor[:, :2], tensor[:, :3]
+double = tensor.double()
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "words"),
+    ("function", "error", "words"),
     [
-        (lambda: run(worker, 0), ValueError, "processes: got 0, expected an integer, 1 or more"),
-        (lambda: run(worker, 2, time_limit=0), ValueError, "time_limit: got 0, expected a number above 0"),
-        (lambda: run(worker, 2, given=lambda: 1), ValueError, "arguments: got given, expected what pickle takes"),
-        (lambda: run(3, 2), ValueError, "function: got 3, expected a function such as def worker(rank, world)"),
-        (lambda: run(len, 2), TypeError, "function: got <built-in function len>, expected one made with def"),
-        (lambda: run(lambda rank, world: rank, 2), TypeError, "function: got <lambda>, expected one made with def"),
-        (lambda: run(without_a_source(), 2), TypeError, "function: got unseen, whose source is in no file or cell, expected one that is"),
-        (lambda: run(within_another(1), 2), TypeError, "function: got inner, which uses seed of the function around it"),
-        (lambda: ring_attention(tensor, tensor, tensor), RuntimeError, "torch.distributed: got no process group, expected one"),
-        (lambda: split_attention(tensor, tensor, tensor), RuntimeError, "torch.distributed: got no process group, expected one"),
-        (lambda: ring_attention(tensor, tensor[:, :2], tensor[:, :2]), ValueError, "k: got shape (2, 2, 3), expected (2, 4, ...) as in q"),
-        (lambda: ring_attention(tensor, tensor, tensor[:1]), ValueError, "v: got shape (1, 4, 3), expected (2, 4, ...) as in q"),
-        (lambda: ring_attention(tensor[:, :3], tensor[:, :3], tensor[:, :3], zigzag=True), ValueError, "zigzag: got 3 tokens on a rank, expected an even number"),
-        (lambda: ring_attention(tensor, tensor, tensor, causal=1), ValueError, "causal: got 1, expected True or False"),
-        (lambda: ring_attention(tensor, tensor.double(), tensor), ValueError, "k: got dtype torch.float64, expected torch.float32 as in q"),
-        (lambda: deal(torch.zeros(10, 1), 0, 2, zigzag=True), ValueError, "x: got 10 tokens, expected a multiple of 4, the pieces"),
-        (lambda: deal(array, 0, 2), TypeError, "x: got a ndarray, expected a torch.Tensor"),
-        (lambda: shared(array), TypeError, "x: got a ndarray, expected a torch.Tensor"),
-        (lambda: summed(array), TypeError, "x: got a ndarray, expected a torch.Tensor"),
-        (lambda: deal(torch.zeros(8, 1), 2, 2), ValueError, "rank: got 2, expected 0 to 1"),
+        (3, ValueError, "got 3, expected a function such as def worker(rank, world)"),
+        (len, TypeError, "got <built-in function len>, expected one made with def"),
+        (lambda rank, world: rank, TypeError, "got <lambda>, expected one made with def"),
+        (
+            without_a_source(),
+            TypeError,
+            "got unseen, whose source is in no file or cell, expected one that is",
+        ),
+        (within_another(1), TypeError, "got inner, which uses seed of the function around it"),
     ],
-)  # fmt: skip
-def test_wrong_calls(call, error, words):
-    with pytest.raises(error, match=re.escape(words)):
-        call()
+)
+def test_functions_that_cannot_be_sent(function, error, words):
+    with pytest.raises(error, match=re.escape(f"function: {words}")):
+        run(function, 2)
+
+
+@pytest.mark.parametrize(
+    ("processes", "how", "words"),
+    [
+        (0, {}, "processes: got 0, expected an integer, 1 or more"),
+        (2, {"time_limit": 0}, "time_limit: got 0, expected a number above 0"),
+        (2, {"given": lambda: 1}, "arguments: got given, expected what pickle takes"),
+    ],
+)
+def test_wrong_launches(processes, how, words):
+    with pytest.raises(ValueError, match=words):
+        run(worker, processes, **how)
+
+
+@pytest.mark.parametrize(
+    ("given", "how", "words"),
+    [
+        ((tensor, short, short), {}, "k: got shape (2, 2, 3), expected (2, 4, ...) as in q"),
+        ((tensor, tensor, tensor[:1]), {}, "v: got shape (1, 4, 3), expected (2, 4, ...) as in q"),
+        ((three,) * 3, {"zigzag": True}, "zigzag: got 3 tokens on a rank, expected an even number"),
+        ((tensor,) * 3, {"causal": 1}, "causal: got 1, expected True or False"),
+        (
+            (tensor, double, tensor),
+            {},
+            "k: got dtype torch.float64, expected torch.float32 as in q",
+        ),
+    ],
+)
+def test_wrong_rings(given, how, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        ring_attention(*given, **how)
+
+
+def test_wrong_deals():
+    with pytest.raises(ValueError, match="x: got 10 tokens, expected a multiple of 4, the pieces"):
+        deal(torch.zeros(10, 1), 0, 2, zigzag=True)
+    with pytest.raises(ValueError, match="rank: got 2, expected 0 to 1"):
+        deal(torch.zeros(8, 1), 2, 2)
+
+
+@pytest.mark.parametrize("function", [ring_attention, split_attention])
+def test_without_a_process_group(function):
+    words = "torch.distributed: got no process group, expected one"
+    with pytest.raises(RuntimeError, match=words):
+        function(tensor, tensor, tensor)
+
+
+@pytest.mark.parametrize("function", [shared, summed, functools.partial(deal, rank=0, world=2)])
+def test_arrays_that_are_no_tensors(function):
+    with pytest.raises(TypeError, match=r"x: got a ndarray, expected a torch\.Tensor"):
+        function(tensor.numpy())
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])
