@@ -15,9 +15,9 @@ with warnings.catch_warnings():
     import transformers
 
 EAGER = {"attn_implementation": "eager"}
-SIZES = dict(hidden_size=48, num_hidden_layers=3, intermediate_size=96)
+SIZES: dict[str, Any] = dict(hidden_size=48, num_hidden_layers=3, intermediate_size=96)
 BLOCKS = SIZES | dict(vocab_size=300, max_position_embeddings=64) | EAGER
-GPT2 = dict(vocab_size=300, n_positions=64, n_embd=48, n_layer=3, n_head=4)
+GPT2: dict[str, Any] = dict(vocab_size=300, n_positions=64, n_embd=48, n_layer=3, n_head=4)
 GPT2 |= dict(bos_token_id=0, eos_token_id=0) | EAGER
 LLAMA = BLOCKS | {"num_attention_heads": 6, "num_key_value_heads": 2}
 BERT = BLOCKS | {"num_attention_heads": 4}
