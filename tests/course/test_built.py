@@ -42,7 +42,7 @@ def cells() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("use", BUILT)
-def test_it_is_built_before_it_is_imported(use: str) -> None:
+def test_it_is_built_before_it_is_imported(use):
     chapter, line = BUILT[use]
     of_all = cells()
     place = next(at for at, (own, cell) in enumerate(of_all) if own == chapter and line in cell)
@@ -54,7 +54,7 @@ def test_it_is_built_before_it_is_imported(use: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["writer", "writer_jax"])
-def test_a_program_is_what_the_page_shows(name: str) -> None:
+def test_a_program_is_what_the_page_shows(name):
     """Chapter 8 has every function and class of the program, to the letter."""
     program = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
     body = program[: program.index("\nif __name__")].split("\n\n\n")[1:]
@@ -83,7 +83,7 @@ def page_of_recall() -> dict[str, Any]:
     [*((kind,) for kind in trained_recall.KINDS), *trained_recall.STACKS.values()],
     ids="+".join,
 )
-def test_chapter_11_has_its_benchmarks_layers_and_rows(kinds: tuple[str, ...], task: str) -> None:
+def test_chapter_11_has_its_benchmarks_layers_and_rows(kinds, task):
     page, logits = page_of_recall(), []
     for memory, rows in (
         (page["Memory"], page["rows"]),
@@ -98,7 +98,7 @@ def test_chapter_11_has_its_benchmarks_layers_and_rows(kinds: tuple[str, ...], t
     np.testing.assert_array_equal(logits[1], logits[3])
 
 
-def test_chapter_11_has_its_benchmarks_training() -> None:
+def test_chapter_11_has_its_benchmarks_training():
     _, ours = page_of_recall()["trained"](["delta"], "recurring", 3, steps=50)
     torch.manual_seed(3)
     _, theirs = torch_layers.train(

@@ -76,16 +76,14 @@ def cards(decks: list[genanki.Deck], tmp_path_factory: pytest.TempPathFactory) -
     return read(folder / "attnbook.apkg", folder)
 
 
-def test_each_chapter_has_a_deck_that_is_soon_learned(cards: list[Card], decks: list[genanki.Deck]):
+def test_each_chapter_has_a_deck_that_is_soon_learned(cards, decks):
     sizes = Counter(card.deck for card in cards)
     assert [deck.name for deck in decks] == sorted(sizes) and len(sizes) == 13
     assert all(6 <= size <= 15 for size in sizes.values())
     assert len({card.name for card in cards}) == len(cards)
 
 
-def test_each_question_is_there_with_its_answer_and_what_misleads(
-    cards: list[Card], writers: dict[str, PageWriter]
-):
+def test_each_question_is_there_with_its_answer_and_what_misleads(cards, writers):
     """In no other words than the slide's."""
     reader = html_reader()
     asked = [card for card in cards if "question" in card.tags]
@@ -102,9 +100,7 @@ def test_each_question_is_there_with_its_answer_and_what_misleads(
                 assert f"<strong>{reader.renderInline(choice.text)}</strong>" not in found.back
 
 
-def test_a_formula_is_asked_by_its_left_side_and_answered_whole(
-    cards: list[Card], writers: dict[str, PageWriter]
-):
+def test_a_formula_is_asked_by_its_left_side_and_answered_whole(cards, writers):
     reader = html_reader()
     known = {
         (f"chapter-{w.chapter.page.number}", reader.render(f"$$\n{block.text}\n$$").strip())
@@ -126,7 +122,7 @@ def test_a_formula_is_asked_by_its_left_side_and_answered_whole(
             assert left.endswith(r" = \ ?") and left.count("{") == left.count("}")
 
 
-def test_no_card_shows_a_mark_of_markdown(cards: list[Card]):
+def test_no_card_shows_a_mark_of_markdown(cards):
     for found in cards:
         for side in (found.front, found.back, found.where):
             words = re.sub(r"\\\(.*?\\\)|\\\[.*?\\\]|<code>.*?</code>", "", side, flags=re.DOTALL)
@@ -143,7 +139,7 @@ def test_no_card_shows_a_mark_of_markdown(cards: list[Card]):
         (r"x \leftarrow x + f(x)", ""),
     ],
 )
-def test_the_left_side(tex: str, left: str):
+def test_the_left_side(tex, left):
     assert left_of(tex) == left
 
 
@@ -152,9 +148,7 @@ def test_every_term_that_is_left_out_is_in_the_index():
     assert {entry["term"] for entry in ENTRY.finditer(terms)} >= BESIDE
 
 
-def test_a_newer_edition_replaces_its_cards(
-    decks: list[genanki.Deck], writers: dict[str, PageWriter], tmp_path: Path
-):
+def test_a_newer_edition_replaces_its_cards(decks, writers, tmp_path):
     """A card keeps its name when its words change; the same commit gives the same bytes."""
     cards = [made.Card("formula eq-x", "old", "b"), made.Card("formula eq-x", "new", "b")]
     chapter = writers["1a"].chapter
@@ -165,7 +159,7 @@ def test_a_newer_edition_replaces_its_cards(
     assert (tmp_path / "once").read_bytes() == (tmp_path / "again").read_bytes()
 
 
-def test_a_deck_has_its_style_by_day_and_by_night(decks: list[genanki.Deck], tmp_path: Path):
+def test_a_deck_has_its_style_by_day_and_by_night(decks, tmp_path):
     write(decks, tmp_path / "attnbook.apkg", 1_800_000_000)
     read(tmp_path / "attnbook.apkg", tmp_path)
     with closing(sqlite3.connect(tmp_path / "collection.anki2")) as table:

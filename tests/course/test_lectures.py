@@ -79,7 +79,7 @@ def page_of(book: Desk, tmp_path: Path, text: str) -> tuple[PageWriter, str]:
     return writer, writer.page()
 
 
-def test_each_chapter_has_two_lectures() -> None:
+def test_each_chapter_has_two_lectures():
     assert list(DECKS) == NAMES
     assert len(NAMES) >= COURSE
     for name, path in DECKS.items():
@@ -89,9 +89,7 @@ def test_each_chapter_has_two_lectures() -> None:
 
 
 @pytest.mark.parametrize("name", DECKS)
-def test_a_lecture_has_what_a_lecturer_needs(
-    name: str, written: dict[str, tuple[PageWriter, str]]
-) -> None:
+def test_a_lecture_has_what_a_lecturer_needs(name, written):
     writer, page = written[name]
     deck = writer.deck
     assert LONG[0] <= deck.minutes() <= LONG[1]
@@ -117,9 +115,7 @@ def test_a_lecture_has_what_a_lecturer_needs(
         assert len(words) >= 25, slide.title
 
 
-def test_no_right_answer_has_a_favourite_place(
-    written: dict[str, tuple[PageWriter, str]],
-) -> None:
+def test_no_right_answer_has_a_favourite_place(written):
     places = [
         [choice.is_right for choice in question.choices].index(True)
         for writer, _ in written.values()
@@ -135,12 +131,12 @@ def tells_too_early(body: str) -> bool:
 
 
 @pytest.mark.parametrize("name", DECKS)
-def test_what_the_class_is_asked_first_waits_for_a_click(name: str) -> None:
+def test_what_the_class_is_asked_first_waits_for_a_click(name):
     slides = read_deck(DECKS[name]).slides
     assert [slide.title for slide in slides if tells_too_early(slide.body)] == []
 
 
-def test_an_answer_without_its_click_is_found() -> None:
+def test_an_answer_without_its_click_is_found():
     """Of every slide whose notes ask first and that has one click."""
     found = [
         tells_too_early(slide.body.replace("\n+++\n", "\n"))
@@ -154,7 +150,7 @@ def test_an_answer_without_its_click_is_found() -> None:
 
 
 @pytest.mark.parametrize("name", DECKS)
-def test_no_result_is_typed(name: str, written: dict[str, tuple[PageWriter, str]]) -> None:
+def test_no_result_is_typed(name, written):
     """No number that the chapter printed stands on a slide but by a role; questions may name it."""
     writer, _ = written[name]
     printed = set(NUMBER.findall(" ".join(cell.printed for cell in writer.chapter.cells)))
@@ -165,7 +161,7 @@ def test_no_result_is_typed(name: str, written: dict[str, tuple[PageWriter, str]
         assert not printed & set(NUMBER.findall(text)), slide.title
 
 
-def test_a_stored_number_reaches_its_slides_alone(tmp_path: Path) -> None:
+def test_a_stored_number_reaches_its_slides_alone(tmp_path):
     """In a copy of the book one printed number changes: so does each slide with it, no other."""
     copy = tmp_path / "book"
     ignored = shutil.ignore_patterns("*.ipynb")
@@ -248,9 +244,7 @@ def test_a_stored_number_reaches_its_slides_alone(tmp_path: Path) -> None:
         ("```{question}\n- [x] a %% b\n- [ ] b %% c\n---\nc\n```", 14, "needs no reason behind %%"),
     ],
 )
-def test_what_the_chapter_does_not_have_stops_it(
-    book: Desk, tmp_path: Path, body: str, line: int, message: str
-) -> None:
+def test_what_the_chapter_does_not_have_stops_it(book, tmp_path, body, line, message):
     with pytest.raises(ValueError) as error:
         page_of(book, tmp_path, HEAD + body + "\n" + NOTES)
     place, _, said = str(error.value).partition(": ")
@@ -284,9 +278,7 @@ def test_what_the_chapter_does_not_have_stops_it(
         ("## A claim\n:minutes: 2", "## A claim\n:minutes: 2\n## A claim\n:minutes: 2", "line 11"),
     ],
 )
-def test_a_deck_that_is_none_is_told_where(
-    book: Desk, tmp_path: Path, old: str, new: str, message: str
-) -> None:
+def test_a_deck_that_is_none_is_told_where(book, tmp_path, old, new, message):
     assert old in HEAD
     with pytest.raises(DeckError) as error:
         page_of(book, tmp_path, HEAD.replace(old, new, 1) + NOTES)
@@ -294,12 +286,12 @@ def test_a_deck_that_is_none_is_told_where(
     assert str(error.value).startswith("01a-tried.md:")
 
 
-def test_a_slide_without_notes_stops_it(book: Desk, tmp_path: Path) -> None:
+def test_a_slide_without_notes_stops_it(book, tmp_path):
     with pytest.raises(DeckError, match=r"01a-tried.md:11: no notes"):
         page_of(book, tmp_path, HEAD + "Text.\n")
 
 
-def test_a_cell_comes_without_its_asserts(book: Desk, tmp_path: Path) -> None:
+def test_a_cell_comes_without_its_asserts(book, tmp_path):
     _, page = page_of(book, tmp_path, HEAD + "```{cell} # Checked: shapes\n```\n" + NOTES)
     (code,) = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
     plain = re.sub(r"<.*?>", "", code)
@@ -307,7 +299,7 @@ def test_a_cell_comes_without_its_asserts(book: Desk, tmp_path: Path) -> None:
     assert "assert" not in plain
 
 
-def test_a_cell_comes_with_its_output_and_a_marked_line(book: Desk, tmp_path: Path) -> None:
+def test_a_cell_comes_with_its_output_and_a_marked_line(book, tmp_path):
     body = "```{cell} def left_out_error\n:output:\n:mark: np.mean\n```\n"
     _, page = page_of(book, tmp_path, HEAD + body + NOTES)
     code, printed = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
@@ -316,7 +308,7 @@ def test_a_cell_comes_with_its_output_and_a_marked_line(book: Desk, tmp_path: Pa
     assert re.fullmatch(r"leave-one-out chooses 0\.\d\d", plain)
 
 
-def test_clicks_are_cut_outside_of_fences() -> None:
+def test_clicks_are_cut_outside_of_fences():
     assert clicks("a\n+++\nb\n```\n+++\n```\n+++\nc") == [
         (0, "a"),
         (2, "b\n```\n+++\n```"),
@@ -329,7 +321,7 @@ def test_clicks_are_cut_outside_of_fences() -> None:
     )
 
 
-def test_a_drawing_in_clicks_has_every_part_once() -> None:
+def test_a_drawing_in_clicks_has_every_part_once():
     whole = draw("weighted_average", {})
     svg = in_clicks(whole, ["distances", "118", "weights"])
     assert svg.count('class="fragment"') == 3
@@ -342,7 +334,7 @@ def test_a_drawing_in_clicks_has_every_part_once() -> None:
     assert "fragment" not in turned and ", #" not in turned
 
 
-def test_a_live_figure_has_a_page_of_its_own(book: Desk) -> None:
+def test_a_live_figure_has_a_page_of_its_own(book):
     path = ROOT / "chapters" / "01-kernel-regression.ipynb"
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     (html,) = (
@@ -357,7 +349,7 @@ def test_a_live_figure_has_a_page_of_its_own(book: Desk) -> None:
     assert len(page) < 6000
 
 
-def test_the_square_on_the_title_is_the_address_of_the_deck(book: Desk, tmp_path: Path) -> None:
+def test_the_square_on_the_title_is_the_address_of_the_deck(book, tmp_path):
     from dataclasses import replace
 
     import segno

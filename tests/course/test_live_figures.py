@@ -8,15 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from bokeh.models import (
-    Button,
-    ColumnDataSource,
-    CustomJS,
-    NumericInput,
-    Select,
-    Slider,
-    TextInput,
-)
+from bokeh.models import Button, ColumnDataSource, CustomJS, NumericInput, Select, Slider, TextInput
 
 from attnbook.course import live
 from attnbook.course.live.query_and_keys import convex_hull

@@ -55,7 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_model_comes_back(name: str) -> None:
+def test_a_model_comes_back(name):
     model = MADE[name]()
     twin = models.unpack(models.pack(model))
     assert type(twin) is type(model) and not twin.training
@@ -69,12 +69,12 @@ def test_a_model_comes_back(name: str) -> None:
     assert models.pack(twin) == models.pack(model)  # nothing more is lost
 
 
-def test_a_model_of_jax_gives_the_same_file() -> None:
+def test_a_model_of_jax_gives_the_same_file():
     for model in (translator(), regressor(max_length=5)):
         assert models.pack(convert.torch_to_jax(model)) == models.pack(model)
 
 
-def test_the_file_is_what_it_says() -> None:
+def test_the_file_is_what_it_says():
     """The safetensors layout: 8 bytes of length, JSON, numbers one after the other."""
     model = regressor()
     data = models.pack(model)
@@ -96,7 +96,7 @@ def test_the_file_is_what_it_says() -> None:
     assert header == {} and 8 + length + at == len(data)
 
 
-def test_unpacking_draws_no_random_number() -> None:
+def test_unpacking_draws_no_random_number():
     data = models.pack(translator())
     torch.manual_seed(3)
     expected = torch.rand(2)
@@ -105,7 +105,7 @@ def test_unpacking_draws_no_random_number() -> None:
     assert torch.equal(torch.rand(2), expected)
 
 
-def test_models_are_stored_by_name(folder: Path) -> None:
+def test_models_are_stored_by_name(folder):
     with pytest.raises(ValueError, match="name: got 'a', expected one of nothing stored"):
         models.load("a")
     assert models.load_label("a") == "Load the model"
@@ -120,7 +120,7 @@ def test_models_are_stored_by_name(folder: Path) -> None:
             models.store(name, regressor())
 
 
-def test_byte_pairs_are_stored_with_their_model(folder: Path) -> None:
+def test_byte_pairs_are_stored_with_their_model(folder):
     pairs = learn_pairs("the mean of the means of these and those, " * 9, 270)
     model = DecoderOnly(len(pairs.tokens), 5, **SIZES)
     models.store("writer", model, pairs)
@@ -144,14 +144,14 @@ def test_byte_pairs_are_stored_with_their_model(folder: Path) -> None:
             models.pack(model, other)
 
 
-def test_the_package_keeps_them_beside_its_other_assets() -> None:
+def test_the_package_keeps_them_beside_its_other_assets():
     assert models.FOLDER.parent.is_dir()
     assert (models.FOLDER.name, models.FOLDER.parent.name) == ("models", "live")
     for file in models.FOLDER.glob("*.bin"):
         assert type(models.load(file.stem)).__name__ in models.KINDS
 
 
-def test_other_models_are_refused() -> None:
+def test_other_models_are_refused():
     for model in (nn.Linear(2, 2), nn.MultiheadAttention(4, 2), "model"):
         with pytest.raises(TypeError, match=f"model: got {type(model).__name__}, expected one of"):
             models.pack(model)
@@ -162,19 +162,19 @@ OPTIONS += [{"rotary_base": 20.0}, {"last_norm": False}, {"activation": "gelu_ta
 
 
 @pytest.mark.parametrize("how", OPTIONS, ids=lambda how: next(iter(how)))
-def test_blocks_that_a_page_does_not_know_are_refused(how: dict[str, Any]) -> None:
+def test_blocks_that_a_page_does_not_know_are_refused(how):
     with pytest.raises(ValueError, match=f"model: got {next(iter(how))}=.*, expected .* on a web"):
         models.pack(EncoderOnly(2, 1, embed_dim=8, num_heads=2, **how))
 
 
-def test_a_writer_that_a_page_does_not_know_is_refused() -> None:
+def test_a_writer_that_a_page_does_not_know_is_refused():
     for how in ({"tied": True}, {"attention": "linear"}):
         with pytest.raises(ValueError, match=f"model: got {next(iter(how))}=.*, expected .* on a"):
             models.pack(DecoderOnly(7, 5, **SIZES, **how))
 
 
 @pytest.mark.parametrize("wrong", [70_000.0, np.inf, np.nan])
-def test_numbers_that_float16_does_not_have_are_named(wrong: float) -> None:
+def test_numbers_that_float16_does_not_have_are_named(wrong):
     model = regressor()
     with torch.no_grad():
         model.encoder[1].mlp.output.bias[3] = wrong
@@ -182,7 +182,7 @@ def test_numbers_that_float16_does_not_have_are_named(wrong: float) -> None:
         models.pack(model)
 
 
-def test_what_is_no_model_is_refused() -> None:
+def test_what_is_no_model_is_refused():
     data = models.pack(regressor())
     length = int.from_bytes(data[:8], "little")
     foreign = b'{"__metadata__": {"kind": "Linear"}}'
@@ -194,7 +194,7 @@ def test_what_is_no_model_is_refused() -> None:
             models.unpack(wrong)
 
 
-def test_bad_input_of_the_regression_is_named() -> None:
+def test_bad_input_of_the_regression_is_named():
     x = np.linspace(-1, 1, 33)
     for points in (x, x[:0]):
         with pytest.raises(ValueError, match=f"x, y: got {len(points)}, {len(points)} numbers"):
@@ -213,7 +213,7 @@ def test_bad_input_of_the_regression_is_named() -> None:
         live.in_context_regression(x[:3], x[:3], model="A B")
 
 
-def test_bad_input_of_the_translation_is_named() -> None:
+def test_bad_input_of_the_translation_is_named():
     words = {"source_vocabulary": ["one"], "target_vocabulary": ["e"]}
     with pytest.raises(ValueError, match="cases: got none"):
         live.translation_attention([], name="live-a", model="a", **words)
@@ -222,7 +222,7 @@ def test_bad_input_of_the_translation_is_named() -> None:
         live.translation_attention([case], name="live-a", model="x/y", **words)
 
 
-def test_bad_input_of_the_writer_is_named() -> None:
+def test_bad_input_of_the_writer_is_named():
     for beginning in ("", None, 3):
         with pytest.raises(ValueError, match=f"beginning: got {beginning!r}, expected some text"):
             live.text_writer(beginning, model="a")  # type: ignore[arg-type]

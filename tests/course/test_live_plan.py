@@ -67,7 +67,7 @@ def both() -> list[tuple[Case, Any]]:
     return list(zip(cases, json.loads(done.stdout), strict=True))
 
 
-def test_the_page_plans_as_python_does(both: list[tuple[Case, Any]]) -> None:
+def test_the_page_plans_as_python_does(both):
     seen = set()
     for case, found in both:
         if isinstance(found, list):
@@ -84,7 +84,7 @@ def test_the_page_plans_as_python_does(both: list[tuple[Case, Any]]) -> None:
     assert {"memory", "compute", "bubble"} <= seen
 
 
-def test_the_page_refuses_what_python_refuses(both: list[tuple[Case, Any]]) -> None:
+def test_the_page_refuses_what_python_refuses(both):
     refused = [(case, found) for case, found in both if isinstance(found, list)]
     assert {found[0] for _, found in refused} >= {"devices", "heads", "experts", "batch"}
     assert 200 < len(refused) < len(both) - 200

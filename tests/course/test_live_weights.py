@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "models"
 
 
-def test_weights_come_back_rounded() -> None:
+def test_weights_come_back_rounded():
     """To the nearest of 0, 1/255, …, 1; what is stored again is the same."""
     found = weights.unpack(weights.pack("a model", sentences()))
     assert found.model == "a model"
@@ -48,7 +48,7 @@ def test_weights_come_back_rounded() -> None:
     assert weights.pack("a model", found.sentences) == weights.pack("a model", sentences())
 
 
-def test_a_file_is_what_it_says() -> None:
+def test_a_file_is_what_it_says():
     """A header, then each head's rows up to the diagonal."""
     data = weights.pack("a model", sentences())
     length = int.from_bytes(data[:8], "little")
@@ -61,7 +61,7 @@ def test_a_file_is_what_it_says() -> None:
     assert_array_equal(numbers[:90], np.rint(255 * np.concatenate(rows)))
 
 
-def test_files_are_found_by_name(folder: Path) -> None:
+def test_files_are_found_by_name(folder):
     with pytest.raises(ValueError, match="name: got 'a', expected one of nothing stored"):
         weights.load("a")
     assert weights.store("a", "a model", sentences()) == folder / "a.weights"
@@ -73,7 +73,7 @@ def test_files_are_found_by_name(folder: Path) -> None:
         weights.store("../a", "a model", sentences())
 
 
-def test_what_is_stored_is_smollm2() -> None:
+def test_what_is_stored_is_smollm2():
     """Chapter 10's model, and heads that it names: in the words shown twice, and the sinks."""
     given = weights.load("smollm2")
     assert "SmolLM2-135M" in given.model
@@ -89,7 +89,7 @@ def test_what_is_stored_is_smollm2() -> None:
         assert 100 < (first > 0.5).sum() < 200  # of 270
 
 
-def test_the_first_sentence_lies_in_the_page() -> None:
+def test_the_first_sentence_lies_in_the_page():
     data = {}
     for whole in (False, True):
         layout = live.model_heads("smollm2", whole=whole).layout
@@ -113,12 +113,12 @@ def test_the_first_sentence_lies_in_the_page() -> None:
         ("abcde", np.full((1, 1, 5, 5), 0.2), "weights: got one on a later token"),
     ],
 )
-def test_what_are_no_weights_is_named(tokens: str, given: np.ndarray, message: str) -> None:
+def test_what_are_no_weights_is_named(tokens, given, message):
     with pytest.raises(ValueError, match=message):
         live.Sentence("", list(tokens), given)
 
 
-def test_models_do_not_mix_and_files_are_whole() -> None:
+def test_models_do_not_mix_and_files_are_whole():
     with pytest.raises(ValueError, match="sentences: got layers and heads"):
         weights.pack("a", [*sentences(), live.Sentence("", TOKENS, random(layers=4))])
     with pytest.raises(ValueError, match=r"sentences: got layers and heads \[\]"):
@@ -132,6 +132,6 @@ def test_models_do_not_mix_and_files_are_whole() -> None:
 
 
 @pytest.mark.parametrize("head", [(0, 1), (31, 1), (1, 10)])
-def test_a_head_that_the_model_has_not_is_named(head: tuple[int, int]) -> None:
+def test_a_head_that_the_model_has_not_is_named(head):
     with pytest.raises(ValueError, match="head: got"):
         live.model_heads("smollm2", head=head)

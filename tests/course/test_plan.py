@@ -65,7 +65,7 @@ def files(groups: list[tuple[str, list[Question]]]) -> dict[str, bytes]:
     return files_of(groups)
 
 
-def test_each_course_has_every_lecture_once_in_its_minutes(plan: Plan, decks: dict[str, Deck]):
+def test_each_course_has_every_lecture_once_in_its_minutes(plan, decks):
     assert [schedule.sessions for schedule in plan.schedules] == [18, 9, 12, 6]
     for schedule in plan.schedules:
         assert [name for session in schedule.lectures for name in session] == NAMES[:COURSE]
@@ -73,7 +73,7 @@ def test_each_course_has_every_lecture_once_in_its_minutes(plan: Plan, decks: di
             assert sum(decks[n].minutes(schedule.path) for n in session) <= schedule.minutes
 
 
-def test_exam_and_quiz_cover_the_course(plan: Plan):
+def test_exam_and_quiz_cover_the_course(plan):
     asked = list(dict.fromkeys(one.lecture for one in plan.exam))
     assert asked[:COURSE] == NAMES[:COURSE]
     assert asked == sorted(asked, key=NAMES.index)
@@ -88,7 +88,7 @@ def test_exam_and_quiz_cover_the_course(plan: Plan):
     assert all(len(text) <= 75 for text in answers)
 
 
-def test_each_project_has_its_section(plan: Plan):
+def test_each_project_has_its_section(plan):
     text = (ROOT / "appendices/projects.md").read_text("utf-8")
     for project in plan.projects:
         title = project["title"].lower()
@@ -120,9 +120,7 @@ def test_each_project_has_its_section(plan: Plan):
         ("[course]", "[course", "no TOML: "),
     ],
 )
-def test_an_entry_that_is_wrong_is_named(
-    old: str, new: str, message: str, decks: dict[str, Deck], tmp_path: Path
-):
+def test_an_entry_that_is_wrong_is_named(old, new, message, decks, tmp_path):
     text = (ROOT / "lectures/plan.toml").read_text("utf-8")
     assert old in text
     path = tmp_path / "plan.toml"
@@ -132,7 +130,7 @@ def test_an_entry_that_is_wrong_is_named(
         read_plan(path, decks)
 
 
-def test_homework_is_read_where_there_is_some(decks: dict[str, Deck], tmp_path: Path):
+def test_homework_is_read_where_there_is_some(decks, tmp_path):
     assert read_homework(tmp_path / "none", decks) == []
     path = tmp_path / "hw1.toml"
     path.write_text('title = "Averages"\nafter = "1b"\n', "utf-8")
@@ -146,9 +144,7 @@ def test_homework_is_read_where_there_is_some(decks: dict[str, Deck], tmp_path: 
         read_homework(tmp_path, decks)
 
 
-def test_the_pages_have_everything_and_a_stale_one_is_found(
-    writers: dict[str, PageWriter], plan: Plan, tmp_path: Path
-):
+def test_the_pages_have_everything_and_a_stale_one_is_found(writers, plan, tmp_path):
     texts = pages(ROOT, writers)
     teach, exam, cards = texts.values()
     assert "<!--" not in teach + exam + cards
@@ -177,7 +173,7 @@ def test_the_pages_have_everything_and_a_stale_one_is_found(
     assert ["teach.md is not what" in one for one in stale(written)] == [True]
 
 
-def test_what_a_file_cannot_hold_is_an_error(writers: dict[str, PageWriter]):
+def test_what_a_file_cannot_hold_is_an_error(writers):
     writer = writers["7b"]
     kept = plain(
         Question("7b", "t", "", "```{formula} eq-block-flops\n```\n\nAnd?", (), ""), writer
@@ -231,9 +227,7 @@ def as_html(question: Question) -> Read:
     return Read(named(question), stem, choices, answer)
 
 
-def test_gift_read_back_is_what_was_asked(
-    groups: list[tuple[str, list[Question]]], files: dict[str, bytes]
-):
+def test_gift_read_back_is_what_was_asked(groups, files):
     found = read_gift(files["attnbook.gift.txt"].decode("utf-8"))
     assert list(found) == [name for name, _ in groups]
     assert len(found) == len(NAMES) + 1
@@ -309,9 +303,7 @@ def as_words(question: Question) -> Read:
     return Read(named(question), of(question.stem), choices, of(question.answer))
 
 
-def test_qti_read_back_is_what_was_asked(
-    groups: list[tuple[str, list[Question]]], files: dict[str, bytes]
-):
+def test_qti_read_back_is_what_was_asked(groups, files):
     """A quiz for each lecture, so that one hands out what has been taught."""
     *lectures, (_, quiz) = groups
     asked = {f"attnbook-{name.split()[0]}-qti.zip": found for name, found in lectures}
@@ -344,11 +336,11 @@ def title_of(archive: bytes) -> str:
         ("", ""),
     ],
 )
-def test_feedback_speaks_to_whoever_answers(misconception: str, feedback: str):
+def test_feedback_speaks_to_whoever_answers(misconception, feedback):
     assert Choice("b", False, misconception).feedback == feedback
 
 
-def test_every_feedback_is_a_sentence(groups: list[tuple[str, list[Question]]]):
+def test_every_feedback_is_a_sentence(groups):
     """What begins with a verb has become a sentence about the reader."""
     said = [c.feedback for _, asked in groups for one in asked for c in one.choices if c.feedback]
     assert sum(one.startswith("You ") for one in said) > len(said) / 2

@@ -46,7 +46,7 @@ def test_a_term_may_begin_between_two_sessions():
         (["Mon"], ["soon"], r"Invalid isoformat string: 'soon'"),
     ],
 )
-def test_days_that_cannot_be_are_named(days: list[str], free: list[str], says: str):
+def test_days_that_cannot_be_are_named(days, free, says):
     with pytest.raises(ValueError, match=says):
         days_of(START, days, [span(word) for word in free], 3)
 
@@ -59,9 +59,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Calendar]:
     return (target / "syllabus.md").read_text("utf-8"), calendar
 
 
-def test_the_syllabus_has_each_lecture_with_its_day_reading_and_homework(
-    made: tuple[str, Calendar],
-):
+def test_the_syllabus_has_each_lecture_with_its_day_reading_and_homework(made):
     text, _ = made
     days = days_of(START, ["Mon", "Thu"], [], COURSE)
     parts = re.split(r"^### ", text, flags=re.M)[1:]
@@ -77,7 +75,7 @@ def test_the_syllabus_has_each_lecture_with_its_day_reading_and_homework(
     assert not re.search(r"\{\w+(:\w+)?\}`|</?\w+", text)  # nothing that only the book can show
 
 
-def test_the_calendar_says_the_same(made: tuple[str, Calendar]):
+def test_the_calendar_says_the_same(made):
     _, calendar = made
     events = calendar.walk("VEVENT")
     assert len({str(one["uid"]) for one in events}) == len(events)
@@ -93,7 +91,7 @@ def test_the_calendar_says_the_same(made: tuple[str, Calendar]):
     assert first == days[1] + timedelta(days=10) and len(dues) == 9
 
 
-def test_without_a_time_a_session_takes_the_day(tmp_path: Path):
+def test_without_a_time_a_session_takes_the_day(tmp_path):
     assert main([*WORDS, "--sessions", "9"], tmp_path) == 0
     calendar = Calendar.from_ical((tmp_path / "syllabus.ics").read_bytes())
     starts = [one.decoded("dtstart") for one in calendar.walk("VEVENT")]
@@ -110,9 +108,7 @@ def test_without_a_time_a_session_takes_the_day(tmp_path: Path):
         (["--free", "2027-01-12"], "free: got 2027-01-12, when the class would not meet anyway"),
     ],
 )
-def test_what_cannot_be_is_said_and_nothing_written(
-    words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_what_cannot_be_is_said_and_nothing_written(words, says, tmp_path, capsys):
     assert main([*WORDS, *words], tmp_path) == 1
     assert capsys.readouterr().err == says + "\n"
     assert list(tmp_path.iterdir()) == []

@@ -24,14 +24,14 @@ SECRETS = ("passwords.dbm", "jupyterhub.sqlite", "cookie_secret", "proxy.pid", "
 NO_PROOF = ("_xsrf", "jupyterhub-session-id")  # cookies that let nobody in
 
 
-def test_a_stranger_and_a_short_password_are_refused(hub: Hub) -> None:
+def test_a_stranger_and_a_short_password_are_refused(hub):
     assert not Person(hub, "mallory").log_in("a password that is long enough")
     assert not Person(hub, "root").log_in("a password that is long enough")
     assert not Person(hub, "hypatia").log_in("short")
     assert not (hub.homes / "mallory").exists()
 
 
-def test_a_wrong_password_is_refused(hub: Hub, student: Person) -> None:
+def test_a_wrong_password_is_refused(hub, student):
     """The first log-in has set it."""
     for wrong in ("", "wrong", password("other"), password(student.name) + " "):
         intruder = Person(hub, student.name)
@@ -40,7 +40,7 @@ def test_a_wrong_password_is_refused(hub: Hub, student: Person) -> None:
     assert Person(hub, student.name).log_in(password(student.name))
 
 
-def test_the_link_opens_the_chapter(student: Person, link: str) -> None:
+def test_the_link_opens_the_chapter(student, link):
     opened = student.pull(link)
     assert opened == f"attnbook/{CHAPTER}"
     notebook = student.own("GET", f"api/contents/{opened}").json()
@@ -51,7 +51,7 @@ def test_the_link_opens_the_chapter(student: Person, link: str) -> None:
     assert (student.home / opened).is_file()
 
 
-def test_the_first_cells_print_what_the_chapter_prints(student: Person, link: str) -> None:
+def test_the_first_cells_print_what_the_chapter_prints(student, link):
     opened = student.pull(link)
     cells = student.own("GET", f"api/contents/{opened}").json()["content"]["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"][:FIRST_CELLS]
@@ -60,9 +60,7 @@ def test_the_first_cells_print_what_the_chapter_prints(student: Person, link: st
     assert len([cell for cell in code if printed(cell)]) == 3
 
 
-def test_the_link_brings_changes_and_keeps_the_students_work(
-    hub: Hub, student: Person, link: str
-) -> None:
+def test_the_link_brings_changes_and_keeps_the_students_work(hub, student, link):
     """The student ran all cells and wrote into the last one; the lecturer mends, adds and removes."""
     opened = student.pull(link)
     contents = f"api/contents/{opened}"
@@ -95,7 +93,7 @@ def test_the_link_brings_changes_and_keeps_the_students_work(
     assert merged[1]["outputs"] == notebook["cells"][1]["outputs"] != []
 
 
-def test_a_renamed_notebook_comes_back_fresh(hub: Hub, student: Person, link: str) -> None:
+def test_a_renamed_notebook_comes_back_fresh(hub, student, link):
     """The student's own stays beside it, under its new name."""
     opened = student.pull(link)
     (student.home / opened).write_text("broken", "utf-8")
@@ -107,7 +105,7 @@ def test_a_renamed_notebook_comes_back_fresh(hub: Hub, student: Person, link: st
     assert (student.home / aside).read_text("utf-8") == "broken"
 
 
-def test_backup_keeps_the_folder_and_begins_anew(student: Person, link: str) -> None:
+def test_backup_keeps_the_folder_and_begins_anew(student, link):
     opened = student.pull(link)
     (student.home / opened).write_text("{", "utf-8")
     student.pull(link, backup="true")
@@ -130,9 +128,7 @@ def test_backup_keeps_the_folder_and_begins_anew(student: Person, link: str) -> 
         ("POST", "api/shutdown"),
     ],
 )
-def test_a_students_server_is_closed_to_the_other(
-    student: Person, other: Person, method: str, path: str
-) -> None:
+def test_a_students_server_is_closed_to_the_other(student, other, method, path):
     """Through the hub, and at the server's own port; with cookies, and with a token."""
     plant = {"type": "file", "format": "text", "content": "planted"}
     address = f"/user/{other.name}/{path}"
@@ -173,20 +169,18 @@ def other_server(hub: Hub, name: str) -> str:
         ("POST", "shutdown"),
     ],
 )
-def test_a_student_rules_nothing_at_the_hub(
-    student: Person, other: Person, method: str, path: str
-) -> None:
+def test_a_student_rules_nothing_at_the_hub(student, other, method, path):
     answer = student.ask(method, f"/hub/api/{path.format(other=other.name)}", json={})
     assert answer.status_code in (403, 404), answer.text
 
 
-def test_the_proxy_takes_no_orders_from_a_student(student: Person) -> None:
+def test_the_proxy_takes_no_orders_from_a_student(student):
     routes = f"http://127.0.0.1:{student.hub.ports[2]}/api/routes"
     code = f"import requests; print(requests.get('{routes}').status_code)"
     assert student.run(code) == "403"
 
 
-def test_accounts_keep_files_and_processes_apart(student: Person, other: Person) -> None:
+def test_accounts_keep_files_and_processes_apart(student, other):
     """What a student's own code tries on the machine itself."""
     hub = student.hub
     if not hub.accounts:
@@ -229,9 +223,7 @@ def server_of(hub: Hub, person: Person) -> psutil.Process:
     return server
 
 
-def test_no_secret_is_in_the_log_or_in_a_students_environment(
-    hub: Hub, students: dict[str, Person]
-) -> None:
+def test_no_secret_is_in_the_log_or_in_a_students_environment(hub, students):
     secrets = [password(name) for name in students]
     for person in students.values():
         secrets += [cookie.value for cookie in person.web.cookies if cookie.name not in NO_PROOF]
@@ -249,7 +241,7 @@ def test_no_secret_is_in_the_log_or_in_a_students_environment(
     assert [secret for secret in secrets if secret.strip('"') in log] == []
 
 
-def test_scripts_of_a_page_cannot_read_what_proves_a_log_in(student: Person) -> None:
+def test_scripts_of_a_page_cannot_read_what_proves_a_log_in(student):
     for cookie in student.web.cookies:
         hidden = cookie.has_nonstandard_attr("HttpOnly")
         assert hidden or cookie.name in NO_PROOF, cookie.name
@@ -261,23 +253,21 @@ def test_scripts_of_a_page_cannot_read_what_proves_a_log_in(student: Person) -> 
     assert requests.get(files, cookies=no_proof, timeout=60).status_code == 403
 
 
-def test_the_hubs_files_are_its_own(hub: Hub) -> None:
+def test_the_hubs_files_are_its_own(hub):
     for path in [hub.state, hub.state / "cookie_secret", hub.state / "passwords.dbm"]:
         found = [path, *path.parent.glob(path.name + "*")]
         assert [one for one in found if one.exists() and one.stat().st_mode & 0o077] == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
-def test_an_array_beyond_the_limit_is_an_error_and_no_dead_kernel(student: Person) -> None:
+def test_an_array_beyond_the_limit_is_an_error_and_no_dead_kernel(student):
     with student.kernel() as kernel:
         error = kernel.run("import numpy as np; array = np.zeros(5 * 2**30 // 8)")
         assert error.endswith("MemoryError")
         assert kernel.run("print(np.zeros(2**20).sum())") == "0.0"
 
 
-def test_an_assistant_helps_students_and_rules_nobody(
-    hub: Hub, students: dict[str, Person]
-) -> None:
+def test_an_assistant_helps_students_and_rules_nobody(hub, students):
     """Also with a token of its own scopes, which ends."""
     grace = Person(hub, "grace")
     assert grace.log_in(password("grace"))
@@ -307,7 +297,7 @@ def test_an_assistant_helps_students_and_rules_nobody(
         assert grace.ask(method, f"/hub/api/{path}", json={}).status_code in (403, 404), path
 
 
-def test_who_forgot_a_password_sets_a_new_one(hub: Hub) -> None:
+def test_who_forgot_a_password_sets_a_new_one(hub):
     """The lecturer removes the name and adds it again; the account and its files stay."""
     hypatia, grace = Person(hub, "hypatia"), Person(hub, "grace")
     assert hypatia.log_in(password("hypatia"))
@@ -319,13 +309,13 @@ def test_who_forgot_a_password_sets_a_new_one(hub: Hub) -> None:
     assert not Person(hub, "grace").log_in(password("grace"))
 
 
-def test_the_users_image_has_what_the_hub_asks_of_it() -> None:
+def test_the_users_image_has_what_the_hub_asks_of_it():
     listed = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))["dependencies"]
     names = {re.split("[=<>]", entry)[0] for entry in listed if isinstance(entry, str)}
     assert {"nbgitpuller", "jupyterhub", "jupyterlab", "ipykernel"} <= names
 
 
-def test_nothing_is_left_when_the_hub_ends(hub: Hub, students: dict[str, Person]) -> None:
+def test_nothing_is_left_when_the_hub_ends(hub, students):
     """The last test: one signal to the hub ends servers and kernels, and frees every port."""
     begun = students["ada"].own("POST", "api/kernels", json={"name": "python3"})
     assert begun.status_code == 201

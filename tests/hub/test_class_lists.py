@@ -20,7 +20,7 @@ def load() -> Any:
     return PyFileConfigLoader(str(CONFIG)).load_config()
 
 
-def test_who_is_listed_may_come_in_and_nobody_else(state: Path) -> None:
+def test_who_is_listed_may_come_in_and_nobody_else(state):
     (state / "students.txt").write_text("# Group 1\nAda \n\nemmy-2  # on Tuesdays\n", "utf-8")
     (state / "assistants.txt").write_text("grace\n", "utf-8")
     config = load()
@@ -49,9 +49,7 @@ def test_who_is_listed_may_come_in_and_nobody_else(state: Path) -> None:
         ("ada,emmy", "expected 2 to 31 of a-z"),
     ],
 )
-def test_what_cannot_be_a_name_is_refused_with_file_and_line(
-    state: Path, line: str, said: str
-) -> None:
+def test_what_cannot_be_a_name_is_refused_with_file_and_line(state, line, said):
     (state / "students.txt").write_text(f"emmy\n{line}\n", "utf-8")
     with pytest.raises(ValueError, match=said) as problem:
         load()
@@ -59,21 +57,21 @@ def test_what_cannot_be_a_name_is_refused_with_file_and_line(
 
 
 @pytest.mark.parametrize("text", [None, "", "# nobody yet\n"])
-def test_a_class_of_nobody_is_an_error_and_no_open_door(state: Path, text: str | None) -> None:
+def test_a_class_of_nobody_is_an_error_and_no_open_door(state, text):
     if text is not None:
         (state / "students.txt").write_text(text, "utf-8")
     with pytest.raises(ValueError, match=r"students\.txt: got no (file|name), expected"):
         load()
 
 
-def test_a_folder_that_others_can_look_into_is_refused(state: Path) -> None:
+def test_a_folder_that_others_can_look_into_is_refused(state):
     (state / "students.txt").write_text("ada\n", "utf-8")
     state.chmod(0o755)
     with pytest.raises(ValueError, match="got the mode 755, expected 700; do: chmod 700"):
         load()
 
 
-def test_the_hub_listens_on_this_machine_alone(state: Path) -> None:
+def test_the_hub_listens_on_this_machine_alone(state):
     (state / "students.txt").write_text("ada\n", "utf-8")
     config = load()
     addresses = [config.JupyterHub.bind_url, config.ConfigurableHTTPProxy.api_url]

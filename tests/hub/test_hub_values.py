@@ -28,7 +28,7 @@ def check(found: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator(schema).validate(found)
 
 
-def test_the_values_are_keys_of_the_chart_of_the_right_kind() -> None:
+def test_the_values_are_keys_of_the_chart_of_the_right_kind():
     check(values())
 
 
@@ -43,13 +43,13 @@ def test_the_values_are_keys_of_the_chart_of_the_right_kind() -> None:
         ("    enabled: true", "    enabled: false"),
     ],
 )
-def test_a_slip_in_the_values_is_seen(old: str, new: str) -> None:
+def test_a_slip_in_the_values_is_seen(old, new):
     assert text(VALUES).count(old) == 1
     with pytest.raises(jsonschema.ValidationError):
         check(yaml.safe_load(text(VALUES).replace(old, new)))
 
 
-def test_one_version_of_the_chart_everywhere() -> None:
+def test_one_version_of_the_chart_everywhere():
     found = {
         path.name: set(re.findall(r"--version ([\d.]+)", text(path))) for path in (VALUES, WORKFLOW)
     }
@@ -57,14 +57,14 @@ def test_one_version_of_the_chart_everywhere() -> None:
     assert found == {name: {"4.4.0"} for name in found}
 
 
-def test_the_image_keeps_the_book_where_no_disk_hides_it() -> None:
+def test_the_image_keeps_the_book_where_no_disk_hides_it():
     """repo2docker installs the package from its own copy, by default in the student's home."""
     assert values()["hub"]["config"]["KubeSpawner"]["notebook_dir"] == "~"
     for path in (VALUES, WORKFLOW, PAGE):
         assert set(re.findall(r"--target-repo-dir (\S+)", text(path))) == {"/srv/attnbook"}, path
 
 
-def test_both_hubs_give_a_student_the_same() -> None:
+def test_both_hubs_give_a_student_the_same():
     """Memory and threads; the page says the same number."""
     (memory,) = re.findall(r'mem_limit = "(\d+G)"', text(CONFIG))
     (threads,) = re.findall(r'"OMP_NUM_THREADS": "(\d+)"', text(CONFIG))
@@ -73,7 +73,7 @@ def test_both_hubs_give_a_student_the_same() -> None:
     assert f"{memory.removesuffix('G')} GB" in text(PAGE)
 
 
-def test_assistants_have_the_same_scopes_on_both_hubs() -> None:
+def test_assistants_have_the_same_scopes_on_both_hubs():
     (scopes,) = re.findall(r"^HELP = (\[.*\])$", text(CONFIG), re.MULTILINE)
     hub = values()["hub"]
     students, _ = hub["config"]["GenericOAuthenticator"]["allowed_groups"]
@@ -81,7 +81,7 @@ def test_assistants_have_the_same_scopes_on_both_hubs() -> None:
     assert hub["loadRoles"]["help"]["scopes"] == ["admin-ui", "access:servers", *of_students]
 
 
-def test_no_secret_is_among_the_values() -> None:
+def test_no_secret_is_among_the_values():
     assert not re.search(
         r"(?i)^\s*\w*(secret|password|token)\w*:(?! *https)", text(VALUES), re.MULTILINE
     )

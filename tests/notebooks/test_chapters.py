@@ -31,9 +31,7 @@ def parameter(path: Path) -> object:
 
 
 @pytest.mark.parametrize("path", [parameter(path) for path in NOTEBOOKS])
-def test_notebook_prints_the_same(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notebook_prints_the_same(path, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNBOOK_CACHE", str(tmp_path / "empty"))
     monkeypatch.setenv("ATTNBOOK_OFFLINE", "1")
     shutil.copyfile(path, tmp_path / path.name)
@@ -43,5 +41,5 @@ def test_notebook_prints_the_same(
     assert not (tmp_path / "empty").exists()
 
 
-def test_a_chapter_uses_models() -> None:
+def test_a_chapter_uses_models():
     assert any(map(uses_models, NOTEBOOKS))

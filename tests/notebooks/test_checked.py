@@ -155,7 +155,7 @@ FULL_PRECISION = ("devices.full_precision()", '"jax_platforms", "cpu"')
 
 
 @each
-def test_jax_is_compared_in_full_precision(chapter: Path) -> None:
+def test_jax_is_compared_in_full_precision(chapter):
     """On a GPU JAX would multiply in TF32, and no two back ends would agree to four digits."""
     cells = [c.source for c in jupytext.read(chapter).cells if c.cell_type == "code"]
     in_jax = [i for i, code in enumerate(cells) if IN_JAX.search(code)]

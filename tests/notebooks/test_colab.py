@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tomllib
 import venv
-from collections.abc import Callable
 from pathlib import Path
 
 import address
@@ -111,7 +110,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_colab_lists_becomes_the_machine() -> None:
+def test_what_colab_lists_becomes_the_machine():
     listed = """\
 # generated
 google-colab @ file:///colabtools/dist/google_colab-1.0.0.tar.gz
@@ -130,13 +129,7 @@ wordcloud==1.9.4
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_prints_the_same_on_colab(
-    path: Path,
-    machine: Path,
-    repository: Path,
-    tmp_path: Path,
-    record_property: Callable[[str, object], None],
-) -> None:
+def test_notebook_prints_the_same_on_colab(path, machine, repository, tmp_path, record_property):
     if "attnbook" in versions(machine):
         run(machine, "-m", "pip", "uninstall", "-q", "-y", "attnbook")
     before = versions(machine)

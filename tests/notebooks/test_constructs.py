@@ -1,7 +1,5 @@
 """Each construct of the chapters, as Markdown that Colab and JupyterLab show."""
 
-from collections.abc import Callable
-
 import pytest
 
 SITE = "https://book.test"
@@ -60,10 +58,7 @@ CONSTRUCTS = [
 ]
 
 MISTAKES = [
-    (
-        "```{danger}\n```",
-        r"01-sample.md:14: unknown directive {danger}; expected one of",
-    ),
+    ("```{danger}\n```", r"01-sample.md:14: unknown directive {danger}; expected one of"),
     (":::{note}\nb\n:::", r"01-sample.md:14: unknown directive {note}; expected one of"),
     ("a\n\n:::{prf:lemma}\nL.\n:::", r"01-sample.md:16: unknown directive {prf:lemma}; expected"),
     ("```{math}\na\n```", r"01-sample.md:14: unknown directive {math}; write $$ … $$ (label)"),
@@ -107,14 +102,12 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("source", "expected"), CONSTRUCTS)
-def test_construct(weave_text: Callable[[str], str], source: str, expected: str) -> None:
+def test_construct(weave_text, source, expected):
     assert weave_text(source) == expected
 
 
 @pytest.mark.parametrize(("source", "message"), MISTAKES)
-def test_mistake_names_file_and_line(
-    weave_text: Callable[[str], str], source: str, message: str
-) -> None:
+def test_mistake_names_file_and_line(weave_text, source, message):
     with pytest.raises(ValueError) as caught:
         weave_text(source)
     assert message in str(caught.value)

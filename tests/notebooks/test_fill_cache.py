@@ -38,7 +38,7 @@ def stored(executed: Path) -> Path:
     return executed
 
 
-def test_build_uses_the_stored_outputs(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_uses_the_stored_outputs(stored, capsys):
     (stored / "chapters/02-other.ipynb").unlink()
     assert fill_cache.main(stored) == 0
     said = capsys.readouterr().out
@@ -77,7 +77,7 @@ def _same_numbers(root: Path, page: BeautifulSoup) -> None:
     assert "(2.1), Far away, Other chapter, Appendix" in words
 
 
-def test_what_the_cache_has_is_left_alone(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_cache_has_is_left_alone(stored, capsys):
     assert fill_cache.main(stored) == 0
     assert "01-sample.md: outputs taken" in capsys.readouterr().out
     assert fill_cache.main(stored) == 0
@@ -88,7 +88,7 @@ def test_what_the_cache_has_is_left_alone(stored: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == "01-sample.md: outputs taken from 01-sample.ipynb\n"
 
 
-def test_changed_chapter_is_not_filled(stored: Path) -> None:
+def test_changed_chapter_is_not_filled(stored):
     source = stored / "chapters/01-sample.md"
     assert fill_cache.with_outputs(source) is not None
     source.write_text(source.read_text("utf-8").replace("x = 2", "x = 5"), "utf-8")

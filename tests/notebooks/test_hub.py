@@ -71,9 +71,7 @@ def ask(url: str) -> str:
             time.sleep(0.2)
 
 
-def test_the_link_gives_a_student_the_chapter(
-    repository: Path, server: str, tmp_path: Path
-) -> None:
+def test_the_link_gives_a_student_the_chapter(repository, server, tmp_path):
     copy = address.read_address("some-one/a.copy")
     page = address.filled((ROOT / "index.md").read_text("utf-8"), copy)
     link = re.findall(r"https://YOUR\.HUB/hub/user-redirect/(git-pull\?\S+)", page)[-1]

@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import jupytext
 import pytest
@@ -16,7 +15,7 @@ from sample import ROOT
 CHAPTERS = sorted((ROOT / "chapters").glob("*.md"))
 
 
-def test_the_setting_opens_markdown_as_a_notebook(tmp_path: Path) -> None:
+def test_the_setting_opens_markdown_as_a_notebook(tmp_path):
     """The command of the Makefile, on a settings file of its own."""
     (line,) = [
         t for t in (ROOT / "Makefile").read_text("utf-8").splitlines() if "jupytext_config" in t
@@ -30,7 +29,7 @@ def test_the_setting_opens_markdown_as_a_notebook(tmp_path: Path) -> None:
     assert viewers == {"markdown": "Jupytext Notebook"}
 
 
-def test_a_reader_finds_notebooks_and_no_sources() -> None:
+def test_a_reader_finds_notebooks_and_no_sources():
     """With the option that the Makefile gives, the list of files has what a double click can show."""
     (line,) = [t for t in (ROOT / "Makefile").read_text("utf-8").splitlines() if "hide_globs" in t]
     (option,) = [word for word in shlex.split(line) if word.startswith("--ContentsManager.")]
@@ -45,7 +44,7 @@ def test_a_reader_finds_notebooks_and_no_sources() -> None:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_survives_opening_and_saving(chapter: Path, tmp_path: Path) -> None:
+def test_a_chapter_survives_opening_and_saving(chapter, tmp_path):
     for path in (chapter, ROOT / "pyproject.toml"):
         shutil.copy(path, tmp_path)
     manager = jupytext.TextFileContentsManager(root_dir=str(tmp_path))

@@ -35,7 +35,7 @@ def compare(notebook: NotebookNode, folder: Path) -> list[float]:
     return nbval(folder / "tiny.ipynb", Path(sys.executable))
 
 
-def test_right_notebook_passes(notebook: NotebookNode, tmp_path: Path) -> None:
+def test_right_notebook_passes(notebook, tmp_path):
     assert len(compare(notebook, tmp_path)) == len(CELLS)
 
 
@@ -44,9 +44,7 @@ def test_right_notebook_passes(notebook: NotebookNode, tmp_path: Path) -> None:
     [("print(0.5)", "text", "0.6\n"), ("1 + 1", "data", {"text/plain": "3"})],
     ids=["stream", "result"],
 )
-def test_wrong_output_fails(
-    notebook: NotebookNode, tmp_path: Path, planted: tuple[str, str, str]
-) -> None:
+def test_wrong_output_fails(notebook, tmp_path, planted):
     source, key, wrong = planted
     cell = next(cell for cell in notebook.cells if cell.source == source)
     cell.outputs[0][key] = wrong
@@ -54,9 +52,7 @@ def test_wrong_output_fails(
         compare(notebook, tmp_path)
 
 
-def test_a_failure_names_the_cell_and_what_to_ignore(
-    notebook: NotebookNode, tmp_path: Path
-) -> None:
+def test_a_failure_names_the_cell_and_what_to_ignore(notebook, tmp_path):
     notebook.cells[3].outputs[0].text = "0.6\n"
     with pytest.raises(AssertionError, match=r"-- tiny, cell 3: print\(0\.5\) --") as caught:
         compare(notebook, tmp_path)
@@ -64,7 +60,7 @@ def test_a_failure_names_the_cell_and_what_to_ignore(
     assert "stops with an error" not in str(caught.value)
 
 
-def test_a_failed_assert_is_never_to_be_ignored(notebook: NotebookNode, tmp_path: Path) -> None:
+def test_a_failed_assert_is_never_to_be_ignored(notebook, tmp_path):
     notebook.cells[4].source = "assert 1 + 1 == 3"
     with pytest.raises(AssertionError, match="-- tiny, cell 4: assert 1 \\+ 1 == 3 --") as caught:
         compare(notebook, tmp_path)

@@ -2,7 +2,6 @@
 
 import platform
 import shutil
-from pathlib import Path
 
 import nbformat
 import processors
@@ -12,15 +11,13 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from sample import ROOT
 
 
-def test_each_week_tries_every_kind() -> None:
+def test_each_week_tries_every_kind():
     weekly = yaml.safe_load((ROOT / ".github/workflows/weekly.yml").read_text("utf-8"))
     matrix = weekly["jobs"]["processors"]["strategy"]["matrix"]
     assert matrix["processor"] == list(processors.PROCESSORS)
 
 
-def test_the_notebooks_run_with_the_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_notebooks_run_with_the_settings(tmp_path, monkeypatch, capfd):
     """A notebook that has stored what AVX2 gives passes there, and nowhere else."""
     shutil.copytree(ROOT / "tests/notebooks", tmp_path / "tests/notebooks")
     (tmp_path / "chapters").mkdir()
@@ -40,14 +37,14 @@ def test_the_notebooks_run_with_the_settings(
     assert "a reader may ignore" in printed
 
 
-def test_unknown_kinds_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_kinds_are_named(capsys):
     with pytest.raises(SystemExit):
         processors.main(["avx1024"])
     assert "no such processor: avx1024; there are one-thread" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the settings are for x86 alone")
-def test_the_settings_act_in_every_library() -> None:
+def test_the_settings_act_in_every_library():
     here, again = processors.digests({}), processors.digests({})
     assert here == again
     there = processors.digests(processors.PROCESSORS["sse4-one-thread"])

@@ -5,21 +5,17 @@ With the models it runs when the book is built.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import jupytext
 import matplotlib as mpl
-import pytest
 import torch
 from sample import ROOT
 
 PAGE = ROOT / "appendices" / "two-more-models.md"
 
 
-def test_every_cell_runs_without_the_models(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_cell_runs_without_the_models(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNBOOK_CACHE", str(tmp_path / "empty"))
     monkeypatch.setenv("ATTNBOOK_OFFLINE", "1")
     monkeypatch.delenv("TABPFN_CHECKPOINT", raising=False)

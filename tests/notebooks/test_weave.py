@@ -40,17 +40,17 @@ def assert_faithful(chapter: Path, notebook: NotebookNode) -> None:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_chapter_is_faithful(chapter: Path) -> None:
+def test_chapter_is_faithful(chapter):
     assert_faithful(chapter, nbformat.read(chapter.with_suffix(".ipynb"), as_version=4))
 
 
-def test_chapters_are_fresh() -> None:
+def test_chapters_are_fresh():
     book = read_book(ROOT)
     assert check(book, book.chapters()) == []
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_outputs_are_compared(chapter: Path) -> None:
+def test_outputs_are_compared(chapter):
     notebook = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     skipping = [
@@ -64,7 +64,7 @@ def test_outputs_are_compared(chapter: Path) -> None:
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
 
 
-def test_sample_is_faithful(book_root: Path, sample: NotebookNode) -> None:
+def test_sample_is_faithful(book_root, sample):
     assert_faithful(book_root / "chapters/01-sample.md", sample)
 
 
@@ -78,15 +78,13 @@ def test_sample_is_faithful(book_root: Path, sample: NotebookNode) -> None:
         ("raw_tokens", "$$ (eq-mean)"),
     ],
 )
-def test_score_sees_raw_tokens(
-    book_root: Path, sample: NotebookNode, part: str, planted: str
-) -> None:
+def test_score_sees_raw_tokens(book_root, sample, part, planted):
     sample.cells[2].source += f"\n\n{planted}\n"
     result = score(book_root / "chapters/01-sample.md", sample)
     assert len(getattr(result, part)) == 1
 
 
-def test_score_sees_what_is_lost(book_root: Path, sample: NotebookNode) -> None:
+def test_score_sees_what_is_lost(book_root, sample):
     for cell in sample.cells:
         if cell.cell_type == "code" and "setup" not in cell.metadata.tags:
             cell.metadata = NotebookNode()
@@ -97,9 +95,7 @@ def test_score_sees_what_is_lost(book_root: Path, sample: NotebookNode) -> None:
     assert len(result.changed_cells) == 3
 
 
-def test_setup_cell_follows_the_title(
-    sample: NotebookNode, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_setup_cell_follows_the_title(sample, monkeypatch, capsys):
     assert sample.cells[0].source.startswith("# Sample\n")
     assert sample.cells[1].metadata.tags == ["setup"]
     assert '"git+https://git.test/r"' in sample.cells[1].source
@@ -107,7 +103,7 @@ def test_setup_cell_follows_the_title(
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_the_site_folds_is_folded(book_root: Path, sample: NotebookNode) -> None:
+def test_what_the_site_folds_is_folded(book_root, sample):
     """JupyterLab and Colab know no tag of the site's; the code is the same, so nothing runs anew."""
     assert [
         cell.metadata.get("cellView") == "form" and cell.metadata.jupyter.source_hidden
@@ -121,7 +117,7 @@ def test_what_the_site_folds_is_folded(book_root: Path, sample: NotebookNode) ->
     assert same_code(sample, stored)
 
 
-def test_cells_of_two_back_ends_are_named(book_root: Path) -> None:
+def test_cells_of_two_back_ends_are_named(book_root):
     """Each cell that the site shows in a tab, once where two of the same follow each other."""
     path = book_root / "chapters/01-sample.md"
     again = "x = 1\nprint(x)\n```\n\n```{code-cell} ipython3\n:tags: [torch]\n\nagain = 1\n```"
@@ -139,7 +135,7 @@ def test_cells_of_two_back_ends_are_named(book_root: Path) -> None:
     assert sources.count("**PyTorch**") == sources.count("**JAX**") == 1
 
 
-def test_a_notebook_asks_nobody_to_open_it(book_root: Path) -> None:
+def test_a_notebook_asks_nobody_to_open_it(book_root):
     """The sentence about the site's button stays on the page; every chapter's is recognised."""
     path = book_root / "chapters/01-sample.md"
     for chapter in CHAPTERS:
@@ -171,9 +167,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     return asked
 
 
-def test_the_setup_cell_installs_wherever_the_package_is_missing(
-    sample: NotebookNode, bare: list[list[str]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_setup_cell_installs_wherever_the_package_is_missing(sample, bare, capsys):
     exec(sample.cells[1].source, {})
     ((*pip, what),) = bare
     assert pip[:4] == [sys.executable, "-m", "pip", "install"]
@@ -192,13 +186,8 @@ def test_the_setup_cell_installs_wherever_the_package_is_missing(
     ],
 )
 def test_in_a_copy_of_the_book_it_installs_that_copy(
-    no_address: Path,
-    bare: list[list[str]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    place: str,
-    notebook: str,
-) -> None:
+    no_address, bare, tmp_path, monkeypatch, place, notebook
+):
     """A hub may have pulled the whole repository: then no address is needed, and no other version
     comes than the notebook's own."""
     assert main(["--no-execute"], no_address) == 0
@@ -209,15 +198,13 @@ def test_in_a_copy_of_the_book_it_installs_that_copy(
     assert bare[0][-1] == f"attnbook[notebooks,torch,jax] @ {(tmp_path / place).as_uri()}"
 
 
-def test_a_machine_without_a_network_is_told(
-    sample: NotebookNode, bare: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_without_a_network_is_told(sample, bare, monkeypatch):
     monkeypatch.setattr("subprocess.run", lambda words: subprocess.CompletedProcess(words, 1))
     with pytest.raises(RuntimeError, match="Kaggle has a switch for the internet"):
         exec(sample.cells[1].source, {})
 
 
-def test_a_release_installs_its_own_version(book_root: Path) -> None:
+def test_a_release_installs_its_own_version(book_root):
     """From its tag, as soon as the change log dates it; between releases what is on main."""
     project, changes = book_root / "pyproject.toml", book_root / "CHANGELOG.md"
     text = f'[project]\nversion = "0.2.0"\n{project.read_text("utf-8")}'
@@ -232,9 +219,7 @@ def test_a_release_installs_its_own_version(book_root: Path) -> None:
         assert f'"{place}"' in setup_of(book_root / "chapters/01-sample.ipynb").source
 
 
-def test_a_chapter_that_trains_asks_colab_for_a_gpu(
-    book_root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_chapter_that_trains_asks_colab_for_a_gpu(book_root, capsys):
     path = book_root / "chapters/01-sample.md"
     assert main(["--no-execute"], book_root) == 0
     assert "accelerator" not in path.with_suffix(".ipynb").read_text("utf-8")
@@ -253,7 +238,7 @@ LIVE = """\
 <div class="attnbook-still"><p>What it shows.</p></div></div><script>draw()</script>"""
 
 
-def test_where_no_script_runs_a_notebook_shows_a_still(executed: Path) -> None:
+def test_where_no_script_runs_a_notebook_shows_a_still(executed):
     """The picture is in the output; a second weaving leaves one; the site's cache has none."""
     path = executed / "chapters/01-sample.ipynb"
     stills = executed / "images" / "stills"
@@ -277,12 +262,12 @@ def test_where_no_script_runs_a_notebook_shows_a_still(executed: Path) -> None:
         assert without_still(html) == LIVE
 
 
-def test_a_picture_taken_later_says_so() -> None:
+def test_a_picture_taken_later_says_so():
     said = alternative("live-regressor-training", "One layer")
     assert said == "One layer: the figure after a training of 2000 steps."
 
 
-def test_a_live_figure_shows_nothing_that_only_a_script_can_use() -> None:
+def test_a_live_figure_shows_nothing_that_only_a_script_can_use():
     html = live.kernel_heads(*datasets.heteroskedastic(), (np.arange(3.0), np.arange(3.0)))
     seen = re.sub(r"<script.*?</script>", "", html._repr_html_(), flags=re.DOTALL)
     assert "<button" not in seen and "hidden" not in seen.replace("overflow: hidden", "")
@@ -304,9 +289,7 @@ def setup_of(path: Path) -> NotebookNode:
     return cell
 
 
-def test_without_an_address_nothing_leads_away(
-    no_address: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_an_address_nothing_leads_away(no_address, monkeypatch, capsys):
     """Links lead to the files beside the notebook; elsewhere a sentence says what is missing."""
     assert main(["--no-execute"], no_address) == 0
     path = no_address / "chapters/01-sample.ipynb"
@@ -327,9 +310,7 @@ def test_without_an_address_nothing_leads_away(
     assert capsys.readouterr() == ("", "")
 
 
-def test_an_address_reaches_the_notebooks_and_executes_nothing(
-    no_address: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_address_reaches_the_notebooks_and_executes_nothing(no_address, monkeypatch, capsys):
     """Set-up cell and links change; outputs stay; a notebook that is stale is left, and named."""
     assert main([], no_address) == 0
     path, other = (no_address / f"chapters/{name}.ipynb" for name in ("01-sample", "02-other"))
@@ -357,7 +338,7 @@ def test_an_address_reaches_the_notebooks_and_executes_nothing(
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_links_to_other_files_lead_to_files(chapter: Path) -> None:
+def test_links_to_other_files_lead_to_files(chapter):
     """Without an address links stay in the repository; with one, only those to the site are left."""
     notebook = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
     prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
@@ -366,13 +347,13 @@ def test_links_to_other_files_lead_to_files(chapter: Path) -> None:
     assert [target for target in targets if not (chapter.parent / target).is_file()] == []
 
 
-def test_weaving_is_deterministic(book_root: Path) -> None:
+def test_weaving_is_deterministic(book_root):
     book = read_book(book_root)
     texts = [[text_of(nb) for nb in woven(book, book.chapters()).values()] for _ in range(2)]
     assert texts[0] == texts[1]
 
 
-def test_ids_outlive_edits_elsewhere(book_root: Path, sample: NotebookNode) -> None:
+def test_ids_outlive_edits_elsewhere(book_root, sample):
     added = "```{code-cell} ipython3\n0\n```\n\n"
     source = book_root / "chapters/01-sample.md"
     source.write_text(HEADER + CHAPTER_1.replace("(sec-why)", f"{added}(sec-why)"), "utf-8")
@@ -383,7 +364,7 @@ def test_ids_outlive_edits_elsewhere(book_root: Path, sample: NotebookNode) -> N
     assert len(set(ids) - set(new_ids)) == 1, "only the text that the new cell divides"
 
 
-def test_equal_cells_have_ids_of_their_own(book_root: Path) -> None:
+def test_equal_cells_have_ids_of_their_own(book_root):
     """The first keeps the id that it has alone; a notebook with an id twice is not valid."""
     cell = "```{code-cell} ipython3\nagain = 1\n```\n\n"
     source = book_root / "chapters/01-sample.md"
@@ -395,7 +376,7 @@ def test_equal_cells_have_ids_of_their_own(book_root: Path) -> None:
     nbformat.validate(notebook)
 
 
-def test_executes_once(executed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_executes_once(executed, capsys):
     path = executed / "chapters/01-sample.ipynb"
     before = path.read_bytes()
     assert main([], executed) == 0
@@ -427,9 +408,7 @@ def test_executes_once(executed: Path, capsys: pytest.CaptureFixture[str]) -> No
         ('{\n "cells"', '"cells"', "is not a notebook"),
     ],
 )
-def test_hand_edit_is_seen(
-    executed: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, problem: str
-) -> None:
+def test_hand_edit_is_seen(executed, capsys, old, new, problem):
     path = executed / "chapters/01-sample.ipynb"
     text = path.read_text("utf-8")
     assert old in text
@@ -443,21 +422,16 @@ def test_hand_edit_is_seen(
     assert main(["--no-execute"], executed) == 0
 
 
-def test_missing_notebook_is_seen(book_root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_notebook_is_seen(book_root, capsys):
     assert main(["--check"], book_root) == 1
     assert "chapters/01-sample.ipynb is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("code", "message"),
-    [
-        ("raise OSError('no luck')", "OSError: no luck"),
-        ("print(object())", "has a memory address"),
-    ],
+    [("raise OSError('no luck')", "OSError: no luck"), ("print(object())", "has a memory address")],
 )
-def test_failing_cell_leaves_the_old_notebook(
-    executed: Path, capsys: pytest.CaptureFixture[str], code: str, message: str
-) -> None:
+def test_failing_cell_leaves_the_old_notebook(executed, capsys, code, message):
     path = executed / "chapters/01-sample.ipynb"
     before = path.read_bytes()
     source = executed / "chapters/01-sample.md"
@@ -470,24 +444,22 @@ def test_failing_cell_leaves_the_old_notebook(
     assert path.read_bytes() == before
 
 
-def test_outputs_are_cleaned(book_root: Path) -> None:
+def test_outputs_are_cleaned(book_root):
     source = book_root / "chapters/02-other.md"
     code = "import sys\nprint(1, flush=True)\nprint('bar', file=sys.stderr, flush=True)\nprint(2)"
     source.write_text(source.read_text("utf-8").replace("print(3)", code), "utf-8")
     assert main([str(source)], book_root) == 0
     cell = json.loads(source.with_suffix(".ipynb").read_text("utf-8"))["cells"][-1]
     assert cell["metadata"] == {}
-    assert cell["outputs"] == [
-        {"name": "stdout", "output_type": "stream", "text": ["1\n", "2\n"]},
-    ]
+    assert cell["outputs"] == [{"name": "stdout", "output_type": "stream", "text": ["1\n", "2\n"]}]
 
 
-def test_chapter_outside_the_book(book_root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chapter_outside_the_book(book_root, capsys):
     assert main(["nowhere.md"], book_root) == 1
     assert "nowhere.md is not in _toc.yml" in capsys.readouterr().err
 
 
-def test_weaving_changes_no_stored_outputs(executed: Path) -> None:
+def test_weaving_changes_no_stored_outputs(executed):
     path = executed / "chapters/02-other.ipynb"
     stored = nbformat.read(path, as_version=4)
     before = copy.deepcopy(stored.cells[-1].outputs)

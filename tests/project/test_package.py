@@ -14,13 +14,7 @@ from processes import run_python
 import attnbook
 from attnbook import convert, datasets, devices, kernels, pretrained, scores
 from attnbook._validation import arrays, to_numpy
-from attnbook.attention import (
-    distances,
-    heads,
-    masks,
-    positions,
-    weighted_average,
-)
+from attnbook.attention import distances, heads, masks, positions, weighted_average
 from attnbook.distributed import communication_time, layout, plan, traffic
 from attnbook.exact import flash, online_softmax
 from attnbook.generate import decoding, ngrams, sampling

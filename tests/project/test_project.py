@@ -80,21 +80,21 @@ def tracked_texts() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_every_direct_dependency_is_pinned_within_its_range(python: str) -> None:
+def test_every_direct_dependency_is_pinned_within_its_range(python):
     pinned = pins(python)
     for name, requirement in direct_dependencies().items():
         assert name in pinned, f"{name} has no pin; make constraints"
         assert requirement.specifier.contains(pinned[name], prereleases=True), requirement
 
 
-def test_the_pins_of_the_direct_dependencies_are_the_same_for_every_python() -> None:
+def test_the_pins_of_the_direct_dependencies_are_the_same_for_every_python():
     # The committed outputs of the notebooks are compared on all of them.
     first, *others = (pins(python) for python in PYTHONS)
     for name in [*direct_dependencies(), "pandas"]:
         assert all(other[name] == first[name] for other in others), name
 
 
-def test_conda_environment_has_the_same_pins() -> None:
+def test_conda_environment_has_the_same_pins():
     packages = yaml.safe_load(read("environment.yml"))["dependencies"]
     (pip,) = (entry["pip"] for entry in packages if isinstance(entry, dict))
     lines = [entry for entry in packages if isinstance(entry, str)] + pip
@@ -112,7 +112,7 @@ def test_conda_environment_has_the_same_pins() -> None:
     assert "-e .[test]" in pip
 
 
-def test_one_version_everywhere() -> None:
+def test_one_version_everywhere():
     version = PROJECT["version"]
     assert attnbook.__version__ == version
     assert yaml.safe_load(read("CITATION.cff"))["version"] == version
@@ -121,13 +121,13 @@ def test_one_version_everywhere() -> None:
     assert newest[1] == version
 
 
-def test_supported_pythons_are_the_tested_ones() -> None:
+def test_supported_pythons_are_the_tested_ones():
     listed = {c.rpartition(" ")[2] for c in PROJECT["classifiers"] if "Python :: 3." in c}
     tested = set(re.findall(r'python: "(3\.\d+)"', read(".github/workflows/test.yml")))
     assert listed == tested == {python.rpartition(".")[0] for python in PYTHONS}
 
 
-def test_no_file_names_an_account_but_that_of_the_address() -> None:
+def test_no_file_names_an_account_but_that_of_the_address():
     # make address writes one; until then an account that nobody knows is named nowhere.
     repository = PROJECT.get("urls", {}).get("Repository", "https://github.com/")
     own = repository.removeprefix("https://github.com/")
@@ -142,20 +142,20 @@ def test_no_file_names_an_account_but_that_of_the_address() -> None:
         assert found <= {own}, path
 
 
-def test_no_file_names_a_package_registry() -> None:
+def test_no_file_names_a_package_registry():
     # One that did would break where packages come from a mirror. Spelt so as not to find itself.
     hosts = ["py" + "pi.org", "python" + "hosted.org", "npm" + "js.org", "ana" + "conda.org"]
     for path, text in tracked_texts().items():
         assert [host for host in hosts if host in text] == [], path
 
 
-def test_no_file_names_a_folder_of_someones_machine() -> None:
+def test_no_file_names_a_folder_of_someones_machine():
     folder = re.compile(r"(?<![\w.}/-])(?:/home|/root|/Users|/work|[A-Z]:\\+Users)[/\\]+\w+")
     for path, text in tracked_texts().items():
         assert folder.findall(text) == [], path
 
 
-def test_no_source_file_is_long() -> None:
+def test_no_source_file_is_long():
     for path in tracked_files():
         relative = path.relative_to(ROOT)
         if CHAPTERS_CHECKS.fullmatch(relative.as_posix()):
@@ -165,7 +165,7 @@ def test_no_source_file_is_long() -> None:
             assert lines <= MOST_LINES, f"{relative} has {lines} lines"
 
 
-def test_npm_versions_are_exact() -> None:
+def test_npm_versions_are_exact():
     package = json.loads(read("package.json"))
     wanted = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values()), wanted

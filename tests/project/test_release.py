@@ -90,7 +90,7 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def test_a_tag_that_fits_is_ready(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tag_that_fits_is_ready(project, capsys):
     assert release.main(["check", "v0.2.0"], project) == 0
     assert capsys.readouterr().out == "v0.2.0 is ready.\n"
 
@@ -106,16 +106,14 @@ def test_a_tag_that_fits_is_ready(project: Path, capsys: pytest.CaptureFixture[s
         ("- Second.", "", "v0.2.0", "says nothing under '## 0.2.0'"),
     ],
 )
-def test_what_does_not_fit_is_refused(
-    project: Path, old: str, new: str, tag: str, problem: str
-) -> None:
+def test_what_does_not_fit_is_refused(project, old, new, tag, problem):
     edit(project / "CHANGELOG.md", old, new)
     with pytest.raises(release.NotReady, match=problem):
         release.check(project, tag)
     assert release.main(["check", tag], project) == 1
 
 
-def test_this_changelog_has_the_notes_of_this_version() -> None:
+def test_this_changelog_has_the_notes_of_this_version():
     version = release.project_version(release.ROOT)
     _, text = release.section((release.ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version)
     assert len(text) > 100
@@ -123,7 +121,7 @@ def test_this_changelog_has_the_notes_of_this_version() -> None:
 
 
 @pytest.mark.usefixtures("no_package")
-def test_the_archives_hold_what_they_promise(project: Path, tmp_path: Path) -> None:
+def test_the_archives_hold_what_they_promise(project, tmp_path):
     out = tmp_path / "dist"
     release.archives(project, out)
     with zipfile.ZipFile(out / "attnbook-0.2.0-site.zip") as site:
@@ -148,7 +146,7 @@ def test_the_archives_hold_what_they_promise(project: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("no_package")
-def test_the_archives_are_the_same_every_time(project: Path, tmp_path: Path) -> None:
+def test_the_archives_are_the_same_every_time(project, tmp_path):
     once, again = tmp_path / "once", tmp_path / "again"
     release.archives(project, once)
     for path in project.rglob("*.*"):
@@ -172,15 +170,13 @@ def test_the_archives_are_the_same_every_time(project: Path, tmp_path: Path) -> 
     ],
 )
 @pytest.mark.usefixtures("no_package")
-def test_what_is_not_built_is_named(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], missing: str, do: str
-) -> None:
+def test_what_is_not_built_is_named(project, tmp_path, capsys, missing, do):
     (project / missing).unlink()
     assert release.main(["archives", "--output", str(tmp_path / "dist")], project) == 1
     assert f"do: {do}" in capsys.readouterr().err
 
 
-def test_the_package_is_built_the_same_every_time(project: Path, tmp_path: Path) -> None:
+def test_the_package_is_built_the_same_every_time(project, tmp_path):
     pytest.importorskip("hatchling")
     for name in ("once", "again"):
         release.build_package(project, tmp_path / name, release.commit_time(project))
@@ -192,7 +188,7 @@ def test_the_package_is_built_the_same_every_time(project: Path, tmp_path: Path)
         assert "attnbook-0.2.0/src/attnbook/__init__.py" in archive.getnames()
 
 
-def test_what_is_said_elsewhere_of_the_book_is_what_pyproject_says() -> None:
+def test_what_is_said_elsewhere_of_the_book_is_what_pyproject_says():
     """The package's own page runs as it stands; the record of a DOI and the citation agree."""
     root = Path(__file__).resolve().parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]

@@ -48,13 +48,13 @@ def run(*command: str, text: str | None = None) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_workflows_are_safe() -> None:
+def test_the_workflows_are_safe():
     config = str(ROOT / ".github" / "zizmor.yml")
     command = ("--offline", "--no-progress", "--strict-collection", "--config", config)
     run(tool("zizmor"), *command, ".github/workflows")
 
 
-def test_the_shell_scripts_are_sound() -> None:
+def test_the_shell_scripts_are_sound():
     run(tool("shellcheck"), ".ci/run")
     for path in WORKFLOWS:
         for script in scripts(path):
@@ -62,7 +62,7 @@ def test_the_shell_scripts_are_sound() -> None:
 
 
 @each_workflow
-def test_limits(path: Path) -> None:
+def test_limits(path):
     """Rights to read by default, one run at a time, an end to every job."""
     workflow = load(path)
     assert workflow["permissions"] == {"contents": "read"}
@@ -74,13 +74,13 @@ def test_limits(path: Path) -> None:
 
 
 @each_workflow
-def test_only_actions_of_github_by_their_major_version(path: Path) -> None:
+def test_only_actions_of_github_by_their_major_version(path):
     used = [step["uses"] for step in steps(path) if "uses" in step]
     assert [name for name in used if not re.fullmatch(r"actions/[a-z-]+@v\d+", name)] == []
 
 
 @each_workflow
-def test_the_commands_exist(path: Path) -> None:
+def test_the_commands_exist(path):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = {*re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)}
     for script in scripts(path):
@@ -90,7 +90,7 @@ def test_the_commands_exist(path: Path) -> None:
             assert (ROOT / file).is_file(), file
 
 
-def test_planted_faults_run_weekly_and_before_a_release() -> None:
+def test_planted_faults_run_weekly_and_before_a_release():
     weekly, release = (
         ROOT / ".github" / "workflows" / f"{name}.yml" for name in ("weekly", "release")
     )
@@ -102,7 +102,7 @@ def test_planted_faults_run_weekly_and_before_a_release() -> None:
     assert set(run_tests.SETS["test"]) < set(run_tests.SETS["all"])
 
 
-def test_what_a_push_leaves_out_runs_weekly() -> None:
+def test_what_a_push_leaves_out_runs_weekly():
     """Other fonts, which must be there, and an older processor with the pinned versions."""
     jobs = load(ROOT / ".github" / "workflows" / "weekly.yml")["jobs"]
     newest = "\n".join(step.get("run", "") for step in jobs["newest"]["steps"])
@@ -115,7 +115,7 @@ def test_what_a_push_leaves_out_runs_weekly() -> None:
     assert "avx2" in jobs["processors"]["strategy"]["matrix"]["processor"]
 
 
-def test_the_site_is_published_as_the_five_steps_say() -> None:
+def test_the_site_is_published_as_the_five_steps_say():
     """A push to main or a press of a button builds and publishes it, and nothing has to be named."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = text.partition("## Publish your own copy\n")[2].partition("\n## ")[0]
@@ -130,7 +130,7 @@ def test_the_site_is_published_as_the_five_steps_say() -> None:
     assert "attnbook" not in (ROOT / file).read_text(encoding="utf-8")
 
 
-def test_published_models_are_fetched_once() -> None:
+def test_published_models_are_fetched_once():
     """What runs the chapters or every test keeps them, but for releases, which trust no cache."""
     from platformdirs import macos, unix
 

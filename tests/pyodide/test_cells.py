@@ -76,7 +76,7 @@ def asker(page: Any, chapter: Path) -> Ask:
 
 
 @each
-def test_cells_print_what_is_stored(page: Any, chapter: Path) -> None:
+def test_cells_print_what_is_stored(page, chapter):
     ask, tried = asker(page, chapter), 0
     for place, cell in enumerate(cells_of(chapter)):
         if place == 0 or cell.lacks or is_alive(cell.code):
@@ -92,7 +92,7 @@ def test_cells_print_what_is_stored(page: Any, chapter: Path) -> None:
 
 
 @each
-def test_exercises_hear_their_answers(page: Any, chapter: Path) -> None:
+def test_exercises_hear_their_answers(page, chapter):
     """The chapter's solution is right; the stub with a wrong word in it is not."""
     ask, cells, right = asker(page, chapter), cells_of(chapter), 0
     for exercise in exercises(chapter):

@@ -70,7 +70,7 @@ def shown(cell: str) -> str:
     return f'(document.querySelector("{cell} .run-output")?.textContent ?? "")'
 
 
-def test_cells_exercises_and_stop(firefox: Firefox, own_site: str) -> None:
+def test_cells_exercises_and_stop(firefox, own_site):
     firefox.resize(390, 844)
     firefox.log.clear()
     firefox.go(f"{own_site}/chapters/{CHAPTER.stem}.html")
