@@ -1,7 +1,6 @@
 """What learns is built on the page before the package's is used."""
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,9 @@ import torch
 
 from attnbook import torch as torch_layers
 from attnbook.train import training
+from benchmarks import trained_recall
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks import trained_recall  # noqa: E402
 
 CELL = re.compile(r"^```\{code-cell\}.*?\n(.*?)^```", re.M | re.S)
 # A use of the package, and the chapter and line in which the reader has built the same.

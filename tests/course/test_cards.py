@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import sys
 import zipfile
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
-
 import genanki
+import pytest
 from make_cards import decks_of_cards, note, write
-from make_plan import writers_of
 from slides import ROOT
 from slides import cards as made
-from slides.build import desk
 from slides.cards import BESIDE, ENTRY, left_of
 from slides.gift import html_reader
 from slides.page import PageWriter
@@ -56,12 +50,6 @@ def read(file: Path, folder: Path) -> list[Card]:
         Card(names[deck], guid, *fields.split("\x1f"), frozenset(tags.split()))
         for deck, guid, fields, tags in rows
     ]
-
-
-@pytest.fixture(scope="module")
-def writers() -> dict[str, PageWriter]:
-    with desk(ROOT) as book:
-        return writers_of(book, ROOT)
 
 
 @pytest.fixture(scope="module")

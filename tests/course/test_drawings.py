@@ -6,6 +6,7 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import draw
 import nbformat
 import numpy as np
 import pytest
@@ -20,9 +21,6 @@ from attnbook.datasets import regression_prompts, six_words
 ladder = sys.modules["attnbook.course.drawings.ladder"]  # the function has its name
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import draw  # noqa: E402
 
 RUNGS = range(1, 1 + len(drawings.RUNGS))
 NAMED = [name for name in drawings.__all__ if name[0].islower() and name != "rung"]

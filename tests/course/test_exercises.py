@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 import re
 import shutil
-import sys
 from pathlib import Path
 
+import check_exercises as command
 import pytest
 
 from attnbook.course import checks
 from attnbook.course.checks.exercises import exercises
 
 REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "tools"))
-import check_exercises as command  # noqa: E402
 
 CHAPTERS = sorted((REPOSITORY / "chapters").glob("[0-9]*.md"))
 EVERY = [exercise for chapter in CHAPTERS for exercise in exercises(chapter)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +12,7 @@ from pathlib import Path
 import grading_submissions as submissions
 import pytest
 import sandboxes
+from make_homework import Maker
 from once import once
 
 from attnbook.course.checks.grading import command, grade
@@ -20,8 +20,6 @@ from attnbook.course.checks.grading.grade import Report
 from attnbook.course.checks.grading.homework import read_homework
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-from make_homework import Maker  # noqa: E402
 
 ROSTER = "First name,Last name,ID number\nnever,came,1\n,right,2\n"
 ABSENT = ["never came"]

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import functools
-import sys
 from pathlib import Path
 
 import held_out_answers
 import numpy as np
 import pytest
 from comparisons import causes_without_an_answer
+from make_homework import Maker
 
 from attnbook.course.checks.exercises import names
 from attnbook.course.checks.grading.homework import held_out_module
 from attnbook.course.checks.repair import define
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-from make_homework import Maker  # noqa: E402
 
 CHAPTERS = [path.stem[2:] for path in sorted((ROOT / "homework" / "held_out").glob("ch*.py"))]
 SEEDS = (1, 2, 3, 10, 2027)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import homework_cells
+import make_homework
 import nbformat
 import pytest
 import sandboxes
+from make_homework import Maker
 from once import once
 
 from attnbook.course.checks.grading.grade import graded
@@ -20,10 +22,6 @@ from attnbook.course.checks.grading.worker import run
 from attnbook.course.checks.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import homework_cells  # noqa: E402
-import make_homework  # noqa: E402
-from make_homework import Maker  # noqa: E402
 
 SETS = make_homework.sets(ROOT)
 each_set = pytest.mark.parametrize("name", SETS)

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
-
 from slides import ROOT
 from slides.build import Desk, desk, sources
 from slides.clicks import draw, in_clicks

@@ -5,20 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import subprocess
-import sys
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from attnbook_site.maths import node_program
 from numpy.testing import assert_allclose
 
 from attnbook.course.live.figure import read_scripts
 from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE, Cluster, Layout, Model
 from attnbook.distributed.plan import plan
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "_ext"))
-from attnbook_site.maths import node_program
 
 HARNESS = """
 const cases = JSON.parse(require("fs").readFileSync(0));

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 import zipfile
 from dataclasses import dataclass, field
 from html import unescape
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
-
-from make_plan import decks_of, in_parts, pages, stale, writers_of
+from make_plan import decks_of, in_parts, pages, stale
 from make_questions import files_of, plain, questions_of
 from slides import ROOT
-from slides.build import desk
 from slides.deck import COURSE, Deck, DeckError
 from slides.gift import gift, html_reader, named
 from slides.page import PageWriter
@@ -37,12 +31,6 @@ NASTY = Question(
     (Choice("a\\n, ~b", False, "takes = for $\\ne$: 1 # 2"), Choice("$x < y$", True)),
     "One.\n\nTwo: $\\nabla f = 0$.",
 )
-
-
-@pytest.fixture(scope="module")
-def writers() -> dict[str, PageWriter]:
-    with desk(ROOT) as book:
-        return writers_of(book, ROOT)
 
 
 @pytest.fixture(scope="module")

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 from datetime import date, datetime, timedelta
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
-
 from icalendar import Calendar
 from make_syllabus import WEEK, days_of, main, span, written
 from slides.deck import COURSE

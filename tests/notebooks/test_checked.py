@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 import symtable
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import jupytext
+import pacing
 import pytest
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import pacing  # noqa: E402
 
 APPENDICES = ("two-more-models", "capstones")
 PAGES = (*pacing.chapters(), *(ROOT / "appendices" / f"{name}.md" for name in APPENDICES))

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import jupytext
 import nbformat
+import pacing
 import pytest
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import pacing  # noqa: E402
 
 each = pytest.mark.parametrize("chapter", pacing.chapters(), ids=lambda path: path.stem)
 NUMBERED = re.compile(r"\$\$ *\((eq-[\w-]+)\)")

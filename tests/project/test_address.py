@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import address
 import pytest
 import yaml
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-
-import address
 from address import ROOT, Address
 
 COPY = address.read_address("some-one/a.copy")

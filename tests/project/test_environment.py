@@ -5,15 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
-import sys
 from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import check_environment
 import environment
+import pytest
 import run_tests
 
 

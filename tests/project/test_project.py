@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -16,9 +15,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import attnbook
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -1,18 +1,13 @@
 """Pyodide out of an archive: by hash, whole or not at all."""
 
 import json
-import sys
 import tarfile
 import zipfile
 from base64 import b64encode
 from hashlib import sha256
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import pyodide
+import pytest
 
 FILES = {"a.js": b"one", "b.whl": b"two"}
 

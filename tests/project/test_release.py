@@ -7,18 +7,14 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
-import yaml
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-
 import release
+import yaml
 
 CHANGELOG = """\
 # Changelog

@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 import graphlib
 import importlib
-import sys
 from pathlib import Path
 
 import pytest
+from house import BEGIN, MODULES, PACKAGE, house, imported_by, room_of
 from processes import run_python
 
 from attnbook._moved import MOVED, new_names
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-from house import BEGIN, MODULES, PACKAGE, house, imported_by, room_of  # noqa: E402
 
 FLOORS = (  # a room imports from floors below its own, and from itself
     "_validation",
