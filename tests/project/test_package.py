@@ -25,32 +25,17 @@ from attnbook.linear_attention import forms, linear_heads, online_regression
 from attnbook.models import blocks, kv_cache, losses, recurrent, transformer
 from attnbook.train import training
 
-FORMULAS = (
-    blocks, communication_time, distances, flash, forms, gaussian_process, heads, kernels,
-    kv_cache, linear_heads, losses, masks, mlp_of_a_block, ngrams,
-    non_local_means, norms, online_regression, online_softmax, plan, positions, random_features,
-    recurrent, regression, sampling, scores, traffic, transformer, weighted_average,
-)  # fmt: skip
+FORMULAS = [blocks, communication_time, distances, flash, forms, gaussian_process, heads, kernels]
+FORMULAS += [kv_cache, linear_heads, losses, masks, mlp_of_a_block, ngrams, non_local_means, norms]
+FORMULAS += [online_regression, online_softmax, plan, positions, random_features, recurrent]
+FORMULAS += [regression, sampling, scores, traffic, transformer, weighted_average]
+OTHERS = [activations, convert, to_numpy, decoding, devices, training, datasets.curves]
+OTHERS += [datasets.functions, datasets.images, datasets.sequences, datasets.stored_results]
 # these functions have their modules' names
-number_words, python_reference = map(
-    inspect.getmodule, (datasets.number_words, datasets.python_reference)
-)
-DATASETS = (
-    datasets.curves, datasets.functions, datasets.images, number_words, python_reference,
-    datasets.sequences, datasets.stored_results,
-)  # fmt: skip
+OTHERS += map(inspect.getmodule, (datasets.number_words, datasets.python_reference))
 PUBLIC = {
     f"{module.__name__}.{name}": function
-    for module in (
-        *FORMULAS,
-        activations,
-        convert,
-        to_numpy,
-        *DATASETS,
-        decoding,
-        devices,
-        training,
-    )
+    for module in (*FORMULAS, *OTHERS)
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__
     and not name.startswith(("_", "unchecked_", "call_", "check_"))
@@ -58,115 +43,73 @@ PUBLIC = {
     f"attnbook.pretrained.{name}": function
     for name, function in inspect.getmembers(pretrained, inspect.isfunction)
 }
+
+
+def named(text):
+    """The full names of functions, each behind its module's."""
+    names = set()
+    for word in text.split():
+        if word.endswith(":"):
+            module = word.removesuffix(":")
+        else:
+            names.add(f"attnbook.{module}.{word}")
+    return names
+
+
 # formulas with a paper behind them
-SOURCED = {
-    "attnbook.layers.activations.gelu",
-    "attnbook.layers.activations.gelu_tanh",
-    "attnbook.layers.activations.relu",
-    "attnbook.layers.activations.silu",
-    "attnbook.attention.weighted_average.attend",
-    "attnbook.models.blocks.decoder_block",
-    "attnbook.models.blocks.encoder_block",
-    "attnbook.layers.norms.layer_norm",
-    "attnbook.layers.mlp.mlp",
-    "attnbook.models.blocks.residual",
-    "attnbook.layers.norms.rms_norm",
-    "attnbook.kernel.random_features.fourier",
-    "attnbook.kernel.random_features.positive",
-    "attnbook.exact.flash.backward",
-    "attnbook.exact.flash.forward",
-    "attnbook.kernel.gaussian_process.covariance",
-    "attnbook.kernel.gaussian_process.posterior",
-    "attnbook.kernel.kernels.gaussian",
-    "attnbook.kernel.kernels.epanechnikov",
-    "attnbook.kernel.regression.nadaraya_watson",
-    "attnbook.kernel.regression.in_metric",
-    "attnbook.kernel.regression.leave_one_out",
-    "attnbook.attention.scores.dot",
-    "attnbook.attention.scores.scaled_dot",
-    "attnbook.attention.scores.general",
-    "attnbook.attention.scores.cosine",
-    "attnbook.attention.scores.additive",
-    "attnbook.attention.scores.additive_of_projected",
-    "attnbook.attention.heads.self_attention",
-    "attnbook.attention.heads.multi_head_attention",
-    "attnbook.attention.positions.sinusoidal",
-    "attnbook.attention.positions.rotary",
-    "attnbook.attention.positions.alibi",
-    "attnbook.models.transformer.attention_only",
-    "attnbook.exact.online_softmax.combine",
-    "attnbook.exact.online_softmax.partial",
-    "attnbook.linear_attention.online_regression.one_pass",
-    "attnbook.linear_attention.online_regression.passes",
-    "attnbook.linear_attention.online_regression.recursive",
-    "attnbook.train.training.warm_cosine",
-    "attnbook.datasets.curves.engel",
-    "attnbook.datasets.images.digits",
-    "attnbook.datasets.images.photograph",
-    "attnbook.datasets.python_reference.python_reference",
-    "attnbook.generate.decoding.beam",
-    "attnbook.kernel.non_local_means.non_local_means",
-    "attnbook.generate.ngrams.bits",
-    "attnbook.models.recurrent.gru",
-    "attnbook.models.recurrent.bidirectional_states",
-    "attnbook.models.recurrent.step",
-    "attnbook.models.recurrent.translate",
-    "attnbook.generate.sampling.probabilities",
-    "attnbook.models.transformer.decoder_only",
-    "attnbook.models.transformer.encoder_decoder",
-    "attnbook.models.kv_cache.decode_step",
-    "attnbook.linear_attention.forms.affine_scan",
-    "attnbook.linear_attention.forms.chunked",
-    "attnbook.linear_attention.forms.recurrent",
-    "attnbook.linear_attention.forms.weights",
-    "attnbook.linear_attention.linear_heads.delta_heads",
-    "attnbook.linear_attention.linear_heads.elu_plus_one",
-    "attnbook.linear_attention.linear_heads.linear_heads",
-    "attnbook.distributed.communication_time.data_parallel_efficiency",
-    "attnbook.distributed.communication_time.least_tokens",
-    "attnbook.distributed.communication_time.least_block",
-    "attnbook.distributed.communication_time.ring_efficiency",
-    "attnbook.distributed.communication_time.seconds",
-    "attnbook.distributed.plan.activations",
-    "attnbook.distributed.plan.operations",
-    "attnbook.distributed.plan.plan",
-    "attnbook.distributed.traffic.all_reduce",
-    "attnbook.distributed.traffic.all_to_all",
-    "attnbook.distributed.traffic.causal_imbalance",
-    "attnbook.distributed.traffic.heads_split",
-    "attnbook.distributed.traffic.pipeline_bubble",
-    "attnbook.distributed.traffic.ring",
-    "attnbook.distributed.traffic.zero",
-    "attnbook.distributed.traffic.zero_traffic",
-    "attnbook.pretrained.albert",
-    "attnbook.pretrained.bert",
-    "attnbook.pretrained.fetch",
-    "attnbook.pretrained.gpt2",
-    "attnbook.pretrained.llama",
-    "attnbook.pretrained.tabpfn",
-    "attnbook.pretrained.vit",
-}
+SOURCED = named(
+    """
+    attention.heads: multi_head_attention self_attention
+    attention.positions: alibi rotary sinusoidal
+    attention.scores: additive additive_of_projected cosine dot general scaled_dot
+    attention.weighted_average: attend
+    datasets.curves: engel
+    datasets.images: digits photograph
+    datasets.python_reference: python_reference
+    distributed.communication_time: data_parallel_efficiency least_block least_tokens
+      ring_efficiency seconds
+    distributed.plan: activations operations plan
+    distributed.traffic: all_reduce all_to_all causal_imbalance heads_split pipeline_bubble ring
+      zero zero_traffic
+    exact.flash: backward forward
+    exact.online_softmax: combine partial
+    generate.decoding: beam
+    generate.ngrams: bits
+    generate.sampling: probabilities
+    kernel.gaussian_process: covariance posterior
+    kernel.kernels: epanechnikov gaussian
+    kernel.non_local_means: non_local_means
+    kernel.random_features: fourier positive
+    kernel.regression: in_metric leave_one_out nadaraya_watson
+    layers.activations: gelu gelu_tanh relu silu
+    layers.mlp: mlp
+    layers.norms: layer_norm rms_norm
+    linear_attention.forms: affine_scan chunked recurrent weights
+    linear_attention.linear_heads: delta_heads elu_plus_one linear_heads
+    linear_attention.online_regression: one_pass passes recursive
+    models.blocks: decoder_block encoder_block residual
+    models.kv_cache: decode_step
+    models.recurrent: bidirectional_states gru step translate
+    models.transformer: attention_only decoder_only encoder_decoder
+    pretrained: albert bert fetch gpt2 llama tabpfn vit
+    train.training: warm_cosine
+    """
+)
 # used inside the package; public by spelling only
-INNER = {
-    "attnbook.attention.weighted_average.attention_weights",
-    "attnbook.attention.weighted_average.fast_average",
-    "attnbook.attention.weighted_average.fused_repays",
-    "attnbook.attention.weighted_average.masked_softmax",
-    "attnbook.attention.weighted_average.weighted_average",
-    "attnbook.attention.masks.with_causal",
-    "attnbook.layers.norms.apply_norm",
-    "attnbook.attention.heads.head_shape",
-    "attnbook.attention.heads.rotary_base_or_none",
-    "attnbook.attention.heads.single_head",
-    "attnbook.kernel.regression.kernel_weights",
-    "attnbook.models.kv_cache.init_cache",
-    "attnbook.models.kv_cache.cache_shape",
-    "attnbook.models.kv_cache.lm_step",
-    "attnbook.models.kv_cache.seq2seq_step",
-    "attnbook.models.recurrent.decoder_score",
-    "attnbook.attention.positions.unchecked_rotary",
-    "attnbook.models.transformer.read_out",
-}
+INNER = named(
+    """
+    attention.heads: head_shape rotary_base_or_none single_head
+    attention.masks: with_causal
+    attention.positions: unchecked_rotary
+    attention.weighted_average: attention_weights fast_average fused_repays masked_softmax
+      weighted_average
+    kernel.regression: kernel_weights
+    layers.norms: apply_norm
+    models.kv_cache: cache_shape init_cache lm_step seq2seq_step
+    models.recurrent: decoder_score
+    models.transformer: read_out
+    """
+)
 
 
 def test_importing_attnbook_imports_no_back_end():
@@ -223,30 +166,29 @@ def _section(text, title):
     return found.group(1) if found else ""
 
 
+def linear(*shape):
+    return SimpleNamespace(weight=np.ones(shape), bias=None)
+
+
 Q, K, V, H, U = np.ones((11, 3, 2)), np.ones((7, 2)), np.ones((7, 5)), np.ones(2), np.ones((3, 7))
-BOTH = {"return_weights": True}
 X, W = np.ones((11, 7, 6)), np.ones((5, 6))
-LINEAR = SimpleNamespace(weight=np.ones((6, 6)), bias=None)
-HEADS = SimpleNamespace(embed_dim=6, num_heads=3, num_kv_heads=3, query=LINEAR, key=LINEAR, value=LINEAR, output=LINEAR)  # fmt: skip
-NORM = SimpleNamespace(weight=np.ones(6), bias=None, eps=1e-5)
-RATE = SimpleNamespace(weight=np.ones((3, 6)), bias=None)
-DELTA = SimpleNamespace(
-    **vars(HEADS), gate=True, delta=True, decay=RATE, beta=RATE,
-    head_norm=SimpleNamespace(weight=np.ones(2), bias=None, eps=1e-5),
-)  # fmt: skip
+SQUARE, PAIRS, MEMORY = np.ones((11, 3, 3)), np.ones((11, 3, 5)), np.ones((11, 5, 6))
+LINEAR, RATE = linear(6, 6), linear(3, 6)
+PROJECTIONS = dict.fromkeys(("query", "key", "value", "output"), LINEAR)
+HEADS = SimpleNamespace(embed_dim=6, num_heads=3, num_kv_heads=3, **PROJECTIONS)
+NORM = SimpleNamespace(**vars(linear(6)), eps=1e-5)
+DELTA = SimpleNamespace(**vars(HEADS), gate=True, delta=True, decay=RATE, beta=RATE)
+DELTA.head_norm = SimpleNamespace(**vars(linear(2)), eps=1e-5)
 MLP = SimpleNamespace(hidden=LINEAR, gate=None, output=LINEAR, activation="gelu")
-BLOCK = SimpleNamespace(
-    attention=HEADS, cross_attention=HEADS, mlp=MLP, attention_norm=NORM, cross_norm=NORM,
-    mlp_norm=NORM, norm="pre", embed_dim=6,
-)  # fmt: skip
-CELL = SimpleNamespace(
-    input=LINEAR, hidden=SimpleNamespace(weight=np.ones((6, 2)), bias=None),
-    input_dim=6, hidden_dim=2,
-)  # fmt: skip
+BLOCK = SimpleNamespace(attention=HEADS, cross_attention=HEADS, mlp=MLP, norm="pre", embed_dim=6)
+BLOCK.attention_norm = BLOCK.cross_norm = BLOCK.mlp_norm = NORM
+CELL = SimpleNamespace(input=LINEAR, hidden=linear(6, 2), input_dim=6, hidden_dim=2)
 PART = online_softmax.partial(U, V)
 SPEED = {"flops": 1e12, "link": communication_time.Link(0.0, 1e9)}
+LLAMA, H100 = layout.MODELS["Llama 3 8B"], layout.Cluster(1, **layout.DEVICES["H100"])
+GRID, RNG = np.arange(21.0).reshape(3, 7), np.random.default_rng(0)
+ADDITIVE = np.ones((13, 2)), np.ones((13, 5)), np.ones(13)
 CALLS = [
-    (attnbook.softmax, (U,), {}),
     (attnbook.softmax, (U, np.ones(7, bool)), {}),
     (attnbook.attend, (Q, K, V), {}),
     (attnbook.attend, (Q, K, V), {"mask": np.ones((3, 7), bool)}),
@@ -255,39 +197,30 @@ CALLS = [
     (regression.nadaraya_watson, (Q, K, V), {"bandwidth": H}),
     (regression.leave_one_out, (K, V), {"bandwidth": H}),
     (regression.in_metric, (Q, K, V), {"metric": np.ones((5, 2))}),
-    (kernels.gaussian, (U,), {}),
-    (kernels.boxcar, (U,), {}),
-    (kernels.triangular, (U,), {}),
-    (kernels.epanechnikov, (U,), {}),
-    (kernels.distance, (Q[0], K, H), {}),
-    (kernels.squared_distance, (Q[0], K, H), {}),
-    (scores.dot, (Q[0], K), {}),
-    (scores.scaled_dot, (Q[0], K), {}),
-    (scores.gaussian_score, (Q[0], K, H), {}),
-    (scores.from_nearest, (Q[0], K, H, None), {}),
-    (scores.general, (Q[0], np.ones((7, 5)), np.ones((2, 5))), {}),
-    (scores.cosine, (Q[0], K), {}),
-    (scores.additive, (Q[0], np.ones((7, 5)), np.ones((13, 2)), np.ones((13, 5)), np.ones(13)), {}),
-    (scores.additive_of_projected, (Q[0], K, np.ones(2)), {}),
     (regression.multi_head, (Q, K, V), {"bandwidths": np.ones((3, 2)), "combination": np.ones(3)}),
+    (scores.from_nearest, (Q[0], K, H, None), {}),
+    (scores.general, (Q[0], V, np.ones((2, 5))), {}),
+    (scores.additive, (Q[0], V, *ADDITIVE), {}),
+    (scores.additive_of_projected, (Q[0], K, np.ones(2)), {}),
     (datasets.digit_comparisons, (11,), {"length": 13}),
     (datasets.means_of_even, (11,), {"length": 13}),
-    (datasets.curve, (U,), {}),
-    (datasets.noise_level, (U,), {}),
     (datasets.heteroskedastic, (13,), {}),
     (datasets.engel, (), {}),
     (datasets.photograph, (13,), {"noise": 0.2, "seed": 1}),
     (datasets.repeated_sequences, (11,), {"periods": (3, 5), "length": 13}),
+    (datasets.number_words, (), {"train": 11, "held_out": 3}),
+    (datasets.shifted, (np.ones((3, 4)), np.zeros((3, 2), int), 5), {}),
+    (datasets.smooth_functions, (3,), {"points": 5, "length_scale": (0.1, 0.5), "seed": 1}),
+    (datasets.python_reference, (), {"held_out": 0.2, "whole_topics": True}),
     (heads.self_attention, (X, W, W, np.ones((13, 6))), {}),
     (heads.split_heads, (X, 3), {}),
-    (heads.merge_heads, (X,), {}),
-    (heads.multi_head_attention, (HEADS, np.ones((11, 5, 6)), X, X, np.ones((5, 7), bool)), {}),
+    (heads.multi_head_attention, (HEADS, MEMORY, X, X, np.ones((5, 7), bool)), {}),
+    (heads.project, (HEADS, MEMORY, X, X), {}),
+    (heads.project, (HEADS, X, X, X, np.ones((11, 7)), True), {}),
     (forms.recurrent, (X, X, X[..., :5]), {"decay": X[0, :, 0]}),
     (forms.chunked, (X, X, X[..., :5]), {"state": np.ones((6, 5)), "chunk": 3}),
     (forms.weights, (X, X), {"beta": X[0, :, 0]}),
     (forms.affine_scan, (X, X, X[..., :5]), {"beta": X[0, :, 0]}),
-    (linear_heads.elu_plus_one, (X,), {}),
-    (linear_heads.unit_length, (X,), {}),
     (linear_heads.linear_heads, (HEADS, X), {"mask": np.ones(7, bool)}),
     (linear_heads.delta_heads, (DELTA, X), {"causal": True}),
     (positions.sinusoidal, (7, 2), {}),
@@ -296,18 +229,9 @@ CALLS = [
     (positions.alibi, (3, 7), {}),
     (non_local_means.patches, (X[0], 3), {}),
     (non_local_means.non_local_means, (X[0], 0.5), {}),
-    (losses.log_softmax, (X,), {}),
     (losses.cross_entropy, (X, np.ones((11, 7), int)), {}),
     (losses.cross_entropy, (X, np.ones((11, 7), int), np.ones((11, 7), bool)), {}),
     (recurrent.gru, (CELL, np.ones((11, 6)), np.ones((11, 2))), {}),
-    (datasets.number_words, (), {"train": 11, "held_out": 3}),
-    (heads.project, (HEADS, np.ones((11, 5, 6)), X, X), {}),
-    (heads.project, (HEADS, X, X, X, np.ones((11, 7)), True), {}),
-    (activations.relu, (X,), {}),
-    (activations.gelu, (X,), {}),
-    (activations.gelu_tanh, (X,), {}),
-    (activations.sigmoid, (X,), {}),
-    (activations.silu, (X,), {}),
     (norms.layer_norm, (X, np.ones(6), np.ones(6)), {}),
     (norms.rms_norm, (X, np.ones(6)), {}),
     (mlp_of_a_block.mlp, (MLP, X), {}),
@@ -315,42 +239,54 @@ CALLS = [
     (blocks.encoder_block, (BLOCK, X, np.tanh), {}),
     (blocks.decoder_block, (BLOCK, X, np.tanh, np.tanh), {}),
     (flash.forward, (Q, K, V), {"block": 2}),
-    (flash.backward, (np.ones((11, 3, 5)), Q, K, V, np.ones((11, 3, 5)), np.ones((11, 3))), {}),
+    (flash.backward, (PAIRS, Q, K, V, PAIRS, np.ones((11, 3))), {}),
     (flash.block_kinds, (np.greater_equal, 7, 5, 2), {}),
     (online_softmax.partial, (U, V, np.ones(7, bool)), {}),
-    (online_softmax.empty, (3, 5, U), {}), (online_softmax.combine, (PART,) * 2, {}), (online_softmax.finish, (PART,), {}),
+    (online_softmax.empty, (3, 5, U), {}),
+    (online_softmax.combine, (PART, PART), {}),
+    (online_softmax.finish, (PART,), {}),
     (gaussian_process.covariance, (K.T, np.ones((2, 3)), np.ones(2)), {}),
     (gaussian_process.covariance, (K.T, np.ones((2, 3)), 0.5), {}),
-    (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), 0.5, np.random.default_rng(0)), {}),
-    (gaussian_process.draw, (np.arange(21.0).reshape(3, 7), np.ones(3), np.random.default_rng(0)), {}),
+    (gaussian_process.draw, (GRID, 0.5, RNG), {}),
+    (gaussian_process.draw, (GRID, np.ones(3), RNG), {}),
     (gaussian_process.posterior, (U[:, :5], U, U), {"length_scale": 0.5, "noise": 0.1}),
     (random_features.fourier, (Q, np.ones((5, 2))), {}),
     (random_features.positive, (Q, np.ones((5, 2))), {}),
     (random_features.regular, (U, 5), {"length_scale": 0.3, "period": 5.2}),
-    (online_regression.one_pass, (np.ones((11, 3, 3)), Q), {}),
-    (online_regression.one_pass, (np.ones((11, 3, 3)), Q), {"beta": np.ones((11, 3))}),
-    (online_regression.passes, (np.ones((11, 3, 3)), Q, 2), {"noise": 0.1}),
-    (online_regression.recursive, (np.ones((11, 3, 5)), Q), {"noise": 0.1}),
+    (online_regression.one_pass, (SQUARE, Q), {}),
+    (online_regression.one_pass, (SQUARE, Q), {"beta": np.ones((11, 3))}),
+    (online_regression.passes, (SQUARE, Q, 2), {"noise": 0.1}),
+    (online_regression.recursive, (PAIRS, Q), {"noise": 0.1}),
     (communication_time.data_parallel_efficiency, (1, 1, 2), SPEED),
-    (communication_time.least_tokens, (), SPEED), (communication_time.least_block, (), SPEED),
+    (communication_time.least_tokens, (), SPEED),
+    (communication_time.least_block, (), SPEED),
     (communication_time.ring_efficiency, (1, 1, 2), SPEED),
     (communication_time.seconds, (1, 1, SPEED["link"]), {}),
-    (traffic.all_gather, (1, 2), {}), (traffic.all_reduce, (1, 2), {}),
-    (traffic.all_to_all, (1, 2), {}),
-    (plan.activations, (layout.MODELS["Llama 3 8B"], "all"), {}), (plan.operations, (layout.MODELS["Llama 3 8B"],), {}),
-    (plan.plan, (layout.MODELS["Llama 3 8B"], 2**13, layout.Cluster(1, **layout.DEVICES["H100"]), layout.Layout()), {}),
+    (plan.activations, (LLAMA, "all"), {}),
+    (plan.operations, (LLAMA,), {}),
+    (plan.plan, (LLAMA, 2**13, H100, layout.Layout()), {}),
     (traffic.causal_imbalance, (2,), {"zigzag": True}),
-    (traffic.heads_split, (1, 1, 1, 4), {}), (traffic.split_attention, (1, 1, 4), {}),
-    (traffic.padded, ((5,), 2), {}), (traffic.pipeline_bubble, (2, 2), {}),
-    (traffic.reduce_scatter, (1, 2), {}), (traffic.ring, (1, 2), {}),
-    (traffic.ring_backward, (1, 2), {}), (traffic.zero, (1, 2, 3), {}),
-    (traffic.zero_traffic, (1, 2, 3), {}),
+    (traffic.heads_split, (1, 1, 1, 4), {}),
+    (traffic.split_attention, (1, 1, 4), {}),
+    (traffic.padded, ((5,), 2), {}),
+    (traffic.pipeline_bubble, (2, 2), {}),
     (ngrams.bits, (np.arange(7), np.arange(5), 2), {"vocab_size": 7, "discount": 0.5}),
     (sampling.probabilities, (U,), {"temperature": 0.5, "top_k": 3, "top_p": 0.5}),
-    (datasets.shifted, (np.ones((3, 4)), np.zeros((3, 2), int), 5), {}),
-    (datasets.smooth_functions, (3,), {"points": 5, "length_scale": (0.1, 0.5), "seed": 1}),
-    (datasets.python_reference, (), {"held_out": 0.2, "whole_topics": True}),
-]  # fmt: skip
+]
+SHARES = attnbook.softmax, kernels.gaussian, kernels.boxcar, kernels.triangular
+CURVES = kernels.epanechnikov, datasets.curve, datasets.noise_level
+BENT = activations.relu, activations.gelu, activations.gelu_tanh, activations.sigmoid
+OF_X = activations.silu, heads.merge_heads, linear_heads.elu_plus_one, linear_heads.unit_length
+EVERY = traffic.all_gather, traffic.all_reduce, traffic.all_to_all, traffic.reduce_scatter
+for args, functions in (
+    ((U,), (*SHARES, *CURVES)),
+    ((X,), (*BENT, *OF_X, losses.log_softmax)),
+    ((Q[0], K), (scores.dot, scores.scaled_dot, scores.cosine)),
+    ((Q[0], K, H), (kernels.distance, kernels.squared_distance, scores.gaussian_score)),
+    ((1, 2), (*EVERY, traffic.ring, traffic.ring_backward)),
+    ((1, 2, 3), (traffic.zero, traffic.zero_traffic)),
+):
+    CALLS += [(function, args, {}) for function in functions]
 
 
 @pytest.mark.parametrize(("function", "args", "how"), CALLS, ids=[c[0].__name__ for c in CALLS])
@@ -368,22 +304,15 @@ def test_every_formula_is_called():
     """But those of a model, which NumPy does not have."""
     called = {f"{function.__module__}.{function.__name__}" for function, *_ in CALLS}
     formulas = {n for n, f in PUBLIC.items() if f.__module__ in {m.__name__ for m in FORMULAS}}
-    assert formulas - INNER - called == {
-        "attnbook.models.recurrent.encode",
-        "attnbook.models.recurrent.logits",
-        "attnbook.models.recurrent.bidirectional_states",
-        "attnbook.models.recurrent.step",
-        "attnbook.models.recurrent.translate",
-        "attnbook.models.recurrent.decode_step",
-        "attnbook.generate.sampling.sample",
-        "attnbook.models.transformer.attention_only",
-        "attnbook.models.transformer.run_blocks",
-        "attnbook.models.transformer.decoder_only",
-        "attnbook.models.transformer.encode_source",
-        "attnbook.models.transformer.encoder_only",
-        "attnbook.models.transformer.encoder_decoder",
-        "attnbook.models.kv_cache.decode_step",
-    }
+    assert formulas - INNER - called == named(
+        """
+        generate.sampling: sample
+        models.kv_cache: decode_step
+        models.recurrent: bidirectional_states decode_step encode logits step translate
+        models.transformer: attention_only decoder_only encode_source encoder_decoder encoder_only
+          run_blocks
+        """
+    )
 
 
 def test_annotations_are_checked():
