@@ -14,7 +14,7 @@ import pytest
 from attnbook import kernels, nadaraya_watson
 from attnbook.attention import heads
 from attnbook.course import drawings, figures
-from attnbook.course.drawings import averages, canvas, rows_of_chapters, sequences
+from attnbook.course.drawings import averages, canvas, published, rows_of_chapters, sequences
 from attnbook.course.drawings import heads as heads_drawn
 from attnbook.datasets import regression_prompts, six_words
 
@@ -27,6 +27,12 @@ NAMED = [name for name in drawings.__all__ if name[0].islower() and name != "run
 ALL = [getattr(drawings, name)() for name in NAMED] + [drawings.rung(n) for n in RUNGS]
 ALL += [drawings.average_in_steps(n) for n in rows_of_chapters.CHAPTERS]
 ALL += [drawings.sentence([(14, head) for head in range(1, 10)])]
+SLIDES = [drawings.one_matrix(), drawings.fixed_state(), drawings.chunks(), drawings.parts()]
+SLIDES += [drawings.delta_triangle(), drawings.flash_blocks(), drawings.block_masks()]
+SLIDES += [drawings.page_table(), drawings.data_parallel(), drawings.heads_split(), drawings.ring()]
+SLIDES += [drawings.killed_worker(), drawings.data_parallel(workers=3, rows=24)]
+SLIDES += [drawings.heads_split(ranks=4, num_heads=8, hidden_dim=24)]
+SLIDES += [drawings.ring(devices=2, step=1), drawings.killed_worker(steps=6, every=2, killed=5)]
 SVG = "{http://www.w3.org/2000/svg}"
 SHAPE = re.compile(r"(.+) (\d+ × \d+)")
 
@@ -73,6 +79,17 @@ def test_type_is_large_enough_on_a_phone(drawing):
         assert scale * float(element.get("font-size", 16)) >= 11
     for part in root.iter(f"{SVG}tspan"):
         assert scale * float(part.get("font-size", 16)) >= 9
+
+
+@pytest.mark.parametrize("drawing", SLIDES, ids=lambda d: d.name)
+def test_a_drawing_fits_a_slide(drawing):
+    root = ET.fromstring(drawing.svg)
+    assert float(root.get("viewBox").split()[3]) <= 560
+    for text in root.iter(f"{SVG}text"):
+        wide = canvas.width_of("".join(text.itertext()), float(text.get("font-size", 16)))
+        share = {"start": 0, "middle": 0.5, "end": 1}[text.get("text-anchor")]
+        left = float(text.get("x")) - share * wide
+        assert left > -4 and left + wide < 484, "".join(text.itertext())
 
 
 def test_the_same_call_gives_the_same_file():
@@ -182,12 +199,6 @@ def test_prompt_shows_its_tokens_and_its_mask():
     np.testing.assert_array_equal(np.array(cells).reshape(5, 5) == "0.75", allowed)
 
 
-@pytest.mark.parametrize(("pairs", "queries"), [(3, 4), (8, 2)])
-def test_prompt_has_no_more_queries_than_pairs(pairs, queries):
-    with pytest.raises(ValueError, match=f"^queries: got {queries} for {pairs} pairs"):
-        drawings.prompt(pairs, queries)
-
-
 def test_induction_predicts_what_followed():
     texts = drawings.induction().texts
     words = six_words().words
@@ -208,12 +219,6 @@ def test_rotary_keeps_the_angle():
         chords = [np.hypot(float(a) - float(c), float(b) - float(d)) for a, b, c, d in arcs]
         assert len(chords) == 2
         assert chords[0] == pytest.approx(chords[1], abs=0.2)
-
-
-@pytest.mark.parametrize("n", [0, 1 + len(drawings.RUNGS), 1.5, "1"])
-def test_no_such_rung(n):
-    with pytest.raises((ValueError, TypeError), match=r"^n: got"):
-        drawings.rung(n)
 
 
 def test_a_rung_highlights_what_changed():
@@ -276,3 +281,61 @@ def test_matrices_are_those_that_the_chapters_print():
     ]
     assert len(found) >= 3
     assert all(rows == matrices[name] for name, rows in found)
+
+
+@pytest.mark.parametrize(
+    ("draw", "name", "least", "most"),
+    [(drawings.rung, "n", 1, len(RUNGS)), (drawings.average_in_steps, "chapter", 1, 13)],
+)
+def test_there_is_no_drawing_of_another_number(draw, name, least, most):
+    for wrong in (least - 1, most + 1, 1.5, "1"):
+        with pytest.raises((ValueError, TypeError), match=f"^{name}: got"):
+            draw(wrong)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: drawings.prompt(3, 4), "queries: got 4 for 3 pairs"),
+        (lambda: drawings.prompt(8, 2), "queries: got 2 for 8 pairs"),
+        (lambda: drawings.sentence(heads=[(1, 1)]), r"heads: got \(1, 1\)"),
+        (lambda: drawings.sentence(heads=[]), "heads: got none"),
+        (lambda: drawings.sentence(token=16), "token: got 16"),
+        *(
+            (lambda r=r: drawings.induction_in_depth(readers=r), "readers: got layers")
+            for r in ([], ["17.4"], ["18.1", "19.1", "20.1"], ["31.1"])
+        ),
+        (lambda: drawings.fixed_state(5), "key_dim: got 5"),
+        (lambda: drawings.fixed_state(times=(1, 2, 9)), r"times: got \[1, 2, 9\]"),
+        (lambda: drawings.chunks(12, 5), "chunk: got 5 for 12 tokens"),
+        (lambda: drawings.delta_triangle(decay=1.5), "decay: got 1.5"),
+        (lambda: drawings.delta_triangle(beta=0), "beta: got 0"),
+        (lambda: drawings.parts([[1.0, 2.0]]), r"scores: got groups of \[2\]"),
+        (lambda: drawings.parts(values=[[1.0], [2.0]]), r"values: got groups of \[1, 1\]"),
+        (lambda: drawings.flash_blocks(keys=100), "keys: got 100"),
+        (lambda: drawings.flash_blocks(row=9), "row: got 9"),
+        (lambda: drawings.block_masks(block=5), "block: got 5"),
+        (lambda: drawings.block_masks(ends=(6, 16)), r"ends: got \[6, 16\]"),
+        (lambda: drawings.page_table(16), "tokens: got 16, expected at most 15"),
+        (lambda: drawings.data_parallel(workers=5), "workers: got 5"),
+        (lambda: drawings.data_parallel(rows=10), "rows: got 10 for 4 workers"),
+        (lambda: drawings.data_parallel(rows=64), "rows: got 64 for 4 workers"),
+        (lambda: drawings.heads_split(ranks=1), "ranks: got 1"),
+        (lambda: drawings.heads_split(num_heads=5), "num_heads: got 5"),
+        (lambda: drawings.heads_split(ranks=3, num_heads=3), "hidden_dim: got 16"),
+        (lambda: drawings.ring(devices=7), "devices: got 7"),
+        (lambda: drawings.ring(step=5), "step: got 5"),
+        (lambda: drawings.killed_worker(killed=4), "killed: got step 4"),
+        (lambda: drawings.killed_worker(killed=13), "killed: got step 13"),
+        (lambda: drawings.killed_worker(every=12, killed=12), "killed: got step 12"),
+        (lambda: drawings.killed_worker(every=1), "every: got 1"),
+        (lambda: drawings.prompt_of_pairs(pairs=[]), "pairs: got 0, expected one to four"),
+        (lambda: drawings.prompt_of_pairs(pairs=[(1, 100)]), "pairs: got 100"),
+        (lambda: drawings.prompt_of_pairs(question=-1), "question: got -1"),
+        (lambda: drawings.prompt_of_pairs(same=0), "same: got 0"),
+        (lambda: drawings.published_blocks([published.BERT]), "models: got 1, expected three"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call()

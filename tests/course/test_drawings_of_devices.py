@@ -12,27 +12,6 @@ from attnbook.course.drawings import canvas
 
 SVG = "{http://www.w3.org/2000/svg}"
 BLOCK = re.compile(r"K(\d) V\1")
-CALLS = (
-    lambda: drawings.data_parallel(),
-    lambda: drawings.data_parallel(workers=3, rows=24),
-    lambda: drawings.heads_split(),
-    lambda: drawings.heads_split(ranks=4, num_heads=8, hidden_dim=24),
-    lambda: drawings.ring(),
-    lambda: drawings.ring(devices=2, step=1),
-    lambda: drawings.killed_worker(),
-    lambda: drawings.killed_worker(steps=6, every=2, killed=5),
-)
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_a_drawing_fits_a_slide(call):
-    root = ET.fromstring(call().svg)
-    assert float(root.get("viewBox").split()[3]) <= 560
-    for text in root.iter(f"{SVG}text"):
-        wide = canvas.width_of("".join(text.itertext()), float(text.get("font-size", 16)))
-        share = {"start": 0, "middle": 0.5, "end": 1}[text.get("text-anchor")]
-        left = float(text.get("x")) - share * wide
-        assert left > -4 and left + wide < 484, "".join(text.itertext())
 
 
 def shapes_of(drawing, tag, role):
@@ -89,10 +68,8 @@ def test_blocks_on_the_ring_are_handed_on(world):
         for before, after in pairwise(table):
             np.testing.assert_array_equal(after, np.roll(before, 1))
         np.testing.assert_array_equal(shown, table[step - 1])
-        seen = [
-            e.get("fill-opacity") == "0.7" for e in shapes_of(drawing, "rect", "output")
-            if e.get("width") == "14"
-        ]  # fmt: skip
+        cells = [e for e in shapes_of(drawing, "rect", "output") if e.get("width") == "14"]
+        seen = [e.get("fill-opacity") == "0.7" for e in cells]
         expected = [[j in table[:step, r] for j in range(world)] for r in range(world)]
         np.testing.assert_array_equal(np.reshape(seen, (world, world)), expected)
         assert f"each sends {world - 1} K and {world - 1} V, of n/{world} tokens" in drawing.texts
@@ -102,13 +79,9 @@ def test_blocks_on_the_ring_are_handed_on(world):
 
 @pytest.mark.parametrize(
     ("steps", "every", "killed", "last"),
-    [(12, 4, 10, 8), (12, 4, 12, 8), (6, 2, 5, 4), (9, 3, 4, 3), (12, 12, 12, None)],
+    [(12, 4, 10, 8), (12, 4, 12, 8), (6, 2, 5, 4), (9, 3, 4, 3)],
 )
 def test_the_run_goes_on_at_the_newest_checkpoint(steps, every, killed, last):
-    if last is None:
-        with pytest.raises(ValueError, match=r"^killed: got step 12"):
-            drawings.killed_worker(steps=steps, every=every, killed=killed)
-        return
     drawing = drawings.killed_worker(steps=steps, every=every, killed=killed)
     counts = [drawing.texts.count(str(k)) for k in range(1, steps + 1)]
     expected = [1 + (k < killed) + (k > last) for k in range(1, steps + 1)]
@@ -116,10 +89,8 @@ def test_the_run_goes_on_at_the_newest_checkpoint(steps, every, killed, last):
     kept = [t for t in drawing.texts if t.startswith("step-")]
     assert kept == [f"step-{k}" for k in range(every, killed, every)] and kept[-1] == f"step-{last}"
     twice = sum(count == 3 for count in counts)
-    words = {0: "no step done twice", 1: "1 step done twice"}.get(
-        twice, f"{twice} steps done twice"
-    )
-    assert drawing.texts[-1] == f"{words}, the same end"
+    words = {0: "no step", 1: "1 step"}.get(twice, f"{twice} steps")
+    assert drawing.texts[-1] == f"{words} done twice, the same end"
 
 
 def test_a_step_has_the_same_batch_in_every_run():
@@ -133,24 +104,3 @@ def test_a_step_has_the_same_batch_in_every_run():
         of_step.setdefault(step, set()).add(batch)
     assert {len(found) for found in of_step.values()} == {1}
     assert len(set.union(*of_step.values())) == 12
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: drawings.data_parallel(workers=5), "workers: got 5"),
-        (lambda: drawings.data_parallel(rows=10), "rows: got 10 for 4 workers"),
-        (lambda: drawings.data_parallel(rows=64), "rows: got 64 for 4 workers"),
-        (lambda: drawings.heads_split(ranks=1), "ranks: got 1"),
-        (lambda: drawings.heads_split(num_heads=5), "num_heads: got 5"),
-        (lambda: drawings.heads_split(ranks=3, num_heads=3), "hidden_dim: got 16"),
-        (lambda: drawings.ring(devices=7), "devices: got 7"),
-        (lambda: drawings.ring(step=5), "step: got 5"),
-        (lambda: drawings.killed_worker(killed=4), "killed: got step 4"),
-        (lambda: drawings.killed_worker(killed=13), "killed: got step 13"),
-        (lambda: drawings.killed_worker(every=1), "every: got 1"),
-    ],
-)
-def test_what_cannot_be_drawn_is_named(call, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        call()
