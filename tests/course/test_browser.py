@@ -27,9 +27,8 @@ def test_what_changes_an_object():
 
 def test_imports_name_by_name():
     code = "from a import (b,\n    c as d)\nimport e.f, g\nx = 1"
-    assert list(import_by_import(code)) == [
-        "from a import b", "from a import c as d", "import e.f", "import g", "x = 1",
-    ]  # fmt: skip
+    found = "; ".join(import_by_import(code))
+    assert found == "from a import b; from a import c as d; import e.f; import g; x = 1"
 
 
 def test_a_cell_needs_who_bound_and_who_changed():
@@ -39,10 +38,8 @@ def test_a_cell_needs_who_bound_and_who_changed():
 
 def test_what_is_lacking_goes_on():
     """Through names, and through a change that did not take place; a new binding ends it."""
-    cells = needs(
-        "import torch\nt = torch.ones(3)", "u = t", "x = [1]", "x[0] = t", "print(x)", "t = 1", "t",
-        lacks=lambda code: "PyTorch" if "import torch" in code else "",
-    )  # fmt: skip
+    codes = ["import torch\nt = torch.ones(3)", "u = t", "x = [1]", "x[0] = t", "print(x)", "t = 1"]
+    cells = needs(*codes, "t", lacks=lambda code: "PyTorch" if "import torch" in code else "")
     lacking = [bool(cell.lacks) for cell in cells]
     assert lacking == [False, True, True, False, True, True, False, False]
 
@@ -68,8 +65,8 @@ def test_changed_code_needs_what_it_reads():
 
 def test_of_the_first_cell_what_is_wanted():
     """Each statement once; what stands alone as soon as it can; what cannot be had is left out."""
-    one = Page([{"code": "import json, math, no_such\nx = math.floor(2.5)\nmath.log(x)\n"
-                 "seen = []\nseen.append(json)", "lacks": ""}])  # fmt: skip
+    code = "import json, math, no_such\nx = math.floor(2.5)\nmath.log(x)\n"
+    one = Page([{"code": f"{code}seen = []\nseen.append(json)", "lacks": ""}])
     assert one.wanted(["print(x)"]) == ["math", "x"]
     one.prepare(["math", "x"])
     assert one.namespace["x"] == 2 and "json" not in one.namespace and len(one.set_up) == 4

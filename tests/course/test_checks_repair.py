@@ -17,6 +17,9 @@ def average(weights, values):
 '''
 
 
+FAULT = "weights.max()"
+
+
 def test_average(function):
     if not np.isclose(function(np.array([1.0, 3.0]), np.array([0.0, 4.0])), 3):
         raise Wrong("for weights 1 and 3 it is not 3.")
@@ -25,7 +28,7 @@ def test_average(function):
 
 @check
 def mended_average(function):
-    return repaired(function, BROKEN, fault="total = weights.max()", test=test_average)
+    return repaired(function, BROKEN, fault=f"total = {FAULT}", test=test_average)
 
 
 test_average.__test__ = False
@@ -36,9 +39,9 @@ test_average.__test__ = False
     [
         ("", "", "not yet", "nothing has changed yet"),
         ("    parts", "    # a remark\n    parts", "not yet", "nothing has changed yet"),
-        ("weights.max()", "weights.sum()", "right", "you found the line. Weights are shares"),
-        ("weights.max()", "float(weights.sum())", "right", "you found the line."),
-        ("weights.max()", "weights.min()", "wrong", "the faulty line, but it is not right yet. For"),
+        (FAULT, "weights.sum()", "right", "you found the line. Weights are shares"),
+        (FAULT, "float(weights.sum())", "right", "you found the line."),
+        (FAULT, "weights.min()", "wrong", "the faulty line, but it is not right yet. For"),
         ("weights * values", "values * values", "wrong", "in another line than you changed. For"),
         ("/ total", "/ weights.sum()", "wrong", "the faulty line still stands"),
         (
@@ -48,7 +51,7 @@ test_average.__test__ = False
             "(You also changed “parts = weights * values”, which was right.)",
         ),
     ],
-)  # fmt: skip
+)
 def test_each_change_hears_its_own_verdict(old, new, status, heard):
     verdict = mended_average(define(BROKEN.replace(old, new, 1), "average"))
     assert verdict.status == status, verdict

@@ -69,10 +69,11 @@ def same_training(ours: DecoderOnly, batches: list[np.ndarray], rate: float) -> 
     """Train the package's model by the package's loop."""
     t = np.arange(STEPS)
     rates = rate * np.minimum(1, (t + 1) / 50) * (1 + np.cos(np.pi * t / STEPS)) / 2
-    train(
-        ours, lambda model, rows: losses.cross_entropy(model(rows[:, :-1]), rows[:, 1:]),
-        [(rows,) for rows in batches], learning_rate=rates.tolist(), clip=1.0,
-    )  # fmt: skip
+
+    def loss(model, rows):
+        return losses.cross_entropy(model(rows[:, :-1]), rows[:, 1:])
+
+    train(ours, loss, [(rows,) for rows in batches], learning_rate=rates.tolist(), clip=1.0)
 
 
 # In float64 logits differ by the rounding of sums of some hundred terms. Adam divides by the root
@@ -220,8 +221,8 @@ def test_it_runs(name, tmp_path):
     source = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
     assert "STEPS, RATE = 64, 16, 2000, 4e-3" in source
     (tmp_path / "short.py").write_text(source.replace("2000", "3").replace("400", "4"), "utf-8")
-    command = [sys.executable, "-c", "import sys; sys.modules['attnbook'] = None; import runpy; "
-               "runpy.run_path('short.py', run_name='__main__')"]  # fmt: skip
+    alone = "import runpy, sys; sys.modules['attnbook'] = None; "
+    command = [sys.executable, "-c", f"{alone}runpy.run_path('short.py', run_name='__main__')"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, held_out, written = done.stdout.split("\n", 2)

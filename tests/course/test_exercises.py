@@ -100,14 +100,23 @@ def test_the_command_prints_a_line_an_exercise(capsys):
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("return 0.75 * (1 - u**2) * (u < 1)", "return 0.75 * (u < 1)", "1.1 The parabola: the solution should be right, and hears: ✗ epanechnikov: at u = 0.6 you give 0.75. That is constant"),
-        ("    raise NotImplementedError\n\nchecks.ch01.epanechnikov", "    return u\n\nchecks.ch01.epanechnikov", "1.1 The parabola: the stub should be “not yet”, and hears: ✗"),
+        (
+            "return 0.75 * (1 - u**2) * (u < 1)",
+            "return 0.75 * (u < 1)",
+            "solution should be right, and hears: ✗ epanechnikov: "
+            "at u = 0.6 you give 0.75. That is constant",
+        ),
+        (
+            "    raise NotImplementedError\n\nchecks.ch01.epanechnikov",
+            "    return u\n\nchecks.ch01.epanechnikov",
+            "stub should be “not yet”, and hears: ✗",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_command_says_what_is_wrong(old, new, problem, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "REPOSITORY", copied("ch01", tmp_path, old, new))
     assert command.main([]) == 1
-    assert problem in capsys.readouterr().out
+    assert f"1.1 The parabola: the {problem}" in capsys.readouterr().out
 
 
 def test_the_command_says_which_wrong_answer_is_misheard(monkeypatch, capsys):
@@ -116,10 +125,8 @@ def test_the_command_says_which_wrong_answer_is_misheard(monkeypatch, capsys):
     changed = {**written, "epanechnikov": [(answer, "a circle"), *others]}
     monkeypatch.setattr(command, "wrong_answers", lambda _: changed)
     assert command.main(["ch01"]) == 1
-    assert (
-        "1.1 The parabola: a wrong answer should hear “a circle”, and hears: ✗"
-        in capsys.readouterr().out
-    )
+    said = "1.1 The parabola: a wrong answer should hear “a circle”, and hears: ✗"
+    assert said in capsys.readouterr().out
 
 
 def test_the_command_names_the_chapters(capsys):

@@ -105,13 +105,11 @@ def grade_class(folder: Path, chosen: list[str]) -> Class:
             reports[of[0]] = kept(*of)
             return reports[of[0]]
 
+        def written(*words, **_):
+            printed.append(" ".join(map(str, words)))
+
         patch.setattr(command, "graded", recorded)
-        patch.setattr(
-            command,
-            "print",
-            lambda *words, **_: printed.append(" ".join(map(str, words))),
-            raising=False,
-        )
+        patch.setattr(command, "print", written, raising=False)
         patch.setenv("SECRET_OF_THE_LECTURER", "hunter2")
         assert command.main(arguments) == 0
     impatient = replace(read_homework(key_folder / "homework.json"), seconds=15)
@@ -176,45 +174,40 @@ def test_system_calls_find_no_process_no_file_and_no_network(graded):
     assert words.endswith(f"NameError: {no_shell}{no_file}clean | no network")
 
 
-@pytest.mark.parametrize(
-    ("name", "label", "words"),
-    [
-        someone(*case)
-        for case in [
-        ("loop in function", "ex-weights", "no answer in time. Does a loop not end?"),
-        ("loop in cell", "ex-half", "its cell does not end within 15 s"),
-        ("syntax error", "ex-weights", "its cell stops: SyntaxError: expected ':'"),
-        ("exits", "ex-neighbours", "its process ended"),
-        ("exits", "ex-half", "its cell stops: SystemExit"),
-        ("memory", "ex-weights", "stops with MemoryError: Unable to allocate 298. GiB"),
-        ("pickle and pipes", "ex-weights", "stops with RecursionError"),
-        ("pickle and pipes", "ex-slope", "its answer cannot be read"),
-        ("patched libraries", "ex-slope", "its cell ends the process"),
-        ("fork bomb", "ex-weights", "stops with PermissionError: [Errno 1] Operation not permitted"),
-        ("text", "ex-half", "your function returns a str, expected numbers"),
-        ("nan", "ex-half", "you give nan"),
-        ("huge array", "ex-half", "an array of shape (10000000,), too large to compare"),
-        ("full disk", "ex-half", "stops with NameError: No space left on device"),
-        ("segmentation fault", "ex-weights", "its process ended"),
-        ("deleted cell", "ex-half", "there is no function data_for_half_the_error in the notebook"),
-        ("untouched", "ho-power-kernel", "… power_kernel: not written yet."),
-        ("untouched", "ex-far-query", "… mended_prediction: nothing has changed yet."),
-        ("wrong", "ex-parabola", "That is the triangular kernel"),
-        ("wrong", "ex-slope", "stops with NameError: name 'wieghts' is not defined"),
-        ("wrong", "ho-power-kernel", "That is Epanechnikov's kernel, p = 1."),
-        ]
-    ],
-)  # fmt: skip
+HEARD = [
+    ("loop in function", "ex-weights", "no answer in time. Does a loop not end?"),
+    ("loop in cell", "ex-half", "its cell does not end within 15 s"),
+    ("syntax error", "ex-weights", "its cell stops: SyntaxError: expected ':'"),
+    ("exits", "ex-neighbours", "its process ended"),
+    ("exits", "ex-half", "its cell stops: SystemExit"),
+    ("memory", "ex-weights", "stops with MemoryError: Unable to allocate 298. GiB"),
+    ("pickle and pipes", "ex-weights", "stops with RecursionError"),
+    ("pickle and pipes", "ex-slope", "its answer cannot be read"),
+    ("patched libraries", "ex-slope", "its cell ends the process"),
+    ("fork bomb", "ex-weights", "stops with PermissionError: [Errno 1] Operation not permitted"),
+    ("text", "ex-half", "your function returns a str, expected numbers"),
+    ("nan", "ex-half", "you give nan"),
+    ("huge array", "ex-half", "an array of shape (10000000,), too large to compare"),
+    ("full disk", "ex-half", "stops with NameError: No space left on device"),
+    ("segmentation fault", "ex-weights", "its process ended"),
+    ("deleted cell", "ex-half", "there is no function data_for_half_the_error in the notebook"),
+    ("untouched", "ho-power-kernel", "… power_kernel: not written yet."),
+    ("untouched", "ex-far-query", "… mended_prediction: nothing has changed yet."),
+    ("wrong", "ex-parabola", "That is the triangular kernel"),
+    ("wrong", "ex-slope", "stops with NameError: name 'wieghts' is not defined"),
+    ("wrong", "ho-power-kernel", "That is Epanechnikov's kernel, p = 1."),
+]
+
+
+@pytest.mark.parametrize(("name", "label", "words"), [someone(*case) for case in HEARD])
 def test_what_a_student_hears(of, name, label, words):
     assert words in said(of(name), name, label)
 
 
 def test_after_the_deadline_nobody_is_told_to_run_the_cell(graded):
-    words = said(graded, "untouched", "ho-power-kernel"), said(graded, "untouched", "ex-far-query")
-    assert words == (
-        "… power_kernel: not written yet.",
-        "… mended_prediction: nothing has changed yet.",
-    )
+    assert said(graded, "untouched", "ho-power-kernel") == "… power_kernel: not written yet."
+    changed = said(graded, "untouched", "ex-far-query")
+    assert changed == "… mended_prediction: nothing has changed yet."
 
 
 def test_an_explanation_waits_for_a_person(graded):
@@ -249,9 +242,8 @@ def test_a_name_is_no_formula_and_no_markup(graded):
         assert "http" not in text.replace("http-equiv", "")
     strange = (graded.folder / "feedback" / "strange errors.html").read_text("utf-8")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in strange
-    assert (
-        "<title>Homework 0: &lt;b&gt;tests&lt;/b&gt; &amp; more: strange errors</title>" in strange
-    )
+    title = "Homework 0: &lt;b&gt;tests&lt;/b&gt; &amp; more: strange errors"
+    assert f"<title>{title}</title>" in strange
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in strange
 
 

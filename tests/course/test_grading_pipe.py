@@ -273,6 +273,13 @@ class Mute(Exception):
         raise RuntimeError("no words")
 
 
+LARGE, RETURNS = np.zeros(MOST_BYTES // 8 + 1), "your function returns"
+
+
+def said(error, text, **more):
+    return {"error": error, "text": text, **more}
+
+
 def raises(error):
     def function(*_):
         raise error
@@ -284,13 +291,16 @@ def raises(error):
     ("function", "words"),
     [
         (None, {"error": "missing"}),
-        (lambda: None, {"error": "Wrong", "text": "your function returns nothing: does it end with return?"}),
-        (lambda: np.zeros(MOST_BYTES // 8 + 1), {"error": "Wrong", "text": "your function returns an array of shape (524289,), too large to compare"}),
-        (raises(NotImplementedError()), {"error": "NotImplementedError", "text": "", "bare": True, "notes": []}),
-        (raises(Stops("now")), {"error": "Stops", "text": "now", "bare": False, "notes": []}),
-        (raises(Mute()), {"error": "Exception", "text": "an error that cannot be printed"}),
+        (lambda: None, said("Wrong", f"{RETURNS} nothing: does it end with return?")),
+        (
+            lambda: LARGE,
+            said("Wrong", f"{RETURNS} an array of shape (524289,), too large to compare"),
+        ),
+        (raises(NotImplementedError()), said("NotImplementedError", "", bare=True, notes=[])),
+        (raises(Stops("now")), said("Stops", "now", bare=False, notes=[])),
+        (raises(Mute()), said("Exception", "an error that cannot be printed")),
     ],
-)  # fmt: skip
+)
 def test_what_the_worker_answers(function, words):
     message = worker.respond(("ask", "call", "asked", ()), {"asked": function})
     assert received(reader(message)) == (words, [])
@@ -309,7 +319,7 @@ def test_what_the_worker_answers(function, words):
         ("raise SystemExit", "SystemExit", {}),
         ("def f(:", "SyntaxError: invalid syntax", {}),
     ],
-)  # fmt: skip
+)
 def test_a_cell_is_run_without_its_check_and_its_magics(cell, problem, known):
     names: dict = {}
     (words, _) = received(reader(worker.respond(("run", cell, 3), names)))

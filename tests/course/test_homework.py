@@ -49,9 +49,8 @@ def notebook(path: Path):
 
 
 def test_the_sets_cover_every_chapter_once():
-    plans = [
-        tomllib.loads((ROOT / "homework" / f"{name}.toml").read_text("utf-8")) for name in SETS
-    ]
+    texts = [(ROOT / "homework" / f"{name}.toml").read_text("utf-8") for name in SETS]
+    plans = [tomllib.loads(text) for text in texts]
     chapters = sorted(path.name[:2] for path in (ROOT / "chapters").glob("[0-9]*.md"))
     assert [plan["chapters"] for plan in plans] == [[chapter] for chapter in chapters]
     assert [plan["after"] for plan in plans] == [f"{int(chapter)}b" for chapter in chapters]
@@ -188,37 +187,46 @@ def test_what_stays_with_the_lecturer(made):
     assert sorted(path.name for path in made[1].iterdir()) == ["lecturer", "students"]
     handed_out = {path.name for path in (made[1] / "students").iterdir()}
     assert handed_out == {f"{name}.ipynb" for name in SETS}
-    own = sorted(
-        p.relative_to(made[1] / "lecturer" / "hw1").as_posix()
-        for p in (made[1] / "lecturer" / "hw1").rglob("*")
-        if "__pycache__" not in p.parts  # of a homework that another test has graded
-    )
+    folder = made[1] / "lecturer" / "hw1"
+    # another test has graded one, and Python has compiled its check
+    written = [path for path in folder.rglob("*") if "__pycache__" not in path.parts]
+    own = sorted(path.relative_to(folder).as_posix() for path in written)
     assert own == ["held_out", "held_out/ch01.py", "homework.json", "hw1.ipynb"]
-    assert (
-        json.loads((made[2] / "lecturer" / "hw1" / "homework.json").read_text("utf-8"))["seed"] == 2
-    )
+    other = made[2] / "lecturer" / "hw1" / "homework.json"
+    assert json.loads(other.read_text("utf-8"))["seed"] == 2
 
 
-GOOD = 'title = "T"\nafter = "1b"\nchapters = ["01"]\nseconds = 60\nminutes = 10\nexplanations = "read"\n'
+END = 'explanations = "read"\n'
+GOOD = 'title = "T"\nafter = "1b"\nchapters = ["01"]\nseconds = 60\nminutes = 10\n' + END
+TWICE = GOOD.replace('"01"', '"03", "09"')
+TWICE += "[points]\nex-prefix-mask = 1\n[held_out]\nho-prefix-mask = 1"
 
 
 @pytest.mark.parametrize(
-    ("plan", "words"),
+    ("old", "new", "words"),
     [
-        ("title = ", "homework/hw0.toml: Invalid value"),
-        (GOOD.replace('"T"', "3"), "title: got 3, expected a str"),
-        (GOOD.replace("minutes = 10", ""), "minutes: got None, expected a int"),
-        (GOOD.replace('"read"', '"all"'), "explanations: got 'all', expected one of read, completion"),
-        (GOOD + "[points]\nex-half = 0", "ex-half: got 0 points, expected a number above 0"),
-        (GOOD + "[points]\nex-haf = 1", "no exercise 'ex-haf' in [points]; there are ex-parabola, "),
-        (GOOD + "[held_out]\nex-half = 1", "no exercise 'ex-half' in [held_out]; there are ho-power-kernel, ho-many-inputs"),
-        (GOOD.replace('"01"', '"17"'), "chapters: got '17', expected two digits, as in 01"),
-        (GOOD.replace('"01"', '"03", "09"') + "[points]\nex-prefix-mask = 1\n[held_out]\nho-prefix-mask = 1", "two exercises ask for a function prefix_mask"),
+        (GOOD, "title = ", "homework/hw0.toml: Invalid value"),
+        ('"T"', "3", "title: got 3, expected a str"),
+        ("minutes = 10", "", "minutes: got None, expected a int"),
+        ('"read"', '"all"', "explanations: got 'all', expected one of read, completion"),
+        (END, END + "[points]\nex-half = 0", "ex-half: got 0 points, expected a number above 0"),
+        (
+            END,
+            END + "[points]\nex-no = 1",
+            "no exercise 'ex-no' in [points]; there are ex-parabola, ",
+        ),
+        (
+            END,
+            END + "[held_out]\nex-half = 1",
+            "no exercise 'ex-half' in [held_out]; there are ho-power-kernel, ho-many-inputs",
+        ),
+        ('"01"', '"17"', "chapters: got '17', expected two digits, as in 01"),
+        (GOOD, TWICE, "two exercises ask for a function prefix_mask"),
     ],
-)  # fmt: skip
-def test_a_plan_that_cannot_be(tmp_path, monkeypatch, plan, words):
+)
+def test_a_plan_that_cannot_be(tmp_path, monkeypatch, old, new, words):
     (tmp_path / "homework").mkdir()
-    (tmp_path / "homework" / "hw0.toml").write_text(plan, encoding="utf-8")
+    (tmp_path / "homework" / "hw0.toml").write_text(GOOD.replace(old, new), encoding="utf-8")
 
     def read(name: str):
         with monkeypatch.context() as patch:
@@ -252,15 +260,13 @@ def test_a_solution_that_is_not_right_stops_the_making(tmp_path, monkeypatch):
 @pytest.mark.parametrize("seed", ["", "-1", "x", "1.5", "1" * 30])
 def test_a_seed_is_a_whole_number(seed, capsys):
     assert make_homework.main([f"--seed={seed}"]) == 2
-    assert (
-        f"seed: got {seed!r}, expected a whole number, as in SEED=2027" in capsys.readouterr().err
-    )
+    said = f"seed: got {seed!r}, expected a whole number, as in SEED=2027"
+    assert said in capsys.readouterr().err
 
 
 def test_the_command_makes_the_sets_asked_for(tmp_path, capsys):
     assert make_homework.main(["--seed", "7", "--out", str(tmp_path), "hw2"]) == 0
     assert "hw2: 8 exercises, 20 points" in capsys.readouterr().out
     assert make_homework.main(["--seed", "7", "--out", str(tmp_path), "hw77"]) == 1
-    assert (
-        "homework/hw77.toml: there is no such file; there are hw1, hw2" in capsys.readouterr().err
-    )
+    said = "homework/hw77.toml: there is no such file; there are hw1, hw2"
+    assert said in capsys.readouterr().err

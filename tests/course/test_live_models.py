@@ -186,10 +186,9 @@ def test_what_is_no_model_is_refused():
     data = models.pack(regressor())
     length = int.from_bytes(data[:8], "little")
     foreign = b'{"__metadata__": {"kind": "Linear"}}'
-    for wrong in (
-        b"", b"<!doctype html>", data[:100], data[:-2], data + b"12", data[:8] + b"[" + bytes(length - 1),
-        len(foreign).to_bytes(8, "little") + foreign,
-    ):  # fmt: skip
+    broken = [b"", b"<!doctype html>", data[:100], data[:-2], data + b"12"]
+    broken += [data[:8] + b"[" + bytes(length - 1), len(foreign).to_bytes(8, "little") + foreign]
+    for wrong in broken:
         with pytest.raises(ValueError, match=f"data: got {len(wrong)} bytes that are no stored"):
             models.unpack(wrong)
 
@@ -204,9 +203,8 @@ def test_bad_input_of_the_regression_is_named():
     for a, b in ((x[:3] - 0.1, x[:3]), (x[:3], x[:3] * np.nan), (x[:3] * np.nan, x[:3])):
         with pytest.raises(ValueError, match="x, y: got a point elsewhere"):
             live.in_context_regression(a, b, model="a")
-    for argument, number in (
-        ("length_scale", 0.0), ("noise", -0.1), ("noise", np.nan), ("bandwidth", 0.001),
-    ):  # fmt: skip
+    wrong = [("length_scale", 0.0), ("noise", -0.1), ("noise", np.nan), ("bandwidth", 0.001)]
+    for argument, number in wrong:
         with pytest.raises(ValueError, match=f"{argument}: got {number}, expected"):
             live.in_context_regression(x[:3], x[:3], model="a", **{argument: number})
     with pytest.raises(ValueError, match="name: got 'A B', expected small letters"):

@@ -50,16 +50,13 @@ def grid() -> list[Case]:
 @pytest.fixture(scope="module")
 def both() -> list[tuple[Case, Any]]:
     """Every case, and what the script says of it."""
-    cases = grid()
-    given = [
-        (asdict(model) | {"key_heads": model.key_heads or model.heads}, batch, asdict(cluster),
-         asdict(layout))
-        for model, batch, cluster, layout in cases
-    ]  # fmt: skip
-    done = subprocess.run(
-        [node_program(), "-e", read_scripts("device_plan.js") + HARNESS],
-        input=json.dumps(given), capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    cases, given = grid(), []
+    for model, batch, cluster, layout in cases:
+        sizes = asdict(model) | {"key_heads": model.key_heads or model.heads}
+        given.append((sizes, batch, asdict(cluster), asdict(layout)))
+    command = [node_program(), "-e", read_scripts("device_plan.js") + HARNESS]
+    words = json.dumps(given)
+    done = subprocess.run(command, input=words, capture_output=True, text=True, check=True)
     return list(zip(cases, json.loads(done.stdout), strict=True))
 
 
