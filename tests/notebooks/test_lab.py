@@ -15,12 +15,16 @@ from sample import ROOT
 CHAPTERS = sorted((ROOT / "chapters").glob("*.md"))
 
 
+def of_makefile(word: str) -> str:
+    """The one line of the Makefile that has this word."""
+    lines = (ROOT / "Makefile").read_text("utf-8").splitlines()
+    (found,) = [line for line in lines if word in line]
+    return found
+
+
 def test_the_setting_opens_markdown_as_a_notebook(tmp_path):
     """The command of the Makefile, on a settings file of its own."""
-    (line,) = [
-        t for t in (ROOT / "Makefile").read_text("utf-8").splitlines() if "jupytext_config" in t
-    ]
-    words = line.partition(" -m ")[2].split()
+    words = of_makefile("jupytext_config").partition(" -m ")[2].split()
     settings = tmp_path / "lab" / "overrides.json"
     words[words.index("--settings-file") + 1] = str(settings)
     subprocess.run([sys.executable, "-m", *words], check=True, capture_output=True)
@@ -31,8 +35,8 @@ def test_the_setting_opens_markdown_as_a_notebook(tmp_path):
 
 def test_a_reader_finds_notebooks_and_no_sources():
     """With the option that the Makefile gives, the list of files has what a double click can show."""
-    (line,) = [t for t in (ROOT / "Makefile").read_text("utf-8").splitlines() if "hide_globs" in t]
-    (option,) = [word for word in shlex.split(line) if word.startswith("--ContentsManager.")]
+    words = shlex.split(of_makefile("hide_globs"))
+    (option,) = [word for word in words if word.startswith("--ContentsManager.")]
     hidden = ast.literal_eval(option.partition("=")[2])
     manager = jupytext.TextFileContentsManager(root_dir=str(ROOT), hide_globs=hidden)
     assert isinstance(manager, LargeFileManager)  # which the option is for
