@@ -19,15 +19,9 @@ PLAN = {
     "seconds": 60,
     "minutes": 10,
     "explanations": "read",
-    "points": {
-        "ex-parabola": 1,
-        "ex-neighbours": 1,
-        "ex-half": 1,
-        "ex-weights": 2,
-        "ex-slope": 2,
-        "ex-far-query": 2,
-        "ex-explain-valley": 3,
-    },
+    "points": dict.fromkeys(("ex-parabola", "ex-neighbours", "ex-half"), 1)
+    | dict.fromkeys(("ex-weights", "ex-slope", "ex-far-query"), 2)
+    | {"ex-explain-valley": 3},
     "held_out": {"ho-power-kernel": 4, "ho-many-inputs": 3},
 }
 CHECKED = [
@@ -51,7 +45,8 @@ WRONG = {
     "ex-parabola": "def epanechnikov(u):\n    return np.maximum(0, 1 - u)",
     "ex-neighbours": "def effective_neighbours(weights):\n    return 1 / (weights**2).sum(0)",
     "ex-half": "def data_for_half_the_error():\n    return 2.0",
-    "ex-weights": "def gaussian_weights(distances, bandwidth):\n    k = np.exp(-distances**2 / (2 * bandwidth**2))\n    return k / k.sum()",
+    "ex-weights": "def gaussian_weights(distances, bandwidth):\n"
+    "    k = np.exp(-distances**2 / (2 * bandwidth**2))\n    return k / k.sum()",
     "ex-slope": "def bandwidth_gradient(query, keys, values, bandwidth):\n    return wieghts",
     "ho-power-kernel": "def power_kernel(u):\n    return 0.75 * np.maximum(0, 1 - u**2)",
     "ho-many-inputs": "def data_for_less_error():\n    return 4.0",
@@ -86,14 +81,15 @@ for what in ("touch {folder}/PWNED", "rm -rf {folder}/submissions", "echo $HOME"
         found.append(os.system(what))
     except OSError as error:
         found.append(error)
-for path in ("{folder}/key/homework.json", "{folder}/key/held_out/ch01.py", "/etc/passwd", "/proc/1/environ"):
+own = "{folder}/key/homework.json", "{folder}/key/held_out/ch01.py"
+for path in (*own, "/etc/passwd", "/proc/1/environ"):
     try:
         text = open(path).read()
         found.append("clean" if "environ" in path and "hunter2" not in text else "READ")
     except OSError as error:
         found.append(type(error).__name__)
 try:
-    urllib.request.urlopen("http://127.0.0.1:{port}", timeout=1)
+    urllib.request.urlopen("http://127.0.0.1:9", timeout=1)
     found.append("REACHED")
 except OSError:
     found.append("no network")
@@ -205,63 +201,44 @@ def epanechnikov(u):
     raise Strange
 """
 
-# name: what is changed in the right answers (None: the cell is deleted), the points
-CHANGED: dict[str, tuple[dict[str, str | None], list[int]]] = {
-    "right": ({}, EVERY),
-    "loop in function": (
-        {
-            "ex-weights": "def gaussian_weights(distances, bandwidth):\n    while True:\n        pass"
-        },
-        without("ex-weights"),
-    ),
-    "loop in cell": (
-        {"ex-half": "def data_for_half_the_error():\n    return 2**1.25\nwhile True: pass"},
-        without("ex-half"),
-    ),
-    "syntax error": (
-        {"ex-weights": "def gaussian_weights(distances, bandwidth)\n    return distances"},
-        without("ex-weights"),
-    ),
-    "os system": ({"ex-parabola": SYSTEM, "ex-half": SAY}, without("ex-half")),
-    "exits": (
-        {
-            "ex-neighbours": "import os\ndef effective_neighbours(weights):\n    os._exit(0)",
-            "ex-half": "import sys\nsys.exit()\ndef data_for_half_the_error():\n    return 2**1.25",
-        },
-        without("ex-neighbours", "ex-half"),
-    ),
-    "memory": ({"ex-weights": MEMORY, "ex-half": PRINTS}, without("ex-weights")),
-    "pickle and pipes": (
-        {"ex-weights": PICKLE, "ex-slope": FORGED},
-        without("ex-weights", "ex-slope"),
-    ),
-    "torch answer": ({"ex-weights": TORCH}, EVERY),
-    "fork bomb": ({"ex-weights": FORKS}, without("ex-weights")),
-    "sleeps": (
-        {"ex-half": "import time\ndef data_for_half_the_error():\n    time.sleep(3600)"},
-        without("ex-half"),
-    ),
-    "threads": ({"ex-half": THREADS}, EVERY),
-    "patched libraries": ({"ex-slope": LIBRARIES}, without("ex-slope")),
-    "counts its calls": ({"ex-parabola": COUNTS}, without("ex-parabola")),
-    "text": ({"ex-half": "def data_for_half_the_error():\n    return '2.378'"}, without("ex-half")),
-    "nan": (
-        {"ex-half": "def data_for_half_the_error():\n    return float('nan')"},
-        without("ex-half"),
-    ),
-    "huge array": (
-        {"ex-half": "def data_for_half_the_error():\n    return np.zeros(10**7)"},
-        without("ex-half"),
-    ),
-    "full disk": ({"ex-half": FULL_DISK}, without("ex-half")),
-    "segmentation fault": ({"ex-weights": SEGFAULT}, without("ex-weights")),
-    "magics": ({"ex-half": MAGICS}, EVERY),
-    "deep brackets": ({"ex-far-query": DEEP}, without("ex-far-query")),
-    "strange errors": ({"ex-parabola": STRANGE}, without("ex-parabola")),
-    "deleted cell": ({"ex-half": None}, without("ex-half")),
-    '=HYPERLINK("evil")': ({}, EVERY),
-    "<script>alert(1)<": ({}, EVERY),
+HALF = "def data_for_half_the_error():\n    "
+RIGHT_HALF = f"{HALF}return 2**1.25\n"
+NEIGHBOURS = "def effective_neighbours(weights):\n    "
+WEIGHTS = "def gaussian_weights(distances, bandwidth):\n    "
+# name: what is changed in the right answers (None: the cell is deleted)
+CHANGED: dict[str, dict[str, str | None]] = {
+    "right": {},
+    "loop in function": {"ex-weights": f"{WEIGHTS}while True:\n        pass"},
+    "loop in cell": {"ex-half": f"{RIGHT_HALF}while True: pass"},
+    "syntax error": {"ex-weights": WEIGHTS.replace(":", "") + "return distances"},
+    "os system": {"ex-parabola": SYSTEM, "ex-half": SAY},
+    "exits": {
+        "ex-neighbours": f"import os\n{NEIGHBOURS}os._exit(0)",
+        "ex-half": f"import sys\nsys.exit()\n{RIGHT_HALF}",
+    },
+    "memory": {"ex-weights": MEMORY, "ex-half": PRINTS},
+    "pickle and pipes": {"ex-weights": PICKLE, "ex-slope": FORGED},
+    "torch answer": {"ex-weights": TORCH},
+    "fork bomb": {"ex-weights": FORKS},
+    "sleeps": {"ex-half": f"import time\n{HALF}time.sleep(3600)"},
+    "threads": {"ex-half": THREADS},
+    "patched libraries": {"ex-slope": LIBRARIES},
+    "counts its calls": {"ex-parabola": COUNTS},
+    "text": {"ex-half": f"{HALF}return '2.378'"},
+    "nan": {"ex-half": f"{HALF}return float('nan')"},
+    "huge array": {"ex-half": f"{HALF}return np.zeros(10**7)"},
+    "full disk": {"ex-half": FULL_DISK},
+    "segmentation fault": {"ex-weights": SEGFAULT},
+    "magics": {"ex-half": MAGICS},
+    "deep brackets": {"ex-far-query": DEEP},
+    "strange errors": {"ex-parabola": STRANGE},
+    "deleted cell": {"ex-half": None},
+    '=HYPERLINK("evil")': {},
+    "<script>alert(1)<": {},
 }
+# A changed answer that is right all the same; the others have no points.
+STILL_RIGHT = {"os system": "ex-parabola", "memory": "ex-half", "torch answer": "ex-weights"}
+STILL_RIGHT |= {"threads": "ex-half", "magics": "ex-half"}
 # One of each kind of attack or accident; the others are variants of these.
 FEW = [
     *("right", "loop in function", "syntax error", "os system", "exits", "memory"),
@@ -290,27 +267,25 @@ def changed(notebook: Any, changes: Mapping[str, str | None]) -> Any:
 
 
 def write_class(
-    folder: Path, student: Any, key: Any, facts: dict[str, Any], chosen: list[str]
+    folder: Path, student: Any, key: Any, outside: Path, chosen: list[str]
 ) -> dict[str, list[int]]:
     """Write those of the class into a folder; the points of each."""
-    expected = write_everyone(folder, student, key, facts)
+    expected = write_everyone(folder, student, key, outside)
     for path in folder.iterdir():
         if path.name.removesuffix(".ipynb") not in chosen:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     return {name: expected[name] for name in chosen}
 
 
-def write_everyone(
-    folder: Path, student: Any, key: Any, facts: dict[str, Any]
-) -> dict[str, list[int]]:
+def write_everyone(folder: Path, student: Any, key: Any, outside: Path) -> dict[str, list[int]]:
     """Write the class into a folder; the points of those that can be graded."""
     right = changed(key, RIGHT)
     wrong = changed(student, WRONG)
-    expected = {name: points for name, (_, points) in CHANGED.items()}
-    for name, (changes, _) in CHANGED.items():
+    expected = {}
+    for name, changes in CHANGED.items():
+        expected[name] = without(*(one for one in changes if one != STILL_RIGHT.get(name)))
         told = {
-            label: source
-            and source.replace("{folder}", str(facts["folder"])).replace("{port}", "9")
+            label: source and source.replace("{folder}", str(outside))
             for label, source in changes.items()
         }
         save(folder / f"{name}.ipynb", changed(right, told))
@@ -339,10 +314,10 @@ def write_everyone(
 
 def write_unreadable(folder: Path, key: Any, secret: Path) -> dict[str, str]:
     """Write what cannot be graded; a part of what each is told."""
-    (folder / "broken.ipynb").write_text('{"cells": [', encoding="utf-8")
-    (folder / "not utf-8.ipynb").write_bytes(b"\xff\xfe{}")
-    (folder / "nested.ipynb").write_text("[" * 100_000, encoding="utf-8")
-    (folder / "old format.ipynb").write_text('{"worksheets": [], "nbformat": 3}', encoding="utf-8")
+    no_notebooks = {"broken": b'{"cells": [', "not utf-8": b"\xff\xfe{}", "nested": b"[" * 100_000}
+    no_notebooks["old format"] = b'{"worksheets": [], "nbformat": 3}'
+    for name, content in no_notebooks.items():
+        (folder / f"{name}.ipynb").write_bytes(content)
     (folder / "link.ipynb").symlink_to(secret)
     (folder / "linked folder").symlink_to(secret.parent)
     with (folder / "200 megabytes.ipynb").open("wb") as file:
@@ -354,10 +329,7 @@ def write_unreadable(folder: Path, key: Any, secret: Path) -> dict[str, str]:
     for name in ("final", "final final"):
         save(folder / "two notebooks" / f"{name}.ipynb", key)
     return {
-        "broken": "is not a notebook",
-        "not utf-8": "is not a notebook",
-        "nested": "is not a notebook",
-        "old format": "is not a notebook",
+        **dict.fromkeys(no_notebooks, "is not a notebook"),
         "link": "is a link or no plain file",
         "linked folder": "is a link or no plain file",
         "200 megabytes": "has 200 MB, more than 31: clear its outputs",

@@ -85,7 +85,7 @@ def grade_class(folder: Path, chosen: list[str]) -> Class:
     key = json.loads((key_folder / "hw0.ipynb").read_text("utf-8"))
     handed_in = folder / "submissions"
     handed_in.mkdir()
-    expected = submissions.write_class(handed_in, student, key, {"folder": folder}, chosen)
+    expected = submissions.write_class(handed_in, student, key, folder, chosen)
     loops = folder / "loops"
     loops.mkdir()
     endless = [name for name in submissions.LOOPS if name in chosen]

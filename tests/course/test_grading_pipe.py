@@ -27,6 +27,7 @@ CHAPTERS = sorted((TESTS.parent / "chapters").glob("[0-9]*.md"))
 FEW = ("05", "06")  # whose checks use every way of asking
 PLANTED = """
 import sys
+sys.path.append({tests!r})
 from checks.{chapter} import WRONG
 for name, wrong in WRONG.items():
     for number, (answer, _) in enumerate(wrong):
