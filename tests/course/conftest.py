@@ -1,4 +1,4 @@
-"""What the files of this room share: what they import beside the package, and the lectures."""
+"""What the files of this room share: imports, the lectures, a place for models."""
 
 import sys
 from pathlib import Path
@@ -21,3 +21,12 @@ def writers() -> dict[str, "PageWriter"]:
 
     with desk(ROOT) as book:
         return writers_of(book, ROOT)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place for the models of live figures that is not the package."""
+    from attnbook.course.live import models
+
+    monkeypatch.setattr(models, "FOLDER", tmp_path / "models")
+    return tmp_path / "models"

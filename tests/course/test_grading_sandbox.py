@@ -118,11 +118,24 @@ def test_inside_there_is_little(monkeypatch):
 
 @pytest.fixture
 def unprobed():
-    for cached in (sandbox.probed, sandbox._help, sandbox._closes_namespaces):
-        cached.cache_clear()
+    cached = (sandbox.probed, sandbox._help, sandbox._closes_namespaces)
+    for one in cached:
+        one.cache_clear()
     yield
-    for cached in (sandbox.probed, sandbox._help, sandbox._closes_namespaces):
-        cached.cache_clear()
+    for one in cached:
+        one.cache_clear()
+
+
+@pytest.fixture
+def given(unprobed, monkeypatch, tmp_path):
+    """A function that puts a script in the place of bubblewrap."""
+
+    def put(script):
+        (tmp_path / "bwrap").write_text(f"#!/bin/sh\n{script}")
+        (tmp_path / "bwrap").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+
+    return put
 
 
 @sandboxes.posix
@@ -139,12 +152,8 @@ def test_a_missing_sandbox_is_an_error_with_its_remedy(monkeypatch):
 
 
 @sandboxes.posix
-@pytest.mark.usefixtures("unprobed")
-def test_a_sandbox_that_does_not_work_says_what_to_do(monkeypatch, tmp_path):
-    broken = tmp_path / "bwrap"
-    broken.write_text("#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n")
-    broken.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+def test_a_sandbox_that_does_not_work_says_what_to_do(given):
+    given("echo 'setting up uid map: Permission denied' >&2\nexit 1\n")
     with pytest.raises(sandbox.NoSandbox) as found:
         sandbox.probed("auto")
     assert "does not work here (setting up uid map: Permission denied)" in str(found.value)
@@ -163,25 +172,17 @@ def test_an_older_bubblewrap_takes_what_it_knows(monkeypatch, options):
 
 
 @sandboxes.posix
-@pytest.mark.usefixtures("unprobed")
-def test_a_sandbox_that_students_could_widen_is_refused(monkeypatch, tmp_path):
-    (tmp_path / "bwrap").write_text("#!/bin/sh\n")
-    (tmp_path / "bwrap").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+def test_a_sandbox_that_students_could_widen_is_refused(given, monkeypatch):
+    given("")
     monkeypatch.setattr(sandbox, "system_call_filter", lambda: None)
-    with pytest.raises(
-        sandbox.NoSandbox, match=r"cannot forbid new namespaces \(it can from 0\.8\)"
-    ):
+    said = r"cannot forbid new namespaces \(it can from 0\.8\)"
+    with pytest.raises(sandbox.NoSandbox, match=said):
         sandbox.probed("bwrap")
 
 
 @sandboxes.posix
-@pytest.mark.usefixtures("unprobed")
-def test_a_bubblewrap_that_may_not_write_to_proc_goes_without(monkeypatch, tmp_path):
-    said = "#!/bin/sh\n[ $1 = --help ] && { echo --disable-userns; exit; }\nexit 1\n"
-    (tmp_path / "bwrap").write_text(said)
-    (tmp_path / "bwrap").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+def test_a_bubblewrap_that_may_not_write_to_proc_goes_without(given):
+    given("[ $1 = --help ] && { echo --disable-userns; exit; }\nexit 1\n")
     assert "--disable-userns" not in sandbox.command("bwrap", 3)
 
 

@@ -108,11 +108,8 @@ def test_what_is_nobody_s_or_two_students_keeps_its_own_name():
     people = [Person("Ada B"), Person("Ada  b."), Person("Emile")]
     given, strangers = matched({"ada b": [Path("1")], "Zoe": [Path("2")]}, people)
     assert strangers == ["ada b", "Zoe"]
-    assert given[2:] == [
-        (people[2], None),
-        (Person("ada b"), [Path("1")]),
-        (Person("Zoe"), [Path("2")]),
-    ]
+    unknown = [(Person("ada b"), [Path("1")]), (Person("Zoe"), [Path("2")])]
+    assert given[2:] == [(people[2], None), *unknown]
 
 
 def test_two_files_of_one_student_come_together(tmp_path):
@@ -121,13 +118,10 @@ def test_two_files_of_one_student_come_together(tmp_path):
     (tmp_path / "folder" / ".ipynb_checkpoints").mkdir(parents=True)
     write(tmp_path / "folder" / ".ipynb_checkpoints" / "hw1-checkpoint.ipynb", "{}")
     found = handed_in(tmp_path)
-    assert found == {
-        "0042": [tmp_path / "0042.ipynb"],
-        "ada": [tmp_path / "ada.ipynb"],
-        "folder": [],
-    }
+    number, name = tmp_path / "0042.ipynb", tmp_path / "ada.ipynb"
+    assert found == {"0042": [number], "ada": [name], "folder": []}
     ada = Person("Ada", {"ID number": "0042"})
-    assert matched(found, [ada])[0][0] == (ada, [tmp_path / "0042.ipynb", tmp_path / "ada.ipynb"])
+    assert matched(found, [ada])[0][0] == (ada, [number, name])
 
 
 def report(name: str, points: float | None) -> Report:
@@ -141,12 +135,8 @@ def graded(tmp_path):
     homework = read_homework(homework_file(tmp_path))
     ada, emile = read_roster(write(tmp_path / "roster.csv", MOODLE))
     gone = Report("gone", problem="a link", results={})
-    class_ = [
-        (ada, report(ada.name, 2.5)),
-        (emile, report(emile.name, None)),
-        (Person("gone"), gone),
-    ]
-    return homework, class_
+    came = [(ada, report(ada.name, 2.5)), (emile, report(emile.name, None))]
+    return homework, [*came, (Person("gone"), gone)]
 
 
 def test_the_tables(tmp_path, graded):
@@ -207,10 +197,8 @@ def test_points_that_a_person_enters_are_kept(tmp_path, graded):
     ]
     text = path.read_text("utf-8").rstrip().removesuffix(",,") + ',"1,5",-and so?\n'
     marks = tables.read_marks(write(path, text), homework)
-    assert marks == {
-        ("Ada Lovelace", "ex-why"): (2.5, ""),
-        ("Émile Borel", "ex-why"): (1.5, "-and so?"),
-    }
+    ada, emile = ("Ada Lovelace", "ex-why"), ("Émile Borel", "ex-why")
+    assert marks == {ada: (2.5, ""), emile: (1.5, "-and so?")}
     command._enter(class_[1][1], marks)
     assert class_[1][1].total == 2.5
     assert class_[1][1].complete
@@ -223,9 +211,8 @@ def test_points_that_a_person_enters_are_kept(tmp_path, graded):
 @pytest.mark.parametrize("points", ["four", "3.5", "-1", "nan"])
 def test_points_that_cannot_be_are_refused(tmp_path, graded, points):
     path = write(tmp_path / "read.csv", f"student,exercise,answer,points\nAda,ex-why,,{points}\n")
-    with pytest.raises(
-        tables.BadMarks, match=r"Ada, ex-why: got '.*', expected points from 0 to 3"
-    ):
+    said = r"Ada, ex-why: got '.*', expected points from 0 to 3"
+    with pytest.raises(tables.BadMarks, match=said):
         tables.read_marks(path, graded[0])
 
 

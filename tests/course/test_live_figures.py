@@ -77,6 +77,9 @@ STARTS = {  # of a figure's controls, those that are seen at the start and what 
 }
 
 
+points, attention = live.self_attention_points, live.Attention
+
+
 def read(records):
     """A stream of two tokens that reads out these."""
     return live.Stream("", "ab", "de", STATES[:, :2], records)
@@ -136,6 +139,9 @@ def test_a_page_gets_all_of_a_figure(name):
     assert repr(figure) == f"Live figure: {figure.description}"
 
 
+BROWSER = partial(live.attention_browser, units=("letter", "word"))
+
+
 def test_a_token_cannot_end_the_script():
     case = live.Attention("</script>", ["</script>"], ["x"], {"one": [[1.0]]})
     text = live.attention_browser([case], name="live-a")._repr_html_()
@@ -166,12 +172,7 @@ def test_figures_hold_what_they_are_given_and_reach_beyond_it():
 @pytest.mark.parametrize(
     ("make", "case", "all_of_one", "chosen"),
     [
-        (
-            partial(live.attention_browser, units=("letter", "word")),
-            CASE,
-            "a letter a row, a word a column",
-            "a row",
-        ),
+        (BROWSER, CASE, "a letter a row, a word a column", "a row"),
         (live.residual_stream, STREAM, "a token a column", "a token and a step"),
     ],
 )
@@ -211,25 +212,16 @@ def test_hull_by_hand(points, corners):
         (lambda: live.self_attention_points(KEYS[:, :1]), r"points: got \(5, 1\), expected"),
         (lambda: live.self_attention_points(KEYS[0]), r"points: got \(2,\), expected"),
         *(
-            (
-                lambda n=n: live.self_attention_points(KEYS, n),
-                f"got '{n}', expected 5 different let",
-            )
-            for n in ("abcca", "abc")
+            (partial(points, KEYS, names), f"got '{names}', expected 5 different letters")
+            for names in ("abcca", "abc")
         ),
         (lambda: live.Attention("", [], ["x"], WEIGHTS), r"rows, columns: got \(0, 1\) tokens"),
         (lambda: live.Attention("", ["a"], ["x"], {}), "weights: got no head"),
         *(
-            (
-                lambda row=row: live.Attention("", "a", "xy", HEAD | {"i": [row]}),
-                "rows of head i that",
-            )
+            (partial(attention, "", "a", "xy", HEAD | {"i": [row]}), "rows of head i that are no")
             for row in ([0.5, 0], [2, 0], [0.5, -0.5], [np.nan, np.nan], [1.5, -0.5])
         ),
-        (
-            lambda: live.Attention("", "a", "x", WEIGHTS),
-            r"\(2, 3\) for head one, expected \(1, 1\)",
-        ),
+        (lambda: attention("", "a", "x", WEIGHTS), r"\(2, 3\) for head one, expected \(1, 1\)"),
         (
             lambda: live.attention_browser([CASE, live.Attention("", "a", "xy", HEAD)], name="a"),
             r"cases: got heads \['h'\], expected \['one', 'two'\]",
@@ -266,8 +258,8 @@ def test_hull_by_hand(points, corners):
         (lambda: read([PAIRS, PAIRS[:1]]), r"readout: got 2 records of \[1, 2\] pairs"),
         *(
             (
-                lambda p=p: read([PAIRS, [PAIRS[0], ("y", p)]]),
-                f"readout: got {p} for 'y', expected a pro",
+                partial(read, [PAIRS, [PAIRS[0], ("y", p)]]),
+                f"readout: got {p} for 'y', expected a probability",
             )
             for p in (2.0, -0.1, np.nan)
         ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,13 +44,6 @@ MADE = {
 def rounded(model: nn.Module) -> dict[str, np.ndarray]:
     """The parameters as float16 has them."""
     return {n: p.detach().numpy().astype(np.float16) for n, p in model.named_parameters()}
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place for models that is not the package."""
-    monkeypatch.setattr(models, "FOLDER", tmp_path / "models")
-    return tmp_path / "models"
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -223,16 +215,16 @@ def test_bad_input_of_the_translation_is_named():
 def test_bad_input_of_the_writer_is_named():
     for beginning in ("", None, 3):
         with pytest.raises(ValueError, match=f"beginning: got {beginning!r}, expected some text"):
-            live.text_writer(beginning, model="a")  # type: ignore[arg-type]
+            live.text_writer(beginning, model="a")
     for temperature in (-0.1, 1.6, np.nan, "warm"):
         with pytest.raises(ValueError, match=f"temperature: got {temperature}, expected a number"):
-            live.text_writer("a", model="a", temperature=temperature)  # type: ignore[arg-type]
+            live.text_writer("a", model="a", temperature=temperature)
     for top_p in (0, 0.05, 1.1, np.nan, "most"):
         with pytest.raises(ValueError, match=f"top_p: got {top_p}, expected a number from 0.1 to"):
-            live.text_writer("a", model="a", top_p=top_p)  # type: ignore[arg-type]
+            live.text_writer("a", model="a", top_p=top_p)
     for pair in (" the", ("a", 2.0), ("a", np.nan), (3, 0.5), ("a", 0.5, 0.1)):
         with pytest.raises(ValueError, match=r"next_tokens: got .*, expected a text"):
-            live.text_writer("a", model="a", next_tokens=[pair])  # type: ignore[list-item]
+            live.text_writer("a", model="a", next_tokens=[pair])
     with pytest.raises(ValueError, match="next_tokens: got 9, expected at most 8"):
         live.text_writer("a", model="a", next_tokens=[("b", 0.1)] * 9)
     with pytest.raises(ValueError, match="name: got 'A B', expected small letters"):

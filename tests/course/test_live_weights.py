@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from attnbook import softmax
 from attnbook.course import live
-from attnbook.course.live import models, weights
+from attnbook.course.live import weights
 
 TOKENS = [" a", "b", " a", "\n", "c"]
 
@@ -28,13 +27,6 @@ def sentences() -> list[live.Sentence]:
         live.Sentence("first", TOKENS, random()),
         live.Sentence("second", TOKENS[:4], random(4, seed=1)),
     ]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place for files that is not the package."""
-    monkeypatch.setattr(models, "FOLDER", tmp_path / "models")
-    return tmp_path / "models"
 
 
 def test_weights_come_back_rounded():
@@ -124,7 +116,7 @@ def test_models_do_not_mix_and_files_are_whole():
     with pytest.raises(ValueError, match=r"sentences: got layers and heads \[\]"):
         weights.pack("a", [])
     with pytest.raises(TypeError, match="tokens: got 3, expected a list of tokens"):
-        live.Sentence("", 3, random())  # type: ignore[arg-type]
+        live.Sentence("", 3, random())
     data = weights.pack("a", sentences())
     for wrong in (b"", b"<!doctype html>", data[:60], data[:-1], data + b"1"):
         with pytest.raises(ValueError, match=f"data: got {len(wrong)} bytes that are no stored"):

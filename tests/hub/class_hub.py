@@ -320,10 +320,8 @@ class Kernel:
                 said += message["content"]["text"]
             if message["msg_type"] == "error":
                 said += message["content"]["ename"]
-            ended |= {message["msg_type"], message["content"].get("execution_state")} & {
-                "execute_reply",
-                "idle",
-            }
+            now = {message["msg_type"], message["content"].get("execution_state")}
+            ended |= now & {"execute_reply", "idle"}
         return said.strip()
 
 

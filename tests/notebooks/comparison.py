@@ -12,6 +12,10 @@ from weaving.execution import TIMEOUT
 
 HERE = ROOT / "tests" / "notebooks"
 LONGEST = ("04", "08", "09", "07")  # chapters that come first, so that no worker ends on one
+NOTEBOOKS = sorted(
+    (ROOT / "chapters").glob("*.ipynb"),
+    key=lambda path: (*(path.stem[:2] != number for number in LONGEST), path.stem),
+)
 NBVAL = [
     *("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "default"),
     *("-p", "nbval_streams", "--nbval-kernel-name", "colab"),

@@ -10,13 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from comparison import LONGEST, nbval
-from sample import ROOT
-
-NOTEBOOKS = sorted(
-    (ROOT / "chapters").glob("*.ipynb"),
-    key=lambda path: (*(path.stem[:2] != number for number in LONGEST), path.stem),
-)
+from comparison import NOTEBOOKS, nbval
 
 
 def uses_models(path: Path) -> bool:

@@ -23,17 +23,13 @@ import address
 import environment
 import nbformat
 import pytest
-from comparison import LONGEST, nbval
+from comparison import NOTEBOOKS, nbval
 from nbformat.v4 import new_output
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from sample import ROOT
 from weaving.notebook import is_setup
 
-NOTEBOOKS = sorted(
-    (ROOT / "chapters").glob("*.ipynb"),
-    key=lambda path: (*(path.stem[:2] != number for number in LONGEST), path.stem),
-)
 PREINSTALLED = ["torch", "jax", "numpy", "matplotlib", "ipykernel"]
 COPY = "some-one/a.copy"
 PINS = os.environ.get("COLAB_PINS", "constraints.txt")

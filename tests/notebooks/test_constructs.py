@@ -58,46 +58,36 @@ CONSTRUCTS = [
 ]
 
 MISTAKES = [
-    ("```{danger}\n```", r"01-sample.md:14: unknown directive {danger}; expected one of"),
-    (":::{note}\nb\n:::", r"01-sample.md:14: unknown directive {note}; expected one of"),
-    ("a\n\n:::{prf:lemma}\nL.\n:::", r"01-sample.md:16: unknown directive {prf:lemma}; expected"),
-    ("```{math}\na\n```", r"01-sample.md:14: unknown directive {math}; write $$ … $$ (label)"),
-    ("\\begin{align}\na\n\\end{align}", r"01-sample.md:14: LaTeX environment 'align'; write $$"),
-    ("- a\n\n  $$\n  a\n  $$", r"01-sample.md:16: a directive or formula must start its line"),
-    ("> ```{dropdown} H\n> ```", r"01-sample.md:14: a directive or formula must start its line"),
-    ("{func}`a.b`", r"01-sample.md:14: unknown role {func}; expected one of cite:p, cite:t, doc,"),
-    ("a\n{sup}`2`", r"01-sample.md:15: unknown role {sup}; expected one of"),
-    (
-        ":::{dropdown} H\n\na {eq}`no`\n:::",
-        r"01-sample.md:16: no page of the book has the label 'no'",
-    ),
-    ("{cite:p}`no`", r"01-sample.md:14: no reference 'no' in references.bib"),
-    ("{doc}`no`", r"01-sample.md:14: no page 'no'; the book has index"),
-    ("$$a$$ (eq-z)", r"appendix.md:3: label 'eq-z' is given twice, first in chapters/01-sample.md"),
-    ("{ref}`eq-z`", r"01-sample.md:14: {ref} cannot refer to the equation 'eq-z'"),
-    (":::{solution} no\n:::", r"01-sample.md:14: no exercise 'no' on this page"),
-    (":::{dropdown} H\nnever", r"01-sample.md:14: the fence ':::{dropdown} H' is never closed"),
-    (
-        ":::{dropdown} H\n:open:\nb\n:::",
-        r"01-sample.md:14: unknown option 'open' of {dropdown}; takes none",
-    ),
+    ("```{danger}\n```", "14: unknown directive {danger}; expected one of"),
+    (":::{note}\nb\n:::", "14: unknown directive {note}; expected one of"),
+    ("a\n\n:::{prf:lemma}\nL.\n:::", "16: unknown directive {prf:lemma}; expected"),
+    ("```{math}\na\n```", "14: unknown directive {math}; write $$ … $$ (label)"),
+    ("\\begin{align}\na\n\\end{align}", "14: LaTeX environment 'align'; write $$"),
+    ("- a\n\n  $$\n  a\n  $$", "16: a directive or formula must start its line"),
+    ("> ```{dropdown} H\n> ```", "14: a directive or formula must start its line"),
+    ("{func}`a.b`", "14: unknown role {func}; expected one of cite:p, cite:t, doc,"),
+    ("a\n{sup}`2`", "15: unknown role {sup}; expected one of"),
+    (":::{dropdown} H\n\na {eq}`no`\n:::", "16: no page of the book has the label 'no'"),
+    ("{cite:p}`no`", "14: no reference 'no' in references.bib"),
+    ("{doc}`no`", "14: no page 'no'; the book has index"),
+    ("{ref}`eq-z`", "14: {ref} cannot refer to the equation 'eq-z'"),
+    (":::{solution} no\n:::", "14: no exercise 'no' on this page"),
+    (":::{dropdown} H\nnever", "14: the fence ':::{dropdown} H' is never closed"),
+    (":::{dropdown} H\n:open:\nb\n:::", "14: unknown option 'open' of {dropdown}; takes none"),
     (
         ":::{admonition} H\n:name: h\nb\n:::",
-        r"01-sample.md:14: unknown option 'name' of {admonition}; takes class",
+        "14: unknown option 'name' of {admonition}; takes class",
     ),
-    (":::{admonition}\nb\n:::", r"01-sample.md:14: {admonition} needs a title"),
-    (":::{dropdown} H\n## No\n:::", r"01-sample.md:15: a heading inside a directive"),
-    (
-        "::::{dropdown} H\n```{code-cell} python\n1\n```\n::::",
-        r"01-sample.md:15: a code-cell inside",
-    ),
-    ("<div>", r"01-sample.md:14: raw HTML, '<div>'"),
-    ("a[^1]", r"01-sample.md:14: footnotes are not used here: [^1]"),
-    ("![a](b.png)", r"01-sample.md:14: a picture needs the figure directive"),
-    (":::{figure} a.svg\nNo alt.\n:::", r"01-sample.md:14: {figure} needs a path, :alt: and"),
-    ("(lost)=\nno heading", r"01-sample.md:14: a target must stand before a heading"),
-    ("# Second title", r"01-sample.md:1: a page must begin with its title"),
-    ("```{code-cell} p\n:tags: [a\n```", r"01-sample.md:14: the options of {code-cell} cannot be"),
+    (":::{admonition}\nb\n:::", "14: {admonition} needs a title"),
+    (":::{dropdown} H\n## No\n:::", "15: a heading inside a directive"),
+    ("::::{dropdown} H\n```{code-cell} python\n1\n```\n::::", "15: a code-cell inside"),
+    ("<div>", "14: raw HTML, '<div>'"),
+    ("a[^1]", "14: footnotes are not used here: [^1]"),
+    ("![a](b.png)", "14: a picture needs the figure directive"),
+    (":::{figure} a.svg\nNo alt.\n:::", "14: {figure} needs a path, :alt: and"),
+    ("(lost)=\nno heading", "14: a target must stand before a heading"),
+    ("# Second title", "1: a page must begin with its title"),
+    ("```{code-cell} p\n:tags: [a\n```", "14: the options of {code-cell} cannot be"),
 ]
 
 
@@ -110,4 +100,10 @@ def test_construct(weave_text, source, expected):
 def test_mistake_names_file_and_line(weave_text, source, message):
     with pytest.raises(ValueError) as caught:
         weave_text(source)
-    assert message in str(caught.value)
+    assert f"01-sample.md:{message}" in str(caught.value)
+
+
+def test_a_label_that_is_given_twice_names_both_places(weave_text):
+    said = r"appendix\.md:3: label 'eq-z' is given twice, first in chapters/01-sample\.md"
+    with pytest.raises(ValueError, match=said):
+        weave_text("$$a$$ (eq-z)")
