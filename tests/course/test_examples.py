@@ -65,6 +65,11 @@ def jax_parameters(ours: DecoderOnly) -> dict[str, Any]:
     return p
 
 
+def same_leaves(one: Any, other: Any, **close: float) -> None:
+    for found, wanted in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        assert_allclose(found, wanted, **close)
+
+
 def same_training(ours: DecoderOnly, batches: list[np.ndarray], rate: float) -> None:
     """Train the package's model by the package's loop."""
     t = np.arange(STEPS)
@@ -148,10 +153,7 @@ def test_jax_is_the_packages_model(ours, rows):
         with torch.no_grad():
             for parameter in ours.parameters():
                 parameter.copy_(parameter.grad)
-        for found, wanted in zip(
-            jax.tree.leaves(gradients), jax.tree.leaves(jax_parameters(ours)), strict=True
-        ):
-            assert_allclose(found, wanted, **CLOSE)
+        same_leaves(gradients, jax_parameters(ours), **CLOSE)
 
 
 def test_jax_trains_as_the_package(ours):
@@ -162,11 +164,8 @@ def test_jax_trains_as_the_package(ours):
         rng = np.random.default_rng(3)
         firsts = [rng.integers(len(TEXT) - WINDOW, size=(ROWS, 1)) for _ in range(STEPS)]
         same_training(ours, [TEXT[first + np.arange(WINDOW + 1)] for first in firsts], module.RATE)
-        for found, wanted in zip(
-            jax.tree.leaves(p), jax.tree.leaves(jax_parameters(ours)), strict=True
-        ):
-            # PyTorch clips by the norm + 1e-6; so much of all steps, 1.2e-3 together, may differ
-            assert_allclose(found, wanted, rtol=1e-9, atol=2e-9)
+        # PyTorch clips by the norm + 1e-6; so much of all steps, 1.2e-3 together, may differ
+        same_leaves(p, jax_parameters(ours), rtol=1e-9, atol=2e-9)
 
 
 def test_jax_begins_as_torch_does():

@@ -59,19 +59,14 @@ def test_build_uses_the_stored_outputs(stored, capsys):
     assert outputs[:2] == ["1", "2"]
     assert "stored dot" in page.get_text()
     assert "COLAB_RELEASE_TAG" not in page.get_text()
-    _same_numbers(stored, page)
 
-
-def _same_numbers(root: Path, page: BeautifulSoup) -> None:
-    """The references of a paragraph read on the site as they do in the notebook."""
-    site = page.select_one("section section > p")
-    assert site is not None
-    words = " ".join(site.get_text().split())
+    # The references of a paragraph read on the site as they do in the notebook.
+    words = " ".join(page.select_one("section section > p").get_text().split())
     assert words.startswith(
         "See (1.2), Why h matters, Figure 1.1, Exercise 1.1, "
         "[Nadaraya, 1964, Watson, 1964], Bahdanau et al. [2015]"
     )
-    notebook = (root / "chapters/01-sample.ipynb").read_text("utf-8")
+    notebook = (stored / "chapters/01-sample.ipynb").read_text("utf-8")
     assert "See (1.2), Why $h$ matters, Figure 1.1, Exercise 1.1,\\n" in notebook
     assert "[(2.1)](" in notebook
     assert "(2.1), Far away, Other chapter, Appendix" in words
