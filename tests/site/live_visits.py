@@ -12,7 +12,7 @@ from typing import Any
 import bokeh
 import numpy as np
 from playwright.sync_api import Browser, Page
-from site_visits import WIDTHS, Visit, next_frames, rests, served, visit
+from site_visits import WIDTHS, Visit, next_frames, rests, served, visiting
 
 from attnbook import datasets
 from attnbook.course import live
@@ -181,15 +181,18 @@ def alone(
     width: str = "desk",
     prepare: Callable[[Path], None] | None = None,
     in_notebook: bool = False,
+    lacking: str | None = None,
 ) -> Iterator[Visit]:
-    """A visit to a page with a figure and nothing else."""
+    """A visit to a page with a figure and nothing else; it asks nobody else and does not complain.
+
+    Of what is lacking the browser itself complains, in these words.
+    """
     lay_out(folder, shown, theme, prepare, in_notebook)
-    context = browser.new_context(viewport=WIDTHS[width])
-    with served(folder) as address:
-        seen = visit(context, address)
+    with served(folder) as address, visiting(browser, address, viewport=WIDTHS[width]) as seen:
         seen.go("index.html").wait_for_selector(f"#{shown.name}[data-ready=true]")
         yield seen
-    context.close()
+        assert seen.outside == []
+        assert [one for one in seen.complaints if not lacking or lacking not in one] == []
 
 
 def choose(page: Page, **values: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +16,8 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+import yaml
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -27,15 +31,13 @@ from playwright.sync_api import (
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-SOURCES = (
-    "_config.yml",
-    "_toc.yml",
-    "index.md",
-    "references.bib",
-    "pyproject.toml",
-    "package-lock.json",
-)
+SOURCES = ["_config.yml", "_toc.yml", "index.md", "references.bib"]
+SOURCES += ["pyproject.toml", "package-lock.json"]
 FOLDERS = ("_ext", "appendices", "chapters", "images", "lectures", "src")
+# of a test that takes `open_page`
+without_script = pytest.mark.parametrize(
+    "open_page", [{"java_script_enabled": False}], indirect=True, ids=[""]
+)
 WIDTHS: dict[str, ViewportSize] = {
     "desk": {"width": 1440, "height": 900},
     "phone": {"width": 390, "height": 844},
@@ -100,6 +102,12 @@ def pages_of(site: Path) -> list[str]:
     )
 
 
+def listed() -> list[str]:
+    """The files of _toc.yml, in its order."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return ["index", *(page["file"] for part in toc["parts"] for page in part["chapters"])]
+
+
 class QuietHandler(SimpleHTTPRequestHandler):
     """A file server that keeps its log to itself."""
 
@@ -115,6 +123,17 @@ def served(folder: Path) -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
+
+
+def run_tool(name: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """What a file of ``tools`` does in a process of its own, as ``make`` runs it."""
+    command = [sys.executable, str(ROOT / "tools" / name), *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def article(page: str) -> str:
+    """The text of a page of the site, without the frame around it."""
+    return page[page.index('<article class="bd-article">') : page.index("</article>")]
 
 
 @dataclass
@@ -170,6 +189,14 @@ def new_page(browser: Browser, **options: Any) -> Page:
     page = browser.new_page(**options)
     page.set_default_timeout(PATIENCE)
     return page
+
+
+@contextmanager
+def visiting(browser: Browser, address: str, **options: Any) -> Iterator[Visit]:
+    """A visit in a window of its own."""
+    context = browser.new_context(**options)
+    yield visit(context, address)
+    context.close()
 
 
 def visit(context: BrowserContext, address: str) -> Visit:

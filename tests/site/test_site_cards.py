@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
-from site_visits import ROOT, Visit, visit
+from playwright.sync_api import Locator, Page, expect
+from site_visits import ROOT, Visit, without_script
 
 PAGE = "appendices/cards.html"
 NOON = datetime(2027, 3, 5, 12)
@@ -19,13 +19,11 @@ NAMES = re.findall(r"^:name: (card-\d+)$", (ROOT / "appendices/cards.md").read_t
 
 @pytest.fixture
 def cards(open_page: Visit) -> Page:
-    """The page, at noon of a day."""
     open_page.page.clock.set_fixed_time(NOON)
     return open_page.go(PAGE)
 
 
 def later(page: Page, days: int) -> None:
-    """Come back after so many days."""
     page.clock.set_fixed_time(NOON + timedelta(days=days))
     page.reload()
 
@@ -103,7 +101,7 @@ def test_a_card_that_is_known_waits_longer_each_time_and_else_begins_again(cards
     assert kept(cards)[NAMES[0]][0] == 0
 
 
-def test_only_the_chapters_that_are_chosen_are_asked(cards: Page, open_page: Visit) -> None:
+def test_only_the_chapters_that_are_chosen_are_asked(cards: Page) -> None:
     only(cards, 13)
     cards.get_by_role("button", name="Ask me").click()
     expect(cards.locator(".card-place")).to_contain_text("13. ")
@@ -117,19 +115,12 @@ def test_only_the_chapters_that_are_chosen_are_asked(cards: Page, open_page: Vis
     expect(cards.get_by_role("heading", name="2. Learning the kernel")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize(
-    "nonsense",
-    [
-        "{",
-        "null",
-        "[]",
-        '{"cards": 3}',
-        '"x"',
-        '{"cards": null, "without": []}',
-        '{"cards": {"card-3731471143": 3, "x": [1]}, "without": []}',
-    ],
-)
-def test_what_cannot_be_read_is_as_nothing(cards: Page, nonsense: str, open_page: Visit) -> None:
+NONSENSE = ["{", "null", "[]", '"x"', '{"cards": 3}', '{"cards": null, "without": []}']
+NONSENSE += ['{"cards": {"card-3731471143": 3, "x": [1]}, "without": []}']
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE)
+def test_what_cannot_be_read_is_as_nothing(cards: Page, nonsense: str) -> None:
     cards.evaluate("text => localStorage.setItem('attnbook-cards', text)", nonsense)
     cards.reload()
     expect(said(cards)).to_have_text("0 cards are due, 10 are new.")
@@ -158,15 +149,13 @@ def test_by_keys_the_focus_goes_where_the_next_press_belongs(cards: Page) -> Non
     expect(cards.get_by_role("button", name="Ask me")).to_be_focused()
 
 
+@without_script
 def test_the_page_reads_without_a_script_and_each_chapter_leads_to_its_cards(
-    browser: Browser, site: str, open_page: Visit
+    open_page: Visit,
 ) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = visit(context, site).go(PAGE)
-    found = page.locator(".card-to-remember")
+    found = open_page.go(PAGE).locator(".card-to-remember")
     assert found.count() == len(NAMES) > 100
     assert found.locator("details").count() == len(NAMES)
-    context.close()
     for file in sorted((ROOT / "chapters").glob("*.md")):
         chapter = open_page.go(f"chapters/{file.stem}.html")
         links = chapter.locator("#summary a[href*='appendices/cards.html']")

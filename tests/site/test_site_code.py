@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
-from site_visits import SITE, Visit, visit
+from site_visits import SITE, Visit, visiting
 
 CHAPTERS = sorted(f"chapters/{page.name}" for page in SITE.glob("chapters/[0-9]*.html"))
 EACH = [pytest.param(1440, marks=pytest.mark.slow), 1280, 390]  # the second is the narrowest desk
@@ -38,23 +39,19 @@ Blocks = Callable[[int, str], list[dict[str, Any]]]
 def blocks(browser: Browser, site: str) -> Iterator[Blocks]:
     """A chapter's blocks in a window of a width; each is looked at once."""
 
-    opened = []
+    with ExitStack() as opened:
 
-    @cache
-    def seen(width: int) -> Visit:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, has_touch=width < 500, is_mobile=width < 500
-        )
-        opened.append(context)
-        return visit(context, site)
+        @cache
+        def seen(width: int) -> Visit:
+            size = {"width": width, "height": 900}
+            touch = {"has_touch": width < 500, "is_mobile": width < 500}
+            return opened.enter_context(visiting(browser, site, viewport=size, **touch))
 
-    @cache
-    def blocks(width: int, path: str) -> list[dict[str, Any]]:
-        return seen(width).go(path).evaluate(BLOCKS)
+        @cache
+        def blocks(width: int, path: str) -> list[dict[str, Any]]:
+            return seen(width).go(path).evaluate(BLOCKS)
 
-    yield blocks
-    for context in opened:
-        context.close()
+        yield blocks
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
@@ -81,13 +78,12 @@ def test_what_is_cut_shows_that_it_scrolls(blocks: Blocks, width: int, path: str
     assert width == 390 or [b["text"] for b in cut if b["tab"] != 0] == []
 
 
-def test_on_paper_too(browser: Browser, site: str) -> None:
+def test_on_paper_too(open_page: Visit) -> None:
     """As large, and 78 characters in one line, on the 170 mm that A4 has between its margins."""
-    context = browser.new_context(viewport={"width": 643, "height": 900})
-    page = visit(context, site).go(CHAPTERS[0])
+    open_page.page.set_viewport_size({"width": 643, "height": 900})
+    page = open_page.go(CHAPTERS[0])
     page.emulate_media(media="print")
     found = page.evaluate(BLOCKS)
-    context.close()
     assert min(block["ratio"] for block in found) >= RATIO
     short = [block for block in found if block["longest"] <= LONGEST]
     assert len(short) > 20

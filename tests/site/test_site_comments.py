@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
-from site_visits import ROOT, SITE, served, visit
-from sphinx.errors import ExtensionError
-from test_site_extension import FIXTURE, make_book
-
-sys.path.insert(0, str(ROOT / "_ext"))
-
 from attnbook_site.comments import read_comments
+from playwright.sync_api import Route, expect
+from site_visits import ROOT, SITE, Visit, served
+from sphinx.errors import ExtensionError
+from test_site_extension import FIRST, FIXTURE, built_book
 
+GISCUS = "https://giscus.app/**"
+SCRIPT = "document.body.dataset.giscus = JSON.stringify(document.currentScript.dataset);"
 PLACE = {
     "repository": "some-one/a.copy",
     "repository-number": "R_kgDO123-x",
@@ -31,34 +29,30 @@ def table(place: dict[str, str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The small book, with a place for comments."""
     folder = tmp_path_factory.mktemp("comments") / "book"
     folder.mkdir()
     project = (ROOT / "pyproject.toml").read_text("utf-8") + table(PLACE)
     (folder / "pyproject.toml").write_text(project, "utf-8")
-    done = make_book(folder, FIXTURE)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    with served(folder / "_build" / "html") as found:
-        yield found
+    with served(built_book(folder, FIXTURE)) as address:
+        yield address
 
 
 @pytest.mark.parametrize(("theme", "said"), [("dark", "dark"), ("auto", "preferred_color_scheme")])
 def test_the_button_asks_giscus_and_nothing_does_before(
-    browser: Browser, address: str, theme: str, said: str
+    open_page: Visit, theme: str, said: str
 ) -> None:
-    context = browser.new_context()
-    there = visit(context, address)
     asked: list[str] = []
 
     def answer(route: Route) -> None:
         asked.append(route.request.url)
-        route.fulfill(body="document.body.dataset.giscus = JSON.stringify(document.currentScript.dataset);",
-                      content_type="text/javascript", headers={"access-control-allow-origin": "*"})  # fmt: skip
+        headers = {"access-control-allow-origin": "*"}
+        route.fulfill(body=SCRIPT, content_type="text/javascript", headers=headers)
 
-    context.route("https://giscus.app/**", answer)
-    page = there.go("chapters/01-sample.html", rest=True)
-    assert there.outside == [] == asked
+    open_page.page.route(GISCUS, answer)
+    page = open_page.go(FIRST, rest=True)
+    assert open_page.outside == [] == asked
     page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
     page.get_by_role("button", name="Show the comments").click()
     page.wait_for_function("document.body.dataset.giscus")
@@ -68,17 +62,14 @@ def test_the_button_asks_giscus_and_nothing_does_before(
         *PLACE.values()
     ]
     assert given["theme"] == said
-    context.close()
 
 
-def test_where_giscus_does_not_answer_the_reader_is_told(browser: Browser, address: str) -> None:
-    context = browser.new_context()
-    context.route("https://giscus.app/**", lambda route: route.abort())
-    page = visit(context, address).go("chapters/01-sample.html")
+def test_where_giscus_does_not_answer_the_reader_is_told(open_page: Visit) -> None:
+    open_page.page.route(GISCUS, lambda route: route.abort())
+    page = open_page.go(FIRST)
     page.get_by_role("button", name="Show the comments").click()
     expect(page.locator(".comments")).to_contain_text("giscus.app does not answer.")
     expect(page.get_by_role("button", name="Show the comments")).to_be_visible()
-    context.close()
 
 
 def test_there_is_none_by_default() -> None:

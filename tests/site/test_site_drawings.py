@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 from pypdf import PdfReader
-from site_visits import ROOT, new_page
+from site_visits import ROOT, new_page, run_tool
 
 from attnbook.course import drawings
 from attnbook.course.drawings import rows_of_chapters
 
-sys.path.insert(0, str(ROOT / "tools"))
 sys.path.insert(0, str(ROOT / "_ext"))
 
 import figures
@@ -99,8 +97,7 @@ def test_the_archive_has_every_figure_twice_and_an_index(site: Path, tmp_path: P
     archives = []
     for run in ("a", "b"):
         path = tmp_path / run / "figures.zip"
-        command = [sys.executable, str(ROOT / "tools/figures.py"), str(site), str(path)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = run_tool("figures.py", site, path)
         assert done.returncode == 0, done.stderr
         assert "2 figures" in done.stdout
         archives.append(path.read_bytes())
@@ -152,15 +149,13 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize(("apart", "found"), [(20, []), (8, ["overlap: before, along"])])
 def test_turned_words_touch_only_where_they_are_close(
-    browser: Browser, apart: int, found: list[str]
+    blank: Page, apart: int, found: list[str]
 ) -> None:
     sheet = drawings.Canvas("two", 100, "Two words.")
     for x, word in ((100, "before"), (100 + apart * 1.3, "along")):
         sheet.text(x, 80, word, anchor="start", turn=-50)
-    page = new_page(browser)
-    page.set_content(sheet.drawing().svg)
-    assert page.eval_on_selector("svg", TOUCHING) == found
-    page.close()
+    blank.set_content(sheet.drawing().svg)
+    assert blank.eval_on_selector("svg", TOUCHING) == found
 
 
 @pytest.mark.parametrize(("theme", "paper"), [("html {", "#fdfcf9"), ('"dark"] {', "#15181c")])

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import zipfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import pytest
-import yaml
 from playwright.sync_api import Browser
-from site_visits import ROOT, SITE
+from site_visits import SITE, article, listed, run_tool
 
-TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-FILES = ["index", *(page["file"] for part in TOC["parts"] for page in part["chapters"])]
-H, M, E = (f"{{http://www.{name}}}" for name in ("w3.org/1999/xhtml", "w3.org/1998/Math/MathML",
-                                                "idpf.org/2007/ops"))  # fmt: skip
-OPF, SVG = "{http://www.idpf.org/2007/opf}", "{http://www.w3.org/2000/svg}"
-
-
-def bind(*words: Path) -> subprocess.CompletedProcess[str]:
-    """Run the tool that ``make epub`` runs."""
-    command = [sys.executable, str(ROOT / "tools" / "make_epub.py"), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True)
+FILES = listed()
+H, M = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/1998/Math/MathML}"
+E, OPF = "{http://www.idpf.org/2007/ops}", "{http://www.idpf.org/2007/opf}"
+SVG = "{http://www.w3.org/2000/svg}"
+bind = partial(run_tool, "make_epub.py")
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +35,6 @@ def pages(bound: zipfile.ZipFile) -> dict[str, Element]:
     """Every page, as strict XML."""
     names = [name for name in bound.namelist() if name.endswith(".xhtml")]
     return {name: ElementTree.fromstring(bound.read(name)) for name in names}
-
-
-def source(file: str) -> str:
-    """The article of the site's page, as text."""
-    page = (SITE / f"{file}.html").read_text(encoding="utf-8")
-    return page[page.index('<article class="bd-article">') : page.index("</article>")]
 
 
 def kind(element: Element) -> str:
@@ -99,12 +85,14 @@ def test_every_link_arrives_and_every_picture_is_there(
             assert not anchor or anchor in names[target], f"{name}: {path}"
             links += element.tag == f"{H}a"
     assert links > 3000
-    assert not any(e.tag in (f"{H}script", f"{H}button", f"{H}details") for p in pages.values() for e in p.iter())  # fmt: skip
+    tags = {element.tag for page in pages.values() for element in page.iter()}
+    assert not tags & {f"{H}script", f"{H}button", f"{H}details"}
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_page_has_all_that_the_site_has(pages: dict[str, Element], file: str) -> None:
-    page, there = pages[f"book/pages/{file.replace('/', '-')}.xhtml"], source(file)
+    page = pages[f"book/pages/{file.replace('/', '-')}.xhtml"]
+    there = article((SITE / f"{file}.html").read_text(encoding="utf-8"))
     tags = Counter(element.tag for element in page.iter())
     assert tags[f"{M}math"] == there.count("<math ")
     assert tags[f"{H}pre"] == len(re.findall(r"<pre[ >]", there))
@@ -114,9 +102,11 @@ def test_a_page_has_all_that_the_site_has(pages: dict[str, Element], file: str) 
     notes = {e.get("id"): e for e in page.iter(f"{H}aside") if kind(e) == "endnote"}
     ways = [e.attrib["href"].rpartition("#")[2] for e in page.iter(f"{H}a") if kind(e) == "noteref"]
     assert sorted(notes) == sorted(ways)
-    folds = there.count("<details") + there.count('class="solution ')
+    solutions = there.count('class="solution ')
+    folds = there.count("<details") + solutions
     assert len(notes) <= folds and bool(notes) == bool(folds)
-    assert sum("Solution to" in "".join(e.itertext()) for e in notes.values()) == there.count('class="solution ')  # fmt: skip
+    told = ["".join(note.itertext()) for note in notes.values()]
+    assert sum("Solution to" in text for text in told) == solutions
     assert "var(--" not in ElementTree.tostring(page, "unicode")
 
 

@@ -12,16 +12,13 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
-import pytest
-from playwright.sync_api import Browser
-from site_visits import ROOT, new_page, served
-
-sys.path.insert(0, str(ROOT / "tools"))
-
 import address
+import pytest
+from attnbook_site.maths import shorten
+from site_visits import ROOT, WIDTHS, Visit, served
 
 FIXTURE = Path(__file__).parent / "fixture"
-PLAIN = "# A page\n\n{body}\n"
+FIRST, SECOND = "chapters/01-sample.html", "chapters/02-second.html"
 
 
 def build(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -54,7 +51,7 @@ def make_book(
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "_toc.yml").write_text("format: jb-book\nroot: index\n", encoding="utf-8")
         (folder / "references.bib").write_text("", encoding="utf-8")
-        (folder / "index.md").write_text(PLAIN.format(body=body), encoding="utf-8")
+        (folder / "index.md").write_text(f"# A page\n\n{body}\n", encoding="utf-8")
     config = (ROOT / "_config.yml").read_text(encoding="utf-8")
     config = config.replace("attnbook_site: _ext", f"attnbook_site: {(ROOT / '_ext').as_posix()}")
     (folder / "_config.yml").write_text(config, encoding="utf-8")
@@ -65,20 +62,29 @@ def make_book(
     return build(folder)
 
 
+def built_book(folder: Path, source: Path) -> Path:
+    """The site of a book that has no fault."""
+    done = make_book(folder, source)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return folder / "_build" / "html"
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small book, built once; a test that changes it takes ``book``."""
     folder = tmp_path_factory.mktemp("sample") / "book"
-    done = make_book(folder, FIXTURE)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    built_book(folder, FIXTURE)
     return folder
 
 
 @pytest.fixture(scope="module")
-def sample(built: Path) -> Iterator[tuple[str, Path]]:
-    """The address and the folder of the small book's site."""
+def site(built: Path) -> Iterator[str]:
     with served(built / "_build" / "html") as address:
-        yield address, built / "_build" / "html"
+        yield address
+
+
+def html_of(book: Path, page: str) -> str:
+    return (book / "_build" / "html" / page).read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -116,11 +122,8 @@ def links_of(folder: Path, repo: str, built: Path) -> dict[str, set[str]]:
     index.write_text(f"{text}\n{both}", encoding="utf-8")
     outputs = Path("_build", ".jupyter_cache")
     shutil.copytree(built / outputs, folder / outputs)
-    done = make_book(folder, source)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    site = folder / "_build" / "html"
-    pages = ("index.html", "chapters/01-sample.html")
-    texts = {page: (site / page).read_text(encoding="utf-8") for page in pages}
+    built_book(folder, source)
+    texts = {page: html_of(folder, page) for page in ("index.html", FIRST)}
     assert "address" not in "".join(re.findall("<!--.*?-->", texts["index.html"], re.DOTALL))
     assert "nbgitpuller" in texts["index.html"]
     return {
@@ -132,10 +135,7 @@ def links_of(folder: Path, repo: str, built: Path) -> dict[str, set[str]]:
 @pytest.mark.slow
 def test_without_an_address_no_page_leads_to_an_account(tmp_path: Path, built: Path) -> None:
     """No button for a repository, its issues, an edit, Colab or Binder, and no such link."""
-    assert links_of(tmp_path / "book", "", built) == {
-        "index.html": set(),
-        "chapters/01-sample.html": set(),
-    }
+    assert links_of(tmp_path / "book", "", built) == {"index.html": set(), FIRST: set()}
 
 
 @pytest.mark.slow
@@ -143,9 +143,9 @@ def test_with_an_address_every_page_has_its_buttons(tmp_path: Path, built: Path)
     """For this repository, and no other."""
     links = links_of(tmp_path / "book", "some-one/a.copy", built)
     both, repository = "some-one/a.copy", "https://github.com/some-one/a.copy"
-    chapter = {link for link in links["chapters/01-sample.html"] if "/issues/new?" not in link}
+    chapter = {link for link in links[FIRST] if "/issues/new?" not in link}
     home = "https://some-one.github.io/a.copy"
-    chapter.remove(f"{home}/chapters/01-sample.html")
+    chapter.remove(f"{home}/{FIRST}")
     assert chapter == {
         repository,
         f"{repository}/edit/main/chapters/01-sample.md",
@@ -154,17 +154,16 @@ def test_with_an_address_every_page_has_its_buttons(tmp_path: Path, built: Path)
         f"https://kaggle.com/kernels/welcome?src={repository}/blob/main/chapters/01-sample.ipynb",
         f"https://codespaces.new/{both}",
     }
-    (issue,) = links["chapters/01-sample.html"] - {*chapter, f"{home}/chapters/01-sample.html"}
+    (issue,) = links[FIRST] - {*chapter, f"{home}/{FIRST}"}
     assert issue.startswith(f"{repository}/issues/new?")
     first = "lab/tree/chapters/01-kernel-regression.ipynb"
     assert f"https://mybinder.org/v2/gh/{both}/main?urlpath={first}" in links["index.html"]
     colab = f"https://colab.research.google.com/github/{both}/blob/main/chapters/01-sample.ipynb"
     assert colab in links["index.html"] and f"{home}/index.html" in links["index.html"]
-    for page in ("index", "chapters/01-sample"):
-        site = tmp_path / "book" / "_build" / "html"
-        text = (site / f"{page}.html").read_text(encoding="utf-8")
-        assert f'<link rel="canonical" href="{home}/{page}.html"' in text
-        assert f'<meta property="og:url" content="{home}/{page}.html"' in text
+    for page in ("index.html", FIRST):
+        text = html_of(tmp_path / "book", page)
+        assert f'<link rel="canonical" href="{home}/{page}"' in text
+        assert f'<meta property="og:url" content="{home}/{page}"' in text
         assert f'<meta property="og:image" content="{home}/_static/card.png"' in text
     hub = f"github.com%2Fsome-one%2Fa.copy&branch=main&urlpath={quote(first, safe='')}"
     hub = hub.replace("tree%2F", "tree%2Fa.copy%2F")
@@ -172,12 +171,9 @@ def test_with_an_address_every_page_has_its_buttons(tmp_path: Path, built: Path)
     assert all("some-one" in link for link in links["index.html"])
 
 
-def test_neighbouring_cells_and_tab_sets_become_blocks(
-    sample: tuple[str, Path], browser: Browser
-) -> None:
+def test_neighbouring_cells_and_tab_sets_become_blocks(open_page: Visit) -> None:
     """Cells and prose follow one choice; a cell of one back end alone stays, under its name."""
-    page = new_page(browser)
-    page.goto(f"{sample[0]}/chapters/01-sample.html")
+    page = open_page.go(FIRST)
     assert page.locator(".backend-block").count() == 3
     assert page.get_by_role("tablist").count() == 2
     assert "from PyTorch" in page.locator(".bd-article").inner_text()
@@ -187,13 +183,11 @@ def test_neighbouring_cells_and_tab_sets_become_blocks(
     assert "from JAX" in text and "In JAX the parameters" in text and "from PyTorch" not in text
     assert "PyTorch alone" in text
     assert page.locator(".backend-single .backend-name").inner_text() == "PyTorch"
-    page.close()
 
 
-def test_a_folded_cell_says_what_it_holds(sample: tuple[str, Path], browser: Browser) -> None:
+def test_a_folded_cell_says_what_it_holds(open_page: Visit) -> None:
     """A check its first line, a figure "Code"; a press shows the cell, and a second hides it."""
-    page = new_page(browser)
-    page.goto(f"{sample[0]}/chapters/01-sample.html")
+    page = open_page.go(FIRST)
     summaries = page.locator("details.hide > summary")
     assert summaries.all_inner_texts() == ["Checked: two keys, by hand", "Code"]
     check = page.get_by_text("assert nadaraya_watson")
@@ -202,67 +196,58 @@ def test_a_folded_cell_says_what_it_holds(sample: tuple[str, Path], browser: Bro
     assert check.is_visible()
     summaries.first.click()
     assert not check.is_visible()
-    page.close()
 
 
-def test_runs_of_cells_are_parted_where_a_back_end_returns(sample: tuple[str, Path]) -> None:
+def test_runs_of_cells_are_parted_where_a_back_end_returns(built: Path) -> None:
     """torch, jax, torch, jax are two blocks; torch, torch, jax is one."""
-    html = (sample[1] / "chapters" / "02-second.html").read_text(encoding="utf-8")
+    html = html_of(built, SECOND)
     panels = re.findall(r'<div class="backend-(block|panel)', html)
     assert panels == ["block", "panel", "panel", "block", "panel", "panel"]
-    first = html[
-        html.index("backend-block") : html.index("backend-block", html.index("backend-block") + 1)
-    ]
+    _, first, _ = html.split('<div class="backend-block')
     assert first.count("from PyTorch") == 2 * 2 and first.count("from JAX") == 2
 
 
-def test_equations_count_by_chapter(sample: tuple[str, Path]) -> None:
+def test_equations_count_by_chapter(built: Path) -> None:
     """The second chapter begins with 2.1, and knows the first chapter's numbers."""
-    html = (sample[1] / "chapters" / "02-second.html").read_text(encoding="utf-8")
+    html = html_of(built, SECOND)
     assert re.findall(r'class="eqno">\(([\d.]+)\)', html) == ["2.1"]
     assert ">(2.1)</a>" in html and ">(1.1)</a>" in html
 
 
-def test_figures_are_drawings_with_their_alt_text(sample: tuple[str, Path]) -> None:
+def test_figures_are_drawings_with_their_alt_text(built: Path) -> None:
     """SVG comes before PNG, and the alt text reaches the image with and without a caption."""
-    html = (sample[1] / "chapters" / "01-sample.html").read_text(encoding="utf-8")
-    images = dict(re.findall(r'<img [^>]*alt="([^"]*)" src="\.\./_images/[^"]*\.(\w+)"', html))
+    image = r'<img [^>]*alt="([^"]*)" src="\.\./_images/[^"]*\.(\w+)"'
+    images = dict(re.findall(image, html_of(built, FIRST)))
     assert images == {
         "A bell-shaped curve over the line from minus three to three": "svg",
         "A short diagonal line": "svg",
     }
 
 
-def test_the_download_is_the_notebook_beside_the_source(sample: tuple[str, Path]) -> None:
+def test_the_download_is_the_notebook_beside_the_source(built: Path) -> None:
     """Not the theme's copy, whose text cells are raw MyST."""
-    assert (sample[1] / "_sources" / "chapters" / "01-sample.ipynb").read_text(
-        encoding="utf-8"
-    ) == "{}"
+    assert html_of(built, "_sources/chapters/01-sample.ipynb") == "{}"
 
 
-def test_a_figure_stands_on_the_page_in_the_dark(
-    sample: tuple[str, Path], browser: Browser
-) -> None:
+@pytest.mark.parametrize("open_page", [{"color_scheme": "dark"}], indirect=True)
+def test_a_figure_stands_on_the_page_in_the_dark(open_page: Visit) -> None:
     """The theme would put it on a light box, with changed colours."""
-    page = new_page(browser, color_scheme="dark")
-    page.goto(f"{sample[0]}/chapters/01-sample.html")
+    page = open_page.go(FIRST)
     style = "(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).filter])"
     assert page.locator(".cell_output img").first.evaluate(style) == [
         "rgba(0, 0, 0, 0)",
         "brightness(1.15)",
     ]
-    page.close()
 
 
-def test_long_boxes_scroll_and_can_be_reached(sample: tuple[str, Path], browser: Browser) -> None:
+@pytest.mark.parametrize("open_page", [{"viewport": WIDTHS["phone"]}], indirect=True)
+def test_long_boxes_scroll_and_can_be_reached(open_page: Visit) -> None:
     """On a phone long formulas and code scroll in their own boxes, by keyboard too."""
-    page = new_page(browser, viewport={"width": 390, "height": 844})
-    page.goto(f"{sample[0]}/chapters/01-sample.html")
+    page = open_page.go(FIRST)
     wide = "e => e.scrollWidth > e.clientWidth + 1 && e.tabIndex === 0"
     assert page.locator("#equation-eq-long .math-scroll").evaluate(wide)
     assert page.locator("div.cell_input pre").first.evaluate(wide)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.close()
 
 
 def test_formulas_that_katex_refuses_fail_the_build(tmp_path: Path) -> None:
@@ -272,15 +257,12 @@ def test_formulas_that_katex_refuses_fail_the_build(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "index.md:3" in said and "expected '}'" in said
     assert "index.md:5" in said and r"Undefined control sequence: \nosuchcommand" in said
-    html = (tmp_path / "book" / "_build" / "html" / "index.html").read_text(encoding="utf-8")
+    html = html_of(tmp_path / "book", "index.html")
     assert html.count("katex-error") == 2 and html.count('class="katex"') == 1
 
 
-def test_a_formula_is_written_in_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_formula_is_written_in_few_bytes() -> None:
     """What has no effect goes from the part for the eye; its text and the MathML stay."""
-    monkeypatch.syspath_prepend(str(ROOT / "_ext"))
-    from attnbook_site.maths import shorten
-
     ear = '<math><mi class="mord" style="margin-left:0em;">a</mi></math>'
     eye = '<span class="katex-html"><span class="mord">x</span><span class="mord tall big" style='
     eye += '"top:-0.5em;margin-left:0em;margin-right:10.05em;">class="mord" 0.5</span></span>'
@@ -293,7 +275,6 @@ def test_a_formula_is_written_in_few_bytes(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def files(site: Path) -> dict[str, bytes]:
-    """Every file of a built site."""
     paths = (path for path in site.rglob("*") if path.is_file())
     return {path.relative_to(site).as_posix(): path.read_bytes() for path in paths}
 
@@ -330,7 +311,7 @@ def test_a_second_build_still_has_its_styles(book: Path) -> None:
         page.read_text(encoding="utf-8") + "\n:::{seealso}\nAnother box.\n:::\n", encoding="utf-8"
     )
     assert build(book).returncode == 0
-    styles = (book / "_build" / "html" / "_static" / "book.css").read_text(encoding="utf-8")
+    styles = html_of(book, "_static/book.css")
     assert ".admonition.seealso" in styles and 'url("katex/fonts/KaTeX_Main-Regular' in styles
     assert "html[data-theme=dark] .highlight" in styles.replace('"', "")  # the theme's last words
 

@@ -9,7 +9,7 @@ import pytest
 from firefox import Firefox
 from PIL import Image
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, WIDTHS, Visit, next_frames, pages_of, visit
+from site_visits import ROOT, SITE, WIDTHS, Visit, next_frames, pages_of, visiting
 from test_site_reading import HTML, REPOSITORY
 
 FIRST = "chapters/01-kernel-regression.html"
@@ -41,9 +41,8 @@ READ_TO_THE_END = """(id) => {
 @pytest.fixture(scope="module")
 def desk(browser: Browser, site: str) -> Iterator[Visit]:
     """One visit for all tests here."""
-    context = browser.new_context(viewport=WIDTHS["desk"])
-    yield visit(context, site)
-    context.close()
+    with visiting(browser, site, viewport=WIDTHS["desk"]) as seen:
+        yield seen
 
 
 @pytest.fixture
@@ -134,7 +133,6 @@ def test_icons_have_words(seen: Visit, width: int) -> None:
 
 @pytest.fixture
 def terms(seen: Visit) -> Page:
-    """The index of terms."""
     return seen.go(TERMS)
 
 

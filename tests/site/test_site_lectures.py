@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
+import handouts
 import pytest
 from firefox import Firefox
 from playwright.sync_api import Browser, Frame, Page
 from pypdf import PdfReader
-from site_visits import ROOT, SITE, WIDTHS, Visit, next_frames, rests, visit
+from site_visits import SITE, WIDTHS, next_frames, rests, run_tool, visiting
 from test_site_pages import COLOURS, TOO_WIDE, axe_findings
 
 SCREEN = {"width": 1280, "height": 720}
@@ -125,24 +121,16 @@ OF_FIGURES = [
 LARGEST = [deck for deck in DECKS if deck[:3] == "02b"]  # three heads, and the least room
 
 
-@contextmanager
-def window(browser: Browser, address: str, **options: Any) -> Iterator[Visit]:
-    """A visit in a window of its own, on a projector's screen if nothing else is said."""
-    context = browser.new_context(**{"viewport": SCREEN} | options)
-    yield visit(context, address)
-    context.close()
-
-
 @pytest.fixture
 def page(browser: Browser, site: str) -> Iterator[Page]:
-    with window(browser, site) as seen:
+    with visiting(browser, site, viewport=SCREEN) as seen:
         yield seen.page
 
 
 @pytest.mark.parametrize("deck", DECKS)
 def test_every_slide_shows_all_of_itself(deck: str, in_fonts: Browser, site: str) -> None:
     """With all clicks; and the deck asks nobody else, and complains of nothing."""
-    with window(in_fonts, site) as seen:
+    with visiting(in_fonts, site, viewport=SCREEN) as seen:
         page, outside = seen.page, []
         open_deck(page, deck_at(site, deck))
         count = page.evaluate("Reveal.getTotalSlides()")
@@ -167,7 +155,7 @@ def test_a_live_figure_fits_its_slide_in_every_state(
     deck: str, in_fonts: Browser, site: str
 ) -> None:
     """The first of a deck."""
-    with window(in_fonts, site) as seen:
+    with visiting(in_fonts, site, viewport=SCREEN) as seen:
         open_deck(seen.page, deck_at(site, deck))
         seen.page.evaluate(SHOW_LIVE)
         frame = live_frame(seen.page)
@@ -185,7 +173,8 @@ def test_three_heads_fit_their_slide(deck: str, browser: Browser, site: str) -> 
 def test_everyone_can_read_a_deck_also_on_a_phone(
     deck: str, theme: str, browser: Browser, site: str
 ) -> None:
-    with window(browser, site, viewport=WIDTHS["phone"], has_touch=True, is_mobile=True) as seen:
+    phone = {"viewport": WIDTHS["phone"], "has_touch": True, "is_mobile": True}
+    with visiting(browser, site, **phone) as seen:
         page = seen.page
         page.goto(deck_at(site, deck, "?read=notes"))
         assert page.evaluate(TOO_WIDE) <= 0
@@ -406,14 +395,8 @@ def test_paper_has_no_answer_however_it_is_asked_for(page: Page, site: str) -> N
 
 
 @pytest.mark.slow
-def test_handouts_are_tagged_and_the_students_have_no_answer(tmp_path: Path) -> None:
-    sys.path.append(str(ROOT / "tools"))
-    import handouts
-
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tools/handouts.py"), FIRST[:3]],
-        capture_output=True, text=True,
-    )  # fmt: skip
+def test_handouts_are_tagged_and_the_students_have_no_answer() -> None:
+    done = run_tool("handouts.py", FIRST[:3])
     assert done.returncode == 0, done.stderr
     text = {}
     for kind in handouts.KINDS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -16,6 +15,8 @@ import numpy as np
 import published
 import pytest
 import torch
+from attnbook_site.assets import WORKER, assemble
+from attnbook_site.maths import node_program
 from firefox import Firefox
 from gguf import GGMLQuantizationType as Q
 from live_visits import alone, choose, lay_out, read, says, text, value
@@ -28,11 +29,6 @@ from attnbook import datasets, pretrained
 from attnbook.course import live
 from attnbook.course.live import models
 from attnbook.train.byte_pairs import learn_pairs
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "_ext"))
-
-from attnbook_site.assets import WORKER, assemble
-from attnbook_site.maths import node_program
 
 STATIC = models.FOLDER.parent / "static"
 NAME = "live-ask-model"

@@ -13,7 +13,7 @@ import pytest
 from firefox import Firefox
 from live_visits import BOKEH, DEEP, FIGURES, FIND, THEMES, figure, html_page, place, value
 from playwright.sync_api import Browser, CDPSession, Page
-from site_visits import WIDTHS, next_frames, rests, served, visit
+from site_visits import WIDTHS, next_frames, rests, served, visiting
 
 from attnbook.course.live import models
 
@@ -130,21 +130,18 @@ def address(folder: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def phone(in_fonts: Browser, address: str) -> Iterator[Phone]:
     """One phone for all of it, with one set of fonts after the other."""
-    context = in_fonts.new_context(viewport=WIDTHS["phone"], has_touch=True, is_mobile=True)
-    seen = visit(context, address)
-    yield Phone(seen.page, context.new_cdp_session(seen.page))
-    assert seen.complaints == []
-    context.close()
+    options = {"viewport": WIDTHS["phone"], "has_touch": True, "is_mobile": True}
+    with visiting(in_fonts, address, **options) as seen:
+        yield Phone(seen.page, seen.page.context.new_cdp_session(seen.page))
+        assert seen.complaints == []
 
 
 @pytest.fixture(scope="module")
 def slide(in_fonts: Browser, address: str) -> Iterator[Page]:
     """A projector, with one set of fonts after the other."""
-    context = in_fonts.new_context(viewport=SLIDE)
-    seen = visit(context, address)
-    yield seen.page
-    assert seen.complaints == []
-    context.close()
+    with visiting(in_fonts, address, viewport=SLIDE) as seen:
+        yield seen.page
+        assert seen.complaints == []
 
 
 @pytest.mark.parametrize("name", NAMES)

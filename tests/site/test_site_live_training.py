@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from live_visits import FIND, alone, choose, figure, numbers, read, text
+from attnbook_site.maths import node_program
+from live_visits import FIND, choose, figure, numbers, read, text
 from numpy.testing import assert_allclose
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from attnbook import datasets, nadaraya_watson
 from attnbook import torch as torch_layers
@@ -24,10 +22,6 @@ from attnbook.course.live.figure import read_scripts
 from attnbook.course.live.regressor_training import NAME, SCRIPTS
 from attnbook.kernel import gaussian_process
 from attnbook.train import training
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "_ext"))
-
-from attnbook_site.maths import node_program
 
 PROCESS = {"length_scale": 0.3, "noise": 0.2}
 STATE = f"window.attnbookTraining['{NAME}'].training"
@@ -332,39 +326,6 @@ def test_the_page_takes_nodes_steps_and_draws_what_it_has(page: Page) -> None:
     assert np.abs(np.diff(curve["ridge"], 3)).max() < 1e-9  # a polynomial of degree 2
 
 
-def test_it_runs_until_it_is_stopped(page: Page) -> None:
-    """A new rate holds from the next step on; a button, a new seed or another number ends the run."""
-    for stop in ("stop", "one step", "reset", "seed", "pairs"):
-        begin(page, pairs=4)
-        page.get_by_role("button", name="start", exact=True).click()
-        assert page.evaluate(LABEL) == "stop"
-        page.wait_for_function(f"{STATE}.step > 3")
-        choose(page, rate=-2.0)
-        assert page.evaluate(LABEL) == "stop" and steps(page) > 3
-        page.wait_for_function(f"{STATE}.step > {steps(page)}")
-        if stop in ("seed", "pairs"):
-            choose(page, **{stop: 5})
-        else:
-            page.get_by_role("button", name=stop, exact=True).click()
-        assert page.evaluate(LABEL) == "start"
-        then = steps(page)
-        assert then == 0 or stop in ("stop", "one step")
-        page.wait_for_timeout(300)
-        assert steps(page) == then
-        assert len(read(page, "trail")["step"]) >= 1 and read(page, "trail")["step"][-1] == then
-
-
-def test_a_key_starts_and_stops_it(page: Page) -> None:
-    """The button stays under the keys when its label changes."""
-    begin(page, pairs=2)
-    page.get_by_role("button", name="start", exact=True).focus()
-    for label in ("stop", "start", "stop", "start"):
-        page.keyboard.press("Enter")
-        assert page.evaluate(LABEL) == label
-        page.get_by_role("button", name=label, exact=True).wait_for()
-        page.wait_for_timeout(120)
-
-
 def test_it_ends_after_two_thousand_steps_and_begins_again(page: Page) -> None:
     begin(page, pairs=2)
     page.evaluate(f"{STATE}.step = 1992")
@@ -378,32 +339,6 @@ def test_it_ends_after_two_thousand_steps_and_begins_again(page: Page) -> None:
     assert steps(page) < 1000 and read(page, "trail")["step"][0] == 0
 
 
-def test_it_waits_while_nobody_sees_it(page: Page) -> None:
-    """At most five steps in fifty milliseconds, and none out of sight."""
-    begin(page, pairs=2)
-    page.evaluate("document.body.style.paddingBottom = '3000px'")
-    page.get_by_role("button", name="start", exact=True).click()
-    began = page.evaluate("performance.now()")
-    page.wait_for_function(f"{STATE}.step >= 50")
-    assert page.evaluate("performance.now()") - began >= 480
-    for hide, show in (
-        ("scrollTo({ top: 2500, behavior: 'instant' })", "scrollTo({ top: 0, behavior: 'instant' })"),
-        (
-            "Object.defineProperty(document, 'visibilityState', { value: 'hidden', configurable: true })",
-            "delete document.visibilityState",
-        ),
-    ):  # fmt: skip
-        page.evaluate(hide)
-        page.wait_for_timeout(200)
-        then = steps(page)
-        page.wait_for_timeout(500)
-        assert steps(page) == then and page.evaluate(LABEL) == "stop"
-        page.evaluate(show)
-        page.wait_for_function(f"{STATE}.step > {then}")
-    page.get_by_role("button", name="stop", exact=True).click()
-    page.evaluate("document.body.style.paddingBottom = ''")
-
-
 def test_a_wrong_sign_is_said(page: Page) -> None:
     """Seed 0 begins with a form that no bandwidth has: NaN in the trail, words in the text."""
     begin(page)
@@ -414,23 +349,3 @@ def test_a_wrong_sign_is_said(page: Page) -> None:
         f"['product', 'square'].map((name) => Number.isNaN({FIND}('trail').data[name][0]))"
     )
     assert any(trail)
-
-
-@pytest.fixture
-def at_rest(browser: Browser, tmp_path: Path) -> Iterator[Page]:
-    """The figure of a reader who wants less motion."""
-    with alone(browser, tmp_path, shown()) as seen:
-        seen.page.emulate_media(reduced_motion="reduce")
-        seen.page.reload()
-        seen.page.wait_for_selector("[data-ready=true]")
-        yield seen.page
-        assert seen.complaints == []
-
-
-def test_with_less_motion_a_hundred_steps_come_at_once(at_rest: Page) -> None:
-    button = at_rest.get_by_role("button", name="100 steps")
-    for count in (100, 200):
-        button.click()
-        assert steps(at_rest) == count
-    assert text(at_rest).startswith("Step 200 of 2000; ")
-    assert read(at_rest, "trail")["step"] == list(range(0, 201, 5))

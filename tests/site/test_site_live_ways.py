@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from live_visits import choose, text
 from PIL import Image
-from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, Visit, next_frames, visit
+from playwright.sync_api import Page
+from site_visits import ROOT, SITE, Visit, next_frames
 
 from attnbook.course.figures import COLOURS
 from attnbook.course.live.figure import SCRIPTS
@@ -19,6 +19,7 @@ from attnbook.course.live.figure import SCRIPTS
 CHAPTER = "chapters/01-kernel-regression.html"
 HOST = "#live-kernel-regression"
 READY = f"{HOST}[data-ready=true]"
+BOKEH = ["bokeh.min.js", "bokeh-widgets.min.js"]
 BOKEH_TIMES = """() => [performance.getEntriesByType("navigation")[0].loadEventEnd,
   ...performance.getEntriesByType("resource").filter((e) => e.name.includes("/bokeh/")).map((e) => e.startTime)]"""
 SAVE_DATA = "Object.defineProperty(navigator, 'connection', { value: { saveData: true, addEventListener() {} } })"
@@ -57,7 +58,7 @@ def test_the_scripts_come_when_the_page_rests_and_then_it_needs_no_network(
     assert page.evaluate("typeof Bokeh") == "undefined"  # nothing runs before it is wanted
     page.context.set_offline(True)
     come_near(page)
-    assert bokeh(open_page) == ["bokeh.min.js", "bokeh-widgets.min.js"]  # nothing twice
+    assert bokeh(open_page) == BOKEH  # nothing twice
     assert open_page.outside == [] and open_page.complaints == []
 
 
@@ -72,19 +73,16 @@ def test_a_figure_that_does_not_come_leaves_its_still(open_page: Visit) -> None:
     assert not still.is_visible()
 
 
-def test_a_reader_who_saves_data_gets_them_with_the_figure(browser: Browser, site: str) -> None:
-    context = browser.new_context()
-    context.add_init_script(SAVE_DATA)
-    seen = visit(context, site)
-    page = seen.go(CHAPTER, rest=True)
+def test_a_reader_who_saves_data_gets_them_with_the_figure(open_page: Visit) -> None:
+    open_page.page.add_init_script(SAVE_DATA)
+    page = open_page.go(CHAPTER, rest=True)
     page.evaluate("new Promise((done) => requestIdleCallback(() => requestIdleCallback(done)))")
-    assert bokeh(seen) == []
+    assert bokeh(open_page) == []
     come_near(page)
-    assert bokeh(seen) == ["bokeh.min.js", "bokeh-widgets.min.js"]
-    context.close()
+    assert bokeh(open_page) == BOKEH
 
 
-@pytest.mark.parametrize("missing", ["bokeh.min.js", "bokeh-widgets.min.js"])
+@pytest.mark.parametrize("missing", BOKEH)
 @pytest.mark.parametrize("way", ["online", "try again"])
 def test_a_script_that_does_not_come_is_tried_again(
     open_page: Visit, missing: str, way: str

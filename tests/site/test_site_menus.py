@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from firefox import Firefox
 from playwright.sync_api import Browser, Page
-from site_visits import Visit, faded, visit
+from site_visits import WIDTHS, Visit, faded, visit, without_script
 from test_site_pages import AXE, axe_findings
 
 CHAPTER = "chapters/01-kernel-regression.html"
@@ -225,12 +225,12 @@ def test_the_keyboard_stays_where_it_pressed(own_page: Page, size: Size) -> None
     assert own_page.get_by_role("dialog").count() == 0 and own_page.evaluate(FOCUS) == "Search"
 
 
-def test_without_javascript_no_button_is_there_that_needs_it(browser: Browser, site: str) -> None:
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
-    page = visit(context, site).go(CHAPTER)
+@without_script
+def test_without_javascript_no_button_is_there_that_needs_it(open_page: Visit) -> None:
+    open_page.page.set_viewport_size(WIDTHS["phone"])
+    page = open_page.go(CHAPTER)
     for name in ("All pages", "On this page"):
         assert page.get_by_role("button", name=name).count() == 0
-    context.close()
 
 
 @pytest.mark.parametrize("width", [390, 820, 1440])

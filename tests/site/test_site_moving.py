@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from firefox import Firefox
-from playwright.sync_api import Browser, Page, expect
-from site_visits import ROOT, Visit, new_page, served, visit
-from test_site_extension import make_book
+from playwright.sync_api import Page, expect
+from site_visits import ROOT, Visit, served, without_script
+from slides.clicks import in_clicks
+from test_site_extension import built_book
 
 from attnbook.course import drawings
 
@@ -86,19 +87,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     }
     for name, text in texts.items():
         (source / name).write_text(text, encoding="utf-8")
-    done = make_book(folder, source)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    with served(folder / "_build" / "html") as address:
+    with served(built_book(folder, source)) as address:
         yield address
-
-
-@pytest.fixture
-def open_page(browser: Browser, site: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    """A visit; its parameter has options of the browser's context."""
-    options: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
-    context = browser.new_context(**options | getattr(request, "param", {}))
-    yield visit(context, site)
-    context.close()
 
 
 @pytest.fixture
@@ -236,7 +226,7 @@ def test_nothing_shifts(page: Page) -> None:
         assert page.evaluate(PLACES) == before
 
 
-@pytest.mark.parametrize("open_page", [{"java_script_enabled": False}], indirect=True)
+@without_script
 def test_without_a_script_all_steps_stand_below_each_other(page: Page) -> None:
     all_below_each_other(page)
     assert "“his” reads man 0.63" in page.locator(".moving-words svg").text_content()
@@ -334,17 +324,10 @@ def test_steps_take_the_same_place_in_firefox(firefox: Firefox, site: str) -> No
     firefox.wait("return document.querySelector('.moving-said').textContent.includes('sun 1.00')")
 
 
-def test_in_a_deck_each_step_is_a_click(browser: Browser) -> None:
+def test_in_a_deck_each_step_is_a_click(blank: Page) -> None:
     """All groups are fragments; their own cuts, and no other."""
-    import sys
-
-    sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "_ext")]
-    from slides.clicks import in_clicks
-
-    page = new_page(browser)
-    page.set_content(in_clicks(drawings.average_in_steps(1), []))
-    assert page.locator("g.fragment").count() == 4
-    assert page.locator("svg > text").count() > 6  # query and keys are there from the beginning
-    page.close()
+    blank.set_content(in_clicks(drawings.average_in_steps(1), []))
+    assert blank.locator("g.fragment").count() == 4
+    assert blank.locator("svg > text").count() > 6  # query and keys are there from the beginning
     with pytest.raises(LookupError, match="average_in_steps comes in its own 4 steps"):
         in_clicks(drawings.average_in_steps(1), ["weights"])

@@ -18,12 +18,11 @@ from site_visits import (
     WIDTHS,
     Visit,
     faded,
-    new_page,
     next_frames,
     out_of_date,
     pages_of,
     rests,
-    visit,
+    visiting,
 )
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -124,9 +123,8 @@ def check_page(page: Page) -> None:
 def seen(browser: Browser, site: str) -> Iterator[Visit]:
     """A visit in a desk's window, which keeps what the page asks for."""
     assert AXE.is_file(), "axe-core is missing: run npm ci"
-    context = browser.new_context(viewport=WIDTHS["desk"], color_scheme="light")
-    yield visit(context, site)
-    context.close()
+    with visiting(browser, site, viewport=WIDTHS["desk"], color_scheme="light") as seen:
+        yield seen
 
 
 def theme(page: Page, name: str) -> None:
@@ -215,11 +213,11 @@ def test_a_page_waits_for_one_style_sheet_and_no_script(path: str) -> None:
     assert [i for i in images if not re.search(r'width="\d+" height="\d+"', i)] == []
 
 
-def test_a_link_into_a_chapter_lands_on_a_phone(browser: Browser, site: str) -> None:
+def test_a_link_into_a_chapter_lands_on_a_phone(open_page: Visit) -> None:
     """Though the sections above were not laid out when it was opened; and nothing jumps after it."""
-    page = new_page(browser, viewport=WIDTHS["phone"])
+    open_page.page.set_viewport_size(WIDTHS["phone"])
     top = "document.getElementById('exercises').getBoundingClientRect().top"
-    page.goto(f"{site}/chapters/01-kernel-regression.html#exercises")
+    page = open_page.go("chapters/01-kernel-regression.html#exercises")
     skipped = "getComputedStyle(document.getElementById('exercises')).contentVisibility"
     assert page.evaluate(skipped) == "auto"
     assert 0 <= page.evaluate(top) < 200
@@ -227,7 +225,6 @@ def test_a_link_into_a_chapter_lands_on_a_phone(browser: Browser, site: str) -> 
     for _ in range(10):
         next_frames(page)
         assert 0 <= page.evaluate(top) < 200
-    page.close()
 
 
 def test_the_site_is_built() -> None:

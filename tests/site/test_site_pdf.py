@@ -7,48 +7,29 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from playwright.sync_api import Browser, Route
-from pypdf import PageObject, PdfReader
-from site_visits import ROOT, SITE, next_frames
-
-sys.path.insert(0, str(ROOT / "tools"))
-
 from print_book import ADDRESS, NOT_PRINTED, TAKE_OUT, Desk, title_page
+from pypdf import PageObject, PdfReader
+from site_visits import ROOT, SITE, article, listed, next_frames, run_tool
 
 pytestmark = pytest.mark.slow  # the whole book is printed
-TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-LISTED = ["index", *(page["file"] for part in TOC["parts"] for page in part["chapters"])]
-FILES = [file for file in LISTED if file not in NOT_PRINTED]
+FILES = [file for file in listed() if file not in NOT_PRINTED]
 PAGES = {
     file: (SITE / f"{file}.html").read_text(encoding="utf-8")
     for file in FILES
     if (SITE / f"{file}.html").is_file()
 }
-TWO_LIVE = (
-    "02-learning-the-kernel",
-    "08-three-transformers",
-    "09-in-context-regression",
-    "10-a-real-model",
-    "13-many-devices",
-)
-TEXTS = {
-    file: page[page.index('<article class="bd-article">') : page.index("</article>")]
-    for file, page in PAGES.items()
-}
-
-
-def print_book(*words: Path) -> subprocess.CompletedProcess[str]:
-    """Run the tool that ``make pdf`` runs."""
-    command = [sys.executable, str(ROOT / "tools" / "print_book.py"), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True)
+TWO_LIVE = ("02-learning-the-kernel", "08-three-transformers", "09-in-context-regression")
+TWO_LIVE += ("10-a-real-model", "13-many-devices")
+TEXTS = {file: article(page) for file, page in PAGES.items()}
+print_book = partial(run_tool, "print_book.py")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +43,6 @@ def printed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reader(printed: Path) -> PdfReader:
-    """The book, open."""
     return PdfReader(printed)
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from attnbook_site.heights import STORED, with_heights
 from firefox import Firefox
 from playwright.sync_api import Browser, Page
-from site_visits import PATIENCE, RESTS, ROOT, SITE, pages_of, rests
-
-sys.path.insert(0, str(ROOT / "_ext"))
-
-from attnbook_site.heights import STORED, with_heights
+from site_visits import RESTS, SITE, WIDTHS, pages_of, rests, visiting
 
 CHAPTERS = [path for path in pages_of(SITE) if path.startswith("chapters/")]
 FIRST = "chapters/01-kernel-regression.html"
@@ -37,10 +33,8 @@ GO = f"""document.getElementById("{SECTION}").scrollIntoView({{ behavior: "insta
 @pytest.fixture(scope="module")
 def phone(browser: Browser) -> Iterator[Page]:
     """One small window for all tests here."""
-    context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True)
-    context.set_default_timeout(PATIENCE)
-    yield context.new_page()
-    context.close()
+    with visiting(browser, "", viewport=WIDTHS["phone"], is_mobile=True) as seen:
+        yield seen.page
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tomllib
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, Visit, pages_of, visit
-
-sys.path.insert(0, str(ROOT / "tools"))
-
+from playwright.sync_api import Page
+from site_visits import ROOT, SITE, Visit, pages_of, without_script
 from weave import woven
 from weaving.book import read_book
 
@@ -34,14 +29,6 @@ def chapter(open_page: Visit) -> Page:
     """The first chapter that has back-end tabs, open."""
     assert TABBED, "no chapter shows back-end tabs: run make book"
     return open_page.go(TABBED[0])
-
-
-@pytest.fixture
-def plain_page(browser: Browser, site: str) -> Iterator[Visit]:
-    """A visit without JavaScript."""
-    context = browser.new_context(java_script_enabled=False)
-    yield visit(context, site)
-    context.close()
 
 
 def shown(page: Page) -> tuple[int, int]:
@@ -95,12 +82,12 @@ def test_both_back_ends_show_in_print(chapter: Page) -> None:
     assert all(part.is_visible() for part in folded.all())
 
 
-def test_both_back_ends_show_without_javascript(plain_page: Visit) -> None:
-    """Without JavaScript the two stand one after another, each under its name."""
-    page = plain_page.go(TABBED[0])
-    number = blocks(page)
-    assert shown(page) == (number, number)
-    assert page.locator(".backend-name:visible").count() >= 2 * number
+@without_script
+def test_both_back_ends_show_without_javascript(chapter: Page) -> None:
+    """The two stand one after another, each under its name."""
+    number = blocks(chapter)
+    assert shown(chapter) == (number, number)
+    assert chapter.locator(".backend-name:visible").count() >= 2 * number
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
@@ -180,16 +167,18 @@ def test_skip_link_leads_to_the_text(chapter: Page) -> None:
     assert chapter.url.endswith("#main-content")
 
 
-def test_copy_button_copies_the_cell(browser: Browser, site: str) -> None:
-    """The button of a cell puts the cell's code, whole, on the clipboard."""
-    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = visit(context, site).go(TABBED[0])
-    cell = page.locator("div.cell_input:visible").first
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
+
+
+@pytest.mark.parametrize("open_page", [{"permissions": CLIPBOARD}], indirect=True)
+def test_copy_button_copies_the_cell(chapter: Page) -> None:
+    """Its code, whole, to the clipboard."""
+    cell = chapter.locator("div.cell_input:visible").first
     cell.hover()
     cell.locator("button.copybtn").click()
     code = cell.locator("pre").inner_text().strip()
-    page.wait_for_function("async (code) => (await navigator.clipboard.readText()).trim() === code", arg=code)  # fmt: skip
-    context.close()
+    copied = "async (code) => (await navigator.clipboard.readText()).trim() === code"
+    chapter.wait_for_function(copied, arg=code)
 
 
 def test_theme_button_switches_and_stays(chapter: Page) -> None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from urllib.parse import quote
 
 import pytest
-from firefox import Firefox
-from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, Visit, new_page
-from test_site_reading import HTML
-
-sys.path.insert(0, str(ROOT / "_ext"))
-
 from attnbook_site.search import unpacked
+from firefox import Firefox
+from playwright.sync_api import Page
+from site_visits import SITE, Visit
+from test_site_reading import HTML
 
 LINKS = "[...document.querySelectorAll('#search-results > li > a')].map((one) => one.getAttribute('href'))"
 BANDWIDTH = "./chapters/01-kernel-regression.html#the-bandwidth-how-far-to-look"
@@ -96,12 +92,10 @@ def test_nothing_is_found_where_nothing_is(open_page: Visit) -> None:
     assert page.locator("#search-results li").count() == 0
 
 
-def test_the_search_works_from_a_folder(browser: Browser) -> None:
+def test_the_search_works_from_a_folder(blank: Page) -> None:
     """Without a server, where a page may not fetch anything."""
-    page = new_page(browser)
-    page.goto(f"{(SITE / 'search.html').as_uri()}?q=bandwith")
-    page.wait_for_function(f"{LINKS}[0] === '{BANDWIDTH}'")
-    page.close()
+    blank.goto(f"{(SITE / 'search.html').as_uri()}?q=bandwith")
+    blank.wait_for_function(f"{LINKS}[0] === '{BANDWIDTH}'")
 
 
 def test_the_search_works_in_firefox(firefox: Firefox, site: str) -> None:

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from babel.messages import Catalog
-from site_visits import ROOT
-from test_site_extension import FIXTURE, make_book
-
-sys.path.insert(0, str(ROOT / "tools"))
-
 import translate
+from babel.messages import Catalog
+from site_visits import ROOT, article
+from test_site_extension import FIXTURE, built_book
 
 PAGE = "chapters/02-second"
 GERMAN = {
     "Second chapter": "Zweites Kapitel",
     "The first numbered formula here belongs to chapter 2:": "Die erste Formel ist von Kapitel 2:",
-    "Here {eq}`eq-scaled` follows {eq}`eq-average` of the chapter before.":
-        "Auf {eq}`eq-average` des Kapitels davor folgt {eq}`eq-scaled`.",
-}  # fmt: skip
+    "Here {eq}`eq-scaled` follows {eq}`eq-average` of the chapter before.": (
+        "Auf {eq}`eq-average` des Kapitels davor folgt {eq}`eq-scaled`."
+    ),
+}
+KEPT = [r'<div class="math-scroll">.*?</div>', r"<pre>.*?</pre>", r'<section id="[^"]*"']
+KEPT += [r'<div class="math[^>]* id="[^"]*"', r'<span class="eqno">\([\d.]+\)']
 
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small book, built, with its messages written."""
     folder = tmp_path_factory.mktemp("translation") / "book"
-    assert make_book(folder, FIXTURE).returncode == 0
+    built_book(folder, FIXTURE)
     assert translate.main(["template"], folder) == 0
     return folder
 
@@ -59,25 +57,20 @@ def german(book: Path) -> Path:
     return book / "_build/de/_build/html"
 
 
-def article(page: Path) -> str:
-    """The page's text."""
-    text = page.read_text("utf-8")
-    return text[text.index('<article class="bd-article">') : text.index("</article>")]
+def article_of(site: Path, page: str = f"{PAGE}.html") -> str:
+    return article((site / page).read_text("utf-8"))
 
 
 def parts(pattern: str, text: str) -> list[str]:
-    """All of a kind, in their order."""
     return re.findall(pattern, text, re.DOTALL)
 
 
 def test_prose_is_replaced_and_all_else_stays(book: Path, german: Path) -> None:
-    before = article(book / "_build/html" / f"{PAGE}.html")
-    after = article(german / f"{PAGE}.html")
+    before, after = article_of(book / "_build/html"), article_of(german)
     assert "Zweites Kapitel" in after and "Second chapter" not in after
     assert "Die erste Formel ist von Kapitel 2:" in after
     assert "Ungeprüft." in after and "Ungeprüft." not in before
-    for kept in (r'<div class="math-scroll">.*?</div>', r"<pre>.*?</pre>", r'<section id="[^"]*"',
-                 r'<div class="math[^>]* id="[^"]*"', r'<span class="eqno">\([\d.]+\)'):  # fmt: skip
+    for kept in KEPT:
         assert parts(kept, after) == parts(kept, before) != [], kept
     links = r'<a class="reference internal" href="([^"]*)"'
     assert sorted(parts(links, after)) == sorted(parts(links, before)) != []
@@ -86,7 +79,7 @@ def test_prose_is_replaced_and_all_else_stays(book: Path, german: Path) -> None:
 def test_a_page_without_a_catalogue_is_the_same(book: Path, german: Path) -> None:
     page = "chapters/01-sample.html"
     title = re.compile(r'<p class="admonition-title">.*?</p>')  # Sphinx knows German for some
-    before, after = (article(site / page) for site in (book / "_build/html", german))
+    before, after = (article_of(site, page) for site in (book / "_build/html", german))
     assert title.sub("", after) == title.sub("", before)
     assert len(title.findall(after)) == len(title.findall(before)) > 0
 
@@ -104,7 +97,7 @@ def test_a_changed_paragraph_is_stale_and_stands_in_english(
     assert f"{PAGE}: 4 messages, 1 not translated, 1 stale" in said  # the formula's has no words
     assert "stale: The first numbered formula here already belongs" in said
     assert translate.main(["build", "de"], book) == 0
-    after = article(german / f"{PAGE}.html")
+    after = article_of(german)
     assert "already belongs" in after and "Die erste Formel" not in after
     source.write_text(text, "utf-8")
 
@@ -155,13 +148,8 @@ def test_what_cannot_be_done_is_said(
     assert said in capsys.readouterr().err
 
 
-def pilots() -> Iterator[Path]:
-    """The catalogues that the book has."""
-    yield from translate.catalogues(ROOT)
-
-
 def test_the_books_own_translations_lose_nothing_and_say_what_they_are() -> None:
-    files = list(pilots())
+    files = list(translate.catalogues(ROOT))
     assert files
     assert translate.main(["check"]) == 0
     for file in files:
