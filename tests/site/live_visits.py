@@ -213,6 +213,15 @@ def read(page: Page, name: str) -> dict[str, Any]:
     return found
 
 
+def matrix(
+    page: Page, name: str, shape: tuple[int, ...], column: str = "weight", first: int = 1
+) -> np.ndarray:
+    """Cells by their rows, which count from ``first``, and columns, with NaN where none is."""
+    cells, found = read(page, name), np.full(shape, np.nan)
+    found[np.array(cells["y"]) - first, np.array(cells["x"]) - 1] = cells[column]
+    return found
+
+
 def text(page: Page, name: str = "words") -> str:
     """What the figure says."""
     found: str = page.evaluate(f"(name) => {FIND}(name).text", name)
@@ -226,8 +235,8 @@ def says(page: Page, words: str, name: str = "words", how: str = "startsWith") -
 
 
 def models_asked(seen: Visit) -> list[str]:
-    """The models that a page has asked for, by their addresses."""
-    return [url for url in seen.requests if "/models/" in url]
+    """The files of models that a page has asked for."""
+    return [url.rpartition("/")[2] for url in seen.requests if "/models/" in url]
 
 
 def numbers(said: str) -> list[float]:

@@ -19,13 +19,24 @@ from attnbook_site.assets import WORKER, assemble
 from attnbook_site.maths import node_program
 from firefox import Firefox
 from gguf import GGMLQuantizationType as Q
-from live_visits import alone, choose, lay_out, read, says, text, value
+from live_visits import (
+    DEEP,
+    FIND,
+    alone,
+    choose,
+    lay_out,
+    matrix,
+    models_asked,
+    read,
+    says,
+    text,
+    value,
+)
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
-from site_visits import Visit, served
-from test_site_live_models import nothing
+from site_visits import served
 
-from attnbook import datasets, pretrained
+from attnbook import datasets, pretrained, softmax
 from attnbook.course import live
 from attnbook.course.live import models
 from attnbook.train.byte_pairs import learn_pairs
@@ -70,8 +81,7 @@ def in_node(folder: Path, file: Path, calls: list[str]) -> list[Any]:
     out = folder / "out.json"
     command = [node_program(), "-e", HARNESS, str(folder), str(file), str(out)]
     subprocess.run(command, input=json.dumps(calls), text=True, check=True)
-    found: list[Any] = json.loads(out.read_text(encoding="utf-8"))
-    return found
+    return json.loads(out.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +90,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file, rng = tmp_path_factory.mktemp("small") / "smollm2.gguf", np.random.default_rng(0)
     vocab, kv, mlp = len(PAIRS.tokens), 32, 96
     writer = gguf.GGUFWriter(file, "llama")
-    for name, number in {
-        "block_count": LAYERS, "embedding_length": WIDTH, "feed_forward_length": mlp,
-        "context_length": 128, "attention.head_count": HEADS, "attention.head_count_kv": 2,
-    }.items():  # fmt: skip
+    sizes = {"block_count": LAYERS, "embedding_length": WIDTH, "feed_forward_length": mlp}
+    sizes |= {"context_length": 128, "attention.head_count": HEADS, "attention.head_count_kv": 2}
+    for name, number in sizes.items():
         writer.add_uint32(f"llama.{name}", number)
     writer.add_float32("llama.rope.freq_base", 5e4)
     writer.add_float32("llama.attention.layer_norm_rms_epsilon", 1e-5)
@@ -93,13 +102,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     writer.add_array("tokenizer.ggml.token_type", [1] * vocab)
     writer.add_array("tokenizer.ggml.merges", [" ".join(pair) for pair in PAIRS.rank])
     shapes = {"token_embd": (vocab, WIDTH), "output_norm": (WIDTH,)}
+    of_layer = {"attn_q": (WIDTH, WIDTH), "attn_k": (kv, WIDTH), "attn_v": (kv, WIDTH)}
+    of_layer |= {"attn_output": (WIDTH, WIDTH), "ffn_gate": (mlp, WIDTH), "ffn_up": (mlp, WIDTH)}
+    of_layer |= {"ffn_down": (WIDTH, mlp), "attn_norm": (WIDTH,), "ffn_norm": (WIDTH,)}
     for i in range(LAYERS):
-        for name, shape in {
-            "attn_q": (WIDTH, WIDTH), "attn_k": (kv, WIDTH), "attn_v": (kv, WIDTH),
-            "attn_output": (WIDTH, WIDTH), "ffn_gate": (mlp, WIDTH), "ffn_up": (mlp, WIDTH),
-            "ffn_down": (WIDTH, mlp), "attn_norm": (WIDTH,), "ffn_norm": (WIDTH,),
-        }.items():  # fmt: skip
-            shapes[f"blk.{i}.{name}"] = shape
+        shapes |= {f"blk.{i}.{name}": shape for name, shape in of_layer.items()}
     for name, shape in shapes.items():
         kind = Q.F32 if len(shape) == 1 else Q.Q8_0 if name == "token_embd" else Q.Q4_1
         array = (rng.normal(size=shape) * 0.3 + (len(shape) == 1)).astype(np.float32)
@@ -110,6 +117,18 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return file
+
+
+@pytest.fixture
+def model(small: Path) -> Any:
+    """The same in PyTorch."""
+    return pretrained.from_gguf(small)
+
+
+@pytest.fixture
+def tokens(small: Path) -> list[int]:
+    """The text's."""
+    return [0, *pretrained.tokens_from_gguf(small).encode(TEXT)]
 
 
 @contextmanager
@@ -135,15 +154,16 @@ def by_torch(model: Any, tokens: list[int], cut: Cut = ()) -> tuple[np.ndarray, 
     return logits[0, -1].numpy(), np.concatenate(rows)
 
 
-def softmax(logits: np.ndarray) -> np.ndarray:
-    p = np.exp(logits - logits.max())
-    return np.asarray(p / p.sum())
+def shares_after(model: Any, tokens: list[int], cut: Cut = ()) -> np.ndarray:
+    """Probabilities of the next token."""
+    return softmax(by_torch(model, tokens, cut)[0])
 
 
-def test_the_small_model_is_pythons(small: Path, tmp_path: Path) -> None:
+def test_the_small_model_is_pythons(
+    small: Path, model: Any, tokens: list[int], tmp_path: Path
+) -> None:
     """With heads and without; and a second pass from a layer on."""
-    model, pairs = pretrained.from_gguf(small), pretrained.tokens_from_gguf(small)
-    tokens = [0, *pairs.encode(TEXT)]
+    pairs = pretrained.tokens_from_gguf(small)
     cuts: list[Cut] = [(), [(2, 3)], [(1, 1), (3, 4)]]
     calls = [f"pairs.encode({json.dumps(one)})" for one in (TEXT, *TRICKY)]
     calls += [f"forward(model, {tokens}, {json.dumps(list(map(list, cut)))})" for cut in cuts]
@@ -183,22 +203,25 @@ def test_the_published_model_is_pythons(tmp_path: Path) -> None:
     assert largest < 1e-3
 
 
-def test_shares_of_variance(small: Path, tmp_path: Path, rng: np.random.Generator) -> None:
-    """Adjusted for the number of groups, as a loop over the groups has it."""
+def explained(weights: np.ndarray, groups: np.ndarray) -> float:
+    """The share of the variance between groups, adjusted for their number, by a loop over them."""
+    means = {g: weights[groups == g].mean() for g in set(groups)}
+    within = sum((w - means[g]) ** 2 for w, g in zip(weights, groups, strict=True))
+    return 1 - within / (len(weights) - len(means)) / weights.var(ddof=1)
+
+
+def test_shares_of_variance(
+    small: Path, model: Any, tokens: list[int], tmp_path: Path, rng: np.random.Generator
+) -> None:
     weights, groups = rng.gamma(2.0, size=60), rng.integers(0, 5, 60)
     weights += groups
-    means = {g: weights[groups == g].mean() for g in set(groups)}
-    rest = sum((w - means[g]) ** 2 for w, g in zip(weights, groups, strict=True)) / (60 - 5)
-    expected = 1 - rest / weights.var(ddof=1)
     calls = [f"explained({weights.tolist()}, {groups.tolist()})", "explained([1, 1, 1], [1, 1, 2])"]
     head = {"layer": 2, "head": 3}
     calls += [
         f"ask({json.dumps({'text': TEXT, 'cut': [], 'most': 8})}), kernel({json.dumps(head)}), last"
     ]
     share, nothing_varies, told = in_node(tmp_path, small, calls)
-    assert share == pytest.approx(expected, rel=1e-9) and nothing_varies == 0
-    model, pairs = pretrained.from_gguf(small), pretrained.tokens_from_gguf(small)
-    tokens = [0, *pairs.encode(TEXT)]
+    assert share == pytest.approx(explained(weights, groups), rel=1e-9) and nothing_varies == 0
     with torch.no_grad():
         weights = model(torch.tensor([tokens]), return_weights=True)[1][1][0, 2].numpy()
     relative, before = [], []
@@ -206,10 +229,8 @@ def test_shares_of_variance(small: Path, tmp_path: Path, rng: np.random.Generato
         row = weights[i, 1 : i + 1]
         relative += list(row / row.mean())
         before += [tokens[j - 1] == tokens[i] for j in range(1, i + 1)]
-    of = np.array(relative)
-    means = {g: of[np.array(before) == g].mean() for g in (False, True)}
-    rest = sum((w - means[g]) ** 2 for w, g in zip(of, before, strict=True)) / (len(of) - 2)
-    assert told["shares"]["before"] == pytest.approx(max(0, 1 - rest / of.var(ddof=1)), abs=1e-4)
+    share = explained(np.array(relative), np.array(before))
+    assert told["shares"]["before"] == pytest.approx(max(0, share), abs=1e-4)
     assert told["shares"]["digits"] == 0  # the text has none
 
 
@@ -218,9 +239,8 @@ def figure(file: Path) -> live.LiveFigure:
     shown = live.ask_model("smollm2", head=(2, 3), next_tokens=[(" down", 0.5)])
     update = shown.layout.select_one({"name": "layer"}).js_property_callbacks["change:value"][0]
     data = file.read_bytes()
-    update.args |= {
-        "bytes": len(data), "sha256": sha256(data).hexdigest(), "layers": LAYERS, "heads": HEADS,
-    }  # fmt: skip
+    update.args |= {"bytes": len(data), "sha256": sha256(data).hexdigest()}
+    update.args |= {"layers": LAYERS, "heads": HEADS}
     for name, end in (("layer", LAYERS), ("head", HEADS)):
         shown.layout.select_one({"name": name}).end = end
     return shown
@@ -244,64 +264,44 @@ def lab(browser: Browser, tmp_path: Path, small: Path) -> Iterator[Page]:
     """The figure with the small model, loaded and asked with the text."""
     with alone(browser, tmp_path, figure(small), prepare=prepared(small)) as seen:
         assert text(seen.page, "said") == "The most probable next token is '␣down' 0.50."
-        assert not any(url.endswith((".gguf", ".wasm", ".js")) for url in asked(seen))
+        assert not any(file.endswith((".gguf", ".wasm", ".js")) for file in models_asked(seen))
         choose(seen.page, own=TEXT)
         press(seen.page, "load the model")
         says(seen.page, "predicted", "why", "includes")
         yield seen.page
-        assert seen.complaints == [] and not seen.outside
-
-
-def asked(seen: Visit) -> list[str]:
-    return [url for url in seen.requests if "/models/" in url]
 
 
 def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name).click()
 
 
-def test_what_comes_next_with_heads_and_without(lab: Page, small: Path) -> None:
-    model, pairs = pretrained.from_gguf(small), pretrained.tokens_from_gguf(small)
-    tokens = [0, *pairs.encode(TEXT)]
-    whole = softmax(by_torch(model, tokens)[0])
+def test_what_comes_next_with_heads_and_without(lab: Page, model: Any, tokens: list[int]) -> None:
+    whole = shares_after(model, tokens)
     order = np.argsort(-whole)[: len(read(lab, "bars")["y"])]
     assert_allclose(read(lab, "bars")["whole"], whole[order], atol=1e-5)
     assert np.isnan(np.array(read(lab, "bars")["cut"], dtype=float)).all()
-    drawn = np.zeros((LAYERS, HEADS))
-    cells = read(lab, "all")
-    drawn[np.array(cells["x"]) - 1, np.array(cells["y"]) - 1] = cells["weight"]
     with torch.no_grad():
         weights = model(torch.tensor([tokens]), return_weights=True)[1]
     means = np.array([[w[0, h, 1:, 0].mean() for h in range(HEADS)] for w in weights])
-    assert_allclose(drawn, means, atol=0.5 / 255 + 1e-5)
+    assert_allclose(matrix(lab, "all", (HEADS, LAYERS)).T, means, atol=0.5 / 255 + 1e-5)
     press(lab, "cut this head")
     says(lab, "Without head 2.3 it is", "said", "includes")
     choose(lab, layer=3, head=1)
     press(lab, "cut this head")
     says(lab, "Without the heads 2.3, 3.1 it is", "said", "includes")
-    less = softmax(by_torch(model, tokens, [(2, 3), (3, 1)])[0])
+    less = shares_after(model, tokens, [(2, 3), (3, 1)])
     assert_allclose(read(lab, "bars")["cut"], less[order], atol=1e-5)
     assert f"; {np.abs(whole - less).sum() / 2:.2f} of the probability" in text(lab, "said")
     press(lab, "put this head back")
     says(lab, "Without head 2.3 it is", "said", "includes")
     press(lab, "put all back")
-    lab.wait_for_function(f"() => {GET}('said').text.indexOf('Without') < 0")
+    lab.wait_for_function(f"() => {FIND}('said').text.indexOf('Without') < 0")
 
 
-GET = "Bokeh.documents.at(-1).get_model_by_name"
-
-
-def test_each_head_is_cut_in_turn(lab: Page, small: Path) -> None:
-    model, pairs = pretrained.from_gguf(small), pretrained.tokens_from_gguf(small)
-    tokens = [0, *pairs.encode(TEXT)]
-    whole = softmax(by_torch(model, tokens)[0])
-    moved = np.array(
-        [
-            [np.abs(whole - softmax(by_torch(model, tokens, [(i, h)])[0])).sum() / 2
-             for h in range(1, HEADS + 1)]
-            for i in range(1, LAYERS + 1)
-        ]
-    )  # fmt: skip
+def test_each_head_is_cut_in_turn(lab: Page, model: Any, tokens: list[int]) -> None:
+    whole, moved = shares_after(model, tokens), np.zeros((LAYERS, HEADS))
+    for i, h in np.ndindex(moved.shape):
+        moved[i, h] = np.abs(whole - shares_after(model, tokens, [(i + 1, h + 1)])).sum() / 2
     press(lab, "cut each head in turn")
     lab.wait_for_function(f"() => attnbookAsking['{NAME}'].scanning === false")
     found = lab.evaluate(f"() => [...attnbookAsking['{NAME}'].moved]")
@@ -314,7 +314,7 @@ def test_each_head_is_cut_in_turn(lab: Page, small: Path) -> None:
     press(lab, "strongest head")
     assert value(lab, "layer", "head") == [best[0] + 1, best[1] + 1]
     choose(lab, own="the dog")
-    lab.wait_for_function(f"() => {GET}('measure').value === 'first'")
+    lab.wait_for_function(f"() => {FIND}('measure').value === 'first'")
 
 
 def test_a_long_text_is_cut_off(lab: Page) -> None:
@@ -322,29 +322,23 @@ def test_a_long_text_is_cut_off(lab: Page) -> None:
     says(lab, "The text is long", "said", "includes")
 
 
-def test_firefox_computes_it_too(firefox: Firefox, small: Path, tmp_path: Path) -> None:
+def test_firefox_computes_it_too(
+    firefox: Firefox, small: Path, model: Any, tokens: list[int], tmp_path: Path
+) -> None:
     """The same probabilities, on a phone's screen."""
-    model, pairs = pretrained.from_gguf(small), pretrained.tokens_from_gguf(small)
     lay_out(tmp_path, figure(small), prepare=prepared(small))
     firefox.resize(390, 844)
     firefox.log.clear()
     with served(tmp_path) as address:
         firefox.go(f"{address}/index.html")
         firefox.wait(f"return document.querySelector('#{NAME}').dataset.ready === 'true'")
-        own = json.dumps(TEXT)
-        firefox.run(f"Bokeh.documents.at(-1).get_model_by_name('own').value = {own};")
-        load = "[...buttons()].find((one) => one.textContent.includes('load the model'))"
-        firefox.run(f"""const buttons = function* (root = document) {{
-              for (const one of root.querySelectorAll("*")) {{
-                if (one.tagName === "BUTTON") yield one;
-                if (one.shadowRoot) yield* buttons(one.shadowRoot);
-              }}
-            }};
-            {load}.click();""")
-        firefox.wait(f"return {GET}('why').text.includes('predicted')")
-        found = firefox.run(f"return [...{GET}('bars').data.whole]")
-    whole = softmax(by_torch(model, [0, *pairs.encode(TEXT)])[0])
-    assert_allclose(found, np.sort(whole)[::-1][: len(found)], atol=1e-5)
+        firefox.run(f"{FIND}('own').value = {json.dumps(TEXT)};")
+        load = "(one) => one.matches('button') && one.textContent.includes('load the model')"
+        firefox.run(f"({DEEP})(document).find({load}).click();")
+        firefox.wait(f"return {FIND}('why').text.includes('predicted')")
+        found = firefox.run(f"return [...{FIND}('bars').data.whole]")
+    whole = np.sort(shares_after(model, tokens))[::-1]
+    assert_allclose(found, whole[: len(found)], atol=1e-5)
     assert [line for line in firefox.log if line.startswith("error")] == []
 
 
@@ -364,7 +358,8 @@ def test_a_file_that_is_not_there(
     other.write_bytes(data + b"0" if file == "longer" else data[:-1] + b"0")
     (tmp_path / "site").mkdir()
     given = None if file == "none" else other
-    with alone(browser, tmp_path / "site", figure(small), prepare=prepared(given)) as seen:
+    ways = {"prepare": prepared(given), "lacking": "404"}
+    with alone(browser, tmp_path / "site", figure(small), **ways) as seen:
         press(seen.page, "load the model")
         says(seen.page, f"The model could not be loaded: {reason}.", "notice")
         assert seen.page.get_by_role("button", name="load the model").is_enabled()
@@ -379,13 +374,6 @@ def test_a_reader_stops_the_download(browser: Browser, tmp_path: Path, small: Pa
         seen.page.unroute("**/smollm2.gguf")
         press(seen.page, "load the model")
         says(seen.page, "predicted", "why", "includes")
-
-
-def test_a_notebook_says_how_to_have_it(browser: Browser, tmp_path: Path, small: Path) -> None:
-    shown = figure(small)
-    with alone(browser, tmp_path, shown, prepare=nothing, in_notebook=True) as seen:
-        press(seen.page, "load the model")
-        says(seen.page, "Only the book's website can load the model. In Python, ", "notice")
 
 
 def test_other_arguments() -> None:

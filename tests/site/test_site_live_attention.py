@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from live_visits import LABELS, PLOTS, choose, drag, read, tap, text, value
+from live_visits import LABELS, PLOTS, choose, drag, matrix, read, tap, text, value
 from numpy.testing import assert_allclose
 from playwright.sync_api import Page
 
@@ -49,10 +49,7 @@ def test_every_row_is_the_models(page: Page, number: int, head: str) -> None:
         assert bars["x"] == list(range(1, n + 1))
         assert_allclose(bars["weight"], weights[row], atol=0.00501)
         assert read(page, "frame") == {"x": [(n + 1) / 2], "y": [row + 1], "width": [n]}
-    cells = read(page, "cells")
-    drawn = np.full((m, n), np.nan)
-    drawn[np.array(cells["y"]) - 1, np.array(cells["x"]) - 1] = cells["weight"]
-    assert_allclose(drawn, weights, atol=0.00501)
+    assert_allclose(matrix(page, "cells", (m, n)), weights, atol=0.00501)
     signs = [[token.replace(" ", "␣") for token in all_] for all_ in (chosen.columns, chosen.rows)]
     assert page.evaluate(LABELS) == signs
 

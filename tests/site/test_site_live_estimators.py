@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,24 +48,20 @@ def weights(queries: np.ndarray, order: np.ndarray, beta: float, count: int) -> 
     x, n = X[order], len(X)
     gram, k = (gaussian_process.covariance(a, x, 0.3) for a in (x, queries))
     units = np.eye(n)
+    posterior = partial(gaussian_process.posterior, queries, x, length_scale=0.3, noise=0.2)
     by_time = {
         "sum": k,
         "delta": k @ online_regression.one_pass(gram, units, beta=beta),
         "passes": k @ online_regression.passes(gram, units, count, noise=0.2),
         "kernel": nadaraya_watson(np.c_[queries], np.c_[x], units, bandwidth=0.1),
-        "posterior": np.stack(
-            [gaussian_process.posterior(queries, x, u, length_scale=0.3, noise=0.2)[0] for u in units],
-            axis=1,
-        ),
-    }  # fmt: skip
+        "posterior": np.stack([posterior(unit)[0] for unit in units], axis=1),
+    }
     back = np.argsort(order)
     return {name: w[:, back] for name, w in by_time.items()}
 
 
 @pytest.mark.parametrize(("beta", "doublings"), [(1.0, 0), (0.35, 3), (1.5, 6)])
-@pytest.mark.parametrize(
-    "order", ["as given", "reversed", "shuffled 1", "shuffled 2", "shuffled 3"]
-)
+@pytest.mark.parametrize("order", [*ARRIVALS, "shuffled 1", "shuffled 2", "shuffled 3"])
 def test_weights_and_curves_are_pythons(
     page: Page, order: str, beta: float, doublings: int
 ) -> None:

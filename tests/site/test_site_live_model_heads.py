@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from live_visits import FIND, alone, choose, place, read, says, tap, text, value
+from live_visits import FIND, alone, choose, matrix, place, read, says, tap, text, value
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 from test_site_live_models import nothing
@@ -17,6 +17,7 @@ from attnbook.course import live
 from attnbook.course.live import weights
 
 GIVEN = weights.load("smollm2").sentences
+NOTHING_TWICE = "No token of this sentence comes twice, so no head can look at what followed."
 ALL_THERE = f"() => {FIND}('update').args.cases.data.units.every((one) => one.length)"
 
 
@@ -53,13 +54,11 @@ def test_the_map_is_pythons(heads: Page, number: int) -> None:
     choose(heads, sentence=str(number), layer=19, head=7)
     for measure, expected in means(GIVEN[number]).items():
         choose(heads, measure=measure)
-        cells, said = read(heads, "all"), text(heads)
-        drawn = np.zeros((30, 9))
-        drawn[np.array(cells["x"]) - 1, np.array(cells["y"]) - 1] = cells["weight"]
+        said = text(heads)
         if expected is None:
-            assert said.endswith("No token of this sentence comes twice, so no head can look at what followed.")  # fmt: skip
+            assert said.endswith(NOTHING_TWICE)
             continue
-        assert_allclose(drawn, expected, atol=1e-6)
+        assert_allclose(matrix(heads, "all", (9, 30)).T, expected, atol=1e-6)
         assert f" {(expected > 0.5).sum()} of 270 heads put more than half" in said
         assert f"{expected[18, 6]:.2f} on " in said
         assert measure != "before" or "on the token before." in said
@@ -70,11 +69,10 @@ def test_a_heads_weights_are_the_models(heads: Page, layer: int, head: int, toke
     choose(heads, sentence="2", measure="first", layer=layer, head=head, token=token)
     sentence = GIVEN[2]
     w = np.asarray(sentence.weights)[layer - 1, head - 1]
-    cells = read(heads, "cells")
-    drawn = np.zeros_like(w)
-    drawn[np.array(cells["y"]) - 1, np.array(cells["x"]) - 1] = cells["weight"]
-    assert_allclose(drawn, w, atol=1e-6)
-    assert len(cells["x"]) == 17 * 18 / 2  # nothing above the diagonal
+    drawn = matrix(heads, "cells", w.shape)
+    below = np.tri(len(w), dtype=bool)
+    assert_allclose(drawn[below], w[below], atol=1e-6)
+    assert np.isnan(drawn[~below]).all()
     row = w[token - 1, :token]
     dots, arcs = read(heads, "dots"), read(heads, "arcs")
     assert_allclose(np.square(dots["size"]) / 18**2, row, atol=1e-6)  # its area is the weight
@@ -156,8 +154,8 @@ def test_without_the_file_the_first_sentence_stands(
     in_notebook: bool,
     reason: str,
 ) -> None:
-    figure = live.model_heads("smollm2")
-    with alone(browser, tmp_path, figure, prepare=prepare, in_notebook=in_notebook) as seen:
+    ways = {"prepare": prepare, "in_notebook": in_notebook, "lacking": "404"}
+    with alone(browser, tmp_path, live.model_heads("smollm2"), **ways) as seen:
         page = seen.page
         page.get_by_role("combobox", name="sentence").select_option(GIVEN[2].title)
         page.wait_for_function(f"{FIND}('notice').visible")

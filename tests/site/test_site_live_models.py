@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from attnbook_site.assets import WORKER, copy_models
 from live_visits import (
     BOKEH,
     FIND,
@@ -23,6 +24,7 @@ from live_visits import (
     drag,
     figure,
     html_page,
+    matrix,
     models_asked,
     read,
     says,
@@ -32,7 +34,7 @@ from live_visits import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from playwright.sync_api import Browser, Page, expect
-from site_visits import ROOT, served, visit
+from site_visits import ROOT, served, visiting
 
 import attnbook
 from attnbook import datasets, nadaraya_watson
@@ -157,18 +159,14 @@ def test_greedy_decoding_is_pythons(blank: Page, seed: int) -> None:
 
 
 TASK = datasets.number_words(train=500, held_out=1)
-CASES = [
-    live.Attention(
-        "21", "einundzwanzig", ["twenty", "one"],
-        {f"head {h}": np.tile([0.1 * h, 1 - 0.1 * h], (13, 1)) for h in (1, 2, 3)},
-    )
-]  # fmt: skip
+WORDS, LETTERS = TASK.source_vocabulary, TASK.target_vocabulary
+SHARES = {f"head {h}": np.tile([0.1 * h, 1 - 0.1 * h], (13, 1)) for h in (1, 2, 3)}
+CASES = [live.Attention("21", "einundzwanzig", ["twenty", "one"], SHARES)]
 CONTEXT = np.array([-0.8, -0.45, -0.1, 0.3, 0.62, 0.9]), np.array([0.4, -0.7, 1.1, 0.2, -1.3, 0.6])
 
 
 def translator() -> Transformer:
-    vocabularies = len(TASK.source_vocabulary), len(TASK.target_vocabulary)
-    return random(Transformer, *vocabularies, 24, seed=5)
+    return random(Transformer, len(WORDS), len(LETTERS), 24, seed=5)
 
 
 def regressor() -> EncoderOnly:
@@ -176,10 +174,10 @@ def regressor() -> EncoderOnly:
 
 
 def translation() -> live.LiveFigure:
+    names = {"name": "live-translation", "model": "small-translator"}
     return live.translation_attention(
-        CASES, name="live-translation", model="small-translator",
-        source_vocabulary=TASK.source_vocabulary, target_vocabulary=TASK.target_vocabulary,
-    )  # fmt: skip
+        CASES, source_vocabulary=WORDS, target_vocabulary=LETTERS, **names
+    )
 
 
 def regression() -> live.LiveFigure:
@@ -218,7 +216,7 @@ def translated(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> It
         assert models_asked(seen) == []
         load(seen.page)
         yield seen.page
-        assert [url.rpartition("/")[2] for url in models_asked(seen)] == ["small-translator.bin"]
+        assert models_asked(seen) == ["small-translator.bin"]
 
 
 @pytest.fixture(scope="module")
@@ -228,20 +226,20 @@ def regressed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Ite
     with alone(browser, folder, regression(), prepare=store) as seen:
         seen.page.wait_for_function("() => window.attnbookModels")  # with the figure, unasked
         yield seen.page
-        assert [url.rpartition("/")[2] for url in models_asked(seen)] == ["small-regressor.bin"]
+        assert models_asked(seen) == ["small-regressor.bin"]
 
 
 def expected_translation(words: list[str]) -> tuple[str, np.ndarray, np.ndarray]:
     """Python's letters, the weights of the last layer's heads, (heads, letters, words), and the
     probability of each token that it writes, the end among them."""
-    source = torch.tensor([[TASK.source_vocabulary.index(word) for word in words]])
+    source = torch.tensor([[WORDS.index(word) for word in words]])
     model = translator()
     with torch.no_grad():
         tokens, _ = decoding.greedy(model, source, source != PAD, start=START, end=END, limit=24)
         written = torch.tensor([[START, *tokens[0][:-1]]])
         logits, weights = model(source, source != PAD, written, return_weights=True)
         shares = torch.softmax(logits.double(), -1)[0].numpy()
-    letters = [TASK.target_vocabulary[t] for t in tokens[0] if t != END]
+    letters = [LETTERS[t] for t in tokens[0] if t != END]
     probabilities = shares[np.arange(len(tokens[0])), np.asarray(tokens[0])]
     return "".join(letters), weights[-1][0, :, : len(letters)].numpy(), probabilities
 
@@ -276,10 +274,7 @@ def test_a_number_is_translated_as_in_python(translated: Page, number: int, word
     assert example.locator("option:checked").inner_text() == f"{number:,}, live"
     for h, head in enumerate(("head 1", "head 2", "head 3")):
         translated.get_by_role("combobox", name="head").select_option(head)
-        cells = read(translated, "cells")
-        drawn = np.full(weights[h].shape, np.nan)
-        drawn[np.array(cells["y"]) - 1, np.array(cells["x"]) - 1] = cells["weight"]
-        assert_allclose(drawn, weights[h], atol=0.00501)
+        assert_allclose(matrix(translated, "cells", weights[h].shape), weights[h], atol=0.00501)
 
 
 def test_typing_a_number_is_enough_once_the_model_is_there(translated: Page) -> None:
@@ -294,15 +289,15 @@ def test_typing_a_number_is_enough_once_the_model_is_there(translated: Page) -> 
     assert read(translated, "frame")["width"] == [2]
 
 
+OUT_OF_RANGE = "is out of range: the model has learned the numbers from 0 to 999,999."
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
         ("", "Type a number from 0 to 999,999."),
-        (
-            "1000000",
-            "1,000,000 is out of range: the model has learned the numbers from 0 to 999,999.",
-        ),
-        ("-5", "−5 is out of range: the model has learned the numbers from 0 to 999,999."),
+        ("1000000", f"1,000,000 {OUT_OF_RANGE}"),
+        ("-5", f"−5 {OUT_OF_RANGE}"),
         ("999999", None),
     ],
 )
@@ -340,11 +335,7 @@ def test_doubt_is_said_and_certainty_is_not_hidden(browser: Browser, tmp_path: P
 @pytest.mark.parametrize("part", ["words", "letters", "heads"])
 def test_a_model_for_other_words_is_refused(browser: Browser, tmp_path: Path, part: str) -> None:
     """Or for other letters, or with another number of heads: then its weights have no place."""
-    sizes = {
-        "words": len(TASK.source_vocabulary),
-        "letters": len(TASK.target_vocabulary),
-        "heads": SMALL["num_heads"],
-    }
+    sizes = {"words": len(WORDS), "letters": len(LETTERS), "heads": SMALL["num_heads"]}
     source, target, num_heads = (sizes | {part: 2}).values()
     other = Transformer(source, target, 24, **{**SMALL, "num_heads": num_heads})
     with alone(browser, tmp_path, translation(), prepare=store) as seen:
@@ -426,7 +417,7 @@ def test_the_gaussian_process_can_be_another(browser: Browser, tmp_path: Path) -
     other = live.in_context_regression(
         *CONTEXT, model="small-regressor", length_scale=0.7, noise=0.0
     )
-    with alone(browser, tmp_path, other, prepare=nothing) as seen:
+    with alone(browser, tmp_path, other, prepare=nothing, lacking="404") as seen:
         curve = read(seen.page, "curve")
         mean, _ = gaussian_process.posterior(
             np.array(curve["x"]), *CONTEXT, length_scale=0.7, noise=0
@@ -489,25 +480,41 @@ def test_the_model_comes_from_below_the_sites_own_address(
     (tmp_path / "book" / "chapters").mkdir()
     page = html_page(FIGURES[name]()).replace('content_root="/"', 'content_root="../"')
     (tmp_path / "book" / "chapters" / "08.html").write_text(page, encoding="utf-8")
-    context = browser.new_context()
-    with served(tmp_path) as address:
-        seen = visit(context, address)
+    with served(tmp_path) as address, visiting(browser, address) as seen:
         seen.go("book/chapters/08.html").wait_for_selector("[data-ready=true]")
         load(seen.page)
         says(seen.page, *LOADED[name], "includes")
         (asked,) = models_asked(seen)
-        assert asked.startswith(f"{address}/book/_static/models/")
+        assert f"{address}/book/_static/models/{asked}" in seen.requests
         assert seen.outside == [] and seen.complaints == []
-    context.close()
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_notebook_is_told_what_to_call(browser: Browser, tmp_path: Path, name: str) -> None:
-    with alone(browser, tmp_path, FIGURES[name](), in_notebook=True) as seen:
-        seen.page.get_by_role("button", name="Load the model").click()
-        says(seen.page, "Only the book", NOTICE[name])
-        assert f"live.models.load('small-{name[:7]}" in text(seen.page, NOTICE[name])[:200]
-        assert seen.page.get_by_text("Only the book's website can load the model.").is_visible()
+def text_writer() -> live.LiveFigure:
+    return live.text_writer("a", model="small-writer")
+
+
+def ask_model() -> live.LiveFigure:
+    return live.ask_model("smollm2", next_tokens=[(" down", 0.5)])
+
+
+LOADS = "live.models.load('small-{}') gives it, "
+NOTEBOOKS = [  # a figure, its button, the text that says it, and what to call
+    (translation, "Load the model", "said", f"{LOADS.format('translator')}and decoding.greedy"),
+    (regression, "Load the model", "notice", f"{LOADS.format('regressor')}to call with tokens"),
+    (text_writer, "write", "notice", f"{LOADS.format('writer')}and sampling.sample writes."),
+    (ask_model, "load the model", "notice", "pretrained.fetch('smollm2') and pretrained.from_gguf"),
+]
+
+
+@pytest.mark.parametrize(("shown", "button", "notice", "call"), NOTEBOOKS)
+def test_a_notebook_is_told_what_to_call(
+    browser: Browser, tmp_path: Path, shown: Any, button: str, notice: str, call: str
+) -> None:
+    only = "Only the book's website can load the model."
+    with alone(browser, tmp_path, shown(), in_notebook=True) as seen:
+        seen.page.get_by_role("button", name=button).click()
+        says(seen.page, f"{only} In Python, {call}", notice)
+        assert seen.page.get_by_text(only).is_visible()
         assert models_asked(seen) == []
 
 
@@ -516,13 +523,11 @@ def test_a_page_from_the_disk_is_told_too(browser: Browser, tmp_path: Path) -> N
     (tmp_path / "_static" / "bokeh").symlink_to(BOKEH)
     page = html_page(translation()).replace('content_root="/"', 'content_root="./"')
     (tmp_path / "index.html").write_text(page, encoding="utf-8")
-    context = browser.new_context()
-    seen = visit(context, tmp_path.as_uri())
-    seen.go("index.html").wait_for_selector("[data-ready=true]")
-    seen.page.get_by_role("button", name="Load the model").click()
-    says(seen.page, "Only the book", "said")
-    assert seen.complaints == []
-    context.close()
+    with visiting(browser, tmp_path.as_uri()) as seen:
+        seen.go("index.html").wait_for_selector("[data-ready=true]")
+        seen.page.get_by_role("button", name="Load the model").click()
+        says(seen.page, "Only the book", "said")
+        assert seen.complaints == []
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -538,7 +543,7 @@ def test_a_model_that_does_not_come_is_said(
             file.write_bytes(file.read_bytes()[:-500])
 
     way = half if what == "half" else nothing
-    with alone(browser, tmp_path, FIGURES[name](), prepare=way) as seen:
+    with alone(browser, tmp_path, FIGURES[name](), prepare=way, lacking="404") as seen:
         page = seen.page
         button = page.get_by_role("button", name="Load the model")
         if name == "translation":
@@ -558,8 +563,6 @@ def test_a_model_that_does_not_come_is_said(
 def test_the_site_takes_the_packages_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from attnbook_site.assets import WORKER, copy_models  # type: ignore[import-not-found]
-
     monkeypatch.setattr(attnbook, "__file__", str(tmp_path / "__init__.py"))
     live, site = tmp_path / "course" / "live", tmp_path / "site"
     shutil.copytree(ROOT / "src" / "attnbook" / "course" / "live" / "static", live / "static")
@@ -575,8 +578,3 @@ def test_the_site_takes_the_packages_models(
     for name in WORKER:
         assert (site / name).read_bytes() == (live / "static" / name).read_bytes()
     assert (site / "quantised.wasm").read_bytes()[:4] == b"\0asm"
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_is_light(name: str) -> None:
-    assert len(FIGURES[name]()._repr_html_().encode()) < 55_000

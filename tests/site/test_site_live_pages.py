@@ -23,6 +23,11 @@ LARGE = (
     "self_attention_points",
     "translation_attention",
 )
+LIGHT = {
+    "translation_attention": 55_000,
+    "in_context_regression": 55_000,
+    "residual_stream": 150_000,
+}
 NOW = [(name, "light", "small") for name in LARGE]
 LATER = [
     pytest.param(name, theme, width, marks=pytest.mark.slow)
@@ -140,6 +145,12 @@ def test_keys_move_every_control_and_are_heard(drawn: tuple[live.LiveFigure, Vis
             assert moved and redrawn, option
             before, beside = now
     page.wait_for_function(f"document.querySelector('[role=status]').textContent === {WORDS}")
+
+
+def test_figures_are_light() -> None:
+    """A page has their bytes, whether the reader comes to them or not."""
+    for name, most in LIGHT.items():
+        assert len(figure(name)._repr_html_().encode()) < most, name
 
 
 def test_every_kind_of_live_figure_is_looked_at() -> None:

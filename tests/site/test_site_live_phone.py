@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from firefox import Firefox
 from live_visits import BOKEH, DEEP, FIGURES, FIND, THEMES, figure, html_page, place, value
-from playwright.sync_api import Browser, CDPSession, Page
+from playwright.sync_api import Browser, CDPSession, Locator, Page
 from site_visits import WIDTHS, next_frames, rests, served, visiting
 
 from attnbook.course.live import models
@@ -144,12 +145,16 @@ def slide(in_fonts: Browser, address: str) -> Iterator[Page]:
         assert seen.complaints == []
 
 
+def boxes(host: Locator, selector: str) -> list[Any]:
+    """Around what is shown."""
+    return [box for one in host.locator(selector).all() if (box := one.bounding_box())]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_on_a_phone(phone: Phone, address: str, name: str) -> None:
     """The plots first, or the text that they read; controls whole and below them; a swipe scrolls."""
     host, page = phone.go(address, f"{name}-light"), phone.page
-    plots = [box for one in host.locator(".bk-Figure").all() if (box := one.bounding_box())]
-    controls = [box for one in host.locator("input.bk-input, select, .noUi-base").all() if (box := one.bounding_box())]  # fmt: skip
+    plots, controls = boxes(host, ".bk-Figure"), boxes(host, "input.bk-input, select, .noUi-base")
     assert max(box["y"] + box["height"] for box in plots) <= min(box["y"] for box in controls)
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in plots)
     assert min(min(size) for size in host.evaluate(SIZES) or [[24]]) >= 24
@@ -159,13 +164,11 @@ def test_on_a_phone(phone: Phone, address: str, name: str) -> None:
     assert host.evaluate(OVERLAPS) == []
 
     phone.rest()
-    plots = [box for one in host.locator(".bk-Figure").all() if (box := one.bounding_box())]
     handles = page.evaluate(HANDLES, 0)
-    for box in plots[:2]:
-        free = [
-            (x, y) for x in range(90, 360, 9) for y in range(int(box["y"]) + 60, int(box["y"] + box["height"]) - 30, 9)
-            if all(np.hypot(x - a, y - b) > 30 for a, b in handles) and y < 780
-        ]  # fmt: skip
+    for box in boxes(host, ".bk-Figure")[:2]:
+        top, bottom = int(box["y"]) + 60, int(box["y"] + box["height"]) - 30
+        places = product(range(90, 360, 9), range(top, min(bottom, 780), 9))
+        free = [at for at in places if all(math.dist(at, one) > 30 for one in handles)]
         if not free:
             continue
         x, y = free[len(free) // 2]
@@ -265,8 +268,6 @@ WHOLE = """(host) => {
   return { bottom: Math.max(plots.bottom, controls.bottom), right: controls.right, gap: controls.left - plots.right,
     width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight };
 }""".replace("DEEP", DEEP)
-
-
 BOX = "(({ x, y, width, height }) => ({ x, y, width, height }))(document.querySelector('.attnbook-live').getBoundingClientRect())"
 
 
@@ -332,11 +333,12 @@ def test_in_firefox(firefox: Firefox, address: str) -> None:
         host = "document.querySelector('.attnbook-live')"
         assert firefox.run(f"return ({OVERLAPS})({host})") == []
         assert min(firefox.run(f"return ({TYPE})({host})")) >= 11
-        (x, y), *_ = firefox.run(f"return ({HANDLES})(0)")
-        for start, moves in ((( x, y), True), ((x, y - 120), False)):  # fmt: skip
+        x, y = map(round, firefox.run(f"return ({HANDLES})(0)[0]"))
+        for top, moves in ((y, True), (y - 120, False)):
             before = firefox.run(f"return ({STATE})(0)")
-            path = [{"type": "pointerMove", "x": round(start[0]), "y": round(start[1])}, {"type": "pointerDown", "button": 0}]  # fmt: skip
-            path += [{"type": "pointerMove", "x": round(start[0]) + 6 * i, "y": round(start[1]) - 4 * i, "duration": 20} for i in range(1, 9)]  # fmt: skip
-            path.append({"type": "pointerUp", "button": 0})
+            on = [{"x": x + 6 * i, "y": top - 4 * i, "duration": 20 * (i > 0)} for i in range(9)]
+            first, *others = [{"type": "pointerMove", **step} for step in on]
+            down, up = ({"type": f"pointer{way}", "button": 0} for way in ("Down", "Up"))
+            path = [first, down, *others, up]
             firefox.act("pointer", path, parameters={"pointerType": "touch"})
             assert (firefox.run(f"return ({STATE})(0)") != before) == moves, (name, moves)

@@ -41,10 +41,12 @@ def test_the_weights_and_the_output_are_attends(
 ) -> None:
     x, y = query
     choose(page, score=score, temperature=float(np.log10(temperature)), query_x=x, query_y=y)
-    expected, weights = attend(
-        np.array([query]), KEYS, VALUES, return_weights=True,
-        score=lambda q, k: SCORES[score](q, k) / temperature,
-    )  # fmt: skip
+
+    def divided(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+        return SCORES[score](q, k) / temperature
+
+    queries = np.array([query])
+    expected, weights = attend(queries, KEYS, VALUES, score=divided, return_weights=True)
     output = read(page, "output")
     assert_allclose([output["x"][0], output["y"][0]], expected[0], atol=1e-10)
     for name in ("keys", "values"):

@@ -70,8 +70,7 @@ LABEL = f"{FIND}('run').label"
 
 @pytest.fixture(scope="module", params=RUNS)
 def name(request: pytest.FixtureRequest) -> str:
-    found: str = request.param
-    return found
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +95,7 @@ def begin(page: Page, run: Run) -> None:
 
 
 def steps(page: Page, run: Run) -> int:
-    taken: int = page.evaluate(run.steps)
-    return taken
+    return page.evaluate(run.steps)
 
 
 def test_it_runs_until_it_is_stopped(page: Page, run: Run) -> None:

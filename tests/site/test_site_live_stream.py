@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from live_visits import LABELS, PLOTS, alone, choose, drag, figure, read, tap, text, value
+from live_visits import LABELS, PLOTS, alone, choose, drag, matrix, read, tap, text, value
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 
@@ -91,9 +91,7 @@ def test_the_colours_are_lengths_on_one_scale(page: Page, number: int, colour: s
     show(page, number, 1, 1, colour)
     part = "change" if colour == "change" else "after"
     of_all = [np.linalg.norm(parts(one)[part], axis=-1) for one in CASES]
-    cells = read(page, "cells")
-    drawn = np.full(of_all[number].shape, np.nan)
-    drawn[np.array(cells["y"]), np.array(cells["x"]) - 1] = cells["length"]
+    drawn = matrix(page, "cells", of_all[number].shape, "length", first=0)
     assert_allclose(drawn, of_all[number], rtol=1e-6)
     scale = page.evaluate(DRAWN)
     assert scale["high"] == pytest.approx(max(np.max(lengths) for lengths in of_all))
@@ -184,7 +182,3 @@ def test_one_example_is_not_to_be_chosen(browser: Browser, tmp_path: Path) -> No
     with alone(browser, tmp_path, live.residual_stream(CASES[:1], name="live-stream")) as seen:
         assert seen.page.get_by_role("combobox", name="example").count() == 0
         assert seen.page.get_by_role("combobox", name="colour").count() == 1
-
-
-def test_it_is_light() -> None:
-    assert len(figure("residual_stream")._repr_html_().encode()) < 150_000
