@@ -147,6 +147,19 @@ def html_page(shown: live.LiveFigure, theme: str = "light") -> str:
     return PAGE.format(*THEMES[theme], theme, shown._repr_html_())
 
 
+def lay_ground(folder: Path, prepare: Callable[[Path], None] | None = None) -> None:
+    """What a page of the site finds in its folder: Bokeh's scripts, and the package's models.
+
+    Or others, that ``prepare`` puts there.
+    """
+    (folder / "_static").mkdir(parents=True)
+    (folder / "_static" / "bokeh").symlink_to(BOKEH)
+    if prepare:
+        prepare(folder)
+    else:
+        (folder / "_static" / "models").symlink_to(models.FOLDER)
+
+
 def lay_out(
     folder: Path,
     shown: live.LiveFigure,
@@ -154,16 +167,8 @@ def lay_out(
     prepare: Callable[[Path], None] | None = None,
     in_notebook: bool = False,
 ) -> None:
-    """A page with a figure and nothing else, Bokeh's scripts served from its package.
-
-    So are the models, unless the folder is prepared with others.
-    """
-    (folder / "_static").mkdir()
-    (folder / "_static" / "bokeh").symlink_to(BOKEH)
-    if prepare:
-        prepare(folder)
-    else:
-        (folder / "_static" / "models").symlink_to(models.FOLDER)
+    """A page with a figure and nothing else."""
+    lay_ground(folder, prepare)
     page = html_page(shown, theme)
     if in_notebook:  # which takes Bokeh's scripts from elsewhere, and says nothing of a site
         page = page.replace(' data-content_root="/"', "")

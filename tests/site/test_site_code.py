@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from functools import cache
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser
@@ -32,50 +29,35 @@ BLOCKS = """() => [...document.querySelectorAll(".bd-article pre")].filter((pre)
 })"""
 
 
-Blocks = Callable[[int, str], list[dict[str, Any]]]
-
-
-@pytest.fixture(scope="module")
-def blocks(browser: Browser, site: str) -> Iterator[Blocks]:
-    """A chapter's blocks in a window of a width; each is looked at once."""
-
-    with ExitStack() as opened:
-
-        @cache
-        def seen(width: int) -> Visit:
-            size = {"width": width, "height": 900}
-            touch = {"has_touch": width < 500, "is_mobile": width < 500}
-            return opened.enter_context(visiting(browser, site, viewport=size, **touch))
-
-        @cache
-        def blocks(width: int, path: str) -> list[dict[str, Any]]:
-            return seen(width).go(path).evaluate(BLOCKS)
-
-        yield blocks
+@pytest.fixture(scope="module", params=EACH)
+def window(
+    browser: Browser, site: str, request: pytest.FixtureRequest
+) -> Iterator[tuple[int, Visit]]:
+    """A width, and a window that has it, under a finger where it is small."""
+    width = request.param
+    size, small = {"width": width, "height": 900}, width < 500
+    with visiting(browser, site, viewport=size, has_touch=small, is_mobile=small) as seen:
+        yield width, seen
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
-@pytest.mark.parametrize("width", EACH)
-def test_code_is_nearly_as_large_as_text(blocks: Blocks, width: int, path: str) -> None:
-    assert blocks(width, path)
-    assert min(block["ratio"] for block in blocks(width, path)) >= RATIO
+def test_code_is_large_and_whole_or_shows_that_it_scrolls(
+    window: tuple[int, Visit], path: str
+) -> None:
+    """Nearly as large as text; on a desk 78 characters are not cut off.
 
-
-@pytest.mark.parametrize("path", CHAPTERS)
-@pytest.mark.parametrize("width", EACH[:2])
-def test_78_characters_are_not_cut_off(blocks: Blocks, width: int, path: str) -> None:
-    short = [block for block in blocks(width, path) if block["longest"] <= LONGEST]
-    assert [block["text"] for block in short if block["cut"]] == []
-
-
-@pytest.mark.parametrize("path", CHAPTERS)
-@pytest.mark.parametrize("width", EACH)
-def test_what_is_cut_shows_that_it_scrolls(blocks: Blocks, width: int, path: str) -> None:
-    """A shade at the side where more is. The keyboard reaches it too, on a phone when it is near."""
-    cut = [block for block in blocks(width, path) if block["cut"]]
-    assert cut or width != 390
+    What is cut has a shade at the side where more is. The keyboard reaches it too, on a phone when
+    it is near.
+    """
+    width, seen = window
+    blocks = seen.go(path).evaluate(BLOCKS)
+    assert blocks and min(block["ratio"] for block in blocks) >= RATIO
+    cut = [block for block in blocks if block["cut"]]
     assert [b["text"] for b in cut if not (b["scrolls"] and b["shade"])] == []
-    assert width == 390 or [b["text"] for b in cut if b["tab"] != 0] == []
+    if width == 390:
+        assert cut
+    else:
+        assert [b["text"] for b in cut if b["longest"] <= LONGEST or b["tab"] != 0] == []
 
 
 def test_on_paper_too(open_page: Visit) -> None:

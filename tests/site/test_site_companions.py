@@ -20,7 +20,6 @@ DESCRIPTION = re.compile(r"\A---\n(?:.*\n)*?description: \"?(.*?)\"?\n", re.M)
 
 
 def page_of(exercise: object) -> str:
-    """The address of an exercise."""
     return f"chapters/{exercise.chapter.stem}.html#{exercise.label}"
 
 
@@ -89,13 +88,11 @@ def test_a_chapter_says_how_long_its_exercises_take(source) -> None:
 def test_every_page_is_described_and_says_what_comes() -> None:
     """The sentence of the front matter: for search engines, and at the links from its neighbours."""
     pages = [path for path in pages_of(SITE) if path not in ("search.html", "genindex.html")]
+    about = {}
     for path in pages:
         source = (ROOT / path).with_suffix(".md").read_text(encoding="utf-8")
-        sentence = DESCRIPTION.match(source)[1]
-        assert f'<meta name="description" content="{sentence}" />' in text_of(path), path
-    about = {
-        p: DESCRIPTION.match((ROOT / p).with_suffix(".md").read_text("utf-8"))[1] for p in pages
-    }
+        about[path] = DESCRIPTION.match(source)[1]
+        assert f'<meta name="description" content="{about[path]}" />' in text_of(path), path
     second = text_of("chapters/02-learning-the-kernel.html")
     shown = re.findall(r'<p class="prev-next-about">([^<]*)</p>', second)
     stems = "01-kernel-regression", "03-queries-keys-values"

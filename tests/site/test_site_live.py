@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from live_visits import choose, figure, read, tap, text
@@ -9,11 +11,8 @@ from numpy.testing import assert_allclose
 from playwright.sync_api import Page
 
 from attnbook import datasets, kernels, nadaraya_watson
-from attnbook.course import live
 
-
-def shown() -> live.LiveFigure:
-    return figure("kernel_regression")
+shown = partial(figure, "kernel_regression")
 
 
 @pytest.mark.parametrize("name", ["gaussian", "boxcar", "triangular", "epanechnikov"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,7 @@ from playwright.sync_api import Browser, Page
 from attnbook import kernels, leave_one_out, nadaraya_watson
 from attnbook.course import live
 
-
-def shown() -> live.LiveFigure:
-    return figure("bandwidth_descent")
+shown = partial(figure, "bandwidth_descent")
 
 
 def error_and_slope(theta: float) -> tuple[float, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from live_visits import FIND, choose, figure, numbers, read, regression, text, value
@@ -9,11 +11,8 @@ from numpy.testing import assert_allclose
 from playwright.sync_api import Page
 
 from attnbook import leave_one_out, nadaraya_watson
-from attnbook.course import live
 
-
-def shown() -> live.LiveFigure:
-    return figure("kernel_heads")
+shown = partial(figure, "kernel_heads")
 
 
 def combine(page: Page, bandwidths: list[float], weights: list[float]) -> None:

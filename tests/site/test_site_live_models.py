@@ -17,13 +17,13 @@ import pytest
 import torch
 from attnbook_site.assets import WORKER, copy_models
 from live_visits import (
-    BOKEH,
     FIND,
     alone,
     choose,
     drag,
     figure,
     html_page,
+    lay_ground,
     matrix,
     models_asked,
     read,
@@ -475,8 +475,7 @@ def test_the_model_comes_from_below_the_sites_own_address(
     browser: Browser, tmp_path: Path, name: str
 ) -> None:
     """Also where the site lies in a folder of its host, and on a page in a folder of the site."""
-    store(tmp_path / "book")
-    (tmp_path / "book" / "_static" / "bokeh").symlink_to(BOKEH)
+    lay_ground(tmp_path / "book", store)
     (tmp_path / "book" / "chapters").mkdir()
     page = html_page(FIGURES[name]()).replace('content_root="/"', 'content_root="../"')
     (tmp_path / "book" / "chapters" / "08.html").write_text(page, encoding="utf-8")
@@ -519,8 +518,7 @@ def test_a_notebook_is_told_what_to_call(
 
 
 def test_a_page_from_the_disk_is_told_too(browser: Browser, tmp_path: Path) -> None:
-    (tmp_path / "_static").mkdir()
-    (tmp_path / "_static" / "bokeh").symlink_to(BOKEH)
+    lay_ground(tmp_path, nothing)
     page = html_page(translation()).replace('content_root="/"', 'content_root="./"')
     (tmp_path / "index.html").write_text(page, encoding="utf-8")
     with visiting(browser, tmp_path.as_uri()) as seen:

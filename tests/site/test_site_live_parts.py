@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial as given
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,10 +27,7 @@ START = f"""([scores, values, after]) => {{
   {FIND}("cuts").data = {{ after, x: after.map((k) => k + 0.5) }};
   {FIND}("update").execute({FIND}("order"));
 }}"""
-
-
-def shown() -> live.LiveFigure:
-    return figure("parts")
+shown = partial(figure, "parts")
 
 
 def start(
@@ -52,7 +49,7 @@ def key_by_key(scores: list, values: list, to: Callable[[float], float]) -> onli
     for s, v in zip(scores, values, strict=True):
         share = to(math.exp(to(s - top)))
         total, weighted = to(total + share), to(weighted + to(share * v))
-    of = given(torch.tensor, dtype=torch.bfloat16 if to is rounded else torch.float64)
+    of = partial(torch.tensor, dtype=torch.bfloat16 if to is rounded else torch.float64)
     return online_softmax.Partial(of([top]), of([total]), of([[weighted]]))
 
 

@@ -7,16 +7,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 from firefox import Firefox
-from live_visits import BOKEH, DEEP, FIGURES, FIND, THEMES, figure, html_page, place, value
+from live_visits import DEEP, FIGURES, FIND, THEMES, figure, html_page, lay_ground, place, value
 from playwright.sync_api import Browser, CDPSession, Locator, Page
 from site_visits import WIDTHS, next_frames, rests, served, visiting
-
-from attnbook.course.live import models
 
 SLIDE = {"width": 1280, "height": 720}
 NAMES = [name for name in FIGURES if "large" not in name]
@@ -64,12 +61,10 @@ COLOURS = f"""(host) => ({DEEP})(host).filter((one) => one.matches("select, inpu
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page for each figure, in light and dark, and in the wide layout."""
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where each figure has a page, in light and dark, and in the wide layout."""
     folder = tmp_path_factory.mktemp("figures")
-    (folder / "_static").mkdir()
-    (folder / "_static" / "bokeh").symlink_to(BOKEH)
-    (folder / "_static" / "models").symlink_to(models.FOLDER)
+    lay_ground(folder)
     for name in NAMES:
         for theme in THEMES:
             page = html_page(figure(name), theme)
@@ -78,7 +73,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         page = html_page(figure(name).wide())
         page = page.replace("max-width: 720px", "").replace("<h1>A live figure</h1>", "")
         (folder / f"{name}-wide.html").write_text(page, encoding="utf-8")
-    return folder
+    with served(folder) as address:
+        yield address
 
 
 @dataclass
@@ -119,13 +115,6 @@ class Phone:
             self.touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [step]})
         self.touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
         next_frames(self.page)
-
-
-@pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[str]:
-    """Where the pages lie."""
-    with served(folder) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")
@@ -307,7 +296,7 @@ def test_a_button_and_an_address_fill_the_screen(slide: Page, address: str) -> N
     slide.wait_for_function(as_before)
 
 
-def test_the_still_stays_until_the_figure_is_ready(slide: Page, folder: Path, address: str) -> None:
+def test_the_still_stays_until_the_figure_is_ready(slide: Page, address: str) -> None:
     gate: list[Any] = []
     slide.route("**/bokeh-widgets.min.js", lambda route: gate.append(route))
     with slide.expect_request("**/bokeh-widgets.min.js"):

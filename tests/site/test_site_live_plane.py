@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,12 +13,9 @@ from playwright.sync_api import Page
 from scipy.spatial import ConvexHull
 
 from attnbook import attend, scores
-from attnbook.course import live
 from attnbook.course.live.query_and_keys import convex_hull
 
-
-def shown() -> live.LiveFigure:
-    return figure("query_and_keys")
+shown = partial(figure, "query_and_keys")
 
 
 def cosine(q: np.ndarray, k: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,7 @@ from attnbook.distributed.plan import Plan, plan
 START = Layout(zero=1, heads=8, micro_batches=4)
 SIZES = {"model": "Llama 3 70B", "device": "H100", "reached": 100}
 SIZES |= {"count": 10, "batch": 22, "sequence": 13}
-
-
-def shown() -> live.LiveFigure:
-    return figure("planner")
+shown = partial(figure, "planner")
 
 
 def show(page: Page, layout: Layout, **sizes: Any) -> None:

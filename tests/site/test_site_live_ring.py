@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,10 +35,7 @@ PAUSE_AT = f"""(step) => {{
   seen.leave = () => slider.properties.value.change.disconnect(press);
   slider.properties.value.change.connect(press);
 }}"""
-
-
-def shown() -> live.LiveFigure:
-    return figure("ring")
+shown = partial(figure, "ring")
 
 
 def show(

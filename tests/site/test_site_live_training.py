@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from playwright.sync_api import Page
 
 from attnbook import datasets, nadaraya_watson
 from attnbook import torch as torch_layers
-from attnbook.course import live
 from attnbook.course.live.figure import read_scripts
 from attnbook.course.live.regressor_training import NAME, SCRIPTS
 from attnbook.kernel import gaussian_process
@@ -27,10 +26,7 @@ PROCESS = {"length_scale": 0.3, "noise": 0.2}
 STATE = f"window.attnbookTraining['{NAME}'].training"
 LABEL = f"{FIND}('run').label"
 Parameters = dict[str, list[float]]
-
-
-def shown() -> live.LiveFigure:
-    return figure("regressor_training")
+shown = partial(figure, "regressor_training")
 
 
 def in_node(code: str, **given: Any) -> Any:

@@ -174,9 +174,7 @@ def test_the_sentence_is_heard_when_the_handle_rests(figure: Page) -> None:
     assert len(figure.evaluate("heard")) == 1
 
 
-def test_the_picture_is_what_is_seen(
-    figure: Page, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_picture_is_what_is_seen(figure: Page) -> None:
     button = figure.get_by_role("button", name="save as PNG")
     button.focus()
     pictures = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from attnbook_site.heights import STORED, with_heights
@@ -121,7 +120,7 @@ def test_back_and_reload_return_to_the_section_in_firefox(
     assert firefox.run(f"return {near}")
 
 
-def test_heights_are_written_once(tmp_path: Path) -> None:
+def test_heights_are_written_once() -> None:
     """Into the section that has the name, and no other."""
     page = '<section id="a"><section class="x" id="b"></section><section id="bc"></section>'
     found = {"b": [10, 8]}

@@ -38,7 +38,6 @@ def test_a_word_is_found_though_a_letter_is_wrong(open_page: Visit, question: st
 
 def test_a_hit_leads_to_its_section(open_page: Visit) -> None:
     """Not to the top of its page."""
-    page = ask(open_page, "leave one out bandwidth")
     page = ask(open_page, "bandwidth")
     page.locator("#search-results a").first.click()
     page.wait_for_url("**#the-bandwidth-how-far-to-look")
