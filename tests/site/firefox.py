@@ -5,16 +5,14 @@ Playwright drives a Firefox of its own make alone, which is not where only Debia
 
 from __future__ import annotations
 
-import base64
 import json
-import os
-import socket
-import struct
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import Any, Self
+
+import websocket  # comes with JupyterLab
 
 SECONDS = 180  # until what is waited for counts as missing
 PREFERENCES = {
@@ -23,61 +21,10 @@ PREFERENCES = {
 }
 
 
-class Door:
-    """A web socket of text messages (RFC 6455)."""
-
-    def __init__(self, port: int) -> None:
-        """Knock, and wait until it is opened."""
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
-        key = base64.b64encode(os.urandom(16)).decode()
-        lines = (
-            "GET /session HTTP/1.1",
-            f"Host: 127.0.0.1:{port}",
-            "Connection: Upgrade",
-            "Upgrade: websocket",
-            "Sec-WebSocket-Version: 13",
-            f"Sec-WebSocket-Key: {key}",
-        )
-        self.socket.sendall("\r\n".join((*lines, "", "")).encode())
-        self.stream = self.socket.makefile("rb")
-        assert b" 101 " in self.stream.readline()
-        while self.stream.readline().strip():
-            pass
-
-    def send(self, text: str) -> None:
-        """One frame, masked as a client's are."""
-        data, mask = text.encode(), os.urandom(4)
-        head = bytes([0x81, 0x80 | min(len(data), 125)])
-        if len(data) > 125:  # and no script of a test is longer than 65,535 bytes
-            head = b"\x81\xfe" + struct.pack(">H", len(data))
-        self.socket.sendall(head + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(data)))
-
-    def receive(self) -> str:
-        """The next message, of one frame or several."""
-        message = b""
-        while True:
-            first, length = self.stream.read(2)
-            if length >= 126:
-                size = 2 if length == 126 else 8
-                length = int.from_bytes(self.stream.read(size))
-            data = self.stream.read(length)
-            assert first & 15 != 8, "Firefox has closed the connection"
-            if first & 15 <= 2:
-                message += data
-                if first & 128:
-                    return message.decode()
-
-    def close(self) -> None:
-        """Leave."""
-        self.stream.close()
-        self.socket.close()
-
-
 class Firefox:
     """One window, in a profile that goes with it; ``log`` has what its console said."""
 
     def __init__(self) -> None:
-        """Start the browser and wait until it answers."""
         self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         folder = Path(self.profile.name)
         wanted = (f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in PREFERENCES.items())
@@ -86,7 +33,9 @@ class Firefox:
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        self.door, self.number, self.log = Door(self.port(folder)), 0, list[str]()
+        address = f"ws://127.0.0.1:{self.port(folder)}/session"
+        self.door = websocket.create_connection(address, SECONDS, suppress_origin=True)
+        self.number, self.log = 0, list[str]()
         self.say("session.new", {"capabilities": {}})
         tree = self.say("browsingContext.getTree", {})
         self.window = {"context": tree["contexts"][0]["context"]}
@@ -102,7 +51,6 @@ class Firefox:
         return json.loads(file.read_text(encoding="utf-8"))["ws_port"]
 
     def resize(self, width: int, height: int) -> None:
-        """Make the page as wide and as high as said."""
         size = {"width": width, "height": height}
         self.say("browsingContext.setViewport", {**self.window, "viewport": size})
         assert self.run("return innerWidth") == width
@@ -112,7 +60,7 @@ class Firefox:
         self.number += 1
         self.door.send(json.dumps({"id": self.number, "method": method, "params": params}))
         while True:
-            message = json.loads(self.door.receive())
+            message = json.loads(self.door.recv())
             if message.get("id") == self.number:
                 assert message["type"] == "success", f"{method}: {message.get('message')}"
                 return message["result"]
@@ -126,7 +74,6 @@ class Firefox:
         self.wait("return document.readyState === 'complete' && document.body !== null")
 
     def reload(self) -> None:
-        """Load the page again."""
         self.say("browsingContext.reload", {**self.window, "wait": "complete"})
 
     def run(self, script: str) -> Any:
@@ -176,12 +123,10 @@ class Firefox:
         self.act("key", [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}])
 
     def type(self, text: str) -> None:
-        """Keys, one after another."""
         for key in text:
             self.press(key)
 
     def act(self, kind: str, actions: list[dict[str, Any]], **more: Any) -> None:
-        """What a hand does."""
         source = {"type": kind, "id": kind, "actions": actions, **more}
         self.say("input.performActions", {**self.window, "actions": [source]})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -112,7 +113,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
     """A file server that keeps its log to itself."""
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        pass
 
 
 @contextmanager
@@ -145,16 +146,20 @@ class Visit:
     requests: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     responses: list[Response] = field(default_factory=list)
+    expected: str | None = None  # what a test provokes, as a regular expression
 
     @property
     def outside(self) -> list[str]:
         """Requests to any host but the site's own; data and blobs are in the page already."""
-        own = urlsplit(self.address).netloc
-        return [
-            url
-            for url in self.requests
-            if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc != own
-        ]
+        own, inside = urlsplit(self.address).netloc, ("data", "blob", "file")
+        parts = {url: urlsplit(url) for url in self.requests}
+        return [url for url, of in parts.items() if of.scheme not in inside and of.netloc != own]
+
+    @property
+    def faults(self) -> list[str]:
+        """Requests to another host and complaints, but for those that the test expects."""
+        found = self.outside + self.complaints
+        return [one for one in found if self.expected is None or not re.search(self.expected, one)]
 
     def go(self, path: str, *, rest: bool = False) -> Page:
         """Open a page of the site; with ``rest``, wait until it asks for nothing more."""
@@ -193,9 +198,11 @@ def new_page(browser: Browser, **options: Any) -> Page:
 
 @contextmanager
 def visiting(browser: Browser, address: str, **options: Any) -> Iterator[Visit]:
-    """A visit in a window of its own."""
+    """A visit in a window of its own, which asks no other host and complains of nothing."""
     context = browser.new_context(**options)
-    yield visit(context, address)
+    seen = visit(context, address)
+    yield seen
+    assert not seen.faults, seen.faults
     context.close()
 
 

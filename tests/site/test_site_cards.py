@@ -45,13 +45,11 @@ def answer(page: Page, words: str) -> str:
 
 
 def kept(page: Page) -> dict[str, Any]:
-    """What the browser keeps of the cards."""
     found = page.evaluate("localStorage.getItem('attnbook-cards')")
     return dict(json.loads(found)["cards"]) if found else {}
 
 
 def only(page: Page, *chapters: int) -> None:
-    """Choose chapters."""
     page.locator(".card-desk summary").click()
     for box in page.locator(".card-desk input").all():
         box.set_checked(box.get_attribute("data-chapter") in {f"cards-{n}" for n in chapters})

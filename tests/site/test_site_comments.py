@@ -50,6 +50,7 @@ def test_the_button_asks_giscus_and_nothing_does_before(
         headers = {"access-control-allow-origin": "*"}
         route.fulfill(body=SCRIPT, content_type="text/javascript", headers=headers)
 
+    open_page.expected = "giscus"
     open_page.page.route(GISCUS, answer)
     page = open_page.go(FIRST, rest=True)
     assert open_page.outside == [] == asked
@@ -65,6 +66,7 @@ def test_the_button_asks_giscus_and_nothing_does_before(
 
 
 def test_where_giscus_does_not_answer_the_reader_is_told(open_page: Visit) -> None:
+    open_page.expected = "giscus|ERR_FAILED"
     open_page.page.route(GISCUS, lambda route: route.abort())
     page = open_page.go(FIRST)
     page.get_by_role("button", name="Show the comments").click()

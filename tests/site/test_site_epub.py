@@ -38,7 +38,6 @@ def pages(bound: zipfile.ZipFile) -> dict[str, Element]:
 
 
 def kind(element: Element) -> str:
-    """What an element is in a book."""
     return element.get(f"{E}type", "")
 
 

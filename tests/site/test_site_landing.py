@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from firefox import Firefox
 from PIL import Image
-from playwright.sync_api import Browser, Page
-from site_visits import ROOT, SITE, WIDTHS, Visit, next_frames, pages_of, visiting
+from playwright.sync_api import Page
+from site_visits import ROOT, SITE, Visit, next_frames, pages_of
 from test_site_reading import HTML, REPOSITORY
 
 FIRST = "chapters/01-kernel-regression.html"
@@ -38,24 +37,9 @@ READ_TO_THE_END = """(id) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def desk(browser: Browser, site: str) -> Iterator[Visit]:
-    """One visit for all tests here."""
-    with visiting(browser, site, viewport=WIDTHS["desk"]) as seen:
-        yield seen
-
-
-@pytest.fixture
-def seen(desk: Visit) -> Iterator[Visit]:
-    """Which every test leaves as wide as it was."""
-    yield desk
-    desk.page.set_viewport_size(WIDTHS["desk"])
-    assert desk.complaints == [] and desk.outside == []
-
-
-def test_the_landing_page_starts_the_book(seen: Visit) -> None:
+def test_the_landing_page_starts_the_book(open_page: Visit) -> None:
     """A button leads to chapter 1, one to Colab as soon as there is an address; a figure runs."""
-    page = seen.go("index.html")
+    page = open_page.go("index.html")
     buttons = page.locator(".start-button")
     wanted = ["Start reading", "Open in Colab"] if REPOSITORY else ["Start reading"]
     assert buttons.all_inner_texts() == wanted
@@ -100,13 +84,13 @@ def test_a_page_says_its_title_once() -> None:
     assert (ROOT / "images" / "card.png").stat().st_size < 100_000
 
 
-def test_columns_stand_still_from_page_to_page(seen: Visit) -> None:
+def test_columns_stand_still_from_page_to_page(open_page: Visit) -> None:
     """With a list of sections or without one, and whether the page scrolls or not."""
     for width in (390, 820, 1000, 1200, 1440, 1920):
-        seen.page.set_viewport_size({"width": width, "height": 900})
+        open_page.page.set_viewport_size({"width": width, "height": 900})
         places = {}
         for path in (FIRST, "index.html", TERMS, "appendices/references.html", "search.html"):
-            places[path] = tuple(seen.go(path).evaluate(PLACE))
+            places[path] = tuple(open_page.go(path).evaluate(PLACE))
         assert len(set(places.values())) == 1, (width, places)
 
 
@@ -121,10 +105,10 @@ def test_columns_stand_still_in_firefox(firefox: Firefox, site: str) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 820, 1440])
-def test_icons_have_words(seen: Visit, width: int) -> None:
+def test_icons_have_words(open_page: Visit, width: int) -> None:
     """Each button above a page shows one, its name has it, and all fit beside each other."""
-    seen.page.set_viewport_size({"width": width, "height": 900})
-    page = seen.go(FIRST)
+    open_page.page.set_viewport_size({"width": width, "height": 900})
+    page = open_page.go(FIRST)
     assert page.evaluate(WORDLESS) == []
     boxes = [one.bounding_box() for one in page.locator(".bd-header-article .button-word").all()]
     rows = {round(box["y"]) for box in boxes if box}
@@ -132,8 +116,8 @@ def test_icons_have_words(seen: Visit, width: int) -> None:
 
 
 @pytest.fixture
-def terms(seen: Visit) -> Page:
-    return seen.go(TERMS)
+def terms(open_page: Visit) -> Page:
+    return open_page.go(TERMS)
 
 
 def test_the_terms_have_letters_and_places(terms: Page) -> None:

@@ -127,7 +127,6 @@ def model(small: Path) -> Any:
 
 @pytest.fixture
 def tokens(small: Path) -> list[int]:
-    """The text's."""
     return [0, *pretrained.tokens_from_gguf(small).encode(TEXT)]
 
 
@@ -155,7 +154,6 @@ def by_torch(model: Any, tokens: list[int], cut: Cut = ()) -> tuple[np.ndarray, 
 
 
 def shares_after(model: Any, tokens: list[int], cut: Cut = ()) -> np.ndarray:
-    """Probabilities of the next token."""
     return softmax(by_torch(model, tokens, cut)[0])
 
 
@@ -358,8 +356,8 @@ def test_a_file_that_is_not_there(
     other.write_bytes(data + b"0" if file == "longer" else data[:-1] + b"0")
     (tmp_path / "site").mkdir()
     given = None if file == "none" else other
-    ways = {"prepare": prepared(given), "lacking": "404"}
-    with alone(browser, tmp_path / "site", figure(small), **ways) as seen:
+    with alone(browser, tmp_path / "site", figure(small), prepare=prepared(given)) as seen:
+        seen.expected = "404"
         press(seen.page, "load the model")
         says(seen.page, f"The model could not be loaded: {reason}.", "notice")
         assert seen.page.get_by_role("button", name="load the model").is_enabled()

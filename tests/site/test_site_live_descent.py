@@ -36,7 +36,6 @@ def begin(page: Page, start: float, rate: float) -> None:
 
 
 def step(page: Page, count: int = 1) -> None:
-    """Press a button so many times."""
     button = page.get_by_role("button", name="one step")
     for _ in range(count):
         button.press("Enter")

@@ -44,7 +44,6 @@ def shown() -> live.LiveFigure:
 
 @pytest.fixture(scope="module")
 def heads(page: Page) -> Page:
-    """The figure, all sentences loaded."""
     page.wait_for_function(ALL_THERE)
     return page
 
@@ -134,7 +133,6 @@ def test_the_slider_says_its_token(heads: Page, sentence: int, token: int, said:
 
 
 def cut(folder: Path) -> None:
-    """A file that is not whole."""
     (folder / "_static" / "models").mkdir()
     (folder / "_static" / "models" / "smollm2.weights").write_bytes(b"\2" + bytes(30))
 
@@ -154,9 +152,9 @@ def test_without_the_file_the_first_sentence_stands(
     in_notebook: bool,
     reason: str,
 ) -> None:
-    ways = {"prepare": prepare, "in_notebook": in_notebook, "lacking": "404"}
-    with alone(browser, tmp_path, live.model_heads("smollm2"), **ways) as seen:
-        page = seen.page
+    figure = live.model_heads("smollm2")
+    with alone(browser, tmp_path, figure, prepare=prepare, in_notebook=in_notebook) as seen:
+        page, seen.expected = seen.page, "404"
         page.get_by_role("combobox", name="sentence").select_option(GIVEN[2].title)
         page.wait_for_function(f"{FIND}('notice').visible")
         told = f"{reason} In Python, live.model_heads('smollm2', whole=True) shows all sentences."

@@ -39,7 +39,6 @@ def start(
 
 
 def rounded(number: float) -> float:
-    """The nearest number of bfloat16."""
     return float(torch.tensor(number, dtype=torch.float32).bfloat16())
 
 

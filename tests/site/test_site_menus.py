@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from firefox import Firefox
 from playwright.sync_api import Browser, Page
-from site_visits import WIDTHS, Visit, faded, visit, without_script
+from site_visits import WIDTHS, Visit, faded, visiting, without_script
 from test_site_pages import AXE, axe_findings
 
 CHAPTER = "chapters/01-kernel-regression.html"
@@ -27,56 +27,15 @@ FOCUS = "document.activeElement.getAttribute('aria-label')"
 
 
 Size = tuple[int, int]
-# what a test may leave: a drawer, a focus, a section's address
-AT_REST = """() => {
-  for (const drawer of document.querySelectorAll("dialog[open]")) drawer.close();
-  document.activeElement.blur();
-  history.replaceState(null, "", location.pathname);
-  scrollTo({ top: 0, behavior: "instant" });
-}"""
 
 
-def window(browser: Browser, site: str, size: Size) -> Visit:
-    """The chapter in a window of this size, under a finger where it is small."""
+@pytest.fixture
+def page(browser: Browser, site: str, size: Size) -> Iterator[Page]:
+    """The chapter in a window of the size that the test names, under a finger where it is small."""
     width, height = size
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, has_touch=width < 1000, is_mobile=width < 900
-    )
-    seen = visit(context, site)
-    seen.go(CHAPTER)
-    return seen
-
-
-@pytest.fixture(scope="module")
-def windows() -> Iterator[dict[Size, Visit]]:
-    """The windows that a test has opened, by their size; the next test finds them at rest."""
-    opened: dict[Size, Visit] = {}
-    yield opened
-    for seen in opened.values():
-        seen.page.context.close()
-
-
-@pytest.fixture
-def page(browser: Browser, site: str, size: Size, windows: dict[Size, Visit]) -> Iterator[Page]:
-    """The chapter in a window of the size that the test names, which it shares with others."""
-    if size not in windows:
-        windows[size] = window(browser, site, size)
-    seen = windows[size]
-    seen.page.mouse.move(size[0] / 2, size[1] - 5)
-    seen.page.emulate_media(color_scheme="light")
-    seen.page.evaluate(AT_REST)
-    seen.page.locator("dialog[open]").wait_for(state="detached")
-    yield seen.page
-    assert seen.complaints == []
-
-
-@pytest.fixture
-def own_page(browser: Browser, site: str, size: Size) -> Iterator[Page]:
-    """The chapter in a window of its own, for what a page keeps: its theme, its side, its width."""
-    seen = window(browser, site, size)
-    yield seen.page
-    assert seen.complaints == []
-    seen.page.context.close()
+    touch = {"has_touch": width < 1000, "is_mobile": width < 900}
+    with visiting(browser, site, viewport={"width": width, "height": height}, **touch) as seen:
+        yield seen.go(CHAPTER)
 
 
 def press(page: Page, name: str) -> None:
@@ -150,28 +109,28 @@ def test_a_chosen_section_is_where_the_keyboard_goes_on(page: Page, size: Size) 
 
 
 @pytest.mark.parametrize("size", [TABLET])
-def test_a_drawer_closes_when_the_tablet_is_turned(own_page: Page, size: Size) -> None:
+def test_a_drawer_closes_when_the_tablet_is_turned(page: Page, size: Size) -> None:
     """Upright the pages are in a drawer, on its side beside the text."""
-    press(own_page, "All pages")
-    own_page.set_viewport_size({"width": size[1], "height": size[0]})
-    own_page.get_by_role("dialog").wait_for(state="detached")
-    assert own_page.get_by_role("link", name="2. Learning the kernel", exact=True).is_visible()
-    assert own_page.get_by_role("button", name="All pages").get_attribute("aria-expanded") == "true"
+    press(page, "All pages")
+    page.set_viewport_size({"width": size[1], "height": size[0]})
+    page.get_by_role("dialog").wait_for(state="detached")
+    assert page.get_by_role("link", name="2. Learning the kernel", exact=True).is_visible()
+    assert page.get_by_role("button", name="All pages").get_attribute("aria-expanded") == "true"
 
 
 @pytest.mark.parametrize("size", [DESK])
-def test_the_list_of_pages_folds_away_on_a_desktop(own_page: Page, size: Size) -> None:
+def test_the_list_of_pages_folds_away_on_a_desktop(page: Page, size: Size) -> None:
     """The search goes with it, so another button stands in; the sections need no button."""
-    button = own_page.get_by_role("button", name="All pages")
-    entry = own_page.get_by_role("link", name="2. Learning the kernel", exact=True)
-    search = own_page.get_by_role("button", name="Search", exact=True)
-    assert own_page.get_by_role("button", name="On this page").count() == 0
-    assert own_page.get_by_role("link", name=ENTRIES["On this page"][0]).is_visible()
+    button = page.get_by_role("button", name="All pages")
+    entry = page.get_by_role("link", name="2. Learning the kernel", exact=True)
+    search = page.get_by_role("button", name="Search", exact=True)
+    assert page.get_by_role("button", name="On this page").count() == 0
+    assert page.get_by_role("link", name=ENTRIES["On this page"][0]).is_visible()
     for shown in (False, True):
         button.click()
         entry.wait_for(state="visible" if shown else "hidden")
         assert button.get_attribute("aria-expanded") == str(shown).lower()
-        assert own_page.get_by_role("dialog").count() == 0
+        assert page.get_by_role("dialog").count() == 0
         assert search.count() == (0 if shown else 1)
 
 
@@ -207,22 +166,22 @@ def test_the_downloads_open_and_close(page: Page, size: Size) -> None:
 
 
 @pytest.mark.parametrize("size", [PHONE, DESK])
-def test_the_keyboard_stays_where_it_pressed(own_page: Page, size: Size) -> None:
+def test_the_keyboard_stays_where_it_pressed(page: Page, size: Size) -> None:
     """Enter on the theme's button goes through the modes; the search gives the focus back."""
-    own_page.get_by_role("button", name="Colour theme").focus()
+    page.get_by_role("button", name="Colour theme").focus()
     seen = []
     for _ in range(4):
-        own_page.keyboard.press("Enter")
-        seen.append(own_page.evaluate("document.documentElement.dataset.mode"))
-    assert seen == ["dark", "light", "auto", "dark"] and own_page.evaluate(FOCUS) == "Colour theme"
+        page.keyboard.press("Enter")
+        seen.append(page.evaluate("document.documentElement.dataset.mode"))
+    assert seen == ["dark", "light", "auto", "dark"] and page.evaluate(FOCUS) == "Colour theme"
     if size == DESK:
         # the search comes into the header
-        own_page.get_by_role("button", name="All pages").press("Enter")
-        assert own_page.evaluate(FOCUS) == "All pages"
-    own_page.get_by_role("button", name="Search", exact=True).press("Enter")
-    assert own_page.get_by_role("dialog").is_visible()
-    own_page.keyboard.press("Escape")
-    assert own_page.get_by_role("dialog").count() == 0 and own_page.evaluate(FOCUS) == "Search"
+        page.get_by_role("button", name="All pages").press("Enter")
+        assert page.evaluate(FOCUS) == "All pages"
+    page.get_by_role("button", name="Search", exact=True).press("Enter")
+    assert page.get_by_role("dialog").is_visible()
+    page.keyboard.press("Escape")
+    assert page.get_by_role("dialog").count() == 0 and page.evaluate(FOCUS) == "Search"
 
 
 @without_script

@@ -30,9 +30,9 @@ GO = f"""document.getElementById("{SECTION}").scrollIntoView({{ behavior: "insta
 
 
 @pytest.fixture(scope="module")
-def phone(browser: Browser) -> Iterator[Page]:
+def phone(browser: Browser, site: str) -> Iterator[Page]:
     """One small window for all tests here."""
-    with visiting(browser, "", viewport=WIDTHS["phone"], is_mobile=True) as seen:
+    with visiting(browser, site, viewport=WIDTHS["phone"], is_mobile=True) as seen:
         yield seen.page
 
 

@@ -39,7 +39,6 @@ def shown(page: Page) -> tuple[int, int]:
 
 
 def blocks(page: Page) -> int:
-    """The number of tabbed blocks on the page."""
     return page.locator(".backend-block:not(.backend-single)").count()
 
 
@@ -143,9 +142,7 @@ def test_no_link_opens_what_is_no_notebook() -> None:
     assert [path for path, html in HTML.items() if launched.search(html)] == []
 
 
-def test_keys_open_the_search_and_it_finds_words_of_a_chapter(
-    chapter: Page, open_page: Visit
-) -> None:
+def test_keys_open_the_search_and_it_finds_words_of_a_chapter(chapter: Page) -> None:
     """Ctrl+K opens a field; Enter goes to the search page, which answers from the site's index."""
     chapter.keyboard.press("Control+k")
     field = chapter.locator("#pst-search-dialog input")
@@ -156,7 +153,6 @@ def test_keys_open_the_search_and_it_finds_words_of_a_chapter(
     links.first.wait_for()
     found = links.evaluate_all("links => links.map(link => link.href)")
     assert any(path in link for link in found for path in CHAPTERS), found
-    assert open_page.outside == [] and open_page.complaints == []
 
 
 def test_skip_link_leads_to_the_text(chapter: Page) -> None:

@@ -39,6 +39,7 @@ def test_it_asks_before_it_loads(open_page: Visit) -> None:
 
 
 def test_a_site_that_python_does_not_reach_says_so(open_page: Visit) -> None:
+    open_page.expected = "pyodide|ERR_"
     page = open_page.go(CHAPTER)
     cell = page.locator("div.cell.runs:not([class*=tag_])").first
     cell.get_by_role("button", name="Run").click()
