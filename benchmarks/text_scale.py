@@ -70,12 +70,25 @@ class Training:
 
     def options(self, size: int, corpus: Path, folder: Path | None) -> list[str]:
         """The words of the command."""
-        said = {"text": corpus / f"train-{size}.txt", "held-out": corpus / "validation.txt"}
-        said |= {"tokens": "pairs", "vocabulary": VOCABULARY, "window": WINDOW, "rows": ROWS}
-        said |= {"embed-dim": self.width, "heads": self.heads, "layers": self.layers}
-        said |= {"steps": self.steps, "learning-rate": self.rate, "dropout": self.dropout}
-        said |= {"weight-decay": self.decay, "seed": self.seed, "warmup": self.steps // 20}
-        said |= {"every": 250, "log-every": 50}
+        said = {
+            "text": corpus / f"train-{size}.txt",
+            "held-out": corpus / "validation.txt",
+            "tokens": "pairs",
+            "vocabulary": VOCABULARY,
+            "window": WINDOW,
+            "rows": ROWS,
+            "embed-dim": self.width,
+            "heads": self.heads,
+            "layers": self.layers,
+            "steps": self.steps,
+            "learning-rate": self.rate,
+            "dropout": self.dropout,
+            "weight-decay": self.decay,
+            "seed": self.seed,
+            "warmup": self.steps // 20,
+            "every": 250,
+            "log-every": 50,
+        }
         if folder is not None:
             said |= {"checkpoint": folder, "metrics": f"{folder}.jsonl"}
         return [f"--{name}={value}" for name, value in said.items()]

@@ -222,8 +222,16 @@ def main() -> None:
                     other_rates[str(rate)][task][kind] = run
     in_stacks = stacks(quick=quick)
     if not quick:
-        asked = {"steps": STEPS, "batch": SIZE, "learning_rate": RATE, "head_dim": HEAD_DIM}
-        asked |= {"keys": KEYS, "values": VALUES, "pairs": list(PAIRS), "questions": 512 * ASKED}
+        asked = {
+            "steps": STEPS,
+            "batch": SIZE,
+            "learning_rate": RATE,
+            "head_dim": HEAD_DIM,
+            "keys": KEYS,
+            "values": VALUES,
+            "pairs": list(PAIRS),
+            "questions": 512 * ASKED,
+        }
         results = {"found": found, "other_rates": other_rates, "stacks": in_stacks}
         store("trained_recall", **asked, **results)
 

@@ -60,9 +60,18 @@ def plain_loop(run: Run, tokens: np.ndarray) -> Callable[[int], float]:
 def ratios(case: tuple[int, int, int, float], file: Path, rounds: int) -> list[float]:
     """Processor seconds of the plain loop over those of the trainer, round by round."""
     width, heads, layers, dropout = case
-    said = {"text": file, "embed-dim": width, "heads": heads, "layers": layers}
-    said |= {"dropout": dropout, "weight-decay": 0.1, "rows": ROWS, "window": WINDOW}
-    said |= {"steps": 2 * ROUNDS * STEPS, "device": "cpu"}
+    said = {
+        "text": file,
+        "embed-dim": width,
+        "heads": heads,
+        "layers": layers,
+        "dropout": dropout,
+        "weight-decay": 0.1,
+        "rows": ROWS,
+        "window": WINDOW,
+        "steps": 2 * ROUNDS * STEPS,
+        "device": "cpu",
+    }
     options = train_lm.parse([f"--{name}={value}" for name, value in said.items()])
     text = train_lm.read_text(options)
     found = []

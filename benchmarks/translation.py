@@ -163,8 +163,13 @@ def beams(model: Any, words: Any, written: Any, right: Any) -> dict[str, Any]:
         spoiled += bool(text != true and right[row])
         least = min(least, log_probability - p)
         best.append(round(float(np.exp(log_probability)), 3))
-    counts = {"wrong": min(100, int((~right).sum())), "right": 60, "mended": mended}
-    counts |= {"spoiled": spoiled, "kept": kept}
+    counts = {
+        "wrong": min(100, int((~right).sum())),
+        "right": 60,
+        "mended": mended,
+        "spoiled": spoiled,
+        "kept": kept,
+    }
     return {**counts, "least_gain": float(least), "best": best}
 
 

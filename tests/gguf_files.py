@@ -21,8 +21,13 @@ def write_gguf(
 ) -> Path:
     """A file of these fields and tensors, each quantised as its kind says."""
     writer = gguf.GGUFWriter(file, architecture)
-    add = {int: writer.add_uint32, float: writer.add_float32, bool: writer.add_bool}
-    add |= {str: writer.add_string, list: writer.add_array}
+    add: dict[type, Any] = {
+        int: writer.add_uint32,
+        float: writer.add_float32,
+        bool: writer.add_bool,
+        str: writer.add_string,
+        list: writer.add_array,
+    }
     for name, value in fields.items():
         add[type(value)](name, value)
     for name, (array, kind) in (tensors or {}).items():

@@ -237,8 +237,13 @@ CHANGED: dict[str, dict[str, str | None]] = {
     "<script>alert(1)<": {},
 }
 # A changed answer that is right all the same; the others have no points.
-STILL_RIGHT = {"os system": "ex-parabola", "memory": "ex-half", "torch answer": "ex-weights"}
-STILL_RIGHT |= {"threads": "ex-half", "magics": "ex-half"}
+STILL_RIGHT = {
+    "os system": "ex-parabola",
+    "memory": "ex-half",
+    "torch answer": "ex-weights",
+    "threads": "ex-half",
+    "magics": "ex-half",
+}
 # One of each kind of attack or accident; the others are variants of these.
 FEW = [
     *("right", "loop in function", "syntax error", "os system", "exits", "memory"),

@@ -27,8 +27,10 @@ def cell_shapes(name: str, inputs: int, h: int) -> dict[str, tuple[int, ...]]:
 def shapes(score: str | None) -> dict[str, tuple[int, ...]]:
     """Every parameter's name and shape."""
     e, h, vocab = SIZES["embed_dim"], SIZES["hidden_dim"], SIZES["target_vocab"]
-    named: dict[str, tuple[int, ...]] = {"source_embedding.weight": (SIZES["source_vocab"], e)}
-    named |= {"target_embedding.weight": (vocab, e)}
+    named: dict[str, tuple[int, ...]] = {
+        "source_embedding.weight": (SIZES["source_vocab"], e),
+        "target_embedding.weight": (vocab, e),
+    }
     named |= cell_shapes("forward_cell.", e, h // 2) | cell_shapes("backward_cell.", e, h // 2)
     named |= {"start.weight": (h, h), "start.bias": (h,)}
     named |= cell_shapes("decoder_cell.", e + h, h)

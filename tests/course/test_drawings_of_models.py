@@ -64,8 +64,16 @@ def test_marked_is_what_decoder_only_has_otherwise():
     ours = drawings.Published("Ours", 2, 4)
     legend = {"not the default of DecoderOnly"}
     assert marked(drawings.published_blocks([ours] * 3)) == legend
-    other = {"no biases", "no table", "RMS norm", "rotary q, k", "3 of k and v", "gated MLP"}
-    other |= {"SwiGLU", "tied"}
+    other = {
+        "no biases",
+        "no table",
+        "RMS norm",
+        "rotary q, k",
+        "3 of k and v",
+        "gated MLP",
+        "SwiGLU",
+        "tied",
+    }
     assert marked(drawings.published_blocks([ours, ours, published.SMOLLM2])) == legend | other
 
 

@@ -105,9 +105,13 @@ def test_the_last_of_the_pieces_is_the_programs_model():
     model, grown = module.Writer(VOCAB).double(), pieces.Grown(VOCAB, pieces.PIECES[-1]).double()
     names = {"decoder_norm": "norms.4"}
     for b in range(2):
-        block = {"attention": f"attention.{b}", "mlp.hidden": f"hidden.{b}"}
-        block |= {"mlp.output": f"output.{b}", "attention_norm": f"norms.{2 * b}"}
-        block["mlp_norm"] = f"norms.{2 * b + 1}"
+        block = {
+            "attention": f"attention.{b}",
+            "mlp.hidden": f"hidden.{b}",
+            "mlp.output": f"output.{b}",
+            "attention_norm": f"norms.{2 * b}",
+            "mlp_norm": f"norms.{2 * b + 1}",
+        }
         names |= {f"decoder.{b}.{name}": theirs for name, theirs in block.items()}
     state = {}
     for name, value in model.state_dict().items():

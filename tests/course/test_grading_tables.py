@@ -37,10 +37,23 @@ def write(path: Path, text: str) -> Path:
 
 
 def homework_file(folder: Path, **changes) -> Path:
-    task = {"label": "ex-parabola", "title": "The parabola", "points": 1, "kind": "published"}
-    task |= {"function": "epanechnikov", "check": "ch01.epanechnikov"}
-    read = {"label": "ex-why", "title": "Why?", "points": 3, "kind": "explained"}
-    read |= {"function": "", "check": "", "answer": "Because."}
+    task = {
+        "label": "ex-parabola",
+        "title": "The parabola",
+        "points": 1,
+        "kind": "published",
+        "function": "epanechnikov",
+        "check": "ch01.epanechnikov",
+    }
+    read = {
+        "label": "ex-why",
+        "title": "Why?",
+        "points": 3,
+        "kind": "explained",
+        "function": "",
+        "check": "",
+        "answer": "Because.",
+    }
     found = {"name": "hw1", "title": "Homework 1", "seed": 1, "seconds": 20, "minutes": 1}
     found |= {"completion": False, "exercises": [task, read]} | changes
     return write(folder / "homework.json", json.dumps(found))

@@ -17,8 +17,24 @@ ENTRY = re.compile(
 CODE = re.compile(r"^```\{code-cell\}.*?^```|^---\n.*?^---\n|`[^`\n]+`", re.S | re.M)
 # Words of daily life, or of another meaning, before the chapter that makes a term of them.
 # "Loss" and "likelihood" stand in chapter 1 for readers who know them, and nothing rests on them.
-DAILY = {"decay", "loss", "likelihood", "batch", "context", "memory", "parameter", "length scale"}
-DAILY |= {"language model", "temperature", "rank", "worker", "warm-up", "dropout", "value", "score"}
+DAILY = {
+    "decay",
+    "loss",
+    "likelihood",
+    "batch",
+    "context",
+    "memory",
+    "parameter",
+    "length scale",
+    "language model",
+    "temperature",
+    "rank",
+    "worker",
+    "warm-up",
+    "dropout",
+    "value",
+    "score",
+}
 
 
 @dataclass(frozen=True)

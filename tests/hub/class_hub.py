@@ -305,8 +305,13 @@ class Kernel:
 
     def run(self, code: str) -> str:
         """What the code prints; the name of its error where it has one."""
-        header = {"msg_id": uuid.uuid4().hex, "msg_type": "execute_request", "version": "5.3"}
-        header |= {"username": "", "session": "tests"}
+        header = {
+            "msg_id": uuid.uuid4().hex,
+            "msg_type": "execute_request",
+            "version": "5.3",
+            "username": "",
+            "session": "tests",
+        }
         content = {"code": code, "silent": False, "allow_stdin": False}
         request = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
         self.channel.send(json.dumps(request | {"channel": "shell"}))

@@ -110,8 +110,12 @@ def test_names_and_shapes(library, num_kv_heads):
     """Every parameter's shape, and the sizes that a conversion reads."""
     model = make(library, num_kv_heads, num_layers=3)
     rows = {"query": 12, "key": 3 * num_kv_heads, "value": 3 * num_kv_heads, "output": 12}
-    expected = {"embedding.weight": (11, 12), "position": (7, 12)}
-    expected |= {"readout.weight": (11, 12), "readout.bias": (11,)}
+    expected = {
+        "embedding.weight": (11, 12),
+        "position": (7, 12),
+        "readout.weight": (11, 12),
+        "readout.bias": (11,),
+    }
     for layer in range(3):
         expected |= {f"layers.{layer}.{p}.weight": (n, 12) for p, n in rows.items()}
         expected |= {f"layers.{layer}.{p}.bias": (n,) for p, n in rows.items()}

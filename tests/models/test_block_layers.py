@@ -256,8 +256,12 @@ def test_an_entry_is_left_out_twice_or_grows(library, rng, name, carrier, rate):
 def test_what_the_mlp_leaves_out(library):
     """Hidden entries of 1, one for each output; in MLP itself nothing is left out of the output."""
     layer, draws = library.make("MLP", 4, 4, "relu", 0.3), 2003
-    said = {"hidden.weight": np.zeros((4, 4)), "hidden.bias": np.ones(4)}
-    said |= {"output.weight": np.eye(4), "output.bias": np.full(4, 5.0)}
+    said = {
+        "hidden.weight": np.zeros((4, 4)),
+        "hidden.bias": np.ones(4),
+        "output.weight": np.eye(4),
+        "output.bias": np.full(4, 5.0),
+    }
     layer = with_parameters(library, layer, said)
     out = library.call(layer, np.ones((draws, 1, 4)), seed=3)[:, 0] - 5
     kept = out > 0.5

@@ -20,8 +20,14 @@ MODELS = {
     "DecoderOnly": SIZES | {"vocab_size": 11, "max_length": 7},
 }
 DEFAULTS = {"bias": True, "rms_norm": False, "eps": 1e-5, "rotary_base": None}
-LLAMA = {"bias": False, "rms_norm": True, "activation": "swiglu"}
-LLAMA |= {"num_kv_heads": 2, "eps": 0.1, "rotary_base": 20.0}
+LLAMA = {
+    "bias": False,
+    "rms_norm": True,
+    "activation": "swiglu",
+    "num_kv_heads": 2,
+    "eps": 0.1,
+    "rotary_base": 20.0,
+}
 OPTIONS = {
     "num_kv_heads": {"num_kv_heads": 2},
     "bias": {"bias": False},

@@ -84,8 +84,12 @@ DATA = {  # what a layer is called with: shapes of numbers
     "EncoderOnly": ((2, 5, 12),),
 }
 CAUSAL = {"GatedDelta": {"causal": True}}  # what it must be called with besides
-FEEL_A_SHIFT_OF_KEYS = {"MultiHeadAttention, rotary", "LinearAttention", "GatedDelta"}
-FEEL_A_SHIFT_OF_KEYS |= {"DecoderOnly, delta"}
+FEEL_A_SHIFT_OF_KEYS = {
+    "MultiHeadAttention, rotary",
+    "LinearAttention",
+    "GatedDelta",
+    "DecoderOnly, delta",
+}
 TRANSLATORS = ("EncoderDecoder", "Transformer")
 
 

@@ -20,12 +20,25 @@ from safetensors.numpy import load_file, save_file
 from attnbook import pretrained
 
 # of a small model with heads of width 16
-FIELDS = {"llama.context_length": 32, "llama.embedding_length": 64, "llama.block_count": 2}
-FIELDS |= {"llama.feed_forward_length": 96, "llama.rope.freq_base": 5e4}
-FIELDS |= {"llama.attention.head_count": 4, "llama.attention.head_count_kv": 2}
-FIELDS |= {"llama.attention.layer_norm_rms_epsilon": 1e-5}
-PARTS = {"attn_q": (64, 64), "attn_k": (32, 64), "attn_v": (32, 64), "attn_output": (64, 64)}
-PARTS |= {"ffn_gate": (96, 64), "ffn_up": (96, 64), "ffn_down": (64, 96)}
+FIELDS = {
+    "llama.context_length": 32,
+    "llama.embedding_length": 64,
+    "llama.block_count": 2,
+    "llama.feed_forward_length": 96,
+    "llama.rope.freq_base": 5e4,
+    "llama.attention.head_count": 4,
+    "llama.attention.head_count_kv": 2,
+    "llama.attention.layer_norm_rms_epsilon": 1e-5,
+}
+PARTS = {
+    "attn_q": (64, 64),
+    "attn_k": (32, 64),
+    "attn_v": (32, 64),
+    "attn_output": (64, 64),
+    "ffn_gate": (96, 64),
+    "ffn_up": (96, 64),
+    "ffn_down": (64, 96),
+}
 
 
 def drawn(kind: Q, tied: bool = True) -> dict[str, tuple[np.ndarray, Q]]:

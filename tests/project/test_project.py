@@ -38,8 +38,12 @@ def direct_dependencies(leaving_out: tuple[str, ...] = ()) -> dict[str, Requirem
 def pins(python: str) -> dict[str, Version]:
     """The versions of constraints.txt for a Python on Linux."""
     short = python.rpartition(".")[0]
-    where = {"python_full_version": python, "python_version": short}
-    where |= {"sys_platform": "linux", "platform_machine": "x86_64"}
+    where = {
+        "python_full_version": python,
+        "python_version": short,
+        "sys_platform": "linux",
+        "platform_machine": "x86_64",
+    }
     found = {}
     for line in read("constraints.txt").splitlines():
         pin = Requirement(line)

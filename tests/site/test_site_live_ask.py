@@ -90,8 +90,14 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file, rng = tmp_path_factory.mktemp("small") / "smollm2.gguf", np.random.default_rng(0)
     vocab, kv, mlp = len(PAIRS.tokens), 32, 96
     writer = gguf.GGUFWriter(file, "llama")
-    sizes = {"block_count": LAYERS, "embedding_length": WIDTH, "feed_forward_length": mlp}
-    sizes |= {"context_length": 128, "attention.head_count": HEADS, "attention.head_count_kv": 2}
+    sizes = {
+        "block_count": LAYERS,
+        "embedding_length": WIDTH,
+        "feed_forward_length": mlp,
+        "context_length": 128,
+        "attention.head_count": HEADS,
+        "attention.head_count_kv": 2,
+    }
     for name, number in sizes.items():
         writer.add_uint32(f"llama.{name}", number)
     writer.add_float32("llama.rope.freq_base", 5e4)
@@ -102,9 +108,17 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     writer.add_array("tokenizer.ggml.token_type", [1] * vocab)
     writer.add_array("tokenizer.ggml.merges", [" ".join(pair) for pair in PAIRS.rank])
     shapes = {"token_embd": (vocab, WIDTH), "output_norm": (WIDTH,)}
-    of_layer = {"attn_q": (WIDTH, WIDTH), "attn_k": (kv, WIDTH), "attn_v": (kv, WIDTH)}
-    of_layer |= {"attn_output": (WIDTH, WIDTH), "ffn_gate": (mlp, WIDTH), "ffn_up": (mlp, WIDTH)}
-    of_layer |= {"ffn_down": (WIDTH, mlp), "attn_norm": (WIDTH,), "ffn_norm": (WIDTH,)}
+    of_layer = {
+        "attn_q": (WIDTH, WIDTH),
+        "attn_k": (kv, WIDTH),
+        "attn_v": (kv, WIDTH),
+        "attn_output": (WIDTH, WIDTH),
+        "ffn_gate": (mlp, WIDTH),
+        "ffn_up": (mlp, WIDTH),
+        "ffn_down": (WIDTH, mlp),
+        "attn_norm": (WIDTH,),
+        "ffn_norm": (WIDTH,),
+    }
     for i in range(LAYERS):
         shapes |= {f"blk.{i}.{name}": shape for name, shape in of_layer.items()}
     for name, shape in shapes.items():

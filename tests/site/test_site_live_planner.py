@@ -18,8 +18,14 @@ from attnbook.distributed.layout import DEVICES, MODELS, Cluster, Layout
 from attnbook.distributed.plan import Plan, plan
 
 START = Layout(zero=1, heads=8, micro_batches=4)
-SIZES = {"model": "Llama 3 70B", "device": "H100", "reached": 100}
-SIZES |= {"count": 10, "batch": 22, "sequence": 13}
+SIZES = {
+    "model": "Llama 3 70B",
+    "device": "H100",
+    "reached": 100,
+    "count": 10,
+    "batch": 22,
+    "sequence": 13,
+}
 shown = partial(figure, "planner")
 
 

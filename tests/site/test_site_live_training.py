@@ -42,9 +42,14 @@ def in_node(code: str, **given: Any) -> Any:
 def parts(layer: Any) -> dict[str, torch.Tensor]:
     """The parameters that the answer depends on, by the script's names, as views of the layer's."""
     query, key, value, output = layer.query, layer.key, layer.value, layer.output
-    found = {"query": query.weight[:, :3], "query_bias": query.bias}
-    found |= {"key": key.weight[:, :3], "key_bias": key.bias}
-    found |= {"value": value.weight[:, 3], "value_bias": value.bias}
+    found = {
+        "query": query.weight[:, :3],
+        "query_bias": query.bias,
+        "key": key.weight[:, :3],
+        "key_bias": key.bias,
+        "value": value.weight[:, 3],
+        "value_bias": value.bias,
+    }
     return found | {"output": output.weight[3], "output_bias": output.bias[3:]}
 
 

@@ -120,8 +120,8 @@ class Layout:
         stages: of a pipeline.
         experts: ways in which experts are divided among the copies.
         micro_batches: into which the rows of a copy are cut in each step.
-        recompute: what the way back computes anew: "none", "attention" (scores and weights) or
-            "all" of a block.
+        recompute: what the way back computes anew: "none", "attention" (its scores, by a kernel
+            that keeps no weights) or "all" of a block, with such a kernel.
         overlap: whether what can hide behind computing hides.
 
     Raises:

@@ -96,9 +96,9 @@ def activations(model: Model, recompute: str = "none") -> float:
 
     Of the 34, 11 are attention's, 19 the MLP's and 4 those of two norms, in 2 bytes per number and
     with a dropout mask of 1; the MLP is four times as wide and its activation keeps its input. The
-    second part are scores, weights and their dropout mask. Where attention is computed anew, or by
-    a kernel that does so, it is gone; where the block is, its input alone is kept, 2 width. Of a
-    block with experts the 19 are kept for each that a token has chosen.
+    second part are scores, weights and their dropout mask. Where a kernel computes the scores anew,
+    it is gone; where the block is, its input alone is kept, 2 width. Of a block with experts the 19
+    are kept for each that a token has chosen.
 
     Args:
         model: a Model.
@@ -220,7 +220,8 @@ def _times(
     share = rows * model.sequence * m / (t * r * p * cluster.flops * cluster.reached)
     attention = _of_attention(model) * share
     once = OPERATIONS * model.active * share + attention
-    more = {"none": 0, "attention": attention / 3, "all": once / 3}[layout.recompute]
+    scores = attention / 6  # made anew by a kernel: one product of six, four of them backward
+    more = {"none": 0, "attention": scores, "all": once / 3 + scores}[layout.recompute]
     forward = 2 if layout.recompute == "all" else 1  # ways forward through a block
     seconds, sending = {"compute": once + more}, {}
 

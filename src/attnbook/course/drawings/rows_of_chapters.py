@@ -125,8 +125,12 @@ def learned_queries() -> Average:
     table = scores.scaled_dot(q[:1], k)
     others = (np.arange(len(POINTS_TO)) > 0)[None]
     shares = softmax(table, others)[0]
-    told: dict[str, Any] = {"about": "q · k / √d, W_q and W_k learned", "of": "the names' numbers"}
-    told |= {"new": ["scores"], "mask": others}
+    told: dict[str, Any] = {
+        "about": "q · k / √d, W_q and W_k learned",
+        "of": "the names' numbers",
+        "new": ["scores"],
+        "mask": others,
+    }
     return Average(
         query=f"a row of W_q: name 0, which points to {POINTS_TO[0]}",
         keys="rows of W_k, one per name",
@@ -144,9 +148,13 @@ def looking_back() -> Average:
     found = datasets.results("translation")["looks"]["with"]
     words, shares = tuple(found["read"]), np.array(found["weights"][WRITES])
     states = [f"h_{j + 1}" for j in range(len(words))]
-    told: dict[str, Any] = {"about": "a · tanh(W_q s + W_k h) + constant", "of": "the same states"}
-    told |= {"new": ["scores", "weighted sum"], "exponentials": False}
-    told["weights_are"] = "a softmax, as in chapter 3"
+    told: dict[str, Any] = {
+        "about": "a · tanh(W_q s + W_k h) + constant",
+        "of": "the same states",
+        "new": ["scores", "weighted sum"],
+        "exponentials": False,
+        "weights_are": "a softmax, as in chapter 3",
+    }
     steps = softmax_steps(np.log(shares)[None], [mixture(row_of(shares), states)], **told)
     return Average(
         query="the decoder's state before the v of vierzig",
@@ -199,9 +207,13 @@ def two_heads() -> Average:
     x = six_words().x
     q, k = (split_heads(one, 2) for one in _of_words(x)[:2])
     rows = [scores.scaled_dot(q[h, ASKS : ASKS + 1], k[h]) for h in range(2)]
-    told: dict[str, Any] = {"about": "q · k / √d, a row per head", "of": "each head's values"}
-    told |= {"new": ["scores", "weighted sum"], "exponentials": False}
-    told["weights_are"] = "a softmax per head"
+    told: dict[str, Any] = {
+        "about": "q · k / √d, a row per head",
+        "of": "each head's values",
+        "new": ["scores", "weighted sum"],
+        "exponentials": False,
+        "weights_are": "a softmax per head",
+    }
     return Average(
         query="the second to asks twice, once per head",
         keys="of the same words, two columns per head",
@@ -215,8 +227,12 @@ def block() -> Average:
     x = six_words().x
     q, k, v = _of_words(rms_norm(x))
     output = attend(q[ASKS : ASKS + 1], k, v)[0]
-    told: dict[str, Any] = {"about": "q · k / √d", "of": "values of the normed stream"}
-    told |= {"exponentials": False, "weights_are": "softmax of the scores"}
+    told: dict[str, Any] = {
+        "about": "q · k / √d",
+        "of": "values of the normed stream",
+        "exponentials": False,
+        "weights_are": "softmax of the scores",
+    }
     average = Average(
         query="of the normed stream: the second to",
         keys="of the normed stream",
@@ -240,8 +256,12 @@ def causal() -> Average:
     q, k, _ = _of_words(x)
     at = 3  # the fourth word: two come later
     mask = causal_mask(len(x), x)[at : at + 1]
-    told: dict[str, Any] = {"about": "q · k / √d, later words hidden", "mask": mask}
-    told |= {"of": "values of what came before", "new": ["scores"]}
+    told: dict[str, Any] = {
+        "about": "q · k / √d, later words hidden",
+        "mask": mask,
+        "of": "values of what came before",
+        "new": ["scores"],
+    }
     given = _words([scores.scaled_dot(q[at : at + 1], k)], **told)
     return Average(
         query="the fourth word, not",
@@ -276,9 +296,13 @@ def real_model() -> Average:
     """Chapter 10: " his" asks the words before it, in one head of a published model."""
     names = tuple(one.strip() for one in stored().tokens[: HIS + 1])
     shares = weights_of(*BEST)[HIS, : HIS + 1]
-    told: dict[str, Any] = {"about": "from the stored weights: log(weight)", "new": ["weights"]}
-    told |= {"of": "a vector from each token", "exponentials": False}
-    told["weights_are"] = "layer 14, head 9 of SmolLM2-135M"
+    told: dict[str, Any] = {
+        "about": "from the stored weights: log(weight)",
+        "new": ["weights"],
+        "of": "a vector from each token",
+        "exponentials": False,
+        "weights_are": "layer 14, head 9 of SmolLM2-135M",
+    }
     steps = softmax_steps(np.log(shares)[None], [mixture(row_of(shares), names)], **told)
     return Average(
         query="the token his, in a model trained by others",

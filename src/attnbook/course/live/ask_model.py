@@ -102,8 +102,13 @@ def ask_model(
     deep = slider("layer", "layer", (1, layers), layer, **sized)
     aside = slider("head", "head", (1, heads), one, **sized)
     token = slider("token", "token", (1, 2), n, format=token_name(data), **sized)
-    widths = {"ask": 250, "cut this head": 150, "put all back": 130}
-    widths |= {"turn": 180, "strongest head": 150}
+    widths = {
+        "ask": 250,
+        "cut this head": 150,
+        "put all back": 130,
+        "turn": 180,
+        "strongest head": 150,
+    }
     ask, cut, whole, scan, strongest = buttons = [
         Button(label=label, name=label.split(" ")[0], min_width=width, **wide)
         for label, width in widths.items()
@@ -116,10 +121,26 @@ def ask_model(
     controls = {"own": own, "measure": measure, "layer": deep, "head": aside, "token": token}
     pressed = {"ask": ask, "cut": cut, "whole": whole, "scan": scan}
     spoken = {"words": text, "notice": notice, "said": said, "why": why}
-    drawn = {"matrix": matrix, "down": matrix.yaxis[0], "across": matrix.xaxis[0], **sources}
-    drawn |= {"bars": bars, "labels": chart.yaxis[0], "kinds": kinds, "cases": data}
-    told = {"layers": layers, "heads": heads, "stored": stored, "instead": _instead(stored)}
-    told |= {"most": SHOWN, "figure": name, "sha256": sha256, "bytes": BYTES[stored]}
+    drawn = {
+        "matrix": matrix,
+        "down": matrix.yaxis[0],
+        "across": matrix.xaxis[0],
+        **sources,
+        "bars": bars,
+        "labels": chart.yaxis[0],
+        "kinds": kinds,
+        "cases": data,
+    }
+    told = {
+        "layers": layers,
+        "heads": heads,
+        "stored": stored,
+        "instead": _instead(stored),
+        "most": SHOWN,
+        "figure": name,
+        "sha256": sha256,
+        "bytes": BYTES[stored],
+    }
     scripts, told["example"] = ("ask_model.js", "model_heads.js"), None
     update = updated_by(scripts, controls, **pressed, **spoken, **drawn, **told)
     for button in buttons:

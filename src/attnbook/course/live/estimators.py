@@ -117,13 +117,30 @@ def estimators(
     doubled = CustomJSTickFormatter(code="return Math.pow(2, tick).toFixed(0)")
     count = slider("passes", "passes", (0, 6), 2, step=1, format=doubled, **wide)
     text = words(3, wide)
-    plots = {"curve": curve, "at_query": at_query, "bars": bars, "arrived": arrived, "grip": grip}
-    plots |= {"plane": plane, "below": below, "line": line, "mark": mark, "words": text}
-    plots["lines"] = [drawn_lines[label] for label in LINES]
+    plots = {
+        "curve": curve,
+        "at_query": at_query,
+        "bars": bars,
+        "arrived": arrived,
+        "grip": grip,
+        "plane": plane,
+        "below": below,
+        "line": line,
+        "mark": mark,
+        "words": text,
+        "lines": [drawn_lines[label] for label in LINES],
+    }
     columns, colours = ([line[k] for line in LINES.values()] for k in (0, 1))
-    told: dict[str, Any] = {"columns": columns, "colours": colours}
-    told |= {"up": COLOURS["weights"], "down": COLOURS["other"], "most": MOST}
-    told |= {"length_scale": length_scale, "noise": noise, "bandwidth": bandwidth}
+    told: dict[str, Any] = {
+        "columns": columns,
+        "colours": colours,
+        "up": COLOURS["weights"],
+        "down": COLOURS["other"],
+        "most": MOST,
+        "length_scale": length_scale,
+        "noise": noise,
+        "bandwidth": bandwidth,
+    }
     chosen = {"shown": shown, "order": order, "others": others, "beta": beta, "doublings": count}
     args = {**sources, **moved._asdict(), **plots, **told, **chosen}
     scripts = read_scripts("points.js", "shuffled.js", "estimators.js")

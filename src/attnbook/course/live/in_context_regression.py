@@ -83,10 +83,25 @@ def in_context_regression(
     text = words(3, wide)
     notice = words(1, {"render_as_text": True, **wide})
     notice.update(name="notice", visible=False)
-    shown = {**sources, "curve": curve, "at_query": at_query, "grip": grip, "plane": plane}
-    shown |= {"line": line, "words": text, "notice": notice, "load": load}
-    told = {"most": MOST, "length_scale": length_scale, "noise": noise, "bandwidth": width}
-    told |= {"model": model, "instead": _instead(model)}
+    shown = {
+        **sources,
+        "curve": curve,
+        "at_query": at_query,
+        "grip": grip,
+        "plane": plane,
+        "line": line,
+        "words": text,
+        "notice": notice,
+        "load": load,
+    }
+    told = {
+        "most": MOST,
+        "length_scale": length_scale,
+        "noise": noise,
+        "bandwidth": width,
+        "model": model,
+        "instead": _instead(model),
+    }
     scripts = models.scripts("points.js", "gaussian_process.js", "in_context_regression.js")
     args = {**moved._asdict(), **shown, **told}
     update = CustomJS(args=args, code=scripts, name="update")

@@ -89,8 +89,15 @@ def model_heads(
     notice.update(name="notice", visible=False)
     controls = {"example": example, "measure": measure, "layer": deep, "head": aside}
     controls["token"] = token
-    told = {"cases": data, "layers": layers, "heads": heads, "stored": stored}
-    told |= {"instead": _instead(stored), "words": text, "notice": notice}
+    told = {
+        "cases": data,
+        "layers": layers,
+        "heads": heads,
+        "stored": stored,
+        "instead": _instead(stored),
+        "words": text,
+        "notice": notice,
+    }
     drawn = {"matrix": matrix, "down": matrix.yaxis[0], "across": matrix.xaxis[0], **sources}
     update = updated_by("model_heads.js", controls, **told, **drawn)
     strongest.js_on_event(ButtonClick, update)

@@ -181,8 +181,16 @@ def _in_torch(model: Any) -> tuple[str, Any]:
 
 def _check_plain(model: Any) -> None:
     """Check that a model's blocks are as static/transformer.js has them."""
-    plain = {"num_kv_heads": model.num_heads, "bias": True, "rms_norm": False, "eps": 1e-5}
-    plain |= {"rotary_base": None, "last_norm": True, "attention": "softmax", "tied": False}
+    plain = {
+        "num_kv_heads": model.num_heads,
+        "bias": True,
+        "rms_norm": False,
+        "eps": 1e-5,
+        "rotary_base": None,
+        "last_norm": True,
+        "attention": "softmax",
+        "tied": False,
+    }
     for name, expected in plain.items():
         if getattr(model, name, expected) != expected:
             got = getattr(model, name)

@@ -93,8 +93,14 @@ def regressor_training(
     below, error_lines = _errors(sources)
     right, best_h = _bandwidths(sources, length_scale)
     text = words(4, wide)
-    told: dict[str, Any] = {"length_scale": length_scale, "noise": noise, "figure": NAME}
-    told |= {"judged": JUDGED, "judged_seed": JUDGED_SEED, "portion": PORTION}
+    told: dict[str, Any] = {
+        "length_scale": length_scale,
+        "noise": noise,
+        "figure": NAME,
+        "judged": JUDGED,
+        "judged_seed": JUDGED_SEED,
+        "portion": PORTION,
+    }
     drawn = {"below": below, "best_h": best_h, "words": text, **error_lines}
     update = updated_by(SCRIPTS, controls, **buttons, **sources, **told, **drawn)
     for button in buttons.values():

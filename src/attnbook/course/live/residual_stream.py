@@ -170,8 +170,15 @@ def residual_stream(
     text = words(4, {"render_as_text": True, **wide})  # a token may look like HTML
     controls = {"example": example, "colour": colour, "token": token, "step": step}
     sources = {"cases": data, "cells": cells, "frame": frame, "bars": bars}
-    drawn = {"lengths": lengths, "scale": scale, "down": down, "across": across, "panels": panels}
-    drawn |= {"coordinate": panels[-1].xaxis[0], "words": text}
+    drawn = {
+        "lengths": lengths,
+        "scale": scale,
+        "down": down,
+        "across": across,
+        "panels": panels,
+        "coordinate": panels[-1].xaxis[0],
+        "words": text,
+    }
     updated_by("residual_stream.js", controls, **sources, **drawn)
     follow_pointer(lengths, x=token, y=step)
     layout = arranged((lengths, *panels), (text, beside(example, colour), beside(token, step)))

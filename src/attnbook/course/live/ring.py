@@ -189,8 +189,13 @@ def _timeline(sources: dict[str, Any]) -> Any:
         ("sending", SENDING, "sends"),
         ("waiting", None, "waits"),
     ):
-        look = {"fill_color": colour, "fill_alpha": "alpha", "line_alpha": "alpha"}
-        look |= {"line_color": None if colour else GREY, "line_dash": "dotted"}
+        look = {
+            "fill_color": colour,
+            "fill_alpha": "alpha",
+            "line_alpha": "alpha",
+            "line_color": None if colour else GREY,
+            "line_dash": "dotted",
+        }
         drawn[label] = timeline.hbar("y", source=sources[name], **ends, **look)
     dashed = {"line_color": GREY, "line_alpha": 0.5, "line_dash": "dashed"}
     timeline.segment("x", -1, "x", WORLDS[-1], source=sources["ends"], **dashed)

@@ -88,8 +88,14 @@ def self_attention_points(points: np.ndarray, names: str = ascii_uppercase) -> L
     widths = {"bandwidth": bandwidth, "temperature": temperature}
     place = {"point": point, "first": first, "second": second}
     controls = {"score": score, "residual": residual, **widths, "layers": layers, **place}
-    sources = {"start": start, "paths": paths, "after": after, "chosen": chosen}
-    sources |= {"spread": spread, "now": now}
+    sources = {
+        "start": start,
+        "paths": paths,
+        "after": after,
+        "chosen": chosen,
+        "spread": spread,
+        "now": now,
+    }
     updated_by("self_attention.js", controls, words=text, **sources)
     choose = CustomJS(args={"start": start, "point": point}, code=NEAREST)
     for event in (Tap, PanStart):

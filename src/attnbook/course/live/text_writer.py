@@ -112,8 +112,13 @@ def text_writer(
         text.text = f"The most probable next token is '{shown[0]}' {shares[0]:.2f}."
     notice = words(1, {"render_as_text": True, **wide})
     notice.update(name="notice", visible=False)
-    controls = {"beginning": begun, "temperature": warmth, "top_p": nucleus}
-    controls |= {"head": head, "reader": reader}
+    controls = {
+        "beginning": begun,
+        "temperature": warmth,
+        "top_p": nucleus,
+        "head": head,
+        "reader": reader,
+    }
     drawn = {"bars": bars, "outlines": outlines, "labels": chart.yaxis[0], "written": written}
     spoken = {"reading": reading, "words": text, "notice": notice, "instead": _instead(model)}
     told = {"model": model, "most": SHOWN, "portion": PORTION, "figure": name}

@@ -54,7 +54,8 @@ function device_plan(model, batch, cluster, layout) {
   const per_token = { products: 6 * active, attention: 12 * model.layers * model.sequence * model.width };
   const share = (rows * model.sequence * m) / (t * r * p * cluster.flops * cluster.reached);
   const attention = per_token.attention * share, once = per_token.products * share + attention;
-  const more = { none: 0, attention: attention / 3, all: once / 3 }[recompute];
+  const scores = attention / 6;  // one product of six, which a kernel makes anew
+  const more = { none: 0, attention: scores, all: once / 3 + scores }[recompute];
   const blocks = m * of_stage, forward = recompute === "all" ? 2 : 1;
   const seconds = { compute: once + more }, sending = {};
   const add = (name, ...sends) => { // each with the computing that it hides behind
