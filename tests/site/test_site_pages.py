@@ -46,8 +46,14 @@ UNSHOWN_MATHS = r"""() => [
 UNNAMED_IMAGES = """() => [...document.querySelectorAll(".bd-article img")]
   .filter(e => !(e.getAttribute("alt") || "").trim()
             || /^(_images|[.][.]|[0-9a-f]{64})|[.](svg|png)$/.test(e.alt)).map(e => e.src)"""
-INVISIBLE_ICONS = """() => [...document.querySelectorAll(".fa-solid, .fas, .fab, .far")]
-  .filter(e => !getComputedStyle(e).maskImage.startsWith("url")).map(e => e.className)"""
+# an icon without its drawing, and a sign of the icons' font, which the site does not have
+INVISIBLE_ICONS = r"""() => [
+  ...[...document.querySelectorAll(".fa-solid, .fas, .fab, .far")]
+    .filter(e => !getComputedStyle(e).maskImage.startsWith("url")),
+  ...[...document.querySelectorAll("a, button, summary")]
+    .filter(e => /[\ue000-\uf8ff]/.test(getComputedStyle(e, "::before").content
+                                      + getComputedStyle(e, "::after").content))]
+  .map(e => e.className)"""
 BEFORE_LOAD = """() => performance.getEntriesByType("resource")
   .filter(e => e.startTime < performance.getEntriesByType("navigation")[0].loadEventEnd)
   .map(e => e.name)"""
