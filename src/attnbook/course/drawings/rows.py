@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from attnbook.attention import softmax
+from attnbook.attention import scores, softmax
 
 Array = Any  # NumPy's; what the package's functions give names no library
+POINTS_TO = (1, 2, 0, 4, 5, 3)  # of six names in two circles, as chapter 3 has eight of them
 
 
 @dataclass(frozen=True)
@@ -132,3 +134,17 @@ def softmax_steps(
     ]
     kept = [step for step in steps if exponentials or step.name != "exponentials"]
     return tuple(replace(step, new=step.name in new) for step in kept)
+
+
+def two_matrices(steps: int = 40, rate: float = 0.5) -> tuple[Array, Array]:
+    """Queries and keys of six names, learned so that each finds the one that it points to (6, 3).
+
+    Gradient descent on the cross-entropy of the weights, from small random numbers.
+    """
+    q, k = np.random.default_rng(0).normal(size=(2, len(POINTS_TO), 3)) / 2
+    wanted = np.eye(len(POINTS_TO))[list(POINTS_TO)]
+    others = ~np.eye(len(POINTS_TO), dtype=bool)
+    for _ in range(steps):
+        slope = softmax(scores.scaled_dot(q, k), others) - wanted
+        q, k = q - rate * slope @ k / math.sqrt(3), k - rate * slope.T @ q / math.sqrt(3)
+    return q, k

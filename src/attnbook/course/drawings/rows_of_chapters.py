@@ -6,8 +6,8 @@ package's functions, or read from stored results.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,15 @@ from attnbook.attention.heads import split_heads
 from attnbook.course.drawings import states
 from attnbook.course.drawings.averages import KEYS, VALUES
 from attnbook.course.drawings.heads import MATRICES
-from attnbook.course.drawings.rows import Average, Step, mixture, row_of, softmax_steps
+from attnbook.course.drawings.rows import (
+    POINTS_TO,
+    Average,
+    Step,
+    mixture,
+    row_of,
+    softmax_steps,
+    two_matrices,
+)
 from attnbook.course.drawings.words_read import BEST, HIS, stored, weights_of
 from attnbook.datasets import six_words
 from attnbook.exact import online_softmax
@@ -30,9 +38,13 @@ from attnbook.layers.norms import rms_norm
 Array = Any  # NumPy's; what the package's functions give names no library
 QUERY, BANDWIDTH = 1.9, 0.6  # those of drawings.weighted_average
 GIVEN = 2  # the given point that chapter 2 predicts from the others
-POINTS_TO = (1, 2, 0, 4, 5, 3)  # of six names in two circles, as chapter 3 has eight of them
 ASKS = 4  # the word of the six that asks: the second "to"
 WRITES = 19  # the letter of "dreihundertsechsundvierzig" that asks: the "v"
+SIX_POINTS: dict[str, Any] = {
+    "labels": tuple(f"{one:.1f}" for one in KEYS),
+    "values": (tuple(f"{one:.1f}" for one in VALUES),),
+    "places": KEYS,
+}
 
 
 def _points(query: float) -> tuple[Array, Array, Array]:
@@ -41,21 +53,13 @@ def _points(query: float) -> tuple[Array, Array, Array]:
 
 def _on_a_line(table: Array, answer: float, **words: Any) -> dict[str, Any]:
     """What chapters 1, 2 and 9 have in common: six points, and numbers as values."""
-    return {
-        "labels": tuple(f"{one:.1f}" for one in KEYS),
-        "values": (tuple(f"{one:.1f}" for one in VALUES),),
-        "places": KEYS,
-        "steps": softmax_steps(table, [f"= {answer:.2f}"], **words),
-    }
+    return {**SIX_POINTS, "steps": softmax_steps(table, [f"= {answer:.2f}"], **words)}
 
 
 def kernel_regression() -> Average:
     """Chapter 1: a new input among six known ones."""
     q, k, v = _points(QUERY)
-
-    def score(q: Array, k: Array) -> Array:
-        return scores.gaussian_score(q, k, bandwidth=BANDWIDTH)
-
+    score = partial(scores.gaussian_score, bandwidth=BANDWIDTH)
     answer: Any = attend(q, k, v, score=score)
     return Average(
         query=f"a new input, {QUERY}",
@@ -81,10 +85,7 @@ def learned_kernel() -> Average:
     """Chapter 2: a known point asks the others, with a bandwidth learned from all of them."""
     h, (q, k, v) = learned_bandwidth(), _points(KEYS[GIVEN])
     others = np.arange(len(KEYS)) != GIVEN
-
-    def score(q: Array, k: Array) -> Array:
-        return scores.gaussian_score(q, k, bandwidth=h)
-
+    score = partial(scores.gaussian_score, bandwidth=h)
     answer: Any = attend(q, k, v, score=score, mask=others[None])
     return Average(
         query=f"a known input, {KEYS[GIVEN]}, hidden from itself",
@@ -103,20 +104,6 @@ def learned_kernel() -> Average:
     )
 
 
-def two_matrices(steps: int = 40, rate: float = 0.5) -> tuple[Array, Array]:
-    """Queries and keys of six names, learned so that each finds the one that it points to (6, 3).
-
-    Gradient descent on the cross-entropy of the weights, from small random numbers.
-    """
-    q, k = np.random.default_rng(0).normal(size=(2, len(POINTS_TO), 3)) / 2
-    wanted = np.eye(len(POINTS_TO))[list(POINTS_TO)]
-    others = ~np.eye(len(POINTS_TO), dtype=bool)
-    for _ in range(steps):
-        slope = softmax(scores.scaled_dot(q, k), others) - wanted
-        q, k = q - rate * slope @ k / math.sqrt(3), k - rate * slope.T @ q / math.sqrt(3)
-    return q, k
-
-
 def learned_queries() -> Average:
     """Chapter 3: names in two circles; each asks for the one that it points to."""
     q, k = two_matrices()
@@ -125,18 +112,19 @@ def learned_queries() -> Average:
     table = scores.scaled_dot(q[:1], k)
     others = (np.arange(len(POINTS_TO)) > 0)[None]
     shares = softmax(table, others)[0]
-    told: dict[str, Any] = {
-        "about": "q · k / √d, W_q and W_k learned",
-        "of": "the names' numbers",
-        "new": ["scores"],
-        "mask": others,
-    }
     return Average(
         query=f"a row of W_q: name 0, which points to {POINTS_TO[0]}",
         keys="rows of W_k, one per name",
         labels=names,
         values=(tuple(given),),
-        steps=softmax_steps(table, [mixture(shares, given)], **told),
+        steps=softmax_steps(
+            table,
+            [mixture(shares, given)],
+            about="q · k / √d, W_q and W_k learned",
+            of="the names' numbers",
+            new=["scores"],
+            mask=others,
+        ),
         own=0,
         new=frozenset({"query", "keys"}),
         numeric=False,
@@ -148,14 +136,15 @@ def looking_back() -> Average:
     found = datasets.results("translation")["looks"]["with"]
     words, shares = tuple(found["read"]), np.array(found["weights"][WRITES])
     states = [f"h_{j + 1}" for j in range(len(words))]
-    told: dict[str, Any] = {
-        "about": "a · tanh(W_q s + W_k h) + constant",
-        "of": "the same states",
-        "new": ["scores", "weighted sum"],
-        "exponentials": False,
-        "weights_are": "a softmax, as in chapter 3",
-    }
-    steps = softmax_steps(np.log(shares)[None], [mixture(row_of(shares), states)], **told)
+    steps = softmax_steps(
+        np.log(shares)[None],
+        [mixture(row_of(shares), states)],
+        about="a · tanh(W_q s + W_k h) + constant",
+        of="the same states",
+        new=["scores", "weighted sum"],
+        exponentials=False,
+        weights_are="a softmax, as in chapter 3",
+    )
     return Average(
         query="the decoder's state before the v of vierzig",
         keys="the encoder's states, one per word",
@@ -207,18 +196,18 @@ def two_heads() -> Average:
     x = six_words().x
     q, k = (split_heads(one, 2) for one in _of_words(x)[:2])
     rows = [scores.scaled_dot(q[h, ASKS : ASKS + 1], k[h]) for h in range(2)]
-    told: dict[str, Any] = {
-        "about": "q · k / √d, a row per head",
-        "of": "each head's values",
-        "new": ["scores", "weighted sum"],
-        "exponentials": False,
-        "weights_are": "a softmax per head",
-    }
     return Average(
         query="the second to asks twice, once per head",
         keys="of the same words, two columns per head",
         new=frozenset({"query", "keys"}),
-        **_words(rows, **told),
+        **_words(
+            rows,
+            about="q · k / √d, a row per head",
+            of="each head's values",
+            new=["scores", "weighted sum"],
+            exponentials=False,
+            weights_are="a softmax per head",
+        ),
     )
 
 
@@ -227,17 +216,17 @@ def block() -> Average:
     x = six_words().x
     q, k, v = _of_words(rms_norm(x))
     output = attend(q[ASKS : ASKS + 1], k, v)[0]
-    told: dict[str, Any] = {
-        "about": "q · k / √d",
-        "of": "values of the normed stream",
-        "exponentials": False,
-        "weights_are": "softmax of the scores",
-    }
     average = Average(
         query="of the normed stream: the second to",
         keys="of the normed stream",
         new=frozenset({"query", "keys"}),
-        **_words([scores.scaled_dot(q[ASKS : ASKS + 1], k)], **told),
+        **_words(
+            [scores.scaled_dot(q[ASKS : ASKS + 1], k)],
+            about="q · k / √d",
+            of="values of the normed stream",
+            exponentials=False,
+            weights_are="softmax of the scores",
+        ),
     )
     named = {"x": x[ASKS], "+ output": output, "= stream": x[ASKS] + output}
     lines = tuple(_vector(name, numbers) for name, numbers in named.items())
@@ -256,13 +245,13 @@ def causal() -> Average:
     q, k, _ = _of_words(x)
     at = 3  # the fourth word: two come later
     mask = causal_mask(len(x), x)[at : at + 1]
-    told: dict[str, Any] = {
-        "about": "q · k / √d, later words hidden",
-        "mask": mask,
-        "of": "values of what came before",
-        "new": ["scores"],
-    }
-    given = _words([scores.scaled_dot(q[at : at + 1], k)], **told)
+    given = _words(
+        [scores.scaled_dot(q[at : at + 1], k)],
+        about="q · k / √d, later words hidden",
+        mask=mask,
+        of="values of what came before",
+        new=["scores"],
+    )
     return Average(
         query="the fourth word, not",
         keys="words up to the fourth",
@@ -296,14 +285,15 @@ def real_model() -> Average:
     """Chapter 10: " his" asks the words before it, in one head of a published model."""
     names = tuple(one.strip() for one in stored().tokens[: HIS + 1])
     shares = weights_of(*BEST)[HIS, : HIS + 1]
-    told: dict[str, Any] = {
-        "about": "from the stored weights: log(weight)",
-        "new": ["weights"],
-        "of": "a vector from each token",
-        "exponentials": False,
-        "weights_are": "layer 14, head 9 of SmolLM2-135M",
-    }
-    steps = softmax_steps(np.log(shares)[None], [mixture(row_of(shares), names)], **told)
+    steps = softmax_steps(
+        np.log(shares)[None],
+        [mixture(row_of(shares), names)],
+        about="from the stored weights: log(weight)",
+        new=["weights"],
+        of="a vector from each token",
+        exponentials=False,
+        weights_are="layer 14, head 9 of SmolLM2-135M",
+    )
     return Average(
         query="the token his, in a model trained by others",
         keys="the tokens up to it; <s> begins the text",
@@ -364,9 +354,7 @@ def in_parts(devices: bool = False) -> Average:
     return Average(
         query=f"{'stays on its device' if devices else 'one, for both parts'}: {QUERY}",
         keys="half are here, half from another device" if devices else "in two parts",
-        labels=tuple(f"{one:.1f}" for one in KEYS),
-        values=(tuple(f"{one:.1f}" for one in VALUES),),
-        places=KEYS,
+        **SIX_POINTS,
         at=QUERY,
         groups=groups,
         new=frozenset({"keys"}),
