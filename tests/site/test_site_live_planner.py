@@ -87,8 +87,8 @@ def test_sentences(page: Page) -> None:
     show(page, START)
     assert text(page) == (
         "128 copies of the model, 8 devices each; 1 row per micro-batch. A device holds 58.9 of 80 "
-        "GB. A step takes 3.14 s, 1,340,000 tokens per second; the model's own operations take "
-        "64.3% of the data sheet's. Computing binds; the largest loss is sums over heads, 27.0% of "
+        "GB. A step takes 3.1 s, 1,350,000 tokens per second; the model's own operations take "
+        "65.2% of the data sheet's. Computing binds; the largest loss is sums over heads, 27.3% of "
         "the step."
     )
     show(page, Layout(zero=3, recompute="all"), batch=23)
