@@ -46,8 +46,15 @@ def run(words: list[str], limit: float) -> tuple[str, float]:
     }
     start = time.perf_counter()
     try:
-        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        done = subprocess.run(words, cwd=ROOT, env=environment, timeout=limit, text=True, **streams)
+        done = subprocess.run(
+            words,
+            cwd=ROOT,
+            env=environment,
+            timeout=limit,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         said = done.stdout + (f"\nended with {done.returncode}" if done.returncode else "")
     except subprocess.TimeoutExpired as expired:
         so_far = expired.stdout or b""

@@ -162,9 +162,16 @@ def plan(model: Model, batch: int, cluster: Cluster, layout: Layout) -> Plan:
     seconds, sending = _times(model, cluster, layout, copies, rows)
     step = sum(seconds.values())
     useful = operations(model) * batch / (cluster.devices * cluster.flops)
-    held = _memory(model, layout, copies, rows)
-    rates = batch / step, useful / step
-    return Plan(copies, rows, held, seconds, sending, cluster.memory, *rates)
+    return Plan(
+        copies=copies,
+        rows=rows,
+        memory=_memory(model, layout, copies, rows),
+        seconds=seconds,
+        sending=sending,
+        available=cluster.memory,
+        tokens_per_second=batch / step,
+        utilisation=useful / step,
+    )
 
 
 def _divided(model: Model, batch: int, cluster: Cluster, layout: Layout) -> tuple[int, int]:

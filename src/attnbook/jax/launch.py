@@ -86,8 +86,14 @@ def _start(
     for rank in range(world):
         command = [sys.executable, "-P", folder / WORKER, folder, rank, world, port, seconds]
         with (folder / f"errors-of-{rank}").open("wb") as said:
-            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": said}
-            workers.append(subprocess.Popen(list(map(str, command)), env=environment, **streams))
+            worker = subprocess.Popen(
+                list(map(str, command)),
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+            )
+            workers.append(worker)
 
 
 def _wait(folder: Path, workers: list[subprocess.Popen[bytes]], seconds: float) -> None:

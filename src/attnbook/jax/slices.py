@@ -53,13 +53,25 @@ def _smaller(layer: Any, world: int) -> Any:
     """A layer of the same options with fewer heads or units; its arrays are to be replaced."""
     key = jax.random.key(0)
     if isinstance(layer, MLP):
-        sizes = layer.embed_dim, layer.mlp_dim // world
-        kept = layer.activation, layer.dropout, layer.bias
-        return eqx.filter_eval_shape(MLP, *sizes, *kept, key=key)
-    sizes = layer.embed_dim, layer.num_heads // world
-    options = dict(num_kv_heads=layer.num_kv_heads // world, bias=layer.bias)
-    options |= dict(dropout=layer.dropout, rotary_base=layer.rotary_base)
-    return eqx.filter_eval_shape(MultiHeadAttention, *sizes, key=key, **options)
+        return eqx.filter_eval_shape(
+            MLP,
+            layer.embed_dim,
+            layer.mlp_dim // world,
+            layer.activation,
+            layer.dropout,
+            layer.bias,
+            key=key,
+        )
+    return eqx.filter_eval_shape(
+        MultiHeadAttention,
+        layer.embed_dim,
+        layer.num_heads // world,
+        num_kv_heads=layer.num_kv_heads // world,
+        bias=layer.bias,
+        dropout=layer.dropout,
+        rotary_base=layer.rotary_base,
+        key=key,
+    )
 
 
 def _replaced(layer: Any, name: str, linear: eqx.nn.Linear) -> Any:

@@ -49,10 +49,17 @@ def gpt2_recipe(config: Config, tensors: Tensors) -> Recipe:
     activation = config.supported("activation_function", ACTIVATIONS, "gelu_new")
     e, n = config.size("n_embd"), config.size("n_positions")
     vocab, mlp_dim = config.size("vocab_size"), config.size("n_inner", 4 * e)
-    options: dict[str, Any] = dict(vocab_size=vocab, max_length=n, embed_dim=e, mlp_dim=mlp_dim)
-    options |= dict(num_heads=config.divisor("n_head", e), num_layers=config.size("n_layer"))
-    options |= dict(activation=ACTIVATIONS[activation], tied=tied)
-    options["eps"] = config.positive("layer_norm_epsilon", 1e-5)
+    options: dict[str, Any] = dict(
+        vocab_size=vocab,
+        max_length=n,
+        embed_dim=e,
+        num_heads=config.divisor("n_head", e),
+        mlp_dim=mlp_dim,
+        num_layers=config.size("n_layer"),
+        activation=ACTIVATIONS[activation],
+        eps=config.positive("layer_norm_epsilon", 1e-5),
+        tied=tied,
+    )
     start = tensors.prefix("transformer.")
     tensors.drop("*.attn.bias", "*.attn.masked_bias")  # masks
     table = tensors.take(f"{start}wte.weight", vocab, e)

@@ -83,8 +83,14 @@ def _launch(folder: Path, world: int, seconds: float) -> int | None:
     if sys.platform == "linux":
         environment.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with (folder / "launcher").open("wb") as said:
-        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": said}
-        process = subprocess.Popen(command, env=environment, start_new_session=True, **streams)
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
     try:
         return process.wait(START_SECONDS + seconds + GRACE_SECONDS)
     except subprocess.TimeoutExpired:

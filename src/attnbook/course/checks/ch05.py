@@ -363,7 +363,10 @@ def bilateral(function: Function) -> str:
         (smooth(-(squared(r / hs) + value) / 2), "The column does not count."),
         (smooth(-(squared(c / hs) + value) / 2), "The row does not count."),
         (disordered, "Pixels and places differ in order: which shape do you flatten?"),
-        (numbered, "Places from 0 to 14: the end of a row is not near the next one's start."),
+        (
+            numbered,
+            "Places are numbers from 0 to 14: the end of a row is not near the next one's start.",
+        ),
         (smooth(own - (place + value) / 2), "No pixel sees itself: it is a key like the others."),
         ((np.exp(-(place + value) / 2) @ v).reshape(3, 5), "The weights of a pixel must sum to 1."),
         ((smooth(-place / 2) + smooth(-value / 2)) / 2, "Two averages: add the scores instead."),

@@ -320,7 +320,10 @@ def one_pass(function: Function) -> str:
             (with_own, "The diagonal is in it: at its own step a pair is not written yet."),
             (solved(one + beta * np.triu(gram, 1)), "Later pairs count, in the place of earlier."),
             (solved(one + beta * below.T), "The matrix is transposed: row t, and columns before."),
-            (solved(one + beta * np.tril(gram.T, -1)), "Above the diagonal: row t is gram[t, :t]."),
+            (
+                solved(one + beta * np.tril(gram.T, -1)),
+                "That reads above the diagonal: row t is gram[t, :t].",
+            ),
             (solved(one + beta * (gram - gram * one)), "Later pairs count too: sum over s < t."),
             (solved(one + beta * gram), "Later pairs count too: that is a whole inverse."),
             (solved(one + gram), "That is the whole inverse, not one pass."),

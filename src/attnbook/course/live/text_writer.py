@@ -103,8 +103,13 @@ def text_writer(
         button.min_width = 150
     written = Div(name="written", **wide)
     written.stylesheets = [*wide["stylesheets"], InlineStyleSheet(css=ASKED)]
-    written.styles = {"height": "13.5em", "overflow-y": "auto", "white-space": "pre-wrap"}
-    written.styles |= {"overflow-wrap": "anywhere", "font-family": "monospace"}
+    written.styles = {
+        "height": "13.5em",
+        "overflow-y": "auto",
+        "white-space": "pre-wrap",
+        "overflow-wrap": "anywhere",
+        "font-family": "monospace",
+    }
     reading = words(2, {"render_as_text": True, **wide})
     reading.name = "reading"
     text = words(2, {"render_as_text": True, **wide})
