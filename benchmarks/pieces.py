@@ -26,8 +26,17 @@ from benchmarks.storing import asked_quick, store
 from benchmarks.transformers import TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
 
 # In the order in which they come; each model has all up to its own.
-PIECES = ("the last character", "the mean of the past", "one head", "positions", "four heads")
-PIECES += ("the sum", "the MLP", "the norms", "a second block")
+PIECES = (
+    "the last character",
+    "the mean of the past",
+    "one head",
+    "positions",
+    "four heads",
+    "the sum",
+    "the MLP",
+    "the norms",
+    "a second block",
+)
 RATES = (2e-3, 4e-3, 8e-3)
 WIDER = 2  # so often is the largest rate doubled where it is the best
 SEEDS, WIDTH, HEADS = 3, 128, 4

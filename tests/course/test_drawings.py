@@ -27,12 +27,24 @@ NAMED = [name for name in drawings.__all__ if name[0].islower() and name != "run
 ALL = [getattr(drawings, name)() for name in NAMED] + [drawings.rung(n) for n in RUNGS]
 ALL += [drawings.average_in_steps(n) for n in rows_of_chapters.CHAPTERS]
 ALL += [drawings.sentence([(14, head) for head in range(1, 10)])]
-SLIDES = [drawings.one_matrix(), drawings.fixed_state(), drawings.chunks(), drawings.parts()]
-SLIDES += [drawings.delta_triangle(), drawings.flash_blocks(), drawings.block_masks()]
-SLIDES += [drawings.page_table(), drawings.data_parallel(), drawings.heads_split(), drawings.ring()]
-SLIDES += [drawings.killed_worker(), drawings.data_parallel(workers=3, rows=24)]
-SLIDES += [drawings.heads_split(ranks=4, num_heads=8, hidden_dim=24)]
-SLIDES += [drawings.ring(devices=2, step=1), drawings.killed_worker(steps=6, every=2, killed=5)]
+SLIDES = [
+    drawings.one_matrix(),
+    drawings.fixed_state(),
+    drawings.chunks(),
+    drawings.parts(),
+    drawings.delta_triangle(),
+    drawings.flash_blocks(),
+    drawings.block_masks(),
+    drawings.page_table(),
+    drawings.data_parallel(),
+    drawings.heads_split(),
+    drawings.ring(),
+    drawings.killed_worker(),
+    drawings.data_parallel(workers=3, rows=24),
+    drawings.heads_split(ranks=4, num_heads=8, hidden_dim=24),
+    drawings.ring(devices=2, step=1),
+    drawings.killed_worker(steps=6, every=2, killed=5),
+]
 SVG = "{http://www.w3.org/2000/svg}"
 SHAPE = re.compile(r"(.+) (\d+ × \d+)")
 

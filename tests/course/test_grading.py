@@ -43,8 +43,16 @@ class Class:
     printed: str
 
 
-GRADED = [*submissions.CHANGED, "wrong", "untouched", "book's solution", "edited checks"]
-GRADED += ["patched checks", "in a folder", "a million lines"]
+GRADED = [
+    *submissions.CHANGED,
+    "wrong",
+    "untouched",
+    "book's solution",
+    "edited checks",
+    "patched checks",
+    "in a folder",
+    "a million lines",
+]
 REST = [name for name in GRADED if name not in submissions.FEW]
 
 
@@ -95,9 +103,19 @@ def grade_class(folder: Path, chosen: list[str]) -> Class:
     (folder / "roster.csv").write_text(ROSTER, encoding="utf-8")
     reports: dict[str, Report] = {}
     printed: list[str] = []
-    arguments = [str(handed_in), "--set", str(key_folder / "homework.json"), "--jobs", "3"]
-    arguments += ["--roster", str(folder / "roster.csv"), "--csv", str(folder / "grades.csv")]
-    arguments += ["--feedback", str(folder / "feedback")]
+    arguments = [
+        str(handed_in),
+        "--set",
+        str(key_folder / "homework.json"),
+        "--jobs",
+        "3",
+        "--roster",
+        str(folder / "roster.csv"),
+        "--csv",
+        str(folder / "grades.csv"),
+        "--feedback",
+        str(folder / "feedback"),
+    ]
     with pytest.MonkeyPatch.context() as patch:
         kept = command.graded
 

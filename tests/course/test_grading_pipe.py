@@ -66,8 +66,11 @@ def test_every_solution_and_every_planted_wrong_answer(chapter):
     name = f"ch{chapter.name[:2]}"
     wrong = import_module(f"checks.{name}").WRONG
     own = [exercise for exercise in exercises(chapter) if exercise.is_checked]
-    cells = [PLANTED.format(tests=str(TESTS), chapter=name)]
-    cells += [imports(chapter, [one.solution for one in own]), *(one.solution for one in own)]
+    cells = [
+        PLANTED.format(tests=str(TESTS), chapter=name),
+        imports(chapter, [one.solution for one in own]),
+        *(one.solution for one in own),
+    ]
     with Student(cells, "bwrap", seconds=120) as student:
         for exercise in own:
             function = exercise.check_line.split("(")[1].rstrip(")")

@@ -321,8 +321,16 @@ def test_whatever_a_notebook_holds_the_class_is_graded(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "graded", graded)
     terminal = io.TextIOWrapper(io.BytesIO(), "ascii", errors="strict")
     monkeypatch.setattr(sys, "stdout", terminal)
-    arguments = ["grade", str(folder), "--set", str(homework), "--sandbox", "none"]
-    arguments += ["--csv", str(tmp_path / "out" / "grades.csv")]
+    arguments = [
+        "grade",
+        str(folder),
+        "--set",
+        str(homework),
+        "--sandbox",
+        "none",
+        "--csv",
+        str(tmp_path / "out" / "grades.csv"),
+    ]
     assert checks_command.main([*arguments, "--feedback", str(tmp_path / "pages")]) == 0
     found = {row[0]: row for row in rows(tmp_path / "out" / "grades.csv")[1:]}
     note = "the notebook is of hw2; ex-parabola: the check in the notebook was changed"

@@ -149,8 +149,15 @@ def test_other_models_are_refused():
             models.pack(model)
 
 
-OPTIONS = [{"num_kv_heads": 1}, {"bias": False}, {"rms_norm": True}, {"eps": 1e-6}]
-OPTIONS += [{"rotary_base": 20.0}, {"last_norm": False}, {"activation": "gelu_tanh"}]
+OPTIONS = [
+    {"num_kv_heads": 1},
+    {"bias": False},
+    {"rms_norm": True},
+    {"eps": 1e-6},
+    {"rotary_base": 20.0},
+    {"last_norm": False},
+    {"activation": "gelu_tanh"},
+]
 
 
 @pytest.mark.parametrize("how", OPTIONS, ids=lambda how: next(iter(how)))
@@ -178,8 +185,15 @@ def test_what_is_no_model_is_refused():
     data = models.pack(regressor())
     length = int.from_bytes(data[:8], "little")
     foreign = b'{"__metadata__": {"kind": "Linear"}}'
-    broken = [b"", b"<!doctype html>", data[:100], data[:-2], data + b"12"]
-    broken += [data[:8] + b"[" + bytes(length - 1), len(foreign).to_bytes(8, "little") + foreign]
+    broken = [
+        b"",
+        b"<!doctype html>",
+        data[:100],
+        data[:-2],
+        data + b"12",
+        data[:8] + b"[" + bytes(length - 1),
+        len(foreign).to_bytes(8, "little") + foreign,
+    ]
     for wrong in broken:
         with pytest.raises(ValueError, match=f"data: got {len(wrong)} bytes that are no stored"):
             models.unpack(wrong)

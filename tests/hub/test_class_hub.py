@@ -110,9 +110,17 @@ def test_backup_keeps_the_folder_and_begins_anew(student, link):
 
 
 NOTEBOOK = f"api/contents/attnbook/{CHAPTER}"
-OF_A_SERVER = [f"GET {NOTEBOOK}", f"DELETE {NOTEBOOK}", "PUT api/contents/attnbook/planted.txt"]
-OF_A_SERVER += ["GET api/kernels", "POST api/kernels", "POST api/terminals", "POST api/shutdown"]
-OF_A_SERVER += ["GET git-pull", "GET lab"]
+OF_A_SERVER = [
+    f"GET {NOTEBOOK}",
+    f"DELETE {NOTEBOOK}",
+    "PUT api/contents/attnbook/planted.txt",
+    "GET api/kernels",
+    "POST api/kernels",
+    "POST api/terminals",
+    "POST api/shutdown",
+    "GET git-pull",
+    "GET lab",
+]
 
 
 @pytest.mark.parametrize("asked", OF_A_SERVER)
@@ -141,10 +149,20 @@ def other_server(hub: Hub, name: str) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-OF_THE_HUB = ["GET users", "GET users/{other}", "DELETE users/{other}", "PATCH users/{other}"]
-OF_THE_HUB += ["DELETE users/{other}/server", "POST users/{other}/server"]
-OF_THE_HUB += ["GET users/{other}/tokens", "POST users/{other}/tokens", "POST users/mallory"]
-OF_THE_HUB += ["GET services", "GET proxy", "POST shutdown"]
+OF_THE_HUB = [
+    "GET users",
+    "GET users/{other}",
+    "DELETE users/{other}",
+    "PATCH users/{other}",
+    "DELETE users/{other}/server",
+    "POST users/{other}/server",
+    "GET users/{other}/tokens",
+    "POST users/{other}/tokens",
+    "POST users/mallory",
+    "GET services",
+    "GET proxy",
+    "POST shutdown",
+]
 
 
 @pytest.mark.parametrize("asked", OF_THE_HUB)

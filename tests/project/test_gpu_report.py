@@ -43,7 +43,14 @@ def test_the_page_holds_every_part():
         "times": "some times",
     }
     page = gpu_report.page(report)
-    parts = ["a machine", "no room", "7 passed, 1 skipped, 2 failed, in 9.0 s", "some times"]
-    parts += ["- `03`, Cell 5 and 1 more: prints\n", "losses [4.1, 3.0]", "2 workers and 1 GPU"]
+    parts = [
+        "a machine",
+        "no room",
+        "7 passed, 1 skipped, 2 failed, in 9.0 s",
+        "some times",
+        "- `03`, Cell 5 and 1 more: prints\n",
+        "losses [4.1, 3.0]",
+        "2 workers and 1 GPU",
+    ]
     for part in [*parts, "41.2%, 12.0: `gemm`"]:
         assert part in page

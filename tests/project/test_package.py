@@ -25,12 +25,49 @@ from attnbook.linear_attention import forms, linear_heads, online_regression
 from attnbook.models import blocks, kv_cache, losses, recurrent, transformer
 from attnbook.train import training
 
-FORMULAS = [blocks, communication_time, distances, flash, forms, gaussian_process, heads, kernels]
-FORMULAS += [kv_cache, linear_heads, losses, masks, mlp_of_a_block, ngrams, non_local_means, norms]
-FORMULAS += [online_regression, online_softmax, plan, positions, random_features, recurrent]
-FORMULAS += [regression, sampling, scores, traffic, transformer, weighted_average]
-OTHERS = [activations, convert, to_numpy, decoding, devices, training, datasets.curves]
-OTHERS += [datasets.functions, datasets.images, datasets.sequences, datasets.stored_results]
+FORMULAS = [
+    blocks,
+    communication_time,
+    distances,
+    flash,
+    forms,
+    gaussian_process,
+    heads,
+    kernels,
+    kv_cache,
+    linear_heads,
+    losses,
+    masks,
+    mlp_of_a_block,
+    ngrams,
+    non_local_means,
+    norms,
+    online_regression,
+    online_softmax,
+    plan,
+    positions,
+    random_features,
+    recurrent,
+    regression,
+    sampling,
+    scores,
+    traffic,
+    transformer,
+    weighted_average,
+]
+OTHERS = [
+    activations,
+    convert,
+    to_numpy,
+    decoding,
+    devices,
+    training,
+    datasets.curves,
+    datasets.functions,
+    datasets.images,
+    datasets.sequences,
+    datasets.stored_results,
+]
 # these functions have their modules' names
 OTHERS += map(inspect.getmodule, (datasets.number_words, datasets.python_reference))
 PUBLIC = {

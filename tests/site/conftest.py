@@ -33,8 +33,18 @@ from site_visits import (
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "_ext")]  # whose modules the tests here import
 FONTS = os.environ.get("ATTNBOOK_FONTS", fonts.OWN).split(",")  # such as dejavu,liberation
 # the longest first, so that no process is left with one when the others are done
-LONGEST = ["pages", "lectures", "live_phone", "live_models", "live_pages", "code"]
-LONGEST += ["extension", "pdf", "stills", "menus"]
+LONGEST = [
+    "pages",
+    "lectures",
+    "live_phone",
+    "live_models",
+    "live_pages",
+    "code",
+    "extension",
+    "pdf",
+    "stills",
+    "menus",
+]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -32,8 +32,14 @@ from playwright.sync_api import (
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-SOURCES = ["_config.yml", "_toc.yml", "index.md", "references.bib"]
-SOURCES += ["pyproject.toml", "package-lock.json"]
+SOURCES = [
+    "_config.yml",
+    "_toc.yml",
+    "index.md",
+    "references.bib",
+    "pyproject.toml",
+    "package-lock.json",
+]
 FOLDERS = ("_ext", "appendices", "chapters", "images", "lectures", "src")
 # of a test that takes `open_page`
 without_script = pytest.mark.parametrize(
@@ -201,9 +207,11 @@ def visiting(browser: Browser, address: str, **options: Any) -> Iterator[Visit]:
     """A visit in a window of its own, which asks no other host and complains of nothing."""
     context = browser.new_context(**options)
     seen = visit(context, address)
-    yield seen
-    assert not seen.faults, seen.faults
-    context.close()
+    try:
+        yield seen
+        assert not seen.faults, seen.faults
+    finally:
+        context.close()
 
 
 def visit(context: BrowserContext, address: str) -> Visit:

@@ -113,8 +113,15 @@ def test_only_the_chapters_that_are_chosen_are_asked(cards: Page) -> None:
     expect(cards.get_by_role("heading", name="2. Learning the kernel")).to_be_in_viewport()
 
 
-NONSENSE = ["{", "null", "[]", '"x"', '{"cards": 3}', '{"cards": null, "without": []}']
-NONSENSE += ['{"cards": {"card-3731471143": 3, "x": [1]}, "without": []}']
+NONSENSE = [
+    "{",
+    "null",
+    "[]",
+    '"x"',
+    '{"cards": 3}',
+    '{"cards": null, "without": []}',
+    '{"cards": {"card-3731471143": 3, "x": [1]}, "without": []}',
+]
 
 
 @pytest.mark.parametrize("nonsense", NONSENSE)

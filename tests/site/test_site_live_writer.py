@@ -34,8 +34,19 @@ STEPS = """(tokens) => {
 }"""
 RESTS = "() => attnbookWritten['live-writer']?.running === false"
 TOKENS = "attnbookWritten['live-writer'].tokens"
-TRICKY = ["Return the mean", "x", " ", "\n\n", "it's  two   spaces", "12 345, (a_b)"]
-TRICKY += ["é — naïve\t", "aaaa aaa", "日本", "<b>&amp;", "the mean the means"]
+TRICKY = [
+    "Return the mean",
+    "x",
+    " ",
+    "\n\n",
+    "it's  two   spaces",
+    "12 345, (a_b)",
+    "é — naïve\t",
+    "aaaa aaa",
+    "日本",
+    "<b>&amp;",
+    "the mean the means",
+]
 
 
 def writer() -> DecoderOnly:

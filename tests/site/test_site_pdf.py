@@ -26,8 +26,13 @@ PAGES = {
     for file in FILES
     if (SITE / f"{file}.html").is_file()
 }
-TWO_LIVE = ("02-learning-the-kernel", "08-three-transformers", "09-in-context-regression")
-TWO_LIVE += ("10-a-real-model", "13-many-devices")
+TWO_LIVE = (
+    "02-learning-the-kernel",
+    "08-three-transformers",
+    "09-in-context-regression",
+    "10-a-real-model",
+    "13-many-devices",
+)
 TEXTS = {file: article(page) for file, page in PAGES.items()}
 print_book = partial(run_tool, "print_book.py")
 

@@ -19,8 +19,13 @@ GERMAN = {
         "Auf {eq}`eq-average` des Kapitels davor folgt {eq}`eq-scaled`."
     ),
 }
-KEPT = [r'<div class="math-scroll">.*?</div>', r"<pre>.*?</pre>", r'<section id="[^"]*"']
-KEPT += [r'<div class="math[^>]* id="[^"]*"', r'<span class="eqno">\([\d.]+\)']
+KEPT = [
+    r'<div class="math-scroll">.*?</div>',
+    r"<pre>.*?</pre>",
+    r'<section id="[^"]*"',
+    r'<div class="math[^>]* id="[^"]*"',
+    r'<span class="eqno">\([\d.]+\)',
+]
 
 
 @pytest.fixture(scope="module")
