@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-import websocket  # comes with JupyterLab
+import websocket
 
 SECONDS = 180  # until what is waited for counts as missing
 PREFERENCES = {
