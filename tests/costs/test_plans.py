@@ -410,7 +410,7 @@ def test_what_cannot_be_planned(model, batch, layout, message):
         (
             ROUTED,
             {"expert_parameters": 5e10},
-            "expert_parameters: got 5e+10 of 4.67028e+10, expect",
+            "expert_parameters: got 5e+10 of 4.67028e+10, expected no more than all",
         ),
     ],
 )

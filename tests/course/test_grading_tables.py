@@ -254,7 +254,8 @@ def test_no_name_leaves_the_folder_of_the_pages(tmp_path, graded):
 @pytest.mark.parametrize("key", ["exercises", "color"])
 def test_a_homework_that_is_none(tmp_path, key):
     for wrong in (3, [{"label": "a"}]):
-        with pytest.raises(BadHomework, match=r"expected a homework.json as 'make homework' write"):
+        message = "expected a homework.json as 'make homework' writes it"
+        with pytest.raises(BadHomework, match=message):
             read_homework(homework_file(tmp_path, **{key: wrong}))
 
 

@@ -282,7 +282,12 @@ def test_shifted_off_the_canvas():
         (SQUARES.reshape(2, 2, 2), [[0, 0]] * 2, 4, r"images: got shape \(2, 2, 2\), expected"),
         (SQUARES, [[0, 0]], 4, r"offsets: got int64 of shape \(1, 2\), expected integers \(2, 2\)"),
         (SQUARES, [[0], [0]], 4, r"offsets: got int64 of shape \(2, 1\), expected integers"),
-        (SQUARES, [[0.0, 0.5]] * 2, 4, r"offsets: got float64 of shape \(2, 2\), expected integ"),
+        (
+            SQUARES,
+            [[0.0, 0.5]] * 2,
+            4,
+            r"offsets: got float64 of shape \(2, 2\), expected integers",
+        ),
         (SQUARES, [[0, 0]] * 2, 1, "size: got 1, expected 2 or more, as wide as the images"),
     ],
 )

@@ -176,14 +176,21 @@ def test_shapes_that_do_not_fit_are_named(rng):
     for at, scale, message in (
         (x > 0, 1, f"x: got dtype bool, shape (2, 3), {real}"),
         (x, np.ones((7, 2)), one_each),
-        (np.array([0, np.nan, 1]), 1, "x: got 1 entries of 3 that are NaN or infinite, expected"),
+        (
+            np.array([0, np.nan, 1]),
+            1,
+            "x: got 1 entries of 3 that are NaN or infinite, expected finite",
+        ),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             draw(at, scale, rng)
     for arguments, message in (
         ((x, other, five), of_all),
         ((five, np.ones(3), five), "values: got 5 numbers, expected 3, one per key"),
-        ((five, five[:2], np.array([0, np.inf])), "values: got 1 entries of 2 that are NaN or"),
+        (
+            (five, five[:2], np.array([0, np.inf])),
+            "values: got 1 entries of 2 that are NaN or infinite",
+        ),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             posterior(*arguments, length_scale=1.0, noise=0.1)

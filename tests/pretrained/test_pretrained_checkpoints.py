@@ -117,7 +117,11 @@ def test_gguf(tmp_path, kind):
     ("name", "value", "message"),
     [
         ("block_count", None, "got no entry llama.block_count, expected one"),
-        ("block_count", 1, "got blk.1.attn_k.weight, .* and 6 more, expected no tensor of that"),
+        (
+            "block_count",
+            1,
+            "got blk.1.attn_k.weight, .* and 6 more, expected no tensor of that name",
+        ),
         ("llama.attention.head_count", 0, "{}: got 0, expected an integer, 1 or more"),
         ("llama.attention.head_count", 3, "{}: got 3, expected a divisor of 64"),
         ("llama.attention.head_count_kv", 3, "{}: got 3, expected a divisor of 4"),
@@ -128,7 +132,7 @@ def test_gguf(tmp_path, kind):
         (
             "llama.feed_forward_length",
             64,
-            r"gate.weight: got shape \(96, 64\), expected \(64, 64\)",
+            r"blk.0.ffn_gate.weight: got shape \(96, 64\), expected \(64, 64\)",
         ),
         ("architecture", "qwen2", "general.{}: got 'qwen2', expected 'llama'"),
     ],

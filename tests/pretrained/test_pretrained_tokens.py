@@ -223,7 +223,10 @@ def test_gguf(trained, tmp_path):
 @pytest.mark.parametrize("trained", ["smollm"], indirect=True)
 def test_no_byte_pairs_in_gguf(trained, tmp_path):
     for changes, message in (
-        ({"model": "llama"}, "of kind llama, cut as smollm, expected gpt2, cut as gpt-2"),
+        (
+            {"model": "llama"},
+            "got tokens of kind llama, cut as smollm, expected gpt2, cut as gpt-2",
+        ),
         ({"pre": "tekken"}, "got tokens of kind gpt2, cut as tekken"),
         ({"merges": []}, r"expected tokens and merges of byte pairs \('tokenizer\.ggml\.merges'"),
         ({"merges": ["a b c"]}, "merges: got 'a b c', expected two tokens"),
@@ -248,7 +251,10 @@ def test_no_byte_pairs_in_a_folder(trained, tmp_path):
     ]
     for changes, message in (
         ({"model": {"type": "WordPiece"}}, "got tokens of kind WordPiece, expected BPE"),
-        ({"model": model | {"byte_fallback": True}}, "tokens with byte_fallback, expected none"),
+        (
+            {"model": model | {"byte_fallback": True}},
+            "got tokens with byte_fallback, expected none",
+        ),
         ({"model": model | {"merges": [["a"]]}}, "merges: got .'a'., expected two tokens"),
         ({"model": model | {"vocab": {"a": 1}}}, "got other numbers of tokens, expected 0 to"),
         ({"model": {"type": "BPE"}}, "vocab: got a NoneType, expected an object"),

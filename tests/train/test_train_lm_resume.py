@@ -156,7 +156,11 @@ def test_the_hash_of_a_text_is_of_its_tokens_in_order() -> None:
 @pytest.mark.parametrize(
     ("text", "words", "expected"),
     [
-        (TEXT + "xyz", (), "--text: got 12 tokens in .* and 15 others here, expected a text of"),
+        (
+            TEXT + "xyz",
+            (),
+            "--text: got 12 tokens in .* and 15 others here, expected a text of the",
+        ),
         (TEXT.replace("c", "k"), (), "--text: got 12 tokens in .* and 12 others here, expected a"),
         (TEXT, ("--tokens=pairs",), "--tokens: got characters in .*, expected pairs, as asked"),
     ],

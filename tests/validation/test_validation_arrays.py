@@ -61,6 +61,7 @@ def causal(n):
     return partial(causal_mask, n), (ones(2),), {}
 
 
+APART = "queries (11, 3, 2), keys (13, 7, 2), values (7, 5), expected leading axes that broadcast"
 SHAPES = {  # the error, and the calls: seen from shapes and dtypes alone, also under jax.jit
     "queries: got shape (3,), expected (..., m, d): write queries[:, None]": [nw(q=ones(3))],
     "keys: got shape (7,), expected (..., n, d): write keys[:, None]": [nw(k=ones(7))],
@@ -99,9 +100,7 @@ SHAPES = {  # the error, and the calls: seen from shapes and dtypes alone, also 
     "values: got 11 rows, expected 7, one per key": [nw(v=ones(11, 5)), loo(v=ones(11, 5))],
     "values: got 1 rows, expected 7, one per key": [att(v=ones(1, 5))],
     "keys: got no rows, expected at least one": [nw(k=K[:0], v=V[:0]), loo(k=K[:0], v=V[:0])],
-    "queries, keys, values: got shapes queries (11, 3, 2), keys (13, 7, 2), values (7, 5), ": [
-        att(q=ones(11, 3, 2), k=ones(13, 7, 2))
-    ],
+    f"queries, keys, values: got shapes {APART}": [att(q=ones(11, 3, 2), k=ones(13, 7, 2))],
     "queries: got dtype": [nw(q=whole(3, 2))],
     "keys: got dtype": [nw(k=whole(7, 2))],
     "int64, expected a floating one": [att(v=whole(7, 5)), loo(k=whole(7, 2))],
@@ -171,7 +170,8 @@ def test_wrong_bandwidths(backend, call):
         *((ones(5), "shape (5,)"), (ones(7, 1), "shape (7, 1)")),
     ):
         function, args, how = call(bandwidth=bandwidth)
-        message = f"bandwidth: got {got}, expected a number above 0, or 2 of them, one per coord"
+        many = "a number above 0, or 2 of them, one per coordinate"
+        message = f"bandwidth: got {got}, expected {many}"
         with pytest.raises(ValueError, match=re.escape(message)):
             backend.call(function, *args, **how)
 
