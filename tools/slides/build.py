@@ -25,7 +25,7 @@ from slides.page import STATIC, PageWriter, live_page
 
 # What every deck is made by, beside its own file, its chapter and the labels of the book.
 MAKERS = (
-    *("tools/slides", "tools/weaving", "src/attnbook/drawings", "src/attnbook/checks"),
+    *("tools/slides", "tools/weaving", "src/attnbook/course"),
     *("_ext/attnbook_site", "references.bib", "pyproject.toml", "package-lock.json", "_toc.yml"),
 )
 REVEAL = ("reveal.js", "reveal.css", "plugin/notes.js")
