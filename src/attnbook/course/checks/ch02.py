@@ -9,18 +9,6 @@ from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.verdict import Function, Wrong, check, describe_error, expect
 from attnbook.kernel import kernels
 
-__all__ = [
-    "best_combination",
-    "grouped_weights",
-    "informative_direction",
-    "left_out_prediction",
-    "log_gradient",
-    "mended_metric",
-    "noise_gradient",
-    "stretch_mask",
-    "whitening_metric",
-]
-
 METRIC = '''
 def metric_score(queries, keys, W):
     """The score −½ ‖W (q − k)‖², (m, n), from queries (m, d), keys (n, d), W (r, d)."""

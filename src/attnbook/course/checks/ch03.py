@@ -11,18 +11,6 @@ from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.source import has_loop
 from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
-__all__ = [
-    "causal_attention",
-    "combined_mask",
-    "concat_score",
-    "counting_scores",
-    "fused_gaussian",
-    "lead_for",
-    "softmax_backward",
-    "temperature_for",
-    "unit_variance_scale",
-]
-
 
 @check
 def unit_variance_scale(function: Function) -> str:

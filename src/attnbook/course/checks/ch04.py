@@ -10,18 +10,6 @@ from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.source import has_loop
 from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
-__all__ = [
-    "best_of_beam",
-    "character_accuracy",
-    "crossings",
-    "greedy_fails",
-    "gru_parameters",
-    "local_weights",
-    "loss_before_training",
-    "mean_loss",
-    "reverse_padded",
-]
-
 
 @check
 def gru_parameters(function: Function) -> str:

@@ -10,18 +10,6 @@ from attnbook.course.checks.call import call, call_real, call_with_memory_limit
 from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
-__all__ = [
-    "bilateral",
-    "causal_weights",
-    "convolution_by_heads",
-    "crossover_length",
-    "half_distance",
-    "rotary_complex",
-    "running_attention",
-    "shift_matrix",
-    "sliding_mask",
-]
-
 
 @check
 def crossover_length(function: Function) -> str:

@@ -10,18 +10,6 @@ from attnbook.course.checks.call import call, call_pair
 from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
-__all__ = [
-    "attention_parameters",
-    "cache_bytes",
-    "circuits",
-    "grouped_heads",
-    "induction_by_hand",
-    "lost_share",
-    "pooled_kv",
-    "previous_token_qk",
-    "source_token",
-]
-
 
 @check
 def attention_parameters(function: Function) -> str:

@@ -8,18 +8,6 @@ from attnbook.course.checks.call import call, call_pair
 from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
-__all__ = [
-    "add_by_block",
-    "dropout_variance",
-    "even_length",
-    "folded",
-    "logit_parts",
-    "norm_jacobian",
-    "pre_norm_stack",
-    "stream_parts",
-    "swiglu_width",
-]
-
 EPS = 1e-5
 
 

@@ -8,18 +8,6 @@ from attnbook.course.checks.call import call, call_pair
 from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.verdict import Function, Wrong, check, expect, one_number, show
 
-__all__ = [
-    "compressed_bytes",
-    "cut_patches",
-    "entropy_slope",
-    "inverse_root_rate",
-    "judged_once",
-    "nucleus",
-    "packed_row",
-    "smoothed_loss",
-    "speculative",
-]
-
 
 @check
 def inverse_root_rate(function: Function) -> str:

@@ -10,18 +10,6 @@ from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.verdict import Function, Wrong, check, expect, one_number, show
 from attnbook.kernel.gaussian_process import covariance
 
-__all__ = [
-    "bandwidths_of",
-    "gradient_layer",
-    "mended_in_turn",
-    "one_pair",
-    "posterior_left_out",
-    "posterior_weights",
-    "prefix_mask",
-    "unknown_scale",
-    "weights_error",
-]
-
 
 @check
 def one_pair(function: Function) -> str:

@@ -11,18 +11,6 @@ from attnbook.course.checks.call import call, call_pair
 from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.verdict import Function, Wrong, check, expect, one_number, show
 
-__all__ = [
-    "attend_with_sink",
-    "cache_per_token",
-    "from_four_bits",
-    "llama_mlp",
-    "merged_word",
-    "model_parameters",
-    "neighbour_pairs",
-    "weight_on_followed",
-    "without_head",
-]
-
 
 @check
 def model_parameters(function: Function) -> str:

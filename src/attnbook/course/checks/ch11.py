@@ -9,18 +9,6 @@ from attnbook.course.checks.call import call, call_pair, call_with_memory_limit
 from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.verdict import Function, Wrong, check, expect
 
-__all__ = [
-    "chunked",
-    "gated_delta",
-    "landmark_features",
-    "linear_averages",
-    "more_pairs",
-    "one_pass",
-    "relative_error",
-    "two_tokens",
-    "written",
-]
-
 
 @check
 def relative_error(function: Function) -> str:

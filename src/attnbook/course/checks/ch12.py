@@ -13,18 +13,6 @@ from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.split_sums import average_by_parts, wrongly_split
 from attnbook.course.checks.verdict import Function, Wrong, check, expect, one_number
 
-__all__ = [
-    "bandwidth_gradient",
-    "block_gradients",
-    "blocks_visited",
-    "least_traffic",
-    "merged_averages",
-    "page_written",
-    "running_average",
-    "split_average",
-    "without_part",
-]
-
 
 def _log_sum_exp(scores: np.ndarray) -> np.ndarray:
     answer: np.ndarray = np.logaddexp.reduce(scores, axis=-1)

@@ -12,18 +12,6 @@ from attnbook.course.checks.call import call, call_pair
 from attnbook.course.checks.repair import repaired
 from attnbook.course.checks.verdict import Function, Wrong, check, expect, shape_of, show
 
-__all__ = [
-    "all_reduce_bytes",
-    "batch_share",
-    "bubble",
-    "least_block",
-    "ring_all_reduce",
-    "ring_average",
-    "split_attention",
-    "zero_bytes",
-    "zigzag",
-]
-
 
 @check
 def all_reduce_bytes(function: Function) -> str:

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from bokeh.events import ButtonClick
-from bokeh.models import Button, ColumnDataSource, FixedTicker, TextAreaInput
+from bokeh.models import Button, ColumnDataSource, TextAreaInput
 
 from attnbook.course.figures import COLOURS
 from attnbook.course.live import weights
 from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
+    bar_chart,
     beside,
     control_style,
     menu,
-    plot,
     slider,
     updated_by,
     words,
@@ -135,7 +135,7 @@ def ask_model(
         "layers": layers,
         "heads": heads,
         "stored": stored,
-        "instead": _instead(stored),
+        "instead": f"In Python, pretrained.fetch('{stored}') and pretrained.from_gguf give it.",
         "most": SHOWN,
         "figure": name,
         "sha256": sha256,
@@ -164,24 +164,18 @@ def ask_model(
 
 def _next_tokens(given: Sequence[tuple[str, float]]) -> tuple[Any, Any]:
     """Probabilities of the next token as bars, two for each: with all heads, and without some."""
-    places = list(range(1, SHOWN + 1))
     bars = ColumnDataSource(
         {
-            "y": places[: len(given)],
+            "y": list(range(1, len(given) + 1)),
             "whole": [float(share) for _, share in given],
             "cut": [float("nan")] * len(given),
         },
         name="bars",
     )
-    room = {"height": 250, "min_border_left": 110, "min_border_right": 12}
-    ends = {"x_range": (0, 1), "y_range": (SHOWN + 0.6, 0.4)}
-    chart = plot(x_axis_label="probability (thin: with heads cut)", **room, **ends)
+    tokens = [token_as_signs(token) for token, _ in given] + [""] * (SHOWN - len(given))
+    chart = bar_chart(tokens, "probability (thin: with heads cut)", height=250, room=110)
     chart.hbar("y", right="whole", height=0.7, color=COLOURS["estimate"], source=bars)
     chart.hbar("y", right="cut", height=0.25, color=COLOURS["weights"], source=bars)
-    chart.yaxis.ticker = FixedTicker(ticks=places)
-    chart.yaxis.major_tick_line_color = None
-    tokens = [token_as_signs(token) for token, _ in given] + [""] * (SHOWN - len(given))
-    chart.yaxis.major_label_overrides = dict(zip(places, tokens, strict=True))
     return bars, chart
 
 
@@ -192,21 +186,11 @@ def _kinds() -> tuple[Any, Any]:
         {"y": places, "kind": [*KINDS], "name": [*KINDS.values()], "share": [0.0] * len(KINDS)},
         name="kinds",
     )
-    room = {"height": 150, "min_border_left": 140, "min_border_right": 12}
-    ends = {"x_range": (0, 1), "y_range": (len(KINDS) + 0.6, 0.4)}
-    chart = plot(x_axis_label="share of the variance predicted", **room, **ends)
+    chart = bar_chart([*KINDS.values()], "share of the variance predicted", height=150, room=140)
     chart.hbar("y", right="share", height=0.6, color=COLOURS["weights"], source=kinds)
-    chart.yaxis.ticker = FixedTicker(ticks=places)
-    chart.yaxis.major_tick_line_color = None
-    chart.yaxis.major_label_overrides = dict(zip(places, KINDS.values(), strict=True))
     return kinds, chart
 
 
 def _said(given: Sequence[tuple[str, float]]) -> str:
     told = [f"'{token_as_signs(token)}' {share:.2f}" for token, share in given[:2]]
     return f"The most probable next token is {', then '.join(told)}." if told else ""
-
-
-def _instead(stored: str) -> str:
-    """What a reader can do where the model cannot be loaded."""
-    return f"In Python, pretrained.fetch('{stored}') and pretrained.from_gguf give it."

@@ -20,6 +20,7 @@ from bokeh.models import (
     CustomJS,
     CustomJSTickFormatter,
     Div,
+    FixedTicker,
     InlineStyleSheet,
     Legend,
     LegendItem,
@@ -178,6 +179,23 @@ def legend(plane: Any, drawn: Mapping[str, Any], **options: Any) -> None:
     items = [LegendItem(label=label, renderers=[one]) for label, one in drawn.items()]
     room = {"margin": 0, "spacing": 6, "padding": 4, "label_standoff": 3, **options}
     plane.add_layout(Legend(items=items, orientation="horizontal", **LEGEND, **room), "above")
+
+
+def bar_chart(labels: Sequence[str], what: str, *, height: int, room: int) -> Any:
+    """A plot for bars from 0 to 1, one below the other, with room for their labels on the left."""
+    places = list(range(1, len(labels) + 1))
+    chart = plot(
+        x_axis_label=what,
+        x_range=(0, 1),
+        y_range=(len(labels) + 0.6, 0.4),
+        height=height,
+        min_border_left=room,
+        min_border_right=12,
+    )
+    chart.yaxis.ticker = FixedTicker(ticks=places)
+    chart.yaxis.major_tick_line_color = None
+    chart.yaxis.major_label_overrides = dict(zip(places, labels, strict=True))
+    return chart
 
 
 def control_style() -> dict[str, Any]:

@@ -100,7 +100,8 @@ def in_context_regression(
         "noise": noise,
         "bandwidth": width,
         "model": model,
-        "instead": _instead(model),
+        "instead": f"In Python, live.models.load('{model}') gives it, to call with tokens and a "
+        "mask.",
     }
     scripts = models.scripts("points.js", "gaussian_process.js", "in_context_regression.js")
     args = {**moved._asdict(), **shown, **told}
@@ -121,8 +122,3 @@ def in_context_regression(
         "text gives the three predictions there.",
         min_height=42,
     )
-
-
-def _instead(model: str) -> str:
-    """What a reader can do where the model cannot be loaded."""
-    return f"In Python, live.models.load('{model}') gives it, to call with tokens and a mask."

@@ -94,7 +94,7 @@ def model_heads(
         "layers": layers,
         "heads": heads,
         "stored": stored,
-        "instead": _instead(stored),
+        "instead": f"In Python, live.model_heads('{stored}', whole=True) shows all sentences.",
         "words": text,
         "notice": notice,
     }
@@ -124,8 +124,3 @@ def _about(model: str, layers: int, heads: int, sentences: int) -> str:
         "of one head, with arcs from a token to those it attends to. Choose a sentence, a head "
         "and a token: the text gives the weights."
     )
-
-
-def _instead(stored: str) -> str:
-    """What a reader can do where the other sentences cannot be loaded."""
-    return f"In Python, live.model_heads('{stored}', whole=True) shows all sentences."

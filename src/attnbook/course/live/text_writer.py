@@ -7,7 +7,6 @@ from bokeh.models import (
     Button,
     ColumnDataSource,
     Div,
-    FixedTicker,
     InlineStyleSheet,
     TextInput,
 )
@@ -18,10 +17,10 @@ from attnbook.course.live import models
 from attnbook.course.live.figure import (
     LiveFigure,
     arranged,
+    bar_chart,
     beside,
     control_style,
     menu,
-    plot,
     slider,
     updated_by,
     words,
@@ -69,20 +68,16 @@ def text_writer(
     if not numbers.is_such(top_p, lambda p: 0.1 <= p <= 1):
         raise ValueError(f"top_p: got {top_p}, expected a number from 0.1 to 1")
     check_next(next_tokens)
-    places, shown = range(1, SHOWN + 1), [token_as_signs(token) for token, _ in next_tokens]
+    shown = [token_as_signs(token) for token, _ in next_tokens]
     shares = [float(share) for _, share in next_tokens]
-    bars = ColumnDataSource({"y": list(places)[: len(shares)], "share": shares}, name="bars")
+    places = list(range(1, len(shares) + 1))
+    bars = ColumnDataSource({"y": places, "share": shares}, name="bars")
     outlines = ColumnDataSource({"y": [], "share": []}, name="outlines")  # of tokens cut off
-    room = {"height": 230, "min_border_left": 110, "min_border_right": 12}
-    ends = {"x_range": (0, 1), "y_range": (SHOWN + 0.6, 0.4)}
-    chart = plot(x_axis_label="probability of the next token", **room, **ends)
+    labels = shown + [""] * (SHOWN - len(shown))
+    chart = bar_chart(labels, "probability of the next token", height=230, room=110)
     chart.hbar(y="y", right="share", height=0.7, color=COLOURS["estimate"], source=bars)
     look = {"fill_color": None, "line_color": COLOURS["estimate"], "line_dash": "dashed"}
     chart.hbar(y="y", right="share", height=0.7, line_alpha=0.6, source=outlines, **look)
-    chart.yaxis.ticker = FixedTicker(ticks=list(places))
-    chart.yaxis.major_tick_line_color = None
-    labels = shown + [""] * (SHOWN - len(shown))
-    chart.yaxis.major_label_overrides = dict(zip(places, labels, strict=True))
 
     wide = control_style()
     begun = TextInput(
@@ -125,7 +120,8 @@ def text_writer(
         "reader": reader,
     }
     drawn = {"bars": bars, "outlines": outlines, "labels": chart.yaxis[0], "written": written}
-    spoken = {"reading": reading, "words": text, "notice": notice, "instead": _instead(model)}
+    instead = f"In Python, live.models.load('{model}') gives it, and sampling.sample writes."
+    spoken = {"reading": reading, "words": text, "notice": notice, "instead": instead}
     told = {"model": model, "most": SHOWN, "portion": PORTION, "figure": name}
     pressed = {"write": write, "one": one, "again": again}
     scripts = (*models.SCRIPTS, "decoder_only.js", "byte_pairs.js", "text_writer.js")
@@ -147,11 +143,6 @@ def text_writer(
         "all heads or for the head that you choose.",
         min_height=54,
     )
-
-
-def _instead(model: str) -> str:
-    """What a reader can do where the model cannot be loaded."""
-    return f"In Python, live.models.load('{model}') gives it, and sampling.sample writes."
 
 
 def check_next(given: Sequence[tuple[str, float]]) -> None:

@@ -55,7 +55,8 @@ def translation_attention(
     said.update(name="said", text="Type a number: the page loads the model and translates it.")
     said.styles = {**said.styles, "overflow-wrap": "anywhere"}
     shown = {"cases": data, "example": example, "number": number, "button": button, "said": said}
-    told = {"model": model, "start": START, "end": END, "instead": _instead(model)}
+    instead = f"In Python, live.models.load('{model}') gives it, and decoding.greedy translates."
+    told = {"model": model, "start": START, "end": END, "instead": instead}
     told["source_vocabulary"] = list(source_vocabulary)
     told["target_vocabulary"] = list(target_vocabulary)
     scripts = models.scripts("number_words.js", "translation_attention.js")
@@ -67,8 +68,3 @@ def translation_attention(
     return LiveFigure(
         name, "A translator and what it reads", browser.layout, about, browser.min_height + ROOM
     )
-
-
-def _instead(model: str) -> str:
-    """What a reader can do where the model cannot be loaded."""
-    return f"In Python, live.models.load('{model}') gives it, and decoding.greedy translates."
