@@ -96,7 +96,7 @@ def store(name: str, model: Any, pairs: BytePairs | None = None) -> Path:
         TypeError: another model.
         ValueError: another name, a parameter that is not finite as float16, other byte pairs.
     """
-    file, data = _file(name), pack(model, pairs)
+    file, data = file_of(name), pack(model, pairs)
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(data)
     return file
@@ -111,7 +111,7 @@ def load(name: str) -> Any:
     Raises:
         ValueError: a name under which nothing is stored.
     """
-    return unpack(_read(name))
+    return unpack(read(name))
 
 
 def load_pairs(name: str) -> BytePairs:
@@ -123,7 +123,7 @@ def load_pairs(name: str) -> BytePairs:
     Raises:
         ValueError: a name under which nothing is stored, or a model of other tokens.
     """
-    header, _ = _parts(_read(name))
+    header, _ = _parts(read(name))
     if "merges" not in header["__metadata__"]:
         raise ValueError(f"name: got {name!r}, expected a model that reads byte pairs")
     return _of_merges(json.loads(header["__metadata__"]["merges"]))
@@ -131,7 +131,7 @@ def load_pairs(name: str) -> BytePairs:
 
 def load_label(name: str) -> str:
     """What a button says that loads a model, with the bytes that this takes."""
-    file = _file(name)
+    file = file_of(name)
     size = f" ({file.stat().st_size / 1e6:.1f} MB)" if file.is_file() else ""
     return f"Load the model{size}"
 
@@ -141,16 +141,18 @@ def scripts(*names: str) -> str:
     return read_scripts(*SCRIPTS, *names)
 
 
-def _file(name: str) -> Path:
+def file_of(name: str, ending: str = ".bin") -> Path:
+    """Where a file of this name is, or will be."""
     if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9-]+", name):
         raise ValueError(f"name: got {name!r}, expected small letters, digits and hyphens")
-    return FOLDER / f"{name}.bin"
+    return FOLDER / f"{name}{ending}"
 
 
-def _read(name: str) -> bytes:
-    file = _file(name)
+def read(name: str, ending: str = ".bin") -> bytes:
+    """A stored file, or an error that says which there are."""
+    file = file_of(name, ending)
     if not file.is_file():
-        stored = ", ".join(sorted(f.stem for f in FOLDER.glob("*.bin"))) or "nothing stored"
+        stored = ", ".join(sorted(f.stem for f in FOLDER.glob(f"*{ending}"))) or "nothing stored"
         raise ValueError(f"name: got {name!r}, expected one of {stored}")
     return file.read_bytes()
 

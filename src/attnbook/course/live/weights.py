@@ -7,7 +7,6 @@ _static/models.
 """
 
 import json
-import re
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 from attnbook.course.live import models
 
 UNITS = 255  # a weight of 1; rounding to whole units changes a weight by 1/510 at most
-KIND = "attention weights"
+KIND, ENDING = "attention weights", ".weights"
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def store(name: str, model: str, sentences: Sequence[Sentence]) -> Path:
     Raises:
         ValueError: another name, and as in pack.
     """
-    file, data = _file(name), pack(model, sentences)
+    file, data = models.file_of(name, ENDING), pack(model, sentences)
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(data)
     return file
@@ -165,15 +164,4 @@ def load(name: str) -> StoredWeights:
     Raises:
         ValueError: a name under which nothing is stored.
     """
-    file = _file(name)
-    if not file.is_file():
-        files = models.FOLDER.glob("*.weights")
-        stored = ", ".join(sorted(f.stem for f in files)) or "nothing stored"
-        raise ValueError(f"name: got {name!r}, expected one of {stored}")
-    return unpack(file.read_bytes())
-
-
-def _file(name: str) -> Path:
-    if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9-]+", name):
-        raise ValueError(f"name: got {name!r}, expected small letters, digits and hyphens")
-    return models.FOLDER / f"{name}.weights"
+    return unpack(models.read(name, ENDING))
