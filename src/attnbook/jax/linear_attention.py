@@ -1,5 +1,6 @@
 """Heads without the softmax: parameters and initialisation."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -16,7 +17,9 @@ from attnbook.models.config import NAMES_OF_GATES
 
 
 class _Projections(eqx.Module):
-    """The sizes and the four matrices that every layer of several heads has."""
+    """The sizes and the four matrices that every layer of several heads has, and its call."""
+
+    formula: ClassVar[Callable[..., Any]]
 
     query: eqx.nn.Linear
     key: eqx.nn.Linear
@@ -36,6 +39,24 @@ class _Projections(eqx.Module):
             for one in jax.random.split(key, 4)
         )
 
+    def __call__(
+        self,
+        queries: Float[Array, "... n e"],
+        keys: Array | None = None,
+        values: Array | None = None,
+        mask: Bool[Array, "..."] | None = None,
+        return_weights: bool = False,
+        *,
+        causal: bool = False,
+    ) -> Any:
+        """Output (..., n, e), or the pair (output, weights (..., heads, n, n)).
+
+        A GatedDelta is there for causal=True alone.
+        """
+        return self.formula(
+            self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
+        )
+
 
 class LinearAttention(_Projections):
     """Heads with weights φ(q)ᵀφ(k), φ = elu + 1; see linear_attention.linear_heads.linear_heads.
@@ -51,26 +72,12 @@ class LinearAttention(_Projections):
     """
 
     attention_name: ClassVar[str] = "linear"  # of a block that has it
+    formula = staticmethod(linear_heads.linear_heads)
 
     def __init__(
         self, embed_dim: int, num_heads: int, *, bias: bool = True, key: PRNGKeyArray
     ) -> None:
         super().__init__(embed_dim, num_heads, bias, check_key(key))
-
-    def __call__(
-        self,
-        queries: Float[Array, "... n e"],
-        keys: Array | None = None,
-        values: Array | None = None,
-        mask: Bool[Array, "..."] | None = None,
-        return_weights: bool = False,
-        *,
-        causal: bool = False,
-    ) -> Any:
-        """Output (..., n, e), or the pair (output, weights (..., heads, n, n))."""
-        return linear_heads.linear_heads(
-            self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
-        )
 
 
 class GatedDelta(_Projections):
@@ -88,6 +95,8 @@ class GatedDelta(_Projections):
         ValueError: a size that is not an integer of at least 1, a number that does not divide, a
             gate, a delta or a bias that is not True or False.
     """
+
+    formula = staticmethod(linear_heads.delta_heads)
 
     decay: eqx.nn.Linear | None
     beta: eqx.nn.Linear | None
@@ -122,18 +131,3 @@ class GatedDelta(_Projections):
     def attention_name(self) -> str:
         """The name that a block has for it."""
         return NAMES_OF_GATES.get((self.gate, self.delta), "sum")  # of no block
-
-    def __call__(
-        self,
-        queries: Float[Array, "... n e"],
-        keys: Array | None = None,
-        values: Array | None = None,
-        mask: Bool[Array, "..."] | None = None,
-        return_weights: bool = False,
-        *,
-        causal: bool = False,
-    ) -> Any:
-        """Output (..., n, e), or the pair (output, weights (..., heads, n, n)); for causal=True."""
-        return linear_heads.delta_heads(
-            self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
-        )

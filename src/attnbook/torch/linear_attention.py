@@ -1,5 +1,6 @@
 """Heads without the softmax: parameters and initialisation."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from jaxtyping import Bool, Float
@@ -13,7 +14,9 @@ from attnbook.torch.attention import refuse_torch_names
 
 
 class _Projections(nn.Module):
-    """The sizes and the four matrices that every layer of several heads has."""
+    """The sizes and the four matrices that every layer of several heads has, and its call."""
+
+    formula: ClassVar[Callable[..., Any]]
 
     def __init__(self, embed_dim: int, num_heads: int, bias: bool) -> None:
         super().__init__()
@@ -24,6 +27,26 @@ class _Projections(nn.Module):
         self.key = nn.Linear(embed_dim, embed_dim, bias=bias)
         self.value = nn.Linear(embed_dim, embed_dim, bias=bias)
         self.output = nn.Linear(embed_dim, embed_dim, bias=bias)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "... n e"],
+        keys: Tensor | None = None,
+        values: Tensor | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+        return_weights: bool = False,
+        *,
+        causal: bool = False,
+        **theirs: Any,
+    ) -> Any:
+        """Output (..., n, e), or the pair (output, weights (..., heads, n, n)).
+
+        A GatedDelta is there for causal=True alone.
+        """
+        refuse_torch_names(theirs)
+        return self.formula(
+            self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
+        )
 
 
 class LinearAttention(_Projections):
@@ -39,26 +62,10 @@ class LinearAttention(_Projections):
     """
 
     attention_name: ClassVar[str] = "linear"  # of a block that has it
+    formula = staticmethod(linear_heads.linear_heads)
 
     def __init__(self, embed_dim: int, num_heads: int, *, bias: bool = True) -> None:
         super().__init__(embed_dim, num_heads, bias)
-
-    def forward(
-        self,
-        queries: Float[Tensor, "... n e"],
-        keys: Tensor | None = None,
-        values: Tensor | None = None,
-        mask: Bool[Tensor, "..."] | None = None,
-        return_weights: bool = False,
-        *,
-        causal: bool = False,
-        **theirs: Any,
-    ) -> Any:
-        """Output (..., n, e), or the pair (output, weights (..., heads, n, n))."""
-        refuse_torch_names(theirs)
-        return linear_heads.linear_heads(
-            self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
-        )
 
 
 class GatedDelta(_Projections):
@@ -75,6 +82,8 @@ class GatedDelta(_Projections):
         ValueError: a size that is not an integer of at least 1, a number that does not divide, a
             gate, a delta or a bias that is not True or False.
     """
+
+    formula = staticmethod(linear_heads.delta_heads)
 
     def __init__(
         self,
@@ -98,20 +107,3 @@ class GatedDelta(_Projections):
     def attention_name(self) -> str:
         """The name that a block has for it."""
         return NAMES_OF_GATES.get((self.gate, self.delta), "sum")  # of no block
-
-    def forward(
-        self,
-        queries: Float[Tensor, "... n e"],
-        keys: Tensor | None = None,
-        values: Tensor | None = None,
-        mask: Bool[Tensor, "..."] | None = None,
-        return_weights: bool = False,
-        *,
-        causal: bool = False,
-        **theirs: Any,
-    ) -> Any:
-        """Output (..., n, e), or the pair (output, weights (..., heads, n, n)); for causal=True."""
-        refuse_torch_names(theirs)
-        return linear_heads.delta_heads(
-            self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
-        )
