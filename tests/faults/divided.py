@@ -10,12 +10,13 @@ torch/slices | torch | models/test_torch_slices.py
     the last rank's slice on every rank | dim=1 if out else 0)[⟦rank→-1⟧]
     the first part of a bias on every rank | bias.chunk(world)[⟦rank→0⟧]
     heads of the whole layer | setattr(found, name, share⟦→ * world⟧)
-    the heads of keys and values are not checked | "⟦, "num_kv_heads": "heads of keys and values"→⟧
-    any number of ranks | if size ⟦%→<⟧ world:
     a slice that shares memory | part.detach()⟦.clone()→⟧
     what was frozen learns | requires_grad=⟦part.requires_grad→True⟧
     numbers are drawn for what is overwritten | with torch.device("⟦meta→cpu⟧"):
     a matrix in training mode | found⟦.train(matrix.training)→⟧
+distributed/shares | torch | models/test_torch_slices.py
+    the heads of keys and values are not checked | "heads",\n⟦    "num_kv_heads": "heads of keys and values",\n→⟧
+    any number of ranks | if count ⟦%→<⟧ world:
 torch/distributed | torch | models/test_torch_launch.py::test_every_pair_is_computed_once
     pieces counted from the wrong end | 2 * world - ⟦1→2⟧ - rank
     the future is seen | how.causal and other > piece⟦→ + 1⟧

@@ -75,5 +75,5 @@ jax/slices | jax | models/test_jax_slices.py
     the output's columns are those of the rank before |
         [:, ⟦rank * size : (rank + 1)→(rank - 1) % world * size : ((rank - 1) % world + 1)⟧ * size]
     the gate stays whole | ("query", "key", "value", "hidden"⟦, "gate"→⟧)
-    as many heads of keys as before | num_kv_heads=layer.⟦num_kv_heads→num_heads⟧ // world
+    as many heads as before | arguments(type(layer), layer)⟦ | sizes_per_device(layer, world)→⟧
 """)

@@ -10,6 +10,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from attnbook._validation import numbers, options
+from attnbook.distributed.shares import sizes_per_device
 from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.blocks import MLP
 from attnbook.jax.linear_attention import GatedDelta, LinearAttention
@@ -109,7 +110,7 @@ def _shard_heads(model: Model, mesh: Mesh, axis: str, world: int) -> Model:
             return _put(part, mesh, P()) if eqx.is_array(part) else part
         found += 1
         place_of = jax.tree_util.keystr(path).lstrip(".")
-        check_divided(part, world, "mesh", f" of {place_of}" if place_of else "")
+        sizes_per_device(part, world, "mesh", f" of {place_of}" if place_of else "")
         return jax.tree_util.tree_map_with_path(place, part)
 
     def place(path: Any, leaf: Any) -> Any:
@@ -138,17 +139,6 @@ def _put(array: Any, mesh: Mesh, spec: P) -> jax.Array:
         return jax.device_put(array, sharding)
     whole = np.asarray(array)
     return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
-
-
-def check_divided(layer: Any, world: int, name: str, of: str = "") -> None:
-    """Check that so many devices can share the heads, or the hidden units, of a layer."""
-    counted = {"mlp_dim": "hidden units"}
-    if not isinstance(layer, MLP):
-        counted = {"num_heads": "heads", "num_kv_heads": "heads of keys and values"}
-    for field, what in counted.items():
-        count = getattr(layer, field)
-        if count % world:
-            raise ValueError(f"{name}: got {world}, expected a divisor of {count}, the {what}{of}")
 
 
 def axis_and_size(mesh: Mesh | None) -> tuple[str, int]:

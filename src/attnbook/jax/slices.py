@@ -6,9 +6,10 @@ import equinox as eqx
 import jax
 
 from attnbook._validation import numbers
+from attnbook.distributed.shares import sizes_per_device
 from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.blocks import MLP
-from attnbook.jax.sharding import check_divided
+from attnbook.models.config import arguments
 
 Layer = TypeVar("Layer", MultiHeadAttention, MLP)
 
@@ -39,39 +40,15 @@ def slice_of(layer: Layer, rank: int, world: int) -> Layer:
         raise TypeError(f"layer: got a {got}, expected a MultiHeadAttention or an MLP")
     world = numbers.positive_int(world=world)
     rank = numbers.int_between(0, world - 1, rank=rank)
-    check_divided(layer, world, "world")
-    part = _smaller(layer, world)
+    options = arguments(type(layer), layer) | sizes_per_device(layer, world)
+    # its arrays are shapes alone, which are to be replaced
+    part = eqx.filter_eval_shape(type(layer), **options, key=jax.random.key(0))
     names = [name for name in ("query", "key", "value", "hidden", "gate") if hasattr(layer, name)]
     for name in names:
         whole = getattr(layer, name)
         if whole is not None:  # an MLP may have no gate
             part = _replaced(part, name, _rows(whole, rank, world))
     return _replaced(part, "output", _columns(layer.output, rank, world))
-
-
-def _smaller(layer: Any, world: int) -> Any:
-    """A layer of the same options with fewer heads or units; its arrays are to be replaced."""
-    key = jax.random.key(0)
-    if isinstance(layer, MLP):
-        return eqx.filter_eval_shape(
-            MLP,
-            layer.embed_dim,
-            layer.mlp_dim // world,
-            layer.activation,
-            layer.dropout,
-            layer.bias,
-            key=key,
-        )
-    return eqx.filter_eval_shape(
-        MultiHeadAttention,
-        layer.embed_dim,
-        layer.num_heads // world,
-        num_kv_heads=layer.num_kv_heads // world,
-        bias=layer.bias,
-        dropout=layer.dropout,
-        rotary_base=layer.rotary_base,
-        key=key,
-    )
 
 
 def _replaced(layer: Any, name: str, linear: eqx.nn.Linear) -> Any:

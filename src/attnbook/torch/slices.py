@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from attnbook._validation import numbers
+from attnbook.distributed.shares import sizes_per_device
 from attnbook.torch.attention import MultiHeadAttention
 from attnbook.torch.blocks import MLP, DecoderBlock, EncoderBlock
 from attnbook.torch.collectives import Group, rank_and_world, shared, summed
@@ -42,28 +43,13 @@ def slice_of(layer: Layer, rank: int, world: int) -> Layer:
     if not isinstance(layer, MultiHeadAttention | MLP):
         got = type(layer).__name__
         raise TypeError(f"layer: got a {got}, expected a MultiHeadAttention or an MLP")
-    shares = {
-        name: _share(world, getattr(layer, name), what) for name, what in _sizes(layer).items()
-    }
+    shares = sizes_per_device(layer, world)
     # a copy in which slices stand for the matrices: none is ever copied as a whole
     matrices = {id(part): _cut(name, part, rank, world) for name, part in layer.named_children()}
     found = copy.deepcopy(layer, cast("dict[int, Any]", matrices))
     for name, share in shares.items():
         setattr(found, name, share)
     return found
-
-
-def _sizes(layer: nn.Module) -> dict[str, str]:
-    """The numbers that ranks share, by name, and what they count."""
-    if isinstance(layer, MLP):
-        return {"mlp_dim": "hidden units"}
-    return {"num_heads": "heads", "num_kv_heads": "heads of keys and values"}
-
-
-def _share(world: int, size: int, what: str) -> int:
-    if size % world:
-        raise ValueError(f"world: got {world}, expected a divisor of {size}, the {what}")
-    return size // world
 
 
 def _cut(name: str, matrix: nn.Module, rank: int, world: int) -> nn.Linear:
