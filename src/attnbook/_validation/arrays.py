@@ -252,6 +252,14 @@ def is_broadcastable(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
         return False
 
 
+def has_one_per_row(shape: tuple[int, ...], rows: tuple[int, ...]) -> bool:
+    """Whether an array of this shape has an entry for each of (..., n) rows, or for each of n."""
+    try:
+        return shape[-1:] == rows[-1:] and broadcast_shapes(shape, rows) == rows
+    except ValueError:
+        return False
+
+
 def check_finite(xp: Any, **arrays: Array) -> None:
     """Refuse data with NaN or infinity in them, and keys without a row."""
     if "keys" in arrays and arrays["keys"].shape[-2:-1] == (0,):

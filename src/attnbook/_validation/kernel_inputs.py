@@ -1,4 +1,4 @@
-"""What a kernel for a GPU or a TPU is given: q, k and v in single or half precision."""
+"""What exact attention is given: q, k and v; in a kernel's case in single or half precision."""
 
 from typing import Any
 
@@ -14,25 +14,32 @@ from attnbook._validation.types import Array
 MAX_WIDTH = 256  # a block of wider rows does not fit into a GPU's fast memory
 
 
-def check_kernel_inputs(q: Array, k: Array, v: Array, causal: bool) -> tuple[int, ...]:
-    """Check queries (..., m, d), keys (..., n, d) and values (..., n, p); return the axes before.
-
-    A kernel sums in float32, so that float64 would lose its digits.
-    """
-    options.flags(causal=causal)
-    xp: Any = check_floating(q=q, k=k, v=v)
-    if xp.finfo(q.dtype).bits not in (16, 32):
-        raise ValueError(f"q: got dtype {q.dtype}, expected float32, float16 or bfloat16")
+def check_inputs(q: Array, k: Array, v: Array, causal: Any) -> Any:
+    """Check queries, keys, values and the flag; return the namespace."""
+    xp = check_floating(q=q, k=k, v=v)
     check_qkv(q=q, k=k)
     if v.ndim < 2:
         raise ValueError(f"v: got shape {tuple(v.shape)}, expected (..., n, p)")
     if v.shape[-2] != k.shape[-2]:
         raise ValueError(f"v: got {v.shape[-2]} rows, expected {k.shape[-2]}, one per key")
+    broadcast_leading_axes(q=q, k=k, v=v)
+    options.flags(causal=causal)
+    if causal:
+        check_causal(q, k)
+    return xp
+
+
+def check_kernel_inputs(q: Array, k: Array, v: Array, causal: bool) -> tuple[int, ...]:
+    """Check what a kernel for a GPU or a TPU is given; return the axes before the last two.
+
+    A kernel sums in float32, so that float64 would lose its digits.
+    """
+    xp = check_inputs(q, k, v, causal)
+    if xp.finfo(q.dtype).bits not in (16, 32):
+        raise ValueError(f"q: got dtype {q.dtype}, expected float32, float16 or bfloat16")
     for name, array in (("q", q), ("v", v)):
         if array.shape[-1] > MAX_WIDTH:
             raise ValueError(f"{name}: got width {array.shape[-1]}, expected at most {MAX_WIDTH}")
-    if causal:
-        check_causal(q, k)
     return broadcast_leading_axes(q=q, k=k, v=v)
 
 

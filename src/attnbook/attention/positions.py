@@ -63,7 +63,7 @@ def rotary(
     """
     xp = arrays.check_floating(x=x)
     arrays.common_namespace(x=x, positions=positions)
-    if x.ndim < 2 or not _one_position_a_token(tuple(positions.shape), tuple(x.shape[:-1])):
+    if x.ndim < 2 or not arrays.has_one_per_row(tuple(positions.shape), tuple(x.shape[:-1])):
         got, shape = tuple(positions.shape), tuple(x.shape)
         raise ValueError(
             f"positions: got shape {got}, expected (n,) for x of shape {shape}, or (..., n) with "
@@ -118,16 +118,6 @@ def _angle_dtype(x: Array) -> Any:
     """Of angles, at least float32: those of far positions are large."""
     xp = array_namespace(x)
     return xp.float64 if x.dtype == xp.float64 else xp.float32
-
-
-def _one_position_a_token(positions: tuple[int, ...], tokens: tuple[int, ...]) -> bool:
-    """Whether positions of this shape are those of tokens (..., n), in every row or row by row."""
-    if positions[-1:] != tokens[-1:]:
-        return False
-    try:
-        return arrays.broadcast_shapes(positions, tokens) == tokens
-    except ValueError:
-        return False
 
 
 def _frequencies(d: int, base: float = BASE) -> Float[np.ndarray, " pairs"]:

@@ -16,15 +16,14 @@ from jaxtyping import Float, Int
 from attnbook._validation import options
 from attnbook._validation.arrays import (
     broadcast_leading_axes,
-    check_causal,
     check_floating,
-    check_qkv,
     common_namespace,
     is_broadcastable,
     promote_autocast,
     upcast_half,
     without_autocast,
 )
+from attnbook._validation.kernel_inputs import check_inputs
 from attnbook._validation.numbers import nonnegative_int, positive_int
 from attnbook._validation.types import Array
 from attnbook.attention import scores
@@ -248,21 +247,6 @@ def _summed_to(xp: Any, gradient: Array, like: Array) -> Array:
     if axes:
         gradient = xp.sum(gradient, axis=tuple(axes), keepdims=True)
     return xp.astype(xp.reshape(gradient, like.shape), like.dtype, copy=False)
-
-
-def check_inputs(q: Array, k: Array, v: Array, causal: Any) -> Any:
-    """Check queries, keys, values and the flag; return the namespace."""
-    xp = check_floating(q=q, k=k, v=v)
-    check_qkv(q=q, k=k)
-    if v.ndim < 2:
-        raise ValueError(f"v: got shape {tuple(v.shape)}, expected (..., n, p)")
-    if v.shape[-2] != k.shape[-2]:
-        raise ValueError(f"v: got {v.shape[-2]} rows, expected {k.shape[-2]}, one per key")
-    broadcast_leading_axes(q=q, k=k, v=v)
-    options.flags(causal=causal)
-    if causal:
-        check_causal(q, k)
-    return xp
 
 
 def _check_outputs(q: Array, k: Array, v: Array, **given: Array) -> None:

@@ -18,10 +18,10 @@ from jaxtyping import Float
 
 from attnbook import linear_attention as states
 from attnbook._validation.arrays import upcast_half
+from attnbook._validation.kernel_inputs import check_inputs
 from attnbook._validation.states import check_state_inputs
 from attnbook.attention import scores
 from attnbook.exact import online_softmax
-from attnbook.exact.flash import check_inputs
 from attnbook.jax.launch import run
 from attnbook.jax.sharding import axis_and_size, collectives, make_mesh, shard
 from attnbook.jax.slices import slice_of

@@ -20,9 +20,9 @@ from jaxtyping import Float
 from attnbook._validation import numbers
 from attnbook._validation.arrays import (
     broadcast_leading_axes,
-    broadcast_shapes,
     check_floating,
     common_namespace,
+    has_one_per_row,
     is_concretely_true,
     upcast_half,
 )
@@ -178,19 +178,11 @@ def _rate(beta: Any, gram: Array, values: Array) -> Any:
             raise ValueError(f"beta: got {beta!r}, expected a finite number, or one per pair")
         return float(beta)
     xp, shape = common_namespace(values=values, beta=beta), tuple(beta.shape)
-    if shape[-1:] != expected[-1:] or not _fits(shape, expected):
+    if not has_one_per_row(shape, expected):
         raise ValueError(f"beta: got shape {shape}, expected one that fits {expected}")
     if not xp.isdtype(beta.dtype, "real floating"):
         raise ValueError(f"beta: got dtype {beta.dtype}, expected a floating one")
     return xp.astype(beta, gram.dtype)[..., None]
-
-
-def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether an array of this shape broadcasts to the target."""
-    try:
-        return broadcast_shapes(shape, target) == target
-    except ValueError:
-        return False
 
 
 def _solve(matrix: Array, right: Array) -> Array:

@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from attnbook._validation import numbers, options
 from attnbook._validation.arrays import check_rows, upcast_half, without_autocast
+from attnbook._validation.kernel_inputs import check_inputs
 from attnbook.attention import scores
 from attnbook.exact import flash, online_softmax
 from attnbook.torch.collectives import (
@@ -97,7 +98,7 @@ def ring_attention(
     Source: Liu, Zaharia and Abbeel (2023), section 3; zigzag: Grattafiori et al. (2024), section
         3.3.2; stripes, which balance nearly as well: Brandon et al. (2023).
     """
-    flash.check_inputs(q, k, v, causal)
+    check_inputs(q, k, v, causal)
     options.flags(zigzag=zigzag)
     m, lead = q.shape[-2], q.shape[:-2]
     for name, array in (("k", k), ("v", v)):
@@ -254,7 +255,7 @@ def split_attention(
     Source: Milakov and Gimelshein (2018), equation 4, over ranks; for one query and many keys it
         is what Flash-Decoding does with the blocks of one machine (Dao et al., 2023).
     """
-    flash.check_inputs(q, k, v, False)
+    check_inputs(q, k, v, False)
     with without_autocast(q):
         wide_q, wide_k, wide_v = upcast_half(xp, shared(q, group), k, v)
         found = scores.unchecked_scaled_dot(wide_q, wide_k)
