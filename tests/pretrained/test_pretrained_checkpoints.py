@@ -181,7 +181,7 @@ REFUSED = [  # a model, an entry of its config.json and its value, what is expec
     ("GPT-2", "architectures", 3, "a list of names"),
     ("GPT-2", "architectures", {"GPT2Model": 1}, "a list of names"),
     ("GPT-2", "architectures", [["GPT2Model"]], "a list of names"),
-    ("GPT-2", "activation_function", "silu", "'gelu_new' or"),
+    ("GPT-2", "activation_function", "silu", "'gelu' or 'gelu_new' or"),
     ("GPT-2", "activation_function", ["gelu"], ""),
     ("GPT-2", "scale_attn_weights", False, "True"),
     ("GPT-2", "scale_attn_by_inverse_layer_idx", True, "False"),

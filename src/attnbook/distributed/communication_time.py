@@ -102,7 +102,7 @@ def data_parallel_efficiency(
     Source: Kaplan et al. (2020), section 2.1, for the 6.
     """
     parameters = numbers.amounts_above_zero(parameters=parameters)
-    tokens, world = numbers.amounts_above_zero(tokens=tokens), _world(world)
+    tokens, world = numbers.amounts_above_zero(tokens=tokens), check_world(world)
     numbers.check_together(parameters=parameters, tokens=tokens, world=world)
     compute = OPERATIONS * parameters * tokens / numbers.positive(flops=flops)
     piece = parameters * numbers.positive(itemsize=itemsize) / world
@@ -172,7 +172,7 @@ def ring_efficiency(
     Source: Liu, Zaharia and Abbeel (2023), section 3.
     """
     tokens = numbers.amounts_above_zero(tokens=tokens)
-    width, world = numbers.amounts_above_zero(width=width), _world(world)
+    width, world = numbers.amounts_above_zero(width=width), check_world(world)
     numbers.check_together(tokens=tokens, width=width, world=world)
     compute = 4 * tokens**2 * width / numbers.positive(flops=flops)
     send = seconds(1, 2 * tokens * width * numbers.positive(itemsize=itemsize), link)
@@ -216,7 +216,8 @@ def _together(compute: Amount, send: Amount, overlap: bool) -> Amount:
     return compute + send
 
 
-def _world(world: Amount) -> Amount:
+def check_world(world: Amount) -> Amount:
+    """Check how many ranks take part: integers of 1 or more."""
     return numbers.amounts(least=1, whole=True, world=world)
 
 

@@ -6,11 +6,12 @@ a model of the link between two devices, are in communication_time and have thei
 """
 
 import math
-from typing import Any
 
 from attnbook._validation import numbers, options
 from attnbook.distributed.communication_time import (
+    Amount,
     Link,
+    check_world,
     data_parallel_efficiency,
     least_block,
     least_tokens,
@@ -39,8 +40,6 @@ __all__ = [
     "zero",
     "zero_traffic",
 ]
-
-Amount = Any  # a number, or a NumPy array of numbers
 
 
 def all_reduce(size: Amount, world: Amount) -> Amount:
@@ -116,7 +115,7 @@ def all_to_all(size: Amount, world: Amount) -> Amount:
 
 
 def _share_of_others(size: Amount, world: Amount) -> Amount:
-    size, world = numbers.amounts(size=size), _world(world)
+    size, world = numbers.amounts(size=size), check_world(world)
     numbers.check_together(size=size, world=world)
     return size * (world - 1) / world
 
@@ -136,7 +135,7 @@ def ring(block: Amount, world: Amount) -> Amount:
 
     Source: Liu, Zaharia and Abbeel (2023), section 3.
     """
-    block, world = numbers.amounts(block=block), _world(world)
+    block, world = numbers.amounts(block=block), check_world(world)
     numbers.check_together(block=block, world=world)
     return 2 * (world - 1) * block
 
@@ -157,7 +156,7 @@ def ring_backward(block: Amount, world: Amount) -> Amount:
     Raises:
         ValueError: as all_reduce.
     """
-    block, world = numbers.amounts(block=block), _world(world)
+    block, world = numbers.amounts(block=block), check_world(world)
     numbers.check_together(block=block, world=world)
     return (4 * (world - 1) + 2 * (world > 1)) * block
 
@@ -241,7 +240,7 @@ def zero(
 
     Source: Rajbhandari et al. (2020), section 5.
     """
-    parameters, world = numbers.amounts(parameters=parameters), _world(world)
+    parameters, world = numbers.amounts(parameters=parameters), check_world(world)
     numbers.check_together(parameters=parameters, world=world)
     stage = numbers.int_between(0, 3, stage=stage)
     kinds = (
@@ -319,7 +318,7 @@ def causal_imbalance(world: Amount, *, zigzag: bool = False) -> Amount:
 
     Source: Brandon et al. (2023).
     """
-    world = _world(world)
+    world = check_world(world)
     return 1.0 + 0 * world if options.flag(zigzag=zigzag) else 2 * world / (world + 1)
 
 
@@ -345,7 +344,3 @@ def pipeline_bubble(stages: Amount, micro_batches: Amount) -> Amount:
     m = numbers.amounts(least=1, whole=True, micro_batches=micro_batches)
     numbers.check_together(stages=p, micro_batches=m)
     return (p - 1) / (m + p - 1)
-
-
-def _world(world: Amount) -> Amount:
-    return numbers.amounts(least=1, whole=True, world=world)

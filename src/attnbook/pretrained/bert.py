@@ -9,12 +9,6 @@ from attnbook.models.config import BlockConfig
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors, take_linear
 from attnbook.pretrained.load import build
 
-ACTIVATIONS = {  # by BERT's names for them
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-}
 BERT = {  # parts of a block by the book's names
     "attention.query": "attention.self.query",
     "attention.key": "attention.self.key",
@@ -133,7 +127,7 @@ def _options(config: Config, activation: str, width: int) -> dict[str, Any]:
         shared=False,
         widened=False,
         masked_head=False,
-        activation=ACTIVATIONS[config.supported("hidden_act", ACTIVATIONS, activation)],
+        activation=config.activation("hidden_act", activation),
         eps=config.positive("layer_norm_eps", 1e-12),
     )
 

@@ -15,6 +15,12 @@ from array_api_compat import is_array_api_obj
 from attnbook._validation import numbers
 
 MISSING: Any = object()
+ACTIVATIONS = {  # by the names that files have for them
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+}
 
 
 class Config:
@@ -73,6 +79,10 @@ class Config:
         if not any(value == k and isinstance(value, bool) == isinstance(k, bool) for k in values):
             raise self.refused(name, " or ".join(map(repr, values)))
         return value
+
+    def activation(self, name: str, default: Any = MISSING) -> str:
+        """The book's name for the activation of an MLP."""
+        return ACTIVATIONS[self.supported(name, ACTIVATIONS, default)]
 
     def refused(self, name: str, expected: str) -> ValueError:
         """The error of an entry that is not supported."""

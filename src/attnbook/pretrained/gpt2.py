@@ -8,12 +8,6 @@ import numpy as np
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors, take_linear
 from attnbook.pretrained.load import build
 
-ACTIVATIONS = {  # by GPT-2's names for them
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "gelu": "gelu",
-    "relu": "relu",
-}
 GPT2_HEADS = ("GPT2LMHeadModel", "GPT2Model")
 
 
@@ -46,7 +40,6 @@ def gpt2_recipe(config: Config, tensors: Tensors) -> Recipe:
     config.supported("scale_attn_by_inverse_layer_idx", [False], False)
     config.supported("add_cross_attention", [False], False)
     tied = config.supported("tie_word_embeddings", [True, False], True)
-    activation = config.supported("activation_function", ACTIVATIONS, "gelu_new")
     e, n = config.size("n_embd"), config.size("n_positions")
     vocab, mlp_dim = config.size("vocab_size"), config.size("n_inner", 4 * e)
     options: dict[str, Any] = dict(
@@ -56,7 +49,7 @@ def gpt2_recipe(config: Config, tensors: Tensors) -> Recipe:
         num_heads=config.divisor("n_head", e),
         mlp_dim=mlp_dim,
         num_layers=config.size("n_layer"),
-        activation=ACTIVATIONS[activation],
+        activation=config.activation("activation_function", "gelu_new"),
         eps=config.positive("layer_norm_epsilon", 1e-5),
         tied=tied,
     )

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from attnbook.models.config import BlockConfig
-from attnbook.pretrained.bert import ACTIVATIONS
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors, take_linear
 from attnbook.pretrained.load import build
 
@@ -56,7 +55,7 @@ def vit_recipe(config: Config, tensors: Tensors) -> Recipe:
         num_heads=config.divisor("num_attention_heads", e),
         mlp_dim=config.size("intermediate_size"),
         num_layers=config.size("num_hidden_layers"),
-        activation=ACTIVATIONS[config.supported("hidden_act", ACTIVATIONS, "gelu")],
+        activation=config.activation("hidden_act", "gelu"),
         eps=config.positive("layer_norm_eps", 1e-12),
     )
     start = tensors.prefix("vit.")
