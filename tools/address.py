@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,13 +62,6 @@ def read_address(repo: str, pages: str = "") -> Address:
         f"https://{host}" if found["name"].lower() == host else f"https://{host}/{found['name']}"
     )
     return Address(GITHUB + repo, pages.rstrip("/") or default)
-
-
-def present(root: Path) -> Address | None:
-    """The address that pyproject.toml holds; None where there is none yet."""
-    text = (root / "pyproject.toml").read_text("utf-8")
-    urls = tomllib.loads(text)["project"].get("urls")
-    return Address(urls["Repository"], urls["Book"]) if urls else None
 
 
 def filled(text: str, address: Address | None) -> str:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # to ask for a browser's name needs no Playwright
+    from playwright.sync_api import Browser
 
 CHROMIUMS = [
     "chromium-headless-shell",  # the same engine without a window's parts: less than half the time
@@ -13,6 +19,11 @@ CHROMIUMS = [
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     r"C:\Program Files\Google\Chrome\Application\chrome.exe",
 ]
+NO_NETWORK = (
+    "--no-sandbox",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--disable-background-networking",
+)
 
 
 def chromium() -> str | None:
@@ -28,3 +39,14 @@ def chromium() -> str | None:
     except Exception:  # an incomplete Playwright is no browser, whatever it says
         return None
     return path if Path(path).exists() else None
+
+
+@contextmanager
+def opened(program: str) -> Iterator[Browser]:
+    """A Chromium that asks nothing of the network, and is closed at the end."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(NO_NETWORK))
+        yield browser
+        browser.close()

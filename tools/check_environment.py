@@ -28,9 +28,9 @@ def some(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")
 
 
-def project_table() -> dict[str, Any]:
+def project_table(root: Path = ROOT) -> dict[str, Any]:
     """The [project] table of pyproject.toml, as it is now."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
     project: dict[str, Any] = tomllib.loads(text)["project"]
     return project
 

@@ -12,15 +12,14 @@ import re
 import shutil
 import sys
 import tempfile
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from browser import chromium
-from check_environment import ROOT
-from playwright.sync_api import Browser, sync_playwright
-from print_book import NO_NETWORK, commit_day, set_dates
+from browser import chromium, opened
+from check_environment import ROOT, project_table
+from playwright.sync_api import Browser
+from print_book import commit_day, set_dates
 from release import write_zip
 
 from attnbook.course.drawings.canvas import COLOURS
@@ -106,7 +105,7 @@ def print_pdf(browser: Browser, figure: Figure, pdf: Path) -> None:
 
 def index(figures: Sequence[Figure]) -> str:
     """A page that shows all figures with their captions, and says how to use them."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = project_table()
     home = project.get("urls", {}).get("Book", "")
     cite = (
         f"{project['authors'][0]['name']}, <i>From Kernel Regression to the Transformer</i>, "
@@ -165,10 +164,8 @@ def main(words: Sequence[str]) -> int:
     if program is None or not pages:
         print("figures need a Chromium, and the site: run make book", file=sys.stderr)
         return 1
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(NO_NETWORK))
+    with opened(program) as browser:
         figures = pack(browser, site, archive, pages)
-        browser.close()
     print(f"{archive}: {len(figures)} figures, {archive.stat().st_size / 1e6:.1f} MB")
     return 0
 

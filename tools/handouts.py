@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from browser import chromium
+from browser import chromium, opened
 from check_environment import ROOT
-from playwright.sync_api import Browser, sync_playwright
-from print_book import NO_NETWORK, commit_day, set_dates
+from playwright.sync_api import Browser
+from print_book import commit_day, set_dates
 
 SLIDES = ROOT / "_build" / "html" / "lectures"
 HANDOUTS = ROOT / "_build" / "handouts"
@@ -51,14 +51,12 @@ def main(chosen: Sequence[str]) -> int:
     if program is None:
         print("Handouts need a Chromium: apt-get install chromium", file=sys.stderr)
         return 1
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(NO_NETWORK))
+    with opened(program) as browser:
         for deck in decks:
             if not chosen or deck.name.startswith(tuple(chosen)):
                 for kind in KINDS:
                     print_handout(browser, deck, kind, HANDOUTS / f"{deck.stem}-{kind}.pdf")
                 print(f"{deck.stem}: handouts for students and for the lecturer", flush=True)
-        browser.close()
     print(f"The handouts are in {HANDOUTS}")
     return 0
 

@@ -21,10 +21,8 @@ from slides import ROOT
 from slides.build import desk
 from slides.cards import Card, cards_of, number_of
 from slides.chapter import Chapter
-from slides.deck import DeckError
 from slides.gift import html_reader
 from slides.page import PageWriter
-from weaving.blocks import MystError
 
 TARGET = ROOT / "_build/cards/attnbook.apkg"
 BOOK = "From Kernel Regression to the Transformer"
@@ -108,7 +106,7 @@ def main() -> int:
         with desk(ROOT) as book:
             decks = decks_of_cards(ROOT, writers_of(book, ROOT))
         seconds = commit_time(ROOT)
-    except (DeckError, MystError, NotReady, ValueError) as error:
+    except (NotReady, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     TARGET.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import io
 import re
 import sys
-import tomllib
 import uuid
 import zipfile
 from collections.abc import Iterator
@@ -22,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from browser import chromium
-from check_environment import ROOT
+from browser import chromium, opened
+from check_environment import ROOT, project_table
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
-from print_book import ADDRESS, NO_NETWORK, SITE, Desk, commit_day, order
+from playwright.sync_api import Browser
+from print_book import ADDRESS, SITE, Desk, commit_day, order
 from pygments.formatters import HtmlFormatter
 
 EPUB = ROOT / "_build" / "epub" / "attnbook.epub"
@@ -229,18 +228,16 @@ def bind(target: Path, contained: Iterator[tuple[str, bytes]], when: datetime) -
 
 def main(site: Path = SITE, epub: Path = EPUB, toc: Path = ROOT / "_toc.yml") -> int:
     """Bind the book; say what is wrong with it, if anything is."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = project_table()
     pages = order(yaml.safe_load(toc.read_text(encoding="utf-8")))
     if not (program := chromium()):
         print("No Chromium or Chrome is here, which opens the pages. Do: CHROMIUM=/path make epub")
         return 1
     when = commit_day(ROOT)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(NO_NETWORK))
+    with opened(program) as browser:
         desk = Desk(browser, site, scripts=False)
         texts = read_pages(desk, pages, project.get("urls", {}).get("Book", "").rstrip("/"))
         front = cover(browser, texts[0]["title"], "One weighted average at a time")
-        browser.close()
     if desk.faults:
         print(*desk.faults, sep="\n", file=sys.stderr)
         return 1

@@ -11,13 +11,11 @@ from pathlib import Path
 from make_plan import decks_of, writers_of
 from slides import ROOT
 from slides.build import desk
-from slides.deck import DeckError
 from slides.gift import gift
 from slides.page import PageWriter, plain
-from slides.plan import PlanError, read_plan
+from slides.plan import read_plan
 from slides.qti import qti
 from slides.question import Question
-from weaving.blocks import MystError
 
 TARGET = ROOT / "_build/questions"
 BOOK = "From Kernel Regression to the Transformer"
@@ -54,7 +52,7 @@ def main() -> int:
         with desk(ROOT) as book:
             groups = questions_of(ROOT, writers_of(book, ROOT))
         files = files_of(groups)
-    except (DeckError, MystError, PlanError, ValueError) as error:
+    except ValueError as error:
         print(error, file=sys.stderr)
         return 1
     TARGET.mkdir(parents=True, exist_ok=True)

@@ -17,10 +17,9 @@ from icalendar import Calendar, Event
 from make_plan import bullets, decks_of, sections, writers_of
 from slides import ROOT
 from slides.build import desk
-from slides.deck import Deck, DeckError
+from slides.deck import Deck
 from slides.page import PageWriter, exercises_of
-from slides.plan import Homework, Plan, PlanError, Schedule, read_homework, read_plan
-from weaving.blocks import MystError
+from slides.plan import Homework, Plan, Schedule, read_homework, read_plan
 
 TARGET = ROOT / "_build/syllabus"
 BOOK = "From Kernel Regression to the Transformer"
@@ -218,7 +217,7 @@ def main(words: Sequence[str], target: Path = TARGET) -> int:
         schedule = schedules[asked.sessions]
         free = [span(word) for word in asked.free]
         days = days_of(asked.start, asked.days, free, schedule.sessions)
-    except (DeckError, MystError, PlanError, ValueError) as error:
+    except ValueError as error:
         print(error, file=sys.stderr)
         return 1
     sessions = sessions_of(schedule, decks, days)

@@ -17,16 +17,15 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import yaml
-from browser import chromium
-from check_environment import ROOT
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from browser import chromium, opened
+from check_environment import ROOT, project_table
+from playwright.sync_api import Browser, BrowserContext, Page, Route
 from pypdf import PdfReader
 
 SITE = ROOT / "_build" / "html"
@@ -35,11 +34,6 @@ ADDRESS = "http://book.invalid"  # nobody's; every request to it is answered fro
 PRINTED = f"{ADDRESS}/book.html"
 NOT_PRINTED = ("appendices/cards",)  # a card is asked again, not read: 80 pages
 PAPER = {"width": 642, "height": 900}  # what A4 leaves between the margins of print.css
-NO_NETWORK = (
-    "--no-sandbox",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--disable-background-networking",
-)
 TAKE_OUT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 # until a few frames more have been drawn
@@ -244,20 +238,18 @@ def set_dates(pdf: Path, day: datetime) -> None:
 
 def main(site: Path = SITE, pdf: Path = PDF, toc: Path = ROOT / "_toc.yml") -> int:
     """Print the book; say what is wrong with it, if anything is."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = project_table()
     listed, day = order(yaml.safe_load(toc.read_text(encoding="utf-8"))), commit_day(ROOT)
     pages = [page for page in listed if page[0] not in NOT_PRINTED]
     if not (program := chromium()):
         print("No Chromium or Chrome is here, which prints. Do: CHROMIUM=/path make pdf")
         return 1
     pdf.parent.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(NO_NETWORK))
+    with opened(program) as browser:
         desk = Desk(browser, site)
         texts = read_pages(desk, pages, project.get("urls", {}).get("Book", "").rstrip("/"))
         desk.book = book(texts, project, day)
         print_twice(desk, pdf)
-        browser.close()
     set_dates(pdf, day)
     if desk.faults:
         print(*desk.faults, sep="\n", file=sys.stderr)

@@ -16,13 +16,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from check_environment import ROOT, project_table
+
 SITE, PDF = Path("_build/html"), Path("_build/pdf/attnbook.pdf")
 EPUB, CARDS = Path("_build/epub/attnbook.epub"), Path("_build/cards/attnbook.apkg")
 SUMS, NOTES = "SHA256SUMS", "NOTES.md"
@@ -46,8 +46,7 @@ class NotReady(Exception):
 
 def project_version(root: Path) -> str:
     """The version in pyproject.toml."""
-    text = (root / "pyproject.toml").read_text(encoding="utf-8")
-    version: str = tomllib.loads(text)["project"]["version"]
+    version: str = project_table(root)["version"]
     return version
 
 

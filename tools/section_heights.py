@@ -14,9 +14,9 @@ import json
 import sys
 from pathlib import Path
 
-from browser import chromium
+from browser import chromium, opened
 from check_environment import ROOT
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 SITE = ROOT / "_build" / "html"
 STORED = ROOT / "_ext" / "attnbook_site" / "heights.json"
@@ -50,13 +50,11 @@ def main() -> int:
         print("No Chromium or Chrome is here to measure sections.", file=sys.stderr)
         return 1
     found = {}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with opened(program) as browser:
         page = browser.new_page(color_scheme="light")
         for file in pages:
             if measured := heights(page, file):
                 found[file.relative_to(SITE).with_suffix("").as_posix()] = measured
-        browser.close()
     STORED.write_text(json.dumps(found, indent=0, sort_keys=True) + "\n", "utf-8", newline="\n")
     print(f"{sum(map(len, found.values()))} sections of {len(found)} pages measured: make book")
     return 0

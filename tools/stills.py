@@ -14,10 +14,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from browser import chromium
+from browser import chromium, opened
 from check_environment import ROOT
 from PIL import Image
-from playwright.sync_api import Browser, Locator, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Locator, ViewportSize
 
 SITE = ROOT / "_build" / "html" / "chapters"
 STILLS = ROOT / "images" / "stills"
@@ -86,8 +86,7 @@ def main(numbers: Sequence[str]) -> int:
         print("stills need a Chromium, and the site: run make book", file=sys.stderr)
         return 1
     STILLS.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+    with opened(found) as browser:
         if "card" in numbers:
             card(browser)
         for page in sorted(SITE.glob("*.html")):

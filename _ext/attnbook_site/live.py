@@ -17,15 +17,10 @@ from typing import Any
 from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from weaving.stills import alternative
+from weaving.stills import PLACE, alternative
 
 from .assets import digest
 
-PLACE = re.compile(
-    r'<div id="(?P<name>[\w-]+)" class="attnbook-live".*?<strong>(?P<title>.*?)</strong>.*?'
-    r'<div class="attnbook-still">',
-    re.DOTALL,
-)
 SCRIPT = re.compile(r'<script class="attnbook-live-script">\n(.*?)</script>', re.DOTALL)
 NAME = re.compile(r'const name = "([\w-]+)"')
 LOADER = """<script>

@@ -13,6 +13,7 @@ import address
 import pytest
 import yaml
 from address import ROOT, Address
+from check_environment import project_table
 
 COPY = address.read_address("some-one/a.copy")
 WITH_DOMAIN = address.read_address("other/book", "https://book.example.org/")
@@ -44,13 +45,19 @@ def put(root: Path, wanted: Address | None) -> dict[str, str]:
     }
 
 
+def present(root: Path) -> Address | None:
+    """The address that pyproject.toml holds; None where there is none yet."""
+    urls = project_table(root).get("urls")
+    return Address(urls["Repository"], urls["Book"]) if urls else None
+
+
 def accounts(said: dict[str, str]) -> dict[str, set[str]]:
     """The links of each text that lead to somebody's account."""
     return {path: found for path, text in said.items() if (found := {*OF_AN_ACCOUNT.findall(text)})}
 
 
 def test_every_file_is_what_the_command_writes():
-    for path, text in address.texts(ROOT, address.present(ROOT)).items():
+    for path, text in address.texts(ROOT, present(ROOT)).items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: do make address"
 
 
@@ -61,7 +68,7 @@ def test_without_an_address_no_text_leads_to_an_account(root):
         *("appendices/hub.md", "pyproject.toml", "CITATION.cff"),
     }
     assert accounts(said) == {}
-    assert address.present(root) is None
+    assert present(root) is None
 
 
 def test_with_an_address_every_link_leads_there(root):
@@ -109,7 +116,7 @@ def test_it_can_be_set_again_and_nothing_stays_of_the_old_one(root):
     before = put(root, None)
     once = put(root, WITH_DOMAIN)
     assert put(root, WITH_DOMAIN) == once
-    assert address.present(root) == WITH_DOMAIN
+    assert present(root) == WITH_DOMAIN
     put(root, COPY)
     assert put(root, WITH_DOMAIN) == once
     assert "some-one" not in "".join(once.values())
