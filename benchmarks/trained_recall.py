@@ -4,9 +4,11 @@
     python -m benchmarks.trained_recall --quick    twenty steps of one seed; stores nothing
 
 With distinct keys no key comes twice. With recurring ones each comes about twice, and its last
-value counts. All layers see the same rows for the same number of steps, have the same parameters at
-the start, and predict k(q, ·) u, with queries and keys of width 16 and coefficients u of their own.
-Stacks of four layers, one of them a softmax or all or none, have the same tasks and fewer steps.
+value counts. All layers see the same rows for the same number of steps and predict k(q, ·) u, with
+queries and keys of width 16, the same parameters at the start, and coefficients u of their own.
+Ridge keeps K^T K beside K^T V, so a sum and a delta rule with keys twice as wide, which keep as
+many numbers, stand beside it. Stacks of four layers, one of them a softmax or all or none, have the
+same tasks and fewer steps.
 Seeds are 0, 1, 2 and none is left out; data, first parameters and batches come from them. One
 learning rate serves all; what a smaller and a larger one do is measured with seed 0.
 """
@@ -34,7 +36,10 @@ OTHER_RATES = (0.002, 0.01)
 ASKED = 16  # questions a row
 PAIRS = (4, 8, 16, 24, 32, 48, 64, 96)  # of the test; training draws 4 to 48
 LEAST, MOST = 4, 48
-KINDS = ("softmax", "softmax with age", "linear", "sum", "decay", "delta", "ridge")
+KINDS = (
+    *("softmax", "softmax with age", "linear", "sum", "decay", "delta", "ridge"),
+    *("wide sum", "wide delta"),
+)
 TASKS = ("distinct", "recurring")
 SEEDS = 3
 STACKS = {
@@ -67,9 +72,10 @@ class Layer(nn.Module):
 
     def __init__(self, kind: str) -> None:
         super().__init__()
-        self.kind = kind
-        self.query = nn.Linear(EMBED_DIM, HEAD_DIM, bias=False)
-        self.key = nn.Linear(EMBED_DIM, HEAD_DIM, bias=False)
+        self.kind = kind.removeprefix("wide ")
+        width = HEAD_DIM if self.kind == kind else 2 * HEAD_DIM
+        self.query = nn.Linear(EMBED_DIM, width, bias=False)
+        self.key = nn.Linear(EMBED_DIM, width, bias=False)
         self.value = nn.Linear(EMBED_DIM, HEAD_DIM, bias=False)
         self.decay = nn.Linear(EMBED_DIM, 1)
         self.beta = nn.Linear(EMBED_DIM, 1)
