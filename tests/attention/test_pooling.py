@@ -1,4 +1,4 @@
-"""Attention pooling: token by token, padded, and what is no token."""
+"""Attention pooling: token by token, and padded."""
 
 import operator
 from types import SimpleNamespace
@@ -63,11 +63,6 @@ class Pooling:
 
 @pytest.fixture(scope="module", params=["numpy", "torch", "jax", "jax-jit"])
 def call(request):
-    return Pooling(request.param)
-
-
-@pytest.fixture(scope="module", params=["torch", "jax"])
-def layer(request):
     return Pooling(request.param)
 
 
@@ -140,27 +135,10 @@ def test_every_kind_of_integer(call, rng, dtype):
     np.testing.assert_array_equal(call(tokens.astype(dtype)), call(tokens))
 
 
-@pytest.mark.parametrize(
-    ("tokens", "message"),
-    [
-        ([[0, 11]], "tokens: got 0 to 11, expected 0 to 10"),
-        ([[-1, 3]], "tokens: got -1 to 3, expected 0 to 10"),
-        ([[0.0, 1.0]], r"tokens: got dtype .*float64, shape \(1, 2\), expected integers"),
-        ([[True, False]], r"tokens: got dtype .*bool, shape \(1, 2\), expected integers"),
-        (3, r"tokens: got dtype .*int64, shape \(\), expected integers of shape"),
-    ],
-)
-def test_bad_tokens(layer, tokens, message):
-    with pytest.raises(ValueError, match=message):
-        layer(np.array(tokens))
-    with pytest.raises(TypeError, match="tokens: got a list, expected a NumPy, PyTorch or JAX"):
-        layer.layer([1, 2])
-
-
-def test_a_mask_must_fit(layer, rng):
-    tokens = rng.integers(0, 11, size=(3, 7))
+def test_a_mask_must_fit(library, rng):
+    layer, tokens = library.make("AttentionPooling", 11, **SIZES), rng.integers(0, 11, size=(3, 7))
     with pytest.raises(ValueError, match=r"mask: got shape \(3, 7\), expected one that fits"):
-        layer(tokens, np.ones((3, 7), dtype=bool))
+        library.call(layer, tokens, np.ones((3, 7), dtype=bool))
 
 
 def test_sizes_and_their_names(library):

@@ -54,10 +54,30 @@ REFUSED = dict.fromkeys(FLAGS, ((1, "no", None), "True or False")) | {
     "eps": ((0, None), "a number above 0"),
     "rotary_base": ((0.0, "20"), "a number above 0, or None"),
     "attention": (("gated", None), "'softmax', 'linear', 'delta'"),
-    "score": (("Additive", ""), "'additive', 'general', 'dot' or None"),
+    "score": (
+        ("Additive", "scaled_dot", "", 0, False, "None"),
+        "'additive', 'general', 'dot' or None",
+    ),
 }
 PAIRS = {"EncoderDecoder": (5, 11, 3, 4), "Transformer": (5, 11, 7, 6, 2, 5, 1)}
 SIZES = TOKENS | PAIRS
+NO_TOKENS = [
+    ([[0, 5]], "got 0 to 5, expected 0 to 4"),
+    ([[-1, 3]], "got -1 to 3, expected 0 to 4"),
+    ([[0.0, 1.0]], r"got dtype .*float64, shape \(1, 2\), expected integers"),
+    ([[True, False]], r"got dtype .*bool, shape \(1, 2\), expected integers"),
+    (3, r"got dtype .*int64, shape \(\), expected integers of shape"),
+]
+WORDS = {"source": np.array([[0, 4]]), "mask": np.ones((1, 2), bool), "target": np.array([[10]])}
+NO_SENTENCES = [  # what is in the place of these words, of the vocabularies 0 to 4 and 0 to 10
+    ({"source": [[0, 5]]}, "source: got 0 to 5, expected 0 to 4"),
+    ({"mask": [[False, False]]}, "mask: got a sentence without a word, expected at least"),
+    ({"target": [[11]]}, "target: got 11 to 11, expected 0 to 10"),
+]
+TOO_LONG = [
+    ({"source": [[0] * 8], "mask": [[True] * 8]}, "source: got 8 tokens, expected at most 7"),
+    ({"target": [[1] * 8]}, "target: got 8 tokens, expected at most 7"),
+]
 EPSILON = {"bfloat16": 2.0**-7, "float32": 2.0**-22, "float64": 1e-14}
 
 
@@ -139,6 +159,45 @@ def test_sentences_of_another_library(library, name):
         layer(source, source > 0, source)
     with pytest.raises(TypeError, match=message):
         layer.encode(source, source > 0)
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_what_is_no_token(library, name):
+    """Of the vocabulary 0 to 4."""
+    layer = library.make(name, *TOKENS[name])
+    for given, message in NO_TOKENS:
+        with pytest.raises(ValueError, match=f"^tokens: {message}"):
+            library.call(layer, np.array(given))
+    with pytest.raises(TypeError, match="tokens: got a list, expected a NumPy, PyTorch or JAX"):
+        layer([1, 2])
+
+
+@pytest.mark.parametrize("name", ["AttentionOnly", "DecoderOnly"])
+def test_too_many_tokens(library, name):
+    """Lengths are known under jit too, where values are not."""
+    layer = library.make(name, *TOKENS[name])
+    ways = [layer]
+    if library.name == "jax":
+        import equinox as eqx
+
+        ways.append(eqx.filter_jit(layer))
+    for way in ways:
+        with pytest.raises(ValueError, match="tokens: got 8 of them, expected at most 7"):
+            way(library.moved(np.zeros((2, 8), int)))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_is_no_sentence(library, name):
+    """Both ways in look at what comes."""
+    layer = library.make(name, *PAIRS[name])
+    library.call(layer, *WORDS.values())
+    for wrong, message in NO_SENTENCES + (TOO_LONG if name == "Transformer" else []):
+        given = WORDS | {part: np.array(words) for part, words in wrong.items()}
+        with pytest.raises(ValueError, match=message):
+            library.call(layer, *given.values())
+        if "target" not in wrong:
+            with pytest.raises(ValueError, match=message):
+                layer.encode(library.moved(given["source"]), library.moved(given["mask"]))
 
 
 def test_what_a_cell_is_given(library, rng):

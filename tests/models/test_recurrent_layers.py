@@ -1,49 +1,12 @@
-"""The recurrent layers in both back ends: sizes, starts, what they refuse, conversion."""
+"""The recurrent layers in both back ends: sizes, starts, their loop."""
 
 import numpy as np
 import pytest
 import reference_recurrent
 from layer_harness import distinct_starts
-from reference_recurrent import SCORES, SIZES, run, translator
-
-from attnbook._validation import numbers
-from attnbook.models import recurrent
+from reference_recurrent import SCORES, SIZES
 
 by_score = pytest.mark.parametrize("score", SCORES)
-
-
-@by_score
-def test_known_scores(score):
-    assert recurrent.decoder_score(score) is score
-
-
-@pytest.mark.parametrize("score", ["Additive", "scaled_dot", "", 0, False, "None"])
-def test_unknown_scores(library, score):
-    expected = "'additive', 'general', 'dot' or None"
-    with pytest.raises(ValueError, match=f"score: got {score!r}, expected {expected}"):
-        recurrent.decoder_score(score)
-    with pytest.raises(ValueError, match=f"score: got {score!r}, expected {expected}"):
-        library.make("EncoderDecoder", **SIZES, score=score)
-
-
-def test_two_halves():
-    for given in (2, 22, np.int64(4)):
-        out = numbers.even(width=given)
-        assert (type(out), out) == (int, given)
-    for odd in (1, 3, 21):
-        with pytest.raises(ValueError, match=f"width: got {odd}, expected an even number"):
-            numbers.even(width=odd)
-    for wrong in (0, -2, 2.0, None):
-        with pytest.raises(ValueError, match=f"width: got {wrong!r}, expected an integer"):
-            numbers.even(width=wrong)
-
-
-def test_limits():
-    for given in (None, 1, 0.1, np.float32(2)):
-        assert numbers.positive_or_none(clip=given) is given
-    for wrong in (0, 0.0, -1.0, float("nan"), float("inf"), -float("inf")):
-        with pytest.raises(ValueError, match=f"clip: got {wrong!r}, expected a number above 0"):
-            numbers.positive_or_none(clip=wrong)
 
 
 @by_score
@@ -73,27 +36,6 @@ def test_starts_differ_from_part_to_part(library):
             largest = np.abs(starts[f"{name}.{part}"]).max() * limit**0.5
             assert 0.8 < largest <= 1, (name, part)  # uniform, as in torch.nn.GRUCell
     assert 0.5 < starts["combine"].std() * 22**0.5 < 1.5
-
-
-@pytest.mark.parametrize(
-    ("place", "wrong", "message"),
-    [
-        (0, np.array([[0, 13]]), "source: got 0 to 13, expected 0 to 12"),
-        (1, np.array([[False, False]]), "mask: got a sentence without a word, expected at least"),
-        (2, np.array([[17]]), "target: got 17 to 17, expected 0 to 16"),
-    ],
-)
-def test_bad_sentences(library, place, wrong, message):
-    """Both ways in look at what comes; what is wrong in which way is test_validation_tokens.py's matter."""
-    backend, layer = library.backend, translator(library, "dot")
-    arrays = [np.array([[0, 12]]), np.array([[True, True]]), np.array([[16]])]
-    run(library, layer, *arrays)
-    arrays[place] = wrong
-    with pytest.raises(ValueError, match=message):
-        layer(*map(backend.array, arrays))
-    if place < 2:
-        with pytest.raises(ValueError, match=message):
-            layer.encode(*map(backend.array, arrays[:2]))
 
 
 def test_unroll_is_a_loop(library):

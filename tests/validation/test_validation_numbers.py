@@ -22,6 +22,7 @@ INTEGERS = [  # a check, what it takes, what it refuses besides what is no integ
     ),
     (partial(numbers.int_between, 1, 3), (1, 2, np.int8(3)), (0, 4, -1), "1 to 3"),
     (numbers.even_width, (2, 10, np.int64(4)), (-2,), "an integer, 1 or more"),
+    (numbers.even, (2, 22, np.int64(4)), (0, -2), "an integer, 1 or more"),
 ]
 
 
@@ -36,10 +37,13 @@ def test_an_integer(check, good, wrong, expected):
             check(width=given)
 
 
-def test_pairs_are_an_even_width():
+def test_pairs_and_halves_are_an_even_width():
     for wrong in (0, 1, 3, 11):
         with pytest.raises(ValueError, match=f"d: got a width of {wrong}, expected an even one"):
             numbers.even_width(d=wrong)
+    for odd in (1, 3, 21):
+        with pytest.raises(ValueError, match=f"width: got {odd}, expected an even number"):
+            numbers.even(width=odd)
 
 
 def test_parts_of_a_width():
@@ -70,7 +74,7 @@ def test_a_choice():
 NO_NUMBERS = ("0.5", True, False, np.True_, 1j, [0.5], np.array([0.5]), math.nan, math.inf)
 AMOUNTS = [  # a check, what it takes besides 0.5, what it refuses, and the words
     (numbers.positive, (1, np.int64(1), 7), (None, 0, -1, -math.inf), "a number above 0"),
-    (numbers.positive_or_none, (1, None), (0, -1), "a number above 0, or None"),
+    (numbers.positive_or_none, (1, None), (0, -1, -math.inf), "a number above 0, or None"),
     (numbers.nonnegative, (0, 1, np.int64(1), 7), (None, -0.1, -1e-9), "0 or more"),
     (numbers.probability, (0, 0.0, 0.999), (None, -0.1, 1, 1.0, 7), "a share from 0 to below 1"),
     (numbers.fraction, (0.25,), (None, 0, 1, -0.1, 50), "a share above 0 and below 1"),
@@ -83,7 +87,7 @@ def test_how_much_is_a_finite_real_number(check, good, wrong, expected):
     for given in (*good, 0.5, np.float32(0.5), np.float64(0.5)):
         out = check(much=given)
         assert out == given
-        assert type(out) is float or check is numbers.positive_or_none
+        assert type(out) is (type(given) if check is numbers.positive_or_none else float)
     for given in (*wrong, *NO_NUMBERS):
         message = re.escape(f"much: got {given!r}, expected {expected}")
         with pytest.raises(ValueError, match=f"^{message}$"):
