@@ -45,7 +45,7 @@ MADE = {  # every layer that has sizes, by the names of its arguments
     "GRUCell": {"input_dim": 5, "hidden_dim": 11},
     "EncoderDecoder": VOCABULARIES | {"embed_dim": 3, "hidden_dim": 22},
 }
-WRONG_SIZES = (0, -1, 2.5, None), "an integer"
+WRONG_SIZES = (0, -1, 2.0, 2.5, "2", None), "an integer"
 FLAGS = ("bias", "rms_norm", "last_norm", "tied", "gate", "delta")
 REFUSED = dict.fromkeys(FLAGS, ((1, "no", None), "True or False")) | {
     "norm": (("before", None), "'pre' or 'post'"),
@@ -105,6 +105,15 @@ def test_wrong_arguments(library, name):
             message = f"^{argument.name}: got {re.escape(repr(wrong))}, expected {words}"
             with pytest.raises(ValueError, match=message):
                 library.make(name, **MADE[name] | {argument.name: wrong})
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_layer_is_made_with_numpys_integers(library, name):
+    """Equinox warns of sizes that are NumPy's, and a warning fails a test."""
+    sizes = {size: np.int64(number) for size, number in MADE[name].items()}
+    plain, made = library.make(name, **MADE[name]), library.make(name, **sizes)
+    shapes = [{n: p.shape for n, p in library.parameters(one).items()} for one in (plain, made)]
+    assert shapes[0] == shapes[1]
 
 
 @pytest.mark.parametrize("name", [name for name in MADE if "num_heads" in MADE[name]])

@@ -53,24 +53,13 @@ def test_the_shape_of_heads():
     out = heads.head_shape(np.int64(12), np.int64(4), np.int64(2))
     assert out == (12, 4, 2, 3)
     assert [type(number) for number in out] == [int] * 4
-    for wrong in (3, 8):
-        message = f"num_kv_heads: got {wrong}, expected a divisor of 4, the heads"
-        with pytest.raises(ValueError, match=message):
-            heads.head_shape(12, 4, wrong)
-    with pytest.raises(ValueError, match="num_heads: got 5, expected a divisor of 12, the width"):
-        heads.head_shape(12, 5, 1)
-    for wrong in (0, -1, 2.0, "2"):
-        for name in ("embed_dim", "num_heads", "num_kv_heads"):
-            given = dict(embed_dim=12, num_heads=4, num_kv_heads=2) | {name: wrong}
-            with pytest.raises(ValueError, match=f"{name}: got {wrong!r}, expected an integer"):
-                heads.head_shape(**given)
 
 
 SIZES = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 5}
 
 
 def test_sizes_are_kept():
-    """As Python integers, under the names of the arguments; a bad one is named."""
+    """As Python integers, under the names of the arguments."""
     for norm, activation in (("pre", "gelu"), ("post", "relu"), ("pre", "swiglu")):
         for kind in (int, np.int64):
             given = {n: kind(v) for n, v in SIZES.items()} | {"norm": norm}
@@ -78,15 +67,6 @@ def test_sizes_are_kept():
             found = {n: getattr(config, n) for n in (*SIZES, "norm", "activation")}
             assert found == SIZES | {"norm": norm, "activation": activation}
             assert {type(getattr(config, n)) for n in (*SIZES, "num_kv_heads")} == {int}
-    bad = [(n, wrong) for n in SIZES for wrong in (0, -1, 2.0, None)]
-    for name, wrong in (*bad, ("norm", "before"), ("activation", "tanh"), ("attention", "hard")):
-        with pytest.raises(ValueError, match=f"{name}: got {wrong!r}, expected"):
-            BlockConfig(**(SIZES | {name: wrong}))
-    with pytest.raises(ValueError, match="num_heads: got 5, expected a divisor of 12, the width"):
-        BlockConfig(**(SIZES | {"num_heads": 5}))
-    for wrong in (0, -1, 2.0, None):
-        with pytest.raises(ValueError, match=f"num_layers: got {wrong!r}, expected an integer"):
-            Library("torch").make("Transformer", 3, 4, 5, **SIZES, num_layers=wrong)
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
@@ -109,29 +89,3 @@ def test_shapes_are_those_of_a_block(num_kv_heads, activation):
     for name, parameter in block.named_parameters():
         if name.endswith(".weight"):
             assert block.config.shape(name.removesuffix(".weight")) == tuple(parameter.shape)
-
-
-LAYERS = {
-    "SelfAttention": (8, 3),
-    "MultiHeadAttention": (8, 2),
-    "AttentionOnly": (5, 6, 8, 2, 1),
-    "AttentionPooling": (5, 3, 2, 4),
-    "GRUCell": (3, 4),
-    "EncoderDecoder": (5, 7, 3, 8),
-    "MLP": (8, 9),
-    "EncoderBlock": (8, 2, 9),
-    "DecoderBlock": (8, 2, 9),
-    "EncoderOnly": (3, 4, 5, 8, 2, 9, 1),
-    "DecoderOnly": (3, 5, 8, 2, 9, 1),
-    "Transformer": (3, 4, 5, 8, 2, 9, 1),
-}
-
-
-@pytest.mark.parametrize("library", ["torch", "jax"])
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_is_made_with_numpys_integers(library, name):
-    """Equinox warns of sizes that are NumPy's, and a warning fails a test."""
-    layers = Library(library)
-    plain, made = (layers.make(name, *map(kind, LAYERS[name])) for kind in (int, np.int64))
-    shapes = [{n: p.shape for n, p in layers.parameters(one).items()} for one in (plain, made)]
-    assert shapes[0] == shapes[1]
