@@ -75,23 +75,3 @@ def test_a_seed_settles_it_and_a_generator_goes_on():
     first, second = (datasets.smooth_functions(3, seed=rng) for _ in range(2))
     np.testing.assert_array_equal(first.y, one.y)
     assert np.all(second.y != first.y)
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"n": -1}, "n: got -1, expected an integer, 0 or more"),
-        ({"n": 2.5}, "n: got 2.5, expected an integer"),
-        ({"points": -3}, "points: got -3, expected an integer"),
-        ({"points": None}, "points: got None, expected an integer"),
-        ({"length_scale": 0}, "length_scale: got 0, expected above 0"),
-        ({"length_scale": (0.1, -1)}, r"length_scale: got \(0.1, -1\), expected above 0"),
-        ({"length_scale": (0.0, 1)}, r"length_scale: got \(0.0, 1\), expected above 0"),
-        ({"length_scale": math.nan}, "length_scale: got nan, expected above 0"),
-        ({"noise": -0.1}, "noise: got -0.1, expected 0 or more"),
-        ({"noise": math.nan}, "noise: got nan, expected 0 or more"),
-    ],
-)
-def test_bad_arguments(how, message):
-    with pytest.raises(ValueError, match=message):
-        datasets.smooth_functions(**({"n": 3} | how))
