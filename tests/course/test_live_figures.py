@@ -23,7 +23,7 @@ STATES = np.arange(30.0).reshape(2, 3, 5) - 14
 STREAM = live.Stream("short", ["a", "b", " "], ["embedding", "attention"], STATES)
 PAIRS = [("x", 1.0), ("z", 0.5)]
 ABSENT = {"model": "absent", "source_vocabulary": ["one"], "target_vocabulary": ["e", "f"]}
-HEAD, ONES, OF_CASES = {"h": [[1, 0]]}, np.ones(17), (live.attention_browser, live.residual_stream)
+HEAD, ONES = {"h": [[1, 0]]}, np.ones(17)
 SAMPLING = {"temperature": 0.5, "top_p": 0.9}
 
 FIGURES = {
@@ -78,6 +78,10 @@ STARTS = {  # of a figure's controls, those that are seen at the start and what 
 
 
 points, attention = live.self_attention_points, live.Attention
+regression = partial(live.in_context_regression, model="a")
+write = partial(live.text_writer, model="a")
+translate = partial(live.translation_attention, **ABSENT)
+OF_CASES = live.attention_browser, live.residual_stream, translate
 
 
 def read(records):
@@ -204,13 +208,22 @@ def test_hull_by_hand(points, corners):
     [
         (lambda: live.query_and_keys(KEYS, KEYS[1:]), r"keys, values: got \(5, 2\), \(4, 2\)"),
         (lambda: live.query_and_keys(KEYS[:, :1], KEYS), r"keys, values: got \(5, 1\), \(5, 2\)"),
+        (lambda: live.query_and_keys(KEYS[:0], KEYS[:0]), r"keys, values: got \(0, 2\), \(0, 2\)"),
+        (lambda: live.query_and_keys(KEYS * np.nan, KEYS), "^keys: got .*, expected finite real"),
+        (lambda: live.query_and_keys(KEYS, KEYS + np.inf), "^values: got .*, expected finite real"),
         (lambda: live.query_and_keys(KEYS, KEYS, "abcd"), "names: got 4 letters, expected 5"),
+        (lambda: live.kernel_regression(X, Y[:2], TRUTH), "^x, y: got 3, 2 numbers, expected as"),
+        (lambda: live.kernel_regression(X, Y, (X, X[:2])), "^truth: got 3 x and 2 y, expected"),
+        (lambda: live.kernel_heads(X, Y, None), "^truth: got a NoneType, expected a pair"),
+        (lambda: live.kernel_heads(KEYS, KEYS, TRUTH), r"^x: got shape \(5, 2\), expected \(n,\)"),
+        (lambda: live.bandwidth_descent(X, Y, X), "^truth: got a ndarray, expected a pair"),
         (lambda: descent(X[:2], Y[:2]), "x, y: got 2 points, expected 3 or more"),
         (lambda: descent(X, Y[:2]), "x, y: got 3, 2 numbers, expected as many"),
         (lambda: live.self_attention_points(KEYS[:1]), r"points: got \(1, 2\), expected \(n, 2\)"),
         (lambda: live.self_attention_points(np.ones((13, 2))), r"points: got \(13, 2\), expected"),
         (lambda: live.self_attention_points(KEYS[:, :1]), r"points: got \(5, 1\), expected"),
         (lambda: live.self_attention_points(KEYS[0]), r"points: got \(2,\), expected"),
+        (lambda: live.self_attention_points(KEYS * 1j), "^points: got dtype complex128, expected"),
         *(
             (partial(points, KEYS, names), f"got '{names}', expected 5 different letters")
             for names in ("abcca", "abc")
@@ -230,11 +243,40 @@ def test_hull_by_hand(points, corners):
         (lambda: live.estimators(y=X), "x, y: got y alone, expected both or none"),
         (lambda: live.estimators(X, Y), "x, y: got a point elsewhere, expected x from"),
         (lambda: live.estimators(ONES, ONES), "x, y: got 17, 17 numbers, expected 1 to 16"),
+        (lambda: live.estimators(bandwidth="wide"), "^bandwidth: got wide, expected 0.01 to 3"),
+        *(
+            (partial(regression, x, x), f"x, y: got {len(x)}, {len(x)} numbers, expected 1 to 32")
+            for x in (np.ones(33), X[:0])
+        ),
+        (lambda: regression(X / 2, X[:2]), "x, y: got 3, 2 numbers, expected 1 to 32"),
+        *(
+            (partial(regression, x, y), "x, y: got a point elsewhere")
+            for x, y in ((X, Y), (X / 2, Y * np.nan), (X * np.nan, Y))
+        ),
+        (lambda: regression(X / 2, Y, noise="x"), "^noise: got x, expected 0 or more"),
+        (lambda: regression(X / 2, Y, model="A B"), "name: got 'A B', expected small letters"),
         (lambda: live.ring(bandwidth=1e8), r"bandwidth: got 1e\+08, expected 1e9 to 1e12"),
         *((lambda make=make: make([], name="a"), "cases: got none") for make in OF_CASES),
+        (lambda: translate([CASE], name="a", model="x/y"), "name: got 'x/y', expected small"),
         (lambda: live.parts(X), "scores, values: got scores alone"),
         (lambda: live.parts(X[:2], X[:2]), "scores, values: got 2 keys, expected 3 to 16"),
         (lambda: live.parts(X, 9 * Y), "scores, values: got a number out of reach"),
+        (lambda: live.parts(X, X[:2]), "^scores, values: got 3, 2 numbers, expected as many"),
+        (lambda: live.parts(X * np.nan, X), "^scores: got .*, expected finite real numbers"),
+        *(
+            (partial(live.model_heads, "smollm2", head=(layer, 1)), f"^head: got {layer}, expected")
+            for layer in (17.5, 0)
+        ),
+        (lambda: live.ask_model("smollm2", head=(0, 1)), "^head: got 0, expected 1 to 30"),
+        (lambda: live.ask_model("smollm2", next_tokens=["a"]), "^next_tokens: got 'a', expected a"),
+        *(
+            (partial(write, "a", next_tokens=[pair]), "next_tokens: got .*, expected a text")
+            for pair in (" the", ("a", 2.0), ("a", np.nan), (3, 0.5), ("a", 0.5, 0.1))
+        ),
+        (lambda: write("a", next_tokens=9 * PAIRS[:1]), "next_tokens: got 9, expected at most 8"),
+        (lambda: write("a", temperature="warm"), "temperature: got warm, expected a number"),
+        (lambda: write("a", top_p="most"), "top_p: got most, expected a number from 0.1 to"),
+        (lambda: write("a", model="A B"), "name: got 'A B', expected small letters"),
         (
             lambda: live.planner(layout=Layout(heads=16)),
             r"layout.heads: got 16, expected one of \(1, 2, 4, 8\)",
@@ -271,31 +313,58 @@ def test_what_cannot_be_drawn_is_named(call, message):
 
 
 @pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: live.self_attention_points(KEYS, None), "names: got None, expected letters"),
+        (lambda: live.Attention("t", None, ["b"], {"h": X}), "rows: got None, expected a list of"),
+        (lambda: live.Attention("t", ["a"], ["b"], X), "weights: got a ndarray, expected an array"),
+        (lambda: live.planner(layout={}), "layout: got a dict, expected a Layout"),
+        (lambda: live.model_heads("smollm2", head=17.1), "head: got 17.1, expected a pair"),
+        (lambda: live.attention_browser(["a"], name="n"), "cases: got a list, expected a list of"),
+    ],
+)
+def test_what_is_of_another_type_is_named(call, message):
+    with pytest.raises(TypeError, match=f"^{message}"):
+        call()
+
+
+@pytest.mark.parametrize(
     ("figure", "argument", "wrong", "expected"),
     [
-        (descent, "start", 0, "a number from 0.001 to 500"),
-        (descent, "learning_rate", 11, "a number from 0.1 to 10"),
-        (live.estimators, "noise", -1, "0 or more"),
-        (live.ring, "world", 3, "one of (2, 4, 8)"),
-        (live.ring, "tokens", 5000, "a power of 2 from 4,096"),
-        (live.ring, "tokens", 2**21, "a power of 2"),
-        (live.regressor_training, "length_scale", 0.01, "a number from 0.05 to 2"),
-        (live.regressor_training, "noise", -0.1, "a number from 0 to 1"),
-        (live.regressor_training, "pairs", 1, "2 to 32"),
-        (live.regressor_training, "learning_rate", 4, "a number from 0.001 to 3"),
-        (live.regressor_training, "seed", 100, "0 to 99"),
-        (live.planner, "model", "GPT-2", ""),
-        (live.planner, "device", "TPU", ""),
-        (live.planner, "devices", 100, "a power of 2 from 8 to 16,384"),
-        (live.planner, "devices", 4, "a power of 2 from 8"),
-        (live.planner, "batch", 2**27, "a power of 2 from 262,144"),
-        (live.planner, "sequence", 1024, "a power of 2 from 2,048"),
+        (descent, "start", (0, "1"), "a number from 0.001 to 500"),
+        (descent, "learning_rate", (11, None), "a number from 0.1 to 10"),
+        (live.estimators, "noise", (-1,), "0 or more"),
+        (partial(regression, X / 2, Y), "length_scale", (0.0,), "a number above 0"),
+        (partial(regression, X / 2, Y), "noise", (-0.1, np.nan), "0 or more"),
+        (partial(regression, X / 2, Y), "bandwidth", (0.001,), "0.01 to 3"),
+        (live.ring, "world", (3,), "one of (2, 4, 8)"),
+        (live.ring, "world", ("4",), "an integer"),
+        (live.ring, "tokens", (5000, 2**21), "a power of 2 from 4,096"),
+        (live.ring, "flops", (0,), "a number above 0"),
+        (live.ring, "latency", (-1,), "0 or more"),
+        (live.ring, "width", (2.5,), "an integer"),
+        (live.regressor_training, "length_scale", (0.01, "1"), "a number from 0.05 to 2"),
+        (live.regressor_training, "noise", (-0.1, None), "a number from 0 to 1"),
+        (live.regressor_training, "pairs", (1, 2.5), "2 to 32"),
+        (live.regressor_training, "learning_rate", (4, [0.1]), "a number from 0.001 to 3"),
+        (live.regressor_training, "seed", (100, "0"), "0 to 99"),
+        (live.planner, "model", ("GPT-2", 8), ""),
+        (live.planner, "device", ("TPU",), ""),
+        (live.planner, "devices", (100, 4), "a power of 2 from 8 to 16,384"),
+        (live.planner, "devices", ("8",), "an integer"),
+        (live.planner, "batch", (2**27,), "a power of 2 from 262,144"),
+        (live.planner, "batch", (2.5,), "an integer"),
+        (live.planner, "sequence", (1024,), "a power of 2 from 2,048"),
+        (write, "beginning", ("", None, 3), "some text"),
+        (partial(write, "a"), "temperature", (-0.1, 1.6, np.nan), "a number"),
+        (partial(write, "a"), "top_p", (0, 0.05, 1.1, np.nan), "a number from 0.1 to"),
     ],
 )
 def test_an_argument_out_of_range_is_named(figure, argument, wrong, expected):
-    with pytest.raises(ValueError) as error:
-        figure(**{argument: wrong})
-    assert f"{argument}: got {wrong!r}, expected {expected}" in str(error.value)
+    for given in wrong:
+        with pytest.raises(ValueError) as error:
+            figure(**{argument: given})
+        assert f"{argument}: got {given!r}, expected {expected}" in str(error.value)
 
 
 def test_what_is_shown_stays_as_it_is():

@@ -14,7 +14,6 @@ from numpy.testing import assert_array_equal
 from torch import nn
 
 from attnbook import convert
-from attnbook.course import live
 from attnbook.course.live import models
 from attnbook.torch import DecoderOnly, EncoderOnly, Transformer
 from attnbook.train.byte_pairs import BytePairs, learn_pairs
@@ -197,49 +196,3 @@ def test_what_is_no_model_is_refused():
     for wrong in broken:
         with pytest.raises(ValueError, match=f"data: got {len(wrong)} bytes that are no stored"):
             models.unpack(wrong)
-
-
-def test_bad_input_of_the_regression_is_named():
-    x = np.linspace(-1, 1, 33)
-    for points in (x, x[:0]):
-        with pytest.raises(ValueError, match=f"x, y: got {len(points)}, {len(points)} numbers"):
-            live.in_context_regression(points, points, model="a")
-    with pytest.raises(ValueError, match="got 3, 2 numbers, expected 1 to 32"):
-        live.in_context_regression(x[:3], x[:2], model="a")
-    for a, b in ((x[:3] - 0.1, x[:3]), (x[:3], x[:3] * np.nan), (x[:3] * np.nan, x[:3])):
-        with pytest.raises(ValueError, match="x, y: got a point elsewhere"):
-            live.in_context_regression(a, b, model="a")
-    wrong = [("length_scale", 0.0), ("noise", -0.1), ("noise", np.nan), ("bandwidth", 0.001)]
-    for argument, number in wrong:
-        with pytest.raises(ValueError, match=f"{argument}: got {number}, expected"):
-            live.in_context_regression(x[:3], x[:3], model="a", **{argument: number})
-    with pytest.raises(ValueError, match="name: got 'A B', expected small letters"):
-        live.in_context_regression(x[:3], x[:3], model="A B")
-
-
-def test_bad_input_of_the_translation_is_named():
-    words = {"source_vocabulary": ["one"], "target_vocabulary": ["e"]}
-    with pytest.raises(ValueError, match="cases: got none"):
-        live.translation_attention([], name="live-a", model="a", **words)
-    case = live.Attention("1", "e", ["one"], {"one": [[1.0]]})
-    with pytest.raises(ValueError, match="name: got 'x/y', expected small letters"):
-        live.translation_attention([case], name="live-a", model="x/y", **words)
-
-
-def test_bad_input_of_the_writer_is_named():
-    for beginning in ("", None, 3):
-        with pytest.raises(ValueError, match=f"beginning: got {beginning!r}, expected some text"):
-            live.text_writer(beginning, model="a")
-    for temperature in (-0.1, 1.6, np.nan, "warm"):
-        with pytest.raises(ValueError, match=f"temperature: got {temperature}, expected a number"):
-            live.text_writer("a", model="a", temperature=temperature)
-    for top_p in (0, 0.05, 1.1, np.nan, "most"):
-        with pytest.raises(ValueError, match=f"top_p: got {top_p}, expected a number from 0.1 to"):
-            live.text_writer("a", model="a", top_p=top_p)
-    for pair in (" the", ("a", 2.0), ("a", np.nan), (3, 0.5), ("a", 0.5, 0.1)):
-        with pytest.raises(ValueError, match=r"next_tokens: got .*, expected a text"):
-            live.text_writer("a", model="a", next_tokens=[pair])
-    with pytest.raises(ValueError, match="next_tokens: got 9, expected at most 8"):
-        live.text_writer("a", model="a", next_tokens=[("b", 0.1)] * 9)
-    with pytest.raises(ValueError, match="name: got 'A B', expected small letters"):
-        live.text_writer("a", model="A B")
