@@ -3,7 +3,7 @@
 from faults.fault import faults
 
 FAULTS = faults(r"""
-models/transformer | torch | models/test_transformer.py::test_decoder_only_equals_the_loop
+models/transformer | torch | models/test_block_options.py::test_decoder_only_equals_the_loop
     no last norm | return ⟦apply_norm(norm, x)→x⟧, kept
     one block again and again | in enumerate(⟦layers→[layers[0]] * len(layers)⟧):
     blocks in the other order | in enumerate(layers⟦→[::-1]⟧):
@@ -12,7 +12,7 @@ models/transformer | torch | models/test_transformer.py::test_decoder_only_equal
     weights of the last layer first |
         x, weights = x\n            kept.⟦append(weights)→insert(0, weights)⟧
     the last positions | x + model.position[⟦: tokens.shape[-1]→-tokens.shape[-1] :⟧]\n    x = x if
-models/transformer | torch | models/test_transformer.py::test_encoder_only_equals_the_loop
+models/transformer | torch | models/test_block_options.py::test_encoder_only_equals_the_loop
     mask ignored | x = layer(x, ⟦mask→None⟧, return_weights=return_weights, causal=causal, **random)
     positions from the end | model.position[⟦: x.shape[-2]→-x.shape[-2] :⟧]
     an encoder that sees no future | return_weights: bool = False,\n    causal: bool = ⟦False→True⟧,
@@ -26,7 +26,7 @@ models/transformer | torch | models/test_transformer.py::test_transformer_equals
     what is written sees the future | , memory.mask, return_weights=return_weights⟦, causal=True→⟧
     the source is not read | x, ⟦memory.values, None, memory.mask→x, None, None⟧, return_weights=
     weights to what is written | x, ⟦_, weights→weights, _⟧ = x
-models/kv_cache | torch | models/test_transformer.py::test_the_cache_equals_the_full_pass
+models/kv_cache | torch | models/test_block_options.py::test_the_cache_equals_the_full_pass
     the position of the token before | embedded + model.position[cache.length⟦→ - 1⟧]
     a token does not see itself, cache | (⟦slots <= cache.length[:, None]
         →(slots < cache.length[:, None]) | (cache.length[:, None] == 0)⟧)
@@ -49,7 +49,7 @@ models/kv_cache | torch |
     padding is read in a step | memory.values, ⟦memory.mask→None⟧, return_weights=True
     weights of the first layer | mean(kept[⟦-1→0⟧], axis=1)
     weights of one head | ⟦array_namespace(x).mean(kept[-1], axis=1)[:, 0]→kept[-1][:, 0, 0]⟧
-models/kv_cache | torch | models/test_transformer.py::test_rows_of_different_lengths
+models/kv_cache | torch | models/test_block_options.py::test_rows_of_different_lengths
     one length for all rows | here = (slots == cache.length[:⟦→1⟧, None])
     one length for all queries | so_far = (slots <= cache.length[:⟦→1⟧, None])
 models/transformer | torch | models/test_transformer_layers.py::test_starts_differ_from_part_to_part
@@ -68,7 +68,7 @@ attention/heads | torch | models/test_block_options.py::test_rotary_attention_by
         →, v = (_turn(a, places, base) for a in (q, k, v))⟧
 attention/heads | torch | models/test_block_options.py::test_a_row_of_places_for_every_sequence
     the order for the places | if ⟦places is None→True⟧:
-models/kv_cache | torch | models/test_block_options.py::test_the_cache_equals_the_full_pass
+models/kv_cache | torch | models/test_block_options.py::test_rows_of_different_lengths
     one rotary position for all rows | x, x, x, cache.length[:⟦→1⟧, None],
     the keys of other heads | reshape⟦(q, (*k.shape[:2], -1, k.shape[-1]))
         →(q, (k.shape[0], -1, k.shape[1], k.shape[-1])).swapaxes(1, 2)⟧

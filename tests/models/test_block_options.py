@@ -7,6 +7,7 @@ import pytest
 import reference_heads
 import reference_transformers
 from layer_harness import Library, part, randomized, with_parameters
+from test_transformer import compiled
 
 from attnbook import convert
 from attnbook.attention import heads, positions
@@ -37,6 +38,11 @@ OPTIONS = {
     "gelu_tanh": {"activation": "gelu_tanh"},
     "as in Llama": LLAMA,
 }
+KINDS = {
+    "pre, gelu": {},
+    "post, relu": {"norm": "post", "activation": "relu"},
+    "pre, swiglu": {"activation": "swiglu"},
+}
 TIED = {"tied": {"tied": True}, "as in Llama, tied": LLAMA | {"tied": True}}
 
 
@@ -48,8 +54,9 @@ def each(cases, *in_jax):
     return pytest.mark.parametrize(names, pairs.values(), ids=pairs, indirect=["library"])
 
 
-encoders = each(OPTIONS, "as in Llama")
-decoders = each(OPTIONS | TIED, "bias", "as in Llama, tied")
+encoders = each(KINDS | OPTIONS, *KINDS, "as in Llama")
+decoders = each(KINDS | OPTIONS | TIED, *KINDS, "bias", "as in Llama, tied")
+MASKS = {"no mask": None, "one for all": (5, 5), "padding": (2, 1, 5), "one per pair": (2, 5, 5)}
 LENGTHS = np.array([2, 5])
 REAL = np.arange(7) < LENGTHS[:, None]  # of two rows of tokens
 
@@ -64,7 +71,7 @@ def tokens(rng):
     return rng.integers(0, 11, size=(2, 7))
 
 
-def assert_close(out, expected, tolerance=1e-10):
+def assert_close(out, expected, tolerance=1e-11):
     np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
 
 
@@ -83,58 +90,86 @@ def others(sizes, how):
     return [sizes | {name: value} for name, value in wrong.items() if sizes[name] != value]
 
 
+@pytest.mark.parametrize("num_layers", [1, 3])
 @decoders
-def test_decoder_only_equals_the_loop(library, tokens, how):
+def test_decoder_only_equals_the_loop(library, tokens, how, num_layers):
     """Logits and weights; with another option in its place the loop gives something else."""
-    model, sizes, parameters = make(library, "DecoderOnly", **how)
+    model, sizes, parameters = make(library, "DecoderOnly", **how, num_layers=num_layers)
     assert ("readout.weight" in parameters) == ("tied" not in how)
     assert ("position" in parameters) == ("rotary_base" not in how)
     out, weights = library.call(model, tokens[:, :5], True)
+    assert (type(weights), len(weights)) == (list, num_layers)
     for b in range(2):
         right, shares = reference_transformers.decoder_only(parameters, sizes, tokens[b, :5])
         assert_close(out[b], right)
         assert_close(np.array(weights)[:, b], np.array(shares))
     assert_close(library.call(model, tokens[:, :5]), out, 1e-12)
+    assert np.ptp(out) > 1
     for wrong in others(sizes, how):
         other, _ = reference_transformers.decoder_only(parameters, wrong, tokens[0, :5])
         assert np.abs(other - out[0]).max() > 1e-4
 
 
+@pytest.mark.parametrize("shape", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("last_norm", [True, False])
 @encoders
-def test_encoder_only_equals_the_loop(library, rng, how, last_norm):
-    """Learned positions stay beside rotary ones, where there is a max_length."""
-    vectors, mask = rng.normal(size=(2, 5, 2)), rng.random((5, 5)) < 0.7
-    given = how | {"last_norm": last_norm, "max_length": None if last_norm else 7}
-    model, sizes, parameters = make(library, "EncoderOnly", **given)
-    assert ("encoder_norm.weight" in parameters) == last_norm
-    assert ("position" in parameters) == (not last_norm)
-    out = library.call(model, vectors, mask)
-    for b in range(2):
-        right, _ = reference_transformers.encoder_only(parameters, sizes, vectors[b], mask)
-        assert_close(out[b], right)
+def test_encoder_only_equals_the_loop(library, rng, how, last_norm, shape):
+    """What is said and the weights of every layer; learned positions stay beside rotary ones."""
+    vectors, mask = rng.normal(size=(2, 5, 2)), None if shape is None else rng.random(shape) < 0.7
+    for max_length in (7, None):
+        given = how | {"last_norm": last_norm, "max_length": max_length}
+        model, sizes, parameters = make(library, "EncoderOnly", **given)
+        assert ("encoder_norm.weight" in parameters) == last_norm
+        assert ("position" in parameters) == (max_length == 7)
+        out, weights = library.call(model, vectors, mask, True)
+        assert type(weights) is list
+        for b in range(2):
+            one = reference_heads.of_each(mask, b)
+            right, shares = reference_transformers.encoder_only(parameters, sizes, vectors[b], one)
+            assert_close(out[b], right)
+            assert_close(np.array(weights)[:, b], np.array(shares))
+        assert_close(library.call(model, vectors, mask), out, 1e-12)
 
 
 @decoders
 def test_the_cache_equals_the_full_pass(library, tokens, how):
-    """Of rows of different lengths too; it has keys and values of as many heads as there are."""
+    """Step by step to the last place; in JAX the whole loop under jit as well."""
     model, sizes, _ = make(library, "DecoderOnly", **how)
+    full = library.call(model, tokens)
+
+    def stepped(model, tokens):
+        cache, found = model.empty(2), []
+        for t in range(7):
+            cache, logits = model.step(cache, tokens[:, t])
+            found.append(logits)
+        return cache, tuple(found)
+
+    for function in {stepped, compiled(library, stepped)}:
+        cache, found = function(model, library.moved(tokens))
+        assert_close(np.stack(library.returned(found), axis=1), full, 1e-12)
+        assert library.returned(cache.length).tolist() == [7, 7]
+    shape = (2, 2, sizes.get("num_kv_heads", 4), 7, 4)
+    assert tuple(cache.keys.shape) == tuple(cache.values.shape) == shape
+
+
+@decoders
+def test_rows_of_different_lengths(library, tokens, how):
+    """A batch of one row with two tokens and one with five: each goes on as if alone."""
+    model, _, _ = make(library, "DecoderOnly", **how)
     full, caches = library.call(model, tokens), []
     for b, n in enumerate(LENGTHS):
         cache = model.empty(1)
         for t in range(n):
-            cache, logits = model.step(cache, library.moved(tokens[b : b + 1, t]))
-            assert_close(library.returned(logits), full[b : b + 1, t], 1e-11)
+            cache, _ = model.step(cache, library.moved(tokens[b : b + 1, t]))
         caches.append(cache)
-    shape = (1, 2, sizes.get("num_kv_heads", 4), 7, 4)
-    assert tuple(cache.keys.shape) == tuple(cache.values.shape) == shape
     xp = library.backend.xp
     both = kv_cache.Cache(*(xp.concatenate(parts) for parts in zip(*caches, strict=True)))
-    _, logits = model.step(both, library.moved(tokens[[0, 1], LENGTHS]))
-    assert_close(library.returned(logits), full[[0, 1], LENGTHS], 1e-11)
+    cache, logits = model.step(both, library.moved(tokens[[0, 1], LENGTHS]))
+    assert_close(library.returned(logits), full[[0, 1], LENGTHS], 1e-12)
+    assert library.returned(cache.length).tolist() == [3, 6]
 
 
-@encoders
+@each(OPTIONS, "as in Llama")
 def test_padding_does_not_count(library, tokens, how):
     """A row with padding equals the row without, whatever stands there; and the padding matters."""
     model, _, _ = make(library, "DecoderOnly", **how)

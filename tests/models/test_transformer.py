@@ -1,4 +1,4 @@
-"""The three transformers at work: their loops, the cache, what must not count, what they write."""
+"""The three transformers at work: a translation's loop, what must not count, what they write."""
 
 import itertools
 
@@ -12,7 +12,7 @@ from reference_transformers import log_probability
 
 from attnbook.generate.decoding import beam, greedy
 from attnbook.layers.linear import linear
-from attnbook.models import kv_cache, transformer
+from attnbook.models import transformer
 
 SIZES = {
     "EncoderOnly": {"input_dim": 2, "output_dim": 5, "max_length": 7},
@@ -59,44 +59,6 @@ def compiled(library, function):
     import equinox as eqx
 
     return eqx.filter_jit(function)
-
-
-MASKS = {"no mask": None, "one for all": (5, 5), "padding": (2, 1, 5), "one per pair": (2, 5, 5)}
-
-
-@pytest.mark.parametrize("shape", MASKS.values(), ids=MASKS)
-@kinds
-def test_encoder_only_equals_the_loop(library, vectors, rng, norm, activation, shape):
-    """With positions and without; what is said and the weights of every layer."""
-    mask = None if shape is None else rng.random(shape) < 0.7
-    for max_length in (7, None):
-        kind = {"norm": norm, "activation": activation, "max_length": max_length}
-        model, sizes, parameters = make(library, "EncoderOnly", **kind)
-        out, weights = library.call(model, vectors, mask, True)
-        assert type(weights) is list
-        for b in range(2):
-            one = reference_heads.of_each(mask, b)
-            right, shares = reference_transformers.encoder_only(parameters, sizes, vectors[b], one)
-            assert_close(out[b], right)
-            for ours, theirs in zip(weights, shares, strict=True):
-                assert_close(ours[b], theirs)
-        assert_close(library.call(model, vectors, mask), out, 1e-12)
-
-
-@pytest.mark.parametrize("num_layers", [1, 3])
-@kinds
-def test_decoder_only_equals_the_loop(library, tokens, norm, activation, num_layers):
-    model, sizes, parameters = make(library, "DecoderOnly", norm, activation, num_layers=num_layers)
-    tokens = tokens[:, :5]
-    out, weights = library.call(model, tokens, True)
-    assert (type(weights), len(weights)) == (list, num_layers)
-    for b in range(2):
-        right, shares = reference_transformers.decoder_only(parameters, sizes, tokens[b])
-        assert_close(out[b], right)
-        for ours, theirs in zip(weights, shares, strict=True):
-            assert_close(ours[b], theirs)
-    assert_close(library.call(model, tokens), out, 1e-12)
-    assert np.ptp(out) > 1
 
 
 @kinds
@@ -188,25 +150,6 @@ def test_an_encoder_without_positions_sees_a_set(library, vectors):
 
 
 @kinds
-def test_the_cache_equals_the_full_pass(library, tokens, norm, activation):
-    """Step by step to the last place; in JAX the whole loop under jit as well."""
-    model = make(library, "DecoderOnly", norm, activation)[0]
-    full = library.call(model, tokens)
-
-    def stepped(model, tokens):
-        cache, found = model.empty(2), []
-        for t in range(7):
-            cache, logits = model.step(cache, tokens[:, t])
-            found.append(logits)
-        return cache, tuple(found)
-
-    for function in {stepped, compiled(library, stepped)}:
-        cache, found = function(model, library.moved(tokens))
-        assert_close(np.stack(library.returned(found), axis=1), full, 1e-12)
-        assert library.returned(cache.length).tolist() == [7, 7]
-
-
-@kinds
 def test_the_cache_of_a_translation_equals_the_full_pass(library, source, tokens, norm, activation):
     """Logits, and the mean of the last layer's heads."""
     model = make(library, "Transformer", norm, activation)[0]
@@ -251,22 +194,6 @@ def test_what_a_cache_holds(library, tokens):
     for array in (first.keys, first.values, first.length):
         assert not library.returned(array).any()
     assert library.returned(cache.length).tolist() == [3, 3]
-
-
-def test_rows_of_different_lengths(library, tokens):
-    """A batch of one row with two tokens and one with five: each goes on as if alone."""
-    model, xp = make(library, "DecoderOnly")[0], library.backend.xp
-    caches = []
-    for b, n in enumerate((2, 5)):
-        cache = model.empty(1)
-        for t in range(n):
-            cache, _ = model.step(cache, library.moved(tokens[b : b + 1, t]))
-        caches.append(cache)
-    both = kv_cache.Cache(*(xp.concatenate(parts) for parts in zip(*caches, strict=True)))
-    cache, logits = model.step(both, library.moved(tokens[[0, 1], [2, 5]]))
-    full = library.call(model, tokens)
-    assert_close(library.returned(logits), full[[0, 1], [2, 5]], 1e-12)
-    assert library.returned(cache.length).tolist() == [3, 6]
 
 
 def test_a_full_cache_is_an_error(library, tokens, source):
