@@ -106,21 +106,6 @@ def test_starts_differ_from_part_to_part(library, args):
     assert sum(drawn.size for drawn in starts.values()) > 400
 
 
-def test_bad_input(library, x):
-    for name, args in (("SelfAttention", (12, 5)), ("MultiHeadAttention", (12, 4))):
-        layer = library.make(name, *args)
-        called = "x" if name == "SelfAttention" else "queries"
-        message = rf"{called}: got shape \(2, 7, 11\), expected \(\.\.\., n, 12\)"
-        with pytest.raises(ValueError, match=message):
-            library.call(layer, x[..., :11])
-        with pytest.raises(ValueError, match=rf"{called}: got shape \(12,\), expected"):
-            library.call(layer, x[0, 0])
-        with pytest.raises(TypeError, match=f"{called}: got a list, expected a NumPy, PyTorch"):
-            layer([[1.0] * 12])
-        with pytest.raises(ValueError, match=r"mask: got shape \(5, 7\), expected one that fits"):
-            library.call(layer, x, mask=np.ones((5, 7), bool))
-
-
 @pytest.mark.parametrize("seed", [None, 3], ids=["at rest", "training"])
 @sharing
 def test_the_future_does_not_count_at_all(library, x, rng, num_kv_heads, seed):

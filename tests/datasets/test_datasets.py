@@ -313,6 +313,7 @@ COUNTED = {
     "digits": {"seed": 0},
     "photograph": {"seed": 0},
     "python_reference": {"seed": 0},
+    "number_words": {"train": 3, "held_out": 3, "seed": 0},
 }
 
 

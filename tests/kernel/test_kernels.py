@@ -146,14 +146,3 @@ def test_distance_is_in_bandwidths_of_1_unless_told(backend):
     q, k = np.array([[1.0]]), np.array([[4.0], [-1.0]])
     for function, expected in ((kernels.distance, [[3, 2]]), (kernels.squared_distance, [[9, 4]])):
         np.testing.assert_array_equal(backend.call(function, q, k), expected)
-
-
-def test_both_arrays_of_a_distance_are_looked_at(backend):
-    good, bad = np.ones((3, 2)), np.ones(2)
-    for function in (kernels.squared_distance, kernels.distance):
-        with pytest.raises(ValueError, match=r"queries: got shape \(2,\), expected"):
-            backend.call(function, bad, good)
-        with pytest.raises(ValueError, match=r"keys: got shape \(2,\), expected"):
-            backend.call(function, good, bad)
-        with pytest.raises(ValueError, match="keys: got 1 coordinates, expected 2 as in queries"):
-            backend.call(function, good, good[:, :1])

@@ -170,9 +170,9 @@ def test_bad_bandwidths(bandwidth):
 def test_pixels_are_finite_and_floating():
     image = np.ones((5, 7))
     image[2, 3] = np.nan
-    with pytest.raises(ValueError, match=r"got .* that are NaN or infinite"):
+    with pytest.raises(ValueError, match=r"^image: got .* that are NaN or infinite, expected "):
         non_local_means.non_local_means(image, 0.7)
-    with pytest.raises(ValueError, match="got dtype int64, expected a floating one"):
+    with pytest.raises(ValueError, match=r"^image: got dtype int64, expected a floating one"):
         non_local_means.non_local_means(np.ones((5, 7), dtype=int), 0.7)
 
 

@@ -261,7 +261,6 @@ def test_what_a_state_cannot_do(library, x, how, words):
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"attention": "gated"}, "attention: got 'gated', expected 'softmax', 'linear', 'delta'"),
         ({"attention": "delta", "num_kv_heads": 1}, "num_kv_heads: got 1 with attention='delta'"),
         ({"attention": "linear", "rotary_base": 10.0}, "rotary_base: got 10.0 with attention='lin"),
     ],

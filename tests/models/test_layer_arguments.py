@@ -61,6 +61,17 @@ REFUSED = dict.fromkeys(FLAGS, ((1, "no", None), "True or False")) | {
 }
 PAIRS = {"EncoderDecoder": (5, 11, 3, 4), "Transformer": (5, 11, 7, 6, 2, 5, 1)}
 SIZES = TOKENS | PAIRS
+STREAMS = [name for name, (_, shapes) in FLOATING.items() if shapes[0] == (7, 6)]
+NO_STREAM = [
+    (np.ones((2, 7, 5)), ValueError, r"got shape \(2, 7, 5\), expected \(\.\.\., n, 6\)"),
+    (np.ones(6), ValueError, r"got shape \(6,\), expected"),
+    (np.ones((7, 6), int), ValueError, "got dtype .*int64, expected a floating one"),
+    ([[1.0] * 6], TypeError, "got a list, expected a NumPy, PyTorch or JAX"),
+]
+NO_MASKS = [
+    (np.ones((3, 7), bool), r"got shape \(3, 7\), expected one that fits"),
+    (np.ones((7, 7)), "got dtype .*, expected bool, True = may"),
+]
 NO_TOKENS = [
     ([[0, 5]], "got 0 to 5, expected 0 to 4"),
     ([[-1, 3]], "got -1 to 3, expected 0 to 4"),
@@ -168,6 +179,19 @@ def test_sentences_of_another_library(library, name):
         layer(source, source > 0, source)
     with pytest.raises(TypeError, match=message):
         layer.encode(source, source > 0)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_what_is_no_stream(library, name):
+    sizes, (shape, *others) = FLOATING[name]
+    layer, others = library.make(name, *sizes), [np.ones(other) for other in others]
+    called = "queries" if name in ("MultiHeadAttention", "LinearAttention") else "x"
+    for wrong, error, words in NO_STREAM:
+        with pytest.raises(error, match=f"^{called}: {words}"):
+            library.call(layer, wrong, *others)
+    for mask, words in NO_MASKS if name not in ("MLP", "LinearAttention") else ():
+        with pytest.raises(ValueError, match=f"^mask: {words}"):
+            library.call(layer, np.ones(shape), *others, mask=mask)
 
 
 @pytest.mark.parametrize("name", TOKENS)

@@ -29,6 +29,7 @@ whole, truths, single = (partial(ones, dtype=dtype) for dtype in (int, bool, np.
 Q, K, V = ones(3, 2), ones(7, 2), ones(7, 5)
 W, W_Q, W_K, W_V = ones(2, 5), ones(13, 2), ones(13, 5), ones(13)
 NEW = object()
+DISTANCES = (kernels.distance, kernels.squared_distance)
 BOXCAR = kernels.boxcar
 KERNELS = (kernels.gaussian, BOXCAR, kernels.triangular, kernels.epanechnikov)
 
@@ -71,8 +72,11 @@ SHAPES = {  # the error, and the calls: seen from shapes and dtypes alone, also 
     "values: got shape (7,)": [loo(v=ones(7))],
     "q: got shape (2,), expected (..., m, d)": [of(scores.dot, ones(2), K), gen(q=ones(2))],
     "k: got shape (2,), expected (..., n, d)": [of(scores.scaled_dot, Q, ones(2))],
-    "keys: got shape (2,)": [of(kernels.distance, Q, ones(2))],
-    "queries: got shape (2,), expected (..., m, d)": [of(kernels.distance, ones(2), K)],
+    "keys: got shape (2,), expected (..., n, d)": [of(one, Q, ones(2)) for one in DISTANCES],
+    "queries: got shape (2,), expected (..., m, d)": [of(one, ones(2), K) for one in DISTANCES],
+    "keys: got 1 coordinates, expected 2 as in queries": [
+        of(one, Q, V[:, :1]) for one in DISTANCES
+    ],
     "scores: got shape (), expected (..., n)": [of(softmax, ones())],
     "keys: got 5 coordinates, expected 2 as in queries": [nw(k=ones(7, 5))],
     "k: got 5 coordinates, expected 2 as in q": [
