@@ -3,7 +3,7 @@
 from faults.fault import faults
 
 FAULTS = faults(r"""
-torch/slices | torch | models/test_torch_slices.py
+torch/slices | torch | models/test_slices.py
     the output's rows in place of its columns | dim=⟦1 if out else →⟧0
     every rank has the output's bias | elif rank ⟦>→<⟧ 0:
     no rank has the output's bias | elif ⟦rank > 0→out⟧:

@@ -69,7 +69,7 @@ torch/linear_attention | torch | linear_attention/test_linear_layers.py::test_de
 jax/linear_attention | jax | linear_attention/test_linear_layers.py::test_decay_starts_near_one
     decays start at a half |
         jnp.⟦full((self.num_heads,), linear_heads.DECAY_START)→zeros((self.num_heads,))⟧
-jax/slices | jax | models/test_jax_slices.py
+jax/slices | jax | models/test_slices.py
     every rank adds the output's bias | linear.bias⟦ if rank == 0 else None→⟧
     every rank has the first heads | here = slice(⟦rank * size, (rank + 1) *→0,⟧ size)
     the output's columns are those of the rank before |
