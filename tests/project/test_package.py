@@ -149,11 +149,13 @@ INNER = named(
 )
 
 
-def test_importing_attnbook_imports_no_back_end():
+def test_no_back_end_is_imported_for_numpy():
     printed = run_python(
         "import sys, attnbook, attnbook.datasets, attnbook.devices, attnbook.convert\n"
         "import attnbook.models.transformer, attnbook.generate.sampling, attnbook.generate.ngrams, attnbook.kernel.gaussian_process\n"
-        "import attnbook.pretrained\n"
+        "import attnbook.pretrained, numpy\n"
+        "x = numpy.ones((67, 2))\n"
+        "attnbook.attend(x, x, x, mask=attnbook.causal_mask(67, x))\n"
         "print({'torch', 'jax', 'equinox', 'statsmodels', 'sklearn'} & set(sys.modules))"
     )
     assert printed.strip() == "set()"

@@ -79,6 +79,7 @@ SHAPES = {  # the error, and the calls: seen from shapes and dtypes alone, also 
     ],
     "scores: got shape (), expected (..., n)": [of(softmax, ones())],
     "keys: got 5 coordinates, expected 2 as in queries": [nw(k=ones(7, 5))],
+    "keys: got 1 coordinates, expected 2 as in queries": [att(k=ones(7, 1))],
     "k: got 5 coordinates, expected 2 as in q": [
         of(scores.dot, Q, ones(7, 5)),
         of(scores.cosine, Q, ones(7, 5)),
@@ -103,6 +104,7 @@ SHAPES = {  # the error, and the calls: seen from shapes and dtypes alone, also 
     ],
     "values: got 11 rows, expected 7, one per key": [nw(v=ones(11, 5)), loo(v=ones(11, 5))],
     "values: got 1 rows, expected 7, one per key": [att(v=ones(1, 5))],
+    "values: got 5 rows, expected 7, one per key": [att(v=V[:5])],
     "keys: got no rows, expected at least one": [nw(k=K[:0], v=V[:0]), loo(k=K[:0], v=V[:0])],
     f"queries, keys, values: got shapes {APART}": [att(q=ones(11, 3, 2), k=ones(13, 7, 2))],
     "queries: got dtype": [nw(q=whole(3, 2))],
@@ -120,6 +122,7 @@ SHAPES = {  # the error, and the calls: seen from shapes and dtypes alone, also 
     ],
     "expected bool": [of(softmax, ones(7), ones(7))],
     "mask: got shape (7, 3), expected one that fits (3, 7)": [
+        att(mask=truths(7, 3)),
         nw(mask=truths(7, 3)),
         nw(kernel=BOXCAR, mask=truths(7, 3)),
     ],
