@@ -6,9 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import backends
 import numpy as np
-import pytest
 import reference
 from layer_harness import Library, with_parameters
 from reference import Row
@@ -49,13 +47,6 @@ def random_parameters(named: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray
         name: rng.normal(size=shape) * (1 if "embedding" in name else 0.5)
         for name, shape in named.items()
     }
-
-
-def skip_unless(*names: str) -> None:
-    for name in names:
-        if name not in backends.chosen():
-            pytest.skip(f"{name} is not among the back ends of this run")
-        pytest.importorskip({"torch": "torch", "jax": "equinox"}[name])
 
 
 def translator(library: Library, score: str | None) -> Any:
