@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -89,9 +88,3 @@ def transformer(
     memory, _ = stack(parameters, "encoder", sizes, x, mask)
     stream, kept = stack(parameters, "decoder", sizes, y, earlier(len(y)), memory, mask)
     return np.array(reference_heads.projected(parameters, "output", stream)), kept
-
-
-def log_probability(logits: np.ndarray, tokens: list[int]) -> float:
-    """Of tokens, one per row of logits."""
-    rows = zip(logits.tolist(), tokens, strict=True)
-    return math.fsum(row[t] - math.log(math.fsum(map(math.exp, row))) for row, t in rows)

