@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 NAMES = ("numpy", "strict", "torch", "jax", "jax-jit")
 
@@ -27,7 +28,6 @@ class Backend:
     """NumPy itself, and the mould of the others. Its arrays cannot be written to."""
 
     name = "numpy"
-    differentiates = False
     half: tuple[str, ...] = ("float16",)
     xp: Any  # torch, jax.numpy or array_api_strict
     jax: Any  # where that is the library
@@ -104,7 +104,6 @@ class Strict(Backend):
 
 class Torch(Backend):
     name = "torch"
-    differentiates = True
     half = ("float16", "bfloat16")
 
     def __init__(self) -> None:
@@ -134,7 +133,6 @@ class Torch(Backend):
 
 class Jax(Backend):
     name = "jax"
-    differentiates = True
     half = ("float16", "bfloat16")
 
     def __init__(self) -> None:
@@ -184,3 +182,19 @@ def load(name: str) -> Backend:
     """The back end of that name; its library is imported here."""
     classes = (Backend, Strict, Torch, Jax, JaxJit)
     return next(c for c in classes if c.name == name)()
+
+
+def load_or_skip(name: str) -> Backend:
+    """The back end of that name; without it the test, or its file, is skipped."""
+    if name not in chosen():
+        pytest.skip(f"{name} is not among the back ends of this run", allow_module_level=True)
+    try:
+        return load(name)
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"{missing.name} is not installed", allow_module_level=True)
+
+
+def skip_op_by_op(backend: Backend) -> None:
+    """Of JAX, the compiled calls alone: one at a time, each operation is compiled for itself."""
+    if backend.name == "jax":
+        pytest.skip("jax-jit runs the same, and compiles it once")

@@ -7,8 +7,9 @@ import functools
 import backends
 import numpy as np
 import pytest
+from layer_harness import Library
 
-load = functools.cache(backends.load)
+load = functools.cache(backends.load_or_skip)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -23,19 +24,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def backend(request: pytest.FixtureRequest) -> backends.Backend:
-    return _importable(request.param)
+    return load(request.param)
 
 
 @pytest.fixture
 def differentiable(request: pytest.FixtureRequest) -> backends.Backend:
-    return _importable(request.param)
+    return load(request.param)
 
 
-def _importable(name: str) -> backends.Backend:
-    try:
-        return load(name)
-    except ModuleNotFoundError as missing:
-        pytest.skip(f"{missing.name} is not installed")
+@pytest.fixture(params=["torch", "jax"])
+def library(request: pytest.FixtureRequest) -> Library:
+    """attnbook.torch and attnbook.jax, one after the other."""
+    return Library(request.param)
 
 
 @pytest.fixture

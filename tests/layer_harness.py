@@ -15,9 +15,7 @@ class Library:
     """attnbook.torch or attnbook.jax, in float64."""
 
     def __init__(self, name: str) -> None:
-        if name not in backends.chosen():
-            pytest.skip(f"{name} is not among the back ends of this run")
-        self.name, self.backend = name, backends.load(name)
+        self.name, self.backend = name, backends.load_or_skip(name)
         try:
             self.module = importlib.import_module(f"attnbook.{name}")
         except ModuleNotFoundError as missing:
@@ -66,11 +64,6 @@ class Library:
         if isinstance(a, tuple | list):
             return type(a)(map(self.returned, a))
         return self.backend.numpy(a)
-
-
-@pytest.fixture(params=["torch", "jax"])
-def library(request: pytest.FixtureRequest) -> Library:
-    return Library(request.param)
 
 
 def part(layer: Any, name: str) -> Any:

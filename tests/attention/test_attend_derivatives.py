@@ -20,18 +20,15 @@ forward_mode = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecat
 @pytest.fixture
 def torch(monkeypatch):
     """PyTorch, with every size large enough for the fused kernel."""
-    if "torch" not in backends.chosen():
-        pytest.skip("torch is not among the back ends of this run")
+    torch = backends.load_or_skip("torch").xp
     monkeypatch.setattr(sdpa, "MIN_WEIGHTS", 0)
     monkeypatch.setattr(sdpa, "MIN_MASKED_WEIGHTS", 0)
-    return backends.load("torch").xp
+    return torch
 
 
 @pytest.fixture
 def jax():
-    if "jax" not in backends.chosen():
-        pytest.skip("jax is not among the back ends of this run")
-    return backends.load("jax").jax
+    return backends.load_or_skip("jax").jax
 
 
 @pytest.fixture

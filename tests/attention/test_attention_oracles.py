@@ -9,10 +9,7 @@ import pytest
 
 from attnbook import convert
 
-torch = pytest.importorskip("torch")
-
-if "torch" not in backends.chosen():
-    pytest.skip("torch is not among the back ends of this run", allow_module_level=True)
+torch = backends.load_or_skip("torch").xp
 
 import attnbook.torch  # noqa: E402
 

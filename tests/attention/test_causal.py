@@ -118,8 +118,7 @@ def test_layers_take_a_mask_too(library, name, how, inputs):
 
 @pytest.fixture
 def kernel_calls(monkeypatch):
-    if "torch" not in backends.chosen():
-        pytest.skip("torch is not among the back ends of this run")
+    backends.load_or_skip("torch")
     return noted(monkeypatch, lambda *_, **how: (how["is_causal"], how["attn_mask"] is not None))
 
 

@@ -3,6 +3,7 @@
 import functools
 import math
 
+import backends
 import numpy as np
 import pytest
 import reference
@@ -243,11 +244,7 @@ def test_cosine_has_finite_gradients_at_zero(differentiable, rng):
 
 def test_gradcheck_of_the_scores(rng):
     """PyTorch's own check, to the second derivative."""
-    import backends
-
-    if "torch" not in backends.chosen():
-        pytest.skip("torch is not among the back ends of this run")
-    torch = pytest.importorskip("torch")
+    torch = backends.load_or_skip("torch").xp
     for name, width in WIDTHS.items():
         arrays = rng.normal(size=(2, 2)), rng.normal(size=(1, width)), *learned(rng, name, r=2)
         leaves = [torch.from_numpy(a).requires_grad_() for a in arrays]

@@ -20,12 +20,6 @@ SIZES = {  # m, n, block
 }
 
 
-def not_op_by_op(backend):
-    """Of JAX, the compiled calls alone: one at a time, each operation is compiled for itself."""
-    if backend.name == "jax":
-        pytest.skip("jax-jit runs the same, and compiles it once")
-
-
 def arrays(rng, lead, m, n):
     return [
         rng.normal(size=(*axes, rows, width))
@@ -42,7 +36,7 @@ def log_sum_exp(q, k, causal=False):
 def test_forward_is_attend(backend, rng, sizes):
     m, n, block, lead = sizes
     if lead != "several":
-        not_op_by_op(backend)
+        backends.skip_op_by_op(backend)
     q, k, v = arrays(rng, LEADS[lead], m, n)
     output, logs = backend.call(flash.forward, q, k, v, block=block)
     np.testing.assert_allclose(output, attend(q, k, v), rtol=1e-12, atol=1e-14)
@@ -52,7 +46,7 @@ def test_forward_is_attend(backend, rng, sizes):
 @pytest.mark.parametrize("block", [2, 64])
 def test_causal_is_attend(backend, rng, block):
     if block == 2:
-        not_op_by_op(backend)
+        backends.skip_op_by_op(backend)
     q, k, v = arrays(rng, ((2, 1), (3,), ()), 5, 5)
     output, logs = backend.call(flash.forward, q, k, v, block=block, causal=True)
     np.testing.assert_allclose(output, attend(q, k, v, causal=True), rtol=1e-12, atol=1e-14)
@@ -73,7 +67,7 @@ def test_no_key_gives_no_value(backend, rng, causal):
 
 def test_large_scores_do_not_overflow(backend, rng):
     """Nor do those that causal attention hides, however large they are."""
-    not_op_by_op(backend)
+    backends.skip_op_by_op(backend)
     q, k, v = arrays(rng, ((), (), ()), 4, 4)
     k[3] = 1e4
     for causal in (False, True):
@@ -87,7 +81,7 @@ def test_large_scores_do_not_overflow(backend, rng):
 @pytest.mark.parametrize(("lead", "causal"), [("one", True), ("several", False), ("shared", True)])
 def test_backward_is_that_of_attend(differentiable, rng, lead, causal):
     """Where a leading axis was broadcast, the gradient is summed over it."""
-    not_op_by_op(differentiable)
+    backends.skip_op_by_op(differentiable)
     q, k, v = arrays(rng, LEADS[lead], 3, 3 if causal else 5)
     g = rng.normal(size=attend(q, k, v).shape)
 
@@ -108,11 +102,9 @@ def both(g, q, k, v, **how):
 @pytest.mark.parametrize("name", ["numpy", "strict"])
 def test_backward_is_that_of_differences(rng, name):
     """Along a random direction, against the difference of two outputs."""
-    if name not in backends.chosen():
-        pytest.skip(f"{name} is not among the back ends of this run")
     given, ways = arrays(rng, ((2,), (), ()), 5, 7), arrays(rng, ((2,), (), ()), 5, 7)
     g = rng.normal(size=(2, 5, 3))
-    found = backends.load(name).call(both, g, *given, block=3)
+    found = backends.load_or_skip(name).call(both, g, *given, block=3)
     ahead, behind = (
         flash.forward(*(a + step * way for a, way in zip(given, ways, strict=True)))[0]
         for step in (1e-5, -1e-5)
@@ -135,7 +127,7 @@ def test_a_gradient_need_not_be_contiguous(rng):
 
 
 def test_autograd_goes_through_forward(differentiable, rng):
-    not_op_by_op(differentiable)
+    backends.skip_op_by_op(differentiable)
     q, k, v = arrays(rng, ((), (), ()), 3, 3)
 
     def loss(function, *given):
@@ -302,9 +294,7 @@ def test_wrong_calls(name):
 
 
 def test_another_library():
-    if "torch" not in backends.chosen():
-        pytest.skip("torch is not among the back ends of this run")
-    array = backends.load("torch").array
+    array = backends.load_or_skip("torch").array
     with pytest.raises(TypeError, match="expected one library"):
         flash.backward(array(G), Q, K, V, G, L)
     with pytest.raises(TypeError, match=r"^allowed: gave a Tensor, expected truth values"):

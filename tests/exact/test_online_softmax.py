@@ -2,6 +2,7 @@
 
 import functools
 
+import backends
 import numpy as np
 import pytest
 
@@ -9,12 +10,6 @@ from attnbook import attend, scores, softmax
 from attnbook.exact.online_softmax import Partial, combine, empty, finish, partial
 
 N, P = 257, 3
-
-
-def not_op_by_op(backend):
-    """Of JAX, the compiled calls alone: one at a time, each operation is compiled for itself."""
-    if backend.name == "jax":
-        pytest.skip("jax-jit runs the same, and compiles it once")
 
 
 def pairwise(parts):
@@ -127,7 +122,7 @@ def test_a_part_without_keys_is_empty(backend):
 
 
 def test_scores_a_hundred_times_as_large_do_not_overflow(backend, rng):
-    not_op_by_op(backend)
+    backends.skip_op_by_op(backend)
     row_scores, values = 800 * rng.normal(size=(5, 7)), rng.normal(size=(7, P))
     average, log_sum_exp = backend.call(in_parts, row_scores, values)
     np.testing.assert_allclose(average, softmax(row_scores) @ values, atol=1e-14)
@@ -146,7 +141,7 @@ def test_it_is_attention_over_the_parts(rng):
 
 
 def test_one_row_needs_no_axis(backend, rng):
-    not_op_by_op(backend)
+    backends.skip_op_by_op(backend)
     row_scores, values = rng.normal(size=7), rng.normal(size=(7, P))
 
     def with_an_axis(*arrays):
@@ -175,7 +170,7 @@ def test_prefixes_by_an_associative_scan(rng):
 
 def test_gradients_are_those_of_the_softmax(differentiable, rng):
     """A row that allows nothing has a gradient of 0, and so have the values that nobody sees."""
-    not_op_by_op(differentiable)
+    backends.skip_op_by_op(differentiable)
     row_scores, values, g = (rng.normal(size=shape) for shape in ((5, 7), (7, P), (5, P)))
     mask = np.arange(7) < np.array([7, 0, 1, 4, 6])[:, None]
 
@@ -198,7 +193,7 @@ def test_gradients_are_those_of_the_softmax(differentiable, rng):
 
 
 def test_gradients_of_the_log_sum_exp_are_weights(differentiable, rng):
-    not_op_by_op(differentiable)
+    backends.skip_op_by_op(differentiable)
     row_scores, values = rng.normal(size=(5, 7)), rng.normal(size=(7, P))
     mask = np.arange(7) < np.array([7, 0, 1, 4, 6])[:, None]
 

@@ -16,10 +16,7 @@ NAMES = ["numpy", "torch", "jax"]
 
 @pytest.fixture(params=NAMES)
 def library(request):
-    if request.param not in backends.chosen():
-        pytest.skip(f"{request.param} is not among the back ends of this run")
-    pytest.importorskip(request.param)
-    return backends.load(request.param)
+    return backends.load_or_skip(request.param)
 
 
 def pool_of(library, pages=8, page_size=4):

@@ -1,5 +1,6 @@
 """Blocks of queries: which there are, and that nothing but memory depends on them."""
 
+import backends
 import numpy as np
 import pytest
 
@@ -24,11 +25,7 @@ def double(x):
 @pytest.mark.parametrize("name", ["numpy", "strict", "torch"])
 def test_blocks_by_hand(request, monkeypatch, name):
     """Seven queries in blocks of three: 3, 3 and the remainder 1; the extra row goes along."""
-    import backends
-
-    if name not in backends.chosen():
-        pytest.skip(f"{name} is not among the back ends of this run")
-    backend = backends.load(name)
+    backend = backends.load_or_skip(name)
     q, k, v = np.arange(14.0).reshape(7, 2), np.eye(2), np.ones((2, 1))
     expected = 2 * q.sum(1, keepdims=True)
     extra = np.arange(7.0)[:, None]
@@ -100,11 +97,7 @@ def test_float32_blocks_have_twice_the_rows(monkeypatch):
 
 def test_jax_goes_in_blocks(monkeypatch):
     """JAX maps over blocks in one compiled loop; the remainder is a block of its own."""
-    import backends
-
-    if "jax" not in backends.chosen():
-        pytest.skip("jax is not among the back ends of this run")
-    backend = backends.load("jax")
+    backend = backends.load_or_skip("jax")
     monkeypatch.setattr(chunked, "CHUNK_BYTES", 3 * 2 * 4)
     monkeypatch.setattr(chunked, "JAX_CHUNKS", 2)
     q, k, v = np.arange(14.0).reshape(7, 2), np.eye(2), np.ones((2, 1))

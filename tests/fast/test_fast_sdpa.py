@@ -11,9 +11,7 @@ from attnbook import attend, causal_mask
 from attnbook._fast import sdpa
 from attnbook.attention import weighted_average
 
-if "torch" not in backends.chosen():
-    pytest.skip("torch is not among the back ends of this run", allow_module_level=True)
-torch = pytest.importorskip("torch")
+torch = backends.load_or_skip("torch").xp
 fused_kernel = torch.nn.functional.scaled_dot_product_attention
 
 SHAPES = {  # of a mask, for b = 5 sequences, m = 3 queries, n = 7 keys

@@ -1,13 +1,7 @@
 """Attention in blocks on a GPU: our own, the kernels in Triton and in Pallas, the fused one."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from kernel_cases import CASES, HALF, arrays, expected
 
 from attnbook import devices

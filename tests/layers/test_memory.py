@@ -55,9 +55,7 @@ jax.block_until_ready(out)
 @pytest.mark.parametrize("name", RUNS)
 def test_memory_grows_with_m_plus_n(name):
     """Prediction, leave-one-out and gradient together need less than one array of weights."""
-    if name not in backends.chosen():
-        pytest.skip(f"{name} is not among the back ends of this run")
-    pytest.importorskip(name)
+    backends.load_or_skip(name)
     printed = run_python(MEASURE + RUNS[name] + "print(peak() - before)")
     assert float(printed.split()[-1]) < WEIGHTS
 

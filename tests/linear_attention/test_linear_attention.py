@@ -9,7 +9,7 @@ import pytest
 from attnbook import linear_attention
 from attnbook.linear_attention import affine_scan, chunked, recurrent, weights
 
-load = functools.cache(backends.load)
+load = functools.cache(backends.load_or_skip)
 KINDS = {"sum": (), "decay": ("decay",), "delta": ("beta",), "gated delta": ("decay", "beta")}
 N, D, P = 7, 5, 3
 SPACING = {"float16": 2**-10, "bfloat16": 2**-7}  # of the numbers from 1 to 2
@@ -36,21 +36,15 @@ def tokens(rng):
     return q, k / np.linalg.norm(k, axis=-1, keepdims=True), v, decay, rng.uniform(0, 1, N)
 
 
-def known(name):
-    """JAX uncompiled compiles every operation alone: it has one case, the rest is under jit."""
-    if name not in backends.chosen():
-        pytest.skip(f"{name} is not among the back ends of this run")
-    return load(name)
-
-
+# JAX uncompiled compiles every operation alone: it has one case, the rest is under jit
 @pytest.fixture(params=["numpy", "strict", "torch", "jax-jit"])
 def library(request):
-    return known(request.param)
+    return load(request.param)
 
 
 @pytest.fixture(params=["torch", "jax-jit"])
 def compiled(request):
-    return known(request.param)
+    return load(request.param)
 
 
 def rates(tokens, kind):

@@ -14,11 +14,6 @@ SEEN = np.array([True, False, True, True, False, True])
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
 
-@pytest.fixture(params=["torch", "jax"])
-def library(request):
-    return Library(request.param)
-
-
 # JAX has the same formulas, and compiles long
 each_kind = pytest.mark.parametrize(
     ("library", "kind"),

@@ -61,9 +61,7 @@ def test_norms_equal_the_loop(backend, rng, name, lead):
 @each_norm
 def test_norms_equal_pytorch(rng, name):
     """Forward and in the gradients of tokens, weight and bias."""
-    if "torch" not in backends.chosen():
-        pytest.skip("torch is not among the back ends of this run")
-    torch = pytest.importorskip("torch")
+    torch = backends.load_or_skip("torch").xp
     shapes = (5, 7), 7, 7, (5, 7)
     x, weight, bias, cotangent = (torch.from_numpy(rng.normal(size=s)) for s in shapes)
     given = [a.requires_grad_() for a in ([x, weight, bias] if name == "layer" else [x, weight])]

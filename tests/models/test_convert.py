@@ -9,16 +9,9 @@ from layer_harness import part
 
 from attnbook import convert
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("equinox")
-
-if not {"torch", "jax"} <= set(backends.chosen()):
-    pytest.skip(
-        "torch and jax are not both among the back ends of this run", allow_module_level=True
-    )
-
-jax = backends.load("jax").jax
+torch, jax = backends.load_or_skip("torch").xp, backends.load_or_skip("jax").jax
 jnp = jax.numpy
+pytest.importorskip("equinox")
 
 import equinox as eqx  # noqa: E402
 

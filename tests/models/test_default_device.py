@@ -8,9 +8,7 @@ import reference
 from attnbook import attend, causal_mask, kernels, leave_one_out, nadaraya_watson, padding_mask
 from attnbook.attention import positions
 
-if "torch" not in backends.chosen():
-    pytest.skip("torch is not among the back ends of this run", allow_module_level=True)
-torch = pytest.importorskip("torch")
+torch = backends.load_or_skip("torch").xp
 
 
 @pytest.fixture(autouse=True)
