@@ -6,15 +6,11 @@ A table's entry takes the class's numbers and gives pairs of an answer and a par
 from __future__ import annotations
 
 import numpy as np
+from mending import softmax
 
 
 def squares(x):
     return np.mean(np.asarray(x) ** 2)
-
-
-def softmax(x):
-    e = np.exp(x - np.max(x))
-    return e / e.sum()
 
 
 def past(m):

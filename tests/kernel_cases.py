@@ -13,6 +13,9 @@ CASES = {
     "one of each": ((), 1, 1, 1, 1),
     "wide": ((), 40, 200, 40, 130),
 }
+PATTERNS = [(case, False) for case in CASES] + [
+    (case, True) for case in CASES if CASES[case][1] == CASES[case][3]
+]
 HALF = {"float16": 2e-3, "bfloat16": 1.6e-2}  # two units in the last place of numbers around 2
 
 

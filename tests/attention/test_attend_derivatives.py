@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import reference
 from fused_calls import noted
+from reference import sample
 
 from attnbook import attend, causal_mask
 from attnbook._fast import sdpa
@@ -34,10 +35,6 @@ def jax():
 @pytest.fixture
 def fused_calls(torch, monkeypatch):
     return noted(monkeypatch, lambda *args, **_: tuple(args[0].shape))
-
-
-def sample(rng, *lead, m=3, n=7, d=2, p=5):
-    return [rng.normal(size=(*lead, *shape)) for shape in ((m, d), (n, d), (n, p))]
 
 
 def leaves(torch, arrays):

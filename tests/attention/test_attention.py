@@ -6,22 +6,9 @@ import math
 import numpy as np
 import pytest
 import reference
+from reference import MASK_SHAPES, sample
 
 from attnbook import attend, causal_mask, padding_mask, scores, softmax
-
-SHAPES = {  # of a mask, for b = 11 sequences, m = 3 queries, n = 7 keys
-    "(n,)": (7,),
-    "(1, n)": (1, 7),
-    "(m, 1)": (3, 1),
-    "(m, n)": (3, 7),
-    "(b, 1, n)": (11, 1, 7),
-    "(b, m, n)": (11, 3, 7),
-    "(13, b, m, n)": (13, 11, 3, 7),
-}
-
-
-def sample(rng, *lead, m=3, n=7, d=2, p=5):
-    return (rng.normal(size=(*lead, *size)) for size in ((m, d), (n, d), (n, p)))
 
 
 def test_softmax_by_hand(backend):
@@ -98,7 +85,7 @@ def test_attend_equals_the_loop(backend, rng, name, d):
     np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("shape", MASK_SHAPES.values(), ids=MASK_SHAPES)
 @pytest.mark.parametrize("density", [0.5, 0.05])
 def test_attend_with_masks(backend, rng, shape, density):
     """At 0.05 most rows are empty: weights 0, output 0; without the weights it is the same."""

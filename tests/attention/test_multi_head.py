@@ -6,16 +6,13 @@ import re
 import numpy as np
 import pytest
 import reference
+from reference import sample
 
 from attnbook import nadaraya_watson
 from attnbook.kernel.regression import multi_head
 
 Q, K, V = np.ones((3, 2)), np.ones((7, 2)), np.ones((7, 5))
 HEADS = {"one per head": np.array([0.6, 1.1, 1.9]), "one per coordinate": None}
-
-
-def sample(rng, *lead):
-    return [rng.normal(size=(*lead, *shape)) for shape in ((3, 2), (7, 2), (7, 5))]
 
 
 def test_by_hand(backend):

@@ -6,14 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-from mending import mended
+from mending import mended, softmax
 
 from attnbook.course.checks import ch05
-
-
-def softmax(s, axis=-1):
-    e = np.exp(s - s.max(axis, keepdims=True))
-    return e / e.sum(axis, keepdims=True)
 
 
 def theta(d):
@@ -54,7 +49,9 @@ def filtered(score=lambda place, value: -(place + value) / 2):
         new, (rows, columns) = np.zeros(image.shape), np.indices(image.shape)
         for (r, c), v in np.ndenumerate(image):
             place = ((rows - r) ** 2 + (columns - c) ** 2) / h_space**2
-            new[r, c] = np.sum(softmax(score(place, ((image - v) / h_value) ** 2), (0, 1)) * image)
+            new[r, c] = np.sum(
+                softmax(score(place, ((image - v) / h_value) ** 2), axis=(0, 1)) * image
+            )
         return new
 
     return answer

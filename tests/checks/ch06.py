@@ -7,16 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 import torch.nn.functional as F
-from mending import mended
+from mending import mended, softmax
 
 from attnbook.attention.positions import rotary
 from attnbook.course.checks import ch06
-
-
-def softmax(s, mask=True):
-    s = np.where(mask, s, -np.inf)
-    e = np.exp(s - s.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
 
 
 def parameters(e, h, g, *, bias=True, output=1):

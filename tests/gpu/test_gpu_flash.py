@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
-from kernel_cases import CASES, HALF, arrays, expected
+from kernel_cases import HALF, PATTERNS, arrays, expected
 
 from attnbook import devices
 from attnbook.exact import flash
 
 pytestmark = pytest.mark.gpu
 TOLERANCE = HALF | {"float32": 2e-5}
-PATTERNS = [(case, False) for case in CASES] + [
-    (case, True) for case in CASES if CASES[case][1] == CASES[case][3]
-]
 
 
 @pytest.fixture(scope="module")

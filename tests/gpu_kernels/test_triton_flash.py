@@ -9,15 +9,11 @@ import sys
 import numpy as np
 import pytest
 import torch
-from kernel_cases import CASES, HALF, arrays, assert_within_rounding, bounds, expected
+from kernel_cases import HALF, PATTERNS, arrays, assert_within_rounding, bounds, expected
 from processes import run_python
 
 from attnbook.torch import triton_flash
 from attnbook.torch.triton_flash import flash
-
-PATTERNS = [(case, False) for case in CASES] + [
-    (case, True) for case in CASES if CASES[case][1] == CASES[case][3]
-]
 
 
 def test_triton_is_here_and_interprets():

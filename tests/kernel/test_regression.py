@@ -5,27 +5,15 @@ import math
 import numpy as np
 import pytest
 import reference
+from reference import MASK_SHAPES, sample
 
 from attnbook import kernels, leave_one_out, nadaraya_watson
 
 KERNELS = list(reference.KERNELS)
-SHAPES = {  # of a mask, for b = 11, m = 3 queries, n = 7 keys
-    "(n,)": (7,),
-    "(1, n)": (1, 7),
-    "(m, 1)": (3, 1),
-    "(m, n)": (3, 7),
-    "(b, 1, n)": (11, 1, 7),
-    "(b, m, n)": (11, 3, 7),
-    "(13, b, m, n)": (13, 11, 3, 7),
-}
 
 
 def column(*numbers):
     return np.array(numbers, dtype=float)[:, None]
-
-
-def sample(rng, *lead, m=3, n=7, d=2, p=5):
-    return (rng.normal(size=(*lead, *size)) for size in ((m, d), (n, d), (n, p)))
 
 
 BY_HAND = [  # kernel, bandwidth, query, keys, values, prediction
@@ -71,7 +59,7 @@ def test_every_kind_of_bandwidth(backend, rng, bandwidth):
     np.testing.assert_allclose(out, expected, rtol=1e-11)
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("shape", MASK_SHAPES.values(), ids=MASK_SHAPES)
 @pytest.mark.parametrize("name", ["gaussian", "epanechnikov"])
 def test_masks(backend, rng, small_blocks, shape, name):
     """At a density of 0.3 some queries have no neighbour: NaN."""

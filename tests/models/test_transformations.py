@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from layer_harness import Library
+from reference import sample
 
 from attnbook import attend, causal_mask, kernels, leave_one_out, nadaraya_watson, scores
 from attnbook._fast import chunked
@@ -22,10 +23,6 @@ FUNCTIONS = {
 forward_mode = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
 IN_BLOCKS = " in blocks"
 NAMES = [*FUNCTIONS, *(name + IN_BLOCKS for name in FUNCTIONS if "nadaraya" in name)]
-
-
-def sample(rng, *lead):
-    return [rng.normal(size=(*lead, *shape)) for shape in ((3, 2), (7, 2), (7, 5))]
 
 
 @pytest.fixture(params=NAMES)
