@@ -42,7 +42,7 @@ def solutions(chapter: int) -> SimpleNamespace:
     return solved
 
 
-def softmax(s: np.ndarray, mask: np.ndarray | bool = True, axis: Any = -1) -> np.ndarray:
+def softmax(s: Any, mask: np.ndarray | bool = True, axis: Any = -1) -> np.ndarray:
     s = np.where(mask, s, -np.inf)
     e = np.exp(s - s.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)
