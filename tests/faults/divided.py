@@ -14,7 +14,7 @@ torch/slices | torch | models/test_slices.py
     what was frozen learns | requires_grad=⟦part.requires_grad→True⟧
     numbers are drawn for what is overwritten | with torch.device("⟦meta→cpu⟧"):
     a matrix in training mode | found⟦.train(matrix.training)→⟧
-distributed/shares | torch | models/test_torch_slices.py
+distributed/shares | torch | models/test_slices.py
     the heads of keys and values are not checked | "heads",\n⟦    "num_kv_heads": "heads of keys and values",\n→⟧
     any number of ranks | if count ⟦%→<⟧ world:
 torch/distributed | torch | models/test_torch_launch.py::test_every_pair_is_computed_once
