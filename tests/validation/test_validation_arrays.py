@@ -75,11 +75,11 @@ SHAPES = {  # the error, and the calls: seen from shapes and dtypes alone, also 
     "keys: got shape (2,), expected (..., n, d)": [of(one, Q, ones(2)) for one in DISTANCES],
     "queries: got shape (2,), expected (..., m, d)": [of(one, ones(2), K) for one in DISTANCES],
     "keys: got 1 coordinates, expected 2 as in queries": [
-        of(one, Q, V[:, :1]) for one in DISTANCES
+        att(k=ones(7, 1)),
+        *(of(one, Q, V[:, :1]) for one in DISTANCES),
     ],
     "scores: got shape (), expected (..., n)": [of(softmax, ones())],
     "keys: got 5 coordinates, expected 2 as in queries": [nw(k=ones(7, 5))],
-    "keys: got 1 coordinates, expected 2 as in queries": [att(k=ones(7, 1))],
     "k: got 5 coordinates, expected 2 as in q": [
         of(scores.dot, Q, ones(7, 5)),
         of(scores.cosine, Q, ones(7, 5)),
