@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from slides import ROOT
-from slides.build import Desk, desk, sources
+from slides.build import MAKERS, Desk, desk, digest, sources
 from slides.clicks import draw, in_clicks
 from slides.deck import COURSE, PATHS, DeckError, clicks, options, read_deck
 from slides.page import PageWriter, live_page
@@ -338,3 +338,15 @@ def test_the_square_on_the_title_is_the_address_of_the_deck(book, tmp_path):
     code = segno.make("https://example.org/book/lectures/01a-tried.html", error="m", micro=False)
     path = re.search(r'd="([^"]+)"', code.svg_inline(border=0, omitsize=True))
     assert path and path[1] in page
+
+
+def test_decks_know_what_they_are_made_by(tmp_path):
+    """A file or a folder that has moved stops them; it would no longer count as changed."""
+    assert len({digest(ROOT / name) for name in MAKERS}) == len(MAKERS)
+    file = tmp_path / "file.py"
+    with pytest.raises(FileNotFoundError, match=r"file\.py"):
+        digest(file)
+    file.write_text("a")
+    before = digest(tmp_path)
+    file.write_text("b")
+    assert digest(tmp_path) != before

@@ -114,7 +114,7 @@ def digest(*files: Path) -> str:
     found = hashlib.sha256()
     for top in files:
         for file in sorted(top.rglob("*")) if top.is_dir() else [top]:
-            if file.is_file() and file.suffix != ".pyc":
+            if not file.is_dir() and file.suffix != ".pyc":  # what is missing is an error
                 found.update(f"{file} ".encode() + file.read_bytes())
     return found.hexdigest()
 
