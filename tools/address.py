@@ -113,11 +113,11 @@ def weave_again(root: Path) -> list[str]:
     """Write the notebooks whose outputs still hold; name the others, which stay as they are."""
     book = read_book(root)
     left = []
-    for page, notebook in weave.woven(book, book.chapters()).items():
+    for page, notebook in weave.woven(book, book.notebooks()).items():
         if weave.valid(notebook, read_stored(page.path.with_suffix(".ipynb"))):
             weave.write(page, notebook, force=False, never=True, row=0)
         else:
-            left.append(f"{page.docname}.ipynb is not its chapter executed; do: make notebooks")
+            left.append(f"{page.docname}.ipynb is not its page executed; do: make notebooks")
     return left
 
 

@@ -2,7 +2,7 @@
 
 python tools/make_book.py
 
-The outputs of the notebooks go into Jupyter Book's cache, Jupyter Book writes the pages, and the
+Jupyter Book writes the pages with the outputs that the notebooks store, and executes nothing; the
 decks of the lectures follow. Where no file changed since a build that went well, nothing is done.
 """
 
@@ -10,22 +10,29 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
-from check_environment import ROOT
+from check_environment import ROOT, stop
 
 SITE = ROOT / "_build" / "html"
 MARK = ROOT / "_build" / ".book"  # the fingerprint of what the last good build was made from
-READ = ROOT / "_build" / ".doctrees" / "environment.pickle"  # what Sphinx keeps of all pages
+# What Sphinx goes by when it leaves a page as it is; neither outlives a build that did not end.
+KEPT = (ROOT / "_build" / ".doctrees" / "environment.pickle", SITE / ".buildinfo")
+LOG = ROOT / "_build" / "book.log"
+WARNING = re.compile(r"^.*(?:WARNING|ERROR|CRITICAL|Error): .*$", re.MULTILINE)
+COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+NO_OUTPUTS = "do: make notebooks"  # of a page whose notebook does not fit it
+MOST = 8  # warnings that a screen has room for
 SHEET = SITE / "_static" / "book.css"  # its time is that of the build
 # and what is hidden
 ASIDE = {"_build", "node_modules", "dist", "locales", "tests", "benchmarks", "__pycache__"}
-QUIET = {"TQDM_DISABLE": "1"}  # the asides train while the book is built, and a bar is no output
 
 
 def sources(folder: Path = ROOT) -> Iterator[Path]:
@@ -52,7 +59,6 @@ def commands() -> dict[str, list[str]]:
     """What is done, one after the other; scripts lie beside the Python that runs this."""
     book = Path(sysconfig.get_path("scripts")) / ("jupyter-book" + ".exe" * (os.name == "nt"))
     return {
-        "outputs": [sys.executable, "tools/fill_cache.py"],
         "pages": [str(book), "build", ".", "-W", "-n", "--keep-going"],
         "slides": [sys.executable, "tools/make_slides.py"],
     }
@@ -64,6 +70,41 @@ def where() -> None:
     print("Open that file, or type 'make serve' and go to http://localhost:8000", flush=True)
 
 
+def run(command: list[str]) -> tuple[int, str]:
+    """Run a command, its words shown as they come; its exit status and what it said."""
+    said = b""
+    in_place = {"FORCE_COLOR": "1"} if sys.stdout.isatty() else {}  # lines that count on the spot
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | in_place,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
+        assert process.stdout is not None
+        while part := os.read(process.stdout.fileno(), 1 << 16):
+            sys.stdout.buffer.write(part)
+            sys.stdout.flush()
+            said += part
+    words = COLOUR.sub("", said.decode("utf-8", "replace"))
+    return process.returncode, words.replace("\r", "\n")
+
+
+def explain(said: str) -> NoReturn:
+    """End with what failed: in one screen, below all that was said on the way."""
+    found = list(dict.fromkeys(line.strip() for line in WARNING.findall(said)))
+    lines = found or said.strip().splitlines()[-MOST:]
+    more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
+    first = "\n  ".join([line.replace(f"{ROOT}{os.sep}", "")[:300] for line in lines[:MOST]] + more)
+    notebooks = "make notebooks, and then " * (NO_OUTPUTS in said)
+    stop(
+        f"The book was not built:\n  {first}",
+        f"{notebooks or 'mend what it names, and '}make book again; "
+        f"{LOG.relative_to(ROOT)} has all that was said.",
+        "make lab; and what was built, as far as it came, lies in _build/html.",
+    )
+
+
 def main() -> int:
     """The command; returns its exit status."""
     began, now = time.time(), fingerprint()
@@ -72,15 +113,20 @@ def main() -> int:
         print("Nothing has changed since the book was built.")
         where()
         return 0
+    if not MARK.is_file():  # the last build failed or was stopped, or there was none
+        for file in KEPT:
+            file.unlink(missing_ok=True)
     MARK.unlink(missing_ok=True)
-    taken = {}
+    taken, log = {}, ""
     for name, command in commands().items():
         start = time.perf_counter()
-        done = subprocess.run(command, cwd=ROOT, env=os.environ | QUIET)
+        status, said = run(command)
         taken[name] = time.perf_counter() - start
-        if done.returncode:
-            READ.unlink(missing_ok=True)  # or a page with a warning would pass the next time
-            return done.returncode
+        log += said
+        LOG.parent.mkdir(exist_ok=True)
+        LOG.write_text(log, "utf-8")
+        if status:
+            explain(said)
     MARK.write_text(now, "utf-8")
     where()
     print("It took", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in taken.items()))

@@ -60,7 +60,7 @@ STAGES = {
     "hub": [f"{PYTEST} tests/hub"],
     "triton": [f"{PYTEST} tests/gpu_kernels"],
     "pyodide": [f"{PYTEST} tests/pyodide"],
-    "gpu": [f"{PYTEST} tests/gpu", NBVAL],
+    "gpu": [f"{PYTEST} tests/gpu", f"{NBVAL} chapters appendices"],
     "faults": [f"{PYTEST} tests/faults -n 2"],
     "coverage": [  # one process: what runs in others does not count
         f"{{python}} -m coverage run -m pytest -q {UNIT}",

@@ -1,6 +1,6 @@
-"""Weave chapters/*.md to the notebooks beside them, and execute those whose code changed.
+"""Weave every page that has code to the notebook beside it, and execute those whose code changed.
 
-python tools/weave.py                  all chapters
+python tools/weave.py                  all of them
 python tools/weave.py chapters/01-kernel-regression.md
 python tools/weave.py --check          write nothing; exit 1 if a notebook is stale
 """
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def woven(book: Book, pages: Sequence[Page]) -> dict[Page, NotebookNode]:
-    """Each chapter's notebook, without outputs."""
+    """Each page's notebook, without outputs."""
     table = build_table(book)
     references = read_references(book.references)
     return {page: weave(book, page, table, references) for page in pages}
@@ -92,17 +92,17 @@ def write_all(
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """The command; returns its exit status."""
-    parser = argparse.ArgumentParser(description="Weave the chapters to notebooks.")
-    parser.add_argument("chapters", nargs="*", type=Path, help="chapter sources; all by default")
+    parser = argparse.ArgumentParser(description="Weave the pages to notebooks.")
+    parser.add_argument("pages", nargs="*", type=Path, help="their sources; all by default")
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--check", action="store_true", help="write nothing; fail if stale")
     choice.add_argument("--force", action="store_true", help="execute all, changed or not")
     choice.add_argument("--no-execute", action="store_true", help="weave only")
-    parser.add_argument("-j", "--jobs", type=int, default=1, help="chapters at a time")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="pages at a time")
     options = parser.parse_args(arguments)
     try:
         book = read_book(root)
-        pages = [book.page(path) for path in options.chapters] or list(book.chapters())
+        pages = [book.page(path) for path in options.pages] or list(book.notebooks())
         if options.check:
             errors = check(book, pages)
         else:

@@ -23,7 +23,7 @@ Parts, one module each:
 - ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
 - ``first_load``: one style sheet, scripts that nobody waits for, images that keep their place.
-- ``notebooks``: a page whose notebook was executed again is built again.
+- ``notebooks``: a page shows the outputs of its notebook, and nothing is executed.
 - ``project``: the repository's address and the version, read from pyproject.toml.
 """
 

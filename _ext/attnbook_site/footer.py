@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +22,6 @@ def stored(notebook: Path) -> str:
     return f"on {day(ran['date'])}, on {ran['machine']}" if ran else ""
 
 
-@lru_cache(maxsize=1)
-def here() -> str:
-    """This machine, for pages that are executed while the site is built."""
-    try:
-        from attnbook import devices
-    except ImportError:
-        return ""
-    return f"while this site was built, on {devices.describe()}"
-
-
 def note_execution(
     app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
 ) -> None:
@@ -40,8 +29,6 @@ def note_execution(
     notebook = Path(app.srcdir) / f"{page}.ipynb"
     if notebook.is_file():
         context["ran"] = stored(notebook)
-    elif "kernelspec" in app.env.metadata.get(page, {}):
-        context["ran"] = here()
 
 
 def setup(app: Sphinx) -> None:

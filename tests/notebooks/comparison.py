@@ -8,13 +8,22 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from sample import ROOT
-from weaving.execution import TIMEOUT
+from weaving.book import read_book
+from weaving.execution import QUIET, TIMEOUT
 
 HERE = ROOT / "tests" / "notebooks"
-LONGEST = ("04", "08", "09", "07")  # chapters that come first, so that no worker ends on one
+LONGEST = (
+    "asides",
+    "capstones",
+    "13",
+    "04",
+    "08",
+    "09",
+    "07",
+)  # pages that come first, so that no worker ends on one
 NOTEBOOKS = sorted(
-    (ROOT / "chapters").glob("*.ipynb"),
-    key=lambda path: (*(path.stem[:2] != number for number in LONGEST), path.stem),
+    [page.path.with_suffix(".ipynb") for page in read_book(ROOT).notebooks()],
+    key=lambda path: (*(not path.stem.startswith(name) for name in LONGEST), path.stem),
 )
 NBVAL = [
     *("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "default"),
@@ -30,6 +39,7 @@ def kernel(python: Path, folder: Path, folders: tuple[Path, ...] = ()) -> None:
     environment = {
         "COLAB_RELEASE_TAG": "release-colab-test",
         "PYTHONPATH": os.pathsep.join(map(str, folders)),
+        **QUIET,
     }
     spec = {"argv": argv, "display_name": "Colab", "language": "python", "env": environment}
     path = folder / "kernels" / "colab" / "kernel.json"
@@ -49,7 +59,8 @@ def nbval(
     report = notebook.with_suffix(".xml")
     result = subprocess.run(
         [
-            *(sys.executable, *NBVAL, "--nbval" if compare else "--nbval-lax"),
+            *(sys.executable, *NBVAL),
+            *(("--nbval", "--quiet-cells") if compare else ("--nbval-lax",)),
             *(f"--junitxml={report}", notebook.name),
         ],
         cwd=notebook.parent,

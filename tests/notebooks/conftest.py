@@ -48,7 +48,7 @@ def executed(executed_once: Path, tmp_path: Path) -> Path:
 def sample(book_root: Path) -> NotebookNode:
     """The sample book's first chapter, woven."""
     book = read_book(book_root)
-    return next(iter(woven(book, book.chapters()).values()))
+    return next(iter(woven(book, book.notebooks()).values()))
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def weave_text(book_root: Path) -> Callable[[str], str]:
         source = book_root / "chapters/01-sample.md"
         source.write_text(f"{HEADER}# Sample\n\n{text}\n", "utf-8")
         book = read_book(book_root)
-        notebook = woven(book, book.chapters()[:1])[book.chapters()[0]]
+        notebook = woven(book, book.notebooks()[:1])[book.notebooks()[0]]
         cells = [cell for cell in notebook.cells[2:] if cell.cell_type == "markdown"]
         return "\n\n".join(cell.source for cell in cells)
 

@@ -31,6 +31,7 @@ def notebook(tmp_path: Path) -> NotebookNode:
 
 def compare(notebook: NotebookNode, folder: Path) -> list[float]:
     """The seconds of every cell, if all print what is stored."""
+    folder.mkdir(exist_ok=True)
     nbformat.write(notebook, folder / "tiny.ipynb")
     return nbval(folder / "tiny.ipynb", Path(sys.executable))
 
@@ -53,6 +54,14 @@ def test_wrong_output_fails_and_is_named_with_what_to_ignore(
     assert f"-- tiny, cell {number}: {CELLS[number]} --" in str(caught.value)
     assert "a reader may ignore" in str(caught.value)
     assert "stops with an error" not in str(caught.value)
+
+
+def test_a_cell_that_writes_on_stderr_fails_unless_its_tag_allows_it(notebook, tmp_path):
+    notebook.cells[4].source = "import warnings\nwarnings.warn('old')\n1 + 1"
+    with pytest.raises(AssertionError, match=r"UserWarning: old(.|\n)*It writes on stderr"):
+        compare(notebook, tmp_path / "once")
+    notebook.cells[4].metadata["tags"] = ["remove-stderr"]
+    compare(notebook, tmp_path / "again")
 
 
 def test_a_failed_assert_is_never_to_be_ignored(notebook, tmp_path):

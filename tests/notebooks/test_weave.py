@@ -33,7 +33,7 @@ SKIPPING_COMMENTS = ("NBVAL_IGNORE_OUTPUT", "NBVAL_SKIP", "NBVAL_RAISES_EXCEPTIO
 def first_chapter(book_root: Path) -> NotebookNode:
     """The sample book's first chapter, woven as it is now."""
     book = read_book(book_root)
-    return woven(book, book.chapters()[:1])[book.chapters()[0]]
+    return woven(book, book.notebooks()[:1])[book.notebooks()[0]]
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -60,7 +60,7 @@ def test_chapter_is_faithful(chapter):
 
 def test_chapters_are_fresh():
     book = read_book(ROOT)
-    assert check(book, book.chapters()) == []
+    assert check(book, book.notebooks()) == []
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
@@ -322,7 +322,7 @@ def test_an_address_reaches_the_notebooks_and_executes_nothing(no_address, monke
         assert address.main([repo, ""], no_address) == 1
         said = capsys.readouterr()
         assert f"This copy of the book is https://github.com/{repo}, and its site" in said.out
-        assert said.err.startswith("chapters/02-other.ipynb is not its chapter executed")
+        assert said.err.startswith("chapters/02-other.ipynb is not its page executed")
         assert other.read_bytes() == stale
     edit(source, "print(4)", "print(3)")
     assert address.main(["some-one/a.copy"], no_address) == 0
@@ -348,7 +348,7 @@ def test_links_to_other_files_lead_to_files(chapter):
 
 def test_weaving_is_deterministic(book_root):
     book = read_book(book_root)
-    texts = [[text_of(nb) for nb in woven(book, book.chapters()).values()] for _ in range(2)]
+    texts = [[text_of(nb) for nb in woven(book, book.notebooks()).values()] for _ in range(2)]
     assert texts[0] == texts[1]
 
 
@@ -439,13 +439,16 @@ def test_failing_cell_leaves_the_old_notebook(executed, capsys, code, message):
     assert path.read_bytes() == before
 
 
-def test_outputs_are_cleaned(book_root):
+def test_outputs_are_cleaned_and_stderr_is_refused(book_root, capsys):
     source = book_root / "chapters/02-other.md"
     code = "import sys\nprint(1, flush=True)\nprint('bar', file=sys.stderr, flush=True)\nprint(2)"
     edit(source, "print(3)", code)
+    assert main([str(source)], book_root) == 1
+    assert "02-other: this cell writes on stderr" in capsys.readouterr().err
+    edit(source, "import sys", ":tags: [remove-stderr]\n\nimport sys")
     assert main([str(source)], book_root) == 0
     cell = json.loads(source.with_suffix(".ipynb").read_text("utf-8"))["cells"][-1]
-    assert cell["metadata"] == {}
+    assert cell["metadata"] == {"tags": ["remove-stderr"]}
     assert cell["outputs"] == [{"name": "stdout", "output_type": "stream", "text": ["1\n", "2\n"]}]
 
 

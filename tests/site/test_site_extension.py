@@ -8,14 +8,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
 import address
+import jupytext
+import nbformat
 import pytest
 from attnbook_site.maths import shorten
 from site_visits import ROOT, WIDTHS, Visit, served
+from weaving.execution import execute
 
 FIXTURE = Path(__file__).parent / "fixture"
 FIRST, SECOND = "chapters/01-sample.html", "chapters/02-second.html"
@@ -39,6 +44,16 @@ def build(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@cache
+def executed(chapter: Path) -> str:
+    """A chapter's notebook, executed."""
+    notebook = jupytext.read(chapter)
+    with ThreadPoolExecutor() as pool:  # Playwright has this thread's loop
+        pool.submit(execute, notebook, chapter.stem, chapter.parent).result()
+    text: str = nbformat.writes(notebook)
+    return text
+
+
 def make_book(
     folder: Path, source: Path | None = None, body: str = ""
 ) -> subprocess.CompletedProcess[str]:
@@ -46,7 +61,7 @@ def make_book(
     if source:
         shutil.copytree(source, folder, dirs_exist_ok=True)
         for chapter in (folder / "chapters").glob("*.md"):
-            chapter.with_suffix(".ipynb").write_text("{}", encoding="utf-8")
+            chapter.with_suffix(".ipynb").write_text(executed(chapter), encoding="utf-8")
     else:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "_toc.yml").write_text("format: jb-book\nroot: index\n", encoding="utf-8")
@@ -102,11 +117,8 @@ ACCOUNT = re.compile(
 )
 
 
-def links_of(folder: Path, repo: str, built: Path) -> dict[str, set[str]]:
-    """Build the small book, with this address or with none; each page's links to an account.
-
-    What its cells print is taken from the book that was built already.
-    """
+def links_of(folder: Path, repo: str) -> dict[str, set[str]]:
+    """Build the small book, with this address or with none; each page's links to an account."""
     wanted = address.read_address(repo) if repo else None
     source = shutil.copytree(FIXTURE, folder.with_name("source"))
     project = address.project((ROOT / "pyproject.toml").read_text(encoding="utf-8"), wanted)
@@ -120,8 +132,6 @@ def links_of(folder: Path, repo: str, built: Path) -> dict[str, set[str]]:
     places = "".join(f"\n({label})=\n## A {label}\n" for label in ("hub", "hub-image"))
     both = f"{run_it}\n## Teach it\n\n{teach_it}\n{places}"
     index.write_text(f"{text}\n{both}", encoding="utf-8")
-    outputs = Path("_build", ".jupyter_cache")
-    shutil.copytree(built / outputs, folder / outputs)
     built_book(folder, source)
     texts = {page: html_of(folder, page) for page in ("index.html", FIRST)}
     assert "address" not in "".join(re.findall("<!--.*?-->", texts["index.html"], re.DOTALL))
@@ -133,15 +143,15 @@ def links_of(folder: Path, repo: str, built: Path) -> dict[str, set[str]]:
 
 
 @pytest.mark.slow
-def test_without_an_address_no_page_leads_to_an_account(tmp_path: Path, built: Path) -> None:
+def test_without_an_address_no_page_leads_to_an_account(tmp_path: Path) -> None:
     """No button for a repository, its issues, an edit, Colab or Binder, and no such link."""
-    assert links_of(tmp_path / "book", "", built) == {"index.html": set(), FIRST: set()}
+    assert links_of(tmp_path / "book", "") == {"index.html": set(), FIRST: set()}
 
 
 @pytest.mark.slow
-def test_with_an_address_every_page_has_its_buttons(tmp_path: Path, built: Path) -> None:
+def test_with_an_address_every_page_has_its_buttons(tmp_path: Path) -> None:
     """For this repository, and no other."""
-    links = links_of(tmp_path / "book", "some-one/a.copy", built)
+    links = links_of(tmp_path / "book", "some-one/a.copy")
     both, repository = "some-one/a.copy", "https://github.com/some-one/a.copy"
     chapter = {link for link in links[FIRST] if "/issues/new?" not in link}
     home = "https://some-one.github.io/a.copy"
@@ -226,7 +236,8 @@ def test_figures_are_drawings_with_their_alt_text(built: Path) -> None:
 
 def test_the_download_is_the_notebook_beside_the_source(built: Path) -> None:
     """Not the theme's copy, whose text cells are raw MyST."""
-    assert html_of(built, "_sources/chapters/01-sample.ipynb") == "{}"
+    notebook = (built / "chapters/01-sample.ipynb").read_text(encoding="utf-8")
+    assert html_of(built, "_sources/chapters/01-sample.ipynb") == notebook
 
 
 @pytest.mark.parametrize("open_page", [{"color_scheme": "dark"}], indirect=True)
@@ -320,8 +331,10 @@ def test_a_second_build_still_has_its_styles(book: Path) -> None:
 def test_a_notebook_executed_again_builds_its_page_again(book: Path) -> None:
     """The page's text is the same, its outputs are not."""
     notebook = min((book / "chapters").glob("*.ipynb"))
-    notebook.write_text('{"cells": []}', encoding="utf-8")
+    text = notebook.read_text(encoding="utf-8")
+    notebook.write_text(text.replace("from JAX [", "anew, from JAX ["), encoding="utf-8")
     assert "0 added, 1 changed" in build(book).stdout
+    assert "anew, from JAX [" in html_of(book, FIRST)
 
 
 @pytest.mark.slow

@@ -125,11 +125,11 @@ def test_the_notebooks_lead_to_places_of_the_site() -> None:
     book = replace(read_book(ROOT), site="https://book.test")
     links = {
         link
-        for notebook in woven(book, book.chapters()).values()
+        for notebook in woven(book, book.notebooks()).values()
         for cell in notebook.cells
         for link in re.findall(r"https://book\.test/([^)\s#]+)(?:#([^)\s]+))?", cell.source)
     }
-    assert {f"{page.docname}.html" for page in book.chapters()} <= {path for path, _ in links}
+    assert {f"{page.docname}.html" for page in book.notebooks()} <= {path for path, _ in links}
     assert [
         (path, anchor)
         for path, anchor in links

@@ -17,11 +17,7 @@ class Page:
     docname: str
     path: Path
     number: int | None
-
-    @property
-    def is_chapter(self) -> bool:
-        """Whether the page becomes a notebook."""
-        return self.docname.startswith("chapters/")
+    is_notebook: bool  # it has code: a notebook is woven from it
 
 
 @dataclass(frozen=True)
@@ -45,9 +41,9 @@ class Book:
         known = ", ".join(page.docname for page in self.pages)
         raise ValueError(f"{path} is not in _toc.yml; it lists {known}")
 
-    def chapters(self) -> tuple[Page, ...]:
+    def notebooks(self) -> tuple[Page, ...]:
         """The pages that become notebooks."""
-        return tuple(page for page in self.pages if page.is_chapter)
+        return tuple(page for page in self.pages if page.is_notebook)
 
     def file(self, page: Page) -> str:
         """A page's path from the root, for messages."""
@@ -56,8 +52,8 @@ class Book:
     def address(self, docname: str, anchor: str = "") -> str:
         """The address of a place on the published site; without one, of a file beside it."""
         if not self.site:
-            ending = ".ipynb" if docname.startswith("chapters/") else ".md"
-            return posixpath.relpath(docname, "chapters") + ending
+            is_notebook = any(page.docname == docname for page in self.notebooks())
+            return posixpath.relpath(docname, "chapters") + (".ipynb" if is_notebook else ".md")
         return f"{self.site}/{docname}.html" + (f"#{anchor}" if anchor else "")
 
     def file_address(self, name: str) -> str:
@@ -119,4 +115,5 @@ def _page(root: Path, name: str, number: int | None) -> Page:
     path = root / f"{docname}.md"
     if not path.exists():
         raise FileNotFoundError(f"_toc.yml names {name!r}, but there is no {path}")
-    return Page(docname, path, number)
+    header = path.read_text("utf-8").partition("\n---")[0]
+    return Page(docname, path, number, is_notebook="jupytext:" in header)

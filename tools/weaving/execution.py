@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import functools
+import os
 import re
 import subprocess
 import sys
@@ -17,12 +18,15 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-from weaving.notebook import RAN, code_cells
+from weaving.notebook import RAN, SETUP_TAG, code_cells
 
 TIMEOUT = 600  # seconds a cell
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 WIDGET = "application/vnd.jupyter.widget-view+json"
+# What libraries say on stderr of the machine, not of the code: bars, and cores that nobody counts.
+QUIET = {"TQDM_DISABLE": "1", "LOKY_MAX_CPU_COUNT": str(os.cpu_count())}
+MAY_WARN = {"remove-stderr", SETUP_TAG}  # tags of cells that may write there
 
 
 class ExecutionError(RuntimeError):
@@ -40,7 +44,7 @@ class PythonKernels(KernelSpecManager):
         """The kernel of ``self.python``, for any name."""
         argv = [self.python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         argv.append("--IPKernelApp.log_level=ERROR")
-        return KernelSpec(argv=argv, display_name="Python 3", language="python")
+        return KernelSpec(argv=argv, display_name="Python 3", language="python", env=QUIET)
 
 
 def execute(
@@ -88,12 +92,15 @@ def machine(python: str) -> str:
 
 
 def clean(notebook: NotebookNode, name: str) -> None:
-    """Drop stderr, widgets and timings; join streams; refuse memory addresses."""
+    """Drop widgets and timings; join streams; refuse stderr and memory addresses."""
     for cell in code_cells(notebook):
         cell.metadata.pop("execution", None)
         outputs: list[NotebookNode] = []
         for output in cell.outputs:
-            if output.get("name") == "stderr" or WIDGET in output.get("data", {}):
+            if output.get("name") == "stderr":
+                _refuse_stderr(cell, output.text, name)
+                continue
+            if WIDGET in output.get("data", {}):
                 continue
             if output.output_type == "stream" and outputs and outputs[-1].output_type == "stream":
                 outputs[-1].text += output.text
@@ -101,6 +108,15 @@ def clean(notebook: NotebookNode, name: str) -> None:
                 outputs.append(output)
         cell.outputs = outputs
         _refuse_addresses(cell, name)
+
+
+def _refuse_stderr(cell: NotebookNode, text: str, name: str) -> None:
+    """What a library warns of is settled where it comes from, or its cell says that it may."""
+    if not MAY_WARN & {*cell.metadata.get("tags", [])}:
+        raise ExecutionError(
+            f"{name}: this cell writes on stderr; settle what it says, or tag the cell "
+            f"remove-stderr\n{_head(cell)}\n{text.strip()[:500]}"
+        )
 
 
 def _refuse_addresses(cell: NotebookNode, name: str) -> None:

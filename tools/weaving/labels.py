@@ -50,7 +50,7 @@ def build_table(book: Book) -> Table:
     counters: Counter[tuple[str, int | None]] = Counter()
     for page in book.pages:
         file = book.file(page)
-        blocks = parse(page.path.read_text("utf-8"), file, strict=page.is_chapter)
+        blocks = parse(page.path.read_text("utf-8"), file, strict=page.is_notebook)
         _title_page(table, page, blocks, file)
         _number_page(table, page, blocks, file, counters, book.figure_format)
     return table
@@ -71,7 +71,7 @@ def _title_page(table: Table, page: Page, blocks: tuple[Block, ...], file: str) 
                 label = Label("section", page.docname, block.text, make_id(target.text))
                 _enter(table, target.text, label, file, target.line)
             waiting = []
-        elif block.kind not in ("text", "comment") and waiting and page.is_chapter:
+        elif block.kind not in ("text", "comment") and waiting and page.is_notebook:
             raise MystError(file, waiting[0].line, "a target must stand before a heading")
 
 

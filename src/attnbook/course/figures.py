@@ -4,6 +4,7 @@ The data are dots, the truth is a thin line, an estimate a thick one. Background
 and the grey is made for a light page; on a dark one the website shows figures a little brighter.
 """
 
+import logging
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,6 +15,8 @@ from matplotlib.figure import Figure
 
 from attnbook._validation import numbers
 
+# else the first figure of a machine's life comes with a warning that fonts are looked for
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 GREY = "#737373"  # axes, text and data: contrast 4.6 on the light page, 4.7 on the dark one
 COLOURS = {
     "data": GREY,

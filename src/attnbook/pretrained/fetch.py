@@ -17,6 +17,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tqdm import tqdm
+
 from attnbook._validation import options
 
 CACHE, OFFLINE = "ATTNBOOK_CACHE", "ATTNBOOK_OFFLINE"  # variables of the environment
@@ -179,23 +181,34 @@ def _download(wheel: Wheel, folder: Path) -> Path:
     command = [*_pip(wheel), "download", "--no-input", "--disable-pip-version-check"]
     command += ["--no-cache-dir", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
     command += ["--requirement", str(wanted), "--dest", str(folder)]
-    print(f"Downloading {_named(wheel)}, once", file=sys.stderr, flush=True)
-    done = subprocess.run(
+    process = subprocess.Popen(
         command,
         # its five retries take a minute without a network; its own temporary files come here too
         env={"PIP_RETRIES": "2", **os.environ, "TMPDIR": str(folder)},
-        # pip's bar moves in a terminal alone; a notebook shows our line, and no index by its name
-        stdout=2 if sys.stderr.isatty() else subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
         errors="replace",
     )
+    words = _watched(process, folder, wheel)
     found = list(folder.glob("*.whl"))
-    if done.returncode or len(found) != 1:
-        raise Unavailable(f"{wheel.package}: {_problem_of_pip(done.stderr, wheel)}")
+    if process.returncode or len(found) != 1:
+        raise Unavailable(f"{wheel.package}: {_problem_of_pip(words, wheel)}")
     _check_hash(found[0], wheel)
     return found[0]
+
+
+def _watched(process: subprocess.Popen[str], folder: Path, wheel: Wheel) -> str:
+    """What pip says in the end; until then a bar of the megabytes that have come."""
+    title = f"Downloading {wheel.package} {wheel.version}, once"
+    with process, tqdm(desc=title, total=wheel.megabytes, unit="MB") as bar:
+        while True:
+            try:
+                return process.communicate(timeout=0.5)[1]
+            except subprocess.TimeoutExpired:
+                sizes = (file.stat().st_size for file in folder.rglob("*") if file.is_file())
+                bar.update(min(round(sum(sizes) / 1e6), wheel.megabytes) - bar.n)
 
 
 def _pip(wheel: Wheel) -> list[str]:
