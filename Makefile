@@ -75,7 +75,7 @@ plan: env-book assets  ## the page Teach, from lectures/plan.toml, the decks and
 # The seed is the class's secret: it draws the numbers of the held-out exercises.
 homework: env-book  ## SEED=2027 HELD_OUT=folder: notebooks for a class, its key and the grader's files, into _build/homework
 	@test -n "$(SEED)" || { echo "Whose homework? Do: make homework SEED=2027 (any number; it is the class's secret)" >&2; exit 2; }
-	$(PY) tools/make_homework.py --seed $(SEED) $(if $(HELD_OUT),--held-out "$(HELD_OUT)") $(SETS)
+	$(PY) tools/make_homework.py --seed $(SEED) $(if $(HELD_OUT),--held-out "$(HELD_OUT)") $(if $(REPLACE),--replace) $(SETS)
 
 HOMEWORK := hw1
 grade: env-book  ## SUBMISSIONS=folder ROSTER=file HOMEWORK=hw1: points and feedback, into _build/grades
@@ -113,7 +113,7 @@ serve:  ## show the built website on http://localhost:8000
 	@$(MAKE) --no-print-directory env-book
 	$(PY) -m http.server 8000 --bind localhost --directory _build/html
 
-notebooks: env-book  ## weave chapters/*.md into notebooks and execute those whose code changed
+notebooks: env-book  ## weave every page with code into its notebook, and execute those whose code changed
 	$(PY) tools/weave.py -j 2
 
 stills: env-paper  ## pictures of the live figures, for paper, from the built website
@@ -125,7 +125,7 @@ heights: env-paper  ## how high each section is on a phone, from the built websi
 # The list of files leaves out the sources, which look raw to a reader, so that a double click opens a notebook.
 # More options of JupyterLab, as on a machine without a screen: make lab LAB=--no-browser
 lab: env-lab  ## the chapters as notebooks in JupyterLab
-	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/chapters --ContentsManager.hide_globs="['__pycache__', '*.pyc', '.DS_Store', '*~', '[0-9][0-9]-*.md', 'asides.md', 'two-more-models.md']" $(LAB)
+	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/chapters --ContentsManager.hide_globs="['__pycache__', '*.pyc', '.DS_Store', '*~', '[0-9][0-9]-*.md', 'asides.md', 'capstones.md', 'errata.md', 'ladder.md', 'status.md', 'two-more-models.md']" $(LAB)
 
 # The setting that opens Markdown as a notebook lies under _build: no setting of the user's changes.
 edit: env-lab  ## for authors: JupyterLab on the sources, where a double click opens a .md as a notebook

@@ -18,6 +18,19 @@ from weaving.roles import RoleResolver
 
 from attnbook.course.checks.exercises import Exercise
 
+HEAD = """\
+# {title}
+
+{count} exercises, {points:g} points. Numbered figures and formulas are those of {chapters}.
+
+- Write each answer in the cell below its question, and run the cell. A check says at once whether \
+it is right, or what is probably wrong. Where the cell says `checks.trial`, only your lecturer's \
+check knows the answer.
+- Answers are judged by what your functions give, in a fresh Python that runs your cells from the \
+top. Before you hand in, restart the kernel and run all cells.
+- Imports and functions of your own are welcome, in any cell. Keep the names of the functions \
+asked for. One answer may take {seconds} seconds.
+- Save the notebook, and hand in this one file."""
 NOT_HERE = """\
 # Where the book's package is installed, as on your course's hub, this cell does nothing.
 import importlib.util

@@ -3,6 +3,7 @@
 python tools/make_homework.py --seed 2027            every set in homework/
 python tools/make_homework.py --seed 2027 hw1 hw3    these
 python tools/make_homework.py --seed 2027 --held-out FOLDER    with held-out exercises of one's own
+python tools/make_homework.py --seed 2028 --replace            over the keys of another seed
 
 The seed is the class's secret: the numbers of the held-out exercises come from it. Students get
 _build/homework/students/hw1.ipynb; all of _build/homework/lecturer stays with the lecturer.
@@ -22,7 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from homework_cells import Elsewhere, figures, sections, set_up
+from homework_cells import HEAD, Elsewhere, figures, sections, set_up
+from homework_keys import fingerprint, refuse_to_lose
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from weaving.blocks import parse
@@ -48,21 +50,6 @@ from attnbook.course.checks.verdict import Verdict
 ROOT = Path(__file__).resolve().parent.parent
 PLAN = {"title": str, "after": str, "chapters": list, "seconds": int, "minutes": int}
 EXPLANATIONS = ("read", "completion")
-HEAD = """\
-# {title}
-
-{count} exercises, {points:g} points. Numbered figures and formulas are those of {chapters}.
-
-- Write each answer in the cell below its question, and run the cell. A check says at once whether \
-it is right, or what is probably wrong. Where the cell says `checks.trial`, only your lecturer's \
-check knows the answer.
-- Answers are judged by what your functions give, in a fresh Python that runs your cells from the \
-top. Before you hand in, restart the kernel and run all cells.
-- Imports and functions of your own are welcome, in any cell. Keep the names of the functions \
-asked for. One answer may take {seconds} seconds.
-- Save the notebook, and hand in this one file."""
-
-
 UNADDRESSED = """\
 This copy of the book has no address, so the notebooks run only where the package attnbook is
 installed already, as on a hub: not on Colab, and not on a student's own machine. They have no links
@@ -217,7 +204,7 @@ class Maker:
         cells.append(new_code_cell(self.imports(parts), id="imports"))
         for number, part in enumerate(parts, 1):
             cells += self.cells(number, part, key=key)
-        own = {"attnbook": {"homework": name}}
+        own = {"attnbook": {"homework": name, "questions": questions(name, parts)}}
         notebook = new_notebook(cells=cells, metadata=METADATA | own)
         notebook.nbformat_minor = 5
         return notebook
@@ -263,6 +250,12 @@ class Maker:
                     found.setdefault(module, set()).add(name)
         lines = [f"from {module} import {', '.join(sorted(found[module]))}" for module in found]
         return "\n".join(["import math", "", "import numpy as np", *lines])
+
+    def keep(self, name: str, out: Path) -> None:
+        """Refuse, with a BadHomework, to write over the key of another seed or other questions."""
+        key = out / "lecturer" / name / "homework.json"
+        if key.is_file():
+            refuse_to_lose(key, self.seed, questions(name, self.parts(name, self.plan(name))))
 
     def make(self, name: str, out: Path) -> str:
         """Write a homework's files; what was made, in one line.
@@ -311,11 +304,18 @@ class Maker:
             "name": name,
             "title": plan["title"],
             "seed": self.seed,
+            "questions": questions(name, parts),
             "seconds": plan["seconds"],
             "minutes": plan["minutes"],
             "completion": plan["explanations"] == "completion",
             "exercises": tasks,
         }
+
+
+def questions(name: str, parts: Sequence[Part]) -> str:
+    """The fingerprint of a set: its labels, and the texts of those that differ between classes."""
+    held_out = [part.exercise.text + part.exercise.stub for part in parts if part.held_out]
+    return fingerprint(name, [*(part.exercise.label for part in parts), *held_out])
 
 
 def check_name(exercise: Exercise) -> str:
@@ -366,6 +366,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         type=Path,
         help="a folder of your own, with chNN.md and chNN.py",
     )
+    parser.add_argument("--replace", action="store_true", help="also the keys of another seed")
     options = parser.parse_args(arguments)
     out = options.out or root / "_build" / "homework"
     if not re.fullmatch(r"\d{1,18}", options.seed):
@@ -379,7 +380,10 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         return 2
     try:
         maker = Maker(root, int(options.seed), own)
-        for name in options.names or sets(root):
+        names = options.names or sets(root)
+        for name in [] if options.replace else names:  # all, before the first is written
+            maker.keep(name, out)
+        for name in names:
             print(maker.make(name, out))
     except ValueError as error:
         print(error, file=sys.stderr)

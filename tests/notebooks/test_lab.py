@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -9,10 +10,14 @@ import sys
 
 import jupytext
 import pytest
+import yaml
 from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from sample import ROOT
 
 CHAPTERS = sorted((ROOT / "chapters").glob("*.md"))
+EVERY = [*CHAPTERS, *sorted((ROOT / "appendices").glob("*.md"))]
+PAGES = [page for page in EVERY if "\njupytext:" in page.read_text("utf-8")]
+BETWEEN_RULES = re.compile(r"^---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 
 
 def of_makefile(word: str) -> str:
@@ -47,18 +52,26 @@ def test_a_reader_finds_notebooks_and_no_sources():
     assert everything >= {"README.md", "CONTRIBUTING.md", "chapters"}
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_survives_opening_and_saving(chapter, tmp_path):
-    for path in (chapter, ROOT / "pyproject.toml"):
+def in_parts(page):
+    """A page's header, the options of its cells, and its other lines with something in them."""
+    text = page.read_text("utf-8")
+    lines = [line for line in BETWEEN_RULES.sub("", text).splitlines() if line]
+    return [yaml.safe_load(one) for one in BETWEEN_RULES.findall(text)], lines
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_a_page_survives_opening_and_saving(page, tmp_path):
+    """Header and options are wrapped anew, blank lines come or go, and all else is as it was."""
+    for path in (page, ROOT / "pyproject.toml"):
         shutil.copy(path, tmp_path)
     manager = jupytext.TextFileContentsManager(root_dir=str(tmp_path))
-    model = manager.get(chapter.name, type="notebook")
-    before = jupytext.read(chapter)
+    model = manager.get(page.name, type="notebook")
+    before = jupytext.read(page)
     code = [cell.source for cell in before.cells if cell.cell_type == "code"]
     assert [c.source for c in model["content"].cells if c.cell_type == "code"] == code
-    manager.save(model, chapter.name)
-    after = jupytext.read(tmp_path / chapter.name)
+    manager.save(model, page.name)
+    after = jupytext.read(tmp_path / page.name)
     assert [(c.cell_type, c.source, c.metadata) for c in after.cells] == [
         (c.cell_type, c.source, c.metadata) for c in before.cells
     ]
-    assert "jupytext_version" not in (tmp_path / chapter.name).read_text("utf-8")
+    assert in_parts(tmp_path / page.name) == in_parts(page)

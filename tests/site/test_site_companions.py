@@ -8,6 +8,7 @@ import re
 from datetime import date
 
 import pytest
+import yaml
 from playwright.sync_api import Page
 from site_visits import ROOT, SITE, Visit, pages_of
 
@@ -16,7 +17,6 @@ from attnbook.course.checks.exercises import exercises
 OVERVIEW = "appendices/exercises.html"
 SOURCES = sorted((ROOT / "chapters").glob("[0-9]*.md"))
 EXERCISES = [exercise for source in SOURCES for exercise in exercises(source)]
-DESCRIPTION = re.compile(r"\A---\n(?:.*\n)*?description: \"?(.*?)\"?\n", re.M)
 
 
 def page_of(exercise: object) -> str:
@@ -89,7 +89,7 @@ def test_every_page_is_described_and_says_what_comes() -> None:
     about = {}
     for path in pages:
         source = (ROOT / path).with_suffix(".md").read_text(encoding="utf-8")
-        about[path] = DESCRIPTION.match(source)[1]
+        about[path] = yaml.safe_load(source.split("---\n")[1])["description"]
         assert f'<meta name="description" content="{about[path]}" />' in text_of(path), path
     second = text_of("chapters/02-learning-the-kernel.html")
     shown = re.findall(r'<p class="prev-next-about">([^<]*)</p>', second)

@@ -15,11 +15,13 @@ import time
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from attnbook.course.checks.grading.feedback import write_page
 from attnbook.course.checks.grading.grade import Report, Result, graded
 from attnbook.course.checks.grading.homework import BadHomework, Homework, read_homework
+from attnbook.course.checks.grading.notebook import Unreadable, chosen, read_notebook
 from attnbook.course.checks.grading.pipe import in_one_line
 from attnbook.course.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
 from attnbook.course.checks.grading.sandbox import Kind, NoSandbox, probed, shown
@@ -36,6 +38,13 @@ from attnbook.course.checks.grading.tables import (
 )
 from attnbook.course.checks.verdict import Verdict, describe_error
 
+Handed = list[tuple[Person, list[Path] | None]]
+ANOTHER_KEY = (
+    "no notebook asks the questions of this key, which would mark right answers wrong. Nothing was "
+    "graded. The notebooks were made with another SEED or HELD_OUT, are of another set, or older "
+    "than its last change. Do: name the key that was made with them (HOMEWORK, or --set), or make "
+    "it again: make homework SEED=… REPLACE=1"
+)
 MARKS = {"right": "✓", "wrong": "✗", "not yet": "…"}
 
 
@@ -51,10 +60,11 @@ def main(arguments: Sequence[str]) -> int:
             raise BadRoster(f"{options.submissions}: expected a folder with the notebooks")
         people = read_roster(options.roster) if options.roster else []
         marks = read_marks(beside(options.csv, "to-read"), homework) if options.csv else {}
+        given, strangers = matched(handed_in(options.submissions), people)
+        _refuse_another_key(options.set, homework, given)
     except (NoSandbox, BadHomework, BadRoster, BadMarks) as problem:
         _say(str(problem))
         return 2
-    given, strangers = matched(handed_in(options.submissions), people)
     began = time.monotonic()
     class_: list[Graded] = []
     pages: list[Path] = []
@@ -118,6 +128,16 @@ def _refuse_what_is_shown(*paths: Path) -> None:
         if shown(path):
             words = "the sandbox shows this folder to the students' code"
             raise BadHomework(f"{path}: {words}. Do: keep it outside of Python's own folders")
+
+
+def _refuse_another_key(path: Path, homework: Homework, given: Handed) -> None:
+    """Where no notebook asks what the key judges, the key is the wrong one."""
+    asked = set()
+    for _, paths in given:
+        with suppress(Unreadable):
+            asked.add(read_notebook(chosen(paths or [], homework.name)).questions)
+    if homework.questions and asked and asked.isdisjoint({"", homework.questions}):
+        raise BadHomework(f"{path}: {ANOTHER_KEY}")
 
 
 def _enter(report: Report, marks: Marks) -> None:

@@ -16,6 +16,18 @@ from attnbook.course.checks.verdict import Verdict
 
 NOTHING_WRITTEN = "nothing is written below the question."
 TO_READ = "your lecturer reads this answer; its points are not in yet."
+OTHER_QUESTIONS = (
+    "this notebook asks other questions than your class's {}: hand in your answers in the notebook "
+    "that your class was given; if this is the one, tell your lecturer"
+)
+MADE_OTHERWISE = (
+    "made with another SEED or HELD_OUT, or before the set changed: grade it with the key that was "
+    "made with it"
+)
+NOT_KNOWN = (
+    "notebook or key has no fingerprint of the questions: if held-out answers are wrong, look "
+    "whether both have the same numbers"
+)
 FEW_WORDS = 20  # fewer are no explanation that has its points unread
 STEP = 0.5  # partial points are whole multiples of it
 
@@ -81,6 +93,12 @@ def graded(name: str, paths: list[Path] | None, homework: Homework, kind: Kind) 
         return report
     if notebook.name not in ("", homework.name):
         report.notes.append(f"the notebook is of {notebook.name}")
+    if notebook.questions != homework.questions:
+        if notebook.questions and homework.questions:
+            report.problem = OTHER_QUESTIONS.format(homework.name)
+            report.notes.append(MADE_OTHERWISE)
+            return report
+        report.notes.append(NOT_KNOWN)
     limits = {"seconds": homework.seconds, "in_all": 60 * homework.minutes}
     with Student(notebook.cells, kind, **limits) as student:
         try:

@@ -47,6 +47,7 @@ class Homework:
         completion: whether an explanation of some sentences has its points unread.
         tasks: the exercises, in order.
         folder: where homework.json lies.
+        questions: their fingerprint, which a student's notebook carries too; empty in old files.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Homework:
     completion: bool
     tasks: tuple[Task, ...]
     folder: Path
+    questions: str = ""
 
     @property
     def points(self) -> float:

@@ -28,6 +28,7 @@ class Notebook:
     name: str = ""  # of the homework that it answers; empty if it does not say
     cells: list[str] = field(default_factory=list)
     explanations: dict[str, str] = field(default_factory=dict)  # by label; "" if not written
+    questions: str = ""  # their fingerprint; empty if it has none
 
     def defining(self, function: str) -> list[int]:
         """The places of the cells that define this function."""
@@ -62,7 +63,7 @@ def _notebook(found: dict[str, Any]) -> Notebook:
     cells = found["cells"]
     if len(cells) > MOST_CELLS:
         raise Unreadable(f"the notebook has {len(cells)} cells, more than {MOST_CELLS}")
-    name = _own(found).get("homework", "")
+    name, questions = (_own(found).get(key, "") for key in ("homework", "questions"))
     code: list[str] = []
     answers: dict[str, str] = {}
     for cell in cells:
@@ -75,7 +76,8 @@ def _notebook(found: dict[str, Any]) -> Notebook:
             label = str(own.get("exercise") or cell["id"].removesuffix("-explanation"))
             written = printable(text.replace(PLACEHOLDER, "")).strip()
             answers[label] = f"{answers.get(label, '')}\n\n{written}".strip()[:MOST_WRITTEN]
-    return Notebook(in_one_line(name, 40) if isinstance(name, str) else "", code, answers)
+    name = in_one_line(name, 40) if isinstance(name, str) else ""
+    return Notebook(name, code, answers, str(questions))
 
 
 def _in_unicode(text: str) -> str:
