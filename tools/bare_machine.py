@@ -157,7 +157,9 @@ def main(commands: list[str]) -> None:
     if lacking := [package for program, package in TOOLS.items() if not shutil.which(program)]:
         quiet = {"DEBIAN_FRONTEND": "noninteractive", **os.environ}
         for words in (["update"], ["install", "--yes", "--no-install-recommends", *lacking]):
-            subprocess.run(["apt-get", "--quiet=2", *words], env=quiet, check=True)
+            subprocess.run(
+                ["apt-get", "-qq", *words], env=quiet, check=True, stdout=subprocess.DEVNULL
+            )
     with tempfile.TemporaryDirectory(prefix="bare-", ignore_cleanup_errors=True) as temporary:
         machine = Machine(Path(os.environ.get("BARE", temporary)))
         if not commands:

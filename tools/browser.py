@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +28,9 @@ NO_NETWORK = (
 )
 
 
+INSTALL = (sys.executable, "-m", "playwright", "install", "--only-shell", "chromium")
+
+
 def chromium() -> str | None:
     """A Chromium or Chrome: $CHROMIUM, the system's, or Playwright's own."""
     for name in [os.environ.get("CHROMIUM", ""), *CHROMIUMS]:
@@ -35,10 +40,29 @@ def chromium() -> str | None:
         from playwright.sync_api import sync_playwright
 
         with sync_playwright() as playwright:
-            path = playwright.chromium.executable_path
+            whole = Path(playwright.chromium.executable_path)  # folder-of-a-version/system/program
     except Exception:  # an incomplete Playwright is no browser, whatever it says
         return None
-    return path if Path(path).exists() else None
+    shells = sorted(whole.parents[2].glob("chromium_headless_shell-*/*/*headless*shell*"))
+    found = [path for path in (whole, *reversed(shells)) if shutil.which(path)]
+    return str(found[0]) if found else None
+
+
+def fetched() -> str:
+    """Playwright's headless Chromium, downloaded.
+
+    Raises:
+        LookupError: it cannot be had, or does not start here; why, in a line.
+    """
+    done = subprocess.run(INSTALL, capture_output=True, text=True)
+    if done.returncode or not (path := chromium()):
+        said = [line for line in (done.stdout + done.stderr).splitlines() if "rror" in line]
+        reason = said[0].strip().removesuffix(", caused by") if said else "no reason given"
+        raise LookupError(f"could not be downloaded ({reason})")
+    started = subprocess.run([path, "--version"], capture_output=True, text=True)
+    if started.returncode:
+        raise LookupError(f"does not start here ({started.stderr.strip()[:200]})")
+    return path
 
 
 @contextmanager

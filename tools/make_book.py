@@ -31,7 +31,8 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 NO_OUTPUTS = "do: make notebooks"  # of a page whose notebook does not fit it
 MOST = 8  # warnings that a screen has room for
 SHEET = SITE / "_static" / "book.css"  # its time is that of the build
-# and what is hidden
+BROUGHT = (ROOT / "_build" / "published", ROOT / "_build" / "pyodide")  # for the site itself
+# no sources, as is what is hidden
 ASIDE = {"_build", "node_modules", "dist", "locales", "tests", "benchmarks", "__pycache__"}
 
 
@@ -49,6 +50,8 @@ def sources(folder: Path = ROOT) -> Iterator[Path]:
 def fingerprint() -> str:
     """One number for all sources, their places, and the Python that builds."""
     found = hashlib.sha256(f"{ROOT} {sys.executable} {sys.version}".encode())
+    for folder in BROUGHT:  # by its name: the files are large, and checked when they come
+        found.update(f"\n{sorted(path.name for path in folder.glob('*'))}".encode())
     for path in sources():
         found.update(f"\n{path.relative_to(ROOT)} ".encode("utf-8", "surrogateescape"))
         found.update(hashlib.sha256(path.read_bytes()).digest())

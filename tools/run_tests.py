@@ -11,17 +11,21 @@ A test marked slow repeats what another one shows, or takes long: make test leav
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
-from browser import chromium
+import browser
 from check_environment import ROOT, gpu
 from processors import NBVAL, PROCESSORS
 
@@ -139,6 +143,10 @@ FIRST_GUESS = {
     "site": 200,
 }
 NEED_BROWSER = ("site", "fonts", "pyodide")
+BOTH = ("smollm2", "rxnmapper")
+MODELS = {"unit": BOTH, "avx2": BOTH, "notebooks": BOTH, "site": ("smollm2",)}  # that tests read
+ON_CI = os.environ.get("CI") == "true"  # where nothing may be skipped
+NOT_SEEN: list[str] = []  # what the summary says of that
 SECONDS = ROOT / "_build" / "tests" / "seconds.json"
 
 
@@ -178,6 +186,15 @@ def xla_starts(flags: dict[str, str]) -> bool:
 def run(stage: str, short: bool, whole: bool) -> bool:
     """Run one stage to its end; True if all its commands succeed."""
     environment = ENVIRONMENT.get(stage, {}) | os.environ
+    if ON_CI:
+        home = Path(tempfile.mkdtemp(prefix=f"home-{stage}-"))
+        environment |= own_home(home)
+        atexit.register(shutil.rmtree, home, ignore_errors=True)
+    with_models = stage in MODELS and not (short and stage == "notebooks")
+    if with_models and (lacking := fetch_models(stage, environment)):
+        NOT_SEEN.append(lacking)
+        if ON_CI:
+            return False
     if short:
         environment = SHORT_ENVIRONMENT.get(stage, {}) | environment
     if UNFUSED.items() <= environment.items() and not xla_starts(UNFUSED):
@@ -223,17 +240,54 @@ def minutes(seconds: float) -> str:
 
 
 def no_browser(stages: list[str]) -> str | None:
-    """Let the site's tests find a browser, or say that there is none."""
+    """Let the site's tests find a browser, or bring one; else what nobody will see, and why."""
     if not set(NEED_BROWSER) & set(stages):
         return None
-    if path := chromium():
+    path, why = browser.chromium(), ""
+    if not path:
+        print(
+            "No Chromium or Chrome is here, so Playwright's headless one comes: 110 MB, into its "
+            "folder among your caches. To name another: CHROMIUM=/path make test",
+            flush=True,
+        )
+        try:
+            path = browser.fetched()
+        except LookupError as problem:
+            why = str(problem)
+    if path:
         os.environ["CHROMIUM"] = path
         return None
     return (
-        "No Chromium or Chrome is here: the site's checks cannot run, everything else can.\n"
-        "  Do: install one (Debian: apt-get install chromium; elsewhere: python -m playwright "
-        "install chromium), or name one: CHROMIUM=/path make test"
+        "Not seen: the website in a browser, its pages, live figures and phones. There is no "
+        f"Chromium or Chrome here, and Playwright's {why}.\n"
+        "  Do: install one (Debian: apt-get install chromium), or name one: CHROMIUM=/path make "
+        "test; then python tools/run_tests.py site"
     )
+
+
+def own_home(home: Path) -> dict[str, str]:
+    """A home with nothing in it: on CI no stage leans on what another has left in a cache.
+
+    Where packages come from is no cache: the settings of pip and npm come along.
+    """
+    own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache")}
+    own["ATTNBOOK_CACHE"] = str(home / ".cache" / "attnbook")
+    settings = {"PIP_CONFIG_FILE": ".config/pip/pip.conf", "NPM_CONFIG_USERCONFIG": ".npmrc"}
+    there = {name: Path.home() / path for name, path in settings.items()}
+    return {name: str(path) for name, path in there.items() if path.is_file()} | own
+
+
+def fetch_models(stage: str, environment: dict[str, str]) -> str:
+    """Fetch the published models that a stage's tests read; what is lacking and why, or nothing."""
+    names = MODELS[stage]
+    print(
+        f"    published models: {' and '.join(names)}, fetched where they are not here", flush=True
+    )
+    command = [sys.executable, "-m", "attnbook.pretrained", *names]
+    done = subprocess.run(command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE)
+    if not done.returncode:
+        return ""
+    return f"{stage}: tests that read {' or '.join(names)} are skipped, since it cannot be had here"
 
 
 def main(asked: list[str]) -> int:
@@ -276,7 +330,7 @@ def main(asked: list[str]) -> int:
         start = time.perf_counter()
         if stage in NEED_BROWSER and missing:
             # Where a machine decides, what was not checked has not passed.
-            outcome = "failed" if os.environ.get("CI") == "true" else "skipped"
+            outcome = "failed" if ON_CI else "skipped"
             print(f"{outcome}: no Chromium", flush=True)
         else:
             ends_well = beside.get(stage) or partial(run, stage, kind == "test", kind == "all")
@@ -289,8 +343,8 @@ def main(asked: list[str]) -> int:
         print(f"{outcome:8} {stage:11} {seconds:6.0f} s  {ABOUT[stage]}")
         for name in failures(stage):
             print(f"           {name}")
-    if missing:
-        print(missing)
+    for words in [*NOT_SEEN, *filter(None, [missing])]:
+        print(words)
     if kind:
         print(LEFT_OUT[kind])
     outcomes = [outcome for _, outcome, _ in results]

@@ -124,28 +124,3 @@ def test_the_site_is_published_as_the_five_steps_say():
     (published,) = (s for s in steps(ROOT / file) if "upload-pages" in s.get("uses", ""))
     assert published["with"]["path"] == "_build/html"
     assert "attnbook" not in (ROOT / file).read_text(encoding="utf-8")
-
-
-def test_published_models_are_fetched_once():
-    """What runs the chapters or every test keeps them, but for releases, which trust no cache."""
-    from platformdirs import macos, unix
-
-    runs = re.compile(
-        r"\.ci/run|run_tests\.py(?: unit| notebooks| avx2)|test-all|make processors", re.MULTILINE
-    )
-    found = set()
-    for path in WORKFLOWS:
-        for name, job in load(path)["jobs"].items():
-            if any(runs.search(step.get("run", "")) for step in job["steps"]):
-                kept = [s["with"] for s in job["steps"] if "actions/cache@" in s.get("uses", "")]
-                assert len(kept) == (path.stem != "release"), f"{path.stem}: {name}"
-                found |= {(step["key"], step["path"]) for step in kept}
-    ((key, folders),) = found
-    (hashed,) = re.findall(r"hashFiles\('(.+)'\)", key)
-    assert "sha256" in (ROOT / hashed).read_text(encoding="utf-8")
-    assert "runner.os" in key
-    for platform in (unix.Unix, macos.MacOS):
-        default = platform("attnbook", appauthor=False).user_cache_dir
-        if not default.startswith(str(Path.home())):
-            continue  # XDG_CACHE_HOME
-        assert default.replace(str(Path.home()), "~") in folders.split("\n")
