@@ -63,6 +63,7 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.root, self.home, self.book = folder / "root", folder / "home", folder / "book"
         self.logs = folder / "logs"
+        folder.mkdir(parents=True, exist_ok=True)
         if not (self.root / "usr/bin/make").exists():
             make = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}"]
             subprocess.run([*make, release(), self.root, *sources()], check=True)

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -73,14 +73,15 @@ def where() -> None:
     print("Open that file, or type 'make serve' and go to http://localhost:8000", flush=True)
 
 
-def run(command: list[str]) -> tuple[int, str]:
+def run(command: list[str], environment: Mapping[str, str] = os.environ) -> tuple[int, str]:
     """Run a command, its words shown as they come; its exit status and what it said."""
     said = b""
     in_place = {"FORCE_COLOR": "1"} if sys.stdout.isatty() else {}  # lines that count on the spot
     with subprocess.Popen(
         command,
         cwd=ROOT,
-        env=os.environ | in_place,
+        env={**environment, **in_place},
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     ) as process:

@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 
 import browser
+import make_book
 from check_environment import ROOT, gpu
 from processors import NBVAL, PROCESSORS
 
@@ -145,6 +146,7 @@ FIRST_GUESS = {
 NEED_BROWSER = ("site", "fonts", "pyodide")
 BOTH = ("smollm2", "rxnmapper")
 MODELS = {"unit": BOTH, "avx2": BOTH, "notebooks": BOTH, "site": ("smollm2",)}  # that tests read
+MOST = 12  # lines of what failed in a stage that the summary has room for
 ON_CI = os.environ.get("CI") == "true"  # where nothing may be skipped
 NOT_SEEN: list[str] = []  # what the summary says of that
 SECONDS = ROOT / "_build" / "tests" / "seconds.json"
@@ -203,15 +205,21 @@ def run(stage: str, short: bool, whole: bool) -> bool:
         environment["PYTHONPATH"] += os.pathsep + str(ROOT / PATHS[stage])
     codes = []
     for number, command in enumerate(STAGES[stage]):
-        words = words_of(stage, command, number, short, whole)
-        done = subprocess.run(words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
-        codes.append(done.returncode)
+        code, said = make_book.run(words_of(stage, command, number, short, whole), environment)
+        codes.append(code)
+        with log_of(stage).open("a" if number else "w", encoding="utf-8") as log:
+            log.write(said)
     return not any(codes)
+
+
+def log_of(stage: str) -> Path:
+    """Where all that a stage said is kept."""
+    return SECONDS.with_name(f"{stage}.log")
 
 
 def started(stage: str) -> Callable[[], bool]:
     """Start a stage of one command; what comes back waits for it and shows what it said."""
-    log = SECONDS.with_name(f"{stage}.log")
+    log = log_of(stage)
     words = words_of(stage, STAGES[stage][0], 0, short=False, whole=False)
     with log.open("w", encoding="utf-8") as file:
         process = subprocess.Popen(words, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT)
@@ -225,13 +233,16 @@ def started(stage: str) -> Callable[[], bool]:
 
 
 def failures(stage: str) -> list[str]:
-    """The tests of a stage that failed, as pytest takes them."""
-    found = []
+    """Which tests of a stage failed, as pytest takes them; else the last words of its commands."""
+    found: list[str] = []
     for report in sorted(SECONDS.parent.glob(f"{stage}-*.xml")):
         for case in ElementTree.parse(report).iter("testcase"):
             if case.find("failure") is not None or case.find("error") is not None:
                 found.append(f"{case.get('classname', '')}: {case.get('name', '')}")
-    return found
+    if not found and log_of(stage).exists():
+        found = [line for line in log_of(stage).read_text("utf-8").splitlines() if line][-MOST:]
+    more = [f"and {len(found) - MOST} more"] if len(found) > MOST else []
+    return [*found[:MOST], *more, f"all of it: {log_of(stage).relative_to(ROOT)}"]
 
 
 def minutes(seconds: float) -> str:
@@ -341,8 +352,8 @@ def main(asked: list[str]) -> int:
     print("\n=== summary ===")
     for stage, outcome, seconds in results:
         print(f"{outcome:8} {stage:11} {seconds:6.0f} s  {ABOUT[stage]}")
-        for name in failures(stage):
-            print(f"           {name}")
+        for line in failures(stage) if outcome == "failed" else ():
+            print(f"           {line}")
     for words in [*NOT_SEEN, *filter(None, [missing])]:
         print(words)
     if kind:
