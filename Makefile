@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf epub gettext translation figures-zip drawings heights quick test test-all test-gpu gpu-report test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf figures-zip drawings heights quick test test-all test-gpu gpu-report test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
@@ -86,20 +86,6 @@ grade: env-book  ## SUBMISSIONS=folder ROSTER=file HOMEWORK=hw1: points and feed
 pdf: env-paper book  ## print the whole book into _build/pdf/attnbook.pdf, and offer it on the site
 	$(PY) tools/print_book.py
 	cp _build/pdf/attnbook.pdf _build/html/attnbook.pdf
-
-epub: env-paper book  ## bind the whole book into _build/epub/attnbook.epub, and offer it on the site
-	$(PY) tools/make_epub.py
-	cp _build/epub/attnbook.epub _build/html/attnbook.epub
-
-gettext: book  ## the messages of every page for translators, into _build/gettext
-	$(PY) tools/translate.py template
-
-translation: env-book  ## LANGUAGE=de PAGE=chapters/01-kernel-regression: merge messages into locales/de, check, build _build/de
-	@test -n "$(LANGUAGE)" || { echo 'Into which? Do: make translation LANGUAGE=de PAGE=chapters/01-kernel-regression' >&2; exit 2; }
-	@$(MAKE) --no-print-directory gettext
-	$(PY) tools/translate.py update "$(LANGUAGE)" $(PAGE)
-	$(PY) tools/translate.py check "$(LANGUAGE)"
-	$(PY) tools/translate.py build "$(LANGUAGE)"
 
 figures-zip: env-paper book  ## every drawing and still figure as SVG and PDF, in one archive, and offer it on the site
 	$(PY) tools/figures.py
@@ -225,7 +211,7 @@ constraints: env-book  ## refresh constraints.txt with the newest versions that 
 	  --universal --python-version 3.11 --fork-strategy fewest \
 	  --no-header --no-annotate --no-emit-index-url --quiet --output-file constraints.txt
 
-release-archives: env-test  ## what a release consists of, into dist (after: make book pdf epub cards)
+release-archives: env-test  ## what a release consists of, into dist (after: make book pdf cards)
 	$(PY) tools/release.py archives
 
 address: env-book  ## REPO=owner/name (PAGES=https://… for a domain): whose copy of the book this is

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from slides import ROOT
 from slides.build import Desk, desk, sources
-from slides.cards import cards_of, page_of
 from slides.deck import COURSE, PATHS, Deck, DeckError, read_deck
 from slides.live import title_of
 from slides.page import PageWriter, exercises_of
@@ -24,7 +23,7 @@ from slides.slide import LETTERS
 from weaving.blocks import MystError
 
 # of lectures/, each the template of a page in appendices/
-PAGES = ("teach.md", "exam.md", "cards.md")
+PAGES = ("teach.md", "exam.md")
 
 
 def writers_of(book: Desk, root: Path) -> dict[str, PageWriter]:
@@ -56,7 +55,6 @@ def pages(root: Path, writers: dict[str, PageWriter]) -> dict[Path, str]:
         "exam": "\n".join(exam(plan)).strip(),
         "projects": bullets([project(one) for one in plan.projects]),
         "quiz": "\n".join(quiz(plan)).strip(),
-        "cards": "\n".join(page_of(cards_of(root, writers))).strip(),
     }
     for part, text in parts.items():
         mark = f"<!-- {part} -->"

@@ -32,7 +32,6 @@ SITE = ROOT / "_build" / "html"
 PDF = ROOT / "_build" / "pdf" / "attnbook.pdf"
 ADDRESS = "http://book.invalid"  # nobody's; every request to it is answered from the site's folder
 PRINTED = f"{ADDRESS}/book.html"
-NOT_PRINTED = ("appendices/cards",)  # a card is asked again, not read: 80 pages
 PAPER = {"width": 642, "height": 900}  # what A4 leaves between the margins of print.css
 TAKE_OUT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
@@ -239,8 +238,7 @@ def set_dates(pdf: Path, day: datetime) -> None:
 def main(site: Path = SITE, pdf: Path = PDF, toc: Path = ROOT / "_toc.yml") -> int:
     """Print the book; say what is wrong with it, if anything is."""
     project = project_table()
-    listed, day = order(yaml.safe_load(toc.read_text(encoding="utf-8"))), commit_day(ROOT)
-    pages = [page for page in listed if page[0] not in NOT_PRINTED]
+    pages, day = order(yaml.safe_load(toc.read_text(encoding="utf-8"))), commit_day(ROOT)
     if not (program := chromium()):
         print("No Chromium or Chrome is here, which prints. Do: CHROMIUM=/path make pdf")
         return 1

@@ -1,7 +1,7 @@
 """What a release consists of: the checks before it, its archives and its notes.
 
 python tools/release.py check v0.1.0    the tag, pyproject.toml and CHANGELOG.md agree
-python tools/release.py archives        site, PDF, EPUB, cards, notebooks, the package → dist/
+python tools/release.py archives        site, PDF, cards, notebooks, the package → dist/
 
 The same commit gives the same archives, byte for byte: names are sorted, and every file in them
 has the commit's date. Only the standard library, and hatchling for the package.
@@ -24,7 +24,7 @@ from pathlib import Path
 from check_environment import ROOT, project_table
 
 SITE, PDF = Path("_build/html"), Path("_build/pdf/attnbook.pdf")
-EPUB, CARDS = Path("_build/epub/attnbook.epub"), Path("_build/cards/attnbook.apkg")
+CARDS = Path("_build/cards/attnbook.apkg")
 SUMS, NOTES = "SHA256SUMS", "NOTES.md"
 HEADING = re.compile(r"^## (?P<version>\S+)(?: \((?P<date>[^)]*)\))?[ \t]*$", re.MULTILINE)
 FILES = """\
@@ -32,7 +32,6 @@ FILES = """\
 | --- | --- |
 | `{name}-site.zip` | the website: unpack, open `index.html`; it needs no network |
 | `{name}.pdf` | the book to print |
-| `{name}.epub` | the book for a reader's screen; its formulas are MathML |
 | `{name}.apkg` | cards for Anki: the lectures' questions, and formulas |
 | `{name}-notebooks.zip` | the chapters as notebooks, with their outputs |
 | `{name}-py3-none-any.whl`, `{name}.tar.gz` | the Python package, for pip |
@@ -129,7 +128,7 @@ def zip_notebooks(root: Path, target: Path, seconds: int) -> None:
 
 
 def copy(source: Path, target: Path, command: str) -> None:
-    """What a command wrote: the book to print or for a reader's screen, and the cards."""
+    """What a command wrote: the book to print, and the cards."""
     if not source.is_file():
         raise NotReady(f"there is no {source.name}; do: {command}")
     shutil.copyfile(source, target)
@@ -165,7 +164,6 @@ def archives(root: Path, output: Path, *, pdf: bool = True) -> list[Path]:
     zip_notebooks(root, output / f"{name}-notebooks.zip", seconds)
     if pdf:
         copy(root / PDF, output / f"{name}.pdf", "make pdf")
-    copy(root / EPUB, output / f"{name}.epub", "make epub")
     copy(root / CARDS, output / f"{name}.apkg", "make cards")
     build_package(root, output, seconds)
     made = sorted(output.glob("attnbook-*"))

@@ -13,9 +13,6 @@ Parts, one module each:
 - ``landing``: the landing page's buttons and its live figure.
 - ``sidebar``: minutes in the list of pages.
 - ``terms``: letters in the index of terms.
-- ``cards``: cards to remember, and each chapter's link to its own.
-- ``comments``: a box for comments, off by default.
-- ``translated``: a page in another language says that it is a translation.
 - ``search``: an index of sections, with formulas that can be read.
 - ``footer``: what a page's code ran on.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site; what no page uses goes out.
@@ -35,9 +32,7 @@ from sphinx.application import Sphinx
 
 from . import (
     assets,
-    cards,
     citations,
-    comments,
     drawings,
     exercises,
     folded,
@@ -55,7 +50,6 @@ from . import (
     sidebar,
     tabs,
     terms,
-    translated,
 )
 
 
@@ -75,9 +69,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         landing,
         lectures,
         terms,
-        cards,
-        comments,
-        translated,
         sidebar,
         search,
         footer,

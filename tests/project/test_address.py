@@ -81,12 +81,12 @@ def test_with_an_address_every_link_leads_there(root):
     assert accounts(said) == {
         "README.md": {
             *(repository, f"{repository}/issues", pages, f"{pages}/attnbook.pdf"),
-            *(f"{pages}/attnbook.epub", colab + first, binder + first),
+            *(colab + first, binder + first),
         },
         "CONTRIBUTING.md": {f"{repository}/issues"},
         "index.md": {
             *(repository, f"{pages}/attnbook.pdf", f"{pages}/attnbook-figures.zip"),
-            *(f"{pages}/attnbook.epub", binder + first, quoted),
+            *(binder + first, quoted),
         },
         "appendices/api.md": {repository},
         "appendices/hub.md": {quoted},

@@ -51,7 +51,6 @@ packages = ["src/attnbook"]
     "_build/html/.buildinfo": "hidden\n",
     "_build/html/_static/page.css": "body {}\n",
     "_build/pdf/attnbook.pdf": "%PDF\n",
-    "_build/epub/attnbook.epub": "epub\n",
     "_build/cards/attnbook.apkg": "cards\n",
 }
 
@@ -124,7 +123,7 @@ def test_the_archives_hold_what_they_promise(project, tmp_path):
     with zipfile.ZipFile(out / "attnbook-0.2.0-notebooks.zip") as notebooks:
         inside = [name.partition("/")[2] for name in notebooks.namelist()]
         assert inside == ["01-one.ipynb", "LICENSE", "LICENSE-CONTENT"]
-    for kind, text in (("pdf", "%PDF\n"), ("epub", "epub\n"), ("apkg", "cards\n")):
+    for kind, text in (("pdf", "%PDF\n"), ("apkg", "cards\n")):
         assert (out / f"attnbook-0.2.0.{kind}").read_text(encoding="utf-8") == text
     lines = (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
     listed = dict(reversed(line.split("  ")) for line in lines)
@@ -155,7 +154,6 @@ def test_the_archives_are_the_same_every_time(project, tmp_path):
     [
         ("_build/html/index.html", "make book"),
         ("_build/pdf/attnbook.pdf", "make pdf"),
-        ("_build/epub/attnbook.epub", "make epub"),
         ("_build/cards/attnbook.apkg", "make cards"),
         ("chapters/01-one.ipynb", "make notebooks"),
     ],

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Route
-from print_book import ADDRESS, NOT_PRINTED, TAKE_OUT, Desk, title_page
+from print_book import ADDRESS, TAKE_OUT, Desk, title_page
 from pypdf import PageObject, PdfReader
 from site_visits import ROOT, SITE, article, listed, next_frames, run_tool
 
 pytestmark = pytest.mark.slow  # the whole book is printed
-FILES = [file for file in listed() if file not in NOT_PRINTED]
+FILES = list(listed())
 PAGES = {
     file: (SITE / f"{file}.html").read_text(encoding="utf-8")
     for file in FILES

@@ -11,7 +11,6 @@ from pathlib import Path
 from slides.chapter import Chapter
 from slides.page import PageWriter, plain
 from slides.question import Question
-from slides.slide import LETTERS
 
 # terms whose formula in the index says more than the term, or something beside it
 BESIDE = frozenset(
@@ -125,18 +124,3 @@ def cards_of(root: Path, writers: dict[str, PageWriter]) -> dict[str, tuple[Chap
     for chapter, cards in found.values():
         cards += [of_term(entry, chapter) for entry in formulas_of(chapter, terms)]
     return found
-
-
-def page_of(cards: dict[str, tuple[Chapter, list[Card]]]) -> Iterator[str]:
-    """All cards as a part of a page, each answer folded."""
-    for docname, (chapter, own) in cards.items():
-        yield f"(cards-{chapter.page.number})=\n## {chapter.page.number}. {chapter.title}\n"
-        for card in own:
-            yield f":::::{{container}} card-to-remember\n:name: card-{card.number}\n"
-            yield f"{card.front}\n"
-            yield from (f"- **{a}** {text}" for a, text in zip(LETTERS, card.choices, strict=False))
-            where = f"../{docname}.md#{card.anchor}" if card.anchor else f"../{docname}.md"
-            words = card.section or f"Lecture {card.lecture}"
-            yield f"\n::::{{dropdown}} Answer\n{card.back.strip()}\n"
-            yield from (f"- {text}" for text in card.wrong)
-            yield f"\n[{words}]({where})\n::::\n:::::\n"
