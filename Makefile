@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf figures-zip drawings heights quick test test-all test-gpu gpu-report test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
@@ -135,9 +135,6 @@ test-all: env-test assets $(TRITON) $(PYODIDE)  ## and all else: Firefox, older 
 
 test-gpu: env-test  ## the GPU tests, and every notebook on the GPU
 	@$(PY) tools/run_tests.py gpu
-
-gpu-report: env-test  ## what a GPU says: tests, notebooks, trainer, times, on one page in _build
-	@$(PY) tools/gpu_report.py
 
 test-hub: env-test assets  ## a hub for a class on the loopback, with two students (a minute)
 	@$(PY) tools/run_tests.py hub

@@ -50,7 +50,7 @@ def rooms() -> dict[str, list[str]]:
     for module in MODULES:
         used = found.setdefault(room_of(module), set())
         used |= {room_of(other) for other in imported_by(module)} - {room_of(module), ""}
-    return {room: sorted(found[room]) for room in sorted(found) if room not in ("", "_moved")}
+    return {room: sorted(found[room]) for room in sorted(found) if room}
 
 
 def shortest(graph: dict[str, list[str]]) -> dict[str, list[str]]:

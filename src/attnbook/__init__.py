@@ -10,12 +10,9 @@ come in. Learned layers live in attnbook.torch and attnbook.jax.
 
 from importlib.metadata import version
 
-from attnbook import _moved
 from attnbook.attention import attend, causal_mask, padding_mask, scores, softmax
 from attnbook.kernel import kernels
 from attnbook.kernel.regression import leave_one_out, nadaraya_watson
-
-_moved.install()
 
 __version__ = version("attnbook")
 
