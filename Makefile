@@ -4,11 +4,11 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-hub test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
-ENVS := env-book env-hub env-lab env-mutation env-paper env-teach env-test
+ENVS := env-book env-lab env-mutation env-paper env-teach env-test
 .PHONY: $(ENVS)
 ifeq ($(origin PY),undefined)
 PY := $(BIN_OF_VENV)/python
@@ -135,9 +135,6 @@ test-all: env-test assets $(TRITON) $(PYODIDE)  ## and all else: Firefox, older 
 
 test-gpu: env-test  ## the GPU tests, and every notebook on the GPU
 	@$(PY) tools/run_tests.py gpu
-
-test-hub: env-test assets  ## a hub for a class on the loopback, with two students (a minute)
-	@$(PY) tools/run_tests.py hub
 
 test-triton: env-test $(TRITON)  ## the Triton kernel in its interpreter (a minute; fetches 200 MB once, Linux)
 	@$(PY) tools/run_tests.py triton

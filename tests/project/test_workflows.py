@@ -94,7 +94,7 @@ def test_planted_faults_run_weekly_and_before_a_release():
     assert ".ci/run" in scripts(release)
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert re.findall(r"^make .*", script, re.MULTILINE) == ['make test-all WITHOUT="avx2 fonts"']
-    assert {"hub", "triton", "faults", "avx2", "fonts"} < set(run_tests.SETS["all"])
+    assert {"triton", "faults", "avx2", "fonts"} < set(run_tests.SETS["all"])
     assert set(run_tests.SETS["test"]) < set(run_tests.SETS["all"])
 
 
