@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import json
+import keyword
 import re
 import shutil
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -52,6 +55,14 @@ ASKS_FIRST = re.compile(
     r"|[Cc]over (?:it|them|the)\b|[Hh]ide it\b"
 )
 KEEPS = re.compile(r"^(?:\+{3}$|:clicks:|`{3,}\{(?:question|live)\})", re.MULTILINE)
+# notes by which what is shown first must wait, and what that may be
+SHOWS_LATER = re.compile(r"before (?:you|they) (?:show|read) |then show the (?:bars|lines)")
+SHOWS = re.compile(r"^(?:`{3,}\{(?:output|bars|figure)\}|\| |:output:)", re.MULTILINE)
+# what is taken from a chapter, and its options
+TAKING = re.compile(r"^`{3,}\{(?:cell|output)\} .*\n((?::[a-z]+:.*\n)*)", re.MULTILINE)
+# a name that code calls, one that stands in it, one that it makes
+CALLED = re.compile(r"(?<![\w.])(?<!def )(?<!class )([A-Za-z_]\w*)\(")
+STANDS = re.compile(r"\b(?:def|class) (\w+)|(?<![\w.])([A-Za-z_]\w*)\b(?!\()")
 NOTES = "\n```{notes}\nSay it.\n```\n"
 
 
@@ -121,8 +132,11 @@ def test_no_right_answer_has_a_favourite_place(written):
 
 
 def tells_too_early(body: str) -> bool:
-    """Whether a slide's notes let the class answer first, and nothing on it waits for a click."""
+    """Whether a slide's notes let the class answer first, and what it shows does not wait."""
     notes = "".join(re.findall(r"^`{3}\{notes\}\n(.*?)^`{3}$", body, re.DOTALL | re.MULTILINE))
+    at_once = re.split(r"(?m)^(?:\+{3}$|`{3,}\{(?:question|notes)\})", body, maxsplit=1)[0]
+    if SHOWS_LATER.search(notes) and SHOWS.search(at_once):
+        return True
     return bool(ASKS_FIRST.search(notes)) and not KEEPS.search(body)
 
 
@@ -143,6 +157,57 @@ def test_an_answer_without_its_click_is_found():
     ]
     assert len(found) >= 8
     assert all(found)
+    several = [
+        tells_too_early(slide.body.replace("\n+++\n", "\n", 1))
+        for path in DECKS.values()
+        for slide in read_deck(path).slides
+        if SHOWS_LATER.search(slide.body) and slide.body.count("\n+++\n") > 1
+        if SHOWS.search(re.split(r"\n\+{3}\n", slide.body)[1])
+    ]
+    assert len(several) >= 5
+    assert all(several)
+
+
+def says_nothing(options: str) -> bool:
+    """Whether a taking does not say what it must have, or not of what was printed."""
+    named = re.search(r"^:(?:has|mark): *\S", options, re.MULTILINE)
+    return not named or bool(re.search(r"^:output: *$", options, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_what_is_taken_says_what_it_must_have(name):
+    text = DECKS[name].read_text(encoding="utf-8")
+    takings = list(TAKING.finditer(text))
+    assert [one[0] for one in takings if says_nothing(one[1])] == []
+    marked = [one for one in takings if ":has:" in one[1]]
+    assert all(says_nothing(re.sub(":has:.*\n", "", one[1])) for one in marked)
+
+
+def unexplained(page: str) -> list[str]:
+    """What a deck's code calls and no slide up to there shows, nor names as code in its words."""
+    known, found = {*dir(builtins), *keyword.kwlist, "softmax"}, []  # a word of every lecture
+    for section in page.split("<section ")[1:]:
+        code = "\n".join(re.findall(r'<pre class="code".*?</pre>', section, re.DOTALL))
+        code = unescape(re.sub(r"<[^>]*>", "", code))
+        prose = re.sub(r"<pre.*?</pre>", "", section, flags=re.DOTALL)
+        words = "".join(re.findall(r"<code>.*?</code>", prose))
+        known |= {*re.findall(r"\w+", words)} | {a or b for a, b in STANDS.findall(code)}
+        found += [name for name in CALLED.findall(code) if name not in known]
+    return found
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_what_code_calls_is_shown_or_explained(name, written):
+    assert unexplained(written[name][1]) == []
+
+
+def test_a_call_without_its_function_is_found():
+    slide = '<section id="a"><pre class="code"><code>{}</code></pre><p>{}</p></section>'
+    call = slide.format("<span>loss</span> = text_loss(model, max(<b>1</b>, 2))", "A loss.")
+    assert unexplained(call) == ["text_loss"]
+    assert unexplained(slide.format("<b>def</b> text_loss(model):", "") + call) == []
+    assert unexplained(slide.format("x = 1", "It is <code>text_loss</code>.") + call) == []
+    assert unexplained(call + slide.format("<b>def</b> text_loss(model):", "")) == ["text_loss"]
 
 
 @pytest.mark.parametrize("name", DECKS)
@@ -193,7 +258,14 @@ def test_a_stored_number_reaches_its_slides_alone(tmp_path):
         ("\n```{cell} def renamed\n```", "14: no line of code in chapters/01-kernel-regression"),
         ("```{cell} def local_average\n:to: nowhere\n```", "13: to: no line after"),
         ("```{cell} def local_average\n:mark: nowhere\n```", "13: mark: no shown line"),
-        ("```{cell} def local_average\n:too: x\n```", "13: takes no option too"),
+        ("```{cell} def local_average\n:mark: near\n:too: x\n```", "13: takes no option too"),
+        ("```{cell} def local_average\n:to: return\n```", "13: has: got nothing, expected what"),
+        ("```{cell} def local_average\n:has: ne+r_\n```", "13: has: no 'ne+r_' in the lines taken"),
+        ("```{cell} def held_out\n:has: def\n:output:\n```", "13: output: got nothing, expected"),
+        ("```{cell} def held_out\n:has: def\n:output: never\n```", "13: output: no 'never' in the"),
+        ("```{output} def held_out\n```", "13: has: got nothing, expected what the lines taken"),
+        ("```{output} def held_out\n:has: never\n```", "13: has: no 'never' in the lines taken"),
+        ("```{output} def held_out\n:has: (\n```", "13: has: '(' is no regular expression"),
         ("```{output} def held_out\n:only: nothing\n```", "13: 0 printed lines; expected 1 to"),
         ("```{figure} fig-none\n```", "13: has no figure 'fig-none'"),
         ("```{figure} fig-data\n:view: 0\n```", "13: view: got '0', expected x y width height"),
@@ -274,7 +346,8 @@ def test_a_slide_without_notes_stops_it(book, tmp_path):
 
 
 def test_a_cell_comes_without_its_asserts(book, tmp_path):
-    _, page = page_of(book, tmp_path, HEAD + "```{cell} # Checked: shapes\n```\n" + NOTES)
+    body = "```{cell} # Checked: shapes\n:has: by_radius\n```\n"
+    _, page = page_of(book, tmp_path, HEAD + body + NOTES)
     (code,) = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
     plain = re.sub(r"<.*?>", "", code)
     assert "by_radius = " in plain
@@ -282,7 +355,7 @@ def test_a_cell_comes_without_its_asserts(book, tmp_path):
 
 
 def test_a_cell_comes_with_its_output_and_a_marked_line(book, tmp_path):
-    body = "```{cell} def left_out_error\n:output:\n:mark: np.mean\n```\n"
+    body = "```{cell} def left_out_error\n:output: chooses 0\n:mark: np.mean\n```\n"
     _, page = page_of(book, tmp_path, HEAD + body + NOTES)
     code, printed = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
     assert 'class="hll"' in code

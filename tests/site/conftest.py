@@ -39,6 +39,7 @@ LONGEST = [
     "live_phone",
     "live_models",
     "live_pages",
+    "cut",
     "code",
     "extension",
     "pdf",

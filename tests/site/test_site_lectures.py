@@ -112,6 +112,10 @@ STATES = """async () => {
 }"""
 SHOW_LIVE = """(which) => Reveal.slide([...document.querySelectorAll("section.slide")]
   .indexOf(document.querySelectorAll(".live")[which ?? 0].closest(".slide")))"""
+IN_THE_MIDDLE = """() => {
+  const { x, y, width, height } = document.querySelector(".present .live").getBoundingClientRect();
+  return document.elementFromPoint(x + width / 2, y + height / 2).closest(".veil, iframe").tagName;
+}"""
 # the lower deck of each chapter's two shows its figure; the same as the other's but for 12 and 13
 OF_FIGURES = [
     next(iter(decks), "none")
@@ -330,6 +334,20 @@ def test_firefox_shows_slides_and_a_live_figure(firefox: Firefox, site: str) -> 
         for one in ("iframe", ".live")
     )
     assert abs(iframe - live) < 2
+
+
+def test_a_question_lies_over_a_live_figure_until_a_click(page: Page, site: str) -> None:
+    """The figure is drawn meanwhile; on a phone the question stands above its picture."""
+    (deck,) = [one for one in DECKS if one[:3] == "05b"]
+    open_deck(page, deck_at(site, deck))
+    page.evaluate(SHOW_LIVE)
+    live_frame(page)
+    assert page.evaluate(IN_THE_MIDDLE) == "DIV"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"({IN_THE_MIDDLE})() === 'IFRAME'")
+    page.goto(deck_at(site, deck, "?read"))
+    question, still = (page.locator(one).bounding_box() for one in (".veil", ".still img"))
+    assert question and still and question["y"] + question["height"] <= still["y"]
 
 
 def test_each_chapter_leads_to_its_slides() -> None:

@@ -10,7 +10,6 @@ from textwrap import dedent
 from typing import Any
 from urllib.parse import urlencode
 
-from attnbook_site.assets import PLAIN_CODE
 from attnbook_site.maths import MARK, Katex, display_source
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -18,9 +17,6 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 from weaving.blocks import MystError
 from weaving.roles import RoleResolver
 from weaving.stills import alternative
@@ -28,15 +24,13 @@ from weaving.stills import alternative
 from slides.chapter import Chapter
 from slides.clicks import draw, in_clicks
 from slides.deck import Deck, DeckError, Slide, clicks, options
+from slides.listing import broken, code_as_html, expect, expression, printed_as_html
 from slides.live import settings, title_of
 from slides.question import Choice, Question
 
 PRINTED = re.compile(r"\{printed\}`([^`]+)`")
 CHOICE = re.compile(r"- \[( |x)\] (.*?)(?: %% (.*))?")
 WIDTH, GAP = 1152, 48  # of a slide's body, and between its columns, in its own pixels
-LETTER = 0.602  # width of a letter of the code face, in its size
-TYPE = (19, 27)  # the least and the largest size of code
-MOST = {"code lines": 16, "code columns": 92, "printed lines": 10}
 LETTERS = "ABCDEF"
 
 
@@ -207,7 +201,10 @@ class SlideWriter:
         return f'<figure class="diagram">{svg}{caption}</figure>'
 
     def cell_directive(self, start: str, given: dict[str, str], body: str, line: int) -> str:
-        """Lines of a cell: from the one that begins so, ``:to:`` another; without its asserts."""
+        """Lines of a cell: from the one that begins so, ``:to:`` another; without its asserts.
+
+        They must have ``:mark:`` or ``:has:``, and what was printed must have ``:output:``.
+        """
         cell, place = self.find(self.chapter.cell, start)
         lines = cell.without_asserts[0 if given.pop("whole", None) is not None else place :]
         if last := given.pop("to", ""):
@@ -222,49 +219,25 @@ class SlideWriter:
         marked = [number for number, one in enumerate(shown, 1) if mark and mark in one]
         if mark and not marked:
             raise self.error(f"mark: no shown line has {mark!r}")
-        html = self.code("\n".join(shown), marked)
-        if given.pop("output", None) is not None:
-            return html + self.output(cell.printed, given.pop("only", ""))
-        return html
+        if "has" in given or not mark:
+            self.find(expect, "has", given.pop("has", ""), shown)
+        html: str = self.find(code_as_html, shown, marked, WIDTH * self.share)
+        return html + self.output(cell.printed, "output", given) if "output" in given else html
 
     def output_directive(self, start: str, given: dict[str, str], body: str, line: int) -> str:
-        """What a cell printed, or those lines of it that ``:only:`` finds."""
+        """What a cell printed, or the lines that ``:only:`` finds; they must have ``:has:``."""
         cell, _ = self.find(self.chapter.cell, start)
-        return self.output(cell.printed, given.pop("only", ""))
+        return self.output(cell.printed, "has", given)
 
-    def output(self, text: str, only: str) -> str:
-        """Printed lines, as large as there is room."""
-        try:
-            lines = [one for one in text.rstrip("\n").split("\n") if re.search(only, one)]
-        except re.error as error:
-            raise self.error(f"only: {only!r} is no regular expression: {error}") from error
-        if not text.strip() or not lines or len(lines) > MOST["printed lines"]:
-            count = len(lines) if text.strip() else 0
-            raise self.error(f"{count} printed lines; expected 1 to {MOST['printed lines']}")
-        size = self.size_of_code(lines)
-        printed = escape("\n".join(lines))
-        return f'<pre class="printed" tabindex="0" style="--size: {size}px">{printed}</pre>'
-
-    def code(self, source: str, marked: list[int]) -> str:
-        """Code in the site's colours, some lines marked."""
-        lines = source.split("\n")
-        widest = max(map(len, lines))
-        if len(lines) > MOST["code lines"] or widest > MOST["code columns"]:
-            most = f"{MOST['code lines']} lines of {MOST['code columns']}"
-            raise self.error(f"code of {len(lines)} lines, {widest} columns; at most {most}")
-        html = highlight(source, PythonLexer(), HtmlFormatter(nowrap=True, hl_lines=marked))
-        size = self.size_of_code(lines)
-        code = PLAIN_CODE.sub(r"\1", html)
-        return f'<pre class="code" tabindex="0" style="--size: {size}px"><code>{code}</code></pre>'
-
-    def size_of_code(self, lines: list[str]) -> int:
-        """The size of type in which the longest line fits the room."""
-        widest = max(map(len, lines))
-        size = int((WIDTH * self.share - 46) / (LETTER * max(widest, 1)))
-        if size < TYPE[0]:
-            most = int((WIDTH * self.share - 46) / (LETTER * TYPE[0]))
-            raise self.error(f"a line of {widest} characters; at most {most} fit here")
-        return min(TYPE[1], size)
+    def output(self, text: str, has: str, given: dict[str, str]) -> str:
+        """Printed lines; ``:wrap:`` breaks those that are too long."""
+        only, width = self.find(expression, "only", given.pop("only", "")), WIDTH * self.share
+        lines = [one for one in text.rstrip("\n").split("\n") if only.search(one)]
+        if given.pop("wrap", None) is not None:
+            lines = broken(lines, width)
+        html: str = self.find(printed_as_html, lines, width)
+        self.find(expect, has, given.pop(has, ""), lines)
+        return html
 
     def bars_directive(self, most: str, given: dict[str, str], body: str, line: int) -> str:
         """Numbers as bars, "name :: number" a line; :: floor or :: now at its end is a colour."""
@@ -293,17 +266,21 @@ class SlideWriter:
         return f'<div class="bars">{html}</div>'
 
     def live_directive(self, name: str, given: dict[str, str], body: str, line: int) -> str:
-        """A live figure in a frame; elsewhere its picture, with a link."""
+        """A live figure in a frame; elsewhere its picture, with a link.
+
+        The body is a question, which lies over the figure until a click.
+        """
         html = self.find(self.chapter.live, name).html
         self.live[name] = html
         zoom = given.pop("zoom", "1.25")
         if not re.fullmatch(r"\d+\.?\d*", zoom) or not 1 <= float(zoom) <= 1.3:
             raise self.error(f"zoom: got {zoom!r}, expected a number from 1 to 1.3")
         title, address = title_of(html), f"live/{name}.html"
+        veil = f'<div class="fragment veil">{self.markdown(body, line)}</div>' if body else ""
         if wanted := given.pop("set", ""):
             address += "#" + escape(urlencode(self.find(settings, html, wanted)))
         return (
-            f'<div class="live" data-zoom="{float(zoom):g}">'
+            f'<div class="live" data-zoom="{float(zoom):g}">{veil}'
             f'<iframe data-src="{address}" title="{title}" allow="fullscreen"></iframe>'
             f'<a class="still" href="{address}"><img src="../_static/stills/{name}.webp" '
             f'alt="{alternative(name, title)}" loading="lazy">'

@@ -1,0 +1,77 @@
+"""Code and printed lines as HTML, as large as there is room, and what they must have."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from textwrap import wrap
+
+from attnbook_site.assets import PLAIN_CODE
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+LETTER = 0.602  # width of a letter of the code face, in its size
+EDGES = 46  # pixels of a box that are no room for letters
+TYPE = (19, 27)  # the least and the largest size of code
+MOST = {"code lines": 16, "code columns": 92, "printed lines": 14}
+
+
+def code_as_html(lines: list[str], marked: list[int], width: float) -> str:
+    """Code in the site's colours, some lines marked; LookupError where it has no room."""
+    widest = max(map(len, lines))
+    if len(lines) > MOST["code lines"] or widest > MOST["code columns"]:
+        most = f"{MOST['code lines']} lines of {MOST['code columns']}"
+        raise LookupError(f"code of {len(lines)} lines, {widest} columns; at most {most}")
+    html = highlight("\n".join(lines), PythonLexer(), HtmlFormatter(nowrap=True, hl_lines=marked))
+    size, code = size_of(lines, width), PLAIN_CODE.sub(r"\1", html)
+    return f'<pre class="code" tabindex="0" style="--size: {size}px"><code>{code}</code></pre>'
+
+
+def printed_as_html(lines: list[str], width: float) -> str:
+    """What a cell printed; LookupError where it has no room."""
+    count = len(lines) if "".join(lines).strip() else 0
+    if not 1 <= count <= MOST["printed lines"]:
+        raise LookupError(f"{count} printed lines; expected 1 to {MOST['printed lines']}")
+    size, printed = size_of(lines, width), escape("\n".join(lines))
+    return f'<pre class="printed" tabindex="0" style="--size: {size}px">{printed}</pre>'
+
+
+def size_of(lines: list[str], width: float) -> int:
+    """The size of type in which the longest line fits the width."""
+    widest = max(map(len, lines))
+    size = int((width - EDGES) / (LETTER * max(widest, 1)))
+    if size < TYPE[0]:
+        raise LookupError(f"a line of {widest} characters; at most {most_letters(width)} fit here")
+    return min(TYPE[1], size)
+
+
+def most_letters(width: float) -> int:
+    """How many letters of the least size fit side by side."""
+    return int((width - EDGES) / (LETTER * TYPE[0]))
+
+
+def broken(lines: list[str], width: float) -> list[str]:
+    """The lines, of which those that are too long go on in the next."""
+    most = most_letters(width)
+    return [part for one in lines for part in wrap(one, most, drop_whitespace=False) or [""]]
+
+
+def expression(option: str, pattern: str) -> re.Pattern[str]:
+    """The regular expression that an option is; LookupError if it is none."""
+    try:
+        return re.compile(pattern, re.MULTILINE)
+    except re.error as error:
+        raise LookupError(f"{option}: {pattern!r} is no regular expression: {error}") from error
+
+
+def expect(option: str, wanted: str, lines: list[str]) -> None:
+    """LookupError unless the lines taken have what the option says.
+
+    A chapter's cell that is cut in two, or prints something else, would leave a slide without what
+    it speaks of.
+    """
+    if not wanted:
+        raise LookupError(f"{option}: got nothing, expected what the lines taken must have")
+    if not expression(option, wanted).search("\n".join(lines)):
+        raise LookupError(f"{option}: no {wanted!r} in the lines taken, the first is {lines[0]!r}")
