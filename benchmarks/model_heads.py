@@ -33,7 +33,7 @@ def main() -> None:
     words = pretrained.tokens_from_gguf(file)
     sentences = []
     for title, text in list(TEXTS.items())[: 1 if quick else None]:
-        numbers = words.encode(START + text)
+        numbers = words.encode(START + text, split_special_tokens=False)
         with torch.no_grad():
             _, by_layer = model(torch.tensor([numbers]), return_weights=True)
         tokens = ["<s>", *(words.decode([number]) for number in numbers[1:])]

@@ -180,7 +180,7 @@ def test_forward_mode(torch, fused_calls, rng, which):
 
 @pytest.mark.slow
 def test_torch_compile(torch, rng):
-    """Forward and backward captured in one graph, with a mask."""
+    """Forward and backward captured in one graph, with a mask; and keys behind it that are NaN."""
     compiled = torch.compile(attend, fullgraph=True, backend="aot_eager")
     arrays = leaves(torch, sample(rng, 5))
     mask = torch.from_numpy(rng.random((5, 1, 7)) < 0.7)
@@ -189,8 +189,12 @@ def test_torch_compile(torch, rng):
         warnings.filterwarnings("ignore", message=".*lru_cache", category=UserWarning)
         out = compiled(*arrays, mask=mask)
         grads = torch.autograd.grad((out**2).sum(), arrays)
+        q, k, v = (a.detach() for a in arrays)
+        bad = torch.where(mask.mT, k, torch.nan)
+        hidden = compiled(q, bad, v, mask=mask)  # by the kernel: no gradient is asked for
     expected = formula(*arrays, mask=mask)
     close(torch, [out, *grads], [expected, *torch.autograd.grad((expected**2).sum(), arrays)])
+    close(torch, [hidden], [expected.detach()])
 
 
 # JAX

@@ -76,6 +76,37 @@ def test_a_masked_key_is_not_read_however_low_the_other_scores_are(backend):
     np.testing.assert_array_equal(out, [[3]])
 
 
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("hidden", ["from all", "from some", "causal"])
+def test_a_masked_key_may_be_nan_and_a_masked_value_may_not(backend, rng, hidden, weights):
+    """Key 613 moves no row that does not see it; 0 · NaN of its value is NaN in all, by column.
+
+    PyTorch's kernel leaves out blocks of 512 causal keys.
+    """
+    q, k, v = sample(rng, m=617, n=617, p=2)
+    blind = np.arange(617) < {"from all": 617, "from some": 409, "causal": 613}[hidden]
+    if hidden == "causal":
+        how = {"causal": True}
+    else:
+        mask = np.ones((617, 617), dtype=bool)
+        mask[blind, 613] = False
+        how = {"mask": mask}
+
+    def called():
+        out = backend.call(attend, q, k, v, return_weights=weights, **how)
+        return out[0] if weights else out
+
+    before, key = called(), k[613].copy()
+    k[613] = np.nan
+    after = called()
+    np.testing.assert_allclose(after[blind], before[blind], rtol=1e-10, atol=1e-12)
+    assert np.isnan(after[~blind]).all()
+    k[613], v[613, 1] = key, np.nan
+    after = called()
+    np.testing.assert_allclose(after[:, 0], before[:, 0], rtol=1e-10, atol=1e-12)
+    assert np.isnan(after[:, 1]).all()
+
+
 @pytest.mark.parametrize("name", ["scaled_dot", "dot", "gaussian_score"])
 @pytest.mark.parametrize("d", [2, 5])
 def test_attend_equals_the_loop(backend, rng, name, d):

@@ -1,5 +1,7 @@
 """The fast ways of attend, PyTorch's fused kernel and JAX's compiled formula, give the formula."""
 
+import math
+
 import backends
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from attnbook._fast import sdpa
 from attnbook.attention import weighted_average
 
 torch = backends.load_or_skip("torch").xp
+Dropout = pytest.importorskip("attnbook.torch").attention.Dropout
 fused_kernel = torch.nn.functional.scaled_dot_product_attention
 
 SHAPES = {  # of a mask, for b = 5 sequences, m = 3 queries, n = 7 keys
@@ -198,6 +201,34 @@ def test_the_future_and_the_padding_do_not_count_at_all(rng, calls, size):
         rows = slice(31) if mask.ndim == 2 else slice(None)
         torch.testing.assert_close(after[:, rows], before[:, rows], rtol=0, atol=0)
     assert len(calls) == 4
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("way", ["by a gradient", "in half precision", "dropped", "hidden"])
+def test_a_key_behind_the_mask_may_be_nan(rng, calls, monkeypatch, way, bad):
+    """Where the kernel was asked: it adds −∞ to NaN. Numbers are hidden while torch compiles."""
+    dtype = torch.bfloat16 if way == "in half precision" else torch.float64
+    q, k, v = sample(rng, 5, dtype=dtype)
+    mask = torch.arange(7) < torch.tensor([[7], [5], [3], [1], [0]])
+    mask = mask[:, None, :].expand(5, 3, 7)
+    expected = formula(q, k, v, mask=mask)
+    k[~mask[:, 0]] = bad
+    q.requires_grad_(way == "by a gradient")
+    if way == "hidden":
+        monkeypatch.setattr(sdpa, "is_hidden", lambda tensor: True)
+    drop = Dropout(1e-12) if way == "dropped" else None
+    out = weighted_average.fast_average(q, k, v, mask, False, drop)
+    assert calls
+    tolerance = 1e-9 if dtype == torch.float64 else 2e-2
+    torch.testing.assert_close(out, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_nothing_is_computed_again_where_all_is_nan(rng, calls, monkeypatch):
+    """A training that went astray is not stopped by the memory that all weights would take."""
+    q, k, v = (a + math.nan for a in sample(rng, n=3))
+    monkeypatch.setattr(weighted_average, "attention_weights", None)
+    assert attend(q, k, v, causal=True).isnan().all()
+    assert attend(q, k, v, mask=torch.ones(3, 3, dtype=torch.bool)).isnan().all()
 
 
 def test_inputs_are_left_as_they_are(rng, calls):

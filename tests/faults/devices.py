@@ -79,7 +79,7 @@ torch/counting | torch
     the group stays | ⟦distributed.destroy_process_group()→pass⟧
     numbers in place of shapes | if ⟦→not ⟧self.shapes_only:
     bytes are numbers | tensor.numel()⟦ * tensor.element_size()→⟧
-_validation/arrays | torch |
+_validation/tracing | torch |
         project/test_package.py::test_known_true_does_not_look_into_a_fake_tensor
-    a fake tensor is asked | condition.is_meta or⟦ _is_fake(condition) or→⟧
+    a fake tensor is asked | tensor.is_meta or⟦ _is_fake(tensor) or→⟧
 """)

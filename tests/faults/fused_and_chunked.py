@@ -50,6 +50,8 @@ _fast/sdpa | torch | fast/test_fast_sdpa.py
     mask inverted | attn_mask=⟦→None if mask is None else ~⟧mask,
     padding in place of the values | else output[..., ⟦:p→-p:⟧]
     the mask's leading axes not counted | for a in ⟦(*arrays, mask) if a is not None→arrays⟧
+    what a masked NaN gives is kept | return ⟦math.isfinite(total) or not queries→queries⟧.isfinite()
+    a NaN that is compiled is kept | keys = ⟦keys.where(seen[..., None], 0)→keys⟧
 _fast/sdpa | torch | attention/test_attend_derivatives.py
     no gradient | return ⟦_differentiable()(*arrays, mask, causal, plain)
         →fused(*(a.detach() for a in arrays), mask, causal)⟧

@@ -11,7 +11,7 @@ models/transformer | torch | models/test_block_options.py::test_decoder_only_equ
     the future is seen in every block | x, mask, return_weights=return_weights, ⟦causal=causal, →⟧**
     weights of the last layer first |
         x, weights = x\n            kept.⟦append(weights)→insert(0, weights)⟧
-    the last positions | x + model.position[⟦: tokens.shape[-1]→-tokens.shape[-1] :⟧]\n    x = x if
+    the last positions | return position[⟦: tokens.shape[-1]→-tokens.shape[-1] :⟧]
 models/transformer | torch | models/test_block_options.py::test_encoder_only_equals_the_loop
     mask ignored | x = layer(x, ⟦mask→None⟧, return_weights=return_weights, causal=causal, **random)
     positions from the end | model.position[⟦: x.shape[-2]→-x.shape[-2] :⟧]
@@ -26,6 +26,8 @@ models/transformer | torch | models/test_transformer.py::test_transformer_equals
     what is written sees the future | , memory.mask, return_weights=return_weights⟦, causal=True→⟧
     the source is not read | x, ⟦memory.values, None, memory.mask→x, None, None⟧, return_weights=
     weights to what is written | x, ⟦_, weights→weights, _⟧ = x
+models/transformer | torch | models/test_block_options.py::test_padding_does_not_count
+    padding takes a place | if mask is None⟦→ or True⟧:\n        return position
 models/kv_cache | torch | models/test_block_options.py::test_the_cache_equals_the_full_pass
     the position of the token before | embedded + model.position[cache.length⟦→ - 1⟧]
     a token does not see itself, cache | (⟦slots <= cache.length[:, None]

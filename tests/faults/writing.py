@@ -26,11 +26,14 @@ generate/sampling | numpy
     logits times the temperature | (ranked - ranked[..., :1]) ⟦/→*⟧ temperature
     an overflow | ⟦(ranked - ranked[..., :1])→ranked⟧ / temperature
     ties in any order | ⟦, kind="stable"→⟧
-    one too many, top_k | place <⟦→=⟧ positive_int(top_k=top_k)
-    what top_k keeps is not a whole | ⟦, None if top_k is None else→) * (top_k is None or⟧ place <
-    the sum with the token itself | p[np.cumsum(p, axis=-1) ⟦- p >=→>⟧ top_p] = 0
-    a sum of exactly as much is too little | p[np.cumsum(p, axis=-1) - p >⟦=→⟧ top_p] = 0
-    what top_p keeps is no whole | - p >= top_p] = 0⟦\n        p /= p.sum(axis=-1, keepdims=True)→⟧
+    one too many, top_k | place <⟦→=⟧ most
+    what top_k keeps is not a whole | ⟦, None if most is None else→) * (most is None or⟧ place <
+    the sum with the token itself | p[np.cumsum(p, axis=-1) ⟦- p >=→>⟧ top_p
+    a sum of exactly as much is too little | p >= top_p⟦ - rounding→⟧] = 0
+    the rounding of the logits does not count | return np.fmin(⟦off + →⟧2 * p
+    the rounding of the logits is not tempered | * (eps⟦ / temperature→⟧)
+    no temperature is that of 1 | most, temperature = ⟦1→most⟧, 1.0
+    what top_p keeps is no whole | - p >= top_p - rounding] = 0⟦\n        p /= p.sum(axis=-1, keepdims=True)→⟧
     all rows together, top_p | np.cumsum⟦(p, axis=-1)→(p).reshape(p.shape)⟧ - p
     ranks the other way round | ⟦np.put_along_axis(found, order, p, axis=-1)
         →found[...] = np.take_along_axis(p, order, axis=-1)⟧

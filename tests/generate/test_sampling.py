@@ -3,6 +3,7 @@
 import math
 from types import SimpleNamespace
 
+import backends
 import numpy as np
 import pytest
 from layer_harness import Library, randomized
@@ -93,6 +94,43 @@ def test_exactly_as_much_is_enough():
         assert_close(probabilities(np.zeros(4), top_p=top_p), [1 / kept] * kept + [0] * (4 - kept))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("temperature", [1.0, 0.01])
+def test_rounding_does_not_decide_how_many_reach_the_share(name, dtype, temperature):
+    """log 0.3 and 0.5 are rounded, and so is their sum; a little more than it needs one more."""
+    backend = backends.load_or_skip(name)
+    twentieths = [[10, 6, 2, 2], [10, 8, 1, 1], [14, 4, 1, 1], [12, 6, 1, 1], [8, 8, 3, 1], [5] * 4]
+    for shares in [*twentieths, [10, 8, 2]]:
+        logits = temperature * np.log(np.array(shares[::-1]) / 20)
+        logits = backend.cast(backend.array(logits), dtype)
+        for kept in range(1, len(shares)):
+            share = sum(shares[:kept]) / 20
+            for top_p, expected in ((share, kept), (share + 1e-6, kept + 1)):
+                p = probabilities(logits, temperature=temperature, top_p=top_p)
+                assert np.count_nonzero(p) == expected, (shares, top_p)
+
+
+def test_the_greatest_share_keeps_every_token():
+    """Even those that are less than the rounding of a sum; a share near it does not."""
+    logits = np.array([0.0, -45.0, -80.0])
+    assert np.all(probabilities(logits, top_p=1) > 0)
+    assert np.count_nonzero(probabilities(logits, top_p=1 - 1e-13)) == 1
+    for least in (1e-4, 1e-17, 5e-324):  # and the smallest one keeps the most probable
+        assert_close(probabilities(np.float16([9, 30, 29]), top_p=least), [0, 1, 0])
+
+
+def test_at_temperature_0_the_most_probable_is_written():
+    """Of ties the first; whatever else is asked for."""
+    for how in ({}, {"top_k": 3}, {"top_p": 0.1}, {"top_k": 2, "top_p": 0.9}):
+        for zero in (0, 0.0, -0.0, np.float32(0)):
+            rows = probabilities([[1, 3, 3], [-math.inf, -1, -9]], temperature=zero, **how)
+            np.testing.assert_array_equal(rows, [[0, 1, 0], [0, 1, 0]])
+    assert sample(Counter(), [2], 3, temperature=0, seed=5).tolist() == [2, 3, 0, 1]
+    with pytest.raises(ValueError, match="top_k: got 0, expected an integer, 1 or more"):
+        probabilities(HALVES, temperature=0, top_k=0)
+
+
 def test_ties_go_to_the_smaller_number(rng):
     for n in (2, 3, 5):
         for k in range(1, n + 1):
@@ -126,16 +164,15 @@ def test_the_logits_stay_as_they_are():
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"temperature": None}, "temperature: got None, expected a number above 0"),
-        ({"temperature": "1"}, "temperature: got '1', expected a number above 0"),
-        ({"temperature": True}, "temperature: got True, expected a number above 0"),
+        ({"temperature": None}, "temperature: got None, expected a number, 0 or more"),
+        ({"temperature": "1"}, "temperature: got '1', expected a number, 0 or more"),
+        ({"temperature": True}, "temperature: got True, expected a number, 0 or more"),
         ({"top_p": "1"}, "top_p: got '1', expected a share above 0, at most 1"),
         ({"top_p": True}, "top_p: got True, expected a share above 0, at most 1"),
         ({"top_k": True}, "top_k: got True, expected an integer, 1 or more"),
         ({"top_k": "1"}, "top_k: got '1', expected an integer, 1 or more"),
-        ({"temperature": 0}, "temperature: got 0, expected a number above 0"),
-        ({"temperature": -1.0}, "temperature: got -1.0, expected a number above 0"),
-        ({"temperature": math.nan}, "temperature: got nan, expected a number above 0"),
+        ({"temperature": -1.0}, "temperature: got -1.0, expected a number, 0 or more"),
+        ({"temperature": math.nan}, "temperature: got nan, expected a number, 0 or more"),
         ({"top_k": 0}, "top_k: got 0, expected an integer, 1 or more"),
         ({"top_k": -2}, "top_k: got -2, expected an integer"),
         ({"top_k": 1.5}, "top_k: got 1.5, expected an integer"),

@@ -169,31 +169,23 @@ def test_rows_of_different_lengths(library, tokens, how):
     assert library.returned(cache.length).tolist() == [3, 6]
 
 
-@each(OPTIONS, "as in Llama")
-def test_padding_does_not_count(library, tokens, how):
-    """A row with padding equals the row without, whatever stands there; and the padding matters."""
+@pytest.mark.parametrize("side", ["behind", "before"])
+@each(OPTIONS, "bias", "as in Llama")
+def test_padding_does_not_count(library, tokens, how, side):
+    """A row with padding equals the row without, whatever stands there; and the padding matters.
+
+    Learned positions are counted from the first token on, rotary ones turn by differences.
+    """
     model, _, _ = make(library, "DecoderOnly", **how)
-    out = library.call(model, tokens, mask=REAL)
-    other = np.where(REAL, tokens, (tokens + 5) % 11)
-    np.testing.assert_array_equal(library.call(model, other, mask=REAL)[REAL], out[REAL])
-    for b, n in enumerate(LENGTHS):
-        assert_close(out[b, :n], library.call(model, tokens[b : b + 1, :n])[0], 1e-11)
-    left = REAL[:, ::-1]  # padding before the words
-    out = library.call(model, tokens, mask=left)
-    other = library.call(model, np.where(left, tokens, (tokens + 5) % 11), mask=left)
-    np.testing.assert_array_equal(other[left], out[left])
-    assert np.abs(out - library.call(model, tokens))[left].max() > 0.01
-
-
-def test_rotary_positions_move_with_the_words(library, tokens):
-    """Two places further right, behind padding: the same logits; with learned positions others."""
-    moved, mask = np.roll(tokens[:, :5], 0), np.ones((2, 7), bool)
-    mask[:, :2] = False
-    shifted = np.concatenate([tokens[:, 5:], moved], axis=1)
-    for how in ({"rotary_base": 20.0}, {}):
-        model, _, _ = make(library, "DecoderOnly", **how)
-        gap = library.call(model, shifted, mask=mask)[:, 2:] - library.call(model, moved)
-        assert (np.abs(gap).max() < 1e-10) == bool(how)
+    real = REAL if side == "behind" else REAL[:, ::-1]
+    out = library.call(model, tokens, mask=real)
+    other = np.where(real, tokens, (tokens + 5) % 11)
+    np.testing.assert_array_equal(library.call(model, other, mask=real)[real], out[real])
+    for b in range(len(tokens)):
+        alone = library.call(model, tokens[b : b + 1, real[b]])[0]
+        assert_close(out[b, real[b]], alone, 1e-10)
+    if side == "before":
+        assert np.abs(out - library.call(model, tokens))[real].max() > 0.01
 
 
 @pytest.mark.parametrize("num_kv_heads", [2, 4])

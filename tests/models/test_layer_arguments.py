@@ -283,6 +283,32 @@ def test_a_mask_has_no_axis_for_heads(library, name, shape):
     assert library.call(layer, np.ones((2, 5, 6)), mask=np.ones((2, 1, 5), bool)).shape == (2, 5, 6)
 
 
+MASKED = [name for name in STREAMS if name != "MLP"] + ["EncoderOnly", "AttentionPooling"]
+
+
+@pytest.mark.parametrize(
+    ("name", "called"), [(name, "mask") for name in MASKED] + [("DecoderBlock", "memory_mask")]
+)
+def test_a_mask_makes_no_text_more(library, name, called):
+    """One text, two heads: torch.nn's masks, (b · heads, m, n), would make two texts of it."""
+    if name == "AttentionPooling":
+        layer, given = library.make(name, *TOKENS[name]), [np.ones((1, 7), int)]
+    else:
+        sizes, shapes = FLOATING[name]
+        layer, given = library.make(name, *sizes), [np.ones((1, *shape)) for shape in shapes]
+    m, n = 7, 3 if called == "memory_mask" else 7
+    if name in ("AttentionPooling", "LinearAttention"):
+        m = 1
+    target = r"\(1, 7, 7\)" if name == "LinearAttention" else rf"\(1, {m}, {n}\)"
+    message = rf"^{called}: got shape \(2, {m}, {n}\), expected no more .* sequences: {target}, or"
+    with pytest.raises(ValueError, match=message):
+        library.call(layer, *given, **{called: np.ones((2, m, n), bool)})
+    expected = library.call(layer, *given)
+    for shape in ((m, n), (1, m, n), (1, n)):
+        found = library.call(layer, *given, **{called: np.ones(shape, bool)})
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
 def test_a_cell_of_other_rows(library):
     layer = library.make("GRUCell", 3, 5)
     with pytest.raises(

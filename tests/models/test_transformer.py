@@ -60,7 +60,10 @@ def compiled(library, function):
 
 @kinds
 def test_transformer_equals_the_loop(library, source, tokens, norm, activation):
-    """A sentence at a time, of its words alone; written for a length of its own."""
+    """A sentence at a time, of its words alone; written for a length of its own.
+
+    With the padding before the words it is the same.
+    """
     model, sizes, parameters = make(library, "Transformer", norm, activation, num_layers=3)
     written = tokens[:, :5]
     out, weights = library.call(model, source, REAL, written, True)
@@ -74,6 +77,8 @@ def test_transformer_equals_the_loop(library, source, tokens, norm, activation):
             assert_close(ours[b, ..., :n], theirs)
             assert not ours[b, ..., n:].any()
     assert_close(library.call(model, source, REAL, written), out, 1e-12)
+    behind = np.stack([np.roll(row, 7 - n) for row, n in zip(source, LENGTHS, strict=True)])
+    assert_close(library.call(model, behind, REAL[:, ::-1], written), out, 1e-10)
 
 
 def test_without_weights_there_are_none(library, vectors, tokens, source):

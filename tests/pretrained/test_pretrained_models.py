@@ -20,6 +20,7 @@ from attnbook.pretrained import files
 BOUND = 2e-6  # of the largest number; seen: 0.3e-6 to 0.7e-6 with PyTorch, to 1.1e-6 with JAX
 ROWS, LENGTH = 2, 40
 LIBRARIES = ("torch", "jax")
+LEARNED_POSITIONS = ("gpt2", "bert", "albert")
 
 
 def array(library: str, numbers: np.ndarray) -> Any:
@@ -67,6 +68,8 @@ def pixels() -> np.ndarray:
 @torch.no_grad()
 def theirs(model: Any, given: np.ndarray, mask: np.ndarray | None = None) -> tuple[np.ndarray, Any]:
     how = {} if mask is None else {"attention_mask": torch.tensor(mask, dtype=torch.long)}
+    if mask is not None and model.config.model_type in LEARNED_POSITIONS:
+        how["position_ids"] = (torch.tensor(mask).cumsum(-1) - 1).clamp(min=0)  # as generate does
     out = model(torch.tensor(given), output_attentions=True, **how)
     result = out.logits if hasattr(out, "logits") else out.last_hidden_state
     return result.numpy(), [w.numpy() for w in out.attentions]

@@ -78,8 +78,16 @@ def pairs(trained):
 
 
 def same(referee, pairs, text):
-    expected = referee.encode(text, add_special_tokens=False).ids
-    assert pairs.encode(text) == expected, repr(text)
+    """The referee's numbers, with special tokens and without; unasked, one is refused."""
+    for split in (False, True):
+        referee.encode_special_tokens = split
+        expected = referee.encode(text, add_special_tokens=False).ids
+        assert pairs.encode(text, split_special_tokens=split) == expected, repr(text)
+    if any(one in text for one in pairs.special):
+        with pytest.raises(ValueError, match=r"text: got the special token '<.*', expected split_"):
+            pairs.encode(text)
+    else:
+        assert pairs.encode(text) == expected
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
@@ -92,7 +100,7 @@ def test_difficult_texts(trained, pairs, text):
 def test_any_text(trained, pairs, text):
     """The referee's numbers, and the text back; of a kind with a normal form, the text in it."""
     same(trained[0], pairs, text)
-    back = pairs.decode(pairs.encode(text))
+    back = pairs.decode(pairs.encode(text, split_special_tokens=True))
     form = pairs.normal_form
     assert back == (unicodedata.normalize(form, text) if form else text)
 
@@ -104,7 +112,7 @@ def test_two_files_of_gpt2(trained, tmp_path):
     same_encoding(found, expected)
     assert found.special == ["<|endoftext|>"]
     text = "a word<|endoftext|> <pad>"
-    assert expected.decode(found.encode(text)) == text
+    assert expected.decode(found.encode(text, split_special_tokens=False)) == text
 
 
 def test_by_hand():
@@ -144,6 +152,8 @@ def test_wrong_arguments():
         pairs.encode("\ud800")
     with pytest.raises(ValueError, match="text: got a bytes, expected a string"):
         pairs.encode(b"x")
+    with pytest.raises(ValueError, match="split_special_tokens: got 'yes', expected True or False"):
+        pairs.encode("x", split_special_tokens="yes")
     for number, got in ((-1, "-1 to 1"), (200, "1 to 200")):
         with pytest.raises(ValueError, match=f"numbers: got {got}, expected 0 to 199"):
             pairs.decode([1, number])
@@ -317,7 +327,7 @@ def test_smollm2():
     referee.add_special_tokens(pairs.special)
     for text in [*TEXTS, "<|im_start|>user\nHi there<|im_end|>\n"]:
         same(referee, pairs, text)
-        assert pairs.decode(pairs.encode(text)) == text
+        assert pairs.decode(pairs.encode(text, split_special_tokens=True)) == text
     words = [pairs.tokens[i] for i in pairs.encode("A weighted average, 1964")]
     assert words == ["A", "Ġweighted", "Ġaverage", ",", "Ġ", "1", "9", "6", "4"]
     with pytest.raises(ValueError, match="text: got byte 0x04"):  # one of 21 without a token

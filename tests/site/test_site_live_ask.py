@@ -47,6 +47,7 @@ PAIRS = learn_pairs("the cat sat on the mat, and the dog sat on the cat. x = 12\
 LAYERS, HEADS, WIDTH = 3, 4, 64
 TEXT = "the cat sat on the mat, the cat sat"
 TRICKY = ["x = 43, y = 12\n", "it's  two   spaces", "é — naïve\t", "日本 2024", "<|im_start|>", " "]
+SPECIAL = "the"  # of the small model; who types it means the letters, as in "bathe"
 Cut = Sequence[tuple[int, int]]
 
 # The worker's own script, without a page: it reads a file and a list of calls.
@@ -105,7 +106,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     writer.add_string("tokenizer.ggml.model", "gpt2")
     writer.add_string("tokenizer.ggml.pre", "smollm")
     writer.add_array("tokenizer.ggml.tokens", PAIRS.tokens)
-    writer.add_array("tokenizer.ggml.token_type", [1] * vocab)
+    kinds = [3 if token == SPECIAL else 1 for token in PAIRS.tokens]
+    writer.add_array("tokenizer.ggml.token_type", kinds)
     writer.add_array("tokenizer.ggml.merges", [" ".join(pair) for pair in PAIRS.rank])
     shapes = {"token_embd": (vocab, WIDTH), "output_norm": (WIDTH,)}
     of_layer = {
@@ -141,7 +143,12 @@ def model(small: Path) -> Any:
 
 @pytest.fixture
 def tokens(small: Path) -> list[int]:
-    return [0, *pretrained.tokens_from_gguf(small).encode(TEXT)]
+    return [0, *typed(pretrained.tokens_from_gguf(small), TEXT)]
+
+
+def typed(pairs: Any, text: str) -> list[int]:
+    found: list[int] = pairs.encode(text, split_special_tokens=True)
+    return found
 
 
 @contextmanager
@@ -176,16 +183,18 @@ def test_the_small_model_is_pythons(
 ) -> None:
     """With heads and without; and a second pass from a layer on."""
     pairs = pretrained.tokens_from_gguf(small)
+    assert pairs.special == [SPECIAL]
     cuts: list[Cut] = [(), [(2, 3)], [(1, 1), (3, 4)]]
-    calls = [f"pairs.encode({json.dumps(one)})" for one in (TEXT, *TRICKY)]
+    texts = (TEXT, "bathe", *TRICKY)
+    calls = [f"pairs.encode({json.dumps(one)})" for one in texts]
     calls += [f"forward(model, {tokens}, {json.dumps(list(map(list, cut)))})" for cut in cuts]
     calls += [
         f"(() => {{ const streams = []; forward(model, {tokens}, [], {{ streams }});"
         f" return forward(model, {tokens}, [[2, 3]], {{ streams, first: 1 }}); }})()"
     ]
     found = in_node(tmp_path, small, calls)
-    assert found[: len(TRICKY) + 1] == [pairs.encode(one) for one in (TEXT, *TRICKY)]
-    *passes, second = found[len(TRICKY) + 1 :]
+    assert found[: len(texts)] == [typed(pairs, one) for one in texts]
+    *passes, second = found[len(texts) :]
     for cut, one in zip(cuts, passes, strict=True):
         logits, weights = by_torch(model, tokens, cut)
         assert_allclose(one["logits"], logits, rtol=0, atol=2e-5 * np.abs(logits).max())
@@ -204,7 +213,7 @@ def test_the_published_model_is_pythons(tmp_path: Path) -> None:
     calls = [f"pairs.encode({json.dumps(one)})" for one in TRICKY]
     calls += [f"some(forward(model, {tokens}).logits)" for tokens in prompts]
     found = in_node(tmp_path, file, calls)
-    assert found[: len(TRICKY)] == [pairs.encode(one) for one in TRICKY]
+    assert found[: len(TRICKY)] == [typed(pairs, one) for one in TRICKY]
     largest = 0.0
     for tokens, (best, logits) in zip(prompts, found[len(TRICKY) :], strict=True):
         with torch.no_grad():

@@ -143,10 +143,11 @@ def test_the_writer_steps_as_pythons(engine: Page) -> None:
 TIED = [0.0, 1.0, 1.0, 1.0, -2.0, 1.0, 0.0, -np.log(2)]
 
 
-@pytest.mark.parametrize("top_p", [0.1, 0.25, 0.3, 0.5, 0.9, 0.95, 1.0])
+@pytest.mark.parametrize("top_p", [0.1, 0.25, 0.3, 0.5, 0.8, 0.9, 0.95, 1.0])
 @pytest.mark.parametrize("temperature", [0.1, 0.7, 1.0, 1.5])
 def test_the_tail_is_cut_off_as_pythons(engine: Page, temperature: float, top_p: float) -> None:
     rows = [TIED, [0.0] * 4, *np.random.default_rng(0).normal(0, 3, (4, 300)).tolist()]
+    rows += [np.log(shares).tolist() for shares in ([0.3, 0.1, 0.1, 0.5], [0.5, 0.4, 0.1])]
     found = engine.evaluate(
         "([rows, t, p]) => rows.map((row) => engine.next_probabilities(row, t, p))",
         [rows, temperature, top_p],

@@ -8,7 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from attnbook._validation.arrays import broadcast_shapes, is_transforming
+from attnbook._validation.arrays import broadcast_shapes
+from attnbook._validation.tracing import is_hidden, is_transforming
 
 # Weights from which on the fused kernel repays its call where a gradient is wanted. Where none is,
 # or the kernel is causal by itself, it always does: benchmarks.fused_kernel measures both borders.
@@ -81,6 +82,9 @@ def fused(
     if dtype.itemsize < 4 and not queries.is_cuda:
         queries, keys, values = queries.float(), keys.float(), values.float()
 
+    if mask is not None and is_hidden(queries):  # is_settled will not see a NaN
+        seen = mask.any(-2) if mask.ndim > 1 else mask
+        keys = keys.where(seen[..., None], 0)
     m, n, d, p = queries.shape[-2], keys.shape[-2], keys.shape[-1], values.shape[-1]
     arrays = (queries, keys, values)
     shapes = [tuple(a.shape[:-2]) for a in (*arrays, mask) if a is not None]
@@ -95,6 +99,23 @@ def fused(
     output = restore_axes(output, lead)
     output = output if p == width else output[..., :p]
     return output if output.dtype == dtype else output.to(dtype)
+
+
+def is_settled(output: Any, queries: Any) -> bool:
+    """Whether what the kernel gave under a mask, or causal, is what the formula gives.
+
+    The kernel adds −∞ to the scores of masked keys: NaN stays NaN, and a row that does not see the
+    key is NaN too. If causal, it leaves out later keys by the block, and with them 0 times the NaN
+    of a value. Either way the sum of the output is no finite number. Where every query is NaN, as
+    in a training that went astray, so is the formula: no need for all its weights.
+    """
+    import torch
+
+    if is_hidden(output):
+        return True
+    output = output.detach()
+    total = output.sum(dtype=torch.float32) if output.dtype.itemsize < 4 else output.sum()
+    return math.isfinite(total) or not queries.isfinite().any()
 
 
 def four_axes(array: Any, lead: tuple[int, ...], width: int) -> Any:

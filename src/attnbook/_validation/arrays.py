@@ -8,7 +8,6 @@ import contextlib
 import functools
 import itertools
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from array_api_compat import (
     array_namespace,
     device,
     is_array_api_obj,
-    is_jax_array,
     is_torch_array,
 )
 
 from attnbook._validation import options
 from attnbook._validation.numbers import is_real, table
+from attnbook._validation.tracing import is_concretely_true
 from attnbook._validation.types import Array
 
 SHAPES = {
@@ -116,14 +115,7 @@ def check_multi_head(
         _check_one_value_a_key(keys, values)
     lead = broadcast_leading_axes(queries=queries, keys=keys, values=values)
     check_same_library(layer.query, queries=queries)
-    if mask is None:
-        return
-    check_mask(mask, (*lead, queries.shape[-2], keys.shape[-2]), queries=queries)
-    if mask.ndim > max(queries.ndim, keys.ndim, values.ndim):
-        raise ValueError(
-            f"mask: got shape {tuple(mask.shape)}, expected no more axes than the tokens have, "
-            "(..., m, n): it is the same for all heads"
-        )
+    check_layers_mask(mask, (*lead, queries.shape[-2], keys.shape[-2]), queries=queries)
 
 
 def check_how(score: Any, causal: Any, return_weights: Any) -> None:
@@ -168,9 +160,8 @@ def without_autocast(array: Array) -> contextlib.AbstractContextManager[Any]:
 def check_memory(x: Array, memory: Array, memory_mask: Array | None) -> None:
     """Check what a stream reads, under the names that a block has for it."""
     lead = broadcast_leading_axes(x=x, memory=memory)
-    if memory_mask is not None:
-        target = (*lead, x.shape[-2], memory.shape[-2])
-        check_mask(memory_mask, target, called="memory_mask", x=x)
+    target = (*lead, x.shape[-2], memory.shape[-2])
+    check_layers_mask(memory_mask, target, called="memory_mask", x=x)
 
 
 def check_same_library(layer: Any, **array: Array) -> None:
@@ -210,6 +201,23 @@ def check_mask(
     if mask.ndim == 0 or not is_broadcastable(tuple(mask.shape), target):
         raise ValueError(
             f"{called}: got shape {tuple(mask.shape)}, expected one that fits {target}"
+        )
+
+
+def check_layers_mask(
+    mask: Array | None, target: tuple[int, ...], *, called: str = "mask", **like: Array
+) -> None:
+    """Check a mask that a layer is given: it must not make more of the tokens than there are.
+
+    PyTorch's layer takes one of shape (b · heads, m, n), which would make b · heads texts of one.
+    """
+    if mask is None:
+        return
+    check_mask(mask, target, called=called, **like)
+    if broadcast_shapes(tuple(mask.shape), target) != target:
+        raise ValueError(
+            f"{called}: got shape {tuple(mask.shape)}, expected no more axes than the tokens have, "
+            f"and no more sequences: {target}, or what broadcasts to it, the same for all heads"
         )
 
 
@@ -364,34 +372,3 @@ def check_numpy(**arrays: Any) -> None:
 def upcast_half(xp: Any, *arrays: Array) -> tuple[Any, ...]:
     """Half precision in float32, where its sums neither overflow nor lose their digits."""
     return tuple(xp.astype(a, xp.float32) if xp.finfo(a.dtype).bits < 32 else a for a in arrays)
-
-
-def is_transforming() -> bool:
-    """Whether torch.compile or torch.func is at work: tensors' values are hidden then."""
-    import torch
-
-    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
-
-
-def is_concretely_true(condition: Array) -> bool:
-    """Whether a condition holds; False where it has no value yet.
-
-    So it is with meta and fake tensors, under transformations, and while a CUDA graph is captured.
-    """
-    if is_jax_array(condition):
-        return not isinstance(condition, sys.modules["jax"].core.Tracer) and bool(condition)
-    if is_torch_array(condition) and (
-        condition.is_meta or _is_fake(condition) or is_transforming() or _is_capturing(condition)
-    ):
-        return False
-    return bool(condition)
-
-
-def _is_capturing(tensor: Any) -> bool:
-    """Whether the tensor's device only notes what is asked of it, as a CUDA graph."""
-    return bool(tensor.is_cuda and sys.modules["torch"].cuda.is_current_stream_capturing())
-
-
-def _is_fake(tensor: Array) -> bool:
-    """Whether a PyTorch tensor has a shape and no numbers, whatever its device."""
-    return isinstance(tensor, sys.modules["torch"]._subclasses.FakeTensor)

@@ -9,6 +9,7 @@ from attnbook._validation.arrays import (
     cast_parameter,
     check_causal,
     check_how,
+    check_layers_mask,
     check_multi_head,
     check_rows,
     check_widths,
@@ -105,8 +106,12 @@ def self_attention(
 
 
 def single_head(layer: SingleHead, x: Float[Array, "... n e"], **how: Any) -> Any:
-    """self_attention with the matrices of a SelfAttention of either back end; how: as attend."""
+    """self_attention with the matrices of a SelfAttention of either back end; how: as attend.
+
+    Of the mask's leading axes each is one of x.
+    """
     check_widths(layer.embed_dim, x=x)
+    check_layers_mask(how.get("mask"), (*x.shape[:-1], x.shape[-2]), x=x)
     return attend(linear(layer.query, x), linear(layer.key, x), linear(layer.value, x), **how)
 
 
@@ -220,7 +225,7 @@ def multi_head_attention(
         keys: of shape (..., n, e); the queries without them: self-attention.
         values: of shape (..., n, e); the keys without them.
         mask: boolean, broadcastable to (..., m, n), True = may attend; the same for all heads, so
-            without an axis for them.
+            without an axis for them, and for no more sequences than there are.
         return_weights: give the (..., heads, m, n) weights too, before any is left out.
         score: of queries and keys with heads, (..., heads, m, d) and (..., heads, n, d).
         drop: leaves weights out at random while a model learns.

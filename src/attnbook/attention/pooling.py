@@ -4,7 +4,7 @@ from typing import Any
 
 from jaxtyping import Bool, Int
 
-from attnbook._validation.arrays import check_same_library
+from attnbook._validation.arrays import check_layers_mask, check_same_library
 from attnbook._validation.options import flag
 from attnbook._validation.tokens import check_tokens, widen_tokens
 from attnbook._validation.types import Array, Pooling
@@ -36,6 +36,7 @@ def pool(
     flag(return_weights=return_weights)
     check_same_library(layer.embedding, tokens=tokens)
     check_tokens(layer.vocab_size, tokens=tokens)
+    check_layers_mask(mask, (*tokens.shape[:-1], 1, tokens.shape[-1]), tokens=tokens)
     embedded = embed(layer.embedding, widen_tokens(tokens))  # (..., n, embed_dim)
     keys = linear(layer.key, embedded)
     values = perceptron(layer.value_hidden, layer.value_out, embedded)  # (..., n, 1)

@@ -138,6 +138,12 @@ def attend(
         The averages, of shape (..., m, p), or the pair (averages, weights). A query that may attend
         to nothing has weights 0 and output 0. float16 and bfloat16 are computed in float32.
 
+        A key that a query may not attend to does not change its output, even if it is NaN or
+        infinite; gradients with respect to the queries, which multiply such a key by 0, may be NaN.
+        A value does not either, as long as it is finite: 0 times NaN or infinity is NaN, in that
+        column of every query. Where torch.compile hides the numbers, keys may be NaN to which no
+        query at all may attend, and of later values that causal hides, NaN spoils some rows only.
+
     Raises:
         ValueError: shapes or dtypes that do not fit, a score that is no function, gives no
             floating number per query and key, or NaN or −∞ alone to a query that may attend, causal
@@ -206,8 +212,11 @@ def fast_average(
         )
         if repays and sdpa.is_applicable(queries, keys, values):
             if share is not None:
-                return sdpa.fused(queries, keys, values, mask, causal, share)
-            return sdpa.average(queries, keys, values, mask, causal, _scaled_dot_average)
+                output = sdpa.fused(queries, keys, values, mask, causal, share)
+            else:
+                output = sdpa.average(queries, keys, values, mask, causal, _scaled_dot_average)
+            if (mask is None and not causal) or sdpa.is_settled(output, queries):
+                return output
     compiled = is_jax_array(queries) and drop is None
     average = _compiled() if compiled else functools.partial(_scaled_dot_average, drop=drop)
     return average(queries, keys, values, mask, causal)

@@ -24,10 +24,11 @@ def probabilities(
 
     Args:
         logits: of shape (..., vocab), of any library, whose gradient is not kept.
-        temperature: T, above 0; towards 0 only the most probable token is left.
+        temperature: T, 0 or more; at 0 only the most probable token is left, greedy decoding.
         top_k: keep so many of the most probable tokens.
-        top_p: keep the fewest most probable tokens whose sum is at least this, above 0, at most 1.
-            With both, the sum is taken over what top_k keeps.
+        top_p: keep the fewest most probable tokens whose sum reaches this, above 0, at most 1. What
+            is missing by the rounding of the logits counts as reached. With both, the sum is taken
+            over what top_k keeps.
 
     Returns:
         Of the shape of the logits, float64, each row summing to 1. Of tokens that are equally
@@ -35,7 +36,7 @@ def probabilities(
 
     Raises:
         ValueError: no logit, no real ones, or none of a row that is finite and the largest, a
-            temperature that is not above 0, a top_k below 1, a top_p outside (0, 1].
+            temperature below 0, a top_k below 1, a top_p outside (0, 1].
 
     Source: top_k: Fan, Lewis and Dauphin (2018); top_p: Holtzman et al. (2020), section 3.1.
     """
@@ -49,10 +50,13 @@ def probabilities(
         raise ValueError(
             "logits: got NaN, infinity or a row of −infinity, expected a finite largest one per row"
         )
-    if not is_such(temperature, lambda x: x > 0):
-        raise ValueError(f"temperature: got {temperature!r}, expected a number above 0")
+    if not is_such(temperature, lambda x: x >= 0):
+        raise ValueError(f"temperature: got {temperature!r}, expected a number, 0 or more")
     if top_p is not None and not is_such(top_p, lambda x: 0 < x <= 1):
         raise ValueError(f"top_p: got {top_p!r}, expected a share above 0, at most 1")
+    most = None if top_k is None else positive_int(top_k=top_k)
+    if temperature == 0:  # the limit; of ties the first
+        most, temperature = 1, 1.0
     order = np.argsort(-logits, axis=-1, kind="stable")  # the most probable first
     ranked = np.take_along_axis(logits, order, axis=-1)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -60,13 +64,35 @@ def probabilities(
             np.isneginf(ranked), -np.inf, (ranked - ranked[..., :1]) / temperature
         )  # −∞ / ∞ is no number
         place = np.arange(ranked.shape[-1])
-        p: Any = softmax(ranked, None if top_k is None else place < positive_int(top_k=top_k))
-    if top_p is not None:
-        p[np.cumsum(p, axis=-1) - p >= top_p] = 0
+        p: Any = softmax(ranked, None if most is None else place < most)
+    if top_p is not None and top_p < 1:
+        sizes = np.take_along_axis(np.abs(logits), order, axis=-1)
+        rounding = _rounding_of_sums(p, sizes, temperature, given.dtype)
+        rounding = np.minimum(rounding, top_p / 2)  # the first token is kept in any case
+        p[np.cumsum(p, axis=-1) - p >= top_p - rounding] = 0
         p /= p.sum(axis=-1, keepdims=True)
     found = np.empty_like(p)
     np.put_along_axis(found, order, p, axis=-1)
     return found
+
+
+def _rounding_of_sums(
+    p: Float[np.ndarray, "... vocab"],
+    sizes: Float[np.ndarray, "... vocab"],
+    temperature: float,
+    dtype: Any,
+) -> Float[np.ndarray, "... 1"]:
+    """How far rounding may move Σ_{j≤k} p_j, whatever k, of logits of these sizes |l| and a dtype.
+
+    l / T is off by e = eps |l| / 2T. To first order the sum is off by |Σ_{j≤k} p_j (e_j − Σ_i p_i
+    e_i)|, at most Σ p e; twice that has room for the exponentials. A sum of n terms in float64 is
+    off by n eps of its own. Half precision and T near 0 would have much: no more than a thousandth.
+    """
+    own = np.finfo(np.float64).eps
+    eps = np.finfo(dtype).eps if dtype.kind == "f" else own
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = np.sum(p * np.where(p > 0, sizes, 0), axis=-1, keepdims=True) * (eps / temperature)
+    return np.fmin(off + 2 * p.shape[-1] * own, 1e-3)
 
 
 def sample(

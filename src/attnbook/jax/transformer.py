@@ -162,7 +162,10 @@ class EncoderOnly(ConfiguredModule):
         mask: Bool[Array, "..."] | None = None,
         return_weights: bool = False,
     ) -> Any:
-        """Of shape (..., n, output_dim); with each layer's weights (..., heads, n, n) if asked."""
+        """Of shape (..., n, output_dim); with each layer's weights (..., heads, n, n) if asked.
+
+        Learned positions are counted from the first place on, whatever the mask hides.
+        """
         return transformer.encoder_only(self, x, mask, return_weights)
 
 
@@ -258,7 +261,8 @@ class DecoderOnly(ConfiguredModule):
     ) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights.
 
-        The mask says True = a token, False = padding. With a random key the dropout acts.
+        The mask says True = a token, False = padding, which may stand before or behind: positions
+        are counted from a row's first token on. With a random key the dropout acts.
         """
         check_key_or_none(key)
         drop: Drop | None = None

@@ -87,7 +87,8 @@ def encoder_only(
     Args:
         model: an EncoderOnly of either back end.
         x: tokens that are vectors, of shape (..., n, input_dim).
-        mask: boolean, broadcastable to (..., n, n), True = may attend.
+        mask: boolean, broadcastable to (..., n, n), True = may attend. It does not say which are
+            tokens: learned positions are counted from the first place on, so padding goes behind.
         return_weights: give the weights of every layer too.
 
     Returns:
@@ -120,7 +121,8 @@ def decoder_only(
         tokens: integers of shape (..., n).
         return_weights: give the weights of every layer too.
         mask: boolean, of shape (..., n), True = a token, False = padding, to which none attends.
-            Positions are counted from the first place of a row, padding or not.
+            Learned positions are counted from a row's first token on, so that padding before it
+            changes no logit of a token; rotary ones turn by their differences, which it leaves.
         drop: leaves out entries of the first stream while the model learns.
         keys: as in run_blocks.
 
@@ -132,16 +134,26 @@ def decoder_only(
     tokens = _checked(model, tokens, return_weights)
     if mask is not None:
         check_mask_of_tokens(tokens, mask, "tokens")
-        mask = mask[..., None, :]  # for every query
     x = embed(model.embedding, tokens)
     if model.position is not None:
-        x = x + model.position[: tokens.shape[-1]]
+        x = x + unchecked_positions(model.position, tokens, mask)
     x = x if drop is None else drop(x)
+    if mask is not None:
+        mask = mask[..., None, :]  # for every query
     stream, weights = run_blocks(
         model.decoder, model.decoder_norm, x, mask, return_weights, causal=True, keys=keys
     )
     logits = read_out(model, stream)
     return (logits, weights) if return_weights else logits
+
+
+def unchecked_positions(position: Array, tokens: Array, mask: Array | None) -> Array:
+    """P[j] of each token, j the number of tokens before it in its row: padding takes no place."""
+    if mask is None:
+        return position[: tokens.shape[-1]]
+    xp = array_namespace(mask)
+    one = xp.astype(mask, xp.int32)
+    return position[xp.cumulative_sum(one, axis=-1, dtype=xp.int32) - one]
 
 
 def read_out(model: DecoderModel, x: Float[Array, "... e"]) -> Float[Array, "... vocab"]:
@@ -205,7 +217,7 @@ def encoder_decoder(
     Args:
         model: a Transformer of either back end.
         source: token numbers, of shape (b, n).
-        mask: True = a word.
+        mask: True = a word. Positions are counted from a row's first word on.
         target: token numbers of what stands before, of shape (b, m).
         return_weights: give the weights of every layer to the source too.
 
@@ -240,7 +252,7 @@ def encode_source(
     Args:
         model: a Transformer of either back end.
         source: token numbers, of shape (b, n).
-        mask: True = a word.
+        mask: True = a word. Positions are counted from a row's first word on.
 
     Returns:
         What the decoder may read.
@@ -253,6 +265,7 @@ def encode_source(
 
 
 def _encode_source(model: EncoderDecoderModel, source: Array, mask: Array) -> Memory:
-    embedded = embed(model.source_embedding, source) + model.source_position[: source.shape[-1]]
+    position = unchecked_positions(model.source_position, source, mask)
+    embedded = embed(model.source_embedding, source) + position
     mask = mask[..., None, :]
     return Memory(run_blocks(model.encoder, model.encoder_norm, embedded, mask)[0], mask)

@@ -12,7 +12,7 @@ from attnbook._validation.types import Array
 from attnbook.layers.activations import ACTIVATIONS
 from attnbook.layers.linear import embed, linear
 from attnbook.layers.norms import apply_norm
-from attnbook.models.transformer import run_blocks
+from attnbook.models.transformer import run_blocks, unchecked_positions
 
 
 def text_encoder(
@@ -30,7 +30,7 @@ def text_encoder(
     Args:
         model: a TextEncoder of either back end.
         tokens: integers of shape (..., n).
-        mask: boolean, of shape (..., n), True = a token.
+        mask: boolean, of shape (..., n), True = a token. Positions are counted from the first on.
         return_weights: give the weights of every layer too.
 
     Returns:
@@ -45,7 +45,7 @@ def text_encoder(
     if mask is not None:
         check_mask_of_tokens(tokens, mask, "tokens")
     tokens = widen_tokens(tokens)
-    x = embed(model.embedding, tokens) + model.position[: tokens.shape[-1]]
+    x = embed(model.embedding, tokens) + unchecked_positions(model.position, tokens, mask)
     x = apply_norm(model.embedding_norm, x)
     if model.widen is not None:
         x = linear(model.widen, x)

@@ -127,7 +127,10 @@ class EncoderOnly(Configured, nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         return_weights: bool = False,
     ) -> Any:
-        """Of shape (..., n, output_dim); with each layer's weights (..., heads, n, n) if asked."""
+        """Of shape (..., n, output_dim); with each layer's weights (..., heads, n, n) if asked.
+
+        Learned positions are counted from the first place on, whatever the mask hides.
+        """
         return transformer.encoder_only(self, x, mask, return_weights)
 
 
@@ -207,7 +210,8 @@ class DecoderOnly(Configured, nn.Module):
     ) -> Any:
         """Logits (..., n, vocab_size) of the tokens that follow; with each layer's weights.
 
-        The mask says True = a token, False = padding.
+        The mask says True = a token, False = padding, which may stand before or behind: positions
+        are counted from a row's first token on.
         """
         drop = make_dropout(self)
         return transformer.decoder_only(self, tokens, return_weights, mask, drop)

@@ -45,7 +45,7 @@ class BytePairs:
         merges: pairs of tokens that become one, the first to be merged first.
         patterns: regular expressions, each of which cuts what those before it left whole; of the
             library regex.
-        special: tokens that are cut out of a text before anything else.
+        special: tokens that are cut out of a text before anything else, where encode is told to.
         normal_form: of Unicode, into which a text is brought first, if any.
 
     Raises:
@@ -80,18 +80,35 @@ class BytePairs:
         self._cut = regex.compile(f"({'|'.join(map(regex.escape, self.special))})")
         self._numbers = lru_cache(maxsize=2**16)(self._unremembered)
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, split_special_tokens: bool | None = None) -> list[int]:
         """The numbers of a text's tokens.
 
+        Args:
+            text: of any length.
+            split_special_tokens: what stands in the text as a special token is written. True: it is
+                text like any other, as where people type. False: it is the token, as in the form of
+                a chat; whoever types it then ends a text or speaks for the model. Without the one
+                or the other it is refused.
+
         Raises:
-            ValueError: a byte for which there is no token, half of a surrogate pair.
+            ValueError: a byte for which there is no token, half of a surrogate pair, a special
+                token that is not expected.
         """
         if not isinstance(text, str):
             raise ValueError(f"text: got a {type(text).__name__}, expected a string")
+        if split_special_tokens is not None:
+            options.flag(split_special_tokens=split_special_tokens)
         if self.normal_form is not None:
             text = unicodedata.normalize(self.normal_form, text)
+        whole = split_special_tokens or not self.special
+        pieces = [text] if whole else self._cut.split(text)
+        if split_special_tokens is None and len(pieces) > 1:
+            raise ValueError(
+                f"text: got the special token {pieces[1]!r}, expected split_special_tokens=True if "
+                "it is text, False if it is the token"
+            )
         found: list[int] = []
-        for i, piece in enumerate(self._cut.split(text) if self.special else [text]):
+        for i, piece in enumerate(pieces):
             if i % 2:  # between two pieces of text a special token
                 found.append(self.number[piece])
             else:

@@ -5,10 +5,10 @@ const printed = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 1
 let unprinted = 256;
 const SIGNS = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(printed(byte) ? byte : unprinted++));
 
-// A published model counts its tokens in an order of its own; some are special, each a piece of the text by itself. Where single
-// digits are tokens, the rest is cut at them first.
+// A published model counts its tokens in an order of its own. Where single digits are tokens, the rest is cut at them first. The
+// texts are typed by readers: what is written as a special token is text like any other (Python's split_special_tokens=True).
 const OWN = (merges) => [...new Set([...SIGNS, ...merges.map((pair) => pair.join(""))])];
-function byte_pairs(merges, { tokens = OWN(merges), special = [], digits = false } = {}) {
+function byte_pairs(merges, { tokens = OWN(merges), digits = false } = {}) {
   const number = new Map(tokens.map((token, n) => [token, n]));
   const rank = new Map(merges.map(([first, second], n) => [`${first} ${second}`, n]));
 
@@ -26,12 +26,9 @@ function byte_pairs(merges, { tokens = OWN(merges), special = [], digits = false
 
   const cut = (text) => text.match(WORD) ?? [];
   const words = (text) => (digits ? text.split(/(\p{N})/u).flatMap(cut) : cut(text));
-  const literal = [...special].sort((a, b) => b.length - a.length).map((one) => one.replace(/[^\w\s]/g, "\\$&"));
-  const pieces = (text) => (special.length ? text.split(new RegExp(`(${literal.join("|")})`)) : [text]);
-  const parts = (piece) => (special.includes(piece) ? [piece] : words(piece).flatMap(merged));
   return {
     tokens,
-    encode: (text) => pieces(text).flatMap(parts).map((token) => number.get(token)),
+    encode: (text) => words(text).flatMap(merged).map((token) => number.get(token)),
     decode: (numbers) => new TextDecoder().decode(
       Uint8Array.from(numbers.flatMap((n) => [...tokens[n]].map((sign) => SIGNS.indexOf(sign))))),
     decode_each(numbers) { // the parts of decode's text, a character of several tokens with its last

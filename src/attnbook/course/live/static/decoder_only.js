@@ -15,16 +15,18 @@ function writer_step(model, cache, token) {
   return { logits: linear(model.readout, layer_norm(model.decoder_norm, x))[0], weights };
 }
 
-// As attnbook.generate.sampling: p ∝ exp(logit / T) over the fewest most probable tokens that together reach the share.
-// Of equal tokens the one with the smaller number comes first.
+// As attnbook.generate.sampling: p ∝ exp(logit / T) over the fewest most probable tokens that together reach the share, up
+// to rounding, whose analysis stands there. Of equal tokens the one with the smaller number comes first.
 function next_probabilities(logits, temperature, top_p) {
   const largest = Math.max(...logits);
   const p = softmax(Array.from(logits, (logit) => (logit - largest) / temperature));
   const order = [...p.keys()].sort((a, b) => logits[b] - logits[a]);
+  const off = p.reduce((total, share, n) => (share > 0 ? total + (share * Math.abs(logits[n])) / temperature : total), 0);
+  const enough = top_p < 1 ? top_p - Math.min(Number.EPSILON * (off + 2 * p.length), 1e-3, top_p / 2) : Infinity;
   let sum = 0;
   for (const n of order) {
     sum += p[n];
-    if (sum - p[n] >= top_p) p[n] = 0;
+    if (sum - p[n] >= enough) p[n] = 0;
   }
   const kept = p.reduce((total, share) => total + share, 0);
   return p.map((share) => share / kept);

@@ -39,9 +39,8 @@ async function load({ name, bytes, sha256 }) {
 }
 
 function pairs_of(fields) {
-  const of = (name) => fields[`tokenizer.ggml.${name}`], tokens = of("tokens"), kinds = of("token_type");
-  const special = tokens.filter((_, n) => kinds[n] === 3 || kinds[n] === 4); // as attnbook.pretrained.tokens has it
-  return byte_pairs(of("merges").map((merge) => merge.split(" ")), { tokens, special, digits: of("pre") === "smollm" });
+  const of = (name) => fields[`tokenizer.ggml.${name}`];
+  return byte_pairs(of("merges").map((merge) => merge.split(" ")), { tokens: of("tokens"), digits: of("pre") === "smollm" });
 }
 
 function softmax(logits) {
