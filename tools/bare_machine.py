@@ -29,7 +29,8 @@ PACKAGES = "python3,python3-venv,make,git,ca-certificates"
 SETTINGS = re.compile(
     r"(PIP_|UV_)[A-Z_]+|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|\w+_proxy|\w+_PROXY"
 )
-FILES = ("~/.config/pip", "~/.npmrc", "/etc/pip.conf", "/etc/ssl/certs", "/etc/resolv.conf")
+TAKEN = "~/.config/pip", "~/.npmrc", "/etc/pip.conf", "/etc/ssl/certs", "/etc/resolv.conf"
+FILES = (*TAKEN, "/etc/hosts")  # or localhost has no address
 AGAIN = 20  # seconds of a make book where nothing changed
 # The site as a reader's browser gets it: pages with their outputs, a figure, a deck, a style sheet.
 OPEN = """
@@ -47,7 +48,7 @@ for page, part in {
     "chapters/01-kernel-regression.html": "cell_output",
     "appendices/asides.html": "cell_output",
     "appendices/capstones.html": "cell_output",
-    "lectures/1a.html": "<section",
+    "lectures/01a-a-weighted-average.html": "<section",
 }.items():
     assert part in get(page), f"{page} has no {part}"
 for sheet in re.findall(r'href="(_static/[^"?]+[.]css)', get("index.html")):
