@@ -212,4 +212,4 @@ address: env-book  ## REPO=owner/name (PAGES=https://… for a domain): whose co
 	@$(PY) tools/address.py "$(REPO)" "$(PAGES)"
 
 clean:  ## remove what was built (.venv and node_modules stay)
-	rm -rf _build dist .jupyter_cache .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage
+	rm -rf _build dist .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage
