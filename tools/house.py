@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The house on a page: the package's rooms, and which imports which, drawn from the imports.
 
-python tools/house.py           prints what belongs into CONTRIBUTING.md
+python tools/house.py           prints what belongs into MAINTAINING.md
 python tools/house.py --write   writes it there
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "attnbook"
-PAGE = ROOT / "CONTRIBUTING.md"
+PAGE = ROOT / "MAINTAINING.md"
 BEGIN, END = "<!-- house: drawn by tools/house.py -->", "<!-- /house -->"
 
 

@@ -53,7 +53,7 @@ EXPLANATIONS = ("read", "completion")
 UNADDRESSED = """\
 This copy of the book has no address, so the notebooks run only where the package attnbook is
 installed already, as on a hub: not on Colab, and not on a student's own machine. They have no links
-to the book either. For both: make address REPO=owner/name (CONTRIBUTING.md, Publish your own copy),
+to the book either. For both: make address REPO=owner/name (MAINTAINING.md, Publish your own copy),
 then make homework again."""
 
 

@@ -42,7 +42,7 @@ def test_no_import_goes_round_in_a_circle():
 
 
 def test_the_drawing_of_the_house_is_that_of_its_imports():
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    page = (ROOT / "MAINTAINING.md").read_text(encoding="utf-8")
     assert page.count(BEGIN) == 1
     assert house() in page, "do: python tools/house.py --write"
 

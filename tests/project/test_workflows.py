@@ -113,7 +113,7 @@ def test_what_a_push_leaves_out_runs_weekly():
 
 def test_the_site_is_published_as_the_five_steps_say():
     """A push to main or a press of a button builds and publishes it, and nothing has to be named."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = (ROOT / "MAINTAINING.md").read_text(encoding="utf-8")
     section = text.partition("## Publish your own copy\n")[2].partition("\n## ")[0]
     assert re.findall(r"^(\d)\. ", section, re.MULTILINE) == ["1", "2", "3", "4", "5"]
     (file,) = re.findall(r"`(\.github/workflows/\S+)`", section)

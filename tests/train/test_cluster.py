@@ -244,9 +244,9 @@ def test_kubernetes_starts_torchrun_with_options_that_exist(index, environment, 
 
 
 def test_the_trainer_takes_what_the_texts_type() -> None:
-    """Each command in the README, in this folder's comments and in the trainer's own text."""
+    """Each command in the texts, in this folder's comments and in the trainer's own text."""
     files = [
-        ROOT / "README.md",
+        ROOT / "MAINTAINING.md",
         ROOT / "appendices/api-layers.md",
         ROOT / "src/attnbook/train_lm.py",
         *(ROOT / "cluster").iterdir(),

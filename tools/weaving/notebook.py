@@ -56,7 +56,7 @@ NO_ADDRESS = """\
             "from. To read on, open the chapter from a copy of the book that has an address (ask "
             "whoever gave you this file), or get the whole book and type make lab in its folder. "
             "If you publish this copy: make address REPO=owner/name gives it an address "
-            "(CONTRIBUTING.md, Publish your own copy)."
+            "(MAINTAINING.md, Publish your own copy)."
         )
 """
 ON_GPU = "torch_device()"  # in the code of a chapter that trains
