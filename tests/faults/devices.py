@@ -79,7 +79,7 @@ torch/counting | torch
     the group stays | ⟦distributed.destroy_process_group()→pass⟧
     numbers in place of shapes | if ⟦→not ⟧self.shapes_only:
     bytes are numbers | tensor.numel()⟦ * tensor.element_size()→⟧
-_validation/tracing | torch |
+_validation/arrays | torch |
         project/test_package.py::test_known_true_does_not_look_into_a_fake_tensor
     a fake tensor is asked | tensor.is_meta or⟦ _is_fake(tensor) or→⟧
 """)

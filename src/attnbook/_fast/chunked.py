@@ -11,8 +11,7 @@ from typing import Any
 
 from array_api_compat import array_namespace, is_jax_array, is_torch_array
 
-from attnbook._validation.arrays import broadcast_shapes
-from attnbook._validation.tracing import is_transforming
+from attnbook._validation.arrays import broadcast_shapes, is_transforming
 from attnbook._validation.types import Array
 
 CHUNK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a chunk

@@ -19,8 +19,7 @@ from array_api_compat import is_torch_array
 
 from attnbook._fast import chunked
 from attnbook._fast.sdpa import four_axes, restore_axes
-from attnbook._validation.arrays import broadcast_shapes
-from attnbook._validation.tracing import is_concretely_true, is_transforming
+from attnbook._validation.arrays import broadcast_shapes, is_concretely_true, is_transforming
 
 ERROR = {4: 2e-5, 8: 1e-9}  # of a score, allowed where the data's numbers have so many bytes
 WIDTH = 16  # columns are padded to multiples of it, where the fused kernels are fastest

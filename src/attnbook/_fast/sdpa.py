@@ -8,8 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from attnbook._validation.arrays import broadcast_shapes
-from attnbook._validation.tracing import is_hidden, is_transforming
+from attnbook._validation.arrays import broadcast_shapes, is_hidden, is_transforming
 
 # Weights from which on the fused kernel repays its call where a gradient is wanted. Where none is,
 # or the kernel is causal by itself, it always does: benchmarks.fused_kernel measures both borders.

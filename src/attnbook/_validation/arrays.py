@@ -8,6 +8,7 @@ import contextlib
 import functools
 import itertools
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from array_api_compat import (
     array_namespace,
     device,
     is_array_api_obj,
+    is_jax_array,
     is_torch_array,
 )
 
 from attnbook._validation import options
-from attnbook._validation.numbers import is_real, table
-from attnbook._validation.tracing import is_concretely_true
+from attnbook._validation.numbers import is_real
 from attnbook._validation.types import Array
 
 SHAPES = {
@@ -339,28 +340,6 @@ def check_rows(**argument: Array) -> Any:
     return xp
 
 
-def check_length_scale(length_scale: Any, **points: Array) -> Array:
-    """The length scale as an array, where it and all points are what they should be."""
-    check_numpy(**points)
-    for name, array in points.items():
-        if array.dtype.kind not in "iuf" or array.ndim == 0:
-            got = f"dtype {array.dtype}, shape {array.shape}"
-            raise ValueError(f"{name}: got {got}, expected real numbers of shape (..., n)")
-    check_finite(np, **points)
-    scale = table(length_scale=length_scale)
-    if scale.dtype.kind not in "iuf" or not np.all((scale > 0) & np.isfinite(scale)):
-        raise ValueError(f"length_scale: got {length_scale!r}, expected numbers above 0")
-    try:
-        np.broadcast_shapes(scale.shape, *(array.shape[:-1] for array in points.values()))
-    except ValueError:
-        shapes = ", ".join(str(array.shape) for array in (*points.values(), scale))
-        raise ValueError(
-            f"{', '.join(points)}, length_scale: got shapes {shapes}, expected leading axes that "
-            "broadcast"
-        ) from None
-    return scale
-
-
 def check_numpy(**arrays: Any) -> None:
     """Check that every argument is a NumPy array, where no other will do."""
     for name, array in arrays.items():
@@ -372,3 +351,37 @@ def check_numpy(**arrays: Any) -> None:
 def upcast_half(xp: Any, *arrays: Array) -> tuple[Any, ...]:
     """Half precision in float32, where its sums neither overflow nor lose their digits."""
     return tuple(xp.astype(a, xp.float32) if xp.finfo(a.dtype).bits < 32 else a for a in arrays)
+
+
+def is_transforming() -> bool:
+    """Whether torch.compile or torch.func is at work: tensors' values are hidden then."""
+    import torch
+
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+
+
+def is_concretely_true(condition: Array) -> bool:
+    """Whether a condition holds; False where it has no value yet.
+
+    So it is with meta and fake tensors, under transformations, and while a CUDA graph is captured.
+    """
+    if is_jax_array(condition):
+        return not isinstance(condition, sys.modules["jax"].core.Tracer) and bool(condition)
+    if is_torch_array(condition) and is_hidden(condition):
+        return False
+    return bool(condition)
+
+
+def is_hidden(tensor: Any) -> bool:
+    """Whether a PyTorch tensor's numbers cannot be looked at here."""
+    return tensor.is_meta or _is_fake(tensor) or is_transforming() or _is_capturing(tensor)
+
+
+def _is_capturing(tensor: Any) -> bool:
+    """Whether the tensor's device only notes what is asked of it, as a CUDA graph."""
+    return bool(tensor.is_cuda and sys.modules["torch"].cuda.is_current_stream_capturing())
+
+
+def _is_fake(tensor: Array) -> bool:
+    """Whether a PyTorch tensor has a shape and no numbers, whatever its device."""
+    return isinstance(tensor, sys.modules["torch"]._subclasses.FakeTensor)

@@ -5,8 +5,7 @@ from typing import Any
 
 from array_api_compat import array_namespace, is_array_api_obj
 
-from attnbook._validation.arrays import broadcast_leading_axes, common_namespace
-from attnbook._validation.tracing import is_concretely_true
+from attnbook._validation.arrays import broadcast_leading_axes, common_namespace, is_concretely_true
 from attnbook._validation.types import Array
 
 

@@ -12,9 +12,9 @@ from attnbook._validation.arrays import (
     check_same_library,
     common_namespace,
     is_broadcastable,
+    is_concretely_true,
     promote_autocast,
 )
-from attnbook._validation.tracing import is_concretely_true
 from attnbook._validation.types import Array
 
 

@@ -8,7 +8,6 @@ from array_api_compat import array_namespace, device
 from jaxtyping import Float, Real
 
 from attnbook._validation import arrays, numbers
-from attnbook._validation.tracing import is_concretely_true
 from attnbook._validation.types import Array
 
 BASE = 10_000.0  # wavelengths go from 2π to 2π · BASE
@@ -74,7 +73,7 @@ def rotary(
         raise ValueError(f"positions: got dtype {positions.dtype}, expected real numbers")
     numbers.even_width(x=x.shape[-1])
     positions = xp.astype(positions, _angle_dtype(x))
-    if is_concretely_true(~xp.all(xp.isfinite(positions))):
+    if arrays.is_concretely_true(~xp.all(xp.isfinite(positions))):
         raise ValueError(f"positions: got {positions}, expected finite numbers")
     return unchecked_rotary(x, positions, numbers.positive(base=base))
 

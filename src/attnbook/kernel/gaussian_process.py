@@ -1,10 +1,12 @@
 """Gaussian processes: random functions, and the best that anyone can say about them."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
 from attnbook._validation import numbers
-from attnbook._validation.arrays import check_length_scale
+from attnbook._validation.arrays import check_finite, check_numpy
 
 Array = np.ndarray
 JITTER = 1e-9  # on the diagonal: a matrix of smooth functions is singular to rounding
@@ -30,7 +32,7 @@ def covariance(
 
     Source: Rasmussen and Williams (2006), equation 4.9.
     """
-    scale = check_length_scale(length_scale, x=x, z=z)
+    scale = _checked_scale(length_scale, x=x, z=z)
     distance = (x[..., :, None] - z[..., None, :]) / scale[..., None, None]
     return np.exp(-0.5 * distance**2)
 
@@ -54,7 +56,7 @@ def draw(
         ValueError: a length scale that is not above 0, or neither one nor one per function.
         TypeError: points that are no NumPy array, rng that is no generator.
     """
-    scale = check_length_scale(length_scale, x=x)
+    scale = _checked_scale(length_scale, x=x)
     if np.broadcast_shapes(scale.shape, x.shape[:-1]) != x.shape[:-1]:
         expected = f"() or {x.shape[:-1]}, one per function"
         raise ValueError(f"length_scale: got shape {scale.shape}, expected {expected}")
@@ -95,7 +97,7 @@ def posterior(
 
     Source: Rasmussen and Williams (2006), equations 2.25 and 2.26.
     """
-    check_length_scale(length_scale, queries=queries, keys=keys, values=values)
+    _checked_scale(length_scale, queries=queries, keys=keys, values=values)
     if values.shape[-1] != keys.shape[-1]:
         n = keys.shape[-1]
         raise ValueError(f"values: got {values.shape[-1]} numbers, expected {n}, one per key")
@@ -110,3 +112,25 @@ def posterior(
     )
     mean = (between @ solved[..., :1])[..., 0]
     return mean, 1 - np.sum(between * np.swapaxes(solved[..., 1:], -1, -2), axis=-1)
+
+
+def _checked_scale(length_scale: Any, **points: Array) -> Array:
+    """The length scale as an array, where it and all points are what they should be."""
+    check_numpy(**points)
+    for name, array in points.items():
+        if array.dtype.kind not in "iuf" or array.ndim == 0:
+            got = f"dtype {array.dtype}, shape {array.shape}"
+            raise ValueError(f"{name}: got {got}, expected real numbers of shape (..., n)")
+    check_finite(np, **points)
+    scale = numbers.table(length_scale=length_scale)
+    if scale.dtype.kind not in "iuf" or not np.all((scale > 0) & np.isfinite(scale)):
+        raise ValueError(f"length_scale: got {length_scale!r}, expected numbers above 0")
+    try:
+        np.broadcast_shapes(scale.shape, *(array.shape[:-1] for array in points.values()))
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in (*points.values(), scale))
+        raise ValueError(
+            f"{', '.join(points)}, length_scale: got shapes {shapes}, expected leading axes that "
+            "broadcast"
+        ) from None
+    return scale

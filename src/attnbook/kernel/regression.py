@@ -17,12 +17,12 @@ from attnbook._validation.arrays import (
     check_finite,
     check_heads,
     check_qkv,
+    is_concretely_true,
     promote_autocast,
     upcast_half,
 )
 from attnbook._validation.callables import check_kernel
 from attnbook._validation.options import check_function, flags
-from attnbook._validation.tracing import is_concretely_true
 from attnbook._validation.types import Array
 from attnbook.attention.distances import unchecked_distance
 from attnbook.attention.scores import from_nearest, unchecked_gaussian_score

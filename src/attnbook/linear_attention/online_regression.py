@@ -23,9 +23,9 @@ from attnbook._validation.arrays import (
     check_floating,
     common_namespace,
     has_one_per_row,
+    is_concretely_true,
     upcast_half,
 )
-from attnbook._validation.tracing import is_concretely_true
 from attnbook._validation.types import Array
 
 
