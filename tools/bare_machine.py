@@ -1,6 +1,6 @@
 """The README's commands on a machine that has seen nothing: Debian with Python, make and git alone.
 
-python3 tools/bare_machine.py                    make book, again, without a network, make serve
+python3 tools/bare_machine.py                    make book, again, without a network; make lab
 python3 tools/bare_machine.py "make test"        these commands instead, one after the other
 BARE=/a/folder python3 tools/bare_machine.py     keeps root, home and clone there
 
@@ -33,16 +33,21 @@ TAKEN = "~/.config/pip", "~/.npmrc", "/etc/pip.conf", "/etc/ssl/certs", "/etc/re
 FILES = (*TAKEN, "/etc/hosts")  # or localhost has no address
 AGAIN = 20  # seconds of a make book where nothing changed
 # The site as a reader's browser gets it: pages with their outputs, a figure, a deck, a style sheet.
+# And the chapters as JupyterLab lists them: notebooks, and no sources.
 OPEN = """
-import re, subprocess, time, urllib.request
-server = subprocess.Popen(["make", "serve"])
-def get(path):
-    return urllib.request.urlopen(f"http://localhost:8000/{path}").read().decode("utf-8")
-for attempt in range(100):
-    try:
-        get("index.html")
-    except OSError:
-        time.sleep(0.1)
+import json, re, subprocess, time, urllib.request
+def get(path, port=8000):
+    return urllib.request.urlopen(f"http://localhost:{port}/{path}").read().decode("utf-8")
+def started(*command, path, port):
+    process = subprocess.Popen(command)
+    for attempt in range(300):
+        try:
+            get(path, port)
+            return process
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit(f"{command} does not answer at port {port}")
+server = started("make", "serve", path="index.html", port=8000)
 for page, part in {
     "index.html": "attnbook-live",
     "chapters/01-kernel-regression.html": "cell_output",
@@ -53,8 +58,13 @@ for page, part in {
     assert part in get(page), f"{page} has no {part}"
 for sheet in re.findall(r'href="(_static/[^"?]+[.]css)', get("index.html")):
     assert get(sheet)
-server.terminate()
-print("The site answers, and its pages have their outputs.")
+options = "--no-browser --allow-root --port=8888 --IdentityProvider.token="
+lab = started("make", "lab", f"LAB={options}", path="api/contents/chapters", port=8888)
+listed = [one["name"] for one in json.loads(get("api/contents/chapters", 8888))["content"]]
+assert len(listed) > 9 and all(name.endswith(".ipynb") for name in listed), listed
+for process in (server, lab):
+    process.terminate()
+print("The site answers, and its pages have their outputs; JupyterLab lists the chapters.")
 """
 
 
@@ -149,6 +159,7 @@ def readme(machine: Machine) -> None:
         sys.exit(f"make book takes {again:.0f} s where nothing changed, not {AGAIN}")
     machine.run("make clean", network=False)
     machine.run("make book", network=False)
+    machine.run("make env-lab")
     machine.run(f"python3 - <<'END'{OPEN}END", network=False)
 
 
