@@ -6,6 +6,7 @@ import itertools
 import subprocess
 from pathlib import Path
 
+import bare_machine
 import check_environment
 import environment
 import pytest
@@ -101,6 +102,12 @@ def test_the_book_needs_neither_tests_nor_browser():
     everything = installed("test")
     assert names < everything
     assert {"pytest", "playwright", "jupyterlab", "text2qti"} <= everything
+
+
+def test_the_pages_promise_the_same_minutes_for_a_first_build():
+    """The bare machine holds them, at the beginning of .ci/run."""
+    texts = [(environment.ROOT / page).read_text("utf-8") for page in bare_machine.PAGES]
+    assert len({bare_machine.promised(text) for text in texts}) == 1
 
 
 def test_xla_is_asked_whether_it_knows_a_flag():
