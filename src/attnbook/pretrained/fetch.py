@@ -209,6 +209,9 @@ def _watched(process: subprocess.Popen[str], folder: Path, wheel: Wheel) -> str:
             except subprocess.TimeoutExpired:
                 sizes = (file.stat().st_size for file in folder.rglob("*") if file.is_file())
                 bar.update(min(round(sum(sizes) / 1e6), wheel.megabytes) - bar.n)
+            except BaseException:  # an interrupted kernel does not wait for pip
+                process.kill()
+                raise
 
 
 def _pip(wheel: Wheel) -> list[str]:
