@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links benchmarks lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links experiments lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
@@ -80,7 +80,7 @@ homework: env-book  ## SEED=2027 HELD_OUT=folder: notebooks for a class, its key
 HOMEWORK := hw1
 grade: env-book  ## SUBMISSIONS=folder ROSTER=file HOMEWORK=hw1: points and feedback, into _build/grades
 	@test -n "$(SUBMISSIONS)" || { echo "Which submissions? Do: make grade SUBMISSIONS=folder ROSTER=class.csv HOMEWORK=$(HOMEWORK)" >&2; exit 2; }
-	$(PY) -m attnbook.course.checks grade "$(SUBMISSIONS)" --set _build/homework/lecturer/$(HOMEWORK)/homework.json \
+	$(PY) -m attnbook_course.checks grade "$(SUBMISSIONS)" --set _build/homework/lecturer/$(HOMEWORK)/homework.json \
 	  $(if $(ROSTER),--roster "$(ROSTER)") --csv _build/grades/$(HOMEWORK)/grades.csv --feedback _build/grades/$(HOMEWORK)/feedback $(GRADE)
 
 pdf: env-paper book  ## print the whole book into _build/pdf/attnbook.pdf, and offer it on the site
@@ -91,7 +91,7 @@ figures-zip: env-paper book  ## every drawing and still figure as SVG and PDF, i
 	$(PY) tools/figures.py
 	cp _build/figures/attnbook-figures.zip _build/html/attnbook-figures.zip
 
-drawings: env-book  ## draw anew what the notebooks and the landing page store, after a change of attnbook.course.drawings
+drawings: env-book  ## draw anew what the notebooks and the landing page store, after a change of attnbook_course.drawings
 	$(PY) tools/draw.py
 
 serve:  ## show the built website on http://localhost:8000
@@ -187,11 +187,11 @@ links: env-book book  ## whether every link of the site and of these files still
 	$(LINKS)/python -m pip install --quiet --disable-pip-version-check $(LYCHEE)
 	$(LINKS)/lychee --config .lychee.toml _build/html *.md CITATION.cff
 
-benchmarks: env-test  ## every experiment whose results the chapters read, anew (hours)
-	$(PY) -m benchmarks
+experiments: env-test  ## every experiment whose results the chapters read, anew (hours)
+	$(PY) -m experiments
 
 lighthouse: env-test  ## how fast and how open the built site is to all readers (an hour; needs Chromium)
-	$(PY) -m benchmarks.lighthouse
+	$(PY) -m experiments.lighthouse
 
 # Held back from the newest: what the outputs of the committed notebooks and the site's templates depend on.
 FIXED := torch==2.13.0 jax==0.10.2 equinox==0.13.8 jupyter-book==1.0.4.post1

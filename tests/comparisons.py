@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnbook.course.checks import verdict
-from attnbook.course.checks.verdict import Wrong, expect
+from attnbook_course.checks import verdict
+from attnbook_course.checks.verdict import Wrong, expect
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,9 @@ def without(*labels: str) -> list[int]:
 
 
 PATCHED = """
-from attnbook.course.checks.verdict import Verdict
-import attnbook.course.checks.ch01 as chapter, attnbook.course.checks.verdict as verdict
-import attnbook.course.checks.call as call
+from attnbook_course.checks.verdict import Verdict
+import attnbook_course.checks.ch01 as chapter, attnbook_course.checks.verdict as verdict
+import attnbook_course.checks.call as call
 for name in dir(chapter):
     setattr(chapter, name, lambda f: Verdict("right", "yes"))
 verdict.expect = lambda *x, **y: None

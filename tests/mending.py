@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.course.checks.exercises import exercises, names
-from attnbook.course.checks.repair import define
-from attnbook.course.checks.verdict import Function
+from attnbook_course.checks.exercises import exercises, names
+from attnbook_course.checks.repair import define
+from attnbook_course.checks.verdict import Function
 
 CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
 

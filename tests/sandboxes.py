@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from attnbook.course.checks.grading.sandbox import NoSandbox, probed
+from attnbook_course.checks.grading.sandbox import NoSandbox, probed
 
 posix = pytest.mark.skipif(os.name != "posix", reason="nothing is graded in Windows: WSL is Linux")
 

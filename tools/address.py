@@ -20,8 +20,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 import weave
-from weaving.book import read_book
-from weaving.freshness import read_stored
+
+from attnbook_course.weaving.book import read_book
+from attnbook_course.weaving.freshness import read_stored
 
 ROOT = Path(__file__).resolve().parent.parent
 GITHUB = "https://github.com/"

@@ -16,8 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from attnbook.course.checks.exercises import Exercise, exercises
-from attnbook.course.checks.verdict import Verdict
+from attnbook_course.checks.exercises import Exercise, exercises
+from attnbook_course.checks.verdict import Verdict
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = ("expected", ", expected")

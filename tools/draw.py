@@ -1,4 +1,4 @@
-"""Draw every drawing anew where it is stored, after a change of attnbook.course.drawings.
+"""Draw every drawing anew where it is stored, after a change of attnbook_course.drawings.
 
 python tools/draw.py        the pictures of the landing page, and the outputs in chapters/*.ipynb
 
@@ -14,8 +14,8 @@ import nbformat
 from check_environment import ROOT
 from nbformat import NotebookNode
 
-from attnbook.course import drawings
-from attnbook.course.drawings import Drawing
+from attnbook_course import drawings
+from attnbook_course.drawings import Drawing
 
 LANDING = {
     "ladder": drawings.ladder,
@@ -25,7 +25,7 @@ LANDING = {
 
 
 def drawn(notebook: NotebookNode) -> Iterator[tuple[NotebookNode, Drawing]]:
-    """The output of each cell that is a call of attnbook.course.drawings, and what it is today."""
+    """The output of each cell that is a call of attnbook_course.drawings, and what it is today."""
     for cell in notebook.cells:
         call = cell.source.strip()
         if cell.cell_type != "code" or not call.startswith("drawings."):

@@ -22,7 +22,7 @@ from playwright.sync_api import Browser
 from print_book import commit_day, set_dates
 from release import write_zip
 
-from attnbook.course.drawings.canvas import COLOURS
+from attnbook_course.drawings.canvas import COLOURS
 
 SITE = ROOT / "_build" / "html"
 ARCHIVE = ROOT / "_build" / "figures" / "attnbook-figures.zip"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_output
-from weaving.book import Book
-from weaving.labels import Label, Table
-from weaving.notebook import setup_cell
-from weaving.roles import RoleResolver
 
-from attnbook.course.checks.exercises import Exercise
+from attnbook_course.checks.exercises import Exercise
+from attnbook_course.weaving.book import Book
+from attnbook_course.weaving.labels import Label, Table
+from attnbook_course.weaving.notebook import setup_cell
+from attnbook_course.weaving.roles import RoleResolver
 
 HEAD = """\
 # {title}

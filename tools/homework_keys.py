@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from attnbook.course.checks.grading.homework import BadHomework
+from attnbook_course.checks.grading.homework import BadHomework
 
 
 def fingerprint(name: str, read: Iterable[str]) -> str:

@@ -13,18 +13,19 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "src" / "attnbook"
+SOURCE = ROOT / "src"
+PACKAGE = SOURCE / "attnbook"
 PAGE = ROOT / "MAINTAINING.md"
 BEGIN, END = "<!-- house: drawn by tools/house.py -->", "<!-- /house -->"
 
 
 def module_of(file: Path) -> str:
     """attnbook.attention.heads of src/attnbook/attention/heads.py."""
-    parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+    parts = file.relative_to(SOURCE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module_of(file): file for file in sorted(PACKAGE.rglob("*.py"))}
+MODULES = {module_of(file): file for file in sorted(SOURCE.rglob("*.py"))}
 
 
 def imported_by(module: str) -> set[str]:
@@ -40,8 +41,9 @@ def imported_by(module: str) -> set[str]:
 
 
 def room_of(module: str) -> str:
-    """attention of attnbook.attention.heads; nothing of attnbook itself."""
-    return module.split(".")[1] if "." in module else ""
+    """attention of attnbook.attention.heads; the other package is one room; attnbook is none."""
+    package, _, inside = module.partition(".")
+    return inside.partition(".")[0] if package == "attnbook" else package
 
 
 def rooms() -> dict[str, list[str]]:
@@ -69,9 +71,11 @@ def house() -> str:
     lines = ["```mermaid", "flowchart TB", *arrows, "```", "", "| room | what is in it |"]
     lines.append("| --- | --- |")
     for room in reversed(list(graphlib.TopologicalSorter(graph).static_order())):
-        file = MODULES[f"attnbook.{room}"]
+        module = room if room in MODULES else f"attnbook.{room}"
+        file = MODULES[module]
         said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-        inside = {name.split(".")[2] for name in MODULES if name.startswith(f"attnbook.{room}.")}
+        within = [name.removeprefix(f"{module}.") for name in MODULES]
+        inside = {name.partition(".")[0] for name in within if name not in MODULES}
         names = f"<br>`{' '.join(sorted(inside))}`" if inside else ""
         lines.append(f"| `{room}` | {said.splitlines()[0]}{names} |")
     return "\n".join([BEGIN, "", *lines, "", END])

@@ -33,7 +33,7 @@ MOST = 8  # warnings that a screen has room for
 SHEET = SITE / "_static" / "book.css"  # its time is that of the build
 BROUGHT = (ROOT / "_build" / "published", ROOT / "_build" / "pyodide")  # for the site itself
 # no sources, as is what is hidden
-ASIDE = {"_build", "node_modules", "dist", "tests", "benchmarks", "__pycache__"}
+ASIDE = {"_build", "node_modules", "dist", "tests", "experiments", "__pycache__"}
 
 
 def sources(folder: Path = ROOT) -> Iterator[Path]:

@@ -27,14 +27,8 @@ from homework_cells import HEAD, Elsewhere, figures, sections, set_up
 from homework_keys import fingerprint, refuse_to_lose
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from weaving.blocks import parse
-from weaving.book import Book, read_book
-from weaving.citations import read_references
-from weaving.labels import build_table
-from weaving.markdown import render
-from weaving.notebook import METADATA, text_of
 
-from attnbook.course.checks.exercises import (
+from attnbook_course.checks.exercises import (
     CELL,
     EXPLANATION,
     Exercise,
@@ -42,10 +36,16 @@ from attnbook.course.checks.exercises import (
     exercises_in,
     names,
 )
-from attnbook.course.checks.grading.homework import BadHomework, held_out_module, read_homework
-from attnbook.course.checks.grading.notebook import PLACEHOLDER
-from attnbook.course.checks.repair import define
-from attnbook.course.checks.verdict import Verdict
+from attnbook_course.checks.grading.homework import BadHomework, held_out_module, read_homework
+from attnbook_course.checks.grading.notebook import PLACEHOLDER
+from attnbook_course.checks.repair import define
+from attnbook_course.checks.verdict import Verdict
+from attnbook_course.weaving.blocks import parse
+from attnbook_course.weaving.book import Book, read_book
+from attnbook_course.weaving.citations import read_references
+from attnbook_course.weaving.labels import build_table
+from attnbook_course.weaving.markdown import render
+from attnbook_course.weaving.notebook import METADATA, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAN = {"title": str, "after": str, "chapters": list, "seconds": int, "minutes": int}
@@ -287,7 +287,7 @@ class Maker:
         return f"{name}: {len(parts)} exercises, {homework.points:g} points"
 
     def manifest(self, name: str, plan: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
-        """What homework.json says: see attnbook.course.checks.grading.homework."""
+        """What homework.json says: see attnbook_course.checks.grading.homework."""
         tasks = [
             {
                 "label": part.exercise.label,

@@ -20,7 +20,8 @@ from slides.page import PageWriter, exercises_of
 from slides.plan import Homework, Plan, PlanError, Schedule, read_homework, read_plan
 from slides.question import Question
 from slides.slide import LETTERS
-from weaving.blocks import MystError
+
+from attnbook_course.weaving.blocks import MystError
 
 # of lectures/, each the template of a page in appendices/
 PAGES = ("teach.md", "exam.md")

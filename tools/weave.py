@@ -12,10 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from nbformat import NotebookNode
-from weaving.book import Book, Page, read_book
-from weaving.citations import read_references
-from weaving.execution import ExecutionError, execute
-from weaving.freshness import (
+
+from attnbook_course.weaving.book import Book, Page, read_book
+from attnbook_course.weaving.citations import read_references
+from attnbook_course.weaving.execution import ExecutionError, execute
+from attnbook_course.weaving.freshness import (
     is_executed,
     keep_outputs,
     read_stored,
@@ -23,9 +24,9 @@ from weaving.freshness import (
     staleness,
     stills_beside,
 )
-from weaving.labels import build_table
-from weaving.notebook import text_of, weave
-from weaving.stills import put_stills
+from attnbook_course.weaving.labels import build_table
+from attnbook_course.weaving.notebook import text_of, weave
+from attnbook_course.weaving.stills import put_stills
 
 ROOT = Path(__file__).resolve().parent.parent
 

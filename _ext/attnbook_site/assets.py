@@ -99,10 +99,10 @@ def copy_bokeh(target: Path) -> None:
 def copy_models(target: Path) -> None:
     """Trained models, which a live figure loads when the reader asks for them."""
     try:
-        import attnbook
+        import attnbook_course
     except ImportError:
         return
-    live = Path(attnbook.__file__).parent / "course" / "live"
+    live = Path(attnbook_course.__file__).parent / "live"
     if (live / "models").is_dir():
         shutil.copytree(live / "models", target, dirs_exist_ok=True)
     target.mkdir(parents=True, exist_ok=True)

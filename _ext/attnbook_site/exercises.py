@@ -13,8 +13,8 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from attnbook.course import checks
-from attnbook.course.checks.exercises import Exercise, exercises
+from attnbook_course import checks
+from attnbook_course.checks.exercises import Exercise, exercises
 
 
 def lines(chapter: Path, own: list[Exercise]) -> Iterator[str]:
@@ -54,7 +54,7 @@ class DocumentedChecks(SphinxDirective):
             self.env.note_dependency(str(module))  # a folder would count as changed each time
         text = ["```{eval-rst}"]
         for chapter in checks.CHAPTERS:
-            text += [f".. automodule:: attnbook.course.checks.{chapter}", "   :members:", ""]
+            text += [f".. automodule:: attnbook_course.checks.{chapter}", "   :members:", ""]
         found = nodes.Element()
         self.state.nested_parse(StringList([*text, "```"], "checks"), self.content_offset, found)
         return found.children

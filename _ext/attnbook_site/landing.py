@@ -6,7 +6,6 @@ The figure is the one that the chapter's executed notebook has stored: nothing r
 from __future__ import annotations
 
 import json
-import sys
 from html import escape
 from pathlib import Path
 
@@ -14,10 +13,9 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from .project import BRANCH, GITHUB
+from attnbook_course.weaving.stills import without_still
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
-from weaving.stills import without_still
+from .project import BRANCH, GITHUB
 
 COLAB = "https://colab.research.google.com/github"
 

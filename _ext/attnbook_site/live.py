@@ -17,7 +17,8 @@ from typing import Any
 from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from weaving.stills import PLACE, alternative
+
+from attnbook_course.weaving.stills import PLACE, alternative
 
 from .assets import digest
 

@@ -16,9 +16,10 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
-from weaving.freshness import is_executed, read_stored
-from weaving.notebook import code_cells, is_setup
-from weaving.stills import without_still
+
+from attnbook_course.weaving.freshness import is_executed, read_stored
+from attnbook_course.weaving.notebook import code_cells, is_setup
+from attnbook_course.weaving.stills import without_still
 
 NO_OUTPUTS = "got no stored outputs of the code as it stands; do: make notebooks"
 # what tells a cell from the text around it, as in weaving

@@ -24,7 +24,7 @@ import jupytext
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from attnbook.course.browser import Cell, find_needs, root_name
+from attnbook_course.browser import Cell, find_needs, root_name
 
 ROOT = Path(__file__).parents[2]
 PYODIDE = json.loads(Path(__file__).with_name("pyodide.json").read_text(encoding="utf-8"))
@@ -47,7 +47,9 @@ PURE = (
 NO_PROCESSES = {"concurrent", "multiprocessing", "socket", "subprocess", "threading"}
 ALIVE = ("live", "drawings")  # what a last line of these shows moves by itself, or is a picture
 RUNS = re.compile(r'<div class="cell [^"]*\bruns\b')
-LEFT_OUT = re.compile(r"attnbook/(torch|jax|pretrained|course/live/models)/|\.pyi?c$|__pycache__")
+LEFT_OUT = re.compile(
+    r"attnbook/(torch|jax|pretrained)/|attnbook_course/(weaving|live/models)/|\.pyi?c$|__pycache__"
+)
 
 
 class Modules:
@@ -176,7 +178,7 @@ def write_wheels(app: Sphinx, error: Exception | None) -> None:
     folder = Path(app.outdir) / "_static" / "run"
     folder.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(folder / "attnbook.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted((ROOT / "src" / "attnbook").rglob("*")):
+        for file in sorted((ROOT / "src").rglob("*")):
             name = file.relative_to(ROOT / "src").as_posix()
             if file.is_file() and not LEFT_OUT.search(name):
                 _add(archive, name, file.read_bytes())

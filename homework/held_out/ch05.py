@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attnbook.course.checks.call import call
-from attnbook.course.checks.verdict import check, expect, one_number
+from attnbook_course.checks.call import call
+from attnbook_course.checks.verdict import check, expect, one_number
 
 
 def numbers(seed):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attnbook.course.checks.call import call
-from attnbook.course.checks.verdict import check, expect
+from attnbook_course.checks.call import call
+from attnbook_course.checks.verdict import check, expect
 
 # devices in a machine, and machines, for which no two wrong answers are the same number
 MACHINES = ((4, 5), (4, 9), (4, 11), (5, 6), (5, 7), (5, 12), (6, 4), (6, 7), (6, 9), (7, 5),

@@ -9,7 +9,7 @@ import torch
 from mending import mended, softmax
 
 from attnbook import leave_one_out, nadaraya_watson
-from attnbook.course.checks import ch01
+from attnbook_course.checks import ch01
 
 
 def tensors_in_lists(u):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from mending import mended
 
-from attnbook.course.checks import ch02
+from attnbook_course.checks import ch02
 
 
 def differ(g):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from mending import mended, softmax
 
-from attnbook.course.checks import ch03
+from attnbook_course.checks import ch03
 
 
 def naive_softmax(s):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from mending import mended, softmax
 
-from attnbook.course.checks import ch04
+from attnbook_course.checks import ch04
 
 
 def reverse(tokens, lengths, behind):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from mending import mended, softmax
 
-from attnbook.course.checks import ch05
+from attnbook_course.checks import ch05
 
 
 def theta(d):

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from mending import mended, softmax
 
 from attnbook.attention.positions import rotary
-from attnbook.course.checks import ch06
+from attnbook_course.checks import ch06
 
 
 def parameters(e, h, g, *, bias=True, output=1):

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from mending import altered, mended, solutions
 
-from attnbook.course.checks import ch07
 from attnbook.layers import norms
+from attnbook_course.checks import ch07
 
 solved = solutions(7)
 width, fold, written = solved.swiglu_width, solved.folded, solved.logit_parts

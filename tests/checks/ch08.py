@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from mending import altered, mended, solutions
 
-from attnbook.course.checks import ch08
+from attnbook_course.checks import ch08
 
 solved = solutions(8)
 file_size, rate, patches = solved.compressed_bytes, solved.inverse_root_rate, solved.cut_patches

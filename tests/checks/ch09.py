@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from mending import altered, mended, solutions
 
-from attnbook.course.checks import ch09
 from attnbook.kernel import gaussian_process
+from attnbook_course.checks import ch09
 
 solved = solutions(9)
 one, weights, error = solved.one_pair, solved.posterior_weights, solved.weights_error

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from mending import altered, mended, solutions
 
-from attnbook.course.checks import ch10
+from attnbook_course.checks import ch10
 
 solved = solutions(10)
 size, cache, bits = solved.model_parameters, solved.cache_per_token, solved.from_four_bits

@@ -8,7 +8,7 @@ import torch
 from mending import altered, mended, solutions
 
 from attnbook import linear_attention
-from attnbook.course.checks import ch11
+from attnbook_course.checks import ch11
 
 solved = solutions(11)
 error, tokens, written = solved.relative_error, solved.two_tokens, solved.written

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from mending import altered, mended, solutions
 
-from attnbook.course.checks import ch12
+from attnbook_course.checks import ch12
 
 solved = solutions(12)
 merging, taking, writing = solved.merged_averages, solved.without_part, solved.page_written

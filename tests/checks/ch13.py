@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from mending import altered, mended, solutions
 
-from attnbook.course.checks import ch13
+from attnbook_course.checks import ch13
 
 solved = solutions(13)
 splitting, reduced = solved.split_attention, solved.ring_all_reduce

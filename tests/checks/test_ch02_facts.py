@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from checks.ch02 import fit
 
-from attnbook.course.checks import ch02
+from attnbook_course.checks import ch02
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

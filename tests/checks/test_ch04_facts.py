@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from checks.ch04 import FIRST, SECOND, loop_crossings
 
-from attnbook.course.checks import ch04
+from attnbook_course.checks import ch04
 
 
 def test_what_the_beam_exercise_praises():

@@ -10,8 +10,8 @@ from checks.ch12 import merging, reaching, split, taking, traffic, visits, width
 from mending import altered
 
 from attnbook import nadaraya_watson, softmax
-from attnbook.course.checks import ch12
-from attnbook.course.checks.repair import define
+from attnbook_course.checks import ch12
+from attnbook_course.checks.repair import define
 
 
 def test_the_broken_average_is_right_where_the_largest_score_comes_first():

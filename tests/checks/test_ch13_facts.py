@@ -22,9 +22,9 @@ from checks.ch13 import (
 from mending import altered
 
 from attnbook import torch as layers
-from attnbook.course.checks import ch13
-from attnbook.course.checks.repair import define
 from attnbook.distributed import traffic
+from attnbook_course.checks import ch13
+from attnbook_course.checks.repair import define
 
 PARAMETERS = 6_456_747_008  # of the chapter's large model
 FLOPS, INSIDE, NETWORK = 989e12, traffic.Link(1e-5, 450e9), traffic.Link(1e-5, 50e9)

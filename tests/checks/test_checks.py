@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from comparisons import causes_without_an_answer
 
-from attnbook.course.checks import CHAPTERS
-from attnbook.course.checks.exercises import exercises
+from attnbook_course.checks import CHAPTERS
+from attnbook_course.checks.exercises import exercises
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from check_exercises import misheard

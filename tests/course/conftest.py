@@ -26,7 +26,7 @@ def writers() -> dict[str, "PageWriter"]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A place for the models of live figures that is not the package."""
-    from attnbook.course.live import models
+    from attnbook_course.live import models
 
     monkeypatch.setattr(models, "FOLDER", tmp_path / "models")
     return tmp_path / "models"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from attnbook.course.browser import Cell, Page, changed, find_needs, import_by_import, names
+from attnbook_course.browser import Cell, Page, changed, find_needs, import_by_import, names
 
 
 def needs(*codes, lacks=lambda code: ""):

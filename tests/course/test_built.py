@@ -10,7 +10,7 @@ import torch
 
 from attnbook import torch as torch_layers
 from attnbook.train import training
-from benchmarks import trained_recall
+from experiments import trained_recall
 
 ROOT = Path(__file__).parents[2]
 

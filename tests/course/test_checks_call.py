@@ -8,9 +8,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from attnbook.course.checks import ch01
-from attnbook.course.checks.call import call, call_pair, call_with_memory_limit, to_numpy
-from attnbook.course.checks.verdict import MOST_WORDS, Wrong, check, expect, show
+from attnbook_course.checks import ch01
+from attnbook_course.checks.call import call, call_pair, call_with_memory_limit, to_numpy
+from attnbook_course.checks.verdict import MOST_WORDS, Wrong, check, expect, show
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnbook.course.checks.repair import define, repaired
-from attnbook.course.checks.verdict import Wrong, check
+from attnbook_course.checks.repair import define, repaired
+from attnbook_course.checks.verdict import Wrong, check
 
 BROKEN = '''
 def average(weights, values):

@@ -13,12 +13,12 @@ import pytest
 
 from attnbook import kernels, nadaraya_watson
 from attnbook.attention import heads
-from attnbook.course import drawings, figures
-from attnbook.course.drawings import averages, canvas, published, rows_of_chapters, sequences
-from attnbook.course.drawings import heads as heads_drawn
 from attnbook.datasets import regression_prompts, six_words
+from attnbook_course import drawings, figures
+from attnbook_course.drawings import averages, canvas, published, rows_of_chapters, sequences
+from attnbook_course.drawings import heads as heads_drawn
 
-ladder = sys.modules["attnbook.course.drawings.ladder"]  # the function has its name
+ladder = sys.modules["attnbook_course.drawings.ladder"]  # the function has its name
 
 ROOT = Path(__file__).resolve().parents[2]
 

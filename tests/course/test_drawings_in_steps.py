@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from attnbook import attend, datasets, kernels, leave_one_out, nadaraya_watson, scores, softmax
-from attnbook.course import drawings
-from attnbook.course.drawings import averages, canvas
-from attnbook.course.drawings import rows_of_chapters as rows
-from attnbook.course.drawings import words_read as sentences
-from attnbook.course.live import weights
+from attnbook_course import drawings
+from attnbook_course.drawings import averages, canvas
+from attnbook_course.drawings import rows_of_chapters as rows
+from attnbook_course.drawings import words_read as sentences
+from attnbook_course.live import weights
 
 ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"

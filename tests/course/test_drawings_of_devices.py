@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from attnbook.course import drawings
-from attnbook.course.drawings import canvas
+from attnbook_course import drawings
+from attnbook_course.drawings import canvas
 
 SVG = "{http://www.w3.org/2000/svg}"
 BLOCK = re.compile(r"K(\d) V\1")

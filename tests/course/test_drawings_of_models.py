@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from attnbook import softmax
-from attnbook.course import drawings
-from attnbook.course.drawings import published
-from attnbook.course.live import weights
+from attnbook_course import drawings
+from attnbook_course.drawings import published
+from attnbook_course.live import weights
 
 OTHER = drawings.Published("Other", 7, 8, 2, activation="relu", rms_norm=True, rotary_base=1e4)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from attnbook import softmax
-from attnbook.course import drawings
-from attnbook.course.drawings import states, tiles
 from attnbook.exact import paged_cache
+from attnbook_course import drawings
+from attnbook_course.drawings import states, tiles
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose
 
 from attnbook.models import losses
 from attnbook.torch import DecoderOnly, train
-from benchmarks import pieces
+from experiments import pieces
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("writer", "writer_jax")
@@ -99,7 +99,7 @@ def test_torch_is_the_packages_model(ours, rows):
 
 
 def test_the_last_of_the_pieces_is_the_programs_model():
-    """benchmarks/pieces.py grows the model; with all pieces it is the program's."""
+    """experiments/pieces.py grows the model; with all pieces it is the program's."""
     vars(module := program("writer")).update(WIDTH=pieces.WIDTH, HEADS=pieces.HEADS)
     torch.manual_seed(0)
     model, grown = module.Writer(VOCAB).double(), pieces.Grown(VOCAB, pieces.PIECES[-1]).double()

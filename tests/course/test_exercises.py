@@ -10,8 +10,8 @@ from pathlib import Path
 import check_exercises as command
 import pytest
 
-from attnbook.course import checks
-from attnbook.course.checks.exercises import exercises
+from attnbook_course import checks
+from attnbook_course.checks.exercises import exercises
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 
-from attnbook.course import figures
-from attnbook.course.drawings import canvas
+from attnbook_course import figures
+from attnbook_course.drawings import canvas
 
 X, Y = np.array([[1.0], [2.0], [4.0]]), np.array([[3.0], [5.0], [4.0]])
 

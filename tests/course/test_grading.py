@@ -15,9 +15,9 @@ import sandboxes
 from make_homework import Maker
 from once import once
 
-from attnbook.course.checks.grading import command, grade
-from attnbook.course.checks.grading.grade import Report
-from attnbook.course.checks.grading.homework import read_homework
+from attnbook_course.checks.grading import command, grade
+from attnbook_course.checks.grading.grade import Report
+from attnbook_course.checks.grading.homework import read_homework
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,13 +14,13 @@ import pytest
 import sandboxes
 from once import SECONDS
 
-from attnbook.course.checks import ch01, ch03
-from attnbook.course.checks.call import call, call_pair
-from attnbook.course.checks.exercises import CELL, exercises
-from attnbook.course.checks.grading import sandbox, watch, worker
-from attnbook.course.checks.grading.pipe import MOST_BYTES, Garbled, packed, printable, received
-from attnbook.course.checks.grading.student import Asked, Gone, Student, TooLong, TooMuch
-from attnbook.course.checks.verdict import Wrong
+from attnbook_course.checks import ch01, ch03
+from attnbook_course.checks.call import call, call_pair
+from attnbook_course.checks.exercises import CELL, exercises
+from attnbook_course.checks.grading import sandbox, watch, worker
+from attnbook_course.checks.grading.pipe import MOST_BYTES, Garbled, packed, printable, received
+from attnbook_course.checks.grading.student import Asked, Gone, Student, TooLong, TooMuch
+from attnbook_course.checks.verdict import Wrong
 
 TESTS = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((TESTS.parent / "chapters").glob("[0-9]*.md"))
@@ -180,7 +180,7 @@ def test_a_pair_an_error_and_a_missing_function():
         assert Asked(student, "pair").source() == "def pair():\n    return 1, [2, 3]\n"
         with pytest.raises(OSError, match="no source of other"):
             Asked(student, "other").source()
-        with pytest.raises(TypeError, match=r"asked by attnbook.course.checks.call alone"):
+        with pytest.raises(TypeError, match=r"asked by attnbook_course.checks.call alone"):
             Asked(student, "pair")()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sandboxes
 
-from attnbook.course.checks.grading import sandbox
+from attnbook_course.checks.grading import sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 ALLOW, REFUSE, ABSENT = 0x7FFF0000, 0x00050001, 0x00050026
@@ -194,6 +194,6 @@ def test_elsewhere_than_on_linux_and_macos_it_says_so(monkeypatch):
 
 
 def test_importing_the_package_imports_no_grader():
-    code = "import sys, attnbook.course.checks; print([m for m in sys.modules if 'grading' in m])"
+    code = "import sys, attnbook_course.checks; print([m for m in sys.modules if 'grading' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import sandboxes
 
-from attnbook.course.checks import __main__ as checks_command
-from attnbook.course.checks.grading import command, feedback, grade, student, tables
-from attnbook.course.checks.grading.grade import Report, Result
-from attnbook.course.checks.grading.homework import BadHomework, Task, read_homework
-from attnbook.course.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
-from attnbook.course.checks.verdict import Verdict
+from attnbook_course.checks import __main__ as checks_command
+from attnbook_course.checks.grading import command, feedback, grade, student, tables
+from attnbook_course.checks.grading.grade import Report, Result
+from attnbook_course.checks.grading.homework import BadHomework, Task, read_homework
+from attnbook_course.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
+from attnbook_course.checks.verdict import Verdict
 
 MOODLE = """First name,Surname,ID number,Institution,Email address
 Ada,Lovelace,0042,Uni,ada@uni.example
@@ -262,8 +262,8 @@ def test_a_homework_that_is_none(tmp_path, key):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"check": "ch01.nothing"}, "attnbook.course.checks has no check 'ch01.nothing'"),
-        ({"check": "os.system"}, "attnbook.course.checks has no check 'os.system'"),
+        ({"check": "ch01.nothing"}, "attnbook_course.checks has no check 'ch01.nothing'"),
+        ({"check": "os.system"}, "attnbook_course.checks has no check 'os.system'"),
         (
             {"kind": "other"},
             "ex-parabola is 'other', expected one of published, held out, explained",

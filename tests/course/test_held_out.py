@@ -11,9 +11,9 @@ import pytest
 from comparisons import causes_without_an_answer
 from make_homework import Maker
 
-from attnbook.course.checks.exercises import names
-from attnbook.course.checks.grading.homework import held_out_module
-from attnbook.course.checks.repair import define
+from attnbook_course.checks.exercises import names
+from attnbook_course.checks.grading.homework import held_out_module
+from attnbook_course.checks.repair import define
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -16,10 +16,10 @@ import sandboxes
 from make_homework import Maker
 from once import once
 
-from attnbook.course.checks.grading.grade import graded
-from attnbook.course.checks.grading.homework import BadHomework, read_homework
-from attnbook.course.checks.grading.worker import run
-from attnbook.course.checks.verdict import Verdict
+from attnbook_course.checks.grading.grade import graded
+from attnbook_course.checks.grading.homework import BadHomework, read_homework
+from attnbook_course.checks.grading.worker import run
+from attnbook_course.checks.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ import sandboxes
 from make_homework import Maker
 from once import once
 
-from attnbook.course.checks.grading import command
+from attnbook_course.checks.grading import command
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -18,7 +18,7 @@ from slides.clicks import draw, in_clicks
 from slides.deck import COURSE, PATHS, DeckError, clicks, options, read_deck
 from slides.page import PageWriter, live_page
 
-from attnbook.course import drawings
+from attnbook_course import drawings
 
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.md"))
 NAMES = [f"{int(path.name[:2])}{half}" for path in CHAPTERS for half in "ab"]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from bokeh.models import Button, ColumnDataSource, CustomJS, NumericInput, Select, Slider, TextInput
 
-from attnbook.course import live
-from attnbook.course.live.query_and_keys import convex_hull
 from attnbook.distributed.layout import Layout
+from attnbook_course import live
+from attnbook_course.live.query_and_keys import convex_hull
 
 X, Y = np.array([-1.0, 0.5, 2.0]), np.array([3.0, -4.0, 5.0])
 TRUTH = np.array([[-1.0], [0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [4.0], [9.0]])

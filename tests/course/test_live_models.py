@@ -14,9 +14,9 @@ from numpy.testing import assert_array_equal
 from torch import nn
 
 from attnbook import convert
-from attnbook.course.live import models
 from attnbook.torch import DecoderOnly, EncoderOnly, Transformer
 from attnbook.train.byte_pairs import BytePairs, learn_pairs
+from attnbook_course.live import models
 
 SIZES = {"embed_dim": 6, "num_heads": 3, "mlp_dim": 10, "num_layers": 2}
 

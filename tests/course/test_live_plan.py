@@ -12,9 +12,9 @@ import pytest
 from attnbook_site.maths import node_program
 from numpy.testing import assert_allclose
 
-from attnbook.course.live.figure import read_scripts
 from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE, Cluster, Layout, Model
 from attnbook.distributed.plan import plan
+from attnbook_course.live.figure import read_scripts
 
 HARNESS = """
 const cases = JSON.parse(require("fs").readFileSync(0));

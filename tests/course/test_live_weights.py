@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from attnbook import softmax
-from attnbook.course import live
-from attnbook.course.live import weights
+from attnbook_course import live
+from attnbook_course.live import weights
 
 TOKENS = [" a", "b", " a", "\n", "c"]
 

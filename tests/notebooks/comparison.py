@@ -8,8 +8,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from sample import ROOT
-from weaving.book import read_book
-from weaving.execution import QUIET, TIMEOUT
+
+from attnbook_course.weaving.book import read_book
+from attnbook_course.weaving.execution import QUIET, TIMEOUT
 
 HERE = ROOT / "tests" / "notebooks"
 LONGEST = (

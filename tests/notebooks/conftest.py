@@ -12,7 +12,8 @@ from sample import FILES, HEADER, ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 
 from weave import main, woven
-from weaving.book import read_book
+
+from attnbook_course.weaving.book import read_book
 
 
 def write_book(folder: Path) -> Path:

@@ -20,7 +20,7 @@ each = pytest.mark.parametrize("chapter", pacing.chapters(), ids=lambda path: pa
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 CHECKED = re.compile(r"# Checked: ")
 STORED = re.compile(r'\bresults\("(\w+)"\)')
-SCRIPT = re.compile(r"\bbenchmarks/(\w+)\.py")
+SCRIPT = re.compile(r"\bexperiments/(\w+)\.py")
 
 
 def tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
@@ -93,10 +93,10 @@ def unnamed_scripts(cells: list[NotebookNode]) -> list[str]:
                     holders[name[1]] = stored[1]
             if CHECKED.match(code) and "assert" in code and scripts:
                 title = code.partition("\n")[0]
-                linked = set(re.findall(r"\]\(\.\./benchmarks/(\w+)\.py\)", prose))
+                linked = set(re.findall(r"\]\(\.\./experiments/(\w+)\.py\)", prose))
                 for script in sorted(scripts):
                     if script not in SCRIPT.findall(title) or script not in linked:
-                        found.append(f"{title!r}: benchmarks/{script}.py")
+                        found.append(f"{title!r}: experiments/{script}.py")
     return found
 
 
@@ -113,7 +113,7 @@ def test_a_check_of_stored_results_names_its_script(page):
 @each_page
 def test_the_scripts_are_there(page):
     for script in SCRIPT.findall(page.read_text(encoding="utf-8")):
-        assert (ROOT / "benchmarks" / f"{script}.py").exists(), script
+        assert (ROOT / "experiments" / f"{script}.py").exists(), script
 
 
 def code(source: str) -> NotebookNode:
@@ -138,8 +138,8 @@ def test_a_name_that_leans_on_a_check_is_found():
 
 def test_a_script_that_is_not_named_is_found():
     stored = code('stored = results("recall")')
-    check = code("# Checked: it; measured by benchmarks/recall.py\nassert stored")
-    link = prose("## One\n[benchmarks/recall.py](../benchmarks/recall.py) trained them.")
+    check = code("# Checked: it; measured by experiments/recall.py\nassert stored")
+    link = prose("## One\n[experiments/recall.py](../experiments/recall.py) trained them.")
     assert not unnamed_scripts([link, stored, check])
     assert unnamed_scripts([prose("## One"), stored, check])  # no link
     assert unnamed_scripts([link, stored, prose("## Two"), check])  # a link in another section

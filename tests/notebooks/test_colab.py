@@ -28,7 +28,8 @@ from nbformat.v4 import new_output
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from sample import ROOT
-from weaving.notebook import is_setup
+
+from attnbook_course.weaving.notebook import is_setup
 
 PREINSTALLED = ["torch", "jax", "numpy", "matplotlib", "ipykernel"]
 COPY = "some-one/a.copy"

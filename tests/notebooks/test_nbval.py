@@ -8,7 +8,8 @@ import pytest
 from comparison import nbval
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
-from weaving.execution import clean, execute
+
+from attnbook_course.weaving.execution import clean, execute
 
 CELLS = [
     "from tqdm import tqdm\nfor i in tqdm(range(3)):\n    print(i)",

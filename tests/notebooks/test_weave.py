@@ -16,13 +16,13 @@ from fidelity import score
 from nbformat import NotebookNode
 from sample import CHAPTER_1, HEADER, ROOT
 from weave import check, main, woven
-from weaving.book import read_book
-from weaving.freshness import same_code
-from weaving.notebook import code_cells, text_of
-from weaving.stills import alternative, without_still
 
 from attnbook import datasets
-from attnbook.course import live
+from attnbook_course import live
+from attnbook_course.weaving.book import read_book
+from attnbook_course.weaving.freshness import same_code
+from attnbook_course.weaving.notebook import code_cells, text_of
+from attnbook_course.weaving.stills import alternative, without_still
 
 CHAPTERS = sorted((ROOT / "chapters").glob("*.md"))
 BY_HAND = "is stale or edited by hand:"

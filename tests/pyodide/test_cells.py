@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "_ext"))
 from attnbook_site.runnable import PYODIDE, cells_of, is_alive  # noqa: E402
 from site_visits import visit  # noqa: E402
 
-from attnbook.course.checks.exercises import exercises  # noqa: E402
+from attnbook_course.checks.exercises import exercises  # noqa: E402
 
 FOLDER = ROOT / "_build" / "pyodide-tests"
 KINDS = {"js": "text/javascript", "wasm": "application/wasm", "zip": "application/zip"}

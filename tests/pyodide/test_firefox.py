@@ -11,7 +11,7 @@ from firefox import Firefox
 from site_visits import SITE, served
 from test_cells import CHAPTERS, FOLDER, PYODIDE
 
-from attnbook.course.checks.exercises import exercises
+from attnbook_course.checks.exercises import exercises
 
 CHAPTER = CHAPTERS[0]
 PLAIN = "div.cell.runs:not([class*=tag_])"

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page
 from site_visits import WIDTHS, Visit, next_frames, rests, served, visiting
 
 from attnbook import datasets
-from attnbook.course import live
-from attnbook.course.live import models
+from attnbook_course import live
+from attnbook_course.live import models
 
 BOKEH = Path(bokeh.__file__).parent / "server" / "static" / "js"
 THEMES = {"light": ("#ffffff", "#222222"), "dark": ("#121212", "#e0e0e0")}

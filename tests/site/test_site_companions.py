@@ -12,7 +12,7 @@ import yaml
 from playwright.sync_api import Page
 from site_visits import ROOT, SITE, Visit, pages_of
 
-from attnbook.course.checks.exercises import exercises
+from attnbook_course.checks.exercises import exercises
 
 OVERVIEW = "appendices/exercises.html"
 SOURCES = sorted((ROOT / "chapters").glob("[0-9]*.md"))

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Page
 from pypdf import PdfReader
 from site_visits import ROOT, new_page, run_tool
 
-from attnbook.course import drawings
-from attnbook.course.drawings import rows_of_chapters
+from attnbook_course import drawings
+from attnbook_course.drawings import rows_of_chapters
 
 sys.path.insert(0, str(ROOT / "_ext"))
 

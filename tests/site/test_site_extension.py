@@ -20,7 +20,8 @@ import nbformat
 import pytest
 from attnbook_site.maths import shorten
 from site_visits import ROOT, WIDTHS, Visit, served
-from weaving.execution import execute
+
+from attnbook_course.weaving.execution import execute
 
 FIXTURE = Path(__file__).parent / "fixture"
 FIRST, SECOND = "chapters/01-sample.html", "chapters/02-second.html"

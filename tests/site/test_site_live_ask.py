@@ -37,9 +37,9 @@ from playwright.sync_api import Browser, Page
 from site_visits import served
 
 from attnbook import datasets, pretrained, softmax
-from attnbook.course import live
-from attnbook.course.live import models
 from attnbook.train.byte_pairs import learn_pairs
+from attnbook_course import live
+from attnbook_course.live import models
 
 STATIC = models.FOLDER.parent / "static"
 NAME = "live-ask-model"

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from playwright.sync_api import Page
 
 from attnbook import softmax
-from attnbook.course import live
+from attnbook_course import live
 
 
 def case(title: str, rows: str, columns: str, seed: int = 0) -> live.Attention:

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 
 from attnbook import kernels, leave_one_out, nadaraya_watson
-from attnbook.course import live
+from attnbook_course import live
 
 shown = partial(figure, "bandwidth_descent")
 

@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 
 from attnbook import nadaraya_watson
-from attnbook.course import live
 from attnbook.kernel import gaussian_process
 from attnbook.linear_attention import online_regression
+from attnbook_course import live
 
 X = np.array([0.3, -0.8, 0.1, 0.35, -0.2, 0.9, 0.3])  # two points in one place
 Y = np.array([1.0, -0.5, 0.25, 1.5, -1.25, 0.5, 0.0])

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 from test_site_live_models import nothing
 
-from attnbook.course import live
-from attnbook.course.live import weights
+from attnbook_course import live
+from attnbook_course.live import weights
 
 GIVEN = weights.load("smollm2").sentences
 NOTHING_TWICE = "No token of this sentence comes twice, so no head can look at what followed."

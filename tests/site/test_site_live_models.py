@@ -38,12 +38,12 @@ from site_visits import ROOT, served, visiting
 
 import attnbook
 from attnbook import datasets, nadaraya_watson
-from attnbook.course import live
-from attnbook.course.live import models
 from attnbook.datasets import END, PAD, START
 from attnbook.generate import decoding
 from attnbook.kernel import gaussian_process
 from attnbook.torch import EncoderOnly, Transformer
+from attnbook_course import live
+from attnbook_course.live import models
 
 ENGINE = """([code, names, stored]) => {
   window.engine = new Function(`${code}; return { ${names} }`)();
@@ -561,8 +561,8 @@ def test_the_site_takes_the_packages_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attnbook, "__file__", str(tmp_path / "__init__.py"))
-    live, site = tmp_path / "course" / "live", tmp_path / "site"
-    shutil.copytree(ROOT / "src" / "attnbook" / "course" / "live" / "static", live / "static")
+    live, site = tmp_path / "attnbook_course" / "live", tmp_path / "site"
+    shutil.copytree(ROOT / "src" / "attnbook_course" / "live" / "static", live / "static")
     copy_models(site)  # there may be none
     workers = {*WORKER, "quantised.wasm"}
     assert {file.name for file in site.iterdir()} == workers

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 from site_visits import Visit, next_frames
 from test_site_pages import AXE, TOO_WIDE, axe_findings
 
-from attnbook.course import live
+from attnbook_course import live
 
 ROLES = ("slider", "combobox", "button")
 # the smallest phone says most of what is as large as it may be; the others in the long run

@@ -15,9 +15,9 @@ from live_visits import FIND, alone, choose, drag, figure, read, text, value
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 
-from attnbook.course import live
-from attnbook.course.live.parts import ORDERS, SCORES, VALUES
 from attnbook.exact import online_softmax
+from attnbook_course import live
+from attnbook_course.live.parts import ORDERS, SCORES, VALUES
 
 CUTS = [2, 5, 5, 9]  # the third part has no key
 START = f"""([scores, values, after]) => {{

@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 from scipy.spatial import ConvexHull
 
 from attnbook import attend, scores
-from attnbook.course.live.query_and_keys import convex_hull
+from attnbook_course.live.query_and_keys import convex_hull
 
 shown = partial(figure, "query_and_keys")
 

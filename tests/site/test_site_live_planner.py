@@ -13,9 +13,9 @@ from live_visits import alone, choose, figure, read, text
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 
-from attnbook.course import live
 from attnbook.distributed.layout import DEVICES, MODELS, Cluster, Layout
 from attnbook.distributed.plan import Plan, plan
+from attnbook_course import live
 
 START = Layout(zero=1, heads=8, micro_batches=4)
 SIZES = {

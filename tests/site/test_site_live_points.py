@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from playwright.sync_api import Page
 
 from attnbook import attend, scores
-from attnbook.course import live
+from attnbook_course import live
 
 POINTS = np.array(
     [[1.5, 0.5], [1.1, 1.3], [-1.0, 1.1], [-1.4, 0.6], [0.2, -1.2], [0.7, -0.9], [0.0, 0.0]]

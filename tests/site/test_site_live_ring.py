@@ -12,8 +12,8 @@ from live_visits import FIND, alone, choose, figure, read, text, value
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 
-from attnbook.course import live
 from attnbook.distributed import traffic
+from attnbook_course import live
 
 FLOPS, LATENCY, WIDTH, ITEMSIZE = 4e14, 1e-5, 4096, 2
 LABEL = f"{FIND}('play').label"

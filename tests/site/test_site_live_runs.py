@@ -11,7 +11,7 @@ import pytest
 from live_visits import FIND, alone, choose, figure, text
 from playwright.sync_api import Browser, Page
 
-from attnbook.course.live.regressor_training import NAME
+from attnbook_course.live.regressor_training import NAME
 
 SCROLL = "scrollTo({{ top: {}, behavior: 'instant' }})"
 HIDDEN = (

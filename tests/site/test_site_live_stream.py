@@ -12,7 +12,7 @@ from live_visits import LABELS, PLOTS, alone, choose, drag, matrix, read, tap, t
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 
-from attnbook.course import live
+from attnbook_course import live
 
 DRAWN = """() => {
   const { scale, panels, coordinate } = Bokeh.documents.at(-1).get_model_by_name("update").args;

@@ -17,10 +17,10 @@ from playwright.sync_api import Page
 
 from attnbook import datasets, nadaraya_watson
 from attnbook import torch as torch_layers
-from attnbook.course.live.figure import read_scripts
-from attnbook.course.live.regressor_training import NAME, SCRIPTS
 from attnbook.kernel import gaussian_process
 from attnbook.train import training
+from attnbook_course.live.figure import read_scripts
+from attnbook_course.live.regressor_training import NAME, SCRIPTS
 
 PROCESS = {"length_scale": 0.3, "noise": 0.2}
 STATE = f"window.attnbookTraining['{NAME}'].training"

@@ -12,8 +12,8 @@ from PIL import Image
 from playwright.sync_api import Page
 from site_visits import ROOT, SITE, Visit, next_frames
 
-from attnbook.course.figures import COLOURS
-from attnbook.course.live.figure import SCRIPTS
+from attnbook_course.figures import COLOURS
+from attnbook_course.live.figure import SCRIPTS
 
 CHAPTER = "chapters/01-kernel-regression.html"
 HOST = "#live-kernel-regression"
@@ -112,7 +112,7 @@ def test_the_pages_have_the_scripts_of_this_source(site: str) -> None:
     """A figure lies in its notebook, which keeps the script that it was executed with."""
     live = (SITE / "_static" / "live").glob("*.js")
     built = "".join(file.read_text(encoding="utf-8") for file in live)
-    for script in sorted((ROOT / "src" / "attnbook" / "course" / "live" / "static").glob("*.js")):
+    for script in sorted((ROOT / "src" / "attnbook_course" / "live" / "static").glob("*.js")):
         text = script.read_text(encoding="utf-8")
         beside = SITE / "_static" / "models" / script.name  # what a worker loads is in no notebook
         if beside.is_file() and beside.read_text(encoding="utf-8") == text:

@@ -15,11 +15,11 @@ from playwright.sync_api import Browser, Page
 from test_site_live_models import random, start_engine
 
 from attnbook import softmax
-from attnbook.course import live
-from attnbook.course.live import models
 from attnbook.generate import sampling
 from attnbook.torch import DecoderOnly
 from attnbook.train.byte_pairs import learn_pairs
+from attnbook_course import live
+from attnbook_course.live import models
 
 LEARNED = "Return the mean of the array, or the means of its rows.\n    " * 20
 PAIRS = learn_pairs(LEARNED, 300)

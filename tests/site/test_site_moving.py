@@ -13,7 +13,7 @@ from site_visits import ROOT, Visit, served, without_script
 from slides.clicks import in_clicks
 from test_site_extension import built_book
 
-from attnbook.course import drawings
+from attnbook_course import drawings
 
 SCRIPT = ROOT / "_ext/attnbook_site/static/moving.js"
 BOOK = """# A page

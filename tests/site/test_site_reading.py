@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Page
 from site_visits import ROOT, SITE, Visit, pages_of, without_script
 from weave import woven
-from weaving.book import read_book
+
+from attnbook_course.weaving.book import read_book
 
 HTML = (
     {path: (SITE / path).read_text(encoding="utf-8") for path in pages_of(SITE)}

@@ -9,10 +9,10 @@ import pytest
 
 from attnbook import attend, datasets, nadaraya_watson
 from attnbook.attention import heads, positions
-from attnbook.course import figures
 from attnbook.datasets import regression_prompts
 from attnbook.generate import decoding, sampling
 from attnbook.kernel import gaussian_process, non_local_means, regression
+from attnbook_course import figures
 
 X = np.random.default_rng(0).standard_normal((2, 5, 8))
 EYE = np.eye(8)

@@ -12,12 +12,12 @@ from pathlib import Path
 from attnbook_site.assets import FONT_SOURCES
 from attnbook_site.maths import Katex
 from pygments.formatters import HtmlFormatter
-from weaving.blocks import MystError
-from weaving.book import read_book
-from weaving.citations import read_references
-from weaving.labels import build_table
-from weaving.roles import RoleResolver
 
+from attnbook_course.weaving.blocks import MystError
+from attnbook_course.weaving.book import read_book
+from attnbook_course.weaving.citations import read_references
+from attnbook_course.weaving.labels import build_table
+from attnbook_course.weaving.roles import RoleResolver
 from slides import ROOT
 from slides.chapter import Chapter
 from slides.deck import Deck, DeckError, read_deck
@@ -25,7 +25,7 @@ from slides.page import STATIC, PageWriter, live_page
 
 # What every deck is made by, beside its own file, its chapter and the labels of the book.
 MAKERS = (
-    *("tools/slides", "tools/weaving", "src/attnbook/course"),
+    *("tools/slides", "src/attnbook_course/weaving", "src/attnbook_course"),
     *("_ext/attnbook_site", "references.bib", "pyproject.toml", "package-lock.json", "_toc.yml"),
 )
 REVEAL = ("reveal.js", "reveal.css", "plugin/notes.js")

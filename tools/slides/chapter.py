@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from weaving.blocks import Block, parse, walk
-from weaving.book import Book, Page
-from weaving.labels import Table
+from attnbook_course.weaving.blocks import Block, parse, walk
+from attnbook_course.weaving.book import Book, Page
+from attnbook_course.weaving.labels import Table
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 from attnbook_site.drawings import FALLBACK
 
-from attnbook.course import drawings
-from attnbook.course.drawings import Drawing
+from attnbook_course import drawings
+from attnbook_course.drawings import Drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = r"-?\d+(?:\.\d+)?"
@@ -18,7 +18,7 @@ SIDES = {"top": (1, 1), "bottom": (1, -1), "left": (0, 1), "right": (0, -1)}
 
 
 def draw(name: str, given: dict[str, str]) -> Drawing:
-    """A drawing of ``attnbook.course.drawings`` with some of its arguments."""
+    """A drawing of ``attnbook_course.drawings`` with some of its arguments."""
     known = [n for n in drawings.__all__ if n[0].islower()]
     if name not in known:
         raise LookupError(f"no drawing {name!r}; there are {', '.join(sorted(known))}")

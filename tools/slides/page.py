@@ -11,8 +11,8 @@ from pathlib import Path
 import segno
 from docutils.nodes import make_id
 
-from attnbook.course import drawings
-from attnbook.course.checks.exercises import Exercise, exercises
+from attnbook_course import drawings
+from attnbook_course.checks.exercises import Exercise, exercises
 from slides.chapter import Chapter
 from slides.clicks import in_clicks
 from slides.deck import COURSE, PATHS, TITLE_MINUTES, Deck, DeckError, Slide

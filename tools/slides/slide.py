@@ -17,10 +17,10 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.colon_fence import colon_fence_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
-from weaving.blocks import MystError
-from weaving.roles import RoleResolver
-from weaving.stills import alternative
 
+from attnbook_course.weaving.blocks import MystError
+from attnbook_course.weaving.roles import RoleResolver
+from attnbook_course.weaving.stills import alternative
 from slides.chapter import Chapter
 from slides.clicks import draw, in_clicks
 from slides.deck import Deck, DeckError, Slide, clicks, options

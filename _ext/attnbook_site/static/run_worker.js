@@ -46,7 +46,7 @@ async function start() {
   const chapter = await (await own(`${self.name}.json`)).json();
   packages = chapter.packages;
   py.globals.set("CELLS", JSON.stringify(chapter.cells));
-  py.runPython("import os, json, warnings\nos.environ['MPLBACKEND'] = 'agg'\nfrom attnbook.course.browser import Page\npage = Page(json.loads(CELLS))");
+  py.runPython("import os, json, warnings\nos.environ['MPLBACKEND'] = 'agg'\nfrom attnbook_course.browser import Page\npage = Page(json.loads(CELLS))");
   runPage = py.globals.get("page");
   return py;
 }

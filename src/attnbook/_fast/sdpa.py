@@ -11,7 +11,7 @@ from typing import Any
 from attnbook._validation.arrays import broadcast_shapes, is_hidden, is_transforming
 
 # Weights from which on the fused kernel repays its call where a gradient is wanted. Where none is,
-# or the kernel is causal by itself, it always does: benchmarks.fused_kernel measures both borders.
+# or the kernel is causal by itself, it always does: experiments.fused_kernel measures both borders.
 MIN_WEIGHTS, MIN_MASKED_WEIGHTS = 2**18, 2**12
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def results(name: str) -> dict[str, Any]:
-    """Stored results of an experiment in benchmarks/, with their date and machine."""
+    """Stored results of an experiment in experiments/, with their date and machine."""
     folder = files("attnbook").joinpath("datasets", "results")
     stored = sorted(f.name.removesuffix(".json") for f in folder.iterdir())
     if name not in stored:

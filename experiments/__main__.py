@@ -1,0 +1,14 @@
+"""python -m experiments: every experiment, one after the other (hours); --quick tries each.
+
+Not the site's measurement, which needs the built site: make lighthouse.
+"""
+
+from importlib import import_module
+from pathlib import Path
+
+SHARED = ("__main__", "storing", "lighthouse")
+
+for path in sorted(Path(__file__).parent.glob("*.py")):
+    if path.stem not in SHARED:
+        print(f"== {path.stem}", flush=True)
+        import_module(f"experiments.{path.stem}").main()

@@ -1,0 +1,141 @@
+"""Digits, in their place and shifted: a transformer over their rows and kernel regression.
+
+    python -m experiments.shifted_digits            all; stores the results (about half an hour)
+    python -m experiments.shifted_digits --quick    twenty steps of one split; stores nothing
+
+Splits and seeds are 0, 1, 2, … and none is left out; a split's number is also the seed of its
+shifts, first parameters and batches.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import torch
+
+from attnbook import convert, datasets, nadaraya_watson
+from attnbook import jax as jax_layers
+from attnbook import torch as torch_layers
+from attnbook.models.losses import cross_entropy
+from attnbook.train import training
+from experiments.storing import asked_quick, store
+
+BANDWIDTHS = (3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0)
+SIZE, PEAK = 64, 2e-3
+
+
+class Task:
+    """Digits of a split in their place on 8 × 8 pixels, or shifted on 12 × 12."""
+
+    def __init__(self, split: int, shifts: bool) -> None:
+        digits = datasets.digits(seed=split)
+        self.rng = np.random.default_rng(split)
+        self.reach, self.size = (2, 12) if shifts else (1, 8)
+        self.images, self.labels = digits.train_images, digits.train_labels
+        self.new_labels = digits.test_labels
+        at_random = 1 if shifts else 0
+        self.train, self.new = (
+            datasets.shifted(images, at_random * self.offsets(len(images)), self.size)
+            for images in (self.images, digits.test_images)
+        )
+
+    def offsets(self, n: int) -> np.ndarray:
+        return self.rng.integers(-self.reach, self.reach + 1, size=(n, 2))
+
+    def copies(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Training images of some rows, shifted in every way, and their labels."""
+        steps = range(-self.reach, self.reach + 1)
+        every = [np.tile([down, right], (len(rows), 1)) for down in steps for right in steps]
+        images = [datasets.shifted(self.images[rows], offsets, self.size) for offsets in every]
+        return np.concatenate(images), np.tile(self.labels[rows], len(every))
+
+
+def kernel(task: Task, copies: bool) -> float:
+    """Kernel regression on one-hot labels; a quarter of the training images chooses h."""
+
+    def accuracy(keys: np.ndarray, labels: np.ndarray, new: Any, true: Any, h: float) -> float:
+        votes = nadaraya_watson(new, keys, np.eye(10)[labels], bandwidth=h)
+        return float(np.mean(votes.argmax(axis=1) == true))
+
+    def known(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return task.copies(rows) if copies else (task.train[rows], task.labels[rows])
+
+    order = np.random.default_rng(0).permutation(len(task.labels))
+    quarter, rest = order[: len(order) // 4], order[len(order) // 4 :]
+    keys, labels = known(rest)
+    judges = task.train[quarter], task.labels[quarter]
+    scores = [accuracy(keys, labels, *judges, h) for h in BANDWIDTHS]
+    best = BANDWIDTHS[int(np.argmax(scores))]
+    return accuracy(*known(order), task.new, task.new_labels, best)
+
+
+def transformer(
+    task: Task,
+    seed: int,
+    steps: int,
+    *,
+    copies: bool,
+    attention: bool = True,
+    library: str = "torch",
+) -> list[float]:
+    """Accuracy and CPU seconds of an encoder over the rows of an image."""
+    torch.manual_seed(seed)
+    model: Any = torch_layers.EncoderOnly(task.size, 10, task.size)
+    model, layers, to_array = (
+        (model, torch_layers, torch.tensor)
+        if library == "torch"
+        else (convert.torch_to_jax(model), jax_layers, jnp.asarray)
+    )
+    alone = None if attention else to_array(np.eye(task.size, dtype=bool))  # rows see themselves
+
+    def tokens(images: np.ndarray) -> np.ndarray:
+        return (images.reshape(-1, task.size, task.size) / 8 - 1).astype(np.float32)
+
+    def batches() -> Any:
+        for _ in range(steps):
+            rows = task.rng.choice(len(task.labels), SIZE, replace=False)
+            drawn = task.images[rows], task.offsets(SIZE), task.size
+            yield (
+                tokens(datasets.shifted(*drawn) if copies else task.train[rows]),
+                task.labels[rows],
+            )
+
+    def loss(model: Any, images: Any, labels: Any) -> Any:
+        return cross_entropy(model(images, alone).mean(-2)[:, None], labels[:, None])
+
+    rates = training.warm_cosine(PEAK, steps, warmup=min(50, steps))
+    model, history = layers.train(model, loss, batches(), learning_rate=rates, clip=1.0)
+    with torch.no_grad():
+        said = np.asarray(model(to_array(tokens(task.new)), alone).mean(-2)).argmax(axis=1)
+    return [float(np.mean(said == task.new_labels)), history.cpu_seconds]
+
+
+def note(rows: dict[str, list[Any]], name: str, result: Any) -> None:
+    rows.setdefault(name, []).append(result)
+    print(name, result, flush=True)
+
+
+def main() -> None:
+    quick = asked_quick(__doc__)
+    torch.set_num_threads(1)
+    found: dict[str, dict[str, list[Any]]] = {}
+    for split in range(1 if quick else 5):
+        for shifts, place in ((False, "in place"), (True, "shifted")):
+            steps = 20 if quick else 1500 if shifts else 1000
+            rows = found.setdefault(place, {})
+
+            for copies, word in ((False, ""), (True, ", copies")):
+                note(rows, f"kernel{word}", kernel(Task(split, shifts), copies))
+                made = transformer(Task(split, shifts), split, steps, copies=copies)
+                note(rows, f"transformer{word}", made)
+            if split < 3:
+                alone = transformer(Task(split, shifts), split, steps, copies=True, attention=False)
+                note(rows, "no attention, copies", alone)
+                in_jax = transformer(Task(split, shifts), split, steps, copies=True, library="JAX")
+                note(rows, "transformer, copies, JAX", in_jax)
+        if not quick:
+            store("shifted_digits", found=found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""The grades as tables: for the lecturer, for Moodle, for Canvas, and what a person has to read."""
+
+from __future__ import annotations
+
+import csv
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from attnbook_course.checks.grading.grade import Report, Result
+from attnbook_course.checks.grading.homework import Homework
+from attnbook_course.checks.grading.pipe import printable
+from attnbook_course.checks.grading.roster import CANVAS, MOODLE, Person
+
+TO_READ = ("student", "exercise", "model answer", "answer", "points", "comment")
+OVERVIEW = (
+    *("exercise", "title", "points", "mean"),
+    *("right", "part", "wrong", "not yet", "to read", "most heard"),
+)
+FORMULA = re.compile(r"\s*[-=+@−＝＋－＠]")  # what a spreadsheet may take for one's beginning
+Graded = tuple[Person, Report]
+Marks = dict[tuple[str, str], tuple[float, str]]  # points and comment, by student and label
+
+
+class BadMarks(ValueError):
+    """What is wrong with the points that a person entered."""
+
+
+def beside(table: Path, which: str) -> Path:
+    """The file of another table: grades-moodle.csv beside grades.csv."""
+    return table.with_name(f"{table.stem}-{which}.csv")
+
+
+def write_grades(table: Path, homework: Homework, graded: Sequence[Graded]) -> None:
+    """Write the table with a row for every student."""
+    labels = [task.label for task in homework.tasks]
+    head = ["student", *labels, "points", "of", "complete", "notes"]
+    _write(table, [head, *(_row(report, labels, homework) for _, report in graded)])
+
+
+def write_tables(table: Path, homework: Homework, graded: Sequence[Graded]) -> list[Path]:
+    """Write what lies beside that table: the class by exercise, and what the roster came from.
+
+    Moodle's and Canvas's table have only whose points are all in.
+    """
+    written = [beside(table, "overview")]
+    _write(written[0], overview(homework, graded))
+    complete = [(person, report) for person, report in graded if report.complete]
+    title = homework.title
+    columns = {name for person, _ in graded for name in person.columns}
+    if columns & {*MOODLE}:
+        moodle = [[*MOODLE, title, f"{title} (feedback)"]]
+        moodle += [
+            [*(person.column(name) for name in MOODLE), f"{report.total:g}", _in_words(report)]
+            for person, report in complete
+        ]
+        written.append(beside(table, "moodle"))
+        _write(written[-1], moodle)
+    if columns & {*CANVAS}:
+        canvas = [[*CANVAS, title], ["Points Possible", "", "", "", "", f"{homework.points:g}"]]
+        canvas += [
+            [*(person.column(name) for name in CANVAS), f"{report.total:g}"]
+            for person, report in complete
+        ]
+        written.append(beside(table, "canvas"))
+        _write(written[-1], canvas)
+    return written
+
+
+def overview(homework: Homework, graded: Iterable[Graded]) -> list[list[str]]:
+    """How the class did: a row for each exercise, and what most of those heard who are wrong."""
+    reports = [report for _, report in graded if report.results]
+    rows = [[*OVERVIEW]]
+    for task in homework.tasks:
+        results = [report.results[task.label] for report in reports]
+        known = [result.points for result in results if result.points is not None]
+        kinds = Counter(_kind(result) for result in results)
+        said = Counter(str(r.verdict) for r in results if r.verdict.status == "wrong")
+        most = next((f"{n} times: {words}" for words, n in said.most_common(1)), "")
+        counts = [str(kinds[kind]) for kind in OVERVIEW[4:-1]]
+        mean = f"{statistics.mean(known):.2f}" if known else ""
+        rows.append([task.label, task.title, f"{task.points:g}", mean, *counts, most])
+    return rows
+
+
+def _kind(result: Result) -> str:
+    """Its column in the overview."""
+    if result.points is None:
+        return "to read"
+    return "part" if result.verdict.status == "wrong" and result.points else result.verdict.status
+
+
+def in_a_line(homework: Homework, graded: Iterable[Graded]) -> list[str]:
+    """The class in a line, or in none if nobody's points are all in."""
+    totals = [report.total for _, report in graded if report.complete]
+    if not totals:
+        return []
+    of = f"of {homework.points:g} points"
+    middle = f"mean {statistics.mean(totals):.1f}, median {statistics.median(totals):g} {of}"
+    return [f"{len(totals)} students with all points in: {middle}"]
+
+
+def _row(report: Report, labels: list[str], homework: Homework) -> list[str]:
+    points = [report.results[label].points if report.results else None for label in labels]
+    return [
+        report.name,
+        *("to read" if one is None and report.results else _number(one) for one in points),
+        f"{report.total:g}" if report.results else "",
+        f"{homework.points:g}",
+        "yes" if report.complete else "no",
+        "; ".join(filter(None, [report.problem, *report.notes])),
+    ]
+
+
+def _number(points: float | None) -> str:
+    return "" if points is None else f"{points:g}"
+
+
+def _in_words(report: Report) -> str:
+    """Every verdict in one cell, as the feedback of Moodle takes it."""
+    lines = [str(result.verdict) for result in report.results.values()]
+    return " | ".join(lines) if report.handed_in else report.problem
+
+
+def write_to_read(path: Path, homework: Homework, graded: Iterable[Graded]) -> int:
+    """Write every explanation with the points that a person gave, or with none; how many of them.
+
+    Points that were entered before are kept: see read_marks.
+    """
+    found = [
+        (report.name, task, report.explanations[task.label], report.results[task.label])
+        for _, report in graded
+        for task in homework.tasks
+        if task.label in report.explanations and task.label in report.results
+    ]
+    rows = [
+        [name, task.label, task.answer, answer, _number(result.points), result.comment]
+        for name, task, answer, result in found
+    ]
+    if rows:
+        _write(path, [list(TO_READ), *rows])
+    return sum(result.points is None for *_, result in found)
+
+
+def read_marks(path: Path, homework: Homework) -> Marks:
+    """The points and comments that a person entered in the table of explanations.
+
+    Raises:
+        BadMarks: points that are no number, or too many.
+    """
+    if not path.exists():
+        return {}
+    most = {task.label: task.points for task in homework.tasks if task.kind == "explained"}
+    found: Marks = {}
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        for row in csv.DictReader(file):
+            where = f"{path}: {row.get('student')}, {row.get('exercise')}"
+            entered = (row.get("points") or "").strip().replace(",", ".")
+            if entered and row.get("exercise") in most:
+                points = _points(entered, most[row["exercise"]], where)
+                comment = _plain((row.get("comment") or "").strip())
+                found[_plain(row["student"]), row["exercise"]] = points, comment
+    return found
+
+
+def _points(entered: str, most: float, where: str) -> float:
+    refused = BadMarks(f"{where}: got {entered!r}, expected points from 0 to {most:g}")
+    try:
+        points = float(entered)
+    except ValueError:
+        raise refused from None
+    if not 0 <= points <= most:
+        raise refused
+    return points
+
+
+def _write(path: Path, rows: Iterable[Sequence[Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")  # the old table stays until the new one is whole
+    with part.open("w", newline="", encoding="utf-8", errors="replace") as file:
+        csv.writer(file).writerows([_safe(str(cell)) for cell in row] for row in rows)
+    part.replace(path)
+
+
+def _safe(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula, and no terminal for a command."""
+    plain = printable(cell)
+    return f"'{plain}" if plain.startswith("\t") or FORMULA.match(plain) else plain
+
+
+def _plain(cell: str) -> str:
+    """What a cell was before _safe."""
+    return cell[1:] if cell.startswith("'") and _safe(cell[1:]) != cell[1:] else cell

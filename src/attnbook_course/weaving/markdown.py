@@ -1,0 +1,115 @@
+"""Translate blocks to the plain Markdown that Colab and JupyterLab show."""
+
+import re
+from collections.abc import Iterable
+
+from markdown_it import MarkdownIt
+
+from attnbook_course.weaving.blocks import Block
+from attnbook_course.weaving.citations import bibliography
+from attnbook_course.weaving.labels import cell_figure
+from attnbook_course.weaving.roles import RoleResolver
+
+# The site's button that opens a notebook: who reads one has found it.
+BUTTON = re.compile(r" ?[^.!?\n]*\bround button\b[^.!?\n]*[.!?]")
+
+
+def render(blocks: Iterable[Block], resolver: RoleResolver) -> str:
+    """The blocks as Markdown, one after the other."""
+    silent = ("target", "comment", "break")
+    parts = [_render_block(block, resolver) for block in blocks if block.kind not in silent]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).strip("\n")
+
+
+def _render_block(block: Block, resolver: RoleResolver) -> str:
+    """One block as Markdown."""
+    if block.kind in ("prose", "heading"):
+        return BUTTON.sub("", resolver.prose(block.source, block.line))
+    if block.kind == "math":
+        return _math(block, resolver)
+    if block.kind == "directive":
+        return f"\n{_directive(block, resolver)}\n"
+    return block.text
+
+
+def _number(block: Block, resolver: RoleResolver) -> str:
+    """The block's number on the site; empty for none."""
+    return resolver.table.numbers.get((resolver.page.docname, block.line), "")
+
+
+def _math(block: Block, resolver: RoleResolver) -> str:
+    """A display formula, numbered by \\tag."""
+    formula = block.text.strip()
+    number = _number(block, resolver)
+    if number:
+        formula += rf" \tag{{{number}}}"
+    return f"$$\n{formula}\n$$"
+
+
+def _directive(block: Block, resolver: RoleResolver) -> str:
+    """One directive as Markdown."""
+    name = block.name
+    if name == "figure":
+        return _figure(block, resolver)
+    if name == "bibliography":
+        return bibliography(resolver.cited, resolver.references)
+    body = render(block.children, resolver)
+    title = _title(block, resolver)
+    if name in ("solution", "dropdown") or "dropdown" in str(block.options.get("class", "")):
+        return _folded(title, body)
+    stop = "" if title.endswith((".", "?", "!", ":")) else "."
+    return _quoted(f"**{title}{stop}**\n\n{body}")
+
+
+def _title(block: Block, resolver: RoleResolver) -> str:
+    """What a directive is headed by."""
+    if block.name in ("exercise", "solution"):
+        return resolver.table.titles[resolver.page.docname, block.line]
+    if not block.argument:
+        raise resolver.error(block.line, f"{{{block.name}}} needs a title")
+    return resolver.prose(block.argument, block.line)
+
+
+def _figure(block: Block, resolver: RoleResolver) -> str:
+    """A picture from the published site, and its numbered caption."""
+    alt = block.options.get("alt", "")
+    caption = render(block.children, resolver)
+    if not alt or not caption or not block.argument:
+        raise resolver.error(block.line, "{figure} needs a path, :alt: and a caption")
+    picture = f"{resolver.book.site}/_images/{block.argument.rsplit('/', 1)[-1]}"
+    return f"![{alt}]({picture})\n\n{_caption(block, caption, resolver)}"
+
+
+def figure_caption(block: Block, resolver: RoleResolver) -> str:
+    """The Markdown below a code cell that draws a figure; empty for other cells."""
+    figure = cell_figure(block)
+    if not figure:
+        return ""
+    if not figure.get("caption"):
+        raise resolver.error(block.line, "mystnb: figure: needs a caption")
+    caption = " ".join(str(figure["caption"]).split())
+    return _caption(block, resolver.prose(caption, block.line), resolver)
+
+
+def _caption(block: Block, caption: str, resolver: RoleResolver) -> str:
+    """**Figure 1.2.** The caption."""
+    name = resolver.book.figure_format % _number(block, resolver)
+    return f"**{name}.** {caption}"
+
+
+def _quoted(text: str) -> str:
+    """A block quote; its formulas on one line each, lest the marks of the quote get into them."""
+    text = re.sub(r"\n{3,}", "\n\n", _joined_math(text)).strip("\n")
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def _joined_math(text: str) -> str:
+    """The text with each display formula on one line."""
+    pattern = re.compile(r"^([ >]*)\$\$\n(.*?)\n[ >]*\$\$$", re.DOTALL | re.MULTILINE)
+    return pattern.sub(lambda match: f"{match[1]}$${' '.join(match[2].split())}$$", text)
+
+
+def _folded(title: str, body: str) -> str:
+    """A part that opens with a click; the blank lines let the Markdown inside render."""
+    summary = MarkdownIt("commonmark").renderInline(title)
+    return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
