@@ -404,7 +404,7 @@ def test_the_square_on_the_title_is_the_address_of_the_deck(book, tmp_path):
     import segno
 
     writer, page = page_of(book, tmp_path, HEAD + NOTES)
-    assert 'class="qr"' not in page and "make address" in page
+    assert 'class="qr"' not in page and "pyproject.toml" in page
     at_home = replace(book.book, site="https://example.org/book")
     chapter = replace(writer.chapter, book=at_home)
     page = PageWriter(writer.deck, chapter, writer.resolver, writer.katex).page()
