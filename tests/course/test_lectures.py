@@ -271,8 +271,8 @@ def test_a_stored_number_reaches_its_slides_alone(tmp_path):
         ("```{figure} fig-data\n:view: 0\n```", "13: view: got '0', expected x y width height"),
         ("```{figure} fig-weighted-average\n```", "13: show it with {diagram}"),
         ("```{diagram} nothing\n```", "13: no drawing 'nothing'; there are"),
-        ("```{diagram} block\n:tokens: many\n```", "13: tokens: got 'many', expected a number"),
-        ("```{diagram} block\n:width: 3\n```", "13: block takes no width; its arguments: tokens"),
+        ("```{diagram} rung\n:n: many\n```", "13: n: got 'many', expected a number"),
+        ("```{diagram} rung\n:width: 3\n```", "13: rung takes no width; its arguments: n"),
         ("```{diagram} block\n:clicks: nowhere\n```", "13: no label 'nowhere' in the drawing"),
         ("```{diagram} block\n:from: inside\n```", "13: from: got 'inside', expected one of top"),
         ("```{formula} eq-none\n```", "13: has no formula 'eq-none'"),
@@ -379,7 +379,7 @@ def test_a_drawing_in_clicks_has_every_part_once():
     first, *groups = re.split('<g class="fragment">', svg)
     assert ">keys<" in first and ">distances<" not in first
     assert ">distances<" in groups[0] and ">weights<" in groups[2]
-    turned = in_clicks(drawings.block(), [], "bottom")
+    turned = in_clicks(drawings.show("block"), [], "bottom")
     assert "fragment" not in turned and ", #" not in turned
 
 
