@@ -8,7 +8,6 @@ import pytest
 from attnbook_site.drawings import inline
 from playwright.sync_api import Browser, Page, expect
 from site_visits import ROOT, new_page
-from slides.clicks import in_clicks
 
 from attnbook_course import drawings
 from attnbook_course.drawings.words_read import weights_of
@@ -60,18 +59,6 @@ def test_buttons_and_keys_go_through_the_steps(page: Page) -> None:
     assert page.evaluate(DRAWN) == drawn
 
 
-def test_bars_become_dots_and_end_where_they_are_drawn(page: Page) -> None:
-    page.emulate_media(reduced_motion="no-preference")
-    shown(page, drawings.average_in_steps(2))
-    drawn = page.evaluate(DRAWN)
-    moving = page.evaluate(
-        f"() => {{ document.querySelectorAll('button')[1].click(); return ({DRAWN})(); }}"
-    )
-    assert moving != drawn
-    page.wait_for_function("document.querySelectorAll('[data-shown] [opacity]').length === 0")
-    assert page.evaluate(DRAWN) == drawn
-
-
 def test_without_a_script_and_on_paper_all_steps_are_there(page: Page) -> None:
     for script in (False, True):
         shown(page, drawings.average_in_steps(1), script=script)
@@ -85,13 +72,13 @@ def test_a_word_that_is_touched_shows_its_weights(page: Page, heads: list[tuple[
     """Under the mouse, after a click and by keys; dots are the heads' weights."""
     shown(page, drawings.sentence(heads))
     words, said = page.get_by_role("button"), page.locator(".moving-said")
-    assert words.count() == 16
 
-    def read(token: int) -> None:
+    def read(token: int, within: float = 1e-6) -> None:
         expect(words.nth(token)).to_have_attribute("aria-pressed", "true")
         expected = [weights_of(*head)[token, j] for j in range(16) for head in heads]
-        assert page.evaluate(SHARES) == pytest.approx(expected, abs=1e-6)
+        assert page.evaluate(SHARES) == pytest.approx(expected, abs=within)
 
+    read(5, within=0.02)  # as it is drawn, to a tenth of a unit
     words.nth(13).locator("rect").hover()
     read(13)
     expect(said).to_contain_text("“went” reads sun 1.00")
@@ -100,9 +87,3 @@ def test_a_word_that_is_touched_shows_its_weights(page: Page, heads: list[tuple[
     page.keyboard.press("End")
     read(15)
     assert page.locator("[tabindex='0']").count() == 1  # one stop for the tab key
-
-
-def test_in_a_deck_each_step_is_a_click() -> None:
-    assert in_clicks(drawings.average_in_steps(1), []).count('class="fragment"') == 4
-    with pytest.raises(LookupError, match="average_in_steps comes in its own 4 steps"):
-        in_clicks(drawings.average_in_steps(1), ["weights"])
