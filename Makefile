@@ -91,7 +91,7 @@ figures-zip: env-paper book  ## every drawing and still figure as SVG and PDF, i
 	$(PY) tools/figures.py
 	cp _build/figures/attnbook-figures.zip _build/html/attnbook-figures.zip
 
-drawings: env-book  ## draw anew what the notebooks and the landing page store, after a change of attnbook_course.drawings
+drawings: env-book  ## store every drawing anew, in the notebooks and for the landing page, after a change in src/attnbook_course/drawings
 	$(PY) tools/draw.py
 
 serve:  ## show the built website on http://localhost:8000

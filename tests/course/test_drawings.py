@@ -32,10 +32,6 @@ def labels(drawing):
     return ["".join(text.itertext()) for text in ET.fromstring(drawing.svg).iter(f"{SVG}text")]
 
 
-def number(text):
-    return float(text.removeprefix("= ").replace("−", "-"))
-
-
 @pytest.mark.parametrize("drawing", ALL, ids=lambda d: d.name)
 def test_a_drawing_is_an_image_for_any_theme(drawing):
     """It has words for who listens, the palette's colours alone, and no id to meet another's.
@@ -62,9 +58,8 @@ def test_every_drawing_is_shown_and_every_shown_one_is_there():
     shown = {*re.findall(r'drawings\.show\("(\w+)"\)', text)}
     shown |= {*re.findall(r"drawings/(\w+)\.svg", text)}
     assert shown <= {*drawings.names()}
-    assert {*drawings.names()} <= shown | {
-        *re.findall(r"^```\{diagram\} (\w+)", text, re.MULTILINE)
-    }
+    on_slides = {*re.findall(r"^```\{diagram\} (\w+)", text, re.MULTILINE)}
+    assert {*drawings.names()} <= shown | on_slides
 
 
 @pytest.mark.parametrize(
@@ -96,9 +91,8 @@ def test_in_a_deck_each_step_is_a_click():
 
 def test_the_ladder_is_the_appendixs():
     page = (ROOT / "appendices/ladder.md").read_text(encoding="utf-8")
-    header, _, *entries = [
-        line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("|")
-    ]
+    lines = re.findall(r"^\| *(.+?) *\|$", page, re.MULTILINE)
+    header, _, *entries = (line.split(" | ") for line in lines)
     assert header[1:] == list(ladder.SLOTS)
     for rung, row in zip(drawings.RUNGS, entries, strict=True):
         for slot, latex in zip(ladder.SLOTS, row[1:], strict=True):
@@ -135,7 +129,7 @@ def steps_of(chapter):
         heads = found.setdefault(step.get("data-name"), {})
         for text in step.iter(f"{SVG}text"):
             if named := re.fullmatch(r"n(\d)\.\d+", text.get("data-part") or ""):
-                value = np.nan if text.text == "hidden" else number(text.text)
+                value = float(text.text.replace("−", "-").replace("hidden", "nan"))
                 heads.setdefault(int(named[1]), []).append(value)
     return {name: [np.array(row) for row in heads.values()] for name, heads in found.items()}
 
@@ -156,11 +150,10 @@ def test_weights_and_exponentials_are_those_of_the_scores(chapter):
         np.testing.assert_array_equal(steps["weighted sum"][head], shares[seen])
 
 
-@pytest.mark.parametrize("chapter", [1, 9, 12, 13])
-def test_one_average_in_three_forms(chapter):
+def test_one_average_in_three_forms():
     """Chapter 1's, chapter 9's one head, chapter 12's parts: the same answer."""
     answer = nadaraya_watson(*points(rows.QUERY), bandwidth=rows.BANDWIDTH).item()
-    for drawing in (drawings.average_in_steps(chapter), drawings.weighted_average()):
+    for drawing in (*map(drawings.average_in_steps, (1, 9, 12, 13)), drawings.weighted_average()):
         assert labels(drawing)[-1].split("= ")[-1] == f"{answer:.2f}"
 
 
@@ -182,7 +175,7 @@ def test_what_single_chapters_say_is_computed():
     np.testing.assert_allclose(drawn, look["weights"][rows.WRITES], atol=0.0051)
 
     (drawn,) = steps_of(11)["weights"]
-    answer = number(labels(drawings.average_in_steps(11))[-1])
+    answer = float(labels(drawings.average_in_steps(11))[-1].removeprefix("= "))
     assert drawn.min() < 0
     assert drawn @ rows.FIVE_VALUES == pytest.approx(answer, abs=0.03)
 

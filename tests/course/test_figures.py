@@ -33,14 +33,6 @@ def test_one_line_each(given):
     assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("a", "s", "m")
 
 
-@pytest.mark.parametrize(("colour", "expected"), [("truth", "#009e73"), ("red", "#ff0000")])
-def test_label_by_name_of_the_colour(colour, expected):
-    _, axes = figures.panels()
-    figures.label(axes, "f", (2.0, 5.0), colour)
-    (text,) = axes.texts
-    assert (text.get_text(), text.xy, to_hex(text.get_color())) == ("f", (2.0, 5.0), expected)
-
-
 def test_the_same_figure_gives_the_same_file():
     """matplotlib names clip paths at random unless the style says otherwise."""
     figures.use_style()

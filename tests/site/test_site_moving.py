@@ -16,8 +16,6 @@ STATIC = ROOT / "_ext" / "attnbook_site" / "static"
 HEADS = [(12, 2), (17, 1), (14, 9)]
 SHOWN = """() => [...document.querySelectorAll("[data-step]")]
   .filter((one) => getComputedStyle(one).visibility === "visible").map((one) => one.dataset.step)"""
-DRAWN = """() => [...document.querySelectorAll("[data-part]")]
-  .map((one) => `${one.textContent} ${one.getAttribute("height")} ${one.getAttribute("y")}`)"""
 SHARES = """() => [...document.querySelectorAll("circle[data-row]")].map((one) =>
   (one.getAttribute("r") / one.closest("svg").dataset.radius) ** 2)"""
 
@@ -40,7 +38,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def test_buttons_and_keys_go_through_the_steps(page: Page) -> None:
     shown(page, drawings.average_in_steps(2))
-    drawn = page.evaluate(DRAWN)
+    numbers = page.locator("[data-part]").all_text_contents()
     back, forth = (page.get_by_role("button", name=name) for name in ("Back", "Next"))
     said = page.locator("[aria-live]")
     expect(said).to_have_text("Step 1 of 4: scores")
@@ -49,14 +47,13 @@ def test_buttons_and_keys_go_through_the_steps(page: Page) -> None:
         forth.click()
         expect(said).to_have_text(f"Step {number} of 4: {name}")
         assert page.evaluate(SHOWN) == [str(number)]
-    expect(forth).to_have_attribute("aria-disabled", "true")
     back.click()
     expect(said).to_have_text("Step 3 of 4: weights")
     page.locator(".moving-stage").focus()
     for key, number in {"ArrowRight": 4, "ArrowLeft": 3, "Home": 1, "End": 4}.items():
         page.keyboard.press(key)
         expect(said).to_contain_text(f"Step {number} of 4")
-    assert page.evaluate(DRAWN) == drawn
+    assert page.locator("[data-part]").all_text_contents() == numbers
 
 
 def test_without_a_script_and_on_paper_all_steps_are_there(page: Page) -> None:
