@@ -5,7 +5,7 @@ python tools/draw.py        the pictures of the landing page, and the outputs in
 A notebook's other cells are not executed for it: such a cell is one call of the module.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import nbformat
@@ -14,7 +14,10 @@ from nbformat import NotebookNode
 
 from attnbook_course import drawings
 
-LANDING = {"sentence": drawings.sentence, "average-in-steps": drawings.average_in_steps}
+LANDING: dict[str, Callable[[], drawings.Drawing]] = {
+    "sentence": drawings.sentence,
+    "average-in-steps": drawings.average_in_steps,
+}
 
 
 def drawn(notebook: NotebookNode) -> Iterator[tuple[NotebookNode, dict[str, str]]]:
