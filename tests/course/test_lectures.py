@@ -228,7 +228,7 @@ def test_a_stored_number_reaches_its_slides_alone(tmp_path):
         ("```{output} def held_out\n:has: (\n```", "13: has: '(' is no regular expression"),
         ("```{figure} fig-none\n```", "13: has no figure 'fig-none'"),
         ("```{diagram} nothing\n```", "13: no drawing 'nothing'; there are"),
-        ("```{diagram} block\n:width: 3\n```", "13: block takes no width; its arguments: tokens"),
+        ("```{diagram} rung\n:width: 3\n```", "13: rung takes no width; its arguments: n"),
         ("```{diagram} block\n:from: inside\n```", "13: from: got 'inside', expected one of top"),
         ("```{live} live-none\n```", "13: has no live figure 'live-none'"),
         ("```{live} live-kernel-regression\n:set: kernel=a\n```", "13: kernel has no 'a'; it has"),
@@ -301,7 +301,7 @@ def test_a_drawing_in_clicks_has_every_part_once():
     first, *groups = re.split('<g class="fragment">', svg)
     assert ">keys<" in first and ">distances<" not in first
     assert ">distances<" in groups[0] and ">weights<" in groups[2]
-    turned = in_clicks(drawings.block(), [], "bottom")
+    turned = in_clicks(drawings.show("block"), [], "bottom")
     assert "fragment" not in turned and ", #" not in turned
 
 
