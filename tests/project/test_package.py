@@ -128,7 +128,7 @@ SOURCED = named(
     models.kv_cache: decode_step
     models.recurrent: bidirectional_states gru step translate
     models.transformer: attention_only decoder_only encoder_decoder
-    pretrained: albert bert fetch gpt2 llama tabpfn vit
+    pretrained: fetch tabpfn
     train.training: warm_cosine
     """
 )
