@@ -15,39 +15,24 @@ with warnings.catch_warnings():
     import transformers
 
 EAGER = {"attn_implementation": "eager"}
-SIZES: dict[str, Any] = dict(hidden_size=48, num_hidden_layers=3, intermediate_size=96)
-BLOCKS = SIZES | dict(vocab_size=300, max_position_embeddings=64) | EAGER
+BLOCKS: dict[str, Any] = dict(hidden_size=48, num_hidden_layers=3, intermediate_size=96)
+BLOCKS |= dict(vocab_size=300, max_position_embeddings=64) | EAGER
 GPT2: dict[str, Any] = dict(vocab_size=300, n_positions=64, n_embd=48, n_layer=3, n_head=4)
 GPT2 |= dict(bos_token_id=0, eos_token_id=0) | EAGER
 LLAMA = BLOCKS | {"num_attention_heads": 6, "num_key_value_heads": 2}
-BERT = BLOCKS | {"num_attention_heads": 4}
-ALBERT = BERT | {"embedding_size": 12}
-VIT = SIZES | dict(num_attention_heads=4, image_size=32, patch_size=8, num_labels=10) | EAGER
 FAR = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e5}}
+ALBERT = BLOCKS | {"num_attention_heads": 4, "embedding_size": 12}
 
 DECODERS = {  # the class, and what it is made with
     "GPT-2": ("GPT2LMHeadModel", GPT2),
-    "GPT-2, exact gelu": (
-        "GPT2LMHeadModel",
-        GPT2 | {"activation_function": "gelu", "n_inner": 80, "tie_word_embeddings": False},
-    ),
     "Llama": ("LlamaForCausalLM", LLAMA | FAR | {"tie_word_embeddings": True}),
     "Llama, untied": ("LlamaForCausalLM", LLAMA | {"num_key_value_heads": 6}),
-    "Llama, biases": ("LlamaForCausalLM", LLAMA | {"attention_bias": True, "mlp_bias": True}),
-    "Qwen2": ("Qwen2ForCausalLM", LLAMA | FAR | {"tie_word_embeddings": True}),
-    "Mistral": ("MistralForCausalLM", LLAMA | {"sliding_window": None}),
 }
 ENCODERS = {
-    "BERT": ("BertModel", BERT),
-    "BERT, masked tokens": ("BertForMaskedLM", BERT | {"hidden_act": "gelu_new"}),
     "ALBERT": ("AlbertModel", ALBERT),
     "ALBERT, masked tokens": ("AlbertForMaskedLM", ALBERT | {"hidden_act": "gelu"}),
 }
-VISION = {
-    "ViT": ("ViTModel", VIT | {"qkv_bias": False}),
-    "ViT, classes": ("ViTForImageClassification", VIT),
-}
-MODELS = DECODERS | ENCODERS | VISION
+MODELS = DECODERS | ENCODERS
 
 
 def make(name: str) -> Any:
