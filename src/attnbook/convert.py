@@ -38,7 +38,9 @@ def torch_to_jax(layer: Any) -> Any:
     named = dict(layer.named_parameters(remove_duplicate=False))
     # its shapes alone: drawing numbers that are replaced would compile a program for each shape
     twin = eqx.filter_eval_shape(_twin(layer, attnbook.torch, attnbook.jax), key=jax.random.key(0))
-    if getattr(layer, "tied", False) and named.pop("readout.weight") is not layer.embedding.weight:
+    if getattr(layer, "tied", False) and named.pop("readout.weight") is not named.get(
+        "embedding.weight"
+    ):
         raise ValueError("layer: got a readout.weight of its own, expected the embedding's: tied")
     _same({name: tuple(parameter.shape) for name, parameter in named.items()}, _shapes(twin))
     copied = {}
