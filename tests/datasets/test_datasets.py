@@ -197,7 +197,7 @@ REFUSED = [
     (lambda: datasets.python_reference(held_out=1.0), "held_out: got 1.0, expected a share above"),
     (lambda: datasets.shifted(ONES[:, :3], ZEROS, 4), "images: got shape (2, 3), expected (n, wid"),
     (lambda: datasets.shifted(ONES, ZEROS[:1], 4), "offsets: got int64 of shape (1, 2), expected"),
-    (lambda: datasets.shifted(ONES, ZEROS, 1), "size: got 1, expected 2 or more, as wide as"),
+    (lambda: datasets.shifted(ONES, ZEROS, 1), "size: got 1, expected an integer, 2 or more"),
     (lambda: datasets.results("x"), f"name: got 'x', expected one of {', '.join(RESULTS)}"),
     (lambda: regression_prompts.mask(3, np.array([4])), "seen: got array([4]), expected integers"),
     (lambda: regression_prompts.prompt(ONES, ZEROS, ONES), "keys, values: got shapes (2, 4) and"),

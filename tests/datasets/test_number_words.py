@@ -89,5 +89,5 @@ def test_right(written, right):
 def test_what_is_refused():
     with pytest.raises(ValueError, match="language: got 'it', expected 'de' or 'fr'"):
         datasets.number_words("it")
-    with pytest.raises(ValueError, match="train, held_out: got 300000, 1, expected 1 or more"):
+    with pytest.raises(ValueError, match="train, held_out: got 300000, 1, expected 300000 in all"):
         datasets.number_words(train=300_000, held_out=1)

@@ -53,7 +53,7 @@ def shifted(
         images: a row an image, of shape (n, pixels).
         offsets: rows down and columns to the right of the centre, of shape (n, 2); one up and to
             the left of it where the canvas has an odd number of pixels more.
-        size: of the canvas, at least the images'.
+        size: of the canvas, at least as wide as the images.
 
     Returns:
         Of shape (n, size²); 0 where no image is.
@@ -69,9 +69,7 @@ def shifted(
     if offsets.shape != (len(images), 2) or not np.issubdtype(offsets.dtype, np.integer):
         got = f"{offsets.dtype} of shape {offsets.shape}"
         raise ValueError(f"offsets: got {got}, expected integers ({len(images)}, 2)")
-    numbers.integer(size=size)
-    if size < width:
-        raise ValueError(f"size: got {size}, expected {width} or more, as wide as the images")
+    numbers.nonnegative_int(least=width, size=size)
     reach = int(np.abs(offsets).max(initial=0))
     canvas = np.zeros((len(images), size + 2 * reach, size + 2 * reach), dtype=images.dtype)
     first = reach + (size - width) // 2 + offsets

@@ -24,9 +24,7 @@ def digit_comparisons(
     Raises:
         ValueError: a number or a seed that is no integer of at least 0, a length below 1.
     """
-    shape = numbers.nonnegative_int(n=n), numbers.positive_int(length=length)
-    numbers.nonnegative_int(seed=seed)
-    digits = np.random.default_rng(seed).integers(0, 10, size=shape)
+    digits = _generator(n, seed).integers(0, 10, size=(n, numbers.positive_int(length=length)))
     more = np.sum(digits == 4, axis=1) > np.sum(digits == 2, axis=1)
     return digits, more.astype(np.float32)
 
@@ -47,10 +45,8 @@ def means_of_even(
     Raises:
         ValueError: a number or a seed that is no integer of at least 0, a length below 1.
     """
-    shape = numbers.nonnegative_int(n=n), numbers.positive_int(length=length)
-    numbers.nonnegative_int(seed=seed)
-    rng = np.random.default_rng(seed)
-    digits = rng.integers(0, 10, size=shape)
+    rng = _generator(n, seed)
+    digits = rng.integers(0, 10, size=(n, numbers.positive_int(length=length)))
     while (odd := np.all(digits % 2 == 1, axis=1)).any():
         digits[odd] = rng.integers(0, 10, size=(odd.sum(), length))
     even = digits % 2 == 0
@@ -73,10 +69,14 @@ def repeated_sequences(n: int, *, seed: int = 0) -> tuple[Int[Array, "n 48"], Bo
     Raises:
         ValueError: a number or a seed that is no integer of at least 0.
     """
-    numbers.nonnegative_int(n=n)
-    numbers.nonnegative_int(seed=seed)
-    rng = np.random.default_rng(seed)
+    rng = _generator(n, seed)
     period = rng.integers(8, 25, size=(n, 1))
     fresh = np.argsort(rng.random((n, 64)), axis=1)  # a random order of all tokens
     position = np.arange(48)
     return np.take_along_axis(fresh, position % period, axis=1), position >= period
+
+
+def _generator(n: int, seed: int) -> np.random.Generator:
+    """The generator of n rows, once both are checked."""
+    numbers.nonnegative_int(n=n)
+    return np.random.default_rng(numbers.nonnegative_int(seed=seed))
