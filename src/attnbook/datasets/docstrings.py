@@ -46,8 +46,8 @@ def write_docstrings(folder: Path, characters: int = 30_000_000) -> dict[str, An
         characters: of train.txt, at most.
 
     Returns:
-        What sources.json says: each library's version, licence and characters in each part, and
-        each file's characters and SHA-256.
+        What sources.json says: each library's version and licence, each file's characters and
+        SHA-256.
 
     Raises:
         PackageNotFoundError: a library that is not installed; `make env-test` has them all.
@@ -57,14 +57,12 @@ def write_docstrings(folder: Path, characters: int = 30_000_000) -> dict[str, An
     found = {name: metadata.distribution(name) for name in (*UNSEEN, *LIBRARIES)}
     seen: set[str] = set()
     texts: dict[str, list[str]] = {"unseen": [], **{part: [] for part in PARTS}}
-    counts = {name: dict.fromkeys(texts, 0) for name in found}
 
-    def keep(part: str, files: list[tuple[bytes, str, Path]]) -> None:
+    def keep(part: str, files: list[tuple[bytes, Path]]) -> None:
         left = characters if part == "train" else sys.maxsize
-        for _, name, path in tqdm(sorted(files), desc=part, unit="file"):
+        for _, path in tqdm(sorted(files), desc=part, unit="file"):
             text = "".join(_unseen(path, seen))[:left] if left else ""
             texts[part].append(text)
-            counts[name][part] += len(text)
             left -= len(text)
 
     keep("unseen", [file for name in UNSEEN for file in _files(name, found[name])])
@@ -76,8 +74,7 @@ def write_docstrings(folder: Path, characters: int = 30_000_000) -> dict[str, An
     folder.mkdir(parents=True, exist_ok=True)
     sources: dict[str, Any] = {"libraries": {}, "files": {}}
     for name, library in found.items():
-        says = {"version": library.version, "licence": _licence(library)}
-        sources["libraries"][name] = says | {"characters": counts[name]}
+        sources["libraries"][name] = {"version": library.version, "licence": _licence(library)}
     for part, kept in texts.items():
         text = "".join(kept).encode("ascii")
         (folder / f"{part}.txt").write_bytes(text)
@@ -87,12 +84,12 @@ def write_docstrings(folder: Path, characters: int = 30_000_000) -> dict[str, An
     return sources
 
 
-def _files(name: str, library: metadata.Distribution) -> Iterator[tuple[bytes, str, Path]]:
+def _files(name: str, library: metadata.Distribution) -> Iterator[tuple[bytes, Path]]:
     """Each Python file of a library, behind the hash that decides about it."""
     for file in library.files or []:
         if file.suffix == ".py" and ".." not in file.parts:
             digest = hashlib.sha256(f"{name}/{file.as_posix()}".encode()).digest()
-            yield digest, name, Path(str(library.locate_file(file)))
+            yield digest, Path(str(library.locate_file(file)))
 
 
 def _unseen(path: Path, seen: set[str]) -> Iterator[str]:

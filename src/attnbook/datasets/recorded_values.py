@@ -49,7 +49,9 @@ def recorded(name: str, *, live: bool) -> Callable[[Callable[[], Any]], Callable
                     raise ValueError(f"{key}: got a function that was not recorded in {name}.json")
                 return _arrays(stored[key])
             found = _plain(function())  # of the same types as what is read
-            if different := _difference(key, found, stored.get(key)):
+            try:
+                _compare(key, found, stored.get(key))
+            except ValueError as different:
                 warnings.warn(f"{different}; shown is what came now", stacklevel=2)
                 return _arrays(found)
             return _arrays(stored[key])
@@ -84,25 +86,33 @@ def _arrays(value: Any) -> Any:
     """What JSON held, with lists of numbers as arrays again."""
     if isinstance(value, dict):
         return {key: _arrays(part) for key, part in value.items()}
-    return np.array(value) if isinstance(value, list) and not _has_text(value) else value
+    if isinstance(value, list) and not _has_text(value):
+        return np.array(value)
+    return value
 
 
-def _has_text(value: list[Any]) -> bool:
+def _has_text(value: Any) -> bool:
     return any(
         _has_text(v) if isinstance(v, list) else not isinstance(v, float | int) for v in value
     )
 
 
-def _difference(key: str, found: Any, stored: Any) -> str:
-    """Which part of a value is not close to the recorded one, in words; nothing where all are."""
-    if isinstance(stored, dict) and isinstance(found, dict) and set(found) == set(stored):
-        parts = (_difference(f"{key}[{name!r}]", found[name], stored[name]) for name in stored)
-        return next(filter(None, parts), "")
+def _compare(key: str, found: Any, stored: Any) -> None:
+    """Raise unless a value is close to the recorded one, part by part."""
+    if found == stored:
+        return
+    if isinstance(stored, dict):
+        if not isinstance(found, dict) or set(found) != set(stored):
+            raise ValueError(f"{key}: got {found!r}, recorded was a dict of {', '.join(stored)}")
+        for part in stored:
+            _compare(f"{key}[{part!r}]", found[part], stored[part])
+        return
     now, then = _arrays(found), _arrays(stored)
-    if all(isinstance(one, float | int | np.ndarray) for one in (now, then)):
-        allowed = NEAR * np.max(np.abs(then), where=np.isfinite(then), initial=0.0)
-        if np.shape(now) == np.shape(then) and np.allclose(
-            now, then, rtol=0, atol=allowed, equal_nan=True
-        ):
-            return ""
-    return "" if found == stored else f"{key}: got {now!r}, recorded was {then!r}"
+    numbers = not any(value is None or isinstance(value, list | str) for value in (now, then))
+    if not numbers or np.shape(now) != np.shape(then):
+        raise ValueError(f"{key}: got {found!r}, recorded was {stored!r}")
+    allowed = NEAR * np.max(np.abs(then), where=np.isfinite(then), initial=0.0)
+    if not np.allclose(now, then, rtol=0, atol=allowed, equal_nan=True):
+        raise ValueError(
+            f"{key}: got {now}, recorded was {then}, expected a distance of {allowed:.2g} at most"
+        )
