@@ -145,6 +145,7 @@ REFUSED = [  # a model, entries of its config.json, tensors, the error
     ("Llama", {"head_dim": 16}, {}, "head_dim: got 16, expected 8"),
     ("Llama", {"attention_bias": True}, {}, "attention_bias: got True, expected False"),
     ("Llama", {"rope_parameters": YARN}, {}, "rope_type: got 'yarn', expected 'default'"),
+    ("Llama", {"partial_rotary_factor": 0.5}, {}, "partial_rotary_factor: got 0.5, expected 1.0"),
     ("ALBERT", {"num_hidden_groups": 2}, {}, "num_hidden_groups: got 2, expected 1"),
     ("GPT-2", {}, {"transformer.h.1.ln_2.bias": None}, "got no tensor transformer.h.1.ln_2.bias"),
     ("GPT-2", {}, {"transformer.wpe.weight": OTHER}, "got shape (3, 5), expected (64, 48)"),

@@ -19,6 +19,7 @@ PARTS = {  # of a block: the book's names, those in a folder, those in a GGUF fi
     "attention_norm": ("input_layernorm", "attn_norm"),
     "mlp_norm": ("post_attention_layernorm", "ffn_norm"),
 }
+PARTIAL = "partial_rotary_factor"  # the share of a head's width that turns
 
 
 def llama(config: Config, tensors: Tensors, max_length: int | None = None) -> Any:
@@ -31,8 +32,8 @@ def llama(config: Config, tensors: Tensors, max_length: int | None = None) -> An
     Source: Touvron et al. (2023), section 2.2.
     """
     config.supported("hidden_act", ["silu"], "silu")
-    for name in ("attention_bias", "mlp_bias"):
-        config.supported(name, [False], False)
+    for name, value in (("attention_bias", False), ("mlp_bias", False), (PARTIAL, 1.0)):
+        config.supported(name, [value], value)
     e, heads = config.size("hidden_size"), config.size("num_attention_heads")
     config.supported("head_dim", [e // heads], e // heads)
     model = _decoder(
@@ -115,5 +116,6 @@ def _rotary_base(config: Config) -> float:
     if not isinstance(given, Mapping):
         raise ValueError(f"{config.file}: {name}: got {given!r}, expected an object")
     said = Config(given, f"{config.file}: {name}")
+    said.supported(PARTIAL, [1.0], 1.0)
     said.supported("rope_type", ["default"], said.get("type", "default"))
     return said.positive("rope_theta", config.get("rope_theta", 10_000.0))

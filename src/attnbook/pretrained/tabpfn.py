@@ -41,7 +41,10 @@ def tabpfn(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
     Source: Hollmann et al. (2023), built on Müller et al. (2022).
     """
     entries = Config(config)
-    left = Tensors({name.removeprefix("module."): array for name, array in tensors.items()})
+    copied = {
+        name.removeprefix("module."): np.asarray(array).copy() for name, array in tensors.items()
+    }
+    left = Tensors(copied)
     entries.supported("canonical_y_encoder", [False], False)
     for reason in ("no", "a", "unknown"):  # a network for tables with gaps has other inputs
         entries.supported(f"nan_prob_{reason}_reason", [0, 0.0], 0)
