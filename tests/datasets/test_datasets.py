@@ -124,14 +124,6 @@ def test_shifted_by_hand(offsets, size, expected):
     assert found == expected
 
 
-def test_smooth_functions_are_those_of_their_seed():
-    """More of them in tests/layers; a generator goes on where it stands."""
-    rng = np.random.default_rng(0)
-    first, second = (datasets.smooth_functions(3, seed=rng) for _ in range(2))
-    np.testing.assert_array_equal(first.y, datasets.smooth_functions(3, seed=0).y)
-    assert np.all(first.y != second.y)
-
-
 def test_the_six_words():
     sentence = datasets.six_words()
     assert " ".join(sentence.words) == "to be or not to be"

