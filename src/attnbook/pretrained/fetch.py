@@ -117,7 +117,8 @@ def _download(wheel: Wheel, folder: Path) -> Path:
                 time.sleep(0.2)
                 bar.update(max(0, min(_megabytes(folder), wheel.megabytes) - bar.n))
         finally:
-            process.kill()  # an interrupted kernel does not wait for pip
+            process.kill()  # an interrupted kernel lets no pip go on
+            process.wait()
         said = process.stderr.read() if process.stderr else ""
     if process.returncode:
         raise OSError(f"pip said\n{said[max(0, said.find('ERROR:')) :].strip()}")
