@@ -30,7 +30,9 @@ from attnbook_course.live.head_plots import (
 from attnbook_course.live.model_heads import MEASURES
 from attnbook_course.live.text_writer import SHOWN, check_next, token_as_signs
 
-BYTES = {"smollm2": 98_362_432}  # of the published file, which the website may have
+# of the published file, which the website may have
+BYTES = {"smollm2": 98_362_432}
+SHA256 = {"smollm2": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"}
 KINDS = {  # of distance between a query and a key, and what the figure calls them
     "place": "places",
     "digits": "digits",
@@ -70,8 +72,6 @@ def ask_model(
         ValueError: another model, a head that it does not have, next tokens that are no pairs of a
             text and a probability, or too many.
     """
-    from attnbook.pretrained.fetch import WHEELS  # the page's own Python has none
-
     if stored not in BYTES:
         raise ValueError(f"stored: got {stored!r}, expected one of {', '.join(BYTES)}")
     given = weights.load(stored)
@@ -79,7 +79,6 @@ def ask_model(
     layers, heads = sentence.shape
     layer, one = check_head(head, layers, heads)
     check_next(next_tokens)
-    (sha256,) = WHEELS[stored].files.values()
     n = len(sentence.tokens)
     data = ColumnDataSource(
         {"tokens": [list(sentence.tokens)], "units": [sentence.units()], "height": [height_of(n)]},
@@ -138,7 +137,7 @@ def ask_model(
         "instead": f"In Python, pretrained.fetch('{stored}') and pretrained.from_gguf give it.",
         "most": SHOWN,
         "figure": name,
-        "sha256": sha256,
+        "sha256": SHA256[stored],
         "bytes": BYTES[stored],
     }
     scripts, told["example"] = ("ask_model.js", "model_heads.js"), None
