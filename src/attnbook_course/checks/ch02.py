@@ -69,16 +69,15 @@ def grouped_weights(function: Function) -> str:
         k: Any
         k, same = kernels.epanechnikov(kernels.distance(keys, keys)), groups[:, None] == groups
         others = k * ~same
-        with np.errstate(invalid="ignore"):
-            got = call(function, k, groups)
-            right = _rows(others)
-            causes = [
-                (np.nan_to_num(right), "Weights of 0 predict 0: with no one else near, give NaN."),
-                (_rows(k), "Nothing is left out: the own group still counts."),
-                (_rows(k * (1 - eye)), "Only the diagonal is out: the whole group must go."),
-                (_rows(k) * ~same, "Rows no longer sum to 1: mask first, then normalise."),
-                (others, "These are kernel values: a row of weights sums to 1."),
-            ]
+        got = call(function, k, groups)
+        right = _rows(others)
+        causes = [
+            (np.nan_to_num(right), "Weights of 0 predict 0: with no one else near, give NaN."),
+            (_rows(k), "Nothing is left out: the own group still counts."),
+            (_rows(k * (1 - eye)), "Only the diagonal is out: the whole group must go."),
+            (_rows(k) * ~same, "Rows no longer sum to 1: mask first, then normalise."),
+            (others, "These are kernel values: a row of weights sums to 1."),
+        ]
         if got.shape == right.shape:
             lonely = np.isnan(right)  # one NaN in such a row is enough for no prediction
             causes.append((np.where(lonely, got, right), "No other group is near: give NaN."))

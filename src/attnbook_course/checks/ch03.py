@@ -76,8 +76,7 @@ def _causal(function: Function) -> str:
 
     reverse = softmax(s, later) @ v
     reverse[-1] = np.nan  # a row without a key
-    with np.errstate(all="ignore"):
-        got = call(function, q, k, v)
+    got = call(function, q, k, v)
     mistakes = [
         (hidden(0.0), "A hidden key still has the score 0, and e⁰ = 1."),
         (reverse, "The wrong way round: that hides all keys but the later ones."),
@@ -87,8 +86,7 @@ def _causal(function: Function) -> str:
     ]
     expect(got, softmax(s, ~later) @ v, "for five tokens", mistakes)
     q, s = 300 * q, -9e4 * q @ q.T / 3**0.5  # no query matches its own key
-    with np.errstate(all="ignore"):
-        large = call(function, q, -q, v)
+    large = call(function, q, -q, v)
     finite = [hidden(score) for score in (-100.0, -1e3, -1e4)]
     mistakes = [(weighted, "A finite number is not low enough there.") for weighted in finite]
     expect(large, softmax(s, ~later) @ v, "for entries of size 300", mistakes)
@@ -104,13 +102,12 @@ def temperature_for(function: Function) -> str:
     for numbers, goal in ((small, 1.5), (high, 1.5), (wide, 3.0)):
         where = f"for the scores {numbers} and {goal:g} neighbours".replace("-", "−")
         s = np.asarray(numbers, dtype=float)
-        with np.errstate(all="ignore"):
-            got = call(function, s, goal)
-            if got.size != 1:
-                cause = "These are weights. " if abs(got.sum() - 1) < 1e-3 else ""
-                raise Wrong(f"{where} you give shape {got.shape}. {cause}Return τ, one number.")
-            t = got.item()
-            found, right = _effective(softmax(s / t)), _temperature(s, goal)
+        got = call(function, s, goal)
+        if got.size != 1:
+            cause = "These are weights. " if abs(got.sum() - 1) < 1e-3 else ""
+            raise Wrong(f"{where} you give shape {got.shape}. {cause}Return τ, one number.")
+        t = got.item()
+        found, right = _effective(softmax(s / t)), _temperature(s, goal)
         if abs(found - goal) <= 0.01 * goal and 0 < t < np.inf:
             continue
         cause = f"Come within 1 % of {goal:g}." if right / 50 < t < right * 50 else limit
@@ -261,11 +258,10 @@ def counting_scores(function: Function) -> str:
         where = f"for {n} digits, {fours.sum()} of them 4s, you give"
         if not s.shape == v.shape == (n + 1,):
             raise Wrong(f"{where} shapes {s.shape} and {v.shape}, expected ({n + 1},) for both.")
-        with np.errstate(all="ignore"):
-            w = softmax(s)
-            p = w @ v
-            seen.append(np.stack([s[:-1] - s[-1], v[:-1], v[-1] + np.zeros(n)])[:, fours])
-            wrong = _miscount(bag, w, p, p / (1 - p))
+        w = softmax(s)
+        p = w @ v
+        seen.append(np.stack([s[:-1] - s[-1], v[:-1], v[-1] + np.zeros(n)])[:, fours])
+        wrong = _miscount(bag, w, p, p / (1 - p))
         if wrong:
             raise Wrong(f"{where} p = {p:.4g}. {wrong}")
     table = np.concatenate(seen, axis=1)

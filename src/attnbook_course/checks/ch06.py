@@ -214,23 +214,27 @@ def previous_token_qk(function: Function) -> str:
         i = int(1 + np.argmin(np.diag(w, -1)))
         if not w[i, i - 1] >= 0.99:
             looks = f"{where} query {i} gives the token before it a weight of {w[i, i - 1]:.3f}"
-            raise Wrong(f"{looks}. {_offset(s, w[i], i, np.angle(a * b.conj()))}")
+            raise Wrong(f"{looks}. {_offset(s, i, np.angle(a * b.conj()))}")
     return "a query turned back by one step, and enough slow pairs to look no further."
 
 
-def _offset(s: np.ndarray, w: np.ndarray, i: int, phase: np.ndarray) -> str:
+def _offset(s: np.ndarray, i: int, phase: np.ndarray) -> str:
     """Why query i does not look at the token before it."""
     middle = len(s) // 2
     offset = int(np.argmax(s[middle])) - middle
-    far = i - int(np.argmax(w * (np.arange(len(w)) < i - 5)))
+    if not 1e-9 < np.ptp(s) < np.inf:
+        return "All scores are the same, or they are not finite."
     if offset == 0 and np.allclose(phase, 0, atol=1e-6):
         return "Without a turn a token looks at itself: turn the query or the key by one position."
     if offset == 1:
         return "Without the mask it looks at the token after. Turn the other way, or the other one."
     if offset != -1 and np.ptp(phase) < 1e-6:
         return "You turn all pairs by one angle: each has its own, θ_i."
-    if far > 5 and w[i - far] > 10 * w[i - far : i].min():
-        return f"It looks {far} tokens back too: fast pairs come round again, slow ones do not."
+    rivals = np.where(np.arange(len(s)) == i - 1, -np.inf, s[i])[: i + 1]
+    back = i - int(np.argmax(rivals))
+    if back <= 5 and abs(rivals.max() - s[i, i - 1]) < 1e-6 * np.ptp(s):
+        other = "itself" if back == 0 else f"the token {back} back"
+        return f"It gives {other} the same score, at any size: turn by one position exactly."
     if offset == -1:
         return "It is the largest one, but too small: make all scores larger."
     if offset == 0:
@@ -280,12 +284,12 @@ def induction_by_hand(function: Function) -> str:
 def _signs(tokens: np.ndarray, i: int, j: int, rival: int) -> dict[str, bool]:
     """The likely causes, and which fit: rival is predicted at i, whose token was at j before."""
     later = j + 2 <= i and rival == tokens[j + 2]
+    own = rival == tokens[i]
     looking = "Does its query look one place back, or one ahead, where the mask hides the key?"
     return {
         "Only the first token fails: nothing is before it, so its own mark is wrong.": j == 0,
         "Only a token that comes twice in a row fails: may a query look at itself?": j == i - 1,
-        f"The first attention writes an average of all tokens so far. {looking}": rival
-        == tokens[i],
+        f"The first attention writes an average of all tokens so far. {looking}": own,
         "That came one token later: the marks are from two tokens back.": later,
     }
 

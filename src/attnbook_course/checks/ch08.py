@@ -144,8 +144,7 @@ def _keeps_the_fewest(function: Function) -> str:
             found[kept] = chances[kept]
             return found / max(found.sum(), 1e-300)
 
-        with np.errstate(invalid="ignore"):
-            got = call(function, chances, share)
+        got = call(function, chances, share)
         where = f"for p = {', '.join(f'{one:g}' for one in p)} and a share of {share:g}"
         if not np.all(np.isfinite(got)):
             raise Wrong(f"{where} you give NaN: nothing is kept, not even the most probable.")

@@ -301,11 +301,10 @@ def attend_with_sink(function: Function) -> str:
         every = np.hstack([s, np.full((3, 1), sink)])
         w: Any = softmax(every)
         plain: Any = softmax(s)
-        with np.errstate(all="ignore"):
-            got = call(function, s, values, sink)
-            shifted = np.exp(s - s.max(axis=1, keepdims=True))
-            total = shifted.sum(axis=1, keepdims=True)
-            zero: Any = softmax(np.hstack([s, np.zeros((3, 1))]))
+        got = call(function, s, values, sink)
+        shifted = np.exp(s - s.max(axis=1, keepdims=True))
+        total = shifted.sum(axis=1, keepdims=True)
+        zero: Any = softmax(np.hstack([s, np.zeros((3, 1))]))
         if got.shape == (3, 5):
             raise Wrong(f"{where} you give shape (3, 5): those are weights, average the values.")
         if np.any(np.isnan(got)):

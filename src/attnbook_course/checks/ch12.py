@@ -42,12 +42,11 @@ def merged_averages(function: Function) -> str:
         where = f"for {name}"
         p, q = np.asarray([0.5, -1.0, 2.0, -0.3]), np.asarray([1.0, 0.7, -1.5, 0.4]) + shift
         p = p if np.isneginf(shift) else p + shift
-        with np.errstate(all="ignore"):
-            first, second = call_pair(function, a, p, b, q)
-            _average_first(first, second, where)
-            lse, logs = np.logaddexp(p, q), (p[:, None], q[:, None])
-            share = np.exp(q - lse)[:, None]
-            by_logs = (logs[0] * a + logs[1] * b) / (logs[0] + logs[1])
+        first, second = call_pair(function, a, p, b, q)
+        _average_first(first, second, where)
+        lse, logs = np.logaddexp(p, q), (p[:, None], q[:, None])
+        share = np.exp(q - lse)[:, None]
+        by_logs = (logs[0] * a + logs[1] * b) / (logs[0] + logs[1])
         mistakes = [
             ((a + b) / 2, "Both count alike: each counts by what its exponentials sum to."),
             (by_logs, "A log-sum-exp is a logarithm: the shares go by its exponential."),
@@ -116,15 +115,14 @@ def _rescaled(function: Function) -> str:
         (np.arange(11) * 40.0 + 600, "for scores up to 1000"),
     ):
         by = partial(_averaged, s, values)
-        with np.errstate(all="ignore"):
-            causes = [
-                (by(of_sum=_one), "The sum so far belongs to the old top: rescale it too."),
-                (by(of_sum=_one, of_new=_same), "You shrink the new keys: shrink the sum so far."),
-                (by(of_new=_same), "You shrink the new keys as well."),
-                (by(lambda f: 1 / f if f else 0.0), "Turned over: a higher top makes it smaller."),
-                (by(of_sum=_one, of_total=_one), "Now neither sum is rescaled."),
-                (values.mean(axis=0), "All keys count alike."),
-            ]
+        causes = [
+            (by(of_sum=_one), "The sum so far belongs to the old top: rescale it too."),
+            (by(of_sum=_one, of_new=_same), "You shrink the new keys: shrink the sum so far."),
+            (by(of_new=_same), "You shrink the new keys as well."),
+            (by(lambda f: 1 / f if f else 0.0), "Turned over: a higher top makes it smaller."),
+            (by(of_sum=_one, of_total=_one), "Now neither sum is rescaled."),
+            (values.mean(axis=0), "All keys count alike."),
+        ]
         expect(call(function, s, values), softmax(s[None])[0] @ values, where, causes)
     return "A test whose largest score comes first would never have found it."
 
@@ -168,9 +166,8 @@ def without_part(function: Function) -> str:
         total = np.logaddexp(r, p)
         w = np.exp(p - total)[:, None]
         whole = w * part + (1 - w) * rest
-        with np.errstate(all="ignore"):
-            first, second = call_pair(function, whole, total, part, p)
-            _average_first(first, second, where)
+        first, second = call_pair(function, whole, total, part, p)
+        _average_first(first, second, where)
         mistakes = [
             (whole - part, "The part has a share of the whole: take that much of it off."),
             (whole - w * part, "What is left must be divided by its own share, 1 − w."),

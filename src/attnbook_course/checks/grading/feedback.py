@@ -17,16 +17,9 @@ PAGE = """<!doctype html>
 <title>{title}: {name}</title>
 <style>
 :root {{ color-scheme: light dark; }}
-body {{ font: 1.0625rem/1.5 Georgia, serif; max-width: 42rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1f2328; background: #fff; overflow-wrap: anywhere; }}
-h1 {{ font-size: 1.5rem; line-height: 1.25; }}
+body {{ font: 1.0625rem/1.5 serif; max-width: 42rem; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: anywhere; }}
 li {{ margin: 1rem 0; }}
-.said {{ display: block; }}
-.right {{ color: #00614a; }} .wrong {{ color: #9a3412; }} .yet {{ color: #57606a; }}
-@media (prefers-color-scheme: dark) {{
-  body {{ color: #e6e6e6; background: #16181d; }}
-  .right {{ color: #5fd0ac; }} .wrong {{ color: #ffab83; }} .yet {{ color: #a5adb8; }}
-}}
 </style>
 <main>
 <h1>{title}</h1>
@@ -40,9 +33,7 @@ with points for a part), and … is not written or not read yet.</p>
 </main>
 </html>
 """
-ROW = """<li><strong>{title}</strong>, {points}
-<span class="said {tone}">{said}</span></li>"""
-TONES = {"right": "right", "wrong": "wrong", "not yet": "yet"}
+ROW = "<li><strong>{title}</strong>, {points}<br>{said}</li>"
 
 
 def page(report: Report, homework: Homework) -> str:
@@ -61,7 +52,7 @@ def page(report: Report, homework: Homework) -> str:
         total=report.total,
         most=homework.points,
         unread=later,
-        problem=f'<p class="wrong">Not graded: {problem}.</p>\n' if problem else "",
+        problem=f"<p>Not graded: {problem}.</p>\n" if problem else "",
         rows="\n".join(rows),
     )
 
@@ -71,7 +62,6 @@ def _row(task: Task, result: Result) -> str:
     return ROW.format(
         title=html.escape(task.title),
         points=f"{of}, to be read" if result.points is None else f"{result.points:g} of {of}",
-        tone=TONES[result.verdict.status],
         said=html.escape(str(result.verdict)),
     )
 

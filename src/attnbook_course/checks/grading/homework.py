@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from attnbook_course import checks
-from attnbook_course.checks.verdict import Function, Verdict
 
 Kind = Literal["published", "held out", "explained"]
 Check = Any  # a function of a function, which gives a Verdict
@@ -107,13 +106,6 @@ def _published(task: Task) -> Check:
     if not callable(check):
         raise BadHomework(f"{task.label}: attnbook_course.checks has no check {task.check!r}")
     return check
-
-
-def judged(check: Check, function: Function) -> Verdict:
-    """What a check says to a function."""
-    verdict = check(function)
-    assert isinstance(verdict, Verdict)
-    return verdict
 
 
 def read_homework(path: Path) -> Homework:
