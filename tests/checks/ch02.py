@@ -85,6 +85,12 @@ def scoring(old, new):
     return mended(ch02.METRIC, "metric_score", (old, new))
 
 
+def masked_softmax(k, g):
+    """The mask is a number that is only large: it still gives weights where nothing is left."""
+    log = np.where(differ(g) & (k > 0), np.log(np.maximum(k, 1e-300)), -1e9)
+    return rows(np.exp(log - log.max(1, keepdims=True)))
+
+
 RIGHT = {
     "whitening_metric": [
         lambda k: np.linalg.cholesky(power(covariance(k), -1)).T,
@@ -99,12 +105,14 @@ WRONG = {
         (lambda f, w, v: f - w * v, "other weights sum to 1 − w only"),
     ],
     "grouped_weights": [
+        (masked_softmax, "No other group is near"),
         (lambda k, g: right_weights(k, g, after=1e-12), "Weights of 0 predict 0"),
     ],
     "noise_gradient": [
         (lambda r, s: slope(r, s).sum(), "each t_i has its own derivative"),
     ],
     "best_combination": [
+        (if_equal(lambda a: [0, 0, a.sum()]), "least norm"),
         (sum_to_one, "sum is free"),
         (lambda f, v: fit(np.c_[np.ones(len(v)), f], v), "4 coefficients"),
         (if_equal(lambda a: a * np.nan), "you give [nan nan nan]"),

@@ -93,7 +93,8 @@ WRONG = {
         (by_loop, "the rows are right, but by a loop"),
     ],
     "local_weights": [
-        (lambda s, c, w: local(s, c, w, window=99), "The window is missing"),],
+        (unwindowed, "The window is missing"),
+    ],
     "best_of_beam": [
         (best(lambda s, n, a: s), "has no effect"),
         (best(lambda s, n, a: s * penalty(n, a)), "You multiply by the penalty"),

@@ -70,6 +70,11 @@ def leaking(old, new):
     return mended(ch05.CAUSAL_WEIGHTS, "causal_weights", (old, new))
 
 
+def sinusoids(p, d):
+    a = p / 10_000 ** (np.arange(0, d, 2) / d)
+    return np.stack([np.sin(a), np.cos(a)], axis=-1).ravel()
+
+
 RIGHT = {
     "crossover_length": [lambda d: [d + d / 2]],
     "sliding_mask": [
@@ -88,6 +93,7 @@ WRONG = {
         (lambda n, width: np.tril(np.triu(np.ones((n, n))), width - 1), "It is transposed"),
     ],
     "shift_matrix": [
+        (lambda k, d: np.outer(sinusoids(k, d), sinusoids(0, d)) * 2 / d, "right for p = 0"),
         (lambda k, d: blocks(1, d), "It shifts by 1"),
     ],
     "rotary_complex": [

@@ -122,6 +122,7 @@ WRONG = {
         (lambda *given: stream(*given).sum(0), "Return parts, not a sum"),
     ],
     "add_by_block": [
+        (altered(block, "20.0", "0.5"), "of its weight to the last sum before it"),
         (altered(block, "(sums != 1)", "0"), "passes on through places"),
         (altered(block, "k=-1", "k=1"), "a place looks at a higher one"),
         (altered(loop_block, "] = 1\n", "] = -1\n"), "not below 0 and sum to 1"),

@@ -110,6 +110,9 @@ WRONG = {
         (np.tri, "are 10 tokens"),
     ],
     "gradient_layer": [
+        (altered(layer, "-rate / n", "-0.123"), "That is 2.05 times one step"),
+        (lambda p, *more: layer(p, *more) * np.append(1, p * [2]), "no multiple of a step"),
+        (altered(layer, "[x, x,", "[x + last, x - last,"), "The queries are right"),
         (altered(layer, "-rate", "rate"), "The sign"),
         (altered(layer, "* last]", "* (x + last)]"), "changes x"),
         (lambda *given: layer(*given)[1:], "expected three matrices"),

@@ -115,6 +115,7 @@ WRONG = {
         (overflowing_rest, "for large scores you give NaN or ∞"),
     ],
     "page_written": [
+        (altered(writing, "return", "pages[2] += 1\n    return"), "reads something else now"),
         (altered(writing, "> 1", "> 9"), "Another sequence reads that page too"),
         (altered(writing, "return pages", "return pages[..., :1]"), "pages of shape (9, 3, 1)"),
         (lambda *given: writing(*given)[::-1], "return the pages first"),
