@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from mending import mended
+from mending import mended, softmax
 
 from attnbook_course.checks import ch04
 
@@ -56,6 +56,11 @@ def torch_local(scores, centre, width):
 
 def torch_fails():
     return torch.tensor([0.3, 0.5, 0.2]), torch.tensor([[0.0, 0, 1], [0.4, 0.3, 0.3], [1, 0, 0]])
+
+
+def unwindowed(s, centre, width):
+    d = np.arange(s.shape[1]) - centre[:, None]
+    return softmax(s) * np.exp(-(d**2) / (2 * (width / 2) ** 2))
 
 
 RIGHT = {
