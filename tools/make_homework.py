@@ -340,7 +340,7 @@ def package_imports(chapter: Path) -> Iterator[tuple[str, str]]:
     first = CELL.search(chapter.read_text("utf-8"))
     assert first is not None
     for node in ast.parse(first[1]).body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "attnbook":
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("attnbook"):
             for name in node.names:
                 yield node.module or "", ast.unparse(name)
 
