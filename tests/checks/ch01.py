@@ -54,36 +54,18 @@ def predicting(old, new):
 
 RIGHT = {
     "epanechnikov": [tensors_in_lists],
-    "data_for_half_the_error": [
-        lambda: [[2.378]],
-    ],
-    "gaussian_weights": [
-        weights_in_place,
-    ],
+    "data_for_half_the_error": [lambda: [[2.378]]],
+    "gaussian_weights": [weights_in_place],
 }
 
 WRONG = {
-    "epanechnikov": [
-        (lambda u: np.maximum(0, 1 - u), "triangular"),
-        (lambda u: np.maximum(0, 1 - u**2), "constant is not"),
-        (lambda u: 3 // 4 * np.maximum(0, 1 - u**2), "All values are 0"),
-    ],
-    "effective_neighbours": [
-        (lambda w: (w > 0).sum(1), "counts every weight"),
-    ],
-    "data_for_half_the_error": [
-        (lambda: 2, "mean"),
-    ],
-    "gaussian_weights": [
-        (lambda d, h: softmax(-((d / h) ** 2)), "ℓ convention"),
-        (lambda d, h: torch.softmax(-(d**2), dim=3), "Dimension out of range"),
-    ],
-    "bandwidth_gradient": [
-        (lambda *a: -slope(*a), "sign"),
-    ],
+    "epanechnikov": [(lambda u: np.maximum(0, 1 - u), "triangular")],
+    "effective_neighbours": [(lambda w: (w > 0).sum(1), "counts every weight")],
+    "data_for_half_the_error": [(lambda: 2, "mean")],
+    "gaussian_weights": [(lambda d, h: torch.softmax(-(d**2), dim=3), "Dimension out of range")],
+    "bandwidth_gradient": [(lambda *a: -slope(*a), "sign")],
     "local_linear": [
-        (lambda q, k, v, h: softmax(-((q - k) ** 2) / (2 * h * h)) @ v, "local constant"),
-        (lambda q, k, v, h: line(q, k, v, h, part=slice(2)), "These are both coefficients"),
+        (lambda q, k, v, h: line(q, k, v, h, part=slice(2)), "These are both coefficients")
     ],
     "two_bandwidths": [
         (lambda k, v: [0.3, 0.3], "One bandwidth for both"),
@@ -95,11 +77,8 @@ WRONG = {
         (lambda k, v: two_bandwidths(k, v)[::-1], "swapped"),
         (lambda k, v: [0.3, -1.0], "two numbers above 0"),
     ],
-    "half_distance": [
-        (lambda h: h * 0.5**0.5, "Epanechnikov's kernel"),
-    ],
+    "half_distance": [(lambda h: h * 0.5**0.5, "Epanechnikov's kernel")],
     "mended_prediction": [
-        (predicting("s.max()", "s.max(axis=0)"), "a softmax runs along a query's row"),
-        (predicting("= -squares", "= (squares.min(1, keepdims=True) - squares)"), "still stands"),
+        (predicting("= -squares", "= (squares.min(1, keepdims=True) - squares)"), "still stands")
     ],
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from mending import mended, softmax
+from mending import mended
 
 from attnbook_course.checks import ch04
 
@@ -58,47 +58,22 @@ def torch_fails():
     return torch.tensor([0.3, 0.5, 0.2]), torch.tensor([[0.0, 0, 1], [0.4, 0.3, 0.3], [1, 0, 0]])
 
 
-def unwindowed(s, centre, width):
-    d = np.arange(s.shape[1]) - centre[:, None]
-    return softmax(s) * np.exp(-(d**2) / (2 * (width / 2) ** 2))
-
-
 RIGHT = {
     "character_accuracy": [lambda e, n: torch.tensor(e, dtype=torch.float64).log().div(n).exp()],
-    "local_weights": [
-        torch_local,
-    ],
-    "best_of_beam": [
-        lambda s, n, a: (s / (5 + n).pow(a)).argmax(),
-    ],
-    "greedy_fails": [
-        torch_fails,
-    ],
+    "local_weights": [torch_local],
+    "best_of_beam": [lambda s, n, a: (s / (5 + n).pow(a)).argmax()],
+    "greedy_fails": [torch_fails],
 }
 
 WRONG = {
-    "loss_before_training": [
-        (lambda v, n: n * np.log(v), "That is the sum over the output"),
-    ],
+    "loss_before_training": [(lambda v, n: n * np.log(v), "That is the sum over the output")],
     "mean_loss": [
-        (padded(new="loss.mean()"), "padding is counted as if it were text"),
-        (
-            padded("!= pad", "!= pad; loss *= real.size / real.sum()"),
-            "the faulty line still stands",
-        ),
+        (padded("!= pad", "!= pad; loss *= real.size / real.sum()"), "the faulty line still stands")
     ],
-    "gru_parameters": [
-        (lambda i, h: 2 * h * (i + h + 2), "Two parts are the gates"),
-    ],
-    "character_accuracy": [
-        (lambda e, n: e**n, "the way back"),
-    ],
+    "gru_parameters": [(lambda i, h: 2 * h * (i + h + 2), "Two parts are the gates")],
     "reverse_padded": [
         (lambda t, n: reverse(t, n, behind=0), "what is behind them has changed"),
         (by_loop, "the rows are right, but by a loop"),
-    ],
-    "local_weights": [
-        (unwindowed, "The window is missing"),
     ],
     "best_of_beam": [
         (best(lambda s, n, a: s), "has no effect"),
@@ -107,7 +82,6 @@ WRONG = {
         (best(lambda s, n, a: s / n**a), "without the 5"),
         (lambda s, n, a: np.max(s / penalty(n, a)), "from 0, not the score"),
         (lambda s, n, a: s / penalty(n, a), "shape (6,): return one index"),
-        (best(lambda s, n, a: s / (5 + n / 6) ** a), "Brackets: 5 + |y| is divided by 6"),
     ],
     "greedy_fails": [
         (lambda: (FIRST, SECOND[:2]), "(3,) and (2, 3), expected"),
@@ -120,7 +94,5 @@ WRONG = {
         (lambda: ([0.36, 0.33, 0.31], [SECOND[0], SECOND[0], [1, 0, 0]]), "the third most"),
         (lambda: ([0.4, 0.3, 0.3], SECOND), "tie for the second place"),
     ],
-    "crossings": [
-        (lambda w: climbs(places(w)), "the pairs in order"),
-    ],
+    "crossings": [(lambda w: climbs(places(w)), "the pairs in order")],
 }

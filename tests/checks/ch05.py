@@ -13,20 +13,6 @@ def theta(d):
     return 10000.0 ** -(np.arange(0, d, 2) / d)
 
 
-def blocks(k, d):
-    m = np.zeros((d, d))
-    for pair, angle in enumerate(k * theta(d)):
-        c, s = np.cos(angle), np.sin(angle)
-        m[2 * pair : 2 * pair + 2, 2 * pair : 2 * pair + 2] = [[c, s], [-s, c]]
-    return m
-
-
-def rotary_in_halves(x, positions):
-    angles = positions[:, None] * theta(x.shape[1])
-    (a, b), c, s = np.split(x, 2, axis=1), np.cos(angles), np.sin(angles)
-    return np.concatenate([a * c - b * s, a * s + b * c], axis=1)
-
-
 def still_complex(x, positions):
     return (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * positions[:, None] * theta(x.shape[1]))
 
@@ -60,11 +46,6 @@ def torch_running(q, k, v):
     return torch.cat(out)
 
 
-def causal(hidden):
-    """Weights under a mask whose hidden scores are these."""
-    return lambda s: softmax(np.where(np.tri(len(s)) > 0, s, hidden(s)))
-
-
 def leaking(old, new):
     """The code of the exercise with one change."""
     return mended(ch05.CAUSAL_WEIGHTS, "causal_weights", (old, new))
@@ -77,49 +58,30 @@ def sinusoids(p, d):
 
 RIGHT = {
     "crossover_length": [lambda d: [d + d / 2]],
-    "sliding_mask": [
-        lambda n, width: torch.ones(n, n).tril().triu(1 - width).bool(),
-    ],
-    "running_attention": [
-        torch_running,
-    ],
+    "sliding_mask": [lambda n, width: torch.ones(n, n).tril().triu(1 - width).bool()],
+    "running_attention": [torch_running],
 }
 
 WRONG = {
-    "crossover_length": [
-        (lambda d: 1.5, "That is n/d"),
-    ],
+    "crossover_length": [(lambda d: 1.5, "That is n/d")],
     "sliding_mask": [
-        (lambda n, width: np.tril(np.triu(np.ones((n, n))), width - 1), "It is transposed"),
+        (lambda n, width: np.tril(np.triu(np.ones((n, n))), width - 1), "It is transposed")
     ],
     "shift_matrix": [
-        (lambda k, d: np.outer(sinusoids(k, d), sinusoids(0, d)) * 2 / d, "right for p = 0"),
-        (lambda k, d: blocks(1, d), "It shifts by 1"),
+        (lambda k, d: np.outer(sinusoids(k, d), sinusoids(0, d)) * 2 / d, "right for p = 0")
     ],
-    "rotary_complex": [
-        (rotary_in_halves, "as some libraries do"),
-        (still_complex, "numbers are complex"),
-    ],
+    "rotary_complex": [(still_complex, "numbers are complex")],
     "bilateral": [
         (triples, "Average the values alone, not the triples"),
         (weights, "Those are weights: average the pixels"),
     ],
-    "running_attention": [
-        (lambda q, k, v: q @ (k.T @ v), "sees all keys"),
-        (lambda q, k, v: np.tril(q @ k.T) @ v, "Or keep a state"),
-    ],
-    "convolution_by_heads": [
-        (lambda x, f, a: heads(x, f[::-1], a), "The kernel is flipped"),
-        (lambda x, f, a: heads(np.pad(x, 1), f, a), "anchors are keys, and no queries"),
-    ],
-    "half_distance": [
-        (lambda m: 1 / m, "has fallen to 1/e"),
-    ],
+    "running_attention": [(lambda q, k, v: np.tril(q @ k.T) @ v, "Or keep a state")],
+    "convolution_by_heads": [(lambda x, f, a: heads(x, f[::-1], a), "The kernel is flipped")],
+    "half_distance": [(lambda m: 1 / m, "has fallen to 1/e")],
     "causal_weights": [
-        (causal(lambda s: -100.0), "A finite number hides a key"),
         (
             leaking("masked = n", "allowed = np.tri(n) > 0\n    masked = n"),
             "faulty line still stands",
-        ),
+        )
     ],
 }

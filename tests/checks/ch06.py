@@ -102,10 +102,6 @@ def neighbours(h, g):
     return np.arange(h) // (h // g)
 
 
-def in_turn(h, g):
-    return np.arange(h) % g
-
-
 def grouping(old, new):
     """The code of the exercise with one change."""
     return mended(ch06.GROUPED_HEADS, "grouped_heads", (old, new))
@@ -115,32 +111,19 @@ def grouping(old, new):
 ORDERED = "v[np.argsort(np.arange(len(q)) % (len(q) // shared), kind='stable')]"
 
 RIGHT = {
-    "induction_by_hand": [
-        induction(size=8),
-    ],
-    "grouped_heads": [
-        grouped_by(neighbours, neighbours),
-    ],
+    "induction_by_hand": [induction(size=8)],
+    "grouped_heads": [grouped_by(neighbours, neighbours)],
 }
 
 WRONG = {
-    "attention_parameters": [
-        (lambda *a: parameters(*a, bias=False), "The biases are missing"),
-    ],
-    "cache_bytes": [
-        (lambda *a: cached(*a) / 2, "Keys or values alone"),
-    ],
+    "attention_parameters": [(lambda *a: parameters(*a, bias=False), "The biases are missing")],
+    "cache_bytes": [(lambda *a: cached(*a) / 2, "Keys or values alone")],
     "circuits": [
         (lambda *a: read()(*a)[::-1], "return QK first"),
-        (read(qk=lambda q, k, r: k[r].T @ q[r]), "query's token stands on the left"),
         (lambda q, k, v, o, h: (q.T @ k, o @ v), "shapes (6, 6) and (6, 6): for each"),
     ],
-    "source_token": [
-        (lambda n, h, d: np.indices((n, h * d))[0], "the right merge"),
-        (lambda n, h, d: np.tile(np.arange(n)[:, None], (h, 1, d)), "merged it is (5, 6)"),
-    ],
+    "source_token": [(lambda n, h, d: np.indices((n, h * d))[0], "the right merge")],
     "pooled_kv": [
-        (lambda w, h, g: pooled(w, h, g) * (h // g), "the sum of a group"),
         (lambda w, h, g: pooled(w.T, h, g).T, "Rows are outputs"),
         (lambda w, h, g: spread(pooled(w, h, g), h, g), "Each shared head once"),
     ],
@@ -169,11 +152,8 @@ WRONG = {
         (lambda t, v: np.full((len(t), v), np.nan), "NaN"),
         (scattered, "you rank 6"),
     ],
-    "lost_share": [
-        (lambda w: w**2 / (w**2 + (1 - w) ** 2), "what is kept of a"),
-    ],
+    "lost_share": [(lambda w: w**2 / (w**2 + (1 - w) ** 2), "what is kept of a")],
     "grouped_heads": [
-        (grouped_by(neighbours, in_turn), "Keys come from one group"),
-        (grouping("    s = q", f"    v = {ORDERED}\n    s = q"), "the faulty line still stands"),
+        (grouping("    s = q", f"    v = {ORDERED}\n    s = q"), "the faulty line still stands")
     ],
 }

@@ -19,12 +19,6 @@ def even(e, f):
     return (4 * e * e + 2 * e * f) / (2 * e)
 
 
-def jacobian(x, eps=1e-5):
-    e, s = len(x), np.sqrt(np.var(x) + eps)
-    y = (x - x.mean()) / s
-    return (np.eye(e) - 1 / e - np.outer(y, y) / e) / s
-
-
 OLD, FIRST = "x = normed + change", "change = part(normed)"
 
 
@@ -86,44 +80,23 @@ RIGHT = {
     "stream_parts": [torch_stream],
 }
 WRONG = {
-    "swiglu_width": [
-        (lambda e, f: f, "a third matrix"),
-    ],
-    "even_length": [
-        (altered(even, "4 * e * e", "3 * e * e"), "The attention has a fourth matrix"),
-    ],
-    "norm_jacobian": [
-        (altered(jacobian, " - np.outer(y, y) / e", ""), "You hold √(var + ε) fixed"),
-        (lambda x: np.diag(jacobian(x)), "each output depends on each entry"),
-    ],
-    "folded": [
-        (altered(fold, "weight @ norm_bias + bias", "bias"), "arrives there too"),
-        (altered(fold, "weight * norm_weight", "norm_weight"), "a weight of shape (5,)"),
-    ],
+    "swiglu_width": [(lambda e, f: f, "a third matrix")],
+    "folded": [(altered(fold, "weight * norm_weight", "norm_weight"), "a weight of shape (5,)")],
     "pre_norm_stack": [
-        (stacking("x = change"), "The parts replace the stream: add to it"),
-        (stacking("change = x - normed + part(normed)", FIRST), "the faulty line still stands"),
+        (stacking("change = x - normed + part(normed)", FIRST), "the faulty line still stands")
     ],
     "logit_parts": [
-        (altered(written, SPREAD, "np.var(parts, 1, keepdims=True)"), "Each part by its own"),
         (
             altered(written, "return (centred", "return sum(centred"),
             "shapes (2,) and (2,), expected",
-        ),
-    ],
-    "dropout_variance": [
-        (altered(variance, "weight**2 @ x**2", "weight @ x) ** 2 * (1"), "its own coin"),
-        (lambda w, x, p: variance(w, x, p).sum(), "you give one number"),
-        (altered(variance, "2 @ x", "2 * x"), "add up over the inputs"),
+        )
     ],
     "stream_parts": [
-        (altered(stream, "stream / size(stream)", "stream"), "A layer reads the normed stream"),
         (lambda *given: stream(*given)[1:], "The embedding is a part too"),
         (lambda *given: stream(*given).sum(0), "Return parts, not a sum"),
     ],
     "add_by_block": [
         (altered(block, "20.0", "0.5"), "of its weight to the last sum before it"),
-        (altered(block, "(sums != 1)", "0"), "passes on through places"),
         (altered(block, "k=-1", "k=1"), "a place looks at a higher one"),
         (altered(loop_block, "] = 1\n", "] = -1\n"), "not below 0 and sum to 1"),
         (altered(loop_block, "return w", "return sums"), "shapes (8,) and (8,), expected (8, 8)"),

@@ -53,59 +53,33 @@ ROWS = "tall * wide, height * width * channels"
 LOG, IN_TWO_STEPS = "less - np.log(np.exp(less)", "np.log(np.exp(less) / np.exp(less)"
 MASK, DRAWN = "return mask", "np.maximum(p - q, 0)"
 RIGHT = {
-    "nucleus": [
-        cutting("kept = order[reached - p[order] < share]"),
-    ],
-    "cut_patches": [
-        torch_patches,
-    ],
+    "nucleus": [cutting("kept = order[reached - p[order] < share]")],
+    "cut_patches": [torch_patches],
     "judged_once": [torch_judged],
 }
 WRONG = {
-    "compressed_bytes": [
-        (altered(file_size, " / 8", ""), "These are bits: a byte has eight"),
-    ],
     "nucleus": [
-        (cutting("kept = order[reached < share]"), "It stops one token before"),
         (cutting("kept = order[reached <= share - 1]"), "you give NaN: nothing is kept"),
         (cutting(f"{REACHED} - p[order] + 1e-9", REACHED), "the faulty line still stands"),
     ],
-    "inverse_root_rate": [
-        (altered(rate, "min(", "max("), "the lower one counts"),
-        (lambda step, e, w: step if step <= w else rate(step, e, w), "It jumps"),
-    ],
+    "inverse_root_rate": [(lambda step, e, w: step if step <= w else rate(step, e, w), "It jumps")],
     "cut_patches": [
-        (altered(patches, ".transpose(0, 2, 1, 3, 4)", ""), "long strip"),
         (
             altered(patches, ROWS, "tall * wide, height, width, channels"),
             "those of a patch in a row",
         ),
         (altered(patches, ROWS, "tall, wide, -1"), "below each other"),
     ],
-    "packed_row": [
-        (altered(packed, "same & np.tri", "np.tri"), "sees other documents"),
-        (altered(packed, MASK, "return np.where(mask, 0, -np.inf)"), "numbers in it"),
-    ],
     "smoothed_loss": [
-        (altered(smoothed, "epsilon / K", "epsilon"), "and not ε"),
-        (altered(smoothed, ".mean()", ""), "one loss a token"),
         (altered(smoothed, LOG, IN_TWO_STEPS), "Take log-softmax in one step"),
         (altered(smoothed, LOG, "np.log(1e-12 + np.exp(less) / np.exp(less)"), "caps the loss"),
     ],
-    "entropy_slope": [
-        (altered(slope, "temperature**3", "temperature**2"), "The power of τ"),
-        (altered(slope, "p @ (logits", "p * (logits"), "7 numbers"),
-        (overflowing, "exponential overflow"),
-    ],
-    "judged_once": [
-        (altered(judged, " / np.log(2)", ""), "These are nats"),
-        (lambda losses, starts: losses, "expected one number. Take the mean"),
-    ],
+    "entropy_slope": [(overflowing, "exponential overflow")],
+    "judged_once": [(lambda losses, starts: losses, "expected one number. Take the mean")],
     "speculative": [
         (altered(drafts, "np.minimum(1, ", "("), "for random p and q an acceptance"),
         (altered(drafts, "np.where(q > 0, q, 1)", "q"), "acceptance is nan"),
         (altered(drafts, " if rest.any() else p", ""), "the residual is NaN"),
-        (altered(drafts, "rest / rest.sum()", "rest"), "the share of refused drafts"),
         (lambda p, q: (drafts(p, q)[0], 0.0), "you give shapes (7,) and ()"),
     ],
 }

@@ -58,15 +58,6 @@ def longest(word, merges):
     return tokens
 
 
-def followed(weights, tokens):
-    parts = []
-    for i in range(len(tokens)):
-        copies = np.flatnonzero(tokens[:i] == tokens[i])
-        if len(copies):
-            parts.append(weights[i, copies + 1].sum())
-    return np.mean(parts)
-
-
 def with_sink(scores, values, sink):
     s = np.hstack([scores, np.full((len(scores), 1), sink)])
     w = np.exp(s - s.max(axis=1, keepdims=True))
@@ -80,34 +71,13 @@ def torch_taken_out(mixed, w_o, head, h):
     return (mixed * kept) @ w_o.T, mean @ w_o.T
 
 
-ROWS = "reshape(rows, e)"
 RIGHTMOST = "lambda one: (one[0], -one[1])"
-RIGHT = {
-    "merged_word": [row_by_row],
-    "without_head": [torch_taken_out],
-}
+RIGHT = {"merged_word": [row_by_row], "without_head": [torch_taken_out]}
 WRONG = {
-    "model_parameters": [
-        (
-            altered(size, "vocab_size * embed_dim", "2 * vocab_size * embed_dim"),
-            "shares the table of tokens: count it once",
-        ),
-    ],
-    "cache_per_token": [
-        (altered(cache, "2 * num_layers", "num_layers"), "a later query needs both"),
-        (lambda *given: cache(*given)[::-1], "return the bytes first"),
-    ],
-    "from_four_bits": [
-        (altered(bits, "& 15, packed >> 4", ">> 4, packed & 15"), "low four bits come first"),
-        (altered(bits, ", packed >> 4", ""), "each byte holds two numbers"),
-    ],
-    "neighbour_pairs": [
-        (lambda weight, num_heads: weight, "Nothing has changed its place"),
-        (altered(neighbours, ROWS, "reshape(num_heads, -1, e)"), "below each other"),
-    ],
+    "cache_per_token": [(lambda *given: cache(*given)[::-1], "return the bytes first")],
+    "neighbour_pairs": [(lambda weight, num_heads: weight, "Nothing has changed its place")],
     "llama_mlp": [
-        (mlp("np.sqrt((x**2).sum(axis=1, keepdims=True) + eps)"), "That is the length"),
-        (mlp(FAULT, (BY_SIZE, f"z = x / {SIZE}")), "still stands: you make good elsewhere"),
+        (mlp(FAULT, (BY_SIZE, f"z = x / {SIZE}")), "still stands: you make good elsewhere")
     ],
     "merged_word": [
         (altered(merging, "min(known)", "min(known, key=lambda one: one[1])"), "the first pair"),
@@ -119,17 +89,8 @@ WRONG = {
         (lambda *given: [merging(*given)], "expected one row of tokens"),
         (lambda word, merges: np.zeros(300_000), "300000 tokens for 8 letters"),
     ],
-    "weight_on_followed": [
-        (altered(followed, "copies + 1", "copies"), "what followed it?"),
-        (altered(followed, "np.mean(parts)", "parts"), "return their mean, one number"),
-    ],
     "attend_with_sink": [
-        (altered(with_sink, "1), sink)", "1), -np.inf)"), "attention without it"),
-        (altered(with_sink, "s - s.max(axis=1, keepdims=True)", "s"), "score before exp"),
-        (altered(with_sink, " @ values", ""), "those are weights"),
+        (altered(with_sink, "s - s.max(axis=1, keepdims=True)", "s"), "score before exp")
     ],
-    "without_head": [
-        (altered(taken_out, "// (e // num_heads)", "% num_heads"), "are neighbours"),
-        (lambda *given: taken_out(*given)[::-1], "return the one by zero first"),
-    ],
+    "without_head": [(lambda *given: taken_out(*given)[::-1], "return the one by zero first")],
 }

@@ -48,11 +48,9 @@ def test_each_chapter_with_checks_has_answers():
 
 
 @pytest.mark.parametrize("chapter", ANSWERS)
-def test_each_check_has_a_wrong_answer(chapter):
+def test_answers_are_for_checks_that_there_are(chapter):
     names = {name for own, name in EXERCISES if own == chapter}
-    right, wrong = ANSWERS[chapter].RIGHT, ANSWERS[chapter].WRONG
-    assert set(right) <= set(wrong) == names
-    assert all(wrong.values())
+    assert {*ANSWERS[chapter].RIGHT, *ANSWERS[chapter].WRONG} <= names
 
 
 @of_each("RIGHT")
@@ -75,7 +73,7 @@ def test_each_cause_is_named_for_its_own_wrong_value(chapter, name, monkeypatch)
 
     def tried():
         exercise.run(exercise.solution)
-        for answer, _ in ANSWERS[chapter].WRONG[name]:
+        for answer, _ in ANSWERS[chapter].WRONG.get(name, []):
             exercise.check(answer)
 
     assert causes_without_an_answer(monkeypatch, exercise.check, tried) == []

@@ -14,18 +14,9 @@ from attnbook_course.checks.verdict import Function, Wrong, check, expect, one_n
 @check
 def epanechnikov(function: Function) -> str:
     """function(u): the Epanechnikov kernel, u an array of any shape."""
-    cases = [np.asarray(u) for u in ([0.6], [[0.0, 0.25], [0.9, 1.0]], [1.5, 3.0], [0.5, 1.5])]
-    answers = [call(function, u) for u in cases]
-    top = answers[1].ravel()[0] if answers[1].shape == (2, 2) else np.nan
-    factor = top if np.isfinite(top) and top != 0 else np.nan
-    pairs = zip(answers, cases, strict=True)
-    scaled = all(np.allclose(a, factor * np.maximum(0, 1 - u**2), atol=1e-5) for a, u in pairs)
-    if not any(np.any(answer) for answer in answers):
-        raise Wrong("at every u you give 0. All values are 0: is a fraction rounded, as in 3 // 4?")
-    if scaled and abs(factor - 0.75) > 1e-5:
-        at = f"at u = 0 you give {show(factor)}"
-        raise Wrong(f"{at}. The parabola is right, the constant is not.")
-    for u, got in zip(cases, answers, strict=True):
+    constant = "The parabola is right, the constant is not.", 0.0
+    for case in ([[0.0, 0.25], [0.9, 1.0]], [0.6], [1.5, 3.0], [0.5, 1.5]):
+        u = np.asarray(case)
         parabola = np.maximum(0, 1 - u**2)
         where = f"at u = {', '.join(f'{one:g}' for one in u.ravel())}"
         mistakes = [
@@ -33,8 +24,10 @@ def epanechnikov(function: Function) -> str:
             (0.75 * (1 - u**2), "A kernel is not negative: beyond u = 1 it is 0."),
             (0.75 * np.maximum(0, 1 - u), "The constant is right, but u is not squared."),
             (np.exp(-(u**2) / 2), "That is the Gaussian kernel."),
+            (0 * u, "All values are 0: is a fraction rounded, as in 3 // 4?"),
         ]
-        expect(got, 0.75 * parabola, where, mistakes)
+        got = call(function, u)
+        expect(got, 0.75 * parabola, where, mistakes, but_for_a_factor=constant)
     return "a parabola with area 1, and 0 beyond u = 1."
 
 
@@ -48,7 +41,6 @@ def effective_neighbours(function: Function) -> str:
         ([1.0, 1.0], "One over the sum is always 1: square the weights first."),
         ([2.0, 3.0], "That counts every weight above 0, however small."),
         (entropy, "That is the entropy: count with squares."),
-        ([6.0, 8.0], "That takes the mean of the squares: take their sum."),
     ]
     expect(call(function, w), [2.0, 8 / 3], "for the rows (½, ½, 0) and (¼, ¼, ½)", mistakes)
     square = np.asarray([[0.9, 0.1], [0.4, 0.6]])
@@ -67,7 +59,6 @@ def half_distance(function: Function) -> str:
         (3 * np.sqrt(np.log(2)), "The 2 of u²/2 is missing: that is the ℓ convention."),
         (3 * np.log(2), "The kernel falls with the square of u: solve u²/2 = ln 2."),
         (np.sqrt(2 * np.log(2)), "That is u: a distance is u times h."),
-        (np.sqrt(6 * np.log(2)), "The bandwidth stands under the root: u² = d²/h²."),
     ]
     expect(call(function, 3.0), 3 * np.sqrt(2 * np.log(2)), "for h = 3", mistakes, secret=True)
     return "h √(2 ln 2), a little more than one bandwidth."
@@ -114,7 +105,6 @@ def bandwidth_gradient(function: Function) -> str:
         (np.sum(w * d2 * values) / h**3, "The denominator has h too: subtract the mean of d²."),
         (slope * h, "That is the derivative with respect to log h: h times too large."),
         (slope * 2, "The 2 of 2h² goes: h⁻² has the derivative −2h⁻³."),
-        (slope * h**2, "One power of h: −d²/2h² has the derivative d²/h³."),
         (slope * h**3, "The h³ is missing: the exponent −d²/2h² has the derivative d²/h³."),
     ]
     expect(call(function, query, keys, values, h), slope, "for five points and h = 0.7", mistakes)
@@ -154,7 +144,6 @@ def _predicts(function: Function) -> str:
         (np.where(near, right, 0), "A silent 0 is worse than NaN: keep 0/0 from arising."),
         (np.where(near, right, values.mean()), "Far away the nearest key counts, not all alike."),
         (by_key, "That is the largest score of each key: a softmax runs along a query's row."),
-        (e @ values, "The weights of a query must sum to 1: divide by their sum."),
     ]
     expect(got, right, far, mistakes)
     return "each query has a largest score of its own."
@@ -198,7 +187,6 @@ def data_for_half_the_error(function: Function) -> str:
         (1.6, "r is in a power: a product with 4/5 does not undo it."),
         (2.0, "That is the rate 1/n of a mean or a line."),
         (4.0, "That halves a standard error, n^(−1/2): the error here is squared."),
-        (2**0.8, "That is 2^(4/5): solve r^(−4/5) = 1/2 for r."),
     ]
     expect(call(function), 2**1.25, "As an answer", mistakes, tolerance=0.01, secret=True)
     return "r^(−4/5) = 1/2, r = 2^(5/4): the price of not knowing the curve's form."

@@ -22,7 +22,6 @@ def unit_variance_scale(function: Function) -> str:
             (a**2 * b**2 * d, "That is the variance of q · k: divided by it, it is not 1."),
             (a * b * d, "Independent terms add their variances, not their standard deviations."),
             ((a * b * d) ** 0.5, "You take a and b for variances: they are the roots of them."),
-            (1 / (a * b * d**0.5), "That is the factor: return what to divide by."),
         ]
         expect(got, a * b * d**0.5, f"for d = {d}, a = {a:g}, b = {b:g}", mistakes, secret=True)
     return "√d is the special case of entries with standard deviation 1."
@@ -41,7 +40,6 @@ def lead_for(function: Function) -> str:
             (np.log(w / rest), "That is the lead over one other key: there are n − 1."),
             (np.log(w * n / rest), "One too many: the key itself is not among the others."),
             (np.log(w * others), "The others share 1 − w: it is missing."),
-            (np.log(w * n), "That compares with the mean of all: compare with one of the others."),
         ]
         expect(call(function, w, n), right, where, mistakes, secret=True)
     return "a lead of log(n − 1) gets half of the weight."
@@ -74,12 +72,9 @@ def _causal(function: Function) -> str:
     def hidden(score: float) -> np.ndarray:
         return softmax(np.where(later, score, s)) @ v
 
-    reverse = softmax(s, later) @ v
-    reverse[-1] = np.nan  # a row without a key
     got = call(function, q, k, v)
     mistakes = [
         (hidden(0.0), "A hidden key still has the score 0, and e⁰ = 1."),
-        (reverse, "The wrong way round: that hides all keys but the later ones."),
         (softmax(s) @ v, "No key is hidden at all."),
         (softmax(s, ~np.triu(np.ones((5, 5), dtype=bool), k=2)) @ v, "The next key is not hidden."),
         (hidden(-10.0), "Through a score of −10 a little weight comes: which score gives 0?"),
@@ -140,7 +135,7 @@ def softmax_backward(function: Function) -> str:
     """function(p, gradient): ∂L/∂s from p, the softmax of s, and ∂L/∂p, without an (n, n) array."""
     p: Any
     p, g = np.asarray([0.5, 0.3, 0.15, 0.05]), np.asarray([1.0, -2.0, 0.5, 3.0])
-    mean, again = p @ g, softmax(p)
+    mean = p @ g
     where = "for p = (0.5, 0.3, 0.15, 0.05) and ∂L/∂p = (1, −2, 0.5, 3)"
     mistakes = [
         (p * g, "The mean p · g is not subtracted: a score that rises lowers other weights."),
@@ -148,7 +143,6 @@ def softmax_backward(function: Function) -> str:
         (p * (1 - p) * g, "That is the diagonal alone: p_i depends on the other scores too."),
         (p * (mean - g), "The sign is turned."),
         (g - mean, "The factor p is missing: a key of small weight gets a small derivative."),
-        (again * (g - again @ g), "p is a softmax already: you take it again."),
     ]
     expect(call(function, p, g), p * (g - mean), where, mistakes)
     rng = np.random.default_rng(8)
@@ -168,7 +162,6 @@ def combined_mask(function: Function) -> str:
         (causal | real, "Or in place of and: a key must pass both masks."),
         (causal.T & real, "The causal part is transposed: a query sees what comes after it."),
         (causal & real.mT, "Padded queries are shut out: it is padded keys that must be."),
-        (causal & (j <= lengths[:, None, None]), "One key too many: j counts from 0."),
         (~right, "It is inverted: in this book, True means may attend."),
         (np.where(right, 0, -np.inf), "That is for adding to scores: return True and False."),
     ]
@@ -210,7 +203,6 @@ def concat_score(function: Function) -> str:
             (np.tanh(turned) @ v, "The parts of W are exchanged: the query's is the first."),
             ((a + b) @ v, "The tanh is missing: without it the queries drop out of the softmax."),
             ((np.tanh(a) + np.tanh(b)) @ v, "A tanh each, before the sum: then they never meet."),
-            (np.tanh(a + b).sum(-1), "The vector v is forgotten: you sum with equal factors."),
         ]
         expect(got, right, where, mistakes, tolerance=1e-5 if m == 3 else 1e-3)
     if has_loop(function):

@@ -21,9 +21,7 @@ def swiglu_width(function: Function) -> str:
             (2 * f / 3, "That is without biases, or for a width without end: count them."),
             (f / right * f, "You divide by the share: SwiGLU must be the narrower one."),
             (f, "SwiGLU has a third matrix, the gate."),
-            (f * (2 * e + 1) / (3 * e + 1), "The gate has biases too."),
             (2 * e * f / (3 * e + 2), "The plain MLP has biases in its hidden layer too."),
-            ((f * (2 * e + 1) + e) / (3 * e + 2), "The output layer of SwiGLU has biases too."),
         ]
         expect(got, right, f"for embed_dim, mlp_dim = {e}, {f}", mistakes, secret=True)
     return "about two thirds: three matrices take the place of two."
@@ -37,9 +35,7 @@ def even_length(function: Function) -> str:
         mistakes = [
             (e + f / 2, "Twice the matrices' multiplications: the additions count in both parts."),
             (4 * e + 2 * f, "Scores and averages are two products: 2 n² e for each."),
-            (2 * e, "The MLP's matrices are missing."),
             (f, "The matrices of the attention are missing."),
-            (1.5 * e + f, "The attention has a fourth matrix, behind the heads."),
             (e * (2 * e + f), "Divide by e: it stands in scores and averages too."),
         ]
         expect(call(function, e, f), 2 * e + f, where, mistakes, secret=True)
@@ -58,11 +54,8 @@ def norm_jacobian(function: Function) -> str:
         outer = np.outer(out, out) / e
         right = (one - mean - outer) / s
         got = call(function, x)
-        if got.shape == (e,):
-            raise Wrong(f"{where} you give shape ({e},): each output depends on each entry of x.")
         mistakes = [
             ((one - mean) / s, "You hold √(var + ε) fixed: it changes with x too."),
-            ((one - outer) / s, "The mean changes with x too."),
             (one / s, "Mean and variance change with x too."),
             (s * right, "The division by √(var + ε) is missing."),
             ((one - mean - e * outer) / s, "The variance is a mean: divide by e."),
@@ -91,7 +84,6 @@ def folded(function: Function) -> str:
         expect(bias, w @ b + c, f"{where}, in the bias,", mistakes)
         mistakes = [
             (z @ w.T, "The norm's weight is missing."),
-            (z @ (w * g[:o, None]).T, "Each entry of g belongs to an input: a column, not a row."),
             (z @ (w * g) if o == e else z @ w.T, "It is transposed: rows are outputs."),
         ]
         expect(z @ weight.T, z @ (w * g).T, f"{where}, in weight times a normed token,", mistakes)
@@ -147,7 +139,6 @@ def _adds_to_the_stream(function: Function) -> str:
         (stack(lambda z, part: part(normed(z))), "The parts replace the stream: add to it."),
         (stack(lambda z, part: normed(z + part(z))), "That is post-norm."),
         (stack(lambda z, part: z + part(z)), "The parts read the stream without its norm."),
-        (stack(lambda z, part: z + normed(part(z))), "The norm is in front of the part."),
         (x + parts[0](normed(x)), "The second part is missing: is the return inside the loop?"),
     ]
     expect(got, right, "for two tokens and two parts", mistakes)
@@ -199,10 +190,6 @@ def dropout_variance(function: Function) -> str:
         right = p / (1 - p) * squares
         got = call(function, w, x, p)
         where = f"for {len(x)} inputs, {len(w)} outputs and p = {p}"
-        if got.shape == ():
-            raise Wrong(f"{where} you give one number: each of the outputs has a variance.")
-        if got.shape == w.shape:
-            raise Wrong(f"{where} you give shape {got.shape}: add up over the inputs.")
         mistakes = [
             (p * (1 - p) * squares, "What stays is divided by 1 − p."),
             ((1 - p) / p * squares, "p is the share left out, not the share that stays."),
