@@ -34,7 +34,7 @@ def test_an_error_names_the_arguments():
         return u[7]
 
     message = ch01.epanechnikov(broken).message
-    assert message.endswith("out of bounds for axis 0 with size 1 (u = [0.6])")
+    assert message.endswith("out of bounds for axis 0 with size 2 (u of shape (2, 2))")
     with pytest.raises(ZeroDivisionError) as found:
         call_pair(lambda keys, h: 1 / 0, np.ones((24, 3)), 0.7)
     assert found.value.__notes__ == ["keys of shape (24, 3), h = 0.7"]

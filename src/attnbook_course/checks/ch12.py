@@ -245,7 +245,7 @@ def least_traffic(function: Function) -> str:
         right = once * (1 + t)
         if np.allclose([first, second], [right, b]):
             raise Wrong(f"{where} the bytes come first: return the block first.")
-        mistakes = [
+        mistakes: list[tuple[float, str]] = [
             (block(4), "There are only n rows: the block is n at most."),
             (m // (4 * d), "The scores of a block need their place too: block · block numbers."),
             (block(3), "Queries, keys, values and outputs: four times block · d numbers."),
