@@ -49,11 +49,6 @@ from attnbook_course.weaving.notebook import METADATA, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAN = ("title", "chapters", "seconds", "minutes", "explanations")
-UNADDRESSED = """\
-This copy of the book has no address, so the notebooks run only where the package attnbook is
-installed already, as on a hub: not on Colab, and not on a student's own machine. They have no links
-to the book either. For both: make address REPO=owner/name (MAINTAINING.md, Publish your own copy),
-then make homework again."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,6 @@ class Part:
     points: float
     held_out: str  # the chapter whose held-out checks judge it, "ch01"; or empty
     note: str  # the text of its solution, for the lecturer
-    line: int  # where the exercise's text begins, in its file
 
     @property
     def function(self) -> str:
@@ -137,9 +131,8 @@ class Maker:
                     words = f"no exercise {label!r} in [{table}]; there are {', '.join(known)}"
                     raise BadHomework(f"homework/{name}.toml: {words}")
                 exercise, chapter_name, text = known[label]
-                line = text[: text.index(f":label: {label}\n")].count("\n") + 3
                 note = next(body for own, body in EXPLANATION.findall(text) if own == label)
-                parts.append(Part(exercise, points, chapter_name, note, line))
+                parts.append(Part(exercise, points, chapter_name, note))
         functions = [part.function for part in parts if part.function]
         if twice := {one for one in functions if functions.count(one) > 1}:
             words = f"two exercises ask for a function {', '.join(sorted(twice))}"
@@ -172,10 +165,7 @@ class Maker:
         """A text of an exercise as plain Markdown, with links to the site where there is one."""
         page = self.book.page(part.exercise.chapter)
         resolver = Elsewhere(self.book, self.table, self.references, page)
-        file = self.book.file(page)
-        if part.held_out:
-            file = str(self.held_out_file(f"{part.held_out}.md"))
-        plain = render(parse(text, file, part.line), resolver)
+        plain = render(parse(text, part.exercise.label, 1), resolver)
         if not self.book.site:  # then a link would lead to a file that students do not have
             plain = re.sub(r"(?<!!)\[([^\[\]]+)\]\((?![a-z]+:)[^)\s]*\)", r"\1", plain)
         return plain
@@ -213,10 +203,8 @@ class Maker:
         if part.kind == "explained":
             answer = self.prose(part, part.note.strip()) if key else PLACEHOLDER
             own["part"] = "explanation"
-            cells.append(
-                new_markdown_cell(answer, id=f"{label}-explanation", metadata={"attnbook": own})
-            )
-            return cells
+            name = f"{label}-explanation"
+            return [*cells, new_markdown_cell(answer, id=name, metadata={"attnbook": own})]
         code = exercise.solution.strip() if key else stub_of(exercise)
         code = f"{code}\n\n{exercise.check_line}"
         cells.append(new_code_cell(code, id=label, metadata={"attnbook": own}))
@@ -353,8 +341,6 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         print(error, file=sys.stderr)
         return 1
     print(f"For students: {out / 'students'}. For you alone: {out / 'lecturer'}.")
-    if not maker.book.repository:
-        print(UNADDRESSED, file=sys.stderr)
     return 0
 
 

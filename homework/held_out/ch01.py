@@ -47,8 +47,6 @@ def checks(seed):
             (k ** (5 / 4), "That is for one input.", 0.5),
             (k ** (-(4 + d) / 4), "That is one over the factor: n must grow.", 0.5),
             (k ** (4 / (4 + d)), "That is the power of n, not its inverse: solve for r."),
-            (k * (4 + d) / 4, "r is in a power: a product does not undo it."),
-            (k**d, "That is the number of cells of a grid: use the rate of the error."),
             (float(k), "That is the rate 1/n of a mean or a line."),
         ]
         expect(call(function), k ** ((4 + d) / 4), where, mistakes, tolerance=1e-3, secret=True)

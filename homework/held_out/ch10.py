@@ -30,13 +30,11 @@ def checks(seed):
         mistakes = [
             (b, "Scale and least value cost bits too: each number has its share of them."),
             (b + 16 / n, "There are two numbers of 16 bits in a block."),
-            (b * n + 32, "That is a whole block: how much of it is one number's?"),
         ]
         expect(first, b + 32 / n, f"{where}, in the bits,", mistakes, secret=True)
         mistakes = [
             (step, "That is a step: rounding goes to the nearer end of it."),
             (width / 2**b / 2, "Between the values of q is one step fewer than values."),
-            (width / b / 2, "q of b bits has 2 to the power b values."),
         ]
         expect(second, step / 2, f"{where}, in the error,", mistakes, secret=True, earned=0.5)
         return "a smaller block costs more bits and has the smaller steps."
@@ -48,7 +46,6 @@ def checks(seed):
         mistakes = [
             (a + np.log(k * keys), "The keys keep a share too: solve 1 + e^s/(n e^a) for e^s."),
             (a + np.log(k - 1), "All keys together stand against the sink: where is n?"),
-            (a - np.log((k - 1) * keys), "The sign: a sink that takes more has the higher score."),
             (a + np.log(keys / (k - 1)), "Turned over: the sink takes all but one part in k."),
             ((k - 1) * keys * np.exp(a), "That is e^s: take the logarithm.", 0.5),
             (a + np.log2((k - 1) * keys), "The logarithm is the natural one.", 0.5),

@@ -30,9 +30,7 @@ def checks(seed):
             (m * width / 2, "The denominator needs a sum too: one number per feature.", 0.5),
             (right / m, "There are more features than a head is wide."),
             (2 * right, "The cache keeps two rows per token: a key and a value.", 0.5),
-            (width * right, "Divide by what a token adds to the cache, 2d, not by 2."),
             (m * (m * width + 1) / 2, "Values are as wide as a head: features stand in the rows."),
-            (1 / right, "Turned over: state over what a token adds.", 0.5),
         ]
         expect(call(function, width), right, f"for heads of width {width}", mistakes, secret=True)
         return "a short text has the smaller cache, a long one the smaller state."
@@ -44,7 +42,6 @@ def checks(seed):
         mistakes = [
             (-left / own, "The sign is turned: both logarithms are below 0, or above.", 0.5),
             (left * d / beta, "That is for very wide states: keep the logarithm of 1 − β/d.", 0.5),
-            (left / -np.log(1 - 1 / d), "The rate is missing: that is for β = 1."),
             (left / -np.log(1 - beta), "That is one key again and again: here they are new."),
             (left / -np.log(1 - beta * (2 - beta) / d), "The mean is asked for, not a square."),
             (own / left, "Turned over: how often does the factor make 1/k?", 0.5),

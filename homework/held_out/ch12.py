@@ -29,7 +29,6 @@ def checks(seed):
             row = np.arange(rows)
             start = row * b // d * d
             right = np.sum(row - start // b + 1)
-            pairs = np.sum(np.arange(rows * b) % d + 1)
             back = "The first query sees back to the block in which its document begins."
             window = "That is a window of this length: a document ends."
             mistakes = [
@@ -37,8 +36,6 @@ def checks(seed):
                 (np.sum(row - -(-start // b) + 1), back),
                 (np.sum(np.minimum(row, d // b) + 1), window),
                 (right - rows, "The blocks on the diagonal are visited too.", 0.5),
-                (right / rows**2, "That is a share: how many blocks are there?", 0.5),
-                (pairs / b**2, "A block that is seen in part is visited, and counts whole."),
             ]
             expect(call(function, rows), right, f"for {rows} rows", mistakes, secret=True)
         return "documents that end inside a block cost what they do not use."
@@ -64,7 +61,6 @@ def checks(seed):
                 ((1 - share(c)) * x + share(c) * k * y, "The sign: lower scores sum to less.", 0.5),
                 ((1 - w) * x + w * y, "The older part's average is multiplied, as its values."),
                 ((1 - w) * x + w * k * (y - c), off),
-                (w * x + (1 - w) * k * y, "The shares are exchanged."),
             ]
             expect(got, (1 - w) * x + w * k * y, where, mistakes, secret=True)
         return "a shift of all scores moves one number, and a scale of all values the other."

@@ -27,14 +27,11 @@ def checks(seed):
         for size in (9e5, 1.1e4):
             right = 2 * size / g * (k - 1) / k
             inside = 2 * size * (g - 1) / g
-            flat = 2 * size * (g * k - 1) / (g * k)
             mistakes = [
                 (g * right, "Inside the machine the array was cut: a device reduces one piece."),
                 (right / 2, "That is half of an all-reduce: the sums must come back too.", 0.5),
                 (inside, "That stays inside the machine."),
-                (flat, "That is one ring of all, or all that a device sends: count what leaves."),
                 (2 * size / g, "Its own part does not travel: W − 1 pieces of W are sent."),
-                (8 * right, "Those are bits.", 0.5),
             ]
             expect(call(function, size), right, f"for {size:.0f} bytes", mistakes, secret=True)
         return "the slow link carries one piece, and not the whole."
@@ -51,7 +48,6 @@ def checks(seed):
                 (weights, "Where is the sum over all workers?", 0.5),
                 (w * tokens / tokens.sum(), "A token of an answer counts more."),
                 (1 / right, "Turned over: who has more counts more."),
-                (w * (c * q + a) / (c * q + a).sum(), "Questions and answers are exchanged."),
             ]
             got, factor = call(function, q, a), ("The proportions are right.", 0.5)
             expect(got, right, where, mistakes, secret=True, but_for_a_factor=factor)

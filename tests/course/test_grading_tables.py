@@ -205,7 +205,7 @@ def test_no_name_leaves_the_folder_of_the_pages(tmp_path, graded):
     assert {page.parent for page in pages} == {tmp_path / "pages"}
     assert not [page for page in pages if page.name.startswith(".")]
     text = pages[-1].read_text("utf-8")
-    assert "<strong>1 of 4 points</strong> so far; 1 more to be read by your lecturer" in text
+    assert "<strong>1 of 4 points so far; 1 more to be read by your lecturer</strong>" in text
     assert "3 points, to be read" in text
 
 
