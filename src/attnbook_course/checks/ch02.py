@@ -142,8 +142,6 @@ def best_combination(function: Function) -> str:
         cause = "The normal equations have no inverse then: lstsq or pinv needs none."
         raise Wrong(f"{words} it {describe_error(error)}. {cause}") from None
     a = fit(twins)
-    if got.shape == (3,) and not np.all(np.isfinite(got)):
-        raise Wrong(f"{words} you give {got}: the normal equations have no inverse then.")
     if got.shape == (3,) and np.allclose(twins @ got, twins @ a, atol=1e-3):
         causes = [(got, "Many a_r have the least error: give those of least norm.")]
     else:

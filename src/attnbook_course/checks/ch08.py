@@ -94,9 +94,7 @@ def packed_row(function: Function) -> str:
             (same & past & ~np.eye(n, dtype=bool), "A token sees itself too."),
         ]
         expect(mask, same & past, f"{where}, in the mask,", mistakes)
-        mistakes = [
-            (place, "They run on: every document begins at 0."),
-        ]
+        mistakes = [(place, "They run on: every document begins at 0.")]
         expect(positions, place - start, f"{where}, in the positions,", mistakes)
     return "each document is on its own, as if the row had no other."
 

@@ -202,18 +202,12 @@ def prefix_mask(function: Function) -> str:
                 raise Wrong(f"{where}: {cause}")
         if np.any(got[:n, n:]):
             raise Wrong(f"{where} a pair attends to a query: none may but that query itself.")
-        mistakes = [
-            (causal, "Query i sees pair i: that pair holds the answer."),
-        ]
+        mistakes = [(causal, "Query i sees pair i: that pair holds the answer.")]
         expect(got[n:, :n], before, f"{where}, queries on pairs,", mistakes)
-        mistakes = [
-            (0 * own, "Query 0 has nothing to attend to: let a query see itself."),
-        ]
+        mistakes = [(0 * own, "Query 0 has nothing to attend to: let a query see itself.")]
         expect(got[n:, n:], own, f"{where}, queries on queries,", mistakes)
         leak = "Pair 0 sees a later pair; query 1 sees pair 0 a layer later, and with it its answer"
-        mistakes = [
-            (np.ones((n, n)), f"{leak}."),
-        ]
+        mistakes = [(np.ones((n, n)), f"{leak}.")]
         expect(got[:n, :n], causal, f"{where}, pairs on pairs,", mistakes)
     return "n context sizes in one pass, and no answer leaks through the layers."
 
@@ -242,9 +236,7 @@ def gradient_layer(function: Function) -> str:
             (added[n:, p], _of_step(added[n:, p], -step[n:])),
         ]
         expect(added[n:, p], -step[n:], f"{where}, in the last entry of the queries,", mistakes)
-        mistakes = [
-            (added[:n, p], "The queries are right: y may enter no score of a pair."),
-        ]
+        mistakes = [(added[:n, p], "The queries are right: y may enter no score of a pair.")]
         expect(added[:n, p], -step[:n], f"{where}, in the last entry of the pairs,", mistakes)
     return "what is left of y goes through the layers: as many steps as layers."
 
@@ -289,9 +281,7 @@ def unknown_scale(function: Function) -> str:
         inner = np.stack([_variance(queries, keys, float(s), noise) for s in scales])
         apart = share @ (means - mean) ** 2
         right = share @ inner + apart
-        mistakes = [
-            (share @ inner, "The hypotheses' means differ too: that is missing."),
-        ]
+        mistakes = [(share @ inner, "The hypotheses' means differ too: that is missing.")]
         expect(spread, right, f"{where}, in the variance,", mistakes, tolerance=1e-4)
     return "what a mixture does not know is what its parts do not know, and which part is true."
 

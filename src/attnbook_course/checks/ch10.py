@@ -48,9 +48,7 @@ def cache_per_token(function: Function) -> str:
             (bytes_of / layers, "Each layer keeps its own keys and values."),
         ]
         expect(first, bytes_of, f"{where}, in the bytes,", mistakes, secret=True)
-        mistakes = [
-            (g / h, "Turned over: how many times smaller, a number above 1."),
-        ]
+        mistakes = [(g / h, "Turned over: how many times smaller, a number above 1.")]
         expect(second, times, f"{where}, in the factor,", mistakes, secret=True)
     return "shared heads make the cache smaller, and hardly the model."
 
@@ -155,10 +153,7 @@ Choice = Callable[[list[tuple[int, int]]], tuple[int, int]]
 
 
 def _merged(
-    word: np.ndarray,
-    merges: np.ndarray,
-    choose: Choice = min,
-    most: int = 99,
+    word: np.ndarray, merges: np.ndarray, choose: Choice = min, most: int = 99
 ) -> list[int]:
     """The tokens of a word: merge, each time, one of the pairs (rank, place) that can be.
 

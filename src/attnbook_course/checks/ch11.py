@@ -42,9 +42,7 @@ def two_tokens(function: Function) -> str:
         if first.shape == (d, p) and np.allclose(first, c @ b + e):
             raise Wrong(f"{where} the first is B: return A first.")
         turned = "The second token is applied to A₁ S + B₁: what comes later stands on the left."
-        mistakes = [
-            (a @ c, turned),
-        ]
+        mistakes = [(a @ c, turned)]
         expect(first, c @ a, f"{where}, in A,", mistakes, secret=True)
         mistakes = [
             (a @ e + b, turned),

@@ -116,7 +116,6 @@ def _rescaled(function: Function) -> str:
         by = partial(_averaged, s, values)
         causes = [
             (by(of_sum=_one), "The sum so far belongs to the old top: rescale it too."),
-            (by(of_sum=_one, of_new=_same), "You shrink the new keys: shrink the sum so far."),
             (by(lambda f: 1 / f if f else 0.0), "Turned over: a higher top makes it smaller."),
             (by(of_sum=_one, of_total=_one), "Now neither sum is rescaled."),
             (values.mean(axis=0), "All keys count alike."),
@@ -137,11 +136,7 @@ def _same(factor: float) -> float:
 
 
 def _averaged(
-    s: np.ndarray,
-    values: np.ndarray,
-    of_sum: Factor = _same,
-    of_new: Factor = _one,
-    of_total: Factor = _same,
+    s: np.ndarray, values: np.ndarray, of_sum: Factor = _same, of_total: Factor = _same
 ) -> np.ndarray:
     """RUNNING_AVERAGE, with these forms of its factor where it rescales, or does not."""
     top, total, weighted = -np.inf, 0.0, np.zeros(values.shape[1])
@@ -149,7 +144,7 @@ def _averaged(
         highest = max(top, s[i : i + 4].max())
         kernel, factor = np.exp(s[i : i + 4] - highest), np.exp(top - highest)
         total = of_total(factor) * total + kernel.sum()
-        weighted = of_sum(factor) * weighted + of_new(factor) * (kernel @ values[i : i + 4])
+        weighted = of_sum(factor) * weighted + kernel @ values[i : i + 4]
         top = highest
     return weighted / total
 
@@ -284,7 +279,7 @@ def block_gradients(function: Function) -> str:
         if d != p and first.shape == (b, p) and second.shape == (b, d):
             raise Wrong(f"{where} the values come first: return the gradient of the keys first.")
         mistakes = [
-            (own.T @ g, "Those weights sum to 1 in the block: divide by the sum over all keys."),
+            (own.T @ g, "Those weights sum to 1 in the block: divide by the sum over all keys.")
         ]
         expect(second, w.T @ g, f"{where}, in the values,", mistakes)
         mistakes = [

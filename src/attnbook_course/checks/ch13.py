@@ -131,9 +131,7 @@ def split_attention(function: Function) -> str:
         ]
         expect(first, right, f"{where}, in the average,", mistakes, tolerance=tolerance)
         right = m * (p + 2)
-        mistakes = [
-            (m * (p + 1), "One is missing per query: both largest score and total travel."),
-        ]
+        mistakes = [(m * (p + 1), "One is missing per query: both largest score and total travel.")]
         expect(second, right, f"{where}, in the numbers,", mistakes, secret=True)
     return "what travels does not grow with the number of keys."
 
