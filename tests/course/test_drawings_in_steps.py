@@ -205,12 +205,12 @@ def test_the_drawn_weights_are_the_stored_ones(stored):
 
 
 def test_chapter_10s_live_figure_has_the_same_weights(stored):
-    """In its notebook, where all numbers of the first sentence lie."""
+    """In its notebook, where all numbers of the sentence lie."""
     notebook = nbformat.read(ROOT / "chapters/10-a-real-model.ipynb", as_version=4)
     html = next(
         "".join(out["data"]["text/html"])
         for cell in notebook.cells
-        if "live.model_heads(" in cell.source
+        if "live.ask_model(" in cell.source
         for out in cell.get("outputs", [])
         if "text/html" in out.get("data", {})
     )

@@ -27,9 +27,8 @@ def pixels(name: str) -> int:
         return image.width
 
 
-def test_every_chapter_has_a_live_figure() -> None:
-    chapters = list(SITE.glob("chapters/[0-9]*.html"))
-    assert len(chapters) >= 9 and set(FIGURES.values()) == {f"chapters/{c.name}" for c in chapters}
+def test_every_live_figure_has_a_still() -> None:
+    assert len(FIGURES) >= 12
     assert {file.stem for file in STILLS.glob("*.webp")} == set(FIGURES)
 
 

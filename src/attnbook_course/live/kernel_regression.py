@@ -3,12 +3,11 @@
 import numpy as np
 from bokeh.models import ColumnDataSource
 
-from attnbook._validation import numbers
 from attnbook_course.figures import COLOURS
 from attnbook_course.live.figure import (
     LiveFigure,
     arranged,
-    control_style,
+    columns,
     follow_pointer,
     handle,
     menu,
@@ -18,6 +17,8 @@ from attnbook_course.live.figure import (
     updated_by,
     words,
 )
+
+KERNELS = ["gaussian", "boxcar", "triangular", "epanechnikov"]
 
 
 def kernel_regression(
@@ -30,7 +31,8 @@ def kernel_regression(
         y: their values.
         truth: the mean curve, a pair of arrays; the estimate is drawn over the same x.
     """
-    (x, y), (grid, mean) = numbers.columns(x=x, y=y), numbers.pair(truth=truth)
+    x, y = columns(x=x, y=y)
+    grid, mean = columns(truth_x=truth[0], truth_y=truth[1])
     zeros = np.zeros_like(x)
     data = ColumnDataSource({"x": x, "y": y, "weight": zeros, "size": zeros + 4}, name="data")
     curve = ColumnDataSource({"x": grid, "estimate": np.zeros_like(grid)}, name="curve")
@@ -47,23 +49,21 @@ def kernel_regression(
     bottom.y_range.start = 0
     bottom.yaxis.ticker.desired_num_ticks = 3
 
-    wide = control_style()
-    kernels = ["gaussian", "boxcar", "triangular", "epanechnikov"]
-    kernel = menu("kernel", "kernel", kernels, **wide)
-    bandwidth = power_slider("bandwidth h", "bandwidth", (-2, 0.7), -0.92, **wide)
-    position = signed_slider("query x", "position", (-3.5, 3.5), -0.5, **wide)
-    text = words(2, wide)
-    controls = {"kernel": kernel, "bandwidth": bandwidth, "position": position}
-    sources = {"data": data, "curve": curve, "query": query}
-    updated_by("kernel_regression.js", controls, words=text, **sources)
-    follow_pointer(top, x=position)
-    layout = arranged((top, bottom), (text, kernel, bandwidth, position))
+    controls = {
+        "kernel": menu("kernel", "kernel", KERNELS),
+        "bandwidth": power_slider("bandwidth h", "bandwidth", (-2, 0.7), -0.92),
+        "position": signed_slider("query x", "position", (-3.5, 3.5), -0.5),
+    }
+    drawn = {"data": data, "curve": curve, "query": query, "words": (text := words(2))}
+    scripts = "wording.js", "kernel_average.js", "kernel_regression.js"
+    updated_by(scripts, controls, **drawn)
+    follow_pointer(top, x=controls["position"])
     return LiveFigure(
         "live-kernel-regression",
         "A kernel, a bandwidth and a query",
-        layout,
-        "150 points, the true curve and the kernel regression through them. Choose the kernel and "
-        "the bandwidth, and move the query: the points grow with their weight at the query, and "
-        "the bars below show the weights.",
+        arranged((top, bottom), (text, *controls.values())),
+        f"{len(x)} points, the true curve and the kernel regression through them. Choose the "
+        "kernel and the bandwidth, and move the query: the points grow with their weight at the "
+        "query, and the bars below show the weights.",
         min_height=43,
     )

@@ -3,37 +3,33 @@
 from typing import Any
 
 import numpy as np
-from bokeh.events import ButtonClick
-from bokeh.models import Button, ColumnDataSource, PrintfTickFormatter, Span
+from bokeh.models import ColumnDataSource, PrintfTickFormatter, Span
 
-from attnbook._validation.numbers import int_between
 from attnbook_course.figures import COLOURS
 from attnbook_course.live.figure import (
     LEGEND,
     LiveFigure,
     arranged,
     beside,
-    between,
-    control_style,
+    buttons,
     empty,
     legend,
     plot,
     power_slider,
-    powers,
     slider,
     updated_by,
     words,
 )
 
 SCRIPTS = (
+    "wording.js",
     "gaussian_process.js",
     "attention_regressor.js",
     "regression_rivals.js",
-    "button_label.js",
+    "running.js",
     "regressor_training.js",
 )
-RATES = (0.001, 3.0)  # ends of the sliders
-SEEDS, PAIRS = 99, 32
+PAIRS = 32
 STEPS = 2000  # of a training, as in attention_regressor.js
 PORTION = 100  # steps at once, for readers who want less motion
 JUDGED, JUDGED_SEED = 400, 1_000_000  # functions that no training sees
@@ -46,14 +42,7 @@ LINES = {  # name: column, colour, width, dashes
 }
 
 
-def regressor_training(
-    *,
-    length_scale: float = 0.3,
-    noise: float = 0.2,
-    pairs: int = PAIRS,
-    learning_rate: float = 0.1,
-    seed: int = 0,
-) -> LiveFigure:
+def regressor_training(*, length_scale: float, noise: float) -> LiveFigure:
     """One head, torch.MultiHeadAttention(4, 1), is trained in the page on random functions.
 
     Its queries and keys are (1, x, x², 0), its values (0, 0, 0, y), and its fourth output ŷ is the
@@ -64,35 +53,21 @@ def regressor_training(
     score is φ(x)ᵀ A φ(x'), and its bandwidth is read off A: 1/h² = A_11 and −1/(2h²) = A_02.
 
     Args:
-        length_scale: of the functions, from 0.05 to 2.
-        noise: standard deviation that is added to their values, from 0 to 1; theirs is 1.
-        pairs: in a prompt to begin with, from 2 to 32.
-        learning_rate: the largest, to begin with, from 0.001 to 3.
-        seed: of the first parameters and the functions to begin with, from 0 to 99.
-
-    Raises:
-        ValueError: a number out of its range; pairs or a seed that are no integer.
+        length_scale: of the functions, whose variance is 1.
+        noise: standard deviation that is added to their values.
     """
-    between(0.05, 2, length_scale=length_scale)
-    between(0, 1, noise=noise)
-    low, high, start = powers(*RATES, learning_rate=learning_rate)
-    wide = control_style()
-    style = {"min_width": 150, **wide}
-    first, count = int_between(0, SEEDS, seed=seed), int_between(2, PAIRS, pairs=pairs)
+    style = {"min_width": 150}
     controls = {
-        "seed": slider("seed", "seed", (0, SEEDS), first, step=1, **style),
-        "rate": power_slider("learning rate", "rate", (low, high), start, **style),
-        "pairs": slider("pairs", "pairs", (2, PAIRS), count, step=1, **style),
+        "seed": slider("seed", "seed", (0, 99), 0, **style),
+        "rate": power_slider("learning rate", "rate", (-3, 0.5), -1, **style),
+        "pairs": slider("pairs", "pairs", (2, PAIRS), PAIRS, **style),
     }
-    buttons = {
-        name: Button(label=label, name=name, min_width=95, **wide)
-        for name, label in (("run", "start"), ("one", "one step"), ("again", "reset"))
-    }
+    pressed = buttons({"run": "start", "one": "one step", "again": "reset"}, 95)
     sources = _sources()
     above = _functions(sources)
     below, error_lines = _errors(sources)
     right, best_h = _bandwidths(sources, length_scale)
-    text = words(4, wide)
+    text = words(4)
     told: dict[str, Any] = {
         "length_scale": length_scale,
         "noise": noise,
@@ -102,17 +77,12 @@ def regressor_training(
         "portion": PORTION,
     }
     drawn = {"below": below, "best_h": best_h, "words": text, **error_lines}
-    update = updated_by(SCRIPTS, controls, **buttons, **sources, **told, **drawn)
-    for button in buttons.values():
-        button.js_on_event(ButtonClick, update)
-    layout = arranged(
-        (above, beside(below, right)),
-        (beside(*buttons.values()), text, beside(*controls.values())),
-    )
+    updated_by(SCRIPTS, controls, pressed, **sources, **told, **drawn)
+    rows = beside(*pressed.values()), text, beside(*controls.values())
     return LiveFigure(
         NAME,
         "One layer learns while you watch",
-        layout,
+        arranged((above, beside(below, right)), rows),
         f"A function with up to {PAIRS} noisy points, and four answers: one layer of attention, "
         "which learns, kernel regression with the best bandwidth, ridge regression and the "
         "posterior mean. Below, the layer's error at every step beside the other three errors, and "
