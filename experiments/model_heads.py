@@ -1,4 +1,4 @@
-"""What every head of SmolLM2-135M attends to on four sentences: chapter 10's live figure.
+"""What every head of SmolLM2-135M attends to on four sentences, for chapter 10.
 
     python -m experiments.model_heads            all; stores the weights (ten seconds)
     python -m experiments.model_heads --quick    one sentence; stores nothing

@@ -160,15 +160,6 @@ def test_the_picture_has_the_plots_and_the_sentence(browser: Browser, tmp_path: 
         assert orange[len(orange) // 2 :].any()  # the weights below
 
 
-def test_the_whole_screen_and_back(browser: Browser, tmp_path: Path) -> None:
-    with alone(browser, tmp_path, figure("planner")) as seen:
-        page = seen.page
-        page.get_by_role("button", name="full screen").click()
-        page.wait_for_selector(".attnbook-live[data-layout=wide]")
-        page.get_by_role("button", name="leave full screen").click()
-        page.wait_for_selector(".attnbook-live[data-layout='']", state="attached")
-
-
 def test_without_bokeh_the_still_stands_until_a_second_try(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -45,7 +45,7 @@ def text_writer(
         next_tokens: the most probable ones after the beginning, at most 8, and their probabilities:
             what is shown before the model is there.
     """
-    bars, outlines, chart = _chart(next_tokens)
+    bars, chart = _chart(next_tokens)
     sized = {"min_width": 150}
     controls = {
         "beginning": TextInput(
@@ -74,7 +74,6 @@ def text_writer(
         controls,
         pressed,
         bars=bars,
-        outlines=outlines,
         labels=chart.yaxis[0],
         written=written,
         words=text,
@@ -98,8 +97,8 @@ def text_writer(
     )
 
 
-def _chart(next_tokens: Sequence[tuple[str, float]]) -> tuple[Any, Any, Any]:
-    """Bars of the most probable tokens, outlines of those that are cut off, and their plot."""
+def _chart(next_tokens: Sequence[tuple[str, float]]) -> tuple[Any, Any]:
+    """Bars of the most probable tokens, and their plot."""
     shown = [token_as_signs(token) for token, _ in next_tokens]
     chart = bar_chart(
         shown + [""] * (SHOWN - len(shown)),
@@ -110,11 +109,8 @@ def _chart(next_tokens: Sequence[tuple[str, float]]) -> tuple[Any, Any, Any]:
     shares = [float(share) for _, share in next_tokens]
     places = list(range(1, len(shares) + 1))
     bars = ColumnDataSource({"y": places, "share": shares}, name="bars")
-    outlines = ColumnDataSource({"y": [], "share": []}, name="outlines")
     chart.hbar(y="y", right="share", height=0.7, color=COLOURS["estimate"], source=bars)
-    look = {"fill_color": None, "line_color": COLOURS["estimate"], "line_dash": "dashed"}
-    chart.hbar(y="y", right="share", height=0.7, line_alpha=0.6, source=outlines, **look)
-    return bars, outlines, chart
+    return bars, chart
 
 
 def token_as_signs(token: str) -> str:

@@ -38,20 +38,17 @@ const told = {
   compute: "computing", heads: "sums over heads", ring: "the ring", experts: "tokens on their way to experts",
   stages: "messages between stages", bubble: "the pipeline's bubble", copies: "what copies send",
 };
+const refused = {
+  devices: "devices into those of one copy", heads: "heads into their ways", sequence: "a row's tokens into the ring",
+  experts: "experts into their ways", copies: "copies into the experts' ways", batch: "the batch into whole rows of each micro-batch",
+  layers: "blocks into stages",
+};
 const plural = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
 function sentence() {
   if (wrong) {
-    const [what, whole, ways] = wrong, many = whole.toLocaleString("en"), parts = ways.toLocaleString("en");
-    return {
-      devices: `${plural(whole, "device")} cannot hold copies of ${parts} devices each: take fewer heads' ways, stages or ring.`,
-      heads: `${many} heads cannot be divided into ${parts} ways.`,
-      sequence: `A row of ${many} tokens cannot be divided into ${parts} ways.`,
-      experts: whole === 1 ? `This model has no experts to divide into ${parts} ways.` : `${many} experts cannot be divided into ${parts} ways.`,
-      copies: `${whole === 1 ? "One copy" : `${many} copies`} cannot divide experts into ${parts} ways.`,
-      batch: `The batch is too small: each micro-batch of each copy needs a whole row, ${parts} tokens together.`,
-      layers: `${many} blocks cannot make ${parts} stages.`,
-    }[what];
+    const [what, whole, ways] = wrong;
+    return `It does not divide: ${refused[what]}, ${whole.toLocaleString("en")} into ${ways.toLocaleString("en")}.`;
   }
   const { copies, rows, binds, seconds, step } = found;
   const each = layout.heads * layout.ring * layout.stages;

@@ -41,8 +41,6 @@ function show(pairs) {
   const order = [...all.keys()].sort((a, b) => all[b] - all[a]).slice(0, most);
   const token = (n) => as_signs(pairs.decode([n]));
   bars.data = { y: order.map((_, k) => k + 1), share: order.map((n) => probabilities[n]) };
-  const cut = order.map((n, k) => [k + 1, all[n]]).filter(([k, share]) => share > 0 && bars.data.share[k - 1] === 0);
-  outlines.data = { y: cut.map(([k]) => k), share: cut.map(([, share]) => share) };
   labels.major_label_overrides = new Map(order.map((n, k) => [k + 1, token(n)]));
   const [first, second] = order.map((n) => `'${token(n)}' ${probabilities[n].toFixed(2)}`);
   const its = kept.tokens.length - kept.begun;

@@ -1,9 +1,10 @@
-// Controls beside the plots, which then fill the height of the window: on slides, and on the full screen.
+// Controls beside the plots, which then fill the height of the window: on slides, whose page asks for it.
 const BESIDE = 860; // pixels from which there is room for both
 const WIDTH = 340; // of the controls
 const LEAST = 0.6; // of their own size, the smallest that controls are drawn in
 
 function widen(view) {
+  if (host.dataset.layout !== "wide") return;
   const [column, controls] = view.child_views.map((one) => one.el);
   const rows = [view, ...view.child_views.flatMap((one) => one.child_views)].filter(({ model }) => /^(Row|Column)$/.test(model.type));
   const sizes = figures_of(view).map(({ el, model }) => {
@@ -31,7 +32,7 @@ function widen(view) {
 
   let wide = false;
   function fit() { // axes, titles and scales keep their size; the rest shares what the window has left
-    const asked = host.dataset.layout === "wide" && host.clientWidth >= BESIDE;
+    const asked = host.clientWidth >= BESIDE;
     if (wide !== asked) {
       wide = asked;
       for (const { model } of rows) model.css_classes = [...model.css_classes.filter((one) => one !== "wide"), ...(wide ? ["wide"] : [])];
@@ -50,16 +51,4 @@ function widen(view) {
       if (one.model[one.key] !== one.set) one.natural = one.model[one.key];
     });
   for (const element of [host, column, controls]) new ResizeObserver(() => requestAnimationFrame(fit)).observe(element);
-
-  const given = host.dataset.layout ?? "";
-  const toggle = button("full screen", () => (document.fullscreenElement ? document.exitFullscreen() : host.requestFullscreen()));
-  toggle.hidden = !document.fullscreenEnabled || window.innerWidth < BESIDE;
-  host.addEventListener("fullscreenchange", () => {
-    const whole = document.fullscreenElement === host;
-    host.dataset.layout = whole ? "wide" : given;
-    Object.assign(host.style, { padding: whole ? "16px" : "", overflow: whole ? "auto" : "",
-      backgroundColor: whole ? getComputedStyle(document.body).backgroundColor : "" });
-    toggle.textContent = whole ? "leave full screen" : "full screen";
-    fit();
-  });
 }
