@@ -8,12 +8,14 @@ import re
 import numpy as np
 import pytest
 import torch
+from scipy import spatial
 
 from attnbook import convert, datasets
 from attnbook import torch as torch_layers
 from attnbook.train.byte_pairs import learn_pairs
 from attnbook_course import live
 from attnbook_course.live import models, weights
+from attnbook_course.live.query_and_keys import convex_hull
 
 HALF = np.full((2, 2), 0.5)
 PLANE = np.random.default_rng(0).normal(size=(5, 2))
@@ -102,6 +104,12 @@ def test_a_residual_stream_is_sent_in_bytes() -> None:
     assert np.isnan(sent["cosine"][:2]).all()  # nothing stood before
 
 
+def test_the_hull_is_scipys() -> None:
+    points = np.random.default_rng(3).normal(size=(40, 2))
+    corners = spatial.ConvexHull(points).vertices
+    assert set(convex_hull(points)) == set(map(tuple, points[corners].tolist()))
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(models, "FOLDER", tmp_path)
@@ -120,7 +128,7 @@ def test_a_stored_model_is_the_same_to_half_precision(folder, library) -> None:
         model.readout.bias[0] = 1e5
     with pytest.raises(ValueError, match=r"^model: got readout\.bias that is not finite"):
         models.pack(model)
-    with pytest.raises(TypeError, match="^model: got Linear, expected one of"):
+    with pytest.raises(TypeError, match=r"^model: got Linear, expected one of"):
         models.pack(torch.nn.Linear(2, 2))
 
 

@@ -47,7 +47,7 @@ def parts() -> LiveFigure:
 
     controls, text = _controls(), words(4)
     drawn = {"above": above, "goal": goal, "words": text}
-    colours = {"orange": COLOURS["weights"], "blue": COLOURS["estimate"]}
+    colours: dict[str, Any] = {"orange": COLOURS["weights"], "blue": COLOURS["estimate"]}
     scripts = "wording.js", "softmax_parts.js", "parts.js"
     update = updated_by(scripts, controls, **sources, **drawn, **colours)
     for event in (Tap, PanStart, Pan):

@@ -45,7 +45,11 @@ def planner() -> LiveFigure:
     below.hbar("y", source=sources["hidden"], **bar, **pale)
     controls, text = _controls(), words(6)
     drawn = {"above": above, "below": below, "limit": limit, "words": text}
-    told = {"catalogue": _catalogue(), "held_kinds": list(HELD), "spent_kinds": list(SPENT)}
+    told: dict[str, Any] = {
+        "catalogue": _catalogue(),
+        "held_kinds": list(HELD),
+        "spent_kinds": list(SPENT),
+    }
     scripts = "wording.js", "device_plan.js", "planner.js"
     updated_by(scripts, controls, **sources, **drawn, **told)
     rows = (

@@ -33,7 +33,7 @@ def query_and_keys(keys: np.ndarray, values: np.ndarray) -> LiveFigure:
 
     Args:
         keys: of shape (n, 2).
-        values: of shape (n, 2), not all on one line.
+        values: of shape (n, 2).
 
     Raises:
         ValueError: keys and values that are not n points of a plane each.
@@ -106,19 +106,35 @@ def _key_plane(points: Any, query: Any, reach: float) -> Any:
 
 def _value_plane(values: np.ndarray, points: Any, output: Any) -> Any:
     """The values in their hull, and the output."""
-    from scipy.spatial import ConvexHull  # no other live figure needs SciPy
-
     middle = (values.min(axis=0) + values.max(axis=0)) / 2
     half = max(0.65 * float(np.ptp(values, axis=0).max()), 0.5)
     x_range, y_range = ((m - half, m + half) for m in middle)
     plane = plot(title="values and output", x_range=x_range, y_range=y_range, **SQUARE)
-    corners = values[ConvexHull(values).vertices]
+    corners = np.array(convex_hull(values))
     look = {"line_color": GREY, "line_width": 1.5, "fill_color": GREY, "fill_alpha": 0.08}
     plane.patch(corners[:, 0], corners[:, 1], **look)
     _draw(plane, points)
     look = {"marker": "diamond", "fill_color": COLOURS["estimate"], "line_color": "white"}
     plane.scatter("x", "y", size=17, source=output, **look)
     return plane
+
+
+def convex_hull(points: np.ndarray) -> list[tuple[float, float]]:
+    """Corners of the convex hull of (n, 2) points, anticlockwise: Andrew's monotone chain (1979)."""
+
+    def chain(ordered: list[tuple[float, float]]) -> list[tuple[float, float]]:
+        corners: list[tuple[float, float]] = []
+        for x, y in ordered:
+            while len(corners) > 1:
+                (x0, y0), (x1, y1) = corners[-2:]
+                if (x1 - x0) * (y - y0) > (y1 - y0) * (x - x0):  # a turn to the left
+                    break
+                corners.pop()
+            corners.append((x, y))
+        return corners[:-1]
+
+    ordered = sorted({(x, y) for x, y in points.tolist()})
+    return chain(ordered) + chain(ordered[::-1])
 
 
 def _draw(plane: Any, points: Any) -> None:

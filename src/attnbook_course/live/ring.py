@@ -23,7 +23,7 @@ WORLDS = (2, 4, 8)
 WORLD = 4  # to begin with
 # numbers in a key, and in a value, of all heads together; bytes of one; of one device operations
 # per second, and seconds before a message begins to arrive
-MACHINE = {"width": 4096, "itemsize": 2, "flops": 4e14, "latency": 1e-5}
+MACHINE: dict[str, Any] = {"width": 4096, "itemsize": 2, "flops": 4e14, "latency": 1e-5}
 BUSY, SENDING, SEEN = COLOURS["weights"], COLOURS["data"], COLOURS["estimate"]
 PALE, INK = "#eda678", "#222222"  # on what is filled, light or dark
 
@@ -44,7 +44,12 @@ def ring() -> LiveFigure:
     controls = _controls()
     text = words(4)
     drawn = {"circle": circle, "square": table, "timeline": timeline, "words": text}
-    colours = {"busy": BUSY, "filled": [PALE, INK], "empty": [None, GREY], "seen_colour": SEEN}
+    colours: dict[str, Any] = {
+        "busy": BUSY,
+        "filled": [PALE, INK],
+        "empty": [None, GREY],
+        "seen_colour": SEEN,
+    }
     scripts = "wording.js", "ring_times.js", "ring.js"
     updated_by(scripts, controls, **sources, **MACHINE, **drawn, **colours)
     devices, split, mask, step, tokens, speed = controls.values()
