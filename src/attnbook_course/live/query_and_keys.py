@@ -120,7 +120,7 @@ def _value_plane(values: np.ndarray, points: Any, output: Any) -> Any:
 
 
 def convex_hull(points: np.ndarray) -> list[tuple[float, float]]:
-    """Corners of the convex hull of (n, 2) points, anticlockwise: Andrew's monotone chain (1979)."""
+    """Corners of the convex hull of (n, 2) points, by Andrew's monotone chain (1979)."""
 
     def chain(ordered: list[tuple[float, float]]) -> list[tuple[float, float]]:
         corners: list[tuple[float, float]] = []
