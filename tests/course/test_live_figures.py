@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import spatial
 
-from attnbook import convert, datasets
+from attnbook import datasets
 from attnbook import torch as torch_layers
 from attnbook.train.byte_pairs import learn_pairs
 from attnbook_course import live
@@ -116,10 +116,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("library", ["torch", "jax"])
-def test_a_stored_model_is_the_same_to_half_precision(folder, library) -> None:
+def test_a_stored_model_is_the_same_to_half_precision(folder) -> None:
     model = torch_layers.EncoderOnly(3, 2, 9, **SIZES)
-    models.store("small", model if library == "torch" else convert.torch_to_jax(model))
+    models.store("small", model)
     loaded = models.load("small")
     for mine, theirs in zip(loaded.parameters(), model.parameters(), strict=True):
         assert torch.equal(mine, theirs.half().float())

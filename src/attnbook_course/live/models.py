@@ -7,14 +7,12 @@ from _static/models; static/stored_model.js reads them, and static/decoder.js ru
 
 import json
 import re
-import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnbook import convert
 from attnbook.models.config import arguments
 from attnbook.train.byte_pairs import SIGNS, BytePairs
 
@@ -26,14 +24,16 @@ def pack(model: Any, pairs: BytePairs | None = None) -> bytes:
     """A model as the bytes of a file, its parameters rounded to float16.
 
     Args:
-        model: a Transformer, an EncoderOnly or a DecoderOnly of attnbook.torch or attnbook.jax.
+        model: a Transformer, an EncoderOnly or a DecoderOnly of attnbook.torch.
         pairs: those of learn_pairs, if the model reads and writes byte pairs.
 
     Raises:
         TypeError: another model.
         ValueError: a parameter that is not finite as float16, whose largest number is 65,504.
     """
-    kind, model = _in_torch(model)
+    kind = type(model).__name__
+    if kind not in KINDS:
+        raise TypeError(f"model: got {kind}, expected one of attnbook's {', '.join(KINDS)}")
     sizes = json.dumps(arguments(type(model), model))
     header: dict[str, Any] = {"__metadata__": {"kind": kind, "sizes": sizes}}
     if pairs is not None:
@@ -143,17 +143,6 @@ def read(name: str, ending: str = ".bin") -> bytes:
         stored = ", ".join(sorted(f.stem for f in FOLDER.glob(f"*{ending}")))
         raise ValueError(f"name: got {name!r}, expected one of {stored}")
     return file.read_bytes()
-
-
-def _in_torch(model: Any) -> tuple[str, Any]:
-    """The kind of a model of either library, and the model as one of attnbook.torch."""
-    for library in ("attnbook.torch", "attnbook.jax"):
-        module = sys.modules.get(library)  # that of a model is imported
-        for kind in KINDS:
-            if type(model) is getattr(module, kind, None):
-                return kind, convert.jax_to_torch(model) if library == "attnbook.jax" else model
-    got = type(model).__name__
-    raise TypeError(f"model: got {got}, expected one of attnbook's {', '.join(KINDS)}")
 
 
 def _parts(data: bytes) -> tuple[dict[str, Any], bytes]:

@@ -51,26 +51,17 @@ function announce(texts) {
     });
 }
 
-// The plots as they stand and the sentence above them, on white.
-function save(view, sentence) {
-  const { canvas: drawn } = view.child_views[0].export("png"), ratio = window.devicePixelRatio, edge = 12, line = 22;
+function save(view) { // the plots as they stand, on white
+  const views = figures_of(view), boxes = views.map((one) => one.el.getBoundingClientRect()), ratio = window.devicePixelRatio;
+  const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map((box) => box[side])));
+  const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...boxes.map((box) => box[side])));
   const canvas = document.createElement("canvas"), context = canvas.getContext("2d");
-  const font = () => { Object.assign(context, { font: "15px sans-serif", fillStyle: "#222" }); };
-  font();
-  const lines = [host.querySelector("strong").textContent, ""];
-  for (const word of sentence.split(" ")) {
-    const longer = `${lines.at(-1)} ${word}`.trim();
-    if (context.measureText(longer).width <= drawn.width / ratio) lines[lines.length - 1] = longer;
-    else lines.push(word);
-  }
-  const top = edge + line * lines.length;
-  Object.assign(canvas, { width: drawn.width + 2 * ratio * edge, height: drawn.height + ratio * (top + 2 * edge) });
+  Object.assign(canvas, { width: ratio * (right - left), height: ratio * (bottom - top) });
   context.fillStyle = "#fff";
   context.fillRect(0, 0, canvas.width, canvas.height);
-  context.drawImage(drawn, ratio * edge, ratio * (top + edge));
-  context.scale(ratio, ratio);
-  font();
-  lines.forEach((text, i) => context.fillText(text, edge, edge + line * (i + 0.7)));
+  views.forEach((one, i) => {
+    context.drawImage(one.export("png").canvas, ratio * (boxes[i].left - left), ratio * (boxes[i].top - top));
+  });
   Object.assign(document.createElement("a"), { href: canvas.toDataURL(), download: `${name}.png` }).click();
 }
 
@@ -84,7 +75,7 @@ async function start() {
   announce(["notice", "said", "words"].map(find).filter(Boolean));
   hold(view);
   widen(view);
-  button("save as PNG", () => save(view, find("words").text));
+  button("save as PNG", () => save(view));
 }
 
 let state = "waiting";
