@@ -48,13 +48,6 @@ def test_a_token_cannot_end_the_script() -> None:
     assert json.loads(item_of(of_cases(case)))["root_id"]
 
 
-def test_who_sees_no_plots_is_told_what_is_there() -> None:
-    """The description stands in the name of the group and where no script runs."""
-    figure = of_cases(live.Attention("a", ["a", "b"], ["x", "y"], {"one": HALF}))
-    assert figure._repr_html_().count(figure.description) == 2
-    assert "a letter a row, a word a column" in figure.description
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -12,25 +12,7 @@ from bokeh.models import (
 )
 
 from attnbook_course.figures import COLOURS
-from attnbook_course.live import weights
-from attnbook_course.live.figure import (
-    LiveFigure,
-    arranged,
-    bar_chart,
-    beside,
-    buttons,
-    colour_bar,
-    empty,
-    follow_pointer,
-    framed,
-    menu,
-    plot,
-    slider,
-    squares,
-    token_axis,
-    updated_by,
-    words,
-)
+from attnbook_course.live import figure, weights
 from attnbook_course.live.text_writer import SHOWN, token_as_signs
 
 NAME = "live-ask-model"
@@ -48,7 +30,7 @@ return text.includes("\\n") ? "\u23ce" : text.trim() || "\u2423";"""
 
 def ask_model(
     stored: str, *, head: tuple[int, int], next_tokens: Sequence[tuple[str, float]]
-) -> LiveFigure:
+) -> figure.LiveFigure:
     """A model reads a text of the reader's: what comes next, with all heads and without some.
 
     The page loads the published file when the reader asks for it, from the site itself
@@ -84,16 +66,16 @@ def ask_model(
         "own": TextAreaInput(
             title="your text", name="own", value="".join(sentence.tokens[1:]), rows=3
         ),
-        "measure": menu("colour of a head", "measure", MEASURES, min_width=250),
-        "layer": slider("layer", "layer", (1, layers), layer, **sized),
-        "head": slider("head", "head", (1, heads), one, **sized),
-        "token": slider("token", "token", (1, n), n, format=named, **sized),
+        "measure": figure.menu("colour of a head", "measure", MEASURES, min_width=250),
+        "layer": figure.slider("layer", "layer", (1, layers), layer, **sized),
+        "head": figure.slider("head", "head", (1, heads), one, **sized),
+        "token": figure.slider("token", "token", (1, n), n, format=named, **sized),
     }
     labels = {"ask": "load and ask", "cut": "cut this head", "whole": "put all back"}
-    pressed = buttons({**labels, "scan": "cut each head in turn"}, 150)
-    said, text = words(3, "said", text=_said(next_tokens)), words(4)
-    notice = words(1, "notice", visible=False)
-    updated_by(
+    pressed = figure.buttons({**labels, "scan": "cut each head in turn"}, 150)
+    said, text = figure.words(3, "said", text=_said(next_tokens)), figure.words(4)
+    notice = figure.words(1, "notice", visible=False)
+    figure.updated_by(
         ("wording.js", "ask_model.js", "heads_of_model.js"),
         controls,
         pressed,
@@ -117,14 +99,16 @@ def ask_model(
         bytes=BYTES[stored],
     )
     own, measure, deep, aside, token = controls.values()
-    follow_pointer(overview, x=deep, y=aside)
-    follow_pointer(matrix, y=token)
+    figure.follow_pointer(overview, x=deep, y=aside)
+    figure.follow_pointer(matrix, y=token)
     ask, cut, whole, scan = pressed.values()
-    rows = beside(deep, aside, token), beside(measure, scan)
-    return LiveFigure(
+    rows = figure.beside(deep, aside, token), figure.beside(measure, scan)
+    return figure.LiveFigure(
         NAME,
         "Ask the real model",
-        arranged((own, beside(ask, cut, whole), chart, *plots), (notice, said, text, *rows)),
+        figure.arranged(
+            (own, figure.beside(ask, cut, whole), chart, *plots), (notice, said, text, *rows)
+        ),
         f"{given.model} reads a text of yours. The figure shows the probable next tokens, with "
         f"all of its {layers * heads} heads and without those that you cut, a map of the heads, "
         "and the weights of one.",
@@ -140,26 +124,26 @@ def _sources(layer: int, head: int) -> dict[str, Any]:
         "all": ("x", "y", "weight"),
     }
     chosen = ColumnDataSource({"x": [layer], "y": [head]}, name="chosen")
-    return {**empty(of_heads), "chosen_head": chosen}
+    return {**figure.empty(of_heads), "chosen_head": chosen}
 
 
 def _plots(sources: dict[str, Any], layers: int, heads: int) -> tuple[Any, Any]:
     """A map with a cell for each head, and the matrix of the chosen one."""
-    matrix = plot(
+    matrix = figure.plot(
         frame_height=300, x_range=(0.5, 1.5), y_range=(1.5, 0.5), x_axis_location="above", **ROOM
     )
-    colours = squares(matrix, sources["cells"], "weight")
-    matrix.rect("x", "y", width="width", height=1, source=sources["frame"], **framed())
-    colour_bar(matrix, colours, "weight", ticker=FixedTicker(ticks=[0, 0.5, 1]))
-    token_axis(matrix.xaxis[0]).major_label_policy = NoOverlap(min_distance=2)
-    token_axis(matrix.yaxis[0]).major_label_policy = NoOverlap(min_distance=-4)
+    colours = figure.squares(matrix, sources["cells"], "weight")
+    matrix.rect("x", "y", width="width", height=1, source=sources["frame"], **figure.framed())
+    figure.colour_bar(matrix, colours, "weight", ticker=FixedTicker(ticks=[0, 0.5, 1]))
+    figure.token_axis(matrix.xaxis[0]).major_label_policy = NoOverlap(min_distance=2)
+    figure.token_axis(matrix.yaxis[0]).major_label_policy = NoOverlap(min_distance=-4)
 
     ends = {"x_range": (0.5, layers + 0.5), "y_range": (heads + 0.5, 0.5)}
     labels = {"x_axis_label": "layer", "y_axis_label": "head", "x_axis_location": "above"}
     room = {"min_border_left": 46, "min_border_right": 8, "frame_align": False}
-    overview = plot(frame_height=18 * heads, **ends, **labels, **room)
-    squares(overview, sources["all"], "weight")
-    overview.rect("x", "y", width=1, height=1, source=sources["chosen_head"], **framed(3))
+    overview = figure.plot(frame_height=18 * heads, **ends, **labels, **room)
+    figure.squares(overview, sources["all"], "weight")
+    overview.rect("x", "y", width=1, height=1, source=sources["chosen_head"], **figure.framed(3))
     overview.xaxis.ticker = FixedTicker(ticks=[1, *range(5, layers + 1, 5)])
     overview.yaxis.ticker = FixedTicker(ticks=list(range(1, heads + 1, 2)))
     return overview, matrix
@@ -171,7 +155,7 @@ def _next_tokens(given: Sequence[tuple[str, float]]) -> tuple[Any, Any]:
     shares = {"whole": [float(share) for _, share in given], "cut": [float("nan")] * len(given)}
     bars = ColumnDataSource({"y": places, **shares}, name="bars")
     tokens = [token_as_signs(token) for token, _ in given] + [""] * (SHOWN - len(given))
-    chart = bar_chart(tokens, "probability (thin: with heads cut)", height=250, room=110)
+    chart = figure.bar_chart(tokens, "probability (thin: with heads cut)", height=250, room=110)
     chart.hbar("y", right="whole", height=0.7, color=COLOURS["estimate"], source=bars)
     chart.hbar("y", right="cut", height=0.25, color=COLOURS["weights"], source=bars)
     return bars, chart

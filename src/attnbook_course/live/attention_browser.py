@@ -8,22 +8,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, FixedTicker, NoOverlap
 
 from attnbook_course.figures import COLOURS
-from attnbook_course.live.figure import (
-    LiveFigure,
-    arranged,
-    beside,
-    colour_bar,
-    follow_pointer,
-    framed,
-    menu,
-    plot,
-    slider,
-    squares,
-    token_axis,
-    updated_by,
-    visible,
-    words,
-)
+from attnbook_course.live import figure
 
 
 @dataclass(frozen=True)
@@ -73,7 +58,7 @@ class Attention:
 
 def attention_browser(
     cases: Sequence[Attention], *, name: str, units: tuple[str, str]
-) -> LiveFigure:
+) -> figure.LiveFigure:
     """Attention matrices to leaf through: queries down, keys across, and one row as bars.
 
     Args:
@@ -91,8 +76,8 @@ def attention_browser(
     query, key = units
     data = ColumnDataSource(
         {
-            "rows": [visible(case.rows) for case in cases],
-            "columns": [visible(case.columns) for case in cases],
+            "rows": [figure.visible(case.rows) for case in cases],
+            "columns": [figure.visible(case.columns) for case in cases],
             "percent": [case.percent() for case in cases],
             "height": [_height(len(case.rows)) for case in cases],
         },
@@ -106,33 +91,33 @@ def attention_browser(
     longest = max(len(token) for case in cases for token in case.rows)
     room = {"min_border_left": min(44 + 8 * longest, 120), "min_border_right": 8}
     matrix = _matrix(cells, frame, (key, query), room)
-    above = plot(
+    above = figure.plot(
         frame_height=100, x_range=matrix.x_range, y_range=(0, 1), y_axis_label="weight", **room
     )
     above.xaxis.visible = False
     above.yaxis.ticker = FixedTicker(ticks=[0, 0.5, 1])
     above.vbar("x", width=0.7, top="weight", color=COLOURS["weights"], source=bars)
-    down, across = (token_axis(axis) for axis in (matrix.yaxis[0], matrix.xaxis[0]))
+    down, across = (figure.token_axis(axis) for axis in (matrix.yaxis[0], matrix.xaxis[0]))
     across.major_label_policy = NoOverlap(min_distance=2)  # many columns on a phone
     down.major_label_policy = NoOverlap(min_distance=-4)  # rows that are lower than a line
 
     titles = [(str(i), case.title) for i, case in enumerate(cases)]
     numbered = [(str(i), one) for i, one in enumerate(heads)]
     controls = {
-        "example": menu("example", "example", titles, visible=len(cases) > 1, min_width=160),
-        "head": menu("head", "head", numbered, visible=len(heads) > 1, min_width=140),
-        "row": slider(f"{query}, counted from the top", "row", (1, 2), 1, min_width=230),
+        "example": figure.menu("example", "example", titles, visible=len(cases) > 1, min_width=160),
+        "head": figure.menu("head", "head", numbered, visible=len(heads) > 1, min_width=140),
+        "row": figure.slider(f"{query}, counted from the top", "row", (1, 2), 1, min_width=230),
     }
     drawn = {"matrix": matrix, "down": down, "across": across, "query": query}
     sources = {"cases": data, "cells": cells, "frame": frame, "bars": bars}
     scripts = "wording.js", "attention_browser.js"
-    updated_by(scripts, controls, words=(text := words(2)), **sources, **drawn)
-    follow_pointer(matrix, y=controls["row"])
+    figure.updated_by(scripts, controls, words=(text := figure.words(2)), **sources, **drawn)
+    figure.follow_pointer(matrix, y=controls["row"])
     several = len(cases) > 1
-    return LiveFigure(
+    return figure.LiveFigure(
         name,
         "Attention, row by row",
-        arranged((above, matrix), (text, beside(*controls.values()))),
+        figure.arranged((above, matrix), (text, figure.beside(*controls.values()))),
         "The attention weights of a trained model on "
         f"{f'{len(cases)} examples' if several else 'one example'}: a {query} a row, a {key} a "
         f"column. Choose {'an example and ' if several else ''}a row: the bars and the text give "
@@ -150,8 +135,8 @@ def _matrix(cells: Any, frame: Any, labels: tuple[str, str], room: dict[str, int
     """The heat map, its first row on top, with a frame around the chosen row."""
     ends = {"x_range": (0.5, 1.5), "y_range": (1.5, 0.5), "x_axis_location": "above"}
     titles = {"x_axis_label": labels[0], "y_axis_label": labels[1]}
-    matrix = plot(frame_height=200, **ends, **titles, **room)
-    colours = squares(matrix, cells, "weight")
-    matrix.rect("x", "y", width="width", height=1, source=frame, **framed())
-    colour_bar(matrix, colours, "weight", ticker=FixedTicker(ticks=[0, 0.5, 1]))
+    matrix = figure.plot(frame_height=200, **ends, **titles, **room)
+    colours = figure.squares(matrix, cells, "weight")
+    matrix.rect("x", "y", width="width", height=1, source=frame, **figure.framed())
+    figure.colour_bar(matrix, colours, "weight", ticker=FixedTicker(ticks=[0, 0.5, 1]))
     return matrix

@@ -6,18 +6,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, PrintfTickFormatter
 
 from attnbook_course.figures import COLOURS
-from attnbook_course.live.figure import (
-    LiveFigure,
-    arranged,
-    beside,
-    buttons,
-    columns,
-    empty,
-    plot,
-    power_slider,
-    updated_by,
-    words,
-)
+from attnbook_course.live import figure
 
 AXIS = (7e-4, 700.0)  # of bandwidths in the plot of the error
 LONGEST = 200  # steps of one run
@@ -27,7 +16,7 @@ NAME = "live-bandwidth-descent"
 
 def bandwidth_descent(
     x: np.ndarray, y: np.ndarray, truth: tuple[np.ndarray, np.ndarray]
-) -> LiveFigure:
+) -> figure.LiveFigure:
     """Gradient descent, θ ← θ − η dL/dθ, on the leave-one-out error L at the bandwidth h = exp(θ).
 
     With the weights w_ij of the others in the prediction f̂_i of point i, L = mean (y_i − f̂_i)² and
@@ -38,32 +27,32 @@ def bandwidth_descent(
         y: their values.
         truth: the mean curve, a pair of arrays; the estimate is drawn over the same x.
     """
-    x, y = columns(x=x, y=y)
-    grid, mean = columns(truth_x=truth[0], truth_y=truth[1])
+    x, y = figure.columns(x=x, y=y)
+    grid, mean = figure.columns(truth_x=truth[0], truth_y=truth[1])
     controls = {
-        "start": power_slider("start bandwidth h", "start", (-3, 2.7), 0),
-        "rate": power_slider("learning rate η", "rate", (-1, 1), 0),
+        "start": figure.power_slider("start bandwidth h", "start", (-3, 2.7), 0),
+        "rate": figure.power_slider("learning rate η", "rate", (-1, 1), 0),
     }
-    pressed = buttons({"one": "one step", "run": "run", "again": "begin again"}, 95)
+    pressed = figure.buttons({"one": "one step", "run": "run", "again": "begin again"}, 95)
     curve = ColumnDataSource({"x": grid, "estimate": np.zeros_like(grid)}, name="curve")
     sources = {
         "data": ColumnDataSource({"x": x, "y": y}, name="data"),
         "curve": curve,
         **_sources(),
     }
-    left = plot(height=250, min_width=300, x_axis_label="x", y_axis_label="y")
+    left = figure.plot(height=250, min_width=300, x_axis_label="x", y_axis_label="y")
     left.scatter(x, y, size=4, color=COLOURS["data"], alpha=0.7)
     left.line(grid, mean, color=COLOURS["truth"], line_width=1)
     left.line("x", "estimate", color=COLOURS["estimate"], line_width=3, source=curve)
-    right, text = _landscape(sources), words(4)
+    right, text = _landscape(sources), figure.words(4)
     told = {"right": right, "words": text, "longest": LONGEST, "portion": PORTION, "figure": NAME}
     scripts = "wording.js", "kernel_average.js", "running.js", "bandwidth_descent.js"
-    updated_by(scripts, controls, pressed, **sources, **told)
-    rows = text, beside(*controls.values()), beside(*pressed.values())
-    return LiveFigure(
+    figure.updated_by(scripts, controls, pressed, **sources, **told)
+    rows = text, figure.beside(*controls.values()), figure.beside(*pressed.values())
+    return figure.LiveFigure(
         NAME,
         "Train it while you watch",
-        arranged((beside(left, right),), rows),
+        figure.arranged((figure.beside(left, right),), rows),
         f"{len(x)} points, the true curve and the kernel regression through them, beside its "
         "leave-one-out error at every bandwidth. A ball stands on the curve of the error, with its "
         "slope as a short line, and gradient descent moves it. Choose the bandwidth to start from "
@@ -81,14 +70,17 @@ def _sources() -> dict[str, Any]:
         "tangent": ("h", "error"),
     }
     h = np.geomspace(*AXIS, 121)
-    return {"valley": ColumnDataSource({"h": h, "error": 0 * h}, name="valley"), **empty(of_step)}
+    return {
+        "valley": ColumnDataSource({"h": h, "error": 0 * h}, name="valley"),
+        **figure.empty(of_step),
+    }
 
 
 def _landscape(sources: dict[str, Any]) -> Any:
     """The error against the bandwidth, and on it the ball, its slope and the steps so far."""
     labels = {"x_axis_label": "bandwidth h", "y_axis_label": "leave-one-out error"}
     axes = {"x_axis_type": "log", "x_range": AXIS, "y_axis_type": "log", "y_range": (0.1, 1)}
-    right = plot(height=250, min_width=300, **axes, **labels)
+    right = figure.plot(height=250, min_width=300, **axes, **labels)
     right.yaxis.ticker = [m * 10.0**e for e in range(-6, 7) for m in (1, 2, 5)]
     right.axis.formatter = PrintfTickFormatter(format="%g")
     right.line("h", "error", color=COLOURS["data"], line_width=2, source=sources["valley"])

@@ -7,18 +7,7 @@ from bokeh.events import Pan, PanStart, Tap
 from bokeh.models import ColumnDataSource, Span
 
 from attnbook_course.figures import COLOURS, GREY
-from attnbook_course.live.figure import (
-    CENTRED,
-    LiveFigure,
-    arranged,
-    beside,
-    empty,
-    menu,
-    plot,
-    slider,
-    updated_by,
-    words,
-)
+from attnbook_course.live import figure
 
 # bfloat16 holds all of these numbers, so that it is the arithmetic alone that rounds
 SCORES = (1.5, 1.0, 2.75, 3.5, 2.5, -0.25, 4.75, 1.5, 0.5, 3.0, 1.25, 2.0)
@@ -31,7 +20,7 @@ ARITHMETIC = ["double precision", "bfloat16"]
 ROWS = ["average", "total", "top"]  # from below
 
 
-def parts() -> LiveFigure:
+def parts() -> figure.LiveFigure:
     """A softmax average in parts, each known by its top, its total and its weighted sum.
 
     With top = max s, total = Σ exp(s − top) and weighted = Σ exp(s − top) v, two parts combine
@@ -45,19 +34,19 @@ def parts() -> LiveFigure:
     goal = Span(dimension="width", line_color=COLOURS["truth"], line_width=2, line_dash="dashed")
     below.add_layout(goal)
 
-    controls, text = _controls(), words(4)
+    controls, text = _controls(), figure.words(4)
     drawn = {"above": above, "goal": goal, "words": text}
     colours: dict[str, Any] = {"orange": COLOURS["weights"], "blue": COLOURS["estimate"]}
     scripts = "wording.js", "softmax_parts.js", "parts.js"
-    update = updated_by(scripts, controls, **sources, **drawn, **colours)
+    update = figure.updated_by(scripts, controls, **sources, **drawn, **colours)
     for event in (Tap, PanStart, Pan):
         above.js_on_event(event, update)
     rows = ("order", "arithmetic"), ("count", "step"), ("cut", "place")
-    layout = arranged(
+    layout = figure.arranged(
         (above, strip, below),
-        (text, *(beside(*(controls[one] for one in line), each="50%") for line in rows)),
+        (text, *(figure.beside(*(controls[one] for one in line), each="50%") for line in rows)),
     )
-    return LiveFigure(
+    return figure.LiveFigure(
         "live-parts",
         "A weighted average in parts",
         layout,
@@ -84,26 +73,26 @@ def _sources() -> dict[str, Any]:
         "keys": ColumnDataSource(keys, name="keys"),
         "cuts": ColumnDataSource(cuts, name="cuts"),
         "held": ColumnDataSource({"what": [""]}, name="held"),
-        **empty(of_parts),
+        **figure.empty(of_parts),
     }
 
 
 def _controls() -> dict[str, Any]:
     """The controls by the names that static/parts.js has for them."""
     return {
-        "order": menu("combine", "order", ORDERS),
-        "arithmetic": menu("computed in", "arithmetic", ARITHMETIC),
-        "count": slider("parts", "count", (2, KEYS), len(AFTER) + 1),
-        "step": slider("steps", "step", (0, len(AFTER)), 0),
-        "cut": menu("cut", "cut", ["1", "2", "3"]),
-        "place": slider("cut after key", "place", (0, KEYS), AFTER[0]),
+        "order": figure.menu("combine", "order", ORDERS),
+        "arithmetic": figure.menu("computed in", "arithmetic", ARITHMETIC),
+        "count": figure.slider("parts", "count", (2, KEYS), len(AFTER) + 1),
+        "step": figure.slider("steps", "step", (0, len(AFTER)), 0),
+        "cut": figure.menu("cut", "cut", ["1", "2", "3"]),
+        "place": figure.slider("cut after key", "place", (0, KEYS), AFTER[0]),
     }
 
 
 def _score_plot(sources: dict[str, Any]) -> Any:
     """The scores as bars, the top of each part above them, and the cuts' handles below."""
     ends = {"x_range": ENDS, "y_range": (LOW - 1.2, HIGH + 0.5)}
-    above = plot(name="above", height=230, y_axis_label="score", **ends)
+    above = figure.plot(name="above", height=230, y_axis_label="score", **ends)
     keys, cuts = sources["keys"], sources["cuts"]
     above.vbar("x", width=0.5, top="score", color=GREY, alpha=0.6, source=keys)
     above.add_layout(Span(location=0, dimension="width", line_color=GREY, line_width=1))
@@ -116,9 +105,9 @@ def _score_plot(sources: dict[str, Any]) -> Any:
 
 def _strip(sources: dict[str, Any]) -> Any:
     """The three numbers of each part, between its cuts."""
-    strip = plot(height=86, x_range=ENDS, y_range=ROWS)
+    strip = figure.plot(height=86, x_range=ENDS, y_range=ROWS)
     _draw_parts(strip, "", 0, sources)
-    strip.text("x", "row", text="text", color=GREY, source=sources["table"], **CENTRED)
+    strip.text("x", "row", text="text", color=GREY, source=sources["table"], **figure.CENTRED)
     strip.xaxis.visible = False
     return strip
 
@@ -126,7 +115,7 @@ def _strip(sources: dict[str, Any]) -> Any:
 def _value_plot(sources: dict[str, Any]) -> Any:
     """The values as dots that grow with their weight in their part, and the parts' averages."""
     ends = {"x_range": ENDS, "y_range": (-0.5, HIGH + 0.5)}
-    below = plot(height=190, x_axis_label="key", y_axis_label="value", **ends)
+    below = figure.plot(height=190, x_axis_label="key", y_axis_label="value", **ends)
     below.scatter("x", "value", size="size", color=GREY, alpha=0.8, source=sources["keys"])
     _draw_parts(below, "average", -0.5, sources)
     below.xaxis.ticker = list(range(1, KEYS + 1))

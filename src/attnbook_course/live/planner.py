@@ -8,24 +8,13 @@ from bokeh.models import Span
 
 from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE
 from attnbook_course.figures import COLOURS, GREY
-from attnbook_course.live.figure import (
-    LiveFigure,
-    arranged,
-    beside,
-    doubling_slider,
-    empty,
-    menu,
-    plot,
-    slider,
-    updated_by,
-    words,
-)
+from attnbook_course.live import figure
 
 HELD = ("weights", "gradients", "optimizer", "activations")
 SPENT = ("compute", "heads", "ring", "experts", "stages", "bubble", "copies")
 
 
-def planner() -> LiveFigure:
+def planner() -> figure.LiveFigure:
     """A plan of many devices: bars of what each one holds, bars of a step's time, and what binds.
 
     The page computes attnbook.distributed.plan's formulas anew whenever a control moves. Bars
@@ -35,7 +24,7 @@ def planner() -> LiveFigure:
     Source: distributed.plan has those of the formulas.
     """
     columns = ("y", "left", "right", "text")
-    sources = empty({"held": columns, "spent": columns, "hidden": columns[:-1]})
+    sources = figure.empty({"held": columns, "spent": columns, "hidden": columns[:-1]})
     above = _bars("above", "GB of a device", HELD, sources["held"], COLOURS["estimate"])
     limit = Span(location=80, dimension="height", line_color=COLOURS["truth"], line_width=2)
     above.add_layout(limit)
@@ -43,7 +32,7 @@ def planner() -> LiveFigure:
     bar: dict[str, Any] = {"left": "left", "right": "right", "height": 0.6, "line_color": None}
     pale = {"fill_color": COLOURS["weights"], "fill_alpha": 0.4}
     below.hbar("y", source=sources["hidden"], **bar, **pale)
-    controls, text = _controls(), words(6)
+    controls, text = _controls(), figure.words(6)
     drawn = {"above": above, "below": below, "limit": limit, "words": text}
     told: dict[str, Any] = {
         "catalogue": _catalogue(),
@@ -51,7 +40,7 @@ def planner() -> LiveFigure:
         "spent_kinds": list(SPENT),
     }
     scripts = "wording.js", "device_plan.js", "planner.js"
-    updated_by(scripts, controls, **sources, **drawn, **told)
+    figure.updated_by(scripts, controls, **sources, **drawn, **told)
     rows = (
         (("model", "device"), "100%"),
         (("reached",), "100%"),
@@ -60,12 +49,15 @@ def planner() -> LiveFigure:
         (("count", "micro_batches"), "50%"),
         (("batch", "sequence"), "50%"),
     )
-    return LiveFigure(
+    return figure.LiveFigure(
         "live-planner",
         "A plan for many devices",
-        arranged(
+        figure.arranged(
             (above, below),
-            (text, *(beside(*(controls[one] for one in row), each=each) for row, each in rows)),
+            (
+                text,
+                *(figure.beside(*(controls[one] for one in row), each=each) for row, each in rows),
+            ),
         ),
         "1,024 devices train Llama 3 70B. Bars tell how many gigabytes weights, gradients, "
         "optimizer and activations take on each device, beside what it has, and how many seconds "
@@ -92,7 +84,7 @@ def _catalogue() -> str:
 def _bars(name: str, label: str, kinds: tuple[str, ...], source: Any, colour: str) -> Any:
     """A bar for each kind from above, with its number behind its end."""
     ends = {"x_range": (0, 1), "y_range": list(reversed(kinds))}
-    bars = plot(name=name, height=70 + 27 * len(kinds), x_axis_label=label, **ends)
+    bars = figure.plot(name=name, height=70 + 27 * len(kinds), x_axis_label=label, **ends)
     bars.hbar(
         "y", left="left", right="right", height=0.6, color=colour, line_color=None, source=source
     )
@@ -115,15 +107,17 @@ def _controls() -> dict[str, Any]:
         "recompute": ("made anew", list(RECOMPUTE), "attention"),
     }
     controls: dict[str, Any] = {
-        key: menu(title, key, choices, value=value, min_width=105)
+        key: figure.menu(title, key, choices, value=value, min_width=105)
         for key, (title, choices, value) in menus.items()
     }
-    controls["reached"] = slider("speed reached, % of the data sheet", "reached", (20, 100), 100)
+    controls["reached"] = figure.slider(
+        "speed reached, % of the data sheet", "reached", (20, 100), 100
+    )
     for key, title, ends, power in (
         ("count", "devices", (3, 14), 10),
         ("batch", "tokens in a batch", (18, 26), 22),
         ("sequence", "tokens in a row", (11, 17), 13),
         ("micro_batches", "micro-batches", (0, 6), 2),
     ):
-        controls[key] = doubling_slider(title, key, ends, power)
+        controls[key] = figure.doubling_slider(title, key, ends, power)
     return controls

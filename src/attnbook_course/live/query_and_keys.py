@@ -7,26 +7,12 @@ import numpy as np
 from bokeh.models import Arrow, ColumnDataSource, NormalHead, Span
 
 from attnbook_course.figures import COLOURS, GREY
-from attnbook_course.live.figure import (
-    SQUARE,
-    LiveFigure,
-    arranged,
-    beside,
-    follow_pointer,
-    handle,
-    menu,
-    plane_points,
-    plot,
-    power_slider,
-    signed_slider,
-    updated_by,
-    words,
-)
+from attnbook_course.live import figure
 
 SCORES = ["gaussian", "dot", "scaled dot", "cosine"]
 
 
-def query_and_keys(keys: np.ndarray, values: np.ndarray) -> LiveFigure:
+def query_and_keys(keys: np.ndarray, values: np.ndarray) -> figure.LiveFigure:
     """Attention in the plane, out = Σ_j w_j v_j with w = softmax_j(score(q, k_j) / τ).
 
     The output never leaves the convex hull of the values, which is drawn around them.
@@ -38,7 +24,7 @@ def query_and_keys(keys: np.ndarray, values: np.ndarray) -> LiveFigure:
     Raises:
         ValueError: keys and values that are not n points of a plane each.
     """
-    keys, values = plane_points(keys=keys), plane_points(values=values)
+    keys, values = figure.plane_points(keys=keys), figure.plane_points(values=values)
     if keys.shape != values.shape:
         raise ValueError(f"keys, values: got {keys.shape}, {values.shape}, expected (n, 2) twice")
     letters = list(ascii_uppercase[: len(keys)])
@@ -50,26 +36,26 @@ def query_and_keys(keys: np.ndarray, values: np.ndarray) -> LiveFigure:
     reach = max(float(np.ceil(1.3 * np.max(np.abs(keys)))), 1.0)
     left = _key_plane(key_points, query, reach)
     right = _value_plane(values, value_points, output)
-    bars = plot(height=150, x_range=letters, y_range=(0, 1), y_axis_label="weight")
+    bars = figure.plot(height=150, x_range=letters, y_range=(0, 1), y_axis_label="weight")
     bars.vbar("name", width=0.6, top="weight", color=COLOURS["weights"], source=key_points)
 
-    score = menu("score", "score", SCORES)
-    temperature = power_slider("temperature τ", "temperature", (-1.3, 1.3), 0)
+    score = figure.menu("score", "score", SCORES)
+    temperature = figure.power_slider("temperature τ", "temperature", (-1.3, 1.3), 0)
     first, second = (
-        signed_slider(f"query {axis}", f"query_{axis}", (-reach, reach), start)
+        figure.signed_slider(f"query {axis}", f"query_{axis}", (-reach, reach), start)
         for axis, start in (("x", round(0.5 * reach, 2)), ("y", round(0.25 * reach, 2)))
     )
-    text = words(3)
+    text = figure.words(3)
     controls = {"score": score, "temperature": temperature, "first": first, "second": second}
     sources = {"keys": key_points, "values": value_points, "query": query, "output": output}
     scripts = "wording.js", "plane_attention.js", "query_and_keys.js"
-    updated_by(scripts, controls, words=text, **sources)
-    follow_pointer(left, x=first, y=second)
-    rows = text, beside(score, temperature), beside(first, second)
-    return LiveFigure(
+    figure.updated_by(scripts, controls, words=text, **sources)
+    figure.follow_pointer(left, x=first, y=second)
+    rows = text, figure.beside(score, temperature), figure.beside(first, second)
+    return figure.LiveFigure(
         "live-query-and-keys",
         "A query among keys",
-        arranged((beside(left, right), bars), rows),
+        figure.arranged((figure.beside(left, right), bars), rows),
         f"A plane with a query and {len(keys)} keys, a second one with their values. Choose the "
         "score and the temperature, and move the query: keys and values grow with their weight, "
         "which the bars show, and the output, the weighted average, stays inside the hull of the "
@@ -90,7 +76,7 @@ def _points(name: str, points: np.ndarray, letters: list[str]) -> Any:
 def _key_plane(points: Any, query: Any, reach: float) -> Any:
     """The keys, and the query as an arrow from the origin."""
     ends = {"x_range": (-reach, reach), "y_range": (-reach, reach)}
-    plane = plot(title="keys and query", **ends, **SQUARE)
+    plane = figure.plot(title="keys and query", **ends, **figure.SQUARE)
     for dimension in ("width", "height"):
         plane.add_layout(Span(location=0, dimension=dimension, line_color=GREY, line_alpha=0.4))
     colour = COLOURS["weights"]
@@ -100,7 +86,7 @@ def _key_plane(points: Any, query: Any, reach: float) -> Any:
     arrow.end = NormalHead(size=12, fill_color=colour, line_color=colour)
     plane.add_layout(arrow)
     _draw(plane, points)
-    handle(plane, query)
+    figure.handle(plane, query)
     return plane
 
 
@@ -109,7 +95,9 @@ def _value_plane(values: np.ndarray, points: Any, output: Any) -> Any:
     middle = (values.min(axis=0) + values.max(axis=0)) / 2
     half = max(0.65 * float(np.ptp(values, axis=0).max()), 0.5)
     x_range, y_range = ((m - half, m + half) for m in middle)
-    plane = plot(title="values and output", x_range=x_range, y_range=y_range, **SQUARE)
+    plane = figure.plot(
+        title="values and output", x_range=x_range, y_range=y_range, **figure.SQUARE
+    )
     corners = np.array(convex_hull(values))
     look = {"line_color": GREY, "line_width": 1.5, "fill_color": GREY, "fill_alpha": 0.08}
     plane.patch(corners[:, 0], corners[:, 1], **look)

@@ -8,23 +8,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, CustomJSTickFormatter, NoOverlap, Span
 
 from attnbook_course.figures import COLOURS, GREY
-from attnbook_course.live.figure import (
-    LiveFigure,
-    arranged,
-    beside,
-    colour_bar,
-    empty,
-    follow_pointer,
-    framed,
-    menu,
-    plot,
-    slider,
-    squares,
-    token_axis,
-    updated_by,
-    visible,
-    words,
-)
+from attnbook_course.live import figure
 
 DRAWN = 64  # coordinates of a token at most: one bar each, one byte in the page
 LARGEST = np.iinfo(np.int8).max
@@ -84,7 +68,7 @@ class Stream:
         unit[unit == 0] = 1
         readout = [pair for record in self.readout for pair in record]
         return {
-            "tokens": visible(self.tokens),
+            "tokens": figure.visible(self.tokens),
             "labels": list(self.labels),
             "width": states.shape[2],
             "drawn": drawn.shape[2],
@@ -93,12 +77,12 @@ class Stream:
             "change": lengths[0].astype(np.float32).ravel(),
             "stream": lengths[1].astype(np.float32).ravel(),
             "cosine": cosine.astype(np.float32).ravel(),
-            "said": visible([token for token, _ in readout]),
+            "said": figure.visible([token for token, _ in readout]),
             "probability": np.array([p for _, p in readout], dtype=np.float32),
         }
 
 
-def residual_stream(stream: Stream) -> LiveFigure:
+def residual_stream(stream: Stream) -> figure.LiveFigure:
     """The residual stream through the steps of a model: x before, what a step adds, x after.
 
     The first 64 coordinates of a token are drawn; lengths and cosines are of all.
@@ -107,9 +91,11 @@ def residual_stream(stream: Stream) -> LiveFigure:
         stream: the example.
     """
     data = ColumnDataSource({key: [part] for key, part in stream.sent().items()}, name="stream")
-    sources = empty({"cells": ("x", "y", "length"), "frame": ("x", "y"), "bars": ("x", *BARS)})
+    sources = figure.empty(
+        {"cells": ("x", "y", "length"), "frame": ("x", "y"), "bars": ("x", *BARS)}
+    )
     height, last, n = 20 * len(stream.labels), len(stream.labels) - 1, len(stream.tokens)
-    lengths = plot(
+    lengths = figure.plot(
         frame_height=height,
         x_axis_label="token",
         min_border_right=8,
@@ -117,11 +103,13 @@ def residual_stream(stream: Stream) -> LiveFigure:
         y_range=(last + 0.5, -0.5),
         x_axis_location="above",
     )
-    scale = colour_bar(lengths, squares(lengths, sources["cells"], "length"), "length")
-    lengths.rect("x", "y", width=1, height=1, source=sources["frame"], **framed(3))
+    scale = figure.colour_bar(
+        lengths, figure.squares(lengths, sources["cells"], "length"), "length"
+    )
+    lengths.rect("x", "y", width=1, height=1, source=sources["frame"], **figure.framed(3))
     for axis, names, first in ((lengths.xaxis[0], stream.tokens, 1), (lengths.yaxis[0], None, 0)):
-        labels = visible(stream.labels if names is None else names)
-        token_axis(axis).ticker.ticks = list(range(first, first + len(labels)))
+        labels = figure.visible(stream.labels if names is None else names)
+        figure.token_axis(axis).ticker.ticks = list(range(first, first + len(labels)))
         axis.major_label_overrides = dict(enumerate(labels, first))
     lengths.xaxis[0].major_label_policy = NoOverlap(min_distance=2)
     if any(len(token) > 2 for token in stream.tokens):
@@ -130,19 +118,23 @@ def residual_stream(stream: Stream) -> LiveFigure:
 
     colours = [("change", "length of the change"), ("stream", "length of the stream")]
     controls = {
-        "colour": menu("colour", "colour", colours, min_width=200),
-        "token": slider("token", "token", (1, n), 1, format=_named("tokens[0][tick - 1]", data)),
-        "step": slider("step", "step", (0, last), 1, format=_named("labels[0][tick]", data)),
+        "colour": figure.menu("colour", "colour", colours, min_width=200),
+        "token": figure.slider(
+            "token", "token", (1, n), 1, format=_named("tokens[0][tick - 1]", data)
+        ),
+        "step": figure.slider("step", "step", (0, last), 1, format=_named("labels[0][tick]", data)),
     }
     drawn = {"scale": scale, "panels": panels, "coordinate": panels[-1].xaxis[0]}
     scripts = "wording.js", "residual_stream.js"
-    updated_by(scripts, controls, stream=data, words=(text := words(4)), **sources, **drawn)
-    follow_pointer(lengths, x=controls["token"], y=controls["step"])
+    figure.updated_by(
+        scripts, controls, stream=data, words=(text := figure.words(4)), **sources, **drawn
+    )
+    figure.follow_pointer(lengths, x=controls["token"], y=controls["step"])
     colour, token, step = controls.values()
-    return LiveFigure(
+    return figure.LiveFigure(
         "live-stream",
         "The residual stream",
-        arranged((lengths, *panels), (text, colour, beside(token, step))),
+        figure.arranged((lengths, *panels), (text, colour, figure.beside(token, step))),
         "The residual stream of a model on one example: a token a column, a step of the model a "
         "row, and the length of what the step adds as colour. Choose a token and a step: bars show "
         "the token's stream before the step, the change and the stream after it, and the text "
@@ -163,7 +155,9 @@ def _panels(bars: Any) -> list[Any]:
     for part, colour in BARS.items():
         shared = {a: getattr(panels[0], a) for a in ("x_range", "y_range")} if panels else {}
         ranges = shared or {"x_range": (0.5, 1.5), "y_range": (-1, 1)}
-        panel = plot(frame_height=80, title=part, min_border_left=48, min_border_right=8, **ranges)
+        panel = figure.plot(
+            frame_height=80, title=part, min_border_left=48, min_border_right=8, **ranges
+        )
         panel.yaxis.ticker.desired_num_ticks = 3
         panel.add_layout(Span(location=0, dimension="width", line_color=GREY, line_alpha=0.4))
         panel.vbar("x", width=0.7, top=part, color=colour, source=bars)

@@ -3,21 +3,7 @@
 from typing import Any
 
 from attnbook_course.figures import COLOURS, GREY
-from attnbook_course.live.figure import (
-    CENTRED,
-    LiveFigure,
-    arranged,
-    beside,
-    doubling_slider,
-    empty,
-    legend,
-    menu,
-    plot,
-    power_slider,
-    slider,
-    updated_by,
-    words,
-)
+from attnbook_course.live import figure
 
 WORLDS = (2, 4, 8)
 WORLD = 4  # to begin with
@@ -28,7 +14,7 @@ BUSY, SENDING, SEEN = COLOURS["weights"], COLOURS["data"], COLOURS["estimate"]
 PALE, INK = "#eda678", "#222222"  # on what is filled, light or dark
 
 
-def ring() -> LiveFigure:
+def ring() -> figure.LiveFigure:
     """Ring attention in steps: what each device computes and sends, and how long that takes.
 
     A device has c = tokens / W queries. In each of W steps they meet the c keys that are there,
@@ -42,7 +28,7 @@ def ring() -> LiveFigure:
     sources = _sources()
     circle, table, timeline = _circle(sources), _table(sources), _timeline(sources)
     controls = _controls()
-    text = words(4)
+    text = figure.words(4)
     drawn = {"circle": circle, "square": table, "timeline": timeline, "words": text}
     colours: dict[str, Any] = {
         "busy": BUSY,
@@ -51,17 +37,17 @@ def ring() -> LiveFigure:
         "seen_colour": SEEN,
     }
     scripts = "wording.js", "ring_times.js", "ring.js"
-    updated_by(scripts, controls, **sources, **MACHINE, **drawn, **colours)
+    figure.updated_by(scripts, controls, **sources, **MACHINE, **drawn, **colours)
     devices, split, mask, step, tokens, speed = controls.values()
     rows = (
-        beside(devices, split, mask),
+        figure.beside(devices, split, mask),
         step,
-        beside(tokens, speed, each="50%"),
+        figure.beside(tokens, speed, each="50%"),
     )
-    return LiveFigure(
+    return figure.LiveFigure(
         "live-ring",
         "Blocks on a ring",
-        arranged((beside(circle, table), timeline), (text, *rows)),
+        figure.arranged((figure.beside(circle, table), timeline), (text, *rows)),
         f"{WORLD} devices on a ring. Each keeps its queries and hands a block of keys and values "
         "to the next one, step by step. A table of squares tells which queries have met which "
         "keys, and bars tell how long each device computes and sends in each step, and where it "
@@ -74,7 +60,7 @@ def ring() -> LiveFigure:
 
 def _sources() -> dict[str, Any]:
     """What the plots show; the script fills it in."""
-    return empty(
+    return figure.empty(
         {
             "ranks": ("x", "y", "name", "size", "colour", "ink"),
             "blocks": ("x", "y", "name", "size"),
@@ -93,18 +79,20 @@ def _controls() -> dict[str, Any]:
     """The controls by the names that static/ring.js has for them."""
     narrow = {"min_width": 105}
     return {
-        "devices": menu("devices", "devices", list(map(str, WORLDS)), value=str(WORLD), **narrow),
-        "split": menu("split", "split", ["contiguous", "zigzag"], **narrow),
-        "mask": menu("mask", "mask", ["causal", "none"], **narrow),
-        "step": slider("step", "step", (1, WORLD), 2),
-        "tokens": doubling_slider("tokens", "tokens", (12, 20), 15),
-        "speed": power_slider("link, GB/s", "speed", (0, 3), 2),
+        "devices": figure.menu(
+            "devices", "devices", list(map(str, WORLDS)), value=str(WORLD), **narrow
+        ),
+        "split": figure.menu("split", "split", ["contiguous", "zigzag"], **narrow),
+        "mask": figure.menu("mask", "mask", ["causal", "none"], **narrow),
+        "step": figure.slider("step", "step", (1, WORLD), 2),
+        "tokens": figure.doubling_slider("tokens", "tokens", (12, 20), 15),
+        "speed": figure.power_slider("link, GB/s", "speed", (0, 3), 2),
     }
 
 
 def _square(**options: Any) -> Any:
     """A square plot without axes, with room for two beside each other, or for one on a phone."""
-    plane = plot(aspect_ratio=1, min_width=165, max_width=360, **options)
+    plane = figure.plot(aspect_ratio=1, min_width=165, max_width=360, **options)
     plane.axis.visible = False
     return plane
 
@@ -122,7 +110,7 @@ def _circle(sources: dict[str, Any]) -> Any:
     look = {"marker": "square", "fill_color": "#b9b9b9", "line_color": SENDING}
     circle.scatter("x", "y", size="size", source=sources["blocks"], **look)
     for name, colour in (("ranks", "ink"), ("blocks", INK)):
-        circle.text("x", "y", text="name", color=colour, source=sources[name], **CENTRED)
+        circle.text("x", "y", text="name", color=colour, source=sources[name], **figure.CENTRED)
     return circle
 
 
@@ -131,14 +119,14 @@ def _table(sources: dict[str, Any]) -> Any:
     table = _square(name="square", title="Q down, KV across", x_range=(0, 1), y_range=(0, 1))
     look = {"fill_color": "colour", "fill_alpha": "alpha", "line_color": GREY, "line_width": 0.7}
     table.rect("x", "y", width=0.9, height=0.9, source=sources["tiles"], **look)
-    table.text("x", "y", text="name", color=GREY, source=sources["names"], **CENTRED)
+    table.text("x", "y", text="name", color=GREY, source=sources["names"], **figure.CENTRED)
     return table
 
 
 def _timeline(sources: dict[str, Any]) -> Any:
     """Bars of what each device does from step to step, computing above sending."""
     labels = {"x_axis_label": "milliseconds", "y_axis_label": "rank"}
-    timeline = plot(name="timeline", height=270, x_range=(0, 1), y_range=(1, -1), **labels)
+    timeline = figure.plot(name="timeline", height=270, x_range=(0, 1), y_range=(1, -1), **labels)
     drawn, ends = {}, {"left": "left", "right": "right", "height": 0.36}
     for name, colour, label in (
         ("computing", BUSY, "computes"),
@@ -156,6 +144,6 @@ def _timeline(sources: dict[str, Any]) -> Any:
     dashed = {"line_color": GREY, "line_alpha": 0.5, "line_dash": "dashed"}
     timeline.segment("x", -1, "x", WORLDS[-1], source=sources["ends"], **dashed)
     room = {"spacing": 16, "padding": 2, "label_standoff": 4}
-    legend(timeline, drawn, glyph_width=18, glyph_height=12, **room)
+    figure.legend(timeline, drawn, glyph_width=18, glyph_height=12, **room)
     timeline.yaxis.ticker = list(range(WORLDS[0]))
     return timeline

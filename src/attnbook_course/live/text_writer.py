@@ -6,17 +6,7 @@ from typing import Any
 from bokeh.models import ColumnDataSource, Div, TextInput
 
 from attnbook_course.figures import COLOURS
-from attnbook_course.live import models
-from attnbook_course.live.figure import (
-    LiveFigure,
-    arranged,
-    bar_chart,
-    beside,
-    buttons,
-    slider,
-    updated_by,
-    words,
-)
+from attnbook_course.live import figure, models
 
 NAME = "live-writer"
 SHOWN = 8  # of the most probable tokens
@@ -32,7 +22,7 @@ WRITTEN = {
 
 def text_writer(
     beginning: str, *, model: str, next_tokens: Sequence[tuple[str, float]]
-) -> LiveFigure:
+) -> figure.LiveFigure:
     """A model writes on: its next token's probabilities as bars, and what it draws as text.
 
     The page loads the model when the reader asks for it. It keeps keys and values, and where its
@@ -51,18 +41,18 @@ def text_writer(
         "beginning": TextInput(
             title="how the text begins", name="beginning", value=beginning, min_width=230
         ),
-        "temperature": slider(
+        "temperature": figure.slider(
             "temperature", "temperature", (0, 1.5), 1, step=0.1, format="0.0", **sized
         ),
-        "top_p": slider("top-p", "top_p", (0.1, 1), 1, step=0.05, format="0.00", **sized),
+        "top_p": figure.slider("top-p", "top_p", (0.1, 1), 1, step=0.05, format="0.00", **sized),
     }
     labels = {"write": f"{models.load_label(model)} and write", "one": "one token"}
-    pressed = buttons({**labels, "again": "begin again"}, 150)
+    pressed = figure.buttons({**labels, "again": "begin again"}, 150)
     written = Div(name="written", styles=WRITTEN)
-    text, notice = words(2), words(1, "notice", visible=False)
+    text, notice = figure.words(2), figure.words(1, "notice", visible=False)
     (first, share), *_ = next_tokens
     text.text = f"The most probable next token is '{token_as_signs(first)}' {share:.2f}."
-    updated_by(
+    figure.updated_by(
         (
             "wording.js",
             "float16.js",
@@ -85,11 +75,11 @@ def text_writer(
         figure=NAME,
     )
     begun, warmth, nucleus = controls.values()
-    rows = text, notice, begun, beside(warmth, nucleus), beside(*pressed.values())
-    return LiveFigure(
+    rows = text, notice, begun, figure.beside(warmth, nucleus), figure.beside(*pressed.values())
+    return figure.LiveFigure(
         NAME,
         "A writer at work",
-        arranged((written, chart), rows),
+        figure.arranged((written, chart), rows),
         "A language model goes on with a text of yours. It shows the most probable next tokens as "
         "bars and writes what it draws from them. Type how the text begins, choose a temperature "
         "and a top-p, and let it write one token or many.",
@@ -100,7 +90,7 @@ def text_writer(
 def _chart(next_tokens: Sequence[tuple[str, float]]) -> tuple[Any, Any]:
     """Bars of the most probable tokens, and their plot."""
     shown = [token_as_signs(token) for token, _ in next_tokens]
-    chart = bar_chart(
+    chart = figure.bar_chart(
         shown + [""] * (SHOWN - len(shown)),
         "probability of the next token",
         height=230,
