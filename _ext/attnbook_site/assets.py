@@ -24,7 +24,8 @@ from .memory import memory
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-WORKER = ("model_worker.js", "llama.js", "byte_pairs.js")  # what runs a published model on a page
+# what runs a published model on a page
+WORKER = ("model_worker.js", "llama.js", "float16.js", "byte_pairs.js")
 ASSEMBLE = """
 const [, from, to] = process.argv, { readFileSync, writeFileSync } = require("fs");
 require("wabt")().then(({ parseWat }) => {

@@ -267,7 +267,7 @@ def test_a_picture_taken_later_says_so():
 
 
 def test_a_live_figure_shows_nothing_that_only_a_script_can_use():
-    html = live.kernel_heads(*datasets.heteroskedastic(), (np.arange(3.0), np.arange(3.0)))
+    html = live.kernel_regression(*datasets.heteroskedastic(), (np.arange(3.0), np.arange(3.0)))
     seen = re.sub(r"<script.*?</script>", "", html._repr_html_(), flags=re.DOTALL)
     assert "<button" not in seen and "hidden" not in seen.replace("overflow: hidden", "")
     assert "150 points" in seen

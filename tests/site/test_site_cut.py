@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from live_visits import Phone
 from playwright.sync_api import Browser
 from site_visits import WIDTHS, next_frames, rests, visiting
-from test_site_live_phone import Phone
 from test_site_pages import ALL_LAID_OUT, PAGES, TOO_WIDE
 
 SIZES = [(390, 844), (768, 1024), (1024, 768), (1440, 900), (1920, 1080)]

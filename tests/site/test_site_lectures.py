@@ -225,8 +225,6 @@ def test_a_drag_lands_where_the_pointer_is(
 
 
 OPENED = [  # a deck, which of its live figures, and how that opens
-    ("10a", 0, {"sentence": "2", "layer": 19, "head": 7}),
-    ("10b", 0, {"sentence": "3", "token": 22}),
     ("12b", 0, {"parts": 8}),
     ("13a", 0, {"mask": "none", "step": 1}),
     ("13b", 0, {"mask": "causal"}),

@@ -1,11 +1,5 @@
 // A stored model: attnbook_course.live.models.pack writes the file, in the safetensors format with float16 numbers.
-function half(bits) { // the number of a float16 that is finite
-  const exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  const size = exponent ? 2 ** (exponent - 25) * (1024 + fraction) : 2 ** -24 * fraction;
-  return bits >> 15 ? -size : size;
-}
-
-function unpack(buffer) { // model.encoder[0].attention.query.weight and so on, as in Python, each a Float32Array
+function unpack(buffer) { // model.decoder[0].attention.query.weight and so on, as in Python, each a Float32Array
   const view = new DataView(buffer), length = Number(view.getBigUint64(0, true));
   const { __metadata__, ...parameters } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
   const model = { sizes: JSON.parse(__metadata__.sizes), merges: JSON.parse(__metadata__.merges ?? "null") };
@@ -14,24 +8,20 @@ function unpack(buffer) { // model.encoder[0].attention.query.weight and so on, 
     const owner = path.reduce((node, part) => (node[part] ??= {}), model);
     owner[last] = new Float32Array((to - from) / 2).map((_, i) => half(view.getUint16(8 + length + from + 2 * i, true)));
   }
-  for (const part of ["encoder", "decoder"]) if (model[part]) model[part] = Object.values(model[part]);
+  model.decoder = Object.values(model.decoder);
   return model;
 }
 
-const loaded = (name) => window.attnbookModels?.[name];
-
-const root = document.documentElement.dataset.content_root; // the website sets it, notebooks do not
-const has_models = root !== undefined && location.protocol !== "file:";
-
 // The model from the page's own host, asked for once; null where there is none, and then the text says why.
+const loaded = (name) => window.attnbookModels?.[name];
 function load_model(name, ...shown) {
   const asked = (window.attnbookAsked ??= {});
   return (asked[name] ??= fetch_model(name, ...shown).finally(() => { delete asked[name]; }));
 }
 
 async function fetch_model(name, button, text, instead) {
-  if (loaded(name)) return loaded(name);
-  if (!has_models) {
+  const root = document.documentElement.dataset.content_root; // the website sets it, notebooks do not
+  if (root === undefined || location.protocol === "file:") {
     text.setv({ text: `Only the book's website can load the model. ${instead}`, visible: true });
     return null;
   }
@@ -41,6 +31,7 @@ async function fetch_model(name, button, text, instead) {
     const answer = await fetch(`${root}_static/models/${name}.bin`, { cache: "no-cache" });
     if (!answer.ok) throw new Error(`the host answers ${answer.status}`);
     const model = unpack(await answer.arrayBuffer());
+    text.visible = false;
     return ((window.attnbookModels ??= {})[name] = model);
   } catch (error) {
     text.setv({ text: `The model could not be loaded: ${error.message}. ${instead}`, visible: true });
