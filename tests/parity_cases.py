@@ -16,7 +16,7 @@ from attnbook import (
     scores,
     softmax,
 )
-from attnbook._validation import arrays
+from attnbook._validation import common_namespace
 from attnbook.attention import heads, positions
 from attnbook.layers import activations, mlp, norms
 from attnbook.models import blocks
@@ -190,5 +190,5 @@ def _block(weights: Sequence[Any], activation: str = "gelu") -> Any:
 def _lengths(like: Any) -> Any:
     """The lengths 1, 4 and 7, of the library of `like`."""
     positions = causal_mask(3, like=like)
-    xp = arrays.common_namespace(like=like)
+    xp = common_namespace(like=like)
     return 3 * xp.sum(xp.astype(positions, xp.int64), axis=-1) - 2

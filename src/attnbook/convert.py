@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook._validation.to_numpy import to_numpy as to_numpy
+from attnbook._validation import to_numpy as to_numpy
 from attnbook.models.config import arguments
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")  # of parameters that both libraries hold
@@ -165,8 +165,6 @@ def _twin(layer: Any, ours: Any, theirs: Any) -> Callable[..., Any]:
         hint = ": convert the layer before it is compiled" if hasattr(layer, "_orig_mod") else hint
         raise TypeError(f"layer: got {name}, expected one of {', '.join(names)}{hint}")
     given = arguments(kind, layer)
-    if not isinstance(given.get("attention", ""), str):  # a block's layer, not its name
-        given["attention"] = getattr(given["attention"], "attention_name", "softmax")
     return partial(twins[kind], **{name: _plain(value) for name, value in given.items()})
 
 

@@ -13,7 +13,7 @@ from processes import run_python
 
 import attnbook
 from attnbook import convert, datasets, devices, kernels, pretrained, scores
-from attnbook._validation import arrays, to_numpy
+from attnbook._validation import is_concretely_true, to_numpy
 from attnbook.attention import distances, heads, masks, positions, weighted_average
 from attnbook.distributed import communication_time, layout, plan, traffic
 from attnbook.exact import flash, online_softmax
@@ -384,11 +384,11 @@ def test_py_typed_is_shipped():
 
 def test_known_true_does_not_look_into_a_fake_tensor():
     """A model that checks its tokens runs where tensors have shapes and no numbers."""
-    assert arrays.is_concretely_true(np.array(True))
-    assert not arrays.is_concretely_true(np.array(False))
+    assert is_concretely_true(np.array(True))
+    assert not is_concretely_true(np.array(False))
     fake = pytest.importorskip("torch._subclasses.fake_tensor")
     import torch
 
     with fake.FakeTensorMode():
-        assert not arrays.is_concretely_true(torch.ones((), dtype=torch.bool))
-    assert arrays.is_concretely_true(torch.ones((), dtype=torch.bool))
+        assert not is_concretely_true(torch.ones((), dtype=torch.bool))
+    assert is_concretely_true(torch.ones((), dtype=torch.bool))

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook._validation import numbers
-from attnbook._validation.arrays import check_numpy
+from attnbook._validation import check_numpy, fraction, int_between, nonnegative, nonnegative_int
 
 Array = np.ndarray
 
@@ -34,9 +33,9 @@ def digits(*, seed: int = 0, held_out: float = 0.25) -> Digits:
 
     Source: Alpaydin and Kaynak (1998); shipped with scikit-learn.
     """
-    numbers.fraction(held_out=held_out)
-    numbers.nonnegative_int(seed=seed)
-    numbers.int_between(0, 2**32 - 1, seed=seed)
+    fraction(held_out=held_out)
+    nonnegative_int(seed=seed)
+    int_between(0, 2**32 - 1, seed=seed)
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
@@ -78,7 +77,7 @@ def shifted(
     if offsets.shape != (len(images), 2) or not np.issubdtype(offsets.dtype, np.integer):
         got = f"{offsets.dtype} of shape {offsets.shape}"
         raise ValueError(f"offsets: got {got}, expected integers ({len(images)}, 2)")
-    numbers.integer(size=size)
+    nonnegative_int(size=size)
     if size < width:
         raise ValueError(f"size: got {size}, expected {width} or more, as wide as the images")
     reach = int(np.abs(offsets).max(initial=0))
@@ -111,9 +110,9 @@ def photograph(
     """
     from sklearn.datasets import load_sample_image
 
-    numbers.int_between(1, 300, size=size)
-    numbers.nonnegative(noise=noise)
-    numbers.nonnegative_int(seed=seed)
+    int_between(1, 300, size=size)
+    nonnegative(noise=noise)
+    nonnegative_int(seed=seed)
     colours = load_sample_image("china.jpg")[60 : 60 + size, 200 : 200 + size] / 255
     clean = colours @ np.array([0.299, 0.587, 0.114])  # the luma of ITU-R BT.601
     return clean, clean + noise * np.random.default_rng(seed).standard_normal(clean.shape)

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnbook._validation import numbers
+from attnbook._validation import nonnegative_int, positive_int
 
 Array = np.ndarray
 
@@ -24,8 +24,8 @@ def digit_comparisons(
     Raises:
         ValueError: a number or a seed that is no integer of at least 0, a length below 1.
     """
-    shape = numbers.nonnegative_int(n=n), numbers.positive_int(length=length)
-    numbers.nonnegative_int(seed=seed)
+    shape = nonnegative_int(n=n), positive_int(length=length)
+    nonnegative_int(seed=seed)
     digits = np.random.default_rng(seed).integers(0, 10, size=shape)
     more = np.sum(digits == 4, axis=1) > np.sum(digits == 2, axis=1)
     return digits, more.astype(np.float32)
@@ -47,8 +47,8 @@ def means_of_even(
     Raises:
         ValueError: a number or a seed that is no integer of at least 0, a length below 1.
     """
-    shape = numbers.nonnegative_int(n=n), numbers.positive_int(length=length)
-    numbers.nonnegative_int(seed=seed)
+    shape = nonnegative_int(n=n), positive_int(length=length)
+    nonnegative_int(seed=seed)
     rng = np.random.default_rng(seed)
     digits = rng.integers(0, 10, size=shape)
     while (odd := np.all(digits % 2 == 1, axis=1)).any():
@@ -84,12 +84,12 @@ def repeated_sequences(
         ValueError: numbers that are no integers, periods that are not 1 or more, in order, below
             the length and at most vocab_size.
     """
-    numbers.nonnegative_int(n=n)
-    numbers.nonnegative_int(seed=seed)
-    numbers.positive_int(length=length)
-    numbers.positive_int(vocab_size=vocab_size)
+    nonnegative_int(n=n)
+    nonnegative_int(seed=seed)
+    positive_int(length=length)
+    positive_int(vocab_size=vocab_size)
     largest = min(length - 1, vocab_size)
-    ends = numbers.table(periods=periods)
+    ends = np.asarray(periods)
     whole = ends.shape == (2,) and np.issubdtype(ends.dtype, np.integer)
     least, most = ends.tolist() if whole else (0, 0)
     if not 1 <= least <= most <= largest:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.models.config import BlockConfig
+from attnbook.models.config import block_config
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors, take_linear
 from attnbook.pretrained.load import build
 
@@ -151,7 +151,7 @@ def _embeddings(
 def _block(
     tensors: Tensors, mine: str, theirs: str, names: dict[str, str], options: dict[str, Any]
 ) -> dict[str, np.ndarray]:
-    config = BlockConfig.of(options)
+    config = block_config(options)
     found: dict[str, np.ndarray] = {}
     for part, there in names.items():
         found |= take_linear(tensors, f"{mine}{part}", f"{theirs}{there}", config.shape(part))

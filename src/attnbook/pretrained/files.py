@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnbook._validation.options import path
-
 Array = np.ndarray
 Tensors = dict[str, Float[Array, "..."]]
 
@@ -50,7 +48,7 @@ def read_folder(folder: str | Path) -> tuple[dict[str, Any], Tensors]:
         FileNotFoundError: a file that is missing; it is named.
         ValueError: a file that is not what it says; it is named, with what was expected.
     """
-    folder = path(folder=folder)
+    folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: expected a folder with config.json and {MODEL}")
     config = read_json(folder / "config.json")
@@ -239,7 +237,7 @@ def _read_pickle(file: Path) -> Tensors:
 
 def existing(file: str | Path) -> Path:
     """The path of a file that is there, else a FileNotFoundError that names it."""
-    file = path(file=file)
+    file = Path(file)
     if file.is_dir():
         there = (
             ", ".join(sorted(one.name for one in file.glob("*.gguf"))) or "none that ends in .gguf"

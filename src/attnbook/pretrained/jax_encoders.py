@@ -83,7 +83,9 @@ class TextEncoder(eqx.Module):
         self.position = jnp.zeros((max_length, embedding_dim))
         self.embedding_norm = eqx.nn.LayerNorm(embedding_dim, eps=eps)
         self.widen = eqx.nn.Linear(embedding_dim, embed_dim, key=keys[1]) if widened else None
-        config = BlockConfig.of(locals() | {"norm": "post"})
+        config = BlockConfig(
+            embed_dim, num_heads, mlp_dim, norm="post", activation=activation, eps=eps
+        )
         self.encoder = make_blocks(EncoderBlock, config, 1 if shared else num_layers, keys[2])
         self.head = None
         if masked_head:
@@ -148,7 +150,12 @@ class ImageEncoder(eqx.Module):
         self.embedding = eqx.nn.Linear(num_channels * patch_size**2, embed_dim, key=keys[0])
         self.class_token = jnp.zeros(embed_dim)
         self.position = jnp.zeros((1 + patches, embed_dim))
-        self.encoder = make_blocks(EncoderBlock, BlockConfig.of(locals()), num_layers, keys[1])
+        self.encoder = make_blocks(
+            EncoderBlock,
+            BlockConfig(embed_dim, num_heads, mlp_dim, activation=activation, eps=eps),
+            num_layers,
+            keys[1],
+        )
         self.encoder_norm = eqx.nn.LayerNorm(embed_dim, eps=eps)
         self.readout = None
         if num_classes is not None:

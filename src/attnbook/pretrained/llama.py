@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnbook.models.config import BlockConfig
+from attnbook.models.config import block_config
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors
 from attnbook.pretrained.load import build
 
@@ -131,7 +131,7 @@ def decoder_recipe(sizes: Sizes, names: Names, tensors: Tensors) -> Recipe:
     vocab, e = sizes.vocab_size, sizes.embed_dim
     options = sizes._asdict() | dict(activation="swiglu", rms_norm=True, bias=bool(sizes.biased))
     del options["biased"]
-    config = BlockConfig.of(options)
+    config = block_config(options)
     table = tensors.take(f"{names.embedding}.weight", vocab, e)
     found = {
         "embedding.weight": table,

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook._validation.numbers import int_between
-from attnbook._validation.options import one_of
+from attnbook._validation import int_between, one_of
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors
 
 BACKENDS = ("torch", "jax")

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from attnbook._validation import options
 from attnbook.pretrained.bert import ALBERT_HEADS, BERT_HEADS, albert_recipe, bert_recipe
 from attnbook.pretrained.checkpoint import Config, Tensors
 from attnbook.pretrained.files import MODEL, PICKLE, SHARDS, read_folder, read_gguf
@@ -57,7 +56,7 @@ def from_folder(
             config.json that the book's blocks cannot compute; a tensor that is missing, of another
             shape, not finite as float32, or unknown. The file and the entry or tensor are named.
     """
-    folder = options.path(folder=folder)
+    folder = Path(folder)
     entries, arrays = read_folder(folder)
     config = Config(entries, str(folder / "config.json"))
     config.entries["model_type"] = kind = _kind(config)

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from attnbook._validation import options
 from attnbook.pretrained.files import existing, read_gguf_fields, read_json, reading
 from attnbook.train.byte_pairs import FORMS, GPT2, BytePairs
 
@@ -46,7 +45,7 @@ def tokens_from_folder(folder: str | Path) -> BytePairs:
         FileNotFoundError: neither is there.
         ValueError: a file that is not what it says, or tokens of another kind.
     """
-    folder = options.path(folder=folder)
+    folder = Path(folder)
     if (folder / "tokenizer.json").is_file():
         return _from_json(folder / "tokenizer.json")
     if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():

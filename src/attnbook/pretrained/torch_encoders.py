@@ -63,7 +63,9 @@ class TextEncoder(nn.Module):
         self.position = nn.Parameter(torch.zeros(max_length, embedding_dim))
         self.embedding_norm = nn.LayerNorm(embedding_dim, eps=eps)
         self.widen = nn.Linear(embedding_dim, embed_dim) if widened else None
-        config = BlockConfig.of(locals() | {"norm": "post"})
+        config = BlockConfig(
+            embed_dim, num_heads, mlp_dim, norm="post", activation=activation, eps=eps
+        )
         self.encoder = make_blocks(EncoderBlock, config, 1 if shared else num_layers)
         self.head = MaskedHead(vocab_size, embedding_dim, embed_dim, eps) if masked_head else None
 
@@ -114,7 +116,8 @@ class ImageEncoder(nn.Module):
         self.embedding = nn.Linear(num_channels * patch_size**2, embed_dim)
         self.class_token = nn.Parameter(torch.zeros(embed_dim))
         self.position = nn.Parameter(torch.zeros(1 + patches, embed_dim))
-        self.encoder = make_blocks(EncoderBlock, BlockConfig.of(locals()), num_layers)
+        config = BlockConfig(embed_dim, num_heads, mlp_dim, activation=activation, eps=eps)
+        self.encoder = make_blocks(EncoderBlock, config, num_layers)
         self.encoder_norm = nn.LayerNorm(embed_dim, eps=eps)
         self.readout = None if num_classes is None else nn.Linear(embed_dim, num_classes)
 

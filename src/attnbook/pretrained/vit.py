@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.models.config import BlockConfig
+from attnbook.models.config import block_config
 from attnbook.pretrained.checkpoint import Config, Recipe, Tensors, take_linear
 from attnbook.pretrained.load import build
 
@@ -64,7 +64,7 @@ def vit_recipe(config: Config, tensors: Tensors) -> Recipe:
         **_embeddings(tensors, f"{start}embeddings.", options),
         **take_linear(tensors, "encoder_norm", f"{start}layernorm", (e,)),
     }
-    block = BlockConfig.of(options)
+    block = block_config(options)
     for i in range(options["num_layers"]):
         for part, there in PARTS.items():
             has = biased or part not in tuple(PARTS)[:3]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from attnbook._validation import numbers
+from attnbook._validation import int_between, positive_int
 from attnbook_course.drawings.canvas import Canvas, Drawing, Point
 
 LEFT, RIGHT = 96.0, 476.0  # between them each worker has a lane
@@ -22,8 +22,8 @@ def data_parallel(*, workers: int = 4, rows: int = 16) -> Drawing:
     Raises:
         ValueError: too many workers, or rows that they cannot share.
     """
-    world = numbers.int_between(2, 4, workers=workers)
-    count = numbers.positive_int(rows=rows)
+    world = int_between(2, 4, workers=workers)
+    count = positive_int(rows=rows)
     if count % world or count > 8 * world:
         raise ValueError(
             f"rows: got {count} for {world} workers, expected a multiple of {world} up to "
@@ -113,9 +113,9 @@ def heads_split(*, ranks: int = 2, num_heads: int = 4, hidden_dim: int = 16) -> 
     Raises:
         ValueError: too many ranks, or heads or units that they cannot share.
     """
-    world = numbers.int_between(2, 4, ranks=ranks)
-    heads = numbers.int_between(1, 8, num_heads=num_heads)
-    units = numbers.int_between(1, 24, hidden_dim=hidden_dim)
+    world = int_between(2, 4, ranks=ranks)
+    heads = int_between(1, 8, num_heads=num_heads)
+    units = int_between(1, 24, hidden_dim=hidden_dim)
     for name, size in (("num_heads", heads), ("hidden_dim", units)):
         if size % world:
             raise ValueError(f"{name}: got {size}, expected a multiple of {world} ranks")
@@ -211,8 +211,8 @@ def ring(*, devices: int = 4, step: int = 2) -> Drawing:
         devices: W, at most 6.
         step: the step that the ring shows, from 1 to W.
     """
-    world = numbers.int_between(2, 6, devices=devices)
-    now = numbers.int_between(1, world, step=step)
+    world = int_between(2, 6, devices=devices)
+    now = int_between(1, world, step=step)
     low = 356.0
     canvas = Canvas(
         "ring",
@@ -296,9 +296,9 @@ def killed_worker(*, steps: int = 12, every: int = 4, killed: int = 10) -> Drawi
     Raises:
         ValueError: a step that is not reached, or one without a checkpoint before it.
     """
-    total = numbers.int_between(2, 12, steps=steps)
-    apart = numbers.int_between(2, total, every=every)
-    if not apart < numbers.positive_int(killed=killed) <= total:
+    total = int_between(2, 12, steps=steps)
+    apart = int_between(2, total, every=every)
+    if not apart < positive_int(killed=killed) <= total:
         raise ValueError(
             f"killed: got step {killed}, expected one from {apart + 1}, after the first "
             f"checkpoint, to {total}"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields
 from math import isnan, nan
 
-from attnbook._validation import numbers
+from attnbook._validation import positive_int
 from attnbook_course.drawings.canvas import WIDE, Canvas, Drawing
 
 
@@ -213,7 +213,7 @@ def rung(n: int) -> Drawing:
     Raises:
         ValueError: a number that is no rung.
     """
-    if numbers.positive_int(n=n) > len(RUNGS):
+    if positive_int(n=n) > len(RUNGS):
         raise ValueError(f"n: got {n}, expected a rung from 1 to {len(RUNGS)}")
     this, new = RUNGS[n - 1], changed(n)
     entries = "; ".join(f"{slot}: {getattr(this, slot)}" for slot in SLOTS)

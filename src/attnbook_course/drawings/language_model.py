@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnbook._validation import numbers
+from attnbook._validation import int_between, positive
 from attnbook_course.drawings.canvas import Canvas, Drawing
 
 WORDS = ("river", "lamp", "coat", "bread", "river")
@@ -137,9 +137,9 @@ def prompt_of_pairs(
         raise ValueError(f"pairs: got {len(pairs)}, expected one to four")
     for pair in pairs:
         for number in pair:
-            numbers.int_between(0, 99, pairs=number)
-    numbers.int_between(0, 99, question=question)
-    same, other = numbers.positive(same=same), numbers.positive(other=other)
+            int_between(0, 99, pairs=number)
+    int_between(0, 99, question=question)
+    same, other = positive(same=same), positive(other=other)
     shares = np.array([same if x // 10 == question // 10 else other for x, _ in pairs])
     weights = shares / shares.sum()
     answer = float(weights @ [y for _, y in pairs])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from attnbook import datasets
-from attnbook._validation import numbers
+from attnbook._validation import positive_int
 from attnbook.attention import attend, causal_mask, scores, softmax
 from attnbook.attention.heads import split_heads
 from attnbook.datasets import six_words
@@ -392,7 +392,7 @@ def average_of(chapter: int) -> Average:
     Raises:
         ValueError: a chapter that has none.
     """
-    if numbers.positive_int(chapter=chapter) not in CHAPTERS:
+    if positive_int(chapter=chapter) not in CHAPTERS:
         have = ", ".join(map(str, CHAPTERS))
         raise ValueError(f"chapter: got {chapter}, expected one of {have}")
     return CHAPTERS[chapter]()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from attnbook._validation import numbers
+from attnbook._validation import positive_int
 from attnbook.attention import attend
 from attnbook.datasets import regression_prompts
 from attnbook_course.drawings.canvas import Canvas, Drawing
@@ -113,7 +113,7 @@ def prompt(pairs: int = 4, queries: int = 3) -> Drawing:
     Raises:
         ValueError: more queries than pairs, or more than seven pairs.
     """
-    if not 0 < numbers.positive_int(queries=queries) <= numbers.positive_int(pairs=pairs) <= 7:
+    if not 0 < positive_int(queries=queries) <= positive_int(pairs=pairs) <= 7:
         raise ValueError(
             f"queries: got {queries} for {pairs} pairs, expected at most {min(pairs, 7)}"
         )

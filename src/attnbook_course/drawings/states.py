@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from attnbook import datasets
-from attnbook._validation import numbers
+from attnbook._validation import fraction, int_between, positive_int
 from attnbook.linear_attention import online_regression
 from attnbook_course.drawings.canvas import Canvas, Drawing, Point
 
@@ -114,8 +114,8 @@ def fixed_state(key_dim: int = 4, value_dim: int = 3, times: Sequence[int] = (2,
     Raises:
         ValueError: a size that has no room.
     """
-    d = numbers.int_between(1, 4, key_dim=key_dim)
-    p = numbers.int_between(1, 4, value_dim=value_dim)
+    d = int_between(1, 4, key_dim=key_dim)
+    p = int_between(1, 4, value_dim=value_dim)
     if len(times) != 3 or not all(0 < t <= 8 for t in times):
         raise ValueError(f"times: got {list(times)}, expected three numbers from 1 to 8")
     rng = np.random.default_rng(4)
@@ -205,7 +205,7 @@ def chunks(tokens: int = 12, chunk: int = 4) -> Drawing:
     Raises:
         ValueError: chunks that do not cover the tokens.
     """
-    n, c = numbers.int_between(1, 16, tokens=tokens), numbers.positive_int(chunk=chunk)
+    n, c = int_between(1, 16, tokens=tokens), positive_int(chunk=chunk)
     if n % c or not 2 <= n // c <= 4:
         raise ValueError(f"chunk: got {c} for {n} tokens, expected two to four chunks of one size")
     rng = np.random.default_rng(1)
@@ -248,8 +248,8 @@ def delta_triangle(decay: float = 0.9, beta: float = 0.8) -> Drawing:
         decay: a of every token, above 0 and below 1.
         beta: β of every token, above 0 and below 1.
     """
-    decay = numbers.fraction(decay=decay)
-    beta = numbers.fraction(beta=beta)
+    decay = fraction(decay=decay)
+    beta = fraction(beta=beta)
     six = datasets.six_words()
     met, written = triangle_and_inverse(decay, beta)
     canvas = Canvas(

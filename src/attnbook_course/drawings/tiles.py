@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook._validation import numbers
+from attnbook._validation import int_between, positive_int
 from attnbook.exact import flash, online_softmax
 from attnbook_course.drawings.canvas import Canvas, Drawing
 
@@ -100,8 +100,8 @@ def flash_blocks(
     Raises:
         ValueError: tiles that do not cover the table, more than five, or no such row.
     """
-    c = numbers.positive_int(block=block)
-    d = numbers.positive_int(head_dim=head_dim)
+    c = positive_int(block=block)
+    d = positive_int(head_dim=head_dim)
     shape = []
     for name, size in (("queries", queries), ("keys", keys)):
         count, rest = divmod(size, c)
@@ -109,7 +109,7 @@ def flash_blocks(
             raise ValueError(f"{name}: got {size}, expected two to five blocks of {c}")
         shape.append(count)
     down, across = shape
-    i = numbers.int_between(1, shape[0], row=row) - 1
+    i = int_between(1, shape[0], row=row) - 1
     now, wide, tall, left, top = across // 2, 48.0, 56.0, 62.0, 110.0
     canvas = Canvas(
         "flash_blocks",
@@ -192,7 +192,7 @@ def block_masks(
     Raises:
         ValueError: tiles or documents that do not cover the tokens.
     """
-    n, c = numbers.int_between(1, 32, tokens=tokens), numbers.positive_int(block=block)
+    n, c = int_between(1, 32, tokens=tokens), positive_int(block=block)
     if n % c:
         raise ValueError(f"block: got {c}, expected a divisor of {n} tokens")
     if ends[-1] != n or list(ends) != sorted(set(ends)):
@@ -254,9 +254,9 @@ def page_table(tokens: int = 10, page_size: int = 4, pages: int = 7) -> Drawing:
     Raises:
         ValueError: more pages than the pool has, or than fit.
     """
-    size = numbers.int_between(2, 5, page_size=page_size)
-    total = numbers.int_between(2, 7, pages=pages)
-    common = numbers.positive_int(tokens=tokens)
+    size = int_between(2, 5, page_size=page_size)
+    total = int_between(2, 7, pages=pages)
+    common = positive_int(tokens=tokens)
     shared, need = common // size, common // size + 1
     if need + 1 > total or need > 4:
         raise ValueError(
