@@ -20,10 +20,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
+from attnbook._fast import sdpa
 from torch.nn.functional import scaled_dot_product_attention
 
 from attnbook import attend, causal_mask
-from attnbook._fast import sdpa
 from attnbook.attention import weighted_average
 from experiments.storing import asked_quick, store
 

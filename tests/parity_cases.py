@@ -73,7 +73,6 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
     "scores.dot": (scores.dot, Q, K),
     "scores.scaled_dot": (scores.scaled_dot, Q, K),
     "scores.gaussian_score": (scores.gaussian_score, Q, K, H),
-    "scores.from_nearest": (lambda q, k: scores.from_nearest(q, k, 0.5, None), Q, K),
     "scores.general": (scores.general, Q, K, RNG.normal(size=(2, 2))),
     "scores.cosine": (scores.cosine, Q, K),
     "scores.additive": (

@@ -365,9 +365,9 @@ def check_multi_head(
     rows, n = values.shape[-2], keys.shape[-2]
     if rows != n:
         raise ValueError(f"values: got {rows} rows, expected {n}, one per key")
-    lead = broadcast_leading_axes(queries=queries, keys=keys, values=values)
-    check_same_library(layer.query, queries=queries)
-    check_layers_mask(mask, (*lead, queries.shape[-2], n), queries=queries)
+    if mask is not None or keys is not queries or values is not keys:
+        lead = broadcast_leading_axes(queries=queries, keys=keys, values=values)
+        check_layers_mask(mask, (*lead, queries.shape[-2], n), queries=queries)
 
 
 def check_causal(queries: Array, keys: Array) -> None:
@@ -399,8 +399,10 @@ def check_layers_mask(
 
     PyTorch's layer takes one of shape (b · heads, m, n), which would make b · heads texts of one.
     """
+    if mask is None:
+        return
     check_mask(mask, target, called=called, **like)
-    if mask is not None and not fits(tuple(mask.shape), target):
+    if not fits(tuple(mask.shape), target):
         raise ValueError(
             f"{called}: got shape {tuple(mask.shape)}, expected no more axes than the tokens have, "
             f"and no more sequences: {target}, or what broadcasts to it, the same for all heads"

@@ -7,11 +7,11 @@ import backends
 import numpy as np
 import pytest
 import reference
+from attnbook._fast import sdpa
 from fused_calls import noted
 from reference import sample
 
 from attnbook import attend, causal_mask
-from attnbook._fast import sdpa
 from attnbook.attention import weighted_average
 
 # torch's own forward-mode rules are written with torch.jit.script, which it deprecates

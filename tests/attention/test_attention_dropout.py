@@ -105,6 +105,7 @@ def test_the_fused_kernel_leaves_out_what_the_formula_does(rng, monkeypatch, sha
     """On a CPU, where one seed gives both the same draws: the output and two derivatives."""
     torch = pytest.importorskip("torch")
     from attnbook._fast import sdpa
+
     from attnbook.torch import MultiHeadAttention
 
     torch.manual_seed(1)

@@ -4,10 +4,10 @@ import backends
 import numpy as np
 import pytest
 import reference
+from attnbook._fast import sdpa
 from fused_calls import noted
 
 from attnbook import attend, causal_mask, scores
-from attnbook._fast import sdpa
 from attnbook.attention import heads
 
 LEADS = {"one": ((), (), ()), "several": ((3, 1), (2,), (3, 2))}

@@ -237,7 +237,6 @@ CALLS = [
     (regression.leave_one_out, (K, V), {"bandwidth": H}),
     (regression.in_metric, (Q, K, V), {"metric": np.ones((5, 2))}),
     (regression.multi_head, (Q, K, V), {"bandwidths": np.ones((3, 2)), "combination": np.ones(3)}),
-    (scores.from_nearest, (Q[0], K, H, None), {}),
     (scores.general, (Q[0], V, np.ones((2, 5))), {}),
     (scores.additive, (Q[0], V, *ADDITIVE), {}),
     (scores.additive_of_projected, (Q[0], K, np.ones(2)), {}),

@@ -9,7 +9,6 @@ from attnbook._types import Array, Layer, Score
 from attnbook._validation import (
     cast_parameter,
     check_causal,
-    check_function,
     check_layers_mask,
     check_multi_head,
     check_rows,
@@ -171,7 +170,6 @@ def multi_head_attention(
     """
     keys = queries if keys is None else keys
     values = keys if values is None else values
-    check_function("attnbook.scores.dot", score=score)
     check_multi_head(layer, queries, keys, values, mask)
     if causal:
         check_causal(queries, keys)

@@ -125,7 +125,6 @@ def attend(
     Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
     """
     queries, keys, values = promote_autocast(queries, keys, values)
-    check_function("attnbook.scores.dot", score=score)
     # other scores say themselves which widths they take
     check_attention(queries, keys, values, mask, one_width=score is scores.scaled_dot)
     if causal:
@@ -157,8 +156,8 @@ def unchecked_attend(
         return _compiled()(queries, keys, values, mask, causal)
     xp, dtype = array_namespace(queries), values.dtype
     weights = attention_weights(queries, keys, mask, causal, score)
-    left = leave_out(weights, dropout, key)
-    output = xp.astype(left @ xp.astype(values, weights.dtype), dtype)
+    kept = leave_out(weights, dropout, key) if dropout else weights
+    output = xp.astype(kept @ xp.astype(values, weights.dtype), dtype)
     return (output, xp.astype(weights, dtype)) if return_weights else output
 
 
@@ -171,6 +170,7 @@ def attention_weights(
     mask = with_causal(mask, queries) if causal else mask
     if score is scores.scaled_dot:
         return masked_softmax(xp, scores.unchecked_scaled_dot(q, k), mask)
+    check_function("attnbook.scores.dot", score=score)
     found = score(q, k)
     common_namespace(queries=queries, score=found)
     if not xp.isdtype(found.dtype, "real floating"):

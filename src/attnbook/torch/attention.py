@@ -31,12 +31,6 @@ def refuse_torch_names(theirs: dict[str, Any]) -> None:
         raise TypeError(f"{name}: got an argument of torch.nn's layer, expected {expected}")
 
 
-def share_left_out(layer: Any) -> float:
-    """The share of entries that a layer leaves out: none but in training mode."""
-    share: float = layer.dropout if layer.training else 0.0
-    return share
-
-
 class SelfAttention(nn.Module):
     """One head of self-attention; its formula is attnbook.attention.heads.self_attention.
 
@@ -138,7 +132,7 @@ class MultiHeadAttention(nn.Module):
             return_weights=return_weights,
             score=score,
             causal=causal,
-            dropout=share_left_out(self),
+            dropout=self.dropout if self.training else 0.0,
         )
 
     @classmethod

@@ -14,7 +14,7 @@ from attnbook.layers.activations import ACTIVATIONS
 from attnbook.layers.mlp import call_mlp
 from attnbook.models import blocks
 from attnbook.models.config import GATES, BlockConfig
-from attnbook.torch.attention import MultiHeadAttention, refuse_torch_names, share_left_out
+from attnbook.torch.attention import MultiHeadAttention, refuse_torch_names
 from attnbook.torch.linear_attention import GatedDelta, LinearAttention
 
 
@@ -85,7 +85,7 @@ class MLP(nn.Module):
 
     def forward(self, x: Float[Tensor, "... n e"]) -> Tensor:
         """Of the shape of x."""
-        return call_mlp(self, x, share_left_out(self))
+        return call_mlp(self, x, self.dropout if self.training else 0.0)
 
 
 class EncoderBlock(nn.Module):
@@ -213,8 +213,9 @@ class DecoderBlock(nn.Module):
 
 def make_drop(layer: Any) -> Drop | None:
     """What leaves entries of the stream out, in training mode."""
-    share = share_left_out(layer)
-    return None if share == 0 else partial(functional.dropout, p=share)
+    if not layer.training or layer.dropout == 0:
+        return None
+    return partial(functional.dropout, p=layer.dropout)
 
 
 def load_block(kind: Any, original_kind: type[Any], original: Any, names: dict[str, str]) -> Any:

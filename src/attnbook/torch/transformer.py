@@ -12,7 +12,7 @@ from attnbook.models import kv_cache, transformer
 from attnbook.models.config import BlockConfig
 from attnbook.models.kv_cache import Cache
 from attnbook.models.transformer import INIT_STD, Memory
-from attnbook.torch.attention import MultiHeadAttention, share_left_out
+from attnbook.torch.attention import MultiHeadAttention
 from attnbook.torch.blocks import DecoderBlock, EncoderBlock, make_norm
 
 
@@ -179,7 +179,7 @@ class DecoderOnly(nn.Module):
         The mask says True = a token, False = padding, which may stand before or behind: positions
         are counted from a row's first token on.
         """
-        left_out = share_left_out(self)
+        left_out = self.dropout if self.training else 0.0
         return transformer.decoder_only(self, tokens, return_weights, mask, left_out)
 
     def empty(self, batch: int) -> Cache:
