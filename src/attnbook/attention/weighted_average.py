@@ -239,5 +239,6 @@ def fused(
     q, k, v = (a.expand(*lead, -1, -1).reshape(*axes, -1, width) for a in arrays)
     if mask is not None:
         mask = mask.expand(*lead, m, n).reshape(*axes, m, n)
-    output = scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale=1 / math.sqrt(d))
+    how = {"attn_mask": mask, "dropout_p": dropout, "is_causal": causal, "scale": 1 / math.sqrt(d)}
+    output = scaled_dot_product_attention(q, k, v, **how)
     return output.reshape(*lead, m, width)[..., :p].to(dtype)

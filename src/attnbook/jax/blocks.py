@@ -108,6 +108,7 @@ class EncoderBlock(eqx.Module):
     mlp_norm: Norm
     config: BlockConfig = eqx.field(static=True)
     embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
     norm: str = eqx.field(static=True)
     dropout: float = eqx.field(static=True)
 
@@ -116,7 +117,8 @@ class EncoderBlock(eqx.Module):
     ) -> None:
         keys = jax.random.split(check_key(key))
         self.config = config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
-        self.embed_dim, self.norm, self.dropout = embed_dim, config.norm, config.dropout
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.norm, self.dropout = config.norm, config.dropout
         self.attention = make_attention(config, keys[0])
         self.mlp = make_mlp(config, keys[1])
         self.attention_norm = make_norm(config)
@@ -151,6 +153,7 @@ class DecoderBlock(eqx.Module):
     mlp_norm: Norm
     config: BlockConfig = eqx.field(static=True)
     embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
     norm: str = eqx.field(static=True)
     dropout: float = eqx.field(static=True)
 
@@ -160,7 +163,8 @@ class DecoderBlock(eqx.Module):
         keys = jax.random.split(check_key(key), 3)
         config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
         self.config = config.without("rotary_base", "attention")
-        self.embed_dim, self.norm, self.dropout = embed_dim, config.norm, config.dropout
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.norm, self.dropout = config.norm, config.dropout
         self.attention = make_attention(config, keys[0])
         self.cross_attention = make_attention(config, keys[1])
         self.mlp = make_mlp(config, keys[2])

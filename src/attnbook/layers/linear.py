@@ -12,9 +12,10 @@ def linear(layer: Layer, x: Array) -> Array:
     """A linear layer, x Wᵀ + b, with W of shape (out, in), and b if it has one.
 
     A PyTorch module is called, so that whatever acts on calls acts here too, such as hooks and
-    sharding. Other layers' results have the dtype of x.
+    sharding; but for an x of another dtype than its own. The result has the dtype of x.
     """
-    if is_torch_array(x) and callable(layer):
+    own = getattr(getattr(layer, "weight", None), "dtype", x.dtype)  # adapters may have none
+    if is_torch_array(x) and callable(layer) and own == x.dtype:
         return layer(x)
     weight, bias = layer.weight, layer.bias
     if weight.dtype != x.dtype or isinstance(x, np.ndarray):  # to look closer takes time

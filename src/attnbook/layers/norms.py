@@ -83,11 +83,13 @@ def _scaled(x: Array, normed: Array, weight: Array | None, bias: Array | None) -
 def apply_norm(norm: Layer, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
     """Layer norm or RMS norm with the parameters of a library's layer, or x itself without one.
 
-    A PyTorch module is called. Equinox's norms both have a bias, which may be None.
+    A PyTorch module is called, but for an x of another dtype than its own. Equinox's norms both
+    have a bias, which may be None.
     """
     if norm is None:
         return x
-    if is_torch_array(x) and callable(norm):
+    alike = norm.weight is None or norm.weight.dtype == x.dtype
+    if is_torch_array(x) and callable(norm) and alike:
         return norm(x)
     if "RMS" in type(norm).__name__ or not hasattr(norm, "bias"):
         return rms_norm(x, norm.weight, eps=norm.eps)

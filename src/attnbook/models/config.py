@@ -56,7 +56,8 @@ class BlockConfig:
 
     def __post_init__(self) -> None:
         """Check every entry."""
-        *_, head_dim = head_shape(self.embed_dim, self.num_heads, self.num_kv_heads)
+        *_, shared, head_dim = head_shape(self.embed_dim, self.num_heads, self.num_kv_heads)
+        object.__setattr__(self, "num_kv_heads", shared)  # a frozen one takes no assignment
         positive_int(mlp_dim=self.mlp_dim)
         one_of(("pre", "post"), norm=self.norm)
         one_of(tuple(ACTIVATIONS), activation=self.activation)
@@ -67,7 +68,7 @@ class BlockConfig:
             return
         for name, expected in (("num_kv_heads", self.num_heads), ("rotary_base", None)):
             given = getattr(self, name)
-            if given is not None and given != expected:
+            if given != expected:
                 raise ValueError(
                     f"{name}: got {given!r} with attention={self.attention!r}, expected "
                     f"{expected}, or attention='softmax'"

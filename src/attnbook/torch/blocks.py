@@ -106,7 +106,8 @@ class EncoderBlock(nn.Module):
     def __init__(self, embed_dim: int, num_heads: int, mlp_dim: int, **options: Any) -> None:
         super().__init__()
         self.config = config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
-        self.embed_dim, self.norm, self.dropout = embed_dim, config.norm, config.dropout
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.norm, self.dropout = config.norm, config.dropout
         self.attention = make_attention(config)
         self.mlp = make_mlp(config)
         self.attention_norm = make_norm(config)
@@ -161,7 +162,8 @@ class DecoderBlock(nn.Module):
         super().__init__()
         config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
         self.config = config.without("rotary_base", "attention")
-        self.embed_dim, self.norm, self.dropout = embed_dim, config.norm, config.dropout
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.norm, self.dropout = config.norm, config.dropout
         self.attention = make_attention(config)
         self.cross_attention = make_attention(config)
         self.mlp = make_mlp(config)
