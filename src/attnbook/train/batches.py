@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
+from array_api_compat import array_namespace, is_array_api_obj
 
-from attnbook._validation import check_floating, is_such, positive_int
+from attnbook._validation import is_such, positive_int
 
 
 def check_rates(learning_rate: Any) -> np.ndarray:
@@ -56,8 +56,8 @@ def check_loss(found: Any) -> Any:
     """Check what a loss gave: one floating number."""
     if not is_array_api_obj(found):
         raise TypeError(f"loss: gave a {type(found).__name__}, expected an array of shape ()")
-    check_floating(loss=found)
-    if tuple(found.shape) != ():
+    xp = array_namespace(found)
+    if tuple(found.shape) != () or not xp.isdtype(found.dtype, "real floating"):
         got = f"dtype {found.dtype}, shape {tuple(found.shape)}"
         raise ValueError(f"loss: gave {got}, expected a floating number of shape ()")
     return found
