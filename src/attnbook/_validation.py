@@ -17,8 +17,6 @@ from array_api_compat import array_namespace, device, is_array_api_obj, is_jax_a
 
 from attnbook._types import Array
 
-# Numbers and names
-
 
 def is_such(number: Any, condition: Callable[[float], bool]) -> bool:
     """Whether it is a real number, and no truth value, of which a condition holds."""
