@@ -255,10 +255,18 @@ MASKED = {"mask": "bool: 2 3 m n"}
 H = {"bandwidth": "bandwidth: d"}
 ONE_HEAD = {"x": "2 n e", "w_q": "parameter: d e", "w_k": "parameter: d e", "w_v": "parameter: p e"}
 SEVERAL = {
-    "queries": "2 m e", "keys": "2 n e", "values": "2 n e", "mask": "bool: 2 m n",
-    "w_q": "parameter: e e", "b_q": "parameter: e", "w_k": "parameter: r e",
-    "b_k": "parameter: r", "w_v": "parameter: r e", "b_v": "parameter: r",
-    "w_o": "parameter: e e", "b_o": "parameter: e",
+    "queries": "2 m e",
+    "keys": "2 n e",
+    "values": "2 n e",
+    "mask": "bool: 2 m n",
+    "w_q": "parameter: e e",
+    "b_q": "parameter: e",
+    "w_k": "parameter: r e",
+    "b_k": "parameter: r",
+    "w_v": "parameter: r e",
+    "b_v": "parameter: r",
+    "w_o": "parameter: e e",
+    "b_o": "parameter: e",
 }
 WEIGHTS = {"return_weights": True}
 ATTENTION = [
@@ -282,7 +290,10 @@ ATTENTION = [
         "scores.additive",
         attnbook.scores.additive,
         {
-            "q": "2 1 m d", "k": "3 n p", "w_q": "parameter: r d", "w_k": "parameter: r p",
+            "q": "2 1 m d",
+            "k": "3 n p",
+            "w_q": "parameter: r d",
+            "w_k": "parameter: r p",
             "v": "parameter: r",
         },
         pairs(reference.additive, "w_q", "w_k", "v"),
