@@ -134,7 +134,7 @@ def test_padding_of_a_single_sequence_and_of_small_integers(backend):
 
 @pytest.mark.parametrize("lengths", [[1, 5], [-1, 0]])
 def test_lengths_beyond_the_padding(lengths):
-    with pytest.raises(ValueError, match="lengths: got .*, expected integers from 0 to n = 3"):
+    with pytest.raises(ValueError, match=r"lengths: got .*, expected integers from 0 to n = 3"):
         padding_mask(np.array(lengths), 3)
 
 
@@ -206,7 +206,10 @@ def test_minus_infinity_for_some_keys_is_a_mask(backend):
 @pytest.mark.parametrize("wrong", [-math.inf, math.nan])
 def test_scores_that_leave_no_softmax(wrong):
     """A row of −∞, or NaN, of inputs that are none."""
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match="score: gave . rows of 3 that"):
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(ValueError, match=r"score: gave .*rows .*that have NaN"),
+    ):
         attend(Q, K, V, score=lambda q, k: q @ k.mT + wrong)
 
 

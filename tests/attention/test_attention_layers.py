@@ -185,7 +185,5 @@ def test_from_pytorch_refuses(peer, option):
 
     with pytest.raises(ValueError, match="original: got kdim, vdim, add_bias_kv or add_zero_attn"):
         MultiHeadAttention.from_pytorch(peer(**option))
-    with pytest.raises(
-        TypeError, match="original: got int, expected a torch.nn.MultiheadAttention"
-    ):
+    with pytest.raises(TypeError, match=r"original: got int, expected a torch\.nn"):
         MultiHeadAttention.from_pytorch(3)

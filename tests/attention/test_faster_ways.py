@@ -19,7 +19,7 @@ def formula(*arrays, **how):
 @pytest.mark.parametrize("way", ["all", "masked", "causal", "causal and masked"])
 @pytest.mark.parametrize("n", [3, 97, 600])
 def test_pytorchs_kernel(rng, n, way):
-    """Output and two derivatives, of sizes below and above those where the kernel repays."""
+    """Output and gradients, of sizes below and above those where the kernel repays; small ones twice."""
     torch = load("torch").xp
     shapes = [(2, 1, n, 4), (3, n, 4), (n, 5)] if n < 600 else [(n, 4), (n, 4), (n, 2)]
     leaves = [torch.tensor(rng.normal(size=s), requires_grad=True) for s in shapes]
@@ -32,7 +32,9 @@ def test_pytorchs_kernel(rng, n, way):
     for function in (attend, formula):
         output = function(*leaves, **how)
         first = torch.autograd.grad(output.square().sum(), leaves, create_graph=True)
-        second = torch.autograd.grad(sum(g.square().sum() for g in first), leaves)
+        second = []
+        if n == 3:
+            second = torch.autograd.grad(sum(g.square().sum() for g in first), leaves)
         with torch.no_grad():
             found.append([output, *first, *second, function(*leaves, **how)])
     for ours, right in zip(*found, strict=True):

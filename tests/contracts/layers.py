@@ -51,7 +51,9 @@ def together(each: Any) -> Any:
 
 
 def self_attention(parameters: Parameters, x: np.ndarray, mask: np.ndarray) -> Any:
-    return together(reference_heads.self_attention(parameters, *one) for one in zip(x, mask))
+    return together(
+        reference_heads.self_attention(parameters, *one) for one in zip(x, mask, strict=True)
+    )
 
 
 def torchs(parameters: Parameters, queries: Any, keys: Any, values: Any, mask: Any) -> Any:
@@ -80,13 +82,13 @@ def several_heads(
     score = reference_heads.plain if base is None else reference_heads.turned(base)
     return together(
         reference_heads.multi_head_attention(parameters, owners, x, x, x, own, score)
-        for x, own in zip(queries, mask)
+        for x, own in zip(queries, mask, strict=True)
     )
 
 
 def pooled(parameters: Parameters, tokens: np.ndarray, mask: np.ndarray) -> Any:
     """The logit, the weights and the values of every sequence."""
-    each = zip(tokens.tolist(), mask[:, 0].tolist())
+    each = zip(tokens.tolist(), mask[:, 0].tolist(), strict=True)
     return together(reference.attention_pooling(parameters, *one) for one in each)
 
 

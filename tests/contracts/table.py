@@ -185,8 +185,12 @@ def of_scipy(path: str, **how: Any) -> Callable[..., Any]:
 
 def softmax_rows(scores: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
     allowed = np.broadcast_to(True if mask is None else mask, scores.shape)
-    rows = zip(scores.reshape(-1, scores.shape[-1]).tolist(), allowed.reshape(-1, scores.shape[-1]))
-    return np.reshape([reference.softmax(row, kept.tolist()) for row, kept in rows], scores.shape)
+    found = [reference.softmax(scores[i].tolist(), allowed[i].tolist()) for i in rows_of(scores)]
+    return np.reshape(found, scores.shape)
+
+
+def rows_of(a: np.ndarray) -> Any:
+    return np.ndindex(a.shape[:-1])
 
 
 def causal_attend(queries: np.ndarray, keys: np.ndarray, values: np.ndarray) -> Any:
@@ -549,7 +553,7 @@ def non_local(image: np.ndarray) -> np.ndarray:
 
 
 def waves(x: np.ndarray, frequencies: np.ndarray) -> Any:
-    angles = [[sum(o * a for o, a in zip(w, row)) for w in frequencies] for row in x]
+    angles = [[sum(o * a for o, a in zip(w, row, strict=True)) for w in frequencies] for row in x]
     return np.hstack([np.cos(angles), np.sin(angles)]) / math.sqrt(len(frequencies))
 
 
@@ -653,7 +657,10 @@ KERNEL = [
         gaussian_process.covariance,
         {"x": "real: 2 m", "z": "real: 2 n"},
         lambda x, z: np.array(
-            [[[math.exp(-((a - b) ** 2) / 2 / 0.5**2) for b in w] for a in v] for v, w in zip(x, z)]
+            [
+                [[math.exp(-((a - b) ** 2) / 2 / 0.5**2) for b in w] for a in v]
+                for v, w in zip(x, z, strict=True)
+            ]
         ),
         fixed={"length_scale": 0.5},
         numbers={"length_scale": "above 0"},
@@ -814,7 +821,7 @@ LAYERS = [
         {"target": "probabilities: e", "draft": "probabilities: e"},
         lambda target, draft: (
             np.where(target > draft, target - draft, 0)
-            / sum(max(p - q, 0) for p, q in zip(target, draft))
+            / sum(max(p - q, 0) for p, q in zip(target, draft, strict=True))
         ),
         holds="",
         libraries=NUMPY,
@@ -894,11 +901,17 @@ def bayes(features: np.ndarray, values: np.ndarray) -> Any:
 STATE = {"q": "2 1 n d", "k": "keys: 3 n d", "v": "n p"}
 DECAY, BETA = {"decay": "share: 2 1 n"}, {"beta": "share: n"}
 START = {"state": "3 d p"}
-RATES = {"": {}, ", decay": DECAY, ", delta": BETA, ", gated delta": DECAY | BETA}
+RATES = {"": DECAY | BETA, ", sums": {}, ", decay": DECAY, ", delta": BETA}
 LINEAR = [
     *(
         Row(
-            f"forms.{name}{kind}", call, STATE | rates | start, state_loop, holds=holds, fixed=fixed
+            f"forms.{name}{kind}",
+            call,
+            STATE | rates | start,
+            state_loop,
+            fixed=fixed,
+            holds=holds,
+            instead={"k": "v"},
         )
         for name, call, start, fixed, holds in (
             ("recurrent", forms.recurrent, START, {}, "slopes causal half"),
@@ -1077,6 +1090,8 @@ SHOWN_BESIDE = {  # a public function that no row fits, and the file that shows 
     "flash.block_kinds": "exact/test_flash.py",
     "online_softmax.empty": "contracts/table.py, combine",
     "online_softmax.finish": "contracts/table.py, combine",
+    "chunked.map_query_chunks": "kernel/test_regression.py",
+    "dropout.dropout": "attention/test_attention_layers.py",
     "gaussian_process.draw": "kernel/test_gaussian_process.py",
     "scores.from_nearest": "kernel/test_regression_far.py",
     "ngrams.bits": "generate/test_ngrams.py",

@@ -12,6 +12,7 @@ from contracts.table import CAST, DATA, LIBRARIES, ROWS, SHOWN_BESIDE, SIZES, ta
 
 import attnbook
 
+EPS = np.finfo("float64").eps
 ROOMS = ("attention", "exact", "generate", "kernel", "layers", "linear_attention")
 
 
@@ -43,7 +44,7 @@ def cases(*libraries, holds=""):
         pytest.param(library, row, id=f"{library}-{row.name}")
         for row in ROWS.values()
         for library in libraries
-        if library in row.libraries and holds in row.holds.split() + [""]
+        if library in row.libraries and holds in [*row.holds.split(), ""]
     ]
 
 
@@ -107,8 +108,9 @@ def test_half_precision_is_computed_in_float32(library, dtype, row):
     }
     wide = {n: backend.cast(a, "float64") if n in row.floating() else a for n, a in given.items()}
     expected = as_tuple(row.oracle(**{n: backend.numpy(a) for n, a in wide.items()}))
+    found = as_tuple(row.call(**given, **row.fixed))
     eps = {"float16": 2.0**-10, "bfloat16": 2.0**-7}[dtype]
-    for place, (ours, right) in enumerate(zip(as_tuple(row.call(**given, **row.fixed)), expected)):
+    for place, (ours, right) in enumerate(zip(found, expected, strict=True)):
         assert place or backend.dtype(ours) == dtype
         ours = backend.numpy(backend.cast(ours, "float64"))
         np.testing.assert_allclose(ours, right, rtol=0, atol=2 * eps * max(1, np.abs(right).max()))
@@ -125,7 +127,9 @@ def test_slopes(row):
     def total(backend, *moving, direction):
         given = {n: backend.array(a) for n, a in arrays.items() if n not in names}
         found = row.call(**dict(zip(names, moving, strict=True)), **given, **row.fixed)
-        return sum((a * backend.array(w)).sum() for a, w in zip(as_tuple(found), direction))
+        return sum(
+            (a * backend.array(w)).sum() for a, w in zip(as_tuple(found), direction, strict=True)
+        )
 
     rng = np.random.default_rng(1)
     direction = [rng.normal(size=np.shape(a)) for a in as_tuple(row.oracle(**arrays))]
@@ -148,21 +152,18 @@ def test_slopes(row):
         assert abs(np.sum(slope * turn) - expected) <= 1e-6 * (1 + abs(expected)), names[i]
         assert np.isfinite(slope).all()
     assert any(np.any(slope != 0) for slope in slopes)
-    if "jax-jit" in row.libraries:
-        jax = backends.load_or_skip("jax-jit")
-        for ours, right in zip(
-            jax.gradient(lambda *a: total(jax, *a, direction=direction), *leaves), slopes
-        ):
-            assert ours.shape == right.shape
-            size = max(1.0, np.abs(right).max())
-            np.testing.assert_allclose(ours, right, rtol=0, atol=8 * row.roundings * 2.2e-16 * size)
+    jax = backends.load_or_skip("jax-jit")
+    of_jax = jax.gradient(lambda *a: total(jax, *a, direction=direction), *leaves)
+    for ours, right in zip(of_jax, slopes, strict=True):
+        size = max(1.0, np.abs(right).max())
+        np.testing.assert_allclose(ours, right, rtol=0, atol=8 * row.roundings * EPS * size)
 
 
 @pytest.mark.parametrize(("library", "row"), cases("numpy", "torch", holds="sums"))
 def test_rows_of_weights_sum_to_one(library, row):
     weights = as_tuple(call(library, row, row.arrays()))[-1]
     assert (weights >= 0).all()
-    np.testing.assert_allclose(weights.sum(-1), 1, rtol=0, atol=16 * SIZES["n"] * 2.2e-16)
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=0, atol=16 * SIZES["n"] * EPS)
 
 
 def along(row, axis_letter):
@@ -292,7 +293,7 @@ def test_libraries_are_not_mixed(row):
         given = row.arrays() | dict(row.fixed) | {name: torch.array(array)}
         with pytest.raises(TypeError, match=r"got arrays of .*, expected one library") as said:
             row.call(**given)
-        assert re.search(rf"\b{name}\b", str(said.value)) or name == list(row.parsed)[0]
+        assert re.search(rf"\b{name}\b", str(said.value)) or name == next(iter(row.parsed))
 
 
 @pytest.mark.parametrize(

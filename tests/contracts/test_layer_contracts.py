@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from contracts.layers import IN_MODELS, LAYERS
 from contracts.table import SIZES, Domain
-from layer_harness import part, randomized
+from layer_harness import Library, part, randomized
 
 from attnbook import convert
 
@@ -62,39 +62,29 @@ def test_equals_the_oracle(library, row):
 @each
 def test_both_libraries_learn_alike(row):
     """The gradient of every parameter and of the inputs, PyTorch's and that of its twin in JAX."""
-    from layer_harness import Library
-
     torch, jax = Library("torch"), Library("jax")
     import equinox as eqx
 
     layer, arrays = made(torch, row), row.arrays()
-    twin = convert.torch_to_jax(layer)
-    moving = [name for name, a in arrays.items() if a.dtype == float]
+    moving = {name: a for name, a in arrays.items() if a.dtype == float}
+    still = {name: a for name, a in arrays.items() if name not in moving}
 
-    def loss(library, layer, given):
-        fixed = {name: library.moved(a) for name, a in arrays.items() if name not in given}
-        found = layer(**given, **fixed, **row.fixed)
-        return (found[0] if isinstance(found, tuple) else found)[..., :3].tanh().sum()
+    def output(library, layer, moving):
+        found = layer(**moving, **{n: library.moved(a) for n, a in still.items()}, **row.fixed)
+        return found[0] if isinstance(found, tuple) else found
 
-    leaves = {name: torch.moved(arrays[name]).requires_grad_() for name in moving}
-    jax.backend.xp.ndarray
-    found = layer(
-        **leaves, **{n: torch.moved(a) for n, a in arrays.items() if n not in leaves}, **row.fixed
-    )
-    found = found[0] if isinstance(found, tuple) else found
-    weight = np.random.default_rng(0).normal(size=found.shape)
-    where = ~np.isnan(found.detach().numpy())
-    (found * torch.moved(weight))[torch.moved(where)].sum().backward()
+    leaves = {name: torch.moved(a).requires_grad_() for name, a in moving.items()}
+    out = output(torch, layer, leaves)
+    known = ~np.isnan(out.detach().numpy())  # a query without a neighbour has no number
+    weight = np.random.default_rng(0).normal(size=out.shape)
+    (out * torch.moved(weight))[torch.moved(known)].sum().backward()
 
-    @eqx.filter_jit
-    @eqx.filter_grad
-    def slopes(both):
-        given = {n: jax.moved(a) for n, a in arrays.items() if n not in moving}
-        found = both[0](**both[1], **given, **row.fixed)
-        found = found[0] if isinstance(found, tuple) else found
-        return jax.backend.xp.where(jax.moved(where), found * jax.moved(weight), 0.0).sum()
+    def loss(both):
+        total = output(jax, *both) * jax.moved(weight)
+        return jax.backend.xp.where(jax.moved(known), total, 0.0).sum()
 
-    of_layer, of_inputs = slopes((twin, {name: jax.moved(arrays[name]) for name in moving}))
+    twin = convert.torch_to_jax(layer), {name: jax.moved(a) for name, a in moving.items()}
+    of_layer, of_inputs = eqx.filter_jit(eqx.filter_grad(loss))(twin)
     pairs = [(p.grad, part(of_layer, name), name) for name, p in layer.named_parameters()]
     pairs += [(leaves[name].grad, of_inputs[name], name) for name in moving]
     for ours, theirs, name in pairs:
@@ -107,7 +97,6 @@ def test_both_libraries_learn_alike(row):
 
 @holding("causal")
 def test_no_later_token_counts_at_all(library, row):
-    """With weights left out at random, too."""
     layer, arrays = made(library, row), row.arrays()
     ((name, x),) = arrays.items()
     other = np.where(np.arange(7)[:, None] < 4, x, 2 - x)

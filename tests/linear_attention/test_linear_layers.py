@@ -80,7 +80,8 @@ def test_half_precision(torch_library, x, kind):
     """Outputs of bfloat16 tokens are near those of float64; decays have float32's digits."""
     layer = made(torch_library, kind)
     right = torch_library.call(layer, x, causal=True)
-    out = layer(torch_library.backend.cast(torch_library.moved(x), "bfloat16"), causal=True)
+    half = torch_library.backend.cast(torch_library.moved(x), "bfloat16")
+    out = layer.bfloat16()(half, causal=True)
     assert torch_library.backend.dtype(out) == "bfloat16"
     near = torch_library.backend.numpy(torch_library.backend.cast(out, "float64"))
     np.testing.assert_allclose(near, right, atol=0.1 * np.abs(right).max())

@@ -101,7 +101,9 @@ def test_leading_axes_broadcast(backend, rng, name):
 @pytest.mark.parametrize("beta", [np.nan, "1"])
 def test_beta_is_a_number(rng, beta):
     _, gram, values = problem(rng)
-    with pytest.raises(ValueError, match="beta: got .*, expected a finite number, or one per pair"):
+    with pytest.raises(
+        ValueError, match=r"beta: got .*, expected a finite number, or one per pair"
+    ):
         online_regression.one_pass(gram, values, beta=beta)
 
 
@@ -110,5 +112,5 @@ def test_a_singular_equation_is_refused(rng):
     with pytest.raises(ValueError, match="noise: got 0 and a 0 on the diagonal of gram, expected"):
         online_regression.passes(0 * gram, values, 3, noise=0)
     for noise in (-1.0, np.nan):
-        with pytest.raises(ValueError, match="noise: got .*, expected 0 or more"):
+        with pytest.raises(ValueError, match=r"noise: got .*, expected 0 or more"):
             online_regression.passes(gram, values, 3, noise=noise)
