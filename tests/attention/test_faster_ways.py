@@ -86,16 +86,6 @@ def test_causal_makes_nothing_as_large_as_a_mask(learning):
     assert seen.entries >= n * n  # the measure sees a mask
 
 
-def test_memory_layout_does_not_matter(rng):
-    """Transposed, strided and broadcast tensors give what their copies give."""
-    torch = load("torch").xp
-    q, k, v = (torch.tensor(rng.normal(size=(2, 67, 4))) for _ in range(3))
-    views = q.mT.contiguous().mT, k.repeat_interleave(2, 1)[:, ::2], v[:1].expand(2, -1, -1)
-    assert not any(a.is_contiguous() for a in views)
-    expected = formula(*(a.contiguous() for a in views))
-    torch.testing.assert_close(attend(*views), expected, rtol=0, atol=1e-12)
-
-
 def test_jax_compiled_and_mapped(rng):
     """Eager, under jit and vmap, and the second derivative."""
     jax = load("jax").jax

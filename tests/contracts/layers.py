@@ -15,7 +15,7 @@ import reference
 import reference_heads
 from contracts.table import Domain, state_loop
 
-Parameters = Mapping[str, np.ndarray]
+Parameters = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def torchs(parameters: Parameters, queries: Any, keys: Any, values: Any, mask: A
         for kind in ("weight", "bias"):
             own = f"output.{kind}"
             first = parameters.get("query.bias", np.zeros(12)) if kind == "bias" else None
-            rows = [parameters.get(name.format(kind), first) for name in inner]
+            rows: Any = [parameters.get(name.format(kind), first) for name in inner]
             getattr(peer, f"in_proj_{kind}").copy_(torch.tensor(np.concatenate(rows)))
             if own in parameters:
                 getattr(peer.out_proj, kind).copy_(torch.tensor(parameters[own]))
@@ -92,14 +92,14 @@ def pooled(parameters: Parameters, tokens: np.ndarray, mask: np.ndarray) -> Any:
     return together(reference.attention_pooling(parameters, *one) for one in each)
 
 
-def kernel_regression(parameters: Parameters, **given: np.ndarray) -> Any:
+def kernel_regression(parameters: Parameters, **given: Any) -> Any:
     h = np.exp(parameters["log_bandwidth"])
     return reference.nadaraya_watson(bandwidth=h, **given)[0]
 
 
-def several_bandwidths(parameters: Parameters, **given: np.ndarray) -> Any:
-    h = np.exp(parameters["log_bandwidths"])
-    return reference.multi_head(bandwidths=h, combination=parameters["combination"], **given)
+def several_bandwidths(parameters: Parameters, **given: Any) -> Any:
+    h, shares = np.exp(parameters["log_bandwidths"]), parameters["combination"].tolist()
+    return reference.multi_head(bandwidths=h, combination=shares, **given)
 
 
 def metric_regression(parameters: Parameters, queries: Any, keys: Any, **given: Any) -> Any:

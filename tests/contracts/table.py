@@ -198,7 +198,7 @@ def causal_attend(queries: np.ndarray, keys: np.ndarray, values: np.ndarray) -> 
 
 
 def rotary(x: np.ndarray, positions: np.ndarray, base: float = 10_000.0) -> np.ndarray:
-    places = np.broadcast_to(positions, x.shape[:-1])
+    places: Any = np.broadcast_to(positions, x.shape[:-1])
     found = [
         reference_heads.rotary(places[i], x[i].tolist(), base) for i in np.ndindex(places.shape)
     ]
@@ -345,13 +345,7 @@ ATTENTION = [
         fixed=WEIGHTS,
         holds="slopes sums half",
     ),
-    Row(
-        "attend",
-        attnbook.attend,
-        QKV | MASKED,
-        first(reference.attend),
-        holds="slopes keys half",
-    ),
+    Row("attend", attnbook.attend, QKV | MASKED, first(reference.attend), holds="slopes keys half"),
     Row(
         "attend, masked weights",
         attnbook.attend,
@@ -522,8 +516,8 @@ def refits(keys: np.ndarray, values: np.ndarray, bandwidth: np.ndarray) -> np.nd
 
 
 def in_metric(queries: Any, keys: Any, values: Any, metric: Any, mask: Any) -> Any:
-    moved = [np.einsum("rd,...nd->...nr", metric, a) for a in (queries, keys)]
-    return reference.nadaraya_watson(*moved, values, mask=mask)[0]
+    q, k = (np.einsum("rd,...nd->...nr", metric, a) for a in (queries, keys))
+    return reference.nadaraya_watson(q, k, values, mask=mask)[0]
 
 
 def gaussian_posterior(queries: Any, keys: Any, values: Any) -> Any:
@@ -981,7 +975,7 @@ def flash_forward(q: Any, k: Any, v: Any, causal: bool = False) -> Any:
     """The averages, and scipy's log-sum-exp of the scores."""
     import scipy.special
 
-    mask = np.tri(q.shape[-2], k.shape[-2], dtype=bool) if causal else np.bool_(True)
+    mask: Any = np.tri(q.shape[-2], k.shape[-2], dtype=bool) if causal else np.bool_(True)
     scores = reference.pairs(reference.scaled_dot, q, k)
     logs = scipy.special.logsumexp(np.where(mask, scores, -np.inf), axis=-1)
     return reference.attend(q, k, v, mask=mask if causal else None)[0], logs
@@ -992,8 +986,9 @@ def flash_gradients(g: Any, q: Any, k: Any, v: Any, causal: bool = False) -> Any
     import torch
 
     leaves = [_tensor(a).requires_grad_() for a in (q, k, v)]
-    attend = torch.nn.functional.scaled_dot_product_attention
-    out = attend(*(a.expand(2, 3, -1, -1) for a in leaves), is_causal=causal)
+    attend: Any = torch.nn.functional.scaled_dot_product_attention
+    wide = [a.expand(2, 3, -1, -1) for a in leaves]
+    out = attend(*wide, is_causal=causal)
     return tuple(a.numpy() for a in torch.autograd.grad(out, leaves, _tensor(g)))
 
 

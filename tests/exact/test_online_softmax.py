@@ -31,16 +31,6 @@ def in_parts(row_scores, values, mask, cuts=(2, 2, 5)):
     return finish(chain(parts))
 
 
-def test_by_hand():
-    part = partial(np.array([[0.0, np.log(3.0)]]), np.array([[4.0], [8.0]]))
-    np.testing.assert_allclose(part.top, [np.log(3)], rtol=1e-15)
-    np.testing.assert_allclose(part.total, [4 / 3], rtol=1e-15)
-    np.testing.assert_allclose(part.weighted, [[4 / 3 + 8]], rtol=1e-15)
-    average, log_sum_exp = finish(part)
-    np.testing.assert_allclose(average, [[7.0]], rtol=1e-15)
-    np.testing.assert_allclose(log_sum_exp, [np.log(4)], rtol=1e-15)
-
-
 def test_two_hundred_cuts_as_chain_as_tree_and_shuffled(rng):
     row_scores, values = 8 * rng.normal(size=(5, N)), rng.normal(size=(N, P))
     expected = softmax(row_scores) @ values

@@ -12,15 +12,6 @@ def assert_close(out, expected, tolerance=1e-9):
     np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
 
 
-def test_one_point_by_hand():
-    """k y / (1 + σ²) and 1 − k² / (1 + σ²)."""
-    queries, keys, values = np.array([0.0, 1.0, 50.0]), np.array([0.0]), np.array([3.0])
-    mean, variance = posterior(queries, keys, values, length_scale=1.0, noise=0.5)
-    k = np.array([1, math.exp(-0.5), 0])
-    assert_close(mean, 3 * k / 1.25, 1e-14)
-    assert_close(variance, 1 - k**2 / 1.25, 1e-14)
-
-
 def test_without_noise_it_interpolates(rng):
     """Through every point, sure of it; far away it knows nothing. Points close together are solved too."""
     keys, values = np.linspace(-1, 1, 5), rng.normal(size=5)
@@ -63,16 +54,6 @@ def test_a_generator_goes_on_and_a_seed_settles_it():
     assert np.all(one != other)
     close = draw(np.linspace(0, 0.1, 211)[None], 1.0, rng)  # a singular matrix, but for rounding
     assert np.all(np.abs(np.diff(close)) < 0.01)
-
-
-def test_values_of_several_functions_at_the_same_keys(rng):
-    """Leading axes broadcast: three functions seen at the same points."""
-    queries, keys, values = rng.normal(size=7), rng.normal(size=5), rng.normal(size=(3, 5))
-    mean, variance = posterior(queries, keys, values, length_scale=0.5, noise=0.1)
-    for row, one in zip(mean, values, strict=True):
-        expected, alone = posterior(queries, keys, one, length_scale=0.5, noise=0.1)
-        assert_close(row, expected)
-        assert_close(variance, np.broadcast_to(alone, variance.shape))
 
 
 def test_wrong_draws_and_points(rng):
