@@ -13,8 +13,12 @@ load = functools.cache(backends.load_or_skip)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for a back end runs on each; one that asks for gradients, where they are."""
-    names = backends.chosen()
+    """A test that asks for a back end runs on each; one that asks for gradients, where they are.
+
+    A file may say in BACKENDS which it needs: uncompiled, JAX compiles every operation alone.
+    """
+    needed = getattr(metafunc.module, "BACKENDS", backends.NAMES)
+    names = [n for n in backends.chosen() if n in needed]
     if "differentiable" in metafunc.fixturenames:
         names = [n for n in names if n not in ("numpy", "strict")]
         metafunc.parametrize("differentiable", names, indirect=True)
