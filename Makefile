@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf figures-zip drawings heights quick test test-all test-gpu test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links experiments lighthouse constraints release-archives address clean FORCE
+.PHONY: help env assets book slides handouts plan questions cards syllabus homework grade pdf figures-zip drawings quick test test-all test-gpu test-pyodide test-triton faults processors coverage mutation notebooks stills pyodide model lab edit serve lint links experiments lighthouse constraints release-archives address clean FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
@@ -104,9 +104,6 @@ notebooks: env-book  ## weave every page with code into its notebook, and execut
 
 stills: env-paper  ## pictures of the live figures, for paper, from the built website
 	$(PY) tools/stills.py
-
-heights: env-paper  ## how high each section is on a phone, from the built website, after a change of texts
-	$(PY) tools/section_heights.py
 
 # The list of files leaves out the sources, which look raw to a reader, so that a double click opens a notebook.
 # More options of JupyterLab, as on a machine without a screen: make lab LAB=--no-browser

@@ -6,7 +6,6 @@ import re
 from html import escape
 from textwrap import wrap
 
-from attnbook_site.assets import PLAIN_CODE
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -24,8 +23,8 @@ def code_as_html(lines: list[str], marked: list[int], width: float) -> str:
         most = f"{MOST['code lines']} lines of {MOST['code columns']}"
         raise LookupError(f"code of {len(lines)} lines, {widest} columns; at most {most}")
     html = highlight("\n".join(lines), PythonLexer(), HtmlFormatter(nowrap=True, hl_lines=marked))
-    size, code = size_of(lines, width), PLAIN_CODE.sub(r"\1", html)
-    return f'<pre class="code" tabindex="0" style="--size: {size}px"><code>{code}</code></pre>'
+    size = size_of(lines, width)
+    return f'<pre class="code" tabindex="0" style="--size: {size}px"><code>{html}</code></pre>'
 
 
 def printed_as_html(lines: list[str], width: float) -> str:
