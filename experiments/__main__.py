@@ -1,6 +1,6 @@
 """python -m experiments: every experiment, one after the other (hours); --quick tries each.
 
-Not the site's measurement, which needs the built site: make lighthouse.
+Not the site's measurement, which needs the built site: python -m experiments.lighthouse.
 """
 
 from importlib import import_module

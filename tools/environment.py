@@ -193,7 +193,7 @@ def explain(extra: str, log: Path) -> NoReturn:
 def assets() -> None:
     """The site's assets, with the npm beside this Python or else the system's."""
     program = shutil.which("npm", path=str(Path(sys.executable).parent)) or shutil.which("npm")
-    works = "make notebooks, make lab, make lint; of the tests all but the book's and the site's."
+    works = "make notebooks, make lab, make quick; of the tests all but the book's and the site's."
     if program is None:
         stop(
             "npm is not there.",

@@ -208,7 +208,7 @@ def stale(texts: dict[Path, str]) -> list[str]:
     """Which stored pages are not what they should be."""
     return [
         f"{file.parent.name}/{file.name} is not what the plan, the decks and the homework say: "
-        "run make plan"
+        "run make slides"
         for file, text in texts.items()
         if not file.is_file() or file.read_text("utf-8") != text
     ]

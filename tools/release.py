@@ -164,7 +164,7 @@ def archives(root: Path, output: Path, *, pdf: bool = True) -> list[Path]:
     zip_notebooks(root, output / f"{name}-notebooks.zip", seconds)
     if pdf:
         copy(root / PDF, output / f"{name}.pdf", "make pdf")
-    copy(root / CARDS, output / f"{name}.apkg", "make cards")
+    copy(root / CARDS, output / f"{name}.apkg", "make teach")
     build_package(root, output, seconds)
     made = sorted(output.glob("attnbook-*"))
     (output / SUMS).write_text(sums(made), encoding="utf-8", newline="\n")

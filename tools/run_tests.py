@@ -12,7 +12,6 @@ A test marked slow repeats what another one shows, or takes long: make test leav
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import re
 import shutil
@@ -31,16 +30,10 @@ from check_environment import ROOT, gpu
 from processors import NBVAL, PROCESSORS
 
 PYTEST = "{python} -m pytest -q --junitxml={report}"
-ASIDE = (
-    "site",
-    "notebooks",
-    "faults",
-    "gpu_kernels",
-    "pyodide",
-    "distributed",
-)  # folders of tests that are stages of their own
+# folders of tests that are stages of their own
+ASIDE = ("site", "notebooks", "gpu_kernels", "pyodide", "distributed")
 UNIT = "tests" + "".join(f" --ignore=tests/{folder}" for folder in ASIDE)
-WITHOUT_NUMBERS = "address cluster grading held_out homework lectures plan project release terms"
+WITHOUT_NUMBERS = "cluster grading held_out homework lectures plan project release terms"
 STAGES = {
     "lint": [
         "{python} -m ruff check",
@@ -64,7 +57,6 @@ STAGES = {
     "triton": [f"{PYTEST} tests/gpu_kernels"],
     "pyodide": [f"{PYTEST} tests/pyodide"],
     "gpu": [f"{PYTEST} tests/gpu", f"{NBVAL} chapters appendices"],
-    "faults": [f"{PYTEST} tests/faults -n 2"],
     "coverage": [  # one process: what runs in others does not count
         f"{{python}} -m coverage run -m pytest -q {UNIT}",
         "{python} -m coverage report",
@@ -103,7 +95,7 @@ TWICE = {
     "notebooks": "-m=not repeated",  # Colab's test runs every notebook
     "avx2": "-m=not slow",
 }
-PATHS = {"triton": "_build/triton"}  # what make test-triton fetched
+PATHS = {"triton": "_build/triton"}  # what the Makefile fetched
 ABOUT = {
     "lint": "ruff and yamllint",
     "types": "mypy",
@@ -119,26 +111,33 @@ ABOUT = {
     "triton": "the Triton kernel in its interpreter, and compiled for GPUs that need not be here",
     "pyodide": "the cells that pages run, in Chromium under Pyodide",
     "gpu": "the suite's GPU part, and every notebook on the GPU",
-    "faults": "mistakes planted in the formulas, one at a time: each fails a test",
     "coverage": "lines and branches of the package that the unit tests run",
 }
 LEFT_OUT = {
     "quick": "make test has PyTorch, JAX, the notebooks and the site as well",
     "test": "make test-all has the rest: Colab, Firefox, all widths and themes, other fonts, "
-    "older processors, every fault of the trainer, Triton, planted mistakes",
-    "all": "not here: a GPU (make test-gpu), the other processors (make processors), coverage",
+    "older processors, Triton, Pyodide",
+    "all": "not here: a GPU (STAGES=gpu), the other processors (tools/processors.py), coverage",
 }
-# Seconds on two idle cores, until this machine has its own.
-FIRST_GUESS = {
-    "lint": 3,
-    "types": 30,
+# What is promised of two idle cores, in seconds; the summary prints what it took beside it.
+PROMISED = {
+    "lint": 5,
+    "types": 45,
     "fresh": 10,
     "numpy": 40,
-    "unit": 250,
-    "distributed": 30,
-    "book": 90,
-    "notebooks": 330,
-    "site": 200,
+    "unit": 150,
+    "distributed": 40,
+    "book": 60,
+    "notebooks": 120,
+    "site": 60,
+}
+PROMISED_OF_ALL = PROMISED | {
+    "unit": 240,
+    "distributed": 90,
+    "notebooks": 600,
+    "site": 300,
+    "triton": 40,
+    "pyodide": 180,
 }
 NEED_BROWSER = ("site", "fonts", "pyodide")
 BOTH = ("smollm2", "rxnmapper")
@@ -146,7 +145,7 @@ MODELS = {"unit": BOTH, "avx2": BOTH, "notebooks": BOTH, "site": ("smollm2",)}  
 MOST = 12  # lines of what failed in a stage that the summary has room for
 ON_CI = os.environ.get("CI") == "true"  # where nothing may be skipped
 NOT_SEEN: list[str] = []  # what the summary says of that
-SECONDS = ROOT / "_build" / "tests" / "seconds.json"
+LOGS = ROOT / "_build" / "tests"
 
 
 def numpy_tests() -> list[str]:
@@ -211,7 +210,7 @@ def run(stage: str, short: bool, whole: bool) -> bool:
 
 def log_of(stage: str) -> Path:
     """Where all that a stage said is kept."""
-    return SECONDS.with_name(f"{stage}.log")
+    return LOGS / f"{stage}.log"
 
 
 def started(stage: str) -> Callable[[], bool]:
@@ -232,7 +231,7 @@ def started(stage: str) -> Callable[[], bool]:
 def failures(stage: str) -> list[str]:
     """Which tests of a stage failed, as pytest takes them; else the last words of its commands."""
     found: list[str] = []
-    for report in sorted(SECONDS.parent.glob(f"{stage}-*.xml")):
+    for report in sorted(LOGS.glob(f"{stage}-*.xml")):
         for case in ElementTree.parse(report).iter("testcase"):
             if case.find("failure") is not None or case.find("error") is not None:
                 found.append(f"{case.get('classname', '')}: {case.get('name', '')}")
@@ -240,11 +239,6 @@ def failures(stage: str) -> list[str]:
         found = [line for line in log_of(stage).read_text("utf-8").splitlines() if line][-MOST:]
     more = [f"and {len(found) - MOST} more"] if len(found) > MOST else []
     return [*found[:MOST], *more, f"all of it: {log_of(stage).relative_to(ROOT)}"]
-
-
-def minutes(seconds: float) -> str:
-    """Some seconds, as a reader would say it."""
-    return "less than a minute" if seconds < 60 else f"about {round(seconds / 60)} min"
 
 
 def no_browser(stages: list[str]) -> str | None:
@@ -322,19 +316,14 @@ def main(asked: list[str]) -> int:
     missing = no_browser(stages)
     if missing:
         print(missing, flush=True)
-    SECONDS.parent.mkdir(parents=True, exist_ok=True)
-    for report in SECONDS.parent.glob("*.xml"):
+    LOGS.mkdir(parents=True, exist_ok=True)
+    for report in LOGS.glob("*.xml"):
         report.unlink()
-    known = json.loads(SECONDS.read_text("utf-8")) if SECONDS.exists() else {}
-    taking = FIRST_GUESS | known.get(kind, {})
     results: list[tuple[str, str, float]] = []
     # mypy's first run takes a minute of one processor, and the tests in NumPy take the other.
     beside = {"types": started("types")} if kind == "quick" else {}
     for number, stage in enumerate(stages, 1):
         print(f"\n=== {number} of {len(stages)}: {stage} ({ABOUT[stage]}) ===", flush=True)
-        if kind and all(later in taking for later in stages[number - 1 :]):
-            left = sum(taking[later] for later in stages[number - 1 :])
-            print(f"    {minutes(left)} left", flush=True)
         start = time.perf_counter()
         if stage in NEED_BROWSER and missing:
             # Where a machine decides, what was not checked has not passed.
@@ -344,17 +333,18 @@ def main(asked: list[str]) -> int:
             ends_well = beside.get(stage) or partial(run, stage, kind == "test", kind == "all")
             outcome = "passed" if ends_well() else "failed"
         results.append((stage, outcome, time.perf_counter() - start))
-    known[kind] = {stage: round(seconds) for stage, _, seconds in results}
-    SECONDS.write_text(json.dumps(known), "utf-8")
-    print("\n=== summary ===")
+    promised = PROMISED_OF_ALL if kind == "all" else PROMISED
+    print("\n=== summary: what it took, and what is promised of two idle cores ===")
     for stage, outcome, seconds in results:
-        print(f"{outcome:8} {stage:11} {seconds:6.0f} s  {ABOUT[stage]}")
+        limit = f"of {promised[stage]:4}" if kind and stage in promised else "       "
+        print(f"{outcome:8} {stage:11} {seconds:6.0f} {limit} s  {ABOUT[stage]}")
         for line in failures(stage) if outcome == "failed" else ():
             print(f"           {line}")
     for words in [*NOT_SEEN, *filter(None, [missing])]:
         print(words)
     if kind:
         print(LEFT_OUT[kind])
+        print(f"in all {sum(s for *_, s in results):.0f} s of {sum(map(promised.get, stages))} s")
     outcomes = [outcome for _, outcome, _ in results]
     counts = [f"{outcomes.count(word)} {word}" for word in ("passed", "failed", "skipped")]
     print(f"stages: {', '.join(counts)}", flush=True)

@@ -6,15 +6,15 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
 BRANCH = "main"
 GITHUB = "https://github.com/"
-# Around what `make address` writes into a page; one alone on its line goes with the line.
-COMMENT = re.compile(r"<!-- /?address(?:(?!-->).)*-->", re.DOTALL)
-COMMENT_LINE = re.compile(rf"^{COMMENT.pattern}\n", re.DOTALL | re.MULTILINE)
+# A passage that is there only where the book has an address: <!-- address: at <{pages}> -->
+PASSAGE = re.compile(r"<!-- address:[ \n]?((?:(?!-->).)*?)[ \n]?-->", re.DOTALL)
 
 
 def read_project(root: Path) -> dict[str, Any]:
@@ -58,9 +58,18 @@ def configure(app: Sphinx, config: Config) -> None:
     config.html_context = {**config.html_context, **card, "book_version": project["version"]}
 
 
-def drop_comments(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Passages that wait for an address are no part of the page."""
-    source[0] = COMMENT.sub("", COMMENT_LINE.sub("", source[0]))
+def fill_passages(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Write the address of this copy into a page; without one, its passages are no part of it."""
+    urls = read_project(Path(app.confdir)).get("urls", {})
+    source[0] = filled(source[0], urls.get("Repository", ""), urls.get("Book", ""))
+
+
+def filled(text: str, repository: str, pages: str) -> str:
+    """A text with the passages that name an address, or without them."""
+    both = repository.removeprefix(GITHUB)
+    words = {"repository": repository, "pages": pages, "owner_and_name": both}
+    words |= {"name": both.rpartition("/")[2], "quoted": quote(repository, safe="")}
+    return PASSAGE.sub(lambda found: found[1].format_map(words) if repository else "", text)
 
 
 def launch_notebooks_only(
@@ -75,5 +84,5 @@ def launch_notebooks_only(
 def setup(app: Sphinx) -> None:
     """Run before the theme reads its options, and after it has put its buttons together (501)."""
     app.connect("config-inited", configure, priority=100)
-    app.connect("source-read", drop_comments)
+    app.connect("source-read", fill_passages)
     app.connect("html-page-context", launch_notebooks_only, priority=600)

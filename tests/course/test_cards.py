@@ -13,10 +13,8 @@ from pathlib import Path
 
 import genanki
 import pytest
-from make_cards import decks_of_cards, note, write
+from make_cards import decks_of_cards, write
 from slides import ROOT
-from slides import cards as made
-from slides.cards import BESIDE, ENTRY, left_of
 from slides.gift import html_reader
 from slides.page import PageWriter
 
@@ -115,45 +113,3 @@ def test_no_card_shows_a_mark_of_markdown(cards):
         for side in (found.front, found.back, found.where):
             words = re.sub(r"\\\(.*?\\\)|\\\[.*?\\\]|<code>.*?</code>", "", side, flags=re.DOTALL)
             assert not re.search(r"\$|\*\*|```|\{\w+\}`|\]\(", words), words
-
-
-@pytest.mark.parametrize(
-    ("tex", "left"),
-    [
-        (r"f(X) = Y", "f(X)"),
-        (r"\begin{aligned} a_i &= b, \\ c &= d \end{aligned}", "a_i"),
-        (r"\sum_{j=1}^n w_j = 1", r"\sum_{j=1}^n w_j"),
-        (r"\begin{aligned} a & b \\ c &= d \end{aligned}", ""),
-        (r"x \leftarrow x + f(x)", ""),
-    ],
-)
-def test_the_left_side(tex, left):
-    assert left_of(tex) == left
-
-
-def test_every_term_that_is_left_out_is_in_the_index():
-    terms = (ROOT / "appendices/terms.md").read_text("utf-8")
-    assert {entry["term"] for entry in ENTRY.finditer(terms)} >= BESIDE
-
-
-def test_a_newer_edition_replaces_its_cards(decks, writers, tmp_path):
-    """A card keeps its name when its words change; the same commit gives the same bytes."""
-    cards = [made.Card("formula eq-x", "old", "b"), made.Card("formula eq-x", "new", "b")]
-    chapter = writers["1a"].chapter
-    one, same, other = (note(c, chapter, html_reader()) for c in [*cards, made.Card("y", "o", "b")])
-    assert one.guid == same.guid != other.guid
-    for name in ("once", "again"):
-        write(decks, tmp_path / name, 1_800_000_000)
-    assert (tmp_path / "once").read_bytes() == (tmp_path / "again").read_bytes()
-
-
-def test_a_deck_has_its_style_by_day_and_by_night(decks, tmp_path):
-    write(decks, tmp_path / "attnbook.apkg", 1_800_000_000)
-    read(tmp_path / "attnbook.apkg", tmp_path)
-    with closing(sqlite3.connect(tmp_path / "collection.anki2")) as table:
-        (models,) = table.execute("select models from col").fetchone()
-    (kind,) = json.loads(models).values()
-    assert {".where", ".nightMode .where"} <= set(
-        re.findall(r"^(.*?) \{", kind["css"], re.MULTILINE)
-    )
-    assert "{{Front}}" in kind["tmpls"][0]["qfmt"] and "{{Back}}" in kind["tmpls"][0]["afmt"]

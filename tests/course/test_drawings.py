@@ -268,14 +268,16 @@ def test_the_ladder_is_the_appendixs():
 @pytest.mark.parametrize("name", draw.LANDING)
 def test_the_landing_pages_drawings_are_fresh(name):
     stored = (ROOT / f"images/{name}.svg").read_text(encoding="utf-8")
-    assert stored == draw.LANDING[name]().svg + "\n", "do: make drawings"
+    assert stored == draw.LANDING[name]().svg + "\n", "do: python tools/draw.py"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "chapters").glob("*.ipynb")), ids=lambda p: p.stem)
 def test_the_notebooks_drawings_are_fresh(path):
     notebook = nbformat.read(path, as_version=nbformat.NO_CONVERT)
     for output, drawing in draw.drawn(notebook):
-        assert dict(output.data) == draw.stored(drawing), f"{drawing.name}: do: make drawings"
+        assert dict(output.data) == draw.stored(drawing), (
+            f"{drawing.name}: do: python tools/draw.py"
+        )
 
 
 def test_what_a_notebook_stores_beside_the_picture_is_short():

@@ -17,7 +17,6 @@ from numpy.testing import assert_allclose
 
 from attnbook.models import losses
 from attnbook.torch import DecoderOnly, train
-from experiments import pieces
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("writer", "writer_jax")
@@ -98,42 +97,6 @@ def test_torch_is_the_packages_model(ours, rows):
         assert_allclose(own[name].grad, parameter.grad, **CLOSE)
 
 
-def test_the_last_of_the_pieces_is_the_programs_model():
-    """experiments/pieces.py grows the model; with all pieces it is the program's."""
-    vars(module := program("writer")).update(WIDTH=pieces.WIDTH, HEADS=pieces.HEADS)
-    torch.manual_seed(0)
-    model, grown = module.Writer(VOCAB).double(), pieces.Grown(VOCAB, pieces.PIECES[-1]).double()
-    names = {"decoder_norm": "norms.4"}
-    for b in range(2):
-        block = {
-            "attention": f"attention.{b}",
-            "mlp.hidden": f"hidden.{b}",
-            "mlp.output": f"output.{b}",
-            "attention_norm": f"norms.{2 * b}",
-            "mlp_norm": f"norms.{2 * b + 1}",
-        }
-        names |= {f"decoder.{b}.{name}": theirs for name, theirs in block.items()}
-    state = {}
-    for name, value in model.state_dict().items():
-        own = next((n for n in names if name.startswith(f"{n}.")), "")
-        state[name.replace(own, names[own], 1) if own else name] = value
-    state["position"] = torch.nn.functional.pad(state["position"], (0, 0, 0, 64 - WINDOW))
-    grown.load_state_dict(state)
-    tokens = torch.tensor(TEXT[: 3 * WINDOW].reshape(3, WINDOW))
-    assert_allclose(model(tokens).detach(), grown(tokens).detach(), **CLOSE)
-
-
-def test_each_piece_adds_what_it_says():
-    """The parameters that a piece brings, and none of another."""
-    counts = [
-        sum(p.numel() for p in pieces.Grown(VOCAB, name).parameters()) for name in pieces.PIECES
-    ]
-    e = pieces.WIDTH
-    attention, mlp, norms = 4 * (e * e + e), 8 * e * e + 5 * e, 3 * 2 * e
-    block = attention + mlp + 2 * 2 * e
-    assert np.diff(counts).tolist() == [0, attention, 64 * e, 0, 0, mlp, norms, block]
-
-
 def test_torch_trains_as_the_package(ours):
     module = program("writer")
     model, text = torch_writer(module, ours), torch.tensor(TEXT)
@@ -170,18 +133,6 @@ def test_jax_trains_as_the_package(ours):
         same_training(ours, [TEXT[first + np.arange(WINDOW + 1)] for first in firsts], module.RATE)
         # PyTorch clips by the norm + 1e-6; so much of all steps, 1.2e-3 together, may differ
         same_leaves(p, jax_parameters(ours), rtol=1e-9, atol=2e-9)
-
-
-def test_jax_begins_as_torch_does():
-    """The same shapes; each matrix spread as torch.nn.Linear's, tables by 0.3."""
-    vars(module := program("writer_jax")).update(WIDTH=64)
-    p = module.parameters(VOCAB, np.random.default_rng(0))
-    like = DecoderOnly(VOCAB, WINDOW, embed_dim=64, num_heads=2, mlp_dim=256)
-    expected = jax_parameters(like)
-    assert jax.tree.map(np.shape, p) == jax.tree.map(np.shape, expected)
-    for found, wanted in zip(jax.tree.leaves(p), jax.tree.leaves(expected), strict=True):
-        if found.size > 600:  # the spread of so many numbers is known to some per cent
-            assert_allclose(np.std(found), np.std(wanted), rtol=0.15)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

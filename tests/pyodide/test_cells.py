@@ -40,7 +40,7 @@ Ask = Callable[[int, str], list[dict[str, str]]]
 
 def with_python(context: Any) -> Any:
     """A context whose requests to Pyodide's address the folder answers."""
-    assert FOLDER.is_dir(), "Pyodide is missing: run make test-pyodide"
+    assert FOLDER.is_dir(), "Pyodide is missing: run make test STAGES=pyodide"
 
     def answer(route: Any) -> None:
         name = route.request.url.rsplit("/", 1)[1]

@@ -15,7 +15,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from slides.question import Question
 
 SPECIAL = re.compile(r"[\\~=#{}:]")
-HEADER = "// Written by make questions. Import it in Moodle: question bank, import, GIFT."
+HEADER = "// Written by make teach. Import it in Moodle: question bank, import, GIFT."
 
 
 def html_reader() -> MarkdownIt:

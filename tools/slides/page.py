@@ -107,7 +107,7 @@ class PageWriter(SlideWriter):
 
 NO_ADDRESS = (
     "<p>The square that brings these slides to a phone is missing: this copy of the book has no "
-    "address. <code>make address</code> gives it one.</p>"
+    "address in <code>pyproject.toml</code>.</p>"
 )
 
 

@@ -61,44 +61,44 @@ class Plan:
     quiz: tuple[Question, ...]
 
 
+ENTRIES: dict[str, dict[str, type]] = {  # the lists of the plan, and what each entry has
+    "schedule": {"sessions": int, "minutes": int, "path": str, "about": str, "lectures": list},
+    "exam": {"lecture": str, "question": str, "answer": str},
+    "project": {"title": str, "chapters": str, "label": str},
+    "quiz": {"lecture": str, "question": str, "right": str, "wrong": list, "answer": str},
+}
+COURSE_HAS: dict[str, type] = {
+    "summary": str,
+    "further": str,
+    "prerequisites": list,
+    "outcomes": list,
+}
+
+
 def read_plan(path: Path, decks: Mapping[str, Deck]) -> Plan:
     """The plan in a file; PlanError where an entry is not as it must be."""
     try:
         data = tomllib.loads(path.read_text("utf-8"))
+        if not isinstance(data.get("course"), dict):
+            raise PlanError("got no [course]")
+        course = _typed("course", data["course"], COURSE_HAS)
+        lists = {name: _entries(name, data, decks) for name in ENTRIES}
+        if len(lists["quiz"]) != QUIZ:
+            raise PlanError(f"quiz: got {len(lists['quiz'])} questions, expected {QUIZ}")
+        return Plan(
+            course["summary"],
+            course["further"],
+            tuple(course["prerequisites"]),
+            tuple(course["outcomes"]),
+            tuple(_schedule(entry, decks) for entry in lists["schedule"]),
+            tuple(Exam(**entry) for entry in lists["exam"]),
+            tuple(lists["project"]),
+            tuple(_quiz(number, entry) for number, entry in enumerate(lists["quiz"], 1)),
+        )
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"{path.name}: no TOML: {error}") from error
-    kept: dict[str, type] = {"summary": str, "further": str}
-    course = _table(path, data, "course", **kept, prerequisites=list, outcomes=list)
-    schedules = [
-        _schedule(path, number, entry, decks)
-        for number, entry in enumerate(_list(path, data, "schedule"), 1)
-    ]
-    texts: dict[str, type] = {"lecture": str, "question": str, "answer": str}
-    exam = [
-        Exam(**_entry(path, "exam", number, entry, decks, texts))
-        for number, entry in enumerate(_list(path, data, "exam"), 1)
-    ]
-    kinds: dict[str, type] = {"title": str, "chapters": str, "label": str}
-    projects = [
-        _entry(path, "project", number, entry, decks, kinds)
-        for number, entry in enumerate(_list(path, data, "project"), 1)
-    ]
-    quiz = [
-        _quiz(path, number, entry, decks)
-        for number, entry in enumerate(_list(path, data, "quiz"), 1)
-    ]
-    if len(quiz) != QUIZ:
-        raise PlanError(f"{path.name}: quiz: got {len(quiz)} questions, expected {QUIZ}")
-    return Plan(
-        course["summary"],
-        course["further"],
-        tuple(course["prerequisites"]),
-        tuple(course["outcomes"]),
-        tuple(schedules),
-        tuple(exam),
-        tuple(projects),
-        tuple(quiz),
-    )
+    except PlanError as error:
+        raise PlanError(f"{path.name}: {error}") from None
 
 
 def read_homework(folder: Path, decks: Mapping[str, Deck]) -> list[Homework]:
@@ -108,25 +108,24 @@ def read_homework(folder: Path, decks: Mapping[str, Deck]) -> list[Homework]:
         data = tomllib.loads(path.read_text("utf-8"))
         after = data.get("after")
         if not isinstance(after, str) or after not in decks:
-            raise PlanError(
-                f"{path.name}: after: got {after!r}, expected one of {', '.join(decks)}"
-            )
+            known = ", ".join(decks)
+            raise PlanError(f"{path.name}: after: got {after!r}, expected one of {known}")
         found.append(Homework(path.stem, data["title"], after))
     return sorted(found, key=lambda one: (list(decks).index(one.after), one.name))
 
 
-def _list(path: Path, data: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def _entries(name: str, data: dict[str, Any], decks: Mapping[str, Deck]) -> list[dict[str, Any]]:
+    """A list of the plan, its entries complete and their lectures ones that there are."""
     entries = data.get(name)
     if not isinstance(entries, list) or not entries:
-        raise PlanError(f"{path.name}: got no [[{name}]], expected one or more")
+        raise PlanError(f"got no [[{name}]], expected one or more")
+    for number, entry in enumerate(entries, 1):
+        found = _typed(f"{name} {number}", entry, ENTRIES[name])
+        if found.get("lecture", next(iter(decks))) not in decks:
+            known = ", ".join(decks)
+            got = found["lecture"]
+            raise PlanError(f"{name} {number}: lecture: got {got!r}, expected one of {known}")
     return entries
-
-
-def _table(path: Path, data: dict[str, Any], name: str, **kinds: type) -> dict[str, Any]:
-    table = data.get(name)
-    if not isinstance(table, dict):
-        raise PlanError(f"{path.name}: got no [{name}]")
-    return _typed(f"{path.name}: {name}", table, kinds)
 
 
 def _typed(where: str, entry: dict[str, Any], kinds: dict[str, type]) -> dict[str, Any]:
@@ -139,64 +138,37 @@ def _typed(where: str, entry: dict[str, Any], kinds: dict[str, type]) -> dict[st
     return entry
 
 
-def _entry(
-    path: Path,
-    name: str,
-    number: int,
-    entry: dict[str, Any],
-    decks: Mapping[str, Deck],
-    kinds: dict[str, type],
-) -> dict[str, Any]:
-    """An entry of a list, its keys of these kinds and its lecture one that there is."""
-    where = f"{path.name}: {name} {number}"
-    found = _typed(where, entry, kinds)
-    if "lecture" in kinds and found["lecture"] not in decks:
-        known = ", ".join(decks)
-        raise PlanError(f"{where}: lecture: got {found['lecture']!r}, expected one of {known}")
-    return found
-
-
-def _schedule(
-    path: Path, number: int, entry: dict[str, Any], decks: Mapping[str, Deck]
-) -> Schedule:
-    kinds = {"sessions": int, "minutes": int, "path": str, "about": str, "lectures": list}
-    found = _entry(path, "schedule", number, entry, decks, kinds)
-    where = f"{path.name}: schedule of {found['sessions']} sessions"
-    given = tuple(tuple(session) for session in found["lectures"])
-    if found["path"] not in PATHS:
-        raise PlanError(f"{where}: path: got {found['path']!r}, expected of {', '.join(PATHS)}")
-    if len(given) != found["sessions"]:
-        raise PlanError(f"{where}: lectures: got {len(given)} sessions")
-    named = [lecture for session in given for lecture in session]
+def _schedule(entry: dict[str, Any], decks: Mapping[str, Deck]) -> Schedule:
+    """A course that gives each lecture once, within its minutes."""
+    given = Schedule(**entry | {"lectures": tuple(map(tuple, entry["lectures"]))})
+    where = f"schedule of {given.sessions} sessions"
+    if given.path not in PATHS:
+        raise PlanError(f"{where}: path: got {given.path!r}, expected of {', '.join(PATHS)}")
+    if len(given.lectures) != given.sessions:
+        raise PlanError(f"{where}: lectures: got {len(given.lectures)} sessions")
+    named = [lecture for session in given.lectures for lecture in session]
     if named != (course := list(decks)[:COURSE]):
         got, expected = " ".join(named), " ".join(course)
         raise PlanError(f"{where}: got the lectures {got}; expected each once: {expected}")
-    for session in given:
-        minutes = sum(decks[name].minutes(found["path"]) for name in session)
-        if minutes > found["minutes"]:
+    for session in given.lectures:
+        minutes = sum(decks[name].minutes(given.path) for name in session)
+        if minutes > given.minutes:
             raise PlanError(
                 f"{where}: {' and '.join(session)} take {minutes:g} minutes, "
-                f"expected at most {found['minutes']}"
+                f"expected at most {given.minutes}"
             )
-    return Schedule(found["sessions"], found["minutes"], found["path"], found["about"], given)
+    return given
 
 
-def _quiz(path: Path, number: int, entry: dict[str, Any], decks: Mapping[str, Deck]) -> Question:
-    kinds: dict[str, type] = dict(lecture=str, question=str, right=str, wrong=list, answer=str)
-    found = _entry(path, "quiz", number, entry, decks, kinds)
-    where = f"{path.name}: quiz {number}"
-    for wrong in found["wrong"]:
-        if not isinstance(wrong, list) or len(wrong) != 2 or not all(wrong):
-            raise PlanError(f"{where}: wrong: got {wrong!r}, expected an answer and what misleads")
-    if not 2 <= len(found["wrong"]) <= 4:
-        raise PlanError(f"{where}: wrong: got {len(found['wrong'])} answers, expected 2 to 4")
-    choices = [Choice(text, False, why) for text, why in found["wrong"]]
-    choices.insert(number % (len(choices) + 1), Choice(found["right"], True))
+def _quiz(number: int, entry: dict[str, Any]) -> Question:
+    """A question of the quiz, its right answer in another place each time."""
+    wrong = entry["wrong"]
+    if not 2 <= len(wrong) <= 4 or not all(isinstance(w, list) and len(w) == 2 for w in wrong):
+        raise PlanError(
+            f"quiz {number}: wrong: got {wrong!r}, expected two to four of answer, misleads"
+        )
+    choices = [Choice(text, False, why) for text, why in wrong]
+    choices.insert(number % (len(choices) + 1), Choice(entry["right"], True))
     return Question(
-        found["lecture"],
-        f"Quiz {number}",
-        "",
-        found["question"],
-        tuple(choices),
-        found["answer"],
+        entry["lecture"], f"Quiz {number}", "", entry["question"], tuple(choices), entry["answer"]
     )

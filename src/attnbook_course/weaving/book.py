@@ -27,7 +27,7 @@ class Book:
     root: Path
     title: str
     pages: tuple[Page, ...]
-    site: str  # address of the published book; empty until `make address`
+    site: str  # address of the published book; empty until pyproject.toml has it
     repository: str  # empty until then, too
     tag: str  # of the release that this is; empty between releases
     references: tuple[Path, ...]

@@ -55,8 +55,8 @@ NO_ADDRESS = """\
             "This notebook needs the book's package, attnbook, and knows no address to install it "
             "from. To read on, open the chapter from a copy of the book that has an address (ask "
             "whoever gave you this file), or get the whole book and type make lab in its folder. "
-            "If you publish this copy: make address REPO=owner/name gives it an address "
-            "(MAINTAINING.md, Publish your own copy)."
+            "If you publish this copy, write its address into pyproject.toml (MAINTAINING.md, "
+            "Publish your own copy)."
         )
 """
 ON_GPU = "torch_device()"  # in the code of a chapter that trains
