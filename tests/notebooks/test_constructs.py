@@ -35,11 +35,6 @@ CONSTRUCTS = [
         "(Means)</summary>\n\nSo.\n\n</details>\n\nExercise 1.1",
     ),
     (
-        ":::{figure} pics/a.svg\n:name: f\n:alt: An a\nThe a.\n:::\n\n"
-        "{numref}`f`, {numref}`No. %s <f>`",
-        f"![An a]({SITE}/_images/a.svg)\n\n**Figure 1.1.** The a.\n\nFigure 1.1, No. 1.1",
-    ),
-    (
         "```{code-cell} ipython3\nmystnb:\n```".replace(
             "mystnb:", ":mystnb: {figure: {caption: C.}}"
         ),
@@ -76,7 +71,7 @@ MISTAKES = [
     ("<div>", "14: raw HTML, '<div>'"),
     ("a[^1]", "14: footnotes are not used here: [^1]"),
     ("![a](b.png)", "14: a picture needs the figure directive"),
-    (":::{figure} a.svg\nNo alt.\n:::", "14: {figure} needs a path, :alt: and"),
+    (":::{figure} a.svg\nNo.\n:::", "14: unknown directive {figure}; expected one of"),
     ("(lost)=\nno heading", "14: a target must stand before a heading"),
     ("# Second title", "1: a page must begin with its title"),
     ("```{code-cell} p\n:tags: [a\n```", "14: the options of {code-cell} cannot be"),
