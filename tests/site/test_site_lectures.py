@@ -140,7 +140,8 @@ def test_paper_has_no_answer(page: Page, site: str) -> None:
     """Two slides a page."""
     html = (SITE / "lectures" / f"{FIRST}.html").read_text(encoding="utf-8")
     answers = re.findall(r'class="fragment answer">(.*?)</div></div></div>', html, re.DOTALL)
-    told = [words for answer in answers for words in re.findall(r"<p>([^<]{20,})</p>", answer)]
+    found = re.findall(r"<p>([^<]{20,})</p>|<strong>([^<]{12,})", "".join(answers))
+    told = [first or second for first, second in found]
     page.goto(f"{site}/lectures/{FIRST}.html?read")
     page.evaluate("document.fonts.ready")
     printed = PdfReader(io.BytesIO(page.pdf(prefer_css_page_size=True)))

@@ -10,6 +10,8 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+# Names, operators and blanks need no colour.
+PLAIN = re.compile(r'<span class="(?:[nopw]|n[bcfn])">([^<]*)</span>')
 LETTER = 0.602  # width of a letter of the code face, in its size
 EDGES = 46  # pixels of a box that are no room for letters
 TYPE = (19, 27)  # the least and the largest size of code
@@ -23,8 +25,8 @@ def code_as_html(lines: list[str], marked: list[int], width: float) -> str:
         most = f"{MOST['code lines']} lines of {MOST['code columns']}"
         raise LookupError(f"code of {len(lines)} lines, {widest} columns; at most {most}")
     html = highlight("\n".join(lines), PythonLexer(), HtmlFormatter(nowrap=True, hl_lines=marked))
-    size = size_of(lines, width)
-    return f'<pre class="code" tabindex="0" style="--size: {size}px"><code>{html}</code></pre>'
+    size, code = size_of(lines, width), PLAIN.sub(r"\1", html)
+    return f'<pre class="code" tabindex="0" style="--size: {size}px"><code>{code}</code></pre>'
 
 
 def printed_as_html(lines: list[str], width: float) -> str:

@@ -1,9 +1,11 @@
 // The pages read without it.
 "use strict";
 
+for (const icon of document.querySelectorAll(".fa-solid, .fas, .fab, .far")) icon.ariaHidden = "true"; // a letter of a font
+
 /** An entry of a list that lies over the page as a drawer closes the drawer before it leads on. */
 document.addEventListener("click", (event) => {
-  const entry = event.target.closest("dialog.bd-sidebar a[href]");
+  const entry = event.target.closest("dialog[id$=sidebar-modal] a[href]");
   if (!entry || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return; // a tab or window of its own
   const drawer = entry.closest("dialog");
   event.preventDefault();
@@ -26,6 +28,6 @@ if (typeof Search === "object") {
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");
     page.querySelectorAll("#jb-print-docs-body, .katex-html, .katex annotation").forEach((part) => part.remove());
-    return htmlToText(page.documentElement.outerHTML, anchor);
+    return htmlToText(page.documentElement.outerHTML, anchor && `#${CSS.escape(anchor.slice(1))}`);
   };
 }
