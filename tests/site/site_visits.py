@@ -50,7 +50,7 @@ WIDTHS: dict[str, ViewportSize] = {
     "phone": {"width": 390, "height": 844},
     "small": {"width": 360, "height": 740},
 }
-PATIENCE = 20_000  # milliseconds until a state that is waited for counts as missing
+PATIENCE = 120_000  # milliseconds until a state that is waited for counts as missing
 # what a page does after a frame was drawn is done when two more have been
 FRAMES = """() => new Promise((done) => {
   const next = (left) => (left ? requestAnimationFrame(() => next(left - 1)) : setTimeout(done));
