@@ -1,12 +1,9 @@
-"""python -m experiments: every experiment, one after the other (hours); --quick tries each.
-
-Not the site's measurement, which needs the built site: python -m experiments.lighthouse.
-"""
+"""python -m experiments: every experiment, one after the other (hours); --quick tries each."""
 
 from importlib import import_module
 from pathlib import Path
 
-SHARED = ("__main__", "storing", "lighthouse")
+SHARED = ("__main__", "storing")
 
 for path in sorted(Path(__file__).parent.glob("*.py")):
     if path.stem not in SHARED:

@@ -1,20 +1,13 @@
-"""Published models in the book's blocks: how equal they are to the original, and what they cost.
+"""Published models in the book's blocks: how equal they are to the original.
 
 python -m experiments.pretrained            all; stores the results (a few minutes)
 python -m experiments.pretrained --quick    fewer tokens, no JAX; stores nothing
 
 The referee is Hugging Face's library, which reads the same files: transformers, with accelerate.
-Seconds are CPU seconds of one thread; each back end runs in a process of its own, whose peak memory
-counts.
 """
 
-import multiprocessing
 import os
-import resource
-import time
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
@@ -22,8 +15,8 @@ os.environ |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 import numpy as np
 import torch
 
-from attnbook import pretrained
-from experiments.storing import asked_quick, store, summary
+from attnbook import convert, pretrained
+from experiments.storing import asked_quick, store
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 TEXT = (
@@ -81,26 +74,24 @@ def smollm2(quick: bool) -> dict[str, Any]:
     """Against transformers on the same quantised file."""
     folder = pretrained.fetch("smollm2")
     tokens = np.array([pretrained.tokens_from_gguf(folder / GGUF).encode(TEXT)[:80]])
-    how: dict[str, Any] = {"max_length": 128}
-    model = pretrained.from_gguf(folder / GGUF, **how)
-    twin = None if quick else pretrained.from_gguf(folder / GGUF, backend="jax", **how)
+    model = pretrained.from_gguf(folder / GGUF, max_length=128)
+    twin = None if quick else convert.torch_to_jax(model)
     theirs = hugging_face().AutoModelForCausalLM.from_pretrained(
         folder, gguf_file=GGUF, dtype=torch.float32, attn_implementation="eager"
     )
     return equality(model, twin, theirs.eval(), tokens, 8 if quick else tokens.shape[1])
 
 
-def rxnmapper(quick: bool) -> dict[str, Any]:
+def rxnmapper() -> dict[str, Any]:
     """Against transformers on the same ALBERT."""
     folder = pretrained.fetch("rxnmapper")
     words = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
     tokens = np.array([[words.index(word) for word in REACTION.split()]])
     model = pretrained.from_folder(folder)
-    twin = None if quick else pretrained.from_folder(folder, backend="jax")
     theirs = hugging_face().AlbertForMaskedLM.from_pretrained(
         folder, attn_implementation="eager", use_safetensors=False
     )
-    found = equality(model, twin, theirs.eval(), tokens, 0)
+    found = equality(model, None, theirs.eval(), tokens, 0)
     model.head = None  # the stream, without what makes logits of it
     with torch.no_grad():
         stream = theirs(torch.tensor(tokens), output_hidden_states=True).hidden_states[-1]
@@ -118,73 +109,14 @@ def hugging_face() -> Any:
     return transformers
 
 
-def costs(library: str, max_length: int | None, quick: bool) -> dict[str, Any]:
-    """CPU seconds and gigabytes of SmolLM2 in this process, which has done nothing before."""
-    torch.set_num_threads(1)
-    if library == "jax":
-        import jax.numpy as jnp
-    to_array: Any = torch.tensor if library == "torch" else jnp.asarray
-    file = pretrained.fetch("smollm2") / GGUF
-    before = gigabytes()
-    start = time.process_time()
-    model = pretrained.from_gguf(file, backend=library, max_length=max_length)
-    loading, loaded = time.process_time() - start, gigabytes()
-    tokens = to_array(np.random.default_rng(0).integers(0, model.vocab_size, (1, 80)))
-    with torch.no_grad():
-        passes = seconds(lambda: np.asarray(model(tokens)), 2 if quick else 6)
-        cache = model.empty(1)
-        state = [cache]
-
-        def step() -> None:
-            state[0], logits = model.step(state[0], tokens[:, 0])
-            np.asarray(logits)
-
-        steps = seconds(step, 4 if quick else 21)
-    return {
-        "loading": loading,
-        "80 tokens": summary(passes[1:]),
-        "80 tokens, the first time": passes[0],
-        "a step": summary(steps[1:]),
-        "a step, the first time": steps[0],
-        "memory": {"imports": before, "loaded": loaded, "at the end": gigabytes()},
-    }
-
-
-def seconds(compute: Callable[[], Any], times: int) -> list[float]:
-    found = []
-    for _ in range(times):
-        start = time.process_time()
-        compute()
-        found.append(time.process_time() - start)
-    return found
-
-
-def gigabytes() -> float:
-    """The most that this process has needed."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-
-
-def alone(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function gives in a process of its own."""
-    fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=fresh) as pool:
-        return pool.submit(function, *arguments).result()
-
-
 def main() -> None:
     quick = asked_quick(__doc__)
     torch.set_num_threads(1)
-    found: dict[str, Any] = {"costs": {}, "equality": {}}
-    cases = [("torch", 512), ("torch", None), ("jax", 512)]
-    for library, max_length in cases[:1] if quick else cases:
-        name = f"{library}, {'its own length' if max_length is None else max_length}"
-        found["costs"][name] = alone(costs, library, max_length, quick)
-        print(name, found["costs"][name], flush=True)
-    for name, compare in (("SmolLM2", smollm2), ("RXNMapper", rxnmapper)):
-        found["equality"][name] = alone(compare, quick)
-        print(name, found["equality"][name], flush=True)
+    found = {"SmolLM2": smollm2(quick), "RXNMapper": rxnmapper()}
+    for name, differences in found.items():
+        print(name, differences)
     if not quick:
-        store("pretrained", transformers=hugging_face().__version__, **found)
+        store("pretrained", transformers=hugging_face().__version__, equality=found)
 
 
 if __name__ == "__main__":

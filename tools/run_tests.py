@@ -112,8 +112,7 @@ ABOUT = {
 }
 LEFT_OUT = {
     "quick": "make test has PyTorch, JAX, the notebooks and the site as well",
-    "test": "make test-all has the rest: Colab, Firefox, "
-    "older processors, Triton, Pyodide",
+    "test": "make test-all has the rest: Colab, Firefox, older processors, Triton, Pyodide",
     "all": "not here: a GPU (STAGES=gpu), the other processors (tools/processors.py), coverage",
 }
 # What is promised of two idle cores, in seconds; the summary prints what it took beside it.

@@ -24,7 +24,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 LIVE = Path(attnbook_course.__file__).parent / "live"
 BOKEH = Path(bokeh.__file__).parent / "server" / "static" / "js"
-WORKER = ("model_worker.js", "llama.js", "byte_pairs.js")  # what runs a published model on a page
+# what runs a published model on a page
+WORKER = ("model_worker.js", "llama.js", "float16.js", "byte_pairs.js")
 ASSEMBLE = """
 const [, from, to] = process.argv, { readFileSync, writeFileSync } = require("fs");
 require("wabt")().then(({ parseWat }) => {

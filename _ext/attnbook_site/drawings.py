@@ -2,8 +2,8 @@
 
 So their labels are text, they take the colours of the theme, and whoever listens to a page hears
 what a drawing shows. A drawing is known by ``data-drawing`` on its root; it has no ids, so that
-many can stand on one page. A folded cell that only calls for one, ``drawings.block()``, goes: the
-notebook has it.
+many can stand on one page. A folded cell that only calls for one, ``drawings.show("block")``, goes:
+the notebook has it.
 
 Two of them move: one in steps (``data-steps``), and the sentence whose words can be touched
 (``data-units``). They stand in a box with what static/moving.js needs, and only their pages load

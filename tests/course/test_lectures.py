@@ -107,7 +107,6 @@ def test_a_lecture_has_what_a_lecturer_needs(name, written):
     assert len(writer.questions) >= 3
     kept = {slide.title for slide in deck.slides if PATHS[-1] in slide.paths}
     assert sum(question.title in kept for question in writer.questions) >= 2
-    assert writer.live
     assert page.count('<aside class="notes">') == len(deck.slides) + 1
     assert "{exercises}" in deck.slides[-1].body
     assert SPARE[0] <= deck.spare_minutes <= SPARE[1]
@@ -228,7 +227,7 @@ def test_a_stored_number_reaches_its_slides_alone(tmp_path):
         ("```{output} def held_out\n:has: (\n```", "13: has: '(' is no regular expression"),
         ("```{figure} fig-none\n```", "13: has no figure 'fig-none'"),
         ("```{diagram} nothing\n```", "13: no drawing 'nothing'; there are"),
-        ("```{diagram} block\n:width: 3\n```", "13: block takes no width; its arguments: tokens"),
+        ("```{diagram} rung\n:width: 3\n```", "13: rung takes no width; its arguments: n"),
         ("```{diagram} block\n:from: inside\n```", "13: from: got 'inside', expected one of top"),
         ("```{live} live-none\n```", "13: has no live figure 'live-none'"),
         ("```{live} live-kernel-regression\n:set: kernel=a\n```", "13: kernel has no 'a'; it has"),
@@ -301,7 +300,7 @@ def test_a_drawing_in_clicks_has_every_part_once():
     first, *groups = re.split('<g class="fragment">', svg)
     assert ">keys<" in first and ">distances<" not in first
     assert ">distances<" in groups[0] and ">weights<" in groups[2]
-    turned = in_clicks(drawings.block(), [], "bottom")
+    turned = in_clicks(drawings.show("block"), [], "bottom")
     assert "fragment" not in turned and ", #" not in turned
 
 

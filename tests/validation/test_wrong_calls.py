@@ -26,7 +26,6 @@ FLAGS = [  # calls, whose one argument by name is wrong
 CALLS = [  # a call, and the argument that is wrong
     (lambda: sampling.probabilities([[1.0, 2.0], [3.0]]), "logits"),
     (lambda: regression_prompts.mask(3, [[1], [2, 3]]), "seen"),
-    (lambda: datasets.repeated_sequences(3, periods=((8,), (8, 24))), "periods"),
     (lambda: gaussian_process.covariance(X[0], X[0], [[1.0], [1.0, 2.0]]), "length_scale"),
     (lambda: positions.sinusoidal(5, X), "d"),
     (lambda: regression.in_metric(X, X, X, metric=EYE * np.nan), "metric"),
@@ -35,8 +34,6 @@ CALLS = [  # a call, and the argument that is wrong
     (lambda: datasets.curve(np.array([1j])), "x"),
     (lambda: datasets.noise_level(None), "x"),
     (lambda: datasets.heteroskedastic(9, spacing=np.array(["even", "random"])), "spacing"),
-    (lambda: datasets.digits(held_out=1e-4), "held_out"),
-    (lambda: datasets.digits(held_out=0.9999), "held_out"),
     (lambda: datasets.digits(seed=2**32), "seed"),
     (lambda: datasets.python_reference().decode([999]), "tokens"),
     (lambda: datasets.python_reference().decode([-1]), "tokens"),

@@ -12,17 +12,27 @@ from attnbook_site.drawings import FALLBACK
 from attnbook_course import drawings
 from attnbook_course.drawings import Drawing
 
+COMPUTED: list[Callable[..., Drawing]] = [
+    drawings.average_in_steps,
+    drawings.rung,
+    drawings.sentence,
+    drawings.weighted_average,
+]
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = r"-?\d+(?:\.\d+)?"
 SIDES = {"top": (1, 1), "bottom": (1, -1), "left": (0, 1), "right": (0, -1)}
 
 
 def draw(name: str, given: dict[str, str]) -> Drawing:
-    """A drawing of ``attnbook_course.drawings`` with some of its arguments."""
-    known = [n for n in drawings.__all__ if n[0].islower()]
-    if name not in known:
-        raise LookupError(f"no drawing {name!r}; there are {', '.join(sorted(known))}")
-    function: Callable[..., Drawing] = getattr(drawings, name)
+    """A drawing of ``attnbook_course.drawings``; a computed one with some of its arguments."""
+    files, computed = drawings.names(), [one.__name__ for one in COMPUTED]
+    if name not in (*files, *computed):
+        raise LookupError(f"no drawing {name!r}; there are {', '.join(sorted(files + computed))}")
+    if name in files:
+        if given:
+            raise LookupError(f"{name} takes no {', '.join(sorted(given))}")
+        return drawings.show(name)
+    function = COMPUTED[computed.index(name)]
     arguments = {key.replace("-", "_"): _number(key, value) for key, value in given.items()}
     if unknown := set(arguments) - set(inspect.signature(function).parameters):
         takes = ", ".join(inspect.signature(function).parameters) or "none"
@@ -52,6 +62,7 @@ def in_clicks(drawing: Drawing, cuts: list[str], side: str = "top") -> str:
         raise LookupError(f"clicks: {drawing.name} comes in its own {len(steps_of)} steps")
     for element in steps_of:
         element.set("class", "fragment")
+    _ungroup(root)
     labels = {"".join(e.itertext()): e for e in reversed(list(root)) if e.tag == f"{SVG}text"}
     places = [sign * _cut(cut, labels, axis, sign) for cut in cuts]
     if places != sorted(places):
@@ -68,6 +79,20 @@ def in_clicks(drawing: Drawing, cuts: list[str], side: str = "top") -> str:
     for name in ("width", "height", "style"):
         root.attrib.pop(name, None)
     return FALLBACK.sub(r"var(\1)", ElementTree.tostring(root, encoding="unicode"))
+
+
+def _ungroup(root: ElementTree.Element) -> None:
+    """What a group's parts have in common is given to each, so that a cut can part them."""
+    parts: list[ElementTree.Element] = []
+    for element in list(root):
+        root.remove(element)
+        if element.tag != f"{SVG}g" or "data-step" in element.attrib:
+            parts.append(element)
+            continue
+        for part in element:
+            part.attrib = {**element.attrib, **part.attrib}
+            parts.append(part)
+    root.extend(parts)
 
 
 def _cut(cut: str, labels: dict[str, ElementTree.Element], axis: int, sign: int) -> float:

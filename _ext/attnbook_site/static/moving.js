@@ -72,16 +72,6 @@ function inSteps(box) {
     event.preventDefault();
     go(to);
   });
-  let down = null;
-  stage.addEventListener("pointerdown", (event) => { down = event.isPrimary && event.pointerType !== "mouse" ? event : null; });
-  stage.addEventListener("pointercancel", () => { down = null; }); // the finger scrolls the page
-  stage.addEventListener("pointerup", (event) => {
-    if (!down) return;
-    const [x, y] = [event.clientX - down.clientX, event.clientY - down.clientY];
-    down = null;
-    if (Math.hypot(x, y) < 10) go((now + 1) % steps.length);
-    else if (Math.abs(x) > 30 && Math.abs(x) > Math.abs(y)) go(now - Math.sign(x));
-  });
   box.dataset.now = 1;
   steps[0].toggleAttribute("data-shown", true);
 }

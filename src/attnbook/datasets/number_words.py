@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from attnbook._validation import numbers
+from attnbook._validation import numbers, options
 from attnbook._validation import tokens as check
 
 Array = np.ndarray
@@ -92,13 +92,10 @@ def number_words(
         ValueError: another language, a count below 1, more than 300,000 numbers, a seed that
             is no integer of at least 0.
     """
-    if language not in ("de", "fr"):
-        raise ValueError(f"language: got {language!r}, expected 'de' or 'fr'")
-    total = numbers.nonnegative_int(train=train) + numbers.nonnegative_int(held_out=held_out)
-    if not (train >= 1 and held_out >= 1 and total <= 300_000):
-        raise ValueError(
-            f"train, held_out: got {train}, {held_out}, expected 1 or more each, 300000 in all"
-        )
+    options.one_of(("de", "fr"), language=language)
+    total = numbers.positive_int(train=train) + numbers.positive_int(held_out=held_out)
+    if total > 300_000:
+        raise ValueError(f"train, held_out: got {train}, {held_out}, expected 300000 in all")
     numbers.nonnegative_int(seed=seed)
     drawn = _drawn(total, seed)
     source = [_words(int(n), "en").replace(",", "").replace("-", " ").split() for n in drawn]

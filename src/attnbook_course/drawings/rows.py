@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ class Average:
         own: the key that asks itself.
         new: "query" or "keys", if it is not as in the chapter before.
         numeric: whether values are numbers.
-        groups: the part to which each key belongs.
+        in_parts: whether the first half of the keys is summed up apart from the second.
     """
 
     query: str
@@ -70,11 +70,7 @@ class Average:
     own: int | None = None
     new: frozenset[str] = frozenset()
     numeric: bool = True
-    groups: tuple[int, ...] = field(default=())
-
-    def __post_init__(self) -> None:
-        if not self.groups:
-            object.__setattr__(self, "groups", (0,) * len(self.labels))
+    in_parts: bool = False
 
 
 def row_of(array: Array) -> tuple[float, ...]:
@@ -82,10 +78,10 @@ def row_of(array: Array) -> tuple[float, ...]:
     return tuple(float(one) for one in np.asarray(array).ravel())
 
 
-def mixture(weights: Sequence[float], names: Sequence[str], most: int = 2) -> str:
-    """An average of vectors in words: the largest shares."""
+def mixture(weights: Sequence[float], names: Sequence[str]) -> str:
+    """An average of vectors in words: the two largest shares."""
     order = sorted(range(len(names)), key=lambda k: -np.nan_to_num(weights[k]))
-    shown = [f"{weights[k]:.2f} {names[k]}" for k in order[:most]]
+    shown = [f"{weights[k]:.2f} {names[k]}" for k in order[:2]]
     return " + ".join((*shown, "…"))
 
 
@@ -97,7 +93,6 @@ def softmax_steps(
     of: str,
     new: Sequence[str] = (),
     mask: Array | None = None,
-    decimals: int = 1,
     weights_are: str = "",
     exponentials: bool = True,
 ) -> tuple[Step, ...]:
@@ -110,7 +105,6 @@ def softmax_steps(
         of: what is averaged.
         new: the names of steps that are new.
         mask: True where a key takes part.
-        decimals: of the scores.
         weights_are: more about the weights.
         exponentials: whether the softmax is shown in two steps.
     """
@@ -122,13 +116,13 @@ def softmax_steps(
     sums = np.nansum(powers, axis=-1)
     totals = " and ".join(f"{one:.{2 if one < 1 else 1 if one < 100 else 0}f}" for one in sums)
     whole = max(0.6, float(np.nanmax(shares)))
-    large = float(np.nanmax(powers)) >= 10
-    decimals_of_powers = 0 if float(np.nanmax(powers)) >= 100 else 1 if large else 2
+    largest = np.nanmax(powers)
+    decimals = 0 if largest >= 100 else 1 if largest >= 10 else 2
     bars, raised, dots = (tuple(map(row_of, one)) for one in (hidden, powers, shares))
     above, divided = "e^{score}, above zero", weights_are or f"each divided by the sum, {totals}"
     steps = [
-        Step("scores", about, "bars", bars, "ink", decimals),
-        Step("exponentials", above, "bars", raised, decimals=decimals_of_powers),
+        Step("scores", about, "bars", bars, "ink", 1),
+        Step("exponentials", above, "bars", raised, decimals=decimals),
         Step("weights", divided, "dots", dots, full=whole),
         Step("weighted sum", f"of {of}", "sum", dots, outputs=tuple(outputs)),
     ]
@@ -136,7 +130,7 @@ def softmax_steps(
     return tuple(replace(step, new=step.name in new) for step in kept)
 
 
-def two_matrices(steps: int = 40, rate: float = 0.5) -> tuple[Array, Array]:
+def two_matrices() -> tuple[Array, Array]:
     """Queries and keys of six names, learned so that each finds the one that it points to (6, 3).
 
     Gradient descent on the cross-entropy of the weights, from small random numbers.
@@ -144,7 +138,7 @@ def two_matrices(steps: int = 40, rate: float = 0.5) -> tuple[Array, Array]:
     q, k = np.random.default_rng(0).normal(size=(2, len(POINTS_TO), 3)) / 2
     wanted = np.eye(len(POINTS_TO))[list(POINTS_TO)]
     others = ~np.eye(len(POINTS_TO), dtype=bool)
-    for _ in range(steps):
+    for _ in range(40):
         slope = softmax(scores.scaled_dot(q, k), others) - wanted
-        q, k = q - rate * slope @ k / math.sqrt(3), k - rate * slope.T @ q / math.sqrt(3)
+        q, k = q - slope @ k / math.sqrt(12), k - slope.T @ q / math.sqrt(12)
     return q, k

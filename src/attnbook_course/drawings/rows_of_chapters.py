@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from attnbook import datasets
-from attnbook._validation import numbers
 from attnbook.attention import attend, causal_mask, scores, softmax
 from attnbook.attention.heads import split_heads
 from attnbook.datasets import six_words
@@ -21,9 +20,7 @@ from attnbook.exact import online_softmax
 from attnbook.kernel import kernels
 from attnbook.kernel.regression import leave_one_out
 from attnbook.layers.norms import rms_norm
-from attnbook_course.drawings import states
 from attnbook_course.drawings.averages import KEYS, VALUES
-from attnbook_course.drawings.heads import MATRICES
 from attnbook_course.drawings.rows import (
     POINTS_TO,
     Average,
@@ -35,6 +32,16 @@ from attnbook_course.drawings.rows import (
 )
 from attnbook_course.drawings.words_read import BEST, HIS, stored, weights_of
 
+MATRICES = np.array(
+    [
+        [[2, 0, 0, 0], [0, 1, 0, 0], [2, -2, 0, 4], [0, 2, 0, 0]],
+        [[2, -1, 0, 2], [0, 2, 1, 0], [0, 2, 1, 0], [0, 0, 0, 2]],
+        [[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, -1, 0], [0, 1, 0, -1]],
+    ],
+    dtype=float,
+)  # W_q, W_k and W_v of chapters 5 and 6
+FIVE_KEYS = (0.3, 0.9, 1.6, 2.2, 3.1)  # chapter 11's, of drawings.show("one_matrix"), too
+FIVE_VALUES = (1.5, 2.0, 1.5, 0.6, 0.0)
 Array = Any  # NumPy's; what the package's functions give names no library
 QUERY, BANDWIDTH = 1.9, 0.6  # those of drawings.weighted_average
 GIVEN = 2  # the given point that chapter 2 predicts from the others
@@ -160,21 +167,19 @@ def _words(rows: Sequence[Array], **words: Any) -> dict[str, Any]:
     """What chapters 5 to 8 have in common: six words, W_q, W_k and W_v, and vectors as values."""
     names = six_words().words
     mask = words.get("mask")
-    weights: list[Any] = [softmax(row, mask) for row in rows]
-    shares = np.stack(weights)[:, 0]
-    outputs = [mixture(share, [f"v_{{{k + 1}}}" for k in range(len(names))]) for share in shares]
-    table = np.concatenate(rows)
+    values = tuple(f"v_{k + 1}" for k in range(len(names)))
+    outputs = [mixture(row_of(softmax(row, mask)), values) for row in rows]
     return {
         "labels": names,
-        "values": ([f"v_{k + 1}" for k in range(len(names))],) * len(rows),
-        "steps": softmax_steps(table, outputs, **words),
+        "values": (values,) * len(rows),
+        "steps": softmax_steps(np.concatenate(rows), outputs, **words),
         "own": ASKS,
         "numeric": False,
     }
 
 
 def _of_words(x: Array) -> tuple[Array, Array, Array]:
-    w_q, w_k, w_v, _ = MATRICES
+    w_q, w_k, w_v = MATRICES
     return x @ w_q.T, x @ w_k.T, x @ w_v.T
 
 
@@ -216,27 +221,25 @@ def block() -> Average:
     x = six_words().x
     q, k, v = _of_words(rms_norm(x))
     output = attend(q[ASKS : ASKS + 1], k, v)[0]
-    average = Average(
+    given = _words(
+        [scores.scaled_dot(q[ASKS : ASKS + 1], k)],
+        about="q · k / √d",
+        of="values of the normed stream",
+        exponentials=False,
+        weights_are="softmax of the scores",
+    )
+    lines = []
+    for name, vector in {"x": x[ASKS], "+ output": output, "= stream": x[ASKS] + output}.items():
+        entries = ", ".join(f"{one:.2f}".replace("-", "−") for one in vector)
+        lines.append(f"{name} ({entries})")
+    about = "the output is added"
+    added = Step("stream", about, "words", outputs=tuple(lines), role="output", new=True)
+    return Average(
         query="of the normed stream: the second to",
         keys="of the normed stream",
         new=frozenset({"query", "keys"}),
-        **_words(
-            [scores.scaled_dot(q[ASKS : ASKS + 1], k)],
-            about="q · k / √d",
-            of="values of the normed stream",
-            exponentials=False,
-            weights_are="softmax of the scores",
-        ),
+        **{**given, "steps": (*given["steps"], added)},
     )
-    named = {"x": x[ASKS], "+ output": output, "= stream": x[ASKS] + output}
-    lines = tuple(_vector(name, numbers) for name, numbers in named.items())
-    added = Step("stream", "the output is added", "words", outputs=lines, role="output", new=True)
-    return Average(**{**vars(average), "steps": (*average.steps, added)})
-
-
-def _vector(name: str, numbers: Array) -> str:
-    parts = ", ".join(f"{one:.2f}".replace("-", "−") for one in numbers)
-    return f"{name} ({parts})"
 
 
 def causal() -> Average:
@@ -269,21 +272,25 @@ def in_context() -> Average:
     w_k = np.array([[0, 0, -1 / (2 * h**2)], [0, 1 / h**2, 0]])
     q, k = of_query @ w_q.T, of_keys @ w_k.T
     answer: Any = attend(q, k, v, score=scores.dot)
-    told: dict[str, Any] = {"about": "q · k, from 1, x and x^2", "of": "the pairs' y"}
-    told["weights_are"] = "softmax: those of chapter 1"
-    given = _on_a_line(scores.dot(q, k), answer.item(), new=["scores"], **told)
     return Average(
         query=f"a token without its y, x = {QUERY}",
         keys="tokens (x, y); the keys see x alone",
         at=QUERY,
         new=frozenset({"query", "keys"}),
-        **given,
+        **_on_a_line(
+            scores.dot(q, k),
+            answer.item(),
+            about="q · k, from 1, x and x^2",
+            of="the pairs' y",
+            new=["scores"],
+            weights_are="softmax: those of chapter 1",
+        ),
     )
 
 
 def real_model() -> Average:
     """Chapter 10: " his" asks the words before it, in one head of a published model."""
-    names = tuple(one.strip() for one in stored().tokens[: HIS + 1])
+    names = tuple(stored()[1][: HIS + 1])
     shares = weights_of(*BEST)[HIS, : HIS + 1]
     steps = softmax_steps(
         np.log(shares)[None],
@@ -308,11 +315,10 @@ def real_model() -> Average:
 
 def without_softmax() -> Average:
     """Chapter 11: a matrix stands in the softmax's place, and weights may be below zero."""
-    keys, values = np.array(states.KEYS), np.array(states.VALUES)
-    query, scale = 0.7, states.LENGTH_SCALE
-    gram = kernels.gaussian(np.abs(keys[:, None] - keys) / scale)
-    kernel = kernels.gaussian(np.abs(query - keys) / scale)
-    weights = kernel @ states.matrices(gram, 0.2)["posterior"]
+    keys, values, query = np.array(FIVE_KEYS), np.array(FIVE_VALUES), 0.7
+    gram = kernels.gaussian(np.abs(keys[:, None] - keys) / BANDWIDTH)
+    kernel = kernels.gaussian(np.abs(query - keys) / BANDWIDTH)
+    weights = kernel @ np.linalg.inv(gram + 0.2**2 * np.eye(len(keys)))
     full, shares = float(np.abs(weights).max()), (row_of(weights),)
     times, outputs = "times M = (K + σ^2I)^{−1}; rings: below 0", (f"= {weights @ values:.2f}",)
     return Average(
@@ -320,7 +326,7 @@ def without_softmax() -> Average:
         keys="inputs",
         labels=tuple(f"{one:.1f}" for one in keys),
         values=(tuple(f"{one:.1f}" for one in values),),
-        places=states.KEYS,
+        places=FIVE_KEYS,
         at=query,
         steps=(
             Step("kernel", "k(q, k_j), no softmax", "bars", (row_of(kernel),), new=True),
@@ -332,17 +338,16 @@ def without_softmax() -> Average:
 
 def in_parts(devices: bool = False) -> Average:
     """Chapters 12 and 13: two groups of keys, summed up apart, on one machine or on two."""
-    (q, k, v), groups = _points(QUERY), (0, 0, 0, 1, 1, 1)
+    (q, k, v), halves = _points(QUERY), (slice(3), slice(3, 6))
     table = scores.gaussian_score(q, k, bandwidth=BANDWIDTH)
-    own = [np.array(groups) == g for g in (0, 1)]
-    parts: list[Any] = [online_softmax.partial(table[:, one], v[one]) for one in own]
+    parts: list[Any] = [online_softmax.partial(table[:, half], v[half]) for half in halves]
     finish: Callable[[Any], Any] = online_softmax.finish
     whole = finish(online_softmax.combine(*parts))[0].item()
     averages = [finish(part)[0].item() for part in parts]
     tops = np.array([part[0].item() for part in parts])
     totals = np.array([part[1].item() for part in parts])
     shares = softmax(tops + np.log(totals))
-    inside = np.concatenate([softmax(table[0, one]) for one in own])
+    inside = np.concatenate([softmax(table[0, half]) for half in halves])
     powers = np.exp(table[0] - np.repeat(tops, 3))
     new, where = not devices, ("here", "arrived") if devices else ("part 1", "part 2")
     distance = "−(q − k)^2 / 2h^2, as in chapter 1"
@@ -356,7 +361,7 @@ def in_parts(devices: bool = False) -> Average:
         keys="half are here, half from another device" if devices else "in two parts",
         **SIX_POINTS,
         at=QUERY,
-        groups=groups,
+        in_parts=True,
         new=frozenset({"keys"}),
         steps=(
             Step("scores", distance, "bars", (row_of(table),), "ink", 1),
@@ -392,7 +397,7 @@ def average_of(chapter: int) -> Average:
     Raises:
         ValueError: a chapter that has none.
     """
-    if numbers.positive_int(chapter=chapter) not in CHAPTERS:
+    if chapter not in CHAPTERS:
         have = ", ".join(map(str, CHAPTERS))
-        raise ValueError(f"chapter: got {chapter}, expected one of {have}")
+        raise ValueError(f"chapter: got {chapter!r}, expected one of {have}")
     return CHAPTERS[chapter]()
