@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from firefox import Firefox
-from live_visits import alone
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from site_visits import (
     CHROMIUM_NAMES,
     NO_NETWORK,
@@ -20,7 +19,6 @@ from site_visits import (
     SITE,
     Visit,
     chromium_path,
-    new_page,
     out_of_date,
     served,
     visiting,
@@ -74,23 +72,6 @@ def open_page(browser: Browser, site: str, request: pytest.FixtureRequest) -> It
     options: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
     with visiting(browser, site, **options | getattr(request, "param", {})) as seen:
         yield seen
-
-
-@pytest.fixture(scope="module")
-def page(
-    browser: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Page]:
-    """The live figure ``shown()`` of a file of tests; every test sets what it reads."""
-    with alone(browser, tmp_path_factory.mktemp("figure"), request.module.shown()) as seen:
-        yield seen.page
-
-
-@pytest.fixture(scope="module")
-def blank(browser: Browser) -> Iterator[Page]:
-    """A page with nothing in it."""
-    page = new_page(browser)
-    yield page
-    page.close()
 
 
 @pytest.fixture(scope="session")
