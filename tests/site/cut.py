@@ -1,20 +1,13 @@
-"""What a reader cannot see or move: text that a box cuts, a swipe that a box keeps to itself."""
+"""What a page does not show: text that a box cuts, and whatever is wider than the window."""
 
-from __future__ import annotations
-
-import pytest
-from live_visits import Phone
-from playwright.sync_api import Browser
-from site_visits import WIDTHS, next_frames, rests, visiting
-from test_site_pages import ALL_LAID_OUT, PAGES, TOO_WIDE
-
-SIZES = [(390, 844), (768, 1024), (1024, 768), (1440, 900), (1920, 1080)]
-# everything that folds lies open, and both back ends stand below each other
+# everything that folds lies open, and both back ends show
 OPEN = """() => {
   for (const one of document.querySelectorAll("details")) one.open = true;
   for (const one of document.querySelectorAll(".toggle-hidden")) one.classList.remove("toggle-hidden");
-  delete document.documentElement.dataset.backend;
+  document.head.append(Object.assign(document.createElement("style"), {
+    textContent: ".sd-tab-content { display: block !important; }" }));
 }"""
+TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 # Lines of text, and a formula's parts, of which a box that clips shows less than all: on the side where it does not scroll,
 # on the left and above also where it does. A line may leave its box above and below by a third, which no letter fills.
 CUT = """() => {
@@ -68,35 +61,3 @@ CUT = """() => {
   for (const base of document.querySelectorAll(".katex .base")) look(base, base.getClientRects(), base.textContent);
   return found;
 }"""
-SCROLLED = "document.scrollingElement.scrollTop"
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_no_box_cuts_its_text(in_fonts: Browser, site: str, path: str) -> None:
-    """From a phone to a large screen, whatever lies open."""
-    with visiting(in_fonts, site, viewport=WIDTHS["phone"]) as seen:
-        page = seen.go(path)
-        page.add_style_tag(content=ALL_LAID_OUT)
-        page.evaluate(OPEN)
-        cut = {}
-        for width, height in SIZES:
-            page.set_viewport_size({"width": width, "height": height})
-            next_frames(page)
-            cut[width] = page.evaluate(CUT)
-            if (beyond := page.evaluate(TOO_WIDE)) > 0:
-                cut[width].append(f"the page is {beyond} pixels wider than the window")
-    assert {width: found for width, found in cut.items() if found} == {}
-
-
-def test_the_first_swipe_over_a_live_figure_scrolls_the_page(browser: Browser, site: str) -> None:
-    """A box that is higher than its frame by a pixel would take it for itself."""
-    options = {"viewport": WIDTHS["phone"], "has_touch": True, "is_mobile": True}
-    with visiting(browser, site, **options) as seen:
-        page = seen.go("chapters/01-kernel-regression.html#live-kernel-regression")
-        page.wait_for_selector(".attnbook-live[data-ready] .bk-Figure")
-        before = rests(page, SCROLLED)
-        box = page.locator(".attnbook-live .bk-Figure").first.bounding_box()
-        assert box is not None
-        finger = Phone(page, page.context.new_cdp_session(page))
-        finger.swipe(box["x"] + 0.8 * box["width"], box["y"] + 0.7 * box["height"], 0, -160)
-        assert rests(page, SCROLLED) > before + 100
