@@ -340,8 +340,8 @@ def main(asked: list[str]) -> int:
         print(words)
     if kind:
         print(LEFT_OUT[kind])
-        whole, limit = sum(s for *_, s in results), sum(promised.get(one, 0) for one in stages)
-        print(f"in all {whole:.0f} s of {limit} s")
+        whole, most = sum(s for *_, s in results), sum(promised.get(one, 0) for one in stages)
+        print(f"in all {whole:.0f} s of {most} s")
     outcomes = [outcome for _, outcome, _ in results]
     counts = [f"{outcomes.count(word)} {word}" for word in ("passed", "failed", "skipped")]
     print(f"stages: {', '.join(counts)}", flush=True)
