@@ -34,7 +34,7 @@ ROWS, WINDOW = 16, 128
 
 def plain_loop(run: Run, tokens: np.ndarray) -> Callable[[int], float]:
     """One step, written plainly, over a copy of the model."""
-    options = run.options
+    options, rates = run.options, run.options.rates()
     vocab, width = run.model.readout.out_features, options.embed_dim
     sizes = vocab, options.window, width, options.heads, 4 * width, options.layers
     model = type(run.model)(*sizes, dropout=options.dropout)
@@ -45,7 +45,7 @@ def plain_loop(run: Run, tokens: np.ndarray) -> Callable[[int], float]:
         batch = step_batch(tokens, number, rows=ROWS, window=WINDOW, seed=options.seed)
         windows = torch.tensor(batch)
         for group in optimiser.param_groups:
-            group["lr"] = float(run.rates[number - 1])
+            group["lr"] = float(rates[number - 1])
         optimiser.zero_grad()
         logits = model(windows[:, :-1])
         value = nn.functional.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
@@ -53,6 +53,17 @@ def plain_loop(run: Run, tokens: np.ndarray) -> Callable[[int], float]:
         nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimiser.step()
         return value.item()
+
+    return step
+
+
+def trainer_step(run: Run, tokens: np.ndarray) -> Callable[[int], float]:
+    """One step of the trainer."""
+    options, rates = run.options, run.options.rates()
+
+    def step(number: int) -> float:
+        batch = step_batch(tokens, number, rows=ROWS, window=WINDOW, seed=options.seed)
+        return run.step(batch, float(rates[number - 1]), number)
 
     return step
 
@@ -75,11 +86,11 @@ def ratios(case: tuple[int, int, int, float], file: Path, rounds: int) -> list[f
     options = train_lm.parse([f"--{name}={value}" for name, value in said.items()])
     text = train_lm.read_text(options)
     found = []
-    with workers(options) as group:
-        run = Run(options, len(text.vocabulary), group)
-        plain = plain_loop(run, text.train)
+    with workers(options):
+        run = Run(options, len(text.vocabulary.tokens))
+        plain, trained = plain_loop(run, text.train), trainer_step(run, text.train)
         plain(1)
-        run.loss(run.step(text, 1))
+        trained(1)
         for turn in range(rounds):
             numbers = range(1 + turn * STEPS, 1 + (turn + 1) * STEPS)
             start = time.process_time()
@@ -87,7 +98,7 @@ def ratios(case: tuple[int, int, int, float], file: Path, rounds: int) -> list[f
                 plain(number)
             between = time.process_time()
             for number in numbers:
-                run.loss(run.step(text, number))
+                trained(number)
             found.append((between - start) / (time.process_time() - between))
     return found
 
