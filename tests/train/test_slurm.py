@@ -72,7 +72,10 @@ def test_it_starts_again_up_to_three_times(path: Path, environment, tmp_path) ->
     options = parse(trainer.split("\0")[:-1])
     assert (options.steps, options.mode, options.resume) == (7, "fsdp", True)
     assert options.rows % (2 * 4) == 0
-    assert (options.checkpoint, options.metrics) == (Path("runs/attnbook"), Path("runs/attnbook.jsonl"))
+    assert (options.checkpoint, options.metrics) == (
+        Path("runs/attnbook"),
+        Path("runs/attnbook.jsonl"),
+    )
     assert options.backend == path.stem
     if path == TORCH:
         run = pytest.importorskip("torch.distributed.run")

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed import PrefixStore  # type: ignore[attr-defined]
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.checkpoint.state_dict_loader import load
@@ -45,7 +46,11 @@ def workers(options: Options) -> Iterator[None]:
     launched = "LOCAL_RANK" in os.environ
     if launched:
         backend = "nccl" if _device(options).type == "cuda" else "gloo"
-        dist.init_process_group(backend)
+        store, rank, world = next(dist.rendezvous("env://"))
+        # torchrun's store outlives a restart, and the addresses in it are of workers that are gone.
+        # Each of several launchers counts its own restarts: start those with --max-restarts 0.
+        store = PrefixStore(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"), store)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=world)
     elif options.mode not in (None, "none"):
         started = "torchrun --nproc-per-node N -m attnbook.train_lm"
         raise Refused(

@@ -16,7 +16,7 @@ from attnbook.train.byte_pairs import BytePairs, learn_pairs
 from attnbook.train.language_model.options import Options, Refused
 
 PART = 10  # of a text of one's own the last tenth is held out
-HELD_OUT = 256  # windows on which the held-out loss is measured, at least
+HELD_OUT = 256  # windows on which the held-out loss is measured, or few more
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,9 @@ class TrainingText:
 
     def held_out_batches(self, rows: int, window: int) -> Iterator[Int[np.ndarray, "rows _"]]:
         """Windows of the held-out text, evenly spread, the same for any number of workers."""
-        batches = -(-HELD_OUT // rows)
-        first = np.linspace(0, len(self.held_out) - window - 1, batches * rows).astype(np.int64)
+        last = len(self.held_out) - window - 1
+        batches = -(-min(HELD_OUT, last // window + 1) // rows)
+        first = np.linspace(0, last, batches * rows).astype(np.int64)
         for part in first.reshape(batches, rows, 1):
             yield self.held_out[part + np.arange(window + 1)]
 
