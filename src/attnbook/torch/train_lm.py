@@ -19,7 +19,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed import PrefixStore  # type: ignore[attr-defined]
+from torch.distributed import PrefixStore, rendezvous  # type: ignore[attr-defined]
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.checkpoint.state_dict_loader import load
@@ -46,7 +46,7 @@ def workers(options: Options) -> Iterator[None]:
     launched = "LOCAL_RANK" in os.environ
     if launched:
         backend = "nccl" if _device(options).type == "cuda" else "gloo"
-        store, rank, world = next(dist.rendezvous("env://"))
+        store, rank, world = next(rendezvous("env://"))
         # torchrun's store outlives a restart, and the addresses in it are of workers that are gone.
         # Each of several launchers counts its own restarts: start those with --max-restarts 0.
         store = PrefixStore(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"), store)
