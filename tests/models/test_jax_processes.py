@@ -1,70 +1,12 @@
-"""Pieces of arrays in files, and who the other processes are; many devices stand in tests/distributed."""
+"""Who the other processes are; many devices stand in tests/distributed."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 jax = pytest.importorskip("jax")
 
-from attnbook.jax import pieces, processes  # noqa: E402
-
-TREE = {
-    "weight": np.arange(12, dtype=np.float32).reshape(3, 4),
-    "steps": [np.array(7, np.int32)],
-}
-SPANS = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(1, 5), st.integers(0, 5), st.integers(1, 5)),
-    max_size=3,
-)
-
-
-@given(spans=SPANS)
-def test_what_two_rectangles_share(spans: list[tuple[int, int, int, int]]) -> None:
-    """Against masks: each rectangle is painted into an array of its own."""
-    start, shape, other, size = (
-        (tuple(column) for column in zip(*spans, strict=True)) if spans else ((),) * 4
-    )
-    whole = np.arange(10 ** len(spans)).reshape((10,) * len(spans))
-    here, there = (
-        whole[tuple(slice(a, a + n) for a, n in zip(*pair, strict=True))]
-        for pair in ((start, shape), (other, size))
-    )
-    common = np.intersect1d(here, there)
-    of_here, of_there = pieces.overlap(start, shape, other, size)
-    if of_here is None:
-        assert of_there is None
-        assert len(common) == 0
-    else:
-        assert np.array_equal(np.ravel(here[of_here]), common)
-        assert np.array_equal(np.ravel(there[of_there]), common)
-
-
-def test_arrays_come_back(tmp_path: Path) -> None:
-    tree = jax.tree.map(jax.numpy.asarray, TREE)
-    tree["half"] = jax.numpy.asarray([1.5, -2.0], jax.numpy.bfloat16)
-    pieces.save(tmp_path, tree)
-    found = pieces.load(tmp_path, jax.tree.map(jax.numpy.zeros_like, tree))
-    assert jax.tree.structure(found) == jax.tree.structure(tree)
-    for got, expected in zip(*map(jax.tree.leaves, (found, tree)), strict=True):
-        assert got.dtype == expected.dtype
-        assert np.array_equal(np.asarray(got), np.asarray(expected))
-    wide = pieces.load(tmp_path, tree | {"half": jax.numpy.zeros(2, jax.numpy.float32)})
-    assert wide["half"].dtype == np.float32
-    assert np.asarray(wide["half"]).tolist() == [1.5, -2.0]
-
-
-def test_arrays_of_another_model(tmp_path: Path) -> None:
-    pieces.save(tmp_path, jax.tree.map(jax.numpy.asarray, TREE))
-    other = {"weight": jax.numpy.zeros((3, 5)), "steps": [jax.numpy.asarray(7)]}
-    with pytest.raises(ValueError, match=r"got weight of shape \(3, 4\) in .*, expected \(3, 5\)"):
-        pieces.load(tmp_path, other)
-    with pytest.raises(ValueError, match=r"got steps.0 of shape \(\) in .*, expected none"):
-        pieces.load(tmp_path, {"weight": jax.numpy.zeros((3, 4))})
+from attnbook.jax import processes  # noqa: E402
 
 
 @pytest.fixture
