@@ -63,17 +63,6 @@ def test_a_text(order, rng):
         assert found[t] == pytest.approx(-math.log2(p), rel=1e-11)
 
 
-def test_order_2_by_hand():
-    """0 1 0 1 1: after 0 always 1; different tokens before: of 0 one, of 1 two."""
-    train = np.array([0, 1, 0, 1, 1])
-    lower = [(1 / 4 + 3 / 2 / 2) / 3, (5 / 4 + 3 / 2 / 2) / 3]
-    after_0 = [(3 / 4) * lower[0] / 2, (5 / 4 + 3 / 4 * lower[1]) / 2]
-    after_1 = [(1 / 4 + 3 / 2 * lower[0]) / 2, (1 / 4 + 3 / 2 * lower[1]) / 2]
-    for (first, after), second in itertools.product(enumerate((after_0, after_1)), (0, 1)):
-        out = bits(train, np.array([first, second]), 2, vocab_size=2)
-        np.testing.assert_allclose(out, -np.log2([lower[first], after[second]]), rtol=1e-12)
-
-
 def test_without_any_text_all_is_even():
     nothing = np.array([], int)
     np.testing.assert_allclose(bits(nothing, np.array([0, 1]), 3, vocab_size=8), [3, 3])

@@ -31,11 +31,9 @@ SLURM = {"SLURM_STEP_NODELIST": "n[1-2]", "SLURM_NTASKS": "2"}
         ({}, None),
         (OWN, ("a:1", 4, 3)),
         (SCRIPT, ("b:2", 2, 1)),
-        (SCRIPT | {"WORLD_SIZE": "1", "RANK": "0"}, None),
         (OWN | SCRIPT | SLURM, ("a:1", 4, 3)),
         (SCRIPT | SLURM, ("b:2", 2, 1)),  # torchrun, once on every machine
         (SLURM, (None, None, None)),
-        (SLURM | {"JAX_COORDINATOR_ADDRESS": "c:3"}, (None, None, None)),  # JAX reads the name
         (SLURM | {"SLURM_NTASKS": "1"}, None),
     ],
 )
@@ -49,16 +47,6 @@ def test_who_has_started_this_process(
     assert [tuple(map(call.get, names)) for call in started] == ([expected] if expected else [])
     if expected and expected[0]:
         assert started[0]["cluster_detection_method"] == "deactivate"
-
-
-def test_a_process_a_gpu_or_all(started: list[dict], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in SCRIPT.items():
-        monkeypatch.setenv(name, value)
-    for beside, expected in (("1", None), ("2", [1])):
-        monkeypatch.setenv("LOCAL_WORLD_SIZE", beside)
-        monkeypatch.setenv("LOCAL_RANK", "1")
-        assert processes.join()
-        assert started.pop().get("local_device_ids") == expected
 
 
 @pytest.mark.parametrize(

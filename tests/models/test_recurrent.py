@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import reference_recurrent
-from layer_harness import Library, distinct_starts, with_parameters
+from layer_harness import Library, distinct_starts, randomized, with_parameters
 from reference_recurrent import SCORES, SIZES, M, run, sample, translator, with_weights
 
 from attnbook.generate.decoding import beam, greedy
-from attnbook.models import losses, recurrent
+from attnbook.models import losses
 from attnbook.train import training
 
 by_score = pytest.mark.parametrize("score", SCORES)
@@ -30,46 +30,6 @@ def test_gru_equals_pytorchs(library, rng):
     expected = theirs(*(torch.from_numpy(a).reshape(6, -1) for a in (x, state)))
     cell = with_parameters(library, library.make("GRUCell", 5, 11), parameters)
     assert_close(run(library, cell, x, state).reshape(6, 11), expected.detach())
-
-
-def test_gru_by_hand(library):
-    """Biases alone: z = ½ halves the state, a large z keeps it, a small z takes tanh(b + r d)."""
-    state = np.linspace(-1, 1, 11)
-    for z, r, expected in (
-        (0, 0, state / 2 + np.tanh(1 + 3 / 2) / 2),
-        (1e6, 0, state),
-        (-1e6, 1e6, np.full(11, np.tanh(4))),
-        (-1e6, -1e6, np.full(11, np.tanh(1))),
-    ):
-        parameters = {name: np.zeros(shape) for name, shape in CELL.items()}
-        parameters["input.bias"] = np.repeat([r, z, 1.0], 11)
-        parameters["hidden.bias"] = np.repeat([0.0, 0.0, 3.0], 11)
-        cell = with_parameters(library, library.make("GRUCell", 5, 11), parameters)
-        assert_close(run(library, cell, np.ones(5), state), expected, 1e-15)
-
-
-def test_the_encoder_equals_pytorchs(rng):
-    """torch.nn.GRU in both directions over packed sequences; its last states are the summary."""
-    library = Library("torch")
-    torch = library.backend.xp
-    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-
-    layer, (source, mask, _) = translator(library, "additive"), sample(rng)
-    theirs = torch.nn.GRU(3, 11, batch_first=True, bidirectional=True, dtype=torch.float64)
-    state = {}
-    for cell, suffix in ((layer.forward_cell, ""), (layer.backward_cell, "_reverse")):
-        for part, short in ((cell.input, "ih"), (cell.hidden, "hh")):
-            state[f"weight_{short}_l0{suffix}"] = part.weight
-            state[f"bias_{short}_l0{suffix}"] = part.bias
-    theirs.load_state_dict(state)
-    source, mask = torch.from_numpy(source), torch.from_numpy(mask)
-    how = {"batch_first": True, "enforce_sorted": False}
-    packed = pack_padded_sequence(layer.source_embedding(source), mask.sum(-1), **how)
-    out, last = theirs(packed)
-    expected, _ = pad_packed_sequence(out, batch_first=True)
-    states, summary = recurrent.bidirectional_states(layer, source, mask)
-    torch.testing.assert_close(states[mask], expected[mask], rtol=0, atol=1e-12)
-    torch.testing.assert_close(summary, torch.cat([last[0], last[1]], -1), rtol=0, atol=1e-12)
 
 
 @by_score
@@ -121,15 +81,20 @@ def test_teacher_forcing_is_writing_step_by_step(library, rng, score):
 
 
 @pytest.mark.parametrize("end", [2, 3])
-@pytest.mark.parametrize("score", ["additive", None])
-def test_what_is_written_is_the_most_probable(library, rng, score, end):
+@pytest.mark.parametrize("name", ["additive", None, "Transformer"])
+def test_what_is_written_is_the_most_probable(library, rng, name, end):
     """The argmax of the logits when a model is forced to write that; and a beam's probabilities."""
-    layer, (words, mask, _) = translator(library, score), sample(rng)
+    if name == "Transformer":
+        layer = randomized(library, name, SIZES["source_vocab"], 5, 7, 12, 3, 5, 2)
+    else:
+        layer = translator(library, name)
+    words, mask, _ = sample(rng)
     how = {"start": 1, "end": end, "limit": 7}
     given = library.moved(words), library.moved(mask)
     written, read = greedy(layer, *given, **how)
     fed = np.concatenate([np.full((2, 1), 1), written[:, :-1]], axis=1)
     logits, weights = run(library, with_weights(layer), words, mask, fed)
+    weights = weights[-1].mean(1) if name == "Transformer" else weights
     open_ = np.cumsum(fed == end, axis=1) == 0
     np.testing.assert_array_equal(logits.argmax(-1)[open_], written[open_])
     np.testing.assert_allclose(read, weights, rtol=1e-10, atol=1e-12)

@@ -30,7 +30,7 @@ def within_another(seed):
 
 
 tensor = torch.zeros(2, 4, 3)
-short, three, double = tensor[:, :2], tensor[:, :3], tensor.double()
+short, three = tensor[:, :2], tensor[:, :3]
 
 
 @pytest.mark.parametrize(
@@ -50,16 +50,6 @@ short, three, double = tensor[:, :2], tensor[:, :3], tensor.double()
         (ValueError, "processes: got 0, expected an integer, 1 or more", lambda: run(worker, 0)),
         (
             ValueError,
-            "time_limit: got 0, expected a number above 0",
-            lambda: run(worker, 2, time_limit=0),
-        ),
-        (
-            ValueError,
-            "arguments: got given, expected what pickle takes",
-            lambda: run(worker, 2, given=lambda: 1),
-        ),
-        (
-            ValueError,
             "k: got shape (2, 2, 3), expected (2, 4, ...) as in q",
             lambda: ring_attention(tensor, short, short),
         ),
@@ -67,11 +57,6 @@ short, three, double = tensor[:, :2], tensor[:, :3], tensor.double()
             ValueError,
             "zigzag: got 3 tokens on a rank, expected an even number",
             lambda: ring_attention(three, three, three, zigzag=True),
-        ),
-        (
-            ValueError,
-            "k: got dtype torch.float64, expected torch.float32 as in q",
-            lambda: ring_attention(tensor, double, tensor),
         ),
         (
             ValueError,

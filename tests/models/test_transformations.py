@@ -1,4 +1,4 @@
-"""What the libraries do to averages: second derivatives, batching, compilation."""
+"""What the libraries do to averages: second derivatives, batching."""
 
 import functools
 
@@ -7,7 +7,7 @@ import pytest
 from layer_harness import Library
 from reference import sample
 
-from attnbook import attend, causal_mask, kernels, leave_one_out, nadaraya_watson
+from attnbook import attend, kernels, leave_one_out, nadaraya_watson
 
 FUNCTIONS = {
     "attend": attend,
@@ -74,39 +74,3 @@ def test_vmap_is_the_batch_axis(jax, rng, function):
     q, k, v = (jax.numpy.asarray(a) for a in sample(rng, 11))
     mapped = jax.jit(jax.vmap(function))(q, k, v)
     np.testing.assert_allclose(mapped, jax.jit(function)(q, k, v), rtol=1e-10)
-
-
-def test_a_hessian_in_the_bandwidths(jax, torch, rng):
-    """The curvature of the leave-one-out error: JAX's is PyTorch's."""
-    k, v = sample(rng)[1:]
-
-    def loss(log_h, k, v, exp):
-        return ((v - leave_one_out(k, v, bandwidth=exp(log_h))) ** 2).mean()
-
-    start = np.array([0.1, -0.4])
-    arrays = [jax.numpy.asarray(a) for a in (start, k, v)]
-    ours = jax.jit(jax.hessian(lambda *a: loss(*a, jax.numpy.exp)))(*arrays)
-    start, k, v = (torch.from_numpy(a) for a in (start, k, v))
-    theirs = torch.autograd.functional.hessian(lambda h: loss(h, k, v, torch.exp), start)
-    assert theirs.abs().min() > 1e-4
-    np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*lru_cache:UserWarning")
-def test_torch_compile(torch, rng):
-    """With masks and a bandwidth, forward and backward; without a C++ compiler."""
-
-    def several(k, v, h):
-        mask = causal_mask(7, like=k)
-        averages = nadaraya_watson(k, k, v, bandwidth=h, mask=mask), attend(k, k, v, mask=mask)
-        return (*averages, leave_one_out(k, v, bandwidth=h))
-
-    k, v, h = (
-        torch.from_numpy(a).requires_grad_() for a in (*sample(rng)[1:], np.array([0.7, 1.3]))
-    )
-    compiled = torch.compile(several, backend="aot_eager")
-    outs = compiled(k, v, h), several(k, v, h)
-    torch.testing.assert_close(*outs, rtol=1e-10, atol=1e-10)
-    slopes = [torch.autograd.grad(sum(a.sum() for a in out), [k, v, h]) for out in outs]
-    torch.testing.assert_close(*slopes, rtol=1e-10, atol=1e-10)

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import reference_blocks
 import reference_heads
 import reference_transformers
 from layer_harness import Library, distinct_starts, randomized, with_parameters
 
-from attnbook.generate.decoding import greedy
 from attnbook.models import kv_cache
 
 WIDTHS = {"embed_dim": 12, "num_heads": 2, "mlp_dim": 5, "num_layers": 2}
@@ -287,33 +285,6 @@ def test_the_cache_of_a_translation_equals_the_full_pass(library, source, tokens
     assert_close(read, weights[-1].mean(1), 1e-12)
     np.testing.assert_array_equal(padded[0], logits)
     np.testing.assert_array_equal(padded[1], read)
-
-
-def test_what_a_cache_holds(library, tokens):
-    """The first layer's keys and values in their places, 0 behind them; the old cache stays."""
-    model, _, parameters = make(library, "DecoderOnly")
-    first = cache = model.empty(2)
-    for t in range(3):
-        cache, _ = model.step(cache, library.moved(tokens[:, t]))
-    table = parameters["embedding.weight"], parameters["position"]
-    for b in range(2):
-        x = reference_transformers.embedded(*table, tokens[b, :3])
-        x = reference_blocks.normed(parameters, "decoder.0.attention_norm", x)
-        for kept, name in ((cache.keys, "key"), (cache.values, "value")):
-            right = reference_heads.projected(parameters, f"decoder.0.attention.{name}", x)
-            found = library.returned(kept)[b]
-            assert_close(found[0, :, :3], np.array(right).reshape(3, 2, 6).swapaxes(0, 1))
-            assert not found[:, :, 3:].any()
-    assert not any(library.returned(array).any() for array in first)
-
-
-def test_no_more_is_written_than_there_is_room_for(library, source):
-    model = make(library, "Transformer", target_vocab=5)[0]
-    given = [*map(library.moved, (source, REAL))]
-    ends = {e: greedy(model, *given, start=1, end=e, limit=7)[0] for e in range(5)}
-    never = next(e for e, rows in ends.items() if e not in rows)
-    with pytest.raises(ValueError, match="cache: got 7 tokens, expected fewer"):
-        greedy(model, *given, start=1, end=never, limit=8)
 
 
 # tied, and dropout
