@@ -40,11 +40,11 @@ MADE = [  # a layer, what is wrong with its arguments, and the message
     ("EncoderBlock", {"attention": "gated"}, "attention: got 'gated', expected 'softmax'"),
     (
         "EncoderBlock",
-        {"attention": "linear", "rotary_base": 9.0},
+        {"attention": "linear", "num_heads": 2, "rotary_base": 9.0},
         "rotary_base: got 9.0 with attention='linear', expected None",
     ),
     ("EncoderDecoder", {"score": "Dot"}, "score: got 'Dot', expected 'additive', 'general'"),
-    ("EncoderDecoder", {"hidden_dim": 5}, "hidden_dim: got 5, expected an even number"),
+    ("EncoderDecoder", {"hidden_dim": 5}, "hidden_dim: got .*5, expected an even"),
 ]
 X, TOKENS = np.ones((2, 5, 12)), np.ones((2, 5), int)
 WORDS = {"source": TOKENS, "mask": TOKENS > 0, "target": TOKENS}
