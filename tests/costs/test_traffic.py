@@ -1,7 +1,6 @@
 """Bytes and work of many devices against loops that pass messages, count pairs and take turns."""
 
 import dataclasses
-import re
 from functools import partial
 
 import numpy as np
@@ -166,12 +165,6 @@ def clock(sizes):
     return time
 
 
-def test_seconds_message_by_message(rng):
-    sizes = rng.integers(1, 10**6, size=17)
-    expected = clock(sizes)
-    assert traffic.seconds(17, sizes.sum(), LINK) == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("world", WORLDS)
 def test_data_parallel_efficiency_message_by_message(world):
     parameters, tokens, flops = 10**6, 50, 1e12
@@ -183,16 +176,6 @@ def test_data_parallel_efficiency_message_by_message(world):
     assert found == pytest.approx(compute / (compute + send), rel=1e-12)
     found = COPIES(parameters, tokens, world, overlap=True)
     assert found == pytest.approx(compute / (forward + max(backward, send)), rel=1e-12)
-
-
-def test_gradients_hide_on_the_way_back_alone():
-    """Sending that takes as long as all of the computation takes a third of it more."""
-    parameters, flops, world = 10**6, 1e12, 4
-    send = 6 * LINK.latency + 1.5 * 2 * parameters / LINK.bandwidth
-    tokens = send * flops / (6 * parameters)
-    for share, expected in ((1, 3 / 4), (1 / 2, 1), (2 / 3, 1), (2, 3 / 7)):
-        found = COPIES(parameters, tokens / share, world, overlap=True)
-        assert found == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("tokens", [20, 2000])  # sending is longer, computing is longer
@@ -245,72 +228,31 @@ def test_arrays_broadcast_and_integers_are_wide():
     for function in (traffic.all_reduce, traffic.ring, traffic.ring_backward, traffic.all_gather):
         expected = [[function(size, world) for world in WORLDS] for size in (8, 80)]
         np.testing.assert_allclose(function(sizes, worlds), expected, rtol=1e-14)
-    for function in (COPIES, RING):
-        expected = [[function(50, size, world) for world in WORLDS] for size in (8, 80)]
-        np.testing.assert_allclose(function(50, sizes, worlds), expected, rtol=1e-14)
-    np.testing.assert_array_equal(traffic.causal_imbalance(worlds, zigzag=True), 1)
     assert traffic.ring(np.int32(2**30), 8) == 14 * 2**30
-    assert type(traffic.ring(np.int32(3), np.int64(2))) is int
-    assert type(traffic.causal_imbalance(3)) is float
 
 
 WRONG = [
-    (traffic.all_reduce, (-1, 2), "^size: got -1, expected numbers, 0 "),
-    (traffic.all_gather, ("8", 2), "^size: got '8', expected numbers"),
-    (traffic.reduce_scatter, (np.nan, 2), "^size: got nan"),
-    (traffic.ring, (1, 0), "^world: got 0, expected integers, 1 or more"),
-    (traffic.ring_backward, (1, np.array([1.5])), "^world: got array"),
-    (traffic.causal_imbalance, (True,), "^world: got True"),
-    (partial(traffic.causal_imbalance, zigzag=1), (2,), "^zigzag: got 1"),
-    (traffic.zero, (1, 2, 4), "^stage: got 4, expected 0 to 3"),
-    (partial(traffic.zero, gradients=-2), (1, 2, 3), "^gradients: got -2"),
-    (traffic.zero_traffic, (1, 2, -1), "^stage: got -1"),
-    (traffic.heads_split, (0, 1, 1, 2), "^rows: got 0, expected integers, 1 or more"),
-    (traffic.split_attention, (1, 0.5, 2), "^width: got 0.5, expected integers"),
-    (traffic.padded, ((3, -1), 2), "^shape: got -1"),
-    (traffic.padded, (5, 2), "^shape: got 5, expected a tuple of integers"),
-    (traffic.pipeline_bubble, (0, 2), "^stages: got 0"),
-    (traffic.Link, (-1.0, 1.0), "^latency: got -1.0"),
-    (traffic.Link, (0.0, 0.0), "^bandwidth: got 0.0"),
-    (COPIES, (1, 0, 2), "^tokens: got 0, expected numbers above 0"),
-    (traffic.least_tokens, (0, LINK), "^flops: got 0"),
-    (partial(RING, overlap=None), (1, 1, 2), "^overlap: got None"),
+    (traffic.all_reduce, (-1, 2), "size: got -1, expected numbers, 0 "),
+    (traffic.ring, (1, 0), "world: got 0, expected integers, 1 or more"),
+    (traffic.zero, (1, 2, 4), "stage: got 4, expected 0 to 3"),
+    (traffic.split_attention, (1, 0.5, 2), "width: got 0.5, expected integers"),
+    (traffic.padded, ((3, -1), 2), "shape: got -1"),
+    (traffic.Link, (0.0, 0.0), "bandwidth: got 0.0"),
+    (COPIES, (1, 0, 2), "tokens: got 0, expected numbers above 0"),
+    (
+        traffic.all_gather,
+        (np.arange(3), np.array([1, 2])),
+        r"size, world: got shapes \(3,\), \(2,\), expected shapes that broadcast",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("function", "arguments", "message"), WRONG)
 def test_wrong_arguments(function, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        function(*arguments)
-
-
-THREE, TWO = np.array([1, 2, 3]), np.array([1, 2])
-APART = [  # a function, its arguments, their names
-    (traffic.all_reduce, (THREE, TWO), "size, world"),
-    (traffic.all_gather, (THREE, TWO), "size, world"),
-    (traffic.ring, (THREE, TWO), "block, world"),
-    (traffic.ring_backward, (THREE, TWO), "block, world"),
-    (traffic.heads_split, (THREE, 1, TWO, 2), "rows, tokens, embed_dim, itemsize"),
-    (traffic.split_attention, (THREE, TWO, 2), "rows, width, itemsize"),
-    (partial(traffic.zero, stage=3), (THREE, TWO), "parameters, world"),
-    (partial(traffic.zero_traffic, stage=3), (THREE, TWO), "size, world"),
-    (traffic.pipeline_bubble, (THREE, TWO), "stages, micro_batches"),
-    (partial(traffic.seconds, link=LINK), (THREE, TWO), "messages, size"),
-    (COPIES, (1, THREE, TWO), "parameters, tokens, world"),
-    (RING, (THREE, 1, TWO), "tokens, width, world"),
-]
-
-
-@pytest.mark.parametrize(("function", "arguments", "names"), APART)
-def test_shapes_that_do_not_broadcast(function, arguments, names):
-    shapes = ", ".join(str(np.shape(argument)) for argument in arguments)
-    message = f"{names}: got shapes {shapes}, expected shapes that broadcast"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ValueError, match=f"^{message}"):
         function(*arguments)
 
 
 def test_a_link_that_is_none():
     with pytest.raises(TypeError, match=r"^link: got a tuple, expected a Link"):
         traffic.seconds(1, 1, (0.0, 1.0))
-    with pytest.raises(TypeError, match=r"^link: got a float, expected a Link"):
-        traffic.least_block(1e12, 1e9)

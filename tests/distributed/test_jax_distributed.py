@@ -18,7 +18,12 @@ from attnbook.jax import DecoderOnly, train
 from attnbook.jax import distributed as many
 from attnbook.models import losses
 
-LEAD, N, D, W = (2, 3), 64, 16, 8
+LEAD, N, D = (2, 3), 64, 16
+
+
+def test_eight_devices():
+    """What the tests below count on."""
+    assert [device.platform for device in jax.devices()] == ["cpu"] * 8
 
 
 @pytest.fixture
@@ -74,20 +79,6 @@ def test_the_ring_passes_blocks_on(qkvg):
     ring = jax.jit(many.ring_attention).lower(*qkvg[:3]).compile()
     none = dict.fromkeys(many.collectives(""), 0)
     assert many.collectives(ring) == none | {"collective-permute": 2}
-
-
-def test_the_ring_on_other_shapes(double, rng):
-    """Other lengths and widths, leading axes that broadcast, half precision, four devices, one."""
-    q, k, v = (rng.normal(size=s) for s in ((3, 16, 4), (8, 4), (2, 1, 8, 5)))
-    q, k, v = (jnp.asarray(a) for a in (q, k, v))
-    for mesh in (many.make_mesh(4, name="sequence"), many.make_mesh(1)):
-        found = jax.jit(partial(many.ring_attention, mesh=mesh))(q, k, v)
-        np.testing.assert_allclose(found, on_one_device(q, k, v), atol=1e-14)
-    half = [a.astype("bfloat16") for a in (q, k, v)]
-    found = jax.jit(many.ring_attention)(*half)
-    wide = on_one_device(*(a.astype("float32") for a in half))
-    assert found.dtype == "bfloat16"
-    np.testing.assert_allclose(found.astype("float32"), wide, rtol=2**-8, atol=1e-6)
 
 
 def test_keys_split(qkvg):
@@ -163,28 +154,6 @@ def test_a_placed_model_trains_as_on_one_device(rng):
         held = model.decoder[0].mlp.hidden.weight.addressable_shards[0].data.size
         assert held == {"ddp": 512, "fsdp": 512 // 8, "heads": 512 // 4}[kind]
     assert one.losses[-1] < one.losses[0] - 0.01
-
-
-def test_fsdp_splits_the_largest_axis_that_the_devices_divide():
-    arrays = {"last": (8, 3, 16), "first": (24, 8), "not the largest": (100, 8), "none": (7, 9)}
-    model = {name: jnp.zeros(shape) for name, shape in arrays.items()}
-    placed = many.shard(model, many.make_mesh(), "fsdp")
-    held = {name: a.addressable_shards[0].data.shape for name, a in placed.items()}
-    expected = {"last": (8, 3, 2), "first": (3, 8), "not the largest": (100, 1), "none": (7, 9)}
-    assert held == expected
-
-
-def test_chapter_8s_writer_in_an_eighth_of_the_memory():
-    """Parameters, gradients' averages and squares: 5.16 MB on one device, 0.65 MB on each."""
-    model = DecoderOnly(96, 64, key=jax.random.key(0))
-    assert sum(a.size for a in jax.tree.leaves(model)) == 429_664
-    megabytes = {}
-    for kind in ("ddp", "fsdp"):
-        mesh = many.make_mesh()
-        state = many.shard({"parameters": model, "means": model, "squares": model}, mesh, kind)
-        compiled = jax.jit(lambda state: state).lower(state).compile()
-        megabytes[kind] = compiled.memory_analysis().argument_size_in_bytes / 1e6
-    assert megabytes == pytest.approx({"ddp": 5.16, "fsdp": 0.65}, abs=0.01)
 
 
 def test_heads_split_need_two_sums_per_block():
@@ -277,45 +246,25 @@ def test_a_failing_process_ends_all(tmp_path: Path):
     assert not mark.exists()  # rank 0 was ended before it could write
 
 
-def test_a_late_process_is_ended(tmp_path: Path):
-    with pytest.raises(RuntimeError, match=r"after 0\.5 seconds, the limit, rank 0 was not done"):
-        many.run(fails_in_one, 1, time_limit=0.5, mark=str(tmp_path / "mark"))
-
-
 def test_what_cannot_be_is_refused(qkvg):
     q, k, v, _ = qkvg
-    two = jax.make_mesh((4, 2), ("rows", "heads"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
-    model = DecoderOnly(11, 8, 16, 4, 32, 1, key=jax.random.key(0))
-    mesh, short = many.make_mesh(), [a[..., 1:, :] for a in (q, k, v)]
+    model, mesh = DecoderOnly(11, 8, 16, 4, 32, 1, key=jax.random.key(0)), many.make_mesh()
     ring, split, shard = many.ring_attention, many.split_attention, many.shard
-    start = partial(many.run, in_a_process)
-    multiple = "expected a multiple of 8"
     most = "expected at most 8, as many as JAX has here"
     divisor = r"expected a divisor of 4, the heads of decoder\[0\].attention"
-    norm, unnamed = model.decoder_norm, lambda: 0
     for message, call in (
-        (f"q: got 60 rows, {multiple}, the devices", lambda: ring(q[..., 4:, :], k, v)),
-        (f"k: got 60 rows, {multiple}", lambda: split(q, k[..., 4:, :], v[..., 4:, :])),
-        ("q: got 63 rows", lambda: many.linear_attention(*short)),
+        (
+            "q: got 60 rows, expected a multiple of 8, the devices",
+            lambda: ring(q[..., 4:, :], k, v),
+        ),
+        ("k: got 60 rows, expected", lambda: split(q, k[..., 4:, :], v[..., 4:, :])),
         ("v: got 56 rows, expected 64, one per key", lambda: ring(q, k, v[..., 8:, :])),
         ("causal: got 32 queries and 64 keys", lambda: ring(q[..., 32:, :], k, v, causal=True)),
-        ("causal: got 1, expected True or False", lambda: ring(q, k, v, causal=1)),
-        ("mesh: got 2 axes, 'rows', 'heads', expected one", lambda: ring(q, k, v, mesh=two)),
         (f"devices: got 9, {most}", lambda: many.make_mesh(9)),
         ("kind: got 'zero', expected 'ddp', 'fsdp' or 'heads'", lambda: shard(model, mesh, "zero")),
         (f"mesh: got 8, {divisor}", lambda: shard(model, mesh, "heads")),
-        ("model: got no layer with heads or hidden units", lambda: shard(norm, mesh, "heads")),
-        ("processes: got 0, expected an integer, 1 or more", lambda: start(0)),
-        ("time_limit: got 0, expected a number above 0", lambda: start(2, time_limit=0)),
-        ("arguments: got kind, expected what pickle takes", lambda: start(2, kind=unnamed)),
     ):
         with pytest.raises(ValueError, match=message):
             call()
-    for message, call in (
-        ("mesh: got a str, expected what make_mesh gives", lambda: shard(model, "two", "ddp")),
-        ("function: got <lambda>, expected one made with def", lambda: many.run(unnamed, 2)),
-        ("compiled: got a int", lambda: many.collectives(3)),
-        ("q: got a ndarray, expected an array of JAX", lambda: ring(*map(np.asarray, (q, k, v)))),
-    ):
-        with pytest.raises(TypeError, match=message):
-            call()
+    with pytest.raises(TypeError, match="q: got a ndarray, expected an array of JAX"):
+        ring(*map(np.asarray, (q, k, v)))

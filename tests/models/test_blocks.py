@@ -1,4 +1,4 @@
-"""Norms, the MLP, the residual step and both blocks as functions: by hand, and against their loops."""
+"""The MLP and both blocks: PyTorch's own layers, the loop of what those lack, dropout, causality."""
 
 from types import SimpleNamespace
 
@@ -6,321 +6,401 @@ import backends
 import numpy as np
 import pytest
 import reference_blocks
+import reference_heads
+from contracts import layers as contract
+from layer_harness import Library, distinct_starts, randomized, with_parameters
 
-from attnbook.layers import norms
+from attnbook import convert
 from attnbook.models import blocks
 
-OWNERS = [0, 1, 2]
-NORMS = {"layer": norms.layer_norm, "rms": norms.rms_norm}
-each_norm = pytest.mark.parametrize("name", NORMS)
-
-
-def assert_close(out, expected, atol=1e-12):
-    np.testing.assert_allclose(out, expected, rtol=1e-11, atol=atol)
-
-
-def apply_layer_norm(name, x, weight=None, bias=None, eps=1e-5):
-    """The loop's answer, token by token."""
-    weight = np.ones(x.shape[-1]) if weight is None else weight
-    bias = np.zeros(x.shape[-1]) if bias is None else bias
-    given = {"norm.weight": weight, "norm.bias": bias}
-    return reference_blocks.normed(given, "norm", x, name == "rms", eps)
-
-
-def test_layer_norm_by_hand(backend):
-    """Mean 4 and variance 1, with ε = 3 a root of 2; equal entries are 0."""
-    x, g, b = np.array([[3.0, 5], [4, 4], [13, 15]]), np.array([2.0, 3]), np.array([10.0, 20])
-    out = backend.call(norms.layer_norm, x, eps=3)
-    np.testing.assert_array_equal(out, [[-0.5, 0.5], [0, 0], [-0.5, 0.5]])
-    out = backend.call(norms.layer_norm, x, g, b, eps=3)
-    np.testing.assert_array_equal(out, [[9, 21.5], [10, 20], [9, 21.5]])
-    out = backend.call(norms.layer_norm, x, None, b, eps=3)
-    np.testing.assert_array_equal(out, [[9.5, 20.5], [10, 20], [9.5, 20.5]])
-
-
-def test_rms_norm_by_hand(backend):
-    """Squares 1 and 49 have the mean 25, with ε = 11 a root of 6; the mean stays."""
-    x, g = np.array([[1.0, 7], [5, 5], [0, 0]]), np.array([2.0, 3])
-    out = backend.call(norms.rms_norm, x, eps=11)
-    assert_close(out, [[1 / 6, 7 / 6], [5 / 6, 5 / 6], [0, 0]])
-    assert_close(backend.call(norms.rms_norm, x, g, eps=11), [[1 / 3, 3.5], [5 / 3, 2.5], [0, 0]])
-
-
-@pytest.mark.parametrize("lead", [(), (5,), (2, 3)])
-@each_norm
-def test_norms_equal_the_loop(backend, rng, name, lead):
-    x = 1.5 + 3 * rng.normal(size=(*lead, 7))
-    weight, bias = rng.normal(size=(2, 7))
-    for given in ((), (weight,), *([(weight, bias), (None, bias)] if name == "layer" else [])):
-        for how in ({}, {"eps": 0.7}):
-            out = backend.call(NORMS[name], x, *given, **how)
-            assert out.shape == x.shape
-            assert_close(out, apply_layer_norm(name, x, *given, **how))
-
-
-@each_norm
-def test_norms_equal_pytorch(rng, name):
-    """Forward and in the gradients of tokens, weight and bias."""
-    torch = backends.load_or_skip("torch").xp
-    shapes = (5, 7), 7, 7, (5, 7)
-    x, weight, bias, cotangent = (torch.from_numpy(rng.normal(size=s)) for s in shapes)
-    given = [a.requires_grad_() for a in ([x, weight, bias] if name == "layer" else [x, weight])]
-    theirs = getattr(torch.nn.functional, f"{name}_norm")
-    for eps in (1e-5, 0.3):
-        out, expected = NORMS[name](*given, eps=eps), theirs(x, (7,), *given[1:], eps=eps)
-        torch.testing.assert_close(out, expected, rtol=0, atol=1e-12)
-        gradients = (torch.autograd.grad((a * cotangent).sum(), given) for a in (out, expected))
-        for ours, right in zip(*gradients, strict=True):
-            torch.testing.assert_close(ours, right, rtol=0, atol=1e-12)
-    ours, right = NORMS[name](x), theirs(x, (7,), eps=1e-5)
-    torch.testing.assert_close(ours, right, rtol=0, atol=1e-12)
-
-
-@each_norm
-def test_gradients_by_hand(differentiable, rng, name):
-    """With n = x̂, the slope in x is (c − mean(c) − n mean(c n)) / root; rms norm has no mean(c)."""
-    x, weight, bias = rng.normal(size=(5, 7)), *rng.normal(size=(2, 7))
-    cotangent = rng.normal(size=(5, 7))
-    move = differentiable.array
-    arrays = (x, weight, bias) if name == "layer" else (x, weight)
-    out = differentiable.gradient(
-        lambda *a: (NORMS[name](*a, eps=0.3) * move(cotangent)).sum(), *arrays
-    )
-    n, c = apply_layer_norm(name, x, eps=0.3), cotangent * weight
-    centred = x - x.mean(-1, keepdims=True) if name == "layer" else x
-    root = np.sqrt((centred**2).mean(-1, keepdims=True) + 0.3)
-    slope = c - n * (c * n).mean(-1, keepdims=True)
-    slope -= c.mean(-1, keepdims=True) if name == "layer" else 0
-    expected = slope / root, (cotangent * n).sum(0), cotangent.sum(0)
-    for ours, right in zip(out, expected, strict=False):
-        assert_close(ours, right)
-
-
-def test_what_norms_do_not_see(backend, rng):
-    """Layer norm neither shift nor scale; rms norm no scale; and no token sees another."""
-    x = rng.normal(size=(5, 7))
-    layer, rms = (backend.call(f, x, eps=1e-30) for f in (norms.layer_norm, norms.rms_norm))
-    assert_close(backend.call(norms.layer_norm, 3 * x + 5, eps=1e-30), layer)
-    assert_close(backend.call(norms.rms_norm, 3 * x, eps=1e-30), rms)
-    assert np.abs(backend.call(norms.rms_norm, x + 5, eps=1e-30) - rms).max() > 0.5
-    assert_close(layer.mean(-1), 0)
-    assert_close((layer**2).mean(-1), 1)
-    assert_close((rms**2).mean(-1), 1)
-    assert_close(backend.call(norms.rms_norm, x - x.mean(-1, keepdims=True), eps=1e-30), layer)
-    other = x.copy()
-    other[3] = 1e3
-    for function in NORMS.values():
-        before, after = (backend.call(function, a) for a in (x, other))
-        np.testing.assert_array_equal(np.delete(after, 3, 0), np.delete(before, 3, 0))
-
-
-@each_norm
-def test_half_precision(backend, rng, name):
-    """Squares of 3000 overflow float16, and means of 101 of them lose their digits in it."""
-    for dtype in ("float32", *backend.half):
-        drawn = 100 + 3000 * rng.normal(size=(5, 101)), *(1 + 0.1 * rng.normal(size=(2, 101)))
-        x, weight, bias = (backend.cast(backend.array(a), dtype) for a in drawn)
-        given = (x, weight, bias) if name == "layer" else (x, weight)
-        out = NORMS[name](*given)
-        assert backend.dtype(out) == dtype
-        exact = [backend.numpy(backend.cast(a, "float64")) for a in given]
-        unit = {"float32": 2.0**-22, "float16": 2.0**-10, "bfloat16": 2.0**-7}[dtype]
-        out = backend.numpy(backend.cast(out, "float64"))
-        np.testing.assert_allclose(out, apply_layer_norm(name, *exact), rtol=unit, atol=unit)
-
-
-def test_float64_weights_of_float32_tokens(backend, rng):
-    x, weight, bias = rng.normal(size=(5, 7)).astype(np.float32), *rng.normal(size=(2, 7))
-    for function, given in ((norms.layer_norm, (x, weight, bias)), (norms.rms_norm, (x, weight))):
-        assert backend.call(function, *given).dtype == np.float32
-
-
-@each_norm
-def test_norms_bad_input(backend, name):
-    function, x = NORMS[name], np.ones((5, 7))
-    for eps in (0, -1e-5, float("nan")):
-        with pytest.raises(ValueError, match=f"eps: got {eps}, expected a number above 0"):
-            backend.call(function, x, eps=eps)
-    for wrong, shape in ((x[:, :0], r"\(5, 0\)"), (np.array(1.0), r"\(\)")):
-        message = rf"x: got shape {shape}, expected \(\.\.\., e\) with e of"
-        with pytest.raises(ValueError, match=message):
-            backend.call(function, wrong)
-    with pytest.raises(ValueError, match=r"x: got dtype .*int64, expected a floating one"):
-        backend.call(function, np.ones((5, 7), int))
-    with pytest.raises(TypeError, match="x: got a list, expected a NumPy, PyTorch or JAX array"):
-        function([[1.0, 2.0]])
-    for argument in ("weight", "bias") if name == "layer" else ("weight",):
-        for wrong in (np.ones(5), np.ones((5, 7)), np.ones((1, 7)), np.array(1.0)):
-            with pytest.raises(ValueError, match=rf"{argument}: got shape \(.*\), expected \(7,\)"):
-                backend.call(function, x, **{argument: wrong})
-        message = rf"{argument}: got dtype .*int64, expected a floating"
-        with pytest.raises(ValueError, match=message):
-            backend.call(function, x, **{argument: np.ones(7, int)})
-        with pytest.raises(TypeError, match=f"{argument}: got a list, expected a NumPy, PyTorch"):
-            function(backend.array(x), **{argument: [1.0] * 7})
-        if backend.name != "numpy":
-            message = f"x, {argument}: got arrays of .*, expected one library"
-            with pytest.raises(TypeError, match=message):
-                function(backend.array(x), **{argument: np.ones(7)})
-
-
-SIZES = {"attention_norm": (12,), "cross_norm": (12,), "mlp_norm": (12,)}
-ATTENTIONS, PARTS = ("attention", "cross_attention"), ("query", "key", "value", "output")
-SIZES |= {f"{a}.{p}": (12, 12) for a in ATTENTIONS for p in PARTS}
-SIZES |= {"mlp.hidden": (5, 12), "mlp.gate": (5, 12), "mlp.output": (12, 5)}
+BACKENDS = ("numpy", "strict", "torch", "jax-jit")
+BLOCKS = {"EncoderBlock": ("attention",), "DecoderBlock": ("attention", "cross_attention")}
+NORMS = {"EncoderBlock": ("attention_norm", "mlp_norm")}
+NORMS["DecoderBlock"] = ("attention_norm", "cross_norm", "mlp_norm")
+each_block = pytest.mark.parametrize("name", BLOCKS)
+modes = pytest.mark.parametrize("seed", [None, 3], ids=["at rest", "training"])
 
 
 @pytest.fixture
-def parameters(rng):
-    """Of a decoder block with a gate; an encoder block and another MLP take a part of them."""
-    drawn = {}
-    for name, shape in SIZES.items():
-        drawn[f"{name}.weight"] = rng.normal(size=shape) / (1 if len(shape) == 1 else 2)
-        drawn[f"{name}.bias"] = rng.normal(size=shape[0])
-    return drawn
+def x(rng):
+    return rng.normal(size=(2, 5, 12))
 
 
-def layer_of(parameters, **how):
-    """A layer that is nothing but its parameters."""
-    heads = {"embed_dim": 12, "num_heads": 3, "num_kv_heads": 3}
-    attentions = {name: SimpleNamespace(**heads) for name in ATTENTIONS}
-    layer = SimpleNamespace(**attentions, mlp=SimpleNamespace(**how), **how)
-    for path in SIZES:
-        *owner, name = path.split(".")
-        owned = getattr(layer, owner[0]) if owner else layer
-        weight, bias = parameters[f"{path}.weight"], parameters[f"{path}.bias"]
-        setattr(owned, name, SimpleNamespace(weight=weight, bias=bias, eps=1e-5))
-    return layer
+@pytest.fixture
+def memory(rng):
+    return rng.normal(size=(2, 7, 12))
 
 
-def run(backend, parameters, function, *arrays, **how):
-    """function(layer, *arrays), with the layer's parameters in the library's arrays."""
-    names = tuple(parameters)
-
-    def called(*given):
-        tensors, rest = given[: len(names)], given[len(names) :]
-        return function(layer_of(dict(zip(names, tensors, strict=True)), **how), *rest)
-
-    return backend.call(called, *parameters.values(), *arrays)
+def assert_close(out, expected, atol=1e-11):
+    np.testing.assert_allclose(out, expected, rtol=1e-10, atol=atol)
 
 
-def test_mlp_by_hand(backend):
-    """W₁ x + b₁ = (−1, 2, 0) of x = (1, −2): relu keeps the 2; a gate of 40 is the line."""
-    matrices = {
-        "hidden": ([[1.0, 1], [0, -1], [2, 1]], [0.0, 0, 0]),
-        "gate": ([[0.0, 0]] * 3, [40.0, -1000, 40]),
-        "output": ([[1.0, 10, 100], [0, 5, 0]], [0.5, 0.25]),
-    }
-    for activation, expected in (("relu", [20.5, 10.25]), ("swiglu", [-39.5, 0.25])):
-
-        def function(x, *given, activation=activation):
-            pairs = zip(given[::2], given[1::2], strict=True)
-            linear = (SimpleNamespace(weight=w, bias=b) for w, b in pairs)
-            parts = dict(zip(matrices, linear, strict=True))
-            return blocks.mlp(SimpleNamespace(activation=activation, **parts), x)
-
-        arrays = [np.array(a) for pair in matrices.values() for a in pair]
-        assert_close(backend.call(function, np.array([1.0, -2]), *arrays), expected)
+def given_to(name, x, memory):
+    return (x, memory) if name == "DecoderBlock" else (x,)
 
 
-@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "relu", "swiglu"])
-def test_mlp_equals_the_loop(backend, rng, parameters, activation):
-    """And what drops sees the hidden layer: with all of it dropped the bias is left."""
-    x, own = rng.normal(size=(2, 7, 12)), reference_blocks.own(parameters, "mlp")
-    seen = []
-
-    def function(layer, x, *drop):
-        return blocks.mlp(layer.mlp, x, *drop)
-
-    def drop(hidden):
-        seen.append(hidden.shape)
-        return 0 * hidden
-
-    out = run(backend, parameters, function, x, activation=activation)
-    assert_close(out, reference_blocks.rows(lambda r: reference_blocks.mlp(own, activation, r), x))
-    out = run(backend, parameters, function, x, drop, activation=activation)
-    assert_close(out, np.broadcast_to(own["output.bias"], (2, 7, 12)))
-    assert seen == [(2, 7, 5)]
+# by hand, and on every back end
 
 
 def test_residual_by_hand(backend):
     """x = (3, 5), doubled. Before: n = (−1, 1)/2 is read. After: (9, 15) has mean 12, variance 9."""
 
-    def run_it(placement, eps, drop=None, weight=None, bias=None):
-        norm = SimpleNamespace(weight=weight, bias=bias, eps=eps)
-        return lambda x: blocks.residual(norm, placement, lambda x: 2 * x, x, drop)
+    def called(placement, eps, drop=None):
+        def function(x, g=None, b=None):
+            norm = SimpleNamespace(weight=g, bias=b, eps=eps)
+            return blocks.residual(norm, placement, lambda x: 2 * x, x, drop)
 
-    x = np.array([[3.0, 5]])
-    assert_close(backend.call(run_it("pre", 3), x), [[2, 6]])
-    assert_close(backend.call(run_it("post", 16), x), [[-0.6, 0.6]])
-    assert_close(backend.call(run_it("pre", 3, lambda a: 10 * a), x), [[-7, 15]])
-    assert_close(backend.call(run_it("post", 3, lambda a: 0 * a), x), [[-0.5, 0.5]])
+        return function
 
-    def scaled(placement, eps):
-        return lambda x, g, b: run_it(placement, eps, None, g, b)(x)
+    x, scale = np.array([[3.0, 5]]), (np.array([2.0, 3]), np.array([10.0, 20]))
+    assert_close(backend.call(called("pre", 3), x), [[2, 6]])
+    assert_close(backend.call(called("post", 16), x), [[-0.6, 0.6]])
+    assert_close(backend.call(called("pre", 3, lambda a: 10 * a), x), [[-7, 15]])
+    assert_close(backend.call(called("post", 3, lambda a: 0 * a), x), [[-0.5, 0.5]])
+    assert_close(backend.call(called("pre", 3), x, *scale), [[3 + 18, 5 + 43]])
+    assert_close(backend.call(called("post", 16), x, *scale), [[10 - 1.2, 20 + 1.8]])
 
-    given = x, np.array([2.0, 3]), np.array([10.0, 20])
-    assert_close(backend.call(scaled("pre", 3), *given), [[3 + 18, 5 + 43]])
-    assert_close(backend.call(scaled("post", 16), *given), [[10 - 1.2, 20 + 1.8]])
+
+def as_namespaces(arrays, **how):
+    """A block that is nothing but its parameters: no layer, and of any library."""
+    heads = {"embed_dim": 12, "num_heads": 3, "num_kv_heads": 3}
+    attentions = {name: SimpleNamespace(**heads) for name in BLOCKS["DecoderBlock"]}
+    layer = SimpleNamespace(**attentions, mlp=SimpleNamespace(**how), **how)
+    for path in {name.rpartition(".")[0] for name in arrays}:
+        owner, _, part = path.rpartition(".")
+        linear = {kind: arrays[f"{path}.{kind}"] for kind in ("weight", "bias")}
+        setattr(getattr(layer, owner) if owner else layer, part, SimpleNamespace(**linear, eps=0.1))
+    return layer
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@each_block
+def test_the_functions_take_arrays_of_any_library(backend, rng, x, memory, name, norm):
+    """Stream and weights, of parameters without a layer around them."""
+    parts = [f"{a}.{p}" for a in BLOCKS[name] for p in ("query", "key", "value", "output")]
+    shapes = dict.fromkeys(parts, (12, 12)) | dict.fromkeys(NORMS[name], (12,))
+    shapes |= {"mlp.hidden": (5, 12), "mlp.gate": (5, 12), "mlp.output": (12, 5)}
+    known = {f"{part}.weight": rng.normal(size=shape) / 2 for part, shape in shapes.items()}
+    known |= {f"{part}.bias": rng.normal(size=shape[0]) for part, shape in shapes.items()}
+    own_mask, memory_mask = np.tri(5, dtype=bool), rng.random((2, 1, 7)) < 0.6
+
+    def function(x, memory, own_mask, memory_mask, *arrays):
+        given = dict(zip(known, arrays, strict=True))
+        layer = as_namespaces(given, norm=norm, activation="swiglu")
+        own = blocks.AttentionSublayer(layer.attention, mask=own_mask, return_weights=True)
+        if name == "EncoderBlock":
+            return blocks.encoder_block(layer, x, own), own.weights
+        cross = blocks.AttentionSublayer(layer.cross_attention, memory, memory_mask, True)
+        return blocks.decoder_block(layer, x, own, cross), own.weights, cross.weights
+
+    found = backend.call(function, x, memory, own_mask, memory_mask, *known.values())
+    for b in range(2):
+        read = (memory[b], memory_mask[b]) if name == "DecoderBlock" else ()
+        how = (known, [0, 1, 2], norm, "swiglu", x[b], own_mask, *read)
+        for ours, right in zip(found, reference_blocks.block(*how, eps=0.1), strict=True):
+            assert_close(ours[b], right)
+
+
+# PyTorch's own layers
+
+KINDS = {"EncoderBlock": "TransformerEncoderLayer", "DecoderBlock": "TransformerDecoderLayer"}
+PEERS = {
+    "relu": {"activation": "relu"},
+    "gelu": {"activation": "gelu"},
+    "gelu_tanh, no bias, another eps": {
+        "activation": "gelu_tanh",
+        "bias": False,
+        "layer_norm_eps": 0.1,
+    },
+}
+PREFIXES = {"EncoderBlock": ("src",), "DecoderBlock": ("tgt", "memory")}
+each_peer = pytest.mark.parametrize("how", PEERS.values(), ids=PEERS)
+norm_first = pytest.mark.parametrize("first", [True, False], ids=["pre", "post"])
+
+
+@pytest.fixture
+def torch():
+    return backends.load_or_skip("torch").xp
+
+
+def peer(torch, name, first=True, activation="relu", **how):
+    """A layer of torch's, of 4 heads of width 3, with other numbers than those of its start."""
+    torch.manual_seed(11)
+    phi = torch.nn.GELU("tanh") if activation == "gelu_tanh" else activation
+    how = {"dtype": torch.float64, "batch_first": True, "dropout": 0.0} | how
+    made = getattr(torch.nn, KINDS[name])(12, 4, 7, activation=phi, norm_first=first, **how)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.copy_(0.6 * torch.randn(parameter.shape))
+    return made
+
+
+def ours(name, original):
+    import attnbook.torch
+
+    return getattr(attnbook.torch, name).from_pytorch(original)
+
+
+def by_our_names(name, original, get):
+    """What get says of every parameter of torch's; it has three projections' rows in one."""
+    theirs = {"attention": "self_attn", "cross_attention": "multihead_attn"}
+    theirs |= {part: f"norm{i}" for i, part in enumerate(NORMS[name], 1)}
+    theirs |= {"mlp.hidden": "linear1", "mlp.output": "linear2"}
+    found = {}
+    for path, parameter in original.named_parameters():
+        owner, _, kind = path.rpartition(".")
+        part = next(p for p, there in theirs.items() if owner.startswith(there))
+        if "in_proj" in kind:
+            rows = zip(("query", "key", "value"), get(parameter).chunk(3), strict=True)
+            found |= {f"{part}.{p}.{kind.removeprefix('in_proj_')}": g for p, g in rows}
+        else:
+            found[f"{part}{'.output' if 'out_proj' in owner else ''}.{kind}"] = get(parameter)
+    return found
+
+
+@norm_first
+@each_peer
+@each_block
+def test_equals_pytorch(torch, rng, x, memory, name, how, first):
+    """Output, gradients of the inputs and of every parameter; and the twin in JAX."""
+    original = peer(torch, name, first, **how)
+    layer = ours(name, original)
+    given = [torch.from_numpy(a) for a in given_to(name, x, memory)]
+    theirs, allowed = {}, []
+    for prefix, n in zip(PREFIXES[name], (5, 7), strict=False):
+        shut, padding = (torch.from_numpy(rng.random(s) < 0.4) for s in ((5, n), (2, n)))
+        shut[:, 0] = padding[:, 0] = False  # every query has a key
+        theirs |= {f"{prefix}_mask": shut, f"{prefix}_key_padding_mask": padding}
+        allowed.append(~shut & ~padding[:, None, :])
+    cotangent, slopes = torch.from_numpy(rng.normal(size=x.shape)), []
+    for call in (lambda *a: original(*a, **theirs), lambda *a: layer(*a, *allowed)):
+        leaves = [a.clone().requires_grad_() for a in given]
+        out = call(*leaves)
+        (out * cotangent).sum().backward()
+        slopes.append((out, *(a.grad for a in leaves)))
+    for right, found in zip(*slopes, strict=True):
+        torch.testing.assert_close(found, right, rtol=0, atol=1e-9)
+    expected = by_our_names(name, original, lambda parameter: parameter.grad)
+    assert set(expected) == set(dict(layer.named_parameters()))
+    for path, parameter in layer.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected[path], rtol=0, atol=1e-9)
+    if "jax" in backends.chosen():
+        jax = Library("jax")
+        arrays = (a.numpy() for a in (*given, *allowed))
+        found = jax.call(convert.torch_to_jax(layer), *arrays)
+        np.testing.assert_allclose(found, out.detach(), rtol=0, atol=1e-9)
+
+
+@each_block
+def test_from_pytorch_copies(torch, name):
+    """The numbers in their dtype, the mode, the dropout; the other layer does not see a change."""
+    original = peer(torch, name, dropout=0.3, dtype=torch.bfloat16).eval()
+    layer = ours(name, original)
+    expected = by_our_names(name, original, lambda parameter: parameter.detach().clone())
+    assert {p: a.dtype for p, a in layer.named_parameters()} == dict.fromkeys(
+        expected, torch.bfloat16
+    )
+    assert all(torch.equal(a, expected[path]) for path, a in layer.named_parameters())
+    assert not any(module.training for module in layer.modules())
+    assert (layer.dropout, layer.norm) == (0.3, "pre")
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.zero_()
+    after = by_our_names(name, original, lambda parameter: parameter.detach())
+    assert all(torch.equal(after[path], expected[path]) for path in expected)
+
+
+@each_block
+def test_from_pytorch_refuses(torch, name):
+    with pytest.raises(ValueError, match=r"original: got activation .*, expected relu or gelu"):
+        ours(name, peer(torch, name, activation=torch.tanh))
+    original = peer(torch, name)
+    original.norm2.eps = 1e-3
+    with pytest.raises(ValueError, match=r"original: got norms of eps 1e-05 and 0\.001"):
+        ours(name, original)
+    for stranger in (None, peer(torch, next(n for n in KINDS if n != name))):
+        with pytest.raises(
+            TypeError, match=rf"original: got \w+, expected a torch.nn.{KINDS[name]}"
+        ):
+            ours(name, stranger)
+
+
+# what PyTorch's do not have: the loop
+
+OPTIONS = {
+    "swiglu, shared heads": {"activation": "swiglu", "num_kv_heads": 2},
+    "post, rms norm, eps": {"norm": "post", "rms_norm": True, "eps": 0.1, "activation": "relu"},
+    "Llama": {
+        "activation": "swiglu",
+        "num_kv_heads": 1,
+        "bias": False,
+        "rms_norm": True,
+        "eps": 0.1,
+        "rotary_base": 20.0,
+    },
+}
 
 
 @pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "relu", "swiglu"])
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("cross", [False, True], ids=["encoder", "decoder"])
-def test_blocks_equal_the_loop(backend, rng, parameters, cross, norm, activation):
-    """With the weights of an AttentionSublayer that keeps them; one that does not has none."""
-    x, mask = rng.normal(size=(2, 5, 12)), np.tril(np.ones((5, 5), bool))
-    memory, memory_mask = rng.normal(size=(2, 7, 12)), rng.random((2, 1, 7)) < 0.6
+def test_mlp_equals_the_loop(library, x, activation):
+    layer = randomized(library, "MLP", 12, 7, activation)
+    parameters = library.parameters(layer)
+    right = reference_blocks.rows(lambda r: reference_blocks.mlp(parameters, activation, r), x)
+    assert_close(library.call(layer, x), right)
 
-    def function(layer, x, mask, memory, memory_mask, return_weights=True):
-        how = {"return_weights": True} if return_weights else {}
-        own = blocks.AttentionSublayer(layer.attention, mask=mask, **how)
-        if not cross:
-            out = blocks.encoder_block(layer, x, own)
-            return (out, own.weights) if return_weights else out
-        other = blocks.AttentionSublayer(layer.cross_attention, memory, memory_mask, return_weights)
-        out = blocks.decoder_block(layer, x, own, other)
-        assert (own.weights is None) is (other.weights is None) is (not return_weights)
-        return (out, own.weights, other.weights) if return_weights else out
 
-    given, config = (x, mask, memory, memory_mask), {"norm": norm, "activation": activation}
-    found = run(backend, parameters, function, *given, **config)
+@pytest.mark.parametrize("how", OPTIONS.values(), ids=OPTIONS)
+@each_block
+def test_options_equal_the_loop(library, x, memory, rng, name, how):
+    """Stream and weights, with a mask for every pair; and the stream alone."""
+    how = {n: v for n, v in how.items() if name == "EncoderBlock" or n != "rotary_base"}
+    layer = randomized(library, name, 12, 2, 7, **how)
+    parameters, given = library.parameters(layer), given_to(name, x, memory)
+    masks = [rng.random((2, 5, a.shape[1])) < 0.6 for a in given]
+    found = library.call(layer, *given, *masks, return_weights=True)
+    base = how.get("rotary_base")
+    score = reference_heads.plain if base is None else reference_heads.turned(base)
+    norm = {"rms": how.get("rms_norm", False), "eps": how.get("eps", 1e-5)}
     for b in range(2):
-        read = (memory[b], memory_mask[b]) if cross else ()
-        how = OWNERS, norm, activation
-        expected = reference_blocks.block(parameters, *how, x[b], mask, *read)
-        for ours, right in zip(found, expected, strict=True):
-            assert_close(ours[b], right, 1e-11)
-    alone = run(
-        backend, parameters, lambda *a: function(*a, return_weights=False), *given, **config
+        read = [a[b] for a in (*given[1:], *masks[1:])]
+        owners = [0, 0] if how.get("num_kv_heads") == 1 else [0, 1]
+        first = (parameters, owners, how.get("norm", "pre"), how["activation"], x[b], masks[0][b])
+        expected = reference_blocks.block(*first, *read, score=score, **norm)
+        for one, right in zip(found, expected, strict=True):
+            assert_close(one[b], right)
+    assert_close(library.call(layer, *given, *masks), found[0], 1e-12)
+
+
+@pytest.mark.parametrize("attention", ["linear", "delta", "decay", "gated_delta"])
+def test_blocks_of_other_attentions(library, x, attention):
+    """The contract's oracles in place of the softmax."""
+    layer = randomized(library, "EncoderBlock", 12, 2, 7, attention=attention, activation="relu")
+    parameters = library.parameters(layer)
+    own = reference_blocks.own(parameters, "attention")
+
+    def attend(stream):
+        if attention == "linear":
+            return contract.linear_attention(own, stream, np.ones((2, 1, 5), bool), True)[0]
+        return contract.gated_delta(own, stream)
+
+    def mlp(stream):
+        inner = reference_blocks.own(parameters, "mlp")
+        return reference_blocks.rows(lambda r: reference_blocks.mlp(inner, "relu", r), stream)
+
+    expected = reference_blocks.added(parameters, "attention_norm", "pre", attend, x)
+    expected = reference_blocks.added(parameters, "mlp_norm", "pre", mlp, expected)
+    assert_close(library.call(layer, x, causal=True), expected)
+
+
+def test_starts_differ_from_part_to_part(library):
+    """As wide as torch.nn.Linear's, 1/√e; norms change nothing."""
+    starts = distinct_starts(library, "DecoderBlock", 12, 3, 7, activation="swiglu")
+    for path, drawn in starts.items():
+        if "norm" in path:
+            np.testing.assert_array_equal(drawn, np.full(12, path.endswith("weight")))
+        else:
+            width = starts[path.replace("bias", "weight")].shape[1]
+            assert 0.5 / np.sqrt(width) < np.abs(drawn).max() <= 1 / np.sqrt(width)
+
+
+# what must not count
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@modes
+@each_block
+def test_the_future_does_not_count_at_all(library, x, memory, rng, name, norm, seed):
+    """Later tokens changed: earlier outputs move by exactly 0, with the same entries left out."""
+    layer = randomized(library, name, 12, 3, 7, norm=norm, dropout=0.3)
+    other = np.where(np.arange(5)[:, None] < 3, x, 1e3 * rng.normal(size=x.shape))
+    before, after = (
+        library.call(layer, *given_to(name, a, memory), causal=True, seed=seed) for a in (x, other)
     )
-    assert_close(alone, found[0])
+    np.testing.assert_array_equal(after[:, :3], before[:, :3])
+    assert np.all(np.abs(after[:, 3:] - before[:, 3:]).max(-1) > 0.1)
 
 
-def test_what_drops_is_told_every_part(backend, rng, parameters):
-    """Attention's weights, what it adds, the hidden layer, what the MLP adds: in this order."""
-    x, memory = rng.normal(size=(2, 5, 12)), rng.normal(size=(2, 7, 12))
-    seen = []
+@modes
+def test_padding_of_the_memory_does_not_count_at_all(library, x, memory, seed):
+    """Whatever stands behind the mask; what stands before it counts."""
+    layer = randomized(library, "DecoderBlock", 12, 3, 7, dropout=0.3)
+    mask = np.arange(7) < np.array([3, 6])[:, None, None]
+    before, padded, other = (
+        library.call(layer, x, a, None, mask, seed=seed)
+        for a in (memory, np.where(mask.mT, memory, 1e6), np.where(mask.mT, 0.0, memory))
+    )
+    np.testing.assert_array_equal(padded, before)
+    assert np.abs(other - before).max() > 0.01
 
-    def drop(a):
-        seen.append(a.shape)
-        return 0 * a
 
-    def encoder(layer, x, memory):
-        own = blocks.AttentionSublayer(layer.attention, drop=drop)
-        return blocks.encoder_block(layer, x, own, drop)
+def test_a_memory_of_padding_alone_adds_the_bias(library, x, memory):
+    """A token that may attend to nothing reads 0, of which W_o · 0 + b_o is left."""
+    layer = randomized(library, "DecoderBlock", 12, 3, 7)
+    out = library.call(layer, x, memory, memory_mask=np.zeros((2, 5, 7), bool))
+    silent = with_parameters(library, layer, {"cross_attention.output.weight": np.zeros((12, 12))})
+    np.testing.assert_array_equal(out, library.call(silent, x, memory))
 
-    def decoder(layer, x, memory):
-        own = blocks.AttentionSublayer(layer.attention, drop=drop)
-        cross = blocks.AttentionSublayer(layer.cross_attention, memory, drop=drop)
-        return blocks.decoder_block(layer, x, own, cross, drop)
 
-    stream, ours, theirs, hidden = (2, 5, 12), (2, 3, 5, 5), (2, 3, 5, 7), (2, 5, 5)
-    for function, expected in (
-        (encoder, [ours, stream, hidden, stream]),
-        (decoder, [ours, stream, theirs, stream, hidden, stream]),
-    ):
-        seen.clear()
-        out = run(backend, parameters, function, x, memory, norm="pre", activation="gelu")
-        np.testing.assert_array_equal(out, x)  # nothing was added to the stream
-        assert seen == expected
+# dropout
+
+CARRIERS = [(name, carrier) for name, parts in BLOCKS.items() for carrier in (*parts, "mlp")]
+
+
+def speaking(library, name, how, said):
+    """A block whose parameters are 0 but for those."""
+    layer = library.make(name, 4, 4, 4, **how)
+    still = {n: np.zeros(a.shape) for n, a in library.parameters(layer).items()}
+    return with_parameters(library, layer, still | said)
+
+
+@pytest.mark.parametrize(("name", "carrier"), CARRIERS)
+def test_an_entry_is_left_out_twice_or_grows(library, rng, name, carrier):
+    """One part speaks, and would add 1 to every entry: attention's one weight, or one hidden entry.
+
+    That is left out, and then what is added: 0, or 1 / (1 − rate)², in its share of the draws,
+    within four standard errors. At rest 1 is added.
+    """
+    rate, draws = 0.3, 2003
+    inner = "hidden" if carrier == "mlp" else "value"
+    said = {f"{carrier}.{inner}.bias": np.ones(4), f"{carrier}.output.weight": np.eye(4)}
+    layer = speaking(library, name, {"activation": "relu", "dropout": rate}, said)
+    x, memory = rng.normal(size=(2, draws, 1, 4))
+    change = library.call(layer, *given_to(name, x, memory), seed=3) - x
+    kept = (change > 0.5).ravel()
+    assert_close(change.ravel(), kept / (1 - rate) ** 2)
+    share = (1 - rate) ** 2
+    assert abs(kept.mean() - share) < 4 * np.sqrt(share * (1 - share) / kept.size)
+    assert_close(library.call(layer, *given_to(name, x, memory)) - x, 1)
+
+
+@each_block
+def test_the_parts_leave_out_each_its_own(library, name):
+    """Parts that add 1, 10, 100: what is left of one says nothing of the others."""
+    said = {f"{p}.output.bias": np.full(4, 10.0**k) for k, p in enumerate((*BLOCKS[name], "mlp"))}
+    layer, draws = speaking(library, name, {"dropout": 0.5}, said), 2003
+    x, memory = np.zeros((2, draws, 1, 4))
+    out = library.call(layer, *given_to(name, x, memory), seed=3).round(9)
+    values, counts = np.unique(out, return_counts=True)
+    share = 1 / 2 ** len(said)
+    assert_close(values, sorted(2 * int(f"{number:b}") for number in range(2 ** len(said))))
+    error = np.sqrt((1 - share) * share / (4 * draws))
+    assert np.all(np.abs(counts / counts.sum() - share) < 4 * error)
+
+
+@pytest.mark.parametrize("name", [*BLOCKS, "MLP"])
+def test_a_seed_settles_what_is_left_out(library, x, memory, name):
+    """A layer of rate 0 leaves nothing out; returned weights are those before any is."""
+    sizes = (12, 7) if name == "MLP" else (12, 3, 7)
+    layer, plain = (randomized(library, name, *sizes, dropout=rate) for rate in (0.3, 0.0))
+    given = given_to(name, x, memory)
+    one, again, other = (library.call(layer, *given, seed=seed) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(one, again)
+    assert (np.abs(one - other).max(-1) > 1e-3).mean() > 0.7  # few hidden entries fall alike
+    for still in (library.call(layer, *given), library.call(plain, *given, seed=3)):
+        assert_close(still, library.call(plain, *given), 1e-13)
+    if name != "MLP":
+        _, *shares = library.call(layer, *given, return_weights=True)
+        out, *weights = library.call(layer, *given, return_weights=True, seed=3)
+        assert_close(out, one)
+        assert_close(weights[0], shares[0])
+        assert all(np.abs(w.sum(-1) - 1).max() < 1e-12 for w in weights)

@@ -1,217 +1,174 @@
-"""A layer of PyTorch is a tree of modules that are called: whatever acts on calls acts on it."""
+"""What readers do with layers: save, copy, move, differentiate, compile them; and follow a call."""
 
 import copy
-import os
 import sys
-import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+from layer_harness import Library
 
-torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
+import attnbook
 
-import attnbook  # noqa: E402
-import attnbook.torch as book  # noqa: E402
-
-TOKENS = torch.tensor([[1, 2, 3, 4], [4, 3, 0, 1]])
-MASK = torch.ones(2, 4, dtype=torch.bool)
-X = torch.linspace(-1, 1, 2 * 5 * 8).reshape(2, 5, 8)
+TOKENS = np.array([[1, 2, 3, 4], [4, 3, 0, 1]])
+X = np.linspace(-1, 1, 2 * 5 * 8).reshape(2, 5, 8)
 CASES = {
-    "SelfAttention": (lambda: book.SelfAttention(8), (X,)),
-    "MultiHeadAttention": (lambda: book.MultiHeadAttention(8, 2), (X,)),
-    "MLP": (lambda: book.MLP(8, 12, "swiglu"), (X,)),
-    "EncoderBlock": (lambda: book.EncoderBlock(8, 2, 12), (X,)),
-    "EncoderBlock, post": (lambda: book.EncoderBlock(8, 2, 12, norm="post"), (X,)),
-    "DecoderBlock": (lambda: book.DecoderBlock(8, 2, 12), (X, X)),
-    "EncoderOnly": (lambda: book.EncoderOnly(8, 3, None, 8, 2, 12, 2), (X,)),
-    "DecoderOnly": (lambda: book.DecoderOnly(7, 6, 8, 2, 12, 2), (TOKENS,)),
-    "AttentionOnly": (lambda: book.AttentionOnly(7, 6, 8, 2, 2), (TOKENS,)),
-    "Transformer": (lambda: book.Transformer(7, 7, 6, 8, 2, 12, 2), (TOKENS, MASK, TOKENS)),
-    "EncoderDecoder": (lambda: book.EncoderDecoder(7, 7, 6, 8), (TOKENS, MASK, TOKENS)),
-    "AttentionPooling": (lambda: book.AttentionPooling(7, 6), (TOKENS,)),
-    "GRUCell": (lambda: book.GRUCell(8, 5), (X, torch.zeros(2, 5, 5))),
+    "MLP": ((8, 12, "swiglu"), (X,)),
+    "EncoderBlock": ((8, 2, 12), (X,)),
+    "DecoderBlock": ((8, 2, 12), (X, X)),
+    "EncoderOnly": ((8, 3, None, 8, 2, 12, 2), (X,)),
+    "DecoderOnly": ((7, 6, 8, 2, 12, 2), (TOKENS,)),
+    "AttentionOnly": ((7, 6, 8, 2, 2), (TOKENS,)),
+    "Transformer": ((7, 7, 6, 8, 2, 12, 2), (TOKENS, TOKENS >= 0, TOKENS)),
+    "EncoderDecoder": ((7, 7, 6, 8), (TOKENS, TOKENS >= 0, TOKENS)),
+    "GRUCell": ((8, 6), (X, X[..., :6])),
 }
+each = pytest.mark.parametrize("name", CASES)
 
 
-class Adapter(nn.Module):
-    """A low-rank change of a linear layer, as adapters are written: it is called, and no subclass."""
-
-    def __init__(self, base):
-        super().__init__()
-        self.base = base
-        self.down = nn.Linear(base.in_features, 2, bias=False)
-        self.up = nn.Linear(2, base.out_features, bias=False)
-
-    @property
-    def weight(self):
-        return self.base.weight
-
-    def forward(self, x):
-        return self.base(x) + self.up(self.down(x))
+def make(library, name, **how):
+    """The layer, and what it is called with, in the library's arrays."""
+    sizes, given = CASES[name]
+    return library.make(name, *sizes, **how), [*map(library.moved, given)]
 
 
-def make(name):
-    torch.manual_seed(0)
-    make, given = CASES[name]
-    return make().eval(), given
+@pytest.fixture
+def torch():
+    return Library("torch").backend.xp
 
 
-def owners(layer, kind):
-    """Who has a submodule of a kind, under which name."""
-    pairs = [(owner, *child) for owner in layer.modules() for child in owner.named_children()]
-    return [(owner, name) for owner, name, part in pairs if isinstance(part, kind)]
+@pytest.fixture
+def jax():
+    return Library("jax").backend.jax
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("way", ["at rest", "with weights", "training with weights"])
-def test_hooks_of_every_part_act(name, way):
-    """Also where weights are returned and entries dropped, which go other ways."""
-    layer, given = make(name)
-    parts = {n: m for n, m in layer.named_modules() if not isinstance(m, nn.ModuleList)}
-    if way != "at rest":
-        for part in [part for part in parts.values() if hasattr(part, "dropout")]:
-            part.dropout = 0.25
-    layer.train(way == "training with weights")
+@each
+def test_a_layer_of_pytorch_is_saved_copied_and_moved(torch, name, tmp_path):
+    """Its state goes to a file and back; a copy is of its own; .to, .bfloat16 and .eval act on all."""
+    library = Library("torch")
+    layer, given = make(library, name)
+    other, before = make(library, name, seed=6)[0], layer(*given)
+    assert (other(*given) - before).abs().max() > 1e-3
+    torch.save(layer.state_dict(), tmp_path / "state")
+    other.load_state_dict(torch.load(tmp_path / "state"))
+    twin = copy.deepcopy(layer)
+    assert torch.equal(other(*given), before) and torch.equal(twin(*given), before)
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.zero_()
+    assert torch.equal(layer(*given), before)
+    half = layer.to("cpu", torch.bfloat16)
+    floating = [a.bfloat16() if a.is_floating_point() else a for a in given]
+    found = half(*floating)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.double(), before, rtol=0.1, atol=0.1)
+    assert not any(part.training for part in half.modules())
+    assert all(part.training for part in half.train().modules())
+
+
+@each
+def test_hooks_of_every_part_act(torch, name):
+    """A layer is a tree of modules that are called: whatever acts on calls acts on it."""
+    layer, given = make(Library("torch"), name)
+    parts = {n: m for n, m in layer.named_modules() if not isinstance(m, torch.nn.ModuleList)}
     seen = set()
     for part_name, part in parts.items():
         part.register_forward_hook(lambda *_, n=part_name: seen.add(n))
-    weighted = way != "at rest" and name not in ("MLP", "GRUCell")
-    layer(*given, **({"return_weights": True} if weighted else {}))
+    layer(*given)
     assert seen == set(parts)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_an_adapter_in_place_of_a_linear_layer_acts(name):
-    """Equal to the layer with the adapter's product added to the weight, and another without."""
-    layer, given = make(name)
-    before, merged = layer(*given), copy.deepcopy(layer)
-    for owner, part in owners(layer, nn.Linear):
-        setattr(owner, part, Adapter(getattr(owner, part)))
-    twins = [p for p in merged.modules() if isinstance(p, nn.Linear)]
-    adapters = [p for p in layer.modules() if isinstance(p, Adapter)]
-    assert len(twins) == len(adapters) > 0
-    with torch.no_grad():
-        for twin, adapter in zip(twins, adapters, strict=True):
-            twin.weight += adapter.up.weight @ adapter.down.weight
-    torch.testing.assert_close(layer(*given), merged(*given), rtol=1e-4, atol=1e-5)
-    assert (layer(*given) - before).abs().max() > 1e-3
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_sequence_in_place_of_a_linear_layer(name):
-    """Which has no weight of its own."""
-    layer, given = make(name)
-    before = layer(*given)
-    for owner, part in owners(layer, nn.Linear):
-        setattr(owner, part, nn.Sequential(getattr(owner, part), nn.Identity()))
-    torch.testing.assert_close(layer(*given), before)
-
-
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
-def test_dynamic_quantisation(name):
-    """Its int8 layers have a method weight(), and are near the ones that they replace."""
-    layer, given = make(name)
-    before = layer(*given)
-    small = torch.ao.quantization.quantize_dynamic(layer, {nn.Linear}, dtype=torch.qint8)
-    assert "DynamicQuantizedLinear" in str(small)
-    after = small(*given)
-    assert 0 < (after - before).abs().max() < 0.1 * before.abs().max()
-
-
-def test_the_gradient_of_a_padding_token_stays_0():
-    layer, (tokens,) = make("DecoderOnly")
-    layer.embedding.padding_idx = 3
-    layer(tokens).sum().backward()
-    rows = layer.embedding.weight.grad.abs().sum(-1)
-    assert rows[3] == 0
-    assert (rows[[0, 1, 2, 4]] > 0).all()
-
-
-@pytest.mark.parametrize("name", ["EncoderOnly", "DecoderOnly", "Transformer"])
-def test_sharded_block_by_block(name, tmp_path):
-    """FSDP gathers the parameters of a block when it is called; in one process, the same numbers."""
-    from torch import distributed
-    from torch.distributed.fsdp import fully_shard
-
-    layer, given = make(name)
-    expected = layer(*given).detach()
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    where = f"file://{tmp_path}/meeting"
-    distributed.init_process_group("gloo", init_method=where, rank=0, world_size=1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            mesh = distributed.device_mesh.init_device_mesh("cpu", (1,))
-            for block in layer.modules():
-                if isinstance(block, book.EncoderBlock | book.DecoderBlock):
-                    fully_shard(block, mesh=mesh)
-            fully_shard(layer, mesh=mesh)
-            found = layer(*given)
-            torch.testing.assert_close(found.detach(), expected)
-            found.sum().backward()
-    finally:
-        distributed.destroy_process_group()
-
-
-def under_autocast(layer, given):
-    """What a layer gives in bfloat16, where PyTorch's own layers do: near the full precision."""
+@each
+def test_under_autocast(torch, name):
+    """Near the full precision, and every parameter has a gradient."""
+    library = Library("torch")
+    layer, given = make(library, name)
     expected = layer(*given)
+    layer.float()
     with torch.autocast("cpu", torch.bfloat16):
-        found = layer(*given)
-    torch.testing.assert_close(found.float(), expected, rtol=0.1, atol=0.05)
-    return found
+        found = layer(*(a.float() if a.is_floating_point() else a for a in given))
+    torch.testing.assert_close(found.double(), expected, rtol=0.1, atol=0.05)
+    found.float().sum().backward()
+    assert all(parameter.grad is not None for parameter in layer.parameters())
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_under_autocast(name):
-    layer, given = make(name)
-    under_autocast(layer, given).float().sum().backward()
-    assert all(p.grad is not None for p in layer.parameters())
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*lru_cache:UserWarning")
+def test_torch_compile(torch):
+    """Forward and backward, without a C++ compiler."""
+    layer, (tokens,) = make(Library("torch"), "DecoderOnly")
+    compiled = torch.compile(layer, backend="aot_eager")
+    found, expected = compiled(tokens), layer(tokens)
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    slopes = [
+        torch.autograd.grad(out.square().sum(), list(layer.parameters()))
+        for out in (found, expected)
+    ]
+    torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("score", ["additive", "general", "dot", None])
-def test_every_recurrent_score_under_autocast(score):
-    torch.manual_seed(0)
-    under_autocast(book.EncoderDecoder(7, 7, 6, 8, score=score), (TOKENS, MASK, TOKENS))
+@each
+def test_jit_grad_and_vmap_of_a_model_in_jax(jax, name):
+    """A model is a tree of arrays: compiled as an argument, mapped over a batch, differentiated."""
+    import equinox as eqx
+
+    layer, given = make(Library("jax"), name)
+    expected = eqx.filter_jit(lambda layer, given: layer(*given))(layer, given)
+    each_alone = eqx.filter_jit(lambda layer, given: jax.vmap(layer)(*given))(layer, given)
+    np.testing.assert_allclose(each_alone, expected, rtol=1e-10, atol=1e-12)
+
+    def total(layer, given):
+        return (layer(*given) ** 2).sum()
+
+    slopes = eqx.filter_jit(eqx.filter_grad(total))(layer, given)
+    step = 1e-6
+    moved = jax.tree.map(
+        lambda a, g: a + step * g if eqx.is_array(a) else a, layer, slopes, is_leaf=eqx.is_array
+    )
+    size = sum(float((g**2).sum()) for g in jax.tree.leaves(slopes))
+    rise = float(total(moved, given) - total(layer, given))
+    assert rise == pytest.approx(step * size, rel=1e-2)
 
 
-def test_kernel_regressions_under_autocast():
-    k, v = X.reshape(-1, 8), X.reshape(-1, 8)[:, :1]
-    for layer in (
-        book.KernelRegression(0.7),
-        book.MultiHeadKernelRegression([0.5, 1.0]),
-        book.MetricKernelRegression((torch.eye(8) * 1.5).tolist()),
-    ):
-        under_autocast(layer, (k[:5], k, v))
+def test_models_of_one_kind_are_compiled_once(jax):
+    """Without its arrays a JAX model is a key: equal to another of its kind."""
+    import equinox as eqx
+
+    one, other = (
+        eqx.partition(make(Library("jax"), "Transformer", seed=seed)[0], eqx.is_array)[1]
+        for seed in (1, 2)
+    )
+    assert hash(one) == hash(other) and one == other
 
 
-@pytest.mark.parametrize(
-    ("name", "argument", "ours"),
-    [
-        ("MultiHeadAttention", "attn_mask", "mask, whose True = may attend"),
-        ("MultiHeadAttention", "key_padding_mask", r"mask=~padding\[:, None, :\]"),
-        ("MultiHeadAttention", "need_weights", "return_weights"),
-        ("MultiHeadAttention", "is_causal", "causal"),
-        ("EncoderBlock", "src_mask", "mask, whose True = may attend"),
-        ("EncoderBlock", "src_key_padding_mask", r"mask=~padding\[:, None, :\]"),
-        ("DecoderBlock", "tgt_mask", "mask, whose True = may attend"),
-        ("DecoderBlock", "memory_key_padding_mask", r"memory_mask=~padding\[:, None, :\]"),
-        ("DecoderBlock", "colour", "another argument"),
-    ],
-)
-def test_arguments_of_torchs_own_layers_are_told_ours(name, argument, ours):
-    layer, given = make(name)
-    with pytest.raises(TypeError, match=f"{argument}: got an argument of torch.nn's layer.*{ours}"):
-        layer(*given, **{argument: None})
+def test_a_bandwidth_is_learnt_by_its_logarithm(library):
+    """A step of 50 on h itself would land at −49; on log h it lands at e^(−50)."""
+    layer = library.make("KernelRegression", [1.0, np.e])
+    np.testing.assert_allclose(library.parameters(layer)["log_bandwidth"], [0, 1], atol=1e-7)
+    plain = library.make("KernelRegression", 1.0)
+    assert list(library.parameters(plain)) == ["log_bandwidth"]
+    if library.name == "torch":
+        plain.log_bandwidth.grad = library.backend.xp.full_like(plain.log_bandwidth, 50.0)
+        library.backend.xp.optim.SGD(plain.parameters(), lr=1.0).step()
+        np.testing.assert_allclose(plain.bandwidth.item(), np.exp(-50.0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["MetricKernelRegression", "MultiHeadKernelRegression"])
+def test_what_a_layer_starts_from_does_not_learn(library, name):
+    """The caller's array is copied."""
+    start = np.full((64, 64), 2.0)
+    layer = library.make(name, start)
+    kept = {n: a.copy() for n, a in library.parameters(layer).items()}
+    start += 1
+    for n, a in library.parameters(layer).items():
+        np.testing.assert_array_equal(a, kept[n])
 
 
 @pytest.mark.parametrize("grad", [False, True])
-def test_a_small_call_enters_few_functions(grad):
+def test_a_small_call_enters_few_functions(torch, grad):
     """Arguments are checked once, then come the formulas: who follows a call finds them soon."""
-    layer, x = book.MultiHeadAttention(8, 2), torch.zeros(2, 5, 8)
-    package, entered = str(Path(attnbook.__file__).parent), []
+    layer = Library("torch").make("MultiHeadAttention", 8, 2)
+    x, package, entered = torch.zeros(2, 5, 8).double(), str(Path(attnbook.__file__).parent), []
 
     def note(frame, event, _):
         code = frame.f_code
