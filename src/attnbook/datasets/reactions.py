@@ -120,7 +120,8 @@ def reactions(*, rewritten: bool = False) -> list[Reaction]:
     Source: the test reactions of Jaworski et al., Automatic mapping of atoms across both simple
         and complex chemical reactions, Nature Communications 10, 1434 (2019), licensed under
         CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/), as the source distribution of
-        synrbl 1.0.6 (MIT) carries them; changed by tools/make_reactions.py, as said above.
+        synrbl 1.0.6 (MIT) carries them in Data/Raw_data/Jaworski; changed with RDKit, as said
+        above. A mapped reaction is read if its molecules are those of the unmapped one.
     """
     options.flag(rewritten=rewritten)
     path = files("attnbook").joinpath("datasets", "reactions.json")
@@ -128,7 +129,7 @@ def reactions(*, rewritten: bool = False) -> list[Reaction]:
 
 
 def read_reactions(text: str, *, rewritten: bool = False) -> list[Reaction]:
-    """The reactions of a text that tools/make_reactions.py wrote."""
+    """The reactions of a text such as reactions.json."""
     found = []
     for entry in json.loads(text):
         written: dict[str, Any] = entry["rewritten"] if rewritten else entry
