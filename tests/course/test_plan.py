@@ -215,14 +215,12 @@ def test_gift_keeps_its_own_signs_apart():
 @pytest.mark.parametrize(
     ("misconception", "feedback"),
     [
-        ("takes a for b; it takes both", "You take a for b; it takes both."),
-        ("multiplies, and still lies between", "You multiply, and still lie between."),
-        ("mixes up", "You mix up."),
+        ("takes a for b; it takes both", "Whoever says so takes a for b; it takes both."),
         ("signs vanish", "Signs vanish."),
         ("", ""),
     ],
 )
-def test_feedback_speaks_to_whoever_answers(misconception, feedback):
+def test_feedback_is_a_sentence(misconception, feedback):
     assert Choice("b", False, misconception).feedback == feedback
 
 
