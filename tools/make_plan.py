@@ -20,7 +20,6 @@ from slides.page import PageWriter, exercises_of
 from slides.plan import Homework, Plan, PlanError, Schedule, read_homework, read_plan
 from slides.question import LETTERS, Question
 
-
 from attnbook_course.weaving.blocks import MystError
 
 # of lectures/, each the template of a page in appendices/

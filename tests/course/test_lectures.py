@@ -227,7 +227,10 @@ def test_a_stored_number_reaches_its_slides_alone(tmp_path):
         ("```{output} def held_out\n:has: (\n```", "13: has: '(' is no regular expression"),
         ("```{figure} fig-none\n```", "13: has no figure 'fig-none'"),
         ("```{diagram} nothing\n```", "13: no drawing 'nothing'; there are"),
-        ("```{diagram} rung\n:width: 3\n```", "13: rung() got an unexpected keyword argument 'width'"),
+        (
+            "```{diagram} rung\n:width: 3\n```",
+            "13: rung() got an unexpected keyword argument 'width'",
+        ),
         ("```{diagram} block\n:from: inside\n```", "13: from: got 'inside', expected one of top"),
         ("```{live} live-none\n```", "13: has no live figure 'live-none'"),
         ("```{live} live-kernel-regression\n:set: kernel=a\n```", "13: kernel has no 'a'; it has"),
@@ -236,7 +239,10 @@ def test_a_stored_number_reaches_its_slides_alone(tmp_path):
         ("{eq}`eq-none`", "13: no page of the book has the label 'eq-none'"),
         ("::::{columns} 1fr 1fr\n:::{column}\na\n:::\n::::", "14: columns: 1 fewer columns than"),
         ("```{question}\n- [x] a\n- [x] b\n---\nc\n```", "14: one of them [x]"),
-        ("```{question}\n- [x] a %% b\n- [ ] b %% c\n---\nc\n```", "14: what misleads stands behind %%"),
+        (
+            "```{question}\n- [x] a %% b\n- [ ] b %% c\n---\nc\n```",
+            "14: what misleads stands behind %%",
+        ),
     ],
 )
 def test_what_the_chapter_does_not_have_stops_it(book, tmp_path, body, message):
@@ -257,7 +263,11 @@ def test_what_the_chapter_does_not_have_stops_it(book, tmp_path, body, message):
         ("# The bandwidth: how far to look", "", "01a-tried.md:11: no section of the chapter"),
         (":minutes: 2", ":minutes: few", "01a-tried.md:12: got the option :minutes: few; expected"),
         (":minutes: 2", ":minutes: 2\n:paths: 6", ":paths: 6; expected minutes"),
-        ("## A claim\n:minutes: 2", "## A claim\n:minutes: 2\n## A claim\n:minutes: 2", "md:13: the title"),
+        (
+            "## A claim\n:minutes: 2",
+            "## A claim\n:minutes: 2\n## A claim\n:minutes: 2",
+            "md:13: the title",
+        ),
     ],
 )
 def test_a_deck_that_is_none_is_told_where(book, tmp_path, old, new, message):

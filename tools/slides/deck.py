@@ -148,7 +148,7 @@ def _set_option(path: Path, line: int, slide: Slide, name: str, value: str) -> N
     else:
         raise DeckError(
             f"{path.name}:{line}: got the option :{name}: {value}; expected minutes (a number), "
-            f"spare, paths ({PATHS[0]} and more of {' '.join(PATHS)}) or class ({', '.join(CLASSES)})"
+            f"spare, paths ({' '.join(PATHS)} or fewer, with {COURSE}) or class ({CLASSES})"
         )
 
 

@@ -13,7 +13,6 @@ from text2qti.quiz import Quiz
 from slides.gift import named
 from slides.question import LETTERS, Question
 
-
 DISPLAY = re.compile(r"\$\$\s*(.+?)\s*\$\$", re.DOTALL)
 
 
