@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import html
 import json
-import os
 import re
 import subprocess
 import sys
@@ -25,14 +24,17 @@ from urllib.parse import unquote, urlsplit
 import yaml
 from browser import chromium, opened
 from check_environment import ROOT, project_table
-from playwright.sync_api import Browser, BrowserContext, Page, Route
+from playwright.sync_api import Browser, BrowserContext, Page, Route, ViewportSize
 from pypdf import PdfReader
 
 SITE = ROOT / "_build" / "html"
 PDF = ROOT / "_build" / "pdf" / "attnbook.pdf"
 ADDRESS = "http://book.invalid"  # nobody's; every request to it is answered from the site's folder
 PRINTED = f"{ADDRESS}/book.html"
-PAPER = {"width": 642, "height": 900}  # what A4 leaves between the margins of print.css
+PAPER: ViewportSize = {
+    "width": 642,
+    "height": 900,
+}  # what A4 leaves between the margins of print.css
 TAKE_OUT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 # until a few frames more have been drawn
@@ -60,13 +62,13 @@ FAULTS = r"""() => {
 class Desk:
     """The browser's desk: it hands out the site's files, and notes what went wrong."""
 
-    def __init__(self, browser: Browser, site: Path, *, scripts: bool = True) -> None:
+    def __init__(self, browser: Browser, site: Path) -> None:
         """Open a browser window in which everything looks as on paper."""
         self.site, self.faults = site, list[str]()
         self.book = ""
-        options: dict[str, Any] = {"viewport": PAPER, "device_scale_factor": 2}
-        options |= {"color_scheme": "light", "java_script_enabled": scripts}
-        self.context: BrowserContext = browser.new_context(**options)
+        self.context: BrowserContext = browser.new_context(
+            viewport=PAPER, device_scale_factor=2, color_scheme="light"
+        )
         self.context.route("**/*", self.answer)
 
     def answer(self, route: Route) -> None:
@@ -83,18 +85,18 @@ class Desk:
 
     def open(self, url: str) -> Page:
         """A page at rest."""
+
+        def hear(message: Any) -> None:
+            if message.type in ("error", "warning"):
+                self.faults.append(f"{url}: {message.text}")
+
         page = self.context.new_page()
         page.on("pageerror", lambda error: self.faults.append(f"{url}: {error}"))
-        page.on("console", lambda message: self.hear(url, message))
+        page.on("console", hear)
         page.emulate_media(media="print")
         page.goto(url)
         page.evaluate("document.fonts.ready")
         return page
-
-    def hear(self, url: str, message: Any) -> None:
-        """Note an error or a warning of a page."""
-        if message.type in ("error", "warning"):
-            self.faults.append(f"{url}: {message.text}")
 
 
 def order(toc: dict[str, Any]) -> list[tuple[str, str]]:
@@ -107,12 +109,9 @@ def order(toc: dict[str, Any]) -> list[tuple[str, str]]:
 
 def commit_day(root: Path) -> datetime:
     """The day of the newest commit, which is the same for everyone who prints it."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    if not epoch:
-        command = ["git", "log", "-1", "--format=%ct"]
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-        epoch = done.stdout.strip()
-    return datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    command = ["git", "log", "-1", "--format=%ct"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    return datetime.fromtimestamp(int(done.stdout), UTC) if done.stdout else datetime.now(UTC)
 
 
 def still(page: Page, address: str) -> None:
@@ -177,8 +176,7 @@ def contents(texts: list[dict[str, Any]]) -> str:
 
 def entry(target: str, words: str, below: str = "") -> str:
     """A line of the contents, and the list below it."""
-    below = f"<ul>{below}</ul>" if below else ""
-    kind = ' class="page"' if below else ""
+    kind, below = (' class="page"', f"<ul>{below}</ul>") if below else ("", "")
     return f'<li{kind}><a href="#{target}" data-page="000"><span>{words}</span></a>{below}</li>'
 
 
@@ -204,12 +202,10 @@ def book(texts: list[dict[str, Any]], project: dict[str, Any], day: datetime) ->
 def places(pdf: Path) -> dict[str, int]:
     """The page number of everything that a link leads to."""
     reader = PdfReader(pdf)
-    found = {}
-    for name, destination in reader.named_destinations.items():
-        number = reader.get_destination_page_number(destination)
-        assert number is not None, f"{name} leads to no page"
-        found[name.lstrip("/")] = number + 1
-    return found
+    return {
+        name.lstrip("/"): (reader.get_destination_page_number(destination) or 0) + 1
+        for name, destination in reader.named_destinations.items()
+    }
 
 
 def print_twice(desk: Desk, pdf: Path) -> None:
