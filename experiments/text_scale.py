@@ -42,7 +42,7 @@ from attnbook.datasets.python_reference import CHARACTERS
 from attnbook.generate import ngrams
 from attnbook.torch.train_lm import Run, workers
 from attnbook.train.byte_pairs import BytePairs, learn_pairs
-from attnbook.train.language_model import checkpoints
+from attnbook.train.language_model.checkpoints import complete
 from attnbook_course.live import models
 from experiments.storing import FOLDER, asked_quick, store
 
@@ -87,7 +87,6 @@ class Training:
             "seed": self.seed,
             "warmup": self.steps // 20,
             "every": 250,
-            "log-every": 50,
         }
         if folder is not None:
             said |= {"checkpoint": folder, "metrics": f"{folder}.jsonl"}
@@ -209,12 +208,10 @@ def train_and_judge(
 def trained(training: Training, size: int, corpus: Path, folder: Path) -> tuple[Any, BytePairs]:
     """The model of the newest checkpoint, and its byte pairs."""
     options = train_lm.parse(training.options(size, corpus, folder))
-    newest = checkpoints.newest(folder)
-    assert newest is not None
     pairs = learn_pairs(read(corpus, f"train-{size}"), VOCABULARY)
-    with workers(options) as group:
-        run = Run(options, len(pairs.tokens), group)
-        run.load(newest)
+    with workers(options):
+        run = Run(options, len(pairs.tokens))
+        run.load(complete(folder)[0])
     return run.model.eval(), pairs
 
 

@@ -28,9 +28,9 @@ import torch
 from torch import Tensor, nn
 
 from attnbook import devices, train_lm
-from attnbook.torch.train_lm import CLIP, Group, Run
+from attnbook.torch.train_lm import CLIP, Run
 from attnbook.train.byte_pairs import learn_pairs
-from attnbook.train.language_model.text import TrainingText, text_loss
+from attnbook.train.language_model.text import TrainingText, Vocabulary, text_loss
 from attnbook.train.training import step_batch
 from experiments import text_scale
 from experiments.text_scale import (
@@ -71,7 +71,7 @@ class Text:
         learned, held_out = (np.array(part, dtype=np.int64) for part in parts)
         return Text(
             size,
-            TrainingText(learned, held_out, pairs.tokens, f"{size} characters"),
+            TrainingText(learned, held_out, Vocabulary(pairs.tokens)),
             numbers,
             {name: len(text) for name, text in judges.items()},
         )
@@ -83,7 +83,7 @@ class Captured:
     def __init__(self, training: Training, text: Text) -> None:
         self.training, self.text = training, text
         options = train_lm.parse(training.options(text.size, Path(), None))
-        run = Run(options, len(text.learned.vocabulary), Group(GPU))
+        run = Run(options, len(text.learned.vocabulary.tokens))
         self.model, self.rates = run.model, torch.as_tensor(options.rates(), device=GPU).float()
         batches = [
             step_batch(text.learned.train, step, rows=ROWS, window=WINDOW, seed=training.seed)
@@ -162,12 +162,14 @@ def trained(asked: dict[str, tuple[Training, Text]]) -> Iterator[tuple[str, dict
 def compared(training: Training, text: Text) -> float:
     """The largest difference of a loss of the first steps from the trainer's own, in nats."""
     options = train_lm.parse(training.options(text.size, Path(), None))
-    run = Run(options, len(text.learned.vocabulary), Group(GPU))
+    run = Run(options, len(text.learned.vocabulary.tokens))
     ours, worst = Captured(training, text), 0.0
     for step in range(1, COMPARED + 1):
         ours.replay()
         torch.cuda.synchronize()
-        worst = max(worst, abs(float(run.step(text.learned, step)) - float(ours.loss)))
+        rows = step_batch(text.learned.train, step, rows=ROWS, window=WINDOW, seed=training.seed)
+        loss = run.step(rows, float(options.rates()[step - 1]), step)
+        worst = max(worst, abs(loss - float(ours.loss)))
     return worst
 
 

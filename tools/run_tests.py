@@ -4,7 +4,7 @@ python tools/run_tests.py quick        before a commit: lint, types, what NumPy 
 python tools/run_tests.py test         make test: what a newcomer runs
 python tools/run_tests.py all          make test-all: every stage, and in each every test
 python tools/run_tests.py unit site    those stages, and in each every test
-python tools/run_tests.py all --without avx2 fonts
+python tools/run_tests.py all --without avx2
 
 A test marked slow repeats what another one shows, or takes long: make test leaves it out.
 """

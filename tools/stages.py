@@ -26,7 +26,6 @@ STAGES = {
     "book": ["{make} book PY={python}"],
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
     "site": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder"],
-    "fonts": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder -m layout"],
     "avx2": [
         f"{PYTEST} {UNIT} -n 2 --dist loadfile"
         + "".join(f" --ignore-glob=*/test_{name}*" for name in WITHOUT_NUMBERS.split()),
@@ -61,7 +60,6 @@ ENVIRONMENT = {
     "unit": {**ONE_THREAD, **KEPT, **UNFUSED},
     "distributed": ONE_THREAD,
     "notebooks": ONE_THREAD,
-    "fonts": {"ATTNBOOK_FONTS": "dejavu,liberation"},
     "avx2": {**ONE_THREAD, **PROCESSORS["avx2"], "ATTNBOOK_BACKENDS": "numpy,torch,jax"},
     "triton": ONE_THREAD,
 }
@@ -84,7 +82,6 @@ ABOUT = {
     "book": "the website builds without a warning",
     "notebooks": "every notebook runs again and prints the same",
     "site": "the website in Chromium, with no network",
-    "fonts": "the layout of the website with other fonts",
     "avx2": "numbers and notebooks as on a processor with AVX2",
     "triton": "the Triton kernel in its interpreter, and compiled for GPUs that need not be here",
     "pyodide": "the cells that pages run, in Chromium under Pyodide",
@@ -111,7 +108,7 @@ PROMISED_OF_ALL = PROMISED | {
     "triton": 40,
     "pyodide": 180,
 }
-NEED_BROWSER = ("site", "fonts", "pyodide")
+NEED_BROWSER = ("site", "pyodide")
 BOTH = ("smollm2", "rxnmapper")
 MODELS = {"unit": BOTH, "avx2": BOTH, "notebooks": BOTH, "site": ("smollm2",)}  # that tests read
 

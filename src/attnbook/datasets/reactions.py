@@ -10,8 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from attnbook._validation import options
-
 Array = np.ndarray
 
 TOKEN = re.compile(r"\[[^]]+\]|Br|Cl|>>|%\d\d|.")  # an atom in brackets is one token
@@ -123,7 +121,6 @@ def reactions(*, rewritten: bool = False) -> list[Reaction]:
         synrbl 1.0.6 (MIT) carries them in Data/Raw_data/Jaworski; changed with RDKit, as said
         above. A mapped reaction is read if its molecules are those of the unmapped one.
     """
-    options.flag(rewritten=rewritten)
     path = files("attnbook").joinpath("datasets", "reactions.json")
     return read_reactions(path.read_text(encoding="utf-8"), rewritten=rewritten)
 
