@@ -64,8 +64,7 @@ class Desk:
 
     def __init__(self, browser: Browser, site: Path) -> None:
         """Open a browser window in which everything looks as on paper."""
-        self.site, self.faults = site, list[str]()
-        self.book = ""
+        self.site, self.faults, self.book = site, list[str](), ""
         self.context: BrowserContext = browser.new_context(
             viewport=PAPER, device_scale_factor=2, color_scheme="light"
         )
@@ -101,10 +100,8 @@ class Desk:
 
 def order(toc: dict[str, Any]) -> list[tuple[str, str]]:
     """Every page of the table of contents with the name of its part, in the reader's order."""
-    pages = [(toc["root"], "")]
-    for part in toc.get("parts", []):
-        pages += [(chapter["file"], part["caption"]) for chapter in part["chapters"]]
-    return pages
+    parts = toc.get("parts", [])
+    return [(toc["root"], "")] + [(c["file"], p["caption"]) for p in parts for c in p["chapters"]]
 
 
 def commit_day(root: Path) -> datetime:
@@ -152,11 +149,10 @@ def title_page(texts: list[dict[str, Any]], project: dict[str, Any], day: dateti
     """Title, subtitle, the ladder, version, day and licence."""
     home = project.get("urls", {}).get("Book")
     link = f'<br><a href="{home}">{home}</a>' if home else ""
-    ladder = (ROOT / "src/attnbook_course/drawings/ladder.svg").read_text(encoding="utf-8")
     return f"""<section class="title-page">
       <div class="title">{texts[0]["title"]}</div>
       <div class="subtitle">{texts[0]["subtitle"]}</div>
-      {ladder}
+      {(ROOT / "src/attnbook_course/drawings/ladder.svg").read_text("utf-8")}
       <p>{project["authors"][0]["name"]}<br>Version {project["version"]}, {day.day} {day:%B %Y}<br>
       Text and figures CC BY 4.0, code MIT{link}</p></section>"""
 
@@ -170,8 +166,7 @@ def contents(texts: list[dict[str, Any]]) -> str:
             lines.append(f'<li class="part">{part}</li>')
         entries = "".join(entry(*section) for section in text["sections"])
         lines.append(entry(text["slug"], text["heading"], entries))
-    items = "".join(lines)
-    return f'<section class="chapter contents"><h1>Contents</h1><ul>{items}</ul></section>'
+    return f'<section class="chapter contents"><h1>Contents</h1><ul>{"".join(lines)}</ul></section>'
 
 
 def entry(target: str, words: str, below: str = "") -> str:
