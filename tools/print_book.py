@@ -4,8 +4,7 @@ python tools/print_book.py [site [pdf [toc]]]
 
 Each page of the built site is opened in Chromium as on paper, and its text taken out. All texts
 become one document, in which links between pages lead to places of the document. It is printed
-twice: the first time says on which page everything stands. Chromium gets the site's files and
-nothing else, so no request leaves the machine.
+twice: the first time says on which page everything stands. Chromium gets the site's files alone.
 """
 
 from __future__ import annotations
