@@ -1,8 +1,8 @@
 """Which atom became which: the weights of RXNMapper's 96 heads against mappings by chemists.
 
     python -m experiments.atoms               sixty reactions; stores the results (ten seconds)
-    python -m experiments.atoms --all FILE…   also the 610 that tools/make_reactions.py writes, a
-                                             file for each seed of their random order
+    python -m experiments.atoms --all FILE…   also all 610 that can be read, in the form of
+                                             reactions.json: a file for each random order
     python -m experiments.atoms --quick       six reactions; stores nothing
 
 Without --all the stored figures of the 610 stay. Nothing is trained and no head is chosen: head

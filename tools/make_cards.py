@@ -5,18 +5,13 @@ python tools/make_cards.py            into _build/cards
 
 from __future__ import annotations
 
-import itertools
-import sqlite3
 import sys
-import tempfile
-from contextlib import closing
 from html import escape
 from pathlib import Path
 
 import genanki
 from make_plan import writers_of
 from markdown_it import MarkdownIt
-from release import NotReady, commit_time, write_zip
 from slides import ROOT
 from slides.build import desk
 from slides.cards import Card, cards_of, number_of
@@ -89,28 +84,16 @@ def decks_of_cards(root: Path, writers: dict[str, PageWriter]) -> list[genanki.D
     return decks
 
 
-def write(decks: list[genanki.Deck], target: Path, seconds: int) -> None:
-    """Anki's file of a time: what is newer replaces what is older, and a commit has its bytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        collection, media = Path(folder, "collection.anki2"), Path(folder, "media")
-        with closing(sqlite3.connect(collection)) as table, table:
-            package = genanki.Package(decks)
-            package.write_to_db(table.cursor(), seconds, itertools.count(1000 * seconds))
-        media.write_text("{}", encoding="utf-8")
-        write_zip(target, [(path.name, path) for path in (collection, media)], seconds)
-
-
 def main() -> int:
     """The command; returns its exit status."""
     try:
         with desk(ROOT) as book:
             decks = decks_of_cards(ROOT, writers_of(book, ROOT))
-        seconds = commit_time(ROOT)
-    except (NotReady, ValueError) as error:
+    except ValueError as error:
         print(error, file=sys.stderr)
         return 1
     TARGET.parent.mkdir(parents=True, exist_ok=True)
-    write(decks, TARGET, seconds)
+    genanki.Package(decks).write_to_file(TARGET)
     count = sum(len(deck.notes) for deck in decks)
     print(f"{count} cards in {TARGET.relative_to(ROOT)}: in Anki, File, Import")
     return 0

@@ -18,8 +18,7 @@ from slides.deck import COURSE, PATHS, Deck, DeckError, read_deck
 from slides.live import title_of
 from slides.page import PageWriter, exercises_of
 from slides.plan import Homework, Plan, PlanError, Schedule, read_homework, read_plan
-from slides.question import Question
-from slides.slide import LETTERS
+from slides.question import LETTERS, Question
 
 from attnbook_course.weaving.blocks import MystError
 

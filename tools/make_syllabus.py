@@ -46,11 +46,17 @@ These shares and rules are a proposal, to be changed before the first session.
 
 @dataclass(frozen=True)
 class Session:
-    """One meeting of the class: its number, its day and the lectures given in it."""
+    """One meeting of the class: its lectures, and the homework that it hands out till a day."""
 
     number: int
     day: date
     decks: tuple[Deck, ...]
+    homework: tuple[tuple[Homework, date], ...]
+
+    @property
+    def title(self) -> str:
+        """Its lectures."""
+        return ", ".join(f"{deck.number} {deck.about['title']}" for deck in self.decks)
 
 
 def written(day: date) -> str:
@@ -78,9 +84,8 @@ def days_of(start: date, days: Sequence[str], free: Sequence[Span], count: int) 
     Raises:
         ValueError: no weekday, one that is not of WEEK, a span in which no session would be.
     """
-    if not days or (wrong := [day for day in days if day not in WEEK]):
-        got = ", ".join(wrong) if days else "none"
-        raise ValueError(f"days: got {got}, expected some of {', '.join(WEEK)}")
+    if not days or set(days) - set(WEEK):
+        raise ValueError(f"days: got {' '.join(days) or 'none'}, expected some of {' '.join(WEEK)}")
     found: list[date] = []
     used = set()
     day = start
@@ -91,25 +96,28 @@ def days_of(start: date, days: Sequence[str], free: Sequence[Span], count: int) 
             if not spans:
                 found.append(day)
         day += timedelta(days=1)
-    for first, last in free:
-        if (first, last) not in used:
-            name = str(first) if first == last else f"{first}/{last}"
-            raise ValueError(f"free: got {name}, when the class would not meet anyway")
+    if idle := [first for first, last in free if (first, last) not in used]:
+        raise ValueError(f"free: got {idle[0]}, when the class would not meet anyway")
     return found
 
 
-def sessions_of(schedule: Schedule, decks: dict[str, Deck], days: Sequence[date]) -> list[Session]:
-    """Each session of a schedule on its day."""
+def sessions_of(
+    schedule: Schedule,
+    decks: dict[str, Deck],
+    sets: Sequence[Homework],
+    days: Sequence[date],
+    due: int,
+) -> list[Session]:
+    """Each session of a schedule on its day, with the homework that it hands out."""
     return [
-        Session(number, day, tuple(decks[name] for name in names))
+        Session(
+            number,
+            day,
+            tuple(decks[name] for name in names),
+            tuple((one, day + timedelta(days=due)) for one in sets if one.after in names),
+        )
         for number, (day, names) in enumerate(zip(days, schedule.lectures, strict=True), 1)
     ]
-
-
-def due(session: Session, sets: Sequence[Homework], days: int) -> list[tuple[Homework, date]]:
-    """The homework that a session hands out, and when it is due."""
-    names = [deck.number for deck in session.decks]
-    return [(one, session.day + timedelta(days=days)) for one in sets if one.after in names]
 
 
 def syllabus(
@@ -117,7 +125,6 @@ def syllabus(
     schedule: Schedule,
     sessions: Sequence[Session],
     writers: dict[str, PageWriter],
-    homework: dict[int, list[tuple[Homework, date]]],
 ) -> Iterator[str]:
     """The syllabus in Markdown, paragraph by paragraph."""
     yield f"# {BOOK}"
@@ -131,8 +138,7 @@ def syllabus(
     yield bullets(plan.outcomes)
     yield "## Sessions"
     for session in sessions:
-        titles = ", ".join(f"{deck.number} {deck.about['title']}" for deck in session.decks)
-        yield f"### {session.number}. {written(session.day)}: {titles}"
+        yield f"### {session.number}. {written(session.day)}: {session.title}"
         lines = []
         for deck in session.decks:
             writer = writers[deck.number]
@@ -141,7 +147,7 @@ def syllabus(
             found = exercises_of(deck, writer.chapter)
             minutes = sum(one.minutes for one in found)
             lines.append(f"*Exercises, {minutes} minutes:* {'; '.join(one.name for one in found)}")
-        for one, day in homework[session.number]:
+        for one, day in session.homework:
             lines.append(f"**Homework:** {one.title}, due {written(day)}")
         yield bullets(lines)
     yield "## Projects"
@@ -150,12 +156,7 @@ def syllabus(
     yield POLICIES.strip()
 
 
-def calendar(
-    schedule: Schedule,
-    sessions: Sequence[Session],
-    homework: dict[int, list[tuple[Homework, date]]],
-    begins: time | None,
-) -> bytes:
+def calendar(schedule: Schedule, sessions: Sequence[Session], begins: time | None) -> bytes:
     """The sessions, and the days on which homework is due, as RFC 5545 writes a calendar.
 
     Without a time a session takes the whole day. A time is local wherever it is read.
@@ -176,13 +177,12 @@ def calendar(
         return one
 
     for session in sessions:
-        titles = ", ".join(f"{deck.number} {deck.about['title']}" for deck in session.decks)
         can = "; ".join(text for deck in session.decks for text in deck.about["outcomes"])
         start = session.day if begins is None else datetime.combine(session.day, begins)
-        one = event(f"session-{session.number}", start, titles, f"You can then: {can}")
+        one = event(f"session-{session.number}", start, session.title, f"You can then: {can}")
         if begins is not None:
             one.add("dtend", start + timedelta(minutes=schedule.minutes))
-        for given, day in homework[session.number]:
+        for given, day in session.homework:
             event(f"due-{given.name}", day, f"Due: {given.title}", BOOK)
     return found.to_ical()
 
@@ -220,12 +220,11 @@ def main(words: Sequence[str], target: Path = TARGET) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
-    sessions = sessions_of(schedule, decks, days)
-    homework = {one.number: due(one, sets, asked.due) for one in sessions}
-    text = "\n\n".join(syllabus(plan, schedule, sessions, writers, homework)) + "\n"
+    sessions = sessions_of(schedule, decks, sets, days, asked.due)
+    text = "\n\n".join(syllabus(plan, schedule, sessions, writers)) + "\n"
     target.mkdir(parents=True, exist_ok=True)
     (target / "syllabus.md").write_text(text, "utf-8")
-    (target / "syllabus.ics").write_bytes(calendar(schedule, sessions, homework, asked.time))
+    (target / "syllabus.ics").write_bytes(calendar(schedule, sessions, asked.time))
     last = written(sessions[-1].day)
     print(f"{relpath(target)}/syllabus.md and .ics: {len(sessions)} sessions, the last on {last}")
     return 0

@@ -4,8 +4,7 @@ python tools/print_book.py [site [pdf [toc]]]
 
 Each page of the built site is opened in Chromium as on paper, and its text taken out. All texts
 become one document, in which links between pages lead to places of the document. It is printed
-twice: the first time says on which page everything stands. Chromium gets the site's files and
-nothing else, so no request leaves the machine.
+twice: the first time says on which page everything stands. Chromium gets the site's files alone.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import base64
 import html
 import json
-import os
 import re
 import subprocess
 import sys
@@ -25,14 +23,17 @@ from urllib.parse import unquote, urlsplit
 import yaml
 from browser import chromium, opened
 from check_environment import ROOT, project_table
-from playwright.sync_api import Browser, BrowserContext, Page, Route
+from playwright.sync_api import Browser, BrowserContext, Page, Route, ViewportSize
 from pypdf import PdfReader
 
 SITE = ROOT / "_build" / "html"
 PDF = ROOT / "_build" / "pdf" / "attnbook.pdf"
 ADDRESS = "http://book.invalid"  # nobody's; every request to it is answered from the site's folder
 PRINTED = f"{ADDRESS}/book.html"
-PAPER = {"width": 642, "height": 900}  # what A4 leaves between the margins of print.css
+PAPER: ViewportSize = {
+    "width": 642,
+    "height": 900,
+}  # what A4 leaves between the margins of print.css
 TAKE_OUT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 # until a few frames more have been drawn
@@ -60,13 +61,12 @@ FAULTS = r"""() => {
 class Desk:
     """The browser's desk: it hands out the site's files, and notes what went wrong."""
 
-    def __init__(self, browser: Browser, site: Path, *, scripts: bool = True) -> None:
+    def __init__(self, browser: Browser, site: Path) -> None:
         """Open a browser window in which everything looks as on paper."""
-        self.site, self.faults = site, list[str]()
-        self.book = ""
-        options: dict[str, Any] = {"viewport": PAPER, "device_scale_factor": 2}
-        options |= {"color_scheme": "light", "java_script_enabled": scripts}
-        self.context: BrowserContext = browser.new_context(**options)
+        self.site, self.faults, self.book = site, list[str](), ""
+        self.context: BrowserContext = browser.new_context(
+            viewport=PAPER, device_scale_factor=2, color_scheme="light"
+        )
         self.context.route("**/*", self.answer)
 
     def answer(self, route: Route) -> None:
@@ -83,36 +83,31 @@ class Desk:
 
     def open(self, url: str) -> Page:
         """A page at rest."""
+
+        def hear(message: Any) -> None:
+            if message.type in ("error", "warning"):
+                self.faults.append(f"{url}: {message.text}")
+
         page = self.context.new_page()
         page.on("pageerror", lambda error: self.faults.append(f"{url}: {error}"))
-        page.on("console", lambda message: self.hear(url, message))
+        page.on("console", hear)
         page.emulate_media(media="print")
         page.goto(url)
         page.evaluate("document.fonts.ready")
         return page
 
-    def hear(self, url: str, message: Any) -> None:
-        """Note an error or a warning of a page."""
-        if message.type in ("error", "warning"):
-            self.faults.append(f"{url}: {message.text}")
-
 
 def order(toc: dict[str, Any]) -> list[tuple[str, str]]:
     """Every page of the table of contents with the name of its part, in the reader's order."""
-    pages = [(toc["root"], "")]
-    for part in toc.get("parts", []):
-        pages += [(chapter["file"], part["caption"]) for chapter in part["chapters"]]
-    return pages
+    parts = toc.get("parts", [])
+    return [(toc["root"], "")] + [(c["file"], p["caption"]) for p in parts for c in p["chapters"]]
 
 
 def commit_day(root: Path) -> datetime:
     """The day of the newest commit, which is the same for everyone who prints it."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    if not epoch:
-        command = ["git", "log", "-1", "--format=%ct"]
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-        epoch = done.stdout.strip()
-    return datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    command = ["git", "log", "-1", "--format=%ct"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    return datetime.fromtimestamp(int(done.stdout), UTC) if done.stdout else datetime.now(UTC)
 
 
 def still(page: Page, address: str) -> None:
@@ -153,11 +148,10 @@ def title_page(texts: list[dict[str, Any]], project: dict[str, Any], day: dateti
     """Title, subtitle, the ladder, version, day and licence."""
     home = project.get("urls", {}).get("Book")
     link = f'<br><a href="{home}">{home}</a>' if home else ""
-    ladder = (ROOT / "src/attnbook_course/drawings/ladder.svg").read_text(encoding="utf-8")
     return f"""<section class="title-page">
       <div class="title">{texts[0]["title"]}</div>
       <div class="subtitle">{texts[0]["subtitle"]}</div>
-      {ladder}
+      {(ROOT / "src/attnbook_course/drawings/ladder.svg").read_text("utf-8")}
       <p>{project["authors"][0]["name"]}<br>Version {project["version"]}, {day.day} {day:%B %Y}<br>
       Text and figures CC BY 4.0, code MIT{link}</p></section>"""
 
@@ -171,14 +165,12 @@ def contents(texts: list[dict[str, Any]]) -> str:
             lines.append(f'<li class="part">{part}</li>')
         entries = "".join(entry(*section) for section in text["sections"])
         lines.append(entry(text["slug"], text["heading"], entries))
-    items = "".join(lines)
-    return f'<section class="chapter contents"><h1>Contents</h1><ul>{items}</ul></section>'
+    return f'<section class="chapter contents"><h1>Contents</h1><ul>{"".join(lines)}</ul></section>'
 
 
 def entry(target: str, words: str, below: str = "") -> str:
     """A line of the contents, and the list below it."""
-    below = f"<ul>{below}</ul>" if below else ""
-    kind = ' class="page"' if below else ""
+    kind, below = (' class="page"', f"<ul>{below}</ul>") if below else ("", "")
     return f'<li{kind}><a href="#{target}" data-page="000"><span>{words}</span></a>{below}</li>'
 
 
@@ -204,12 +196,10 @@ def book(texts: list[dict[str, Any]], project: dict[str, Any], day: datetime) ->
 def places(pdf: Path) -> dict[str, int]:
     """The page number of everything that a link leads to."""
     reader = PdfReader(pdf)
-    found = {}
-    for name, destination in reader.named_destinations.items():
-        number = reader.get_destination_page_number(destination)
-        assert number is not None, f"{name} leads to no page"
-        found[name.lstrip("/")] = number + 1
-    return found
+    return {
+        name.lstrip("/"): (reader.get_destination_page_number(destination) or 0) + 1
+        for name, destination in reader.named_destinations.items()
+    }
 
 
 def print_twice(desk: Desk, pdf: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import subprocess
+import sys
 from pathlib import Path
 
 import bare_machine
@@ -41,13 +42,12 @@ freeze.timeout='10'
         ("Downloading torch (182.4MiB)", "downloading torch, 182.4 MB"),
         ("Downloading nvidia-cublas (1.1GiB)", "downloading nvidia-cublas, 1.1 GB"),
         ("Downloading rich (0.3MiB)", ""),
-        ("Resolved 134 packages in 1.2s", "134 packages found"),
-        ("Installed 134 packages in 3.0s", "134 packages installed"),
-        ("Installing collected packages: a, b, c", "installing 3 packages"),
+        ("Resolved 134 packages in 1.2s", "Resolved 134 packages"),
+        ("Collecting rich", ""),
     ],
 )
 def test_a_reader_who_waits_is_told(line, told, capsys):
-    environment.say(line, {})
+    environment.say(line)
     printed = capsys.readouterr().out
     assert told in printed
     assert bool(told) == bool(printed)
@@ -85,6 +85,7 @@ def test_pip_does_it_where_uv_fails(tmp_path, monkeypatch):
         return int(command[2] == "uv")
 
     monkeypatch.setattr(environment, "run", run)
+    monkeypatch.setattr(environment, "PYTHON", Path(sys.executable))
     assert environment.install("book", log) == 0
     assert called == ["pip", "uv", "pip"]  # uv's own wheel, uv, pip
     assert (tmp_path / "uv.log").exists()

@@ -1,4 +1,4 @@
-"""Cards to remember a chapter by, as Markdown: its lectures' questions, formulas to complete."""
+"""Cards to remember a chapter by, as Markdown: its lectures' questions, formulas of terms."""
 
 from __future__ import annotations
 
@@ -13,29 +13,15 @@ from slides.page import PageWriter, plain
 from slides.question import Question
 
 # terms whose formula in the index says more than the term, or something beside it
-BESIDE = frozenset(
-    (
-        "All-reduce",
-        "Context",
-        "Decoder",
-        "Delta rule",
-        "Encoder",
-        "GELU",
-        "Keys",
-        "Latency",
-        "Linear attention",
-        "Pre-norm, post-norm",
-        "ReLU",
-        "Ring attention",
-        "Zigzag",
-    )
+BESIDE = re.compile(
+    "All-reduce|Context|Decoder|Delta rule|Encoder|GELU|Keys|Latency|Linear attention"
+    "|Pre-norm, post-norm|ReLU|Ring attention|Zigzag"
 )
 ENTRY = re.compile(
     r"^(?P<term>\S.*)\n: (?P<meaning>.*?) \[(?P<chapter>\d+): (?P<section>[^]]+)\]"
     r"\(\S+?#(?P<anchor>[\w-]+)\).*?\{eq\}`(?P<label>[\w-]+)`",
     re.MULTILINE,
 )
-FRAME = re.compile(r"\\begin\{\w+\}|&|\\(?:text)?quad")
 
 
 @dataclass(frozen=True)
@@ -54,26 +40,10 @@ class Card:
     section: str = ""
     anchor: str = ""
 
-    @property
-    def number(self) -> int:
-        """The same each time, so that what somebody knows stays with the card."""
-        return number_of(self.name)
-
 
 def number_of(name: str) -> int:
-    """A number of 32 bits, the first of them 1, for a name."""
+    """A number of 32 bits, the first of them 1, for a name: what somebody knows stays."""
     return zlib.crc32(f"attnbook {name}".encode()) | 1 << 31
-
-
-def left_of(tex: str) -> str:
-    """What stands before a formula's first sign of equality outside braces; "" without one."""
-    depth = 0
-    for i, sign in enumerate(tex):
-        depth += (sign == "{") - (sign == "}")
-        if sign == "=" and depth == 0:
-            left = FRAME.sub("", tex[:i]).strip()
-            return "" if r"\\" in left else left
-    return ""
 
 
 def of_question(question: Question) -> Card:
@@ -90,13 +60,11 @@ def of_question(question: Question) -> Card:
 
 
 def of_term(entry: re.Match[str], chapter: Chapter) -> Card:
-    """A term and its meaning on the front, with the left side of its formula; then the whole."""
+    """A term and its meaning on the front; its formula on the back."""
     tex, number = chapter.formula(entry["label"])
-    left = left_of(tex)
-    asked = f"$$\n{left} = \\ ?\n$$" if left else "What is its formula?"
     return Card(
         f"formula {entry['label']}",
-        f"**{entry['term']}**\n\n{entry['meaning']}\n\n{asked}",
+        f"**{entry['term']}**\n\n{entry['meaning']}\n\nWhat is its formula?",
         f"$$\n{tex}\n$$\n\nFormula ({number})",
         section=entry["section"],
         anchor=entry["anchor"],
@@ -109,7 +77,7 @@ def formulas_of(chapter: Chapter, terms: str) -> Iterator[re.Match[str]]:
     labels = {block.label for block in chapter.blocks if block.kind == "math"}
     for entry in ENTRY.finditer(terms):
         own = int(entry["chapter"]) == chapter.page.number and entry["label"] in labels
-        if own and entry["label"] not in seen and entry["term"] not in BESIDE:
+        if own and entry["label"] not in seen and not BESIDE.fullmatch(entry["term"]):
             seen.add(entry["label"])
             yield entry
 

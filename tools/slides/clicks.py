@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable
 from xml.etree import ElementTree
@@ -12,12 +11,12 @@ from attnbook_site.drawings import FALLBACK
 from attnbook_course import drawings
 from attnbook_course.drawings import Drawing
 
-COMPUTED: list[Callable[..., Drawing]] = [
-    drawings.average_in_steps,
-    drawings.rung,
-    drawings.sentence,
-    drawings.weighted_average,
-]
+COMPUTED: dict[str, Callable[..., Drawing]] = {
+    "average_in_steps": drawings.average_in_steps,
+    "rung": drawings.rung,
+    "sentence": drawings.sentence,
+    "weighted_average": drawings.weighted_average,
+}
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = r"-?\d+(?:\.\d+)?"
 SIDES = {"top": (1, 1), "bottom": (1, -1), "left": (0, 1), "right": (0, -1)}
@@ -25,25 +24,20 @@ SIDES = {"top": (1, 1), "bottom": (1, -1), "left": (0, 1), "right": (0, -1)}
 
 def draw(name: str, given: dict[str, str]) -> Drawing:
     """A drawing of ``attnbook_course.drawings``; a computed one with some of its arguments."""
-    files, computed = drawings.names(), [one.__name__ for one in COMPUTED]
-    if name not in (*files, *computed):
-        raise LookupError(f"no drawing {name!r}; there are {', '.join(sorted(files + computed))}")
-    if name in files:
-        if given:
-            raise LookupError(f"{name} takes no {', '.join(sorted(given))}")
+    if name in drawings.names() and not given:
         return drawings.show(name)
-    function = COMPUTED[computed.index(name)]
-    arguments = {key.replace("-", "_"): _number(key, value) for key, value in given.items()}
-    if unknown := set(arguments) - set(inspect.signature(function).parameters):
-        takes = ", ".join(inspect.signature(function).parameters) or "none"
-        raise LookupError(f"{name} takes no {', '.join(sorted(unknown))}; its arguments: {takes}")
-    return function(**arguments)
-
-
-def _number(key: str, value: str) -> int | float:
-    if not re.fullmatch(NUMBER, value):
-        raise LookupError(f"{key}: got {value!r}, expected a number")
-    return float(value) if "." in value else int(value)
+    if name not in COMPUTED:
+        known = ", ".join(sorted([*drawings.names(), *COMPUTED]))
+        options = f" with {', '.join(given)}" if given else ""
+        raise LookupError(f"no drawing {name!r}{options}; there are {known}")
+    try:
+        arguments = {
+            key.replace("-", "_"): float(value) if "." in value else int(value)
+            for key, value in given.items()
+        }
+        return COMPUTED[name](**arguments)
+    except TypeError as error:
+        raise LookupError(str(error)) from error
 
 
 def in_clicks(drawing: Drawing, cuts: list[str], side: str = "top") -> str:

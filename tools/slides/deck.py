@@ -122,16 +122,13 @@ def _about(path: Path, text: str) -> dict[str, Any]:
     try:
         about = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-        line = 1 + mark.line if mark else 1
-        raise DeckError(f"{path.name}:{line + 1}: front matter is no YAML: {error}") from error
+        raise DeckError(f"{path.name}:1: front matter is no YAML: {error}") from error
     if not isinstance(about, dict) or set(about) != set(ABOUT):
-        got = ", ".join(about) if isinstance(about, dict) else repr(about)
-        raise DeckError(f"{path.name}:1: front matter has {got}; expected {', '.join(ABOUT)}")
+        raise DeckError(f"{path.name}:1: front matter: expected {', '.join(ABOUT)}; got {about}")
     for key, kind in ABOUT.items():
         if not isinstance(about[key], kind) or not about[key]:
-            kinds = {str: "a text", list: "a list"}
-            raise DeckError(f"{path.name}:1: {key}: got {about[key]!r}, expected {kinds[kind]}")
+            got, need = repr(about[key]), kind.__name__
+            raise DeckError(f"{path.name}:1: {key}: got {got}, expected a {need}, not empty")
     if not re.fullmatch(r"[1-9]\d?[ab]", about["number"]):
         raise DeckError(f"{path.name}:1: number: got {about['number']!r}, expected such as 1a")
     return about
@@ -139,29 +136,19 @@ def _about(path: Path, text: str) -> dict[str, Any]:
 
 def _set_option(path: Path, line: int, slide: Slide, name: str, value: str) -> None:
     """One option below a slide's heading."""
-    where = f"{path.name}:{line}"
-    if name == "minutes":
-        try:
-            slide.minutes = float(value)
-        except ValueError:
-            raise DeckError(f"{where}: minutes: got {value!r}, expected a number") from None
-    elif name == "spare":
-        if value:
-            raise DeckError(f"{where}: spare: got {value!r}, expected nothing behind it")
+    words = tuple(value.split())
+    if name == "minutes" and re.fullmatch(r"\d+(\.\d+)?", value):
+        slide.minutes = float(value)
+    elif name == "spare" and not value:
         slide.spare = True
-    elif name in ("paths", "class"):
-        known = PATHS if name == "paths" else CLASSES
-        words = tuple(value.split())
-        if not words or set(words) - set(known) or (name == "paths" and PATHS[0] not in words):
-            need = f"{' '.join(known)}" + (f" or fewer, with {COURSE}" if name == "paths" else "")
-            raise DeckError(f"{where}: {name}: got {value!r}, expected {need}")
-        if name == "paths":
-            slide.paths = words
-        else:
-            slide.classes = words
+    elif name == "paths" and PATHS[0] in words and set(words) <= set(PATHS):
+        slide.paths = words
+    elif name == "class" and words and set(words) <= set(CLASSES):
+        slide.classes = words
     else:
         raise DeckError(
-            f"{where}: got the option {name!r}, expected one of minutes, paths, class, spare"
+            f"{path.name}:{line}: got the option :{name}: {value}; expected minutes (a number), "
+            f"spare, paths ({' '.join(PATHS)} or fewer, with {COURSE}) or class ({CLASSES})"
         )
 
 
@@ -169,7 +156,7 @@ def _check(deck: Deck) -> None:
     """What every deck must have."""
     if not deck.slides:
         raise DeckError(f"{deck.path.name}:1: no slide, which begins with ##")
-    seen: dict[str, int] = {}
+    seen = set[str]()
     for slide in deck.slides:
         where = f"{deck.path.name}:{slide.line}"
         if not slide.section:
@@ -177,8 +164,8 @@ def _check(deck: Deck) -> None:
         if slide.minutes <= 0:
             raise DeckError(f"{where}: minutes: got none, expected :minutes: below the heading")
         if slide.title in seen:
-            raise DeckError(f"{where}: the title is that of the slide in line {seen[slide.title]}")
-        seen[slide.title] = slide.line
+            raise DeckError(f"{where}: the title is that of a slide above")
+        seen.add(slide.title)
 
 
 def numbered(text: str, first: int) -> Iterator[tuple[int, str, bool]]:

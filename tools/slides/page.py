@@ -17,8 +17,8 @@ from slides.chapter import Chapter
 from slides.clicks import in_clicks
 from slides.deck import COURSE, PATHS, TITLE_MINUTES, Deck, DeckError, Slide
 from slides.live import title_of
-from slides.question import Question
-from slides.slide import LETTERS, SlideWriter
+from slides.question import LETTERS, Question
+from slides.slide import SlideWriter
 
 STATIC = Path(__file__).with_name("static")
 STILL = re.compile(r'(<div class="attnbook-still"><img [^>]*?src=")data:[^"]*"')

@@ -11,8 +11,6 @@ from typing import Any
 from slides.deck import COURSE, PATHS, Deck
 from slides.question import Choice, Question
 
-QUIZ = 12  # questions
-
 
 class PlanError(ValueError):
     """A plan that cannot be followed: which entry, what came and what was expected."""
@@ -79,12 +77,11 @@ def read_plan(path: Path, decks: Mapping[str, Deck]) -> Plan:
     """The plan in a file; PlanError where an entry is not as it must be."""
     try:
         data = tomllib.loads(path.read_text("utf-8"))
-        if not isinstance(data.get("course"), dict):
-            raise PlanError("got no [course]")
-        course = _typed("course", data["course"], COURSE_HAS)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{path.name}: no TOML: {error}") from error
+    try:
+        course = _typed("course", data.get("course", {}), COURSE_HAS)
         lists = {name: _entries(name, data, decks) for name in ENTRIES}
-        if len(lists["quiz"]) != QUIZ:
-            raise PlanError(f"quiz: got {len(lists['quiz'])} questions, expected {QUIZ}")
         return Plan(
             course["summary"],
             course["further"],
@@ -95,8 +92,6 @@ def read_plan(path: Path, decks: Mapping[str, Deck]) -> Plan:
             tuple(lists["project"]),
             tuple(_quiz(number, entry) for number, entry in enumerate(lists["quiz"], 1)),
         )
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"{path.name}: no TOML: {error}") from error
     except PlanError as error:
         raise PlanError(f"{path.name}: {error}") from None
 
@@ -116,15 +111,14 @@ def read_homework(folder: Path, decks: Mapping[str, Deck]) -> list[Homework]:
 
 def _entries(name: str, data: dict[str, Any], decks: Mapping[str, Deck]) -> list[dict[str, Any]]:
     """A list of the plan, its entries complete and their lectures ones that there are."""
-    entries = data.get(name)
-    if not isinstance(entries, list) or not entries:
+    entries: list[dict[str, Any]] = data.get(name, [])
+    if not entries:
         raise PlanError(f"got no [[{name}]], expected one or more")
     for number, entry in enumerate(entries, 1):
-        found = _typed(f"{name} {number}", entry, ENTRIES[name])
-        if found.get("lecture", next(iter(decks))) not in decks:
+        lecture = _typed(f"{name} {number}", entry, ENTRIES[name]).get("lecture")
+        if lecture is not None and lecture not in decks:
             known = ", ".join(decks)
-            got = found["lecture"]
-            raise PlanError(f"{name} {number}: lecture: got {got!r}, expected one of {known}")
+            raise PlanError(f"{name} {number}: lecture: got {lecture!r}, expected one of {known}")
     return entries
 
 
@@ -139,7 +133,7 @@ def _typed(where: str, entry: dict[str, Any], kinds: dict[str, type]) -> dict[st
 
 
 def _schedule(entry: dict[str, Any], decks: Mapping[str, Deck]) -> Schedule:
-    """A course that gives each lecture once, within its minutes."""
+    """A course that gives each lecture once; the tests hold its minutes."""
     given = Schedule(**entry | {"lectures": tuple(map(tuple, entry["lectures"]))})
     where = f"schedule of {given.sessions} sessions"
     if given.path not in PATHS:
@@ -150,23 +144,14 @@ def _schedule(entry: dict[str, Any], decks: Mapping[str, Deck]) -> Schedule:
     if named != (course := list(decks)[:COURSE]):
         got, expected = " ".join(named), " ".join(course)
         raise PlanError(f"{where}: got the lectures {got}; expected each once: {expected}")
-    for session in given.lectures:
-        minutes = sum(decks[name].minutes(given.path) for name in session)
-        if minutes > given.minutes:
-            raise PlanError(
-                f"{where}: {' and '.join(session)} take {minutes:g} minutes, "
-                f"expected at most {given.minutes}"
-            )
     return given
 
 
 def _quiz(number: int, entry: dict[str, Any]) -> Question:
     """A question of the quiz, its right answer in another place each time."""
     wrong = entry["wrong"]
-    if not 2 <= len(wrong) <= 4 or not all(isinstance(w, list) and len(w) == 2 for w in wrong):
-        raise PlanError(
-            f"quiz {number}: wrong: got {wrong!r}, expected two to four of answer, misleads"
-        )
+    if not all(isinstance(w, list) and len(w) == 2 for w in wrong):
+        raise PlanError(f"quiz {number}: wrong: got {wrong!r}, expected lists of answer, misleads")
     choices = [Choice(text, False, why) for text, why in wrong]
     choices.insert(number % (len(choices) + 1), Choice(entry["right"], True))
     return Question(

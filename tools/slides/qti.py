@@ -11,8 +11,7 @@ from text2qti.qti import QTI
 from text2qti.quiz import Quiz
 
 from slides.gift import named
-from slides.question import Question
-from slides.slide import LETTERS
+from slides.question import LETTERS, Question
 
 DISPLAY = re.compile(r"\$\$\s*(.+?)\s*\$\$", re.DOTALL)
 

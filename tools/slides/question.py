@@ -3,10 +3,9 @@
 import re
 from dataclasses import dataclass
 
-NO_VERBS = {"this", "signs"}  # with which a misconception begins, although they end in s
-VERB = re.compile(r"[a-z]+s\b")
-SECOND = "forgets|guesses|lets|lies|overlooks|stays|throws|underestimates"  # with the same subject
-ALSO = re.compile(rf"\b(and|but)( still)? ({SECOND})\b")
+LETTERS = "ABCDEF"
+CHOICE = re.compile(r"- \[( |x)\] (.*?)(?: %% (.*))?")
+VERB = re.compile(r"(?!this|signs)[a-z]+s\b")  # with which most misconceptions begin
 
 
 @dataclass(frozen=True)
@@ -19,20 +18,11 @@ class Choice:
 
     @property
     def feedback(self) -> str:
-        """The misconception said to whoever chose the answer: "forgets" becomes "You forget"."""
+        """The misconception as a sentence."""
         said = self.misconception
-        if (found := VERB.match(said)) and found[0] not in NO_VERBS:
-            thought, *reason = re.split(r"(?=[;:])", said[found.end() :], maxsplit=1)
-            thought = ALSO.sub(lambda m: f"{m[1]}{m[2] or ''} {plural(m[3])}", thought)
-            said = f"you {plural(found[0])}{thought}{''.join(reason)}"
+        if VERB.match(said):
+            said = f"whoever says so {said}"
         return said and f"{said[0].upper()}{said[1:]}."
-
-
-def plural(verb: str) -> str:
-    """A verb as it follows "you": takes, guesses, multiplies become take, guess, multiply."""
-    if verb in ("is", "has", "lies"):
-        return {"is": "are", "has": "have", "lies": "lie"}[verb]
-    return re.sub(r"ies$", "y", re.sub(r"(?<=ss|sh|ch)es$|(?<=x)es$|(?<!ie)s$", "", verb))
 
 
 @dataclass(frozen=True)
@@ -45,3 +35,10 @@ class Question:
     stem: str
     choices: tuple[Choice, ...]
     answer: str
+
+
+def plain_answer(text: str) -> str:
+    """An answer's own sentences, those in columns too, without what it shows."""
+    text = re.sub(r"^(`{3,})\{.*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^(?::{3,}.*|\+{3})$", "", text, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()

@@ -118,14 +118,15 @@ def reactions(*, rewritten: bool = False) -> list[Reaction]:
     Source: the test reactions of Jaworski et al., Automatic mapping of atoms across both simple
         and complex chemical reactions, Nature Communications 10, 1434 (2019), licensed under
         CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/), as the source distribution of
-        synrbl 1.0.6 (MIT) carries them; changed by tools/make_reactions.py, as said above.
+        synrbl 1.0.6 (MIT) carries them in Data/Raw_data/Jaworski; changed with RDKit, as said
+        above. A mapped reaction is read if its molecules are those of the unmapped one.
     """
     path = files("attnbook").joinpath("datasets", "reactions.json")
     return read_reactions(path.read_text(encoding="utf-8"), rewritten=rewritten)
 
 
 def read_reactions(text: str, *, rewritten: bool = False) -> list[Reaction]:
-    """The reactions of a text that tools/make_reactions.py wrote."""
+    """The reactions of a text such as reactions.json."""
     found = []
     for entry in json.loads(text):
         written: dict[str, Any] = entry["rewritten"] if rewritten else entry
