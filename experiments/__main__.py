@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-SHARED = ("__main__", "storing")
+SHARED = ("__main__", "harness")
 
 for path in sorted(Path(__file__).parent.glob("*.py")):
     if path.stem not in SHARED:

@@ -1,29 +1,22 @@
-"""Published models in the book's blocks: how equal they are to the original, and what they cost.
+"""Published models in the book's blocks: how equal they are to the original.
 
 python -m experiments.pretrained            all; stores the results (a few minutes)
 python -m experiments.pretrained --quick    fewer tokens, no JAX; stores nothing
 
 The referee is Hugging Face's library, which reads the same files: transformers, with accelerate.
-Seconds are CPU seconds of one thread; each back end runs in a process of its own, whose peak memory
-counts.
 """
 
-import multiprocessing
 import os
-import resource
-import time
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-os.environ |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 import numpy as np
 import torch
 
 from attnbook import pretrained
-from experiments.storing import asked_quick, store, summary
+from experiments.harness import Experiment
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 TEXT = (
@@ -118,73 +111,13 @@ def hugging_face() -> Any:
     return transformers
 
 
-def costs(library: str, max_length: int | None, quick: bool) -> dict[str, Any]:
-    """CPU seconds and gigabytes of SmolLM2 in this process, which has done nothing before."""
-    torch.set_num_threads(1)
-    if library == "jax":
-        import jax.numpy as jnp
-    to_array: Any = torch.tensor if library == "torch" else jnp.asarray
-    file = pretrained.fetch("smollm2") / GGUF
-    before = gigabytes()
-    start = time.process_time()
-    model = pretrained.from_gguf(file, backend=library, max_length=max_length)
-    loading, loaded = time.process_time() - start, gigabytes()
-    tokens = to_array(np.random.default_rng(0).integers(0, model.vocab_size, (1, 80)))
-    with torch.no_grad():
-        passes = seconds(lambda: np.asarray(model(tokens)), 2 if quick else 6)
-        cache = model.empty(1)
-        state = [cache]
-
-        def step() -> None:
-            state[0], logits = model.step(state[0], tokens[:, 0])
-            np.asarray(logits)
-
-        steps = seconds(step, 4 if quick else 21)
-    return {
-        "loading": loading,
-        "80 tokens": summary(passes[1:]),
-        "80 tokens, the first time": passes[0],
-        "a step": summary(steps[1:]),
-        "a step, the first time": steps[0],
-        "memory": {"imports": before, "loaded": loaded, "at the end": gigabytes()},
-    }
-
-
-def seconds(compute: Callable[[], Any], times: int) -> list[float]:
-    found = []
-    for _ in range(times):
-        start = time.process_time()
-        compute()
-        found.append(time.process_time() - start)
-    return found
-
-
-def gigabytes() -> float:
-    """The most that this process has needed."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-
-
-def alone(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function gives in a process of its own."""
-    fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=fresh) as pool:
-        return pool.submit(function, *arguments).result()
-
-
 def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    found: dict[str, Any] = {"costs": {}, "equality": {}}
-    cases = [("torch", 512), ("torch", None), ("jax", 512)]
-    for library, max_length in cases[:1] if quick else cases:
-        name = f"{library}, {'its own length' if max_length is None else max_length}"
-        found["costs"][name] = alone(costs, library, max_length, quick)
-        print(name, found["costs"][name], flush=True)
+    experiment = Experiment("pretrained", __doc__)
+    equality = {}
     for name, compare in (("SmolLM2", smollm2), ("RXNMapper", rxnmapper)):
-        found["equality"][name] = alone(compare, quick)
-        print(name, found["equality"][name], flush=True)
-    if not quick:
-        store("pretrained", transformers=hugging_face().__version__, **found)
+        equality[name] = compare(experiment.quick)
+        print(name, equality[name], flush=True)
+    experiment.store(transformers=hugging_face().__version__, equality=equality)
 
 
 if __name__ == "__main__":

@@ -23,10 +23,9 @@ import torch
 from attnbook import datasets
 from attnbook import torch as torch_layers
 from attnbook.generate import ngrams, speculative
-from attnbook.train import training
 from attnbook_course.live import models
-from experiments.storing import asked_quick, store
-from experiments.transformers import PEAK, TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
+from experiments.harness import Experiment
+from experiments.transformers import TEXT_STEPS, WINDOW, bits, trained_writer
 
 SEEDS, BEGINNINGS, FROM, TO = 3, 100, 24, 56
 LENGTHS = (1, 2, 3, 4, 5, 6)
@@ -63,12 +62,8 @@ def of_counts(train: np.ndarray, vocab: int) -> Probabilities:
 def small_writer(train: np.ndarray, vocab: int, steps: int) -> Any:
     """A smaller transformer, trained as chapter 8's writer was."""
     torch.manual_seed(0)
-    model: Any = torch_layers.DecoderOnly(vocab, WINDOW, **SMALL)
-    layers: Any = torch_layers
-    rates = training.warm_cosine(PEAK, steps, warmup=min(WARMUP, steps))
-    batches = windows(train, steps, 0)
-    model, _ = layers.train(model, text_loss, batches, learning_rate=rates, clip=1.0)
-    return model.eval()
+    model = torch_layers.DecoderOnly(vocab, WINDOW, **SMALL)
+    return trained_writer(model, "torch", train, steps, 0)[0].eval()
 
 
 def written(
@@ -109,8 +104,8 @@ def written(
 
 
 def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+    experiment = Experiment("speculative", __doc__)
+    quick = experiment.quick
     text, target = datasets.python_reference(), models.load("writer")
     vocab = len(text.vocabulary)
     small = small_writer(text.train, vocab, 20 if quick else TEXT_STEPS)
@@ -118,7 +113,7 @@ def main() -> None:
     about = {
         name: {
             "parameters": sum(p.numel() for p in model.parameters()),
-            "bits": round(float(bits(model, text.held_out, torch.tensor)), 4),
+            "bits": round(float(bits(model, text.held_out)), 4),
         }
         for name, model in (("writer", target), ("small", small))
     }
@@ -126,19 +121,17 @@ def main() -> None:
     found: dict[str, Any] = {name: {} for name in drafts}
     for name, draft in drafts.items():
         for count in LENGTHS[:2] if quick else LENGTHS:
-            found[name][str(count)] = []
+            runs = []
             for seed in range(1 if quick else SEEDS):
                 rng = np.random.default_rng(100 + seed)
-                starts = rng.integers(
-                    0, len(text.held_out) - FROM, size=(4 if quick else BEGINNINGS, 1)
-                )
+                size = (4 if quick else BEGINNINGS, 1)
+                starts = rng.integers(0, len(text.held_out) - FROM, size=size)
                 beginnings = text.held_out[starts + np.arange(FROM)]
-                one = written(of_model(target), draft, beginnings, count, seed)
-                found[name][str(count)].append(one)
-            print(name, count, found[name][str(count)], flush=True)
-    if not quick:
-        asked = {"order": ORDER, "beginnings": BEGINNINGS, "characters": TO - FROM}
-        store("speculative", models=about, **asked, found=found)
+                runs.append(written(of_model(target), draft, beginnings, count, seed))
+            found[name][str(count)] = runs
+            print(name, count, runs, flush=True)
+    asked = {"order": ORDER, "beginnings": BEGINNINGS, "characters": TO - FROM}
+    experiment.store(models=about, **asked, found=found)
 
 
 if __name__ == "__main__":

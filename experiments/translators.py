@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, rounded
 from experiments.transformers import translation
 
 KINDS, SEEDS = ("transformer", "GRU"), (0, 1, 2)
@@ -32,7 +32,8 @@ def one(case: Case) -> dict[str, Any]:
 
 
 def main() -> None:
-    if asked_quick(__doc__):
+    experiment = Experiment("translators", __doc__)
+    if experiment.quick:
         print(one(("GRU", 60, 8e-3, 0)))
         return
     cases: list[Case] = [
@@ -47,10 +48,8 @@ def main() -> None:
     for (kind, steps, peak, seed), run in runs.items():
         print(kind, steps, peak, seed, run, flush=True)
         of_kind = found.setdefault(str(steps), {}).setdefault(kind, {})
-        of_kind.setdefault(str(peak), []).append(
-            {name: float(f"{value:.4g}") for name, value in run.items()}
-        )
-    store("translators", found=found)
+        of_kind.setdefault(str(peak), []).append(rounded(run))
+    experiment.store(found=found)
 
 
 if __name__ == "__main__":
