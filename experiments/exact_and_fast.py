@@ -4,8 +4,8 @@
     python -m experiments.exact_and_fast --quick    short ones, once; stores nothing
 
 Single precision, one head of width 64, one thread, seed 0. The ways take turns, and the least time
-of each counts. Peak memory is what the process grows by during a call (Linux). The roofline has the
-machine's fastest product, its fastest copy, and a matrix of 4096 × 4096 times more and more vectors.
+of each counts. Peak memory is what the process grows by during a call (Linux). The roofline has
+the machine's fastest product, its fastest copy, and a matrix of 4096² times more and more vectors.
 """
 
 import ctypes
@@ -106,10 +106,7 @@ def main() -> None:
     seconds = columns([least_seconds(ways_of(n), rounds) for n in lengths])
     print("seconds", seconds, flush=True)
     megabytes = columns(
-        [
-            {name: peak_megabytes(way) for name, way in reversed(ways_of(n).items())}
-            for n in lengths
-        ]
+        [{name: peak_megabytes(way) for name, way in reversed(ways_of(n).items())} for n in lengths]
     )
     print("megabytes", megabytes, flush=True)
     q, k, v = torch.randn(3, of_blocks, D, generator=torch.Generator().manual_seed(0))
@@ -128,7 +125,11 @@ def main() -> None:
     kept, roof = kept_arrays(of_blocks, 1 if quick else 15), roofline(rounds)
     print("kept", kept, "roofline", roof, flush=True)
     experiment.store(
-        **{"width": D, "block": BLOCK, "lengths": lengths, "seconds": seconds, "blocks": of_n},
+        width=D,
+        block=BLOCK,
+        lengths=lengths,
+        seconds=seconds,
+        blocks=of_n,
         **{"megabytes": megabytes, "kept arrays": kept, "roofline": roof},
     )
 

@@ -50,11 +50,18 @@ def beside_the_bare_kernel(rounds: int) -> dict[str, dict[str, list[float]]]:
             theirs: tuple[dict[str, Any], ...] = ({}, {"attn_mask": mask}, {"is_causal": True})
             for kind, here, there in zip(KINDS, ours, theirs, strict=True):
                 bare = functools.partial(scaled_dot_product_attention, q, k, v, **there)
-                row[kind].append(least_ratio(bare, lambda: attend(q, k, v, **here), rounds))
+                checked = functools.partial(attend, q, k, v, **here)
+                row[kind].append(least_ratio(bare, checked, rounds))
         name = f"{heads} head{'s' * (heads > 1)}, {threads} thread{'s' * (threads > 1)}"
         print(name, row, flush=True)
         found[name] = row
     return found
+
+
+def learned(average: Callable[[], Any], border: int) -> None:
+    """An average and its gradients, fused from so many weights on."""
+    weighted_average.FUSED_FROM = border
+    average().sum().backward()
 
 
 def borders(rounds: int) -> dict[str, dict[str, float]]:
@@ -67,12 +74,8 @@ def borders(rounds: int) -> dict[str, dict[str, float]]:
         q, k, v = (torch.randn(sequences, n, D, requires_grad=True) for _ in range(3))
         mask, row = causal_mask(n, like=q), {}
         for kind, how in zip(KINDS, ({}, {"mask": mask}, {"causal": True}), strict=True):
-
-            def learned(border: int, how: Any = how) -> None:
-                weighted_average.FUSED_FROM = border
-                attend(q, k, v, **how).sum().backward()
-
-            ways = (functools.partial(learned, border) for border in (0, 2**62))
+            average = functools.partial(attend, q, k, v, **how)
+            ways = (functools.partial(learned, average, border) for border in (0, 2**62))
             row[f"{kind}, learning"] = least_ratio(*ways, rounds)
         name = f"{threads} threads, {sequences} x {n} x {n}"
         print(name, row, flush=True)
@@ -85,7 +88,9 @@ def main() -> None:
     quick = experiment.quick
     torch.manual_seed(0)
     bare = beside_the_bare_kernel(2 if quick else 9)
-    experiment.store(lengths=LENGTHS, **{"bare kernel": bare, "borders": borders(2 if quick else 15)})
+    experiment.store(
+        lengths=LENGTHS, **{"bare kernel": bare, "borders": borders(2 if quick else 15)}
+    )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ by the error on new rows or points; the choice is stored.
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ from torch import Tensor, nn
 
 from attnbook import attend, datasets, nadaraya_watson
 from attnbook import torch as torch_layers
-from experiments.learned_kernels import draw, over
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, over
+from experiments.learned_kernels import draw
 
 RATES = 0.01, 0.03, 0.1
 Network = dict[str, np.ndarray]
@@ -287,29 +288,17 @@ def choose_for_points(seeds: Sequence[int]) -> dict[str, Any]:
     return chosen
 
 
-def with_choice(
-    experiment: Callable[[int, dict[str, Any]], dict[str, list[float]]], chosen: dict[str, Any]
-) -> Callable[[int], dict[str, list[float]]]:
-    def chosen_experiment(seed: int) -> dict[str, list[float]]:
-        return experiment(seed, chosen)
-
-    chosen_experiment.__name__ = experiment.__name__
-    return chosen_experiment
-
-
 def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+    experiment = Experiment("learned_attention", __doc__)
+    quick = experiment.quick
     tuning = range(100, 101 if quick else 103)
     for_circles, for_five = choose_for_circles(tuning), choose_for_points(tuning)
-    found = {
-        "circles": over(with_choice(circles, for_circles), 2 if quick else 5),
-        "five": over(with_choice(five, for_five), 2 if quick else 10),
-        "towers": over(line, 2 if quick else 40),
-        "chosen": {"circles": for_circles, "five": for_five},
-    }
-    if not quick:
-        store("learned_attention", **found)
+    experiment.store(
+        circles=over(partial(circles, chosen=for_circles), 2 if quick else 5),
+        five=over(partial(five, chosen=for_five), 2 if quick else 10),
+        towers=over(line, 2 if quick else 40),
+        chosen={"circles": for_circles, "five": for_five},
+    )
 
 
 if __name__ == "__main__":

@@ -83,7 +83,11 @@ def main() -> None:
     }
     print(seconds, steps, crosses, sep="\n", flush=True)
     experiment.store(
-        **{"width": D, "chunk": CHUNK, "block": BLOCK, "lengths": lengths, "seconds": seconds},
+        width=D,
+        chunk=CHUNK,
+        block=BLOCK,
+        lengths=lengths,
+        seconds=seconds,
         **{"seconds of one more token": steps, "crosses the fused softmax": crosses},
         bytes={"state": D * D * NUMBER, "cache": [2 * n * D * NUMBER for n in lengths]},
     )

@@ -1,4 +1,4 @@
-"""What every head of SmolLM2-135M attends to on four sentences: chapter 10's live figure.
+"""What every head of SmolLM2-135M attends to on four sentences, for chapter 10.
 
     python -m experiments.model_heads            all; stores the weights (ten seconds)
     python -m experiments.model_heads --quick    one sentence; stores nothing
@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from attnbook import pretrained
-from attnbook_course.live import Sentence, weights
-from experiments.storing import asked_quick
+from attnbook_course.live import weights
+from experiments.harness import Experiment
 
 EIGHT = " window copper river lemon doctor paper island music"
 CALLED = "When Mira called Pavel,"
@@ -26,8 +26,7 @@ START = "<|endoftext|>"  # begins each text, and is shown as <s>
 
 
 def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+    quick = Experiment("smollm2", __doc__).quick
     file = pretrained.fetch("smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
     model = pretrained.from_gguf(file, max_length=32)
     words = pretrained.tokens_from_gguf(file)
@@ -38,7 +37,7 @@ def main() -> None:
             _, by_layer = model(torch.tensor([numbers]), return_weights=True)
         tokens = ["<s>", *(words.decode([number]) for number in numbers[1:])]
         of_heads = np.stack([layer[0].numpy() for layer in by_layer])
-        sentences.append(Sentence(title, tokens, of_heads))
+        sentences.append(weights.Sentence(title, tokens, of_heads))
         first = of_heads[:, :, 1:, 0].mean(axis=2)
         print(
             f"{title}: {len(tokens)} tokens, {(first > 0.5).sum()} of {first.size} heads are sinks"

@@ -9,9 +9,7 @@ forward and backward. The kernel in Triton multiplies float32 in full precision.
 """
 
 import sys
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +20,7 @@ from attnbook import attend, devices, linear_attention
 from attnbook import torch as torch_layers
 from attnbook.exact import flash
 from attnbook.torch import triton_flash
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, Ways
 
 HEADS, WIDTH = 16, 64
 LAYERS = (
@@ -36,7 +34,7 @@ LENGTHS, LONG, MOST_IN_BLOCKS = (512, 2048, 8192), (1024, 4096, 16384), 2048
 Times = dict[str, list[float]]
 
 
-def milliseconds(ways: dict[str, Callable[[], Any]], rounds: int, calls: int = 5) -> Times:
+def milliseconds(ways: Ways, rounds: int, calls: int = 5) -> Times:
     """Median, and where eight of ten rounds lie, after two calls that warm up."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for way in [*ways.values(), *ways.values()]:
@@ -80,7 +78,7 @@ def heads(n: int, dtype: str) -> Tensor:
 def forward(n: int, dtype: str, rounds: int) -> Times:
     """PyTorch's kernel, attend, which calls it, the kernel in Triton, and the loop over blocks."""
     qkv = heads(n, dtype)
-    ways: dict[str, Callable[[], Any]] = {
+    ways: Ways = {
         "fused": partial(scaled_dot_product_attention, *qkv, is_causal=True),
         "attend": partial(attend, *qkv, causal=True),
         "Triton": partial(triton_flash.flash, *qkv, causal=True),
@@ -100,7 +98,8 @@ def linear(n: int, rounds: int) -> Times:
 
 
 def main() -> None:
-    rounds = 1 if asked_quick(__doc__) else 11
+    experiment = Experiment("on_a_gpu", __doc__)
+    rounds = 1 if experiment.quick else 11
     if not torch.cuda.is_available():
         sys.exit("torch sees no CUDA device: nothing was timed")
     torch.manual_seed(0)
@@ -111,8 +110,7 @@ def main() -> None:
         found["forward"] |= {f"{n} {dtype}": forward(n, dtype, rounds) for n in LENGTHS}
     found["linear"] = {f"{n}": linear(n, rounds) for n in LONG}
     print(devices.describe(), found, sep="\n")
-    if rounds > 1:
-        store("on_a_gpu", **found)
+    experiment.store(**found)
 
 
 if __name__ == "__main__":

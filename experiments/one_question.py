@@ -24,8 +24,7 @@ from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from attnbook.layers.linear import embed, perceptron
 from attnbook.train.training import minibatches
-from experiments.learned_kernels import over
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, over
 
 LENGTHS = [5, 10, 20, 40, 80]
 
@@ -99,12 +98,9 @@ def more(seed: int) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    seeds = 1 if quick else 5
-    found = {"even": over(even, seeds), "more": over(more, seeds)}
-    if not quick:
-        store("one_question", lengths=LENGTHS, **found)
+    experiment = Experiment("one_question", __doc__)
+    seeds = 1 if experiment.quick else 5
+    experiment.store(lengths=LENGTHS, even=over(even, seeds), more=over(more, seeds))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from experiments.recall import GRU, PAIRS, STEPS, columns, trained_model
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, columns
+from experiments.recall import GRU, PAIRS, STEPS, trained_model
 
 RATES = (0.001, 0.003, 0.01, 0.03)
 SEEDS = 3
@@ -48,18 +48,14 @@ def search(
 
 
 def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    names = ("same size", "wider", "wider, constant rate")
-    found: dict[str, dict[str, Any]] = {name: {} for name in names}
+    experiment = Experiment("recall_gru", __doc__)
+    quick, seeds = experiment.quick, 1 if experiment.quick else SEEDS
+    found: dict[str, dict[str, Any]] = {}
 
     def note(name: str, pairs: int, results: dict[str, Any]) -> None:
-        found[name][str(pairs)] = results
-        print(name, pairs, results, flush=True)
-        if not quick:
-            store("recall_gru", found=found)
+        found.setdefault(name, {})[str(pairs)] = results
+        experiment.note(name, found[name])
 
-    seeds = 1 if quick else SEEDS
     for pairs in PAIRS[:1] if quick else PAIRS:
         note("same size", pairs, search(pairs, (80,), RATES, 20 if quick else STEPS, seeds))
     for pairs, (widths, steps) in WIDER.items():

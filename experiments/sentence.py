@@ -11,7 +11,7 @@ has the largest of its weights; and two that look at the token before.
 import numpy as np
 
 from attnbook_course.live import weights
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment
 
 LAYER = 14  # counted from 1, as all here
 BEFORE = ((12, 2), (17, 1))
@@ -19,7 +19,7 @@ ASKS, ASKED = " his", " man"
 
 
 def main() -> None:
-    quick = asked_quick(__doc__)
+    experiment = Experiment("sentence", __doc__)
     stored = weights.load("smollm2")
     sentence = stored.sentences[0]
     layers, heads = sentence.shape
@@ -33,18 +33,16 @@ def main() -> None:
     best = max(largest, key=lambda head: asked[head[0] - 1, head[1] - 1, man])
     print(f"{ASKS!r} gives {ASKED!r} its largest weight in {largest}, the most in {best}")
     kept = dict.fromkeys((*((LAYER, head) for head in range(1, heads + 1)), *largest, *BEFORE))
-    if not quick:
-        store(
-            "sentence",
-            model=stored.model,
-            all_heads=layers * heads,
-            tokens=list(sentence.tokens),
-            largest=largest,
-            heads={
-                f"{layer}.{head}": " ".join(map(str, units[layer - 1, head - 1]))
-                for layer, head in kept
-            },
-        )
+    experiment.store(
+        model=stored.model,
+        all_heads=layers * heads,
+        tokens=list(sentence.tokens),
+        largest=largest,
+        heads={
+            f"{layer}.{head}": " ".join(map(str, units[layer - 1, head - 1]))
+            for layer, head in kept
+        },
+    )
 
 
 if __name__ == "__main__":

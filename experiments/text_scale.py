@@ -122,7 +122,8 @@ def best_grams(corpus: Corpus, size: int, tokens: str) -> dict[str, Any]:
     else:
         text = corpus.read("train", size)
         learned, *judged = (
-            np.array([CHARACTERS.index(c) for c in part]) for part in (text, *corpus.judges.values())
+            np.array([CHARACTERS.index(c) for c in part])
+            for part in (text, *corpus.judges.values())
         )
         vocab = len(CHARACTERS)
     ends = np.cumsum([len(part) for part in judged])
@@ -227,7 +228,10 @@ def measure_all(experiment: Experiment, corpus: Corpus) -> None:
                 **asdict(recipe),
                 "parameters": sum(parameter.numel() for parameter in model.parameters()),
                 "tokens": recipe.steps * ROWS * WINDOW,
-                **{name: bits(model, pairs.encode(text)) / len(text) for name, text in texts.items()},
+                **{
+                    name: bits(model, pairs.encode(text)) / len(text)
+                    for name, text in texts.items()
+                },
             }
 
         return once(key, measure)
