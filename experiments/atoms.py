@@ -1,14 +1,11 @@
 """Which atom became which: the weights of RXNMapper's 96 heads against mappings by chemists.
 
-    python -m experiments.atoms            stores the results (ten seconds; with the 610 minutes)
-    python -m experiments.atoms --quick    six reactions; stores nothing
-
 Sixty reactions are in the package. The 610 are read where tools/make_reactions.py --all has written
 them, into _build/reactions/, a file for each seed of their random order; without, their stored
 figures stay.
 
-Nothing is trained and no head is chosen: head
-11.6 is the one that RXNMapper's code names. Intervals are over reactions, 2000 times drawn again.
+Nothing is trained and no head is chosen: head 11.6 is the one that RXNMapper's code names.
+Intervals are over reactions, 2000 times drawn again. Ten seconds, and minutes with the 610.
 """
 
 from collections.abc import Callable
@@ -174,8 +171,7 @@ def per_reaction(reactions: list[Reaction], weights: list[Array]) -> list[dict[s
     ]
 
 
-def main() -> None:
-    experiment = Experiment("atoms", __doc__)
+def main(experiment: Experiment) -> None:
     weights_of = load()
     found: dict[str, Any] = {}
     for key, rewritten in (("sixty", False), ("sixty rewritten", True)):
@@ -198,7 +194,3 @@ def main() -> None:
     else:
         found = {**experiment.stored(), **found}
     experiment.store(found=found)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,6 @@
 """Repeated sequences again: blocks with the norm before and after the sum, and attention alone.
 
-    python -m experiments.blocks            all; stores the results (about ten minutes)
-    python -m experiments.blocks --quick    twenty steps of one seed; stores nothing
-
-Data and loss are those of experiments/induction.py. Seeds are 0 to 4, and none is left out.
+Data and loss are those of experiments/induction.py. Takes about ten minutes.
 """
 
 from typing import Any
@@ -31,8 +28,7 @@ CASES: dict[str, tuple[Any, str, float]] = {
 }
 
 
-def main() -> None:
-    experiment = Experiment("blocks", __doc__)
+def main(experiment: Experiment) -> None:
     found = {}
     for name, (make, library, peak) in CASES.items():
         runs = []
@@ -43,7 +39,3 @@ def main() -> None:
         found[name] = summaries(runs)
         print(name, found[name], flush=True)
     experiment.store(copying=found)
-
-
-if __name__ == "__main__":
-    main()

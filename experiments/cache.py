@@ -1,7 +1,6 @@
 """Writing with a cache of keys and values, and without: time and operations as ratios.
 
-python -m experiments.cache            all; stores the results (about a minute)
-python -m experiments.cache --quick    short texts; stores nothing
+Takes about a minute.
 """
 
 import time
@@ -40,11 +39,6 @@ def without_a_cache(length: int, rounds: int) -> dict[str, Any]:
     return {"time": ratios(seconds, "cached")["full"], "operations": counted}
 
 
-def main() -> None:
-    experiment = Experiment("cache", __doc__)
+def main(experiment: Experiment) -> None:
     for length in (16,) if experiment.quick else (64, 256, 512):
         experiment.note(str(length), without_a_cache(length, 1 if experiment.quick else 5))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,9 @@
 """Exact attention in blocks beside the plain one and PyTorch's fused kernel, and a roofline.
 
-    python -m experiments.exact_and_fast            all; stores the results (about five minutes)
-    python -m experiments.exact_and_fast --quick    short ones, once; stores nothing
-
 Single precision, one head of width 64, one thread, seed 0. The ways take turns, and the least time
-of each counts. Peak memory is what the process grows by during a call (Linux). The roofline has
-the machine's fastest product, its fastest copy, and a matrix of 4096² times more and more vectors.
+of each counts. Peak memory is what the process grows by during a call (Linux). The roofline has the
+machine's fastest product, its fastest copy, and a matrix of 4096² times more and more vectors.
+Takes about five minutes.
 """
 
 import ctypes
@@ -97,8 +95,7 @@ def roofline(rounds: int) -> dict[str, Any]:
     return {"batch": BATCHES, **rounded(found, 3)}
 
 
-def main() -> None:
-    experiment = Experiment("exact_and_fast", __doc__)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     lengths = LENGTHS[:3] if quick else LENGTHS
     of_blocks, blocks = (512, BLOCKS[2:6]) if quick else (4096, BLOCKS)
@@ -132,7 +129,3 @@ def main() -> None:
         blocks=of_n,
         **{"megabytes": megabytes, "kept arrays": kept, "roofline": roof},
     )
-
-
-if __name__ == "__main__":
-    main()

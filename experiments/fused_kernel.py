@@ -1,12 +1,9 @@
 """attend beside PyTorch's fused kernel called bare, and from how many weights on that kernel pays.
 
-    python -m experiments.fused_kernel            all; stores the results (about four minutes)
-    python -m experiments.fused_kernel --quick    few rounds; stores nothing
-
 Single precision, width 64. First at lengths from 128 to 4096, eight heads and one, one thread and
 two: with every key, with a causal mask, with causal=True. Then, for short sequences whose gradient
 is wanted, the fused way beside the formula: attend has its FUSED_FROM from there. The ways take
-turns of 4 ms or more, and the least time of each counts.
+turns of 4 ms or more, and the least time of each counts. Takes about four minutes.
 """
 
 import functools
@@ -83,15 +80,10 @@ def borders(rounds: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def main() -> None:
-    experiment = Experiment("fused_kernel", __doc__, threads=None)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     torch.manual_seed(0)
     bare = beside_the_bare_kernel(2 if quick else 9)
     experiment.store(
         lengths=LENGTHS, **{"bare kernel": bare, "borders": borders(2 if quick else 15)}
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,5 @@
-"""What the experiments share: --quick and storing, training, timing, summaries over seeds."""
+"""What the experiments share: storing, training, timing, summaries over seeds."""
 
-import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -22,23 +21,20 @@ Ways = dict[str, Callable[[], Any]]
 
 
 class Experiment:
-    """An experiment and its one option: --quick asks for a trial, which stores nothing.
+    """What is measured: a module of this folder, whose main is given this.
+
+    Seeds are 0, 1, 2, … where nothing else is said, and none is left out; data, first parameters
+    and batches come from them, and all rivals see the same.
 
     Args:
-        name: of the file, results/name.json, which datasets.results reads.
-        description: what --help says.
-        threads: of PyTorch; None leaves them as they are.
+        name: of the module, and of results/name.json, which datasets.results reads.
+        quick: a trial of few steps and one seed, which stores nothing.
     """
 
-    def __init__(self, name: str, description: str | None, threads: int | None = 1) -> None:
-        parser = argparse.ArgumentParser(
-            description=description, formatter_class=argparse.RawTextHelpFormatter
-        )
-        parser.add_argument("--quick", action="store_true")
-        self.name, self.quick = name, parser.parse_args().quick
+    def __init__(self, name: str, quick: bool) -> None:
+        self.name, self.quick = name, quick
         self.found: dict[str, Any] = {}
-        if threads is not None:
-            torch.set_num_threads(threads)
+        torch.set_num_threads(1)
 
     def stored(self) -> dict[str, Any]:
         """What an earlier run found, to go on from there; nothing in a trial."""

@@ -1,10 +1,6 @@
 """Regression in context: against kernel regression and the exact posterior, over seeds.
 
-    python -m experiments.in_context            all; stores results (over an hour)
-    python -m experiments.in_context --quick    twenty steps of one seed; stores nothing
-
-Seeds are 0, 1, 2, … throughout and none is left out; first parameters and training functions come
-from them. The functions to judge on are the same for all.
+The functions to judge on are the same for all. Takes over an hour.
 """
 
 from functools import cache
@@ -190,8 +186,7 @@ def running_process(draws: int) -> dict[str, Any]:
     return {"held_out": summary(errors)}
 
 
-def main() -> None:
-    experiment = Experiment("in_context", __doc__)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     seeds, draws = range(1 if quick else 3), 2 if quick else 40
     steps = 20 if quick else STEPS
@@ -211,7 +206,3 @@ def main() -> None:
     note("running data, Bayes", running_process(draws))
     running = [running_data(seed, 20 if quick else 1000, draws) for seed in seeds]
     note("running data", running)
-
-
-if __name__ == "__main__":
-    main()

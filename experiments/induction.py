@@ -1,9 +1,6 @@
 """Repeated sequences: how many layers copy, and what shared key and value heads cost.
 
-    python -m experiments.induction            all; stores the results (about fifteen minutes)
-    python -m experiments.induction --quick    twenty steps of one seed; stores nothing
-
-Seeds are 0 to 4, and none is left out; data, first parameters and batches come from them.
+Takes about fifteen minutes.
 """
 
 from typing import Any
@@ -40,8 +37,7 @@ def copying(model: Any, library: str, seed: int, steps: int, peak: float = PEAK)
     return [float(np.mean(right[repeats[:, 1:]])), held_out, history.cpu_seconds]
 
 
-def main() -> None:
-    experiment = Experiment("induction", __doc__)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     cases: dict[str, dict[str, int]] = {
         "2 layers": {},
@@ -58,7 +54,3 @@ def main() -> None:
             library = "JAX" if "JAX" in name else "torch"
             runs.append(copying(model, library, seed, 20 if quick else STEPS))
         experiment.note(name, summaries(runs))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,8 @@
 """Attention with learned queries and keys: names in circles, the running data, five inputs.
 
-    python -m experiments.learned_attention            all; stores the results (some seven minutes)
-    python -m experiments.learned_attention --quick    two seeds; stores nothing
-
-Seeds are 0, 1, 2, … throughout and none is left out; data, first parameters and batches come from
-them. On names and on five inputs every method that learns has its learning rate, and on five inputs
-its width and number of steps, chosen from the same grid on draws of their own (seeds 100, 101, …),
-by the error on new rows or points; the choice is stored.
+On names and on five inputs every method that learns has its learning rate, and on five inputs its
+width and number of steps, chosen from the same grid on draws of their own (seeds 100, 101, …), by
+the error on new rows or points; the choice is stored. Takes some seven minutes.
 """
 
 import itertools
@@ -288,8 +284,7 @@ def choose_for_points(seeds: Sequence[int]) -> dict[str, Any]:
     return chosen
 
 
-def main() -> None:
-    experiment = Experiment("learned_attention", __doc__)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     tuning = range(100, 101 if quick else 103)
     for_circles, for_five = choose_for_circles(tuning), choose_for_points(tuning)
@@ -299,7 +294,3 @@ def main() -> None:
         towers=over(line, 2 if quick else 40),
         chosen={"circles": for_circles, "five": for_five},
     )
-
-
-if __name__ == "__main__":
-    main()

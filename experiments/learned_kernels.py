@@ -1,10 +1,7 @@
 """What learned kernels gain on points that they have not seen, over many draws of the running data.
 
-    python -m experiments.learned_kernels            all; stores the results (about fifteen minutes)
-    python -m experiments.learned_kernels --quick    two draws; stores nothing
-
-Every draw has 150 given points and is judged on 1000 new ones. Seeds are 0, 1, 2, … throughout; no
-draw is left out. Medians are stored, and the range in which eight of ten draws lie.
+Every draw has 150 given points and is judged on 1000 new ones. Medians are stored, and the range in
+which eight of ten draws lie. Takes about fifteen minutes.
 """
 
 import itertools
@@ -206,8 +203,7 @@ def likelihood_1500(seed: int) -> dict[str, list[float]]:
     return likelihood(seed, 1500)
 
 
-def main() -> None:
-    experiment = Experiment("learned_kernels", __doc__)
+def main(experiment: Experiment) -> None:
     seeds = {
         scores: 40,
         choice: 40,
@@ -219,7 +215,3 @@ def main() -> None:
     }
     found = {of.__name__: over(of, 2 if experiment.quick else n) for of, n in seeds.items()}
     experiment.store(**found)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,9 @@
 """What a state of fixed size costs as a text grows, beside the fused softmax and our own flash.
 
-    python -m experiments.linear_cost            all; stores the results (about five minutes)
-    python -m experiments.linear_cost --quick    short texts, once; stores nothing
-
 Single precision, one head of width 64, one thread, seed 0, causal. First all tokens of a text at
 once, in several forms, then one token more after a text of that length. The ways take turns, and
-the least time of each counts. "linear" adds, "delta" is the gated delta rule.
+the least time of each counts. "linear" adds, "delta" is the gated delta rule. Takes about five
+minutes.
 """
 
 import functools
@@ -71,8 +69,7 @@ def crossing(lengths: list[int], ours: list[float], theirs: list[float]) -> floa
     return lengths[0]
 
 
-def main() -> None:
-    experiment = Experiment("linear_cost", __doc__)
+def main(experiment: Experiment) -> None:
     lengths, rounds = (LENGTHS[:3], 1) if experiment.quick else (LENGTHS, 9)
     seconds = columns([least_seconds(all_at_once(n), rounds) for n in lengths])
     steps = columns([least_seconds(one_more(n), 4 * rounds, calls=20) for n in lengths])
@@ -91,7 +88,3 @@ def main() -> None:
         **{"seconds of one more token": steps, "crosses the fused softmax": crosses},
         bytes={"state": D * D * NUMBER, "cache": [2 * n * D * NUMBER for n in lengths]},
     )
-
-
-if __name__ == "__main__":
-    main()

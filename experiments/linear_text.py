@@ -1,14 +1,11 @@
 """Chapter 8's writer of text with other weights: with a state of fixed size, and with a gate.
 
-    python -m experiments.linear_text            all; stores the results (about forty minutes)
-    python -m experiments.linear_text --quick    twenty steps of one seed; stores nothing
-
 One model, seven kinds of attention in its blocks: all else, the batches, the steps and the learning
 rate are chapter 8's, which were chosen for the softmax, and nothing was tuned for any other kind.
 "sum", "decay", "delta" and "gated_delta" are one layer, GatedDelta, with neither, the one, the
 other or both of its options; "linear" is LinearAttention. "softmax_gate" is multi-head attention
-with the gate of "decay": the sum of the log decays between two tokens joins their score. Seeds are
-0, 1, 2 throughout and none is left out; the results are written after every run.
+with the gate of "decay": the sum of the log decays between two tokens joins their score. Takes
+about forty minutes.
 """
 
 import functools
@@ -65,8 +62,7 @@ def model_of(kind: str, vocab: int, window: int) -> torch_layers.DecoderOnly:
     return model
 
 
-def main() -> None:
-    experiment = Experiment("linear_text", __doc__)
+def main(experiment: Experiment) -> None:
     steps = 20 if experiment.quick else TEXT_STEPS
     runs: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
     for seed in range(1 if experiment.quick else SEEDS):
@@ -76,7 +72,3 @@ def main() -> None:
             print(kind, runs[kind][-1], flush=True)
             sizes = {"window": WINDOW, "rows": ROWS, "steps": steps}
             experiment.store(threads=1, **sizes, runs=runs)
-
-
-if __name__ == "__main__":
-    main()

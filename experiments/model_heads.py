@@ -1,10 +1,7 @@
 """What every head of SmolLM2-135M attends to on four sentences, for chapter 10.
 
-    python -m experiments.model_heads            all; stores the weights (ten seconds)
-    python -m experiments.model_heads --quick    one sentence; stores nothing
-
 Nothing is drawn at random. The weights are rounded to multiples of 1/255 (see
-attnbook_course.live.weights).
+attnbook_course.live.weights). Takes ten seconds.
 """
 
 import numpy as np
@@ -25,13 +22,12 @@ TEXTS = {
 START = "<|endoftext|>"  # begins each text, and is shown as <s>
 
 
-def main() -> None:
-    quick = Experiment("smollm2", __doc__).quick
+def main(experiment: Experiment) -> None:
     file = pretrained.fetch("smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
     model = pretrained.from_gguf(file, max_length=32)
     words = pretrained.tokens_from_gguf(file)
     sentences = []
-    for title, text in list(TEXTS.items())[: 1 if quick else None]:
+    for title, text in list(TEXTS.items())[: 1 if experiment.quick else None]:
         numbers = words.encode(START + text, split_special_tokens=False)
         with torch.no_grad():
             _, by_layer = model(torch.tensor([numbers]), return_weights=True)
@@ -42,10 +38,6 @@ def main() -> None:
         print(
             f"{title}: {len(tokens)} tokens, {(first > 0.5).sum()} of {first.size} heads are sinks"
         )
-    if not quick:
+    if not experiment.quick:
         file = weights.store("smollm2", "SmolLM2-135M", sentences)
         print(f"{file.name}: {file.stat().st_size:,} bytes")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,5 @@
 """Speed and memory of nadaraya_watson against its peers, as ratios within one run.
 
-    python -m experiments.nadaraya_watson            all; stores the results (20 minutes)
-    python -m experiments.nadaraya_watson --quick    1,000 points, one round; stores nothing
-
 10,000 points evenly spread, 1 input and 3: each measurement is a process of its own, a warm-up call
 (which compiles, for JAX), then the timed ones. The ways take turns, and a ratio is formed within a
 round. KernelReg works query by query: it is timed on 200 queries and scaled up. Peak memory is what
@@ -12,6 +9,7 @@ The table over bandwidths: standard normal points, 1 to 5 inputs, one and two pr
 ways take turns in one process, KernelReg and NumPy on some of the queries, scaled up, and of each
 the least time counts. "processor" is the time that the process's threads used. On one processor the
 ratios are of those, which no other program disturbs; on two of seconds, for what the threads gain.
+Takes twenty minutes.
 """
 
 import os
@@ -225,15 +223,8 @@ def compare(n: int, d: int, rounds: int) -> dict[str, dict[str, float]]:
     return rows
 
 
-def main() -> None:
-    from experiments.harness import Experiment  # not in the processes that are measured
-
-    experiment = Experiment("nadaraya_watson", __doc__)
+def main(experiment: Any) -> None:  # the harness is not in the processes that are measured
     n, rounds = (1000, 1) if experiment.quick else (10_000, 3)
     bandwidths = all_bandwidths(n, rounds)
     speed = {f"{n} points, {d} inputs": compare(n, d, rounds) for d in BANDWIDTH}
     experiment.store(speed=speed, bandwidths=bandwidths)
-
-
-if __name__ == "__main__":
-    main()

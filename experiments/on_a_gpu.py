@@ -1,11 +1,9 @@
 """What attention costs on a GPU: dropout, whole rows and blocks, softmax and a sum in chunks.
 
-    python -m experiments.on_a_gpu            all; stores the results (half a minute; needs CUDA)
-    python -m experiments.on_a_gpu --quick    one round; stores nothing
-
 Milliseconds by CUDA events, ways in turns: the median over the rounds, and the range in which eight
 of ten lie. Causal, 16 heads of width 64 but for dropout, whose layers have 8 heads and are timed
-forward and backward. The kernel in Triton multiplies float32 in full precision.
+forward and backward. The kernel in Triton multiplies float32 in full precision. Takes half a
+minute; needs CUDA.
 """
 
 import sys
@@ -97,8 +95,7 @@ def linear(n: int, rounds: int) -> Times:
     )
 
 
-def main() -> None:
-    experiment = Experiment("on_a_gpu", __doc__)
+def main(experiment: Experiment) -> None:
     rounds = 1 if experiment.quick else 11
     if not torch.cuda.is_available():
         sys.exit("torch sees no CUDA device: nothing was timed")
@@ -111,7 +108,3 @@ def main() -> None:
     found["linear"] = {f"{n}": linear(n, rounds) for n in LONG}
     print(devices.describe(), found, sep="\n")
     experiment.store(**found)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,9 @@
 """A learned question about a row of digits: learned weights beside equal ones.
 
-    python -m experiments.one_question            all; stores the results (about a minute)
-    python -m experiments.one_question --quick    one seed; stores nothing
-
 Two tasks: the mean of a row's even digits, and whether a row has more 4s than 2s. Every model is
 trained on rows of ten and asked on new rows of five lengths, the same rows for all. In the first
-task every model has 2000 steps, and one with learned weights also 600, as in chapter 3. Seeds are 0
-to 4, and none is left out; rows, first parameters and batches come from them.
+task every model has 2000 steps, and one with learned weights also 600, as in chapter 3. Takes about
+a minute.
 """
 
 from collections.abc import Callable
@@ -97,11 +94,6 @@ def more(seed: int) -> dict[str, list[float]]:
     return found
 
 
-def main() -> None:
-    experiment = Experiment("one_question", __doc__)
+def main(experiment: Experiment) -> None:
     seeds = 1 if experiment.quick else 5
     experiment.store(lengths=LENGTHS, even=over(even, seeds), more=over(more, seeds))
-
-
-if __name__ == "__main__":
-    main()

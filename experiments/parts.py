@@ -1,15 +1,13 @@
 """What each part of the block buys, in training: stacks of 2, 6 and 12 blocks, a part taken out.
 
-    python -m experiments.parts            all; stores the results (25 minutes of one processor)
-    python -m experiments.parts --quick    ten steps of one seed; stores nothing
-
 A house of 24 rooms has 24 doors; each leads from every room to some room. A row names a room and a
 door in turn, and the answer at a door is the room behind it: 576 facts. Every stack has the best of
 three learning rates, chosen with a seed and on rows of its own; where the best is the least or the
 largest of them, the next one is tried too. Then seeds 0, 1, 2 are trained and judged on new rows;
 none is left out. The second experiment has a house of eight rooms and eight doors, and walks
 through several doors. The third has what the first leaves open, at rates that are given: post-norm
-at smaller ones, RMS norms, and SwiGLU, narrower so that it has as many parameters as the MLP.
+at smaller ones, RMS norms, and SwiGLU, narrower so that it has as many parameters as the MLP. Takes
+25 minutes of one processor.
 """
 
 from collections.abc import Callable
@@ -172,8 +170,7 @@ def best(rows: Rows, depth: int, case: str, quick: bool, **how: float) -> dict[s
     }
 
 
-def main() -> None:
-    experiment = Experiment("parts", __doc__)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     parts = {
         f"{case}, {depth}": best(one_door, depth, case, quick)
@@ -195,7 +192,3 @@ def main() -> None:
     for name, runs in left_open.items():
         print(name, *(f"{run['rate']:g} {run['right']:.3f}" for run in runs), flush=True)
     experiment.store(steps=STEPS, parts=parts, walked=walked, std=stds, left_open=left_open)
-
-
-if __name__ == "__main__":
-    main()

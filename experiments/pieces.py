@@ -1,12 +1,10 @@
 """The writer of text grown piece by piece: what each piece of the transformer buys.
 
-    python -m experiments.pieces            all; stores the results (an hour of one processor)
-    python -m experiments.pieces --quick    twenty steps of one seed; stores nothing
-
 Every model reads chapter 8's text in the same batches, for as many steps. Each has the best of
 three learning rates, chosen with seed 0 on the last tenth of the training text, which these runs do
 not read; where the largest is the best, its double is tried too, at most twice. Then seeds 0, 1, 2
-learn from the whole training text, none is left out, and the held-out text judges.
+learn from the whole training text, none is left out, and the held-out text judges. Takes an hour of
+one processor.
 """
 
 from typing import Any
@@ -115,8 +113,7 @@ def best_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
     return min(runs, key=lambda run: float(run["bits"]))
 
 
-def main() -> None:
-    experiment = Experiment("pieces", __doc__)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     text = datasets.python_reference()
     cut = 9 * len(text.train) // 10
@@ -139,7 +136,3 @@ def main() -> None:
     of_pairs = ngrams.bits(text.train, text.held_out, 2, vocab_size=len(text.vocabulary))
     pairs = float(of_pairs[WINDOW // 2 :].mean())
     experiment.store(steps=steps, rates=RATES, pairs=pairs, tried=tried, found=found)
-
-
-if __name__ == "__main__":
-    main()

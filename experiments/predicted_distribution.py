@@ -1,11 +1,8 @@
 """Regression in context that predicts a distribution: near the optimum, and is a scale inferred?
 
-    python -m experiments.predicted_distribution           all; stores results and a model
-    python -m experiments.predicted_distribution --quick   twenty steps of one seed; stores nothing
-
 The transformer of experiments/in_context.py gives two numbers for every query, a mean and the
-logarithm of a variance, and is trained on the logarithm of a Gaussian density. Seeds are 0, 1, 2
-throughout and none is left out. The functions to judge on are those of experiments/in_context.py.
+logarithm of a variance, and is trained on the logarithm of a Gaussian density. The functions to
+judge on are those of experiments/in_context.py. Takes about two hours.
 """
 
 import math
@@ -127,8 +124,7 @@ def run(seed: int, scale: str, steps: int, keep: bool = False) -> dict[str, Any]
     return {**rounded(found), "steps": steps, "cpu_seconds": history.cpu_seconds}
 
 
-def main() -> None:
-    experiment = Experiment("predicted_distribution", __doc__)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     for scale, steps in STEPS.items():
         runs = []
@@ -139,7 +135,3 @@ def main() -> None:
     shorter = run(0, "fixed", 20 if quick else 2000)  # what do steps do alone?
     experiment.note("fixed, 2000 steps", [shorter])
     experiment.note(f"random, {LONG} steps", [run(0, "random", 20 if quick else LONG)])
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,7 @@
 """Published models in the book's blocks: how equal they are to the original.
 
-python -m experiments.pretrained            all; stores the results (a few minutes)
-python -m experiments.pretrained --quick    fewer tokens, no JAX; stores nothing
-
 The referee is Hugging Face's library, which reads the same files: transformers, with accelerate.
+Takes a few minutes.
 """
 
 import os
@@ -111,14 +109,9 @@ def hugging_face() -> Any:
     return transformers
 
 
-def main() -> None:
-    experiment = Experiment("pretrained", __doc__)
+def main(experiment: Experiment) -> None:
     equality = {}
     for name, compare in (("SmolLM2", smollm2), ("RXNMapper", rxnmapper)):
         equality[name] = compare(experiment.quick)
         print(name, equality[name], flush=True)
     experiment.store(transformers=hugging_face().__version__, equality=equality)
-
-
-if __name__ == "__main__":
-    main()

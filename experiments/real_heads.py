@@ -1,11 +1,8 @@
 """Chapter 6's heads in SmolLM2-135M: who looks where, and what is lost without them.
 
-    python -m experiments.real_heads            all; stores the results (about half an hour)
-    python -m experiments.real_heads --quick    one seed, two rows; stores nothing
-
 A row is the token that begins a text, forty random words, and the same forty words again. The heads
 are chosen on the rows of seed 4 and judged on those of the seeds 0 to 3. Layers and heads count
-from 1.
+from 1. Takes about half an hour.
 """
 
 from collections.abc import Iterator, Sequence
@@ -226,8 +223,7 @@ def alone_and_together(looks: dict[str, np.ndarray]) -> dict[str, list[Head]]:
     return found
 
 
-def main() -> None:
-    experiment = Experiment("real_heads", __doc__)
+def main(experiment: Experiment) -> None:
     torch.set_grad_enabled(False)
     folder = pretrained.fetch("smollm2")
     model, words = pretrained.from_gguf(folder / FILE), pretrained.tokens_from_gguf(folder / FILE)
@@ -282,7 +278,3 @@ def main() -> None:
     found = rounded({"prose": on_prose, "sinks": sinks(model, words, stretches)})
     print(on_prose, flush=True)
     experiment.store(heads=heads, shares=of_heads, each=each, **found)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,8 @@
 """Associative recall: attention, n-grams and a kernel look up what stood behind a key.
 
-    python -m experiments.recall            all; stores the results (about half an hour)
-    python -m experiments.recall --quick    twenty steps of one seed; stores nothing
-
-Seeds are 0, 1, 2, … throughout and none is left out; data, first parameters and batches come from
-them. The learning rate is chosen with another seed, 100, on rows of its own. All models see the same
-rows for the same number of steps. experiments/recall_gru.py gives a GRU the same rows; here it has
-ten times the steps.
+The learning rate is chosen with another seed, 100, on rows of its own. All models see the same rows
+for the same number of steps. experiments/recall_gru.py gives a GRU the same rows; here it has ten
+times the steps. Takes about half an hour.
 """
 
 from typing import Any
@@ -186,8 +182,7 @@ def by_kernel_on_rows(pairs: int, seed: int, count: int) -> dict[str, float]:
     return {"bandwidth": bandwidth, "right": said(judged, (bandwidth,))[0]}
 
 
-def main() -> None:
-    experiment = Experiment("recall", __doc__)
+def main(experiment: Experiment) -> None:
     steps, seeds = (20, 1) if experiment.quick else (STEPS, SEEDS)
     found: dict[str, dict[str, Any]] = {}
     rate, tried = chosen_rate("two layers", steps)
@@ -210,7 +205,3 @@ def main() -> None:
             note(name, pairs, [fit(pairs, seed, steps * SIZE) for seed in range(min(seeds, 2))])
     name = f"GRU, ten times the steps, rate {LONGER}"
     note(name, 2, [trained("GRU", 2, LONGER, 0, 10 * steps)])
-
-
-if __name__ == "__main__":
-    main()

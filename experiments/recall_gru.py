@@ -1,13 +1,11 @@
 """Associative recall by a GRU that is tuned at each length, and what it takes to get further.
 
-    python -m experiments.recall_gru            all; stores the results (about half an hour)
-    python -m experiments.recall_gru --quick    twenty steps of one seed; stores nothing
-
 Rows, batches and loss are those of experiments/recall.py. Learning rates, and widths where there
 are two, are chosen with seed 100 on rows of their own, at the number of pairs at which the GRU is
 then judged; seeds are 0, 1, 2, … and none is left out. "same size" has as many parameters and steps
 as two layers of attention in recall.py; "wider" has more of both; "wider, constant rate" has the
 rate that "wider" found best at two pairs, which neither rises nor falls, and is not tuned further.
+Takes about half an hour.
 """
 
 from typing import Any
@@ -47,8 +45,7 @@ def search(
     return {"tried": tried, "width": width, "rate": rate, "steps": steps, **columns(runs)}
 
 
-def main() -> None:
-    experiment = Experiment("recall_gru", __doc__)
+def main(experiment: Experiment) -> None:
     quick, seeds = experiment.quick, 1 if experiment.quick else SEEDS
     found: dict[str, dict[str, Any]] = {}
 
@@ -66,7 +63,3 @@ def main() -> None:
         runs = [run(pairs, WIDE, rate, seed, steps, cooled=False) for seed in range(seeds)]
         results = {"width": WIDE, "rate": rate, "steps": steps, **columns(runs)}
         note("wider, constant rate", pairs, results)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,10 @@
 """How the time of self-attention, a GRU and a convolution grows with the length of a sequence.
 
-    python -m experiments.self_attention            stores the results (a few minutes, one core)
-    python -m experiments.self_attention --quick    two rounds; stores nothing
-
 Every number is a processor time beside that of the same layer at the first length, in the same
 round; of three runs the shortest counts. Processor time leaves out what other programs take, but
 not what they do to the caches. "same memory" computes stored weights in arrays that are there
-already. A page fault is a page of memory that the system hands out at its first use.
+already. A page fault is a page of memory that the system hands out at its first use. Takes a few
+minutes of one core.
 """
 
 import math
@@ -37,8 +35,7 @@ def page_faults(call: Callable[[], object]) -> int:
 
 
 @torch.no_grad()
-def main() -> None:
-    experiment = Experiment("self_attention", __doc__)
+def main(experiment: Experiment) -> None:
     torch.manual_seed(0)
     convolution = torch.nn.Conv1d(WIDTH, WIDTH, 5, padding=2)
     tables = {n: (torch.empty(n, n), torch.empty(n, WIDTH)) for n in LENGTHS}
@@ -70,7 +67,3 @@ def main() -> None:
     for name, of_lengths in growth.items():
         print(name, [column["median"] for column in of_lengths], faults[name], flush=True)
     experiment.store(lengths=LENGTHS, width=WIDTH, growth=growth, page_faults=faults)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,8 @@
 """A few heads of SmolLM2-135M on the sentence that goes through the book: drawings.sentence.
 
-    python -m experiments.sentence            from the weights that model_heads stored (a second)
-    python -m experiments.sentence --quick    stores nothing
-
 The model is not needed: experiments/model_heads.py asked it. Kept are all nine heads of layer 14,
-among them the one in which " his" gives " man" the most weight; the other heads in which " man"
-has the largest of its weights; and two that look at the token before.
+among them the one in which " his" gives " man" the most weight; the other heads in which " man" has
+the largest of its weights; and two that look at the token before. Takes a second.
 """
 
 import numpy as np
@@ -18,8 +15,7 @@ BEFORE = ((12, 2), (17, 1))
 ASKS, ASKED = " his", " man"
 
 
-def main() -> None:
-    experiment = Experiment("sentence", __doc__)
+def main(experiment: Experiment) -> None:
     stored = weights.load("smollm2")
     sentence = stored.sentences[0]
     layers, heads = sentence.shape
@@ -43,7 +39,3 @@ def main() -> None:
             for layer, head in kept
         },
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,10 +1,7 @@
 """Digits, in their place and shifted: a transformer over their rows and kernel regression.
 
-    python -m experiments.shifted_digits            all; stores the results (about half an hour)
-    python -m experiments.shifted_digits --quick    twenty steps of one split; stores nothing
-
 Splits and seeds are 0, 1, 2, … and none is left out; a split's number is also the seed of its
-shifts, first parameters and batches.
+shifts, first parameters and batches. Takes about half an hour.
 """
 
 from typing import Any
@@ -102,8 +99,7 @@ def transformer(
     return [float(np.mean(said == task.new_labels)), history.cpu_seconds]
 
 
-def main() -> None:
-    experiment = Experiment("shifted_digits", __doc__)
+def main(experiment: Experiment) -> None:
     found: dict[str, dict[str, list[Any]]] = {"in place": {}, "shifted": {}}
     for split in range(1 if experiment.quick else 5):
         for place, steps in (("in place", 1000), ("shifted", 1500)):
@@ -124,7 +120,3 @@ def main() -> None:
             for name, result in made.items():
                 found[place].setdefault(name, []).append(result)
         experiment.store(found=found)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,5 @@
 """Speculative decoding with chapter 8's writer: the drafts that it keeps, and tokens per pass.
 
-    python -m experiments.speculative            all; stores the results (some minutes)
-    python -m experiments.speculative --quick    one seed, few texts; stores nothing
-
 The stored writer is the large model. Drafts come from a transformer of one block and half the
 width, trained here as the writer was (seed 0), or from the 3-gram of Kneser and Ney with the
 package's discount, counted in the same text. Each goes on with BEGINNINGS beginnings of the
@@ -11,7 +8,7 @@ is kept, and every draft length.
 
 What is stored of each: the mean accepted share over all characters that were written, the tokens
 per pass of the writer, counted, and the share of passes that keep at least k drafts. Every pass
-computes all positions anew, so nothing here is a time.
+computes all positions anew, so nothing here is a time. Takes some minutes.
 """
 
 from collections.abc import Callable
@@ -103,8 +100,7 @@ def written(
     }
 
 
-def main() -> None:
-    experiment = Experiment("speculative", __doc__)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     text, target = datasets.python_reference(), models.load("writer")
     vocab = len(text.vocabulary)
@@ -132,7 +128,3 @@ def main() -> None:
             print(name, count, runs, flush=True)
     asked = {"order": ORDER, "beginnings": BEGINNINGS, "characters": TO - FROM}
     experiment.store(models=about, **asked, found=found)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,13 +1,10 @@
 """Chapter 9's functions as text, read by SmolLM2-135M: does it regress, and with which kernel?
 
-    python -m experiments.text_regression            all; stores the results (about three hours)
-    python -m experiments.text_regression --quick    three functions; stores nothing
-
 Three draws of forty functions, of seeds that chapter 9 did not train on, in two formats, and in the
 first once more with 5 added to every x (99 at most). A number has two digits. The model is asked
 for the first digit of y; its answer is the mean of 5, 15, …, 95 under its probabilities of the ten
 digits. Layers and heads count from 1. Ten pairs of other heads are cut on the first draw: each two
-of one layer near 19, and none that chapter 10 names.
+of one layer near 19, and none that chapter 10 names. Takes about three hours.
 """
 
 from collections.abc import Sequence
@@ -228,8 +225,7 @@ def cuts(
     return found
 
 
-def main() -> None:
-    experiment = Experiment("text_regression", __doc__)
+def main(experiment: Experiment) -> None:
     torch.set_grad_enabled(False)
     folder = pretrained.fetch("smollm2")
     model, words = pretrained.from_gguf(folder / FILE), pretrained.tokens_from_gguf(folder / FILE)
@@ -240,7 +236,3 @@ def main() -> None:
     }
     found[CUT_IN] |= cuts(model, words, seeds, count, other_pairs(2 if experiment.quick else 10))
     experiment.store(found=rounded(found))
-
-
-if __name__ == "__main__":
-    main()

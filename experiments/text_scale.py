@@ -1,8 +1,5 @@
 """Bits per character of transformers and tuned n-grams, on 0.3 to 30 MB of docstrings.
 
-    python -m experiments.text_scale            all that is missing; stores after each (9 hours)
-    python -m experiments.text_scale --quick    a small corpus and ten steps; stores nothing
-
 What is stored is not measured again. The corpus is that of attnbook.datasets.docstrings, which
 needs what `make env-test` installs. Sizes are first parts of its train.txt, each a sample of all
 libraries.
@@ -17,7 +14,7 @@ libraries.
 
 held_out.txt, files of the same libraries, and unseen.txt, libraries of which nothing was learned,
 judge and choose nothing. The rate is chosen with seed 0; seeds 0, 1 and 2 are judged. The stored
-runs that name a machine of their own were those of a GPU, in TF32.
+runs that name a machine of their own were those of a GPU, in TF32. Takes nine hours.
 """
 
 import json
@@ -267,14 +264,9 @@ def measure_all(experiment: Experiment, corpus: Corpus) -> None:
         grams(SIZES[-1])  # half an hour by itself
 
 
-def main() -> None:
-    experiment = Experiment("text_scale", __doc__)
+def main(experiment: Experiment) -> None:
     if experiment.quick:
         with tempfile.TemporaryDirectory() as folder:
             measure_all(experiment, Corpus(Path(folder), 2 * SIZES[0]))
     else:
         measure_all(experiment, Corpus(Path("_build") / "text_scale" / "corpus", SIZES[-1]))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,16 +1,12 @@
 """Trained recall: layers read pairs, a token each, and are asked for the value of a key.
 
-    python -m experiments.trained_recall            all; stores the results (a quarter of an hour)
-    python -m experiments.trained_recall --quick    twenty steps of one seed; stores nothing
-
 With distinct keys no key comes twice. With recurring ones each comes about twice, and its last
 value counts. All layers see the same rows for the same number of steps and predict k(q, ·) u, with
 queries and keys of width 16, the same parameters at the start, and coefficients u of their own.
 Ridge keeps K^T K beside K^T V, so a sum and a delta rule with keys twice as wide, which keep as
 many numbers, stand beside it. Stacks of four layers, one of them a softmax or all or none, have the
-same tasks and fewer steps.
-Seeds are 0, 1, 2 and none is left out; data, first parameters and batches come from them. One
-learning rate serves all; what a smaller and a larger one do is measured with seed 0.
+same tasks and fewer steps. One learning rate serves all; what a smaller and a larger one do is
+measured with seed 0. Takes a quarter of an hour.
 """
 
 from collections.abc import Iterator
@@ -197,8 +193,7 @@ def trained(
     }
 
 
-def main() -> None:
-    experiment = Experiment("trained_recall", __doc__)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     found: Any = {task: {kind: [] for kind in KINDS} for task in TASKS}
     other_rates: Any = {str(rate): {task: {} for task in TASKS} for rate in OTHER_RATES}
@@ -229,7 +224,3 @@ def main() -> None:
         other_rates=other_rates,
         stacks={"steps": STACK_STEPS, "found": stacks},
     )
-
-
-if __name__ == "__main__":
-    main()

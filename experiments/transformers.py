@@ -1,10 +1,6 @@
 """The translator and the language model of chapter 8: seeds, both libraries, and their rivals.
 
-    python -m experiments.transformers            all; stores results and two models (about an hour)
-    python -m experiments.transformers --quick    twenty steps of one seed; stores nothing
-
-Seeds are 0, 1, 2, … throughout and none is left out; first parameters and batches come from them.
-The data are the same for all.
+Takes about an hour, and stores two models too.
 """
 
 import itertools
@@ -170,8 +166,7 @@ def best_gram(text: Any, orders: Any, discounts: Any, first: int = 0) -> dict[st
     return {"order": n, "discount": discount, "set_aside": tried[n, discount], "bits": of_all}
 
 
-def main() -> None:
-    experiment = Experiment("transformers", __doc__)
+def main(experiment: Experiment) -> None:
     quick = experiment.quick
     seeds = range(1 if quick else 3)
     full, text_steps = (20, 20) if quick else (STEPS, TEXT_STEPS)
@@ -196,7 +191,3 @@ def main() -> None:
     for warmup in (0, WARMUP):
         how = {"steps": full // 2, "norm": "post", "warmup": warmup}
         translated(f"de post-norm, warm-up {warmup}, half", "de", **how)
-
-
-if __name__ == "__main__":
-    main()

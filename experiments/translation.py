@@ -1,12 +1,8 @@
 """Number words from English to German and French: seeds, and what goes without attention.
 
-    python -m experiments.translation            all; stores the results (ninety minutes, one core)
-    python -m experiments.translation --quick    twenty steps of one seed; stores nothing
-
-Seeds are 0, 1, 2, … throughout and none is left out; first parameters and batches come from them.
-The data are the same for all. ``found`` has the trainings, ``looks`` what the chapter shows of
-single models, ``rates`` what other learning rates give in as few steps as the page trains, and
-``best`` what the best of them gives in more.
+``found`` has the trainings, ``looks`` what the chapter shows of single models, ``rates`` what other
+learning rates give in as few steps as the page trains, and ``best`` what the best of them gives in
+more. Takes ninety minutes, on one core.
 """
 
 from collections.abc import Callable
@@ -213,8 +209,7 @@ CASES: dict[str, tuple[int, dict[str, Any]]] = {  # seeds, and how they train
 }
 
 
-def main() -> None:
-    asked = Experiment("translation", __doc__)
+def main(asked: Experiment) -> None:
     if asked.quick:
         experiment("de", 0, steps=20)
         return
@@ -223,7 +218,3 @@ def main() -> None:
         found[name] = [experiment(name[:2], seed, **how) for seed in range(seeds)]
         asked.store(found=found)
     asked.store(found=found, looks=single_models(), rates=by_rate(), best=at_the_best_rate())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,9 @@
 """The translators of chapters 4 and 8, each at its own learning rate, over the same steps.
 
-    python -m experiments.translators            all; stores the results (half an hour of two cores)
-    python -m experiments.translators --quick    sixty steps of one seed; stores nothing
-
-German number words. Both kinds are given the same rates and the same batches; three seeds each,
-0, 1 and 2, and none is left out. A kind's rate is the one whose training loss is lowest at the end,
-in the mean over the seeds, so that the held-out numbers choose nothing.
+German number words. Both kinds are given the same rates and the same batches; three seeds each, 0,
+1 and 2, and none is left out. A kind's rate is the one whose training loss is lowest at the end, in
+the mean over the seeds, so that the held-out numbers choose nothing. Takes half an hour of two
+cores.
 """
 
 import itertools
@@ -31,8 +29,7 @@ def one(case: Case) -> dict[str, Any]:
     return translation("de", seed, kind=kind, steps=steps, peak=peak)
 
 
-def main() -> None:
-    experiment = Experiment("translators", __doc__)
+def main(experiment: Experiment) -> None:
     if experiment.quick:
         print(one(("GRU", 60, 8e-3, 0)))
         return
@@ -50,7 +47,3 @@ def main() -> None:
         of_kind = found.setdefault(str(steps), {}).setdefault(kind, {})
         of_kind.setdefault(str(peak), []).append(rounded(run))
     experiment.store(found=found)
-
-
-if __name__ == "__main__":
-    main()

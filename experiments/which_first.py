@@ -1,13 +1,10 @@
 """Seven ways to tell self-attention the places, in two tests of their own, over ten seeds.
 
-    python -m experiments.which_first            all; stores the results (some minutes, one core)
-    python -m experiments.which_first --quick    one seed; stores nothing
-
 "Which came first" asks whether A stands before B: the model and the training are those of chapter
 5, rows of 12 tokens, one layer, the mean of its outputs, 400 steps. "Two before" asks which of
 eight kinds of token stands two places before A, and reads the answer off the layer's output at A;
-the rest is the same. Seeds are 0, 1, 2, … and none is left out; rows, first parameters and batches
-come from them. The share of right answers is on 4000 new rows of 12 tokens and of 24.
+the rest is the same. The share of right answers is on 4000 new rows of 12 tokens and of 24. Takes
+some minutes, on one core.
 """
 
 from typing import Any
@@ -151,14 +148,9 @@ def guess_by_counting(seeds: int) -> float:
     return float(np.mean(right))
 
 
-def main() -> None:
-    experiment = Experiment("which_first", __doc__)
+def main(experiment: Experiment) -> None:
     seeds = 1 if experiment.quick else 10
     first, before = over(which_first, seeds), over(two_before, seeds)
     guess = guess_by_counting(seeds)
     print(guess)
     experiment.store(shares=first, two_before=before, guess_by_counting=guess)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,12 @@
 """What chapter 8's writer begins with, and what keeps it from overfitting; n-grams tuned as well.
 
-    python -m experiments.writer_choices            all; stores after each setting (two hours)
-    python -m experiments.writer_choices --quick    twenty steps of one seed; stores nothing
-
 What was interrupted goes on where it stopped: a setting that is stored is not run again. The
 protocol is that of experiments/pieces.py. Every setting reads chapter 8's text in the same batches
 and has the best of its learning rates, chosen with seed 0 on the last tenth of the training text,
 which these runs do not read. Then seeds 0, 1, 2 learn from the whole training text, none is left
 out, and the held-out text judges. Weight decay is the trainer's, on matrices and tables alone. The
 n-gram's order and discount are chosen on the same tenth. At the end the page's own setting and the
-one with dropout train three times as long, with the rates that they have.
+one with dropout train three times as long, with the rates that they have. Takes two hours.
 """
 
 import math
@@ -70,8 +67,7 @@ def trained(train: Any, judged: Any, setting: Found, rate: float, seed: int, ste
     }
 
 
-def main() -> None:
-    experiment = Experiment("writer_choices", __doc__)
+def main(experiment: Experiment) -> None:
     quick, experiment.found = experiment.quick, experiment.stored()
     text = datasets.python_reference()
     cut = 9 * len(text.train) // 10
@@ -102,7 +98,3 @@ def main() -> None:
         once(name, lambda setting=setting: at_the_best_rate(setting))
     for name in (PAGE, DROPOUT):
         once(f"{name}, longer", lambda name=name: longer(name))
-
-
-if __name__ == "__main__":
-    main()
