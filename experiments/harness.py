@@ -74,6 +74,11 @@ def learn(
     return model, history
 
 
+def in_order(arrays: Sequence[np.ndarray], size: int) -> list[tuple[np.ndarray, ...]]:
+    """Arrays of rows as batches, one after the other."""
+    return [tuple(a[at : at + size] for a in arrays) for at in range(0, len(arrays[0]), size)]
+
+
 def in_turns(
     ways: Ways, rounds: int, calls: int = 1, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, list[float]]:

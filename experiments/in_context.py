@@ -98,7 +98,7 @@ def last(y: np.ndarray) -> np.ndarray:
 
 
 def one_layer(seed: int, library: str, steps: int, peak: float) -> dict[str, Any]:
-    """One head whose queries and keys see x alone: its bandwidth, its gain and its error."""
+    """One head whose queries and keys see x alone: its bandwidth, twice, its gain, its error."""
     torch.manual_seed(seed)
     layer, layers, to_array = in_library(torch_layers.MultiHeadAttention(4, 1), library)
     mask = to_array(np.tri(PAIRS, dtype=bool))
@@ -125,6 +125,7 @@ def one_layer(seed: int, library: str, steps: int, peak: float) -> dict[str, Any
     form = w_q.T @ w_k / 2  # score = (1, x, x²) form (1, x', x'²)
     return {
         "bandwidth_product": float(form[1, 1] ** -0.5),
+        "bandwidth_square": float((-2 * form[0, 2]) ** -0.5),
         "gain": float((weights[3] @ weights[2])[3, 3]),
         "error": float(np.mean((said - f.true[:, 1:]) ** 2)),
         "cpu_seconds": history.cpu_seconds,

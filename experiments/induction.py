@@ -11,7 +11,7 @@ import torch
 from attnbook import datasets
 from attnbook import torch as torch_layers
 from attnbook.models.losses import cross_entropy
-from experiments.harness import Experiment, in_library, learn, summaries
+from experiments.harness import Experiment, in_library, in_order, learn, summaries
 
 STEPS, SIZE, PEAK = 600, 64, 0.01
 
@@ -23,10 +23,7 @@ def loss(model: Any, tokens: Any, repeats: Any) -> Any:
 
 def copying(model: Any, library: str, seed: int, steps: int, peak: float = PEAK) -> list[float]:
     """Train; accuracy and loss on 1000 new rows, CPU seconds."""
-    tokens, repeats = datasets.repeated_sequences(steps * SIZE, seed=seed)
-    batches = [
-        (tokens[at : at + SIZE], repeats[at : at + SIZE]) for at in range(0, steps * SIZE, SIZE)
-    ]
+    batches = in_order(datasets.repeated_sequences(steps * SIZE, seed=seed), SIZE)
     model, layers, to_array = in_library(model, library)
     model, history = learn(layers, model, loss, batches, peak, steps)
     tokens, repeats = datasets.repeated_sequences(1000, seed=1_000_000 + seed)

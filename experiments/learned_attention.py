@@ -244,11 +244,10 @@ def five(seed: int, chosen: dict[str, Any]) -> dict[str, list[float]]:
 def line(seed: int) -> dict[str, list[float]]:
     """Leave-one-out and held-out error on the running data; "learned" is chapter 3's model.
 
-    All have chapter 3's width and steps, and two of them a higher rate as well.
+    All have chapter 3's width and steps, and the MLP alone a higher rate as well.
     """
     kinds = {
         "learned": ("two MLPs", 0.01),
-        "learned, rate 0.03": ("two MLPs", 0.03),
         "two matrices": ("two matrices", 0.01),
         "MLP alone": ("an MLP alone", 0.01),
         "MLP alone, rate 0.03": ("an MLP alone", 0.03),

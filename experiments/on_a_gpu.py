@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from attnbook import attend, devices, linear_attention
+from attnbook import devices, linear_attention
 from attnbook import torch as torch_layers
 from attnbook.exact import flash
 from attnbook.torch import triton_flash
@@ -74,11 +74,10 @@ def heads(n: int, dtype: str) -> Tensor:
 
 
 def forward(n: int, dtype: str, rounds: int) -> Times:
-    """PyTorch's kernel, attend, which calls it, the kernel in Triton, and the loop over blocks."""
+    """PyTorch's kernel, the one in Triton, and the loop over blocks."""
     qkv = heads(n, dtype)
     ways: Ways = {
         "fused": partial(scaled_dot_product_attention, *qkv, is_causal=True),
-        "attend": partial(attend, *qkv, causal=True),
         "Triton": partial(triton_flash.flash, *qkv, causal=True),
     }
     if n <= MOST_IN_BLOCKS:

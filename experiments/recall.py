@@ -16,7 +16,7 @@ from attnbook import nadaraya_watson, softmax
 from attnbook import torch as torch_layers
 from attnbook.generate import ngrams
 from attnbook.models.losses import cross_entropy
-from experiments.harness import Experiment, columns, learn
+from experiments.harness import Experiment, columns, in_order, learn
 
 KEYS = VALUES = 32  # tokens 0 to 31 are keys, 32 to 63 values
 STEPS, SIZE = 1000, 64
@@ -78,10 +78,7 @@ def trained_model(
 
     The rate rises for 50 steps and falls as half a cosine, or stays as it is.
     """
-    tokens, values = rows(steps * SIZE, pairs, seed)
-    batches = [
-        (tokens[at : at + SIZE], values[at : at + SIZE]) for at in range(0, steps * SIZE, SIZE)
-    ]
+    batches = in_order(rows(steps * SIZE, pairs, seed), SIZE)
     if cooled:
         model, history = learn(torch_layers, model, loss, batches, rate, steps)
     else:

@@ -2,13 +2,10 @@
 
 The stored writer is the large model. Drafts come from a transformer of one block and half the
 width, trained here as the writer was (seed 0), or from the 3-gram of Kneser and Ney with the
-package's discount, counted in the same text. Each goes on with BEGINNINGS beginnings of the
-held-out text, drawn by the seed, until TO characters stand there; the temperature is 1. Every seed
-is kept, and every draft length.
-
-What is stored of each: the mean accepted share over all characters that were written, the tokens
-per pass of the writer, counted, and the share of passes that keep at least k drafts. Every pass
-computes all positions anew, so nothing here is a time. Takes some minutes.
+package's discount, counted in the same text. Each goes on with beginnings of the held-out text,
+drawn by the seed; the temperature is 1. Stored are the mean accepted share over all characters that
+were written, the tokens per pass of the writer, counted, and the share of passes that keep at least
+k drafts. Takes some minutes.
 """
 
 from collections.abc import Callable
@@ -22,7 +19,7 @@ from attnbook import torch as torch_layers
 from attnbook.generate import ngrams, speculative
 from attnbook_course.live import models
 from experiments.harness import Experiment
-from experiments.transformers import TEXT_STEPS, WINDOW, bits, trained_writer
+from experiments.transformers import TEXT_STEPS, WINDOW, trained_writer
 
 SEEDS, BEGINNINGS, FROM, TO = 3, 100, 24, 56
 LENGTHS = (1, 2, 3, 4, 5, 6)
@@ -106,14 +103,11 @@ def main(experiment: Experiment) -> None:
     vocab = len(text.vocabulary)
     small = small_writer(text.train, vocab, 20 if quick else TEXT_STEPS)
     drafts = {"small": of_model(small), "3-gram": of_counts(text.train, vocab)}
+    models_of = {"writer": target, "small": small}
     about = {
-        name: {
-            "parameters": sum(p.numel() for p in model.parameters()),
-            "bits": round(float(bits(model, text.held_out)), 4),
-        }
-        for name, model in (("writer", target), ("small", small))
+        name: {"parameters": sum(p.numel() for p in model.parameters())}
+        for name, model in models_of.items()
     }
-    print(about, flush=True)
     found: dict[str, Any] = {name: {} for name in drafts}
     for name, draft in drafts.items():
         for count in LENGTHS[:2] if quick else LENGTHS:

@@ -135,8 +135,6 @@ class Memory(nn.Module):
 
     def __init__(self, *kinds: str) -> None:
         super().__init__()
-        if len(kinds) > 1 and not {*kinds} <= {"softmax", "linear", "sum", "delta"}:
-            raise ValueError(f"kinds: got {kinds}, expected such as leave earlier pairs alone")
         self.key_embedding = nn.Embedding(KEYS, EMBED_DIM)
         self.value_embedding = nn.Embedding(VALUES, EMBED_DIM)
         self.asks = nn.Parameter(0.5 * torch.randn(EMBED_DIM))
