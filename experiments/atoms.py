@@ -20,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 from attnbook import datasets
 from attnbook.datasets.reactions import GROUPS, Reaction, read_reactions
 from attnbook.pretrained import fetch, from_folder
-from experiments.harness import Experiment
+from experiments.harness import Experiment, rounded
 
 Array = np.ndarray
 LAYER, HEAD = 10, 5  # head 11.6, counted from 0
@@ -116,11 +116,6 @@ def interval(found: list[Array]) -> list[float]:
     drawn = np.random.default_rng(SEED).integers(len(found), size=(RESAMPLES, len(found)))
     shares = right[drawn].sum(axis=1) / atoms[drawn].sum(axis=1)
     return rounded(np.quantile(shares, [0.025, 0.975]))
-
-
-def rounded(numbers: Any) -> Any:
-    """Four digits after the point, as plain numbers."""
-    return np.round(np.asarray(numbers, dtype=np.float64), 4).tolist()
 
 
 def measure(reactions: list[Reaction], weights: list[Array]) -> dict[str, Any]:

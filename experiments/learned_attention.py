@@ -36,10 +36,6 @@ def parameters(**arrays: np.ndarray) -> nn.ParameterDict:
     return nn.ParameterDict({name: torch.from_numpy(array) for name, array in arrays.items()})
 
 
-def others(n: int) -> np.ndarray:
-    return ~np.eye(n, dtype=bool)
-
-
 # Names in circles
 
 
@@ -192,7 +188,7 @@ def of_points(
         seen[step] = float(np.mean((new_y - said) ** 2))
 
     seen: dict[int, float] = {}
-    mask = others(len(x))
+    mask = ~np.eye(len(x), dtype=bool)
 
     def batches():  # looks at the new points on its way, and learns nothing from them
         for step in range(max(stops)):

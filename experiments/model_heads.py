@@ -34,10 +34,7 @@ def main(experiment: Experiment) -> None:
         tokens = ["<s>", *(words.decode([number]) for number in numbers[1:])]
         of_heads = np.stack([layer[0].numpy() for layer in by_layer])
         sentences.append(weights.Sentence(title, tokens, of_heads))
-        first = of_heads[:, :, 1:, 0].mean(axis=2)
-        print(
-            f"{title}: {len(tokens)} tokens, {(first > 0.5).sum()} of {first.size} heads are sinks"
-        )
+        print(title, of_heads.shape)
     if not experiment.quick:
         file = weights.store("smollm2", "SmolLM2-135M", sentences)
         print(f"{file.name}: {file.stat().st_size:,} bytes")

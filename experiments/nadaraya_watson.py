@@ -6,12 +6,12 @@ round. KernelReg works query by query: it is timed on 200 queries and scaled up.
 the timed calls add to the process's resident set.
 
 The table over bandwidths: standard normal points, 1 to 5 inputs, one and two processors. There the
-ways take turns in one process, KernelReg and NumPy on some of the queries, scaled up, and of each
-the least time counts. "processor" is the time that the process's threads used. On one processor the
-ratios are of those, which no other program disturbs; on two of seconds, for what the threads gain.
-Takes twenty minutes.
+ways take turns in one process, KernelReg and NumPy on some of the queries, and of each the least
+time counts. On one processor the ratios are of the threads' time, which no other program disturbs;
+on two of seconds, for what the threads gain. Takes twenty minutes.
 """
 
+import math
 import os
 import resource
 import sys
@@ -141,8 +141,8 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_mib
 
 
-def over_bandwidths(n: int, d: int, threads: int, rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Seconds of each way for each bandwidth, in this process, and how much slower KernelReg is."""
+def over_bandwidths(n: int, d: int, threads: int, rounds: int) -> dict[str, list[float]]:
+    """How much slower KernelReg is than each way for each bandwidth, in this process."""
     if hasattr(os, "sched_setaffinity"):  # before a library asks how many processors there are
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     import jax
@@ -170,22 +170,18 @@ def over_bandwidths(n: int, d: int, threads: int, rounds: int) -> dict[str, dict
 
     for call in calls(1.0).values():  # a warm-up
         call()
-    found: dict[str, dict[str, list[float]]] = {}
+    found: dict[str, list[float]] = {}
+    clock = time.process_time if threads == 1 else time.perf_counter
     for h in BANDWIDTHS:
-        least: dict[str, tuple[float, float]] = {}
+        least: dict[str, float] = {}
         for _ in range(rounds):
             for way, call in calls(h).items():
-                start, used = time.perf_counter(), time.process_time()
+                start = clock()
                 call()
-                now = time.perf_counter() - start, time.process_time() - used
-                least[way] = tuple(map(min, now, least.get(way, now)))  # type: ignore[assignment]
-        for way, times in least.items():
-            scaled = [n / min(n, ASKED.get(way, n)) * t for t in times]
-            row = found.setdefault(way, {"seconds": [], "processor": [], "ratio": []})
-            row["seconds"].append(scaled[0])
-            row["processor"].append(scaled[1])
-            kind = "processor" if threads == 1 else "seconds"
-            row["ratio"].append(found["KernelReg"][kind][-1] / row[kind][-1])
+                least[way] = min(clock() - start, least.get(way, math.inf))
+        scaled = {way: max(1, n / ASKED.get(way, n)) * taken for way, taken in least.items()}
+        for way, taken in scaled.items():
+            found.setdefault(way, []).append(scaled["KernelReg"] / taken)
     return found
 
 
@@ -201,8 +197,9 @@ def all_bandwidths(n: int, rounds: int) -> dict[str, Any]:
     for d in INPUTS:
         for threads in THREADS:
             name = f"{d} input{'s' * (d > 1)}, {threads} processor{'s' * (threads > 1)}"
-            table[name] = alone(over_bandwidths, n, d, threads, rounds)
-            print(name, {way: row["ratio"] for way, row in table[name].items()}, flush=True)
+            ratios = alone(over_bandwidths, n, d, threads, rounds)
+            table[name] = {way: {"ratio": of_way} for way, of_way in ratios.items()}
+            print(name, ratios, flush=True)
     made = {"date": date.today().isoformat(), "machine": devices.describe()}
     return {**made, "points": n, "h": list(BANDWIDTHS), "ways": table}
 

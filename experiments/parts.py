@@ -1,13 +1,12 @@
 """What each part of the block buys, in training: stacks of 2, 6 and 12 blocks, a part taken out.
 
 A house of 24 rooms has 24 doors; each leads from every room to some room. A row names a room and a
-door in turn, and the answer at a door is the room behind it: 576 facts. Every stack has the best of
-three learning rates, chosen with a seed and on rows of its own; where the best is the least or the
-largest of them, the next one is tried too. Then seeds 0, 1, 2 are trained and judged on new rows;
-none is left out. The second experiment has a house of eight rooms and eight doors, and walks
-through several doors. The third has what the first leaves open, at rates that are given: post-norm
-at smaller ones, RMS norms, and SwiGLU, narrower so that it has as many parameters as the MLP. Takes
-25 minutes of one processor.
+door in turn, and the answer at a door is the room behind it. Every stack has the best of three
+learning rates, chosen with a seed and on rows of its own; where the best is the least or the
+largest of them, the next one is tried too. A second house has eight rooms and doors, and walks
+through several. Last comes what the first leaves open, at rates that are given: post-norm at
+smaller ones, RMS norms, and SwiGLU, narrower so that it has as many parameters as the MLP. Takes 25
+minutes of one processor.
 """
 
 from collections.abc import Callable

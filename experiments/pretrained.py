@@ -10,6 +10,7 @@ from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+import jax.numpy as jnp
 import numpy as np
 import torch
 
@@ -31,31 +32,26 @@ def largest_difference(got: Any, expected: Any) -> float:
     return float(np.abs(got - expected).max())
 
 
+@torch.no_grad()
 def equality(
     model: Any, twin: Any | None, theirs: Any, tokens: np.ndarray, steps: int
 ) -> dict[str, Any]:
     """The largest differences from the original, and the largest number they are differences of."""
-    with torch.no_grad():
-        given = torch.tensor(tokens)
-        out = theirs(given, output_attentions=True)
-        logits, weights = model(given, return_weights=True)
-        found = {
-            "tokens": tokens.size,
-            "largest": float(out.logits.abs().max()),
-            "logits": largest_difference(logits, out.logits),
-            "weights": max(map(largest_difference, weights, out.attentions)),
-        }
-        if steps:
-            found["cache"] = largest_difference(written(model, given, steps), out.logits[:, :steps])
-    if twin is not None:
-        import jax.numpy as jnp
-
-        given = jnp.asarray(tokens)
-        found["JAX"] = largest_difference(twin(given), out.logits)
-        if steps:
-            found["JAX, cache"] = largest_difference(
-                written(twin, given, steps), out.logits[:, :steps]
-            )
+    out = theirs(torch.tensor(tokens), output_attentions=True)
+    _, weights = model(torch.tensor(tokens), return_weights=True)
+    found = {
+        "tokens": tokens.size,
+        "largest": float(out.logits.abs().max()),
+        "weights": max(map(largest_difference, weights, out.attentions)),
+    }
+    names = ("logits", "cache"), ("JAX", "JAX, cache")
+    for (at_once, by_steps), ours in zip(names, (model, twin), strict=True):
+        if ours is not None:
+            given = torch.tensor(tokens) if ours is model else jnp.asarray(tokens)
+            found[at_once] = largest_difference(ours(given), out.logits)
+            if steps:
+                expected = out.logits[:, :steps]
+                found[by_steps] = largest_difference(written(ours, given, steps), expected)
     return found
 
 

@@ -35,18 +35,17 @@ def repeated_words(words: Any, seed: int, rows: int = ROWS) -> Int[np.ndarray, "
 
 
 def where_heads_look(model: Any, tokens: Int[np.ndarray, "rows n"]) -> dict[str, np.ndarray]:
-    """Mean weights (layers, heads): on the place before, on what followed, on the first token.
+    """Mean weights (layers, heads): on the place before, and on what followed.
 
-    The first is taken over the first round, the others over the second.
+    The first is taken over the first round, the other over the second.
     """
     place = np.arange(tokens.shape[1])
     keys = {
         "before": place[:, None] - 1 == place,
         "followed": place[:, None] - PERIOD + 1 == place,
-        "first": np.broadcast_to(place == 0, (len(place), len(place))),
     }
     later = (place > PERIOD) & (place < place[-1])
-    queries = {"before": (place >= 2) & (place <= PERIOD), "followed": later, "first": later}
+    queries = {"before": (place >= 2) & (place <= PERIOD), "followed": later}
     found: dict[str, list[np.ndarray]] = {name: [] for name in keys}
     _, weights = model(torch.tensor(tokens), return_weights=True)
     for of_layer in weights:

@@ -99,12 +99,6 @@ def trained(kind: str, pairs: int, rate: float, seed: int, steps: int) -> dict[s
     return trained_model(built(kind, pairs), pairs, rate, seed, steps)
 
 
-def chosen_rate(kind: str, steps: int) -> tuple[float, dict[str, float]]:
-    """The learning rate that is best with seed 100 on TUNED pairs, and what each gave."""
-    tried = {str(rate): trained(kind, TUNED, rate, 100, steps)["right"] for rate in RATES}
-    return max(RATES, key=lambda rate: tried[str(rate)]), tried
-
-
 def one_question(found: Rows) -> Rows:
     """Rows that ask for one value only, and that value: what simple methods get."""
     tokens, values = found
@@ -182,7 +176,8 @@ def by_kernel_on_rows(pairs: int, seed: int, count: int) -> dict[str, float]:
 def main(experiment: Experiment) -> None:
     steps, seeds = (20, 1) if experiment.quick else (STEPS, SEEDS)
     found: dict[str, dict[str, Any]] = {}
-    rate, tried = chosen_rate("two layers", steps)
+    tried = {str(rate): trained("two layers", TUNED, rate, 100, steps)["right"] for rate in RATES}
+    rate = max(RATES, key=lambda rate: tried[str(rate)])
 
     def note(name: str, pairs: int, runs: list[dict[str, Any]]) -> None:
         found.setdefault(name, {})[str(pairs)] = columns(runs)

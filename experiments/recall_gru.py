@@ -1,11 +1,9 @@
 """Associative recall by a GRU that is tuned at each length, and what it takes to get further.
 
 Rows, batches and loss are those of experiments/recall.py. Learning rates, and widths where there
-are two, are chosen with seed 100 on rows of their own, at the number of pairs at which the GRU is
-then judged; seeds are 0, 1, 2, … and none is left out. "same size" has as many parameters and steps
-as two layers of attention in recall.py; "wider" has more of both; "wider, constant rate" has the
-rate that "wider" found best at two pairs, which neither rises nor falls, and is not tuned further.
-Takes about half an hour.
+are two, are chosen with seed 100 at the number of pairs at which the GRU is then judged. "same
+size" has as many parameters and steps as two layers of attention; "wider" has more of both; "wider,
+constant rate" has the rate that "wider" found best at two pairs. Takes about half an hour.
 """
 
 from typing import Any

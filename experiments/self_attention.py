@@ -21,11 +21,6 @@ from experiments.harness import Experiment, in_turns, summaries
 LENGTHS, WIDTH = [512, 1024, 2048, 4096, 8192], 64
 
 
-def seconds(call: Callable[[], object]) -> float:
-    """The shortest of three runs, in processor time."""
-    return min(in_turns({"call": call}, 3, clock=time.process_time)["call"])
-
-
 def page_faults(call: Callable[[], object]) -> int:
     """Of one run, after another one."""
     call()
@@ -61,7 +56,8 @@ def main(experiment: Experiment) -> None:
     ratios: dict[str, list[list[float]]] = {name: [] for name in calls}
     for _ in range(2 if experiment.quick else 5):
         for name, row in ways.items():
-            times = [seconds(way) for way in row]
+            runs = [in_turns({"": way}, 3, clock=time.process_time)[""] for way in row]
+            times = [min(three) for three in runs]
             ratios[name].append([t / times[0] for t in times])
     growth = {name: summaries(rounds) for name, rounds in ratios.items()}
     for name, of_lengths in growth.items():

@@ -26,8 +26,7 @@ def main(experiment: Experiment) -> None:
     largest = [
         (int(layer) + 1, int(head) + 1) for layer, head in np.argwhere(asked.argmax(axis=-1) == man)
     ]
-    best = max(largest, key=lambda head: asked[head[0] - 1, head[1] - 1, man])
-    print(f"{ASKS!r} gives {ASKED!r} its largest weight in {largest}, the most in {best}")
+    print(f"{ASKS!r} gives {ASKED!r} its largest weight in {largest}")
     kept = dict.fromkeys((*((LAYER, head) for head in range(1, heads + 1)), *largest, *BEFORE))
     experiment.store(
         model=stored.model,

@@ -4,6 +4,7 @@ Splits and seeds are 0, 1, 2, … and none is left out; a split's number is also
 shifts, first parameters and batches. Takes about half an hour.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,10 +105,7 @@ def main(experiment: Experiment) -> None:
     for split in range(1 if experiment.quick else 5):
         for place, steps in (("in place", 1000), ("shifted", 1500)):
             steps = 20 if experiment.quick else steps
-
-            def task(place: str = place, split: int = split) -> Task:
-                return Task(split, place == "shifted")
-
+            task = partial(Task, split, place == "shifted")
             made: dict[str, Any] = {}
             for copies, word in ((False, ""), (True, ", copies")):
                 made[f"kernel{word}"] = kernel(task(), copies)

@@ -49,15 +49,6 @@ class Written(NamedTuple):
     answers: list[int]
 
 
-def as_integers(
-    functions: datasets.Functions,
-) -> tuple[Int[np.ndarray, "f n"], Int[np.ndarray, "f n"]]:
-    """x of [−1, 1] and y of [−2.5, 2.5] as whole numbers from 0 to 99."""
-    x = np.clip(((functions.x + 1) * 50).astype(int), 0, 99)
-    y = np.clip(((functions.y + 2.5) * 20).astype(int), 0, 99)
-    return x, y
-
-
 def write(words: Any, x: Sequence[int], y: Sequence[int], form: tuple[str, str]) -> Written:
     """Pairs as lines of text after the token that begins one."""
     tokens, asked, answers = [0], [], []
@@ -142,9 +133,13 @@ def late_average(weights: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def written(words: Any, form: str, seed: int, count: int) -> tuple[datasets.Functions, Any, Any]:
-    """A draw of functions, their x before anything was added, and the texts."""
+    """A draw of functions, their x before anything was added, and the texts.
+
+    x of [−1, 1] and y of [−2.5, 2.5] become whole numbers from 0 to 99.
+    """
     f = datasets.smooth_functions(count, PAIRS, seed=seed, length_scale=SCALE, noise=NOISE)
-    x, y = as_integers(f)
+    x = np.clip(((f.x + 1) * 50).astype(int), 0, 99)
+    y = np.clip(((f.y + 2.5) * 20).astype(int), 0, 99)
     shown = np.clip(x + ADDED.get(form, 0), 0, 99)
     return f, x, [write(words, a, b, FORMATS[form]) for a, b in zip(shown, y, strict=True)]
 

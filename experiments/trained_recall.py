@@ -1,12 +1,10 @@
 """Trained recall: layers read pairs, a token each, and are asked for the value of a key.
 
 With distinct keys no key comes twice. With recurring ones each comes about twice, and its last
-value counts. All layers see the same rows for the same number of steps and predict k(q, ·) u, with
-queries and keys of width 16, the same parameters at the start, and coefficients u of their own.
-Ridge keeps K^T K beside K^T V, so a sum and a delta rule with keys twice as wide, which keep as
-many numbers, stand beside it. Stacks of four layers, one of them a softmax or all or none, have the
-same tasks and fewer steps. One learning rate serves all; what a smaller and a larger one do is
-measured with seed 0. Takes a quarter of an hour.
+value counts. All layers predict k(q, ·) u, with queries and keys of width 16, the same parameters
+at the start, and coefficients u of their own; a wide sum and delta rule keep as many numbers as
+ridge, which has K^T K beside K^T V. Stacks of four layers have fewer steps. One learning rate
+serves all; what a smaller and a larger one do is measured with seed 0. Takes a quarter of an hour.
 """
 
 from collections.abc import Iterator

@@ -4,7 +4,6 @@ Takes about an hour, and stores two models too.
 """
 
 import itertools
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -169,10 +168,8 @@ def best_gram(text: Any, orders: Any, discounts: Any, first: int = 0) -> dict[st
 def main(experiment: Experiment) -> None:
     quick = experiment.quick
     seeds = range(1 if quick else 3)
+    note = experiment.note
     full, text_steps = (20, 20) if quick else (STEPS, TEXT_STEPS)
-
-    def note(name: str, results: Any) -> None:
-        experiment.note(name, results, python=sys.version.split()[0])
 
     def translated(name: str, language: str, **how: Any) -> None:
         note(name, [translation(language, s, **{"steps": full, **how}) for s in seeds])

@@ -172,31 +172,12 @@ def single_models() -> dict[str, Any]:
     }
 
 
-def by_rate() -> dict[str, dict[str, list[float]]]:
-    """Exact match after the page's short training, each learning rate with three seeds."""
-
-    def exact(peak: float, score: str | None) -> list[float]:
-        how = {"steps": SHORT, "peak": peak, "score": score}
-        return [experiment("de", seed, **how)["exact"] for seed in range(3)]
-
-    return {
-        name: {str(peak): exact(peak, score) for peak in RATES}
-        for name, score in (("with", "additive"), ("without", None))
-    }
+def exact(score: str | None, seeds: int, **how: Any) -> list[float]:
+    """Exact match in German."""
+    return [experiment("de", seed, score=score, **how)["exact"] for seed in range(seeds)]
 
 
-def at_the_best_rate() -> dict[str, list[float]]:
-    """Exact match after half the training and after all, five seeds, each at its best rate."""
-    return {
-        f"{name}, {part}": [
-            experiment("de", seed, steps=steps, peak=BEST, score=score)["exact"]
-            for seed in range(5)
-        ]
-        for part, steps in (("half", STEPS // 2), ("all", STEPS))
-        for name, score in (("with", "additive"), ("without", None))
-    }
-
-
+SCORES = {"with": "additive", "without": None}
 CASES: dict[str, tuple[int, dict[str, Any]]] = {  # seeds, and how they train
     "fr torch": (3, {}),
     "de torch": (3, {}),
@@ -217,4 +198,13 @@ def main(asked: Experiment) -> None:
     for name, (seeds, how) in CASES.items():
         found[name] = [experiment(name[:2], seed, **how) for seed in range(seeds)]
         asked.store(found=found)
-    asked.store(found=found, looks=single_models(), rates=by_rate(), best=at_the_best_rate())
+    rates = {
+        name: {str(peak): exact(score, 3, steps=SHORT, peak=peak) for peak in RATES}
+        for name, score in SCORES.items()
+    }
+    best = {
+        f"{name}, {part}": exact(score, 5, steps=steps, peak=BEST)
+        for part, steps in (("half", STEPS // 2), ("all", STEPS))
+        for name, score in SCORES.items()
+    }
+    asked.store(found=found, looks=single_models(), rates=rates, best=best)

@@ -95,14 +95,6 @@ def kinds() -> dict[str, dict[str, Any]]:
     }
 
 
-def said_before(logits: Tensor) -> Tensor:
-    return logits > 0
-
-
-def said_token(logits: Tensor) -> Tensor:
-    return logits.argmax(dim=-1)
-
-
 def shares(make: Any, rows_of: Any, loss_of: Any, said: Any, seed: int) -> dict[str, list[float]]:
     """Every kind trained once; its share of right answers on rows of 12 and of 24."""
     train_rows = rows_of(20_000, seed=3 * seed)
@@ -131,11 +123,11 @@ def shares(make: Any, rows_of: Any, loss_of: Any, said: Any, seed: int) -> dict[
 
 
 def which_first(seed: int) -> dict[str, list[float]]:
-    return shares(Order, rows_with_order, binary_cross_entropy_with_logits, said_before, seed)
+    return shares(Order, rows_with_order, binary_cross_entropy_with_logits, lambda a: a > 0, seed)
 
 
 def two_before(seed: int) -> dict[str, list[float]]:
-    return shares(TwoBefore, rows_with_two_before, cross_entropy, said_token, seed)
+    return shares(TwoBefore, rows_with_two_before, cross_entropy, lambda a: a.argmax(dim=-1), seed)
 
 
 def guess_by_counting(seeds: int) -> float:

@@ -1,12 +1,9 @@
 """What chapter 8's writer begins with, and what keeps it from overfitting; n-grams tuned as well.
 
-What was interrupted goes on where it stopped: a setting that is stored is not run again. The
-protocol is that of experiments/pieces.py. Every setting reads chapter 8's text in the same batches
-and has the best of its learning rates, chosen with seed 0 on the last tenth of the training text,
-which these runs do not read. Then seeds 0, 1, 2 learn from the whole training text, none is left
-out, and the held-out text judges. Weight decay is the trainer's, on matrices and tables alone. The
-n-gram's order and discount are chosen on the same tenth. At the end the page's own setting and the
-one with dropout train three times as long, with the rates that they have. Takes two hours.
+The protocol is that of experiments/pieces.py, without wider rates. Weight decay is the trainer's,
+on matrices and tables alone. The n-gram's order and discount are chosen on the same tenth. At the
+end the page's own setting and the one with dropout train three times as long, with the rates that
+they have. Takes two hours; a setting that is stored is not run again.
 """
 
 import math
