@@ -101,16 +101,13 @@ def main(experiment: Experiment) -> None:
     of_blocks, blocks = (512, BLOCKS[2:6]) if quick else (4096, BLOCKS)
     rounds = 1 if quick else 7
     seconds = columns([least_seconds(ways_of(n), rounds) for n in lengths])
-    print("seconds", seconds, flush=True)
     megabytes = columns(
         [{name: peak_megabytes(way) for name, way in reversed(ways_of(n).items())} for n in lengths]
     )
-    print("megabytes", megabytes, flush=True)
     ways = ways_of(of_blocks)
     ours = ways.pop("ours")
     ways |= {str(b): functools.partial(ours, block=b) for b in blocks}
     by_block = least_seconds(ways, 1 if quick else 3)
-    print("by block", by_block, flush=True)
     of_n = {
         "n": of_blocks,
         "block": blocks,
@@ -119,7 +116,7 @@ def main(experiment: Experiment) -> None:
         "fused": by_block["fused"],
     }
     kept, roof = kept_arrays(of_blocks, 1 if quick else 15), roofline(rounds)
-    print("kept", kept, "roofline", roof, flush=True)
+    print(seconds, megabytes, of_n, kept, roof, sep="\n")
     experiment.store(
         width=D,
         block=BLOCK,

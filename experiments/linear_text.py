@@ -1,11 +1,10 @@
 """Chapter 8's writer of text with other weights: with a state of fixed size, and with a gate.
 
-One model, seven kinds of attention in its blocks: all else, the batches, the steps and the learning
-rate are chapter 8's, which were chosen for the softmax, and nothing was tuned for any other kind.
-"sum", "decay", "delta" and "gated_delta" are one layer, GatedDelta, with neither, the one, the
-other or both of its options; "linear" is LinearAttention. "softmax_gate" is multi-head attention
-with the gate of "decay": the sum of the log decays between two tokens joins their score. Takes
-about forty minutes.
+Seven kinds of attention: all else, batches, steps and learning rate too, is chapter 8's, chosen for
+the softmax, and nothing was tuned for any other kind. "sum", "decay", "delta" and "gated_delta" are
+one layer, GatedDelta, with neither, the one, the other or both of its options; "linear" is
+LinearAttention. "softmax_gate" is multi-head attention with the gate of "decay": the sum of the log
+decays between two tokens joins their score. Takes about forty minutes.
 """
 
 import functools

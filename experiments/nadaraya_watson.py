@@ -14,7 +14,6 @@ on two of seconds, for what the threads gain. Takes twenty minutes.
 import math
 import os
 import resource
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -137,8 +136,8 @@ def measure(way: str, n: int, d: int) -> dict[str, float]:
 
 
 def peak_mib() -> float:
-    per_mib = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_mib
+    """On Linux, which counts in kilobytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
 def over_bandwidths(n: int, d: int, threads: int, rounds: int) -> dict[str, list[float]]:

@@ -89,9 +89,8 @@ def linear(n: int, rounds: int) -> Times:
     """The fused softmax, and a sum without one, in chunks; float32."""
     qkv = heads(n, "float32")
     softmax = partial(scaled_dot_product_attention, *qkv, is_causal=True)
-    return milliseconds(
-        {"softmax": softmax, "sum": partial(linear_attention.chunked, *qkv)}, rounds
-    )
+    in_chunks = partial(linear_attention.chunked, *qkv)
+    return milliseconds({"softmax": softmax, "sum": in_chunks}, rounds)
 
 
 def main(experiment: Experiment) -> None:

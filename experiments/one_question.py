@@ -1,9 +1,8 @@
 """A learned question about a row of digits: learned weights beside equal ones.
 
 Two tasks: the mean of a row's even digits, and whether a row has more 4s than 2s. Every model is
-trained on rows of ten and asked on new rows of five lengths, the same rows for all. In the first
-task every model has 2000 steps, and one with learned weights also 600, as in chapter 3. Takes about
-a minute.
+trained on rows of ten and asked on new rows of five lengths. In the first task every model has 2000
+steps, and one with learned weights also 600, as in chapter 3. Takes about a minute.
 """
 
 from collections.abc import Callable

@@ -188,6 +188,5 @@ def main(experiment: Experiment) -> None:
         trained(one_door, high, "post-norm", rate, seed, steps)
         for rate, seed in product(SMALLER, seeds)
     ]
-    for name, runs in left_open.items():
-        print(name, *(f"{run['rate']:g} {run['right']:.3f}" for run in runs), flush=True)
+    print(left_open)
     experiment.store(steps=STEPS, parts=parts, walked=walked, std=stds, left_open=left_open)

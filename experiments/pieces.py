@@ -7,6 +7,7 @@ learn from the whole training text, none is left out, and the held-out text judg
 one processor.
 """
 
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -108,11 +109,6 @@ def trained(piece: str, train: Any, judged: Any, rate: float, seed: int, steps: 
     }
 
 
-def best_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The run that needs the fewest bits."""
-    return min(runs, key=lambda run: float(run["bits"]))
-
-
 def main(experiment: Experiment) -> None:
     quick = experiment.quick
     text = datasets.python_reference()
@@ -125,9 +121,9 @@ def main(experiment: Experiment) -> None:
             trained(piece, *apart, rate, 0, steps) for rate in (RATES[:1] if quick else RATES)
         ]
         for _ in range(0 if quick else WIDER):
-            if best_of(tried[piece]) is (last := tried[piece][-1]):
+            if (last := tried[piece][-1]) is min(tried[piece], key=itemgetter("bits")):
                 tried[piece].append(trained(piece, *apart, 2 * last["rate"], 0, steps))
-        best = best_of(tried[piece])["rate"]
+        best = min(tried[piece], key=itemgetter("bits"))["rate"]
         found[piece] = [
             trained(piece, text.train, text.held_out, best, seed, steps)
             for seed in range(1 if quick else SEEDS)

@@ -5,6 +5,8 @@ for the same number of steps. experiments/recall_gru.py gives a GRU the same row
 times the steps. Takes about half an hour.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ SEEDS = 5
 LONGER = 0.003  # the GRU's rate with ten times the steps, two pairs
 
 Rows = tuple[np.ndarray, np.ndarray]
+Make = Callable[[], nn.Module]
 
 
 def rows(count: int, pairs: int, seed: int) -> Rows:
@@ -59,10 +62,7 @@ class GRU(nn.Module):
         return logits
 
 
-def built(kind: str, pairs: int) -> nn.Module:
-    """A model with its first parameters."""
-    if kind == "GRU":
-        return GRU()
+def two_layers(pairs: int) -> nn.Module:
     return torch_layers.AttentionOnly(KEYS + VALUES, 3 * pairs)
 
 
@@ -71,13 +71,15 @@ def loss(model: Any, tokens: Any, values: Any) -> Any:
     return cross_entropy(model(tokens)[:, -values.shape[1] :], values)
 
 
-def trained_model(
-    model: nn.Module, pairs: int, rate: float, seed: int, steps: int, *, cooled: bool = True
+def trained(
+    make: Make, pairs: int, rate: float, seed: int, steps: int, cooled: bool = True
 ) -> dict[str, float]:
     """Train a model once; its share of right answers on 2000 new rows, CPU seconds, parameters.
 
     The rate rises for 50 steps and falls as half a cosine, or stays as it is.
     """
+    torch.manual_seed(seed)
+    model = make()
     batches = in_order(rows(steps * SIZE, pairs, seed), SIZE)
     if cooled:
         model, history = learn(torch_layers, model, loss, batches, rate, steps)
@@ -91,12 +93,6 @@ def trained_model(
         "cpu_seconds": history.cpu_seconds,
         "parameters": sum(p.numel() for p in model.parameters()),
     }
-
-
-def trained(kind: str, pairs: int, rate: float, seed: int, steps: int) -> dict[str, float]:
-    """A model of this kind, made and trained with one seed."""
-    torch.manual_seed(seed)
-    return trained_model(built(kind, pairs), pairs, rate, seed, steps)
 
 
 def one_question(found: Rows) -> Rows:
@@ -154,8 +150,7 @@ def by_kernel_on_rows(pairs: int, seed: int, count: int) -> dict[str, float]:
     """Kernel regression from a whole row to its answer; it is told nothing.
 
     A row's tokens are one-hot, so half its squared distance to another one is the number of places
-    at which the two differ, and a Gaussian's weight is a softmax over the places at which they
-    agree.
+    at which they differ, and a Gaussian's weight a softmax over that of places at which they agree.
     """
     tokens, values = one_question(rows(count, pairs, seed))
     one_hot = np.eye(KEYS + VALUES, dtype=np.float32)[values]
@@ -176,7 +171,10 @@ def by_kernel_on_rows(pairs: int, seed: int, count: int) -> dict[str, float]:
 def main(experiment: Experiment) -> None:
     steps, seeds = (20, 1) if experiment.quick else (STEPS, SEEDS)
     found: dict[str, dict[str, Any]] = {}
-    tried = {str(rate): trained("two layers", TUNED, rate, 100, steps)["right"] for rate in RATES}
+    tried = {
+        str(rate): trained(partial(two_layers, TUNED), TUNED, rate, 100, steps)["right"]
+        for rate in RATES
+    }
     rate = max(RATES, key=lambda rate: tried[str(rate)])
 
     def note(name: str, pairs: int, runs: list[dict[str, Any]]) -> None:
@@ -186,7 +184,8 @@ def main(experiment: Experiment) -> None:
         experiment.store(steps=STEPS, batch=SIZE, rates=rates, found=found)
 
     for pairs in (4,) if experiment.quick else PAIRS:
-        runs = [trained("two layers", pairs, rate, seed, steps) for seed in range(seeds)]
+        make = partial(two_layers, pairs)
+        runs = [trained(make, pairs, rate, seed, steps) for seed in range(seeds)]
         note("two layers", pairs, runs)
         for name, how in (
             ("bigram, counted in the row", by_gram_in_row),
@@ -196,4 +195,4 @@ def main(experiment: Experiment) -> None:
         for name, fit in (("n-gram", by_gram), ("kernel on whole rows", by_kernel_on_rows)):
             note(name, pairs, [fit(pairs, seed, steps * SIZE) for seed in range(min(seeds, 2))])
     name = f"GRU, ten times the steps, rate {LONGER}"
-    note(name, 2, [trained("GRU", 2, LONGER, 0, 10 * steps)])
+    note(name, 2, [trained(GRU, 2, LONGER, 0, 10 * steps)])

@@ -6,12 +6,11 @@ size" has as many parameters and steps as two layers of attention; "wider" has m
 constant rate" has the rate that "wider" found best at two pairs. Takes about half an hour.
 """
 
+from functools import partial
 from typing import Any
 
-import torch
-
 from experiments.harness import Experiment, columns
-from experiments.recall import GRU, PAIRS, STEPS, trained_model
+from experiments.recall import GRU, PAIRS, STEPS, trained
 
 RATES = (0.001, 0.003, 0.01, 0.03)
 SEEDS = 3
@@ -20,12 +19,9 @@ WIDER = {2: ((80, WIDE), 2000), 4: ((WIDE,), 3000)}  # pairs: widths tried, step
 CONSTANT = {2: 2000, 4: 4000}  # pairs: steps
 
 
-def run(
-    pairs: int, width: int, rate: float, seed: int, steps: int, *, cooled: bool = True
-) -> dict[str, float]:
-    """Train one GRU; its share of right answers on new rows, CPU seconds, parameters."""
-    torch.manual_seed(seed)
-    return trained_model(GRU(hidden_dim=width), pairs, rate, seed, steps, cooled=cooled)
+def run(pairs: int, width: int, *how: Any, cooled: bool = True) -> dict[str, float]:
+    """Train one GRU with a rate, a seed and a number of steps, as experiments/recall.py does."""
+    return trained(partial(GRU, hidden_dim=width), pairs, *how, cooled=cooled)
 
 
 def search(

@@ -1,10 +1,9 @@
 """How the time of self-attention, a GRU and a convolution grows with the length of a sequence.
 
 Every number is a processor time beside that of the same layer at the first length, in the same
-round; of three runs the shortest counts. Processor time leaves out what other programs take, but
-not what they do to the caches. "same memory" computes stored weights in arrays that are there
-already. A page fault is a page of memory that the system hands out at its first use. Takes a few
-minutes of one core.
+round; of three runs the shortest counts. "same memory" computes stored weights in arrays that are
+there already. A page fault is a page of memory that the system hands out at its first use. Takes a
+few minutes of one core.
 """
 
 import math

@@ -103,10 +103,9 @@ def main(experiment: Experiment) -> None:
     vocab = len(text.vocabulary)
     small = small_writer(text.train, vocab, 20 if quick else TEXT_STEPS)
     drafts = {"small": of_model(small), "3-gram": of_counts(text.train, vocab)}
-    models_of = {"writer": target, "small": small}
     about = {
         name: {"parameters": sum(p.numel() for p in model.parameters())}
-        for name, model in models_of.items()
+        for name, model in (("writer", target), ("small", small))
     }
     found: dict[str, Any] = {name: {} for name in drafts}
     for name, draft in drafts.items():
