@@ -1,8 +1,7 @@
 """Regression in context that predicts a distribution: near the optimum, and is a scale inferred?
 
-The transformer of experiments/in_context.py gives two numbers for every query, a mean and the
-logarithm of a variance, and is trained on the logarithm of a Gaussian density. The functions to
-judge on are those of experiments/in_context.py. Takes about two hours.
+The transformer of experiments/in_context.py gives a mean and the logarithm of a variance for every
+query, and is trained on the logarithm of a Gaussian density. Takes about two hours.
 """
 
 import math

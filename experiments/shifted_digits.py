@@ -1,7 +1,6 @@
 """Digits, in their place and shifted: a transformer over their rows and kernel regression.
 
-Splits and seeds are 0, 1, 2, … and none is left out; a split's number is also the seed of its
-shifts, first parameters and batches. Takes about half an hour.
+Five splits, whose numbers are also the seeds. Takes about half an hour.
 """
 
 from functools import partial

@@ -166,9 +166,8 @@ def best_gram(text: Any, orders: Any, discounts: Any, first: int = 0) -> dict[st
 
 
 def main(experiment: Experiment) -> None:
-    quick = experiment.quick
+    quick, note = experiment.quick, experiment.note
     seeds = range(1 if quick else 3)
-    note = experiment.note
     full, text_steps = (20, 20) if quick else (STEPS, TEXT_STEPS)
 
     def translated(name: str, language: str, **how: Any) -> None:
