@@ -53,7 +53,7 @@ test: env-test assets $(if $(filter triton,$(STAGES)),$(TRITON)) $(if $(filter p
 	@MAKE="$(MAKE)" $(PY) tools/run_tests.py $(or $(STAGES),test)
 
 # WITHOUT="site pyodide" leaves stages out.
-test-all: env-test assets $(TRITON) $(PYODIDE)  ## and all else: Firefox, Colab, other fonts and processors, Triton, Pyodide
+test-all: env-test assets $(TRITON) $(PYODIDE)  ## and all else: Firefox, Colab, other processors, Triton, Pyodide
 	@MAKE="$(MAKE)" $(PY) tools/run_tests.py all $(if $(WITHOUT),--without $(WITHOUT))
 
 slides: env-book assets  ## the lectures' decks and the page Teach, into the built website (make book does it too)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import pretrained
+from attnbook import convert, pretrained
 from experiments.harness import Experiment
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -68,26 +68,24 @@ def smollm2(quick: bool) -> dict[str, Any]:
     """Against transformers on the same quantised file."""
     folder = pretrained.fetch("smollm2")
     tokens = np.array([pretrained.tokens_from_gguf(folder / GGUF).encode(TEXT)[:80]])
-    how: dict[str, Any] = {"max_length": 128}
-    model = pretrained.from_gguf(folder / GGUF, **how)
-    twin = None if quick else pretrained.from_gguf(folder / GGUF, backend="jax", **how)
+    model = pretrained.from_gguf(folder / GGUF, max_length=128)
+    twin = None if quick else convert.torch_to_jax(model)
     theirs = hugging_face().AutoModelForCausalLM.from_pretrained(
         folder, gguf_file=GGUF, dtype=torch.float32, attn_implementation="eager"
     )
     return equality(model, twin, theirs.eval(), tokens, 8 if quick else tokens.shape[1])
 
 
-def rxnmapper(quick: bool) -> dict[str, Any]:
+def rxnmapper() -> dict[str, Any]:
     """Against transformers on the same ALBERT."""
     folder = pretrained.fetch("rxnmapper")
     words = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
     tokens = np.array([[words.index(word) for word in REACTION.split()]])
     model = pretrained.from_folder(folder)
-    twin = None if quick else pretrained.from_folder(folder, backend="jax")
     theirs = hugging_face().AlbertForMaskedLM.from_pretrained(
         folder, attn_implementation="eager", use_safetensors=False
     )
-    found = equality(model, twin, theirs.eval(), tokens, 0)
+    found = equality(model, None, theirs.eval(), tokens, 0)
     model.head = None  # the stream, without what makes logits of it
     with torch.no_grad():
         stream = theirs(torch.tensor(tokens), output_hidden_states=True).hidden_states[-1]
@@ -106,8 +104,6 @@ def hugging_face() -> Any:
 
 
 def main(experiment: Experiment) -> None:
-    equality = {}
-    for name, compare in (("SmolLM2", smollm2), ("RXNMapper", rxnmapper)):
-        equality[name] = compare(experiment.quick)
-        print(name, equality[name], flush=True)
-    experiment.store(transformers=hugging_face().__version__, equality=equality)
+    found = {"SmolLM2": smollm2(experiment.quick), "RXNMapper": rxnmapper()}
+    print(found)
+    experiment.store(transformers=hugging_face().__version__, equality=found)

@@ -13,8 +13,12 @@ load = functools.cache(backends.load_or_skip)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for a back end runs on each; one that asks for gradients, where they are."""
-    names = backends.chosen()
+    """A test that asks for a back end runs on each; one that asks for gradients, where they are.
+
+    A file may say in BACKENDS which it needs: uncompiled, JAX compiles every operation alone.
+    """
+    needed = getattr(metafunc.module, "BACKENDS", backends.NAMES)
+    names = [n for n in backends.chosen() if n in needed]
     if "differentiable" in metafunc.fixturenames:
         names = [n for n in names if n not in ("numpy", "strict")]
         metafunc.parametrize("differentiable", names, indirect=True)
@@ -46,7 +50,7 @@ def rng() -> np.random.Generator:
 @pytest.fixture(params=["one block", "several blocks"])
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Everything in one block, or blocks of two queries at seven float64 keys."""
-    from attnbook._fast import chunked
+    from attnbook.kernel import chunked
 
     if request.param == "several blocks":
         monkeypatch.setattr(chunked, "CHUNK_BYTES", 2 * 7 * 8)

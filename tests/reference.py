@@ -198,17 +198,6 @@ def adam(
     return path
 
 
-MASK_SHAPES = {  # for b = 11 sequences, m = 3 queries, n = 7 keys
-    "(n,)": (7,),
-    "(1, n)": (1, 7),
-    "(m, 1)": (3, 1),
-    "(m, n)": (3, 7),
-    "(b, 1, n)": (11, 1, 7),
-    "(b, m, n)": (11, 3, 7),
-    "(13, b, m, n)": (13, 11, 3, 7),
-}
-
-
 def sample(
     rng: np.random.Generator, *lead: int, m: int = 3, n: int = 7, d: int = 2, p: int = 5
 ) -> list[np.ndarray]:

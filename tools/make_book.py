@@ -22,7 +22,8 @@ from typing import NoReturn
 from check_environment import ROOT, stop
 
 SITE = ROOT / "_build" / "html"
-MARK = ROOT / "_build" / ".book"  # the fingerprint of what the last good build was made from
+# The fingerprint of what the last good build was made from; its time is that of the build.
+MARK = ROOT / "_build" / ".book"
 # What Sphinx goes by when it leaves a page as it is; neither outlives a build that did not end.
 KEPT = (ROOT / "_build" / ".doctrees" / "environment.pickle", SITE / ".buildinfo")
 LOG = ROOT / "_build" / "book.log"
@@ -30,7 +31,6 @@ WARNING = re.compile(r"^.*(?:WARNING|ERROR|CRITICAL|Error): .*$", re.MULTILINE)
 COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 NO_OUTPUTS = "do: make notebooks"  # of a page whose notebook does not fit it
 MOST = 8  # warnings that a screen has room for
-SHEET = SITE / "_static" / "book.css"  # its time is that of the build
 BROUGHT = (ROOT / "_build" / "published", ROOT / "_build" / "pyodide")  # for the site itself
 # no sources, as is what is hidden
 ASIDE = {"_build", "node_modules", "dist", "tests", "experiments", "__pycache__"}
@@ -112,8 +112,8 @@ def explain(said: str) -> NoReturn:
 def main() -> int:
     """The command; returns its exit status."""
     began, now = time.time(), fingerprint()
-    if SHEET.is_file() and MARK.is_file() and MARK.read_text("utf-8") == now:
-        os.utime(SHEET, (began, began))
+    if SITE.is_dir() and MARK.is_file() and MARK.read_text("utf-8") == now:
+        os.utime(MARK, (began, began))
         print("Nothing has changed since the book was built.")
         where()
         return 0
@@ -132,6 +132,7 @@ def main() -> int:
         if status:
             explain(said)
     MARK.write_text(now, "utf-8")
+    os.utime(MARK, (began, began))
     where()
     print("It took", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in taken.items()))
     return 0

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from homework_cells import HEAD, Elsewhere, figures, sections, set_up
+from homework_cells import HEAD, Elsewhere, set_up
 from homework_keys import fingerprint, refuse_to_lose
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -48,13 +48,7 @@ from attnbook_course.weaving.markdown import render
 from attnbook_course.weaving.notebook import METADATA, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
-PLAN = {"title": str, "after": str, "chapters": list, "seconds": int, "minutes": int}
-EXPLANATIONS = ("read", "completion")
-UNADDRESSED = """\
-This copy of the book has no address, so the notebooks run only where the package attnbook is
-installed already, as on a hub: not on Colab, and not on a student's own machine. They have no links
-to the book either. For both: make address REPO=owner/name (MAINTAINING.md, Publish your own copy),
-then make homework again."""
+PLAN = ("title", "chapters", "seconds", "minutes", "explanations")
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,6 @@ class Part:
     points: float
     held_out: str  # the chapter whose held-out checks judge it, "ch01"; or empty
     note: str  # the text of its solution, for the lecturer
-    line: int  # where the exercise's text begins, in its file
 
     @property
     def function(self) -> str:
@@ -105,17 +98,8 @@ class Maker:
             plan = tomllib.loads(path.read_text("utf-8"))
         except tomllib.TOMLDecodeError as error:
             raise BadHomework(f"homework/{name}.toml: {error}") from None
-        for key, kind in PLAN.items():
-            if not isinstance(plan.get(key), kind):
-                words = f"{key}: got {plan.get(key)!r}, expected a {kind.__name__}"
-                raise BadHomework(f"homework/{name}.toml: {words}")
-        if plan.get("explanations") not in EXPLANATIONS:
-            words = f"got {plan.get('explanations')!r}, expected one of {', '.join(EXPLANATIONS)}"
-            raise BadHomework(f"homework/{name}.toml: explanations: {words}")
-        for label, points in [*plan.get("points", {}).items(), *plan.get("held_out", {}).items()]:
-            if not isinstance(points, int | float) or not points > 0:
-                words = f"{label}: got {points!r} points, expected a number above 0"
-                raise BadHomework(f"homework/{name}.toml: {words}")
+        if missing := [key for key in PLAN if key not in plan]:
+            raise BadHomework(f"homework/{name}.toml: {', '.join(missing)}: expected a line of it")
         return plan
 
     def chapter(self, number: str) -> Path:
@@ -147,9 +131,8 @@ class Maker:
                     words = f"no exercise {label!r} in [{table}]; there are {', '.join(known)}"
                     raise BadHomework(f"homework/{name}.toml: {words}")
                 exercise, chapter_name, text = known[label]
-                line = text[: text.index(f":label: {label}\n")].count("\n") + 3
                 note = next(body for own, body in EXPLANATION.findall(text) if own == label)
-                parts.append(Part(exercise, points, chapter_name, note, line))
+                parts.append(Part(exercise, points, chapter_name, note))
         functions = [part.function for part in parts if part.function]
         if twice := {one for one in functions if functions.count(one) > 1}:
             words = f"two exercises ask for a function {', '.join(sorted(twice))}"
@@ -182,10 +165,7 @@ class Maker:
         """A text of an exercise as plain Markdown, with links to the site where there is one."""
         page = self.book.page(part.exercise.chapter)
         resolver = Elsewhere(self.book, self.table, self.references, page)
-        file = self.book.file(page)
-        if part.held_out:
-            file = str(self.held_out_file(f"{part.held_out}.md"))
-        plain = render(parse(text, file, part.line), resolver)
+        plain = render(parse(text, part.exercise.label, 1), resolver)
         if not self.book.site:  # then a link would lead to a file that students do not have
             plain = re.sub(r"(?<!!)\[([^\[\]]+)\]\((?![a-z]+:)[^)\s]*\)", r"\1", plain)
         return plain
@@ -218,18 +198,13 @@ class Maker:
         hint = self.prose(part, exercise.hint.strip())
         folded = f"<details><summary>Hint</summary>\n\n{hint}\n\n</details>"
         question = f"## {number}. {exercise.title} ({points})\n\n*{kinds}.* {text}\n\n{folded}"
-        if again := sections(self.book, self.table, exercise):
-            question += f"\n\n*Read again: {', '.join(again)}.*"
         cells = [new_markdown_cell(question, id=f"{label}-text")]
-        cells += figures(self.table, exercise)
         own: dict[str, Any] = {"exercise": label}
         if part.kind == "explained":
             answer = self.prose(part, part.note.strip()) if key else PLACEHOLDER
             own["part"] = "explanation"
-            cells.append(
-                new_markdown_cell(answer, id=f"{label}-explanation", metadata={"attnbook": own})
-            )
-            return cells
+            name = f"{label}-explanation"
+            return [*cells, new_markdown_cell(answer, id=name, metadata={"attnbook": own})]
         code = exercise.solution.strip() if key else stub_of(exercise)
         code = f"{code}\n\n{exercise.check_line}"
         cells.append(new_code_cell(code, id=label, metadata={"attnbook": own}))
@@ -239,17 +214,14 @@ class Maker:
         return cells
 
     def imports(self, parts: Sequence[Part]) -> str:
-        """NumPy, the checks, and what the chapters import of the package for these exercises."""
-        codes = [one.exercise.stub + one.exercise.solution for one in parts if one.function]
-        spans = [span for part in parts for span in re.findall(r"`([^`]+)`", part.exercise.text)]
-        used = {"checks", *re.findall(r"[a-z_]\w*", " ".join([*codes, *spans]))}
-        found: dict[str, set[str]] = {}
+        """NumPy, the checks, and what the chapters' first cells import of the package."""
+        lines = ["import math", "", "import numpy as np", "from attnbook_course import checks"]
         for chapter in sorted({part.exercise.chapter for part in parts}):
-            for module, name in package_imports(chapter):
-                if name.rpartition(" as ")[2] in used:
-                    found.setdefault(module, set()).add(name)
-        lines = [f"from {module} import {', '.join(sorted(found[module]))}" for module in found]
-        return "\n".join(["import math", "", "import numpy as np", *lines])
+            first = CELL.search(chapter.read_text("utf-8"))
+            for node in ast.parse(first[1] if first else "").body:
+                if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("attnbook."):
+                    lines.append(ast.unparse(node))
+        return "\n".join(lines)
 
     def keep(self, name: str, out: Path) -> None:
         """Refuse, with a BadHomework, to write over the key of another seed or other questions."""
@@ -288,18 +260,13 @@ class Maker:
 
     def manifest(self, name: str, plan: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
         """What homework.json says: see attnbook_course.checks.grading.homework."""
-        tasks = [
-            {
-                "label": part.exercise.label,
-                "title": part.exercise.title,
-                "points": part.points,
-                "kind": part.kind,
-                "function": part.function,
-                "check": part.held_out or check_name(part.exercise),
-                "answer": "" if part.function else self.prose(part, part.note.strip()),
-            }
-            for part in parts
-        ]
+        tasks = []
+        for part in parts:
+            label, title = part.exercise.label, part.exercise.title
+            own = {"label": label, "title": title, "points": part.points, "kind": part.kind}
+            own |= {"function": part.function, "check": part.held_out or check_name(part.exercise)}
+            answer = "" if part.function else self.prose(part, part.note.strip())
+            tasks.append(own | {"answer": answer})
         return {
             "name": name,
             "title": plan["title"],
@@ -330,19 +297,9 @@ def stub_of(exercise: Exercise) -> str:
 
 def scored(part: Part, check: Any) -> Verdict:
     """What the check says to the solution."""
-    known = names(part.exercise.chapter)
-    verdict: Verdict = check(define(part.exercise.solution, part.function, known))
+    solution = define(part.exercise.solution, part.function, names(part.exercise.chapter))
+    verdict: Verdict = check(solution)
     return verdict
-
-
-def package_imports(chapter: Path) -> Iterator[tuple[str, str]]:
-    """What a chapter's first cell imports of the package: modules and names."""
-    first = CELL.search(chapter.read_text("utf-8"))
-    assert first is not None
-    for node in ast.parse(first[1]).body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "attnbook":
-            for name in node.names:
-                yield node.module or "", ast.unparse(name)
 
 
 def sets(root: Path) -> list[str]:
@@ -361,18 +318,13 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("names", nargs="*", help="sets, such as hw1; all by default")
     parser.add_argument("--seed", required=True, help="the class's secret, a whole number")
     parser.add_argument("--out", type=Path, default=None, help="_build/homework by default")
-    parser.add_argument(
-        "--held-out",
-        type=Path,
-        help="a folder of your own, with chNN.md and chNN.py",
-    )
+    parser.add_argument("--held-out", type=Path, help="a folder with chNN.md and chNN.py")
     parser.add_argument("--replace", action="store_true", help="also the keys of another seed")
     options = parser.parse_args(arguments)
     out = options.out or root / "_build" / "homework"
     if not re.fullmatch(r"\d{1,18}", options.seed):
-        print(
-            f"seed: got {options.seed!r}, expected a whole number, as in SEED=2027", file=sys.stderr
-        )
+        words = f"got {options.seed!r}, expected a whole number, as in SEED=2027"
+        print(f"seed: {words}", file=sys.stderr)
         return 2
     own = options.held_out and options.held_out.expanduser()
     if own is not None and not own.is_dir():
@@ -389,8 +341,6 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         print(error, file=sys.stderr)
         return 1
     print(f"For students: {out / 'students'}. For you alone: {out / 'lecturer'}.")
-    if not maker.book.repository:
-        print(UNADDRESSED, file=sys.stderr)
     return 0
 
 

@@ -105,7 +105,8 @@ def detailed(lectures: Sequence[PageWriter], sets: list[Homework]) -> Iterator[s
         yield f"{deck.place}. **{link(deck)}**, {deck.minutes():g} minutes\n"
         page = f"{{doc}}`{chapter.title} <../{chapter.page.docname}>`"
         yield f"   - *Read:* {page}, {sections(deck)}"
-        yield f"   - *Live:* {'; '.join(map(title_of, writer.live.values()))}"
+        if writer.live:
+            yield f"   - *Live:* {'; '.join(map(title_of, writer.live.values()))}"
         found = exercises_of(deck, chapter)
         assigned = "; ".join(f"{{ref}}`{one.name} <{one.label}>`" for one in found)
         yield f"   - *Assign ({sum(one.minutes for one in found)} minutes):* {assigned}"

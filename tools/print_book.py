@@ -153,7 +153,7 @@ def title_page(texts: list[dict[str, Any]], project: dict[str, Any], day: dateti
     """Title, subtitle, the ladder, version, day and licence."""
     home = project.get("urls", {}).get("Book")
     link = f'<br><a href="{home}">{home}</a>' if home else ""
-    ladder = (ROOT / "images" / "ladder.svg").read_text(encoding="utf-8")
+    ladder = (ROOT / "src/attnbook_course/drawings/ladder.svg").read_text(encoding="utf-8")
     return f"""<section class="title-page">
       <div class="title">{texts[0]["title"]}</div>
       <div class="subtitle">{texts[0]["subtitle"]}</div>

@@ -4,7 +4,7 @@ python tools/run_tests.py quick        before a commit: lint, types, what NumPy 
 python tools/run_tests.py test         make test: what a newcomer runs
 python tools/run_tests.py all          make test-all: every stage, and in each every test
 python tools/run_tests.py unit site    those stages, and in each every test
-python tools/run_tests.py all --without avx2 fonts
+python tools/run_tests.py all --without avx2
 
 A test marked slow repeats what another one shows, or takes long: make test leaves it out.
 """
@@ -48,7 +48,6 @@ STAGES = {
     "book": ["{make} book PY={python}"],
     "notebooks": [f"{PYTEST} tests/notebooks -n 2 --maxschedchunk 1"],
     "site": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder"],
-    "fonts": [f"{PYTEST} tests/site -n 2 --dist loadfile --no-loadscope-reorder -m layout"],
     "avx2": [
         f"{PYTEST} {UNIT} -n 2 --dist loadfile"
         + "".join(f" --ignore-glob=*/test_{name}*" for name in WITHOUT_NUMBERS.split()),
@@ -83,7 +82,6 @@ ENVIRONMENT = {
     "unit": {**ONE_THREAD, **KEPT, **UNFUSED},
     "distributed": ONE_THREAD,
     "notebooks": ONE_THREAD,
-    "fonts": {"ATTNBOOK_FONTS": "dejavu,liberation"},
     "avx2": {**ONE_THREAD, **PROCESSORS["avx2"], "ATTNBOOK_BACKENDS": "numpy,torch,jax"},
     "triton": ONE_THREAD,
 }
@@ -106,7 +104,6 @@ ABOUT = {
     "book": "the website builds without a warning",
     "notebooks": "every notebook runs again and prints the same",
     "site": "the website in Chromium, with no network",
-    "fonts": "the layout of the website with other fonts",
     "avx2": "numbers and notebooks as on a processor with AVX2",
     "triton": "the Triton kernel in its interpreter, and compiled for GPUs that need not be here",
     "pyodide": "the cells that pages run, in Chromium under Pyodide",
@@ -115,8 +112,7 @@ ABOUT = {
 }
 LEFT_OUT = {
     "quick": "make test has PyTorch, JAX, the notebooks and the site as well",
-    "test": "make test-all has the rest: Colab, Firefox, all widths and themes, other fonts, "
-    "older processors, Triton, Pyodide",
+    "test": "make test-all has the rest: Colab, Firefox, older processors, Triton, Pyodide",
     "all": "not here: a GPU (STAGES=gpu), the other processors (tools/processors.py), coverage",
 }
 # What is promised of two idle cores, in seconds; the summary prints what it took beside it.
@@ -139,7 +135,7 @@ PROMISED_OF_ALL = PROMISED | {
     "triton": 40,
     "pyodide": 180,
 }
-NEED_BROWSER = ("site", "fonts", "pyodide")
+NEED_BROWSER = ("site", "pyodide")
 BOTH = ("smollm2", "rxnmapper")
 MODELS = {"unit": BOTH, "avx2": BOTH, "notebooks": BOTH, "site": ("smollm2",)}  # that tests read
 MOST = 12  # lines of what failed in a stage that the summary has room for
@@ -344,7 +340,8 @@ def main(asked: list[str]) -> int:
         print(words)
     if kind:
         print(LEFT_OUT[kind])
-        print(f"in all {sum(s for *_, s in results):.0f} s of {sum(map(promised.get, stages))} s")
+        whole, most = sum(s for *_, s in results), sum(promised.get(one, 0) for one in stages)
+        print(f"in all {whole:.0f} s of {most} s")
     outcomes = [outcome for _, outcome, _ in results]
     counts = [f"{outcomes.count(word)} {word}" for word in ("passed", "failed", "skipped")]
     print(f"stages: {', '.join(counts)}", flush=True)

@@ -10,25 +10,16 @@ from typing import Any
 from sphinx.application import Sphinx
 
 
-def day(iso: str) -> str:
-    """A date such as 2026-11-21 as "21 November 2026"."""
-    found = date.fromisoformat(iso)
-    return f"{found.day} {found:%B %Y}"
-
-
-def stored(notebook: Path) -> str:
-    """What an executed notebook says of its last execution; empty if it says nothing."""
-    ran = json.loads(notebook.read_text(encoding="utf-8")).get("metadata", {}).get("ran")
-    return f"on {day(ran['date'])}, on {ran['machine']}" if ran else ""
-
-
 def note_execution(
     app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
 ) -> None:
     """Tell the footer's template what the page's code ran on; nothing for a page without code."""
     notebook = Path(app.srcdir) / f"{page}.ipynb"
     if notebook.is_file():
-        context["ran"] = stored(notebook)
+        ran = json.loads(notebook.read_text("utf-8"))["metadata"].get("ran")
+        if ran:
+            day = date.fromisoformat(ran["date"])
+            context["ran"] = f"on {day.day} {day:%B %Y}, on {ran['machine']}"
 
 
 def setup(app: Sphinx) -> None:

@@ -20,11 +20,6 @@ from .project import BRANCH, GITHUB
 COLAB = "https://colab.research.google.com/github"
 
 
-def button(address: str, words: str, kind: str) -> str:
-    """A link that looks like a button."""
-    return f'<a class="start-button {kind}" href="{escape(address)}">{words}</a>'
-
-
 class StartButtons(SphinxDirective):
     """Start reading, and Open in Colab as soon as the book has an address: with its argument."""
 
@@ -33,25 +28,15 @@ class StartButtons(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """The two links."""
         builder, chapter = self.env.app.builder, self.arguments[0]
-        reading = builder.get_relative_uri(self.env.docname, chapter)
-        links = [button(reading, "Start reading", "first")]
-        repository = self.config.html_theme_options.get("repository_url", "")
-        if repository:
-            both = repository.removeprefix(GITHUB)
-            notebook = f"{COLAB}/{both}/blob/{BRANCH}/{chapter}.ipynb"
-            links.append(button(notebook, "Open in Colab", "second"))
-        text = f'<p class="start-buttons screen-only">{"".join(links)}</p>'
-        return [nodes.raw("", text, format="html")]
-
-
-def live_figure(notebook: Path) -> str:
-    """The first live figure among a notebook's outputs, as on its own page; empty without one."""
-    for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
-        for output in cell.get("outputs", []):
-            text = "".join(output.get("data", {}).get("text/html", ""))
-            if 'class="attnbook-live"' in text:
-                return without_still(text)
-    return ""
+        links = {"Start reading": builder.get_relative_uri(self.env.docname, chapter)}
+        if repository := self.config.html_theme_options.get("repository_url", ""):
+            place = f"{repository.removeprefix(GITHUB)}/blob/{BRANCH}/{chapter}.ipynb"
+            links["Open in Colab"] = f"{COLAB}/{place}"
+        buttons = "".join(
+            f'<a class="start-button" href="{escape(address)}">{words}</a>'
+            for words, address in links.items()
+        )
+        return [nodes.raw("", f'<p class="start-buttons screen-only">{buttons}</p>', format="html")]
 
 
 class LiveFigure(SphinxDirective):
@@ -60,13 +45,16 @@ class LiveFigure(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """The figure, or a complaint that fails the build."""
+        """The first one among a notebook's outputs, or a complaint that fails the build."""
         notebook = Path(self.env.srcdir) / f"{self.arguments[0]}.ipynb"
         self.env.note_dependency(str(notebook))
-        text = live_figure(notebook)
-        if not text:
-            raise self.error(f"{notebook.name} has no live figure among its outputs")
-        return [nodes.raw("", f'<div class="screen-only">\n{text}\n</div>', format="html")]
+        for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
+            for output in cell.get("outputs", []):
+                text = "".join(output.get("data", {}).get("text/html", ""))
+                if 'class="attnbook-live"' in text:
+                    html = f'<div class="screen-only">\n{without_still(text)}\n</div>'
+                    return [nodes.raw("", html, format="html")]
+        raise self.error(f"{notebook.name} has no live figure among its outputs")
 
 
 def setup(app: Sphinx) -> None:

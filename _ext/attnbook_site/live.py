@@ -8,7 +8,6 @@ site. It is here, and not in the notebook, so that a chapter need not be execute
 from __future__ import annotations
 
 import re
-import shutil
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -16,49 +15,23 @@ from typing import Any
 
 from PIL import Image
 from sphinx.application import Sphinx
-from sphinx.config import Config
 
 from attnbook_course.weaving.stills import PLACE, alternative
-
-from .assets import digest
 
 SCRIPT = re.compile(r'<script class="attnbook-live-script">\n(.*?)</script>', re.DOTALL)
 NAME = re.compile(r'const name = "([\w-]+)"')
 LOADER = """<script>
-(() => {
-  const missed = () => {
-    document.getElementById("NAME").style.minHeight = "";
-    window.addEventListener("online", get, { once: true });
-  };
-  const get = () => document.head.append(
-    Object.assign(document.createElement("script"), { src: "ADDRESS", onerror: missed }));
-  window.addEventListener("load", () => setTimeout(get));
-})();
+window.addEventListener("load", () => setTimeout(() =>
+  document.head.append(Object.assign(document.createElement("script"), { src: "ADDRESS" }))));
 </script>"""
 SCALE = 2  # pixels of a picture for one of the page
-
-
-def folder(app: Sphinx) -> Path:
-    """Where the pictures lie in the repository."""
-    return Path(app.confdir) / "images" / "stills"
-
-
-def note(app: Sphinx, config: Config) -> None:
-    """A changed picture writes the pages again."""
-    config.attnbook_stills = digest(folder(app))
-
-
-def copy(app: Sphinx) -> None:
-    """Bring the pictures into the site."""
-    if app.builder.format == "html" and folder(app).is_dir():
-        shutil.copytree(folder(app), Path(app.outdir) / "_static" / "stills", dirs_exist_ok=True)
 
 
 def show(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Put a figure's picture where the page has a place for it."""
 
     def picture(found: re.Match[str]) -> str:
-        file = folder(app) / f"{found['name']}.webp"
+        file = Path(app.confdir) / "images" / "stills" / f"{found['name']}.webp"
         if not file.is_file():
             return found[0]
         with Image.open(file) as image:
@@ -85,15 +58,12 @@ def move(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
         file.write_text(script, encoding="utf-8")
         version = sha256(script.encode()).hexdigest()[:8]
         address = context["pathto"](f"_static/live/{file.name}", resource=True)
-        return LOADER.replace("NAME", named[1]).replace("ADDRESS", f"{address}?v={version}")
+        return LOADER.replace("ADDRESS", f"{address}?v={version}")
 
     context["body"] = SCRIPT.sub(loader, context.get("body", ""))
 
 
 def setup(app: Sphinx) -> None:
     """Connect to the steps of a build."""
-    app.add_config_value("attnbook_stills", "", "html")
-    app.connect("config-inited", note)
-    app.connect("builder-inited", copy)
     app.connect("html-page-context", show)
     app.connect("html-page-context", move)

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from docutils import nodes
@@ -24,14 +24,6 @@ from sphinx.writers.html5 import HTML5Translator
 logger = logging.getLogger(__name__)
 
 SERVER = Path(__file__).with_name("katex_server.js")
-# the formula's source, and what holds it and the formula together
-ANNOTATION = re.compile(r"<annotation.*?</annotation>|</?semantics>", re.DOTALL)
-# what is for the eye, behind the MathML, and in it each tag and its two attributes
-FOR_THE_EYE = '<span class="katex-html"'
-TAG = re.compile(r"<\w[^>]*>")
-ATTRIBUTE = re.compile(r' (class|style)="([^"]*)"')
-ZERO = re.compile(r"(?<![\d.])0(?=\.\d)")
-CLASS = re.compile(r"\.([A-Za-z][\w-]*)")
 MARK = re.compile(r"[.,;:!?)’”]+")
 RANDOM = re.compile(r"equation-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NUMBERED = re.compile(r"\\(begin|end)\{(equation|align|alignat|gather|CD)\}")
@@ -46,30 +38,6 @@ def node_program() -> str:
     return found
 
 
-def shorten(html: str, styled: frozenset[str]) -> str:
-    """The same formula in fewer bytes.
-
-    In the part for the eye, which no assistive device reads, go the classes that have no style,
-    margins of zero, zeros before a point and quotes around single words.
-
-    Args:
-        html: as KaTeX writes it.
-        styled: the classes that the style sheet mentions.
-    """
-
-    def attribute(found: re.Match[str]) -> str:
-        if found[1] == "class":
-            value = " ".join(name for name in found[2].split() if name in styled)
-        else:
-            kept = (one for one in found[2].split(";") if not re.fullmatch(r"margin-\w+:0em", one))
-            value = ZERO.sub("", ";".join(filter(None, kept)))
-        quote = '"' if " " in value else ""
-        return f" {found[1]}={quote}{value}{quote}" if value else ""
-
-    ear, mark, eye = html.partition(FOR_THE_EYE)
-    return ear + TAG.sub(lambda tag: ATTRIBUTE.sub(attribute, tag[0]), mark + eye)
-
-
 class Katex:
     """One node process that typesets all formulas of a build."""
 
@@ -78,17 +46,14 @@ class Katex:
         katex = root / "node_modules" / "katex" / "dist" / "katex.js"
         if not katex.is_file():
             raise ExtensionError(f"formulas need KaTeX: run npm ci in {root}")
-        styles = katex.with_name("katex.min.css").read_text(encoding="utf-8")
-        self.styled = frozenset(CLASS.findall(styles))
         self.process = subprocess.Popen(
             [node_program(), str(SERVER), str(katex)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
         )
-        self.render = lru_cache(maxsize=None)(self._render)
 
-    def _render(self, tex: str, display: bool) -> str:
+    def render(self, tex: str, display: bool) -> str:
         """The formula as HTML with MathML inside; ValueError with KaTeX's words if it cannot be."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(json.dumps({"tex": tex, "display": display}) + "\n")
@@ -96,20 +61,17 @@ class Katex:
         line = self.process.stdout.readline()
         if not line:
             raise ExtensionError("node stopped while typesetting a formula")
-        answer = json.loads(line)
+        answer: dict[str, str] = json.loads(line)
         if "error" in answer:
             raise ValueError(answer["error"])
-        # the source once more, which no reader sees: a tenth of the formula's bytes
-        html = ANNOTATION.sub("", answer["html"])
-        html = html.replace(' columnspacing=""', "")  # no length: an error in Firefox's console
-        return shorten(html, self.styled)
+        return answer["html"].replace(' columnspacing=""', "")  # no length: Firefox complains
 
     def close(self) -> None:
         """Let node end."""
         self.process.communicate()
 
 
-@lru_cache(maxsize=1)
+@cache
 def katex(root: Path) -> Katex:
     """The process of this build, started with the first formula."""
     return Katex(root)
@@ -163,7 +125,7 @@ def visit_display(writer: HTML5Translator, node: nodes.math_block) -> None:
     node["ids"] = [RANDOM.sub(f"equation-{number}", name) for name in node["ids"]]
     html = typeset(writer, node, tex, display=True)
     writer.body.append(writer.starttag(node, "div", CLASS="math math-display"))
-    writer.body.append(f'<div class="math-scroll">{html}</div>')
+    writer.body.append(f'<div class="math-scroll" tabindex="0">{html}</div>')
     if number:
         writer.body.append(f'<span class="eqno">({number})')
         writer.add_permalink_ref(node, "Link to this equation")

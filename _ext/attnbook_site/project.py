@@ -13,10 +13,6 @@ from sphinx.config import Config
 
 BRANCH = "main"
 GITHUB = "https://github.com/"
-FURTHER = {  # beside the theme's own Colab and Binder: a notebook's place, or the repository's
-    "Kaggle": "https://kaggle.com/kernels/welcome?src={repository}/blob/{branch}/{notebook}",
-    "Codespaces": "https://codespaces.new/{owner_and_name}",
-}
 # A passage that is there only where the book has an address: <!-- address: at <{pages}> -->
 PASSAGE = re.compile(r"<!-- address:[ \n]?((?:(?!-->).)*?)[ \n]?-->", re.DOTALL)
 
@@ -80,23 +76,9 @@ def launch_notebooks_only(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
     """No launch button on a page that is no notebook: the theme adds one wherever code ran."""
-    buttons = context.get("header_buttons", [])
-    notebook = Path(app.env.doc2path(pagename)).with_suffix(".ipynb")
-    if not notebook.is_file():
+    if not Path(app.env.doc2path(pagename)).with_suffix(".ipynb").is_file():
+        buttons = context.get("header_buttons", [])
         context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
-        return
-    repository = app.config.html_theme_options.get("repository_url", "")
-    words = {
-        "repository": repository,
-        "owner_and_name": repository.removeprefix(GITHUB),
-        "branch": BRANCH,
-        "notebook": f"{pagename}.ipynb",
-    }
-    for button in buttons:
-        if button.get("label") == "launch-buttons" and repository:
-            for name, url in FURTHER.items():
-                link = {"type": "link", "url": url.format(**words), "icon": "fas fa-rocket"}
-                button["buttons"].append({**link, "text": name, "tooltip": f"Launch on {name}"})
 
 
 def setup(app: Sphinx) -> None:

@@ -44,6 +44,7 @@ PURE = (
     "wadler-lindig",
     "tqdm",
 )  # wheels that the site has
+OWN = ("attnbook", "attnbook_course")
 NO_PROCESSES = {"concurrent", "multiprocessing", "socket", "subprocess", "threading"}
 ALIVE = ("live", "drawings")  # what a last line of these shows moves by itself, or is a picture
 RUNS = re.compile(r'<div class="cell [^"]*\bruns\b')
@@ -63,7 +64,7 @@ class Modules:
         root = module.split(".")[0]
         if root in LACKING:
             return LACKING[root]
-        if root != "attnbook":
+        if root not in OWN:
             pure = {name.replace("-", "_") for name in PURE}
             return (
                 ""
@@ -92,7 +93,7 @@ class Modules:
             one = left.pop()
             if one not in reached:
                 reached.add(one)
-                left += self._imports(one) if one.startswith("attnbook") else ()
+                left += self._imports(one) if one.split(".")[0] in OWN else ()
         roots = {one.split(".")[0] for one in reached}
         return {package for root in roots & PACKAGES.keys() for package in PACKAGES[root]}
 

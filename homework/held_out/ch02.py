@@ -26,13 +26,7 @@ def checks(seed):
             ((1 / g**2 + 1 / h**2) ** -0.5, "The powers are missing: they multiply the exponents."),
             ((b / g**2 + a / h**2) ** -0.5, "The powers are exchanged.", 0.5),
             (right**2, "That is the square of the bandwidth: take the root.", 0.5),
-            (1 / right, "That is one over the bandwidth.", 0.5),
-            (1 / right**2, "That is one over the square of the bandwidth."),
-            (1 / (a / g + b / h), "In the exponent stand the squares of the bandwidths."),
             ((a * g**2 + b * h**2) ** 0.5, "Variances add in a convolution; here exponents do."),
-            (g**a * h**b, "The bandwidths are not multiplied: look at the exponents."),
-            ((g**a * h**b) ** (1 / (a + b)), "That is a geometric mean: the exponents add."),
-            ((a * g + b * h) / (a + b), "That is a mean: the product is narrower than both."),
         ]
         expect(call(function, g, h), right, "for g = 0.8 and h = 1.5", mistakes, secret=True)
         return "exponents add, so the product is narrower than each of its kernels."
@@ -52,14 +46,8 @@ def checks(seed):
         mistakes = [
             (np.mean(scaled**2), "That is the square of the noise level: take the root.", 0.5),
             (root(r**2), "That takes all values alike: bring poor ones to the scale of the good."),
-            (root(r[~poor] ** 2), "The poor values say something too: do not throw them away."),
-            (root((r * factor) ** 2), "Divide the poor residuals; you multiply them."),
             (root(r**2 / factor), "Divide, then square: the square has the factor squared.", 0.5),
-            (np.std(scaled), "The mean of the residuals is not subtracted in the loss."),
             (np.sqrt(np.sum(scaled**2) / 11), "The loss has a mean over n, not over n − 1.", 0.5),
-            (np.mean(np.abs(scaled)), "That is the mean size: the loss has squares."),
-            (root(np.where(poor, r, r / k) ** 2), "The poor instrument has more noise.", 0.5),
-            (k * root(scaled**2), "That is the noise of the poor instrument.", 0.5),
         ]
         expect(call(function, r, poor), root(scaled**2), where, mistakes, secret=True)
         return "on one scale, all residuals count alike."

@@ -24,13 +24,8 @@ def checks(seed):
         mistakes = [
             (-right, "The sign is turned: the logarithm of z is below 0.", 0.5),
             (-np.log(k) / np.log(1 - z), "z is what is kept; the candidate gets 1 − z."),
-            (1 / right, "Turned over: solve z^t = 1/k for t."),
             ((1 - 1 / k) / (1 - z), "The share falls by a factor in each step, not by an amount."),
-            (1 / (1 - z), "That is how many steps the mean reaches back: when is 1/k left?"),
-            (k / (1 - z), "The number of steps grows with the logarithm of the factor."),
             (np.log(k) / (1 - z), "log z is not z − 1, except for z close to 1."),
-            (z**k, "That is what is left after so many steps: how many steps leave 1/k?"),
-            (-np.log(2) / np.log(z), "That is the time in which half is left."),
         ]
         expect(call(function, z), right, "for z = 0.8", mistakes, secret=True)
         return "a gate near 1 remembers long."
@@ -50,15 +45,9 @@ def checks(seed):
         by_n = mean(s, lengths, full)
         mistakes = [
             (mean(0, lengths, lengths), "The marks in front do not count."),
-            (mean(s, full, full - s), "The padding counts in your mean."),
             (states.mean(axis=1), "That is the mean of all places, marks and padding too."),
             (mean(s, lengths, lengths), "The sum is right; divide by how many places count.", 0.4),
             (by_n, "The sum is right; divide by the row's own number, not by n.", 0.4),
-            (mean(s, lengths, full - s), "The sum is right; a row has its own number of tokens."),
-            (mean(s, lengths, np.ones(3)), "That is the sum: divide it."),
-            (mean(s, lengths - 1, lengths - 1 - s), "The last real token counts."),
-            (mean(s + 1, lengths, lengths - s - 1), "You leave out one too many in front."),
-            (mean(s, lengths + s, lengths), "Lengths count the marks: a row ends at its length."),
         ]
         right = mean(s, lengths, lengths - s)
         expect(call(function, states, lengths), right, "for three rows", mistakes)

@@ -24,14 +24,9 @@ def checks(seed):
         mistakes = [
             (1 - right, "That is the share of all the others.", 0.5),
             (1 - np.exp(-(t - 1) / q), "The query's own place counts: the six are at 0 to 5.", 0.5),
-            (1 - np.exp(-(t + 1) / q), "One place too many: the nearest are at 0 to 5.", 0.5),
             (1 - 2 ** (-t / q), "The softmax has e, not 2.", 0.5),
             (1 - (1 - 1 / q) ** t, "A weight falls by the factor e^(−m), not by 1 − m."),
-            (right / (1 + np.exp(-1 / q)), "The row is causal: no key lies on the other side."),
             (right / (1 - np.exp(-1 / q)), "That is a sum of parts: divide it by that of the row."),
-            (np.exp(-(t - 1) / q) * (1 - np.exp(-1 / q)), "That is the weight of the last alone."),
-            (min(1.0, t / q), "That is a straight line: the weights fall like an exponential."),
-            (1 - np.exp(-t * q), "m is 1/q: divide."),
         ]
         expect(call(function, t), right, "for 6 places", mistakes, secret=True, tolerance=1e-6)
         return "the slope says how far a head looks."
@@ -53,9 +48,7 @@ def checks(seed):
             (2 * right, "A pair has two columns: count pairs.", 0.5),
             (count(lambda size: 2 * np.pi * size * theta), "θ is an angle: a full turn is 2π."),
             (count(lambda size: size * 10000.0 ** (-i / d)), "The exponent is −2i/d."),
-            (count(lambda size: size * 10000.0 ** (-2 * np.arange(d) / d)), "There are d/2 pairs."),
             (count(lambda size: 2 * size * theta), "A full turn is 2π, not π.", 0.5),
-            (count(lambda size: 4 * size * theta), "A full turn is 2π, not a quarter of it."),
         ]
         expect(got, right, where, mistakes, secret=True)
         return "slow pairs tell places apart over a whole text."

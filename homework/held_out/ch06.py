@@ -27,15 +27,11 @@ def checks(seed):
         back, where = np.argsort(order), f"for {h} heads of width 2 and order {order}"
         right = columns[:, order].reshape(shape)
         strided = weight.reshape(2 * h, 2, h)[:, :, order].reshape(shape)
-        both = rows[order].reshape(2 * h, h, 2)[:, order].reshape(shape)
         mistakes = [
             (columns[:, back].reshape(shape), "That is the way back: place r gets order[r].", 0.5),
             (rows[order].reshape(shape), "You move rows, which are outputs: heads are columns."),
-            (rows[back].reshape(shape), "You move rows, the outputs, and the wrong way round."),
             (weight, "Nothing has moved."),
             (strided, "A head's columns stand side by side: cut them as (heads, width)."),
-            (both, "You move rows and columns: the outputs stay in their order."),
-            (right.T, "It is transposed: rows are outputs.", 0.5),
         ]
         expect(call(function, weight, order), right, where, mistakes)
         return "heads have no order of their own."
@@ -50,12 +46,8 @@ def checks(seed):
             (1 - right, "That is the share that is kept.", 0.5),
             (1 - s @ w**2, "Divide by the variance of the mixture, the sum of squared weights."),
             (1 - s @ w, "The explained share has squares: the variance of w a is w²."),
-            (2 / 3, "The three words do not give equally many numbers."),
             (1 - s @ w / np.sqrt(squares), "That is a correlation: the share is its square."),
-            (1 - (s @ w) ** 2 / squares, "Each number has its own multiple: square, then add."),
-            (1 - np.max(s), "That is the least that can be lost: here the weights are given."),
             (1 - s @ (w**2)[::-1] / squares, "The words are in the opposite order.", 0.5),
-            (s @ (1 - w) ** 2, "The best one is not 1: the loss is 1 less the explained share."),
         ]
         expect(call(function, w), right, "for the weights 0.6, 0.3 and 0.1", mistakes, secret=True)
         return "one average is one answer, so the other words are lost."

@@ -28,25 +28,19 @@ def checks(seed):
         logits = 2.5 - below
 
         def normal(parts):
-            with np.errstate(invalid="ignore"):  # a wrong cut may leave nothing
-                return parts / parts.sum()
+            return parts / parts.sum()
 
         def cut(of, at):
             return np.where(at >= r * at.max(), of, 0)
 
         plain, warm = normal(np.exp(logits)), normal(np.exp(logits / t))
         cold, where = np.exp(logits * t), "for eight logits"
-        unheated = normal(cut(plain, warm))
         mistakes = [
             (cut(warm, warm), "The kept probabilities must sum to 1.", 0.6),
             (warm, "Nothing is cut."),
             (normal(cut(warm, plain)), "The temperature comes first, then the cut.", 0.4),
             (normal(cut(plain, plain)), "The temperature has no effect.", 0.4),
             (normal(cut(normal(cold), cold)), "Divide the logits by the temperature."),
-            (normal(np.where(warm >= r, warm, 0)), "The limit is a share of the best, not of 1."),
-            (unheated, "The kept tokens are right, their probabilities lack the temperature."),
-            (normal(warm - cut(warm, warm)), "The tail is what you keep: turn the cut round."),
-            (logits / t, "These are logits: return probabilities."),
         ]
         expect(call(function, logits), normal(cut(warm, warm)), where, mistakes, secret=True)
         return "a sure model cuts much, an unsure one little."
@@ -58,13 +52,8 @@ def checks(seed):
         mistakes = [
             (np.log2(p), "That is bits per token: a token has several characters."),
             (np.log(p) / c, "Those are nats: a bit is log 2 nats.", 0.5),
-            (np.log10(p) / c, "Bits are logarithms to base 2, not to base 10."),
             (np.log2(p) * c, "Divide by the characters of a token: its bits are spread over them."),
             (np.log2(p / c), "Divide the bits, not the perplexity: the logarithm comes first."),
-            (p / c, "A perplexity is no number of bits: take its logarithm."),
-            (p ** (1 / c), "That is the perplexity per character: take its logarithm."),
-            (np.log(p) * np.log(2) / c, "From nats to bits one divides by log 2."),
-            (c / np.log2(p), "That is characters per bit."),
         ]
         expect(call(function, p), np.log2(p) / c, where, mistakes, tolerance=1e-4, secret=True)
         return "only per character can models with other tokens be compared."

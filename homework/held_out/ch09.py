@@ -24,14 +24,8 @@ def checks(seed):
         mistakes = [
             (k * s**2, "That is the mean of the values alone: the variance of 1 counts too."),
             ((k - 1) * s, "The noise enters by its variance, σ².", 0.5),
-            (k * s, "The noise enters by its variance, and so does what is known beforehand."),
             (s**2 / (k - 1), "Turned over: a smaller share takes more values."),
-            ((k - 1) / s**2, "More noise takes more values: multiply by σ²."),
-            (s**2 / k, "Turned over: a smaller share takes more values."),
-            ((k**2 - 1) * s**2, "The variance, not the standard deviation, becomes one part in k."),
             ((k - 1) ** 0.5 * s, "That is the root of the number.", 0.5),
-            (s**2 / (1 - 1 / k), "You solve for k parts lost: 1/k of the variance is to be left."),
-            (k - 1, "The noise has no effect."),
         ]
         expect(call(function, s), right, "for σ = 0.7", mistakes, secret=True)
         return "with little noise even one value says nearly all."
@@ -46,10 +40,6 @@ def checks(seed):
             (np.sqrt(d / a), "The scores are divided by the root of d, not by d.", 0.5),
             (1 / np.sqrt(a * np.sqrt(d)), "You multiply the scores by √d: they are divided."),
             (np.sqrt(a / np.sqrt(d)), "That is one over the bandwidth.", 0.5),
-            (a / np.sqrt(d), "That is one over the square of the bandwidth."),
-            (np.sqrt(np.sqrt(d) / (2 * a)), "The 2 of 2h² goes: the square has the product twice."),
-            (np.sqrt(2 * np.sqrt(d) / a), "There is no 2 in the entry of x x'."),
-            (1 / a, "That is h² of a head that divides by nothing."),
         ]
         expect(call(function, a), right, "for a = 30", mistakes, secret=True)
         return "what a head divides by is a part of its bandwidth."

@@ -30,21 +30,11 @@ def checks(seed):
         mistakes = [
             (b, "Scale and least value cost bits too: each number has its share of them."),
             (b + 16 / n, "There are two numbers of 16 bits in a block."),
-            (b + 32, "Scale and least value are there once in a block, not for each number."),
-            (b * n + 32, "That is a whole block: how much of it is one number's?"),
-            (b + 4 / n, "Those are bytes: count bits."),
-            ((b + 32) / n, "The bits of q are not shared: each number has its own."),
         ]
         expect(first, b + 32 / n, f"{where}, in the bits,", mistakes, secret=True)
         mistakes = [
             (step, "That is a step: rounding goes to the nearer end of it."),
             (width / 2**b / 2, "Between the values of q is one step fewer than values."),
-            (width / 2**b, "That is no rounding error: count the steps, and take half of one."),
-            (width / (2**b + 1) / 2, "Between the values of q is one step fewer than values."),
-            (width / 2, "q has more than two values: how long is a step?"),
-            (step / 4, "Half a step, not a quarter."),
-            (width / b / 2, "q of b bits has 2 to the power b values."),
-            (width / (b - 1) / 2, "q of b bits has 2 to the power b values."),
         ]
         expect(second, step / 2, f"{where}, in the error,", mistakes, secret=True, earned=0.5)
         return "a smaller block costs more bits and has the smaller steps."
@@ -56,16 +46,9 @@ def checks(seed):
         mistakes = [
             (a + np.log(k * keys), "The keys keep a share too: solve 1 + e^s/(n e^a) for e^s."),
             (a + np.log(k - 1), "All keys together stand against the sink: where is n?"),
-            (a + np.log(k), "All keys together stand against the sink, and they keep a share."),
-            (np.log((k - 1) * keys), "The sink's score is measured from the keys': where is a?"),
-            (a - np.log((k - 1) * keys), "The sign: a sink that takes more has the higher score."),
             (a + np.log(keys / (k - 1)), "Turned over: the sink takes all but one part in k."),
-            (a + np.log((k - 1) / keys), "More keys need a higher sink: multiply by n."),
             ((k - 1) * keys * np.exp(a), "That is e^s: take the logarithm.", 0.5),
-            (a * np.log((k - 1) * keys), "Scores stand in the exponent: they add."),
-            (-a + np.log((k - 1) * keys), "The sign of a: higher keys need a higher sink."),
             (a + np.log2((k - 1) * keys), "The logarithm is the natural one.", 0.5),
-            (a + (k - 1) * keys, "The factor stands before the exponential: take its logarithm."),
         ]
         expect(call(function, keys, a), a + np.log((k - 1) * keys), where, mistakes, secret=True)
         return "the more keys there are, the higher a sink must be."

@@ -27,27 +27,15 @@ def checks(seed):
     def document_blocks(function):
         for rows in (17, 40):
             row = np.arange(rows)
-            start, later = row * b // d * d, ((row + 1) * b - 1) // d * d
+            start = row * b // d * d
             right = np.sum(row - start // b + 1)
-            t, n = -(-d // b), rows * b
-            pairs = np.sum(np.arange(n) % d + 1)
             back = "The first query sees back to the block in which its document begins."
             window = "That is a window of this length: a document ends."
-            own = "Documents do not begin where blocks do: go row by row."
             mistakes = [
                 (rows**2, "Those are all blocks: most of them are hidden."),
-                (rows * (rows + 1) // 2, "That is one long document: others are hidden from it."),
                 (np.sum(row - -(-start // b) + 1), back),
-                (np.sum(row - later // b + 1), back),
-                (n / d * t * (t + 1) / 2, own),
-                (n // d * t * (t + 1) / 2, own),
                 (np.sum(np.minimum(row, d // b) + 1), window),
-                (np.sum(np.minimum(row, t) + 1), window),
                 (right - rows, "The blocks on the diagonal are visited too.", 0.5),
-                (2 * right - rows, "Keys behind the query are hidden."),
-                (right / rows**2, "That is a share: how many blocks are there?", 0.5),
-                (pairs, "Those are pairs of a query and a key: count blocks."),
-                (pairs / b**2, "A block that is seen in part is visited, and counts whole."),
             ]
             expect(call(function, rows), right, f"for {rows} rows", mistakes, secret=True)
         return "documents that end inside a block cost what they do not use."
@@ -57,8 +45,7 @@ def checks(seed):
         x, y = 0.8, -1.1
         for p, q in ((1.2, 1.9), (1001.2, 1001.9)):
             where = f"for log-sum-exps of {p} and {q}"
-            with np.errstate(all="ignore"):
-                got = call(function, x, p, y, q)
+            got = call(function, x, p, y, q)
             if not np.all(np.isfinite(got)):
                 words = "you give no number: only differences go into exp."
                 raise Wrong(f"{where} {words}", earned=0.6 if p > 1000 else 0)
@@ -68,25 +55,12 @@ def checks(seed):
                 return 1 / (1 + np.exp(p - q - by))
 
             w, old = share(-c), share(0)
-            scaled = "The factor is that of the values, not of weights."
             off = "The number is taken off the scores, not off values."
             mistakes = [
                 ((1 - old) * x + old * k * y, "Lower scores lower the log-sum-exp by as much."),
                 ((1 - share(c)) * x + share(c) * k * y, "The sign: lower scores sum to less.", 0.5),
                 ((1 - w) * x + w * y, "The older part's average is multiplied, as its values."),
-                ((1 - old) * x + old * y, "That is the average as it was: nothing is mended."),
-                (x + old * (k * np.exp(-c) * y - x), "The shares must sum to 1 again."),
                 ((1 - w) * x + w * k * (y - c), off),
-                ((1 - old) * x + old * k * (y - c), off),
-                (x + share(np.log(k) - c) * (y - x), scaled),
-                (x + share(np.log(k) - c) * (k * y - x), scaled),
-                (x + share(-c * k) * (y - x), scaled),
-                (k * ((1 - w) * x + w * y), "The values of the first part are as they should be."),
-                ((1 - w) * k * x + w * y, "It is the other part whose values are multiplied."),
-                ((1 - share(c)) * k * x + share(c) * y, "You mend the first part, not the second."),
-                (w * x + (1 - w) * k * y, "The shares are exchanged."),
-                ((x + k * y) / 2, "Both count alike: each counts by its total."),
-                (x + k * y, "The shares must sum to 1."),
             ]
             expect(got, (1 - w) * x + w * k * y, where, mistakes, secret=True)
         return "a shift of all scores moves one number, and a scale of all values the other."

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from attnbook._validation.to_numpy import to_numpy as to_numpy
+from attnbook._validation import to_numpy as to_numpy
 from attnbook.models.config import arguments
-
-DTYPES = ("float16", "bfloat16", "float32", "float64")  # of parameters that both libraries hold
 
 
 def torch_to_jax(layer: Any) -> Any:
@@ -23,10 +21,9 @@ def torch_to_jax(layer: Any) -> Any:
 
     Raises:
         TypeError: something else.
-        ValueError: parameters of other names, shapes or dtypes than the layer is made with, such as
-            those of an adapter; norms of another eps than it is made with; a readout that is no
-            longer tied to the embedding; on the device meta; float64 parameters while JAX has
-            jax_enable_x64 off and would round them.
+        ValueError: parameters of other names or shapes than the layer is made with, such as those
+            of an adapter; a readout that is no longer tied to the embedding; float64 parameters
+            while JAX has jax_enable_x64 off and would round them.
     """
     import equinox as eqx
     import jax
@@ -39,17 +36,13 @@ def torch_to_jax(layer: Any) -> Any:
     if not isinstance(layer, torch.nn.Module):
         raise TypeError(f"layer: got {type(layer).__name__}, expected a layer of attnbook.torch")
     named = dict(layer.named_parameters(remove_duplicate=False))
-    for name, parameter in named.items():
-        dtype = str(parameter.dtype).removeprefix("torch.")
-        if dtype not in DTYPES or parameter.is_meta:
-            got = "on the device meta, without numbers" if parameter.is_meta else dtype
-            raise ValueError(f"layer: {name} is {got}, expected {' or '.join(DTYPES)}")
     # its shapes alone: drawing numbers that are replaced would compile a program for each shape
     twin = eqx.filter_eval_shape(_twin(layer, attnbook.torch, attnbook.jax), key=jax.random.key(0))
-    if getattr(layer, "tied", False):  # JAX has the matrix once
-        _still_tied(named.pop("readout.weight", None), named.get("embedding.weight"))
+    if getattr(layer, "tied", False) and named.pop("readout.weight") is not named.get(
+        "embedding.weight"
+    ):
+        raise ValueError("layer: got a readout.weight of its own, expected the embedding's: tied")
     _same({name: tuple(parameter.shape) for name, parameter in named.items()}, _shapes(twin))
-    _same_eps(_eps(layer), {name: _part(twin, name).eps for name in _eps(layer)})
     copied = {}
     for name, parameter in named.items():
         dtype = str(parameter.dtype).removeprefix("torch.")
@@ -76,8 +69,7 @@ def jax_to_torch(layer: Any) -> Any:
 
     Raises:
         TypeError: something else.
-        ValueError: parameters of other names or shapes, or norms of another eps, than the layer is
-            made with.
+        ValueError: parameters of other names or shapes than the layer is made with.
     """
     import equinox as eqx
     import torch
@@ -90,7 +82,6 @@ def jax_to_torch(layer: Any) -> Any:
     twin = _twin(layer, attnbook.jax, attnbook.torch)()
     named = dict(twin.named_parameters())
     _same(_shapes(layer), {name: tuple(parameter.shape) for name, parameter in named.items()})
-    _same_eps({name: _part(layer, name).eps for name in _eps(twin)}, _eps(twin))
     for name, parameter in named.items():
         array = _part(layer, name)
         half = str(array.dtype) == "bfloat16"
@@ -134,39 +125,14 @@ def _same(got: dict[str, tuple[int, ...]], expected: dict[str, tuple[int, ...]])
             raise ValueError(f"layer: got {name} of shape {shapes}")
 
 
-def _eps(layer: Any) -> dict[str, float | None]:
-    """The eps of an attnbook.torch layer's norms, by their names."""
-    from torch.nn import LayerNorm, RMSNorm
-
-    norms = (LayerNorm, RMSNorm)
-    return {name: part.eps for name, part in layer.named_modules() if isinstance(part, norms)}
-
-
-def _same_eps(got: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Check that the norms of a layer have the eps of its twin's."""
-    for name, eps in expected.items():
-        if got[name] != eps:
-            raise ValueError(f"layer: got {name} of eps {got[name]}, expected {eps}")
-
-
-def _still_tied(readout: Any, embedding: Any) -> None:
-    """Check that a readout made with tied=True has the very matrix of the embedding."""
-    if readout is not embedding:
-        raise ValueError("layer: got a readout.weight of its own, expected the embedding's: tied")
-
-
 def _twin(layer: Any, ours: Any, theirs: Any) -> Callable[..., Any]:
     """What makes the layer of one library that another library's has as its twin."""
     twins = {getattr(ours, n): getattr(theirs, n) for n in ours.__all__ if n[0].isupper()}
     kind = type(layer)
     if kind not in twins:
-        names, name = [known.__name__ for known in twins], kind.__name__
-        hint = f", as attnbook has it, not {kind.__module__}" if name in names else ""
-        hint = ": convert the layer before it is compiled" if hasattr(layer, "_orig_mod") else hint
-        raise TypeError(f"layer: got {name}, expected one of {', '.join(names)}{hint}")
+        names = ", ".join(known.__name__ for known in twins)
+        raise TypeError(f"layer: got {kind.__name__}, expected one of {names}")
     given = arguments(kind, layer)
-    if not isinstance(given.get("attention", ""), str):  # a block's layer, not its name
-        given["attention"] = getattr(given["attention"], "attention_name", "softmax")
     return partial(twins[kind], **{name: _plain(value) for name, value in given.items()})
 
 

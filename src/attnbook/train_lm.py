@@ -4,54 +4,25 @@
     torchrun --nproc-per-node 2 -m attnbook.train_lm --mode fsdp --checkpoint run --resume
     python -m attnbook.train_lm --backend jax
 
-The model is chapter 8's writer, the text the book's own or yours. The batch of a step depends on
-the seed and the step alone, so that any number of workers, and a run that was killed and goes on,
-sees the same batches. Go on (--resume) only from a folder that you, or people whom you trust, have
-written: a checkpoint runs nothing when it is read, but its numbers are believed.
+The model is chapter 8's writer, the text the book's own or yours; attnbook.write writes with what
+was learned. The batch of a step depends on the seed and the step alone, so that any number of
+workers, and a run that was killed and goes on, sees the same batches. Go on (--resume) only from a
+folder that you, or people whom you trust, have written: a part of PyTorch's checkpoint is a pickle.
 """
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import Protocol
+from importlib import import_module
+from typing import Any
 
-from attnbook.train.language_model.checkpoints import newest as newest_checkpoint
-from attnbook.train.language_model.options import Options, parse
-from attnbook.train.language_model.text import TrainingText, read_text, text_loss
-from attnbook.train.language_model.workers import (
-    REFUSED,
-    Refused,
-    Workers,
-    barrier,
-    check_world,
-    share,
-)
+from attnbook.train.language_model.loop import train_loop
+from attnbook.train.language_model.options import Options, Refused, parse
+from attnbook.train.language_model.text import read_text, share, text_loss
 
-__all__ = [
-    "Options",
-    "Refused",
-    "TrainingText",
-    "main",
-    "newest_checkpoint",
-    "parse",
-    "read_text",
-    "share",
-    "text_loss",
-]
-INTERRUPTED = 130  # the exit status
-
-
-class Engine(Protocol):
-    """A back end's half: attnbook.torch.train_lm and attnbook.jax.train_lm."""
-
-    def workers(self, options: Options) -> AbstractContextManager[Workers]:
-        """Meet the other workers, and part from them at the end."""
-        ...
-
-    def train(self, options: Options, text: TrainingText, workers: Workers) -> list[float]:
-        """Train, and give the losses of the steps that were logged."""
-        ...
+__all__ = ["Options", "engine_of", "main", "parse", "read_text", "share", "text_loss"]
+REFUSED = 2  # the exit status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,42 +33,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parse(arguments, __doc__ or "")
     try:
-        engine = _engine(options.backend)
-    except ModuleNotFoundError as missing:
-        extra = options.backend
-        print(
-            f"--backend {extra}: got no module {missing.name}, expected it: "
-            f'python -m pip install "attnbook[{extra}]"',
-            file=sys.stderr,
-        )
+        engine = engine_of(options.backend)
+        with engine.workers(options):
+            text = read_text(options)
+            train_loop(options, text, engine.Run(options, len(text.vocabulary.tokens)))
+    except (Refused, OSError) as refused:
+        print(refused, file=sys.stderr, flush=True)
         return REFUSED
-    with engine.workers(options) as workers:
-        try:
-            barrier(workers, lambda: check_world(options, workers.world))
-            text = barrier(workers, lambda: read_text(options))
-            engine.train(options, text, workers)
-        except Refused as refused:
-            who = f"rank {workers.rank}: " if workers.world > 1 else ""
-            print(f"{who}{refused}", file=sys.stderr, flush=True)
-            workers.gather("")  # a launcher ends the others when the first one leaves
-            return REFUSED
     return 0
 
 
-def _engine(backend: str) -> Engine:
-    if backend == "torch":
-        from attnbook.torch import train_lm as torch_engine
+def engine_of(backend: str) -> Any:
+    """The half of the trainer that knows a back end: attnbook.torch.train_lm, or JAX's.
 
-        return torch_engine
-    from attnbook.jax import train_lm as jax_engine
-
-    return jax_engine
+    Raises:
+        Refused: a library that is not installed.
+    """
+    try:
+        return import_module(f"attnbook.{backend}.train_lm")
+    except ModuleNotFoundError as missing:
+        got = f"got no module {missing.name}"
+        how = f'python -m pip install "attnbook[{backend}]"'
+        raise Refused(f"--backend {backend}: {got}, expected it: {how}") from missing
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        print("interrupted; --resume goes on from the newest checkpoint", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)  # without the other workers, who would be waited for
+        status = main()
+    except Exception:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    if status:
+        os._exit(status)  # without the other workers, who would be waited for

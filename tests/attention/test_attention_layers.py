@@ -1,18 +1,15 @@
-"""The layers of attention: their loops, their starts, and what must not count at all."""
+"""What the contract of the layers leaves: their starts, PyTorch's weights, dropout, scores of one's own."""
 
 import numpy as np
 import pytest
-import reference
 import reference_heads
-from layer_harness import Library, distinct_starts, part
-from reference_heads import OWNERS
+from array_api_compat import array_namespace
+from layer_harness import distinct_starts
 
-from attnbook import convert, scores
+from attnbook import scores
 from attnbook.attention import positions
 
-sharing = pytest.mark.parametrize("num_kv_heads", OWNERS)
 PARTS = ("query", "key", "value", "output")
-CAUSAL = np.tril(np.ones((7, 7), bool))
 
 
 @pytest.fixture
@@ -20,113 +17,74 @@ def x(rng):
     return rng.normal(size=(2, 7, 12))
 
 
-@pytest.mark.parametrize("masked", [False, True])
-def test_self_attention_equals_the_loop(library, x, rng, masked):
-    layer = library.scaled_up("SelfAttention", 12, 5)
-    mask = rng.random((2, 7, 7)) < 0.6 if masked else None
-    out, weights = library.call(layer, x, mask, True)
-    assert out.shape == (2, 7, 5)
-    for b in range(2):
-        own = None if mask is None else mask[b]
-        right, shares = reference_heads.self_attention(library.parameters(layer), x[b], own)
-        np.testing.assert_allclose(out[b], right, rtol=1e-11, atol=1e-12)
-        np.testing.assert_allclose(weights[b], shares, rtol=1e-11, atol=1e-12)
-    alone = library.call(layer, x, mask=mask)
-    np.testing.assert_allclose(alone, out, rtol=1e-11, atol=1e-12)
-    assert np.ptp(weights) > 0.5
-    other = library.call(layer, x, mask=mask, score=scores.gaussian_score)
-    q, k, v = (x @ weight.T for weight in library.parameters(layer).values())
-    right, _ = reference.attend(q, k, v, reference.gaussian_score, mask)
-    np.testing.assert_allclose(other, right, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("how", [{}, {"bias": False}, {"dropout": 0.3}])
-@sharing
-def test_multi_head_attention_equals_the_loop(library, x, rng, num_kv_heads, how):
-    """Dropout does nothing to a layer that does not train."""
-    layer = library.scaled_up("MultiHeadAttention", 12, 4, num_kv_heads=num_kv_heads, **how)
-    keys, values, mask = *rng.normal(size=(2, 2, 11, 12)), rng.random((2, 7, 11)) < 0.6
-    out, weights = library.call(layer, x, keys, values, mask, True)
-    for b in range(2):
-        right, shares = reference_heads.multi_head_attention(
-            library.parameters(layer), OWNERS[num_kv_heads], x[b], keys[b], values[b], mask[b]
-        )
-        np.testing.assert_allclose(out[b], right, rtol=1e-11, atol=1e-12)
-        np.testing.assert_allclose(weights[b], shares, rtol=1e-11, atol=1e-12)
-    alone = library.call(layer, x, keys, values, mask)
-    np.testing.assert_allclose(alone, out, rtol=1e-11, atol=1e-12)
-
-
-def test_positions_as_a_score(library, x):
-    """Rotary positions turn the queries and keys of every head; the loop turns them pair by pair."""
-    layer = library.scaled_up("MultiHeadAttention", 12, 2)
-    place = library.moved(np.arange(7))
-
-    def score(q, k):
-        return scores.scaled_dot(positions.rotary(q, place), positions.rotary(k, place))
-
-    for weights in (False, True):
-        out = library.call(layer, x, None, None, None, weights, score=score)
-        for b in range(2):
-            expected = reference_heads.multi_head_attention(
-                library.parameters(layer), [0, 1], *[x[b]] * 3, score=reference_heads.turned(10_000)
-            )
-            for ours, right in zip(out if weights else (out,), expected, strict=False):
-                np.testing.assert_allclose(ours[b], right, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@sharing
+@pytest.mark.parametrize(("num_kv_heads", "bias"), [(None, True), (2, False)])
 def test_names_and_shapes(library, num_kv_heads, bias):
+    """Of MultiHeadAttention, and the defaults of SelfAttention."""
     layer = library.make("MultiHeadAttention", 12, 4, num_kv_heads=num_kv_heads, bias=bias)
-    rows = dict(zip(PARTS, (12, 3 * num_kv_heads, 3 * num_kv_heads, 12), strict=True))
+    rows = dict(zip(PARTS, (12, *2 * (3 * (num_kv_heads or 4),), 12), strict=True))
     expected = {f"{p}.weight": (n, 12) for p, n in rows.items()}
     expected |= {f"{p}.bias": (n,) for p, n in rows.items() if bias}
     assert {n: a.shape for n, a in library.parameters(layer).items()} == expected
-    sizes = layer.embed_dim, layer.num_heads, layer.num_kv_heads, layer.bias, layer.dropout
-    assert sizes == (12, 4, num_kv_heads, bias, 0.0)
+    assert (layer.embed_dim, layer.num_heads, layer.num_kv_heads) == (12, 4, num_kv_heads or 4)
+    known = library.parameters(library.make("SelfAttention", 5))
+    assert {n: a.shape for n, a in known.items()} == {f"{p}.weight": (5, 5) for p in PARTS[:3]}
 
 
-def test_defaults(library):
-    layer = library.make("MultiHeadAttention", 12, 4)
-    sizes = layer.embed_dim, layer.num_heads, layer.num_kv_heads, layer.bias, layer.dropout
-    assert sizes == (12, 4, 4, True, 0.0)
-    layer = library.make("SelfAttention", 5)
-    assert (layer.embed_dim, layer.head_dim) == (5, 5)
-    known = library.parameters(library.make("SelfAttention", 5, 3))
-    assert {n: a.shape for n, a in known.items()} == {f"{p}.weight": (3, 5) for p in PARTS[:3]}
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"num_heads": 5}, "num_heads: got 5, expected a divisor of 12"),
+        ({"num_kv_heads": 3}, "num_kv_heads: got 3, expected a divisor of 4"),
+        ({"dropout": 1.0}, "dropout: got 1.0, expected a share from 0 to below 1"),
+        ({"rotary_base": -1.0}, "rotary_base: got -1.0, expected a number above 0"),
+        (
+            {"num_heads": 12, "rotary_base": 9.0},
+            "rotary_base: got 9.0 for heads of width 1, expected an even",
+        ),
+    ],
+)
+def test_sizes_that_do_not_fit(library, how, message):
+    with pytest.raises(ValueError, match=message):
+        library.make("MultiHeadAttention", **{"embed_dim": 12, "num_heads": 4} | how)
 
 
 @pytest.mark.parametrize("args", [("SelfAttention", 12, 12), ("MultiHeadAttention", 12, 4)])
 def test_starts_differ_from_part_to_part(library, args):
     """As wide as torch.nn.Linear's, 1/√e."""
-    starts = distinct_starts(library, *args)
-    for drawn in starts.values():
+    for drawn in distinct_starts(library, *args).values():
         assert 0.7 / np.sqrt(12) < np.abs(drawn).max() <= 1 / np.sqrt(12)
-    assert sum(drawn.size for drawn in starts.values()) > 400
 
 
-@pytest.mark.parametrize("seed", [None, 3], ids=["at rest", "training"])
-@sharing
-def test_the_future_does_not_count_at_all(library, x, rng, num_kv_heads, seed):
-    """Later tokens changed: earlier outputs move by exactly 0, with the same weights left out too."""
-    layer = library.scaled_up("MultiHeadAttention", 12, 4, num_kv_heads=num_kv_heads, dropout=0.3)
-    before = library.call(layer, x, mask=CAUSAL, seed=seed)
-    for t in (1, 4, 6):
-        other = x.copy()
-        other[:, t:] += 1e3 * rng.normal(size=(2, 7 - t, 12))
-        after = library.call(layer, other, mask=CAUSAL, seed=seed)
-        np.testing.assert_array_equal(after[:, :t], before[:, :t])
-        assert np.all(np.abs(after[:, t] - before[:, t]).max(-1) > 1)
+def test_keys_and_values_that_are_left_out(library, x, rng):
+    """Without keys they are the queries, without values the keys."""
+    layer, k = (
+        library.scaled_up("MultiHeadAttention", 12, 4, num_kv_heads=2),
+        rng.normal(size=x.shape),
+    )
+    for given, meant in (((x,), (x, x, x)), ((x, k), (x, k, k)), ((x, None, k), (x, x, k))):
+        found, expected = library.call(layer, *given), library.call(layer, *meant)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", ["SelfAttention", "MultiHeadAttention"])
-def test_the_order_of_tokens_moves_the_outputs_alone(library, x, rng, name):
-    layer = library.scaled_up(name, 12, 4)
-    order = rng.permutation(7)
-    before, after = (library.call(layer, tokens) for tokens in (x, x[:, order]))
-    np.testing.assert_allclose(after, before[:, order], rtol=1e-11, atol=1e-12)
-    assert np.abs(after - before).max() > 0.1
+@pytest.mark.parametrize("weights", [False, True])
+def test_scores_that_are_biased(library, x, weights):
+    """Linear biases come in with a score of queries and keys with heads: a slope a head."""
+    layer, bias = library.scaled_up("MultiHeadAttention", 12, 4), positions.alibi(4, 7)
+
+    def score(q, k):
+        return scores.scaled_dot(q, k) + array_namespace(q).asarray(bias)
+
+    def biased(h, i, j, q, k):
+        return reference_heads.plain(h, i, j, q, k) - abs(i - j) / 4 ** (h + 1)
+
+    out = library.call(layer, x, score=score, return_weights=weights)
+    parameters = library.parameters(layer)
+    for b in range(2):
+        expected = reference_heads.multi_head_attention(
+            parameters, range(4), *[x[b]] * 3, score=biased
+        )
+        for ours, right in zip(out if weights else (out,), expected, strict=False):
+            np.testing.assert_allclose(ours[b], right, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", ["SelfAttention", "MultiHeadAttention"])
@@ -139,43 +97,93 @@ def test_padding_does_not_count_at_all(library, x, rng, name):
     for b, length in enumerate((5, 3)):
         np.testing.assert_array_equal(after[b, :length], before[b, :length])
         cut = library.call(layer, x[b, :length])
-        np.testing.assert_allclose(cut, before[b, :length], rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(cut, before[b, :length], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("bias", [True, False])
-def test_gradients_agree(x, bias):
-    """Of every parameter, torch = JAX, to 1e-10, with a row that may attend to nothing."""
-    torch, jax = (Library(name).backend for name in ("torch", "jax"))
-    import equinox as eqx
-
-    twin = Library("jax").scaled_up("MultiHeadAttention", 12, 4, num_kv_heads=2, bias=bias)
-    layer = convert.jax_to_torch(twin)
-    mask = CAUSAL.copy()
-    mask[2] = False
-    out = layer(torch.array(x), mask=torch.array(mask))
-    nothing = twin.output.bias if bias else np.zeros(12)  # W_o · 0 + b_o
-    np.testing.assert_array_equal(out[:, 2].detach(), np.broadcast_to(nothing, (2, 12)))
-    (out**2).sum().backward()
-    seen = jax.array(x), None, None, jax.array(mask)
-    np.testing.assert_allclose(twin(*seen), out.detach(), rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(twin(*seen)[:, 2], np.broadcast_to(nothing, (2, 12)))
-    gradient = eqx.filter_jit(eqx.filter_grad(lambda twin: (twin(*seen) ** 2).sum()))(twin)
-    for name, parameter in layer.named_parameters():
-        ours, theirs = parameter.grad.numpy(), part(gradient, name)
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10 * max(1, np.abs(ours).max()))
-        assert np.isfinite(ours).all()
-        # the keys' shift is the same for all tokens: the softmax does not see it
-        assert (np.abs(ours).max() > 1e-6) == (name != "key.bias"), name
+# dropout
 
 
-def test_compiled(x):
-    """Under jax.jit and a random key that is traced."""
-    made = Library("jax")
-    import equinox as eqx
+@pytest.mark.parametrize("rate", [0.2, 0.7])
+def test_a_weight_is_left_out_or_grows(library, rng, rate):
+    """With one key the weight is 1: head by head the output has 0, or the value over 1 − rate."""
+    layer, draws = library.scaled_up("MultiHeadAttention", 6, 2, dropout=rate), 2003
+    x = rng.normal(size=(1, 1, 6))
+    own = library.parameters(layer)
+    value = x[0, 0] @ own["value.weight"].T + own["value.bias"]
+    out = library.call(layer, np.tile(x, (draws, 1, 1)), seed=3)[:, 0]
+    merged = np.linalg.solve(own["output.weight"], (out - own["output.bias"]).T).T
+    kept = np.abs(merged[:, [0, 3]]) > 1e-9  # head 0 has columns 0 to 2, head 1 the others
+    grown = np.repeat(kept, 3, axis=1) * value / (1 - rate)
+    np.testing.assert_allclose(merged, grown, rtol=1e-9, atol=1e-11)
+    four_errors = 4 * np.sqrt(rate * (1 - rate) / draws)
+    assert np.all(np.abs(kept.mean(0) - (1 - rate)) < four_errors)
+    both = (kept[:, 0] & kept[:, 1]).mean()  # the heads are drawn apart
+    assert abs(both - (1 - rate) ** 2) < four_errors
 
-    layer = made.scaled_up("MultiHeadAttention", 12, 4, dropout=0.3)
-    given, key = made.moved(x), made.backend.jax.random.key(3)
-    for how in ({}, {"key": key}):
-        np.testing.assert_allclose(
-            eqx.filter_jit(layer)(given, **how), layer(given, **how), rtol=1e-11, atol=1e-12
-        )
+
+def test_what_is_left_out_is_settled_by_the_seed(library, x):
+    """Another seed leaves out others; at rest nothing is; returned weights are those before."""
+    layer, plain = (
+        library.scaled_up("MultiHeadAttention", 12, 4, dropout=rate) for rate in (0.3, 0.0)
+    )
+    mask = np.tri(7, dtype=bool)
+    rest, shares = library.call(layer, x, mask=mask, return_weights=True)
+    one, again, other = (library.call(layer, x, mask=mask, seed=seed) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(one, again)
+    assert np.all(np.abs(one - other).max(-1)[:, 1:] > 1e-6)
+    assert np.all(np.abs(one - rest).max(-1)[:, 1:] > 1e-6)
+    for still in (library.call(layer, x, mask=mask), library.call(plain, x, mask=mask, seed=3)):
+        np.testing.assert_allclose(still, rest, rtol=0, atol=1e-12)
+    out, weights = library.call(layer, x, mask=mask, return_weights=True, seed=3)
+    np.testing.assert_allclose(weights, shares, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(out, one, rtol=0, atol=1e-11)
+    causal = library.call(layer, x, causal=True, seed=3)  # the same weights are left out
+    np.testing.assert_allclose(causal, one, rtol=0, atol=1e-11)
+
+
+def test_the_future_does_not_count_while_training_either(library, x, rng):
+    layer = library.scaled_up("MultiHeadAttention", 12, 4, dropout=0.3)
+    other = np.where(np.arange(7)[:, None] < 4, x, 1e3 * rng.normal(size=x.shape))
+    before, after = (library.call(layer, a, causal=True, seed=3) for a in (x, other))
+    np.testing.assert_array_equal(after[:, :4], before[:, :4])
+
+
+# from PyTorch's own layer
+
+
+@pytest.fixture
+def peer():
+    torch = pytest.importorskip("torch")
+    return lambda **how: torch.nn.MultiheadAttention(12, 4, **{"batch_first": True} | how)
+
+
+@pytest.mark.parametrize(
+    "how", [{"bias": True}, {"bias": False, "dropout": 0.3}, {"batch_first": False}]
+)
+def test_from_pytorch(rng, peer, how):
+    """Its numbers, mode and dropout, copied: what one learns the other does not see."""
+    torch = pytest.importorskip("torch")
+    from attnbook.torch import MultiHeadAttention
+
+    original = peer(dtype=torch.float64, **how).eval()
+    for parameter in original.parameters():
+        torch.nn.init.normal_(parameter)
+    layer = MultiHeadAttention.from_pytorch(original)
+    assert (layer.dropout, layer.training) == (how.get("dropout", 0.0), False)
+    x = torch.tensor(rng.normal(size=(2, 5, 12)))
+    given = x if original.batch_first else x.transpose(0, 1)
+    expected = original(given, given, given)[0]
+    expected = expected if original.batch_first else expected.transpose(0, 1)
+    torch.testing.assert_close(layer(x), expected, rtol=0, atol=1e-11)
+    torch.nn.init.zeros_(layer.output.weight)
+    assert original.out_proj.weight.abs().min() > 0
+
+
+@pytest.mark.parametrize("option", [{"kdim": 7}, {"add_bias_kv": True}, {"add_zero_attn": True}])
+def test_from_pytorch_refuses(peer, option):
+    from attnbook.torch import MultiHeadAttention
+
+    with pytest.raises(ValueError, match="original: got kdim, vdim, add_bias_kv or add_zero_attn"):
+        MultiHeadAttention.from_pytorch(peer(**option))
+    with pytest.raises(TypeError, match=r"original: got int, expected a torch\.nn"):
+        MultiHeadAttention.from_pytorch(3)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import torch
 from mending import altered, mended, solutions
@@ -41,17 +39,6 @@ def hiding(flops, bandwidth, latency, e, itemsize):
     return b[np.argmax(compute >= latency + 2 * b * e * itemsize / bandwidth)]
 
 
-def torch_split(q, keys, values):
-    k, v = keys.flatten(0, 1), values.flatten(0, 1)
-    average = torch.nn.functional.scaled_dot_product_attention(q, k, v)
-    return average, torch.tensor(average.numel() + 2 * len(q))
-
-
-def jax_split(q, keys, values):
-    k, v = jnp.concatenate(list(keys)), jnp.concatenate(list(values))
-    return jax.nn.softmax(q @ k.T / q.shape[1] ** 0.5) @ v, len(q) * (v.shape[1] + 2)
-
-
 def positions(n, world, rank):
     b = n // (2 * world)
     return np.asarray([t for t in range(n) if t // b in (rank, 2 * world - 1 - rank)])
@@ -64,46 +51,12 @@ def dealing(n, world, rank):
     return own, np.asarray([(j <= own[:, None]).sum() for j in others])
 
 
-def in_a_row(n, world, rank):
-    """Where each worker has a row of neighbours."""
-    m = n // world
-    own = rank * m + np.arange(m)
-    others = [(rank - step) % world * m + np.arange(m) for step in range(world)]
-    return own, np.asarray([(j <= own[:, None]).sum() for j in others])
-
-
 def batches(n, rows, step, rank, world, seed):
     epoch, place = divmod(step, n // rows)
     rng = np.random.default_rng([seed, epoch])
     order = rng.permutation(n)
     batch = order[place * rows : (place + 1) * rows]
     return np.split(batch, world)[rank]
-
-
-def torch_batches(n, rows, step, rank, world, seed):
-    epoch, place = divmod(step, n // rows)
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(1_000_003 * seed + epoch))
-    return order[place * rows : (place + 1) * rows].chunk(world)[rank]
-
-
-def jax_batches(n, rows, step, rank, world, seed):
-    epoch, place = divmod(step, n // rows)
-    order = jax.random.permutation(jax.random.fold_in(jax.random.key(seed), epoch), n)
-    return order[place * rows :][:rows].reshape(world, -1)[rank]
-
-
-def shuffled_again(n, rows, step, rank, world, seed):
-    """One generator shuffles a list once for each epoch, from the first on."""
-    rng, order = np.random.default_rng(seed), np.arange(n)
-    epoch, place = divmod(step, n // rows)
-    for _ in range(epoch + 1):
-        rng.shuffle(order)
-    return order[place * rows : (place + 1) * rows][rank::world]
-
-
-def filled_up(order, place, rows):
-    """The last batch of an epoch begins the same order again."""
-    return np.take(order, np.arange(place * rows, (place + 1) * rows), mode="wrap")
 
 
 def whole_batches(rng, n, rows):
@@ -162,124 +115,36 @@ def each_for_itself(arrays):
 
 SEED, ORDER, PLACE = "[seed, epoch]", "rng.permutation(n)", "divmod(step, n // rows)"
 BATCH, SHARE = "order[place * rows : (place + 1) * rows]", "np.split(batch, world)[rank]"
-UP = "divmod(step, -(-n // rows))"
-filled = altered(batches, BATCH, "filled_up(order, place, rows)")
-AVERAGE = "weighted / total[:, None]"
-LONG = "np.split(np.arange(n), range(-(-n // world), n, -(-n // world)))"
 RIGHT = {
     "all_reduce_bytes": [sent_by_hand],
     "bubble": [by_table],
     "zero_bytes": [held],
     "least_block": [hiding],
-    "split_attention": [torch_split, jax_split],
     "zigzag": [dealing],
-    "batch_share": [
-        batches,
-        altered(batches, BATCH, "np.sort(order[place * rows :][:rows])"),
-        altered(batches, BATCH, "order[place :: len(order) // rows][:rows]"),
-        shuffled_again,
-        torch_batches,
-        jax_batches,
-    ],
-    "ring_average": [ring(NEW), ring("j = np.arange(owner * block, (owner + 1) * block)")],
+    "batch_share": [batches],
     "ring_all_reduce": [torch_reduced],
 }
 WRONG = {
-    "all_reduce_bytes": [
-        (altered(sent_by_hand, "range(2)", "range(1)"), "the reduce-scatter alone"),
-        (altered(sent_by_hand, "world - 1", "world"), "W − 1 are sent, not W"),
-        (altered(sent_by_hand, "size / world", "size"), "or all workers together"),
-    ],
-    "bubble": [
-        (lambda p, m: (p - 1) / m, "waiting time by working time"),
-        (altered(by_table, "1 - len(busy)", "len(busy)"), "that a stage works"),
-        (lambda p, m: (p - 1) / (m + p), "One step too many"),
-    ],
-    "zero_bytes": [
-        (altered(held, "1: (2,), 2: (1, 2)", "1: (0,), 2: (0, 1)"), "First the optimiser's"),
-        (altered(held, "2: (1, 2), 3: (0, 1, 2)", "2: (1,), 3: (0,)"), "Stages add"),
-        (altered(held, "(2, 2, 12)", "(2, 2, 8)"), "Adam keeps three numbers"),
-        (lambda n, w, stage: [2 * n, 2 * n, 12 * n], "you give shape (3,), expected one number"),
-    ],
-    "least_block": [
-        (altered(hiding, "2 * b * e", "b * e"), "Keys and values both travel."),
-        (altered(hiding, "= 4 * b", "= 2 * b"), "each take 2 · block² · width"),
-        (altered(hiding, "latency + ", ""), "A message takes its latency"),
-    ],
+    "bubble": [(lambda p, m: (p - 1) / m, "waiting time by working time")],
     "split_attention": [
-        (altered(splitting, AVERAGE, "weighted"), "That is the weighted sum"),
-        (altered(splitting, "top[:, None]", "s.max(1)[:, None]"), "relative to its own largest"),
-        (altered(splitting, " / np.sqrt(q.shape[1])", ""), "The scores are divided by √d"),
-        (altered(splitting, "top[:, None]", "top.max()"), "before exp, take off the largest score"),
-        (altered(splitting, " - top[:, None]", ""), "before exp, take off the largest score"),
-        (
-            altered(
-                splitting, AVERAGE, "[k @ v / k.sum(1)[:, None] for k, v in zip(kernels, values)]"
-            ),
-            "per worker",
-        ),
-        (altered(splitting, "top.size + ", ""), "One is missing per query"),
-        (altered(splitting, AVERAGE, f"({AVERAGE}).T"), "Is it transposed?"),
-        (lambda *given: splitting(*given)[::-1], "return the averages first"),
+        (altered(splitting, "top[:, None]", "top.max()"), "before exp, take off the largest score")
     ],
-    "zigzag": [
-        (in_a_row, "an early and a late piece"),
-        (
-            altered(dealing, "return own", "return np.roll(own, n // world // 2)"),
-            "The earlier piece",
-        ),
-        (altered(dealing, "j <= own", "j < own"), "A token sees itself."),
-        (
-            altered(dealing, "return own", "return [rank, rank + world]"),
-            "name the positions of all",
-        ),
-        (altered(dealing, "in others])", "in others]).sum()"), "one number per step"),
-        (lambda *given: dealing(*given)[::-1], "return the positions first"),
-    ],
+    "zigzag": [(lambda *given: dealing(*given)[::-1], "return the positions first")],
     "batch_share": [
         (altered(batches, SEED, "[seed, step]"), "an example comes twice in epoch 0"),
-        (altered(batches, SEED, "seed"), "repeats the order of epoch 0: where is the epoch?"),
-        (altered(batches, SEED, "epoch"), "where is the seed?"),
+        (altered(batches, SEED, "seed"), "has the batches of epoch 0 again: where is the epoch?"),
+        (altered(batches, SEED, "epoch"), "do not make one number of seed and epoch"),
         (altered(batches, SEED, "seed + epoch"), "do not make one number"),
-        (altered(batches, SEED, "[seed, epoch, rank]"), "the order must not depend on the rank"),
+        (altered(batches, SEED, "[seed, epoch, rank]"), "the order must not depend on it"),
         (own_part, "share each batch"),
-        (altered(batches, SHARE, "batch[: rows // world]"), "all have the same examples"),
-        (altered(batches, SHARE, "batch"), "take this one's share"),
-        (altered(batches, SHARE, "np.split(batch, world)"), "the shares of all workers"),
-        (altered(batches, BATCH, "order"), "take the batch of this step"),
+        (altered(batches, SHARE, "batch[: rows // world]"), "the rank says which are whose"),
         (altered(batches, ORDER, "np.arange(n)"), "the order of the data"),
-        (altered(batches, ORDER, "rng.integers(n, size=n)"), "comes twice in one batch"),
-        (altered(batches, ORDER, "1 + rng.permutation(n)"), "count them from 0."),
         (altered(batches, ORDER, "rng.permutation(n // rows * rows)"), "in none of 12 epochs"),
         (altered(batches, ORDER, "rng.permutation(n) / n"), "is no number of an example"),
         (altered(batches, ORDER, "whole_batches(rng, n, rows)"), "shuffle examples, not batches"),
-        (altered(batches, PLACE, UP), "What is left over makes no batch"),
-        (altered(batches, PLACE, "(step // (n // rows), step)"), "has this one in its epoch?"),
-        (altered(filled, PLACE, UP), "though not in epoch 0"),
-        (altered(filled, PLACE, "(0, step)"), "goes on in the order of epoch 0"),
+        (altered(batches, PLACE, "(step // (n // rows), step)"), "you give shape (0,)"),
         (remembering(), "what was asked before must not matter"),
     ],
-    "ring_average": [
-        (ring("j = step * block + np.arange(block)"), "The step is no position"),
-        (ring("j = (rank - step) * block + np.arange(block)"), "comes the last"),
-        (ring("j = owner * block + np.arange(block) + 1"), "a token sees itself at least"),
-        (ring(NEW, ("(rank - step) % world", "rank")), "Every worker sees its own block alone."),
-        (ring(OLD, ("np.exp(scores), 0)", "np.exp(2 * scores), 0)")), "in another line than you"),
-        (ring(OLD, (MASK, f"{NEW}; {MASK}")), "the faulty line still stands"),
-    ],
-    "ring_all_reduce": [
-        (altered(reduced, "world - 2)", "world - 3)"), "The last step is missing"),
-        (altered(reduced, " if step < world - 1 else 0", ""), "takes the place of what is there"),
-        (altered(reduced, "len(piece)", "8 * len(piece)"), "Those are bytes"),
-        (
-            altered(reduced, "np.array_split(np.arange(n), world)", LONG),
-            "as np.array_split cuts them",
-        ),
-        (each_for_itself, "a sum is finished once, and then copied"),
-        (altered(reduced, "return held", "return held[0]"), "of the 4 workers end with?"),
-        (altered(reduced, "held, sent", "held, sent[: world - 1]"), "you give 3 steps, expected 6"),
-        (altered(reduced, "held, sent", "held, sent.sum(axis=0)"), "one per step and worker"),
-        (altered(reduced, "held, sent", "held, sent.T"), "Is it transposed?"),
-        (lambda arrays: reduced(arrays)[::-1], "return the sums first"),
-    ],
+    "ring_average": [(ring(OLD, (MASK, f"{NEW}; {MASK}")), "the faulty line still stands")],
+    "ring_all_reduce": [(each_for_itself, "a sum is finished once, and then copied")],
 }

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import tracemalloc
 
 import numpy as np
 import pytest
 
 from attnbook_course.checks import ch01
-from attnbook_course.checks.call import call, call_pair, call_with_memory_limit, to_numpy
-from attnbook_course.checks.verdict import MOST_WORDS, Wrong, check, expect, show
+from attnbook_course.checks.call import call, call_pair, to_numpy
+from attnbook_course.checks.verdict import Wrong, check, expect, show
 
 
 @pytest.mark.parametrize(
@@ -30,16 +29,12 @@ def test_what_is_no_array_of_numbers(answer, words):
         to_numpy(answer)
 
 
-def test_a_complex_number_without_imaginary_part_is_a_number():
-    assert to_numpy(np.asarray([2 + 0j])).tolist() == [2]
-
-
 def test_an_error_names_the_arguments():
     def broken(u):
         return u[7]
 
     message = ch01.epanechnikov(broken).message
-    assert message.endswith("out of bounds for axis 0 with size 1 (u = [0.6])")
+    assert message.endswith("out of bounds for axis 0 with size 2 (u of shape (2, 2))")
     with pytest.raises(ZeroDivisionError) as found:
         call_pair(lambda keys, h: 1 / 0, np.ones((24, 3)), 0.7)
     assert found.value.__notes__ == ["keys of shape (24, 3), h = 0.7"]
@@ -84,40 +79,6 @@ def test_each_library_gets_its_own_copy_of_the_arguments(library):
     assert given[0].tolist() == [1, 2, 3] and given[1] == 4
 
 
-def test_a_library_that_cannot_do_something_is_no_stub():
-    def unable(u):
-        raise NotImplementedError("not for integers\nand a second line")
-
-    verdict = ch01.epanechnikov(unable)
-    assert verdict.status == "wrong"
-    assert "NotImplementedError: not for integers (u = [0.6])" in verdict.message
-
-
-@pytest.mark.parametrize("kind", ["torch", "numpy"])
-def test_the_error_shown_is_the_library_s_own(kind):
-    def mistyped(d):
-        if kind == "torch":
-            import torch
-
-            return torch.softmax(d, dim=0).summe()
-        return d.summe()
-
-    with pytest.raises(AttributeError) as found:
-        call(mistyped, np.ones(3))
-    assert ("Tensor" if kind == "torch" else "ndarray") in str(found.value)
-
-
-def test_a_trace_of_memory_that_runs_already_goes_on():
-    assert call_with_memory_limit(np.negative, np.ones(3)).tolist() == [-1, -1, -1]
-    assert not tracemalloc.is_tracing()
-    tracemalloc.start()
-    try:
-        call_with_memory_limit(np.negative, np.ones(3))
-        assert tracemalloc.is_tracing()
-    finally:
-        tracemalloc.stop()
-
-
 SQUARE, WIDE = [[1, 2], [3, 4]], np.ones((2, 3))
 
 
@@ -154,16 +115,6 @@ def test_a_multiple_of_the_right_answer_hears_that_it_is_one():
     for got, expected in (([2.0, 5.0], [1.0, 2.0]), ([-1.0, -2.0], [1.0, 2.0]), (3.0, 1.0)):
         assert "The shape is right." not in told(got, expected, **given)
     assert "The shape is right." not in told([2.0, np.nan], [1.0, 2.0], **given)
-
-
-def test_no_message_is_longer_than_a_page():
-    @check
-    def name(function):
-        raise Wrong("x" * 10**7)
-
-    message = name(None).message
-    assert len(message) == MOST_WORDS
-    assert message.endswith(" …")
 
 
 def test_a_secret_is_kept():

@@ -64,8 +64,3 @@ def test_without_a_source_the_answers_decide():
     assert mended_average(names["average"]).status == "right"
     exec(BROKEN, names)
     assert mended_average(names["average"]).message.endswith("for weights 1 and 3 it is not 3.")
-
-
-def test_a_fault_that_is_no_line_of_the_code_is_refused():
-    with pytest.raises(ValueError, match="fault: got 'total = 0', expected a line of"):
-        repaired(define(BROKEN, "average"), BROKEN, fault="total = 0", test=test_average)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
 from pathlib import Path
 
-import check_exercises as command
 import pytest
 
 from attnbook_course import checks
@@ -75,68 +73,6 @@ def test_every_check_belongs_to_an_exercise_of_its_chapter(chapter):
         check for check in vars(getattr(checks, name)).values() if hasattr(check, "__wrapped__")
     }
     assert {e.check for e in EXERCISES if e.chapter == chapter} == public
-
-
-def copied(chapter: str, tmp_path: Path, old: str, new: str) -> Path:
-    """A repository with this chapter alone, changed at one place."""
-    (tmp_path / "chapters").mkdir()
-    (source,) = (REPOSITORY / "chapters").glob(f"{chapter[2:]}-*.md")
-    text = source.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    changed = tmp_path / "chapters" / source.name
-    changed.write_text(text.replace(old, new), encoding="utf-8")
-    shutil.copytree(REPOSITORY / "tests", tmp_path / "tests", ignore=lambda f, names: {"fixture"})
-    return tmp_path
-
-
-def test_the_command_prints_a_line_an_exercise(capsys):
-    assert command.main(["ch01"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 12
-    assert re.fullmatch(r"1\.1 The parabola +Warm-up +5 min +not yet +right +5 of 5", lines[1])
-    assert lines[-1] == "10 exercises, 39 wrong answers; not as it should be: 0"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "problem"),
-    [
-        (
-            "return 0.75 * (1 - u**2) * (u < 1)",
-            "return 0.75 * (u < 1)",
-            "solution should be right, and hears: ✗ epanechnikov: "
-            "at u = 0.6 you give 0.75. That is constant",
-        ),
-        (
-            "    raise NotImplementedError\n\nchecks.ch01.epanechnikov",
-            "    return u\n\nchecks.ch01.epanechnikov",
-            "stub should be “not yet”, and hears: ✗",
-        ),
-    ],
-)
-def test_the_command_says_what_is_wrong(old, new, problem, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(command, "REPOSITORY", copied("ch01", tmp_path, old, new))
-    assert command.main([]) == 1
-    assert f"1.1 The parabola: the {problem}" in capsys.readouterr().out
-
-
-def test_the_command_says_which_wrong_answer_is_misheard(monkeypatch, capsys):
-    written = command.wrong_answers("ch01")
-    (answer, _), *others = written["epanechnikov"]
-    changed = {**written, "epanechnikov": [(answer, "a circle"), *others]}
-    monkeypatch.setattr(command, "wrong_answers", lambda _: changed)
-    assert command.main(["ch01"]) == 1
-    said = "1.1 The parabola: a wrong answer should hear “a circle”, and hears: ✗"
-    assert said in capsys.readouterr().out
-
-
-def test_the_command_names_the_chapters(capsys):
-    assert command.main(["ch99"]) == 2
-    assert "no such chapter: ch99; there are ch01, ch02" in capsys.readouterr().out
-
-
-def test_the_package_knows_no_tests():
-    for path in (REPOSITORY / "src").rglob("*.py"):
-        assert "sys.path.insert" not in path.read_text("utf-8"), path
 
 
 def test_an_exercise_without_a_hint_is_refused(tmp_path):

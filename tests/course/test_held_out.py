@@ -1,11 +1,10 @@
-"""Every held-out exercise, in several classes: its stub, its solution, and wrong answers to it."""
+"""Every held-out exercise, in several classes: its stub, its solution, and the causes it names."""
 
 from __future__ import annotations
 
 import functools
 from pathlib import Path
 
-import held_out_answers
 import numpy as np
 import pytest
 from comparisons import causes_without_an_answer
@@ -18,7 +17,7 @@ from attnbook_course.checks.repair import define
 ROOT = Path(__file__).resolve().parents[2]
 
 CHAPTERS = [path.stem[2:] for path in sorted((ROOT / "homework" / "held_out").glob("ch*.py"))]
-SEEDS = (1, 2, 3, 10, 2027)
+SEEDS = (1, 2, 3, 2027)
 each_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
 each_class = pytest.mark.parametrize("seed", SEEDS)
 
@@ -42,12 +41,6 @@ def function(exercise, code):
     return define(code, head.split("(")[0][4:], names(exercise.chapter))
 
 
-def test_two_or_more_for_each_chapter():
-    assert sorted(path.name[:2] for path in (ROOT / "chapters").glob("[0-9]*.md")) == CHAPTERS
-    for chapter in CHAPTERS:
-        assert len(exercises(chapter, 1)) >= 2
-
-
 @each_chapter
 @each_class
 def test_the_solution_is_right_and_the_stub_is_not_yet(chapter, seed):
@@ -62,71 +55,24 @@ def test_the_solution_is_right_and_the_stub_is_not_yet(chapter, seed):
 
 
 @each_chapter
-@each_class
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_wrong_answers_hear_their_own_cause(chapter, seed):
-    checks = module(chapter).checks(seed)
-    planted = held_out_answers.wrong(Numbers(module(chapter).numbers(seed)))
-    for exercise in exercises(chapter, seed):
-        answers = planted[exercise.label]
-        assert len(answers) >= 3
-        for answer, cause in answers:
-            verdict = checks[exercise.label](answer)
-            assert verdict.status == "wrong"
-            assert cause in verdict.message
-            others = {other for _, other in answers if other != cause}
-            assert not [other for other in others if other in verdict.message]
-
-
-@each_chapter
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_each_cause_is_named_for_its_own_wrong_value_in_some_class(chapter, monkeypatch):
     def tried():
         for seed in SEEDS:
-            planted = held_out_answers.wrong(Numbers(module(chapter).numbers(seed)))
             for exercise in exercises(chapter, seed):
                 check = module(chapter).checks(seed)[exercise.label]
                 check(function(exercise, exercise.solution))
-                for answer, _ in planted[exercise.label]:
-                    check(answer)
 
     (check, *_) = module(chapter).checks(1).values()
     assert causes_without_an_answer(monkeypatch, check, tried) == []
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_wrong_constant_has_points_for_the_shape():
-    n = module("01").numbers(1)
+    power = module("01").numbers(1)["p"]
     verdict = module("01").checks(1)["ho-power-kernel"](
-        lambda u: 2.7 * np.maximum(0, 1 - u**2) ** n["p"]
+        lambda u: 2.7 * np.maximum(0, 1 - u**2) ** power
     )
     assert (verdict.status, verdict.earned) == ("wrong", 0.5)
     assert verdict.message.endswith("The shape is right, but not the constant.")
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@each_chapter
-def test_some_wrong_answers_of_every_chapter_have_a_part(chapter):
-    checks, shares = module(chapter).checks(1), set()
-    planted = held_out_answers.wrong(Numbers(module(chapter).numbers(1)))
-    for exercise in exercises(chapter, 1):
-        shares |= {checks[exercise.label](answer).earned for answer, _ in planted[exercise.label]}
-    assert 0 in shares
-    assert 0 < max(shares) <= 0.6
-
-
-def test_who_is_right_in_one_of_two_cases_has_half():
-    n = module("10").numbers(1)
-    bits = n["b"] + 32 / n["n"]
-    verdict = module("10").checks(1)["ho-block-bits"](lambda width: (bits, 7.0))
-    assert (verdict.status, verdict.earned) == ("wrong", 0.5)
-
-
-class Numbers(dict):
-    """Numbers that other chapters' answers may ask for in vain."""
-
-    def __missing__(self, key):
-        return 1
 
 
 @each_chapter
@@ -147,3 +93,15 @@ def test_classes_have_numbers_of_their_own(chapter):
     assert len(found) > 10
     assert module(chapter).numbers(1) != module(chapter).numbers(2)
     assert module(chapter).numbers(1) == module(chapter).numbers(1)
+
+
+def test_who_is_right_until_an_exponential_overflows_has_a_part():
+    c, k = (module("12").numbers(1)[name] for name in "ck")
+
+    def overflowing(x, p, y, q):
+        u, v = np.exp(p), np.exp(q - c)
+        return (u * x + v * k * y) / (u + v)
+
+    verdict = module("12").checks(1)["ho-older-part"](overflowing)
+    assert (verdict.status, verdict.earned) == ("wrong", 0.6)
+    assert "only differences go into exp" in verdict.message

@@ -44,7 +44,7 @@ def libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Libr
     made = {"a": Library(tmp_path / "a", files), "b": Library(tmp_path / "b", other)}
     monkeypatch.setattr(docstrings, "LIBRARIES", ("a",))
     monkeypatch.setattr(docstrings, "UNSEEN", ("b",))
-    monkeypatch.setattr(docstrings, "_distribution", made.__getitem__)
+    monkeypatch.setattr(docstrings.metadata, "distribution", made.__getitem__)
     return made
 
 
@@ -68,33 +68,7 @@ def test_each_file_is_in_one_part(libraries: dict[str, Library], tmp_path: Path)
         says = sources["files"][f"{part}.txt"]
         assert says["characters"] == len(text)
         assert says["sha256"] == hashlib.sha256(text.encode()).hexdigest()
-
-
-def test_a_shorter_corpus_is_the_beginning_of_a_longer_one(
-    libraries: dict[str, Library], tmp_path: Path
-) -> None:
-    docstrings.write_docstrings(tmp_path / "long")
     docstrings.write_docstrings(tmp_path / "short", 1000)
-    long, short = read(tmp_path / "long"), read(tmp_path / "short")
-    assert short["train"] == long["train"][:1000]
-    assert short["held_out"] == long["held_out"]
-
-
-def test_the_command(
-    libraries: dict[str, Library], tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    assert docstrings.main([str(tmp_path / "corpus"), "--characters", "50"]) == 0
-    assert "train.txt               50 characters" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        docstrings.main([str(tmp_path / "corpus"), "--characters", "0"])
-    assert "--characters: got 0, expected 1 or more" in capsys.readouterr().err
-
-
-def test_a_library_that_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    monkeypatch.setattr(docstrings, "LIBRARIES", ("no-such-library",))
-    monkeypatch.setattr(docstrings, "UNSEEN", ())
-    assert docstrings.main([str(tmp_path / "corpus")]) == 2
-    assert "no-such-library: is not installed" in capsys.readouterr().err
-    assert not (tmp_path / "corpus").exists()
+    short = read(tmp_path / "short")
+    assert short["train"] == texts["train"][:1000]
+    assert short["held_out"] == texts["held_out"]

@@ -14,9 +14,7 @@ from attnbook import datasets
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = json.loads(files("attnbook").joinpath("datasets", "timeline.json").read_text("utf-8"))
 ROW = re.compile(r"^\| (\d{4}) \| \*\*(.+?)\.\*\* (.+) \| \{cite:t\}`([\w,]+)` \|$", re.MULTILINE)
-FIELDS = {"year", "name", "weights", "key", "what"}
 REFERENCE = re.compile(r"^@\w+\{(\w+),(.*?)^\}", re.MULTILINE | re.DOTALL)
-each = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["name"])
 
 
 def read(name: str) -> str:
@@ -37,31 +35,18 @@ def test_the_table_has_the_stored_entries():
     assert len(lines) == 2 + len(ENTRIES)
 
 
-def test_a_reader_gets_the_stored_entries():
+def test_entries_and_their_sources():
+    """Years ascend, names differ, a label is short and a source of about that year."""
     assert datasets.timeline() == ENTRIES
-
-
-def test_years_ascend_and_names_differ():
     years = [entry["year"] for entry in ENTRIES]
-    assert years == sorted(years)
-    assert years[0] == 1964
+    assert years == sorted(years) and years[0] == 1964
     assert len({entry["name"] for entry in ENTRIES}) == len(ENTRIES)
-
-
-@each
-def test_an_entry_is_a_short_label_and_one_sentence(entry):
-    assert set(entry) == FIELDS
-    assert 0 < len(entry["name"]) <= 24
-    assert entry["weights"] in ("fixed", "learned", "none")
-    assert re.fullmatch(r"[A-Z].*[^.]\.", entry["what"])
-    assert ". " not in entry["what"]
-    assert "|" not in entry["what"]  # it would end the cell of the table
-
-
-@each
-def test_the_sources_are_of_about_that_year(entry):
     references = dict(REFERENCE.findall(read("references.bib")))
-    for key in entry["key"].split(","):
-        assert key in references
-        (year,) = re.findall(r"\byear = \{(\d{4})\}", references[key])
-        assert 0 <= int(year) - entry["year"] <= 3, f"{key} is of {year}"
+    for entry in ENTRIES:
+        assert set(entry) == {"year", "name", "weights", "key", "what"}
+        assert 0 < len(entry["name"]) <= 24
+        assert entry["weights"] in ("fixed", "learned", "none")
+        assert re.fullmatch(r"[A-Z][^|]*[^.]\.", entry["what"])
+        for key in entry["key"].split(","):
+            (year,) = re.findall(r"\byear = \{(\d{4})\}", references[key])
+            assert 0 <= int(year) - entry["year"] <= 3, f"{key} is of {year}"

@@ -11,10 +11,9 @@ D, P = 5, 3
 # Averages of at most 15 values of size 3 or less, from scores of D terms of size 9 or less: some
 # (15 + 9 D) roundings of each value, 60 · 1.1e-16 · 3. An average near 0 has no more right digits.
 ROUNDING = {"rtol": 0, "atol": 2e-14}
-NAMES = ["numpy", "torch", "jax"]
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=["numpy", "torch"])
 def library(request):
     return backends.load_or_skip(request.param)
 
@@ -43,8 +42,6 @@ def ask(library, sequence, query):
 @pytest.mark.parametrize("n", [3, 9])
 def test_attend_is_attend(library, rng, n):
     """Beside another sequence, which takes pages in between."""
-    if (library.name, n) == ("jax", 3):
-        pytest.skip("each place is compiled for itself: nine tokens will do")
     pool, query = pool_of(library), rng.normal(size=(2, 2, D))
     first, keys, values = written(rng, library, pool, n)
     second, other_keys, other_values = written(rng, library, pool, 5)
@@ -75,16 +72,6 @@ def test_a_fork_copies_one_page(library, rng):
     assert not set(child.table[1:]) & set(parent.table[1:])
     for sequence, (k, v) in zip((child, parent), ways, strict=True):
         np.testing.assert_allclose(ask(library, sequence, query), attend(query, k, v), **ROUNDING)
-
-
-def test_a_fork_at_the_end_of_a_page_copies_none(rng):
-    library = backends.load("numpy")
-    pool = pool_of(library)
-    parent, *_ = written(rng, library, pool, 4)
-    child = parent.fork()
-    write(library, child, np.ones((1, D)), np.ones((1, P)))
-    assert len(pool.unused) == 6
-    assert pool.readers.count(2) == 1
 
 
 def test_pages_come_back_when_the_last_reader_goes(rng):
@@ -130,6 +117,16 @@ def test_nothing_written_gives_nothing(library):
         np.testing.assert_array_equal(ask(library, sequence, np.ones((2, D))), np.zeros((2, P)))
 
 
+def test_in_jax_each_place_is_written(rng):
+    library = backends.load_or_skip("jax")
+    sequence, keys, values = written(rng, library, pool_of(library), 5)
+    child, query = sequence.fork(), rng.normal(size=(1, D))
+    write(library, child, np.ones((1, D)), np.ones((1, P)))
+    np.testing.assert_allclose(
+        ask(library, sequence, query), attend(query, keys, values), **ROUNDING
+    )
+
+
 def test_half_precision_is_computed_in_float32():
     pool = Pool(300, 1, 2, 1, like=np.zeros(1, np.float16))
     sequence = Sequence(pool)
@@ -138,12 +135,6 @@ def test_half_precision_is_computed_in_float32():
     found = sequence.attend(np.ones((1, 2), np.float16))  # the sum of the values is above 65,504
     assert found.dtype == np.float16
     np.testing.assert_array_equal(found, [[400]])
-
-
-def test_float64_of_numpy_unless_told():
-    pool = Pool(3, 2, D, P)
-    assert (pool.keys.shape, pool.values.shape) == ((3, 2, D), (3, 2, P))
-    assert pool.keys.dtype == pool.values.dtype == np.float64
 
 
 @pytest.mark.parametrize("call", ["write", "attend", "fork", "free"])
@@ -156,51 +147,24 @@ def test_a_freed_sequence_is_not_used(call):
 
 
 WRONG = {
-    "key": (lambda s: s.write(np.ones(4), np.ones(P)), ValueError, r"key: got shape \(4,\), exp"),
-    "value": (lambda s: s.write(np.ones(D), np.ones(1)), ValueError, r"value: got shape \(1,\)"),
-    "two keys": (lambda s: s.write(np.ones((2, D)), np.ones(P)), ValueError, r"key: .*\(2, 5\)"),
-    "dtype": (
-        lambda s: s.write(np.ones(D, np.float32), np.ones(P)),
-        ValueError,
-        "key: got dtype float32, expected float64 as in pool",
-    ),
-    "list": (lambda s: s.write([1.0] * D, np.ones(P)), TypeError, "key: got a list"),
-    "query": (lambda s: s.attend(np.ones((1, 4))), ValueError, r"query: got shape \(1, 4\)"),
-    "scalar": (lambda s: s.attend(np.array(1.0)), ValueError, r"query: got shape \(\)"),
-    "no page": (lambda s: s.pool.drop(9), ValueError, "page: got 9, expected 0 to 1"),
-    "from the end": (lambda s: s.pool.drop(-1), ValueError, "page: got -1, expected 0 to 1"),
-    "a free page": (lambda s: s.pool.drop(1), ValueError, "page: got 1, which is free"),
-    "no pool": (lambda s: Sequence(s), TypeError, "pool: got a Sequence, expected a Pool"),
-    "no size": (lambda s: Pool(1, 0, D, P), ValueError, "page_size: got 0"),
-    "no pages": (lambda s: Pool(-1, 1, D, P), ValueError, "pages: got -1"),
-    "no width": (lambda s: Pool(1, 1, 0, P), ValueError, "head_dim: got 0"),
-    "no value": (lambda s: Pool(1, 1, D, 1.5), ValueError, "value_dim: got 1.5"),
-    "like": (lambda s: Pool(1, 1, D, P, like=np.ones(1, int)), ValueError, "like: got dtype int"),
+    r"key: got shape \(4,\), exp": lambda s: s.write(np.ones(4), np.ones(P)),
+    r"value: got shape \(1,\)": lambda s: s.write(np.ones(D), np.ones(1)),
+    "key: got dtype float32, expected float64": lambda s: s.write(np.ones(D, "f4"), np.ones(P)),
+    "key: got a list": lambda s: s.write([1.0] * D, np.ones(P)),
+    r"query: got shape \(1, 4\)": lambda s: s.attend(np.ones((1, 4))),
+    "page: got 9, expected 0 to 1": lambda s: s.pool.drop(9),
+    "page: got 1, which is free": lambda s: s.pool.drop(1),
+    "pool: got a Sequence, expected a Pool": lambda s: Sequence(s),
+    "page_size: got 0": lambda s: Pool(1, 0, D, P),
+    "head_dim: got 0": lambda s: Pool(1, 1, 0, P),
+    "like: got dtype int": lambda s: Pool(1, 1, D, P, like=np.ones(1, int)),
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_calls(name):
-    call, error, message = WRONG[name]
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_calls(message):
     sequence = Sequence(Pool(2, 2, D, P))
-    with pytest.raises(error, match=message):
-        call(sequence)
+    with pytest.raises((ValueError, TypeError), match=message):
+        WRONG[message](sequence)
     assert sequence.length == 0
     assert not sequence.table
-
-
-def test_autocast_rounds_no_sum(rng):
-    """Values in single precision, written and asked for by layers that give bfloat16 too."""
-    torch = pytest.importorskip("torch")
-    pool = Pool(8, 4, D, P, like=torch.zeros(1))
-    sequence = Sequence(pool)
-    query, keys, values = (
-        torch.from_numpy(rng.normal(size=shape)).float() for shape in ((2, D), (7, D), (7, P))
-    )
-    query, keys = query.bfloat16(), keys.bfloat16()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        for key, value in zip(keys, values, strict=True):
-            sequence.write(key, value)
-        found = sequence.attend(query)
-    expected = attend(query.float(), keys.float(), values)
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)

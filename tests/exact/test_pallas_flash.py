@@ -66,11 +66,8 @@ GOOD = np.ones((5, 4), "float32")
 GOOD_JAX = jnp.ones((5, 4), "float32")
 REFUSED = {
     "half the keys": ((GOOD, GOOD, GOOD[:3]), {}, ValueError, "v: got 3 rows, expected 5"),
-    "a vector": ((GOOD, GOOD, GOOD[0]), {}, ValueError, r"v: got shape \(4,\)"),
-    "another width": ((GOOD, GOOD[:, :3], GOOD), {}, ValueError, "k: got 3 coordinates"),
     "too wide": ((np.ones((5, 300), "f4"),) * 2 + (GOOD,), {}, ValueError, "q: got width 300"),
     "causal": ((GOOD[:3], GOOD, GOOD), {"causal": True}, ValueError, "causal: got 3 queries"),
-    "no flag": ((GOOD, GOOD, GOOD), {"causal": 2}, ValueError, "causal: got 2"),
     "integers": ((GOOD.astype("i4"),) * 3, {}, ValueError, "q: got dtype int32"),
 }
 
@@ -82,14 +79,6 @@ def test_refuses(case):
         flash(*map(jnp.asarray, given), **how)
 
 
-def test_refuses_a_gradient_and_eight_bits():
-    with pytest.raises(ValueError, match="one wants a gradient, which this kernel has not"):
-        jax.grad(lambda q: flash(q, GOOD_JAX, GOOD_JAX)[0].sum())(GOOD_JAX)
-    eight = GOOD_JAX.astype("float8_e4m3fn")
-    with pytest.raises(ValueError, match="q: got dtype float8_e4m3fn, expected float32, float16"):
-        flash(eight, eight, eight)
-
-
 def test_refuses_other_libraries_and_double_precision():
     with pytest.raises(TypeError, match="q: got a ndarray, expected a JAX array"):
         flash(GOOD, GOOD, GOOD)
@@ -97,3 +86,8 @@ def test_refuses_other_libraries_and_double_precision():
         double = jnp.ones((5, 4), "float64")
         with pytest.raises(ValueError, match="q: got dtype float64, expected float32"):
             flash(double, double, double)
+
+
+def test_refuses_a_gradient():
+    with pytest.raises(ValueError, match="one wants a gradient, which this kernel has not"):
+        jax.grad(lambda q: flash(q, GOOD_JAX, GOOD_JAX)[0].sum())(GOOD_JAX)

@@ -1,4 +1,4 @@
-"""The parity cases and the fast paths on a GPU, against NumPy on the CPU.
+"""The contract and the fast paths on a GPU, against NumPy on the CPU.
 
 Tolerances: float64 1e-10 as on the CPU; float32 1e-5 with full-precision products (no TF32), and
 2e-4 where the fused kernel expands the square (reach² × eps, and sums in another order).
@@ -8,10 +8,10 @@ import copy
 
 import numpy as np
 import pytest
-from parity_cases import CASES
+from contracts.table import ROWS
 
 from attnbook import attend, devices, kernels, leave_one_out, nadaraya_watson
-from attnbook._fast import chunked
+from attnbook.kernel import chunked
 from attnbook.train import training
 
 pytestmark = pytest.mark.gpu
@@ -78,15 +78,20 @@ def needs(gpu, dtype):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("case", CASES)
-def test_forward(gpu, case, dtype):
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if "torch" in row.libraries])
+def test_forward(gpu, name, dtype):
     needs(gpu, dtype)
-    function, *arrays = CASES[case]
-    arrays = [a.astype(dtype) for a in arrays]
-    out = gpu.numpy(function(*map(gpu.array, arrays)))
-    expected = function(*(a.astype("float64") for a in arrays))
-    assert out.dtype == (bool if expected.dtype == bool else dtype)
-    np.testing.assert_allclose(out, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+    row = ROWS[name]
+    arrays = {n: a.astype(dtype) if a.dtype == float else a for n, a in row.arrays().items()}
+    found = row.call(**{n: gpu.array(a) for n, a in arrays.items()}, **row.fixed)
+    wide = {n: a.astype("float64") if a.dtype == dtype else a for n, a in arrays.items()}
+    expected = row.oracle(**wide)
+    pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+    for ours, right in pairs:
+        out = gpu.numpy(ours)
+        assert out.dtype == (bool if np.asarray(right).dtype == bool else dtype)
+        size = max(1.0, np.max(np.abs(right), where=np.isfinite(right), initial=0.0))
+        np.testing.assert_allclose(out, right, rtol=0, atol=TOLERANCE[dtype] * size)
 
 
 def large(rng, d=2):

@@ -72,7 +72,7 @@ import subprocess
 from pathlib import Path
 os.environ["TRITON_INTERPRET"] = "0"
 import torch
-from attnbook._validation.kernel_inputs import block_length
+from attnbook.exact.inputs import block_length
 from attnbook.torch import triton_flash
 import triton
 from triton.backends.compiler import GPUTarget

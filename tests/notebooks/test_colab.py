@@ -19,10 +19,10 @@ import tomllib
 import venv
 from pathlib import Path
 
-import address
 import environment
 import nbformat
 import pytest
+import weave
 from comparison import NOTEBOOKS, nbval
 from nbformat.v4 import new_output
 from packaging.requirements import Requirement
@@ -99,7 +99,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
-    assert address.main([COPY], folder) == 0
+    with (folder / "pyproject.toml").open("a", encoding="utf-8") as project:
+        project.write(f'\n[project.urls]\nRepository = "https://github.com/{COPY}"\n')
+    assert weave.main(["--no-execute"], folder) == 0
     run("git", "init", "-q", cwd=folder)
     run("git", "add", "-A", cwd=folder)
     who = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
@@ -107,26 +109,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_colab_lists_becomes_the_machine():
-    listed = """\
-# generated
-google-colab @ file:///colabtools/dist/google_colab-1.0.0.tar.gz
-ipykernel==6.17.1
-jax==0.7.2
-matplotlib==3.10.0
-numpy==2.0.2
-scikit-learn==1.6.1
-torch @ https://example.org/whl/cpu/torch-2.11.0%2Bcpu-cp313-cp313-linux_x86_64.whl
-wordcloud==1.9.4
-"""
-    names, pins = of_colab(listed)
-    assert sorted(names) == ["ipykernel", "jax", "matplotlib", "numpy", "scikit-learn", "torch"]
-    assert pins == [line for line in listed.splitlines() if line[0] != "#" and "file:" not in line]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_prints_the_same_on_colab(path, machine, repository, tmp_path, record_property):
+def test_notebook_prints_the_same_on_colab(path, machine, repository, tmp_path):
     if "attnbook" in versions(machine):
         run(machine, "-m", "pip", "uninstall", "-q", "-y", "attnbook")
     before = versions(machine)
@@ -142,9 +127,6 @@ def test_notebook_prints_the_same_on_colab(path, machine, repository, tmp_path, 
     seconds = nbval(tmp_path / path.name, machine, compare=PINS == "constraints.txt")
 
     assert len(seconds) == len(cells)
-    taken = seconds[cells.index(setup)]
-    record_property("setup_seconds", taken)
-    print(f"{path.stem}: the set-up cell took {taken:.1f} s", file=sys.stderr)
     after = versions(machine)
     assert "attnbook" in after
     assert {name: after.get(name) for name in before} == before

@@ -13,4 +13,4 @@ spec = spec_from_file_location("conftest_of_site", SITE / "conftest.py")
 assert spec is not None and spec.loader is not None
 of_site = module_from_spec(spec)
 spec.loader.exec_module(of_site)
-launch, browser, site, firefox = of_site.launch, of_site.browser, of_site.site, of_site.firefox
+browser, site = of_site.browser, of_site.site

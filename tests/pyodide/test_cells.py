@@ -1,4 +1,4 @@
-"""Every cell that the pages run, in Chromium under Pyodide: what it prints is what is stored.
+"""Cells in Chromium under Pyodide: what they print is what is stored; answers to exercises are heard.
 
 Pyodide's files come from a folder, in place of its address, which the tests cannot reach.
 """
@@ -12,18 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "_ext"))
 
 from attnbook_site.runnable import PYODIDE, cells_of, is_alive  # noqa: E402
-from site_visits import visit  # noqa: E402
+from site_visits import Visit, visit  # noqa: E402
 
 from attnbook_course.checks.exercises import exercises  # noqa: E402
 
 FOLDER = ROOT / "_build" / "pyodide-tests"
 KINDS = {"js": "text/javascript", "wasm": "application/wasm", "zip": "application/zip"}
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.md"))
+PATIENCE = 300_000
 WORKER = """name => {
   const worker = new Worker("../_static/run_worker.js", { name });
   window.ask = (message) => new Promise((answer) => {
@@ -34,12 +36,10 @@ WORKER = """name => {
 STORED = """cell => [...cell.querySelectorAll(
   ".cell_output .output:is(.stream, .text_plain) pre")].map((pre) => pre.textContent).join("")"""
 
-each = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
-Ask = Callable[[int, str], list[dict[str, str]]]
 
-
-def with_python(context: Any) -> Any:
-    """A context whose requests to Pyodide's address the folder answers."""
+@pytest.fixture
+def opened(browser: Any, site: str) -> Iterator[Visit]:
+    """A phone whose requests to Pyodide's address the folder answers."""
     assert FOLDER.is_dir(), "Pyodide is missing: run make test STAGES=pyodide"
 
     def answer(route: Any) -> None:
@@ -50,66 +50,82 @@ def with_python(context: Any) -> Any:
             headers={"access-control-allow-origin": "*"},
         )
 
+    context = browser.new_context(viewport={"width": 390, "height": 844})
     context.route(f"{PYODIDE['from']}**", answer)
-    return context
-
-
-@pytest.fixture
-def page(browser: Any, site: str) -> Iterator[Any]:
-    context = with_python(browser.new_context(viewport={"width": 390, "height": 844}))
-    opened = visit(context, site)
-    yield opened
+    yield visit(context, site)
     context.close()
 
 
-def asker(page: Any, chapter: Path) -> Ask:
-    seen = page.go(f"chapters/{chapter.stem}.html")
-    seen.set_default_timeout(300_000)
-    seen.evaluate(WORKER, chapter.stem)
+def asker(opened: Visit, chapter: Path) -> Callable[[int, str], list[dict[str, str]]]:
+    """What sends some code in a cell's place to the interpreter."""
+    page = opened.go(f"chapters/{chapter.stem}.html")
+    page.set_default_timeout(PATIENCE)
+    page.evaluate(WORKER, chapter.stem)
 
     def ask(place: int, code: str) -> list[dict[str, str]]:
-        found = seen.evaluate("message => ask(message)", {"place": place, "code": code})
+        found = page.evaluate("message => ask(message)", {"place": place, "code": code})
         assert found["kind"] == "shown", found["words"]
         return found["shown"]
 
     return ask
 
 
-@each
-def test_cells_print_what_is_stored(page, chapter):
-    ask, tried = asker(page, chapter), 0
-    for place, cell in enumerate(cells_of(chapter)):
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_cells_print_what_is_stored_and_exercises_hear_their_answers(
+    opened: Visit, chapter: Path
+) -> None:
+    """The chapter's solution is right; the same with a wrong word in it is not."""
+    ask, cells, tried, right = asker(opened, chapter), cells_of(chapter), 0, 0
+    for place, cell in enumerate(cells):
         if place == 0 or cell.lacks or is_alive(cell.code):
             continue
         shown = ask(place, cell.code)
         printed = "".join(one["content"] for one in shown if one["kind"] == "text").strip()
         errors = [one["content"] for one in shown if one["kind"] == "error"]
         assert all("NotImplementedError" in error for error in errors), (place, errors)
-        stored = page.page.locator(f"div.cell.cell-{place}").evaluate(STORED).strip()
+        stored = opened.page.locator(f"div.cell.cell-{place}").evaluate(STORED).strip()
         assert printed == stored or errors, place
         tried += 1
-    assert tried >= 5
-
-
-@each
-def test_exercises_hear_their_answers(page, chapter):
-    """The chapter's solution is right; the stub with a wrong word in it is not."""
-    ask, cells, right = asker(page, chapter), cells_of(chapter), 0
     for exercise in exercises(chapter):
-        if not exercise.is_checked:
-            continue
-        stub = exercise.stub.strip()
-        place = next(i for i, cell in enumerate(cells) if cell.code.strip() == stub)
-        if cells[place].lacks:
+        stub = exercise.stub.strip() if exercise.is_checked else ""
+        place = next((i for i, cell in enumerate(cells) if cell.code.strip() == stub), 0)
+        if not place or cells[place].lacks:
             continue
         answer = f"{exercise.solution}\n\n{exercise.check_line}"
         said = "".join(one["content"] for one in ask(place, answer))
         if "No module named" in said or "No cell above" in said:
             continue  # the answer takes PyTorch or JAX
         assert said.startswith("✓ "), (exercise.name, said)
-        name = exercise.check.__name__
         wrong = re.sub(r"return .*", "return 0 * 7", answer)
-        assert not "".join(one["content"] for one in ask(place, wrong)).startswith("✓ "), name
+        said = "".join(one["content"] for one in ask(place, wrong))
+        assert not said.startswith("✓ "), exercise.name
         right += 1
-    print(chapter.stem, right, "exercises")
-    assert right >= 3
+    assert tried >= 5 and right >= 3
+
+
+def test_a_reader_runs_a_cell_answers_an_exercise_and_stops_a_loop(opened: Visit) -> None:
+    """With the page's own buttons; a right answer ticks its exercise, and the draft stays."""
+    exercise = next(one for one in exercises(CHAPTERS[0]) if one.is_checked)
+    page = opened.go(f"chapters/{CHAPTERS[0].stem}.html")
+    page.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
+    cell = page.locator("div.cell.runs:not([class*=tag_]):has(.output.stream)").first
+    stored = cell.locator(".output.stream pre").first.inner_text()
+    cell.get_by_role("button", name="Run").click()
+    cell.get_by_role("button", name="Load and run").click()
+    expect(cell.locator(".run-output")).to_contain_text(stored.strip())
+    asked = page.locator("div.cell.tag_exercise", has_text=exercise.check.__name__).first
+    asked.get_by_role("button", name="Write an answer").click()
+    asked.locator("textarea").fill(f"{exercise.solution}\n\n{exercise.check_line}")
+    asked.get_by_role("button", name="Check").click()
+    expect(asked.locator(".run-output")).to_contain_text("✓ ")
+    assert page.locator(f"[data-exercise={exercise.label}]").is_checked()
+    cell.get_by_role("button", name="Edit").click()
+    cell.locator("textarea").fill("while True:\n    pass")
+    cell.get_by_role("button", name="Run").click()
+    expect(cell.locator(".run-said")).to_contain_text("Running")
+    cell.get_by_role("button", name="Stop").click()
+    expect(cell.locator(".run-said")).to_contain_text("Stopped")
+    page.reload()
+    assert exercise.check_line in asked.locator("textarea").input_value()
+    assert not opened.complaints

@@ -73,9 +73,6 @@ class Firefox:
         self.say("browsingContext.navigate", {**self.window, "url": address, "wait": "complete"})
         self.wait("return document.readyState === 'complete' && document.body !== null")
 
-    def reload(self) -> None:
-        self.say("browsingContext.reload", {**self.window, "wait": "complete"})
-
     def run(self, script: str) -> Any:
         """What a script in the page returns."""
         whole = f"(async () => {{ {script} }})().then((found) => JSON.stringify(found ?? null))"
@@ -107,10 +104,6 @@ class Firefox:
         time.sleep(max(0, self.tapped + 0.5 - time.monotonic()))
         self.point(selector, "touch")
         self.tapped = time.monotonic()
-
-    def click(self, selector: str) -> None:
-        """The mouse on the middle of an element."""
-        self.point(selector, "mouse")
 
     def point(self, selector: str, kind: str) -> None:
         """Press where an element is."""

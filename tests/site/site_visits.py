@@ -82,19 +82,19 @@ def chromium_path() -> str | None:
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
 
 
-def out_of_date(root: Path, site: Path) -> str | None:
+def out_of_date(root: Path) -> str | None:
     """Why the built site does not show what the sources say; None if it does.
 
-    The one style sheet has the time at which the last finished build began.
+    The mark of `make book` has the time at which the last good build began.
     """
-    sheet = site / "_static" / "book.css"
-    if not sheet.is_file():
-        return f"no built site in {site}: run make book"
+    mark = root / "_build" / ".book"
+    if not mark.is_file():
+        return "there is no built site: run make book"
     found = (file for folder in FOLDERS for file in (root / folder).rglob("*.*"))
     sources = [file for file in found if not {"__pycache__", ".ipynb_checkpoints"} & {*file.parts}]
     sources = [f for f in (*sources, *(root / name for name in SOURCES)) if f.is_file()]
     newest = max(sources, key=lambda file: file.stat().st_mtime)
-    if newest.stat().st_mtime <= sheet.stat().st_mtime:
+    if newest.stat().st_mtime <= mark.stat().st_mtime:
         return None
     return f"{newest.relative_to(root).as_posix()} is newer than the built site: run make book"
 

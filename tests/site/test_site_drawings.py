@@ -60,8 +60,8 @@ def test_the_archive_has_every_figure_twice_and_an_index(tmp_path: Path) -> None
     assert "Figure 8.10</b> Of it." in index
 
 
-def test_labels_stay_on_the_sheet(in_fonts: Browser) -> None:
-    page, found = new_page(in_fonts), {}
+def test_labels_stay_on_the_sheet(browser: Browser) -> None:
+    page, found = new_page(browser), {}
     for name, drawing in ALL.items():
         page.set_content(f'<body style="margin: 0; width: 480px">{drawing.svg}</body>')
         if outside := page.eval_on_selector("svg", OUTSIDE):

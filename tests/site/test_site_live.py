@@ -1,60 +1,201 @@
-"""The live figure answers, with Python's numbers."""
+"""Every live figure in a browser: it draws, it moves by key, pointer and finger, and says so."""
 
 from __future__ import annotations
 
-from functools import partial
+import io
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from live_visits import choose, figure, read, tap, text
-from numpy.testing import assert_allclose
-from playwright.sync_api import Page
+from live_visits import (
+    FIGURES,
+    FIND,
+    Phone,
+    alone,
+    choose,
+    drag,
+    figure,
+    lay_out,
+    read,
+    text,
+)
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+from site_visits import WIDTHS, next_frames, rests, served, visiting
 
-from attnbook import datasets, kernels, nadaraya_watson
+NAMES = list(FIGURES)
+# a control that a key moves, by its title
+KEYED = {
+    "kernel_regression": "query x",
+    "bandwidth_descent": "start bandwidth h",
+    "query_and_keys": "temperature τ",
+    "attention_browser": "letter, counted from the top",
+    "self_attention_points": "layers",
+    "residual_stream": "step",
+    "text_writer": "temperature",
+    "regressor_training": "pairs",
+    "ask_model": "layer",
+    "parts": "steps",
+    "ring": "step",
+    "planner": "tokens in a row",
+}
+# a drag in a plot: where it starts and ends, which plot, and the controls that it moves
+DRAGGED: dict[str, tuple[Any, Any, int, dict[str, float]]] = {
+    "kernel_regression": ((0, 0), (1.5, 0.5), 0, {"position": 1.5}),
+    "query_and_keys": ((0, 0), (-1, 0.5), 0, {"query_x": -1, "query_y": 0.5}),
+    "attention_browser": ((3, 3), (3, 12), 1, {"row": 12}),
+    "self_attention_points": ((0, 0), (1, -1), 0, {"point_x": 1, "point_y": -1}),
+    "residual_stream": ((2, 2), (5, 4), 0, {"token": 5, "step": 4}),
+    "ask_model": ((3, 3), (24, 5), 1, {"layer": 24, "head": 5}),
+    "parts": ((6.5, -4.6), (8.5, -4.6), 0, {"place": 8}),
+}
+HANDLES = """() => [...Bokeh.index.query((v) => v.model.type === "Figure")].flatMap((view) => {
+  const box = view.el.getBoundingClientRect();
+  return [...view.renderer_views.values()].filter((one) => one.model.name === "handle").flatMap(({ glyph }) =>
+    Array.from(glyph.sx, (x, i) => [box.x + x, box.y + glyph.sy[i]]));
+})"""
+STATE = """() => JSON.stringify([...Bokeh.documents[0]._all_models.values()]
+  .filter((one) => "value" in one.attributes).map((one) => [one.name, one.value]))"""
+SCROLLED = "scrollY"
 
-shown = partial(figure, "kernel_regression")
+
+def moved(page: Page, before: str) -> None:
+    """The sentence is another, and a screen reader hears it once the handle rests."""
+    expect(page.locator("[role=status]")).to_contain_text(text(page)[:40])
+    assert text(page) != before and "NaN" not in text(page) and "undefined" not in text(page)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "boxcar", "triangular", "epanechnikov"])
-@pytest.mark.parametrize("log_h", [-1.5, -0.92, -0.5, 0.3])
-@pytest.mark.parametrize("at", [1.234, 0.4, -1.5])
-def test_curve_weights_and_text_are_pythons(page: Page, name: str, log_h: float, at: float) -> None:
-    """The number of neighbours, too: one over the sum of the squared weights."""
-    choose(page, kernel=name, bandwidth=log_h, position=at)
-    x, y = datasets.heteroskedastic()
-    kernel, h = getattr(kernels, name), 10**log_h
-    curve, data, query = (read(page, source) for source in ("curve", "data", "query"))
+@pytest.mark.parametrize("name", NAMES)
+def test_it_draws_and_moves(browser: Browser, tmp_path: Path, name: str) -> None:
+    """Nothing complains on the way; a visit fails for a message on the console."""
+    with alone(browser, tmp_path, figure(name)) as seen:
+        page = seen.page
+        picture = Image.open(io.BytesIO(page.locator(".bk-Figure").first.screenshot()))
+        assert np.asarray(picture.convert("L")).std() > 5  # not blank
+        before = text(page)
+        if (
+            name == "text_writer"
+        ):  # its sentence follows the model; the bars belong to other settings
+            page.get_by_role("slider", name=KEYED[name], exact=True).press("ArrowRight")
+            assert read(page, "bars")["y"] == []
+            return
+        handle = page.get_by_role("slider", name=KEYED[name], exact=True)
+        said = handle.get_attribute("aria-valuetext")
+        handle.press("ArrowLeft" if name in ("regressor_training", "ring") else "ArrowRight")
+        assert handle.get_attribute("aria-valuetext") != said
+        moved(page, before)
+        if name in DRAGGED:
+            start, end, plot, controls = DRAGGED[name]
+            before = text(page)
+            page.locator(".bk-Figure").nth(plot).scroll_into_view_if_needed()
+            drag(page, start, end, plot)
+            for control, expected in controls.items():
+                found = page.evaluate(f"(name) => {FIND}(name).value", control)
+                assert found == pytest.approx(expected, abs=0.1), control
+            moved(page, before)
 
-    estimate = np.array([np.nan if v is None else v for v in curve["estimate"]], dtype=float)
-    expected = nadaraya_watson(np.c_[curve["x"]], x, y, kernel=kernel, bandwidth=h)[:, 0]
-    assert_allclose(estimate, expected, atol=1e-6)
 
-    expected, weights = nadaraya_watson(
-        np.array([[at]]), x, y, kernel=kernel, bandwidth=h, return_weights=True
+@pytest.mark.parametrize("name", NAMES)
+def test_a_finger_scrolls_the_page_unless_it_begins_on_a_handle(
+    browser: Browser, tmp_path: Path, name: str
+) -> None:
+    options = {"viewport": WIDTHS["phone"], "has_touch": True, "is_mobile": True}
+    with alone(browser, tmp_path, figure(name), **options) as seen:
+        page = seen.page
+        finger = Phone(page, page.context.new_cdp_session(page))
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0  # nothing sticks out
+        box = page.locator(".bk-Figure").first.bounding_box()
+        handles = rests(page, f"({HANDLES})()")
+        x, y = next(
+            (x, y)
+            for x in np.linspace(box["x"] + 8, box["x"] + box["width"] - 8, 12)
+            for y in np.linspace(max(box["y"], 190), box["y"] + box["height"] - 8, 8)
+            if all(np.hypot(x - a, y - b) > 40 for a, b in handles)
+        )
+        state = page.evaluate(STATE)
+        finger.swipe(x, y, 0, -170)
+        assert rests(page, SCROLLED) > 100 and page.evaluate(STATE) == state
+        page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+        assert rests(page, SCROLLED) == 0
+        if handles and name in DRAGGED:
+            a, b = rests(page, f"({HANDLES})()")[0]
+            finger.swipe(a, b, 40 if a < 200 else -40, 30)
+            assert rests(page, SCROLLED) == 0 and page.evaluate(STATE) != state
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_on_a_slide_controls_stand_beside_the_plots(
+    browser: Browser, tmp_path: Path, name: str
+) -> None:
+    """The whole figure fits a window of 1280 × 720."""
+    lay_out(tmp_path, figure(name), width="none")
+    file = tmp_path / "index.html"
+    wide = file.read_text("utf-8").replace(
+        'class="attnbook-live"', 'class="attnbook-live" data-layout="wide"', 1
     )
-    assert_allclose(query["y"][0], expected[0, 0], atol=1e-6)
-    assert_allclose(data["weight"], weights[0], atol=1e-6)
-    said = f"h = {h:#.3g}: at x = {at:.2f} the prediction is {expected[0, 0]:.3f}, an average over "
-    assert text(page) == f"{said}about {1 / (weights**2).sum():.1f} points.".replace("-", "−")
+    file.write_text(wide, "utf-8")
+    size = {"width": 1280, "height": 720}
+    with served(tmp_path) as address, visiting(browser, address, viewport=size) as seen:
+        page = seen.go("index.html")
+        page.wait_for_selector("[data-ready=true]")
+        plots, controls = (page.locator(f".{one}") for one in ("plots", "controls"))
+        rests(page, "document.querySelector('.attnbook-live').getBoundingClientRect().height")
+        left, right = plots.bounding_box(), controls.bounding_box()
+        assert left["x"] + left["width"] <= right["x"]
+        assert max(one["y"] + one["height"] for one in (left, right)) <= 724
 
 
-def test_a_query_without_neighbour_is_said_to_have_none(page: Page) -> None:
-    choose(page, kernel="boxcar", bandwidth=-1.5, position=3.4)
-    assert "no neighbour" in text(page)
-    assert np.isnan(read(page, "query")["y"][0])
+def test_the_picture_has_all_plots(browser: Browser, tmp_path: Path) -> None:
+    with alone(browser, tmp_path, figure("kernel_regression")) as seen:
+        with seen.page.expect_download() as download:
+            seen.page.get_by_role("button", name="save as PNG").click()
+        assert download.value.suggested_filename == "live-kernel-regression.png"
+        picture = Image.open(download.value.path()).convert("RGB")
+        box = seen.page.locator(".plots").bounding_box()
+        assert np.allclose(picture.size, [box["width"], box["height"]], atol=2)
+        pixels = np.asarray(picture).astype(int)
+        assert (pixels[:4] == 255).all()  # on white
+        orange = (np.abs(pixels - [213, 94, 0]) < 12).all(axis=-1)
+        assert orange[: picture.height // 2].any() and orange[-picture.height // 4 :].any()
 
 
-def test_a_slider_says_the_number_that_it_shows(page: Page) -> None:
-    bandwidth, query = (page.get_by_role("slider", name=n) for n in ("bandwidth h", "query x"))
-    choose(page, bandwidth=-0.92, position=-0.5)
-    assert bandwidth.get_attribute("aria-valuetext") == "0.120"
-    assert query.get_attribute("aria-valuetext") == "−0.50"
-    bandwidth.press("Home")
-    assert page.get_by_text("bandwidth h: 0.0100").count() == 1
-    assert bandwidth.get_attribute("aria-valuetext") == "0.0100"
+def test_without_bokeh_the_still_stands_until_a_second_try(
+    browser: Browser, tmp_path: Path
+) -> None:
+    lay_out(tmp_path, figure("ring"))
+    with served(tmp_path) as address, visiting(browser, address) as seen:
+        seen.expected = "ERR_FAILED|isTrusted|Event"
+        seen.page.route("**/bokeh.min.js", lambda route: route.abort())
+        page = seen.go("index.html")
+        again = page.get_by_role("button", name="try again")
+        again.wait_for()
+        assert page.locator(".attnbook-still").is_visible()
+        page.unroute("**/bokeh.min.js")
+        again.click()
+        page.wait_for_selector("[data-ready=true]")
+        assert not page.locator(".attnbook-still").is_visible()
 
 
-def test_a_tap_moves_the_query(page: Page) -> None:
-    choose(page, position=-0.5)
-    tap(page, 1.25, 0)
-    assert read(page, "query")["x"][0] == pytest.approx(1.25, abs=0.02)
+def test_a_run_goes_on_until_it_is_stopped(browser: Browser, tmp_path: Path) -> None:
+    with alone(browser, tmp_path, figure("bandwidth_descent")) as seen:
+        page = seen.page
+        page.get_by_role("button", name="run").click()
+        page.wait_for_function(f"{FIND}('trail').data.h.length > 4")
+        page.get_by_role("button", name="stop").click()
+        count = len(read(page, "trail")["h"])
+        next_frames(page)
+        page.wait_for_timeout(400)
+        assert len(read(page, "trail")["h"]) == count
+        page.get_by_role("button", name="one step").click()
+        assert len(read(page, "trail")["h"]) == count + 1
+        choose(page, start=0.3)
+        assert len(read(page, "trail")["h"]) == 1
+
+
+def test_who_wants_less_motion_gets_steps_at_once(browser: Browser, tmp_path: Path) -> None:
+    with alone(browser, tmp_path, figure("regressor_training"), reduced_motion="reduce") as seen:
+        seen.page.get_by_role("button", name="100 steps").click()
+        assert text(seen.page).startswith("Step 100 of 2000")
+        assert read(seen.page, "trail")["step"][-1] == 100

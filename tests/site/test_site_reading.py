@@ -1,17 +1,20 @@
-"""What a reader does: choose a back end, search, open the notebook, copy code, print."""
+"""What a reader does: choose a back end, search, open menus, tick exercises, copy code, print."""
 
 from __future__ import annotations
 
 import json
 import re
-import tomllib
+from collections.abc import Iterator
 from dataclasses import replace
+from html import unescape
+from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Page
-from site_visits import ROOT, SITE, Visit, pages_of, without_script
+from playwright.sync_api import Browser, Page
+from site_visits import ROOT, SITE, WIDTHS, Visit, pages_of, visiting, without_script
 from weave import woven
 
+from attnbook_course.checks.exercises import exercises
 from attnbook_course.weaving.book import read_book
 
 HTML = (
@@ -20,74 +23,42 @@ HTML = (
     else {}
 )
 CHAPTERS = [path for path in HTML if path.startswith("chapters/")]
-TABBED = [path for path in CHAPTERS if HTML[path].count('class="backend-panel"') >= 2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")  # until make address there is none
+FIRST, TABBED = "chapters/01-kernel-regression.html", "chapters/03-queries-keys-values.html"
+SECTION = "the-bandwidth-how-far-to-look"
+OVERVIEW = "appendices/exercises.html"
+EXERCISES = [one for file in sorted(ROOT.glob("chapters/[0-9]*.md")) for one in exercises(file)]
+PANELS = """() => [...document.querySelectorAll(".sd-tab-set")]
+  .filter((set) => set.querySelectorAll(":scope > input").length > 1)
+  .map((set) => [...set.querySelectorAll(":scope > .sd-tab-content")].map((one) => one.checkVisibility()))"""
 
 
-@pytest.fixture
-def chapter(open_page: Visit) -> Page:
-    """The first chapter that has back-end tabs, open."""
-    assert TABBED, "no chapter shows back-end tabs: run make book"
-    return open_page.go(TABBED[0])
+def test_tabs_switch_the_whole_page_and_stay(open_page: Visit) -> None:
+    """One choice, with the keyboard too, holds for every block, after a reload and elsewhere."""
+    page = open_page.go(TABBED)
+    shown = page.evaluate(PANELS)
+    assert len(shown) > 1 and all(one == [True, False] for one in shown)
+    page.get_by_role("radio", name="PyTorch").first.focus()
+    page.keyboard.press("ArrowRight")
+    for path in (TABBED, TABBED, "chapters/07-transformer-block.html"):
+        assert all(one == [False, True] for one in page.evaluate(PANELS))
+        open_page.go(path)
 
 
-def shown(page: Page) -> tuple[int, int]:
-    """How many panels of tabbed blocks show PyTorch, and how many JAX."""
-    block = ".backend-block:not(.backend-single) >"
-    panel = f"{block} [data-backend=%s].backend-panel:visible"
-    return page.locator(panel % "torch").count(), page.locator(panel % "jax").count()
-
-
-def blocks(page: Page) -> int:
-    return page.locator(".backend-block:not(.backend-single)").count()
-
-
-def test_tabs_switch_the_whole_page_and_stay(chapter: Page, open_page: Visit) -> None:
-    """One click switches every block; the choice survives a reload and goes to other pages."""
-    number = blocks(chapter)
-    assert number > 0 and shown(chapter) == (number, 0)
-    chapter.get_by_role("tab", name="JAX").first.click()
-    assert shown(chapter) == (0, number)
-    chapter.reload()
-    assert shown(chapter) == (0, number)
-    assert chapter.get_by_role("tab", name="JAX").first.get_attribute("aria-selected") == "true"
-    elsewhere = open_page.go("index.html" if len(TABBED) == 1 else TABBED[1])
-    assert elsewhere.locator("html").get_attribute("data-backend") == "jax"
-    assert shown(elsewhere) == (0, blocks(elsewhere))
-
-
-def test_tabs_are_tabs_to_assistive_devices(chapter: Page) -> None:
-    """A tablist with tabs and panels that name each other, moved through with the arrow keys."""
-    tabs = chapter.get_by_role("tablist").first.get_by_role("tab")
-    assert tabs.all_inner_texts() == ["PyTorch", "JAX"]
-    tabs.nth(0).focus()
-    chapter.keyboard.press("ArrowRight")
-    assert tabs.nth(1).evaluate("tab => tab === document.activeElement")
-    assert [tab.get_attribute("tabindex") for tab in tabs.all()] == ["-1", "0"]
-    assert shown(chapter) == (0, blocks(chapter))
-    panel = chapter.locator(f"#{tabs.nth(1).get_attribute('aria-controls')}")
-    assert panel.get_attribute("role") == "tabpanel" and panel.is_visible()
-    assert panel.get_attribute("aria-labelledby") == tabs.nth(1).get_attribute("id")
-
-
-def test_both_back_ends_show_in_print(chapter: Page) -> None:
-    """On paper both panels stand, and the frame around the text is gone."""
-    chapter.emulate_media(media="print")
-    number = blocks(chapter)
-    assert shown(chapter) == (number, number)
-    frame = chapter.locator(".bd-sidebar-primary, .bd-header-article, .backend-tabs")
-    assert not any(part.is_visible() for part in frame.all())
-    folded = chapter.locator(".admonition.dropdown > :not(.toggle-button)")
+def test_print_shows_both_back_ends_and_what_is_folded(open_page: Visit) -> None:
+    page = open_page.go(TABBED)
+    page.emulate_media(media="print")
+    assert all(all(one) for one in page.evaluate(PANELS))
+    assert not any(part.is_visible() for part in page.locator(".bd-sidebar-primary").all())
+    folded = page.locator(".admonition.dropdown > :not(.toggle-button)")
     assert all(part.is_visible() for part in folded.all())
 
 
 @without_script
-def test_both_back_ends_show_without_javascript(chapter: Page) -> None:
-    """The two stand one after another, each under its name."""
-    number = blocks(chapter)
-    assert shown(chapter) == (number, number)
-    assert chapter.locator(".backend-name:visible").count() >= 2 * number
+def test_without_javascript_tabs_switch_and_no_dead_button_is_there(open_page: Visit) -> None:
+    page = open_page.go(TABBED)
+    page.locator(".sd-tab-label:visible", has_text="JAX").first.click()
+    assert page.evaluate(PANELS)[0] == [False, True]
+    assert page.get_by_role("button", name="Search").count() == 0
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
@@ -98,27 +69,6 @@ def test_equations_are_numbered_by_chapter(path: str) -> None:
     assert numbers == [f"{chapter}.{k}" for k in range(1, len(numbers) + 1)]
     references = re.findall(r'href="[^"]*#equation-[^"]*"[^>]*>(?!#)(.*?)</a>', HTML[path])
     assert [r for r in references if not re.fullmatch(r"\(\d+\.\d+\)", r)] == []
-
-
-@pytest.mark.parametrize("path", CHAPTERS)
-def test_links_to_colab_binder_and_the_repository(path: str) -> None:
-    """As soon as the book has an address; until then no button leads to anybody's account.
-
-    Colab and Binder open the notebook beside the chapter's source, on main; the rest, the repository.
-    """
-    stem, book = path.removesuffix(".html"), REPOSITORY.removeprefix("https://github.com/")
-    colab = f"https://colab.research.google.com/github/{book}/blob/main/{stem}.ipynb"
-    binder = f"https://mybinder.org/v2/gh/{book}/main?urlpath=lab/tree/{stem}.ipynb"
-    launched = re.findall(r'href="(https://(?:colab|mybinder)[^"]*)"', HTML[path])
-    assert sorted(launched) == ([colab, binder] if REPOSITORY else [])
-    assert REPOSITORY or 'href="https://github.' not in HTML[path]
-    if REPOSITORY:
-        for link in (
-            f'{REPOSITORY}"',
-            f'{REPOSITORY}/edit/main/{stem}.md"',
-            f"{REPOSITORY}/issues/new?",
-        ):
-            assert f'href="{link}' in HTML[path]
 
 
 def test_the_notebooks_lead_to_places_of_the_site() -> None:
@@ -138,94 +88,198 @@ def test_the_notebooks_lead_to_places_of_the_site() -> None:
     ] == []
 
 
-def test_no_link_opens_what_is_no_notebook() -> None:
-    launched = re.compile(r'href="https://(?:colab|mybinder)[^"]*/[^"/]*\.md"')
-    assert [path for path, html in HTML.items() if launched.search(html)] == []
-
-
-def test_keys_open_the_search_and_it_finds_words_of_a_chapter(chapter: Page) -> None:
-    """Ctrl+K opens a field; Enter goes to the search page, which answers from the site's index."""
-    chapter.keyboard.press("Control+k")
-    field = chapter.locator("#pst-search-dialog input")
-    field.fill("weighted average")
+def test_the_search_finds_a_section_and_leads_to_it(open_page: Visit) -> None:
+    """Ctrl+K opens a field; sections come first, and what is shown has no formula's source."""
+    page = open_page.go(TABBED)
+    page.keyboard.press("Control+k")
+    field = page.locator("#pst-search-dialog input")
+    field.fill("bandwidth how far")
     field.press("Enter")
-    chapter.wait_for_url("**/search.html?q=weighted+average*")
-    links = chapter.locator("#search-results li a")
-    links.first.wait_for()
-    found = links.evaluate_all("links => links.map(link => link.href)")
-    assert any(path in link for link in found for path in CHAPTERS), found
+    page.wait_for_url("**/search.html?q=bandwidth*")
+    hit = page.locator("#search-results li a").first
+    hit.wait_for()
+    page.locator("#search-results .context").first.wait_for()
+    assert "\\frac" not in page.locator("#search-results").inner_text()
+    hit.click()
+    page.wait_for_url(f"**#{SECTION}")
+    assert 0 <= page.locator(f"#{SECTION}").bounding_box()["y"] < 150
 
 
-def test_skip_link_leads_to_the_text(chapter: Page) -> None:
-    """The first stop of the keyboard skips to the text."""
-    chapter.keyboard.press("Tab")
-    assert chapter.evaluate("document.activeElement.textContent").strip() == "Skip to main content"
-    chapter.keyboard.press("Enter")
-    assert chapter.url.endswith("#main-content")
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [
+        ("leave_one_out", "appendices/api-functions.html#attnbook.leave_one_out"),
+        ("alibi", "appendices/terms.html"),
+        ("Bahdanau", "appendices/references.html"),
+        ("zzyzzx", ""),
+    ],
+)
+def test_the_search_finds_functions_terms_and_authors(
+    open_page: Visit, question: str, place: str
+) -> None:
+    page = open_page.go(f"search.html?q={quote(question)}")
+    if place:
+        page.locator(f'#search-results a[href*="{place}"]').first.wait_for()
+    else:
+        page.locator("#search-results", has_text="did not match any documents").wait_for()
+    page.wait_for_load_state("networkidle")
 
 
-CLIPBOARD = ["clipboard-read", "clipboard-write"]
+def test_theme_button_switches_and_stays(open_page: Visit) -> None:
+    """By keyboard; the choice survives a reload."""
+    page, theme = open_page.go(FIRST), "document.documentElement.dataset.theme"
+    before = page.evaluate(theme)
+    for _ in range(3):
+        page.locator(".theme-switch-button:visible").first.press("Enter")
+        if page.evaluate(theme) != before:
+            break
+    after = page.evaluate(theme)
+    assert after != before
+    page.reload()
+    assert page.evaluate(theme) == after
 
 
-@pytest.mark.parametrize("open_page", [{"permissions": CLIPBOARD}], indirect=True)
-def test_copy_button_copies_the_cell(chapter: Page) -> None:
-    """Its code, whole, to the clipboard."""
-    cell = chapter.locator("div.cell_input:visible").first
+def test_skip_link_leads_to_the_text(open_page: Visit) -> None:
+    page = open_page.go(FIRST)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent").strip() == "Skip to main content"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#main-content")
+
+
+@pytest.fixture
+def phone(browser: Browser, site: str) -> Iterator[Page]:
+    """The first chapter on a phone, under a finger."""
+    options = {"viewport": WIDTHS["phone"], "has_touch": True, "is_mobile": True}
+    with visiting(browser, site, **options) as seen:
+        yield seen.go(FIRST)
+
+
+@pytest.mark.parametrize(
+    ("list_", "entry", "address"),
+    [
+        ("primary", "2. Learning the kernel", "chapters/02-learning-the-kernel.html"),
+        ("secondary", "1.3. The bandwidth: how far to look", f"{FIRST}#{SECTION}"),
+    ],
+)
+def test_a_drawer_opens_closes_and_an_entry_leads_on(
+    phone: Page, list_: str, entry: str, address: str
+) -> None:
+    """Escape gives the focus back; the entry's place comes, and the drawer is gone."""
+    button, drawer = phone.locator(f".{list_}-toggle"), phone.get_by_role("dialog")
+    button.tap()
+    assert drawer.is_visible()
+    phone.keyboard.press("Escape")
+    drawer.wait_for(state="hidden")
+    button.tap()
+    drawer.get_by_role("link", name=entry, exact=True).tap()
+    phone.wait_for_url(f"**/{address}")
+    assert phone.get_by_role("dialog").count() == 0
+    if list_ == "secondary":
+        top = f"document.getElementById('{SECTION}').getBoundingClientRect().top"
+        phone.wait_for_function(f"{top} > 0 && {top} < 150")
+
+
+def test_the_downloads_have_the_notebook_beside_the_source(phone: Page) -> None:
+    phone.locator(".dropdown-download-buttons > button").tap()
+    entry = phone.get_by_role("link", name=".ipynb", exact=True)
+    assert entry.is_visible()
+    offered = (SITE / "chapters" / entry.get_attribute("href")).resolve()
+    assert offered.read_text("utf-8") == (ROOT / FIRST).with_suffix(".ipynb").read_text("utf-8")
+    phone.keyboard.press("Escape")
+    entry.wait_for(state="hidden")
+
+
+@pytest.mark.parametrize(
+    "open_page", [{"permissions": ["clipboard-read", "clipboard-write"]}], indirect=True
+)
+def test_copy_button_copies_the_cell(open_page: Visit) -> None:
+    page = open_page.go(FIRST)
+    cell = page.locator("div.cell_input:visible").first
     cell.hover()
     cell.locator("button.copybtn").click()
-    code = cell.locator("pre").inner_text().strip()
     copied = "async (code) => (await navigator.clipboard.readText()).trim() === code"
-    chapter.wait_for_function(copied, arg=code)
+    page.wait_for_function(copied, arg=cell.locator("pre").inner_text().strip())
 
 
-def test_theme_button_switches_and_stays(chapter: Page) -> None:
-    """The theme button changes the theme, and the choice survives a reload."""
-    theme = "document.documentElement.dataset.theme"
-    before = chapter.evaluate(theme)
-    for _ in range(3):
-        chapter.locator(".theme-switch-button:visible").first.click()
-        if chapter.evaluate(theme) != before:
-            break
-    after = chapter.evaluate(theme)
-    assert after != before
-    chapter.reload()
-    assert chapter.evaluate(theme) == after
+def boxes(page: Page) -> dict[str, bool]:
+    """Every exercise of a page: whether it is ticked."""
+    found = page.locator("[data-exercise]")
+    return dict(found.evaluate_all("all => all.map(box => [box.dataset.exercise, box.checked])"))
 
 
-def test_footer_names_version_and_day() -> None:
-    """Every page says which version it is and when it was built."""
-    version = PROJECT["version"]
-    for path, text in HTML.items():
-        assert re.search(rf"version {re.escape(version)} · built on \d+ \w+ \d{{4}}", text), path
+def test_what_is_ticked_at_an_exercise_is_ticked_in_the_overview(open_page: Visit) -> None:
+    """Which lists every exercise; a reload keeps it; nothing is sent anywhere."""
+    first = EXERCISES[0]
+    page = open_page.go(f"chapters/{first.chapter.stem}.html#{first.label}")
+    page.locator(f"[data-exercise={first.label}]").check()
+    page = open_page.go(OVERVIEW)
+    assert boxes(page) == {one.label: one is first for one in EXERCISES}
+    assert page.locator(".exercise-count").first.inner_text() == "1 of 10 done"
+    page.locator(f"[data-exercise={first.label}]").uncheck()
+    page.reload()
+    assert not any(boxes(page).values()) and page.context.cookies() == []
+    page.evaluate("localStorage.setItem('attnbook-done', '{')")  # a spoiled store
+    page.reload()
+    assert len(boxes(page)) == len(EXERCISES)
 
 
-def test_bokeh_is_in_the_site_but_in_no_page() -> None:
-    """Live figures load Bokeh themselves, from the site."""
-    for name in ("bokeh.min.js", "bokeh-widgets.min.js"):
-        assert (SITE / "_static" / "bokeh" / name).stat().st_size > 10_000
-    asks = re.compile(r'<script[^>]*src="[^"]*bokeh')
-    assert [path for path, text in HTML.items() if asks.search(text)] == []
+def test_the_landing_page_starts_the_book(open_page: Visit) -> None:
+    """Its figure runs; a button leads to chapter 1."""
+    page = open_page.go("index.html")
+    page.locator(".attnbook-live").scroll_into_view_if_needed()
+    page.wait_for_selector(".attnbook-live[data-ready=true]")
+    page.get_by_role("link", name="Start reading").click()
+    page.wait_for_url(f"**/{FIRST}")
 
 
-def test_lock_file_names_no_host() -> None:
-    """The lock file holds versions and hashes only: npm asks the registry of its own machine."""
-    packages = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))["packages"]
-    assert [name for name, entry in packages.items() if "resolved" in entry] == []
+def test_a_chapter_says_where_it_ran_and_what_it_is_about() -> None:
+    for path in CHAPTERS:
+        ran = json.loads((ROOT / path).with_suffix(".ipynb").read_text("utf-8"))["metadata"]["ran"]
+        assert f", on {ran['machine']}." in HTML[path]
+        about = (ROOT / path).with_suffix(".md").read_text("utf-8").partition("description: ")[2]
+        meta = f'<meta name="description" content="{about.splitlines()[0]}" />'
+        assert meta in unescape(HTML[path])
 
 
-@pytest.mark.parametrize("width", [390, 700])
-def test_no_line_begins_with_the_comma_of_a_formula(open_page: Visit, width: int) -> None:
-    """The mark behind a formula stands beside the formula's last part, wherever the line breaks."""
-    open_page.page.set_viewport_size({"width": width, "height": 900})
-    page = open_page.go(CHAPTERS[0])
-    page.add_style_tag(content="section { content-visibility: visible !important; }")
-    lonely = """all => all.filter(e => {
-      const range = document.createRange();
-      range.selectNodeContents(e.lastChild);
-      const mark = range.getBoundingClientRect();
-      const last = [...e.querySelector(".katex-html").getClientRects()].at(-1);
-      return mark.top >= last.bottom || mark.left < last.right - 2;
-    }).map(e => e.textContent)"""
-    marked = page.locator(".bd-article p > .clings:visible")
-    assert marked.count() > 30
-    assert marked.evaluate_all(lonely) == []
+CELL = "div.cell.runs:not([class*=tag_])"
+EXERCISE = "div.cell.tag_exercise"
+
+
+def test_cells_run_or_say_why_not_and_ask_before_they_load(open_page: Visit) -> None:
+    page = open_page.go(FIRST)
+    runs, lacks = page.locator("div.cell.runs"), page.locator("div.cell.lacks")
+    assert page.locator("div.cell.runs .run-bar").count() == runs.count() > 25
+    for words in lacks.locator(".run-elsewhere").all_text_contents():
+        assert re.match("Needs (PyTorch|JAX|another library): ", words)
+    cell = page.locator(CELL).first
+    cell.get_by_role("button", name="Run").click()
+    cell.locator(".run-ask p", has_text="about 10 MB").wait_for()
+    cell.get_by_role("button", name="Not now").click()
+    assert cell.locator(".run-ask").count() == 0
+    assert not any("run_worker" in url or "attnbook.zip" in url for url in open_page.requests)
+
+
+def test_a_site_that_python_does_not_reach_says_so(open_page: Visit) -> None:
+    open_page.expected = "pyodide|ERR_"
+    page = open_page.go(FIRST)
+    cell = page.locator(CELL).first
+    cell.get_by_role("button", name="Run").click()
+    cell.get_by_role("button", name="Load and run").click()
+    cell.locator(".run-said", has_text="Python could not be loaded").wait_for()
+    assert cell.get_by_role("button", name="Run").is_enabled()
+
+
+def test_a_draft_is_kept_and_reset(open_page: Visit) -> None:
+    page, written = open_page.go(FIRST), "def f(x):\n    return x"
+    cell = page.locator(EXERCISE).first
+    cell.get_by_role("button", name="Write an answer").click()
+    editor = cell.locator("textarea")
+    editor.press("Control+a")
+    editor.type("def f(x):\nreturn x")
+    assert editor.input_value() == written
+    page.reload()
+    assert editor.input_value() == written
+    cell.get_by_role("button", name="Reset").click()
+    assert editor.count() == 0
+    assert page.evaluate("localStorage.getItem('attnbook-drafts')") == "{}"

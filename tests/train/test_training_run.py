@@ -249,3 +249,19 @@ def test_batches_are_of_a_list_of_arrays(arrays, message):
 def test_bad_seeds_of_batches(seed):
     with pytest.raises(ValueError, match=f"seed: got {seed!r}, expected an integer, 0 or more"):
         training.minibatches([X], size=1, steps=1, seed=seed)
+
+
+def test_step_batch_is_the_loop():
+    tokens = np.arange(100) % 7
+    arguments = {"tokens": tokens, "step": 40, "rows": 4, "window": 5, "seed": 3}
+    batch = training.step_batch(**arguments)
+    first = np.random.default_rng([3, 40]).integers(0, 95, size=4)
+    for row, start in zip(batch, first, strict=True):
+        assert row.tolist() == [tokens[start + i] for i in range(6)]
+    for other in ({"seed": 4}, {"step": 41}):
+        assert (training.step_batch(**(arguments | other)) != batch).any()
+    last = training.step_batch(np.arange(6), 1, rows=9, window=5, seed=0)
+    np.testing.assert_array_equal(last, np.tile(np.arange(6), (9, 1)))  # the only window there is
+    for wrong in ({"rows": 0}, {"window": 100}, {"seed": -1}, {"step": 0.5}, {"tokens": "words"}):
+        with pytest.raises(ValueError, match=r"got .*, expected"):
+            training.step_batch(**(arguments | wrong))

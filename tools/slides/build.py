@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from attnbook_site.assets import FONT_SOURCES
 from attnbook_site.maths import Katex
 from pygments.formatters import HtmlFormatter
 
@@ -94,7 +93,7 @@ def copy_static(target: Path) -> None:
     for name in ("deck.js", "theme.js"):
         shutil.copy2(STATIC / name, target)
     katex = (ROOT / "node_modules/katex/dist/katex.min.css").read_text("utf-8")
-    katex = FONT_SOURCES.sub("", katex).replace("url(fonts/", "url(../katex/fonts/")
+    katex = katex.replace("url(fonts/", "url(../katex/fonts/")
     (target / "katex.css").write_text(katex, "utf-8")
     (target / "deck.css").write_text(styles(), "utf-8")
 

@@ -6,11 +6,12 @@ import re
 from html import escape
 from textwrap import wrap
 
-from attnbook_site.assets import PLAIN_CODE
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+# Names, operators and blanks need no colour.
+PLAIN = re.compile(r'<span class="(?:[nopw]|n[bcfn])">([^<]*)</span>')
 LETTER = 0.602  # width of a letter of the code face, in its size
 EDGES = 46  # pixels of a box that are no room for letters
 TYPE = (19, 27)  # the least and the largest size of code
@@ -24,7 +25,7 @@ def code_as_html(lines: list[str], marked: list[int], width: float) -> str:
         most = f"{MOST['code lines']} lines of {MOST['code columns']}"
         raise LookupError(f"code of {len(lines)} lines, {widest} columns; at most {most}")
     html = highlight("\n".join(lines), PythonLexer(), HtmlFormatter(nowrap=True, hl_lines=marked))
-    size, code = size_of(lines, width), PLAIN_CODE.sub(r"\1", html)
+    size, code = size_of(lines, width), PLAIN.sub(r"\1", html)
     return f'<pre class="code" tabindex="0" style="--size: {size}px"><code>{code}</code></pre>'
 
 

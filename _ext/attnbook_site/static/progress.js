@@ -59,29 +59,3 @@ for (const link of document.querySelectorAll('.bd-article li a[href*="#ex-"]'))
   link.before(box(link.hash.slice(1), link.textContent, ""));
 count();
 window.addEventListener("storage", (event) => { if (event.key === DONE) refresh(); });
-
-/** On the overview of all exercises: what run.js keeps of the reader's code, as a file, or forgotten. */
-function offerDrafts() {
-  const DRAFTS = "attnbook-drafts", list = document.querySelector("ul.exercise-list");
-  let kept = null;
-  try { kept = JSON.parse(localStorage.getItem(DRAFTS)); } catch { /* nothing is kept */ }
-  if (!list || !kept) return;
-  const bar = document.createElement("p");
-  const button = (words, press) => {
-    const made = Object.assign(document.createElement("button"), { type: "button", className: "run-button", textContent: words });
-    made.addEventListener("click", press);
-    bar.append(made, " ");
-  };
-  bar.append("This browser keeps what you wrote into cells. ");
-  button("Save it as a file", () => {
-    const text = Object.entries(kept).map(([page, cells]) => `# ${page}\n\n${Object.values(cells).join("\n\n\n")}\n`);
-    const file = new Blob([text.join("\n\n")], { type: "text/x-python" });
-    Object.assign(document.createElement("a"), { download: "answers.py", href: URL.createObjectURL(file) }).click();
-  });
-  button("Forget it", () => {
-    localStorage.removeItem(DRAFTS);
-    bar.textContent = "Forgotten.";
-  });
-  document.querySelector(".bd-article h1").after(bar);
-}
-offerDrafts();

@@ -68,7 +68,7 @@ class Cell {
     this.editor.value = typeof draft === "string" ? draft : this.code;
     this.editor.spellcheck = false;
     this.editor.setAttribute("autocapitalize", "off");
-    this.editor.setAttribute("aria-label", "Code of this cell. Control and Enter run it; Escape, then Tab leaves it.");
+    this.editor.setAttribute("aria-label", "Code of this cell. Control and Enter run it.");
     this.editor.addEventListener("keydown", (event) => this.key(event));
     this.editor.addEventListener("input", () => { keep(this.place, this.editor.value); this.fit(); });
     this.input.hidden = true;
@@ -82,17 +82,15 @@ class Cell {
   /** As high as its text. */
   fit() { this.editor.rows = Math.min(40, this.editor.value.split("\n").length + 1); }
 
-  /** Enter keeps the indentation, Tab is four spaces, Escape gives Tab back to the page. */
+  /** Enter keeps the indentation; with Control it runs the cell. */
   key(event) {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    if (event.ctrlKey || event.metaKey) { this.run(); return; }
     const { editor } = this, { selectionStart: at, value } = editor;
-    const insert = (text) => { event.preventDefault(); editor.setRangeText(text, at, editor.selectionEnd, "end"); editor.dispatchEvent(new Event("input")); };
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.run(); }
-    else if (event.key === "Escape") this.leaving = true;
-    else if (event.key === "Enter") {
-      const line = value.slice(value.lastIndexOf("\n", at - 1) + 1, at);
-      insert(`\n${line.match(/^ */)[0]}${line.trimEnd().endsWith(":") ? "    " : ""}`);
-    } else if (event.key === "Tab" && !event.shiftKey && !this.leaving) insert("    ");
-    if (event.key !== "Escape" && event.key !== "Tab") this.leaving = false;
+    const line = value.slice(value.lastIndexOf("\n", at - 1) + 1, at);
+    editor.setRangeText(`\n${line.match(/^ */)[0]}${line.trimEnd().endsWith(":") ? "    " : ""}`, at, editor.selectionEnd, "end");
+    editor.dispatchEvent(new Event("input"));
   }
 
   /** The page's own code and output again. */
@@ -126,15 +124,6 @@ class Cell {
     this.output?.remove();
     this.output = make("div", "run-output cell_output docutils container");
     for (const { kind, content } of shown) this.output.append(one(kind, content));
-    const figure = this.stored?.querySelector("figure"), picture = this.output.querySelector("img");
-    if (figure && picture) {
-      const caption = figure.querySelector("figcaption").cloneNode(true);
-      caption.querySelectorAll("[id]").forEach((element) => element.removeAttribute("id"));
-      picture.alt = `As this cell drew it now. ${figure.querySelector("img")?.alt ?? ""}`;
-      const frame = make("figure", "align-default");
-      picture.replaceWith(frame);
-      frame.append(picture, caption);
-    }
     this.bar.after(this.output);
     if (this.stored && shown.length) this.stored.hidden = true;
     if (this.exercise && shown.some(({ content }) => content.startsWith("✓ "))) this.tick();

@@ -7,13 +7,12 @@ versions of the libraries give the same files, byte for byte. What a docstring r
 a paragraph that stands in the held-out texts stands nowhere else.
 """
 
-import argparse
 import ast
 import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -47,30 +46,24 @@ def write_docstrings(folder: Path, characters: int = 30_000_000) -> dict[str, An
         characters: of train.txt, at most.
 
     Returns:
-        What sources.json says: each library's version, licence and characters in each part, and
-        each file's characters and SHA-256.
+        What sources.json says: each library's version and licence, each file's characters and
+        SHA-256.
 
     Raises:
-        ModuleNotFoundError: a library that is not installed.
+        PackageNotFoundError: a library that is not installed; `make env-test` has them all.
 
     Source: the libraries of LIBRARIES and UNSEEN.
     """
-    found = {name: _distribution(name) for name in (*UNSEEN, *LIBRARIES)}
+    found = {name: metadata.distribution(name) for name in (*UNSEEN, *LIBRARIES)}
     seen: set[str] = set()
     texts: dict[str, list[str]] = {"unseen": [], **{part: [] for part in PARTS}}
-    counts = {name: dict.fromkeys(texts, 0) for name in found}
 
-    def keep(part: str, files: list[tuple[bytes, str, Path]]) -> None:
-        length = 0
-        for _, name, path in tqdm(sorted(files), desc=part, unit="file"):
-            if part == "train" and length >= characters:
-                break
-            text = "".join(_unseen(path, seen))
-            if part == "train":
-                text = text[: characters - length]
+    def keep(part: str, files: list[tuple[bytes, Path]]) -> None:
+        left = characters if part == "train" else sys.maxsize
+        for _, path in tqdm(sorted(files), desc=part, unit="file"):
+            text = "".join(_unseen(path, seen))[:left] if left else ""
             texts[part].append(text)
-            counts[name][part] += len(text)
-            length += len(text)
+            left -= len(text)
 
     keep("unseen", [file for name in UNSEEN for file in _files(name, found[name])])
     files = [file for name in LIBRARIES for file in _files(name, found[name])]
@@ -80,32 +73,23 @@ def write_docstrings(folder: Path, characters: int = 30_000_000) -> dict[str, An
         keep(part, [f for f in files if least <= int.from_bytes(f[0][:4], "big") / 2**32 < most])
     folder.mkdir(parents=True, exist_ok=True)
     sources: dict[str, Any] = {"libraries": {}, "files": {}}
-    for name, distribution in found.items():
-        says = {"version": distribution.version, "licence": _licence(distribution)}
-        sources["libraries"][name] = says | {"characters": counts[name]}
+    for name, library in found.items():
+        sources["libraries"][name] = {"version": library.version, "licence": _licence(library)}
     for part, kept in texts.items():
-        text = "".join(kept)
-        (folder / f"{part}.txt").write_bytes(text.encode("ascii"))
-        digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+        text = "".join(kept).encode("ascii")
+        (folder / f"{part}.txt").write_bytes(text)
+        digest = hashlib.sha256(text).hexdigest()
         sources["files"][f"{part}.txt"] = {"characters": len(text), "sha256": digest}
     (folder / "sources.json").write_text(json.dumps(sources, indent=1) + "\n")
     return sources
 
 
-def _distribution(name: str) -> metadata.Distribution:
-    try:
-        return metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        expected = "expected all that `make env-test` installs"
-        raise ModuleNotFoundError(f"{name}: is not installed, {expected}") from None
-
-
-def _files(name: str, library: metadata.Distribution) -> Iterator[tuple[bytes, str, Path]]:
+def _files(name: str, library: metadata.Distribution) -> Iterator[tuple[bytes, Path]]:
     """Each Python file of a library, behind the hash that decides about it."""
     for file in library.files or []:
         if file.suffix == ".py" and ".." not in file.parts:
             digest = hashlib.sha256(f"{name}/{file.as_posix()}".encode()).digest()
-            yield digest, name, Path(str(library.locate_file(file)))
+            yield digest, Path(str(library.locate_file(file)))
 
 
 def _unseen(path: Path, seen: set[str]) -> Iterator[str]:
@@ -134,35 +118,7 @@ def _licence(library: metadata.Distribution) -> str:
     return "; ".join(one.partition("\n")[0] for one in found)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit status.
-
-    Args:
-        arguments: the words after the name; None for the process's own.
-    """
-    description = __doc__ or ""
-    parser = argparse.ArgumentParser(
-        prog="python -m attnbook.datasets.docstrings",
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("folder", type=Path, help="into which the texts are written")
-    usual = 30_000_000
-    parser.add_argument(
-        "--characters", type=int, default=usual, help="of train.txt, at most (%(default)s)"
-    )
-    asked = parser.parse_args(arguments)
-    if asked.characters < 1:
-        parser.error(f"--characters: got {asked.characters}, expected 1 or more")
-    try:
-        sources = write_docstrings(asked.folder, asked.characters)
-    except ModuleNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 2
-    for name, says in sources["files"].items():
-        print(f"{name:15} {says['characters']:>10} characters, SHA-256 {says['sha256'][:16]}…")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    (folder,) = sys.argv[1:] or ["corpus"]
+    for name, says in write_docstrings(Path(folder))["files"].items():
+        print(f"{name:15} {says['characters']:>10} characters, SHA-256 {says['sha256'][:16]}…")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook._validation import numbers
-from attnbook._validation.arrays import check_numpy
+from attnbook._validation import check_numpy, int_between, nonnegative, nonnegative_int
 
 Array = np.ndarray
 
@@ -22,33 +21,24 @@ class Digits:
     test_labels: Int[Array, " m"]
 
 
-def digits(*, seed: int = 0, held_out: float = 0.25) -> Digits:
-    """The 1797 digits of the UCI test set: 8 × 8 pixels from 0 to 16, split by class shares.
+def digits(*, seed: int = 0) -> Digits:
+    """The 1797 digits of the UCI test set: 8 × 8 pixels from 0 to 16, a quarter held out.
 
     Args:
-        seed: of the split.
-        held_out: the share that is held out.
+        seed: of the split, in which each class has its share.
 
     Raises:
-        ValueError: a share that is not above 0 and below 1, a seed that is no integer.
+        ValueError: a seed that is no integer from 0 to 2³² − 1.
 
     Source: Alpaydin and Kaynak (1998); shipped with scikit-learn.
     """
-    numbers.fraction(held_out=held_out)
-    numbers.nonnegative_int(seed=seed)
-    numbers.int_between(0, 2**32 - 1, seed=seed)
+    int_between(0, 2**32 - 1, seed=seed)
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
     images, labels = load_digits(return_X_y=True)
-    classes, n = 10, len(images)
-    if not classes <= math.ceil(held_out * n) <= n - classes:
-        raise ValueError(
-            f"held_out: got {held_out}, expected a share with which either part of the {n} has "
-            f"{classes} images or more"
-        )
     train_images, test_images, train_labels, test_labels = train_test_split(
-        images, labels, test_size=held_out, random_state=seed, stratify=labels
+        images, labels, test_size=0.25, random_state=seed, stratify=labels
     )
     return Digits(train_images, train_labels, test_images, test_labels)
 
@@ -62,7 +52,7 @@ def shifted(
         images: a row an image, of shape (n, pixels).
         offsets: rows down and columns to the right of the centre, of shape (n, 2); one up and to
             the left of it where the canvas has an odd number of pixels more.
-        size: of the canvas, at least the images'.
+        size: of the canvas, at least as wide as the images.
 
     Returns:
         Of shape (n, size²); 0 where no image is.
@@ -78,9 +68,7 @@ def shifted(
     if offsets.shape != (len(images), 2) or not np.issubdtype(offsets.dtype, np.integer):
         got = f"{offsets.dtype} of shape {offsets.shape}"
         raise ValueError(f"offsets: got {got}, expected integers ({len(images)}, 2)")
-    numbers.integer(size=size)
-    if size < width:
-        raise ValueError(f"size: got {size}, expected {width} or more, as wide as the images")
+    nonnegative_int(least=width, size=size)
     reach = int(np.abs(offsets).max(initial=0))
     canvas = np.zeros((len(images), size + 2 * reach, size + 2 * reach), dtype=images.dtype)
     first = reach + (size - width) // 2 + offsets
@@ -111,9 +99,9 @@ def photograph(
     """
     from sklearn.datasets import load_sample_image
 
-    numbers.int_between(1, 300, size=size)
-    numbers.nonnegative(noise=noise)
-    numbers.nonnegative_int(seed=seed)
+    int_between(1, 300, size=size)
+    nonnegative(noise=noise)
+    nonnegative_int(seed=seed)
     colours = load_sample_image("china.jpg")[60 : 60 + size, 200 : 200 + size] / 255
     clean = colours @ np.array([0.299, 0.587, 0.114])  # the luma of ITU-R BT.601
     return clean, clean + noise * np.random.default_rng(seed).standard_normal(clean.shape)

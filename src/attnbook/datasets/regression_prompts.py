@@ -3,8 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnbook._validation import numbers
-from attnbook._validation.arrays import check_numpy
+from attnbook._validation import check_numpy, nonnegative_int
 
 Array = np.ndarray
 
@@ -23,7 +22,7 @@ def prompt(
         Of shape (..., n + m, 3).
 
     Raises:
-        ValueError: shapes that do not fit, numbers that are not real and finite.
+        ValueError: shapes that do not fit.
         TypeError: what is no NumPy array.
     """
     check_numpy(keys=keys, values=values, queries=queries)
@@ -36,10 +35,6 @@ def prompt(
     pairs = np.stack([keys, values, np.zeros_like(keys)], axis=-1)
     asked = np.stack([queries, np.zeros_like(queries), np.ones_like(queries)], axis=-1)
     every = np.concatenate([pairs, asked], axis=-2)
-    if every.dtype.kind not in "iuf" or not np.all(np.isfinite(every)):
-        raise ValueError(
-            "keys, values, queries: got NaN, infinity or no real numbers, expected finite ones"
-        )
     return every.astype(np.float32)
 
 
@@ -59,9 +54,8 @@ def mask(n: int, seen: Int[Array, " m"]) -> Bool[Array, "n_and_m n_and_m"]:
     Raises:
         ValueError: numbers of pairs that are not from 0 to n.
     """
-    seen = numbers.table(seen=seen)
-    whole = seen.ndim == 1 and np.issubdtype(seen.dtype, np.integer)
-    if not whole or np.any((seen < 0) | (seen > numbers.nonnegative_int(n=n))):
+    seen = np.asarray(seen)
+    if seen.ndim != 1 or np.any((seen < 0) | (seen > nonnegative_int(n=n))):
         raise ValueError(f"seen: got {seen!r}, expected integers from 0 to {n}, one per query")
     m = len(seen)
     before = np.arange(n) < seen[:, None]

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnbook._validation import numbers
+from attnbook._validation import nonnegative_int, positive_int
 
 Array = np.ndarray
 
@@ -24,9 +24,7 @@ def digit_comparisons(
     Raises:
         ValueError: a number or a seed that is no integer of at least 0, a length below 1.
     """
-    shape = numbers.nonnegative_int(n=n), numbers.positive_int(length=length)
-    numbers.nonnegative_int(seed=seed)
-    digits = np.random.default_rng(seed).integers(0, 10, size=shape)
+    digits = _generator(n, seed).integers(0, 10, size=(n, positive_int(length=length)))
     more = np.sum(digits == 4, axis=1) > np.sum(digits == 2, axis=1)
     return digits, more.astype(np.float32)
 
@@ -47,10 +45,8 @@ def means_of_even(
     Raises:
         ValueError: a number or a seed that is no integer of at least 0, a length below 1.
     """
-    shape = numbers.nonnegative_int(n=n), numbers.positive_int(length=length)
-    numbers.nonnegative_int(seed=seed)
-    rng = np.random.default_rng(seed)
-    digits = rng.integers(0, 10, size=shape)
+    rng = _generator(n, seed)
+    digits = rng.integers(0, 10, size=(n, positive_int(length=length)))
     while (odd := np.all(digits % 2 == 1, axis=1)).any():
         digits[odd] = rng.integers(0, 10, size=(odd.sum(), length))
     even = digits % 2 == 0
@@ -58,44 +54,29 @@ def means_of_even(
     return digits, means.astype(np.float32)
 
 
-def repeated_sequences(
-    n: int,
-    *,
-    seed: int = 0,
-    length: int = 48,
-    vocab_size: int = 64,
-    periods: tuple[int, int] = (8, 24),
-) -> tuple[Int[Array, "n length"], Bool[Array, "n length"]]:
-    """Rows of random tokens that repeat after a random period, and where they can be predicted.
+def repeated_sequences(n: int, *, seed: int = 0) -> tuple[Int[Array, "n 48"], Bool[Array, "n 48"]]:
+    """Rows of 48 random tokens that repeat after a random period, and where they can be predicted.
 
     Args:
-        n: the number of rows.
+        n: the number of rows. Each has its own period, from 8 to 24, in which no token comes twice,
+            so that the token before tells which one follows.
         seed: of NumPy's default generator.
-        length: of a row.
-        vocab_size: tokens are 0 to vocab_size − 1. In a period none comes twice, so that the token
-            before tells which one follows.
-        periods: the shortest and the longest; every row has its own.
 
     Returns:
-        Tokens, int64, of shape (n, length); a mask of the same shape, True where a token repeats
-        the one a period before.
+        Tokens from 0 to 63, int64, of shape (n, 48); a mask of the same shape, True where a token
+        repeats the one a period before.
 
     Raises:
-        ValueError: numbers that are no integers, periods that are not 1 or more, in order, below
-            the length and at most vocab_size.
+        ValueError: a number or a seed that is no integer of at least 0.
     """
-    numbers.nonnegative_int(n=n)
-    numbers.nonnegative_int(seed=seed)
-    numbers.positive_int(length=length)
-    numbers.positive_int(vocab_size=vocab_size)
-    largest = min(length - 1, vocab_size)
-    ends = numbers.table(periods=periods)
-    whole = ends.shape == (2,) and np.issubdtype(ends.dtype, np.integer)
-    least, most = ends.tolist() if whole else (0, 0)
-    if not 1 <= least <= most <= largest:
-        raise ValueError(f"periods: got {periods}, expected two from 1 to {largest}, in order")
-    rng = np.random.default_rng(seed)
-    period = rng.integers(least, most + 1, size=(n, 1))
-    fresh = np.argsort(rng.random((n, vocab_size)), axis=1)  # a random order of all tokens
-    position = np.arange(length)
+    rng = _generator(n, seed)
+    period = rng.integers(8, 25, size=(n, 1))
+    fresh = np.argsort(rng.random((n, 64)), axis=1)  # a random order of all tokens
+    position = np.arange(48)
     return np.take_along_axis(fresh, position % period, axis=1), position >= period
+
+
+def _generator(n: int, seed: int) -> np.random.Generator:
+    """The generator of n rows, once both are checked."""
+    nonnegative_int(n=n)
+    return np.random.default_rng(nonnegative_int(seed=seed))

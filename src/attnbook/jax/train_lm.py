@@ -9,10 +9,9 @@ Source: Rajbhandari, Rasley, Ruwase and He (2020) for shares; Xu et al. (2021) f
 the compiler propagates.
 """
 
-import sys
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,85 +19,45 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import orbax.checkpoint as ocp
 from jax import Array
-from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from attnbook.jax import pieces, processes
 from attnbook.jax.sharding import make_mesh, shard
 from attnbook.jax.training import adam, descend
 from attnbook.jax.transformer import DecoderOnly
-from attnbook.train.language_model.loop import train_loop
 from attnbook.train.language_model.options import Options
-from attnbook.train.language_model.text import TrainingText, held_out_windows, text_loss
-from attnbook.train.language_model.workers import REFUSED, Refused, Workers, barrier, leave_if_lost
-from attnbook.train.training import step_batch
+from attnbook.train.language_model.text import text_loss
 
 CLIP = 1.0  # a longer gradient is shortened to this
-MESSAGE = 8192  # bytes of what one worker says to the others, at most
-
-
-class Group:
-    """The processes that jax.distributed has joined, or this one alone."""
-
-    def __init__(self) -> None:
-        self.rank, self.world = jax.process_index(), jax.process_count()
-
-    def gather(self, message: str) -> list[str]:
-        """What every worker has to say, by rank; waits for all of them."""
-        if self.world == 1:
-            return [message]
-        said = message.encode()[:MESSAGE].ljust(MESSAGE, b"\0")
-        rows = multihost_utils.process_allgather(np.frombuffer(said, np.uint8))
-        return [row.tobytes().rstrip(b"\0").decode(errors="replace") for row in rows]
+ARRAYS = "arrays"  # Orbax's folder within a checkpoint
+GIVEN = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 
 
 @contextmanager
-def workers(options: Options) -> Iterator[Group]:
-    """Meet the other workers, and part from them at the end.
-
-    Where a worker is lost the others cannot go on: each says so in a line and ends.
-
-    Args:
-        options: of the run; who the others are, the environment says.
-    """
+def workers(options: Options) -> Iterator[None]:
+    """Meet the other workers, if Slurm or three variables say that there are some."""
     if options.device == "cpu":
         jax.config.update("jax_platforms", "cpu")
-    try:
-        joined = processes.join()
-    except ValueError as error:
-        print(error, file=sys.stderr, flush=True)
-        sys.exit(REFUSED)
-    group = Group()
-    try:
-        yield group
-    except RuntimeError as error:
-        leave_if_lost(group, error)
-        raise
+    joined = _join()
+    exact = None if options.precision == "bfloat16" else "highest"  # no TF32 in the name of float32
+    with jax.default_matmul_precision(exact):
+        yield
     if joined:
         jax.distributed.shutdown()
 
 
-def train(options: Options, text: TrainingText, workers: Workers) -> list[float]:
-    """Train from the newest checkpoint, or from the beginning.
-
-    Args:
-        options: of the run. Mode none computes on one device, ddp and fsdp on all that JAX has.
-        text: as tokens.
-        workers: what `workers` gave.
-
-    Returns:
-        The losses of the logged steps that this process took, in nats a token.
-
-    Raises:
-        Refused: rows that the devices cannot share, a folder or a checkpoint that does not fit, no
-            room for one, a loss that is none.
-    """
-    barrier(workers, partial(_check_rows, options))
-    exact = None if options.precision == "bfloat16" else "highest"  # no TF32 in the name of float32
-    with jax.enable_x64(options.precision == "float64"), jax.default_matmul_precision(exact):
-        return train_loop(options, text, workers, partial(Run, options, len(text.vocabulary)))
+def _join() -> bool:
+    """Whether several processes were started; JAX then sees the devices of all of them."""
+    if all(name in os.environ for name in GIVEN):
+        address, count, process = (os.environ[name] for name in GIVEN)
+        jax.distributed.initialize(address, int(count), int(process))
+    elif "SLURM_STEP_NODELIST" in os.environ and os.environ.get("SLURM_NTASKS", "1") != "1":
+        jax.distributed.initialize()  # JAX knows Slurm's variables
+    else:
+        return False
+    return True
 
 
 class Run:
@@ -106,13 +65,14 @@ class Run:
 
     Args:
         options: of the run; the seed decides the parameters, the same for any number of devices.
+            Mode none computes on one device, ddp and fsdp on all that JAX has.
         vocab_size: tokens of the text.
     """
 
     def __init__(self, options: Options, vocab_size: int) -> None:
-        self.options, self.rates = options, options.rates()
-        self.mode, devices = mode_and_devices(options)
-        self.mesh = make_mesh(devices)
+        self.options, self.rank = options, jax.process_index()
+        self.mode = options.mode_of(jax.device_count(), jax.process_count())
+        self.mesh = make_mesh(1 if self.mode == "none" else None)
         self.split_rows = NamedSharding(self.mesh, P(self.mesh.axis_names[0]))
         self.optimiser = adam(CLIP)
         model, self.state = self._start(vocab_size)
@@ -121,52 +81,40 @@ class Run:
         whole = NamedSharding(self.mesh, P())
         self._change = jax.jit(self._descend, donate_argnums=(0, 1), out_shardings=(*placed, whole))
         self._measure = jax.jit(self._loss, out_shardings=whole)
+        self._logits = jax.jit(lambda learned, tokens: eqx.combine(learned, self.fixed)(tokens))
 
-    def step(self, text: TrainingText, step: int) -> Array:
-        """One step of Adam; gives the loss of the whole batch, which need not be known yet."""
-        o = self.options
-        rows = step_batch(text.train, step, rows=o.rows, window=o.window, seed=o.seed)
-        self.learned, self.state, value = self._change(
-            self.learned, self.state, self._split_rows(rows), float(self.rates[step - 1]), step
-        )
-        return value
+    def step(self, batch: np.ndarray, rate: float, step: int) -> float:
+        """One step of Adam; gives the mean loss of the whole batch, in nats a token."""
+        rows = self._split_rows(batch)
+        self.learned, self.state, loss = self._change(self.learned, self.state, rows, rate, step)
+        return float(loss)
 
-    def loss(self, found: Array) -> float:
-        """The mean loss of a step, in nats a token; waits for the devices."""
-        return float(found)
+    def measure(self, batch: np.ndarray) -> float:
+        """The mean loss of a batch, in nats a token; nothing is learned or left out."""
+        return float(self._measure(self.learned, self._split_rows(batch)))
 
-    def held_out(self, text: TrainingText) -> float:
-        """The mean loss on windows of the held-out text, in nats a token; a batch at a time."""
-        rows = self.options.rows
-        windows, counts = held_out_windows(text, self.options.window, rows)
-        total = 0.0
-        for first in range(0, len(windows), rows):
-            part = slice(first, first + rows)
-            mean = self._measure(
-                self.learned, self._split_rows(windows[part]), self._split_rows(counts[part])
-            )
-            total += float(mean) * int(counts[part].sum())
-        return total / int(counts.sum())
+    def logits(self, tokens: np.ndarray) -> np.ndarray:
+        """What the model gives for tokens (rows, window), of shape (rows, window, vocab)."""
+        return np.asarray(self._logits(self.learned, tokens.astype(np.int32)))
 
     def save(self, folder: Path) -> None:
-        """Put this process's pieces of parameters and state into a folder.
-
-        Raises:
-            OSError: no room, no permission.
-        """
-        pieces.save(folder, {"learned": self.learned, "state": self.state})
+        """Write this process's pieces of parameters and state; returns when all processes have."""
+        with ocp.StandardCheckpointer() as checkpointer:
+            checkpointer.save(folder.resolve() / ARRAYS, self._by_name())
 
     def load(self, folder: Path) -> None:
-        """Take parameters and state from a checkpoint, of any number of devices.
+        """Take parameters and state from a checkpoint, of any number of devices."""
+        arrays = self._by_name()
+        like = {name: ocp.utils.to_shape_dtype_struct(array) for name, array in arrays.items()}
+        with ocp.StandardCheckpointer() as checkpointer:
+            found = checkpointer.restore(folder.resolve() / ARRAYS, like)
+        structure = jax.tree.structure((self.learned, self.state))
+        self.learned, self.state = jax.tree.unflatten(structure, [found[name] for name in arrays])
 
-        Raises:
-            Refused: it holds arrays of other names or shapes.
-        """
-        try:
-            found = pieces.load(folder, {"learned": self.learned, "state": self.state})
-        except ValueError as error:
-            raise Refused(f"--resume: {error}") from None
-        self.learned, self.state = found["learned"], found["state"]
+    def _by_name(self) -> dict[str, Array]:
+        """All arrays, by names such as 0.decoder.0.mlp.hidden.weight."""
+        found = jax.tree.leaves_with_path((self.learned, self.state))
+        return {jax.tree_util.keystr(path, simple=True, separator="."): a for path, a in found}
 
     def _start(self, vocab_size: int) -> tuple[DecoderOnly, Any]:
         """The writer of chapter 8 and Adam's state before the first step, drawn where they lie."""
@@ -188,45 +136,23 @@ class Run:
             key = jax.random.fold_in(jax.random.key(o.seed), step)
 
         def loss(now: Any) -> Array:
-            return self._loss(now, rows, key=key)
+            return self._loss(now, rows, key)
 
         return descend(loss, self.optimiser, learned, state, rate, o.weight_decay)
 
-    def _loss(
-        self, learned: Any, rows: Array, counts: Array | None = None, key: Array | None = None
-    ) -> Array:
-        """The mean cross-entropy of each token's next one, over the rows that count."""
+    def _loss(self, learned: Any, rows: Array, key: Array | None = None) -> Array:
+        """The mean cross-entropy of each token's next one."""
         if self.options.precision == "bfloat16":  # products in it; the parameters stay as they are
             learned = jax.tree.map(lambda array: array.astype(jnp.bfloat16), learned)
 
         def model(tokens: Array) -> Array:
-            logits = eqx.combine(learned, self.fixed)(tokens, key=key)
-            return logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
+            logits: Array = eqx.combine(learned, self.fixed)(tokens, key=key)
+            return logits
 
-        shape = (rows.shape[0], rows.shape[1] - 1)
-        mask = None if counts is None else jnp.broadcast_to(counts[:, None], shape)
-        loss: Array = text_loss(model, rows, mask)
+        loss: Array = text_loss(model, rows)
         return loss
 
     def _split_rows(self, rows: np.ndarray) -> Array:
         """Rows that every process has whole, split over the devices by their place."""
-        rows = rows.astype(np.int32) if rows.dtype == np.int64 else rows
+        rows = rows.astype(np.int32)
         return jax.make_array_from_callback(rows.shape, self.split_rows, lambda part: rows[part])
-
-
-def mode_and_devices(options: Options) -> tuple[str, int]:
-    """The mode, and on how many devices it computes: none on one, the others on all.
-
-    Args:
-        options: where no mode was asked for, there are copies if JAX has several devices.
-    """
-    devices = len(jax.devices())
-    mode = options.mode_of(devices)
-    return mode, 1 if mode == "none" else devices
-
-
-def _check_rows(options: Options) -> None:
-    _, devices = mode_and_devices(options)
-    if options.rows % devices:
-        got = f"got {options.rows}, expected a multiple of {devices}"
-        raise Refused(f"--rows: {got}, the devices; or --mode none, which uses one")

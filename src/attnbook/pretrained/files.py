@@ -1,9 +1,9 @@
 """Files in which others keep the weights of a model, read as NumPy arrays of float32.
 
 A folder as Hugging Face's libraries write it holds a configuration, `config.json`, and the
-tensors by name, in one file of the format safetensors or in several. A GGUF file, llama.cpp's
-format, holds everything in one: fields that describe the model and its tokens, and the tensors,
-often quantised. A quantised matrix is kept in blocks of 32 numbers that share a scale,
+tensors by name, in a file of the format safetensors. A GGUF file, llama.cpp's format, holds
+everything in one: fields that describe the model and its tokens, and the tensors, often quantised.
+A quantised matrix is kept in blocks of 32 numbers that share a scale,
 
     w = scale · q               Q8_0, q of eight bits with a sign
     w = scale · (q − 8)         Q4_0, q of four bits, from 0 to 15
@@ -21,13 +21,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnbook._validation.options import path
+Tensors = dict[str, Float[np.ndarray, "..."]]
 
-Array = np.ndarray
-Tensors = dict[str, Float[Array, "..."]]
-
-MODEL, SHARDS = "model.safetensors", "model.safetensors.index.json"
-PICKLE = "pytorch_model.bin"
+MODEL, PICKLE = "model.safetensors", "pytorch_model.bin"
 FLOATS = ("F64", "F32", "F16", "BF16")
 WHOLE_GGUF = "a whole GGUF file, version 2 or 3"
 WHOLE_NUMBERS = ("BOOL", "I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64")  # of no weight
@@ -36,9 +32,8 @@ WHOLE_NUMBERS = ("BOOL", "I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64")  
 def read_folder(folder: str | Path) -> tuple[dict[str, Any], Tensors]:
     """The configuration and the tensors of a model in a folder of Hugging Face's.
 
-    The tensors are read from `model.safetensors`, else from the files that
-    `model.safetensors.index.json` names, else from `pytorch_model.bin`, of which PyTorch reads
-    nothing but numbers (weights_only=True). Tensors of whole numbers are left out.
+    The tensors are read from `model.safetensors`, else from `pytorch_model.bin`, of which PyTorch
+    reads nothing but numbers (weights_only=True). Tensors of whole numbers are left out.
 
     Args:
         folder: has `config.json` and the tensors.
@@ -50,44 +45,36 @@ def read_folder(folder: str | Path) -> tuple[dict[str, Any], Tensors]:
         FileNotFoundError: a file that is missing; it is named.
         ValueError: a file that is not what it says; it is named, with what was expected.
     """
-    folder = path(folder=folder)
+    folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: expected a folder with config.json and {MODEL}")
     config = read_json(folder / "config.json")
     if (folder / MODEL).is_file():
         return config, read_safetensors(folder / MODEL)
-    if (folder / SHARDS).is_file():
-        return config, _read_shards(folder / SHARDS)
     if (folder / PICKLE).is_file():
         return config, _read_pickle(folder / PICKLE)
-    raise FileNotFoundError(f"{folder}: expected {MODEL}, {SHARDS} or {PICKLE} in it")
+    raise FileNotFoundError(f"{folder}: expected {MODEL} or {PICKLE} in it")
 
 
 def read_json(file: str | Path) -> dict[str, Any]:
     """The object in a JSON file; a ValueError names a file that holds anything else."""
     file = existing(file)
-    try:
+    with reading(file, "an object in JSON", ValueError):
         found = json.loads(file.read_text(encoding="utf-8"))
-    except RecursionError as error:
-        raise ValueError(f"{file}: got JSON nested too deeply, expected an object") from error
-    except ValueError as error:
-        raise ValueError(f"{file}: got no JSON, expected an object in JSON ({error})") from error
     if not isinstance(found, dict):
         raise ValueError(f"{file}: got a {type(found).__name__}, expected an object in JSON")
     return found
 
 
-def read_safetensors(file: str | Path, names: list[str] | None = None) -> Tensors:
+def read_safetensors(file: str | Path) -> Tensors:
     """The tensors of a safetensors file by name, as float32; whole numbers are left out.
 
     Args:
         file: of the format safetensors, with F64, F32, F16 or BF16.
-        names: of the tensors to read, all of them by default.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: a file of another format, one that is cut off, a tensor that is not in it, a
-            dtype that is not read.
+        ValueError: a file of another format, one that is cut off, a dtype that is not read.
     """
     import ml_dtypes  # noqa: F401  (with it NumPy knows bfloat16)
     from safetensors import SafetensorError, safe_open
@@ -99,7 +86,7 @@ def read_safetensors(file: str | Path, names: list[str] | None = None) -> Tensor
         np.errstate(over="ignore"),  # a model refuses what float32 does not hold
         safe_open(file, "np") as data,
     ):
-        for name in data.keys() if names is None else names:
+        for name in data.keys():  # noqa: SIM118  (it is no dictionary)
             dtype = data.get_slice(name).get_dtype()
             if dtype in FLOATS:
                 found[name] = data.get_tensor(name).astype(np.float32, copy=False)
@@ -129,17 +116,15 @@ def read_gguf(file: str | Path) -> tuple[dict[str, Any], Tensors]:
     from gguf.quants import dequantize
 
     reader = _open_gguf(file)
-    found = {}
+    found: Tensors = {}
     for tensor in reader.tensors:
         try:
-            array = dequantize(tensor.data, tensor.tensor_type)
+            found[tensor.name] = dequantize(tensor.data, tensor.tensor_type)
         except NotImplementedError as error:
             got = f"{tensor.name} quantised as {tensor.tensor_type.name}"
             raise ValueError(
                 f"{file}: got {got}, expected F32, F16, Q4_0, Q4_1, Q8_0 or the like"
             ) from error
-        # numbers that need no work are still the file's own
-        found[tensor.name] = np.require(array, np.float32, ["WRITEABLE", "ENSUREARRAY"])
     return _fields(file, reader), found
 
 
@@ -148,108 +133,16 @@ def read_gguf_fields(file: str | Path) -> dict[str, Any]:
     return _fields(file, _open_gguf(file))
 
 
-def _fields(file: str | Path, reader: Any) -> dict[str, Any]:
-    """The fields of an open GGUF file, as Python's numbers, strings and lists."""
-    own = {name: field for name, field in reader.fields.items() if not name.startswith("GGUF.")}
-    with reading(Path(file), WHOLE_GGUF, ValueError, IndexError):  # a string of other bytes
-        return {name: field.contents() for name, field in own.items()}
-
-
-def _open_gguf(file: str | Path) -> Any:
-    """A reader of fields and tensors that the library gguf makes; it reads nothing behind the end.
-
-    What a file says of counts and places is checked before it is used: an array may not be longer
-    than the file, and the tensors stand one after the other, each at the next multiple of the
-    alignment, as llama.cpp wants them.
-    """
-    from gguf import GGUFReader
-
-    class Reader(GGUFReader):
-        @property
-        def data(self) -> Any:  # a slice of a plain array costs a third of a memmap's
-            return self._plain
-
-        @data.setter
-        def data(self, mapped: Any) -> None:
-            self._plain = mapped.view(np.ndarray)
-
-        def _get(self, offset: Any, dtype: Any, count: Any = 1, *more: Any, **named: Any) -> Any:
-            end = int(offset) + np.dtype(dtype).itemsize * int(count)
-            if not 0 <= offset <= end <= len(self._plain):
-                raise ValueError(f"got {len(self._plain)} bytes, and numbers up to byte {end}")
-            return super()._get(offset, dtype, count, *more, **named)
-
-        def _build_tensors(self, start_offs: int, fields: Any) -> None:
-            super()._build_tensors(start_offs, fields)
-            expected = 0
-            for tensor in self.tensors:
-                place = int(tensor.field.parts[5][0])  # before it is added to the start, modulo 2⁶⁴
-                if place != expected:
-                    raise ValueError(f"got {tensor.name} at {place}, expected {expected}")
-                expected += -(-tensor.n_bytes // self.alignment) * int(self.alignment)
-
-    file = existing(file)
-    with file.open("rb") as opened:
-        first = opened.read(4)
-    if first != b"GGUF":
-        raise ValueError(f"{file}: got {first!r} as the first four bytes, expected b'GGUF'")
-    # of a file that is damaged the library finds an index or a shape that cannot be
-    errors = (ValueError, IndexError, KeyError, TypeError, OverflowError, RecursionError)
-    with reading(file, WHOLE_GGUF, *errors), np.errstate(over="ignore"):
-        return Reader(file)
-
-
-def _read_shards(index: Path) -> Tensors:
-    """The tensors of the files that an index names, which may not lie in another folder."""
-    places = read_json(index).get("weight_map")
-    if not isinstance(places, dict) or not places:
-        raise ValueError(f"{index}: got no weight_map, expected the file of each tensor in it")
-    for shard in places.values():
-        if not isinstance(shard, str) or Path(shard).name != shard:
-            raise ValueError(f"{index}: got the file {shard!r}, expected one of the same folder")
-    found: Tensors = {}
-    for shard in sorted({*places.values()}):
-        names = [name for name, place in places.items() if place == shard]
-        found |= read_safetensors(index.parent / shard, names)
-    return found
-
-
-def _read_pickle(file: Path) -> Tensors:
-    """The tensors of a file that PyTorch wrote; what is no number in it is refused."""
-    import torch
-
-    expected = "tensors by name, written by torch.save"
-    # of a damaged file PyTorch raises whatever its parts do
-    with file.open("rb") as opened, reading(file, expected, Exception):
-        read = torch.load(opened, map_location="cpu", weights_only=True)
-    if not isinstance(read, dict) or not all(map(torch.is_tensor, read.values())):
-        raise ValueError(f"{file}: got a {type(read).__name__}, expected {expected}")
-    for name, tensor in read.items():
-        if not isinstance(name, str):
-            raise ValueError(f"{file}: got {name!r} as a name, expected {expected}")
-        if tensor.layout != torch.strided or tensor.is_meta or tensor.is_quantized:
-            kind = "sparse" if tensor.layout != torch.strided else "quantised"
-            got = f"{name} on the device meta" if tensor.is_meta else f"a {kind} {name}"
-            raise ValueError(f"{file}: got {got}, expected plain tensors with numbers")
-        if tensor.is_complex():
-            raise ValueError(f"{file}: got {name} of dtype {tensor.dtype}, expected real numbers")
-    floats = {name: tensor for name, tensor in read.items() if tensor.is_floating_point()}
-    return {name: tensor.detach().float().numpy() for name, tensor in floats.items()}
-
-
 def existing(file: str | Path) -> Path:
     """The path of a file that is there, else a FileNotFoundError that names it."""
-    file = path(file=file)
-    if file.is_dir():
-        there = (
-            ", ".join(sorted(one.name for one in file.glob("*.gguf"))) or "none that ends in .gguf"
-        )
-        raise FileNotFoundError(f"{file}: got a folder, expected a file in it; there is {there}")
-    if not file.is_file():
-        others = sorted(one.name for one in file.parent.glob("*.gguf"))
-        hint = f"; from_gguf reads {', '.join(others)}" if others else ""
-        raise FileNotFoundError(f"{file}: there is no such file{hint}")
-    return file
+    file = Path(file)
+    if file.is_file():
+        return file
+    folder = file if file.is_dir() else file.parent
+    there = ", ".join(sorted(one.name for one in folder.glob("*.gguf")))
+    hint = f"; from_gguf reads {there}" if there else ""
+    got = "got a folder, expected a file in it" if file.is_dir() else "there is no such file"
+    raise FileNotFoundError(f"{file}: {got}{hint}")
 
 
 @contextmanager
@@ -265,3 +158,37 @@ def reading(file: Path, expected: str, *errors: type[Exception]) -> Iterator[Non
         yield
     except errors as error:
         raise ValueError(f"{file}: expected {expected} ({error})") from error
+
+
+def _read_pickle(file: Path) -> Tensors:
+    """The tensors of a file that PyTorch wrote; what is no number in it is refused."""
+    import torch
+
+    expected = "tensors by name, written by torch.save"
+    with reading(file, expected, Exception):  # of a damaged file PyTorch raises what its parts do
+        read = torch.load(file, map_location="cpu", weights_only=True)
+    if not isinstance(read, dict) or not all(map(torch.is_tensor, read.values())):
+        raise ValueError(f"{file}: got a {type(read).__name__}, expected {expected}")
+    floats = {name: tensor for name, tensor in read.items() if tensor.is_floating_point()}
+    return {name: tensor.detach().float().numpy() for name, tensor in floats.items()}
+
+
+def _open_gguf(file: str | Path) -> Any:
+    """A reader of fields and tensors of the library gguf."""
+    from gguf import GGUFReader
+
+    file = existing(file)
+    with file.open("rb") as opened:
+        first = opened.read(4)
+    if first != b"GGUF":
+        raise ValueError(f"{file}: got {first!r} as the first four bytes, expected b'GGUF'")
+    # of a file that is damaged the library finds an index or a shape that cannot be
+    with reading(file, WHOLE_GGUF, ValueError, IndexError, KeyError, TypeError, OverflowError):
+        return GGUFReader(file)
+
+
+def _fields(file: str | Path, reader: Any) -> dict[str, Any]:
+    """The fields of an open GGUF file, as Python's numbers, strings and lists."""
+    own = {name: field for name, field in reader.fields.items() if not name.startswith("GGUF.")}
+    with reading(Path(file), WHOLE_GGUF, ValueError, IndexError):  # a string of other bytes
+        return {name: field.contents() for name, field in own.items()}

@@ -5,7 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.pretrained.checkpoint import Config, Tensors, take_linear
+from attnbook.pretrained.checkpoint import Config, Tensors
+
+PARTS = {  # of a block by the book's names
+    "attention.query": "query",
+    "attention.key": "key",
+    "attention.value": "value",
+    "attention.output": "self_attn.out_proj",
+    "attention_norm": "norm1",
+    "mlp.hidden": "linear1",
+    "mlp.output": "linear2",
+    "mlp_norm": "norm2",
+}
 
 
 def tabpfn(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
@@ -29,55 +40,46 @@ def tabpfn(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
 
     Source: Hollmann et al. (2023), built on Müller et al. (2022).
     """
-    import torch
-
-    from attnbook.torch import EncoderOnly
-
     entries = Config(config)
-    left = Tensors({name.removeprefix("module."): array for name, array in tensors.items()})
+    copied = {
+        name.removeprefix("module."): np.asarray(array).copy() for name, array in tensors.items()
+    }
+    left = Tensors(copied)
     entries.supported("canonical_y_encoder", [False], False)
     for reason in ("no", "a", "unknown"):  # a network for tables with gaps has other inputs
         entries.supported(f"nan_prob_{reason}_reason", [0, 0.0], 0)
-    e, heads, layers = (entries.size(name) for name in ("emsize", "nhead", "nlayers"))
-    columns, classes = entries.size("num_features"), entries.size("max_num_classes")
-    mlp_dim = e * entries.size("nhid_factor")
+    e, columns = entries.size("emsize"), entries.size("num_features")
+    model = entries.empty(
+        _network,
+        columns=columns,
+        classes=entries.size("max_num_classes"),
+        e=e,
+        heads=entries.size("nhead"),
+        mlp_dim=e * entries.size("nhid_factor"),
+        layers=entries.size("nlayers"),
+    )
     left.drop("criterion.weight")  # of the loss
-    found = _embedding(left, columns, e)
-    for i in range(layers):
-        found |= _block(left, f"encoder.{i}.", f"transformer_encoder.layers.{i}.", e, mlp_dim)
-    found |= take_linear(left, "readout.0", "decoder.0", (mlp_dim, e))
-    found |= take_linear(left, "readout.2", "decoder.2", (classes, mlp_dim))
-    left.check_empty()
+    layers = {"readout.0": "decoder.0", "readout.2": "decoder.2"}
+    for i in range(model.num_layers):
+        there = f"transformer_encoder.layers.{i}."
+        for last, shape in (("weight", (3 * e, e)), ("bias", (3 * e,))):
+            parts = [f"{there}{part}.{last}" for part in ("query", "key", "value")]
+            left.split(f"{there}self_attn.in_proj_{last}", shape, parts)
+        layers |= {f"encoder.{i}.{part}": there + name for part, name in PARTS.items()}
+    # one matrix for (x, y, is y open?), from A x + a for all rows and B y + b for known ones
+    a, b = left.take("encoder.bias", e), left.take("y_encoder.bias", e)
+    both = left.take("encoder.weight", e, columns), left.take("y_encoder.weight", e, 1)
+    weight = np.concatenate([*both, -b[:, None]], axis=1)
+    return left.fill(model, layers, {"embedding.weight": weight, "embedding.bias": a + b})
+
+
+def _network(columns: int, classes: int, e: int, heads: int, mlp_dim: int, layers: int) -> Any:
+    from torch import nn
+
+    from attnbook.torch import EncoderOnly
+
     sizes = (columns + 2, classes, None, e, heads, mlp_dim, layers)
     model: Any = EncoderOnly(*sizes, norm="post", last_norm=False)
-    last = torch.nn.Linear(e, mlp_dim), torch.nn.GELU(), torch.nn.Linear(mlp_dim, classes)
-    model.readout = torch.nn.Sequential(*last)
-    model.load_state_dict({name: torch.tensor(array) for name, array in found.items()})
-    return model.eval()
-
-
-def _embedding(tensors: Tensors, columns: int, e: int) -> dict[str, np.ndarray]:
-    """One matrix for (x, y, is y open?), from A x + a for all rows and B y + b for known ones."""
-    x = take_linear(tensors, "x", "encoder", (e, columns))
-    y = take_linear(tensors, "y", "y_encoder", (e, 1))
-    weight = np.concatenate([x["x.weight"], y["y.weight"], -y["y.bias"][:, None]], axis=1)
-    return {"embedding.weight": weight, "embedding.bias": x["x.bias"] + y["y.bias"]}
-
-
-def _block(tensors: Tensors, mine: str, theirs: str, e: int, mlp_dim: int) -> dict[str, np.ndarray]:
-    """The parameters of one block; queries, keys and values are one matrix there."""
-    weights = np.split(tensors.take(f"{theirs}self_attn.in_proj_weight", 3 * e, e), 3)
-    biases = np.split(tensors.take(f"{theirs}self_attn.in_proj_bias", 3 * e), 3)
-    found: dict[str, np.ndarray] = {}
-    for part, weight, bias in zip(("query", "key", "value"), weights, biases, strict=True):
-        found |= {f"{mine}attention.{part}.weight": weight, f"{mine}attention.{part}.bias": bias}
-    shapes = {
-        "attention.output": ("self_attn.out_proj", (e, e)),
-        "attention_norm": ("norm1", (e,)),
-        "mlp.hidden": ("linear1", (mlp_dim, e)),
-        "mlp.output": ("linear2", (e, mlp_dim)),
-        "mlp_norm": ("norm2", (e,)),
-    }
-    for part, (their, shape) in shapes.items():
-        found |= take_linear(tensors, mine + part, theirs + their, shape)
-    return found
+    last = nn.Linear(e, mlp_dim), nn.GELU(), nn.Linear(mlp_dim, classes)
+    model.readout = nn.Sequential(*last)
+    return model

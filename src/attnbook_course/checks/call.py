@@ -112,7 +112,6 @@ def call_with_memory_limit(function: Function, *arguments: Any) -> np.ndarray:
     """As call; Wrong if Python and NumPy hold more than 20 MB for it at once.
 
     What other libraries hold is not seen. Imports are slow here: call it on small arrays before.
-    The grader believes the kernel instead, since a reader's code could say what this is to count.
     """
     was_on = tracemalloc.is_tracing()
     tracemalloc.start()

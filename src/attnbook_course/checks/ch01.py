@@ -14,33 +14,20 @@ from attnbook_course.checks.verdict import Function, Wrong, check, expect, one_n
 @check
 def epanechnikov(function: Function) -> str:
     """function(u): the Epanechnikov kernel, u an array of any shape."""
-    cases = [np.asarray(u) for u in ([0.6], [[0.0, 0.25], [0.9, 1.0]], [1.5, 3.0], [0.5, 1.5])]
-    answers = [call(function, u) for u in cases]
-    top = answers[1].ravel()[0] if answers[1].shape == (2, 2) else np.nan
-    factor = top if np.isfinite(top) and top != 0 else np.nan
-    pairs = zip(answers, cases, strict=True)
-    scaled = all(np.allclose(a, factor * np.maximum(0, 1 - u**2), atol=1e-5) for a, u in pairs)
-    if not any(np.any(answer) for answer in answers):
-        raise Wrong("at every u you give 0. All values are 0: is a fraction rounded, as in 3 // 4?")
-    if scaled and abs(factor - 0.75) > 1e-5:
-        at = f"at u = 0 you give {show(factor)}"
-        raise Wrong(f"{at}. The parabola is right, the constant is not.")
-    for u, got in zip(cases, answers, strict=True):
+    constant = "The parabola is right, the constant is not.", 0.0
+    for case in ([[0.0, 0.25], [0.9, 1.0]], [0.6], [1.5, 3.0], [0.5, 1.5]):
+        u = np.asarray(case)
         parabola = np.maximum(0, 1 - u**2)
         where = f"at u = {', '.join(f'{one:g}' for one in u.ravel())}"
         mistakes = [
             (np.maximum(0, 1 - u), "That is the triangular kernel; Epanechnikov's is a parabola."),
             (0.75 * (1 - u**2), "A kernel is not negative: beyond u = 1 it is 0."),
             (0.75 * np.maximum(0, 1 - u), "The constant is right, but u is not squared."),
-            (0.75 * np.maximum(0, 1 - u) ** 2, "The difference is squared, and not u alone."),
-            (0.75 * np.maximum(0, 1 - u**0.5), "That is the root of u: square it."),
-            (0.9375 * parabola**2, "That is the biweight kernel: the parabola squared."),
-            (0.75 * np.abs(1 - u**2), "Beyond u = 1 it is 0: the absolute value rises again."),
-            (0.75 * (1 - u**2) * (u > 1), "The condition is turned: it is 0 beyond u = 1."),
             (np.exp(-(u**2) / 2), "That is the Gaussian kernel."),
-            (0.75 * (u <= 1), "That is constant within the bandwidth: a boxcar."),
+            (0 * u, "All values are 0: is a fraction rounded, as in 3 // 4?"),
         ]
-        expect(got, 0.75 * parabola, where, mistakes)
+        got = call(function, u)
+        expect(got, 0.75 * parabola, where, mistakes, but_for_a_factor=constant)
     return "a parabola with area 1, and 0 beyond u = 1."
 
 
@@ -53,17 +40,7 @@ def effective_neighbours(function: Function) -> str:
         ([0.5, 0.375], "That is the sum of squares: take one over it."),
         ([1.0, 1.0], "One over the sum is always 1: square the weights first."),
         ([2.0, 3.0], "That counts every weight above 0, however small."),
-        (np.exp(entropy), "That is the exponential of the entropy, another measure."),
         (entropy, "That is the entropy: count with squares."),
-        (1 / np.asarray([0.25, 0.140625]), "The sum of squares is squared again."),
-        ([6.0, 8.0], "That takes the mean of the squares: take their sum."),
-        ([2.0, 2.0], "That is one over the largest weight: all weights count."),
-        ([np.inf, 36.0], "Take one over the sum, not the sum of one over each."),
-        ([3.0, 3.0], "That is the number of keys, whatever their weights."),
-        ([0.5, 0.625], "That is 1 less the sum of squares: divide 1 by the sum."),
-        ([1.5, 1.125], "That is n times the sum of squares: take one over the sum."),
-        ([2 / 3, 8 / 9], "That is a share of the n keys: return their number."),
-        (1 / np.sqrt([0.5, 0.375]), "Take one over the sum of squares, without a square root."),
     ]
     expect(call(function, w), [2.0, 8 / 3], "for the rows (½, ½, 0) and (¼, ¼, ½)", mistakes)
     square = np.asarray([[0.9, 0.1], [0.4, 0.6]])
@@ -78,17 +55,10 @@ def half_distance(function: Function) -> str:
     """function(bandwidth): the distance at which the Gaussian kernel is half of K(0)."""
     mistakes = [
         (3.0, "At a distance of h the kernel is e^(−1/2) = 0.61, not one half."),
-        (1.5, "That holds for the triangular kernel: the Gaussian is no straight line."),
         (3 / np.sqrt(2), "That holds for Epanechnikov's kernel: solve e^(−u²/2) = 1/2."),
-        (3 * np.sqrt(2), "There the kernel is 1/e: use the natural logarithm of 2."),
         (3 * np.sqrt(np.log(2)), "The 2 of u²/2 is missing: that is the ℓ convention."),
-        (6 * np.log(2), "That is u² times h: take the root of u²."),
         (3 * np.log(2), "The kernel falls with the square of u: solve u²/2 = ln 2."),
-        (6 * np.sqrt(2 * np.log(2)), "That is the width between both sides: twice the distance."),
         (np.sqrt(2 * np.log(2)), "That is u: a distance is u times h."),
-        (np.sqrt(2 * np.log(2)) / 3, "You divide by h: a distance is u times h."),
-        (np.sqrt(6 * np.log(2)), "The bandwidth stands under the root: u² = d²/h²."),
-        (18 * np.log(2), "That is the square of the distance: take the root."),
     ]
     expect(call(function, 3.0), 3 * np.sqrt(2 * np.log(2)), "for h = 3", mistakes, secret=True)
     return "h √(2 ln 2), a little more than one bandwidth."
@@ -107,29 +77,15 @@ def gaussian_weights(function: Function) -> str:
         (kernel, "These are kernel values: weights sum to 1."),
         (normal(np.exp(-(d**2) / h**2)), "The 2 of 2h² is missing: that is the ℓ convention."),
         (normal(np.exp(-(d**2) / (2 * h))), "The bandwidth is not squared."),
-        (normal(np.exp(-d / h)), "That is an exponential kernel: square distance and h."),
-        (normal(np.maximum(0, 1 - (d / h) ** 2)), "That is Epanechnikov's kernel."),
-        (normal(np.exp(-(d**2) * h**2 / 2)), "You multiply by h²: divide by 2h², in brackets."),
-        (np.log(normal(kernel)), "These are logarithms: take the exponential."),
-        (normal(np.exp(-d / (2 * h**2))), "The distance is not squared."),
-        (normal(1 / kernel), "The sign is missing: far keys get the most weight."),
-        (kernel / (h * np.sqrt(2 * np.pi)), "That is a density: divide by the sum of all three."),
-        (normal(np.exp(-d / (2 * h))), "Neither the distance nor h is squared."),
-        (normal(np.exp(-(d**2) / (2 * h**4))), "h is squared twice."),
-        (normal(d <= h), "All keys within h weigh the same: that is a boxcar."),
-        (normal(np.maximum(0, 1 - d / h)), "That is the triangular kernel."),
-        (kernel / len(d), "Divide by the sum of the kernel values, not by the number of keys."),
     ]
     expect(call(function, d, h), normal(kernel), "for distances 0, 1, 3 and h = 3", mistakes)
     far = np.asarray([1000.0, 1001.0, 1002.0], dtype=np.float32)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        got = call(function, far, 1.0)
+    got = call(function, far, 1.0)
     least = "Subtract the largest score, not the least distance: the squares of distances"
     mistakes = [
         (np.full(3, np.nan), "Every exponential underflows: subtract the largest one."),
         (np.zeros(3), "A small constant in the sum hides 0/0 as weights of 0."),
         (normal(np.exp([0, -0.5, -2])), f"{least} do not shift together."),
-        (np.full(3, 1 / 3), "Equal weights: the nearest key should win by exp(1000.5)."),
     ]
     expect(got, [1.0, 0.0, 0.0], "for distances 1000, 1001, 1002 and h = 1", mistakes)
     return "right near the data, and the nearest key far from them."
@@ -149,12 +105,6 @@ def bandwidth_gradient(function: Function) -> str:
         (np.sum(w * d2 * values) / h**3, "The denominator has h too: subtract the mean of d²."),
         (slope * h, "That is the derivative with respect to log h: h times too large."),
         (slope * 2, "The 2 of 2h² goes: h⁻² has the derivative −2h⁻³."),
-        (slope / 2, "The ½ goes: h⁻² has the derivative −2h⁻³."),
-        (slope * h**2, "One power of h: −d²/2h² has the derivative d²/h³."),
-        (np.sum(w * (d2 - d2.mean()) * values) / h**3, "The mean of d² is weighted too."),
-        (np.sum((d2 - np.sum(w * d2)) * values) / h**3, "The weights are missing in the sum."),
-        (np.sum(w * d2) / h**3, "The values have no effect: which sum is derived?"),
-        (np.cov(d2, values)[0, 1] / h**3, "The covariance is under the weights, not plain."),
         (slope * h**3, "The h³ is missing: the exponent −d²/2h² has the derivative d²/h³."),
     ]
     expect(call(function, query, keys, values, h), slope, "for five points and h = 0.7", mistakes)
@@ -186,16 +136,14 @@ def _predicts(function: Function) -> str:
     e = np.exp(s - s.max(axis=1, keepdims=True))
     right = e / e.sum(axis=1, keepdims=True) @ values
     near, far = np.arange(3)[:, None] < 2, "for queries at 0, 0.3 and 40"
-    with np.errstate(all="ignore"):
-        by_key = np.exp(s - s.max(axis=0))
-        by_key = by_key / by_key.sum(axis=1, keepdims=True) @ values
-        got = call(function, queries, keys, values, h)
+    by_key = np.exp(s - s.max(axis=0))
+    by_key = by_key / by_key.sum(axis=1, keepdims=True) @ values
+    got = call(function, queries, keys, values, h)
     mistakes = [
         (np.where(near, right, nan), "All exponentials of the far query underflow: 0/0 is NaN."),
         (np.where(near, right, 0), "A silent 0 is worse than NaN: keep 0/0 from arising."),
         (np.where(near, right, values.mean()), "Far away the nearest key counts, not all alike."),
         (by_key, "That is the largest score of each key: a softmax runs along a query's row."),
-        (e @ values, "The weights of a query must sum to 1: divide by their sum."),
     ]
     expect(got, right, far, mistakes)
     return "each query has a largest score of its own."
@@ -213,24 +161,17 @@ def local_linear(function: Function) -> str:
     at_zero = np.polyfit(keys, values, 1, w=root)[1]
     for_all = np.polyval(np.polyfit(keys, values, 1), query)
     twice = np.polyfit(centred, values, 1, w=w)[1]
-    rows = np.stack([np.ones(11), centred], axis=1)
     where = "for eleven points of a sine, query 0.9, h = 0.2"
     got = call(function, query, keys, values, h)
     both = got.shape == (2,) and np.allclose(np.sort(got), np.sort([slope, height]), atol=1e-4)
     hint = "These are both coefficients: return the height alone." if both else ""
-    got, flat = one_number(got, where, hint), np.exp(-(centred**2) / (4 * h))
+    got = one_number(got, where, hint)
     mistakes = [
         (np.sum(w * values) / w.sum(), "That is the local constant: fit a slope too."),
         (slope, "That is the slope of the line: return its height at the query."),
         (at_zero, "That is the height at x = 0, not at the query."),
         (for_all, "That is one line for all: weight the squares."),
         (twice, "The kernel enters twice: rows by √K, not by K."),
-        (np.polyfit(centred, values, 2, w=root)[2], "That is a parabola: fit a line."),
-        (_least(rows * root[:, None], values), "The values need the factor √K too."),
-        (_least(rows, root * values), "The rows need the factor √K, like the values."),
-        (_least(rows * np.stack([w**0, root], 1), root * values), "The column of ones needs √K."),
-        (np.polyfit(centred, values, 1, w=flat)[1], "The bandwidth is not squared."),
-        (np.interp(query, keys, values), "That joins the two keys beside the query."),
     ]
     # float32, normal equations, κ = 15: κ² n u = 236 · 11 · 6e-8
     expect(got, height, where, mistakes, tolerance=2e-4)
@@ -242,21 +183,13 @@ def data_for_half_the_error(function: Function) -> str:
     """function(): the factor by which n must grow for half the error, h always the best."""
     mistakes = [
         (0.5**1.25, "That is one over the factor: n must grow."),
-        (0.5**0.8, "That is the error at twice the n: which n halves it?"),
         (2**2.5, "That makes a quarter of the error: solve r^(−4/5) = 1/2 for r."),
         (1.6, "r is in a power: a product with 4/5 does not undo it."),
         (2.0, "That is the rate 1/n of a mean or a line."),
         (4.0, "That halves a standard error, n^(−1/2): the error here is squared."),
-        (32.0, "That factor halves the best bandwidth, n^(−1/5), not the error."),
-        (2**0.8, "That is 2^(4/5): solve r^(−4/5) = 1/2 for r."),
     ]
     expect(call(function), 2**1.25, "As an answer", mistakes, tolerance=0.01, secret=True)
     return "r^(−4/5) = 1/2, r = 2^(5/4): the price of not knowing the curve's form."
-
-
-def _least(rows: np.ndarray, values: np.ndarray) -> float:
-    """The first coefficient of least squares."""
-    return float(np.linalg.lstsq(rows, values, rcond=None)[0][0])
 
 
 @check

@@ -11,14 +11,29 @@ Part = tuple[float, float, np.ndarray]  # the largest score, the total and the w
 Rounding = Callable[[Part, int], Part]
 
 
+def rounded(part: Part, bits: int) -> Part:
+    """The total and the weighted sum to so many significant bits."""
+
+    def kept(x: Any) -> Any:
+        fraction, power = np.frexp(x)
+        return np.ldexp(np.round(fraction * 2**bits), power - bits)
+
+    return part[0], kept(part[1]), kept(part[2])
+
+
+def exact(part: Part, bits: int) -> Part:
+    """Rounds nothing."""
+    return part
+
+
 def average_by_parts(
     scores: np.ndarray,
     values: np.ndarray,
     size: int,
     tree: bool,
     bits: int,
-    part: Rounding | None = None,
-    step: Rounding | None = None,
+    part: Rounding = rounded,
+    step: Rounding = rounded,
 ) -> np.ndarray:
     """The average (p,) of values (n, p), by parts that combine in a chain or as a tree.
 
@@ -28,10 +43,9 @@ def average_by_parts(
         size: keys in a part.
         tree: combine neighbours, then neighbours of those; if False, one part after another.
         bits: significant ones of totals and weighted sums.
-        part: rounds a part; the sums to their bits by default.
+        part: rounds a part.
         step: rounds what comes of two parts.
     """
-    part, step = part or to_bits(), step or to_bits()
 
     def both(a: Part, b: Part) -> Part:
         top = max(a[0], b[0])
@@ -51,76 +65,27 @@ def average_by_parts(
     return average
 
 
-def to_bits(round_to: Any = np.round, top: bool = False, total: bool = True) -> Rounding:
-    """Rounds the weighted sum, and if so wished the largest score and the total."""
-
-    def kept(x: Any, bits: int) -> Any:
-        fraction, power = np.frexp(x)
-        return np.ldexp(round_to(fraction * 2**bits), power - bits)
-
-    def rounded(part: Part, bits: int) -> Part:
-        first = kept(part[0], bits) if top else part[0]
-        return first, kept(part[1], bits) if total else part[1], kept(part[2], bits)
-
-    return rounded
-
-
-def to_places(part: Part, bits: int) -> Part:
-    """Rounds to so many places behind the point, whatever the number's size."""
-    return part[0], *(np.round(x * 2**bits) / 2**bits for x in part[1:])
-
-
-def exact(part: Part, bits: int) -> Part:
-    """Rounds nothing."""
-    return part
-
-
-def _without_partners(parts: int) -> int:
-    """How many parts reach the end if one without a partner is dropped: the next power of 2."""
-    return 1 << (parts.bit_length() - 1)
-
-
 def wrongly_split(
     s: np.ndarray, v: np.ndarray, size: int, tree: bool, bits: int
 ) -> Iterator[tuple[np.ndarray, str]]:
     """Wrong answers for these scores and values, each with what leads to it."""
-
-    def by(*roundings: Rounding) -> np.ndarray:
-        return average_by_parts(s, v, size, tree, bits, *roundings)
-
     yield (
         average_by_parts(s, v, size, not tree, bits),
         f"That is {'a chain' if tree else 'a tree'}: tree is {tree}.",
     )
     yield softmax(s[None])[0] @ v, "Nothing is rounded."
-    yield by(to_bits(top=True), to_bits(top=True)), "The largest score is kept as it is."
-    yield by(exact), "Round each part too, before it combines."
-    yield by(to_bits(), exact), "Round what comes of each combination."
-    yield by(to_bits(total=False), to_bits(total=False)), "The total is kept to as many bits."
-    down = to_bits(np.floor)
-    yield by(down, down), "Round to the nearest: that rounds down."
-    yield by(to_places, to_places), "Bits count from the first one that is not 0: see np.frexp."
+    only_steps = average_by_parts(s, v, size, tree, bits, part=exact)
+    yield only_steps, "Round each part too, before it combines."
+    only_parts = average_by_parts(s, v, size, tree, bits, step=exact)
+    yield only_parts, "Round what comes of each combination."
     yield (
         average_by_parts(s, v, -(-len(s) // size), tree, bits),
         "size is how many keys a part has, not how many parts there are.",
     )
-    if size > 1:
-        yield average_by_parts(s, v, 1, tree, bits), "A part has size keys, not one."
-    if len(s) % size:
-        whole = len(s) // size * size
+    if tree:
+        parts = -(-len(s) // size)
+        whole = (1 << (parts.bit_length() - 1)) * size  # what reaches the end without the others
         yield (
             average_by_parts(s[:whole], v[:whole], size, tree, bits),
-            "The last part is shorter, and takes part.",
-        )
-    if tree:
-        odd = _without_partners(-(-len(s) // size)) * size
-        yield (
-            average_by_parts(s[:odd], v[:odd], size, tree, bits),
             "A part without a partner goes up unchanged: it is lost here.",
         )
-    yield average_by_parts(s, v, size, tree, bits + 1), "That is one bit more."
-    yield average_by_parts(s, v, size, tree, bits - 1), "That is one bit less."
-    yield (
-        average_by_parts(s[::-1], v[::-1], size, tree, bits),
-        "The chain begins with the first part.",
-    )

@@ -1,36 +1,14 @@
-"""Live figure of chapters 4 and 6: the attention matrices of a trained model, row by row."""
+"""Live figure of chapters 4, 6 and 8: the attention matrices of a trained model, row by row."""
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bokeh.models import (
-    ColumnDataSource,
-    FixedTicker,
-    LinearAxis,
-    LinearColorMapper,
-    NoOverlap,
-)
-from bokeh.palettes import cividis
+from bokeh.models import ColumnDataSource, FixedTicker, NoOverlap
 
 from attnbook_course.figures import COLOURS
-from attnbook_course.live.figure import (
-    LiveFigure,
-    all_of,
-    arranged,
-    beside,
-    colour_bar,
-    control_style,
-    follow_pointer,
-    framed,
-    menu,
-    plot,
-    slider,
-    squares,
-    updated_by,
-    words,
-)
+from attnbook_course.live import figure
 
 
 @dataclass(frozen=True)
@@ -45,7 +23,7 @@ class Attention:
             or to 0 where a query may attend to nothing.
 
     Raises:
-        ValueError: no head, no token, or weights that are none or do not fit the tokens.
+        ValueError: weights that are none or do not fit the tokens.
     """
 
     title: str
@@ -54,17 +32,7 @@ class Attention:
     weights: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        for name, tokens in (("rows", self.rows), ("columns", self.columns)):
-            if not isinstance(tokens, Sized):
-                raise TypeError(f"{name}: got {tokens!r}, expected a list of tokens")
-        if not isinstance(self.weights, Mapping):
-            got = type(self.weights).__name__
-            raise TypeError(f"weights: got a {got}, expected an array for each head, by its name")
         expected = (len(self.rows), len(self.columns))
-        if 0 in expected:
-            raise ValueError(f"rows, columns: got {expected} tokens, expected one or more of each")
-        if not self.weights:
-            raise ValueError("weights: got no head, expected one or more")
         for head, given in self.weights.items():
             array = np.asarray(given, dtype=float)
             if array.shape != expected:
@@ -89,26 +57,18 @@ class Attention:
 
 
 def attention_browser(
-    cases: Sequence[Attention],
-    *,
-    name: str,
-    description: str | None = None,
-    units: tuple[str, str] = ("query", "key"),
-) -> LiveFigure:
+    cases: Sequence[Attention], *, name: str, units: tuple[str, str]
+) -> figure.LiveFigure:
     """Attention matrices to leaf through: queries down, keys across, and one row as bars.
 
     Args:
-        cases: the examples, all with the same heads.
+        cases: the examples, one or more, all with the same heads.
         name: of the element in the page; one a page.
-        description: what the figure shows, for a screen reader and where no script runs.
         units: what a row and a column are called, for example letter and word.
 
     Raises:
-        ValueError: no case, or cases whose heads differ.
+        ValueError: cases whose heads differ.
     """
-    if not cases:
-        raise ValueError("cases: got none, expected one or more")
-    all_of(Attention, cases=cases)
     heads = list(cases[0].weights)
     for case in cases:
         if list(case.weights) != heads:
@@ -116,8 +76,8 @@ def attention_browser(
     query, key = units
     data = ColumnDataSource(
         {
-            "rows": [visible(case.rows) for case in cases],
-            "columns": [visible(case.columns) for case in cases],
+            "rows": [figure.visible(case.rows) for case in cases],
+            "columns": [figure.visible(case.columns) for case in cases],
             "percent": [case.percent() for case in cases],
             "height": [_height(len(case.rows)) for case in cases],
         },
@@ -131,45 +91,38 @@ def attention_browser(
     longest = max(len(token) for case in cases for token in case.rows)
     room = {"min_border_left": min(44 + 8 * longest, 120), "min_border_right": 8}
     matrix = _matrix(cells, frame, (key, query), room)
-    above = plot(
+    above = figure.plot(
         frame_height=100, x_range=matrix.x_range, y_range=(0, 1), y_axis_label="weight", **room
     )
     above.xaxis.visible = False
     above.yaxis.ticker = FixedTicker(ticks=[0, 0.5, 1])
     above.vbar("x", width=0.7, top="weight", color=COLOURS["weights"], source=bars)
-    down, across = (token_axis(axis) for axis in (matrix.yaxis[0], matrix.xaxis[0]))
+    down, across = (figure.token_axis(axis) for axis in (matrix.yaxis[0], matrix.xaxis[0]))
     across.major_label_policy = NoOverlap(min_distance=2)  # many columns on a phone
     down.major_label_policy = NoOverlap(min_distance=-4)  # rows that are lower than a line
 
-    wide = control_style()
     titles = [(str(i), case.title) for i, case in enumerate(cases)]
-    example = menu("example", "example", titles, visible=len(cases) > 1, min_width=160, **wide)
     numbered = [(str(i), one) for i, one in enumerate(heads)]
-    head = menu("head", "head", numbered, visible=len(heads) > 1, min_width=140, **wide)
-    row = slider(f"{query}, counted from the top", "row", (1, 2), 1, min_width=230, **wide)
-    text = words(2, {"render_as_text": True, **wide})  # a token may look like HTML
-    controls = {"example": example, "head": head, "row": row}
-    drawn = {"matrix": matrix, "down": down, "across": across, "query": query, "words": text}
+    controls = {
+        "example": figure.menu("example", "example", titles, visible=len(cases) > 1, min_width=160),
+        "head": figure.menu("head", "head", numbered, visible=len(heads) > 1, min_width=140),
+        "row": figure.slider(f"{query}, counted from the top", "row", (1, 2), 1, min_width=230),
+    }
+    drawn = {"matrix": matrix, "down": down, "across": across, "query": query}
     sources = {"cases": data, "cells": cells, "frame": frame, "bars": bars}
-    updated_by("attention_browser.js", controls, **sources, **drawn)
-    follow_pointer(matrix, y=row)
-    layout = arranged((above, matrix), (text, beside(example, head, row)))
-    return LiveFigure(
+    scripts = "wording.js", "attention_browser.js"
+    figure.updated_by(scripts, controls, words=(text := figure.words(2)), **sources, **drawn)
+    figure.follow_pointer(matrix, y=controls["row"])
+    several = len(cases) > 1
+    return figure.LiveFigure(
         name,
         "Attention, row by row",
-        layout,
-        description or _about(len(cases), query, key),
+        figure.arranged((above, matrix), (text, figure.beside(*controls.values()))),
+        "The attention weights of a trained model on "
+        f"{f'{len(cases)} examples' if several else 'one example'}: a {query} a row, a {key} a "
+        f"column. Choose {'an example and ' if several else ''}a row: the bars and the text give "
+        "its weights.",
         min_height=27 + _height(len(cases[0].rows)) // 16,
-    )
-
-
-def _about(cases: int, query: str, key: str) -> str:
-    several = cases > 1
-    return (
-        f"The attention weights of a trained model on "
-        f"{f'{cases} examples' if several else 'one example'}: a {query} a row, a {key} a column. "
-        f"Choose {'an example and ' if several else ''}a row: the bars and the text give its "
-        "weights."
     )
 
 
@@ -178,27 +131,12 @@ def _height(rows: int) -> int:
     return rows * min(24, max(11, 440 // rows))
 
 
-def visible(tokens: Sequence[str]) -> list[str]:
-    """The tokens, a blank one as the sign for a blank."""
-    return [token if token.strip() else "␣" for token in tokens]
-
-
 def _matrix(cells: Any, frame: Any, labels: tuple[str, str], room: dict[str, int]) -> Any:
     """The heat map, its first row on top, with a frame around the chosen row."""
     ends = {"x_range": (0.5, 1.5), "y_range": (1.5, 0.5), "x_axis_location": "above"}
     titles = {"x_axis_label": labels[0], "y_axis_label": labels[1]}
-    matrix = plot(frame_height=200, **ends, **titles, **room)
-    colours = LinearColorMapper(palette=cividis(101), low=0, high=1)
-    squares(matrix, cells, "weight", colours)
-    matrix.rect("x", "y", width="width", height=1, source=frame, **framed())
-    colour_bar(matrix, colours, "weight", ticker=FixedTicker(ticks=[0, 0.5, 1]))
+    matrix = figure.plot(frame_height=200, **ends, **titles, **room)
+    colours = figure.squares(matrix, cells, "weight")
+    matrix.rect("x", "y", width="width", height=1, source=frame, **figure.framed())
+    figure.colour_bar(matrix, colours, "weight", ticker=FixedTicker(ticks=[0, 0.5, 1]))
     return matrix
-
-
-def token_axis(axis: LinearAxis) -> LinearAxis:
-    """An axis with room for a label a token; the script sets them."""
-    axis.ticker = FixedTicker(ticks=[])
-    axis.major_tick_line_color = None
-    axis.major_label_text_font_size = "12px"
-    axis.major_label_text_line_height = 1
-    return axis

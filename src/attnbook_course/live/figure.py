@@ -1,20 +1,21 @@
 """What the live figures share: the element in the page, the plots' look, the controls."""
 
 import json
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 import bokeh
+import numpy as np
 from bokeh.embed import json_item
-from bokeh.events import Pan, Tap
+from bokeh.events import ButtonClick, Pan, Tap
 from bokeh.layouts import column, row
 from bokeh.models import (
+    Button,
     ColorBar,
     ColumnDataSource,
     CustomJS,
@@ -24,12 +25,14 @@ from bokeh.models import (
     InlineStyleSheet,
     Legend,
     LegendItem,
+    LinearColorMapper,
     Select,
     Slider,
+    Widget,
 )
+from bokeh.palettes import cividis
 from bokeh.plotting import figure
 
-from attnbook._validation import numbers
 from attnbook_course.figures import COLOURS, GREY
 
 CENTRED = {"text_font_size": "12px", "text_align": "center", "text_baseline": "middle"}
@@ -63,7 +66,6 @@ class LiveFigure:
         layout: the Bokeh model.
         description: what the figure shows, for a screen reader and where no script runs.
         min_height: the room kept for it before it is drawn, in rem.
-        layout_when_wide: whether its controls stand beside the plots where there is room.
     """
 
     name: str
@@ -71,26 +73,17 @@ class LiveFigure:
     layout: Any
     description: str
     min_height: int
-    layout_when_wide: bool = False
 
     def __repr__(self) -> str:
         return f"Live figure: {self.description}"
 
-    def wide(self) -> "LiveFigure":
-        """The same figure for slides and large screens: controls beside the plots.
-
-        The plots then fill the height of the window. On the website a button does this.
-        """
-        return replace(self, layout_when_wide=True)
-
     def _repr_html_(self) -> str:
         parts = {
-            "SCRIPT": "".join(_read(name) for name in SCRIPTS),
+            "SCRIPT": read_scripts(*SCRIPTS),
             "NAME": self.name,
             "TITLE": escape(self.title),
             "DESCRIPTION": escape(self.description),
             "MIN_HEIGHT": f"{self.min_height}rem",
-            "LAYOUT": ' data-layout="wide"' if self.layout_when_wide else "",
             "VERSION": bokeh.__version__,
             "ITEM": _stable(json_item(self.layout)).replace("</", "<\\/"),
         }
@@ -98,14 +91,6 @@ class LiveFigure:
         for placeholder, text in parts.items():
             page = page.replace(f"%{placeholder}%", text)
         return page
-
-
-def all_of(kind: type, **argument: Any) -> None:
-    """Check a list of what a figure shows."""
-    ((name, given),) = argument.items()
-    if not isinstance(given, list | tuple) or not all(isinstance(one, kind) for one in given):
-        got = type(given).__name__
-        raise TypeError(f"{name}: got a {got}, expected a list of {kind.__name__}")
 
 
 def _stable(item: Any) -> str:
@@ -126,6 +111,24 @@ def _read(name: str) -> str:
 def read_scripts(*names: str) -> str:
     """Scripts of assets, one after the other."""
     return "".join(map(_read, names))
+
+
+def columns(**arguments: Any) -> list[np.ndarray]:
+    """Arrays of shape (n,) or (n, 1) as float64 of shape (n,), all of one length."""
+    found = [np.ravel(np.asarray(given, dtype=float)) for given in arguments.values()]
+    if len({len(array) for array in found}) > 1:
+        got = ", ".join(str(len(array)) for array in found)
+        raise ValueError(f"{', '.join(arguments)}: got {got} numbers, expected as many in each")
+    return found
+
+
+def plane_points(**argument: Any) -> np.ndarray:
+    """Points of a plane, two or more, as float64 of shape (n, 2)."""
+    ((name, given),) = argument.items()
+    points = np.asarray(given, dtype=float)
+    if points.ndim != 2 or points.shape[1] != 2 or len(points) < 2:
+        raise ValueError(f"{name}: got shape {points.shape}, expected (n, 2) with n of 2 or more")
+    return points
 
 
 def plot(**options: Any) -> Any:
@@ -157,10 +160,12 @@ def framed(width: float = 2) -> dict[str, Any]:
     return {"fill_color": None, "line_color": COLOURS["weights"], "line_width": width}
 
 
-def squares(plane: Any, source: Any, column: str, mapper: Any) -> None:
-    """A square for each row of the source, in the colour that the mapper has for a column."""
+def squares(plane: Any, source: Any, column: str) -> Any:
+    """A square for each row of the source, in the colour of a column from 0 to 1; the colours."""
+    mapper = LinearColorMapper(palette=cividis(101), low=0, high=1)
     colour = {"field": column, "transform": mapper}
     plane.rect("x", "y", width=1, height=1, color=colour, source=source)
+    return mapper
 
 
 def colour_bar(plane: Any, mapper: Any, title: str, **options: Any) -> Any:
@@ -198,12 +203,18 @@ def bar_chart(labels: Sequence[str], what: str, *, height: int, room: int) -> An
     return chart
 
 
-def control_style() -> dict[str, Any]:
-    """Options of a figure's controls: as wide as the page, and in the colour of its text."""
-    return {
-        "sizing_mode": "stretch_width",
-        "stylesheets": [InlineStyleSheet(css=_read("controls.css"))],
-    }
+def token_axis(axis: Any) -> Any:
+    """An axis with room for a label a token; the script sets them."""
+    axis.ticker = FixedTicker(ticks=[])
+    axis.major_tick_line_color = None
+    axis.major_label_text_font_size = "12px"
+    axis.major_label_text_line_height = 1
+    return axis
+
+
+def visible(tokens: Sequence[str]) -> list[str]:
+    """The tokens, a blank one as the sign for a blank."""
+    return [token if token.strip() else "␣" for token in tokens]
 
 
 def menu(title: str, name: str, choices: Sequence[Any], **options: Any) -> Any:
@@ -213,8 +224,8 @@ def menu(title: str, name: str, choices: Sequence[Any], **options: Any) -> Any:
 
 
 def slider(title: str, name: str, ends: tuple[float, float], value: float, **options: Any) -> Any:
-    """A slider whose bar reads on light and dark alike, unless it has a colour of its own."""
-    look = {"bar_color": "#8a939e", **options}
+    """A slider of whole numbers, or of others by its step."""
+    look = {"bar_color": "#8a939e", "step": 1, **options}  # reads on light and dark alike
     return Slider(title=title, name=name, start=ends[0], end=ends[1], value=value, **look)
 
 
@@ -224,17 +235,10 @@ def power_slider(*given: Any, **options: Any) -> Any:
     return slider(*given, step=0.01, format=power, **options)
 
 
-def between(least: float, most: float, **argument: Any) -> float:
-    """A real number within its bounds."""
-    ((name, given),) = argument.items()
-    if not numbers.is_such(given, lambda number: least <= number <= most):
-        raise ValueError(f"{name}: got {given!r}, expected a number from {least:g} to {most:g}")
-    return float(given)
-
-
-def powers(least: float, most: float, **argument: Any) -> Iterator[float]:
-    """The logarithms to base 10 of a slider's ends and of the number it begins with."""
-    return map(math.log10, (least, most, between(least, most, **argument)))
+def doubling_slider(*given: Any, **options: Any) -> Any:
+    """A slider of a logarithm to base 2, which shows the number itself."""
+    doubled = CustomJSTickFormatter(code="return Math.pow(2, tick).toLocaleString('en')")
+    return slider(*given, format=doubled, **options)
 
 
 def signed_slider(*given: Any, **options: Any) -> Any:
@@ -243,9 +247,21 @@ def signed_slider(*given: Any, **options: Any) -> Any:
     return slider(*given, step=0.01, format=signed, **options)
 
 
-def words(lines: int, style: dict[str, Any]) -> Any:
-    """The text that says what the plots show; its room does not change with its length."""
-    return Div(name="words", styles={"min-height": f"{1.5 * lines:g}em"}, **style)
+def buttons(labels: Mapping[str, str], min_width: int, **options: Any) -> dict[str, Any]:
+    """Buttons by their names."""
+    return {
+        name: Button(label=label, name=name, min_width=min_width, **options)
+        for name, label in labels.items()
+    }
+
+
+def words(lines: int, name: str = "words", **options: Any) -> Any:
+    """A text that says what the plots show; its room does not change with its length.
+
+    A token in it may look like HTML, and is shown as it is.
+    """
+    room = {"min-height": f"{1.5 * lines:g}em"}
+    return Div(**{"name": name, "styles": room, "render_as_text": True, **options})
 
 
 def beside(*models: Any, each: str = "100%") -> Any:
@@ -258,12 +274,21 @@ def beside(*models: Any, each: str = "100%") -> Any:
 
 
 def arranged(plots: Sequence[Any], controls: Sequence[Any]) -> Any:
-    """A figure's layout: the plots, and below them, or beside them where it is wide, the rest."""
+    """A figure's layout: the plots, and below them, or beside them where it is wide, the rest.
+
+    Its controls become as wide as the page, and have the colour of its text.
+    """
     parts = [
         column(*models, css_classes=[name], sizing_mode="stretch_width")
         for name, models in (("plots", plots), ("controls", controls))
     ]
-    return column(*parts, stylesheets=[InlineStyleSheet(css=ARRANGED)], sizing_mode="stretch_width")
+    layout = column(
+        *parts, stylesheets=[InlineStyleSheet(css=ARRANGED)], sizing_mode="stretch_width"
+    )
+    style = InlineStyleSheet(css=_read("controls.css"))
+    for widget in layout.select({"type": Widget}):
+        widget.update(sizing_mode="stretch_width", stylesheets=[style, *widget.stylesheets])
+    return layout
 
 
 def handle(plot: Any, source: Any, x: str = "x", y: str = "y") -> None:
@@ -273,13 +298,19 @@ def handle(plot: Any, source: Any, x: str = "x", y: str = "y") -> None:
     plot.scatter(x, y, size=26, source=source, name="handle", **look)
 
 
-def updated_by(scripts: str | Sequence[str], controls: Mapping[str, Any], **models: Any) -> Any:
-    """Scripts of assets, to run on these by name whenever the value of a control changes."""
-    names = [scripts] if isinstance(scripts, str) else scripts
-    update = CustomJS(args={**controls, **models}, code=read_scripts(*names), name="update")
-    for given in controls.values():
-        for control in given if isinstance(given, list) else [given]:
-            control.js_on_change("value", update)
+def updated_by(
+    scripts: Sequence[str],
+    controls: Mapping[str, Any],
+    pressed: Mapping[str, Any] | None = None,
+    **models: Any,
+) -> Any:
+    """Scripts of assets, to run on these by name when a value changes or a button is pressed."""
+    args = {**controls, **(pressed or {}), **models}
+    update = CustomJS(args=args, code=read_scripts(*scripts), name="update")
+    for control in controls.values():
+        control.js_on_change("value", update)
+    for button in (pressed or {}).values():
+        button.js_on_event(ButtonClick, update)
     return update
 
 

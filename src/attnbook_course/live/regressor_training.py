@@ -3,37 +3,20 @@
 from typing import Any
 
 import numpy as np
-from bokeh.events import ButtonClick
-from bokeh.models import Button, ColumnDataSource, PrintfTickFormatter, Span
+from bokeh.models import ColumnDataSource, PrintfTickFormatter, Span
 
-from attnbook._validation.numbers import int_between
 from attnbook_course.figures import COLOURS
-from attnbook_course.live.figure import (
-    LEGEND,
-    LiveFigure,
-    arranged,
-    beside,
-    between,
-    control_style,
-    empty,
-    legend,
-    plot,
-    power_slider,
-    powers,
-    slider,
-    updated_by,
-    words,
-)
+from attnbook_course.live import figure
 
 SCRIPTS = (
+    "wording.js",
     "gaussian_process.js",
     "attention_regressor.js",
     "regression_rivals.js",
-    "button_label.js",
+    "running.js",
     "regressor_training.js",
 )
-RATES = (0.001, 3.0)  # ends of the sliders
-SEEDS, PAIRS = 99, 32
+PAIRS = 32
 STEPS = 2000  # of a training, as in attention_regressor.js
 PORTION = 100  # steps at once, for readers who want less motion
 JUDGED, JUDGED_SEED = 400, 1_000_000  # functions that no training sees
@@ -46,14 +29,7 @@ LINES = {  # name: column, colour, width, dashes
 }
 
 
-def regressor_training(
-    *,
-    length_scale: float = 0.3,
-    noise: float = 0.2,
-    pairs: int = PAIRS,
-    learning_rate: float = 0.1,
-    seed: int = 0,
-) -> LiveFigure:
+def regressor_training(*, length_scale: float, noise: float) -> figure.LiveFigure:
     """One head, torch.MultiHeadAttention(4, 1), is trained in the page on random functions.
 
     Its queries and keys are (1, x, x², 0), its values (0, 0, 0, y), and its fourth output ŷ is the
@@ -64,35 +40,21 @@ def regressor_training(
     score is φ(x)ᵀ A φ(x'), and its bandwidth is read off A: 1/h² = A_11 and −1/(2h²) = A_02.
 
     Args:
-        length_scale: of the functions, from 0.05 to 2.
-        noise: standard deviation that is added to their values, from 0 to 1; theirs is 1.
-        pairs: in a prompt to begin with, from 2 to 32.
-        learning_rate: the largest, to begin with, from 0.001 to 3.
-        seed: of the first parameters and the functions to begin with, from 0 to 99.
-
-    Raises:
-        ValueError: a number out of its range; pairs or a seed that are no integer.
+        length_scale: of the functions, whose variance is 1.
+        noise: standard deviation that is added to their values.
     """
-    between(0.05, 2, length_scale=length_scale)
-    between(0, 1, noise=noise)
-    low, high, start = powers(*RATES, learning_rate=learning_rate)
-    wide = control_style()
-    style = {"min_width": 150, **wide}
-    first, count = int_between(0, SEEDS, seed=seed), int_between(2, PAIRS, pairs=pairs)
+    style = {"min_width": 150}
     controls = {
-        "seed": slider("seed", "seed", (0, SEEDS), first, step=1, **style),
-        "rate": power_slider("learning rate", "rate", (low, high), start, **style),
-        "pairs": slider("pairs", "pairs", (2, PAIRS), count, step=1, **style),
+        "seed": figure.slider("seed", "seed", (0, 99), 0, **style),
+        "rate": figure.power_slider("learning rate", "rate", (-3, 0.5), -1, **style),
+        "pairs": figure.slider("pairs", "pairs", (2, PAIRS), PAIRS, **style),
     }
-    buttons = {
-        name: Button(label=label, name=name, min_width=95, **wide)
-        for name, label in (("run", "start"), ("one", "one step"), ("again", "reset"))
-    }
+    pressed = figure.buttons({"run": "start", "one": "one step", "again": "reset"}, 95)
     sources = _sources()
     above = _functions(sources)
     below, error_lines = _errors(sources)
     right, best_h = _bandwidths(sources, length_scale)
-    text = words(4, wide)
+    text = figure.words(4)
     told: dict[str, Any] = {
         "length_scale": length_scale,
         "noise": noise,
@@ -102,17 +64,12 @@ def regressor_training(
         "portion": PORTION,
     }
     drawn = {"below": below, "best_h": best_h, "words": text, **error_lines}
-    update = updated_by(SCRIPTS, controls, **buttons, **sources, **told, **drawn)
-    for button in buttons.values():
-        button.js_on_event(ButtonClick, update)
-    layout = arranged(
-        (above, beside(below, right)),
-        (beside(*buttons.values()), text, beside(*controls.values())),
-    )
-    return LiveFigure(
+    figure.updated_by(SCRIPTS, controls, pressed, **sources, **told, **drawn)
+    rows = figure.beside(*pressed.values()), text, figure.beside(*controls.values())
+    return figure.LiveFigure(
         NAME,
         "One layer learns while you watch",
-        layout,
+        figure.arranged((above, figure.beside(below, right)), rows),
         f"A function with up to {PAIRS} noisy points, and four answers: one layer of attention, "
         "which learns, kernel regression with the best bandwidth, ridge regression and the "
         "posterior mean. Below, the layer's error at every step beside the other three errors, and "
@@ -127,12 +84,12 @@ def _sources() -> dict[str, Any]:
     grid = np.linspace(-1, 1, 101)
     curve = {column: np.full_like(grid, np.nan) for column, *_ in LINES.values()}
     columns = {"points": ("x", "y", "size"), "trail": ("step", "error", "product", "square")}
-    return {"curve": ColumnDataSource({"x": grid, **curve}, name="curve"), **empty(columns)}
+    return {"curve": ColumnDataSource({"x": grid, **curve}, name="curve"), **figure.empty(columns)}
 
 
 def _functions(sources: dict[str, Any]) -> Any:
     """The points, as large as their weights for the query at 0, and the four answers."""
-    above = plot(
+    above = figure.plot(
         height=260, x_range=(-1.04, 1.04), y_range=(-3, 3), x_axis_label="x", y_axis_label="y"
     )
     above.add_layout(
@@ -145,14 +102,16 @@ def _functions(sources: dict[str, Any]) -> Any:
         )
         for label, (column, colour, width, dashes) in reversed(LINES.items())
     }
-    legend(above, {label: drawn[label] for label in LINES}, ncols=2, glyph_width=22)
+    figure.legend(above, {label: drawn[label] for label in LINES}, ncols=2, glyph_width=22)
     return above
 
 
 def _errors(sources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The layer's error against the step, and the others' as lines by their names in the script."""
     ends = {"x_range": (0, STEPS), "y_axis_type": "log", "y_range": (0.1, 1.5)}
-    below = plot(height=210, min_width=300, x_axis_label="step", y_axis_label="error", **ends)
+    below = figure.plot(
+        height=210, min_width=300, x_axis_label="step", y_axis_label="error", **ends
+    )
     below.yaxis.ticker = [0.02, 0.05, 0.1, 0.2, 0.5, 1]
     below.yaxis.formatter = PrintfTickFormatter(format="%g")
     spans = {
@@ -171,7 +130,7 @@ def _bandwidths(sources: dict[str, Any], length_scale: float) -> tuple[Any, Any]
     """The two bandwidths in the head's weights against the step, and the best one as a line."""
     ends = {"x_range": (0, STEPS), "y_range": (length_scale / 10, 10 * length_scale)}
     labels = {"y_axis_type": "log", "x_axis_label": "step", "y_axis_label": "bandwidth h"}
-    right = plot(height=210, min_width=300, **ends, **labels)
+    right = figure.plot(height=210, min_width=300, **ends, **labels)
     right.yaxis.ticker = [m * 10.0**e for e in range(-3, 2) for m in (1, 2, 5)]
     right.yaxis.formatter = PrintfTickFormatter(format="%g")
     best = Span(location=length_scale, dimension="width", line_dash="dashed")
@@ -180,5 +139,5 @@ def _bandwidths(sources: dict[str, Any], length_scale: float) -> tuple[Any, Any]
     for label, column, width, alpha in (("x x′", "product", 6, 0.5), ("x′²", "square", 2, 1)):
         look = {"color": COLOURS["estimate"], "line_width": width, "line_alpha": alpha}
         right.line("step", column, source=sources["trail"], legend_label=f"from {label}", **look)
-    right.legend.update(padding=2, spacing=0, margin=4, glyph_width=22, **LEGEND)
+    right.legend.update(padding=2, spacing=0, margin=4, glyph_width=22, **figure.LEGEND)
     return right, best

@@ -24,13 +24,18 @@ DIRECTIVES: dict[str, set[str]] = {
     "code-cell": {"tags", "mystnb"},
     "admonition": {"class"},
     "dropdown": set(),
-    "figure": {"alt", "name", "width"},
     "exercise": {"label"},
     "solution": {"class"},
     "bibliography": {"filter"},
 }
-# Their bodies are Markdown themselves.
-CONTAINERS = set(DIRECTIVES) - {"code-cell", "bibliography"}
+ELSEWHERE = {"figure": {"alt", "name", "width"}}  # pages without code may have these as well
+CONTAINERS = set(DIRECTIVES) - {"code-cell", "bibliography"}  # their bodies are Markdown themselves
+SILENT = {
+    "myst_target": "target",
+    "myst_line_comment": "comment",
+    "myst_block_break": "break",
+    "front_matter": "comment",
+}
 
 
 class MystError(ValueError):
@@ -67,28 +72,7 @@ def parse(
 
     Pages that do not become notebooks may use more than ours: not ``strict``, the unknown is text.
     """
-    lines = text.splitlines()
-    blocks: list[Block] = []
-    position = 0
-    tokens = _reader().parse(text)
-    for token, previous in zip(tokens, [None, *tokens], strict=False):
-        block = _block(token, previous, lines, file, first_line, strict)
-        if block is None or token.map is None:
-            continue
-        if strict and nested and (block.kind in ("heading", "break") or block.name == "code-cell"):
-            what = block.name or block.kind
-            raise MystError(file, block.line, f"a {what} inside a directive; put it outside")
-        start, end = token.map
-        if start < position:  # cells of one table row share their line
-            continue
-        if start > position:
-            gap = "\n".join(lines[position:start])
-            blocks.append(Block("text", first_line + position, gap))
-        blocks.append(block)
-        position = max(end, start + 1)
-    if position < len(lines):
-        blocks.append(Block("text", first_line + position, "\n".join(lines[position:])))
-    return tuple(blocks)
+    return tuple(Parser(text, file, first_line, strict).blocks(nested))
 
 
 def walk(blocks: tuple[Block, ...]) -> Iterator[Block]:
@@ -98,121 +82,129 @@ def walk(blocks: tuple[Block, ...]) -> Iterator[Block]:
         yield from walk(block.children)
 
 
-def _reader() -> MarkdownIt:
-    """The Markdown reader with the site's extensions."""
-    reader = MarkdownIt("commonmark").enable("table")
-    reader.use(front_matter_plugin).use(myst_block_plugin).use(dollarmath_plugin)
-    return reader.use(amsmath_plugin).use(colon_fence_plugin)
+class Parser:
+    """What reads one text: a page, or the body of a directive."""
 
+    def __init__(self, text: str, file: str, first_line: int, strict: bool) -> None:
+        self.file, self.first_line, self.strict = file, first_line, strict
+        self.text, self.lines = text, text.splitlines()
 
-def _block(
-    token: Token, previous: Token | None, lines: list[str], file: str, first_line: int, strict: bool
-) -> Block | None:
-    """The block that starts at this token, if it is one of its own."""
-    if token.map is None:
-        return None
-    start, end = token.map
-    line = first_line + start
-    source = "\n".join(lines[start:end])
-    if token.type == "inline":
-        if previous is not None and previous.type == "heading_open":
-            level = int(previous.tag[1:])
-            return Block("heading", line, token.content, level=level, source=source)
-        return Block("prose", line, token.content, source=source)
-    if token.type in ("fence", "colon_fence"):
-        return _fence(token, lines, file, line, strict)
-    if token.type in ("math_block", "math_block_label"):
-        _must_start(token, lines, file, line)
-        return Block("math", line, token.content.strip(), label=token.info)
-    if token.type == "amsmath":  # the site would number it, so not on other pages either
-        environment = token.meta["environment"]
-        raise MystError(file, line, f"LaTeX environment {environment!r}; write $$ … $$ (label)")
-    if token.type == "html_block" and strict:
-        raise MystError(file, line, f"raw HTML, {token.content.strip()[:40]!r}; use a directive")
-    kinds = {
-        "myst_target": "target",
-        "myst_line_comment": "comment",
-        "myst_block_break": "break",
-        "front_matter": "comment",
-    }
-    if token.type in kinds:
-        return Block(kinds[token.type], line, token.content)
-    if token.type == "code_block":
-        return Block("text", line, source)
-    return None
+    def blocks(self, nested: bool) -> Iterator[Block]:
+        """The blocks in their order, and between them the lines that are none."""
+        reader = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+        reader = reader.use(myst_block_plugin).use(dollarmath_plugin)
+        tokens = reader.use(amsmath_plugin).use(colon_fence_plugin).parse(self.text)
+        position = 0
+        for token, previous in zip(tokens, [None, *tokens], strict=False):
+            block = self.block(token, previous) if token.map else None
+            if block is None or token.map is None:
+                continue
+            what = block.name or block.kind
+            if self.strict and nested and what in ("heading", "break", "code-cell"):
+                raise self.error(block, f"a {what} inside a directive; put it outside")
+            start, end = token.map
+            if start < position:  # cells of one table row share their line
+                continue
+            if start > position:
+                yield self.verbatim(position, start)
+            yield block
+            position = max(end, start + 1)
+        if position < len(self.lines):
+            yield self.verbatim(position, len(self.lines))
 
+    def verbatim(self, start: int, end: int) -> Block:
+        """Some lines as they are."""
+        return Block("text", self.first_line + start, "\n".join(self.lines[start:end]))
 
-def _must_start(token: Token, lines: list[str], file: str, line: int) -> None:
-    """A construct inside a list or a quotation would have to be put back there."""
-    assert token.map is not None
-    first = lines[token.map[0]]
-    if not first.startswith(token.markup):
-        raise MystError(file, line, f"a directive or formula must start its line, got {first!r}")
+    def error(self, at: Block | Token, message: str) -> MystError:
+        """An error that names the file and the line of a block."""
+        line = at.line if isinstance(at, Block) else self.first_line + (at.map or [0])[0]
+        return MystError(self.file, line, message)
 
+    def block(self, token: Token, previous: Token | None) -> Block | None:
+        """The block that starts at this token, if it is one of its own."""
+        assert token.map is not None
+        found = self.verbatim(*token.map)
+        if token.type == "inline":
+            if previous is not None and previous.type == "heading_open":
+                level = int(previous.tag[1:])
+                return Block("heading", found.line, token.content, level=level, source=found.text)
+            return Block("prose", found.line, token.content, source=found.text)
+        if token.type in ("fence", "colon_fence"):
+            return self.fence(token, found)
+        if token.type in ("math_block", "math_block_label"):
+            self.must_start(token)
+            return Block("math", found.line, token.content.strip(), label=token.info)
+        if token.type == "amsmath":  # the site would number it, so not on other pages either
+            environment = token.meta["environment"]
+            raise self.error(token, f"LaTeX environment {environment!r}; write $$ … $$ (label)")
+        if token.type == "html_block" and self.strict:
+            raise self.error(token, f"raw HTML, {token.content.strip()[:40]!r}; use a directive")
+        if token.type in SILENT:
+            return Block(SILENT[token.type], found.line, token.content)
+        return found if token.type == "code_block" else None
 
-def _fence(token: Token, lines: list[str], file: str, line: int, strict: bool) -> Block:
-    """A directive, or the verbatim lines of an ordinary code fence."""
-    assert token.map is not None
-    start, end = token.map
-    closing = lines[end - 1].strip(" >")
-    closed = closing.startswith(token.markup) and not closing.strip(token.markup[0])
-    if end - start < 2 or not closed:
-        raise MystError(file, line, f"the fence {lines[start].strip()!r} is never closed")
-    match = re.fullmatch(r"\{([^}\s]+)\}\s*(.*)", token.info.strip())
-    if match is None:
-        if token.type == "colon_fence":
-            raise MystError(file, line, f"expected :::{{directive}}, got {lines[start].strip()!r}")
-        return Block("text", line, "\n".join(lines[start:end]))
-    name, argument = match.groups()
-    if name == "math":
-        raise MystError(file, line, "unknown directive {math}; write $$ … $$ (label)")
-    if name not in DIRECTIVES and not strict:
-        return Block("text", line, "\n".join(lines[start:end]))
-    if name not in DIRECTIVES:
-        known = ", ".join(sorted(DIRECTIVES))
-        raise MystError(file, line, f"unknown directive {{{name}}}; expected one of {known}")
-    _must_start(token, lines, file, line)
-    options, body, used = _options(token.content, name, file, line, strict)
-    children: tuple[Block, ...] = ()
-    if name in CONTAINERS:
-        children = parse(body, file, line + 1 + used, nested=True, strict=strict)
-    return Block("directive", line, body, name, argument, options, children)
+    def must_start(self, token: Token) -> None:
+        """A construct inside a list or a quotation would have to be put back there."""
+        assert token.map is not None
+        first = self.lines[token.map[0]]
+        if not first.startswith(token.markup):
+            raise self.error(token, f"a directive or formula must start its line, got {first!r}")
 
+    def fence(self, token: Token, found: Block) -> Block:
+        """A directive, or the verbatim lines of an ordinary code fence."""
+        lines = found.text.split("\n")
+        first, closing = lines[0].strip(), lines[-1].strip(" >")
+        closed = closing.startswith(token.markup) and not closing.strip(token.markup[0])
+        if len(lines) < 2 or not closed:
+            raise self.error(token, f"the fence {first!r} is never closed")
+        match = re.fullmatch(r"\{([^}\s]+)\}\s*(.*)", token.info.strip())
+        if match is None:
+            if token.type == "colon_fence":
+                raise self.error(token, f"expected :::{{directive}}, got {first!r}")
+            return found
+        name, argument = match.groups()
+        if name == "math":
+            raise self.error(token, "unknown directive {math}; write $$ … $$ (label)")
+        takes = (DIRECTIVES if self.strict else DIRECTIVES | ELSEWHERE).get(name)
+        if takes is None:
+            if not self.strict:
+                return found
+            known = ", ".join(sorted(DIRECTIVES))
+            raise self.error(token, f"unknown directive {{{name}}}; expected one of {known}")
+        self.must_start(token)
+        options, body, used = self.options(token, name, takes)
+        children: tuple[Block, ...] = ()
+        if name in CONTAINERS:
+            children = parse(body, self.file, found.line + 1 + used, True, self.strict)
+        return Block("directive", found.line, body, name, argument, options, children)
 
-def _options(
-    content: str, name: str, file: str, line: int, strict: bool
-) -> tuple[dict[str, Any], str, int]:
-    """The options of a directive, its body, and the number of lines before the body."""
-    lines = content.splitlines()
-    head: list[str] = []
-    used = 0
-    if lines and re.fullmatch(r"-{3,}\s*", lines[0]):
-        closing = next((i for i, text in enumerate(lines[1:], 1) if text.startswith("---")), None)
-        if closing is None:
-            raise MystError(file, line, f"the options of {{{name}}} are not closed by ---")
-        head, used = lines[1:closing], closing + 1
-    else:
-        while used < len(lines) and re.match(r":[\w-]+:", lines[used]):
-            head.append(lines[used][1:])
-            used += 1
-    options = _read_options("\n".join(head), name, file, line)
-    unknown = sorted(set(options) - DIRECTIVES[name])
-    if unknown and strict:
-        expected = ", ".join(sorted(DIRECTIVES[name])) or "none"
-        raise MystError(
-            file, line, f"unknown option {unknown[0]!r} of {{{name}}}; takes {expected}"
-        )
-    return options, "\n".join(lines[used:]), used
-
-
-def _read_options(head: str, name: str, file: str, line: int) -> dict[str, Any]:
-    """Options as MyST reads them; those of code cells are YAML."""
-    try:
-        if name != "code-cell":
-            return dict(options_to_items(head)[0])
-        options = yaml.safe_load(head) or {}
-    except (yaml.YAMLError, TokenizeError) as error:
-        raise MystError(file, line, f"the options of {{{name}}} cannot be read: {error}") from error
-    if not isinstance(options, dict):
-        raise MystError(file, line, f"the options of {{{name}}} must be keys and values: {head!r}")
-    return options
+    def options(self, token: Token, name: str, takes: set[str]) -> tuple[dict[str, Any], str, int]:
+        """The options of a directive, its body, and the number of lines before the body."""
+        lines = token.content.splitlines()
+        head: list[str] = []
+        used = 0
+        if lines and lines[0].rstrip() == "---":
+            closing = next((i for i, text in enumerate(lines[1:], 1) if text[:3] == "---"), None)
+            if closing is None:
+                raise self.error(token, f"the options of {{{name}}} are not closed by ---")
+            head, used = lines[1:closing], closing + 1
+        else:
+            while used < len(lines) and re.match(r":[\w-]+:", lines[used]):
+                head.append(lines[used][1:])
+                used += 1
+        written = "\n".join(head)
+        try:  # as MyST reads them; those of code cells are YAML
+            if name == "code-cell":
+                options = dict(yaml.safe_load(written) or {})
+            else:
+                options = dict(options_to_items(written)[0])
+        except (yaml.YAMLError, TokenizeError, ValueError) as error:
+            message = f"the options of {{{name}}} cannot be read: {error}"
+            raise self.error(token, message) from error
+        if self.strict and (unknown := sorted(set(options) - takes)):
+            expected = ", ".join(sorted(takes)) or "none"
+            raise self.error(
+                token, f"unknown option {unknown[0]!r} of {{{name}}}; takes {expected}"
+            )
+        return options, "\n".join(lines[used:]), used

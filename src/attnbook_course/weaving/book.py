@@ -92,20 +92,11 @@ def _tag(changes: Path, version: str) -> str:
 def _pages(root: Path) -> list[Page]:
     """The pages in the order of _toc.yml; numbers run on through the numbered parts."""
     toc: dict[str, Any] = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
-    pages = [_page(root, toc["root"], None)]
-    default = toc.get("defaults", {}).get("numbered", False)
-    count = 0
-    for part in toc.get("parts", [toc]):
-        numbered = part.get("numbered", part.get("options", {}).get("numbered", default))
-        for chapter in part.get("chapters", []):
-            number = None
-            if numbered:
-                count += 1
-                number = count
-            pages.append(_page(root, chapter["file"], number))
-            pages.extend(
-                _page(root, below["file"], number) for below in chapter.get("sections", [])
-            )
+    pages, count = [_page(root, toc["root"], None)], 0
+    for part in toc["parts"]:
+        for chapter in part["chapters"]:
+            count += part.get("numbered", False)
+            pages.append(_page(root, chapter["file"], count if part.get("numbered") else None))
     return pages
 
 

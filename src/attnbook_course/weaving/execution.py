@@ -21,7 +21,6 @@ from tqdm import tqdm
 from attnbook_course.weaving.notebook import RAN, SETUP_TAG, code_cells
 
 TIMEOUT = 600  # seconds a cell
-ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 # What libraries say on stderr of the machine, not of the code: bars, and cores that nobody counts.
@@ -69,18 +68,13 @@ def execute(
     try:
         asyncio.run(client.async_execute(cleanup_kc=True))  # closes its loop; kernel included
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        plain = COLOUR.sub("", str(error))
-        raise ExecutionError(f"{name}: a cell fails\n{_failed(cells)}\n{plain}") from error
+        raise ExecutionError(f"{name}: a cell fails\n{COLOUR.sub('', str(error))}") from error
     finally:
         bar.close()
     notebook.metadata = woven  # the kernel has written its own into it
-    notebook.metadata[RAN] = NotebookNode(circumstances(python))
+    day = f"{datetime.now(UTC):%Y-%m-%d}"  # for the foot of the page
+    notebook.metadata[RAN] = NotebookNode(date=day, machine=machine(python))
     clean(notebook, name)
-
-
-def circumstances(python: str) -> dict[str, str]:
-    """Day, machine and libraries of an execution, for the foot of the page that shows it."""
-    return {"date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine(python)}
 
 
 @functools.cache  # it loads both libraries, seconds each time, and is the same for every notebook
@@ -92,54 +86,22 @@ def machine(python: str) -> str:
 
 
 def clean(notebook: NotebookNode, name: str) -> None:
-    """Drop widgets and timings; join streams; refuse stderr and memory addresses."""
+    """Drop widgets and timings; join streams; refuse stderr, unless the cell's tag allows it.
+
+    What a library warns of is settled where it comes from.
+    """
     for cell in code_cells(notebook):
         cell.metadata.pop("execution", None)
         outputs: list[NotebookNode] = []
         for output in cell.outputs:
             if output.get("name") == "stderr":
-                _refuse_stderr(cell, output.text, name)
-                continue
-            if WIDGET in output.get("data", {}):
-                continue
-            if output.output_type == "stream" and outputs and outputs[-1].output_type == "stream":
+                if not MAY_WARN & {*cell.metadata.get("tags", [])}:
+                    raise ExecutionError(
+                        f"{name}: this cell writes on stderr; settle what it says, or tag the cell "
+                        f"remove-stderr\n{cell.source}\n{output.text.strip()[:500]}"
+                    )
+            elif output.output_type == "stream" and outputs and outputs[-1].get("name") == "stdout":
                 outputs[-1].text += output.text
-            else:
+            elif WIDGET not in output.get("data", {}):
                 outputs.append(output)
         cell.outputs = outputs
-        _refuse_addresses(cell, name)
-
-
-def _refuse_stderr(cell: NotebookNode, text: str, name: str) -> None:
-    """What a library warns of is settled where it comes from, or its cell says that it may."""
-    if not MAY_WARN & {*cell.metadata.get("tags", [])}:
-        raise ExecutionError(
-            f"{name}: this cell writes on stderr; settle what it says, or tag the cell "
-            f"remove-stderr\n{_head(cell)}\n{text.strip()[:500]}"
-        )
-
-
-def _refuse_addresses(cell: NotebookNode, name: str) -> None:
-    """A memory address differs in every run and tells the reader nothing."""
-    for output in cell.outputs:
-        text = output.get("text", "") + output.get("data", {}).get("text/plain", "")
-        found = ADDRESS.search(text)
-        if found:
-            raise ExecutionError(
-                f"{name}: the output of this cell has a memory address, {found[0]!r}; "
-                f"end its last line with a semicolon\n{_head(cell)}"
-            )
-
-
-def _failed(cells: list[NotebookNode]) -> str:
-    """The head of the cell that raised; of the last one that began if none did."""
-    for cell in cells:
-        if any(output.output_type == "error" for output in cell.outputs):
-            return _head(cell)
-    begun = [cell for cell in cells if cell.execution_count is not None]
-    return _head((begun or cells)[-1])
-
-
-def _head(cell: NotebookNode) -> str:
-    """The first lines of a cell, to find it by."""
-    return "\n".join(f"    {line}" for line in cell.source.splitlines()[:5])

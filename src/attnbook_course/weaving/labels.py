@@ -92,28 +92,22 @@ def _number_page(
             number = str(count) if page.number is None else f"{page.number}.{count}"
             table.numbers[page.docname, block.line] = number
             text = reference_text(kind, number, figure_format)
-            name = _label_of(block)
+            options = cell_figure(block) or block.options
+            name = block.label or options.get("label") or options.get("name")
             if name:
                 anchor = make_id(f"equation-{name}" if kind == "equation" else name)
                 _enter(table, name, Label(kind, page.docname, text, anchor), file, block.line)
             if kind == "exercise":
                 title = f"{text} ({block.argument})" if block.argument else text
                 table.titles[page.docname, block.line] = title
+    exercises = {b.options.get("label"): b.line for b in walk(blocks) if b.name == "exercise"}
     for block in walk(blocks):
-        if block.name == "solution":
-            _enter_solution(table, page, block, blocks, file)
-
-
-def _enter_solution(
-    table: Table, page: Page, block: Block, blocks: tuple[Block, ...], file: str
-) -> None:
-    """A solution is called after its exercise, which is on the same page."""
-    for other in walk(blocks):
-        if other.name == "exercise" and other.options.get("label") == block.argument:
-            text = f"Solution to {table.titles[page.docname, other.line]}"
-            table.titles[page.docname, block.line] = text
-            return
-    raise MystError(file, block.line, f"no exercise {block.argument!r} on this page to solve")
+        if block.name == "solution":  # is called after its exercise
+            if block.argument not in exercises:
+                what = f"no exercise {block.argument!r} on this page to solve"
+                raise MystError(file, block.line, what)
+            title = table.titles[page.docname, exercises[block.argument]]
+            table.titles[page.docname, block.line] = f"Solution to {title}"
 
 
 def reference_text(kind: str, number: str, figure_format: str) -> str:
@@ -123,14 +117,6 @@ def reference_text(kind: str, number: str, figure_format: str) -> str:
     if kind == "figure":
         return figure_format % number
     return f"{kind.capitalize()} {number}"
-
-
-def _label_of(block: Block) -> str:
-    """The label that a numbered block carries; empty for none."""
-    if block.name == "code-cell":
-        return cell_figure(block).get("name", "")
-    label = block.label or block.options.get("label") or block.options.get("name") or ""
-    return str(label)
 
 
 def _enter(table: Table, name: str, label: Label, file: str, line: int) -> None:

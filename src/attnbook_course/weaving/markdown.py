@@ -26,7 +26,9 @@ def _render_block(block: Block, resolver: RoleResolver) -> str:
     if block.kind in ("prose", "heading"):
         return BUTTON.sub("", resolver.prose(block.source, block.line))
     if block.kind == "math":
-        return _math(block, resolver)
+        number = _number(block, resolver)
+        tag = rf" \tag{{{number}}}" if number else ""
+        return f"$$\n{block.text.strip()}{tag}\n$$"
     if block.kind == "directive":
         return f"\n{_directive(block, resolver)}\n"
     return block.text
@@ -37,20 +39,9 @@ def _number(block: Block, resolver: RoleResolver) -> str:
     return resolver.table.numbers.get((resolver.page.docname, block.line), "")
 
 
-def _math(block: Block, resolver: RoleResolver) -> str:
-    """A display formula, numbered by \\tag."""
-    formula = block.text.strip()
-    number = _number(block, resolver)
-    if number:
-        formula += rf" \tag{{{number}}}"
-    return f"$$\n{formula}\n$$"
-
-
 def _directive(block: Block, resolver: RoleResolver) -> str:
     """One directive as Markdown."""
     name = block.name
-    if name == "figure":
-        return _figure(block, resolver)
     if name == "bibliography":
         return bibliography(resolver.cited, resolver.references)
     body = render(block.children, resolver)
@@ -70,16 +61,6 @@ def _title(block: Block, resolver: RoleResolver) -> str:
     return resolver.prose(block.argument, block.line)
 
 
-def _figure(block: Block, resolver: RoleResolver) -> str:
-    """A picture from the published site, and its numbered caption."""
-    alt = block.options.get("alt", "")
-    caption = render(block.children, resolver)
-    if not alt or not caption or not block.argument:
-        raise resolver.error(block.line, "{figure} needs a path, :alt: and a caption")
-    picture = f"{resolver.book.site}/_images/{block.argument.rsplit('/', 1)[-1]}"
-    return f"![{alt}]({picture})\n\n{_caption(block, caption, resolver)}"
-
-
 def figure_caption(block: Block, resolver: RoleResolver) -> str:
     """The Markdown below a code cell that draws a figure; empty for other cells."""
     figure = cell_figure(block)
@@ -87,26 +68,17 @@ def figure_caption(block: Block, resolver: RoleResolver) -> str:
         return ""
     if not figure.get("caption"):
         raise resolver.error(block.line, "mystnb: figure: needs a caption")
-    caption = " ".join(str(figure["caption"]).split())
-    return _caption(block, resolver.prose(caption, block.line), resolver)
-
-
-def _caption(block: Block, caption: str, resolver: RoleResolver) -> str:
-    """**Figure 1.2.** The caption."""
+    caption = resolver.prose(" ".join(str(figure["caption"]).split()), block.line)
     name = resolver.book.figure_format % _number(block, resolver)
     return f"**{name}.** {caption}"
 
 
 def _quoted(text: str) -> str:
     """A block quote; its formulas on one line each, lest the marks of the quote get into them."""
-    text = re.sub(r"\n{3,}", "\n\n", _joined_math(text)).strip("\n")
+    display = re.compile(r"^([ >]*)\$\$\n(.*?)\n[ >]*\$\$$", re.DOTALL | re.MULTILINE)
+    text = display.sub(lambda found: f"{found[1]}$${' '.join(found[2].split())}$$", text)
+    text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
-
-
-def _joined_math(text: str) -> str:
-    """The text with each display formula on one line."""
-    pattern = re.compile(r"^([ >]*)\$\$\n(.*?)\n[ >]*\$\$$", re.DOTALL | re.MULTILINE)
-    return pattern.sub(lambda match: f"{match[1]}$${' '.join(match[2].split())}$$", text)
 
 
 def _folded(title: str, body: str) -> str:

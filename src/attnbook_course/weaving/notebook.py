@@ -84,20 +84,27 @@ def _cells(blocks: tuple[Block, ...], resolver: RoleResolver) -> list[NotebookNo
     book, page = resolver.book, resolver.page
     cells: list[NotebookNode] = []
     waiting: list[Block] = []
+
+    def flush() -> None:
+        """Make a Markdown cell of the blocks gathered so far."""
+        _add_markdown(cells, render(waiting, resolver))
+        waiting.clear()
+
     for block in blocks:
-        if block.name == "code-cell" or block.kind == "break":
-            _flush(cells, waiting, resolver)
-            if block.name == "code-cell":
-                _add_markdown(cells, _label(block, cells))
-                cells.append(_code_cell(block))
-                _add_markdown(cells, figure_caption(block, resolver))
-            continue
-        waiting.append(block)
+        if block.name == "code-cell":
+            flush()
+            _add_markdown(cells, _label(block, cells))
+            cells.append(_code_cell(block))
+            _add_markdown(cells, figure_caption(block, resolver))
+        elif block.kind == "break":
+            flush()
+        else:
+            waiting.append(block)
         if block.kind == "heading" and block.level == 1:
-            _flush(cells, waiting, resolver)
+            flush()
             cells[-1].source += f"\n\n{_origin(book, page)}"
             cells.append(setup_cell(book))
-    _flush(cells, waiting, resolver)
+    flush()
     _give_ids(cells)
     return cells
 
@@ -129,12 +136,6 @@ def _origin(book: Book, page: Page) -> str:
     """One line that leads from the notebook to its page, without a site to the repository."""
     there = book.address(page.docname) if book.site else book.repository
     return f"*A chapter of [{book.title}]({there}).*" if there else f"*A chapter of {book.title}.*"
-
-
-def _flush(cells: list[NotebookNode], waiting: list[Block], resolver: RoleResolver) -> None:
-    """Make a Markdown cell of the blocks gathered so far."""
-    _add_markdown(cells, render(waiting, resolver))
-    waiting.clear()
 
 
 def _add_markdown(cells: list[NotebookNode], source: str) -> None:

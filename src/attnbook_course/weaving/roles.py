@@ -76,8 +76,6 @@ class RoleResolver:
         if wrong[role]:
             message = f"{{{role}}} cannot refer to the {label.kind} {target!r}"
             raise self.error(line, message + "; use {eq}, {numref} or {ref}")
-        if role == "numref" and text:
-            text = text.replace("%s", label.text.rsplit(" ", 1)[-1])
         return self._point(label, text or label.text)
 
     def _cite(self, role: str, keys: list[str], line: int) -> str:

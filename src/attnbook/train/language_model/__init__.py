@@ -1,1 +1,1 @@
-"""The trainer's half that knows no back end."""
+"""What the trainers of both back ends share."""

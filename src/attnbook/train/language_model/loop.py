@@ -1,132 +1,59 @@
-"""The loop of the trainer, the same for every back end: steps, what is logged, what is saved."""
+"""The loop of the trainer, the same for both back ends: steps, what is logged, what is saved."""
 
+import json
 import math
-import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tqdm import tqdm
 
-from attnbook.train.language_model.folder import Folder, Metrics, check_loss, own_folder
-from attnbook.train.language_model.options import Options
+from attnbook.train.language_model import checkpoints
+from attnbook.train.language_model.options import Options, Refused
 from attnbook.train.language_model.text import TrainingText
-from attnbook.train.language_model.workers import Refused, Workers, barrier
-
-# PyTorch's words on a CPU and on a GPU, and JAX's
-NO_ROOM = re.compile("out of memory|allocate|RESOURCE_EXHAUSTED", re.IGNORECASE)
+from attnbook.train.training import step_batch
 
 
-class Run(Protocol):
-    """A model and its optimiser in a back end, on one device or on many."""
-
-    def step(self, text: TrainingText, step: int) -> Any:
-        """One step of Adam; gives what `loss` reads."""
-        ...
-
-    def loss(self, found: Any) -> float:
-        """The mean loss of a step over all workers, in nats a token; waits for the devices."""
-        ...
-
-    def held_out(self, text: TrainingText) -> float:
-        """The mean loss on windows of the held-out text, in nats a token."""
-        ...
-
-    def save(self, folder: Path) -> None:
-        """Put this worker's share of parameters and state into a folder."""
-        ...
-
-    def load(self, folder: Path) -> None:
-        """Take parameters and state from a checkpoint, of any number of workers."""
-        ...
-
-
-def train_loop(
-    options: Options, text: TrainingText, workers: Workers, make: Callable[[], Run]
-) -> list[float]:
+def train_loop(options: Options, text: TrainingText, run: Any) -> None:
     """Take the steps that are left after the newest checkpoint, or all of them.
 
-    Args:
-        options: of the run.
-        text: as tokens.
-        workers: of whom rank 0 writes metrics and shows how far it is.
-        make: the back end's model and optimiser, once nothing is refused any more.
-
-    Returns:
-        The losses of the logged steps that this process took, in nats a token.
+    The run is an attnbook.torch.train_lm.Run, or JAX's; rank 0 writes metrics.
 
     Raises:
-        Refused: a folder or a checkpoint that does not fit, no room for one, a loss that is none.
+        Refused: a folder or a checkpoint that does not fit, a loss that is no number.
+        OSError: no room, no permission; what was complete still is.
     """
-    with own_folder(options, workers):
-        return _train_loop(options, text, workers, make)
-
-
-def _train_loop(
-    options: Options, text: TrainingText, workers: Workers, make: Callable[[], Run]
-) -> list[float]:
-    folder = Folder(options, text, workers)
-    with _within_memory("--embed-dim", f"{options.embed_dim} with {options.layers} layers"):
-        run = make()
-    newest = folder.newest
-    if newest is not None:
-        barrier(workers, lambda: run.load(newest))
-    open_metrics = partial(Metrics, options.metrics, folder.step, workers.rank)
-    metrics = barrier(workers, partial(open_metrics, resume=options.resume))
-    logged: list[float] = []
-    held_out: float | None = None
-    with _bar(options.steps, folder.step, workers.rank) as bar:
-        for step in range(folder.step + 1, options.steps + 1):
-            saving = step % options.every == 0 or step == options.steps
-            with _within_memory("--rows, --window", f"{options.rows}, {options.window}"):
-                found = run.step(text, step)
-                if saving or step % options.log_every == 0:  # JAX, which goes ahead, fails here
-                    logged.append(check_loss(run.loss(found), step))
-                    held_out = run.held_out(text) if saving else None
-                    metrics.write(step, logged[-1], held_out)
-                    bar.set_postfix(loss=f"{logged[-1]:.4f}", refresh=False)
-            bar.update()
-            if saving:
-                barrier(workers, metrics.check)
-                folder.save(step, run.save)
-    if workers.rank == 0:
-        print(_summary(options, folder.step, logged, held_out), flush=True)
-    return logged
-
-
-@contextmanager
-def _within_memory(name: str, got: str) -> Iterator[None]:
-    """A word on the option, and on what it got, where the memory does not hold it."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:  # a back end's own is a RuntimeError
-        said = str(error) or type(error).__name__
-        if isinstance(error, RuntimeError) and not NO_ROOM.search(said):
-            raise
-        why = said.splitlines()[0]
-        raise Refused(f"{name}: got {got}, expected what the memory holds ({why})") from error
-
-
-def _bar(steps: int, begun: int, rank: int) -> Any:
-    """Progress on stderr, of rank 0; rarely a line where nobody watches."""
-    often = 0.1 if sys.stderr.isatty() else 10.0
-    return tqdm(
-        total=steps,
-        initial=begun,
-        desc="train_lm",
-        unit="step",
-        disable=rank > 0 or begun >= steps,
-        mininterval=often,
-    )
-
-
-def _summary(options: Options, begun: int, logged: list[float], held_out: float | None) -> str:
-    """What a person wants to know at the end."""
-    if not logged or held_out is None:
-        return f"step {begun} of {options.steps}: nothing left to do"
-    bits = held_out / math.log(2)
-    loss = f"loss {logged[-1]:.4f}, held out {held_out:.4f} nats ({bits:.3f} bits) a token"
-    return f"step {options.steps}: {loss}"
+    newest = checkpoints.begin(options, text.vocabulary, run.rank)
+    begun = checkpoints.step_of(newest) if newest else 0
+    if newest:
+        run.load(newest)
+    if options.metrics and run.rank == 0:
+        checkpoints.keep_metrics(options.metrics, begun, resume=options.resume)
+    rates, rows, window = options.rates(), options.rows, options.window
+    said = f"step {begun}: nothing left to do"
+    often = 0.1 if sys.stderr.isatty() else 10.0  # rarely a line where nobody watches
+    bar = tqdm(total=options.steps, initial=begun, disable=run.rank > 0, mininterval=often)
+    for step in range(begun + 1, options.steps + 1):
+        batch = step_batch(text.train, step, rows=rows, window=window, seed=options.seed)
+        loss = run.step(batch, float(rates[step - 1]), step)
+        if not math.isfinite(loss):
+            got = f"got {loss} at step {step}, expected a number"
+            raise Refused(f"loss: {got}; try a lower --learning-rate")
+        saving = step % options.every == 0 or step == options.steps
+        line = {"step": step, "loss": loss}
+        if saving:
+            losses = [run.measure(part) for part in text.held_out_batches(rows, window)]
+            line["held_out"] = sum(losses) / len(losses)
+            said = f"step {step}: loss {loss:.4f}, held out {line['held_out']:.4f} nats a token"
+        if options.metrics and run.rank == 0:
+            with options.metrics.open("a", encoding="utf-8") as file:
+                file.write(f"{json.dumps(line)}\n")
+        bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
+        bar.update()
+        if saving and options.checkpoint:
+            writing = options.checkpoint / f"writing-step-{step}"
+            run.save(writing)
+            if run.rank == 0:
+                checkpoints.publish(writing, options, text.vocabulary)
+    bar.close()
+    if run.rank == 0:
+        print(said, flush=True)

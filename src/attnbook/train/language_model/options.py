@@ -1,62 +1,106 @@
 """The options of the trainer, and the command line that says them."""
 
 import argparse
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from attnbook.train import training
+from attnbook.train.training import warm_cosine
 
-MODES, BACKENDS = ("none", "ddp", "fsdp"), ("torch", "jax")
-TOKENS, PRECISIONS = ("characters", "pairs"), ("float32", "bfloat16", "float64")
-DEVICES = ("auto", "cpu")
-MOST_STEPS = 10**7  # the learning rate of each is an entry of an array
-MOST_SEED = 2**32 - 1  # of a larger one JAX drops the upper bits
-MOST_WIDE = 10**6  # rows, tokens, entries, heads, blocks: far beyond what a machine holds
+MODES, TOKENS = ("none", "ddp", "fsdp"), ("characters", "pairs")
+
+
+class Refused(ValueError):
+    """What cannot be trained, or written, as asked for: one line says why."""
+
+
+def number(kind: type, expected: str, allowed: Callable[[Any], bool]) -> Callable[[str], Any]:
+    """Reads a word of a command line as a number that is allowed; expected says which are."""
+
+    def read(word: str) -> Any:
+        try:
+            found = kind(word)
+        except ValueError:
+            found = None
+        if found is None or not allowed(found):
+            raise argparse.ArgumentTypeError(f"got {word}, expected {expected}")
+        return found
+
+    return read
+
+
+COUNT = number(int, "an integer, 1 or more", lambda n: n >= 1)
+WHOLE = number(int, "an integer, 0 or more", lambda n: n >= 0)
+POSITIVE = number(float, "a number above 0", lambda x: 0 < x < float("inf"))
+NOT_NEGATIVE = number(float, "a number of at least 0", lambda x: 0 <= x < float("inf"))
+PATH = {"type": Path}
+SHARE = number(float, "a number from 0 to below 1", lambda x: 0 <= x < 1)
+
+
+def _option(default: Any, kind: Callable[[str], Any], about: str, **more: Any) -> Any:
+    """A field, and how argparse reads it."""
+    return field(default=default, metadata={"type": kind, "help": about} | more)
 
 
 @dataclass(frozen=True)
 class Options:
     """What is trained, on what and how; the command line's options of the same names."""
 
-    steps: int = 2000
-    seed: int = 0
-    text: Path | None = None
-    held_out: Path | None = None
-    mode: str | None = None
-    checkpoint: Path | None = None
-    every: int = 100
-    resume: bool = False
-    metrics: Path | None = None
-    backend: str = "torch"
-    rows: int = 16
-    window: int = 64
-    embed_dim: int = 128
-    heads: int = 4
-    layers: int = 2
-    learning_rate: float = 4e-3
-    warmup: int | None = None
-    dropout: float = 0.0
-    weight_decay: float = 0.0
-    tokens: str = "characters"
-    vocabulary: int = 512
-    precision: str = "float32"
-    device: str = "auto"
-    log_every: int = 1
+    steps: int = _option(2000, COUNT, "of the training (%(default)s)")
+    seed: int = _option(0, WHOLE, "of the parameters and of the batches (%(default)s)")
+    text: Path | None = field(
+        default=None, metadata=PATH | {"help": "a file or a folder; else the book's text"}
+    )
+    held_out: Path | None = field(
+        default=None, metadata=PATH | {"help": "to test with; else the last tenth"}
+    )
+    tokens: str = _option("characters", str, "characters, or pairs of bytes", choices=TOKENS)
+    vocabulary: int = _option(512, COUNT, "tokens that pairs may make, 256 or more (%(default)s)")
+    mode: str | None = _option(None, str, "copies (ddp) or shares (fsdp) of it", choices=MODES)
+    checkpoint: Path | None = field(
+        default=None, metadata=PATH | {"help": "a folder, which all workers see"}
+    )
+    every: int = _option(100, COUNT, "steps between checkpoints, and held-out losses (%(default)s)")
+    resume: bool = field(
+        default=False, metadata={"action": "store_true", "help": "go on, in --checkpoint"}
+    )
+    metrics: Path | None = field(
+        default=None, metadata=PATH | {"help": "a file for a line of JSON a step"}
+    )
+    backend: str = _option("torch", str, "(%(default)s)", choices=("torch", "jax"))
+    rows: int = _option(16, COUNT, "windows a step, of all workers together (%(default)s)")
+    window: int = _option(64, COUNT, "tokens that the model reads (%(default)s)")
+    embed_dim: int = _option(128, COUNT, "width; an MLP is four times as wide (%(default)s)")
+    heads: int = _option(4, COUNT, "of each attention (%(default)s)")
+    layers: int = _option(2, COUNT, "blocks (%(default)s)")
+    learning_rate: float = _option(4e-3, POSITIVE, "its peak (%(default)s)")
+    warmup: int = _option(50, WHOLE, "steps of its rise, at most all (%(default)s)")
+    dropout: float = _option(0.0, SHARE, "the share left out (%(default)s)")
+    weight_decay: float = _option(0.0, NOT_NEGATIVE, "times the rate, what a matrix loses")
+    precision: str = _option("float32", str, "of products", choices=("float32", "bfloat16"))
+    device: str = _option("auto", str, "auto: a GPU where there is one", choices=("auto", "cpu"))
 
     def rates(self) -> Float[np.ndarray, " steps"]:
         """The learning rate of every step; that of step n stands at n − 1."""
-        warmup = min(50, self.steps) if self.warmup is None else self.warmup
-        return training.warm_cosine(self.learning_rate, self.steps, warmup=warmup)
+        return warm_cosine(self.learning_rate, self.steps, warmup=min(self.warmup, self.steps))
 
-    def mode_of(self, world: int) -> str:
-        """The mode with so many workers: where none was asked for, copies if there are several."""
-        return self.mode or ("ddp" if world > 1 else "none")
+    def mode_of(self, devices: int, processes: int) -> str:
+        """The mode with so many devices: where none was asked for, copies if there are several.
+
+        Raises:
+            Refused: processes that would all do the same, rows that the devices cannot share.
+        """
+        mode = self.mode or ("ddp" if devices > 1 else "none")
+        if mode == "none" and processes > 1:
+            raise Refused(f"--mode: got none with {processes} workers, expected ddp or fsdp")
+        if mode != "none" and self.rows % devices:
+            expected = f"expected a multiple of {devices}, the workers"
+            raise Refused(f"--rows: got {self.rows}, {expected}")
+        return mode
 
 
 def parse(arguments: Sequence[str] | None = None, description: str = "") -> Options:
@@ -66,94 +110,17 @@ def parse(arguments: Sequence[str] | None = None, description: str = "") -> Opti
         arguments: the words after the name; None for the process's own.
         description: what --help begins with.
     """
-    parser = _Parser(
-        prog="python -m attnbook.train_lm",
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    usual, size = Options(), _whole(1, MOST_WIDE)
-
-    def add(name: str, kind: Callable[[str], Any], about: str, **more: Any) -> None:
-        default = getattr(usual, name.replace("-", "_"))
-        parser.add_argument(f"--{name}", type=kind, default=default, help=about, **more)
-
-    add("steps", _whole(1, MOST_STEPS), "of the training (%(default)s)")
-    add("seed", _whole(0, MOST_SEED), "of the parameters and of the batches (%(default)s)")
-    add("text", Path, "a file or a folder of text files, UTF-8; without it the book's own text")
-    add("held-out", Path, "a file or a folder that is not learned from (the last tenth of --text)")
-    add("mode", str, "copies (ddp) or shares (fsdp) of the parameters", choices=MODES)
-    add("checkpoint", Path, "a folder, which all workers see, for checkpoints")
-    add("every", _whole(1), "steps from checkpoint to checkpoint, and held-out loss (%(default)s)")
-    go_on = "from the newest whole checkpoint, of a folder whose writers you trust"
-    parser.add_argument("--resume", action="store_true", help=go_on)
-    add("metrics", Path, "a file for a line of JSON a logged step: step, loss, held_out")
-    add("backend", str, "torch or jax (%(default)s)", choices=BACKENDS)
-    add("rows", size, "windows in a step's batch, of all workers together (%(default)s)")
-    add("window", size, "tokens that the model reads (%(default)s)")
-    add("embed-dim", size, "width of the model (%(default)s); an MLP is four times as wide")
-    add("heads", size, "of each attention (%(default)s)")
-    add("layers", size, "blocks (%(default)s)")
-    add("learning-rate", _positive, "its peak (%(default)s)")
-    add("warmup", _whole(0), "steps of its rise (50, or all steps where there are fewer)")
-    add("dropout", _share, "the share left out of stream, weights and MLPs (%(default)s)")
-    decay = "times the rate, what a matrix loses of itself in a step (%(default)s)"
-    add("weight-decay", _nonnegative, decay)
-    add("tokens", str, "characters, or byte pairs learned from the text", choices=TOKENS)
-    add("vocabulary", _whole(256, MOST_WIDE), "tokens that byte pairs may make (%(default)s)")
-    add("precision", str, "of products; parameters keep 32 bits or more", choices=PRECISIONS)
-    add("device", str, "auto, a GPU of each worker's own where there is one", choices=DEVICES)
-    add("log-every", _whole(1), "steps from one logged loss to the next (%(default)s)")
+    raw = argparse.RawDescriptionHelpFormatter
+    usage = "python -m attnbook.train_lm [options]; --help names them"
+    parser = argparse.ArgumentParser(usage=usage, description=description, formatter_class=raw)
+    for one in fields(Options):
+        name = f"--{one.name.replace('_', '-')}"
+        parser.add_argument(name, default=one.default, **one.metadata)
     options = Options(**vars(parser.parse_args(arguments)))
     if options.embed_dim % options.heads:
         parser.error(f"--heads: got {options.heads}, expected a divisor of {options.embed_dim}")
     if options.held_out is not None and options.text is None:
         parser.error("--held-out: got no --text, expected the text to learn from")
-    if options.warmup is not None and options.warmup > options.steps:
-        parser.error(f"--warmup: got {options.warmup}, expected at most {options.steps}, the steps")
     if options.resume and options.checkpoint is None:
         parser.error("--resume: got no --checkpoint, expected the folder to go on from")
     return options
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong: several workers say it, each for itself."""
-
-    def error(self, message: str) -> NoReturn:
-        """End the process with status 2."""
-        self.exit(2, f"{message.removeprefix('argument ')}; --help names the options\n")
-
-
-def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """Reads a whole number that is not below the least and not above the most."""
-    expected = f"{least} or more" if most is None else f"{least} to {most}"
-
-    def read(word: str) -> int:
-        within = word.isdecimal() and least <= int(word) and (most is None or int(word) <= most)
-        if not within:
-            raise argparse.ArgumentTypeError(f"got {word}, expected an integer, {expected}")
-        return int(word)
-
-    return read
-
-
-def _number(word: str, expected: str, allowed: Callable[[float], bool]) -> float:
-    refused = argparse.ArgumentTypeError(f"got {word}, expected a number {expected}")
-    try:
-        number = float(word)
-    except ValueError:
-        raise refused from None
-    if not (math.isfinite(number) and allowed(number)):
-        raise refused
-    return number
-
-
-def _positive(word: str) -> float:
-    return _number(word, "above 0", lambda number: number > 0)
-
-
-def _nonnegative(word: str) -> float:
-    return _number(word, "of at least 0", lambda number: number >= 0)
-
-
-def _share(word: str) -> float:
-    return _number(word, "from 0 to below 1", lambda number: 0 <= number < 1)

@@ -1,7 +1,7 @@
 """Grade a class: a folder of notebooks in, tables and a page of feedback for each student out.
 
 python -m attnbook_course.checks grade SUBMISSIONS --set homework.json
-    [--roster FILE] [--csv grades.csv] [--feedback DIR] [--jobs N] [--sandbox auto|bwrap|none]
+    [--roster FILE] [--csv grades.csv] [--feedback DIR] [--jobs N] [--sandbox bwrap|none]
 
 In SUBMISSIONS lies a notebook for each student, or a folder with one in it, as Moodle and Canvas
 hand them out. The roster has a name a line, or is a table that Moodle or Canvas exported.
@@ -30,7 +30,6 @@ from attnbook_course.checks.grading.tables import (
     Graded,
     Marks,
     beside,
-    in_a_line,
     read_marks,
     write_grades,
     write_tables,
@@ -45,7 +44,6 @@ ANOTHER_KEY = (
     "than its last change. Do: name the key that was made with them (HOMEWORK, or --set), or make "
     "it again: make homework SEED=… REPLACE=1"
 )
-MARKS = {"right": "✓", "wrong": "✗", "not yet": "…"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -83,8 +81,6 @@ def main(arguments: Sequence[str]) -> int:
     _say(f"{len(class_)} students in {time.monotonic() - began:.0f} s, sandbox: {kind}")
     if people and strangers:
         _say(f"not in the roster, or there more than once: {', '.join(strangers)}")
-    for line in in_a_line(homework, class_):
-        _say(line)
     if options.csv:
         _write(options.csv, homework, class_)
     if options.feedback:
@@ -118,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--csv", type=Path, help="the table; others lie beside it")
     parser.add_argument("--feedback", type=Path, help="a folder for a page for each student")
     parser.add_argument("--jobs", type=int, default=2, help="students at a time")
-    parser.add_argument("--sandbox", choices=["auto", "bwrap", "none"], default="auto")
+    parser.add_argument("--sandbox", choices=["bwrap", "none"], default="bwrap")
     return parser
 
 
@@ -152,16 +148,9 @@ def _enter(report: Report, marks: Marks) -> None:
 
 def _line(report: Report, homework: Homework) -> str:
     """One student in the terminal."""
-    signs = [_sign(report.results[task.label]) for task in homework.tasks if report.results]
     total = f"{report.total:g} of {homework.points:g}" if report.results else "not graded"
     notes = in_one_line("; ".join(filter(None, [report.problem, *report.notes])))
-    name = in_one_line(report.name, 40)
-    return f"{name:40} {''.join(signs):12} {total:>12} {report.seconds:6.1f} s  {notes}"
-
-
-def _sign(result: Result) -> str:
-    in_part = result.verdict.status == "wrong" and result.points
-    return "½" if in_part else MARKS[result.verdict.status]
+    return f"{in_one_line(report.name, 40):40} {total:>12} {report.seconds:6.1f} s  {notes}"
 
 
 def _write(table: Path, homework: Homework, class_: list[Graded]) -> None:

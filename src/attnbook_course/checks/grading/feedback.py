@@ -6,8 +6,8 @@ import html
 import re
 from pathlib import Path
 
-from attnbook_course.checks.grading.grade import Report, Result
-from attnbook_course.checks.grading.homework import Homework, Task
+from attnbook_course.checks.grading.grade import Report
+from attnbook_course.checks.grading.homework import Homework
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -17,22 +17,13 @@ PAGE = """<!doctype html>
 <title>{title}: {name}</title>
 <style>
 :root {{ color-scheme: light dark; }}
-body {{ font: 1.0625rem/1.5 Georgia, serif; max-width: 42rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1f2328; background: #fff; overflow-wrap: anywhere; }}
-h1 {{ font-size: 1.5rem; line-height: 1.25; }}
-li {{ margin: 1rem 0; }}
-.said {{ display: block; }}
-.right {{ color: #00614a; }} .wrong {{ color: #9a3412; }} .yet {{ color: #57606a; }}
-@media (prefers-color-scheme: dark) {{
-  body {{ color: #e6e6e6; background: #16181d; }}
-  .right {{ color: #5fd0ac; }} .wrong {{ color: #ffab83; }} .yet {{ color: #a5adb8; }}
-}}
+body {{ font: 1.0625rem/1.5 serif; max-width: 42rem; margin: 2rem auto; overflow-wrap: anywhere; }}
 </style>
 <main>
 <h1>{title}</h1>
 <p>{name}</p>
-<p><strong>{total:g} of {most:g} points</strong>{unread}</p>
-{problem}<ol>
+<p><strong>{points}</strong></p>
+<ol>
 {rows}
 </ol>
 <p>Each line is what the exercise's check said of your function. ✓ is right, ✗ is wrong (perhaps
@@ -40,54 +31,34 @@ with points for a part), and … is not written or not read yet.</p>
 </main>
 </html>
 """
-ROW = """<li><strong>{title}</strong>, {points}
-<span class="said {tone}">{said}</span></li>"""
-TONES = {"right": "right", "wrong": "wrong", "not yet": "yet"}
+ROW = "<li><strong>{title}</strong>, {points}<br>{said}</li>"
 
 
 def page(report: Report, homework: Homework) -> str:
     """The page; whatever a student wrote is escaped."""
-    rows = [
-        _row(task, report.results[task.label])
-        for task in homework.tasks
-        if task.label in report.results
-    ]
+    rows = []
+    for task in homework.tasks if report.results else ():
+        result, of = report.results[task.label], f"{task.points:g} points"
+        points = f"{of}, to be read" if result.points is None else f"{result.points:g} of {of}"
+        said = html.escape(str(result.verdict))
+        rows.append(ROW.format(title=html.escape(task.title), points=points, said=said))
     unread = sum(result.points is None for result in report.results.values())
+    total = f"{report.total:g} of {homework.points:g} points"
     later = f" so far; {unread} more to be read by your lecturer" if unread else ""
-    problem = html.escape(report.problem)
     return PAGE.format(
         title=html.escape(homework.title),
         name=html.escape(report.name),
-        total=report.total,
-        most=homework.points,
-        unread=later,
-        problem=f'<p class="wrong">Not graded: {problem}.</p>\n' if problem else "",
+        points=f"Not graded: {html.escape(report.problem)}." if report.problem else total + later,
         rows="\n".join(rows),
-    )
-
-
-def _row(task: Task, result: Result) -> str:
-    of = f"{task.points:g} points"
-    return ROW.format(
-        title=html.escape(task.title),
-        points=f"{of}, to be read" if result.points is None else f"{result.points:g} of {of}",
-        tone=TONES[result.verdict.status],
-        said=html.escape(str(result.verdict)),
     )
 
 
 def write_page(folder: Path, homework: Homework, report: Report, written: list[Path]) -> None:
     """Write a student's page, whose name cannot leave the folder; add its file to those written."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = _free(folder, report.name, written)
+    stem = re.sub(r"[^\w.@ -]", "_", report.name)[:100].strip(". ") or "student"
+    path, number = folder / f"{stem}.html", 2
+    while str(path).casefold() in {str(one).casefold() for one in written}:
+        path, number = folder / f"{stem}-{number}.html", number + 1
     path.write_text(page(report, homework), encoding="utf-8", errors="replace")
     written.append(path)
-
-
-def _free(folder: Path, name: str, taken: list[Path]) -> Path:
-    """A file of this name, or nearly so: no folder, no hidden file, none twice."""
-    stem = re.sub(r"[^\w.@ -]", "_", name)[:100].strip(". ") or "student"
-    path, number = folder / f"{stem}.html", 2
-    while str(path).casefold() in {str(one).casefold() for one in taken}:
-        path, number = folder / f"{stem}-{number}.html", number + 1
-    return path

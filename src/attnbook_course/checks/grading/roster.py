@@ -16,7 +16,7 @@ CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 SPELT = {"Surname": "Last name", "Email": "Email address"}  # as some versions of Moodle write it
 # As the two put a student's name into a folder or a file.
 OF_MOODLE = re.compile(r"(?P<name>.+?)_\d+_assignsubmission_\w+_?")
-OF_CANVAS = re.compile(r"[^_]+_(?P<late>LATE_)?(?P<id>\d+)_\d+_.+")
+OF_CANVAS = re.compile(r"[^_]+_(?:LATE_)?(?P<id>\d+)_\d+_.+")
 
 
 class BadRoster(ValueError):
@@ -111,12 +111,6 @@ def matched(
         given.append((person, paths if own else None))
     strangers = [name for name, who in owners.items() if len(who) != 1]
     return [*given, *((Person(name), found[name]) for name in strangers)], strangers
-
-
-def is_late(path: Path) -> bool:
-    """Whether Canvas marked this file, or its folder, as handed in late."""
-    found = (OF_CANVAS.fullmatch(name) for name in (path.stem, path.parent.name))
-    return any(one is not None and one["late"] for one in found)
 
 
 def _is_of(name: str, person: Person) -> bool:

@@ -5,31 +5,30 @@ from __future__ import annotations
 import builtins
 import os
 import pickle
-import select
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from attnbook_course.checks.call import TOO_MUCH
 from attnbook_course.checks.grading.pipe import Garbled, Message, printable, received
 from attnbook_course.checks.grading.sandbox import Kind, started
-from attnbook_course.checks.grading.watch import Watch, threads_to_bound
 from attnbook_course.checks.remote import Remote
 from attnbook_course.checks.verdict import Wrong
 
 WORKER = [sys.executable, "-P", "-m", "attnbook_course.checks.grading.worker"]
 START_SECONDS = 60.0  # for Python itself, on a busy machine
 LOOK_SECONDS = 0.25  # between two looks at what the process does
-MOST_HELD = 20_000_000  # bytes more at the peak than before
-UNSURE = 10_000_000  # by which the kernel's account may be off
+MOST_PROCESSES = 16  # bubblewrap's two and the worker included
+MOST_THREADS = 256 + 8 * (os.cpu_count() or 1)  # PyTorch and JAX have some for each processor
 
 
 class Lost(BaseException):
@@ -45,7 +44,7 @@ class Gone(Lost):
 
 
 class TooMuch(Gone):
-    """It was ended, since it had too much of something."""
+    """It was ended, since it started too many processes."""
 
 
 class NotStarted(Lost):
@@ -72,39 +71,19 @@ class Student:
         self.timeouts = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._watch: Watch | None = None
 
-    def ask(self, how: str, name: str, arguments: tuple[Any, ...]) -> Message:
-        """The answer of the notebook's function of this name.
+    def ask(self, *request: Any) -> Message:
+        """The answer to a request, as the worker's respond takes it.
 
         Raises:
             Lost: there is none.
         """
-        return self._asked(("ask", how, name, arguments))
-
-    def ask_within_memory(self, name: str, arguments: tuple[Any, ...]) -> Message:
-        """As ask for call_with_memory_limit, and the kernel says what is held.
-
-        Raises:
-            Wrong: more than MOST_HELD at once, or nothing can see how much.
-        """
-        # First other numbers of the same shapes: what a library compiles or loads is there then.
-        self.ask("call", name, tuple(_reversed(one) for one in arguments))
-        watch = self._watch
-        assert watch is not None
-        can_be_seen, before = watch.forget_peak(), watch.memory()
-        answer = self.ask("call_with_memory_limit", name, arguments)
-        held = watch.memory(peak=True) - before
-        if watch.sees_memory and (not can_be_seen or held < -UNSURE):
-            raise Wrong("nothing can see what your function holds: leave the process as it is")
-        if can_be_seen and not answer[0].get("error") and held > MOST_HELD + UNSURE:
-            raise Wrong(TOO_MUCH.format(held / 1e6))
-        return answer
-
-    def source(self, name: str) -> str | None:
-        """The source of the notebook's function of this name."""
-        source = self._asked(("source", name))[0].get("source")
-        return printable(source) if isinstance(source, str) else None
+        self.start()
+        try:
+            return self._answer(request, self.seconds)
+        except Lost:
+            self.stop()
+            raise
 
     def start(self) -> None:
         """Run the cells in order; one that does not end, or ends the process, once only.
@@ -135,15 +114,13 @@ class Student:
 
     def stop(self) -> None:
         """End the process and all that it started."""
-        process, self._process, self._watch = self._process, None, None
+        process, self._process = self._process, None
         if process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _end(process)
             process.wait()
             for pipe in (process.stdin, process.stdout):
-                assert pipe is not None
                 with suppress(OSError):
-                    pipe.close()
+                    _opened(pipe).close()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -156,80 +133,64 @@ class Student:
 
     def _open(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="attnbook-", ignore_cleanup_errors=True)
-        words = [*WORKER, str(threads_to_bound(self.kind))]
+        words = [*WORKER, str(0 if self.kind == "none" else MOST_THREADS)]
         self._process = started(self.kind, words, self._folder.name)
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            os.set_blocking(pipe.fileno(), False)
-        self._read(time.monotonic() + START_SECONDS)
-        self._watch = Watch(self._process.pid, "/tmp" if self.kind != "none" else "")
+        self._answer(None, START_SECONDS)
 
-    def _asked(self, request: tuple[Any, ...]) -> Message:
-        self.start()
-        try:
-            return self._answer(request, self.seconds)
-        except Lost:
-            self.stop()
-            raise
-
-    def _answer(self, request: tuple[Any, ...], seconds: float) -> Message:
+    def _answer(self, request: tuple[Any, ...] | None, seconds: float) -> Message:
+        """The next message, after this request if there is one; the process ends if it is late."""
+        process = self._process
+        assert process is not None
         until = min(time.monotonic() + seconds, self.until)
-        data = pickle.dumps(request)
-        self._write(struct.pack(">I", len(data)) + data, until)
-        answer = self._read(until)
-        self._look()
-        return answer
+        ended: list[Lost] = []
+        answered = threading.Event()
 
-    def _look(self) -> None:
-        """Raise TooMuch where the process has too much of something."""
-        if self._watch is not None and (excess := self._watch.excess()):
-            raise TooMuch(excess)
+        def look() -> None:
+            while not answered.wait(LOOK_SECONDS):
+                if too_many_below(process.pid):
+                    ended.append(TooMuch(f"it started more than {MOST_PROCESSES} processes"))
+                elif time.monotonic() > until:
+                    self.timeouts += 1
+                    ended.append(TooLong())
+                if ended:
+                    _end(process)
+                    return
 
-    def _write(self, data: bytes, until: float) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        pipe, left = self._process.stdin.fileno(), memoryview(data)
-        while left:
-            self._wait(pipe, until, to_write=True)
-            try:
-                left = left[os.write(pipe, left[: 1 << 16]) :]
-            except BlockingIOError:
-                continue
-            except OSError:
-                raise Gone("its process ended") from None
-
-    def _read(self, until: float) -> Message:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        pipe = self._process.stdout.fileno()
-
-        def exactly(size: int) -> bytes:
-            parts, left = [], size
-            while left:
-                self._wait(pipe, until, to_write=False)
-                try:
-                    part = os.read(pipe, min(1 << 20, left))
-                except BlockingIOError:
-                    continue
-                if not part:
-                    raise Gone("its process ended")
-                parts.append(part)
-                left -= len(part)
-            return b"".join(parts)
-
+        looking = threading.Thread(target=look)
+        looking.start()
         try:
-            return received(exactly)
+            if request is not None:
+                data = pickle.dumps(request)
+                _opened(process.stdin).write(struct.pack(">I", len(data)) + data)
+                _opened(process.stdin).flush()
+            return received(lambda size: _exactly(_opened(process.stdout), size))
+        except (OSError, EOFError):
+            answered.set()
+            looking.join()
+            raise (ended or [Gone("its process ended")])[0] from None
         except Garbled:
             raise Gone("its answer cannot be read") from None
+        finally:
+            answered.set()
+            looking.join()
 
-    def _wait(self, pipe: int, until: float, *, to_write: bool) -> None:
-        sides: tuple[list[int], list[int]] = ([], [pipe]) if to_write else ([pipe], [])
-        while (left := until - time.monotonic()) > 0:
-            if any(select.select(*sides, [], min(left, LOOK_SECONDS))):
-                return
-            self._look()
-        self.timeouts += 1
-        raise TooLong
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _opened(pipe: Any) -> BinaryIO:
+    assert pipe is not None
+    opened: BinaryIO = pipe
+    return opened
+
+
+def _exactly(pipe: BinaryIO, size: int) -> bytes:
+    data = pipe.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
 
 
 @dataclass
@@ -241,10 +202,7 @@ class Asked(Remote):
 
     def ask(self, how: str, arguments: tuple[Any, ...]) -> Any:
         """The answer; raises what the function raised, under its name."""
-        if how == "call_with_memory_limit":
-            words, arrays = self.student.ask_within_memory(self.name, arguments)
-        else:
-            words, arrays = self.student.ask(how, self.name, arguments)
+        words, arrays = self.student.ask("ask", how, self.name, arguments)
         kind, text = words.get("error"), printable(words.get("text", ""))[:2000]
         if kind is None:
             return self._answer(how, arrays)
@@ -262,10 +220,10 @@ class Asked(Remote):
 
     def source(self) -> str:
         """The function's source, as the notebook has it."""
-        source = self.student.source(self.name)
-        if source is None:
+        source = self.student.ask("source", self.name)[0].get("source")
+        if not isinstance(source, str):
             raise OSError(f"there is no source of {self.name}")
-        return source
+        return printable(source)
 
     def _answer(self, how: str, arrays: list[np.ndarray]) -> Any:
         wanted = 2 if how == "call_pair" else 1
@@ -275,9 +233,16 @@ class Asked(Remote):
         return (arrays[0], arrays[1]) if wanted == 2 else arrays[0]
 
 
-def _reversed(argument: Any) -> Any:
-    """Other numbers of the same shape, which belong together as they did."""
-    return argument[::-1].copy() if isinstance(argument, np.ndarray) and argument.ndim else argument
+def too_many_below(process: int) -> bool:
+    """Whether more than MOST_PROCESSES run from this one downwards, as Linux counts them."""
+    found = [process]
+    for one in found:
+        for children in Path(f"/proc/{one}/task").glob("*/children"):
+            with suppress(OSError):  # it has ended
+                found += map(int, children.read_text("ascii").split())
+        if len(found) > MOST_PROCESSES:
+            return True
+    return False
 
 
 def _error(name: str, text: str) -> Exception:

@@ -1,25 +1,19 @@
-"""The grades as tables: for the lecturer, for Moodle, for Canvas, and what a person has to read."""
+"""The grades as tables: for the lecturer, for Moodle or Canvas, and what a person has to read."""
 
 from __future__ import annotations
 
 import csv
 import re
-import statistics
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnbook_course.checks.grading.grade import Report, Result
+from attnbook_course.checks.grading.grade import Report
 from attnbook_course.checks.grading.homework import Homework
 from attnbook_course.checks.grading.pipe import printable
 from attnbook_course.checks.grading.roster import CANVAS, MOODLE, Person
 
 TO_READ = ("student", "exercise", "model answer", "answer", "points", "comment")
-OVERVIEW = (
-    *("exercise", "title", "points", "mean"),
-    *("right", "part", "wrong", "not yet", "to read", "most heard"),
-)
 FORMULA = re.compile(r"\s*[-=+@−＝＋－＠]")  # what a spreadsheet may take for one's beginning
 Graded = tuple[Person, Report]
 Marks = dict[tuple[str, str], tuple[float, str]]  # points and comment, by student and label
@@ -42,65 +36,20 @@ def write_grades(table: Path, homework: Homework, graded: Sequence[Graded]) -> N
 
 
 def write_tables(table: Path, homework: Homework, graded: Sequence[Graded]) -> list[Path]:
-    """Write what lies beside that table: the class by exercise, and what the roster came from.
+    """Write the table that Moodle or Canvas reads, if the roster came from there.
 
-    Moodle's and Canvas's table have only whose points are all in.
+    It has only whose points are all in.
     """
-    written = [beside(table, "overview")]
-    _write(written[0], overview(homework, graded))
-    complete = [(person, report) for person, report in graded if report.complete]
-    title = homework.title
-    columns = {name for person, _ in graded for name in person.columns}
-    if columns & {*MOODLE}:
-        moodle = [[*MOODLE, title, f"{title} (feedback)"]]
-        moodle += [
-            [*(person.column(name) for name in MOODLE), f"{report.total:g}", _in_words(report)]
-            for person, report in complete
-        ]
-        written.append(beside(table, "moodle"))
-        _write(written[-1], moodle)
-    if columns & {*CANVAS}:
-        canvas = [[*CANVAS, title], ["Points Possible", "", "", "", "", f"{homework.points:g}"]]
-        canvas += [
-            [*(person.column(name) for name in CANVAS), f"{report.total:g}"]
-            for person, report in complete
-        ]
-        written.append(beside(table, "canvas"))
-        _write(written[-1], canvas)
+    columns, title = {name for person, _ in graded for name in person.columns}, homework.title
+    canvas = [*CANVAS, title], ["Points Possible", "", "", "", "", f"{homework.points:g}"]
+    written = []
+    for which, own, head in (("moodle", MOODLE, ([*MOODLE, title],)), ("canvas", CANVAS, canvas)):
+        if columns & {*own}:
+            complete = [(person, report) for person, report in graded if report.complete]
+            rows = [[*map(who.column, own), f"{report.total:g}"] for who, report in complete]
+            written.append(beside(table, which))
+            _write(written[-1], [*head, *rows])
     return written
-
-
-def overview(homework: Homework, graded: Iterable[Graded]) -> list[list[str]]:
-    """How the class did: a row for each exercise, and what most of those heard who are wrong."""
-    reports = [report for _, report in graded if report.results]
-    rows = [[*OVERVIEW]]
-    for task in homework.tasks:
-        results = [report.results[task.label] for report in reports]
-        known = [result.points for result in results if result.points is not None]
-        kinds = Counter(_kind(result) for result in results)
-        said = Counter(str(r.verdict) for r in results if r.verdict.status == "wrong")
-        most = next((f"{n} times: {words}" for words, n in said.most_common(1)), "")
-        counts = [str(kinds[kind]) for kind in OVERVIEW[4:-1]]
-        mean = f"{statistics.mean(known):.2f}" if known else ""
-        rows.append([task.label, task.title, f"{task.points:g}", mean, *counts, most])
-    return rows
-
-
-def _kind(result: Result) -> str:
-    """Its column in the overview."""
-    if result.points is None:
-        return "to read"
-    return "part" if result.verdict.status == "wrong" and result.points else result.verdict.status
-
-
-def in_a_line(homework: Homework, graded: Iterable[Graded]) -> list[str]:
-    """The class in a line, or in none if nobody's points are all in."""
-    totals = [report.total for _, report in graded if report.complete]
-    if not totals:
-        return []
-    of = f"of {homework.points:g} points"
-    middle = f"mean {statistics.mean(totals):.1f}, median {statistics.median(totals):g} {of}"
-    return [f"{len(totals)} students with all points in: {middle}"]
 
 
 def _row(report: Report, labels: list[str], homework: Homework) -> list[str]:
@@ -117,12 +66,6 @@ def _row(report: Report, labels: list[str], homework: Homework) -> list[str]:
 
 def _number(points: float | None) -> str:
     return "" if points is None else f"{points:g}"
-
-
-def _in_words(report: Report) -> str:
-    """Every verdict in one cell, as the feedback of Moodle takes it."""
-    lines = [str(result.verdict) for result in report.results.values()]
-    return " | ".join(lines) if report.handed_in else report.problem
 
 
 def write_to_read(path: Path, homework: Homework, graded: Iterable[Graded]) -> int:

@@ -112,7 +112,7 @@ def source_of(function: Any) -> bytes:
 
 
 def limit(threads: int) -> None:
-    """Bound memory, files, open files and, above 0, threads; a core file is never written."""
+    """Bound memory, files, open files and, above 0, threads and processes; never a core file."""
     import resource  # not on Windows, where nothing is graded
 
     memory = GIGABYTES << 30

@@ -1,10 +1,9 @@
 // A published model in the page's own worker reads the reader's text: what comes next, with heads and without them.
-// model_heads.js, after it, draws the heads.
+// heads_of_model.js, after it, draws the heads.
 const site = document.documentElement.dataset.content_root; // the website sets it, notebooks do not
 const state = ((window.attnbookAsking ??= {})[figure] ??= { cut: [], moved: null });
 const clicked = cb_obj.event_name === "button_click" ? cb_obj.origin : null;
 const redraw = (from) => matrix.document.get_model_by_name("update").execute(from);
-const visible = (token) => token.replaceAll("\n", "⏎").replaceAll(" ", "␣");
 const chosen_now = () => [layer.value, head.value], same = ([l, h]) => l === layer.value && h === head.value;
 
 function end(reason) { // of the worker, and of all that it keeps
@@ -33,11 +32,6 @@ function begin() {
 }
 
 const question = () => state.worker.postMessage({ kind: "ask", text: own.value, cut: state.cut, most });
-const ask_kernel = () => {
-  const [l, h] = chosen_now();
-  if (state.ready && Number.isInteger(l) && Number.isInteger(h)) state.worker.postMessage({ kind: "kernel", layer: l, head: h });
-};
-
 const heard = {
   loading: ({ share }) => label(share),
   loaded: () => {
@@ -57,7 +51,6 @@ const heard = {
     }
     show(next, best, moved, left);
     label();
-    ask_kernel();
   },
   cut: ({ moved, left }) => {
     Object.assign(state, { moved, scanning: left > 0 });
@@ -65,21 +58,15 @@ const heard = {
     else measure.value = "cut"; // which draws
     label();
   },
-  kernel: ({ shares }) => {
-    kinds.data = { ...kinds.data, share: kinds.data.kind.map((kind) => shares[kind]) };
-    const [first, second] = kinds.data.kind.map((kind, k) => [kind, k]).sort(([a], [b]) => shares[b] - shares[a]);
-    const told = ([kind, k]) => `${shares[kind].toFixed(2)} from ${kinds.data.name[k]}`;
-    why.text = `Share of the variance of head ${chosen_now().join(".")}'s weights that is predicted: ${told(first)}, ${told(second)}.`;
-  },
 };
 
 function show(next, best, moved, left) {
   const less = state.cut.length > 0;
   bars.data = { y: next.map((_, k) => k + 1), whole: next.map((one) => one.whole), cut: next.map((one) => (less ? one.cut : NaN)) };
-  labels.major_label_overrides = new Map(next.map(({ text }, k) => [k + 1, visible(text)]));
-  const told = next.slice(0, 2).map(({ text, whole: p }) => `'${visible(text)}' ${p.toFixed(2)}`).join(", then ");
+  labels.major_label_overrides = new Map(next.map(({ text }, k) => [k + 1, as_signs(text)]));
+  const told = next.slice(0, 2).map(({ text, whole: p }) => `'${as_signs(text)}' ${p.toFixed(2)}`).join(", then ");
   const names = state.cut.map((one) => one.join(".")).join(", ");
-  const without = less ? ` Without ${state.cut.length > 1 ? "the heads" : "head"} ${names} it is '${visible(best.text)}' ${best.cut.toFixed(2)}; ${moved.toFixed(2)} of the probability has moved.` : "";
+  const without = less ? ` Without ${state.cut.length > 1 ? "the heads" : "head"} ${names} it is '${as_signs(best.text)}' ${best.cut.toFixed(2)}; ${moved.toFixed(2)} of the probability has moved.` : "";
   said.text = `The most probable next token is ${told}.${without}${left ? ` The text is long: its last ${left} tokens are not read.` : ""}`;
 }
 
@@ -97,4 +84,3 @@ if ([ask, cut, whole, scan].includes(clicked) || cb_obj === own) {
   return label();
 }
 label();
-if (cb_obj === layer || cb_obj === head) ask_kernel();

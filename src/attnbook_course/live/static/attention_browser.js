@@ -1,5 +1,4 @@
 // One attention matrix of several, and the weights of its chosen row.
-const nth = (k) => k + (k % 100 > 10 && k % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][k % 10] ?? "th");
 const chosen = Number(example.value);
 const queries = cases.data.rows[chosen], keys = cases.data.columns[chosen];
 const percent = cases.data.percent[chosen][Number(head.value)];

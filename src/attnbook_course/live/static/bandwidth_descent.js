@@ -1,24 +1,12 @@
-// Gradient descent on θ = log h, θ ← θ − η dL/dθ, with the leave-one-out error L and its slope by hand: chapter 2's loop.
-// gaussian_average.js, before it, has each point's prediction from the others and the slope of that.
+// Gradient descent on θ = log h, θ ← θ − η dL/dθ: chapter 2's loop. kernel_average.js, before it, has L and its slope.
 const clicked = cb_obj.event_name === "button_click" ? cb_obj.origin : null;
 const opened = cb_obj.type === "Column"; // the figure is new
-const at_once = matchMedia("(prefers-reduced-motion: reduce)").matches;
-const n = x.length;
-
-function error_and_slope(theta) {
-  let error = 0, slope = 0;
-  for (let i = 0; i < n; i++) {
-    const { f, slope: df } = predict(x[i], Math.exp(theta), i);
-    error += (y[i] - f) ** 2 / n;
-    slope += (-2 * (y[i] - f) * df) / n;
-  }
-  return { error, slope };
-}
+const { x, y } = data.data;
 
 // The steps so far, each with the bandwidth that it is drawn at: a step may leave the picture.
 const { start: least, end: most } = right.x_range;
 const inside = (h) => Math.min(0.8 * most, Math.max(1.25 * least, h));
-const stand = (theta) => ({ theta, h: inside(Math.exp(theta)), ...error_and_slope(theta) });
+const stand = (theta) => ({ theta, h: inside(Math.exp(theta)), ...error_and_slope(x, y, theta) });
 const steps = () => Array.from(trail.data.theta, (theta, t) =>
   Object.fromEntries(Object.entries(trail.data).map(([key, column]) => [key, column[t]])));
 const next = ({ theta, slope }) => theta - Math.pow(10, rate.value) * slope;
@@ -27,10 +15,9 @@ function go(all, count) {
   trail.data = Object.fromEntries(Object.keys(trail.data).map((key) => [key, all.map((one) => one[key])]));
 }
 
-const three = (value) => value.toPrecision(3).replaceAll("-", "−"); // that of an exponent, too
 function draw() {
   const all = steps(), { theta, h, error, slope } = all.at(-1);
-  curve.data = { ...curve.data, estimate: Array.from(curve.data.x, (at) => predict(at, Math.exp(theta)).f) };
+  curve.data = { ...curve.data, estimate: Array.from(curve.data.x, (at) => predict(x, y, at, Math.exp(theta)).f) };
   ball.data = { h: [h], error: [error] };
   const ends = [-0.8, 0.8]; // in log h; both axes are logarithmic, so that the tangent is one of log L
   tangent.data = { h: ends.map((way) => h * Math.exp(way)), error: ends.map((way) => error * Math.exp((way * slope) / error)) };
@@ -38,7 +25,7 @@ function draw() {
   const lowest = Math.log(valley.data.h[valley.data.error.indexOf(Math.min(...valley.data.error))]);
   const jumps = all.slice(1).filter((one, t) =>
     (one.theta - lowest) * (all[t].theta - lowest) < 0 && Math.abs(one.theta - all[t].theta) > 0.5);
-  const [below, above] = [-0.4, 0.4].map((way) => error_and_slope(theta + way).slope);
+  const [below, above] = [-0.4, 0.4].map((way) => error_and_slope(x, y, theta + way).slope);
   const steep = 0.01 * error; // both sides of a floor go up
   const spread = (Math.max(...x) - Math.min(...x)) / 2;
   const where = Math.abs(slope) < steep && below < -steep && above > steep ? " This is the floor of the valley."
@@ -48,9 +35,8 @@ function draw() {
     (jumps.length ? ` ${jumps.length === 1 ? "One step" : `${jumps.length} steps`} jumped over the valley: the learning rate is too large.` : "");
 }
 
-const idle = at_once ? `${portion} steps` : "run";
 if (opened) {
-  const errors = Array.from(valley.data.h, (h) => error_and_slope(Math.log(h)).error);
+  const errors = Array.from(valley.data.h, (h) => error_and_slope(x, y, Math.log(h)).error);
   valley.data = { ...valley.data, error: errors };
   right.y_range.setv({ start: 0.85 * Math.min(...errors), end: 1.25 * Math.max(...errors) });
 }
@@ -58,30 +44,18 @@ if (cb_obj === rate) { // what runs goes on, with another length of its steps
   draw();
   return;
 }
-const now_turn = (turn.data.count[0] ?? 0) + 1, runs = clicked === run && run.label === "run";
-turn.data = { count: [now_turn] };
+end_run(figure);
+const idle = at_once ? `${portion} steps` : "run", runs = clicked === run && run.label !== "stop";
 relabel(run, runs && !at_once ? "stop" : idle);
 if (opened || clicked === again || cb_obj === start) go([stand(start.value * Math.LN10)], 0);
 else if (clicked === one) go(steps(), 1);
-else if (at_once) go(steps(), portion);
+else if (runs && at_once) go(steps(), portion);
 draw();
-
-// Ten steps a second, while the reader can see them and has pressed nothing else.
-function seen() {
-  const { top, bottom } = document.getElementById(figure).getBoundingClientRect();
-  return document.visibilityState === "visible" && bottom > 0 && top < window.innerHeight;
-}
-function run_on(last, left) {
-  requestAnimationFrame((now) => {
-    if (turn.data.count[0] !== now_turn) return;
-    if (now - last < 100 || !seen()) {
-      run_on(last, left);
-      return;
-    }
-    go(steps(), 1);
-    draw();
-    if (left > 1) run_on(now, left - 1);
-    else relabel(run, idle);
-  });
-}
-if (run.label === "stop") run_on(performance.now(), longest);
+let left = longest;
+if (runs && !at_once) run_on(figure, 100, () => { // ten steps a second
+  go(steps(), 1);
+  draw();
+  left -= 1;
+  if (left === 0) relabel(run, idle);
+  return left > 0;
+});

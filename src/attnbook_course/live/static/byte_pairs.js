@@ -31,10 +31,5 @@ function byte_pairs(merges, { tokens = OWN(merges), digits = false } = {}) {
     encode: (text) => words(text).flatMap(merged).map((token) => number.get(token)),
     decode: (numbers) => new TextDecoder().decode(
       Uint8Array.from(numbers.flatMap((n) => [...tokens[n]].map((sign) => SIGNS.indexOf(sign))))),
-    decode_each(numbers) { // the parts of decode's text, a character of several tokens with its last
-      const decoder = new TextDecoder();
-      return numbers.map((n, at) =>
-        decoder.decode(Uint8Array.from(tokens[n], (sign) => SIGNS.indexOf(sign)), { stream: at < numbers.length - 1 }));
-    },
   };
 }

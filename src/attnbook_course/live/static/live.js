@@ -3,10 +3,8 @@ const item = %ITEM%;
 const host = document.getElementById(name), plots = document.getElementById(`${name}-plots`);
 const [head, still, status] = [".attnbook-live-head", ".attnbook-still", "[role=status]"].map((one) => host.querySelector(one));
 const root = document.documentElement.dataset.content_root; // the website sets it, notebooks do not
-const files = ["bokeh", "bokeh-widgets"];
 const address = (file) => root === undefined
   ? `https://cdn.bokeh.org/bokeh/release/${file}-${version}.min.js` : `${root}_static/bokeh/${file}.min.js`;
-const shared = (window.attnbookBokeh ??= { kept: {}, scripts: {} }); // by all figures of a page
 
 // A button above the figure. The page has none before this script runs: without it nothing would happen.
 function button(label, action) {
@@ -17,27 +15,11 @@ function button(label, action) {
   return made;
 }
 
-// What the figure needs is fetched once the page rests, and run when the reader comes near: by then there may be no network.
-function keep() {
-  const { saveData, effectiveType } = navigator.connection ?? {};
-  if (root === undefined || location.protocol === "file:" || saveData || /2g/.test(effectiveType)) return;
-  still.querySelector("img")?.setAttribute("loading", "eager");
-  for (const file of files)
-    shared.kept[file] ??= fetch(address(file), { priority: "low" })
-      .then((answer) => (answer.ok ? answer.blob() : Promise.reject(answer.status)))
-      .then((blob) => URL.createObjectURL(blob))
-      .catch(() => { delete shared.kept[file]; });
-}
-const idle = window.requestIdleCallback ?? ((task) => setTimeout(task, 2000));
-if (document.readyState === "complete") idle(keep);
-else window.addEventListener("load", () => idle(keep));
-
+const scripts = (window.attnbookBokeh ??= {}); // by all figures of a page
 const run = (src) => new Promise((resolve, reject) => {
   document.head.append(Object.assign(document.createElement("script"), { src, onload: resolve, onerror: reject }));
 });
-const load = (file) => (shared.scripts[file] ??= Promise.resolve(shared.kept[file])
-  .then((kept) => run(kept ?? address(file)))
-  .catch((error) => { delete shared.scripts[file]; throw error; }));
+const load = (file) => (scripts[file] ??= run(address(file)).catch((error) => { delete scripts[file]; throw error; }));
 
 // Bokeh gives its sliders' handles no name and a number that is not the one shown, and its plots a tab stop for nothing.
 function dress(node) {
@@ -69,41 +51,22 @@ function announce(texts) {
     });
 }
 
-// The plots as they stand and the sentence, on white.
-function save(view, sentence) {
-  const views = [...window.Bokeh.index.query((one) => one.model.type === "Figure" && one.root === view)];
-  const boxes = views.map((one) => one.el.getBoundingClientRect()), edge = 12, line = 22;
-  const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map((box) => box[side])) - edge);
-  const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...boxes.map((box) => box[side])) + edge);
-  const canvas = document.createElement("canvas"), context = canvas.getContext("2d"), ratio = window.devicePixelRatio;
-  const font = () => { Object.assign(context, { font: "15px sans-serif", fillStyle: "#222" }); };
-  font();
-  const lines = [host.querySelector("strong").textContent, ""];
-  for (const word of sentence.split(" ")) {
-    const longer = `${lines.at(-1)} ${word}`.trim();
-    if (context.measureText(longer).width <= right - left - 2 * edge) lines[lines.length - 1] = longer;
-    else lines.push(word);
-  }
-  const head = edge + line * lines.length;
-  Object.assign(canvas, { width: ratio * (right - left), height: ratio * (bottom - top + head) });
-  context.scale(ratio, ratio);
+function save(view) { // the plots as they stand, on white
+  const views = figures_of(view), boxes = views.map((one) => one.el.getBoundingClientRect()), ratio = window.devicePixelRatio;
+  const [left, top] = ["left", "top"].map((side) => Math.min(...boxes.map((box) => box[side])));
+  const [right, bottom] = ["right", "bottom"].map((side) => Math.max(...boxes.map((box) => box[side])));
+  const canvas = document.createElement("canvas"), context = canvas.getContext("2d");
+  Object.assign(canvas, { width: ratio * (right - left), height: ratio * (bottom - top) });
   context.fillStyle = "#fff";
   context.fillRect(0, 0, canvas.width, canvas.height);
-  font();
-  lines.forEach((text, i) => context.fillText(text, edge, edge + line * (i + 0.7)));
   views.forEach((one, i) => {
-    const { canvas: drawn } = one.export("png"), { x, y, width, height } = boxes[i];
-    context.drawImage(drawn, x - left, y - top + head, width, height);
+    context.drawImage(one.export("png").canvas, ratio * (boxes[i].left - left), ratio * (boxes[i].top - top));
   });
-  canvas.toBlob((blob) => {
-    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: `${name}.png` });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-  });
+  Object.assign(document.createElement("a"), { href: canvas.toDataURL(), download: `${name}.png` }).click();
 }
 
 async function start() {
-  for (const file of files) await load(file);
+  for (const file of ["bokeh", "bokeh-widgets"]) await load(file);
   item.target_id = plots.id;
   const [view] = [...await window.Bokeh.embed.embed_item(item)];
   const find = (one) => view.model.document.get_model_by_name(one);
@@ -112,7 +75,7 @@ async function start() {
   announce(["notice", "said", "words"].map(find).filter(Boolean));
   hold(view);
   widen(view);
-  button("save as PNG", () => save(view, find("words").text));
+  button("save as PNG", () => save(view));
 }
 
 let state = "waiting";
@@ -134,8 +97,7 @@ async function draw() {
   }
   plots.style.cssText = host.style.minHeight = "";
 }
-if (new URLSearchParams(location.search).get("wide") === name) draw();
-window.addEventListener("online", () => (state === "failed" ? draw() : keep()));
+window.addEventListener("online", () => { if (state === "failed") draw(); });
 new IntersectionObserver((entries, observer) => {
   if (!entries.some((entry) => entry.isIntersecting)) return;
   observer.disconnect();

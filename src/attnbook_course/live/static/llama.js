@@ -31,12 +31,6 @@ function read_gguf(memory, from) {
   return { fields, tensors };
 }
 
-function half(bits) { // the number of a float16 that is finite
-  const exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  const size = exponent ? 2 ** (exponent - 25) * (1024 + fraction) : 2 ** -24 * fraction;
-  return bits >> 15 ? -size : size;
-}
-
 // The memory for a file of so many bytes, which are to be written into `file`; then `open` makes the model.
 function make_room(bytes) {
   const from = 4 * HALVES, scratch = 48 * 2 ** 20;

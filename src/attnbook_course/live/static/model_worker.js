@@ -1,19 +1,11 @@
 // A published model beside the page: it is fetched and checked once, and asked with a text and heads to cut.
-importScripts("byte_pairs.js", "llama.js");
-const KEPT = "attnbook-models";
+importScripts("byte_pairs.js", "float16.js", "llama.js");
 let model, pairs, asked; // asked: the tokens of the last text, its logits, weights and streams
-const tell = (kind, more, moved = []) => postMessage({ kind, ...more }, moved);
-
-async function kept_or_fetched(url) { // where a browser has no such store, or no room, the file is fetched again next time
-  const store = await globalThis.caches?.open(KEPT).catch(() => undefined);
-  const there = await store?.match(url);
-  return { store, there, answer: there ?? (await fetch(url)) };
-}
+const tell = (kind, more) => postMessage({ kind, ...more });
 
 async function load({ name, bytes, sha256 }) {
-  const url = new URL(`${name}.gguf`, location.href).href;
   const compiled = await WebAssembly.compileStreaming(fetch("quantised.wasm"));
-  const { store, there, answer } = await kept_or_fetched(url);
+  const answer = await fetch(`${name}.gguf`);
   if (!answer.ok) throw new Error(answer.status === 404 ? "this site has no copy of it" : `the host answers ${answer.status}`);
   const room = make_room(bytes);
   let at = 0;
@@ -27,12 +19,9 @@ async function load({ name, bytes, sha256 }) {
   }
   if (globalThis.crypto?.subtle) { // a page without https has none
     const found = new Uint8Array(await crypto.subtle.digest("SHA-256", room.file));
-    if ([...found].map((byte) => byte.toString(16).padStart(2, "0")).join("") !== sha256) {
-      await store?.delete(url);
-      throw new Error("the file is not the published one");
-    }
+    const hexadecimal = [...found].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    if (hexadecimal !== sha256) throw new Error("the file is not the published one");
   }
-  if (!there) await store?.put(url, new Response(room.file.slice())).catch(() => {});
   model = open_llama(room, compiled);
   pairs = pairs_of(model.fields);
   tell("loaded", {});
@@ -86,61 +75,12 @@ function scan(until) {
   })();
 }
 
-// What a head's weights go with. The first key, a sink, is left out; the rest is divided by its mean for every query. A kind of
-// distance puts pairs of query and key into groups, and explains the share of the variance that lies between their means.
-function explained(relative, groups) {
-  const of_group = new Map();
-  let all = 0, squares = 0;
-  relative.forEach((w, k) => {
-    const one = of_group.get(groups[k]) ?? { n: 0, sum: 0 };
-    of_group.set(groups[k], { n: one.n + 1, sum: one.sum + w });
-    all += w;
-    squares += w * w;
-  });
-  const n = relative.length, total = squares - (all * all) / n;
-  const between = [...of_group.values()].reduce((sum, one) => sum + (one.sum * one.sum) / one.n, 0) - (all * all) / n;
-  const free = n - of_group.size;
-  return total > 1e-9 && free > 0 ? Math.max(0, 1 - ((total - between) / free) / (total / (n - 1))) : 0; // for the number of groups
-}
-
-function embedding_distances(tokens) { // squared, between the model's own vectors
-  const { e } = model.sizes, { y } = model.kept;
-  tokens.forEach((token, i) => model.embed(token, y.subarray(i * e)));
-  return tokens.map((_, i) => tokens.map((_, j) => {
-    let sum = 0;
-    for (let c = 0; c < e; c++) sum += (y[i * e + c] - y[j * e + c]) ** 2;
-    return sum;
-  }));
-}
-
-function kernel({ layer, head }) {
-  const { tokens, weights } = asked, n = tokens.length, size = (n * (n + 1)) / 2;
-  const from = ((layer - 1) * model.sizes.heads + head - 1) * size;
-  const apart = embedding_distances(tokens), digit = tokens.map((token) => (/^[0-9]$/.test(pairs.tokens[token]) ? Number(pairs.tokens[token]) : NaN));
-  const relative = [], pair = [];
-  for (let i = 2; i < n; i++) {
-    const row = weights.subarray(from + (i * (i + 1)) / 2 + 1, from + ((i + 1) * (i + 2)) / 2); // without the first key
-    const mean = row.reduce((sum, w) => sum + w, 0) / row.length;
-    if (mean > 1e-6) row.forEach((w, k) => { relative.push(w / mean); pair.push([i, k + 1]); });
-  }
-  const cuts = pair.filter(([i, j]) => tokens[i] !== tokens[j]).map(([i, j]) => apart[i][j]).sort((a, b) => a - b);
-  const eighth = (value) => [1, 2, 3, 4, 5, 6, 7].filter((k) => value > cuts[Math.floor((k * cuts.length) / 8)]).length;
-  const kinds = {
-    place: ([i, j]) => (i - j < 4 ? i - j : 2 + Math.floor(Math.log2(i - j))), // 0, 1, 2, 3, 4 to 7, 8 to 15, …
-    digits: ([i, j]) => Math.abs(digit[i] - digit[j]), // NaN where one is no digit: a group of its own
-    embedding: ([i, j]) => (tokens[i] === tokens[j] ? "the same" : eighth(apart[i][j])),
-    before: ([i, j]) => tokens[j - 1] === tokens[i],
-  };
-  const shares = Object.fromEntries(Object.entries(kinds).map(([name, group]) => [name, explained(relative, pair.map(group))]));
-  tell("kernel", { layer, head, shares });
-}
-
 let turn = 0; // a message that comes ends what runs
 onmessage = async ({ data }) => {
   turn++;
   try {
     if (data.kind === "scan") scan(turn);
-    else if (data.kind !== "rest") await { load, ask, kernel }[data.kind](data);
+    else if (data.kind !== "rest") await { load, ask }[data.kind](data);
   } catch (error) {
     tell("failed", { words: error instanceof RangeError ? "this device has too little memory" : error.message });
   }

@@ -11,7 +11,7 @@ const wrong = undivided(shapes, power(batch), cluster.devices, layout);
 const found = wrong ? null : device_plan(shapes, power(batch), cluster, layout);
 
 // Bars one after the other, so that the last one ends at the sum; what hides lies paler, under the computing.
-const three = (number) => Number(number.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 });
+const short = (number) => Number(number.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 });
 function bars(source, table, scale, unit) {
   const rows = Object.entries(table).map(([name, size]) => [name, size / scale]);
   const ends = rows.map((_, at) => rows.slice(0, at + 1).reduce((sum, [, size]) => sum + size, 0));
@@ -19,7 +19,7 @@ function bars(source, table, scale, unit) {
     y: rows.map(([name]) => name),
     left: rows.map(([, size], at) => ends[at] - size),
     right: ends,
-    text: rows.map(([, size]) => (size > 0 ? `${three(size)} ${unit}` : "")),
+    text: rows.map(([, size]) => (size > 0 ? `${short(size)} ${unit}` : "")),
   };
   return ends;
 }
@@ -38,32 +38,29 @@ const told = {
   compute: "computing", heads: "sums over heads", ring: "the ring", experts: "tokens on their way to experts",
   stages: "messages between stages", bubble: "the pipeline's bubble", copies: "what copies send",
 };
+const refused = {
+  devices: "devices into those of one copy", heads: "heads into their ways", sequence: "a row's tokens into the ring",
+  experts: "experts into their ways", copies: "copies into the experts' ways", batch: "the batch into whole rows of each micro-batch",
+  layers: "blocks into stages",
+};
 const plural = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
 function sentence() {
   if (wrong) {
-    const [what, whole, ways] = wrong, many = whole.toLocaleString("en"), parts = ways.toLocaleString("en");
-    return {
-      devices: `${plural(whole, "device")} cannot hold copies of ${parts} devices each: take fewer heads' ways, stages or ring.`,
-      heads: `${many} heads cannot be divided into ${parts} ways.`,
-      sequence: `A row of ${many} tokens cannot be divided into ${parts} ways.`,
-      experts: whole === 1 ? `This model has no experts to divide into ${parts} ways.` : `${many} experts cannot be divided into ${parts} ways.`,
-      copies: `${whole === 1 ? "One copy" : `${many} copies`} cannot divide experts into ${parts} ways.`,
-      batch: `The batch is too small: each micro-batch of each copy needs a whole row, ${parts} tokens together.`,
-      layers: `${many} blocks cannot make ${parts} stages.`,
-    }[what];
+    const [what, whole, ways] = wrong;
+    return `It does not divide: ${refused[what]}, ${whole.toLocaleString("en")} into ${ways.toLocaleString("en")}.`;
   }
   const { copies, rows, binds, seconds, step } = found;
   const each = layout.heads * layout.ring * layout.stages;
   const start = `${copies === 1 ? "One copy" : `${copies.toLocaleString("en")} copies`} of the model, ${plural(each, "device")} each; ` +
-    `${plural(rows, "row")} per micro-batch. A device holds ${three(found.held / 1e9)} of ${three(room)} GB. `;
+    `${plural(rows, "row")} per micro-batch. A device holds ${short(found.held / 1e9)} of ${short(room)} GB. `;
   if (!fits) {
     const largest = Object.entries(found.memory).reduce((a, b) => (b[1] > a[1] ? b : a));
-    return `${start}Memory binds: it does not fit, and ${largest[0]} take most, ${three(largest[1] / 1e9)} GB.`;
+    return `${start}Memory binds: it does not fit, and ${largest[0]} take most, ${short(largest[1] / 1e9)} GB.`;
   }
   const losses = Object.entries(seconds).filter(([name]) => name !== "compute");
   const [loss, lost] = losses.reduce((a, b) => (b[1] > a[1] ? b : a));
-  const speed = `A step takes ${three(step)} s, ${three(found.tokens_per_second)} tokens per second; the model's own operations take ${percent(found.utilisation)} of the data sheet's. `;
+  const speed = `A step takes ${short(step)} s, ${short(found.tokens_per_second)} tokens per second; the model's own operations take ${percent(found.utilisation)} of the data sheet's. `;
   const many = ["heads", "experts", "stages"].includes(binds);
   const bound = `${told[binds][0].toUpperCase()}${told[binds].slice(1)} ${many ? "bind" : "binds"}`;
   return start + speed + (lost < 1e-3 * step ? `${bound}; all sending hides.`

