@@ -1,16 +1,13 @@
 """Which atom became which: the weights of RXNMapper's 96 heads against mappings by chemists.
 
-    python -m experiments.atoms               sixty reactions; stores the results (ten seconds)
-    python -m experiments.atoms --all FILE…   also all 610 that can be read, in the form of
-                                             reactions.json: a file for each random order
-    python -m experiments.atoms --quick       six reactions; stores nothing
+Sixty reactions are in the package. The 610 are read where tools/make_reactions.py --all has written
+them, into _build/reactions/, a file for each seed of their random order; without, their stored
+figures stay.
 
-Without --all the stored figures of the 610 stay. Nothing is trained and no head is chosen: head
-11.6 is the one that RXNMapper's code names. Intervals are over reactions, 2000 times drawn again.
+Nothing is trained and no head is chosen: head 11.6 is the one that RXNMapper's code names.
+Intervals are over reactions, 2000 times drawn again. Ten seconds, and minutes with the 610.
 """
 
-import argparse
-from collections import Counter
 from collections.abc import Callable
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -23,11 +20,12 @@ from scipy.optimize import linear_sum_assignment
 from attnbook import datasets
 from attnbook.datasets.reactions import GROUPS, Reaction, read_reactions
 from attnbook.pretrained import fetch, from_folder
-from experiments.storing import store
+from experiments.harness import Experiment, rounded
 
 Array = np.ndarray
 LAYER, HEAD = 10, 5  # head 11.6, counted from 0
-SEED, RESAMPLES, SPLITS = 0, 2000, 200
+SEED, RESAMPLES = 0, 2000
+MANY = Path("_build/reactions")
 
 
 def load() -> Callable[[Reaction], Array]:
@@ -120,24 +118,10 @@ def interval(found: list[Array]) -> list[float]:
     return rounded(np.quantile(shares, [0.025, 0.975]))
 
 
-def rounded(numbers: Any) -> Any:
-    """Four digits after the point, as plain numbers."""
-    return np.round(np.asarray(numbers, dtype=np.float64), 4).tolist()
-
-
-def name(head: int) -> str:
-    """ "11.6" for the sixth head of layer 11."""
-    return f"{head // 8 + 1}.{head % 8 + 1}"
-
-
 def measure(reactions: list[Reaction], weights: list[Array]) -> dict[str, Any]:
-    """How many atoms the head finds, all heads, and what is possible without it."""
-    heads = [largest(w, r) for w, r in zip(weights, reactions, strict=True)]
-    ours = [one[LAYER, HEAD] for one in heads]
-    shares = np.concatenate(heads, axis=-1).mean(axis=-1)
-    others = shares.copy()
-    others[:, HEAD] = 0
+    """How many atoms the head finds, and what is possible without it."""
     pairs = list(zip(weights, reactions, strict=True))
+    ours = [largest(w[LAYER, HEAD], r) for w, r in pairs]
     rivals: dict[str, list[Array]] = {
         "one to one": [one_to_one(w[LAYER, HEAD], r) for w, r in pairs],
         "mean of all heads": [largest(w.mean(axis=(0, 1)), r) for w, r in pairs],
@@ -147,49 +131,20 @@ def measure(reactions: list[Reaction], weights: list[Array]) -> dict[str, Any]:
         "text": [by_text(r) for r in reactions],
     }
     changed = [np.isin(np.arange(len(r.products)), r.changed) for r in reactions]
-    parts = {"head": ours, "text": rivals["text"], "chance": rivals["chance"]}
+
+    def where(chosen: list[Array]) -> dict[str, float]:
+        return {"head": rounded(share([f[c] for f, c in zip(ours, chosen, strict=True)]))}
+
     return {
         "reactions": len(reactions),
         "atoms": sum(map(len, ours)),
-        "head": round(share(ours), 4),
+        "head": rounded(share(ours)),
         "interval": interval(ours),
-        "whole": round(float(np.mean([one.all() for one in ours])), 4),
-        "heads": rounded(shares),
-        "median head": rounded(np.median(shares)),
-        "best of another number": [name(int(others.argmax())), rounded(others.max())],
         "rivals": {k: rounded(share(found)) for k, found in rivals.items()},
-        "intervals": {k: interval(found) for k, found in rivals.items()},
+        "intervals": {"text": interval(rivals["text"])},
         "changed": int(np.concatenate(changed).sum()),
-        "where bonds change": {
-            k: rounded(share([f[c] for f, c in zip(found, changed, strict=True)]))
-            for k, found in parts.items()
-        },
-        "where they stay": {
-            k: rounded(share([f[~c] for f, c in zip(found, changed, strict=True)]))
-            for k, found in parts.items()
-        },
-    }
-
-
-def selection(reactions: list[Reaction], weights: list[Array]) -> dict[str, Any]:
-    """What the best head of one half of the reactions finds in the other half, many times."""
-    heads = [largest(w, r) for w, r in zip(weights, reactions, strict=True)]
-    right = np.stack([one.sum(axis=-1).ravel() for one in heads])  # (reactions, 96)
-    atoms = np.array([one.shape[-1] for one in heads])
-    rng, chosen, shares, ours = np.random.default_rng(SEED), Counter(), [], []
-    for _ in range(SPLITS):
-        order = rng.permutation(len(heads))
-        half, other = np.array_split(order, 2)
-        best = int((right[half].sum(axis=0) / atoms[half].sum()).argmax())
-        found = right[other].sum(axis=0) / atoms[other].sum()
-        chosen[name(best)] += 1
-        shares.append(found[best])
-        ours.append(found[8 * LAYER + HEAD])
-    return {
-        "splits": SPLITS,
-        "chosen": dict(chosen.most_common()),
-        "on the other half": rounded(np.mean(shares)),
-        "head 11.6 there": rounded(np.mean(ours)),
+        "where bonds change": where(changed),
+        "where they stay": where([~c for c in changed]),
     }
 
 
@@ -206,55 +161,31 @@ def per_reaction(reactions: list[Reaction], weights: list[Array]) -> list[dict[s
     """The atoms that the head finds and misses, reaction by reaction."""
     found = [largest(w[LAYER, HEAD], r) for w, r in zip(weights, reactions, strict=True)]
     return [
-        {"group": r.group, "row": r.row, "atoms": len(f), "missed": np.flatnonzero(~f).tolist()}
+        {"group": r.group, "atoms": len(f), "missed": np.flatnonzero(~f).tolist()}
         for r, f in zip(reactions, found, strict=True)
     ]
 
 
-def measure_many(texts: list[str], weights_of: Callable[[Reaction], Array]) -> dict[str, Any]:
-    """All reactions that can be read, and the same in the random order of each file."""
-    reactions = read_reactions(texts[0])
-    weights = [weights_of(one) for one in reactions]
-    found = {"610": groups(reactions, weights), "selection of 610": selection(reactions, weights)}
-    print("610", found["610"]["all"]["head"], found["610"]["all"]["rivals"], flush=True)
-    found["610 rewritten"] = []  # one for each file
-    for text in texts:
-        reactions = read_reactions(text, rewritten=True)
-        again = groups(reactions, [weights_of(one) for one in reactions])
-        for one in again.values():
-            del one["heads"]
-        found["610 rewritten"].append(again)
-        print("610 rewritten", again["all"]["head"], again["all"]["rivals"], flush=True)
-    return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--all", type=Path, nargs="*", default=[])
-    asked = parser.parse_args()
-    torch.set_num_threads(1)
+def main(experiment: Experiment) -> None:
     weights_of = load()
     found: dict[str, Any] = {}
     for key, rewritten in (("sixty", False), ("sixty rewritten", True)):
-        reactions = datasets.reactions(rewritten=rewritten)[:: 10 if asked.quick else 1]
+        reactions = datasets.reactions(rewritten=rewritten)[:: 10 if experiment.quick else 1]
         weights = [weights_of(one) for one in reactions]
         found[key] = groups(reactions, weights)
         if not rewritten:
-            found["selection"] = selection(reactions, weights)
+            heads = [largest(w, r) for w, r in zip(weights, reactions, strict=True)]
+            found[key]["all"]["heads"] = rounded(np.concatenate(heads, axis=-1).mean(axis=-1))
             found["per reaction"] = per_reaction(reactions, weights)
         print(key, found[key]["all"]["head"], found[key]["all"]["rivals"], flush=True)
-    if asked.quick:
-        return
-    many = ("610", "610 rewritten", "selection of 610")
-    if asked.all:
-        found |= measure_many([path.read_text(encoding="utf-8") for path in asked.all], weights_of)
+
+    def all_of(text: str, *, rewritten: bool = False) -> dict[str, Any]:
+        reactions = read_reactions(text, rewritten=rewritten)
+        return {"all": measure(reactions, [weights_of(one) for one in reactions])}
+
+    if texts := [path.read_text(encoding="utf-8") for path in sorted(MANY.glob("*"))]:
+        found["610"] = all_of(texts[0])
+        found["610 rewritten"] = [all_of(text, rewritten=True) for text in texts]
     else:
-        found |= {key: datasets.results("atoms")["found"][key] for key in many}
-    store("atoms", found=found)
-
-
-if __name__ == "__main__":
-    main()
+        found = {**experiment.stored(), **found}
+    experiment.store(found=found)

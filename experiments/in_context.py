@@ -1,30 +1,23 @@
 """Regression in context: against kernel regression and the exact posterior, over seeds.
 
-    python -m experiments.in_context            all; stores results (over an hour)
-    python -m experiments.in_context --quick    twenty steps of one seed; stores nothing
-
-Seeds are 0, 1, 2, … throughout and none is left out; first parameters and training functions come
-from them. The functions to judge on are the same for all.
+The functions to judge on are the same for all. Takes over an hour.
 """
 
 from functools import cache
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import convert, datasets, nadaraya_watson, softmax
-from attnbook import jax as jax_layers
+from attnbook import datasets, nadaraya_watson, softmax
 from attnbook import torch as torch_layers
 from attnbook.datasets import regression_prompts
 from attnbook.kernel import gaussian_process
-from attnbook.train import training
+from experiments.harness import Experiment, in_library, learn, rounded, summary
 from experiments.learned_kernels import draw
-from experiments.storing import asked_quick, store, summary
 
 PAIRS, SIZE, STEPS, PEAK, NOISE = 32, 32, 2000, 3e-3, 0.2
-ONE = {"steps": 2000, "peak": 0.1}
+ONE_PEAK = 0.1  # of one layer
 WIDE = {"num_layers": 1, "embed_dim": 112, "mlp_dim": 224}  # the parameters of three blocks in one
 BANDWIDTHS = np.geomspace(0.03, 1.0, 60)
 SCALES = {"fixed": 0.3, "random": (0.15, 0.6)}
@@ -37,6 +30,11 @@ def functions(seed: int, steps: int, scale: str) -> Any:
         yield datasets.smooth_functions(
             SIZE, PAIRS + 1, seed=rng, length_scale=SCALES[scale], noise=NOISE
         )
+
+
+def prompts(f: datasets.Functions) -> np.ndarray:
+    """Pairs without the last, then every x but the first as a query."""
+    return regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])
 
 
 @cache
@@ -63,12 +61,9 @@ def judged(scale: str) -> tuple[datasets.Functions, dict[str, np.ndarray]]:
 def regressor(seed: int, scale: str, library: str, steps: int, **sizes: Any) -> dict[str, Any]:
     """Train once; mean squared error at every context size, against the two."""
     torch.manual_seed(seed)
-    model: Any = torch_layers.EncoderOnly(3, 1, **sizes)
-    model, layers, to_array = (
-        (model, torch_layers, torch.tensor)
-        if library == "torch"
-        else (convert.torch_to_jax(model), jax_layers, jnp.asarray)
-    )
+    model = torch_layers.EncoderOnly(3, 1, **sizes)
+    parameters = sum(p.numel() for p in model.parameters())
+    model, layers, to_array = in_library(model, library)
     mask = to_array(MASK)
 
     def answers(model: Any, tokens: Any) -> Any:
@@ -77,29 +72,18 @@ def regressor(seed: int, scale: str, library: str, steps: int, **sizes: Any) -> 
     def loss(model: Any, tokens: Any, y: Any) -> Any:
         return ((answers(model, tokens) - y) ** 2).mean()
 
-    batches = (
-        (
-            regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:]),
-            f.y[:, 1:].astype(np.float32),
-        )
-        for f in functions(seed, steps, scale)
-    )
-    rates = training.warm_cosine(PEAK, steps, warmup=min(100, steps))
-    model, history = layers.train(model, loss, batches, learning_rate=rates, clip=1.0)
+    batches = ((prompts(f), f.y[:, 1:].astype(np.float32)) for f in functions(seed, steps, scale))
+    model, history = learn(layers, model, loss, batches, PEAK, steps, warmup=100)
     f, classical = judged(scale)
     with torch.no_grad():
-        said = np.asarray(
-            answers(
-                model, to_array(regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:]))
-            )
-        )
+        said = np.asarray(answers(model, to_array(prompts(f))))
     errors = np.mean((said - f.true[:, 1:]) ** 2, axis=0)
     return {
-        "errors": [float(f"{e:.4g}") for e in errors],
-        "to_kernel": [float(f"{r:.4g}") for r in errors / classical["kernel"]],
-        "to_posterior": [float(f"{r:.4g}") for r in errors / classical["posterior"]],
+        "errors": rounded(errors),
+        "to_kernel": rounded(errors / classical["kernel"]),
+        "to_posterior": rounded(errors / classical["posterior"]),
         "cpu_seconds": history.cpu_seconds,
-        "parameters": sum(p.numel() for p in torch_layers.EncoderOnly(3, 1, **sizes).parameters()),
+        "parameters": parameters,
     }
 
 
@@ -114,14 +98,9 @@ def last(y: np.ndarray) -> np.ndarray:
 
 
 def one_layer(seed: int, library: str, steps: int, peak: float) -> dict[str, Any]:
-    """One head whose queries and keys see x alone: its bandwidth, twice, and its errors."""
+    """One head whose queries and keys see x alone: its bandwidth, twice, its gain, its error."""
     torch.manual_seed(seed)
-    layer: Any = torch_layers.MultiHeadAttention(4, 1)
-    layer, layers, to_array = (
-        (layer, torch_layers, torch.tensor)
-        if library == "torch"
-        else (convert.torch_to_jax(layer), jax_layers, jnp.asarray)
-    )
+    layer, layers, to_array = in_library(torch_layers.MultiHeadAttention(4, 1), library)
     mask = to_array(np.tri(PAIRS, dtype=bool))
 
     def loss(layer: Any, queries: Any, keys: Any, values: Any, y: Any) -> Any:
@@ -132,9 +111,8 @@ def one_layer(seed: int, library: str, steps: int, peak: float) -> dict[str, Any
 
     drawn = functions(seed, steps, "fixed")
     batches = ((*inputs(f), f.y[:, 1:].astype(np.float32)) for f in drawn)
-    rates = training.warm_cosine(peak, steps, warmup=20)
-    layer, history = layers.train(layer, loss, batches, learning_rate=rates, clip=1.0)
-    f, classical = judged("fixed")
+    layer, history = learn(layers, layer, loss, batches, peak, steps, warmup=20)
+    f, _ = judged("fixed")
     given = map(to_array, inputs(f))
     with torch.no_grad():
         said = np.asarray(layer(*given, mask)[..., 3])
@@ -145,13 +123,11 @@ def one_layer(seed: int, library: str, steps: int, peak: float) -> dict[str, Any
     for w, b in zip((w_q, w_k), biases, strict=True):
         w[:, 0] += b
     form = w_q.T @ w_k / 2  # score = (1, x, x²) form (1, x', x'²)
-    errors = np.mean((said - f.true[:, 1:]) ** 2, axis=0)
     return {
         "bandwidth_product": float(form[1, 1] ** -0.5),
         "bandwidth_square": float((-2 * form[0, 2]) ** -0.5),
         "gain": float((weights[3] @ weights[2])[3, 3]),
-        "to_kernel": [float(f"{r:.4g}") for r in errors / classical["kernel"]],
-        "error": float(errors.mean()),
+        "error": float(np.mean((said - f.true[:, 1:]) ** 2)),
         "cpu_seconds": history.cpu_seconds,
     }
 
@@ -170,14 +146,12 @@ def running_data(seed: int, steps: int, draws: int) -> dict[str, Any]:
             f = datasets.smooth_functions(
                 size, pairs + 1, seed=rng, length_scale=(0.1, 0.6), noise=noise
             )
-            tokens = regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])
-            yield tokens, f.y[:, 1:].astype(np.float32)
+            yield prompts(f), f.y[:, 1:].astype(np.float32)
 
     def loss(model: Any, tokens: Any, y: Any) -> Any:
         return ((model(tokens, mask)[:, pairs:, 0] - y) ** 2).mean()
 
-    rates = training.warm_cosine(PEAK, steps, warmup=min(100, steps))
-    model, history = torch_layers.train(model, loss, batches(), learning_rate=rates, clip=1.0)
+    model, history = learn(torch_layers, model, loss, batches(), PEAK, steps, warmup=100)
     errors = []
     for number in range(draws):
         x, y, new_x, new_y = draw(number)
@@ -213,37 +187,23 @@ def running_process(draws: int) -> dict[str, Any]:
     return {"held_out": summary(errors)}
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    seeds = range(1 if quick else 3)
+def main(experiment: Experiment) -> None:
+    quick = experiment.quick
+    seeds, draws = range(1 if quick else 3), 2 if quick else 40
     steps = 20 if quick else STEPS
-    found: dict[str, Any] = {}
 
-    def note(name: str, results: Any) -> None:
-        found[name] = results
-        print(name, results, flush=True)
-        if not quick:
-            errors = {scale: judged(scale)[1].items() for scale in SCALES}
-            classical = {scale: {k: e.tolist() for k, e in of} for scale, of in errors.items()}
-            store("in_context", found=found, classical=classical)
+    def of_seeds(scale: str, library: str = "torch", **sizes: int) -> list[dict[str, Any]]:
+        return [regressor(seed, scale, library, steps, **sizes) for seed in seeds]
 
-    one = {"steps": 20, "peak": 0.1} if quick else ONE
+    note = experiment.note
     for library in ("torch", "JAX"):
-        note(f"one layer, {library}", [one_layer(seed, library, **one) for seed in seeds])
+        note(f"one layer, {library}", [one_layer(s, library, steps, ONE_PEAK) for s in seeds])
     for library in ("torch", "JAX"):
-        runs = [regressor(seed, "fixed", library, steps) for seed in seeds]
-        note(f"fixed, {library}", runs)
-    note("random, torch", [regressor(seed, "random", "torch", steps) for seed in seeds])
+        note(f"fixed, {library}", of_seeds("fixed", library))
+    note("random, torch", of_seeds("random"))
     for layers in (1, 2):
-        runs = [regressor(seed, "fixed", "torch", steps, num_layers=layers) for seed in seeds]
-        note(f"fixed, {layers} layers", runs)
-    wide = [regressor(seed, "fixed", "torch", steps, **WIDE) for seed in seeds]
-    note("fixed, 1 wide layer", wide)
-    draws = 2 if quick else 40
+        note(f"fixed, {layers} layers", of_seeds("fixed", num_layers=layers))
+    note("fixed, 1 wide layer", of_seeds("fixed", **WIDE))
     note("running data, Bayes", running_process(draws))
-    note("running data", [running_data(seed, 20 if quick else 1000, draws) for seed in seeds])
-
-
-if __name__ == "__main__":
-    main()
+    running = [running_data(seed, 20 if quick else 1000, draws) for seed in seeds]
+    note("running data", running)

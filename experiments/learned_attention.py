@@ -1,17 +1,14 @@
 """Attention with learned queries and keys: names in circles, the running data, five inputs.
 
-    python -m experiments.learned_attention            all; stores the results (some seven minutes)
-    python -m experiments.learned_attention --quick    two seeds; stores nothing
-
-Seeds are 0, 1, 2, … throughout and none is left out; data, first parameters and batches come from
-them. On names and on five inputs every method that learns has its learning rate, and on five inputs
-its width and number of steps, chosen from the same grid on draws of their own (seeds 100, 101, …),
-by the error on new rows or points; the choice is stored.
+On names and on five inputs every method that learns has its learning rate, and on five inputs its
+width and number of steps, chosen from the same grid on draws of their own (seeds 100, 101, …), by
+the error on new rows or points; the choice is stored. Takes some seven minutes.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +17,8 @@ from torch import Tensor, nn
 
 from attnbook import attend, datasets, nadaraya_watson
 from attnbook import torch as torch_layers
-from experiments.learned_kernels import draw, over
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, over
+from experiments.learned_kernels import draw
 
 RATES = 0.01, 0.03, 0.1
 Network = dict[str, np.ndarray]
@@ -37,10 +34,6 @@ def layers(model: Any, side: str, at: Tensor) -> Tensor:
 
 def parameters(**arrays: np.ndarray) -> nn.ParameterDict:
     return nn.ParameterDict({name: torch.from_numpy(array) for name, array in arrays.items()})
-
-
-def others(n: int) -> np.ndarray:
-    return ~np.eye(n, dtype=bool)
 
 
 # Names in circles
@@ -195,7 +188,7 @@ def of_points(
         seen[step] = float(np.mean((new_y - said) ** 2))
 
     seen: dict[int, float] = {}
-    mask = others(len(x))
+    mask = ~np.eye(len(x), dtype=bool)
 
     def batches():  # looks at the new points on its way, and learns nothing from them
         for step in range(max(stops)):
@@ -247,11 +240,10 @@ def five(seed: int, chosen: dict[str, Any]) -> dict[str, list[float]]:
 def line(seed: int) -> dict[str, list[float]]:
     """Leave-one-out and held-out error on the running data; "learned" is chapter 3's model.
 
-    All have chapter 3's width and steps, and two of them a higher rate as well.
+    All have chapter 3's width and steps, and the MLP alone a higher rate as well.
     """
     kinds = {
         "learned": ("two MLPs", 0.01),
-        "learned, rate 0.03": ("two MLPs", 0.03),
         "two matrices": ("two matrices", 0.01),
         "MLP alone": ("an MLP alone", 0.01),
         "MLP alone, rate 0.03": ("an MLP alone", 0.03),
@@ -287,30 +279,13 @@ def choose_for_points(seeds: Sequence[int]) -> dict[str, Any]:
     return chosen
 
 
-def with_choice(
-    experiment: Callable[[int, dict[str, Any]], dict[str, list[float]]], chosen: dict[str, Any]
-) -> Callable[[int], dict[str, list[float]]]:
-    def chosen_experiment(seed: int) -> dict[str, list[float]]:
-        return experiment(seed, chosen)
-
-    chosen_experiment.__name__ = experiment.__name__
-    return chosen_experiment
-
-
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+def main(experiment: Experiment) -> None:
+    quick = experiment.quick
     tuning = range(100, 101 if quick else 103)
     for_circles, for_five = choose_for_circles(tuning), choose_for_points(tuning)
-    found = {
-        "circles": over(with_choice(circles, for_circles), 2 if quick else 5),
-        "five": over(with_choice(five, for_five), 2 if quick else 10),
-        "towers": over(line, 2 if quick else 40),
-        "chosen": {"circles": for_circles, "five": for_five},
-    }
-    if not quick:
-        store("learned_attention", **found)
-
-
-if __name__ == "__main__":
-    main()
+    experiment.store(
+        circles=over(partial(circles, chosen=for_circles), 2 if quick else 5),
+        five=over(partial(five, chosen=for_five), 2 if quick else 10),
+        towers=over(line, 2 if quick else 40),
+        chosen={"circles": for_circles, "five": for_five},
+    )

@@ -1,14 +1,10 @@
 """What learned kernels gain on points that they have not seen, over many draws of the running data.
 
-    python -m experiments.learned_kernels            all; stores the results (about fifteen minutes)
-    python -m experiments.learned_kernels --quick    two draws; stores nothing
-
-Every draw has 150 given points and is judged on 1000 new ones. Seeds are 0, 1, 2, … throughout; no
-draw is left out. Medians are stored, and the range in which eight of ten draws lie.
+Every draw has 150 given points and is judged on 1000 new ones. Medians are stored, and the range in
+which eight of ten draws lie. Takes about fifteen minutes.
 """
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -17,7 +13,7 @@ from torch import Tensor, nn
 
 from attnbook import datasets, leave_one_out, nadaraya_watson
 from attnbook.torch import KernelRegression, MultiHeadKernelRegression, train
-from experiments.storing import asked_quick, store, summary
+from experiments.harness import Experiment, over
 
 Draw = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -207,33 +203,15 @@ def likelihood_1500(seed: int) -> dict[str, list[float]]:
     return likelihood(seed, 1500)
 
 
-def over(experiment: Callable[[int], dict[str, list[float]]], seeds: int) -> dict[str, list]:
-    """An experiment over seeds, summarised: a row for each of its names."""
-    runs = [experiment(seed) for seed in range(seeds)]
-    table = {
-        name: [summary(c) for c in zip(*(r[name] for r in runs), strict=True)] for name in runs[0]
+def main(experiment: Experiment) -> None:
+    seeds = {
+        scores: 40,
+        choice: 40,
+        likelihood: 100,
+        likelihood_1500: 20,
+        held_out_size: 20,
+        held_out_size_600: 20,
+        heads: 12,
     }
-    for name, columns in table.items():
-        words = "   ".join(f"{c['median']:.4g} ({c['low']:.4g} … {c['high']:.4g})" for c in columns)
-        print(f"{experiment.__name__:14s} {name:20s} {words}", flush=True)
-    return table
-
-
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    found = {
-        "scores": over(scores, 2 if quick else 40),
-        "choice": over(choice, 2 if quick else 40),
-        "likelihood": over(likelihood, 2 if quick else 100),
-        "likelihood_1500": over(likelihood_1500, 2 if quick else 20),
-        "held_out_size": over(held_out_size, 2 if quick else 20),
-        "held_out_size_600": over(held_out_size_600, 2 if quick else 20),
-        "heads": over(heads, 2 if quick else 12),
-    }
-    if not quick:
-        store("learned_kernels", **found)
-
-
-if __name__ == "__main__":
-    main()
+    found = {of.__name__: over(of, 2 if experiment.quick else n) for of, n in seeds.items()}
+    experiment.store(**found)

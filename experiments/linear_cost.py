@@ -1,11 +1,9 @@
 """What a state of fixed size costs as a text grows, beside the fused softmax and our own flash.
 
-    python -m experiments.linear_cost            all; stores the results (about five minutes)
-    python -m experiments.linear_cost --quick    short texts, once; stores nothing
-
 Single precision, one head of width 64, one thread, seed 0, causal. First all tokens of a text at
 once, in several forms, then one token more after a text of that length. The ways take turns, and
-the least time of each counts. "linear" adds, "delta" is the gated delta rule.
+the least time of each counts. "linear" adds, "delta" is the gated delta rule. Takes about five
+minutes.
 """
 
 import functools
@@ -17,8 +15,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from attnbook import linear_attention
 from attnbook.exact import flash
-from experiments.exact_and_fast import Ways, least_seconds, rounded
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, Ways, columns, least_seconds, rounded
 
 D, CHUNK, BLOCK = 64, 64, 256
 LENGTHS = [256, 512, 1024, 2048, 4096, 8192, 16384]
@@ -68,37 +65,26 @@ def crossing(lengths: list[int], ours: list[float], theirs: list[float]) -> floa
     for (n, here), (further, there) in reversed(list(pairwise(zip(lengths, gaps, strict=True)))):
         if here >= 1:
             share = torch.tensor(here).log() / torch.tensor(here / there).log()
-            return rounded(n * (further / n) ** float(share))
+            return rounded(n * (further / n) ** float(share), 3)
     return lengths[0]
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    lengths = LENGTHS[:3] if quick else LENGTHS
-    rounds = 1 if quick else 9
-    rows = [least_seconds(all_at_once(n), rounds) for n in lengths]
-    seconds = {name: [row[name] for row in rows] for name in rows[0]}
-    steps = [least_seconds(one_more(n), 4 * rounds, calls=20) for n in lengths]
-    fused = seconds["softmax, fused"]
-    found = {
-        "width": D,
-        "chunk": CHUNK,
-        "block": BLOCK,
-        "lengths": lengths,
-        "seconds": seconds,
-        "seconds of one more token": {name: [row[name] for row in steps] for name in steps[0]},
-        "bytes": {"state": D * D * NUMBER, "cache": [2 * n * D * NUMBER for n in lengths]},
-        "crosses the fused softmax": {
-            name: crossing(lengths, taken, fused)
-            for name, taken in seconds.items()
-            if not name.startswith("softmax")
-        },
+def main(experiment: Experiment) -> None:
+    lengths, rounds = (LENGTHS[:3], 1) if experiment.quick else (LENGTHS, 9)
+    seconds = columns([least_seconds(all_at_once(n), rounds) for n in lengths])
+    steps = columns([least_seconds(one_more(n), 4 * rounds, calls=20) for n in lengths])
+    crosses = {
+        name: crossing(lengths, taken, seconds["softmax, fused"])
+        for name, taken in seconds.items()
+        if not name.startswith("softmax")
     }
-    print(found, flush=True)
-    if not quick:
-        store("linear_cost", **found)
-
-
-if __name__ == "__main__":
-    main()
+    print(seconds, steps, crosses, sep="\n", flush=True)
+    experiment.store(
+        width=D,
+        chunk=CHUNK,
+        block=BLOCK,
+        lengths=lengths,
+        seconds=seconds,
+        **{"seconds of one more token": steps, "crosses the fused softmax": crosses},
+        bytes={"state": D * D * NUMBER, "cache": [2 * n * D * NUMBER for n in lengths]},
+    )

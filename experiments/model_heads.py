@@ -1,10 +1,7 @@
 """What every head of SmolLM2-135M attends to on four sentences, for chapter 10.
 
-    python -m experiments.model_heads            all; stores the weights (ten seconds)
-    python -m experiments.model_heads --quick    one sentence; stores nothing
-
 Nothing is drawn at random. The weights are rounded to multiples of 1/255 (see
-attnbook_course.live.weights).
+attnbook_course.live.weights). Takes ten seconds.
 """
 
 import numpy as np
@@ -12,7 +9,7 @@ import torch
 
 from attnbook import pretrained
 from attnbook_course.live import weights
-from experiments.storing import asked_quick
+from experiments.harness import Experiment
 
 EIGHT = " window copper river lemon doctor paper island music"
 CALLED = "When Mira called Pavel,"
@@ -25,28 +22,19 @@ TEXTS = {
 START = "<|endoftext|>"  # begins each text, and is shown as <s>
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+def main(experiment: Experiment) -> None:
     file = pretrained.fetch("smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
     model = pretrained.from_gguf(file, max_length=32)
     words = pretrained.tokens_from_gguf(file)
     sentences = []
-    for title, text in list(TEXTS.items())[: 1 if quick else None]:
+    for title, text in list(TEXTS.items())[: 1 if experiment.quick else None]:
         numbers = words.encode(START + text, split_special_tokens=False)
         with torch.no_grad():
             _, by_layer = model(torch.tensor([numbers]), return_weights=True)
         tokens = ["<s>", *(words.decode([number]) for number in numbers[1:])]
         of_heads = np.stack([layer[0].numpy() for layer in by_layer])
         sentences.append(weights.Sentence(title, tokens, of_heads))
-        first = of_heads[:, :, 1:, 0].mean(axis=2)
-        print(
-            f"{title}: {len(tokens)} tokens, {(first > 0.5).sum()} of {first.size} heads are sinks"
-        )
-    if not quick:
+        print(title, of_heads.shape)
+    if not experiment.quick:
         file = weights.store("smollm2", "SmolLM2-135M", sentences)
         print(f"{file.name}: {file.stat().st_size:,} bytes")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,28 +1,24 @@
 """What attention costs on a GPU: dropout, whole rows and blocks, softmax and a sum in chunks.
 
-    python -m experiments.on_a_gpu            all; stores the results (half a minute; needs CUDA)
-    python -m experiments.on_a_gpu --quick    one round; stores nothing
-
 Milliseconds by CUDA events, ways in turns: the median over the rounds, and the range in which eight
 of ten lie. Causal, 16 heads of width 64 but for dropout, whose layers have 8 heads and are timed
-forward and backward. The kernel in Triton multiplies float32 in full precision.
+forward and backward. The kernel in Triton multiplies float32 in full precision. Takes half a
+minute; needs CUDA.
 """
 
 import sys
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from attnbook import attend, devices, linear_attention
+from attnbook import devices, linear_attention
 from attnbook import torch as torch_layers
 from attnbook.exact import flash
 from attnbook.torch import triton_flash
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, Ways
 
 HEADS, WIDTH = 16, 64
 LAYERS = (
@@ -36,7 +32,7 @@ LENGTHS, LONG, MOST_IN_BLOCKS = (512, 2048, 8192), (1024, 4096, 16384), 2048
 Times = dict[str, list[float]]
 
 
-def milliseconds(ways: dict[str, Callable[[], Any]], rounds: int, calls: int = 5) -> Times:
+def milliseconds(ways: Ways, rounds: int, calls: int = 5) -> Times:
     """Median, and where eight of ten rounds lie, after two calls that warm up."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for way in [*ways.values(), *ways.values()]:
@@ -78,11 +74,10 @@ def heads(n: int, dtype: str) -> Tensor:
 
 
 def forward(n: int, dtype: str, rounds: int) -> Times:
-    """PyTorch's kernel, attend, which calls it, the kernel in Triton, and the loop over blocks."""
+    """PyTorch's kernel, the one in Triton, and the loop over blocks."""
     qkv = heads(n, dtype)
-    ways: dict[str, Callable[[], Any]] = {
+    ways: Ways = {
         "fused": partial(scaled_dot_product_attention, *qkv, is_causal=True),
-        "attend": partial(attend, *qkv, causal=True),
         "Triton": partial(triton_flash.flash, *qkv, causal=True),
     }
     if n <= MOST_IN_BLOCKS:
@@ -94,13 +89,12 @@ def linear(n: int, rounds: int) -> Times:
     """The fused softmax, and a sum without one, in chunks; float32."""
     qkv = heads(n, "float32")
     softmax = partial(scaled_dot_product_attention, *qkv, is_causal=True)
-    return milliseconds(
-        {"softmax": softmax, "sum": partial(linear_attention.chunked, *qkv)}, rounds
-    )
+    in_chunks = partial(linear_attention.chunked, *qkv)
+    return milliseconds({"softmax": softmax, "sum": in_chunks}, rounds)
 
 
-def main() -> None:
-    rounds = 1 if asked_quick(__doc__) else 11
+def main(experiment: Experiment) -> None:
+    rounds = 1 if experiment.quick else 11
     if not torch.cuda.is_available():
         sys.exit("torch sees no CUDA device: nothing was timed")
     torch.manual_seed(0)
@@ -111,9 +105,4 @@ def main() -> None:
         found["forward"] |= {f"{n} {dtype}": forward(n, dtype, rounds) for n in LENGTHS}
     found["linear"] = {f"{n}": linear(n, rounds) for n in LONG}
     print(devices.describe(), found, sep="\n")
-    if rounds > 1:
-        store("on_a_gpu", **found)
-
-
-if __name__ == "__main__":
-    main()
+    experiment.store(**found)

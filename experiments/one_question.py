@@ -1,12 +1,8 @@
 """A learned question about a row of digits: learned weights beside equal ones.
 
-    python -m experiments.one_question            all; stores the results (about a minute)
-    python -m experiments.one_question --quick    one seed; stores nothing
-
 Two tasks: the mean of a row's even digits, and whether a row has more 4s than 2s. Every model is
-trained on rows of ten and asked on new rows of five lengths, the same rows for all. In the first
-task every model has 2000 steps, and one with learned weights also 600, as in chapter 3. Seeds are 0
-to 4, and none is left out; rows, first parameters and batches come from them.
+trained on rows of ten and asked on new rows of five lengths. In the first task every model has 2000
+steps, and one with learned weights also 600, as in chapter 3. Takes about a minute.
 """
 
 from collections.abc import Callable
@@ -24,8 +20,7 @@ from attnbook import jax as jax_layers
 from attnbook import torch as torch_layers
 from attnbook.layers.linear import embed, perceptron
 from attnbook.train.training import minibatches
-from experiments.learned_kernels import over
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, over
 
 LENGTHS = [5, 10, 20, 40, 80]
 
@@ -98,14 +93,6 @@ def more(seed: int) -> dict[str, list[float]]:
     return found
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    seeds = 1 if quick else 5
-    found = {"even": over(even, seeds), "more": over(more, seeds)}
-    if not quick:
-        store("one_question", lengths=LENGTHS, **found)
-
-
-if __name__ == "__main__":
-    main()
+def main(experiment: Experiment) -> None:
+    seeds = 1 if experiment.quick else 5
+    experiment.store(lengths=LENGTHS, even=over(even, seeds), more=over(more, seeds))

@@ -1,18 +1,16 @@
 """What each part of the block buys, in training: stacks of 2, 6 and 12 blocks, a part taken out.
 
-    python -m experiments.parts            all; stores the results (25 minutes of one processor)
-    python -m experiments.parts --quick    ten steps of one seed; stores nothing
-
 A house of 24 rooms has 24 doors; each leads from every room to some room. A row names a room and a
-door in turn, and the answer at a door is the room behind it: 576 facts. Every stack has the best of
-three learning rates, chosen with a seed and on rows of its own; where the best is the least or the
-largest of them, the next one is tried too. Then seeds 0, 1, 2 are trained and judged on new rows;
-none is left out. The second experiment has a house of eight rooms and eight doors, and walks
-through several doors. The third has what the first leaves open, at rates that are given: post-norm
-at smaller ones, RMS norms, and SwiGLU, narrower so that it has as many parameters as the MLP.
+door in turn, and the answer at a door is the room behind it. Every stack has the best of three
+learning rates, chosen with a seed and on rows of its own; where the best is the least or the
+largest of them, the next one is tried too. A second house has eight rooms and doors, and walks
+through several. Last comes what the first leaves open, at rates that are given: post-norm at
+smaller ones, RMS norms, and SwiGLU, narrower so that it has as many parameters as the MLP. Takes 25
+minutes of one processor.
 """
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,10 +22,10 @@ from attnbook import torch as torch_layers
 from attnbook.models import losses
 from attnbook.models.transformer import INIT_STD
 from attnbook.train import training
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, learn, rounded
 
 ROOMS, FEW, LENGTH, WIDTH, HEADS = 24, 8, 16, 32, 4
-STEPS, SIZE, WARMUP, SEEDS, CHOOSER, EVERY = 400, 64, 50, 3, 100, 20
+STEPS, SIZE, SEEDS, CHOOSER = 400, 64, 3, 100
 CASES = ("whole", "no MLP", "no attention", "no sum", "no norm", "post-norm")
 RATES = (0.004, 0.01, 0.025)
 FACTOR, WIDER = 2.5, 2  # a best rate at the edge widens the grid, at most twice
@@ -42,6 +40,7 @@ def house(rooms: int) -> np.ndarray:
     return np.random.default_rng(0).permuted(rows, axis=1)
 
 
+Rows = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
 PLAN, SMALL = house(ROOMS), house(FEW)
 
 
@@ -119,52 +118,35 @@ def loss(model: Stack, tokens: Tensor, answers: Tensor, doors: Tensor) -> Tensor
 
 
 def trained(
-    rows: Callable[..., Any],
-    vocab: int,
-    depth: int,
-    case: str,
-    *,
-    rate: float,
-    seed: int,
-    steps: int,
-    std: float = INIT_STD,
+    rows: Rows, depth: int, case: str, rate: float, seed: int, steps: int, std: float = INIT_STD
 ) -> dict[str, Any]:
-    """Train once; the share right on new rows, by doors too, the losses, processor seconds."""
+    """Train once; the share right on new rows, by doors too, the loss, processor seconds."""
     torch.manual_seed(seed)
-    model = Stack(vocab, depth, case, std)
+    model = Stack(ROOMS if rows is one_door else 2 * FEW, depth, case, std)
     batches = [rows(SIZE, [seed, step]) for step in range(steps)]
-    rates = training.warm_cosine(rate, steps, warmup=min(WARMUP, steps))
-    model, history = torch_layers.train(
-        model, loss, batches, learning_rate=rates.tolist(), clip=1.0
-    )
+    model, history = learn(torch_layers, model, loss, batches, rate, steps)
     tokens, answers, doors = rows(2000, [seed, 1_000_000])
     with torch.no_grad():
         right = model(torch.tensor(tokens)).argmax(dim=-1).numpy() == answers
         judged = float(loss(model, *map(torch.tensor, (tokens, answers, doors))))
-    used = [p.numel() for p in model.parameters() if p.grad is not None]
     return {
         "right": float(right[doors > 0].mean()),
-        "loss": float(f"{judged:.4g}"),
+        "loss": rounded(judged),
         "by_doors": [float(right[doors == k].mean()) for k in range(1, int(doors.max()) + 1)][:8],
-        "losses": [float(f"{x:.4g}") for x in history.losses.reshape(-1, EVERY).mean(axis=1)]
-        if steps % EVERY == 0
-        else [],
         "rate": rate,
         "seed": seed,
         "cpu_seconds": round(history.cpu_seconds, 2),
-        "parameters": sum(used),
+        "parameters": sum(p.numel() for p in model.parameters() if p.grad is not None),
     }
 
 
-def best(
-    rows: Callable[..., Any], vocab: int, depth: int, case: str, quick: bool, **how: float
-) -> dict[str, Any]:
+def best(rows: Rows, depth: int, case: str, quick: bool, **how: float) -> dict[str, Any]:
     """Choose the rate with a seed of its own, then train every seed."""
     steps = 10 if quick else STEPS
 
     def tried(rate: float) -> dict[str, Any]:
         try:
-            return trained(rows, vocab, depth, case, rate=rate, seed=CHOOSER, steps=steps, **how)
+            return trained(rows, depth, case, rate, CHOOSER, steps, **how)
         except training.TrainingFailed:  # a loss that is not finite
             return {"rate": rate, "right": 0.0, "loss": 1e9}
 
@@ -178,61 +160,33 @@ def best(
         beyond = chosen * (1 / FACTOR if chosen == first else FACTOR)
         found[beyond] = tried(beyond)
     chosen = min(found, key=lambda rate: float(found[rate]["loss"]))
-    runs = [
-        trained(rows, vocab, depth, case, rate=chosen, seed=seed, steps=steps, **how)
-        for seed in range(1 if quick else SEEDS)
-    ]
-    shares = [f"{run['right']:.3f}" for run in runs]
-    print(vocab, depth, case, how, chosen, *shares, flush=True)
+    seeds = range(1 if quick else SEEDS)
+    runs = [trained(rows, depth, case, chosen, seed, steps, **how) for seed in seeds]
+    print(rows.__name__, depth, case, how, chosen, *(run["right"] for run in runs), flush=True)
     return {
         "runs": runs,
         "tried": [{k: run[k] for k in ("rate", "right", "loss")} for run in found.values()],
     }
 
 
-def left_open(quick: bool) -> dict[str, list[dict[str, Any]]]:
-    """Post-norm at smaller rates than its best, and two blocks of other parts."""
-    steps, seeds = (10, 1) if quick else (STEPS, SEEDS)
-
-    def one(case: str, depth: int, rate: float, seed: int) -> dict[str, Any]:
-        return trained(one_door, ROOMS, depth, case, rate=rate, seed=seed, steps=steps)
-
-    found = {
-        f"{case}, {DEPTHS[0]}": [one(case, DEPTHS[0], ONE_RATE, seed) for seed in range(seeds)]
-        for case in ("post-norm", "RMS norm", "SwiGLU")
-    }
-    if not quick:
-        deep = f"post-norm, {DEPTHS[-1]}"
-        found[deep] = [
-            one("post-norm", DEPTHS[-1], rate, seed) for rate in SMALLER for seed in range(seeds)
-        ]
-    for name, runs in found.items():
-        print(name, *(f"{run['rate']:g} {run['right']:.3f}" for run in runs), flush=True)
-    return found
-
-
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+def main(experiment: Experiment) -> None:
+    quick = experiment.quick
     parts = {
-        f"{case}, {depth}": best(one_door, ROOMS, depth, case, quick)
+        f"{case}, {depth}": best(one_door, depth, case, quick)
         for depth in (DEPTHS[:1] if quick else DEPTHS)
         for case in CASES
     }
-    first = {
-        str(std): best(one_door, ROOMS, DEPTHS[0], "whole", quick, std=std)
-        for std in (STDS[:1] if quick else STDS)
+    stds = {str(std): best(one_door, DEPTHS[0], "whole", quick, std=std) for std in STDS}
+    walked = {f"whole, {depth}": best(many_doors, depth, "whole", quick) for depth in WALKED}
+    steps, seeds = (10, range(1)) if quick else (STEPS, range(SEEDS))
+    low, high = DEPTHS[0], DEPTHS[-1]
+    left_open = {
+        f"{case}, {low}": [trained(one_door, low, case, ONE_RATE, seed, steps) for seed in seeds]
+        for case in ("post-norm", "RMS norm", "SwiGLU")
     }
-    walked = {
-        f"{case}, {depth}": best(many_doors, 2 * FEW, depth, case, quick)
-        for depth in WALKED
-        for case in CASES[:2]
-    }
-    open_ones = left_open(quick)
-    if not quick:
-        found = {"parts": parts, "walked": walked, "std": first, "left_open": open_ones}
-        store("parts", steps=STEPS, every=EVERY, **found)
-
-
-if __name__ == "__main__":
-    main()
+    left_open[f"post-norm, {high}"] = [
+        trained(one_door, high, "post-norm", rate, seed, steps)
+        for rate, seed in product(SMALLER, seeds)
+    ]
+    print(left_open)
+    experiment.store(steps=STEPS, parts=parts, walked=walked, std=stds, left_open=left_open)

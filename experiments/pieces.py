@@ -1,29 +1,26 @@
 """The writer of text grown piece by piece: what each piece of the transformer buys.
 
-    python -m experiments.pieces            all; stores the results (an hour of one processor)
-    python -m experiments.pieces --quick    twenty steps of one seed; stores nothing
-
 Every model reads chapter 8's text in the same batches, for as many steps. Each has the best of
 three learning rates, chosen with seed 0 on the last tenth of the training text, which these runs do
 not read; where the largest is the best, its double is tried too, at most twice. Then seeds 0, 1, 2
-learn from the whole training text, none is left out, and the held-out text judges.
+learn from the whole training text, none is left out, and the held-out text judges. Takes an hour of
+one processor.
 """
 
-import time
+from operator import itemgetter
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softmax
 
 from attnbook import causal_mask, datasets
+from attnbook import torch as torch_layers
 from attnbook.attention import heads
 from attnbook.generate import ngrams
 from attnbook.models.transformer import INIT_STD
-from attnbook.train import training
-from experiments.storing import asked_quick, store
-from experiments.transformers import TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
+from experiments.harness import Experiment, learn
+from experiments.transformers import TEXT_STEPS, WINDOW, bits, text_loss, windows
 
 # In the order in which they come; each model has all up to its own.
 PIECES = (
@@ -97,70 +94,41 @@ class Grown(nn.Module):
         return self.norms[at](x) if self.has["the norms"] else x
 
 
-def trained(
-    piece: str,
-    train: np.ndarray,
-    judged: np.ndarray,
-    vocab: int,
-    *,
-    rate: float,
-    seed: int,
-    steps: int,
-) -> dict[str, Any]:
+def trained(piece: str, train: Any, judged: Any, rate: float, seed: int, steps: int) -> Any:
     """Train once; bits of the text that judges, processor seconds, parameters."""
     torch.manual_seed(seed)
-    model = Grown(vocab, piece)
-    optimiser = torch.optim.Adam(model.parameters())
-    rates = training.warm_cosine(rate, steps, warmup=min(WARMUP, steps))
-    seconds = time.process_time()
-    for now, batch in zip(rates, windows(train, steps, seed), strict=True):
-        optimiser.param_groups[0]["lr"] = float(now)
-        optimiser.zero_grad()
-        torch.autograd.backward(text_loss(model, torch.tensor(batch[0])))
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-    seconds = time.process_time() - seconds
+    model = Grown(len(datasets.python_reference().vocabulary), piece)
+    batches = windows(train, steps, seed)
+    model, history = learn(torch_layers, model, text_loss, batches, rate, steps)
     return {
-        "bits": bits(model, judged, torch.tensor),
+        "bits": bits(model, judged),
         "rate": rate,
         "seed": seed,
-        "cpu_seconds": seconds,
+        "cpu_seconds": history.cpu_seconds,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
     }
 
 
-def best_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The run that needs the fewest bits."""
-    return min(runs, key=lambda run: float(run["bits"]))
-
-
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+def main(experiment: Experiment) -> None:
+    quick = experiment.quick
     text = datasets.python_reference()
-    vocab, cut = len(text.vocabulary), 9 * len(text.train) // 10
-    learned, chosen_on = text.train[:cut], text.train[cut:]
+    cut = 9 * len(text.train) // 10
+    apart = text.train[:cut], text.train[cut:]
     steps = 20 if quick else TEXT_STEPS
     found, tried = {}, {}
     for piece in PIECES:
-
-        def tried_at(rate: float, piece: str = piece) -> dict[str, Any]:
-            return trained(piece, learned, chosen_on, vocab, rate=rate, seed=0, steps=steps)
-
-        tried[piece] = [tried_at(rate) for rate in (RATES[:1] if quick else RATES)]
+        tried[piece] = [
+            trained(piece, *apart, rate, 0, steps) for rate in (RATES[:1] if quick else RATES)
+        ]
         for _ in range(0 if quick else WIDER):
-            if best_of(tried[piece]) is tried[piece][-1]:
-                tried[piece].append(tried_at(2 * tried[piece][-1]["rate"]))
-        best = best_of(tried[piece])["rate"]
+            if (last := tried[piece][-1]) is min(tried[piece], key=itemgetter("bits")):
+                tried[piece].append(trained(piece, *apart, 2 * last["rate"], 0, steps))
+        best = min(tried[piece], key=itemgetter("bits"))["rate"]
         found[piece] = [
-            trained(piece, text.train, text.held_out, vocab, rate=best, seed=seed, steps=steps)
+            trained(piece, text.train, text.held_out, best, seed, steps)
             for seed in range(1 if quick else SEEDS)
         ]
         print(piece, best, *(f"{run['bits']:.3f}" for run in found[piece]), flush=True)
-    pairs = float(ngrams.bits(text.train, text.held_out, 2, vocab_size=vocab)[WINDOW // 2 :].mean())
-    if not quick:
-        store("pieces", steps=steps, rates=RATES, pairs=pairs, tried=tried, found=found)
-
-
-if __name__ == "__main__":
-    main()
+    of_pairs = ngrams.bits(text.train, text.held_out, 2, vocab_size=len(text.vocabulary))
+    pairs = float(of_pairs[WINDOW // 2 :].mean())
+    experiment.store(steps=steps, rates=RATES, pairs=pairs, tried=tried, found=found)

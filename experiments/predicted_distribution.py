@@ -1,11 +1,7 @@
 """Regression in context that predicts a distribution: near the optimum, and is a scale inferred?
 
-    python -m experiments.predicted_distribution           all; stores results and a model
-    python -m experiments.predicted_distribution --quick   twenty steps of one seed; stores nothing
-
-The transformer of experiments/in_context.py gives two numbers for every query, a mean and the
-logarithm of a variance, and is trained on the logarithm of a Gaussian density. Seeds are 0, 1, 2
-throughout and none is left out. The functions to judge on are those of experiments/in_context.py.
+The transformer of experiments/in_context.py gives a mean and the logarithm of a variance for every
+query, and is trained on the logarithm of a Gaussian density. Takes about two hours.
 """
 
 import math
@@ -21,8 +17,8 @@ from attnbook.datasets import regression_prompts
 from attnbook.kernel import gaussian_process
 from attnbook.train import training
 from attnbook_course.live import models
-from experiments.in_context import MASK, NOISE, PAIRS, PEAK, functions, judged
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, learn, rounded
+from experiments.in_context import MASK, NOISE, PAIRS, PEAK, functions, judged, prompts
 
 SCALE = 0.3
 STEPS = {"fixed": 3000, "random": 2000}
@@ -64,24 +60,16 @@ def averaged(f: datasets.Functions) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return middle, np.sqrt(square - middle**2), density
 
 
-def prompts(f: datasets.Functions) -> np.ndarray:
-    """Pairs without the last, then every x but the first as a query."""
-    return regression_prompts.prompt(f.x[:, :-1], f.y[:, :-1], f.x[:, 1:])
-
-
 def train(seed: int, scale: str, steps: int) -> tuple[Any, training.History]:
     """The transformer of experiments/in_context.py with two outputs and the Gaussian loss."""
     torch.manual_seed(seed)
-    mask = torch.tensor(MASK)
+    mask, model = torch.tensor(MASK), torch_layers.EncoderOnly(3, 2)
 
     def loss(model: Any, tokens: Tensor, y: Tensor) -> Tensor:
         return gaussian_loss(model(tokens, mask)[:, PAIRS:], y)
 
     batches = ((prompts(f), f.y[:, 1:].astype(np.float32)) for f in functions(seed, steps, scale))
-    rates: Any = training.warm_cosine(PEAK, steps, warmup=min(100, steps))
-    return torch_layers.train(
-        torch_layers.EncoderOnly(3, 2), loss, batches, learning_rate=rates, clip=1.0
-    )
+    return learn(torch_layers, model, loss, batches, PEAK, steps, warmup=100)
 
 
 def judge(model: Any, scale: str) -> dict[str, np.ndarray]:
@@ -105,7 +93,6 @@ def judge(model: Any, scale: str) -> dict[str, np.ndarray]:
         ends = np.quantile(f.length_scale, (1 / 3, 2 / 3))
         thirds = {"rough": f.length_scale <= ends[0], "smooth": f.length_scale >= ends[1]}
         for name, rows in thirds.items():
-            found[f"errors_{name}"] = np.mean((mean - true)[rows] ** 2, axis=0)
             found[f"deviation_{name}"] = deviation[rows].mean(axis=0)
     return found
 
@@ -133,30 +120,17 @@ def run(seed: int, scale: str, steps: int, keep: bool = False) -> dict[str, Any]
         models.store("regressor", model)
     found = judge(model, scale) | (beyond(model) if scale == "fixed" else {})
     found["loss"] = history.losses.reshape(-1, max(1, steps // 40)).mean(axis=1)
-    rounded = {name: [float(f"{v:.4g}") for v in row] for name, row in found.items()}
-    return {**rounded, "steps": steps, "cpu_seconds": history.cpu_seconds}
+    return {**rounded(found), "steps": steps, "cpu_seconds": history.cpu_seconds}
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    found: dict[str, Any] = {}
-
-    def note(name: str, results: Any) -> None:
-        found[name] = results
-        print(name, results, flush=True)
-        if not quick:
-            store("predicted_distribution", found=found)
-
+def main(experiment: Experiment) -> None:
+    quick = experiment.quick
     for scale, steps in STEPS.items():
         runs = []
         for seed in range(1 if quick else 3):
             kept = not quick and scale == "fixed" and seed == 0
             runs.append(run(seed, scale, 20 if quick else steps, kept))
-            note(scale, runs)
-    note("fixed, 2000 steps", [run(0, "fixed", 20 if quick else 2000)])  # what do steps do alone?
-    note(f"random, {LONG} steps", [run(0, "random", 20 if quick else LONG)])
-
-
-if __name__ == "__main__":
-    main()
+        experiment.note(scale, runs)
+    shorter = run(0, "fixed", 20 if quick else 2000)  # what do steps do alone?
+    experiment.note("fixed, 2000 steps", [shorter])
+    experiment.note(f"random, {LONG} steps", [run(0, "random", 20 if quick else LONG)])

@@ -1,22 +1,21 @@
 """Published models in the book's blocks: how equal they are to the original.
 
-python -m experiments.pretrained            all; stores the results (a few minutes)
-python -m experiments.pretrained --quick    fewer tokens, no JAX; stores nothing
-
 The referee is Hugging Face's library, which reads the same files: transformers, with accelerate.
+Takes a few minutes.
 """
 
 import os
 import warnings
 from typing import Any
 
-os.environ |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+os.environ["HF_HUB_OFFLINE"] = "1"
 
+import jax.numpy as jnp
 import numpy as np
 import torch
 
 from attnbook import convert, pretrained
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 TEXT = (
@@ -33,31 +32,26 @@ def largest_difference(got: Any, expected: Any) -> float:
     return float(np.abs(got - expected).max())
 
 
+@torch.no_grad()
 def equality(
     model: Any, twin: Any | None, theirs: Any, tokens: np.ndarray, steps: int
 ) -> dict[str, Any]:
     """The largest differences from the original, and the largest number they are differences of."""
-    with torch.no_grad():
-        given = torch.tensor(tokens)
-        out = theirs(given, output_attentions=True)
-        logits, weights = model(given, return_weights=True)
-        found = {
-            "tokens": tokens.size,
-            "largest": float(out.logits.abs().max()),
-            "logits": largest_difference(logits, out.logits),
-            "weights": max(map(largest_difference, weights, out.attentions)),
-        }
-        if steps:
-            found["cache"] = largest_difference(written(model, given, steps), out.logits[:, :steps])
-    if twin is not None:
-        import jax.numpy as jnp
-
-        given = jnp.asarray(tokens)
-        found["JAX"] = largest_difference(twin(given), out.logits)
-        if steps:
-            found["JAX, cache"] = largest_difference(
-                written(twin, given, steps), out.logits[:, :steps]
-            )
+    out = theirs(torch.tensor(tokens), output_attentions=True)
+    _, weights = model(torch.tensor(tokens), return_weights=True)
+    found = {
+        "tokens": tokens.size,
+        "largest": float(out.logits.abs().max()),
+        "weights": max(map(largest_difference, weights, out.attentions)),
+    }
+    names = ("logits", "cache"), ("JAX", "JAX, cache")
+    for (at_once, by_steps), ours in zip(names, (model, twin), strict=True):
+        if ours is not None:
+            given = torch.tensor(tokens) if ours is model else jnp.asarray(tokens)
+            found[at_once] = largest_difference(ours(given), out.logits)
+            if steps:
+                expected = out.logits[:, :steps]
+                found[by_steps] = largest_difference(written(ours, given, steps), expected)
     return found
 
 
@@ -109,15 +103,7 @@ def hugging_face() -> Any:
     return transformers
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    found = {"SmolLM2": smollm2(quick), "RXNMapper": rxnmapper()}
-    for name, differences in found.items():
-        print(name, differences)
-    if not quick:
-        store("pretrained", transformers=hugging_face().__version__, equality=found)
-
-
-if __name__ == "__main__":
-    main()
+def main(experiment: Experiment) -> None:
+    found = {"SmolLM2": smollm2(experiment.quick), "RXNMapper": rxnmapper()}
+    print(found)
+    experiment.store(transformers=hugging_face().__version__, equality=found)

@@ -1,11 +1,8 @@
 """Chapter 6's heads in SmolLM2-135M: who looks where, and what is lost without them.
 
-    python -m experiments.real_heads            all; stores the results (about half an hour)
-    python -m experiments.real_heads --quick    one seed, two rows; stores nothing
-
 A row is the token that begins a text, forty random words, and the same forty words again. The heads
 are chosen on the rows of seed 4 and judged on those of the seeds 0 to 3. Layers and heads count
-from 1.
+from 1. Takes about half an hour.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,14 +15,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attnbook import causal_mask, datasets, pretrained
+from attnbook import datasets, pretrained
 from attnbook.layers.linear import linear
-from attnbook.layers.norms import apply_norm
-from attnbook.models.blocks import encoder_block
 from attnbook.models.transformer import run_blocks
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, rounded
 
 ROWS, PERIOD, CHOSEN_ON, SEEDS = 8, 40, 4, (0, 1, 2, 3)
+READERS = 18, 19  # layers
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 Head = tuple[int, int]
 
@@ -39,18 +35,17 @@ def repeated_words(words: Any, seed: int, rows: int = ROWS) -> Int[np.ndarray, "
 
 
 def where_heads_look(model: Any, tokens: Int[np.ndarray, "rows n"]) -> dict[str, np.ndarray]:
-    """Mean weights (layers, heads): on the place before, on what followed, on the first token.
+    """Mean weights (layers, heads): on the place before, and on what followed.
 
-    The first is taken over the first round, the others over the second.
+    The first is taken over the first round, the other over the second.
     """
     place = np.arange(tokens.shape[1])
     keys = {
         "before": place[:, None] - 1 == place,
         "followed": place[:, None] - PERIOD + 1 == place,
-        "first": np.broadcast_to(place == 0, (len(place), len(place))),
     }
     later = (place > PERIOD) & (place < place[-1])
-    queries = {"before": (place >= 2) & (place <= PERIOD), "followed": later, "first": later}
+    queries = {"before": (place >= 2) & (place <= PERIOD), "followed": later}
     found: dict[str, list[np.ndarray]] = {name: [] for name in keys}
     _, weights = model(torch.tensor(tokens), return_weights=True)
     for of_layer in weights:
@@ -109,41 +104,37 @@ def mean_outputs(
     return means
 
 
-def share_right(model: Any, tokens: Int[np.ndarray, "rows n"]) -> float:
+def share_right(logits: Tensor, tokens: Int[np.ndarray, "rows n"]) -> float:
     """The share of words of the second round, but its first, that are the most probable ones."""
-    seen = torch.tensor(tokens)
-    right = model(seen[:, :-1]).argmax(dim=-1) == seen[:, 1:]
+    right = logits[:, :-1].argmax(dim=-1) == torch.tensor(tokens)[:, 1:]
     return right[:, PERIOD + 1 :].float().mean().item()
+
+
+def share_without(
+    model: Any, tokens: Int[np.ndarray, "rows n"], heads: Sequence[Head], by_mean: bool = False
+) -> float:
+    """The share of the repeats that is right without some heads, or where they write their mean."""
+    with without(model, heads, mean_outputs(model, tokens, heads) if by_mean else None):
+        return share_right(model(torch.tensor(tokens)), tokens)
 
 
 def share_without_notes(
-    model: Any, tokens: Int[np.ndarray, "rows n"], writer: Head, readers: Sequence[int], part: str
+    model: Any, tokens: Int[np.ndarray, "rows n"], writer: Head, part: str
 ) -> float:
-    """The same when the queries, keys or values of some layers do not see what one head added."""
-    seen, width = torch.tensor(tokens), model.embed_dim // model.num_heads
-    x, notes = model.embedding.weight[seen[:, :-1]], torch.zeros(())
-    mask = causal_mask(x.shape[1], x)
+    """The same when the queries, keys or values of the readers do not see what one head added."""
+    x, notes = model.embedding.weight[torch.tensor(tokens)], torch.zeros(())
     for number, block in enumerate(model.decoder, start=1):
-
-        def attention(
-            normed: Tensor, cut: Tensor = x - notes, block: Any = block, number: int = number
-        ) -> Any:
-            given = dict.fromkeys(("queries", "keys", "values"), normed)
-            if number in readers and part in given:
-                given[part] = apply_norm(block.attention_norm, cut)
-            return block.attention(**given, mask=mask)
-
+        norm = block.attention_norm
+        given = dict.fromkeys(("queries", "keys", "values"), norm(x))
+        if number in READERS:
+            given[part] = norm(x - notes)
+        found = block.attention(**given, causal=True)
         if number == writer[0]:
-            normed = apply_norm(block.attention_norm, x)
-            kept = block.attention.output.weight.clone()
-            full = block.attention(normed, mask=mask)
-            block.attention.output.weight[:, width * (writer[1] - 1) : width * writer[1]] = 0
-            notes = full - block.attention(normed, mask=mask)
-            block.attention.output.weight.copy_(kept)
-        x = encoder_block(block, x, attention)
-    logits = linear(model.readout, apply_norm(model.decoder_norm, x))
-    right = logits.argmax(dim=-1) == seen[:, 1:]
-    return right[:, PERIOD + 1 :].float().mean().item()
+            with without(model, [writer]):
+                notes = found - block.attention(**given, causal=True)
+        x = x + found
+        x = x + block.mlp(block.mlp_norm(x))
+    return share_right(linear(model.readout, model.decoder_norm(x)), tokens)
 
 
 def prose(words: Any, rows: int = 5, length: int = 301) -> Int[np.ndarray, "rows n"]:
@@ -204,9 +195,6 @@ def sinks(model: Any, words: Any, rows: int) -> dict[str, Any]:
         "weight on the second": weights[..., late, 1].mean().item(),
         "weight on a first word": plain[..., late, 0].mean().item(),
         "nats, hidden": {name: nats(model, tokens, mask) for name, mask in masks.items()},
-        "nats, another first token": nats(
-            model, np.where(place == 0, words.encode(" the")[0], tokens)
-        ),
     }
 
 
@@ -236,114 +224,58 @@ def alone_and_together(looks: dict[str, np.ndarray]) -> dict[str, list[Head]]:
     return found
 
 
-def share_without(
-    model: Any, tokens: Int[np.ndarray, "rows n"], heads: Sequence[Head], by_mean: bool = False
-) -> float:
-    """The share of the repeats that is right without some heads, or where they write their mean."""
-    with without(model, heads, mean_outputs(model, tokens, heads) if by_mean else None):
-        return share_right(model, tokens)
-
-
-def one_seed(
-    model: Any, words: Any, seed: int, heads: dict[str, list[Head]], rows: int
-) -> dict[str, Any]:
-    """Everything that is judged on the rows of one seed."""
-    tokens = repeated_words(words, seed, rows)
-    named = {name: [tuple(head) for head in chosen] for name, chosen in heads.items()}
-    found: dict[str, Any] = {"nothing": share_right(model, tokens)}
-    for name, chosen in named.items():
-        found[name] = share_without(model, tokens, chosen)
-        found[f"{name}, mean"] = share_without(model, tokens, chosen, by_mean=True)
-    for part in ("queries", "keys", "values"):
-        found[f"notes in {part}"] = share_without_notes(
-            model, tokens, named["writer"][0], (18, 19), part
-        )
-    return found
-
-
-def rounded(value: Any) -> Any:
-    """Four digits of every number, in whatever holds them."""
-    if isinstance(value, dict):
-        return {name: rounded(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(part) for part in value]
-    if isinstance(value, np.ndarray):
-        return rounded(value.tolist())
-    return None if value is None or value != value else float(f"{value:.4g}")
-
-
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+def main(experiment: Experiment) -> None:
     torch.set_grad_enabled(False)
     folder = pretrained.fetch("smollm2")
     model, words = pretrained.from_gguf(folder / FILE), pretrained.tokens_from_gguf(folder / FILE)
-    rows = 2 if quick else ROWS
+    quick = experiment.quick
+    rows, stretches, seeds = (2, 2, SEEDS[:1]) if quick else (ROWS, 5, SEEDS)
     looks = where_heads_look(model, repeated_words(words, CHOSEN_ON, rows))
-    order = np.argsort(-looks["followed"], axis=None)
-    ranked = [(int(i) // model.num_heads + 1, int(i) % model.num_heads + 1) for i in order]
-    back = np.argsort(-looks["before"], axis=None)[:2]
-    looking_back = [(int(i) // model.num_heads + 1, int(i) % model.num_heads + 1) for i in back]
-    four = ranked[:4]
+
+    def ranked(name: str, count: int) -> list[Head]:
+        order = np.argsort(-looks[name], axis=None)[:count]
+        return [(int(i) // 9 + 1, int(i) % 9 + 1) for i in order]
+
     rng = np.random.default_rng(5)
-    named = {*ranked[:8], *looking_back, (17, 1)}
+    named = {*ranked("followed", 8), *ranked("before", 2), (17, 1)}
     rest = [head for head in product(range(15, 25), range(1, 10)) if head not in named]
     heads = {
-        "finders": four,
+        "finders": ranked("followed", 4),
         "writer": [(17, 1)],
         "looks back harder": [(12, 2)],
-        "both that look back": [(12, 2), (17, 1)],
         **{
             f"four others {k}": [rest[i] for i in rng.choice(len(rest), 4, replace=False)]
             for k in range(1, 5)
         },
     }
-    print(heads, flush=True)
-    shares = []
-    for seed in SEEDS[: 1 if quick else None]:
-        shares.append(one_seed(model, words, seed, heads, rows))
-        print(seed, {name: round(share, 2) for name, share in shares[-1].items()}, flush=True)
-    each = alone_and_together(looks)
-    judged = [repeated_words(words, seed, rows) for seed in SEEDS[: 1 if quick else None]]
-    cuts, means = (
-        {
-            name: [share_without(model, tokens, chosen, by_mean) for tokens in judged]
-            for name, chosen in each.items()
-        }
-        for by_mean in (False, True)
-    )
-    print(rounded(cuts), rounded(means), flush=True)
-    hidden = {
-        name: [share_without_notes(model, tokens, chosen[0], (18, 19), "keys") for tokens in judged]
-        for name, chosen in each.items()
-        if len(chosen) == 1 and chosen[0][0] < 18
+    judged = [repeated_words(words, seed, rows) for seed in seeds]
+
+    def shares(chosen: list[Head], by_mean: bool) -> list[float]:
+        return rounded([share_without(model, tokens, chosen, by_mean) for tokens in judged])
+
+    def hidden(writer: Head, part: str) -> list[float]:
+        return rounded([share_without_notes(model, tokens, writer, part) for tokens in judged])
+
+    of_heads = {"nothing": shares([], by_mean=False)}
+    for name, chosen in heads.items():
+        of_heads[name] = shares(chosen, by_mean=False)
+        of_heads[f"{name}, mean"] = shares(chosen, by_mean=True)
+    for part in ("queries", "keys", "values"):
+        of_heads[f"notes in {part}"] = hidden((17, 1), part)
+    print(heads, of_heads, flush=True)
+    alone = alone_and_together(looks)
+    writers = {name: one[0] for name, one in alone.items() if len(one) == 1 and one[0][0] < 18}
+    each = {
+        "shares": {name: shares(chosen, by_mean=False) for name, chosen in alone.items()},
+        "means": {name: shares(chosen, by_mean=True) for name, chosen in alone.items()},
+        "notes in keys": {name: hidden(head, "keys") for name, head in writers.items()},
     }
-    print(rounded(hidden), flush=True)
-    text = prose(words, 2 if quick else 5)
+    print(each, flush=True)
+    text = prose(words, stretches)
     on_prose = {"nothing": nats(model, text)}
     for name, chosen in heads.items():
         with without(model, chosen):
             on_prose[name] = nats(model, text)
-    print({name: round(value, 3) for name, value in on_prose.items()}, flush=True)
-    sunk = sinks(model, words, 2 if quick else 5)
-    print({name: value for name, value in sunk.items() if name != "weight"}, flush=True)
-    if quick:
-        return
-    store(
-        "real_heads",
-        heads=heads,
-        looks={name: table.round(3).tolist() for name, table in looks.items()},
-        shares={name: [round(run[name], 4) for run in shares] for name in shares[0]},
-        each={
-            "heads": each,
-            "shares": rounded(cuts),
-            "means": rounded(means),
-            "notes in keys": rounded(hidden),
-        },
-        prose={name: round(value, 4) for name, value in on_prose.items()},
-        sinks=rounded(sunk),
-    )
-
-
-if __name__ == "__main__":
-    main()
+    found = rounded({"prose": on_prose, "sinks": sinks(model, words, stretches)})
+    print(on_prose, flush=True)
+    experiment.store(heads=heads, shares=of_heads, each=each, **found)

@@ -1,14 +1,12 @@
 """Associative recall: attention, n-grams and a kernel look up what stood behind a key.
 
-    python -m experiments.recall            all; stores the results (about half an hour)
-    python -m experiments.recall --quick    twenty steps of one seed; stores nothing
-
-Seeds are 0, 1, 2, … throughout and none is left out; data, first parameters and batches come from
-them. The learning rate of each model is chosen with another seed, 100, on rows of its own. All
-models see the same rows for the same number of steps. experiments/recall_gru.py gives a GRU the
-same rows; here two of its rates have ten times the steps.
+The learning rate is chosen with another seed, 100, on rows of its own. All models see the same rows
+for the same number of steps. experiments/recall_gru.py gives a GRU the same rows; here it has ten
+times the steps. Takes about half an hour.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,7 @@ from attnbook import nadaraya_watson, softmax
 from attnbook import torch as torch_layers
 from attnbook.generate import ngrams
 from attnbook.models.losses import cross_entropy
-from attnbook.train import training
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, columns, in_order, learn
 
 KEYS = VALUES = 32  # tokens 0 to 31 are keys, 32 to 63 values
 STEPS, SIZE = 1000, 64
@@ -29,9 +26,10 @@ RATES = (0.001, 0.003, 0.01)
 PAIRS = (2, 4, 8, 16)
 TUNED = 8  # pairs with which learning rates are chosen
 SEEDS = 5
-LONGER = ((2, 0.003, 1), (4, 0.003, 1), (4, 0.01, 3))  # pairs, rate, seeds, for the GRU
+LONGER = 0.003  # the GRU's rate with ten times the steps, two pairs
 
 Rows = tuple[np.ndarray, np.ndarray]
+Make = Callable[[], nn.Module]
 
 
 def rows(count: int, pairs: int, seed: int) -> Rows:
@@ -64,12 +62,8 @@ class GRU(nn.Module):
         return logits
 
 
-def built(kind: str, pairs: int) -> nn.Module:
-    """A model with its first parameters."""
-    if kind == "GRU":
-        return GRU()
-    layers = 1 if kind == "one layer" else 2
-    return torch_layers.AttentionOnly(KEYS + VALUES, 3 * pairs, num_layers=layers)
+def two_layers(pairs: int) -> nn.Module:
+    return torch_layers.AttentionOnly(KEYS + VALUES, 3 * pairs)
 
 
 def loss(model: Any, tokens: Any, values: Any) -> Any:
@@ -77,19 +71,20 @@ def loss(model: Any, tokens: Any, values: Any) -> Any:
     return cross_entropy(model(tokens)[:, -values.shape[1] :], values)
 
 
-def trained_model(
-    model: nn.Module, pairs: int, rate: float, seed: int, steps: int, *, cooled: bool = True
+def trained(
+    make: Make, pairs: int, rate: float, seed: int, steps: int, cooled: bool = True
 ) -> dict[str, float]:
     """Train a model once; its share of right answers on 2000 new rows, CPU seconds, parameters.
 
     The rate rises for 50 steps and falls as half a cosine, or stays as it is.
     """
-    tokens, values = rows(steps * SIZE, pairs, seed)
-    batches = [
-        (tokens[at : at + SIZE], values[at : at + SIZE]) for at in range(0, steps * SIZE, SIZE)
-    ]
-    rates = training.warm_cosine(rate, steps, warmup=min(50, steps)) if cooled else rate
-    model, history = torch_layers.train(model, loss, batches, learning_rate=rates, clip=1.0)
+    torch.manual_seed(seed)
+    model = make()
+    batches = in_order(rows(steps * SIZE, pairs, seed), SIZE)
+    if cooled:
+        model, history = learn(torch_layers, model, loss, batches, rate, steps)
+    else:
+        model, history = torch_layers.train(model, loss, batches, learning_rate=rate, clip=1.0)
     tokens, values = rows(2000, pairs, 1_000_000 + seed)
     with torch.no_grad():
         said = model(torch.tensor(tokens))[:, -pairs:].argmax(-1).numpy()
@@ -98,23 +93,6 @@ def trained_model(
         "cpu_seconds": history.cpu_seconds,
         "parameters": sum(p.numel() for p in model.parameters()),
     }
-
-
-def trained(kind: str, pairs: int, rate: float, seed: int, steps: int) -> dict[str, float]:
-    """A model of this kind, made and trained with one seed."""
-    torch.manual_seed(seed)
-    return trained_model(built(kind, pairs), pairs, rate, seed, steps)
-
-
-def chosen_rate(kind: str, steps: int) -> tuple[float, dict[str, float]]:
-    """The learning rate that is best with seed 100 on TUNED pairs, and what each gave."""
-    tried = {str(rate): trained(kind, TUNED, rate, 100, steps)["right"] for rate in RATES}
-    return max(RATES, key=lambda rate: tried[str(rate)]), tried
-
-
-def model_runs(kind: str, pairs: int, rate: float, steps: int, seeds: int) -> dict[str, Any]:
-    """What trainings with seeds 0, 1, 2, … come to."""
-    return columns([trained(kind, pairs, rate, seed, steps) for seed in range(seeds)])
 
 
 def one_question(found: Rows) -> Rows:
@@ -172,8 +150,7 @@ def by_kernel_on_rows(pairs: int, seed: int, count: int) -> dict[str, float]:
     """Kernel regression from a whole row to its answer; it is told nothing.
 
     A row's tokens are one-hot, so half its squared distance to another one is the number of places
-    at which the two differ, and a Gaussian's weight is a softmax over the places at which they
-    agree.
+    at which they differ, and a Gaussian's weight a softmax over that of places at which they agree.
     """
     tokens, values = one_question(rows(count, pairs, seed))
     one_hot = np.eye(KEYS + VALUES, dtype=np.float32)[values]
@@ -191,46 +168,31 @@ def by_kernel_on_rows(pairs: int, seed: int, count: int) -> dict[str, float]:
     return {"bandwidth": bandwidth, "right": said(judged, (bandwidth,))[0]}
 
 
-def columns(runs: list[dict[str, float]]) -> dict[str, list[float]]:
-    """A list for every name."""
-    return {name: [run[name] for run in runs] for name in runs[0]}
-
-
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    steps, seeds = (20, 1) if quick else (STEPS, SEEDS)
+def main(experiment: Experiment) -> None:
+    steps, seeds = (20, 1) if experiment.quick else (STEPS, SEEDS)
     found: dict[str, dict[str, Any]] = {}
-    rates: dict[str, Any] = {}
+    tried = {
+        str(rate): trained(partial(two_layers, TUNED), TUNED, rate, 100, steps)["right"]
+        for rate in RATES
+    }
+    rate = max(RATES, key=lambda rate: tried[str(rate)])
 
-    def note(name: str, pairs: int, results: Any) -> None:
-        found.setdefault(name, {})[str(pairs)] = results
-        print(name, pairs, results, flush=True)
-        if not quick:
-            store("recall", steps=STEPS, batch=SIZE, rates=rates, found=found)
+    def note(name: str, pairs: int, runs: list[dict[str, Any]]) -> None:
+        found.setdefault(name, {})[str(pairs)] = columns(runs)
+        print(name, pairs, found[name][str(pairs)], flush=True)
+        rates = {"two layers": {"chosen": rate, "tried": tried}}
+        experiment.store(steps=STEPS, batch=SIZE, rates=rates, found=found)
 
-    kinds = ("two layers", "one layer")
-    for kind in kinds:
-        rate, tried = chosen_rate(kind, steps)
-        rates[kind] = {"chosen": rate, "tried": tried}
-    for pairs in (4,) if quick else PAIRS:
-        for kind in kinds:
-            rate = rates[kind]["chosen"]
-            note(kind, pairs, model_runs(kind, pairs, rate, steps, seeds))
-        simple = {
-            "bigram, counted in the row": by_gram_in_row,
-            "kernel, told what follows": by_kernel,
-        }
-        for name, how in simple.items():
-            note(name, pairs, columns([how(pairs, seed) for seed in range(seeds)]))
-        fitted = {"n-gram": by_gram, "kernel on whole rows": by_kernel_on_rows}
-        for name, fit in fitted.items():
-            runs = [fit(pairs, seed, steps * SIZE) for seed in range(min(seeds, 2))]
-            note(name, pairs, columns(runs))
-    for pairs, rate, longer_seeds in LONGER[:1] if quick else LONGER:
-        longer = model_runs("GRU", pairs, rate, 10 * steps, longer_seeds)
-        note(f"GRU, ten times the steps, rate {rate}", pairs, longer)
-
-
-if __name__ == "__main__":
-    main()
+    for pairs in (4,) if experiment.quick else PAIRS:
+        make = partial(two_layers, pairs)
+        runs = [trained(make, pairs, rate, seed, steps) for seed in range(seeds)]
+        note("two layers", pairs, runs)
+        for name, how in (
+            ("bigram, counted in the row", by_gram_in_row),
+            ("kernel, told what follows", by_kernel),
+        ):
+            note(name, pairs, [how(pairs, seed) for seed in range(seeds)])
+        for name, fit in (("n-gram", by_gram), ("kernel on whole rows", by_kernel_on_rows)):
+            note(name, pairs, [fit(pairs, seed, steps * SIZE) for seed in range(min(seeds, 2))])
+    name = f"GRU, ten times the steps, rate {LONGER}"
+    note(name, 2, [trained(GRU, 2, LONGER, 0, 10 * steps)])

@@ -1,21 +1,16 @@
 """Associative recall by a GRU that is tuned at each length, and what it takes to get further.
 
-    python -m experiments.recall_gru            all; stores the results (about half an hour)
-    python -m experiments.recall_gru --quick    twenty steps of one seed; stores nothing
-
 Rows, batches and loss are those of experiments/recall.py. Learning rates, and widths where there
-are two, are chosen with seed 100 on rows of their own, at the number of pairs at which the GRU is
-then judged; seeds are 0, 1, 2, … and none is left out. "same size" has as many parameters and steps
-as two layers of attention in recall.py; "wider" has more of both; "wider, constant rate" has the
-rate that "wider" found best at two pairs, which neither rises nor falls, and is not tuned further.
+are two, are chosen with seed 100 at the number of pairs at which the GRU is then judged. "same
+size" has as many parameters and steps as two layers of attention; "wider" has more of both; "wider,
+constant rate" has the rate that "wider" found best at two pairs. Takes about half an hour.
 """
 
+from functools import partial
 from typing import Any
 
-import torch
-
-from experiments.recall import GRU, PAIRS, STEPS, columns, trained_model
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, columns
+from experiments.recall import GRU, PAIRS, STEPS, trained
 
 RATES = (0.001, 0.003, 0.01, 0.03)
 SEEDS = 3
@@ -24,12 +19,9 @@ WIDER = {2: ((80, WIDE), 2000), 4: ((WIDE,), 3000)}  # pairs: widths tried, step
 CONSTANT = {2: 2000, 4: 4000}  # pairs: steps
 
 
-def run(
-    pairs: int, width: int, rate: float, seed: int, steps: int, *, cooled: bool = True
-) -> dict[str, float]:
-    """Train one GRU; its share of right answers on new rows, CPU seconds, parameters."""
-    torch.manual_seed(seed)
-    return trained_model(GRU(hidden_dim=width), pairs, rate, seed, steps, cooled=cooled)
+def run(pairs: int, width: int, *how: Any, cooled: bool = True) -> dict[str, float]:
+    """Train one GRU with a rate, a seed and a number of steps, as experiments/recall.py does."""
+    return trained(partial(GRU, hidden_dim=width), pairs, *how, cooled=cooled)
 
 
 def search(
@@ -47,19 +39,14 @@ def search(
     return {"tried": tried, "width": width, "rate": rate, "steps": steps, **columns(runs)}
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    names = ("same size", "wider", "wider, constant rate")
-    found: dict[str, dict[str, Any]] = {name: {} for name in names}
+def main(experiment: Experiment) -> None:
+    quick, seeds = experiment.quick, 1 if experiment.quick else SEEDS
+    found: dict[str, dict[str, Any]] = {}
 
     def note(name: str, pairs: int, results: dict[str, Any]) -> None:
-        found[name][str(pairs)] = results
-        print(name, pairs, results, flush=True)
-        if not quick:
-            store("recall_gru", found=found)
+        found.setdefault(name, {})[str(pairs)] = results
+        experiment.note(name, found[name])
 
-    seeds = 1 if quick else SEEDS
     for pairs in PAIRS[:1] if quick else PAIRS:
         note("same size", pairs, search(pairs, (80,), RATES, 20 if quick else STEPS, seeds))
     for pairs, (widths, steps) in WIDER.items():
@@ -70,7 +57,3 @@ def main() -> None:
         runs = [run(pairs, WIDE, rate, seed, steps, cooled=False) for seed in range(seeds)]
         results = {"width": WIDE, "rate": rate, "steps": steps, **columns(runs)}
         note("wider, constant rate", pairs, results)
-
-
-if __name__ == "__main__":
-    main()

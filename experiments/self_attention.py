@@ -1,12 +1,9 @@
 """How the time of self-attention, a GRU and a convolution grows with the length of a sequence.
 
-    python -m experiments.self_attention            stores the results (a few minutes, one core)
-    python -m experiments.self_attention --quick    two rounds; stores nothing
-
 Every number is a processor time beside that of the same layer at the first length, in the same
-round; of three runs the shortest counts. Processor time leaves out what other programs take, but
-not what they do to the caches. "same memory" computes stored weights in arrays that are there
-already. A page fault is a page of memory that the system hands out at its first use.
+round; of three runs the shortest counts. "same memory" computes stored weights in arrays that are
+there already. A page fault is a page of memory that the system hands out at its first use. Takes a
+few minutes of one core.
 """
 
 import math
@@ -18,19 +15,9 @@ import torch
 
 from attnbook import attend
 from attnbook import torch as torch_layers
-from experiments.storing import asked_quick, store, summary
+from experiments.harness import Experiment, in_turns, summaries
 
 LENGTHS, WIDTH = [512, 1024, 2048, 4096, 8192], 64
-
-
-def seconds(call: Callable[[], object]) -> float:
-    """The shortest of three runs, in processor time."""
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def page_faults(call: Callable[[], object]) -> int:
@@ -41,12 +28,9 @@ def page_faults(call: Callable[[], object]) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+@torch.no_grad()
+def main(experiment: Experiment) -> None:
     torch.manual_seed(0)
-    layer = torch_layers.SelfAttention(WIDTH)
-    gru = torch.nn.GRU(WIDTH, WIDTH)
     convolution = torch.nn.Conv1d(WIDTH, WIDTH, 5, padding=2)
     tables = {n: (torch.empty(n, n), torch.empty(n, WIDTH)) for n in LENGTHS}
 
@@ -57,34 +41,24 @@ def main() -> None:
         return torch.matmul(scores, x, out=output)
 
     calls: dict[str, Callable[[torch.Tensor], object]] = {
-        "self-attention": layer,
+        "self-attention": torch_layers.SelfAttention(WIDTH),
         "with weights": lambda x: attend(x, x, x, return_weights=True),
         "same memory": in_the_same_memory,
-        "GRU": gru,
+        "GRU": torch.nn.GRU(WIDTH, WIDTH),
         "convolution": lambda x: convolution(x.mT[None]),
     }
     inputs = [torch.randn(n, WIDTH) for n in LENGTHS]
+    ways = {name: [lambda x=x, f=f: f(x) for x in inputs] for name, f in calls.items()}
+    exact, _ = attend(inputs[0], inputs[0], inputs[0], return_weights=True)
+    torch.testing.assert_close(in_the_same_memory(inputs[0]), exact)
+    faults = {name: [page_faults(way) for way in row] for name, row in ways.items()}
     ratios: dict[str, list[list[float]]] = {name: [] for name in calls}
-    with torch.no_grad():
-        exact, _ = attend(inputs[0], inputs[0], inputs[0], return_weights=True)
-        torch.testing.assert_close(in_the_same_memory(inputs[0]), exact)
-        faults = {
-            name: [page_faults(lambda x=x, call=call: call(x)) for x in inputs]
-            for name, call in calls.items()
-        }
-        for _ in range(2 if quick else 5):
-            for name, call in calls.items():
-                times = [seconds(lambda x=x, call=call: call(x)) for x in inputs]
-                ratios[name].append([t / times[0] for t in times])
-    growth = {
-        name: [summary(column) for column in zip(*rounds, strict=True)]
-        for name, rounds in ratios.items()
-    }
-    for name, row in growth.items():
-        print(name, [column["median"] for column in row], faults[name], flush=True)
-    if not quick:
-        store("self_attention", lengths=LENGTHS, width=WIDTH, growth=growth, page_faults=faults)
-
-
-if __name__ == "__main__":
-    main()
+    for _ in range(2 if experiment.quick else 5):
+        for name, row in ways.items():
+            runs = [in_turns({"": way}, 3, clock=time.process_time)[""] for way in row]
+            times = [min(three) for three in runs]
+            ratios[name].append([t / times[0] for t in times])
+    growth = {name: summaries(rounds) for name, rounds in ratios.items()}
+    for name, of_lengths in growth.items():
+        print(name, [column["median"] for column in of_lengths], faults[name], flush=True)
+    experiment.store(lengths=LENGTHS, width=WIDTH, growth=growth, page_faults=faults)

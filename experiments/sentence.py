@@ -1,25 +1,21 @@
 """A few heads of SmolLM2-135M on the sentence that goes through the book: drawings.sentence.
 
-    python -m experiments.sentence            from the weights that model_heads stored (a second)
-    python -m experiments.sentence --quick    stores nothing
-
 The model is not needed: experiments/model_heads.py asked it. Kept are all nine heads of layer 14,
-among them the one in which " his" gives " man" the most weight; the other heads in which " man"
-has the largest of its weights; and two that look at the token before.
+among them the one in which " his" gives " man" the most weight; the other heads in which " man" has
+the largest of its weights; and two that look at the token before. Takes a second.
 """
 
 import numpy as np
 
 from attnbook_course.live import weights
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment
 
 LAYER = 14  # counted from 1, as all here
 BEFORE = ((12, 2), (17, 1))
 ASKS, ASKED = " his", " man"
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
+def main(experiment: Experiment) -> None:
     stored = weights.load("smollm2")
     sentence = stored.sentences[0]
     layers, heads = sentence.shape
@@ -30,22 +26,15 @@ def main() -> None:
     largest = [
         (int(layer) + 1, int(head) + 1) for layer, head in np.argwhere(asked.argmax(axis=-1) == man)
     ]
-    best = max(largest, key=lambda head: asked[head[0] - 1, head[1] - 1, man])
-    print(f"{ASKS!r} gives {ASKED!r} its largest weight in {largest}, the most in {best}")
+    print(f"{ASKS!r} gives {ASKED!r} its largest weight in {largest}")
     kept = dict.fromkeys((*((LAYER, head) for head in range(1, heads + 1)), *largest, *BEFORE))
-    if not quick:
-        store(
-            "sentence",
-            model=stored.model,
-            all_heads=layers * heads,
-            tokens=list(sentence.tokens),
-            largest=largest,
-            heads={
-                f"{layer}.{head}": " ".join(map(str, units[layer - 1, head - 1]))
-                for layer, head in kept
-            },
-        )
-
-
-if __name__ == "__main__":
-    main()
+    experiment.store(
+        model=stored.model,
+        all_heads=layers * heads,
+        tokens=list(sentence.tokens),
+        largest=largest,
+        heads={
+            f"{layer}.{head}": " ".join(map(str, units[layer - 1, head - 1]))
+            for layer, head in kept
+        },
+    )

@@ -1,24 +1,18 @@
 """Digits, in their place and shifted: a transformer over their rows and kernel regression.
 
-    python -m experiments.shifted_digits            all; stores the results (about half an hour)
-    python -m experiments.shifted_digits --quick    twenty steps of one split; stores nothing
-
-Splits and seeds are 0, 1, 2, … and none is left out; a split's number is also the seed of its
-shifts, first parameters and batches.
+Five splits, whose numbers are also the seeds. Takes about half an hour.
 """
 
+from functools import partial
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import convert, datasets, nadaraya_watson
-from attnbook import jax as jax_layers
+from attnbook import datasets, nadaraya_watson
 from attnbook import torch as torch_layers
 from attnbook.models.losses import cross_entropy
-from attnbook.train import training
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, in_library, learn
 
 BANDWIDTHS = (3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0)
 SIZE, PEAK = 64, 2e-3
@@ -80,12 +74,8 @@ def transformer(
 ) -> list[float]:
     """Accuracy and CPU seconds of an encoder over the rows of an image."""
     torch.manual_seed(seed)
-    model: Any = torch_layers.EncoderOnly(task.size, 10, task.size)
-    model, layers, to_array = (
-        (model, torch_layers, torch.tensor)
-        if library == "torch"
-        else (convert.torch_to_jax(model), jax_layers, jnp.asarray)
-    )
+    model = torch_layers.EncoderOnly(task.size, 10, task.size)
+    model, layers, to_array = in_library(model, library)
     alone = None if attention else to_array(np.eye(task.size, dtype=bool))  # rows see themselves
 
     def tokens(images: np.ndarray) -> np.ndarray:
@@ -103,39 +93,27 @@ def transformer(
     def loss(model: Any, images: Any, labels: Any) -> Any:
         return cross_entropy(model(images, alone).mean(-2)[:, None], labels[:, None])
 
-    rates = training.warm_cosine(PEAK, steps, warmup=min(50, steps))
-    model, history = layers.train(model, loss, batches(), learning_rate=rates, clip=1.0)
+    model, history = learn(layers, model, loss, batches(), PEAK, steps)
     with torch.no_grad():
         said = np.asarray(model(to_array(tokens(task.new)), alone).mean(-2)).argmax(axis=1)
     return [float(np.mean(said == task.new_labels)), history.cpu_seconds]
 
 
-def note(rows: dict[str, list[Any]], name: str, result: Any) -> None:
-    rows.setdefault(name, []).append(result)
-    print(name, result, flush=True)
-
-
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    found: dict[str, dict[str, list[Any]]] = {}
-    for split in range(1 if quick else 5):
-        for shifts, place in ((False, "in place"), (True, "shifted")):
-            steps = 20 if quick else 1500 if shifts else 1000
-            rows = found.setdefault(place, {})
-
+def main(experiment: Experiment) -> None:
+    found: dict[str, dict[str, list[Any]]] = {"in place": {}, "shifted": {}}
+    for split in range(1 if experiment.quick else 5):
+        for place, steps in (("in place", 1000), ("shifted", 1500)):
+            steps = 20 if experiment.quick else steps
+            task = partial(Task, split, place == "shifted")
+            made: dict[str, Any] = {}
             for copies, word in ((False, ""), (True, ", copies")):
-                note(rows, f"kernel{word}", kernel(Task(split, shifts), copies))
-                made = transformer(Task(split, shifts), split, steps, copies=copies)
-                note(rows, f"transformer{word}", made)
+                made[f"kernel{word}"] = kernel(task(), copies)
+                made[f"transformer{word}"] = transformer(task(), split, steps, copies=copies)
             if split < 3:
-                alone = transformer(Task(split, shifts), split, steps, copies=True, attention=False)
-                note(rows, "no attention, copies", alone)
-                in_jax = transformer(Task(split, shifts), split, steps, copies=True, library="JAX")
-                note(rows, "transformer, copies, JAX", in_jax)
-        if not quick:
-            store("shifted_digits", found=found)
-
-
-if __name__ == "__main__":
-    main()
+                how: dict[str, Any] = {"seed": split, "steps": steps, "copies": True}
+                made["no attention, copies"] = transformer(task(), attention=False, **how)
+                made["transformer, copies, JAX"] = transformer(task(), library="JAX", **how)
+            print(place, split, made, flush=True)
+            for name, result in made.items():
+                found[place].setdefault(name, []).append(result)
+        experiment.store(found=found)

@@ -1,17 +1,11 @@
 """Speculative decoding with chapter 8's writer: the drafts that it keeps, and tokens per pass.
 
-    python -m experiments.speculative            all; stores the results (some minutes)
-    python -m experiments.speculative --quick    one seed, few texts; stores nothing
-
 The stored writer is the large model. Drafts come from a transformer of one block and half the
 width, trained here as the writer was (seed 0), or from the 3-gram of Kneser and Ney with the
-package's discount, counted in the same text. Each goes on with BEGINNINGS beginnings of the
-held-out text, drawn by the seed, until TO characters stand there; the temperature is 1. Every seed
-is kept, and every draft length.
-
-What is stored of each: the mean accepted share over all characters that were written, the tokens
-per pass of the writer, counted, and the share of passes that keep at least k drafts. Every pass
-computes all positions anew, so nothing here is a time.
+package's discount, counted in the same text. Each goes on with beginnings of the held-out text,
+drawn by the seed; the temperature is 1. Stored are the mean accepted share over all characters that
+were written, the tokens per pass of the writer, counted, and the share of passes that keep at least
+k drafts. Takes some minutes.
 """
 
 from collections.abc import Callable
@@ -23,10 +17,9 @@ import torch
 from attnbook import datasets
 from attnbook import torch as torch_layers
 from attnbook.generate import ngrams, speculative
-from attnbook.train import training
 from attnbook_course.live import models
-from experiments.storing import asked_quick, store
-from experiments.transformers import PEAK, TEXT_STEPS, WARMUP, WINDOW, bits, text_loss, windows
+from experiments.harness import Experiment
+from experiments.transformers import TEXT_STEPS, WINDOW, trained_writer
 
 SEEDS, BEGINNINGS, FROM, TO = 3, 100, 24, 56
 LENGTHS = (1, 2, 3, 4, 5, 6)
@@ -63,12 +56,8 @@ def of_counts(train: np.ndarray, vocab: int) -> Probabilities:
 def small_writer(train: np.ndarray, vocab: int, steps: int) -> Any:
     """A smaller transformer, trained as chapter 8's writer was."""
     torch.manual_seed(0)
-    model: Any = torch_layers.DecoderOnly(vocab, WINDOW, **SMALL)
-    layers: Any = torch_layers
-    rates = training.warm_cosine(PEAK, steps, warmup=min(WARMUP, steps))
-    batches = windows(train, steps, 0)
-    model, _ = layers.train(model, text_loss, batches, learning_rate=rates, clip=1.0)
-    return model.eval()
+    model = torch_layers.DecoderOnly(vocab, WINDOW, **SMALL)
+    return trained_writer(model, "torch", train, steps, 0)[0].eval()
 
 
 def written(
@@ -108,38 +97,27 @@ def written(
     }
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+def main(experiment: Experiment) -> None:
+    quick = experiment.quick
     text, target = datasets.python_reference(), models.load("writer")
     vocab = len(text.vocabulary)
     small = small_writer(text.train, vocab, 20 if quick else TEXT_STEPS)
     drafts = {"small": of_model(small), "3-gram": of_counts(text.train, vocab)}
     about = {
-        name: {
-            "parameters": sum(p.numel() for p in model.parameters()),
-            "bits": round(float(bits(model, text.held_out, torch.tensor)), 4),
-        }
+        name: {"parameters": sum(p.numel() for p in model.parameters())}
         for name, model in (("writer", target), ("small", small))
     }
-    print(about, flush=True)
     found: dict[str, Any] = {name: {} for name in drafts}
     for name, draft in drafts.items():
         for count in LENGTHS[:2] if quick else LENGTHS:
-            found[name][str(count)] = []
+            runs = []
             for seed in range(1 if quick else SEEDS):
                 rng = np.random.default_rng(100 + seed)
-                starts = rng.integers(
-                    0, len(text.held_out) - FROM, size=(4 if quick else BEGINNINGS, 1)
-                )
+                size = (4 if quick else BEGINNINGS, 1)
+                starts = rng.integers(0, len(text.held_out) - FROM, size=size)
                 beginnings = text.held_out[starts + np.arange(FROM)]
-                one = written(of_model(target), draft, beginnings, count, seed)
-                found[name][str(count)].append(one)
-            print(name, count, found[name][str(count)], flush=True)
-    if not quick:
-        asked = {"order": ORDER, "beginnings": BEGINNINGS, "characters": TO - FROM}
-        store("speculative", models=about, **asked, found=found)
-
-
-if __name__ == "__main__":
-    main()
+                runs.append(written(of_model(target), draft, beginnings, count, seed))
+            found[name][str(count)] = runs
+            print(name, count, runs, flush=True)
+    asked = {"order": ORDER, "beginnings": BEGINNINGS, "characters": TO - FROM}
+    experiment.store(models=about, **asked, found=found)

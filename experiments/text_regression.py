@@ -1,18 +1,12 @@
 """Chapter 9's functions as text, read by SmolLM2-135M: does it regress, and with which kernel?
 
-    python -m experiments.text_regression            all; stores the results (about three hours)
-    python -m experiments.text_regression --quick    three functions; stores nothing
-    python -m experiments.text_regression --cuts     the heads that are cut, again; stores these
-    python -m experiments.text_regression --means    the same heads write their mean; stores these
-
 Three draws of forty functions, of seeds that chapter 9 did not train on, in two formats, and in the
 first once more with 5 added to every x (99 at most). A number has two digits. The model is asked
 for the first digit of y; its answer is the mean of 5, 15, …, 95 under its probabilities of the ten
 digits. Layers and heads count from 1. Ten pairs of other heads are cut on the first draw: each two
-of one layer near 19, and none that chapter 10 names.
+of one layer near 19, and none that chapter 10 names. Takes about three hours.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,8 +18,8 @@ from attnbook import datasets, nadaraya_watson, pretrained
 from attnbook.kernel import gaussian_process
 from attnbook.layers.linear import linear
 from attnbook.models.transformer import run_blocks
-from experiments.real_heads import FILE, Head, mean_outputs, rounded, without
-from experiments.storing import FOLDER, option, store
+from experiments.harness import Experiment, columns, rounded
+from experiments.real_heads import FILE, Head, mean_outputs, without
 
 FORMATS = {"x, y": ("x = {:02d}, y = ", "{:02d}\n"), "arrow": ("{:02d} -> ", "{:02d}\n")}
 FORMATS["x + 5"] = FORMATS["x, y"]
@@ -44,7 +38,7 @@ NEAR = range(15, 25)  # the layers of the other pairs
 SEEDS, FUNCTIONS, PAIRS, SCALE, NOISE = (1_000_000, 1_000_001, 1_000_002), 40, 41, 0.3, 0.2
 LATE = slice(16, PAIRS)
 BANDWIDTHS = np.geomspace(0.03, 1, 40)
-WATCHED = ((17, 1), (18, 4), (18, 5), (18, 6), (19, 7), (19, 8), (21, 4), (24, 3))
+WATCHED = (18, 4), (18, 6), (19, 7)
 
 
 class Written(NamedTuple):
@@ -53,15 +47,6 @@ class Written(NamedTuple):
     tokens: list[int]
     asked: list[int]
     answers: list[int]
-
-
-def as_integers(
-    functions: datasets.Functions,
-) -> tuple[Int[np.ndarray, "f n"], Int[np.ndarray, "f n"]]:
-    """x of [−1, 1] and y of [−2.5, 2.5] as whole numbers from 0 to 99."""
-    x = np.clip(((functions.x + 1) * 50).astype(int), 0, 99)
-    y = np.clip(((functions.y + 2.5) * 20).astype(int), 0, 99)
-    return x, y
 
 
 def write(words: Any, x: Sequence[int], y: Sequence[int], form: tuple[str, str]) -> Written:
@@ -77,8 +62,8 @@ def write(words: Any, x: Sequence[int], y: Sequence[int], form: tuple[str, str])
 
 def answer(
     model: Any, words: Any, text: Written, every: bool = False
-) -> tuple[Float[np.ndarray, " n"], float, Float[np.ndarray, "layers heads n n"] | None]:
-    """Answers as values of y, the probability of a digit, and all heads' weights on answers."""
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "layers heads n n"] | None]:
+    """Answers as values of y, and all heads' weights on answers."""
     digits = [words.number[str(d)] for d in range(10)]
     x = model.embedding.weight[torch.tensor([text.tokens])]
     x, weights = run_blocks(
@@ -86,14 +71,12 @@ def answer(
     )
     logits = linear(model.readout, x[0, text.asked])
     p = logits.double().softmax(dim=-1).numpy()[:, digits]
-    mass = p.sum(axis=1, keepdims=True)
-    said = (p / mass) @ (10 * np.arange(10) + 5) / 20 - 2.5
-    seen = None
-    if every:
-        at = np.array(text.answers)
-        of_all = np.stack([layer[0].numpy()[:, text.asked] for layer in weights])
-        seen = of_all[..., at] + of_all[..., at + 1]
-    return said, float(mass[1:].mean()), seen
+    said = (p / p.sum(axis=1, keepdims=True)) @ (10 * np.arange(10) + 5) / 20 - 2.5
+    if not every:
+        return said, None
+    at = np.array(text.answers)
+    of_all = np.stack([layer[0].numpy()[:, text.asked] for layer in weights])
+    return said, of_all[..., at] + of_all[..., at + 1]
 
 
 def rivals(f: datasets.Functions) -> dict[str, np.ndarray]:
@@ -137,12 +120,6 @@ def digit_kernel(weights: np.ndarray, x: Int[np.ndarray, "f n"]) -> dict[str, An
     return by_distance | {"by tens": by_tens}
 
 
-def regressogram(x: Int[np.ndarray, "f n"], y: np.ndarray) -> np.ndarray:
-    """The mean of the earlier y whose x has the query's tens digit; of all earlier ones if none."""
-    same = x[:, :, None] // 10 == x[:, None, :] // 10
-    return late_average(same + 1e-9, y)
-
-
 def correlation(one: np.ndarray, other: np.ndarray) -> float:
     """Of two tables of answers, over all functions and late questions."""
     return float(np.corrcoef(one[:, LATE].ravel(), other[:, LATE].ravel())[0, 1])
@@ -155,64 +132,51 @@ def late_average(weights: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (lower * y[:, None, :]).sum(axis=-1) / lower.sum(axis=-1).clip(1e-9)
 
 
-def one_format(
-    model: Any, words: Any, form: str, seeds: Sequence[int], count: int
-) -> dict[str, Any]:
-    """Errors, kernels and cuts in one format; a list with an entry per draw of functions."""
-    found: dict[str, list[Any]] = {}
-    for seed in seeds:
-        f = datasets.smooth_functions(count, PAIRS, seed=seed, length_scale=SCALE, noise=NOISE)
-        x, y = as_integers(f)
-        cells, x = x, np.clip(x + ADDED.get(form, 0), 0, 99)
-        texts = [write(words, a, b, FORMATS[form]) for a, b in zip(x, y, strict=True)]
-        runs = [answer(model, words, text, every=True) for text in texts]
-        said = np.array([run[0] for run in runs])
-        others = rivals(f)
-        by_bandwidth = others.pop("kernel")
-        kernel = errors(by_bandwidth, f.true).mean(axis=1)
-        record = {
-            "digit mass": float(np.mean([run[1] for run in runs])),
-            "model": errors(said, f.true).tolist(),
-            **{name: errors(table, f.true).tolist() for name, table in others.items()},
-            "kernel": float(kernel.min()),
-            "bandwidth": float(BANDWIDTHS[kernel.argmin()]),
-            "zero": errors(np.zeros_like(said), f.true).tolist(),
-            "by pairs": np.mean((said - f.true) ** 2, axis=0).tolist(),
-            **{
-                f"{name} by pairs": np.mean((others[name] - f.true) ** 2, axis=0).tolist()
-                for name in ("mean", "posterior")
-            },
-        }
-        every = np.array([run[2] for run in runs])  # (functions, layers, heads, n, n)
-        answered = {
-            **others,
-            "kernel": by_bandwidth[kernel.argmin()],
-            "regressogram": regressogram(x, f.y),
-        }
-        record["correlations"] = {
-            name: correlation(table, said) for name, table in answered.items()
-        }
-        record["correlation of every head"] = [
+def written(words: Any, form: str, seed: int, count: int) -> tuple[datasets.Functions, Any, Any]:
+    """A draw of functions, their x before anything was added, and the texts.
+
+    x of [−1, 1] and y of [−2.5, 2.5] become whole numbers from 0 to 99.
+    """
+    f = datasets.smooth_functions(count, PAIRS, seed=seed, length_scale=SCALE, noise=NOISE)
+    x = np.clip(((f.x + 1) * 50).astype(int), 0, 99)
+    y = np.clip(((f.y + 2.5) * 20).astype(int), 0, 99)
+    shown = np.clip(x + ADDED.get(form, 0), 0, 99)
+    return f, x, [write(words, a, b, FORMATS[form]) for a, b in zip(shown, y, strict=True)]
+
+
+def one_draw(model: Any, words: Any, form: str, seed: int, count: int) -> dict[str, Any]:
+    """Errors and kernels in one format."""
+    f, cells, texts = written(words, form, seed, count)
+    x = np.clip(cells + ADDED.get(form, 0), 0, 99)
+    runs = [answer(model, words, text, every=True) for text in texts]
+    said, every = np.array([run[0] for run in runs]), np.array([run[1] for run in runs])
+    others = rivals(f)
+    kernel = errors(others.pop("kernel"), f.true).mean(axis=1)
+    record = {
+        "model": errors(said, f.true),
+        **{name: errors(table, f.true) for name, table in others.items()},
+        "kernel": float(kernel.min()),
+        "by pairs": np.mean((said - f.true) ** 2, axis=0),
+        "mean by pairs": np.mean((others["mean"] - f.true) ** 2, axis=0),
+        "posterior by pairs": np.mean((others["posterior"] - f.true) ** 2, axis=0),
+        "correlations": {"mean": correlation(others["mean"], said)},
+        "correlation of every head": [
             [correlation(late_average(every[:, i, h], f.y), said) for h in range(every.shape[2])]
             for i in range(every.shape[1])
-        ]
-        for head in WATCHED:
-            w = every[:, head[0] - 1, head[1] - 1]
-            mass = np.tril(np.ones(w.shape[1:]), -1) * w
-            average = late_average(w, f.y)
-            record[f"head {head[0]}.{head[1]}"] = {
-                "on answers": float(mass[:, LATE].sum(axis=-1).mean()),
-                "error": errors(average, f.true).tolist(),
-                "correlation": correlation(average, said),
-                **digit_kernel(w, x),
-                **({"before adding": digit_kernel(w, cells)} if form in ADDED else {}),
-            }
-        for name, value in record.items():
-            found.setdefault(name, []).append(value)
-        means = {k: np.mean(v) for k, v in record.items() if not isinstance(v, dict)}
-        print(seed, rounded(means), flush=True)
-        print("  head 19.7", rounded(record["head 19.7"]), flush=True)
-    return found
+        ],
+    }
+    for layer, head in WATCHED:
+        w = every[:, layer - 1, head - 1]
+        average = late_average(w, f.y)
+        record[f"head {layer}.{head}"] = {
+            "on answers": float(np.tril(w, -1)[:, LATE].sum(axis=-1).mean()),
+            "error": errors(average, f.true),
+            "correlation": correlation(average, said),
+            **digit_kernel(w, x),
+            **({"before adding": digit_kernel(w, cells)} if form in ADDED else {}),
+        }
+    print(form, seed, record["model"].mean(), rounded(record["head 19.7"]), flush=True)
+    return record
 
 
 def other_pairs(count: int) -> list[list[Head]]:
@@ -227,60 +191,43 @@ def other_pairs(count: int) -> list[list[Head]]:
     return pairs
 
 
-def cut(
-    model: Any, words: Any, seeds: Sequence[int], count: int, others: int, by_mean: bool
+def cuts(
+    model: Any, words: Any, seeds: Sequence[int], count: int, pairs: list[list[Head]]
 ) -> dict[str, Any]:
-    """The errors per function without some heads: a list with an entry per draw of functions.
+    """The errors per function without some heads, a list with an entry per draw of functions.
 
-    by_mean: each of them writes its mean over all places of the draw's texts instead of nothing.
+    "mean of": each of them writes its mean over all places of the draw's texts instead of nothing.
     """
     found: dict[str, Any] = {}
-    how = "mean of" if by_mean else "without"
-    pairs = other_pairs(others)
-    cuts = sorted({head for heads in (*CUTS.values(), *pairs) for head in heads})
+    named = sorted({head for heads in (*CUTS.values(), *pairs) for head in heads})
     for number, seed in enumerate(seeds):
-        f = datasets.smooth_functions(count, PAIRS, seed=seed, length_scale=SCALE, noise=NOISE)
-        x, y = as_integers(f)
-        texts = [write(words, a, b, FORMATS[CUT_IN]) for a, b in zip(x, y, strict=True)]
-        means = None
-        if by_mean:
-            each = [mean_outputs(model, np.array([text.tokens]), cuts) for text in texts]
-            means = {head: torch.stack([one[head] for one in each]).mean(dim=0) for head in cuts}
+        f, _, texts = written(words, CUT_IN, seed, count)
+        outputs = [mean_outputs(model, np.array([text.tokens]), named) for text in texts]
+        means = {head: torch.stack([one[head] for one in outputs]).mean(dim=0) for head in named}
+        for how, instead in (("without", None), ("mean of", means)):
 
-        def error(heads: list[Head], texts=texts, true=f.true, means=means) -> list[float]:
-            with without(model, heads, means):
-                said = np.array([answer(model, words, text)[0] for text in texts])
-            return errors(said, true).tolist()
+            def error(heads: list[Head], texts=texts, true=f.true, instead=instead) -> list[float]:
+                with without(model, heads, instead):
+                    said = np.array([answer(model, words, text)[0] for text in texts])
+                return errors(said, true).tolist()
 
-        for name, heads in CUTS.items():
-            found.setdefault(f"{how} {name}", []).append(error(heads))
-            print(seed, how, name, np.mean(found[f"{how} {name}"][-1]), flush=True)
-        if number == 0:
-            apart = [error(pair) for pair in pairs]
-            found[f"{how} other pairs"] = {"pairs": pairs, "errors": apart}
-            print(np.mean(found[f"{how} other pairs"]["errors"], axis=1), flush=True)
+            for name in CUTS if instead else list(CUTS)[:1]:
+                found.setdefault(f"{how} {name}", []).append(error(CUTS[name]))
+                print(seed, how, name, np.mean(found[f"{how} {name}"][-1]), flush=True)
+            if number == 0:
+                of_pairs = [error(pair) for pair in pairs]
+                found[f"{how} other pairs"] = {"pairs": pairs, "errors": of_pairs}
     return found
 
 
-def main() -> None:
-    asked = option(__doc__, "quick", "cuts", "means")
-    quick = asked == "quick"
-    torch.set_num_threads(1)
+def main(experiment: Experiment) -> None:
     torch.set_grad_enabled(False)
     folder = pretrained.fetch("smollm2")
     model, words = pretrained.from_gguf(folder / FILE), pretrained.tokens_from_gguf(folder / FILE)
-    seeds, count = (SEEDS[:1], 3) if quick else (SEEDS, FUNCTIONS)
-    found = json.loads((FOLDER / "text_regression.json").read_text())["found"]
-    for name in FORMATS if asked not in ("cuts", "means") else ():
-        print(name, flush=True)
-        found[name] = one_format(model, words, name, seeds, count)
-    others = 2 if quick else 10
-    for by_mean in (False, True):
-        if asked != ("cuts" if by_mean else "means"):
-            found[CUT_IN] |= cut(model, words, seeds, count, others, by_mean)
-    if not quick:
-        store("text_regression", found=rounded(found))
-
-
-if __name__ == "__main__":
-    main()
+    seeds, count = (SEEDS[:1], 3) if experiment.quick else (SEEDS, FUNCTIONS)
+    found = {
+        form: columns([one_draw(model, words, form, seed, count) for seed in seeds])
+        for form in FORMATS
+    }
+    found[CUT_IN] |= cuts(model, words, seeds, count, other_pairs(2 if experiment.quick else 10))
+    experiment.store(found=rounded(found))

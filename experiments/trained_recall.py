@@ -1,19 +1,14 @@
 """Trained recall: layers read pairs, a token each, and are asked for the value of a key.
 
-    python -m experiments.trained_recall            all; stores the results (a quarter of an hour)
-    python -m experiments.trained_recall --quick    twenty steps of one seed; stores nothing
-
 With distinct keys no key comes twice. With recurring ones each comes about twice, and its last
-value counts. All layers see the same rows for the same number of steps and predict k(q, ·) u, with
-queries and keys of width 16, the same parameters at the start, and coefficients u of their own.
-Ridge keeps K^T K beside K^T V, so a sum and a delta rule with keys twice as wide, which keep as
-many numbers, stand beside it. Stacks of four layers, one of them a softmax or all or none, have the
-same tasks and fewer steps.
-Seeds are 0, 1, 2 and none is left out; data, first parameters and batches come from them. One
-learning rate serves all; what a smaller and a larger one do is measured with seed 0.
+value counts. All layers predict k(q, ·) u, with queries and keys of width 16, the same parameters
+at the start, and coefficients u of their own; a wide sum and delta rule keep as many numbers as
+ridge, which has K^T K beside K^T V. Stacks of four layers have fewer steps. One learning rate
+serves all; what a smaller and a larger one do is measured with seed 0. Takes a quarter of an hour.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,8 +21,7 @@ from attnbook import softmax
 from attnbook import torch as torch_layers
 from attnbook.linear_attention import online_regression
 from attnbook.models.losses import cross_entropy
-from attnbook.train import training
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, learn, rounded
 
 KEYS, VALUES = 128, 32  # how many of each there are
 EMBED_DIM, HEAD_DIM = 64, 16
@@ -139,8 +133,6 @@ class Memory(nn.Module):
 
     def __init__(self, *kinds: str) -> None:
         super().__init__()
-        if len(kinds) > 1 and not {*kinds} <= {"softmax", "linear", "sum", "delta"}:
-            raise ValueError(f"kinds: got {kinds}, expected such as leave earlier pairs alone")
         self.key_embedding = nn.Embedding(KEYS, EMBED_DIM)
         self.value_embedding = nn.Embedding(VALUES, EMBED_DIM)
         self.asks = nn.Parameter(0.5 * torch.randn(EMBED_DIM))
@@ -180,7 +172,7 @@ def share_right(model: Memory, task: str, pairs: int, seed: int) -> float:
     *given, right = rows(rng, 512, pairs, task)
     with torch.no_grad():
         said = model(*map(torch.tensor, given)).argmax(dim=-1).numpy()
-    return float(f"{np.mean(said == right):.4g}")
+    return rounded(np.mean(said == right))
 
 
 def trained(
@@ -188,59 +180,43 @@ def trained(
 ) -> dict[str, Any]:
     """Train once; the shares of right answers for numbers of pairs, the last loss, CPU seconds."""
     torch.manual_seed(seed)
-    rates: Any = training.warm_cosine(rate, steps, warmup=min(50, steps))
-    model, history = torch_layers.train(
-        Memory(*kinds), loss, batches(task, seed, steps), learning_rate=rates, clip=1.0
-    )
+    rows_of = batches(task, seed, steps)
+    model, history = learn(torch_layers, Memory(*kinds), loss, rows_of, rate, steps)
     return {
         "right": {str(pairs): share_right(model, task, pairs, seed) for pairs in PAIRS},
-        "loss": float(f"{np.mean(history.losses[-20:]):.4g}"),
+        "loss": rounded(np.mean(history.losses[-20:])),
         "cpu_seconds": round(history.cpu_seconds, 1),
     }
 
 
-def stacks(*, quick: bool) -> dict[str, Any]:
-    """What stacks of four layers come to, by name and task, a run per seed."""
-    found: Any = {name: {task: [] for task in TASKS} for name in STACKS}
-    for seed in range(1 if quick else SEEDS):
-        for task in TASKS:
-            for name, kinds in STACKS.items():
-                run = trained(kinds, task, seed, 20 if quick else STACK_STEPS)
-                print(task, name, seed, run, flush=True)
-                found[name][task].append(run)
-    return {"steps": STACK_STEPS, "found": found}
-
-
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+def main(experiment: Experiment) -> None:
+    quick = experiment.quick
     found: Any = {task: {kind: [] for kind in KINDS} for task in TASKS}
     other_rates: Any = {str(rate): {task: {} for task in TASKS} for rate in OTHER_RATES}
     how = [(seed, RATE) for seed in range(SEEDS)] + [(0, rate) for rate in OTHER_RATES]
     for seed, rate in how[:1] if quick else how:
-        for task in TASKS:
-            for kind in KINDS:
-                run = trained((kind,), task, seed, 20 if quick else STEPS, rate)
-                print(task, kind, seed, rate, run, flush=True)
-                if rate == RATE:
-                    found[task][kind].append(run)
-                else:
-                    other_rates[str(rate)][task][kind] = run
-    in_stacks = stacks(quick=quick)
-    if not quick:
-        asked = {
-            "steps": STEPS,
-            "batch": SIZE,
-            "learning_rate": RATE,
-            "head_dim": HEAD_DIM,
-            "keys": KEYS,
-            "values": VALUES,
-            "pairs": list(PAIRS),
-            "questions": 512 * ASKED,
-        }
-        results = {"found": found, "other_rates": other_rates, "stacks": in_stacks}
-        store("trained_recall", **asked, **results)
-
-
-if __name__ == "__main__":
-    main()
+        for task, kind in product(TASKS, KINDS):
+            run = trained((kind,), task, seed, 20 if quick else STEPS, rate)
+            print(task, kind, seed, rate, run, flush=True)
+            if rate == RATE:
+                found[task][kind].append(run)
+            else:
+                other_rates[str(rate)][task][kind] = run
+    stacks: Any = {name: {task: [] for task in TASKS} for name in STACKS}
+    for seed, task, name in product(range(1 if quick else SEEDS), TASKS, STACKS):
+        run = trained(STACKS[name], task, seed, 20 if quick else STACK_STEPS)
+        print(task, name, seed, run, flush=True)
+        stacks[name][task].append(run)
+    experiment.store(
+        steps=STEPS,
+        batch=SIZE,
+        learning_rate=RATE,
+        head_dim=HEAD_DIM,
+        keys=KEYS,
+        values=VALUES,
+        pairs=PAIRS,
+        questions=512 * ASKED,
+        found=found,
+        other_rates=other_rates,
+        stacks={"steps": STACK_STEPS, "found": stacks},
+    )

@@ -1,14 +1,9 @@
 """The translator and the language model of chapter 8: seeds, both libraries, and their rivals.
 
-    python -m experiments.transformers            all; stores results and two models (about an hour)
-    python -m experiments.transformers --quick    twenty steps of one seed; stores nothing
-
-Seeds are 0, 1, 2, … throughout and none is left out; first parameters and batches come from them.
-The data are the same for all.
+Takes about an hour, and stores two models too.
 """
 
 import itertools
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,26 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from attnbook import convert, datasets
-from attnbook import jax as jax_layers
+from attnbook import datasets
 from attnbook import torch as torch_layers
 from attnbook.datasets import END, PAD, START
 from attnbook.generate import decoding, ngrams
 from attnbook.models.losses import cross_entropy
+from attnbook.torch.train_lm import adamw
 from attnbook.train import training
 from attnbook_course.live import models
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, in_library, learn
 from experiments.translation import loss, task
 
 STEPS, PEAK, WARMUP, SIZE = 600, 4e-3, 50, 64
 TEXT_STEPS, WINDOW, ROWS = 2000, 64, 16
-
-
-def in_library(model: Any, library: str) -> tuple[Any, Any, Any]:
-    """A model, the layers and the array of a library."""
-    if library == "torch":
-        return model, torch_layers, torch.tensor
-    return convert.torch_to_jax(model), jax_layers, jnp.asarray
 
 
 def translation(
@@ -64,8 +52,7 @@ def translation(
     model, layers, to_array = in_library(model, library)
     pairs = [words.train.source, words.train.target]
     batches = training.minibatches(pairs, size=SIZE, steps=steps, seed=seed)
-    rates = training.warm_cosine(peak, steps, warmup=warmup)
-    model, history = layers.train(model, loss, batches, learning_rate=rates, clip=1.0)
+    model, history = learn(layers, model, loss, batches, peak, steps, warmup)
     if keep:
         models.store("translator", model)
     held_out = words.held_out
@@ -90,9 +77,10 @@ def windows(text: np.ndarray, steps: int, seed: int) -> Iterator[tuple[np.ndarra
         yield (text[start + np.arange(WINDOW + 1)],)
 
 
-def bits(model: Any, text: np.ndarray, to_array: Any) -> float:
+def bits(model: Any, text: np.ndarray) -> float:
     """Bits per character: windows that overlap by half, of each the second half counts."""
     half = WINDOW // 2
+    to_array = torch.tensor if isinstance(model, torch.nn.Module) else jnp.asarray
     rows = np.lib.stride_tricks.sliding_window_view(text, WINDOW + 1)[::half]
     total = 0.0
     with torch.no_grad():
@@ -107,29 +95,49 @@ def text_loss(model: Any, tokens: Any) -> Any:
     return cross_entropy(model(tokens[:, :-1]), tokens[:, 1:])
 
 
-def language_model(seed: int, library: str, steps: int, *, keep: bool = False) -> dict[str, float]:
+def learn_with_decay(model: Any, batches: Any, rates: Any, decay: float) -> list[float]:
+    """Train a language model with AdamW, as attnbook.train_lm does; the loss of every step."""
+    optimiser, losses = adamw(model, decay), []
+    device = model.position.device
+    for (batch,), rate in zip(batches, rates, strict=True):
+        for group in optimiser.param_groups:
+            group["lr"] = float(rate)
+        optimiser.zero_grad()
+        loss = text_loss(model, torch.tensor(batch, device=device))
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    return losses
+
+
+def trained_writer(model: Any, library: str, text: np.ndarray, steps: int, seed: int) -> Any:
+    """A model trained as chapter 8's writer is, and the history of its training."""
+    model, layers, _ = in_library(model, library)
+    return learn(layers, model, text_loss, windows(text, steps, seed), PEAK, steps)
+
+
+def language_model(
+    seed: int, library: str, steps: int, *, make: Any = None, keep: bool = False
+) -> dict[str, float]:
     """Train once; bits per character of the training batches at the end, and held out."""
     text = datasets.python_reference()
     torch.manual_seed(seed)
-    model: Any = torch_layers.DecoderOnly(len(text.vocabulary), WINDOW)
+    model = (make or torch_layers.DecoderOnly)(len(text.vocabulary), WINDOW)
     parameters = sum(p.numel() for p in model.parameters())
-    model, layers, to_array = in_library(model, library)
-    batches = windows(text.train, steps, seed)
-    rates = training.warm_cosine(PEAK, steps, warmup=WARMUP)
-    model, history = layers.train(model, text_loss, batches, learning_rate=rates, clip=1.0)
+    model, history = trained_writer(model, library, text.train, steps, seed)
     if keep:
         models.store("writer", model)
     return {
         "train": float(np.mean(history.losses[-100:]) / np.log(2)),
-        "held_out": bits(model, text.held_out, to_array),
+        "held_out": float(bits(model, text.held_out)),
         "cpu_seconds": history.cpu_seconds,
         "parameters": parameters,
     }
 
 
-def by_order(whole_topics: bool) -> dict[str, float]:
+def by_order(text: Any) -> dict[str, float]:
     """Held-out bits per character of n-grams."""
-    text = datasets.python_reference(whole_topics=whole_topics)
     size = len(text.vocabulary)
     return {
         str(n): float(ngrams.bits(text.train, text.held_out, n, vocab_size=size).mean())
@@ -137,51 +145,45 @@ def by_order(whole_topics: bool) -> dict[str, float]:
     }
 
 
-def chosen() -> dict[str, float]:
-    """The n-gram whose order and discount are best on the last tenth of the training text."""
-    text = datasets.python_reference()
-    size, cut = len(text.vocabulary), 9 * len(text.train) // 10
+def best_gram(text: Any, orders: Any, discounts: Any, first: int = 0) -> dict[str, float]:
+    """The n-gram whose order and discount are best on the last tenth of the training text.
 
-    def needed(n: int, discount: float, fit: np.ndarray, judged: np.ndarray) -> float:
-        found = ngrams.bits(fit, judged, n, vocab_size=size, discount=discount)
-        return float(found.mean())
+    Of a text that judges the characters from the first on count.
+    """
+    cut = 9 * len(text.train) // 10
 
-    pairs = itertools.product(range(5, 12), (0.7, 0.8, 0.9))
-    n, discount = min(pairs, key=lambda pair: needed(*pair, text.train[:cut], text.train[cut:]))
-    bits = needed(n, discount, text.train, text.held_out)
-    return {"order": n, "discount": discount, "bits": bits}
+    def needed(fit: np.ndarray, judged: np.ndarray, n: int, discount: float) -> float:
+        how = {"vocab_size": len(text.vocabulary), "discount": discount}
+        return float(ngrams.bits(fit, judged, n, **how)[first:].mean())
+
+    tried = {
+        pair: needed(text.train[:cut], text.train[cut:], *pair)
+        for pair in itertools.product(orders, discounts)
+    }
+    n, discount = min(tried, key=lambda pair: tried[pair])
+    of_all = needed(text.train, text.held_out, n, discount)
+    return {"order": n, "discount": discount, "set_aside": tried[n, discount], "bits": of_all}
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
+def main(experiment: Experiment) -> None:
+    quick, note = experiment.quick, experiment.note
     seeds = range(1 if quick else 3)
-    found: dict[str, Any] = {}
-
-    def note(name: str, results: Any) -> None:
-        found[name] = results
-        print(name, results, flush=True)
-        if not quick:
-            store("transformers", python=sys.version.split()[0], found=found)
-
     full, text_steps = (20, 20) if quick else (STEPS, TEXT_STEPS)
-    note("n-grams", by_order(False))
-    note("n-grams, whole topics", by_order(True))
-    note("n-grams, chosen", chosen())
+
+    def translated(name: str, language: str, **how: Any) -> None:
+        note(name, [translation(language, s, **{"steps": full, **how}) for s in seeds])
+
+    text = datasets.python_reference()
+    note("n-grams", by_order(text))
+    note("n-grams, chosen", best_gram(text, range(5, 12), (0.7, 0.8, 0.9)))
     note("de torch", [translation("de", s, steps=full, keep=s == 0 and not quick) for s in seeds])
     runs = [language_model(s, "torch", text_steps, keep=s == 0 and not quick) for s in seeds]
     note("text torch", runs)
     note("text JAX", [language_model(s, "JAX", text_steps) for s in seeds])
-    note("de JAX", [translation("de", s, library="JAX", steps=full) for s in seeds])
-    note("fr torch", [translation("fr", s, steps=full) for s in seeds])
-    note("fr JAX", [translation("fr", s, library="JAX", steps=full) for s in seeds])
-    half = full // 2
-    note("de torch, half", [translation("de", s, steps=half) for s in seeds])
-    note("de GRU, half", [translation("de", s, kind="GRU", steps=half) for s in seeds])
+    translated("de JAX", "de", library="JAX")
+    translated("fr torch", "fr")
+    translated("fr JAX", "fr", library="JAX")
+    translated("de torch, half", "de", steps=full // 2)
     for warmup in (0, WARMUP):
-        runs = [translation("de", s, steps=half, norm="post", warmup=warmup) for s in seeds]
-        note(f"de post-norm, warm-up {warmup}, half", runs)
-
-
-if __name__ == "__main__":
-    main()
+        how = {"steps": full // 2, "norm": "post", "warmup": warmup}
+        translated(f"de post-norm, warm-up {warmup}, half", "de", **how)

@@ -1,32 +1,25 @@
 """Number words from English to German and French: seeds, and what goes without attention.
 
-    python -m experiments.translation            all; stores the results (ninety minutes, one core)
-    python -m experiments.translation --rates    the learning rates again; stores these
-    python -m experiments.translation --quick    twenty steps of one seed; stores nothing
-
-Seeds are 0, 1, 2, … throughout and none is left out; first parameters and batches come from them.
-The data are the same for all. ``found`` has the trainings, ``looks`` what the chapter shows of
-single models, ``rates`` what other learning rates give in as few steps as the page trains, and
-``best`` what the best of them gives in more.
+``found`` has the trainings, ``looks`` what the chapter shows of single models, ``rates`` what other
+learning rates give in as few steps as the page trains, and ``best`` what the best of them gives in
+more. Takes ninety minutes, on one core.
 """
 
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import torch
 from num2words import num2words
 
-from attnbook import convert, datasets
-from attnbook import jax as jax_layers
+from attnbook import datasets
 from attnbook import torch as torch_layers
 from attnbook.datasets import END, PAD, START
 from attnbook.generate import decoding
 from attnbook.models.losses import cross_entropy
 from attnbook.train import training
-from experiments.storing import option, store
+from experiments.harness import Experiment, in_library, learn
 
 STEPS = 800
 SHORT = 300  # of the chapter's page
@@ -58,7 +51,6 @@ def experiment(
     size: int = 64,
     steps: int = STEPS,
     peak: float = 4e-3,
-    warmup: int = 50,
     look: Callable[..., dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Train once, translate what was held out: exact match, CPU seconds, exact match by length.
@@ -70,15 +62,10 @@ def experiment(
     vocabularies = len(words.source_vocabulary), len(words.target_vocabulary)
     model: Any = torch_layers.EncoderDecoder(*vocabularies, hidden_dim=hidden_dim, score=score)
     parameters = sum(p.numel() for p in model.parameters())
-    model, layers, to_array = (
-        (model, torch_layers, torch.tensor)
-        if library == "torch"
-        else (convert.torch_to_jax(model), jax_layers, jnp.asarray)
-    )
+    model, layers, to_array = in_library(model, library)
     pairs = [words.train.source, words.train.target]
     batches = training.minibatches(pairs, size=size, steps=steps, seed=seed)
-    rates = training.warm_cosine(peak, steps, warmup=warmup)
-    model, history = layers.train(model, loss, batches, learning_rate=rates, clip=1.0)
+    model, history = learn(layers, model, loss, batches, peak, steps)
     held_out = words.held_out
     source = to_array(held_out.source)
     with torch.no_grad():
@@ -94,10 +81,9 @@ def experiment(
         "by_words": {int(n): float(np.mean(right[read == n])) for n in np.unique(read)},
         "loss": float(np.mean(history.losses[-20:])),
         "cpu_seconds": history.cpu_seconds,
-        "first_seconds": history.first_seconds,
         "parameters": parameters,
     }
-    print(language, library, score, hidden_dim, size, peak, warmup, seed, found, flush=True)
+    print(language, library, score, hidden_dim, size, peak, seed, found, flush=True)
     if look:
         found["look"] = look(model, words, written, weights, right)
     return found
@@ -186,63 +172,39 @@ def single_models() -> dict[str, Any]:
     }
 
 
-def by_rate() -> dict[str, dict[str, list[float]]]:
-    """Exact match after the page's short training, each learning rate with three seeds."""
-
-    def exact(peak: float, score: str | None) -> list[float]:
-        how = {"steps": SHORT, "peak": peak, "score": score}
-        return [experiment("de", seed, **how)["exact"] for seed in range(3)]
-
-    return {
-        name: {str(peak): exact(peak, score) for peak in RATES}
-        for name, score in (("with", "additive"), ("without", None))
-    }
+def exact(score: str | None, seeds: int, **how: Any) -> list[float]:
+    """Exact match in German."""
+    return [experiment("de", seed, score=score, **how)["exact"] for seed in range(seeds)]
 
 
-def at_the_best_rate() -> dict[str, list[float]]:
-    """Exact match after half the training and after all, five seeds, each at its best rate."""
-    return {
-        f"{name}, {part}": [
-            experiment("de", seed, steps=steps, peak=BEST, score=score)["exact"]
-            for seed in range(5)
-        ]
-        for part, steps in (("half", STEPS // 2), ("all", STEPS))
-        for name, score in (("with", "additive"), ("without", None))
-    }
+SCORES = {"with": "additive", "without": None}
+CASES: dict[str, tuple[int, dict[str, Any]]] = {  # seeds, and how they train
+    "fr torch": (3, {}),
+    "de torch": (3, {}),
+    "fr JAX": (3, {"library": "JAX"}),
+    "de JAX": (3, {"library": "JAX"}),
+    "de none": (3, {"score": None}),
+    "de half": (3, {"steps": STEPS // 2}),
+    "de none, half": (3, {"score": None, "steps": STEPS // 2}),
+    "fr narrow": (4, {"hidden_dim": 96, "size": 128, "steps": 400}),
+}
 
 
-def rates() -> dict[str, Any]:
-    """Both comparisons of learning rates."""
-    return {"rates": by_rate(), "best": at_the_best_rate()}
-
-
-def main() -> None:
-    asked = option(__doc__, "quick", "rates")
-    torch.set_num_threads(1)
-    if asked == "quick":
+def main(asked: Experiment) -> None:
+    if asked.quick:
         experiment("de", 0, steps=20)
         return
-    if asked == "rates":
-        stored = datasets.results("translation")
-        store("translation", found=stored["found"], looks=stored["looks"], **rates())
-        return
-    narrow = {"hidden_dim": 96, "size": 128, "steps": 400}
-    cases: dict[str, tuple[int, dict[str, Any]]] = {
-        "fr torch": (3, {}),
-        "de torch": (3, {}),
-        "fr JAX": (3, {"library": "JAX"}),
-        "de JAX": (3, {"library": "JAX"}),
-        "de none": (3, {"score": None}),
-        "de half": (3, {"steps": STEPS // 2}),
-        "de none, half": (3, {"score": None, "steps": STEPS // 2}),
-        "fr narrow": (4, narrow),
-    }
     found = {}
-    for name, (seeds, how) in cases.items():
+    for name, (seeds, how) in CASES.items():
         found[name] = [experiment(name[:2], seed, **how) for seed in range(seeds)]
-        store("translation", found=found)
-    store("translation", found=found, looks=single_models(), **rates())
-
-
-if __name__ == "__main__":
-    main()
+        asked.store(found=found)
+    rates = {
+        name: {str(peak): exact(score, 3, steps=SHORT, peak=peak) for peak in RATES}
+        for name, score in SCORES.items()
+    }
+    best = {
+        f"{name}, {part}": exact(score, 5, steps=steps, peak=BEST)
+        for part, steps in (("half", STEPS // 2), ("all", STEPS))
+        for name, score in SCORES.items()
+    }
+    asked.store(found=found, looks=single_models(), rates=rates, best=best)

@@ -1,11 +1,9 @@
 """The translators of chapters 4 and 8, each at its own learning rate, over the same steps.
 
-    python -m experiments.translators            all; stores the results (half an hour of two cores)
-    python -m experiments.translators --quick    sixty steps of one seed; stores nothing
-
-German number words. Both kinds are given the same rates and the same batches; three seeds each,
-0, 1 and 2, and none is left out. A kind's rate is the one whose training loss is lowest at the end,
-in the mean over the seeds, so that the held-out numbers choose nothing.
+German number words. Both kinds are given the same rates and the same batches; three seeds each, 0,
+1 and 2, and none is left out. A kind's rate is the one whose training loss is lowest at the end, in
+the mean over the seeds, so that the held-out numbers choose nothing. Takes half an hour of two
+cores.
 """
 
 import itertools
@@ -16,7 +14,7 @@ from typing import Any
 
 import torch
 
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, rounded
 from experiments.transformers import translation
 
 KINDS, SEEDS = ("transformer", "GRU"), (0, 1, 2)
@@ -31,8 +29,8 @@ def one(case: Case) -> dict[str, Any]:
     return translation("de", seed, kind=kind, steps=steps, peak=peak)
 
 
-def main() -> None:
-    if asked_quick(__doc__):
+def main(experiment: Experiment) -> None:
+    if experiment.quick:
         print(one(("GRU", 60, 8e-3, 0)))
         return
     cases: list[Case] = [
@@ -47,11 +45,5 @@ def main() -> None:
     for (kind, steps, peak, seed), run in runs.items():
         print(kind, steps, peak, seed, run, flush=True)
         of_kind = found.setdefault(str(steps), {}).setdefault(kind, {})
-        of_kind.setdefault(str(peak), []).append(
-            {name: float(f"{value:.4g}") for name, value in run.items()}
-        )
-    store("translators", found=found)
-
-
-if __name__ == "__main__":
-    main()
+        of_kind.setdefault(str(peak), []).append(rounded(run))
+    experiment.store(found=found)

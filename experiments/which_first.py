@@ -1,13 +1,10 @@
 """Seven ways to tell self-attention the places, in two tests of their own, over ten seeds.
 
-    python -m experiments.which_first            all; stores the results (some minutes, one core)
-    python -m experiments.which_first --quick    one seed; stores nothing
-
 "Which came first" asks whether A stands before B: the model and the training are those of chapter
 5, rows of 12 tokens, one layer, the mean of its outputs, 400 steps. "Two before" asks which of
 eight kinds of token stands two places before A, and reads the answer off the layer's output at A;
-the rest is the same. Seeds are 0, 1, 2, … and none is left out; rows, first parameters and batches
-come from them. The share of right answers is on 4000 new rows of 12 tokens and of 24.
+the rest is the same. The share of right answers is on 4000 new rows of 12 tokens and of 24. Takes
+some minutes, on one core.
 """
 
 from typing import Any
@@ -21,8 +18,7 @@ from attnbook import scores
 from attnbook import torch as torch_layers
 from attnbook.attention import positions
 from attnbook.train.training import minibatches
-from experiments.learned_kernels import over
-from experiments.storing import asked_quick, store
+from experiments.harness import Experiment, over
 
 
 def rows_with_order(n: int, seed: int, length: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -41,11 +37,14 @@ class Order(nn.Module):
         self.readout = nn.Linear(32, 1)
         self.added, self.score, self.causal = added, score, causal
 
-    def forward(self, rows: Tensor) -> Tensor:
+    def mixed(self, rows: Tensor) -> Tensor:
         x = self.embedding(rows)
         x = x if self.added is None else x + self.added
-        mixed = self.attention(x, score=self.score, causal=self.causal)
-        answer: Tensor = self.readout(mixed.mean(dim=-2))[:, 0]
+        averages: Tensor = self.attention(x, score=self.score, causal=self.causal)
+        return averages
+
+    def forward(self, rows: Tensor) -> Tensor:
+        answer: Tensor = self.readout(self.mixed(rows).mean(dim=-2))[:, 0]
         return answer
 
 
@@ -80,10 +79,7 @@ class TwoBefore(Order):
         self.readout = nn.Linear(32, 8)
 
     def forward(self, rows: Tensor) -> Tensor:
-        x = self.embedding(rows)
-        x = x if self.added is None else x + self.added
-        mixed = self.attention(x, score=self.score, causal=self.causal)
-        answer: Tensor = self.readout(mixed[rows == 0])
+        answer: Tensor = self.readout(self.mixed(rows)[rows == 0])
         return answer
 
 
@@ -99,37 +95,25 @@ def kinds() -> dict[str, dict[str, Any]]:
     }
 
 
-def order_loss(model: nn.Module, rows: Tensor, labels: Tensor) -> Tensor:
-    return binary_cross_entropy_with_logits(model(rows), labels)
-
-
-def order_share(model: nn.Module, rows: np.ndarray, labels: np.ndarray) -> float:
-    with torch.no_grad():
-        said = model(torch.tensor(rows)).numpy() > 0
-    return float(np.mean(said == labels))
-
-
-def token_loss(model: nn.Module, rows: Tensor, labels: Tensor) -> Tensor:
-    return cross_entropy(model(rows), labels)
-
-
-def token_share(model: nn.Module, rows: np.ndarray, labels: np.ndarray) -> float:
-    with torch.no_grad():
-        said = model(torch.tensor(rows)).argmax(dim=-1).numpy()
-    return float(np.mean(said == labels))
-
-
-def shares(model_of: Any, rows_of: Any, loss: Any, share: Any, seed: int) -> dict[str, list[float]]:
+def shares(make: Any, rows_of: Any, loss_of: Any, said: Any, seed: int) -> dict[str, list[float]]:
     """Every kind trained once; its share of right answers on rows of 12 and of 24."""
     train_rows = rows_of(20_000, seed=3 * seed)
     test_rows = rows_of(4_000, seed=3 * seed + 1)
     long_rows = rows_of(4_000, seed=3 * seed + 2, length=24)
     torch.manual_seed(seed)
+
+    def loss(model: nn.Module, rows: Tensor, labels: Tensor) -> Tensor:
+        return loss_of(model(rows), labels)
+
+    @torch.no_grad()
+    def share(model: nn.Module, rows: np.ndarray, labels: np.ndarray) -> float:
+        return float(np.mean(said(model(torch.tensor(rows))).numpy() == labels))
+
     found = {}
     for name, options in kinds().items():
         torch.manual_seed(seed)
         batches = minibatches(train_rows, size=128, steps=400, seed=seed)
-        model, _ = torch_layers.train(model_of(**options), loss, batches, learning_rate=0.003)
+        model, _ = torch_layers.train(make(**options), loss, batches, learning_rate=0.003)
         found[name] = [share(model, *test_rows)]
         if name == "sinusoidal":
             model.added = waves(24)
@@ -139,11 +123,11 @@ def shares(model_of: Any, rows_of: Any, loss: Any, share: Any, seed: int) -> dic
 
 
 def which_first(seed: int) -> dict[str, list[float]]:
-    return shares(Order, rows_with_order, order_loss, order_share, seed)
+    return shares(Order, rows_with_order, binary_cross_entropy_with_logits, lambda a: a > 0, seed)
 
 
 def two_before(seed: int) -> dict[str, list[float]]:
-    return shares(TwoBefore, rows_with_two_before, token_loss, token_share, seed)
+    return shares(TwoBefore, rows_with_two_before, cross_entropy, lambda a: a.argmax(dim=-1), seed)
 
 
 def guess_by_counting(seeds: int) -> float:
@@ -156,16 +140,9 @@ def guess_by_counting(seeds: int) -> float:
     return float(np.mean(right))
 
 
-def main() -> None:
-    quick = asked_quick(__doc__)
-    torch.set_num_threads(1)
-    seeds = 1 if quick else 10
+def main(experiment: Experiment) -> None:
+    seeds = 1 if experiment.quick else 10
     first, before = over(which_first, seeds), over(two_before, seeds)
     guess = guess_by_counting(seeds)
     print(guess)
-    if not quick:
-        store("which_first", shares=first, two_before=before, guess_by_counting=guess)
-
-
-if __name__ == "__main__":
-    main()
+    experiment.store(shares=first, two_before=before, guess_by_counting=guess)
