@@ -333,22 +333,6 @@ def test_a_subclass_of_a_norm_is_that_norm(rng):
     assert np.abs(norms.rms_norm(x) - norms.layer_norm(x)).max() > 0.5
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "expected"),
-    [
-        ("MultiHeadAttention", {}, "softmax"),
-        ("LinearAttention", {}, "linear"),
-        ("GatedDelta", {"gate": False}, "delta"),
-        ("GatedDelta", {"delta": False}, "decay"),
-        ("GatedDelta", {}, "gated_delta"),
-    ],
-)
-def test_a_subclass_of_an_attention_has_its_name(library, name, options, expected):
-    heir = types.new_class("Mine", (getattr(library.module, name),))
-    key = {"key": library.backend.jax.random.key(0)} if library.name == "jax" else {}
-    assert heir(4, 2, **options, **key).attention_name == expected
-
-
 def test_a_cache_has_the_dtype_of_the_embedding(library):
     model = library.make("DecoderOnly", **MODELS["DecoderOnly"], rotary_base=20.0)
     assert "float64" in str(model.empty(2).keys.dtype)

@@ -6,6 +6,7 @@ weights again instead of keeping them.
 
 import functools
 import math
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,8 +16,7 @@ from array_api_compat import array_namespace, is_jax_array, is_torch_array
 from attnbook._types import Array
 
 CHUNK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a chunk
-JAX_CHUNKS = 4  # JAX fuses a chunk's steps into fewer arrays: its chunks may be larger
-TORCH_CHUNKS = 4  # its threads meet after every step: the fewer, the less waiting when others run
+LARGER = 4  # chunks of JAX, which fuses steps, and of PyTorch, whose threads meet after each step
 
 
 def map_query_chunks(
@@ -41,9 +41,10 @@ def map_query_chunks(
     m = queries.shape[-2]
     batch = math.prod(np.broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
     itemsize = array_namespace(queries).finfo(queries.dtype).bits // 8
-    larger = JAX_CHUNKS if is_jax_array(queries) else TORCH_CHUNKS if is_torch_array(queries) else 1
+    larger = LARGER if is_jax_array(queries) or is_torch_array(queries) else 1
     rows = max(1, CHUNK_BYTES * larger // max(1, batch * keys.shape[-2] * itemsize))
-    if rows >= m or 0 in shared[1].shape or (is_torch_array(queries) and _is_compiling()):
+    compiling = is_torch_array(queries) and sys.modules["torch"].compiler.is_compiling()
+    if rows >= m or 0 in shared[1].shape or compiling:
         return average(*per_query, *shared, kernel)
     cut = tuple(a is not None and a.ndim >= 2 and a.shape[-2] == m for a in per_query)
     if is_jax_array(queries):
@@ -61,12 +62,6 @@ def _parts(per_query: tuple[Any, ...], cut: tuple[bool, ...], rows: int) -> Iter
     for start in range(0, per_query[0].shape[-2], rows):
         stop = min(start + rows, per_query[0].shape[-2])
         yield [a[..., start:stop, :] if c else a for a, c in zip(per_query, cut, strict=True)]
-
-
-def _is_compiling() -> bool:
-    import torch
-
-    return torch.compiler.is_compiling()
 
 
 def _is_learned(kernel: Callable[[Any], Any], queries: Any) -> bool:
@@ -131,15 +126,8 @@ def _torch_chunks() -> Callable[..., Array]:
                         materialize_grads=True,
                     )
                     sums = [a + b for a, b in zip(sums, found, strict=True)]
-            sums_left = iter(sums)
-            return (
-                None,
-                None,
-                None,
-                None,
-                None,
-                *(next(sums_left) if need else None for need in needed),
-            )
+            of_given = iter(sums)
+            return *(None,) * 5, *(next(of_given) if need else None for need in needed)
 
     return Chunks.apply
 
