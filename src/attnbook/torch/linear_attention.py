@@ -76,8 +76,7 @@ class GatedDelta(_Projections):
         bias: whether the four projections have one; those of decay and β have one in any case.
 
     Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide, a
-            gate, a delta or a bias that is not True or False.
+        ValueError: a size that is not an integer of at least 1, a number that does not divide.
     """
 
     formula = staticmethod(linear_heads.delta_heads)
