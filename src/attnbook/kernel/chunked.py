@@ -16,7 +16,8 @@ from array_api_compat import array_namespace, is_jax_array, is_torch_array
 from attnbook._types import Array
 
 CHUNK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a chunk
-LARGER = 4  # chunks of JAX, which fuses steps, and of PyTorch, whose threads meet after each step
+JAX_CHUNKS = 4  # JAX fuses a chunk's steps into fewer arrays: its chunks may be larger
+TORCH_CHUNKS = 4  # its threads meet after every step: the fewer, the less waiting when others run
 
 
 def map_query_chunks(
@@ -41,7 +42,7 @@ def map_query_chunks(
     m = queries.shape[-2]
     batch = math.prod(np.broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
     itemsize = array_namespace(queries).finfo(queries.dtype).bits // 8
-    larger = LARGER if is_jax_array(queries) or is_torch_array(queries) else 1
+    larger = JAX_CHUNKS if is_jax_array(queries) else TORCH_CHUNKS if is_torch_array(queries) else 1
     rows = max(1, CHUNK_BYTES * larger // max(1, batch * keys.shape[-2] * itemsize))
     compiling = is_torch_array(queries) and sys.modules["torch"].compiler.is_compiling()
     if rows >= m or 0 in shared[1].shape or compiling:
