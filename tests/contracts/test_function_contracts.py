@@ -27,7 +27,9 @@ def public_names():
         modules += [importlib.import_module(module.name) for module in inside]
     for module in modules:
         for name, function in inspect.getmembers(module, inspect.isfunction):
-            told = "Args:" in (function.__doc__ or "") or module.__name__.endswith("activations")
+            told = re.search("Args:|Raises:", function.__doc__ or "") or module.__name__.endswith(
+                "activations"
+            )
             own = function.__module__ == module.__name__ and not name.startswith("_")
             if told and own and function not in found.values() and not takes_a_layer(function):
                 found[f"{module.__name__.rsplit('.', 1)[-1]}.{name}"] = function

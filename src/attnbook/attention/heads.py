@@ -213,7 +213,9 @@ def project(
     if base is not None:
         q, k = _turn(q, places, base), _turn(k, places, base)
     times = 1 if shared else layer.num_heads // layer.num_kv_heads
-    return (q, k, v) if times == 1 else (q, _repeat_kv(k, times), _repeat_kv(v, times))
+    if times > 1:
+        k, v = (array_namespace(a).repeat(a, times, axis=-3) for a in (k, v))
+    return q, k, v
 
 
 def _turn(
@@ -223,11 +225,6 @@ def _turn(
     if places is None:
         places = array_namespace(x).arange(x.shape[-2], device=device(x))
     return positions.unchecked_rotary(x, places[..., None, :], base)
-
-
-def _repeat_kv(x: Float[Array, "... kv n d"], times: int) -> Float[Array, "... heads n d"]:
-    """Every key or value head for as many query heads as share it."""
-    return array_namespace(x).repeat(x, times, axis=-3)
 
 
 def head_shape(

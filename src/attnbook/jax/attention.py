@@ -1,6 +1,6 @@
 """Self-attention and multi-head attention: parameters and initialisation."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -50,8 +50,6 @@ class MultiHeadAttention(eqx.Module):
 
     Weights are left out where it is called with a random key. The key here draws the parameters.
     """
-
-    attention_name: ClassVar[str] = "softmax"  # of a block that has it
 
     query: eqx.nn.Linear
     key: eqx.nn.Linear

@@ -12,7 +12,6 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 from attnbook.attention import heads
 from attnbook.jax.dropout import check_key
 from attnbook.linear_attention import linear_heads
-from attnbook.models.config import NAMES_OF_GATES
 
 
 class _Projections(eqx.Module):
@@ -61,7 +60,6 @@ class _Projections(eqx.Module):
 class LinearAttention(_Projections):
     """The JAX twin of attnbook.torch.LinearAttention; the key draws the parameters."""
 
-    attention_name: ClassVar[str] = "linear"  # of a block that has it
     formula = staticmethod(linear_heads.linear_heads)
 
     def __init__(
@@ -103,8 +101,3 @@ class GatedDelta(_Projections):
             self.beta = eqx.nn.Linear(self.embed_dim, self.num_heads, key=keys[2])
         head_dim = self.embed_dim // self.num_heads
         self.head_norm = eqx.nn.RMSNorm(head_dim, eps=1e-5, use_bias=False)
-
-    @property
-    def attention_name(self) -> str:
-        """The name that a block has for it."""
-        return NAMES_OF_GATES.get((self.gate, self.delta), "sum")  # of no block

@@ -29,16 +29,15 @@ def train(
     name: str = "JAX",
     key: PRNGKeyArray | None = None,
 ) -> tuple[Model, History]:
-    """Minimise a loss with Adam, one step a batch; attnbook.torch.train is the twin.
+    """Minimise a loss with Adam, one step a batch: the twin of attnbook.torch.train.
 
     Args:
         model: a layer, or any other tree of arrays; left as it is.
         loss: of the model and a batch's arrays, a scalar.
         batches: tuples of NumPy arrays; a new shape among them compiles anew.
-        learning_rate: one for all steps, or one per step.
-        clip: a gradient whose norm, over all parameters, is larger is scaled down to this.
-        gate: (steps, loss): a training whose loss, averaged over the 20 steps before, is larger
-            than this after so many steps ends at once.
+        learning_rate: as in attnbook.torch.train, as clip, gate and name.
+        clip: the largest norm of a gradient.
+        gate: (steps, loss) that a training must meet.
         name: what the progress bar says.
         key: a random key, for dropout: the loss is then called with key=, a new one every step, to
             hand on to the layers. Without it nothing is left out.
@@ -47,12 +46,7 @@ def train(
         The trained model and the history of its losses.
 
     Raises:
-        ValueError: no batch, learning rates that do not fit, a clip that is not above 0; a gate
-            that the run does not reach; a loss that is no number; a model with nothing to learn.
-        TypeError: a loss that is no function, batches that are no tuples of arrays.
-        TrainingFailed: a loss that is not finite; a gate that is not met.
-
-    Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
+        ValueError, TypeError, TrainingFailed: as attnbook.torch.train.
     """
     check_function("the mean squared error", loss=loss)
     optimiser = adam(positive_or_none(clip=clip))

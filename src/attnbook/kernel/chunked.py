@@ -6,6 +6,7 @@ weights again instead of keeping them.
 
 import functools
 import math
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -43,7 +44,8 @@ def map_query_chunks(
     itemsize = array_namespace(queries).finfo(queries.dtype).bits // 8
     larger = JAX_CHUNKS if is_jax_array(queries) else TORCH_CHUNKS if is_torch_array(queries) else 1
     rows = max(1, CHUNK_BYTES * larger // max(1, batch * keys.shape[-2] * itemsize))
-    if rows >= m or 0 in shared[1].shape or (is_torch_array(queries) and _is_compiling()):
+    compiling = is_torch_array(queries) and sys.modules["torch"].compiler.is_compiling()
+    if rows >= m or 0 in shared[1].shape or compiling:
         return average(*per_query, *shared, kernel)
     cut = tuple(a is not None and a.ndim >= 2 and a.shape[-2] == m for a in per_query)
     if is_jax_array(queries):
@@ -61,12 +63,6 @@ def _parts(per_query: tuple[Any, ...], cut: tuple[bool, ...], rows: int) -> Iter
     for start in range(0, per_query[0].shape[-2], rows):
         stop = min(start + rows, per_query[0].shape[-2])
         yield [a[..., start:stop, :] if c else a for a, c in zip(per_query, cut, strict=True)]
-
-
-def _is_compiling() -> bool:
-    import torch
-
-    return torch.compiler.is_compiling()
 
 
 def _is_learned(kernel: Callable[[Any], Any], queries: Any) -> bool:
@@ -131,15 +127,8 @@ def _torch_chunks() -> Callable[..., Array]:
                         materialize_grads=True,
                     )
                     sums = [a + b for a, b in zip(sums, found, strict=True)]
-            sums_left = iter(sums)
-            return (
-                None,
-                None,
-                None,
-                None,
-                None,
-                *(next(sums_left) if need else None for need in needed),
-            )
+            of_given = iter(sums)
+            return *(None,) * 5, *(next(of_given) if need else None for need in needed)
 
     return Chunks.apply
 

@@ -126,17 +126,9 @@ def multi_head(
 
     The combination is free in sign and sum: the prediction may leave the range of the values.
 
-    Args:
-        queries: of shape (..., m, d).
-        keys: of shape (..., n, d).
-        values: of shape (..., n, p).
-        bandwidths: an array of shape (heads,) or (heads, d), each above 0.
-        combination: a, an array of shape (heads,).
-        mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = counts as a
-            neighbour. Leading axes that only the mask has become axes of the output.
-
-    Returns:
-        Predictions of shape (..., m, p); NaN where a query has no neighbour.
+    Queries, keys, values and mask are those of nadaraya_watson, h an array of shape (heads,) or
+    (heads, d), and a one of shape (heads,). Predictions, of shape (..., m, p), are NaN where a
+    query has no neighbour.
 
     Raises:
         ValueError, TypeError: as nadaraya_watson.
@@ -167,16 +159,9 @@ def in_metric(
 ) -> Float[Array, "... m p"]:
     """Gaussian kernel regression with scores −‖W(q − k)‖²/2: that of the points moved by W.
 
-    Args:
-        queries: of shape (..., m, d).
-        keys: of shape (..., n, d).
-        values: of shape (..., n, p).
-        metric: W, an array of shape (r, d); the identity over h is one bandwidth h.
-        mask: boolean, of shape (..., m, n) or one that broadcasts with it, True = counts as a
-            neighbour. Leading axes that only the mask has become axes of the output.
-
-    Returns:
-        Predictions of shape (..., m, p); NaN where a query has no neighbour.
+    Queries, keys, values and mask are those of nadaraya_watson, and the metric W is an array of
+    shape (r, d); the identity over h is one bandwidth h. Predictions, of shape (..., m, p), are NaN
+    where a query has no neighbour.
 
     Raises:
         ValueError, TypeError: as nadaraya_watson.

@@ -92,21 +92,11 @@ def chunked(
     O = g ⊙ (Q S) + (Q Kᵀ ⊙ D) U and S ← g_C S + (K ⊙ D_C)ᵀ U. U is V, or with beta what solves
     (I + β tril(K Kᵀ ⊙ D, −1)) U = β (V − g ⊙ (K S)), a triangle. No decay is divided by.
 
-    Args:
-        q: of shape (..., n, d).
-        k: of shape (..., n, d).
-        v: of shape (..., n, p); leading axes broadcast.
-        decay: of shape (..., n), as in recurrent.
-        beta: of shape (..., n), as in recurrent.
-        chunk: C, 1 or more. Work within chunks grows with C, the number of steps with n / C.
-        state: S_0, of shape (..., d, p), as in recurrent.
-
-    Returns:
-        The outputs, of shape (..., n, p), and the state (..., d, p) after them, as recurrent.
+    Other arguments, outputs and state are those of recurrent. Work within chunks grows with C, the
+    number of steps with n / C.
 
     Raises:
-        ValueError: shapes or dtypes that do not fit, a chunk that is no integer of 1 or more.
-        TypeError: arrays of different libraries.
+        ValueError, TypeError: as recurrent; a chunk C that is no integer of 1 or more.
 
     Source: Yang et al. (2024), section 3; with decay Yang et al. (2025), section 3.3.
     """
@@ -214,19 +204,10 @@ def affine_scan(
     One map after another is an affine map again, (A₂ A₁, A₂ B₁ + B₂), and grouping does not matter,
     so all states come in about log₂ n rounds. They all stand in memory, n d (d + p) numbers.
 
-    Args:
-        q: of shape (..., n, d).
-        k: of shape (..., n, d).
-        v: of shape (..., n, p); leading axes broadcast.
-        decay: of shape (..., n), as in recurrent.
-        beta: of shape (..., n), as in recurrent.
-
-    Returns:
-        The outputs, of shape (..., n, p), and the last state, of shape (..., d, p), as recurrent.
+    Arguments, outputs and the last state are those of recurrent, from an empty state.
 
     Raises:
-        ValueError: shapes or dtypes that do not fit.
-        TypeError: arrays of different libraries.
+        ValueError, TypeError: as recurrent.
 
     Source: Martin and Cundy (2018), section 2; rounds as Hillis and Steele's (1986), in JAX as
         Blelloch's (1990).

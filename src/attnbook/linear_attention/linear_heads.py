@@ -118,23 +118,15 @@ def delta_heads(
     β = σ(W_β x + b_β) if it has the delta rule. A hidden token writes nothing and lets nothing
     decay.
 
-    Args:
-        layer: a GatedDelta of either back end, for its parameters.
-        queries: tokens, of shape (..., n, e).
-        keys: the same tokens, or None.
-        values: the same tokens, or None.
-        mask: boolean, broadcastable to (..., 1, n), True = a key that may be seen.
-        return_weights: give the (..., heads, n, n) weights too, of the heads before their norm.
-            They may be negative, and do not sum to 1.
-        causal: True, for a state is written in the order of the tokens.
+    Arguments are those of linear_heads, but that the layer is a GatedDelta and causal must be True:
+    a state is written in the order of the tokens.
 
     Returns:
-        Of shape (..., n, e), or the pair (output, weights).
+        Of shape (..., n, e), or the pair (output, weights), these of the heads before their norm:
+        they may be negative, and do not sum to 1.
 
     Raises:
-        ValueError: shapes or dtypes that do not fit, other keys or values than the queries, a mask
-            that says more than which keys are hidden, causal=False.
-        TypeError: arrays of different libraries.
+        ValueError, TypeError: as linear_heads; causal=False.
 
     Source: Yang et al. (2025), section 3.4, without its convolutions and its gate of the output.
     """

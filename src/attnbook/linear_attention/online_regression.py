@@ -111,7 +111,7 @@ def passes(
         got = f"{noise} and a 0 on the diagonal of gram"
         raise ValueError(f"noise: got {got}, expected noise above 0, or a diagonal without 0")
     lower, upper = xp.tril(gram) + variance * one, xp.triu(gram, k=1)
-    first, carried = _solve(lower, wide), _solve(lower, upper)
+    first, carried = xp.linalg.solve(lower, wide), xp.linalg.solve(lower, upper)
     u = xp.zeros_like(first)
     for _ in range(count):
         u = first - carried @ u  # (L + D + σ²I) u = y − U u of the pass before
@@ -186,9 +186,3 @@ def _rate(beta: Any, gram: Array, values: Array) -> Any:
     if not xp.isdtype(beta.dtype, "real floating"):
         raise ValueError(f"beta: got dtype {beta.dtype}, expected a floating one")
     return xp.astype(beta, gram.dtype)[..., None]
-
-
-def _solve(matrix: Array, right: Array) -> Array:
-    """X with matrix X = right, both with the same leading axes."""
-    solved: Array = array_namespace(matrix).linalg.solve(matrix, right)
-    return solved

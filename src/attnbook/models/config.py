@@ -14,7 +14,6 @@ GATES = {  # gate and delta of a GatedDelta, by the name that a block has for it
     "decay": (True, False),
     "gated_delta": (True, True),
 }
-NAMES_OF_GATES = {gates: name for name, gates in GATES.items()}
 ATTENTION = ("softmax", "linear", *GATES)
 
 
@@ -82,25 +81,6 @@ class BlockConfig:
                 expected = f"no {field.name}, which this layer does not have"
                 raise ValueError(f"{field.name}: got {given!r}, expected {expected}")
         return self
-
-    def shape(self, part: str) -> tuple[int, ...]:
-        """Of the weight of a part of a block, such as "attention.key" or "mlp_norm"."""
-        e, _, kv_heads, head_dim = head_shape(self.embed_dim, self.num_heads, self.num_kv_heads)
-        if part.endswith("norm"):
-            return (e,)
-        return {
-            "attention.key": (kv_heads * head_dim, e),
-            "attention.value": (kv_heads * head_dim, e),
-            "mlp.gate": (self.mlp_dim, e),
-            "mlp.hidden": (self.mlp_dim, e),
-            "mlp.output": (e, self.mlp_dim),
-        }.get(part, (e, e))
-
-
-def block_config(options: dict[str, Any]) -> BlockConfig:
-    """The config of a model's options, of which not all are those of its blocks."""
-    names = [field.name for field in fields(BlockConfig)]
-    return BlockConfig(**{name: options[name] for name in names if name in options})
 
 
 def arguments(kind: Callable[..., Any], layer: Any) -> dict[str, Any]:

@@ -42,11 +42,12 @@ def init_cache(model: Any, batch: int, like: Array) -> Cache:
 def cache_shape(model: Any) -> tuple[int, int, int, int]:
     """Of a cache's row: layers, heads of keys and values, max_length, d."""
     first = model.decoder[0].attention
-    if (kind := getattr(first, "attention_name", "softmax")) != "softmax":
+    config = getattr(model.decoder[0], "config", None)  # parameters alone have none
+    if config is not None and config.attention != "softmax":
         raise ValueError(
-            f"model: got one with attention={kind!r}, expected 'softmax', whose keys and values a "
-            "cache holds: call model(tokens) on all that is written, or hand the state of "
-            "attnbook.linear_attention.recurrent from token to token"
+            f"model: got one with attention={config.attention!r}, expected 'softmax', whose keys "
+            "and values a cache holds: call model(tokens) on all that is written, or hand the "
+            "state of attnbook.linear_attention.recurrent from token to token"
         )
     head_dim = first.embed_dim // first.num_heads
     return len(model.decoder), first.num_kv_heads, model.max_length, head_dim
@@ -83,7 +84,8 @@ def decode_step(
             q, k, v = project(layer, x, x, x, cache.length[:, None], shared=True)
             keys.append(xp.where(here, k, cache.keys[:, number]))
             values.append(xp.where(here, v, cache.values[:, number]))
-            found = attend(_share(q, k), keys[-1], values[-1], mask=so_far)
+            asked = xp.reshape(q, (*k.shape[:2], -1, k.shape[-1]))  # heads that share keys: rows
+            found = attend(asked, keys[-1], values[-1], mask=so_far)
             return linear(layer.output, merge_heads(xp.reshape(found, q.shape)))
 
         if memory is None:
@@ -96,13 +98,6 @@ def decode_step(
             kept.append(cross.weights)
     grown = Cache(xp.stack(keys, axis=1), xp.stack(values, axis=1), cache.length + 1)
     return grown, apply_norm(model.decoder_norm, x)[:, 0], kept
-
-
-def _share(
-    q: Float[Array, "b heads 1 d"], k: Float[Array, "b kv 1 d"]
-) -> Float[Array, "b kv times d"]:
-    """One token's query heads as rows of the key head that they share."""
-    return array_namespace(q).reshape(q, (*k.shape[:2], -1, k.shape[-1]))
 
 
 def lm_step(

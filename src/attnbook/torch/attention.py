@@ -1,6 +1,6 @@
 """Self-attention and multi-head attention: parameters and initialisation."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -83,8 +83,6 @@ class MultiHeadAttention(nn.Module):
         ValueError: a size that is not an integer of at least 1, a number that does not divide, a
             dropout outside [0, 1), a rotary_base that is not above 0 or heads of an odd width.
     """
-
-    attention_name: ClassVar[str] = "softmax"  # of a block that has it
 
     def __init__(
         self,

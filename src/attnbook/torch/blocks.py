@@ -193,15 +193,7 @@ class DecoderBlock(nn.Module):
     def from_pytorch(cls, original: nn.TransformerDecoderLayer) -> "DecoderBlock":
         """The block with the weights of a torch.nn.TransformerDecoderLayer, copied.
 
-        It computes the same; masks mean the opposite, True = may attend, and batches come first.
-
-        Args:
-            original: with biases everywhere or nowhere, one eps, and relu or gelu; ours takes
-                batches first in any case.
-
-        Raises:
-            TypeError: something else.
-            ValueError: biases in a part of it, norms of different eps, another activation.
+        What it may be, and the errors, are as in EncoderBlock.from_pytorch.
         """
         names = {
             "attention": "self_attn",
@@ -221,12 +213,7 @@ def make_drop(layer: Any) -> Drop | None:
 
 
 def load_block(kind: Any, original_kind: type[Any], original: Any, names: dict[str, str]) -> Any:
-    """A block with the weights of torch's layer; names says which part of it is which.
-
-    Raises:
-        TypeError: not a layer of that kind.
-        ValueError: biases in a part of it, norms of different eps, another activation.
-    """
+    """A block with the weights of torch's layer; names says which part of it is which."""
     if not isinstance(original, original_kind):
         expected = f"a torch.nn.{original_kind.__name__}"
         raise TypeError(f"original: got {type(original).__name__}, expected {expected}")

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from attnbook.attention import heads
 from attnbook.linear_attention import linear_heads
-from attnbook.models.config import NAMES_OF_GATES
 from attnbook.torch.attention import refuse_torch_names
 
 
@@ -60,7 +59,6 @@ class LinearAttention(_Projections):
         ValueError: a size that is not an integer of at least 1, a number that does not divide.
     """
 
-    attention_name: ClassVar[str] = "linear"  # of a block that has it
     formula = staticmethod(linear_heads.linear_heads)
 
     def __init__(self, embed_dim: int, num_heads: int, *, bias: bool = True) -> None:
@@ -78,8 +76,7 @@ class GatedDelta(_Projections):
         bias: whether the four projections have one; those of decay and β have one in any case.
 
     Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide, a
-            gate, a delta or a bias that is not True or False.
+        ValueError: a size that is not an integer of at least 1, a number that does not divide.
     """
 
     formula = staticmethod(linear_heads.delta_heads)
@@ -101,8 +98,3 @@ class GatedDelta(_Projections):
         if self.delta:
             self.beta = nn.Linear(embed_dim, num_heads)
         self.head_norm = nn.RMSNorm(self.head_dim, eps=1e-5)
-
-    @property
-    def attention_name(self) -> str:
-        """The name that a block has for it."""
-        return NAMES_OF_GATES.get((self.gate, self.delta), "sum")  # of no block
