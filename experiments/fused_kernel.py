@@ -23,7 +23,6 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from attnbook import attend, causal_mask
-from attnbook._fast import sdpa
 from attnbook.attention import weighted_average
 from experiments.storing import asked_quick, store
 
@@ -102,7 +101,10 @@ def learned(way: Callable[..., Any], *given: Any) -> None:
 def borders(rounds: int) -> dict[str, dict[str, float]]:
     """The fused way's time over the formula's, as attend chooses: below 1 it pays."""
     found: dict[str, dict[str, float]] = {}
-    plain = weighted_average._scaled_dot_average
+
+    def plain(q: Any, k: Any, v: Any, mask: Any, causal: bool) -> Any:
+        return weighted_average.attention_weights(q, k, mask, causal) @ v
+
     for threads, sequences, n in itertools.product((1, 2), (1, 4, 16), (16, 64, 128, 256, 512)):
         if sequences * n * n > 2**20:
             continue
@@ -116,7 +118,7 @@ def borders(rounds: int) -> dict[str, dict[str, float]]:
                 ("mask", (mask, False)),
                 ("causal", (None, True)),
             ):
-                ways = (functools.partial(sdpa.average, plain=plain), plain)
+                ways = (weighted_average.fused, plain)
                 kernel, formula = (functools.partial(learned, way, q, k, v, *how) for way in ways)
                 ratio = least_ratio(kernel, formula, rounds)
                 row[name + ", learning" * learning] = ratio

@@ -178,7 +178,9 @@ def sinks(model: Any, words: Any, rows: int) -> dict[str, Any]:
     lengths, hooks = [], []
 
     def measure(_: Any, __: Any, values: Tensor) -> None:
-        length = values.unflatten(-1, (model.num_kv_heads, -1)).norm(dim=-1)  # (rows, n, heads)
+        length = values.unflatten(-1, (model.config.num_kv_heads, -1)).norm(
+            dim=-1
+        )  # (rows, n, heads)
         lengths.append((length[:, 0] / length[:, 1:].median(dim=1).values).mean().item())
 
     hooks = [block.attention.value.register_forward_hook(measure) for block in model.decoder]

@@ -169,7 +169,7 @@ class JaxJit(Jax):
 
     def compiled(self, function: Callable[..., Any], key: tuple[Any, ...]) -> Callable[..., Any]:
         """function compiled, or what was compiled for the same key: every compilation takes long."""
-        from attnbook._fast import chunked
+        from attnbook.kernel import chunked
 
         key = (*key, chunked.CHUNK_BYTES, chunked.JAX_CHUNKS)
         try:

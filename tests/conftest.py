@@ -46,7 +46,7 @@ def rng() -> np.random.Generator:
 @pytest.fixture(params=["one block", "several blocks"])
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Everything in one block, or blocks of two queries at seven float64 keys."""
-    from attnbook._fast import chunked
+    from attnbook.kernel import chunked
 
     if request.param == "several blocks":
         monkeypatch.setattr(chunked, "CHUNK_BYTES", 2 * 7 * 8)

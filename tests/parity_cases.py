@@ -16,7 +16,7 @@ from attnbook import (
     scores,
     softmax,
 )
-from attnbook._validation import arrays
+from attnbook._validation import common_namespace
 from attnbook.attention import heads, positions
 from attnbook.layers import activations, mlp, norms
 from attnbook.models import blocks
@@ -73,7 +73,6 @@ CASES = {  # "name" or "name, variant": a function of floating arrays, and these
     "scores.dot": (scores.dot, Q, K),
     "scores.scaled_dot": (scores.scaled_dot, Q, K),
     "scores.gaussian_score": (scores.gaussian_score, Q, K, H),
-    "scores.from_nearest": (lambda q, k: scores.from_nearest(q, k, 0.5, None), Q, K),
     "scores.general": (scores.general, Q, K, RNG.normal(size=(2, 2))),
     "scores.cosine": (scores.cosine, Q, K),
     "scores.additive": (
@@ -190,5 +189,5 @@ def _block(weights: Sequence[Any], activation: str = "gelu") -> Any:
 def _lengths(like: Any) -> Any:
     """The lengths 1, 4 and 7, of the library of `like`."""
     positions = causal_mask(3, like=like)
-    xp = arrays.common_namespace(like=like)
+    xp = common_namespace(like=like)
     return 3 * xp.sum(xp.astype(positions, xp.int64), axis=-1) - 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook._validation.to_numpy import to_numpy as to_numpy
+from attnbook._validation import to_numpy as to_numpy
 from attnbook.models.config import arguments
 
 
@@ -133,8 +133,6 @@ def _twin(layer: Any, ours: Any, theirs: Any) -> Callable[..., Any]:
         names = ", ".join(known.__name__ for known in twins)
         raise TypeError(f"layer: got {kind.__name__}, expected one of {names}")
     given = arguments(kind, layer)
-    if not isinstance(given.get("attention", ""), str):  # a block's layer, not its name
-        given["attention"] = getattr(given["attention"], "attention_name", "softmax")
     return partial(twins[kind], **{name: _plain(value) for name, value in given.items()})
 
 

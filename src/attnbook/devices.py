@@ -11,8 +11,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from attnbook._validation import options
-
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
@@ -26,7 +24,6 @@ def torch_device(*, double: bool = False) -> Any:
     """
     import torch
 
-    options.flag(double=double)
     if torch.cuda.is_available():
         return torch.device("cuda")
     if torch.backends.mps.is_available() and not double:

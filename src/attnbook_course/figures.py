@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
 
-from attnbook._validation import numbers
+from attnbook._validation import positive, positive_int
+from attnbook_course.columns import pair
 
 # else the first figure of a machine's life comes with a warning that fonts are looked for
 logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
@@ -64,9 +65,9 @@ def panels(
     rows: int = 1, columns: int = 1, *, height: float = 3.2, **kwargs: Any
 ) -> tuple[Figure, Any]:
     """A figure of rows × columns axes, as wide as the page."""
-    numbers.positive_int(rows=rows)
-    numbers.positive_int(columns=columns)
-    numbers.positive(height=height)
+    positive_int(rows=rows)
+    positive_int(columns=columns)
+    positive(height=height)
     return plt.subplots(rows, columns, figsize=(STYLE["figure.figsize"][0], height), **kwargs)
 
 
@@ -86,9 +87,9 @@ def regression(
         raise ValueError(f"units: got {units!r}, expected a pair of strings")
     for unit in units:
         _text(units=unit)
-    for name, pair in (("data", data), ("truth", truth), ("estimate", estimate)):
-        if pair is not None:
-            numbers.pair(**{name: pair})
+    for name, given in (("data", data), ("truth", truth), ("estimate", estimate)):
+        if given is not None:
+            pair(**{name: given})
     if data is not None:
         axes.plot(*map(np.ravel, data), ".", color=COLOURS["data"], ms=4, alpha=0.6, zorder=3)
     if truth is not None:
@@ -105,7 +106,7 @@ def label(axes: Axes, text: str, at: tuple[float, float], colour: str) -> None:
     if not is_color_like(COLOURS.get(colour, colour)):
         expected = f"one of {', '.join(COLOURS)}, or a colour of Matplotlib's"
         raise ValueError(f"colour: got {colour!r}, expected {expected}")
-    place = numbers.table(at=at)
+    place = np.asarray(at)
     if place.shape != (2,) or place.dtype.kind not in "iuf" or not np.all(np.isfinite(place)):
         raise ValueError(f"at: got {at!r}, expected a pair of finite numbers")
     axes.annotate(text, at, color=COLOURS.get(colour, colour), fontsize=9)

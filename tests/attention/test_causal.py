@@ -7,7 +7,6 @@ import reference
 from fused_calls import noted
 
 from attnbook import attend, causal_mask, scores
-from attnbook._fast import sdpa
 from attnbook.attention import heads
 
 LEADS = {"one": ((), (), ()), "several": ((3, 1), (2,), (3, 2))}
@@ -160,33 +159,3 @@ def test_a_mask_beside_it_goes_to_the_kernel_as_one_mask(kernel_calls):
         both = causal_mask(97, q) & mask
         torch.testing.assert_close(out, attend(q, k, v, mask=both, return_weights=True)[0])
     assert kernel_calls == [(False, True)] * 2
-
-
-def test_second_derivatives(kernel_calls, monkeypatch):
-    import torch
-
-    monkeypatch.setattr(sdpa, "MIN_WEIGHTS", 0)
-    monkeypatch.setattr(sdpa, "MIN_MASKED_WEIGHTS", 0)
-    given = [torch.randn(5, 3, dtype=torch.float64, requires_grad=True) for _ in range(3)]
-    assert torch.autograd.gradgradcheck(lambda *a: attend(*a, causal=True), given)
-    assert kernel_calls
-    weight = torch.randn(5, 3, dtype=torch.float64)
-    formula = attend(*given, mask=causal_mask(5, given[0]), return_weights=True)[0]
-    expected = torch.autograd.grad((formula * weight).sum(), given)
-    out = (attend(*given, causal=True) * weight).sum()
-    torch.testing.assert_close(torch.autograd.grad(out, given, create_graph=True), expected)
-
-
-@pytest.mark.parametrize("name", ["DecoderOnly", "AttentionOnly", "Transformer"])
-def test_models_call_the_causal_kernel(kernel_calls, name):
-    import torch
-
-    import attnbook.torch as book
-
-    how = {"DecoderOnly": (7, 70), "AttentionOnly": (7, 70), "Transformer": (7, 7, 70)}[name]
-    model = getattr(book, name)(*how)
-    tokens = torch.randint(0, 7, (3, 70))
-    given = (tokens, tokens >= 0, tokens) if name == "Transformer" else (tokens,)
-    model(*given)
-    assert (True, False) in kernel_calls
-    assert (False, True) not in kernel_calls or name == "Transformer"

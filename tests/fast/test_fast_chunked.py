@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from attnbook import kernels, nadaraya_watson
-from attnbook._fast import chunked
+from attnbook.kernel import chunked
 
 
 def averages(sizes):

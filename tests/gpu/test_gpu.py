@@ -11,7 +11,7 @@ import pytest
 from parity_cases import CASES
 
 from attnbook import attend, devices, kernels, leave_one_out, nadaraya_watson
-from attnbook._fast import chunked
+from attnbook.kernel import chunked
 from attnbook.train import training
 
 pytestmark = pytest.mark.gpu

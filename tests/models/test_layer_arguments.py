@@ -334,26 +334,6 @@ def test_a_step_of_what_encode_did_not_give(library):
         layer.step(memory, state[:, :3], token)
 
 
-@pytest.mark.parametrize("wrong", ["no", 1, None])
-@pytest.mark.parametrize("name", ["EncoderOnly", *TOKENS, *PAIRS])
-def test_weights_are_asked_for_by_a_flag(library, name, wrong):
-    if name == "EncoderOnly":
-        layer, given = library.make(name, *FLOATING[name][0]), [np.ones((7, 3))]
-    else:
-        layer, given = library.make(name, *SIZES[name]), sentences(name, np.ones((2, 3), int))
-    with pytest.raises(ValueError, match=f"return_weights: got {wrong!r}, expected True or False"):
-        library.call(layer, *given, return_weights=wrong)
-
-
-@pytest.mark.parametrize("wrong", ["yes", 1, None])
-def test_double_is_yes_or_no(wrong):
-    from attnbook import devices
-
-    pytest.importorskip("torch")
-    with pytest.raises(ValueError, match=f"double: got {wrong!r}, expected True or False"):
-        devices.torch_device(double=wrong)
-
-
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32"])
 @pytest.mark.parametrize("vocab", [256, 70_000])
 @pytest.mark.parametrize("name", [*TOKENS, *PAIRS])

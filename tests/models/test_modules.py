@@ -13,7 +13,6 @@ from torch import nn  # noqa: E402
 
 import attnbook  # noqa: E402
 import attnbook.torch as book  # noqa: E402
-from attnbook.layers.linear import linear  # noqa: E402
 
 TOKENS = torch.tensor([[1, 2, 3, 4], [4, 3, 0, 1]])
 MASK = torch.ones(2, 4, dtype=torch.bool)
@@ -156,28 +155,6 @@ def test_sharded_block_by_block(name, tmp_path):
         distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_inputs_of_another_precision(name):
-    """The result has the input's dtype; the wider of input and parameters is computed in."""
-    layer, given = make(name)
-    if not given[0].is_floating_point():
-        pytest.skip("tokens have no precision")
-    expected = copy.deepcopy(layer).double()(*(a.double() for a in given))
-    found = layer(*(a.double() for a in given))
-    assert found.dtype == torch.float64
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
-    half = layer(*(a.bfloat16() for a in given))
-    assert half.dtype == torch.bfloat16
-    torch.testing.assert_close(half.double(), expected, rtol=0.1, atol=0.1)
-
-
-def test_half_precision_is_rounded_once():
-    """Neither the parameters nor the products lose digits: the result alone has bfloat16's."""
-    torch.manual_seed(0)
-    layer, x = nn.Linear(64, 5), torch.randn(3, 64, dtype=torch.bfloat16)
-    torch.testing.assert_close(linear(layer, x), layer(x.float()).bfloat16(), rtol=0, atol=0)
-
-
 def under_autocast(layer, given):
     """What a layer gives in bfloat16, where PyTorch's own layers do: near the full precision."""
     expected = layer(*given)
@@ -208,15 +185,6 @@ def test_kernel_regressions_under_autocast():
         book.MetricKernelRegression((torch.eye(8) * 1.5).tolist()),
     ):
         under_autocast(layer, (k[:5], k, v))
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_vmap(name):
-    """One example at a time under torch.func.vmap is the batch."""
-    layer, given = make(name)
-    expected = layer(*given)
-    one_by_one = torch.func.vmap(lambda *one: layer(*(a[None] for a in one))[0], randomness="error")
-    torch.testing.assert_close(one_by_one(*given), expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from attnbook._validation.sources import source_of  # noqa: E402
+from attnbook.distributed.sources import source_of  # noqa: E402
 from attnbook.torch import distributed  # noqa: E402
 from attnbook.torch.distributed import (  # noqa: E402
     deal,

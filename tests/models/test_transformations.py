@@ -9,7 +9,7 @@ from layer_harness import Library
 from reference import sample
 
 from attnbook import attend, causal_mask, kernels, leave_one_out, nadaraya_watson, scores
-from attnbook._fast import chunked
+from attnbook.kernel import chunked
 
 FUNCTIONS = {
     "attend": attend,

@@ -7,8 +7,8 @@ from typing import Any
 from array_api_compat import array_namespace
 from jaxtyping import Float
 
-from attnbook._validation.arrays import check_bandwidth, check_qkv
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import check_bandwidth, check_qkv
 
 
 def squared_distance(

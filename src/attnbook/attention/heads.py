@@ -1,66 +1,27 @@
 """Heads: attention of a sequence to itself, and several of them side by side."""
 
-from typing import Any, Literal, overload
+from typing import Any
 
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Real
 
-from attnbook._validation.arrays import (
+from attnbook._types import Array, Layer, Score
+from attnbook._validation import (
     cast_parameter,
     check_causal,
-    check_how,
     check_layers_mask,
     check_multi_head,
     check_rows,
     check_widths,
+    divided,
+    positive_int,
+    positive_or_none,
 )
-from attnbook._validation.numbers import divided, positive_int, positive_or_none
-from attnbook._validation.types import Array, Drop, MultiHead, Score, SingleHead
 from attnbook.attention import attend, positions, scores
-from attnbook.attention.weighted_average import (
-    attention_weights,
-    fast_average,
-    weighted_average,
-)
+from attnbook.attention.weighted_average import unchecked_attend
 from attnbook.layers.linear import linear
 
 
-@overload
-def self_attention(
-    x: Float[Array, "... n e"],
-    w_q: Float[Array, "d e"],
-    w_k: Float[Array, "d e"],
-    w_v: Float[Array, "p e"],
-    *,
-    score: Score = scores.scaled_dot,
-    mask: Bool[Array, "..."] | None = None,
-    causal: bool = False,
-    return_weights: Literal[False] = False,
-) -> Array: ...
-@overload
-def self_attention(
-    x: Float[Array, "... n e"],
-    w_q: Float[Array, "d e"],
-    w_k: Float[Array, "d e"],
-    w_v: Float[Array, "p e"],
-    *,
-    score: Score = scores.scaled_dot,
-    mask: Bool[Array, "..."] | None = None,
-    causal: bool = False,
-    return_weights: Literal[True],
-) -> tuple[Array, Array]: ...
-@overload
-def self_attention(
-    x: Float[Array, "... n e"],
-    w_q: Float[Array, "d e"],
-    w_k: Float[Array, "d e"],
-    w_v: Float[Array, "p e"],
-    *,
-    score: Score = scores.scaled_dot,
-    mask: Bool[Array, "..."] | None = None,
-    causal: bool = False,
-    return_weights: bool,
-) -> Array | tuple[Array, Array]: ...
 def self_attention(
     x: Float[Array, "... n e"],
     w_q: Float[Array, "d e"],
@@ -105,7 +66,7 @@ def self_attention(
     )
 
 
-def single_head(layer: SingleHead, x: Float[Array, "... n e"], **how: Any) -> Any:
+def single_head(layer: Layer, x: Float[Array, "... n e"], **how: Any) -> Any:
     """self_attention with the matrices of a SelfAttention of either back end; how: as attend.
 
     Of the mask's leading axes each is one of x.
@@ -165,53 +126,18 @@ def _merge_heads(x: Array) -> Array:
     return xp.reshape(xp.moveaxis(x, (-3,), (-2,)), (*lead, n, heads * d))
 
 
-@overload
 def multi_head_attention(
-    layer: MultiHead,
+    layer: Layer,
     queries: Float[Array, "... m e"],
     keys: Float[Array, "... n e"] | None = None,
     values: Float[Array, "... n e"] | None = None,
     mask: Bool[Array, "..."] | None = None,
-    return_weights: Literal[False] = False,
-    score: Score = scores.scaled_dot,
-    drop: Drop | None = None,
-    causal: bool = False,
-) -> Array: ...
-@overload
-def multi_head_attention(
-    layer: MultiHead,
-    queries: Float[Array, "... m e"],
-    keys: Float[Array, "... n e"] | None = None,
-    values: Float[Array, "... n e"] | None = None,
-    mask: Bool[Array, "..."] | None = None,
+    return_weights: bool = False,
     *,
-    return_weights: Literal[True],
     score: Score = scores.scaled_dot,
-    drop: Drop | None = None,
     causal: bool = False,
-) -> tuple[Array, Array]: ...
-@overload
-def multi_head_attention(
-    layer: MultiHead,
-    queries: Float[Array, "... m e"],
-    keys: Float[Array, "... n e"] | None = None,
-    values: Float[Array, "... n e"] | None = None,
-    mask: Bool[Array, "..."] | None = None,
-    return_weights: bool = False,
-    score: Score = scores.scaled_dot,
-    drop: Drop | None = None,
-    causal: bool = False,
-) -> Array | tuple[Array, Array]: ...
-def multi_head_attention(
-    layer: MultiHead,
-    queries: Float[Array, "... m e"],
-    keys: Float[Array, "... n e"] | None = None,
-    values: Float[Array, "... n e"] | None = None,
-    mask: Bool[Array, "..."] | None = None,
-    return_weights: bool = False,
-    score: Score = scores.scaled_dot,
-    drop: Drop | None = None,
-    causal: bool = False,
+    dropout: float = 0.0,
+    key: Any = None,
 ) -> Any:
     """Multi-head attention, W_o [head_1; …; head_H] + b_o with head_h = attend(q_h, k_h, v_h).
 
@@ -228,8 +154,9 @@ def multi_head_attention(
             without an axis for them, and for no more sequences than there are.
         return_weights: give the (..., heads, m, n) weights too, before any is left out.
         score: of queries and keys with heads, (..., heads, m, d) and (..., heads, n, d).
-        drop: leaves weights out at random while a model learns.
         causal: query i attends to the keys j ≤ i alone, beside what a mask says.
+        dropout: the share of weights that is left out, while a model learns.
+        key: what JAX and NumPy draw them from, as in layers.dropout.dropout.
 
     Returns:
         Of shape (..., m, e), or the pair (output, weights).
@@ -243,23 +170,19 @@ def multi_head_attention(
     """
     keys = queries if keys is None else keys
     values = keys if values is None else values
-    check_how(score, causal, return_weights)
     check_multi_head(layer, queries, keys, values, mask)
     if causal:
         check_causal(queries, keys)
     q, k, v = project(layer, queries, keys, values)
     mask = mask[..., None, :, :] if mask is not None and mask.ndim > 2 else mask  # for all heads
-    if score is scores.scaled_dot and not return_weights:
-        heads = fast_average(q, k, v, mask, causal, drop)
-        return linear(layer.output, _merge_heads(heads))
-    weights = attention_weights(q, k, v, mask, causal, score)
-    heads = weighted_average(weights if drop is None else drop(weights), v)
+    found = unchecked_attend(q, k, v, mask, causal, score, return_weights, dropout, key)
+    heads, weights = found if return_weights else (found, None)
     output = linear(layer.output, _merge_heads(heads))
-    return (output, array_namespace(q).astype(weights, q.dtype)) if return_weights else output
+    return (output, weights) if return_weights else output
 
 
 def project(
-    layer: MultiHead,
+    layer: Layer,
     queries: Float[Array, "... m e"],
     keys: Float[Array, "... n e"],
     values: Float[Array, "... n e"],

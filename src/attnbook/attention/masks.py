@@ -5,9 +5,8 @@ from typing import Any
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Int
 
-from attnbook._validation.arrays import common_namespace, is_concretely_true
-from attnbook._validation.numbers import nonnegative_int
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import common_namespace, is_concretely_true, nonnegative_int
 
 
 def with_causal(mask: Array | None, queries: Array) -> Array:

@@ -4,16 +4,14 @@ from typing import Any
 
 from jaxtyping import Bool, Int
 
-from attnbook._validation.arrays import check_layers_mask, check_same_library
-from attnbook._validation.options import flag
-from attnbook._validation.tokens import check_tokens, widen_tokens
-from attnbook._validation.types import Array, Pooling
+from attnbook._types import Array, Layer
+from attnbook._validation import check_layers_mask, check_same_library, check_tokens, widen_tokens
 from attnbook.attention import attend
 from attnbook.layers.linear import embed, linear, perceptron
 
 
 def pool(
-    layer: Pooling,
+    layer: Layer,
     tokens: Int[Array, "... n"],
     mask: Bool[Array, "..."] | None = None,
     return_weights: bool = False,
@@ -33,7 +31,6 @@ def pool(
 
     Source: the learned query is that of Lee et al. (2019), section 3.2, with one seed vector.
     """
-    flag(return_weights=return_weights)
     check_same_library(layer.embedding, tokens=tokens)
     check_tokens(layer.vocab_size, tokens=tokens)
     check_layers_mask(mask, (*tokens.shape[:-1], 1, tokens.shape[-1]), tokens=tokens)

@@ -7,8 +7,17 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Real
 
-from attnbook._validation import arrays, numbers
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import (
+    check_floating,
+    common_namespace,
+    even,
+    fits,
+    is_concretely_true,
+    nonnegative_int,
+    positive,
+    positive_int,
+)
 
 BASE = 10_000.0  # wavelengths go from 2π to 2π · BASE
 
@@ -31,9 +40,7 @@ def sinusoidal(n: int, d: int) -> Float[np.ndarray, "n d"]:
 
     Source: Vaswani et al. (2017), section 3.5.
     """
-    angles = np.arange(numbers.nonnegative_int(n=n))[:, None] * _frequencies(
-        numbers.even_width(d=d)
-    )
+    angles = np.arange(nonnegative_int(n=n))[:, None] * _frequencies(even(d=d))
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d)
 
 
@@ -61,21 +68,21 @@ def rotary(
 
     Source: Su et al. (2024), equations 13 to 15. Some libraries pair x[i] with x[i + d/2] instead.
     """
-    xp = arrays.check_floating(x=x)
-    arrays.common_namespace(x=x, positions=positions)
-    if x.ndim < 2 or not arrays.has_one_per_row(tuple(positions.shape), tuple(x.shape[:-1])):
-        got, shape = tuple(positions.shape), tuple(x.shape)
+    xp = check_floating(x=x)
+    common_namespace(x=x, positions=positions)
+    got, shape = tuple(positions.shape), tuple(x.shape)
+    if x.ndim < 2 or got[-1:] != shape[-2:-1] or not fits(got, shape[:-1]):
         raise ValueError(
             f"positions: got shape {got}, expected (n,) for x of shape {shape}, or (..., n) with "
             "leading axes that broadcast with those of x"
         )
     if not xp.isdtype(positions.dtype, ("integral", "real floating")):
         raise ValueError(f"positions: got dtype {positions.dtype}, expected real numbers")
-    numbers.even_width(x=x.shape[-1])
+    even(x=x.shape[-1])
     positions = xp.astype(positions, _angle_dtype(x))
-    if arrays.is_concretely_true(~xp.all(xp.isfinite(positions))):
+    if is_concretely_true(~xp.all(xp.isfinite(positions))):
         raise ValueError(f"positions: got {positions}, expected finite numbers")
-    return unchecked_rotary(x, positions, numbers.positive(base=base))
+    return unchecked_rotary(x, positions, positive(base=base))
 
 
 def unchecked_rotary(x: Array, positions: Array, base: float) -> Array:
@@ -85,8 +92,8 @@ def unchecked_rotary(x: Array, positions: Array, base: float) -> Array:
     theta = xp.asarray(_frequencies(x.shape[-1], base), dtype=wide, device=device(x))
     angles = xp.astype(positions, wide)[..., None] * theta  # (..., n, d/2)
     cos, sin = xp.cos(angles), xp.sin(angles)
-    even, odd = (xp.astype(x[..., start::2], wide) for start in (0, 1))
-    turned = xp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
+    first, second = (xp.astype(x[..., start::2], wide) for start in (0, 1))
+    turned = xp.stack([first * cos - second * sin, first * sin + second * cos], axis=-1)
     return xp.astype(xp.reshape(turned, x.shape), x.dtype)
 
 
@@ -108,8 +115,8 @@ def alibi(num_heads: int, n: int) -> Float[np.ndarray, "heads n n"]:
 
     Source: Press, Smith and Lewis (2022), section 3; their code for other numbers of heads.
     """
-    num_heads = numbers.positive_int(num_heads=num_heads)
-    position = np.arange(numbers.nonnegative_int(n=n))
+    num_heads = positive_int(num_heads=num_heads)
+    position = np.arange(nonnegative_int(n=n))
     distance = np.abs(position[:, None] - position[None, :])
     return -_slopes(num_heads)[:, None, None] * distance
 

@@ -1,21 +1,19 @@
 """Scores: how well a key answers a query. The softmax of a row of scores is a row of weights."""
 
-import functools
 import math
-import operator
 from typing import Any
 
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 from jaxtyping import Float
 
-from attnbook._validation.arrays import (
+from attnbook._types import Array
+from attnbook._validation import (
     broadcast_leading_axes,
     cast_parameter,
     check_bandwidth,
     check_floating,
     check_qkv,
 )
-from attnbook._validation.types import Array
 from attnbook.attention.distances import unchecked_squared_distance
 
 
@@ -39,49 +37,6 @@ def gaussian_score(
 def unchecked_gaussian_score(q: Array, k: Array, h: Any) -> Array:
     """The formula of gaussian_score, for what was checked before."""
     return -0.5 * unchecked_squared_distance(q, k, h)
-
-
-def from_nearest(q: Array, k: Array, bandwidth: Any, mask: Array | None) -> Array:
-    """Gaussian scores less the largest of their row, where those themselves would be −∞.
-
-    With l a key near the query, s_ij − s_il = Σ_c δ_jc (a_ic − δ_jc/2), where δ_j = (k_j − k_l) / h
-    and a_i = (q_i − k_l) / h. What is divided by the largest a_ic does not overflow. Slower than
-    gaussian_score by a few passes.
-
-    Args:
-        q: queries of shape (..., m, d).
-        k: keys of shape (..., n, d).
-        bandwidth: as check_bandwidth gives it.
-        mask: as fits the scores.
-
-    Returns:
-        Of shape (..., m, n), 0 at the nearest key that the mask allows.
-    """
-    xp, coordinates = array_namespace(q), range(q.shape[-1])
-    one = isinstance(bandwidth, float) or bandwidth.ndim == 0
-    least = bandwidth if one else xp.min(bandwidth)
-    q, k = (a / (1.0 if one else bandwidth / least) for a in (q, k))
-    apart = [xp.abs(q[..., :, None, c] - k[..., None, :, c]) for c in coordinates]
-    farthest = functools.reduce(xp.maximum, apart)  # of the coordinates: no square overflows
-    if mask is not None:
-        farthest = xp.where(mask, farthest, math.inf)
-    closest = xp.argmin(farthest, axis=-1)[..., None]
-    numbers = xp.arange(k.shape[-2], device=device(k))
-    nearest = xp.astype(numbers == closest, k.dtype) @ k
-    away = q - nearest
-    unit = xp.max(xp.abs(away), axis=-1, keepdims=True)
-    unit = xp.where(unit > least, unit, least)
-
-    def term(c: int) -> Any:
-        key = (k[..., None, :, c] - nearest[..., :, None, c]) / unit
-        return key * ((away[..., :, None, c] / unit) - 0.5 * key)
-
-    found = functools.reduce(operator.add, map(term, coordinates))
-    allowed = found if mask is None else xp.where(mask, found, -math.inf)
-    largest = xp.max(allowed, axis=-1, keepdims=True)
-    found = found - xp.where(largest > -math.inf, largest, xp.zeros_like(largest))
-    in_bandwidths = xp.clip(unit / least, max=xp.finfo(unit.dtype).max)
-    return found * in_bandwidths * in_bandwidths
 
 
 def dot(q: Float[Array, "... m d"], k: Float[Array, "... n d"]) -> Float[Array, "... m n"]:

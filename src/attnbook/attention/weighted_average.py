@@ -3,26 +3,32 @@
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace, is_jax_array, is_torch_array
 from jaxtyping import Bool, Float
 
-from attnbook._fast import sdpa
-from attnbook._validation.arrays import (
-    broadcast_shapes,
+from attnbook._types import Array, Score
+from attnbook._validation import (
+    broadcast_leading_axes,
     check_attention,
     check_causal,
     check_floating,
-    check_how,
+    check_function,
     check_mask,
+    common_namespace,
+    is_concretely_true,
     promote_autocast,
     upcast_half,
 )
-from attnbook._validation.callables import check_scores, check_weights
-from attnbook._validation.types import Array, Drop, Score
 from attnbook.attention import scores
 from attnbook.attention.masks import with_causal
+from attnbook.layers.dropout import dropout as leave_out
+
+# Weights from which on PyTorch's fused kernel is used where a gradient is wanted; where none is, it
+# is at any size. experiments.fused_kernel measures the border.
+FUSED_FROM = 2**16
 
 
 def softmax(
@@ -71,39 +77,6 @@ def masked_softmax(xp: Any, scores: Array, mask: Array | None) -> Array:
     return xp.astype(exponentials / xp.sum(exponentials, axis=-1, keepdims=True), scores.dtype)
 
 
-@overload
-def attend(
-    queries: Float[Array, "... m d"],
-    keys: Float[Array, "... n d_k"],
-    values: Float[Array, "... n p"],
-    *,
-    score: Score = scores.scaled_dot,
-    mask: Bool[Array, "..."] | None = None,
-    causal: bool = False,
-    return_weights: Literal[False] = False,
-) -> Array: ...
-@overload
-def attend(
-    queries: Float[Array, "... m d"],
-    keys: Float[Array, "... n d_k"],
-    values: Float[Array, "... n p"],
-    *,
-    score: Score = scores.scaled_dot,
-    mask: Bool[Array, "..."] | None = None,
-    causal: bool = False,
-    return_weights: Literal[True],
-) -> tuple[Array, Array]: ...
-@overload
-def attend(
-    queries: Float[Array, "... m d"],
-    keys: Float[Array, "... n d_k"],
-    values: Float[Array, "... n p"],
-    *,
-    score: Score = scores.scaled_dot,
-    mask: Bool[Array, "..."] | None = None,
-    causal: bool = False,
-    return_weights: bool,
-) -> Array | tuple[Array, Array]: ...
 def attend(
     queries: Float[Array, "... m d"],
     keys: Float[Array, "... n d_k"],
@@ -117,10 +90,10 @@ def attend(
     """Attention, out_i = Σ_j w_ij v_j with w_i = softmax_j(score(q_i, k_j)).
 
     With score=gaussian_score this is the Nadaraya–Watson estimator, with the default it is the
-    transformer's attention. The default, without return_weights, takes PyTorch's fused kernel where
-    that is the faster way, and is compiled in JAX. The kernel's memory grows with m + n, also if
-    causal; a mask has m × n entries itself, of which PyTorch makes numbers, and brings the product
-    back.
+    transformer's attention. The default, without return_weights, goes through PyTorch's fused
+    kernel, whose memory grows with m + n, also if causal; a mask has m × n entries itself. Where a
+    gradient is wanted, few weights go by the formula, and many have no second derivative, but
+    within torch.nn.attention.sdpa_kernel(SDPBackend.MATH). JAX compiles the formula.
 
     Args:
         queries: of shape (..., m, d).
@@ -141,117 +114,131 @@ def attend(
         A key that a query may not attend to does not change its output, even if it is NaN or
         infinite; gradients with respect to the queries, which multiply such a key by 0, may be NaN.
         A value does not either, as long as it is finite: 0 times NaN or infinity is NaN, in that
-        column of every query. Where torch.compile hides the numbers, keys may be NaN to which no
-        query at all may attend, and of later values that causal hides, NaN spoils some rows only.
+        column of every query. Under torch.compile masked keys must be finite as well.
 
     Raises:
         ValueError: shapes or dtypes that do not fit, a score that is no function, gives no
             floating number per query and key, or NaN or −∞ alone to a query that may attend, causal
-            with other numbers of queries and keys; causal or return_weights that are not True or
-            False.
+            with other numbers of queries and keys.
         TypeError: arrays of different libraries.
 
     Source: Bahdanau, Cho and Bengio (2015), equations 5 and 6; Vaswani et al. (2017), equation 1.
     """
     queries, keys, values = promote_autocast(queries, keys, values)
-    check_how(score, causal, return_weights)
     # other scores say themselves which widths they take
     check_attention(queries, keys, values, mask, one_width=score is scores.scaled_dot)
     if causal:
         check_causal(queries, keys)
-    if score is scores.scaled_dot and not return_weights:
-        return fast_average(queries, keys, values, mask, causal)
-    weights = attention_weights(queries, keys, values, mask, causal, score)
-    output = weighted_average(weights, values)
-    if not return_weights:
-        return output
-    return output, array_namespace(output).astype(weights, output.dtype)
+    return unchecked_attend(queries, keys, values, mask, causal, score, return_weights)
+
+
+def unchecked_attend(
+    queries: Array,
+    keys: Array,
+    values: Array,
+    mask: Array | None,
+    causal: bool,
+    score: Score = scores.scaled_dot,
+    return_weights: bool = False,
+    dropout: float = 0.0,
+    key: Any = None,
+) -> Any:
+    """What attend gives, for what was checked before; dropout is the share of weights left out.
+
+    The weights that are returned are those before any is left out.
+    """
+    plain = score is scores.scaled_dot and not return_weights
+    if plain and is_torch_array(queries) and is_fused(queries, keys, values):
+        output = fused(queries, keys, values, mask, causal, dropout)
+        if (mask is None and not causal) or not is_concretely_true(~output.isfinite().all()):
+            return output  # else there may be NaN behind the mask: the kernel adds −∞ to it
+    if plain and is_jax_array(queries) and dropout == 0:
+        return _compiled()(queries, keys, values, mask, causal)
+    xp, dtype = array_namespace(queries), values.dtype
+    weights = attention_weights(queries, keys, mask, causal, score)
+    kept = leave_out(weights, dropout, key) if dropout else weights
+    output = xp.astype(kept @ xp.astype(values, weights.dtype), dtype)
+    return (output, xp.astype(weights, dtype)) if return_weights else output
 
 
 def attention_weights(
-    queries: Array, keys: Array, values: Array, mask: Array | None, causal: bool, score: Score
+    queries: Array, keys: Array, mask: Array | None, causal: bool, score: Score = scores.scaled_dot
 ) -> Float[Array, "... m n"]:
-    """Weights w_i = softmax_j(score(q_i, k_j)) of what was checked before, in float32 or wider.
-
-    Leading axes of the scores must broadcast with those of the values.
-    """
+    """Weights w_i = softmax_j(score(q_i, k_j)) of what was checked before, in float32 or wider."""
     xp = array_namespace(queries)
     q, k = upcast_half(xp, queries, keys)
     mask = with_causal(mask, queries) if causal else mask
     if score is scores.scaled_dot:
         return masked_softmax(xp, scores.unchecked_scaled_dot(q, k), mask)
-    weights = masked_softmax(xp, check_scores(score(q, k), q, k, values), mask)
-    check_weights(weights, q, k)
-    return weights
-
-
-def weighted_average(weights: Float[Array, "... m n"], values: Float[Array, "... n p"]) -> Array:
-    """Averages out_i = Σ_j w_ij v_j, in the dtype of the values."""
-    if weights.dtype == values.dtype:
-        return weights @ values
-    xp = array_namespace(values)
-    return xp.astype(weights @ xp.astype(values, weights.dtype), values.dtype)
-
-
-def fast_average(
-    queries: Array,
-    keys: Array,
-    values: Array,
-    mask: Array | None,
-    causal: bool,
-    drop: Drop | None = None,
-) -> Array:
-    """What attend gives with its default score, checked before, by the fastest way there is.
-
-    PyTorch's fused kernel leaves weights out itself, the share that a layer's dropout says.
-    """
-    if is_torch_array(queries):
-        share = getattr(drop, "share", None)
-        repays = share is not None or (
-            drop is None and fused_repays(queries, keys, values, mask, causal)
+    check_function("attnbook.scores.dot", score=score)
+    found = score(q, k)
+    common_namespace(queries=queries, score=found)
+    if not xp.isdtype(found.dtype, "real floating"):
+        raise ValueError(f"score: gave dtype {found.dtype}, expected a floating one")
+    m, n = q.shape[-2], k.shape[-2]
+    if tuple(found.shape[-2:]) != (m, n):
+        raise ValueError(f"score: gave shape {tuple(found.shape)}, expected (..., {m}, {n})")
+    broadcast_leading_axes(queries=q, keys=k, score=found)
+    weights = masked_softmax(xp, found, mask)
+    lost = xp.any(xp.isnan(weights[..., :1]))  # a row is NaN as a whole
+    if is_concretely_true(lost & xp.all(xp.isfinite(q)) & xp.all(xp.isfinite(k))):
+        raise ValueError(
+            "score: gave rows that have NaN or +∞, or −∞ alone, expected a finite number for at "
+            "least one key that the mask allows"
         )
-        if repays and sdpa.is_applicable(queries, keys, values):
-            if share is not None:
-                output = sdpa.fused(queries, keys, values, mask, causal, share)
-            else:
-                output = sdpa.average(queries, keys, values, mask, causal, _scaled_dot_average)
-            if (mask is None and not causal) or sdpa.is_settled(output, queries):
-                return output
-    compiled = is_jax_array(queries) and drop is None
-    average = _compiled() if compiled else functools.partial(_scaled_dot_average, drop=drop)
-    return average(queries, keys, values, mask, causal)
-
-
-def fused_repays(queries: Any, keys: Any, values: Any, mask: Any, causal: bool) -> bool:
-    """Whether PyTorch's fused kernel is the faster way: not for few weights with a gradient."""
-    import torch
-
-    wanted = torch.is_grad_enabled() and any(a.requires_grad for a in (queries, keys, values))
-    if not wanted or (causal and mask is None):
-        return True
-    if torch.compiler.is_compiling() and sdpa.is_exporting():
-        return True  # the program is for all sizes
-    lead = tuple(queries.shape[:-2])
-    if lead != keys.shape[:-2]:
-        lead = broadcast_shapes(lead, tuple(keys.shape[:-2]))
-    weights: int = math.prod(lead) * queries.shape[-2] * keys.shape[-2]
-    return weights >= (sdpa.MIN_WEIGHTS if mask is None else sdpa.MIN_MASKED_WEIGHTS)
-
-
-def _scaled_dot_average(
-    queries: Array,
-    keys: Array,
-    values: Array,
-    mask: Array | None,
-    causal: bool,
-    drop: Drop | None = None,
-) -> Array:
-    weights = attention_weights(queries, keys, values, mask, causal, scores.scaled_dot)
-    return weighted_average(weights if drop is None else drop(weights), values)
+    return weights
 
 
 @functools.cache
 def _compiled() -> Callable[..., Array]:
+    """The formula, compiled by JAX."""
     import jax
 
-    return jax.jit(_scaled_dot_average, static_argnames="causal")
+    def formula(queries: Array, keys: Array, values: Any, mask: Any, causal: bool) -> Any:
+        weights = attention_weights(queries, keys, mask, causal)
+        return (weights @ values.astype(weights.dtype)).astype(values.dtype)
+
+    return jax.jit(formula, static_argnames="causal")
+
+
+def is_fused(queries: Any, keys: Any, values: Any) -> bool:
+    """Whether PyTorch's fused kernel is the way: not for few weights whose gradient is wanted.
+
+    Below the border the formula is as fast, and has derivatives of every order.
+    """
+    import torch
+
+    if queries.numel() == 0 or keys.numel() == 0:
+        return False
+    if not (torch.is_grad_enabled() and any(a.requires_grad for a in (queries, keys, values))):
+        return True
+    weights: int = queries.numel() // queries.shape[-1] * keys.shape[-2]
+    return weights >= FUSED_FROM
+
+
+def fused(
+    queries: Any, keys: Any, values: Any, mask: Any, causal: bool, dropout: float = 0.0
+) -> Any:
+    """Scaled dot-product attention by PyTorch's fused kernel, which never holds the weights.
+
+    The kernel wants the axes (batch, head, row, column) and equal widths. It is causal by itself,
+    or has a mask, but not both. On a CPU half precision is computed in float32.
+    """
+    from torch.nn.functional import pad, scaled_dot_product_attention
+
+    (m, d), (n, p), dtype = queries.shape[-2:], values.shape[-2:], values.dtype
+    arrays = [queries, keys, values]
+    if dtype.itemsize < 4 and not queries.is_cuda:
+        arrays = [a.float() for a in arrays]
+    if mask is not None and causal:
+        mask, causal = with_causal(mask, queries), False
+    shapes = (tuple(a.shape[:-2]) for a in (*arrays, mask) if a is not None)
+    lead, width = np.broadcast_shapes(*shapes), max(d, p)
+    axes = lead if len(lead) == 2 else (math.prod(lead), 1)
+    arrays = [a if a.shape[-1] == width else pad(a, (0, width - a.shape[-1])) for a in arrays]
+    q, k, v = (a.expand(*lead, -1, -1).reshape(*axes, -1, width) for a in arrays)
+    if mask is not None:
+        mask = mask.expand(*lead, m, n).reshape(*axes, m, n)
+    how = {"attn_mask": mask, "dropout_p": dropout, "is_causal": causal, "scale": 1 / math.sqrt(d)}
+    output = scaled_dot_product_attention(q, k, v, **how)
+    return output.reshape(*lead, m, width)[..., :p].to(dtype)

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from attnbook._validation import numbers, options
+from attnbook._validation import nonnegative_int, one_of
 
 Array = np.ndarray
 
@@ -37,9 +37,9 @@ def heteroskedastic(
     Raises:
         ValueError: a number or a seed that is no integer of at least 0, another spacing.
     """
-    options.one_of(("even", "random"), spacing=spacing)
-    numbers.nonnegative_int(n=n)
-    numbers.nonnegative_int(seed=seed)
+    one_of(("even", "random"), spacing=spacing)
+    nonnegative_int(n=n)
+    nonnegative_int(seed=seed)
     rng = np.random.default_rng(seed)
     x = np.linspace(-3, 3, n) if spacing == "even" else rng.uniform(-3, 3, n)
     y = curve(x) + noise_level(x) * rng.standard_normal(n)
@@ -63,7 +63,7 @@ def engel() -> tuple[Float[Array, "235 1"], Float[Array, "235 1"]]:
 
 def _real(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """Real numbers as a NumPy array."""
-    array = numbers.table(x=x)
+    array = np.asarray(x)
     if array.dtype.kind not in "iuf":
         raise ValueError(f"x: got dtype {array.dtype}, expected real numbers")
     return array

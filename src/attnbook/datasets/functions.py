@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from attnbook._validation import numbers
+from attnbook._validation import nonnegative, nonnegative_int
 from attnbook.kernel import gaussian_process
 
 Array = np.ndarray
@@ -50,13 +50,13 @@ def smooth_functions(
         ValueError: counts that are no integers of at least 0, a length scale that is not above 0,
             noise below 0.
     """
-    numbers.nonnegative(noise=noise)
+    nonnegative(noise=noise)
     if not isinstance(seed, np.random.Generator):
-        numbers.nonnegative_int(seed=seed)
-    shape = numbers.nonnegative_int(n=n), numbers.nonnegative_int(points=points)
+        nonnegative_int(seed=seed)
+    shape = nonnegative_int(n=n), nonnegative_int(points=points)
     rng = np.random.default_rng(seed)
-    given = numbers.float_array(length_scale)
-    if given is None or given.shape not in ((), (2,)) or not np.all(given > 0):
+    given = np.asarray(length_scale)
+    if given.shape not in ((), (2,)) or not np.all((given > 0) & np.isfinite(given)):
         raise ValueError(f"length_scale: got {length_scale!r}, expected above 0, one or two ends")
     ends = np.sort(np.broadcast_to(given, (2,)))
     scale = np.exp(rng.uniform(math.log(ends[0]), math.log(ends[1]), size=n))

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook._validation import numbers
-from attnbook._validation.arrays import check_numpy
+from attnbook._validation import check_numpy, int_between, nonnegative, nonnegative_int
 
 Array = np.ndarray
 
@@ -33,7 +32,7 @@ def digits(*, seed: int = 0) -> Digits:
 
     Source: Alpaydin and Kaynak (1998); shipped with scikit-learn.
     """
-    numbers.int_between(0, 2**32 - 1, seed=seed)
+    int_between(0, 2**32 - 1, seed=seed)
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
@@ -69,7 +68,7 @@ def shifted(
     if offsets.shape != (len(images), 2) or not np.issubdtype(offsets.dtype, np.integer):
         got = f"{offsets.dtype} of shape {offsets.shape}"
         raise ValueError(f"offsets: got {got}, expected integers ({len(images)}, 2)")
-    numbers.nonnegative_int(least=width, size=size)
+    nonnegative_int(least=width, size=size)
     reach = int(np.abs(offsets).max(initial=0))
     canvas = np.zeros((len(images), size + 2 * reach, size + 2 * reach), dtype=images.dtype)
     first = reach + (size - width) // 2 + offsets
@@ -100,9 +99,9 @@ def photograph(
     """
     from sklearn.datasets import load_sample_image
 
-    numbers.int_between(1, 300, size=size)
-    numbers.nonnegative(noise=noise)
-    numbers.nonnegative_int(seed=seed)
+    int_between(1, 300, size=size)
+    nonnegative(noise=noise)
+    nonnegative_int(seed=seed)
     colours = load_sample_image("china.jpg")[60 : 60 + size, 200 : 200 + size] / 255
     clean = colours @ np.array([0.299, 0.587, 0.114])  # the luma of ITU-R BT.601
     return clean, clean + noise * np.random.default_rng(seed).standard_normal(clean.shape)

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from attnbook._validation import numbers, options
-from attnbook._validation import tokens as check
+from attnbook._validation import nonnegative_int, one_of, positive_int, token_list
 
 Array = np.ndarray
 
@@ -51,12 +50,12 @@ class Translation:
 
     def read(self, tokens: Sequence[int]) -> list[str]:
         """The English words of a row of the source, without padding."""
-        tokens = check.token_list(len(self.source_vocabulary), tokens=tokens)
+        tokens = token_list(len(self.source_vocabulary), tokens=tokens)
         return [self.source_vocabulary[t] for t in tokens if t != PAD]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of a row of the target, up to END."""
-        rows = check.token_list(len(self.target_vocabulary), tokens=tokens)
+        rows = token_list(len(self.target_vocabulary), tokens=tokens)
         ends = rows.index(END) if END in rows else len(rows)
         return "".join(self.target_vocabulary[t] for t in rows[:ends] if t not in (PAD, START))
 
@@ -92,11 +91,11 @@ def number_words(
         ValueError: another language, a count below 1, more than 300,000 numbers, a seed that
             is no integer of at least 0.
     """
-    options.one_of(("de", "fr"), language=language)
-    total = numbers.positive_int(train=train) + numbers.positive_int(held_out=held_out)
+    one_of(("de", "fr"), language=language)
+    total = positive_int(train=train) + positive_int(held_out=held_out)
     if total > 300_000:
         raise ValueError(f"train, held_out: got {train}, {held_out}, expected 300000 in all")
-    numbers.nonnegative_int(seed=seed)
+    nonnegative_int(seed=seed)
     drawn = _drawn(total, seed)
     source = [_words(int(n), "en").replace(",", "").replace("-", " ").split() for n in drawn]
     target = [list(_words(int(n), language)) for n in drawn]

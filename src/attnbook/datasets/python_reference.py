@@ -7,8 +7,7 @@ from importlib.resources import files
 import numpy as np
 from jaxtyping import Int
 
-from attnbook._validation import numbers, options
-from attnbook._validation.tokens import token_list
+from attnbook._validation import fraction, nonnegative_int, token_list
 
 CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))  # the token numbers of a character: its place
 PART = 4_000  # characters
@@ -52,9 +51,8 @@ def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed:
 
     Source: pydoc_data.topics, of the standard library.
     """
-    numbers.fraction(held_out=held_out)
-    options.flag(whole_topics=whole_topics)
-    numbers.nonnegative_int(seed=seed)
+    fraction(held_out=held_out)
+    nonnegative_int(seed=seed)
     topics, seen = _topics(), set[str]()
     kept = [_unseen(topics[name], seen) for name in sorted(topics)]
     parts = kept if whole_topics else _parts([paragraph for topic in kept for paragraph in topic])

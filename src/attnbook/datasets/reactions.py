@@ -10,8 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from attnbook._validation import options
-
 Array = np.ndarray
 
 TOKEN = re.compile(r"\[[^]]+\]|Br|Cl|>>|%\d\d|.")  # an atom in brackets is one token
@@ -122,7 +120,6 @@ def reactions(*, rewritten: bool = False) -> list[Reaction]:
         CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/), as the source distribution of
         synrbl 1.0.6 (MIT) carries them; changed by tools/make_reactions.py, as said above.
     """
-    options.flag(rewritten=rewritten)
     path = files("attnbook").joinpath("datasets", "reactions.json")
     return read_reactions(path.read_text(encoding="utf-8"), rewritten=rewritten)
 

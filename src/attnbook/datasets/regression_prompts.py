@@ -3,8 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnbook._validation import numbers
-from attnbook._validation.arrays import check_numpy
+from attnbook._validation import check_numpy, nonnegative_int
 
 Array = np.ndarray
 
@@ -55,8 +54,8 @@ def mask(n: int, seen: Int[Array, " m"]) -> Bool[Array, "n_and_m n_and_m"]:
     Raises:
         ValueError: numbers of pairs that are not from 0 to n.
     """
-    seen = numbers.table(seen=seen)
-    if seen.ndim != 1 or np.any((seen < 0) | (seen > numbers.nonnegative_int(n=n))):
+    seen = np.asarray(seen)
+    if seen.ndim != 1 or np.any((seen < 0) | (seen > nonnegative_int(n=n))):
         raise ValueError(f"seen: got {seen!r}, expected integers from 0 to {n}, one per query")
     m = len(seen)
     before = np.arange(n) < seen[:, None]

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnbook._validation import numbers
+from attnbook._validation import nonnegative_int, positive_int
 
 Array = np.ndarray
 
@@ -24,7 +24,7 @@ def digit_comparisons(
     Raises:
         ValueError: a number or a seed that is no integer of at least 0, a length below 1.
     """
-    digits = _generator(n, seed).integers(0, 10, size=(n, numbers.positive_int(length=length)))
+    digits = _generator(n, seed).integers(0, 10, size=(n, positive_int(length=length)))
     more = np.sum(digits == 4, axis=1) > np.sum(digits == 2, axis=1)
     return digits, more.astype(np.float32)
 
@@ -46,7 +46,7 @@ def means_of_even(
         ValueError: a number or a seed that is no integer of at least 0, a length below 1.
     """
     rng = _generator(n, seed)
-    digits = rng.integers(0, 10, size=(n, numbers.positive_int(length=length)))
+    digits = rng.integers(0, 10, size=(n, positive_int(length=length)))
     while (odd := np.all(digits % 2 == 1, axis=1)).any():
         digits[odd] = rng.integers(0, 10, size=(odd.sum(), length))
     even = digits % 2 == 0
@@ -78,5 +78,5 @@ def repeated_sequences(n: int, *, seed: int = 0) -> tuple[Int[Array, "n 48"], Bo
 
 def _generator(n: int, seed: int) -> np.random.Generator:
     """The generator of n rows, once both are checked."""
-    numbers.nonnegative_int(n=n)
-    return np.random.default_rng(numbers.nonnegative_int(seed=seed))
+    nonnegative_int(n=n)
+    return np.random.default_rng(nonnegative_int(seed=seed))

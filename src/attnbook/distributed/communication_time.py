@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from attnbook._validation import numbers, options
+from attnbook._validation import nonnegative, positive, positive_or_none
+from attnbook.distributed.amounts import amounts, amounts_above_zero, check_together
 
 Amount = Any  # a number, or a NumPy array of numbers
 
@@ -37,8 +38,8 @@ class Link:
 
     def __post_init__(self) -> None:
         """Check the two numbers."""
-        numbers.nonnegative(latency=self.latency)
-        numbers.positive(bandwidth=self.bandwidth)
+        nonnegative(latency=self.latency)
+        positive(bandwidth=self.bandwidth)
 
 
 def seconds(messages: Amount, size: Amount, link: Link) -> Amount:
@@ -59,8 +60,8 @@ def seconds(messages: Amount, size: Amount, link: Link) -> Amount:
     Source: Hockney (1994); Thakur, Rabenseifner and Gropp (2005).
     """
     link = _link(link)
-    messages, size = numbers.amounts(messages=messages), numbers.amounts(size=size)
-    numbers.check_together(messages=messages, size=size)
+    messages, size = amounts(messages=messages), amounts(size=size)
+    check_together(messages=messages, size=size)
     return messages * link.latency + size / link.bandwidth
 
 
@@ -101,11 +102,11 @@ def data_parallel_efficiency(
 
     Source: Kaplan et al. (2020), section 2.1, for the 6.
     """
-    parameters = numbers.amounts_above_zero(parameters=parameters)
-    tokens, world = numbers.amounts_above_zero(tokens=tokens), check_world(world)
-    numbers.check_together(parameters=parameters, tokens=tokens, world=world)
-    compute = OPERATIONS * parameters * tokens / numbers.positive(flops=flops)
-    piece = parameters * numbers.positive(itemsize=itemsize) / world
+    parameters = amounts_above_zero(parameters=parameters)
+    tokens, world = amounts_above_zero(tokens=tokens), check_world(world)
+    check_together(parameters=parameters, tokens=tokens, world=world)
+    compute = OPERATIONS * parameters * tokens / positive(flops=flops)
+    piece = parameters * positive(itemsize=itemsize) / world
     send = seconds(2 * (world - 1), 2 * (world - 1) * piece, link)
     forward, backward = (1 - BACKWARD) * compute, BACKWARD * compute
     return compute / (forward + _together(backward, send, overlap))
@@ -132,8 +133,8 @@ def least_tokens(flops: float, link: Link, *, itemsize: float = 2) -> float:
 
     Source: Austin et al. (2025), part 12: F / β for 2 bytes per number.
     """
-    operations = numbers.positive(flops=flops) / _link(link).bandwidth  # per byte sent
-    return 2 * numbers.positive(itemsize=itemsize) * operations / (BACKWARD * OPERATIONS)
+    operations = positive(flops=flops) / _link(link).bandwidth  # per byte sent
+    return 2 * positive(itemsize=itemsize) * operations / (BACKWARD * OPERATIONS)
 
 
 def ring_efficiency(
@@ -171,11 +172,11 @@ def ring_efficiency(
 
     Source: Liu, Zaharia and Abbeel (2023), section 3.
     """
-    tokens = numbers.amounts_above_zero(tokens=tokens)
-    width, world = numbers.amounts_above_zero(width=width), check_world(world)
-    numbers.check_together(tokens=tokens, width=width, world=world)
-    compute = 4 * tokens**2 * width / numbers.positive(flops=flops)
-    send = seconds(1, 2 * tokens * width * numbers.positive(itemsize=itemsize), link)
+    tokens = amounts_above_zero(tokens=tokens)
+    width, world = amounts_above_zero(width=width), check_world(world)
+    check_together(tokens=tokens, width=width, world=world)
+    compute = 4 * tokens**2 * width / positive(flops=flops)
+    send = seconds(1, 2 * tokens * width * positive(itemsize=itemsize), link)
     return world * compute / ((world - 1) * _together(compute, send, overlap) + compute)
 
 
@@ -202,15 +203,15 @@ def least_block(
 
     Source: Liu, Zaharia and Abbeel (2023), section 3: c ≥ F / β for 2 bytes per number.
     """
-    flops, link = numbers.positive(flops=flops), _link(link)
-    half = numbers.positive(itemsize=itemsize) * flops / (4 * link.bandwidth)
-    if numbers.positive_or_none(width=width) is None:
+    flops, link = positive(flops=flops), _link(link)
+    half = positive(itemsize=itemsize) * flops / (4 * link.bandwidth)
+    if positive_or_none(width=width) is None:
         return 2 * half
     return half + math.sqrt(half**2 + link.latency * flops / (4 * float(width or 1)))
 
 
 def _together(compute: Amount, send: Amount, overlap: bool) -> Amount:
-    if options.flag(overlap=overlap):
+    if overlap:
         longer = np.maximum(compute, send)
         return longer if np.ndim(longer) else float(longer)
     return compute + send
@@ -218,7 +219,7 @@ def _together(compute: Amount, send: Amount, overlap: bool) -> Amount:
 
 def check_world(world: Amount) -> Amount:
     """Check how many ranks take part: integers of 1 or more."""
-    return numbers.amounts(least=1, whole=True, world=world)
+    return amounts(least=1, whole=True, world=world)
 
 
 def _link(link: Any) -> Link:

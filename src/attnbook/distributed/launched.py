@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attnbook._validation.sources import source_of
+from attnbook.distributed.sources import source_of
 
 WORKER = "worker.py"  # what errors call the text of the function
 TEXT = """from __future__ import annotations

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from attnbook._validation import numbers, options
+from attnbook._validation import int_between, nonnegative, one_of, positive, positive_int
 from attnbook.distributed.communication_time import Link
 
 RECOMPUTE = ("none", "attention", "all")
@@ -41,13 +41,13 @@ class Model:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        numbers.positive(parameters=self.parameters)
+        positive(parameters=self.parameters)
         for name in ("layers", "width", "heads", "sequence", "experts"):
-            numbers.positive_int(**{name: getattr(self, name)})
+            positive_int(**{name: getattr(self, name)})
         if self.key_heads is not None:
-            numbers.int_between(1, self.heads, key_heads=self.key_heads)
-        numbers.int_between(1, self.experts, chosen=self.chosen)
-        numbers.nonnegative(expert_parameters=self.expert_parameters)
+            int_between(1, self.heads, key_heads=self.key_heads)
+        int_between(1, self.experts, chosen=self.chosen)
+        nonnegative(expert_parameters=self.expert_parameters)
         if self.expert_parameters > self.parameters:
             got = f"{self.expert_parameters:g} of {self.parameters:g}"
             raise ValueError(f"expert_parameters: got {got}, expected no more than all")
@@ -91,11 +91,11 @@ class Cluster:
 
     def __post_init__(self) -> None:
         """Check the numbers and the links."""
-        numbers.positive_int(devices=self.devices)
-        numbers.positive_int(per_machine=self.per_machine)
-        numbers.positive(memory=self.memory)
-        numbers.positive(flops=self.flops)
-        if numbers.positive(reached=self.reached) > 1:
+        positive_int(devices=self.devices)
+        positive_int(per_machine=self.per_machine)
+        positive(memory=self.memory)
+        positive(flops=self.flops)
+        if positive(reached=self.reached) > 1:
             raise ValueError(f"reached: got {self.reached}, expected a share, above 0 up to 1")
         if self.devices > self.per_machine and self.devices % self.per_machine:
             got = f"{self.devices} in machines of {self.per_machine}"
@@ -139,11 +139,10 @@ class Layout:
 
     def __post_init__(self) -> None:
         """Check the numbers and the names."""
-        numbers.int_between(0, 3, zero=self.zero)
+        int_between(0, 3, zero=self.zero)
         for name in ("heads", "ring", "stages", "experts", "micro_batches"):
-            numbers.positive_int(**{name: getattr(self, name)})
-        options.one_of(RECOMPUTE, recompute=self.recompute)
-        options.flag(overlap=self.overlap)
+            positive_int(**{name: getattr(self, name)})
+        one_of(RECOMPUTE, recompute=self.recompute)
 
 
 # Grattafiori et al. (2024), table 3; Jiang et al. (2024), table 1

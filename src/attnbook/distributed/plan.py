@@ -8,7 +8,7 @@ compute at the speed that the cluster is given, and what can hide behind computi
 from dataclasses import dataclass
 from typing import Any
 
-from attnbook._validation import numbers, options
+from attnbook._validation import one_of, positive_int
 from attnbook.distributed import traffic
 from attnbook.distributed.communication_time import OPERATIONS, Link
 from attnbook.distributed.layout import RECOMPUTE, Cluster, Layout, Model
@@ -113,7 +113,7 @@ def activations(model: Model, recompute: str = "none") -> float:
 
     Source: Korthikanti et al. (2022), equations 1 and 6 and section 5.
     """
-    model, kind = _one(Model, model=model), options.one_of(RECOMPUTE, recompute=recompute)
+    model, kind = _one(Model, model=model), one_of(RECOMPUTE, recompute=recompute)
     if kind == "all":
         return 2.0 * model.width
     kept = (15.0 + 19 * model.chosen) * model.width
@@ -158,7 +158,7 @@ def plan(model: Model, batch: int, cluster: Cluster, layout: Layout) -> Plan:
     """
     model, cluster = _one(Model, model=model), _one(Cluster, cluster=cluster)
     layout = _one(Layout, layout=layout)
-    copies, rows = _divided(model, numbers.positive_int(batch=batch), cluster, layout)
+    copies, rows = _divided(model, positive_int(batch=batch), cluster, layout)
     seconds, sending = _times(model, cluster, layout, copies, rows)
     step = sum(seconds.values())
     useful = operations(model) * batch / (cluster.devices * cluster.flops)

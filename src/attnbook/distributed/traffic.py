@@ -7,7 +7,8 @@ a model of the link between two devices, are in communication_time and have thei
 
 import math
 
-from attnbook._validation import numbers, options
+from attnbook._validation import int_between, nonnegative, nonnegative_int, positive_int
+from attnbook.distributed.amounts import amounts, check_together
 from attnbook.distributed.communication_time import (
     Amount,
     Link,
@@ -115,8 +116,8 @@ def all_to_all(size: Amount, world: Amount) -> Amount:
 
 
 def _share_of_others(size: Amount, world: Amount) -> Amount:
-    size, world = numbers.amounts(size=size), check_world(world)
-    numbers.check_together(size=size, world=world)
+    size, world = amounts(size=size), check_world(world)
+    check_together(size=size, world=world)
     return size * (world - 1) / world
 
 
@@ -135,8 +136,8 @@ def ring(block: Amount, world: Amount) -> Amount:
 
     Source: Liu, Zaharia and Abbeel (2023), section 3.
     """
-    block, world = numbers.amounts(block=block), check_world(world)
-    numbers.check_together(block=block, world=world)
+    block, world = amounts(block=block), check_world(world)
+    check_together(block=block, world=world)
     return 2 * (world - 1) * block
 
 
@@ -156,8 +157,8 @@ def ring_backward(block: Amount, world: Amount) -> Amount:
     Raises:
         ValueError: as all_reduce.
     """
-    block, world = numbers.amounts(block=block), check_world(world)
-    numbers.check_together(block=block, world=world)
+    block, world = amounts(block=block), check_world(world)
+    check_together(block=block, world=world)
     return (4 * (world - 1) + 2 * (world > 1)) * block
 
 
@@ -183,8 +184,8 @@ def heads_split(rows: Amount, tokens: Amount, embed_dim: Amount, itemsize: Amoun
     """
     sizes = {"rows": rows, "tokens": tokens, "embed_dim": embed_dim, "itemsize": itemsize}
     for name, size in sizes.items():
-        sizes[name] = numbers.amounts(least=1, whole=True, **{name: size})
-    numbers.check_together(**sizes)
+        sizes[name] = amounts(least=1, whole=True, **{name: size})
+    check_together(**sizes)
     return 2 * math.prod(sizes.values())
 
 
@@ -202,10 +203,10 @@ def split_attention(rows: Amount, width: Amount, itemsize: Amount) -> Amount:
     Raises:
         ValueError: what is no integer, or below 1; arrays that do not broadcast.
     """
-    rows = numbers.amounts(least=1, whole=True, rows=rows)
-    width = numbers.amounts(least=1, whole=True, width=width)
-    itemsize = numbers.amounts(least=1, whole=True, itemsize=itemsize)
-    numbers.check_together(rows=rows, width=width, itemsize=itemsize)
+    rows = amounts(least=1, whole=True, rows=rows)
+    width = amounts(least=1, whole=True, width=width)
+    itemsize = amounts(least=1, whole=True, itemsize=itemsize)
+    check_together(rows=rows, width=width, itemsize=itemsize)
     return rows * (2 + width) * itemsize
 
 
@@ -240,13 +241,13 @@ def zero(
 
     Source: Rajbhandari et al. (2020), section 5.
     """
-    parameters, world = numbers.amounts(parameters=parameters), check_world(world)
-    numbers.check_together(parameters=parameters, world=world)
-    stage = numbers.int_between(0, 3, stage=stage)
+    parameters, world = amounts(parameters=parameters), check_world(world)
+    check_together(parameters=parameters, world=world)
+    stage = int_between(0, 3, stage=stage)
     kinds = (
-        numbers.nonnegative(weights=weights),
-        numbers.nonnegative(gradients=gradients),
-        numbers.nonnegative(optimizer=optimizer),
+        nonnegative(weights=weights),
+        nonnegative(gradients=gradients),
+        nonnegative(optimizer=optimizer),
     )
     whole, divided = sum(kinds[: 3 - stage]), sum(kinds[3 - stage :])
     return parameters * (whole + divided / world)
@@ -271,7 +272,7 @@ def zero_traffic(size: Amount, world: Amount, stage: int) -> Amount:
 
     Source: Rajbhandari et al. (2020), section 7.
     """
-    passes = 3 if numbers.int_between(0, 3, stage=stage) == 3 else 2
+    passes = 3 if int_between(0, 3, stage=stage) == 3 else 2
     return passes * _share_of_others(size, world)
 
 
@@ -292,10 +293,10 @@ def padded(shape: tuple[int, ...], world: int) -> int:
         ValueError: a shape that is no tuple, or has an entry below 0; a world that is no integer of
             at least 1.
     """
-    world = numbers.positive_int(world=world)
+    world = positive_int(world=world)
     if not isinstance(shape, tuple | list):
         raise ValueError(f"shape: got {shape!r}, expected a tuple of integers such as (5,)")
-    rows, *rest = [numbers.nonnegative_int(shape=n) for n in shape] or [1]
+    rows, *rest = [nonnegative_int(shape=n) for n in shape] or [1]
     return -(-rows // world) * world * math.prod(rest)
 
 
@@ -319,7 +320,7 @@ def causal_imbalance(world: Amount, *, zigzag: bool = False) -> Amount:
     Source: Brandon et al. (2023).
     """
     world = check_world(world)
-    return 1.0 + 0 * world if options.flag(zigzag=zigzag) else 2 * world / (world + 1)
+    return 1.0 + 0 * world if zigzag else 2 * world / (world + 1)
 
 
 def pipeline_bubble(stages: Amount, micro_batches: Amount) -> Amount:
@@ -340,7 +341,7 @@ def pipeline_bubble(stages: Amount, micro_batches: Amount) -> Amount:
 
     Source: Huang et al. (2019), section 2.3.
     """
-    p = numbers.amounts(least=1, whole=True, stages=stages)
-    m = numbers.amounts(least=1, whole=True, micro_batches=micro_batches)
-    numbers.check_together(stages=p, micro_batches=m)
+    p = amounts(least=1, whole=True, stages=stages)
+    m = amounts(least=1, whole=True, micro_batches=micro_batches)
+    check_together(stages=p, micro_batches=m)
     return (p - 1) / (m + p - 1)

@@ -13,21 +13,22 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Int
 
-from attnbook._validation import options
-from attnbook._validation.arrays import (
+from attnbook._types import Array
+from attnbook._validation import (
     broadcast_leading_axes,
     check_floating,
+    check_function,
     common_namespace,
     is_broadcastable,
+    nonnegative_int,
+    positive_int,
     promote_autocast,
     upcast_half,
     without_autocast,
 )
-from attnbook._validation.kernel_inputs import check_inputs
-from attnbook._validation.numbers import nonnegative_int, positive_int
-from attnbook._validation.types import Array
 from attnbook.attention import scores
 from attnbook.exact import online_softmax
+from attnbook.exact.inputs import check_inputs
 
 
 def forward(
@@ -193,7 +194,7 @@ def block_kinds(
             no truth values of a shape that fits.
         TypeError: allowed gives an array of another library.
     """
-    options.check_function("lambda i, j: j <= i", allowed=allowed)
+    check_function("lambda i, j: j <= i", allowed=allowed)
     m, n = nonnegative_int(m=m), nonnegative_int(n=n)
     block = positive_int(block=block)
     starts, j = np.arange(0, n, block), np.arange(n)

@@ -6,21 +6,21 @@ average over all keys, and no row of scores was ever seen as a whole.
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float
 
-from attnbook._validation.arrays import (
+from attnbook._types import Array
+from attnbook._validation import (
     broadcast_leading_axes,
-    broadcast_shapes,
     check_floating,
     check_mask,
     common_namespace,
     is_broadcastable,
+    nonnegative_int,
     promote_autocast,
     without_autocast,
 )
-from attnbook._validation.numbers import nonnegative_int
-from attnbook._validation.types import Array
 
 
 class Partial(NamedTuple):
@@ -217,7 +217,7 @@ def _check_together(a: Partial, b: Partial) -> None:
     if (*a.top.shape[-1:], here[-1]) != (*b.top.shape[-1:], there[-1]):
         raise ValueError(f"b: got sums of shape {there}, expected rows and width of {here} as in a")
     try:
-        broadcast_shapes(here[:-1], there[:-1])
+        np.broadcast_shapes(here[:-1], there[:-1])
     except ValueError:
         raise ValueError(
             f"a, b: got shapes {here} and {there}, expected leading axes that broadcast"

@@ -12,14 +12,16 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_jax_array
 from jaxtyping import Float
 
-from attnbook._validation.arrays import (
+from attnbook._types import Array
+from attnbook._validation import (
     check_floating,
+    int_between,
+    nonnegative_int,
+    positive_int,
     promote_autocast,
     upcast_half,
     without_autocast,
 )
-from attnbook._validation.numbers import int_between, nonnegative_int, positive_int
-from attnbook._validation.types import Array
 from attnbook.attention import scores
 from attnbook.exact import online_softmax
 

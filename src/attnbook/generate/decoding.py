@@ -3,6 +3,7 @@
 A model of either back end encodes a source once, and then steps from character to character.
 """
 
+import math
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -11,11 +12,14 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array
 from jaxtyping import Bool, Float, Int
 
-from attnbook._validation import numbers
-from attnbook._validation import tokens as check
-from attnbook._validation.arrays import common_namespace
-from attnbook._validation.to_numpy import to_numpy
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import (
+    common_namespace,
+    nonnegative_int,
+    positive_int,
+    to_numpy,
+    widen_tokens,
+)
 from attnbook.models.losses import log_softmax
 
 
@@ -48,7 +52,9 @@ def greedy(
         TypeError: another model, what is no array.
     """
     xp, like = _checked(model, source, mask, start, end, limit)
-    check.check_batch(source=source)
+    if source.ndim != 2 or source.shape[0] == 0:
+        shape = tuple(source.shape)
+        raise ValueError(f"source: got shape {shape}, expected (b, n), one row or more")
     with without_graph(source):
         memory, state = model.encode(source, mask)
         token = xp.full(source.shape[:1], start, dtype=like.dtype, device=device(source))
@@ -98,7 +104,7 @@ def beam(
 
     Source: Sutskever, Vinyals and Le (2014), section 3.2.
     """
-    numbers.positive_int(width=width)
+    positive_int(width=width)
     _checked(model, source, mask, start, end, limit)
     if source.ndim != 1:
         raise ValueError(f"source: got shape {tuple(source.shape)}, expected (n,), one sentence")
@@ -125,22 +131,20 @@ def _checked(
     if isinstance(model, type) or not (hasattr(model, "encode") and hasattr(model, "step")):
         got = type(model).__name__
         raise TypeError(f"model: got a {got}, expected an EncoderDecoder or a Transformer")
-    numbers.positive_int(limit=limit)
+    positive_int(limit=limit)
     xp = common_namespace(source=source, mask=mask)
     if not xp.isdtype(source.dtype, "integral"):
         raise ValueError(f"source: got dtype {source.dtype}, expected integers")
-    numbers.integer(start=start)
+    nonnegative_int(start=start)
     vocab = getattr(model, "target_vocab", None)
-    numbers.nonnegative_int(end=end) if vocab is None else numbers.int_between(
-        0, vocab - 1, end=end
-    )
-    return xp, check.widen_tokens(source)
+    nonnegative_int(most=math.inf if vocab is None else vocab - 1, end=end)
+    return xp, widen_tokens(source)
 
 
 def _beam(
     model: Any, source: Array, mask: Array, start: int, end: int, limit: int, width: int
 ) -> list[tuple[list[int], float]]:
-    xp, like = array_namespace(source), check.widen_tokens(source)
+    xp, like = array_namespace(source), widen_tokens(source)
 
     def as_array(numbers: Any) -> Array:
         return xp.asarray([int(n) for n in numbers], dtype=like.dtype, device=device(source))

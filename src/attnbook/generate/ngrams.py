@@ -3,9 +3,8 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook._validation import numbers
-from attnbook._validation import tokens as check
-from attnbook._validation.arrays import check_numpy
+from attnbook._validation import check_numpy, check_tokens, positive_int
+from attnbook._validation import probability as check_share
 
 
 def bits(
@@ -42,14 +41,14 @@ def bits(
     Source: Kneser and Ney (1995); interpolated as in Chen and Goodman (1999), section 3.
     """
     check_numpy(train=train, held_out=held_out)
-    numbers.positive_int(order=order)
-    numbers.probability(discount=discount)
-    numbers.positive_int(vocab_size=vocab_size)
+    positive_int(order=order)
+    check_share(discount=discount)
+    positive_int(vocab_size=vocab_size)
     for name, array in (("train", train), ("held_out", held_out)):
         if array.ndim != 1:
             raise ValueError(f"{name}: got shape {array.shape}, expected (n,), one text")
-    check.check_tokens(vocab_size, train=train)
-    check.check_tokens(vocab_size, held_out=held_out)
+    check_tokens(vocab_size, train=train)
+    check_tokens(vocab_size, held_out=held_out)
     n, both = len(train), np.concatenate([train, held_out]).astype(np.int64)
     probability = np.full(len(held_out), 1 / vocab_size)
     contexts = np.zeros(len(both) + 1, dtype=np.intp)  # at t: the number of the gram before t

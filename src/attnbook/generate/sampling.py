@@ -6,9 +6,7 @@ import numpy as np
 from array_api_compat import is_array_api_obj
 from jaxtyping import Float, Int
 
-from attnbook._validation.numbers import is_such, nonnegative_int, positive_int, table
-from attnbook._validation.to_numpy import to_numpy
-from attnbook._validation.tokens import token_list
+from attnbook._validation import is_such, nonnegative_int, positive_int, to_numpy, token_list
 from attnbook.attention import softmax
 from attnbook.generate.decoding import without_graph
 
@@ -40,7 +38,7 @@ def probabilities(
 
     Source: top_k: Fan, Lewis and Dauphin (2018); top_p: Holtzman et al. (2020), section 3.1.
     """
-    given = to_numpy(logits) if is_array_api_obj(logits) else table(logits=logits)
+    given = to_numpy(logits) if is_array_api_obj(logits) else np.asarray(logits)
     if given.dtype.kind not in "iuf":
         raise ValueError(f"logits: got dtype {given.dtype}, expected a real one")
     logits = np.asarray(given, dtype=np.float64)

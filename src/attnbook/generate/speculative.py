@@ -14,8 +14,7 @@ Source: Leviathan, Kalman and Matias (2023); Chen et al. (2023).
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook._validation import numbers
-from attnbook._validation.tokens import token_list
+from attnbook._validation import finite, is_such, nonnegative_int, token_list
 
 
 def accepted_share(
@@ -124,9 +123,9 @@ def tokens_per_pass(share: float, drafts: int) -> float:
 
     Source: Leviathan, Kalman and Matias (2023), equation 1.
     """
-    if not numbers.is_such(share, lambda x: 0 <= x <= 1):
+    if not is_such(share, lambda x: 0 <= x <= 1):
         raise ValueError(f"share: got {share!r}, expected a number from 0 to 1")
-    return float(sum(float(share) ** k for k in range(numbers.nonnegative_int(drafts=drafts) + 1)))
+    return float(sum(float(share) ** k for k in range(nonnegative_int(drafts=drafts) + 1)))
 
 
 def _residual(
@@ -144,7 +143,7 @@ def _drawn(p: Float[np.ndarray, " vocab"], rng: np.random.Generator) -> int:
 def _probabilities(**argument: np.ndarray) -> Float[np.ndarray, "..."]:
     """Rows that sum to 1 but for the rounding of float32."""
     ((name, _),) = argument.items()
-    p = numbers.finite(**argument)
+    p = finite(**argument)
     if p.ndim == 0 or p.shape[-1] == 0:
         raise ValueError(f"{name}: got shape {p.shape}, expected (..., vocab)")
     if np.any(p < 0) or np.any(np.abs(p.sum(axis=-1) - 1) > 1e-4):

@@ -1,6 +1,5 @@
 """Self-attention and multi-head attention: parameters and initialisation."""
 
-from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -8,24 +7,14 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Float, PRNGKeyArray
 
-from attnbook._validation.numbers import positive_int, probability
-from attnbook._validation.options import flag
-from attnbook._validation.types import Score
+from attnbook._types import Score
+from attnbook._validation import positive_int, probability
 from attnbook.attention import heads, scores
-from attnbook.jax.dropout import check_key, check_key_or_none, dropout
+from attnbook.jax.dropout import check_key, check_key_or_none
 
 
 class SelfAttention(eqx.Module):
-    """One head of self-attention; its formula is attnbook.attention.heads.self_attention.
-
-    Args:
-        embed_dim: the width of a token.
-        head_dim: the width of queries, keys, values and output; embed_dim if it is not given.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1.
-    """
+    """The JAX twin of attnbook.torch.SelfAttention; the key draws the parameters."""
 
     query: eqx.nn.Linear
     key: eqx.nn.Linear
@@ -57,23 +46,9 @@ class SelfAttention(eqx.Module):
 
 
 class MultiHeadAttention(eqx.Module):
-    """Several heads side by side; its formula is attnbook.attention.heads.multi_head_attention.
+    """The JAX twin of attnbook.torch.MultiHeadAttention, with the same arguments and formula.
 
-    Args:
-        embed_dim: the width of a token.
-        num_heads: of queries, a divisor of embed_dim.
-        num_kv_heads: of keys and values, a divisor of num_heads; as many as num_heads if it is not
-            given. One is multi-query attention, a number between is grouped-query attention.
-        bias: whether the four projections have one.
-        dropout: the share of the weights that is left out when the layer is called with a random
-            key, from 0 to below 1; the others grow by 1 / (1 − dropout).
-        rotary_base: turns queries and keys by their positions, as attention.positions.rotary with
-            that base; None leaves them as they are.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide, a
-            dropout outside [0, 1), a rotary_base that is not above 0 or heads of an odd width.
+    Weights are left out where it is called with a random key. The key here draws the parameters.
     """
 
     attention_name: ClassVar[str] = "softmax"  # of a block that has it
@@ -102,7 +77,7 @@ class MultiHeadAttention(eqx.Module):
     ) -> None:
         shape = heads.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
-        self.bias = flag(bias=bias)
+        self.bias = bias
         self.dropout = probability(dropout=dropout)
         self.rotary_base = heads.rotary_base_or_none(head_dim, rotary_base)
         kv_dim = self.num_kv_heads * head_dim
@@ -129,7 +104,6 @@ class MultiHeadAttention(eqx.Module):
         With a random key weights are left out, as while training; without one none is.
         """
         check_key_or_none(key)
-        drop = None if key is None or self.dropout == 0 else partial(dropout, key, self.dropout)
         return heads.multi_head_attention(
             self,
             queries,
@@ -138,6 +112,7 @@ class MultiHeadAttention(eqx.Module):
             mask=mask,
             return_weights=return_weights,
             score=score,
-            drop=drop,
             causal=causal,
+            dropout=0.0 if key is None else self.dropout,
+            key=key,
         )

@@ -7,30 +7,45 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Float, PRNGKeyArray
 
-from attnbook._validation.numbers import positive_int, probability
-from attnbook._validation.options import flag, one_of
+from attnbook._validation import one_of, positive_int, probability
 from attnbook.jax.attention import MultiHeadAttention
-from attnbook.jax.dropout import check_key, make_dropout
+from attnbook.jax.dropout import check_key, check_key_or_none, make_drop, split_or_none
 from attnbook.jax.linear_attention import GatedDelta, LinearAttention
 from attnbook.layers.activations import ACTIVATIONS
 from attnbook.layers.mlp import call_mlp
 from attnbook.models import blocks
-from attnbook.models.config import GATES, BlockConfig, Configured
+from attnbook.models.config import GATES, BlockConfig
 
-ATTENTION_LAYERS: dict[str, Any] = {
-    "softmax": MultiHeadAttention,
-    "linear": LinearAttention,
-    **dict.fromkeys(GATES, GatedDelta),
-}
+Attention = MultiHeadAttention | LinearAttention | GatedDelta
+Norm = eqx.nn.LayerNorm | eqx.nn.RMSNorm
 
 
-class ConfiguredModule(Configured, eqx.Module):
-    """A block, or a model of blocks, that was made from a config."""
+def make_attention(config: BlockConfig, key: PRNGKeyArray) -> Attention:
+    """A block's attention, by its name."""
+    e, heads, bias = config.embed_dim, config.num_heads, config.bias
+    if config.attention == "linear":
+        return LinearAttention(e, heads, bias=bias, key=key)
+    if config.attention in GATES:
+        gate, delta = GATES[config.attention]
+        return GatedDelta(e, heads, gate=gate, delta=delta, bias=bias, key=key)
+    return MultiHeadAttention(
+        e,
+        heads,
+        num_kv_heads=config.num_kv_heads,
+        bias=bias,
+        dropout=config.dropout,
+        rotary_base=config.rotary_base,
+        key=key,
+    )
 
-    config: BlockConfig = eqx.field(static=True)
+
+def make_mlp(config: BlockConfig, key: PRNGKeyArray) -> "MLP":
+    """A block's MLP."""
+    sizes = config.embed_dim, config.mlp_dim
+    return MLP(*sizes, config.activation, config.dropout, config.bias, key=key)
 
 
-def make_norm(config: BlockConfig) -> eqx.nn.LayerNorm | eqx.nn.RMSNorm:
+def make_norm(config: BlockConfig) -> Norm:
     """A block's layer norm or RMS norm."""
     if config.rms_norm:
         return eqx.nn.RMSNorm(config.embed_dim, eps=config.eps, use_bias=False)
@@ -38,20 +53,9 @@ def make_norm(config: BlockConfig) -> eqx.nn.LayerNorm | eqx.nn.RMSNorm:
 
 
 class MLP(eqx.Module):
-    """Two matrices with an activation between; its formula is attnbook.models.blocks.mlp.
+    """The JAX twin of attnbook.torch.MLP.
 
-    Args:
-        embed_dim: the width of a token.
-        mlp_dim: the width between.
-        activation: "gelu", "gelu_tanh", "relu", or "swiglu", which has a third matrix.
-        dropout: the share of the hidden entries left out when it is called with a random key, from
-            0 to below 1.
-        bias: whether the matrices have one.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, another activation, a dropout
-            outside [0, 1), a bias that is not True or False.
+    Entries are left out where it is called with a random key. The key here draws the parameters.
     """
 
     hidden: eqx.nn.Linear
@@ -77,7 +81,7 @@ class MLP(eqx.Module):
         self.mlp_dim = positive_int(mlp_dim=mlp_dim)
         self.activation = one_of(tuple(ACTIVATIONS), activation=activation)
         self.dropout = probability(dropout=dropout)
-        self.bias = flag(bias=bias)
+        self.bias = bias
         keys = jax.random.split(check_key(key), 3)
         e, hidden = self.embed_dim, self.mlp_dim
         gated = activation == "swiglu"
@@ -87,64 +91,36 @@ class MLP(eqx.Module):
 
     def __call__(self, x: Float[Array, "... n e"], *, key: PRNGKeyArray | None = None) -> Array:
         """Of the shape of x."""
-        out: Array = call_mlp(self, x, make_dropout(self, key))
+        check_key_or_none(key)
+        out: Array = call_mlp(self, x, 0.0 if key is None else self.dropout, key)
         return out
 
 
-class EncoderBlock(ConfiguredModule):
-    """Attention and an MLP in a residual stream; its formula is models.blocks.encoder_block.
+class EncoderBlock(eqx.Module):
+    """The JAX twin of attnbook.torch.EncoderBlock, with the same arguments and formula.
 
-    Args:
-        embed_dim: the width of the stream.
-        num_heads: of the attention, a divisor of embed_dim.
-        mlp_dim: the width inside the MLP.
-        norm: "pre", before attention and MLP, or "post", after the sums.
-        activation: of the MLP: "gelu", "gelu_tanh", "relu" or "swiglu".
-        dropout: the share left out when it is called with a random key, from 0 to below 1: of
-            attention weights, of hidden entries, and of what is added to the stream.
-        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
-        bias: whether projections, MLP and norms have one.
-        rms_norm: norms by the root mean square, without a bias, in place of layer norms.
-        eps: ε of the norms, above 0.
-        rotary_base: of rotary positions within the attention, as in MultiHeadAttention.
-        attention: "softmax", a MultiHeadAttention; "linear", a LinearAttention; "delta", "decay" or
-            "gated_delta", a GatedDelta with the one, the other or both, for causal blocks. Only the
-            softmax has weights to drop, shared heads and rotary positions.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base
-            that is not above 0, a rotary_base for heads of an odd width, an option that only the
-            softmax has with another attention.
+    Entries are left out where it is called with a random key. The key here draws the parameters.
     """
 
-    attention: MultiHeadAttention | LinearAttention | GatedDelta
+    attention: Attention
     mlp: MLP
-    attention_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
-    mlp_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
+    attention_norm: Norm
+    mlp_norm: Norm
+    config: BlockConfig = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    norm: str = eqx.field(static=True)
+    dropout: float = eqx.field(static=True)
 
     def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        mlp_dim: int,
-        *,
-        norm: str = "pre",
-        activation: str = "gelu",
-        dropout: float = 0.0,
-        num_kv_heads: int | None = None,
-        bias: bool = True,
-        rms_norm: bool = False,
-        eps: float = 1e-5,
-        rotary_base: float | None = None,
-        attention: str = "softmax",
-        key: PRNGKeyArray,
+        self, embed_dim: int, num_heads: int, mlp_dim: int, *, key: PRNGKeyArray, **options: Any
     ) -> None:
         keys = jax.random.split(check_key(key))
-        self.config = config = BlockConfig.of(locals())
-        self.attention = config.make(ATTENTION_LAYERS[config.attention], key=keys[0])
-        self.mlp = config.make(MLP, key=keys[1])
+        self.config = config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.norm, self.dropout = config.norm, config.dropout
+        self.attention = make_attention(config, keys[0])
+        self.mlp = make_mlp(config, keys[1])
         self.attention_norm = make_norm(config)
         self.mlp_norm = make_norm(config)
 
@@ -158,60 +134,40 @@ class EncoderBlock(ConfiguredModule):
         key: PRNGKeyArray | None = None,
     ) -> Any:
         """The stream (..., n, e) after it, or the pair (stream, weights (..., heads, n, n))."""
-        drop = make_dropout(self, key)
-        return blocks.call_encoder_block(
-            self, x, mask=mask, return_weights=return_weights, causal=causal, drop=drop
-        )
+        of_attention, of_mlp, rest = split_or_none(self, key, 3)
+        drop, keys = make_drop(self, rest), (of_attention, of_mlp)
+        return blocks.call_encoder_block(self, x, mask, return_weights, causal, drop, keys)
 
 
-class DecoderBlock(ConfiguredModule):
-    """A block that also reads a memory; its formula is attnbook.models.blocks.decoder_block.
+class DecoderBlock(eqx.Module):
+    """The JAX twin of attnbook.torch.DecoderBlock, with the same arguments and formula.
 
-    Args:
-        embed_dim: the width of the stream and of the memory.
-        num_heads: of both attentions, a divisor of embed_dim.
-        mlp_dim: the width inside the MLP.
-        norm: "pre", before attentions and MLP, or "post", after the sums.
-        activation: of the MLP: "gelu", "gelu_tanh", "relu" or "swiglu".
-        dropout: the share left out when it is called with a random key, as in EncoderBlock.
-        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
-        bias: whether projections, MLP and norms have one.
-        rms_norm: norms by the root mean square, without a bias, in place of layer norms.
-        eps: ε of the norms, above 0.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, a dropout outside [0, 1), an eps that is not above 0.
+    Entries are left out where it is called with a random key. The key here draws the parameters.
     """
 
-    attention: MultiHeadAttention
-    cross_attention: MultiHeadAttention
+    attention: Attention
+    cross_attention: Attention
     mlp: MLP
-    attention_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
-    cross_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
-    mlp_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
+    attention_norm: Norm
+    cross_norm: Norm
+    mlp_norm: Norm
+    config: BlockConfig = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    norm: str = eqx.field(static=True)
+    dropout: float = eqx.field(static=True)
 
     def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        mlp_dim: int,
-        *,
-        norm: str = "pre",
-        activation: str = "gelu",
-        dropout: float = 0.0,
-        num_kv_heads: int | None = None,
-        bias: bool = True,
-        rms_norm: bool = False,
-        eps: float = 1e-5,
-        key: PRNGKeyArray,
+        self, embed_dim: int, num_heads: int, mlp_dim: int, *, key: PRNGKeyArray, **options: Any
     ) -> None:
         keys = jax.random.split(check_key(key), 3)
-        self.config = config = BlockConfig.of(locals())
-        self.attention = config.make(MultiHeadAttention, key=keys[0])
-        self.cross_attention = config.make(MultiHeadAttention, key=keys[1])
-        self.mlp = config.make(MLP, key=keys[2])
+        config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
+        self.config = config.without("rotary_base", "attention")
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.norm, self.dropout = config.norm, config.dropout
+        self.attention = make_attention(config, keys[0])
+        self.cross_attention = make_attention(config, keys[1])
+        self.mlp = make_mlp(config, keys[2])
         self.attention_norm = make_norm(config)
         self.cross_norm = make_norm(config)
         self.mlp_norm = make_norm(config)
@@ -228,14 +184,8 @@ class DecoderBlock(ConfiguredModule):
         key: PRNGKeyArray | None = None,
     ) -> Any:
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
-        drop = make_dropout(self, key)
+        *keys, rest = split_or_none(self, key, 4)
+        drop = make_drop(self, rest)
         return blocks.call_decoder_block(
-            self,
-            x,
-            memory,
-            mask=mask,
-            memory_mask=memory_mask,
-            return_weights=return_weights,
-            causal=causal,
-            drop=drop,
+            self, x, memory, mask, memory_mask, return_weights, causal, drop, tuple(keys)
         )

@@ -17,14 +17,14 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Float
 
 from attnbook import linear_attention as states
-from attnbook._validation.arrays import upcast_half
-from attnbook._validation.kernel_inputs import check_inputs
-from attnbook._validation.states import check_state_inputs
+from attnbook._validation import upcast_half
 from attnbook.attention import scores
 from attnbook.exact import online_softmax
+from attnbook.exact.inputs import check_inputs
 from attnbook.jax.launch import run
 from attnbook.jax.sharding import axis_and_size, collectives, make_mesh, shard
 from attnbook.jax.slices import slice_of
+from attnbook.linear_attention.inputs import check_state_inputs
 
 __all__ = [
     "collectives",

@@ -3,11 +3,11 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax import Array
 from jaxtyping import PRNGKeyArray
 
-from attnbook._validation.types import Drop
+from attnbook._types import Drop
+from attnbook.layers.dropout import dropout
 
 
 def check_key(key: Any) -> PRNGKeyArray:
@@ -26,26 +26,23 @@ def check_key_or_none(key: Any) -> None:
         check_key(key)
 
 
-def dropout(key: PRNGKeyArray, share: float, x: Array) -> Array:
-    """A share of the entries set to 0, the others grown by 1 / (1 − share)."""
-    kept = jax.random.bernoulli(key, 1 - share, x.shape)
-    return jnp.where(kept, x / (1 - share), 0)
-
-
-def make_dropout(layer: Any, key: PRNGKeyArray | None) -> Drop | None:
-    """What leaves entries out, each call by another part of the key; None without a key."""
+def split_or_none(layer: Any, key: PRNGKeyArray | None, count: int) -> tuple[Any, ...]:
+    """Parts of a random key; or None so often, without a key or where the layer drops nothing."""
     check_key_or_none(key)
     if key is None or layer.dropout == 0:
+        return (None,) * count
+    return tuple(jax.random.split(key, count))
+
+
+def make_drop(layer: Any, key: PRNGKeyArray | None) -> Drop | None:
+    """What leaves entries out, each call by another part of the key; None without a key."""
+    if key is None:
         return None
-    return _Dropout(layer.dropout, key)
+    remaining = key
 
+    def drop(x: Array) -> Any:
+        nonlocal remaining
+        remaining, now = jax.random.split(remaining)
+        return dropout(x, layer.dropout, now)
 
-class _Dropout:
-    """Leaves a share of the entries out, each time by another part of a key."""
-
-    def __init__(self, share: float, key: PRNGKeyArray) -> None:
-        self.share, self.remaining = share, key
-
-    def __call__(self, x: Array) -> Array:
-        self.remaining, now = jax.random.split(self.remaining)
-        return dropout(now, self.share, x)
+    return drop

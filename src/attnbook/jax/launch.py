@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnbook._validation import numbers
+from attnbook._validation import positive, positive_int
 from attnbook.distributed.launched import (
     WORKER,
     first_error,
@@ -55,8 +55,8 @@ def run(
         TypeError: what is no function with a source.
         RuntimeError: a worker that fails, with its own error, or that is late. No process is left.
     """
-    world = numbers.positive_int(processes=processes)
-    seconds = numbers.positive(time_limit=time_limit)
+    world = positive_int(processes=processes)
+    seconds = positive(time_limit=time_limit)
     text, sent = worker_text(function, "jax"), pickled(arguments)
     with tempfile.TemporaryDirectory(prefix="attnbook-") as name:
         folder, workers = Path(name), list[subprocess.Popen[bytes]]()

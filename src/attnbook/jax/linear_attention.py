@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, PRNGKeyArray
 
-from attnbook._validation.options import flag
 from attnbook.attention import heads
 from attnbook.jax.dropout import check_key
 from attnbook.linear_attention import linear_heads
@@ -33,7 +32,7 @@ class _Projections(eqx.Module):
     def __init__(self, embed_dim: int, num_heads: int, bias: bool, key: PRNGKeyArray) -> None:
         shape = heads.head_shape(embed_dim, num_heads, None)
         self.embed_dim, self.num_heads, self.num_kv_heads, _ = shape
-        self.bias = flag(bias=bias)
+        self.bias = bias
         self.query, self.key, self.value, self.output = (
             eqx.nn.Linear(self.embed_dim, self.embed_dim, use_bias=bias, key=one)
             for one in jax.random.split(key, 4)
@@ -48,10 +47,11 @@ class _Projections(eqx.Module):
         return_weights: bool = False,
         *,
         causal: bool = False,
+        key: PRNGKeyArray | None = None,
     ) -> Any:
         """Output (..., n, e), or the pair (output, weights (..., heads, n, n)).
 
-        A GatedDelta is there for causal=True alone.
+        A GatedDelta is there for causal=True alone. Nothing is left out, with a key or without.
         """
         return self.formula(
             self, queries, keys, values, mask=mask, return_weights=return_weights, causal=causal
@@ -59,17 +59,7 @@ class _Projections(eqx.Module):
 
 
 class LinearAttention(_Projections):
-    """Heads with weights φ(q)ᵀφ(k), φ = elu + 1; see linear_attention.linear_heads.linear_heads.
-
-    Args:
-        embed_dim: the width of a token.
-        num_heads: a divisor of embed_dim.
-        bias: whether the four projections have one.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide.
-    """
+    """The JAX twin of attnbook.torch.LinearAttention; the key draws the parameters."""
 
     attention_name: ClassVar[str] = "linear"  # of a block that has it
     formula = staticmethod(linear_heads.linear_heads)
@@ -81,20 +71,7 @@ class LinearAttention(_Projections):
 
 
 class GatedDelta(_Projections):
-    """Heads with a state, decay and the delta rule; see linear_attention.linear_heads.delta_heads.
-
-    Args:
-        embed_dim: the width of a token.
-        num_heads: a divisor of embed_dim.
-        gate: whether the state decays, by a share that each token says.
-        delta: whether a token writes what the state lacks, or its value itself.
-        bias: whether the four projections have one; those of decay and β have one in any case.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide, a
-            gate, a delta or a bias that is not True or False.
-    """
+    """The JAX twin of attnbook.torch.GatedDelta; the key draws the parameters."""
 
     formula = staticmethod(linear_heads.delta_heads)
 
@@ -116,7 +93,7 @@ class GatedDelta(_Projections):
     ) -> None:
         keys = jax.random.split(check_key(key), 3)
         super().__init__(embed_dim, num_heads, bias, keys[0])
-        self.gate, self.delta = flag(gate=gate), flag(delta=delta)
+        self.gate, self.delta = gate, delta
         self.decay = self.beta = None
         if self.gate:
             decay = eqx.nn.Linear(self.embed_dim, self.num_heads, key=keys[1])

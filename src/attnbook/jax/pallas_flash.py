@@ -14,7 +14,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as for_gpu
 from jaxtyping import Float
 
-from attnbook._validation.kernel_inputs import block_length, check_kernel_inputs, power_of_two
+from attnbook.exact.inputs import block_length, check_kernel_inputs, power_of_two
 
 
 def kernel(q, k, v, output, log_sum_exp, *, n, scale, causal):

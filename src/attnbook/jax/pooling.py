@@ -7,24 +7,13 @@ import jax
 from jax import Array
 from jaxtyping import Int, PRNGKeyArray
 
-from attnbook._validation.numbers import positive_int
+from attnbook._validation import positive_int
 from attnbook.attention.pooling import pool
 from attnbook.jax.dropout import check_key
 
 
 class AttentionPooling(eqx.Module):
-    """One number for a sequence of tokens: a learned query attends to them; see attention.pooling.
-
-    Args:
-        vocab_size: how many different tokens there are.
-        embed_dim: the width of a token's embedding.
-        key_dim: the width of the query and the keys.
-        hidden_dim: of the networks that make the values and read the average.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1.
-    """
+    """The JAX twin of attnbook.torch.AttentionPooling; the key draws the parameters."""
 
     embedding: eqx.nn.Embedding
     query: Array

@@ -9,8 +9,7 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Int, PRNGKeyArray
 
-from attnbook._validation.numbers import even, positive_int
-from attnbook._validation.tokens import widen_tokens
+from attnbook._validation import even, positive_int, widen_tokens
 from attnbook.jax.dropout import check_key
 from attnbook.models import recurrent
 from attnbook.models.recurrent import Memory
@@ -19,16 +18,7 @@ _decode_step = eqx.filter_jit(recurrent.decode_step)
 
 
 class GRUCell(eqx.Module):
-    """A gated recurrent unit; its formula is attnbook.models.recurrent.gru.
-
-    Args:
-        input_dim: the width of an input.
-        hidden_dim: the width of the state.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1.
-    """
+    """The JAX twin of attnbook.torch.GRUCell; the key draws the parameters."""
 
     input: eqx.nn.Linear
     hidden: eqx.nn.Linear
@@ -60,20 +50,7 @@ class GRUCell(eqx.Module):
 
 
 class EncoderDecoder(eqx.Module):
-    """A bidirectional GRU reads, a GRU with attention writes; see attnbook.models.recurrent.
-
-    Args:
-        source_vocab: how many different words are read.
-        target_vocab: how many different characters are written.
-        embed_dim: the width of a word's and of a character's embedding.
-        hidden_dim: the width of the decoder's state, and of the encoder's two states together.
-        score: "additive" (Bahdanau's), "general" or "dot" (Luong's), or None: no attention, the
-            decoder reads a summary of fixed width.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, an odd hidden_dim, another score.
-    """
+    """The JAX twin of attnbook.torch.EncoderDecoder; the key draws the parameters."""
 
     source_embedding: eqx.nn.Embedding
     target_embedding: eqx.nn.Embedding

@@ -8,22 +8,15 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, PRNGKeyArray
 
-from attnbook._validation import numbers
+from attnbook._validation import all_positive, finite
 from attnbook.jax.dropout import check_key_or_none
 from attnbook.kernel.regression import in_metric, multi_head, nadaraya_watson
 
 
 class KernelRegression(eqx.Module):
-    """Gaussian kernel regression, f̂(q) = Σ_j softmax_j(−‖(q − k_j)/h‖²/2) v_j, with h learned.
+    """The JAX twin of attnbook.torch.KernelRegression.
 
-    The parameter is log h, so that every step of an optimiser leaves h above 0.
-
-    Args:
-        bandwidth: where h starts: a number, or one per coordinate.
-        key: a random key, as every layer takes one; nothing here is random.
-
-    Raises:
-        ValueError: a bandwidth that is not above 0.
+    It may be given a key as every layer, and draws nothing from it.
     """
 
     log_bandwidth: Array
@@ -32,7 +25,8 @@ class KernelRegression(eqx.Module):
         self, bandwidth: float | list[float] = 1.0, *, key: PRNGKeyArray | None = None
     ) -> None:
         check_key_or_none(key)
-        self.log_bandwidth = jnp.log(jnp.asarray(numbers.bandwidth(bandwidth)))
+        start = all_positive("() or (d,)", (0, 1), bandwidth=bandwidth)
+        self.log_bandwidth = jnp.log(jnp.asarray(start))
 
     @property
     def bandwidth(self) -> Array:
@@ -52,16 +46,9 @@ class KernelRegression(eqx.Module):
 
 
 class MultiHeadKernelRegression(eqx.Module):
-    """Multi-head kernel regression, f̂(q) = Σ_h a_h f̂_h(q), with bandwidths and a learned.
+    """The JAX twin of attnbook.torch.MultiHeadKernelRegression.
 
-    The combination a starts as the mean of the heads, 1 / heads each.
-
-    Args:
-        bandwidths: where they start, one number per head, or (heads, d), one per coordinate too.
-        key: a random key, as every layer takes one; nothing here is random.
-
-    Raises:
-        ValueError: a bandwidth that is not above 0, or no head.
+    It may be given a key as every layer, and draws nothing from it.
     """
 
     log_bandwidths: Array
@@ -74,7 +61,7 @@ class MultiHeadKernelRegression(eqx.Module):
         key: PRNGKeyArray | None = None,
     ) -> None:
         check_key_or_none(key)
-        start = jnp.asarray(numbers.bandwidths(bandwidths))
+        start = jnp.asarray(all_positive("(heads,) or (heads, d)", (1, 2), bandwidths=bandwidths))
         self.log_bandwidths = jnp.log(start)
         self.combination = jnp.full(len(start), 1 / len(start), dtype=start.dtype)
 
@@ -103,14 +90,9 @@ class MultiHeadKernelRegression(eqx.Module):
 
 
 class MetricKernelRegression(eqx.Module):
-    """Gaussian kernel regression with scores −‖W(q − k)‖²/2, the metric W learned.
+    """The JAX twin of attnbook.torch.MetricKernelRegression.
 
-    Args:
-        metric: where W starts, of shape (r, d); the identity over h is KernelRegression(h).
-        key: a random key, as every layer takes one; nothing here is random.
-
-    Raises:
-        ValueError: a metric that is no matrix of finite numbers.
+    It may be given a key as every layer, and draws nothing from it.
     """
 
     metric: Array
@@ -119,7 +101,7 @@ class MetricKernelRegression(eqx.Module):
         self, metric: Sequence[Sequence[float]], *, key: PRNGKeyArray | None = None
     ) -> None:
         check_key_or_none(key)
-        self.metric = jnp.asarray(numbers.metric(metric))
+        self.metric = jnp.asarray(finite(metric=metric))
 
     def __call__(
         self,

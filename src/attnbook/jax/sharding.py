@@ -9,7 +9,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from attnbook._validation import numbers, options
+from attnbook._validation import one_of, positive_int
 from attnbook.distributed.shares import sizes_per_device
 from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.blocks import MLP
@@ -45,7 +45,7 @@ def make_mesh(devices: int | None = None, *, name: str = "devices") -> Mesh:
         ValueError: a number that is no integer of 1 or more, or of more devices than there are.
     """
     present = jax.devices()
-    count = len(present) if devices is None else numbers.positive_int(devices=devices)
+    count = len(present) if devices is None else positive_int(devices=devices)
     if count > len(present):
         raise ValueError(
             f"devices: got {count}, expected at most {len(present)}, as many as JAX has here; "
@@ -80,7 +80,7 @@ def shard(model: Model, mesh: Mesh, kind: str) -> Model:
         Shoeybi et al.'s (2019), section 3; placement by annotation Xu et al.'s (2021).
     """
     axis, world = axis_and_size(mesh)
-    if options.one_of(KINDS, kind=kind) == "heads":
+    if one_of(KINDS, kind=kind) == "heads":
         return _shard_heads(model, mesh, axis, world)
 
     def place(leaf: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 
-from attnbook._validation import numbers
+from attnbook._validation import int_between, positive_int
 from attnbook.distributed.shares import sizes_per_device
 from attnbook.jax.attention import MultiHeadAttention
 from attnbook.jax.blocks import MLP
@@ -38,8 +38,8 @@ def slice_of(layer: Layer, rank: int, world: int) -> Layer:
     if not isinstance(layer, MultiHeadAttention | MLP):
         got = type(layer).__name__
         raise TypeError(f"layer: got a {got}, expected a MultiHeadAttention or an MLP")
-    world = numbers.positive_int(world=world)
-    rank = numbers.int_between(0, world - 1, rank=rank)
+    world = positive_int(world=world)
+    rank = int_between(0, world - 1, rank=rank)
     options = arguments(type(layer), layer) | sizes_per_device(layer, world)
     # its arrays are shapes alone, which are to be replaced
     part = eqx.filter_eval_shape(type(layer), **options, key=jax.random.key(0))

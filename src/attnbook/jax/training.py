@@ -9,9 +9,10 @@ import optax
 from jax import Array
 from jaxtyping import PRNGKeyArray
 
-from attnbook._validation import callables, numbers, options
+from attnbook._validation import check_function, positive_or_none
 from attnbook.jax.dropout import check_key_or_none
 from attnbook.train import training
+from attnbook.train.batches import check_loss
 from attnbook.train.training import Batch, History
 
 Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
@@ -53,8 +54,8 @@ def train(
 
     Source: Kingma and Ba (2015), algorithm 1; clip: Pascanu, Mikolov and Bengio (2013).
     """
-    options.check_function("the mean squared error", loss=loss)
-    optimiser = adam(numbers.positive_or_none(clip=clip))
+    check_function("the mean squared error", loss=loss)
+    optimiser = adam(positive_or_none(clip=clip))
     check_key_or_none(key)
     learned, fixed = eqx.partition(model, eqx.is_inexact_array)
     if not jax.tree.leaves(learned):
@@ -65,7 +66,7 @@ def train(
     def change(learned: Any, state: Any, batch: Any, rate: float, now: Any) -> Any:
         def of_learned(learned: Any) -> Array:
             random = {} if now is None else {"key": now}
-            return callables.check_loss(loss(eqx.combine(learned, fixed), *batch, **random))
+            return check_loss(loss(eqx.combine(learned, fixed), *batch, **random))
 
         return descend(of_learned, optimiser, learned, state, rate)
 

@@ -7,16 +7,13 @@ import jax
 from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from attnbook._validation.numbers import positive_int
-from attnbook._validation.options import flag
-from attnbook._validation.tokens import widen_tokens
-from attnbook._validation.types import Drop
+from attnbook._validation import positive_int, widen_tokens
 from attnbook.attention import heads
 from attnbook.jax.attention import MultiHeadAttention
-from attnbook.jax.blocks import ConfiguredModule, DecoderBlock, EncoderBlock, make_norm
-from attnbook.jax.dropout import check_key, check_key_or_none, make_dropout
+from attnbook.jax.blocks import DecoderBlock, EncoderBlock, Norm, make_norm
+from attnbook.jax.dropout import check_key, split_or_none
 from attnbook.models import kv_cache, transformer
-from attnbook.models.config import BlockConfig, entry
+from attnbook.models.config import BlockConfig
 from attnbook.models.kv_cache import Cache
 from attnbook.models.transformer import INIT_STD, Memory
 
@@ -25,20 +22,7 @@ _seq2seq_step = eqx.filter_jit(kv_cache.seq2seq_step)
 
 
 class AttentionOnly(eqx.Module):
-    """A causal model of attention alone; its formula is attnbook.models.transformer.attention_only.
-
-    Args:
-        vocab_size: how many different tokens there are.
-        max_length: of a sequence.
-        embed_dim: the width of a token.
-        num_heads: in each layer, a divisor of embed_dim.
-        num_layers: how often tokens look back.
-        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide.
-    """
+    """The JAX twin of attnbook.torch.AttentionOnly; the key draws the parameters."""
 
     embedding: eqx.nn.Embedding
     position: Array
@@ -83,41 +67,20 @@ class AttentionOnly(eqx.Module):
         return transformer.attention_only(self, tokens, return_weights)
 
 
-class EncoderOnly(ConfiguredModule):
-    """Tokens that are vectors read each other; see attnbook.models.transformer.encoder_only.
-
-    Args:
-        input_dim: the width of a token as it comes.
-        output_dim: the width of what is said of each token.
-        max_length: of a sequence, for learned positions; None for a set, without positions.
-        embed_dim: the width of the stream.
-        num_heads: in each block, a divisor of embed_dim.
-        mlp_dim: the width inside each MLP.
-        num_layers: the number of blocks.
-        norm: "pre" or "post", as in EncoderBlock.
-        activation: of the MLPs, as in EncoderBlock.
-        num_kv_heads: as in EncoderBlock.
-        bias: of blocks and norms, as in EncoderBlock; embedding and readout have one in any case.
-        rms_norm: as in EncoderBlock.
-        eps: as in EncoderBlock.
-        rotary_base: as in EncoderBlock; learned positions stay, where there is a max_length.
-        last_norm: whether a norm stands after the last block.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, an eps or a rotary_base that is not above 0, a rotary_base
-            for heads of an odd width.
-    """
+class EncoderOnly(eqx.Module):
+    """The JAX twin of attnbook.torch.EncoderOnly; the key draws the parameters."""
 
     embedding: eqx.nn.Linear
     position: Array | None
     encoder: tuple[EncoderBlock, ...]
-    encoder_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm | None
+    encoder_norm: Norm | None
     readout: eqx.nn.Linear
+    config: BlockConfig = eqx.field(static=True)
     input_dim: int = eqx.field(static=True)
     output_dim: int = eqx.field(static=True)
     max_length: int | None = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
     num_layers: int = eqx.field(static=True)
     last_norm: bool = eqx.field(static=True)
 
@@ -131,22 +94,17 @@ class EncoderOnly(ConfiguredModule):
         mlp_dim: int = 128,
         num_layers: int = 3,
         *,
-        norm: str = "pre",
-        activation: str = "gelu",
-        num_kv_heads: int | None = None,
-        bias: bool = True,
-        rms_norm: bool = False,
-        eps: float = 1e-5,
-        rotary_base: float | None = None,
         last_norm: bool = True,
         key: PRNGKeyArray,
+        **options: Any,
     ) -> None:
         self.input_dim = positive_int(input_dim=input_dim)
         self.output_dim = positive_int(output_dim=output_dim)
         self.max_length = None if max_length is None else positive_int(max_length=max_length)
-        self.config = config = BlockConfig.of(locals())
         self.num_layers = positive_int(num_layers=num_layers)
-        self.last_norm = flag(last_norm=last_norm)
+        config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
+        self.config = config.without("dropout", "attention")
+        self.embed_dim, self.num_heads, self.last_norm = embed_dim, num_heads, last_norm
         keys = jax.random.split(check_key(key), 4)
         self.embedding = eqx.nn.Linear(self.input_dim, self.embed_dim, key=keys[0])
         self.position = None
@@ -169,45 +127,21 @@ class EncoderOnly(ConfiguredModule):
         return transformer.encoder_only(self, x, mask, return_weights)
 
 
-class DecoderOnly(ConfiguredModule):
-    """A language model: every token reads those up to it; see models.transformer.decoder_only.
+class DecoderOnly(eqx.Module):
+    """The JAX twin of attnbook.torch.DecoderOnly; the key draws the parameters."""
 
-    Args:
-        vocab_size: how many different tokens there are.
-        max_length: of a sequence.
-        embed_dim: the width of the stream.
-        num_heads: in each block, a divisor of embed_dim.
-        mlp_dim: the width inside each MLP.
-        num_layers: the number of blocks.
-        norm: "pre" or "post", as in EncoderBlock.
-        activation: of the MLPs, as in EncoderBlock.
-        num_kv_heads: as in EncoderBlock.
-        bias: of blocks, norms and readout, as in EncoderBlock.
-        rms_norm: as in EncoderBlock.
-        eps: as in EncoderBlock.
-        rotary_base: as in EncoderBlock; then there are no learned positions.
-        attention: as in EncoderBlock.
-        dropout: the share left out when it is called with a random key, of the first stream and,
-            as in EncoderBlock, within the blocks.
-        tied: whether the readout has the embedding's matrix, and no bias.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base
-            that is not above 0, a rotary_base for heads of an odd width, an option that only the
-            softmax has.
-    """
-
-    attention = entry("attention")
     embedding: eqx.nn.Embedding
     position: Array | None
     decoder: tuple[EncoderBlock, ...]
-    decoder_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
+    decoder_norm: Norm
     readout: eqx.nn.Linear | None
     vocab_size: int = eqx.field(static=True)
     max_length: int = eqx.field(static=True)
+    config: BlockConfig = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
     num_layers: int = eqx.field(static=True)
+    dropout: float = eqx.field(static=True)
     tied: bool = eqx.field(static=True)
 
     def __init__(
@@ -219,36 +153,29 @@ class DecoderOnly(ConfiguredModule):
         mlp_dim: int = 512,
         num_layers: int = 2,
         *,
-        norm: str = "pre",
-        activation: str = "gelu",
-        num_kv_heads: int | None = None,
-        bias: bool = True,
-        rms_norm: bool = False,
-        eps: float = 1e-5,
-        rotary_base: float | None = None,
-        attention: str = "softmax",
-        dropout: float = 0.0,
         tied: bool = False,
         key: PRNGKeyArray,
+        **options: Any,
     ) -> None:
         self.vocab_size = positive_int(vocab_size=vocab_size)
         self.max_length = positive_int(max_length=max_length)
-        self.config = config = BlockConfig.of(locals())
         self.num_layers = positive_int(num_layers=num_layers)
-        self.tied = flag(tied=tied)
+        self.config = config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.dropout, self.tied = config.dropout, tied
         keys = jax.random.split(check_key(key), 4)
         self.embedding = eqx.nn.Embedding(
             weight=init_normal(keys[0], self.vocab_size, self.embed_dim)
         )
         self.position = None
-        if self.rotary_base is None:
+        if config.rotary_base is None:
             self.position = init_normal(keys[1], self.max_length, self.embed_dim)
         self.decoder = make_blocks(EncoderBlock, config, num_layers, keys[2])
         self.decoder_norm = make_norm(config)
         self.readout = None  # the embedding's matrix reads out, and is one leaf of the tree
-        if not self.tied:
+        if not tied:
             self.readout = eqx.nn.Linear(
-                self.embed_dim, self.vocab_size, use_bias=self.bias, key=keys[3]
+                self.embed_dim, self.vocab_size, use_bias=config.bias, key=keys[3]
             )
 
     def __call__(
@@ -264,13 +191,9 @@ class DecoderOnly(ConfiguredModule):
         The mask says True = a token, False = padding, which may stand before or behind: positions
         are counted from a row's first token on. With a random key the dropout acts.
         """
-        check_key_or_none(key)
-        drop: Drop | None = None
-        keys: tuple[Array, ...] | None = None
-        if key is not None:
-            first, rest = jax.random.split(key)
-            drop, keys = make_dropout(self, first), tuple(jax.random.split(rest, self.num_layers))
-        return transformer.decoder_only(self, tokens, return_weights, mask, drop, keys)
+        keys = split_or_none(self, key, 1 + self.num_layers)
+        left_out = 0.0 if key is None else self.dropout
+        return transformer.decoder_only(self, tokens, return_weights, mask, left_out, keys)
 
     def empty(self, batch: int) -> Cache:
         """A cache with nothing written, for so many rows."""
@@ -282,25 +205,8 @@ class DecoderOnly(ConfiguredModule):
         return _lm_step(self, cache, widen_tokens(token))
 
 
-class Transformer(ConfiguredModule):
-    """An encoder reads, a decoder writes and looks back; see models.transformer.encoder_decoder.
-
-    Args:
-        source_vocab: how many different tokens are read.
-        target_vocab: how many different tokens are written.
-        max_length: of a source and of a target.
-        embed_dim: the width of the stream.
-        num_heads: in each attention, a divisor of embed_dim.
-        mlp_dim: the width inside each MLP.
-        num_layers: the number of blocks in the encoder, and in the decoder.
-        norm: "pre" or "post", as in EncoderBlock.
-        activation: of the MLPs, as in EncoderBlock.
-        key: the random key of the initial parameters.
-
-    Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation.
-    """
+class Transformer(eqx.Module):
+    """The JAX twin of attnbook.torch.Transformer; the key draws the parameters."""
 
     source_embedding: eqx.nn.Embedding
     target_embedding: eqx.nn.Embedding
@@ -308,13 +214,18 @@ class Transformer(ConfiguredModule):
     target_position: Array
     encoder: tuple[EncoderBlock, ...]
     decoder: tuple[DecoderBlock, ...]
-    encoder_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
-    decoder_norm: eqx.nn.LayerNorm | eqx.nn.RMSNorm
+    encoder_norm: Norm
+    decoder_norm: Norm
     output: eqx.nn.Linear
     source_vocab: int = eqx.field(static=True)
     target_vocab: int = eqx.field(static=True)
     max_length: int = eqx.field(static=True)
+    embed_dim: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    mlp_dim: int = eqx.field(static=True)
     num_layers: int = eqx.field(static=True)
+    norm: str = eqx.field(static=True)
+    activation: str = eqx.field(static=True)
 
     def __init__(
         self,
@@ -333,8 +244,10 @@ class Transformer(ConfiguredModule):
         self.source_vocab = positive_int(source_vocab=source_vocab)
         self.target_vocab = positive_int(target_vocab=target_vocab)
         self.max_length = positive_int(max_length=max_length)
-        self.config = config = BlockConfig.of(locals())
         self.num_layers = positive_int(num_layers=num_layers)
+        config = BlockConfig(embed_dim, num_heads, mlp_dim, norm=norm, activation=activation)
+        self.embed_dim, self.num_heads, self.mlp_dim = embed_dim, num_heads, mlp_dim
+        self.norm, self.activation = norm, activation
         keys = jax.random.split(check_key(key), 7)
         e = self.embed_dim
         self.source_embedding = eqx.nn.Embedding(weight=init_normal(keys[0], self.source_vocab, e))
@@ -374,7 +287,7 @@ def make_blocks(
     kind: Any, config: BlockConfig, num_layers: int, key: PRNGKeyArray
 ) -> tuple[Any, ...]:
     """So many blocks of one config."""
-    return tuple(config.make(kind, key=one) for one in jax.random.split(key, num_layers))
+    return tuple(kind(**vars(config), key=one) for one in jax.random.split(key, num_layers))
 
 
 def init_normal(key: PRNGKeyArray, *shape: int) -> Array:

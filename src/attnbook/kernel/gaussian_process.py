@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnbook._validation import numbers
-from attnbook._validation.arrays import check_finite, check_numpy
+from attnbook._validation import check_finite, check_numpy, nonnegative
 
 Array = np.ndarray
 JITTER = 1e-9  # on the diagonal: a matrix of smooth functions is singular to rounding
@@ -101,7 +100,7 @@ def posterior(
     if values.shape[-1] != keys.shape[-1]:
         n = keys.shape[-1]
         raise ValueError(f"values: got {values.shape[-1]} numbers, expected {n}, one per key")
-    noise = numbers.nonnegative(noise=noise)
+    noise = nonnegative(noise=noise)
     between = covariance(queries, keys, length_scale)
     among = covariance(keys, keys, length_scale)
     lead = np.broadcast_shapes(values.shape[:-1], between.shape[:-2])
@@ -122,7 +121,7 @@ def _checked_scale(length_scale: Any, **points: Array) -> Array:
             got = f"dtype {array.dtype}, shape {array.shape}"
             raise ValueError(f"{name}: got {got}, expected real numbers of shape (..., n)")
     check_finite(np, **points)
-    scale = numbers.table(length_scale=length_scale)
+    scale = np.asarray(length_scale)
     if scale.dtype.kind not in "iuf" or not np.all((scale > 0) & np.isfinite(scale)):
         raise ValueError(f"length_scale: got {length_scale!r}, expected numbers above 0")
     try:

@@ -11,8 +11,8 @@ from typing import Any
 
 from jaxtyping import Float
 
-from attnbook._validation.arrays import check_floating
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import check_floating
 from attnbook.attention.distances import distance as distance
 from attnbook.attention.distances import squared_distance as squared_distance
 

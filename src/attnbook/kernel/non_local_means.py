@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnbook._validation import arrays
-from attnbook._validation.arrays import check_numpy
+from attnbook._validation import check_finite, check_floating, check_numpy
 from attnbook.kernel.regression import nadaraya_watson
 
 Array = np.ndarray
@@ -64,7 +63,7 @@ def non_local_means(
     Source: Buades, Coll and Morel (2005), section 3, with a flat patch and the whole image.
     """
     check_numpy(image=image)
-    arrays.check_finite(arrays.check_floating(image=image), image=image)
+    check_finite(check_floating(image=image), image=image)
     p = patches(image, width) / width  # so that a squared distance is the mean over the patch
     found: Any = nadaraya_watson(p, p, image.reshape(-1, 1), bandwidth=bandwidth)
     return found.reshape(image.shape)

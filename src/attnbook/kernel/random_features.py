@@ -6,9 +6,15 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from jaxtyping import Float
 
-from attnbook._validation import numbers
-from attnbook._validation.arrays import cast_parameter, check_floating, check_rows, upcast_half
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import (
+    cast_parameter,
+    check_floating,
+    check_rows,
+    positive_int,
+    upcast_half,
+)
+from attnbook._validation import positive as check_positive
 
 
 def fourier(
@@ -90,9 +96,9 @@ def regular(
     xp = check_floating(x=x)
     if x.ndim == 0:
         raise ValueError("x: got shape (), expected (..., n)")
-    count = numbers.positive_int(count=count)
-    length_scale = numbers.positive(length_scale=length_scale)
-    period = numbers.positive(period=period)
+    count = positive_int(count=count)
+    length_scale = check_positive(length_scale=length_scale)
+    period = check_positive(period=period)
     (wide,) = upcast_half(xp, x)
     j = np.arange(count)
     omega = 2 * math.pi / period * j

@@ -1,68 +1,31 @@
 """Kernel regression: the prediction at a query is an average of values, weighted by a kernel."""
 
 import math
-from contextlib import nullcontext
-from typing import Any, Literal, overload
+from typing import Any
 
-import numpy as np
-from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
+from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float
 
-from attnbook._fast import gaussian
-from attnbook._fast.chunked import map_query_chunks
-from attnbook._validation.arrays import (
+from attnbook._types import Array
+from attnbook._validation import (
     cast_parameter,
     check_attention,
     check_bandwidth,
     check_finite,
-    check_heads,
+    check_function,
     check_qkv,
+    common_namespace,
     is_concretely_true,
     promote_autocast,
     upcast_half,
 )
-from attnbook._validation.callables import check_kernel
-from attnbook._validation.options import check_function, flags
-from attnbook._validation.types import Array
 from attnbook.attention.distances import unchecked_distance
-from attnbook.attention.scores import from_nearest, unchecked_gaussian_score
+from attnbook.attention.scores import unchecked_gaussian_score
 from attnbook.attention.weighted_average import masked_softmax
 from attnbook.kernel import kernels
+from attnbook.kernel.chunked import map_query_chunks
 
 
-@overload
-def nadaraya_watson(
-    queries: Float[Array, "... m d"],
-    keys: Float[Array, "... n d"],
-    values: Float[Array, "... n p"],
-    *,
-    kernel: kernels.Kernel = kernels.gaussian,
-    bandwidth: Any = 1.0,
-    mask: Bool[Array, "..."] | None = None,
-    return_weights: Literal[False] = False,
-) -> Array: ...
-@overload
-def nadaraya_watson(
-    queries: Float[Array, "... m d"],
-    keys: Float[Array, "... n d"],
-    values: Float[Array, "... n p"],
-    *,
-    kernel: kernels.Kernel = kernels.gaussian,
-    bandwidth: Any = 1.0,
-    mask: Bool[Array, "..."] | None = None,
-    return_weights: Literal[True],
-) -> tuple[Array, Array]: ...
-@overload
-def nadaraya_watson(
-    queries: Float[Array, "... m d"],
-    keys: Float[Array, "... n d"],
-    values: Float[Array, "... n p"],
-    *,
-    kernel: kernels.Kernel = kernels.gaussian,
-    bandwidth: Any = 1.0,
-    mask: Bool[Array, "..."] | None = None,
-    return_weights: bool,
-) -> Array | tuple[Array, Array]: ...
 def nadaraya_watson(
     queries: Float[Array, "... m d"],
     keys: Float[Array, "... n d"],
@@ -76,8 +39,7 @@ def nadaraya_watson(
     """Nadaraya–Watson estimator, f̂(q_i) = Σ_j w_ij v_j with w_ij = K(u_ij) / Σ_l K(u_il).
 
     u_ij = ‖(q_i − k_j) / h‖ is the distance in bandwidths. Without return_weights the queries are
-    taken in chunks, and memory grows with m + n, not with m × n. Large arrays of PyTorch go through
-    its fused attention kernel, which adds an error to log K of 2e-5 in float32, 1e-9 in float64.
+    taken in chunks, and memory grows with m + n, not with m × n.
 
     Args:
         queries: points to predict at, of shape (..., m, d).
@@ -92,8 +54,8 @@ def nadaraya_watson(
     Returns:
         Predictions of shape (..., m, p), or the pair (predictions, weights). A query with no
         neighbour, all K(u_ij) = 0, is NaN. The Gaussian kernel never underflows: far from all data
-        the prediction is the nearest key's value, the mean if rounding makes several as near. Where
-        jax.jit or torch.compile hides the values, u² must not overflow.
+        the prediction is the nearest key's value, the mean if rounding makes several as near, as
+        long as u² does not overflow.
 
     Raises:
         ValueError: a bandwidth that is not above 0, data that are empty, not finite or of shapes
@@ -103,35 +65,17 @@ def nadaraya_watson(
     Source: Nadaraya (1964), Watson (1964).
     """
     queries, keys, values = promote_autocast(queries, keys, values)
-    flags(return_weights=return_weights)
     xp, dtype = check_attention(queries, keys, values, mask), queries.dtype
-    queries, keys, values, h = _checked(xp, kernel, bandwidth, queries, keys, values)
+    check_finite(xp, queries=queries, keys=keys, values=values)
+    check_function("attnbook.kernels.gaussian", kernel=kernel)
+    queries, keys, values = upcast_half(xp, queries, keys, values)
+    h = check_bandwidth(xp, bandwidth, keys)
     if not return_weights:
-        return xp.astype(_fast_average(queries, keys, values, kernel, h, mask), dtype)
+        output = map_query_chunks(_average, (queries, mask), (keys, values, h), kernel)
+        return xp.astype(output, dtype)
     weights, some = kernel_weights(queries, keys, kernel, h, mask)
     output = xp.where(some, weights @ values, math.nan)
     return xp.astype(output, dtype), xp.astype(xp.where(some, weights, math.nan), dtype)
-
-
-def _checked(xp: Any, kernel: Any, bandwidth: Any, *data: Array) -> tuple[Array, ...]:
-    """Data of which the last two are keys and values, in float32 or wider, and a bandwidth."""
-    names = ("queries", "keys", "values")[-len(data) :]
-    check_finite(xp, **dict(zip(names, data, strict=True)))
-    check_function("attnbook.kernels.gaussian", kernel=kernel)
-    data = upcast_half(xp, *data)
-    return (*data, check_bandwidth(xp, bandwidth, data[-2]))
-
-
-def _fast_average(
-    queries: Array, keys: Array, values: Array, kernel: kernels.Kernel, h: Any, mask: Array | None
-) -> Array:
-    """Predictions without the (m, n) weights: by a fused kernel, or in chunks of queries."""
-    if kernel is kernels.gaussian and mask is None:
-        wide = gaussian.precision(queries, keys, values, h)
-        if wide is not None:
-            return gaussian.average(queries, keys, values, h, wide)
-    some = True if mask is None else array_namespace(queries).any(mask, axis=-1, keepdims=True)
-    return _averages(_average, (queries, mask), (keys, values, h), kernel, some)
 
 
 def leave_one_out(
@@ -160,10 +104,12 @@ def leave_one_out(
     Source: Stone (1974) for the criterion; Härdle and Marron (1985) for kernel regression.
     """
     xp, dtype = check_qkv(keys=keys, values=values), keys.dtype
-    keys, values, h = _checked(xp, kernel, bandwidth, keys, values)
+    check_finite(xp, keys=keys, values=values)
+    check_function("attnbook.kernels.gaussian", kernel=kernel)
+    keys, values = upcast_half(xp, keys, values)
+    h = check_bandwidth(xp, bandwidth, keys)
     rows = xp.arange(keys.shape[-2], device=device(keys))[:, None]
-    some = keys.shape[-2] > 1
-    output = _averages(_average_of_others, (keys, rows), (keys, values, h), kernel, some)
+    output = map_query_chunks(_average_of_others, (keys, rows), (keys, values, h), kernel)
     return xp.astype(output, dtype)
 
 
@@ -196,10 +142,17 @@ def multi_head(
         ValueError, TypeError: as nadaraya_watson.
     """
     check_attention(queries, keys, values, mask)
-    bandwidths, combination = check_heads(queries, bandwidths, combination)
+    combination = cast_parameter(queries, ("heads",), of="queries", combination=combination)
+    common_namespace(queries=queries, bandwidths=bandwidths)
+    count, d = combination.shape[0], queries.shape[-1]
+    if tuple(bandwidths.shape) not in ((count,), (count, d)) or count == 0:
+        raise ValueError(
+            f"bandwidths: got shape {tuple(bandwidths.shape)}, expected ({count},) or ({count}, "
+            f"{d}), one per head and at least one, as in combination"
+        )
     outputs = (
         nadaraya_watson(queries, keys, values, bandwidth=bandwidths[h, ...], mask=mask)
-        for h in range(combination.shape[0])
+        for h in range(count)
     )
     return sum(combination[h] * output for h, output in enumerate(outputs))
 
@@ -245,52 +198,33 @@ def kernel_weights(
     would multiply it by 0, and be NaN for every key.
     """
     xp = array_namespace(queries)
-    if kernel in (kernels.gaussian, _far_gaussian):  # a softmax has no 0/0 far from the data
-        far = kernel is _far_gaussian
-        with _quiet(queries):
-            if far:
-                score = from_nearest(queries, keys, h, mask)
-            else:
-                score = unchecked_gaussian_score(queries, keys, h)
-            weights = masked_softmax(xp, score, mask)
-        if not far and is_concretely_true(xp.any(xp.isnan(weights[..., :1]))):
-            return kernel_weights(queries, keys, _far_gaussian, h, mask)
+    if kernel is kernels.gaussian:  # a softmax subtracts the least distance: no 0/0 far from data
+        weights = masked_softmax(xp, unchecked_gaussian_score(queries, keys, h), mask)
         if mask is None:
-            return weights, weights[..., :1] >= 0  # every query has a neighbour
+            return weights, xp.ones_like(weights[..., :1], dtype=xp.bool)
         return weights, xp.any(mask, axis=-1, keepdims=True)
     distance = unchecked_distance(queries, keys, h)
-    similarity = check_kernel(kernel(distance), distance, mask)
+    similarity = _checked_kernel(kernel(distance), distance, mask)
     total = xp.sum(similarity, axis=-1, keepdims=True)
     some = total > 0
     return similarity / xp.where(some, total, xp.ones_like(total)), some
 
 
-def _far_gaussian(u: Array) -> Array:
-    """The Gaussian kernel, whose weights are to be taken from the nearest key."""
-    return kernels.gaussian(u)
-
-
-def _averages(average: Any, per_query: Any, shared: Any, kernel: Any, some: Any) -> Array:
-    """Averages in chunks; again from the nearest key where all scores of a row overflowed in JAX.
-
-    Elsewhere kernel_weights sees that itself; within a chunk JAX hides the values.
-    """
-    output = map_query_chunks(average, per_query, shared, kernel)
-    xp = array_namespace(output)
-    if (
-        kernel is kernels.gaussian
-        and is_jax_array(output)
-        and is_concretely_true(xp.any(xp.isnan(output) & some))
-    ):
-        return map_query_chunks(average, per_query, shared, _far_gaussian)
-    return output
-
-
-def _quiet(like: Array) -> Any:
-    """NumPy without its warnings: what overflows is computed again."""
-    if is_torch_array(like) or is_jax_array(like):
-        return nullcontext()
-    return np.errstate(over="ignore", invalid="ignore")
+def _checked_kernel(found: Array, distance: Array, mask: Array | None) -> Array:
+    """What a kernel gave for every distance, 0 or more, in its dtype; 0 where the mask says no."""
+    xp = common_namespace(distance=distance, kernel=found)
+    if tuple(found.shape) != tuple(distance.shape):
+        got, expected = tuple(found.shape), tuple(distance.shape)
+        raise ValueError(f"kernel: gave shape {got}, expected {expected}, one a distance")
+    found = xp.astype(found, distance.dtype)
+    if mask is not None:
+        found = xp.where(mask, found, xp.zeros_like(found))
+    wrong = ~((found >= 0) & xp.isfinite(found))
+    if is_concretely_true(xp.any(wrong)):
+        at = xp.argmax(xp.astype(xp.reshape(wrong, (-1,)), xp.int64))
+        number, u = (float(xp.reshape(a, (-1,))[at]) for a in (found, distance))
+        raise ValueError(f"kernel: gave {number} at u = {u}, expected finite numbers, 0 or more")
+    return found
 
 
 def _average(queries: Array, mask: Any, keys: Array, values: Array, h: Any, kernel: Any) -> Array:

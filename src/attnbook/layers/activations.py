@@ -7,8 +7,8 @@ import numpy as np
 from array_api_compat import device, is_jax_array, is_torch_array
 from jaxtyping import Float
 
-from attnbook._validation.arrays import check_floating
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import check_floating
 
 
 def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -1,25 +1,22 @@
 """A matrix and a bias: what every layer is made of."""
 
-from typing import Any
-
 import numpy as np
 from array_api_compat import is_torch_array
 
-from attnbook._validation.arrays import cast_parameter
-from attnbook._validation.types import Array, Embedding, Linear
+from attnbook._types import Array, Layer
+from attnbook._validation import cast_parameter
 from attnbook.layers.activations import relu
 
 
-def linear(layer: Linear, x: Array) -> Array:
+def linear(layer: Layer, x: Array) -> Array:
     """A linear layer, x Wᵀ + b, with W of shape (out, in), and b if it has one.
 
-    A PyTorch module is called, so that whatever acts on calls acts here too: hooks, adapters,
-    quantisation, sharding. The result has the dtype of x.
+    A PyTorch module is called, so that whatever acts on calls acts here too, such as hooks and
+    sharding; but for an x of another dtype than its own. The result has the dtype of x.
     """
-    if is_torch_array(x) and callable(layer):
-        weight = getattr(layer, "weight", None)  # of a quantised layer it is no tensor
-        alike = not is_torch_array(weight) or weight.dtype == x.dtype
-        return layer(x) if alike else call_module(layer, x)
+    own = getattr(getattr(layer, "weight", None), "dtype", x.dtype)  # adapters may have none
+    if is_torch_array(x) and callable(layer) and own == x.dtype:
+        return layer(x)
     weight, bias = layer.weight, layer.bias
     if weight.dtype != x.dtype or isinstance(x, np.ndarray):  # to look closer takes time
         weight = cast_parameter(x, ("out", x.shape[-1]), of="x", weight=weight)
@@ -28,32 +25,13 @@ def linear(layer: Linear, x: Array) -> Array:
     return product if bias is None else product + bias
 
 
-def embed(layer: Embedding, tokens: Array) -> Array:
+def embed(layer: Layer, tokens: Array) -> Array:
     """The rows of an embedding that tokens (...) name, of shape (..., width)."""
     if is_torch_array(tokens) and callable(layer):
         return layer(tokens)
     return layer.weight[tokens]
 
 
-def perceptron(hidden: Linear, out: Linear, x: Array) -> Array:
+def perceptron(hidden: Layer, out: Layer, x: Array) -> Array:
     """One hidden layer with max(0, ·)."""
     return linear(out, relu(linear(hidden, x)))
-
-
-def is_module(layer: Any) -> bool:
-    """Whether a layer is a PyTorch module, for which a call is more than its formula."""
-    return hasattr(layer, "register_forward_hook")
-
-
-def call_module(module: Any, x: Any) -> Any:
-    """A PyTorch module of a tensor, in the wider of their dtypes, and back to that of x."""
-    weight: Any = getattr(module, "weight", None)
-    if not is_torch_array(weight) or weight.dtype == x.dtype:
-        return module(x)
-    import torch
-
-    if torch.is_autocast_enabled(x.device.type):
-        return module(x)
-    wide = torch.promote_types(x.dtype, weight.dtype)
-    parameters = {name: a.to(wide) for name, a in module.named_parameters()}
-    return torch.func.functional_call(module, parameters, (x.to(wide),)).to(x.dtype)

@@ -1,15 +1,12 @@
 """Norms: every token alone is brought to one scale."""
 
-import sys
 from typing import Any
 
 from array_api_compat import array_namespace, is_torch_array
 from jaxtyping import Float
 
-from attnbook._validation.arrays import cast_parameter, check_floating, upcast_half
-from attnbook._validation.numbers import positive
-from attnbook._validation.types import Array
-from attnbook.layers.linear import call_module, is_module
+from attnbook._types import Array, Layer
+from attnbook._validation import cast_parameter, check_floating, positive, upcast_half
 
 
 def layer_norm(
@@ -83,26 +80,17 @@ def _scaled(x: Array, normed: Array, weight: Array | None, bias: Array | None) -
     return array_namespace(x).astype(normed, x.dtype)
 
 
-def apply_norm(norm: Any, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
+def apply_norm(norm: Layer, x: Float[Array, "... e"]) -> Float[Array, "... e"]:
     """Layer norm or RMS norm with the parameters of a library's layer, or x itself without one.
 
-    A PyTorch module is called.
+    A PyTorch module is called, but for an x of another dtype than its own. Equinox's norms both
+    have a bias, which may be None.
     """
     if norm is None:
         return x
-    if is_module(norm) and is_torch_array(x):
-        return call_module(norm, x)
-    if _is_rms_norm(norm):
+    alike = norm.weight is None or norm.weight.dtype == x.dtype
+    if is_torch_array(x) and callable(norm) and alike:
+        return norm(x)
+    if "RMS" in type(norm).__name__ or not hasattr(norm, "bias"):
         return rms_norm(x, norm.weight, eps=norm.eps)
     return layer_norm(x, norm.weight, norm.bias, eps=norm.eps)
-
-
-def _is_rms_norm(norm: Any) -> bool:
-    """Whether a norm leaves the mean in: one of a library's own class, or one without a bias.
-
-    Equinox's has a bias too, which is None. A norm of its class exists only where it is imported.
-    """
-    equinox = sys.modules.get("equinox")
-    if equinox is not None and isinstance(norm, equinox.nn.RMSNorm):
-        return True
-    return not hasattr(norm, "bias")

@@ -10,10 +10,9 @@ from typing import Any
 from array_api_compat import array_namespace, device, is_jax_array
 from jaxtyping import Float
 
-from attnbook._validation.arrays import without_autocast
-from attnbook._validation.numbers import positive_int
-from attnbook._validation.states import check_state_inputs
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import positive_int, without_autocast
+from attnbook.linear_attention.inputs import check_state_inputs
 from attnbook.linear_attention.online_regression import unchecked_one_pass
 
 Arrays = tuple[Any, ...]  # or None in a place

@@ -5,10 +5,8 @@ from typing import Any
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float
 
-from attnbook._validation.arrays import check_multi_head, upcast_half
-from attnbook._validation.options import flags
-from attnbook._validation.states import check_only_itself
-from attnbook._validation.types import Array, DeltaHeads, MultiHead
+from attnbook._types import Array, Layer
+from attnbook._validation import check_multi_head, upcast_half
 from attnbook.attention.heads import merge_heads, project
 from attnbook.layers.activations import sigmoid, silu
 from attnbook.layers.linear import linear
@@ -49,7 +47,7 @@ def unit_length(x: Float[Array, "... d"]) -> Float[Array, "... d"]:
 
 
 def linear_heads(
-    layer: MultiHead,
+    layer: Layer,
     queries: Float[Array, "... n e"],
     keys: Array | None = None,
     values: Array | None = None,
@@ -83,7 +81,7 @@ def linear_heads(
 
     Source: Katharopoulos et al. (2020), sections 3.2 to 3.4.
     """
-    q, k, v, seen = _heads(layer, queries, keys, values, mask, return_weights, causal)
+    q, k, v, seen = _heads(layer, queries, keys, values, mask)
     xp = array_namespace(q)
     q, k, wide = upcast_half(xp, q, k, v)
     q, k = elu_plus_one(q), elu_plus_one(k)
@@ -105,7 +103,7 @@ def _divided(sums: Array, total: Array) -> Array:
 
 
 def delta_heads(
-    layer: DeltaHeads,
+    layer: Layer,
     queries: Float[Array, "... n e"],
     keys: Array | None = None,
     values: Array | None = None,
@@ -140,7 +138,7 @@ def delta_heads(
 
     Source: Yang et al. (2025), section 3.4, without its convolutions and its gate of the output.
     """
-    q, k, v, seen = _heads(layer, queries, keys, values, mask, return_weights, causal)
+    q, k, v, seen = _heads(layer, queries, keys, values, mask)
     if not causal:
         raise ValueError(
             "causal: got False, expected True: a state is written in the order of the tokens"
@@ -165,27 +163,34 @@ def _rate(layer: Any, x: Float[Array, "... n e"]) -> Float[Array, "... heads n"]
     return xp.moveaxis(sigmoid(*upcast_half(xp, linear(layer, x))), (-1,), (-2,))
 
 
-def _normed(layer: DeltaHeads, heads: Array, v: Array) -> Array:
+def _normed(layer: Layer, heads: Array, v: Array) -> Array:
     return _joined(layer, apply_norm(layer.head_norm, array_namespace(v).astype(heads, v.dtype)))
 
 
-def _joined(layer: MultiHead, heads: Float[Array, "... heads n d"]) -> Float[Array, "... n e"]:
+def _joined(layer: Layer, heads: Float[Array, "... heads n d"]) -> Float[Array, "... n e"]:
     return linear(layer.output, merge_heads(heads))
 
 
 def _heads(
-    layer: MultiHead,
+    layer: Layer,
     queries: Array,
     keys: Array | None,
     values: Array | None,
     mask: Array | None,
-    return_weights: bool,
-    causal: bool,
 ) -> tuple[Array, Array, Array, Array | None]:
     """What a layer is given, checked: its heads, and which keys may be seen, (..., 1, n, 1)."""
-    flags(causal=causal, return_weights=return_weights)
     check_multi_head(layer, queries, queries, queries, mask)
-    check_only_itself(queries, keys, values, mask)
+    for name, array in (("keys", keys), ("values", values)):
+        if array is not None and array is not queries:
+            raise ValueError(
+                f"{name}: got other tokens than the queries, expected None: a state is written by "
+                "the tokens that read it, and MultiHeadAttention reads a memory"
+            )
+    if mask is not None and mask.ndim > 1 and mask.shape[-2] != 1:
+        raise ValueError(
+            f"mask: got shape {tuple(mask.shape)}, expected (..., 1, n): one state serves every "
+            "query, so a mask can hide keys from all of them, and not some from each"
+        )
     if mask is not None:
         mask = mask[:, None] if mask.ndim == 1 else mask[..., None, 0, :, None]
     return *project(layer, queries, queries, queries), mask

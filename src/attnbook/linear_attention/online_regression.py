@@ -17,16 +17,19 @@ from array_api_compat import (
 )
 from jaxtyping import Float
 
-from attnbook._validation import numbers
-from attnbook._validation.arrays import (
+from attnbook._types import Array
+from attnbook._validation import (
     broadcast_leading_axes,
     check_floating,
     common_namespace,
-    has_one_per_row,
+    fits,
     is_concretely_true,
+    is_such,
+    nonnegative,
+    nonnegative_int,
+    positive,
     upcast_half,
 )
-from attnbook._validation.types import Array
 
 
 def one_pass(
@@ -101,8 +104,8 @@ def passes(
     Source: Saad (2003), section 4.1.
     """
     xp, gram, wide = _checked(gram, values)
-    count = numbers.nonnegative_int(count=count)
-    variance = numbers.nonnegative(noise=noise) ** 2
+    count = nonnegative_int(count=count)
+    variance = nonnegative(noise=noise) ** 2
     one = xp.eye(gram.shape[-1], dtype=gram.dtype, device=device(gram))
     if is_concretely_true(xp.any(xp.linalg.diagonal(gram) + variance == 0)):
         got = f"{noise} and a 0 on the diagonal of gram"
@@ -141,7 +144,7 @@ def recursive(
     Source: Plackett (1950); Särkkä (2013), section 3.2.
     """
     xp, rows, wide = _checked(features, values, first="features")
-    variance = numbers.positive(noise=noise) ** 2
+    variance = positive(noise=noise) ** 2
     lead, r = rows.shape[:-2], rows.shape[-1]
     one = xp.eye(r, dtype=rows.dtype, device=device(rows))
     mean = xp.zeros((*lead, r, wide.shape[-1]), dtype=rows.dtype, device=device(rows))
@@ -174,11 +177,11 @@ def _rate(beta: Any, gram: Array, values: Array) -> Any:
     """β as a number, or as a column of shape (..., n, 1)."""
     expected = tuple(values.shape[:-1])
     if not is_array_api_obj(beta) or isinstance(beta, np.generic):
-        if not numbers.is_such(beta, math.isfinite):
+        if not is_such(beta, math.isfinite):
             raise ValueError(f"beta: got {beta!r}, expected a finite number, or one per pair")
         return float(beta)
     xp, shape = common_namespace(values=values, beta=beta), tuple(beta.shape)
-    if not has_one_per_row(shape, expected):
+    if shape[-1:] != expected[-1:] or not fits(shape, expected):
         raise ValueError(f"beta: got shape {shape}, expected one that fits {expected}")
     if not xp.isdtype(beta.dtype, "real floating"):
         raise ValueError(f"beta: got dtype {beta.dtype}, expected a floating one")

@@ -1,20 +1,13 @@
-"""One description of a transformer's block, its sizes and options, from which all layers are made.
-
-A constructor's arguments become a BlockConfig, which checks them; the parts of a block take from it
-what their own constructors ask for, by name.
-"""
+"""One description of a transformer's block: its sizes and options, from which it is made."""
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
 
-from attnbook._validation.numbers import positive, positive_int, probability
-from attnbook._validation.options import flag, one_of
+from attnbook._validation import one_of, positive, positive_int, probability
 from attnbook.attention.heads import head_shape, rotary_base_or_none
 from attnbook.layers.activations import ACTIVATIONS
-
-Layer = TypeVar("Layer")
 
 GATES = {  # gate and delta of a GatedDelta, by the name that a block has for its attention
     "delta": (False, True),
@@ -27,7 +20,7 @@ ATTENTION = ("softmax", "linear", *GATES)
 
 @dataclass(frozen=True)
 class BlockConfig:
-    """The sizes and options of a transformer's block, as Python's own numbers.
+    """The sizes and options of a transformer's block; EncoderBlock(**vars(config)) is made of it.
 
     Args:
         embed_dim: the width of the stream.
@@ -63,53 +56,32 @@ class BlockConfig:
 
     def __post_init__(self) -> None:
         """Check every entry."""
-        if one_of(ATTENTION, attention=self.attention) != "softmax":
-            self._check_plain(num_kv_heads=self.num_heads, rotary_base=None)
-        shape = head_shape(self.embed_dim, self.num_heads, self.num_kv_heads)
-        checked = {
-            "embed_dim": shape[0],
-            "num_heads": shape[1],
-            "mlp_dim": positive_int(mlp_dim=self.mlp_dim),
-            "norm": one_of(("pre", "post"), norm=self.norm),
-            "activation": one_of(tuple(ACTIVATIONS), activation=self.activation),
-            "dropout": probability(dropout=self.dropout),
-            "num_kv_heads": shape[2],
-            "bias": flag(bias=self.bias),
-            "rms_norm": flag(rms_norm=self.rms_norm),
-            "eps": positive(eps=self.eps),
-            "rotary_base": rotary_base_or_none(shape[3], self.rotary_base),
-        }
-        vars(self).update(checked)  # a frozen one takes no assignment
-
-    def _check_plain(self, **plain: Any) -> None:
-        """Check that options that only the softmax has are not given, or are as without them."""
-        for name, expected in plain.items():
+        *_, shared, head_dim = head_shape(self.embed_dim, self.num_heads, self.num_kv_heads)
+        object.__setattr__(self, "num_kv_heads", shared)  # a frozen one takes no assignment
+        positive_int(mlp_dim=self.mlp_dim)
+        one_of(("pre", "post"), norm=self.norm)
+        one_of(tuple(ACTIVATIONS), activation=self.activation)
+        probability(dropout=self.dropout)
+        positive(eps=self.eps)
+        rotary_base_or_none(head_dim, self.rotary_base)
+        if one_of(ATTENTION, attention=self.attention) == "softmax":
+            return
+        for name, expected in (("num_kv_heads", self.num_heads), ("rotary_base", None)):
             given = getattr(self, name)
-            if given is not None and given != expected:
+            if given != expected:
                 raise ValueError(
                     f"{name}: got {given!r} with attention={self.attention!r}, expected "
                     f"{expected}, or attention='softmax'"
                 )
 
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> "BlockConfig":
-        """The config of the arguments of a constructor, its locals(); it may take others too."""
-        names = cls.__dataclass_fields__
-        return cls(**{name: given for name, given in arguments.items() if name in names})
-
-    def make(self, kind: Callable[..., Layer], **key: Any) -> Layer:
-        """A block, or a part of one; the key is JAX's."""
-        return kind(**arguments(kind, self), **key)
-
-    @property
-    def gate(self) -> bool:
-        """Whether the state of a GatedDelta decays."""
-        return GATES[self.attention][0]
-
-    @property
-    def delta(self) -> bool:
-        """Whether a token of a GatedDelta writes what the state lacks."""
-        return GATES[self.attention][1]
+    def without(self, *names: str) -> "BlockConfig":
+        """This config, where a layer has no use for some options: none of them may be given."""
+        for field in fields(self):
+            given = getattr(self, field.name)
+            if field.name in names and given != field.default:
+                expected = f"no {field.name}, which this layer does not have"
+                raise ValueError(f"{field.name}: got {given!r}, expected {expected}")
+        return self
 
     def shape(self, part: str) -> tuple[int, ...]:
         """Of the weight of a part of a block, such as "attention.key" or "mlp_norm"."""
@@ -125,39 +97,15 @@ class BlockConfig:
         }.get(part, (e, e))
 
 
-def arguments(kind: Callable[..., Any], source: Any) -> dict[str, Any]:
-    """What a layer's constructor takes, but for a key, from the attributes of a config or a layer.
-
-    What a layer was made with it has as attributes.
-    """
-    names = [name for name in inspect.signature(kind).parameters if name != "key"]
-    return {name: getattr(source, name) for name in names}
+def block_config(options: dict[str, Any]) -> BlockConfig:
+    """The config of a model's options, of which not all are those of its blocks."""
+    names = [field.name for field in fields(BlockConfig)]
+    return BlockConfig(**{name: options[name] for name in names if name in options})
 
 
-def entry(name: str) -> Any:
-    """An entry of a layer's config as an attribute of the layer; one that is set is checked."""
-
-    def read(layer: Any) -> Any:
-        return getattr(layer.config, name)
-
-    def write(layer: Any, value: Any) -> None:
-        layer.config = replace(layer.config, **{name: value})
-
-    return property(read, write)
-
-
-class Configured:
-    """A block, or a model of blocks, that was made from a config and has its entries."""
-
-    config: BlockConfig
-    embed_dim = entry("embed_dim")
-    num_heads = entry("num_heads")
-    mlp_dim = entry("mlp_dim")
-    norm = entry("norm")
-    activation = entry("activation")
-    dropout = entry("dropout")
-    num_kv_heads = entry("num_kv_heads")
-    bias = entry("bias")
-    rms_norm = entry("rms_norm")
-    eps = entry("eps")
-    rotary_base = entry("rotary_base")
+def arguments(kind: Callable[..., Any], layer: Any) -> dict[str, Any]:
+    """What a layer's constructor takes, but for a key, as a layer has been made with it."""
+    names = list(inspect.signature(kind).parameters)
+    config: dict[str, Any] = vars(layer.config) if "options" in names else {}
+    own = (name for name in names if name not in {"key", "options"} | config.keys())
+    return {name: getattr(layer, name) for name in own} | config

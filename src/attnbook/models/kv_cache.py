@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace, device
 from jaxtyping import Float, Int
 
-from attnbook._validation.tokens import check_cache, check_given_by, check_next_token
-from attnbook._validation.types import Array, DecoderModel, EncoderDecoderModel
+from attnbook._types import Array, Layer
+from attnbook._validation import check_tokens, common_namespace, is_concretely_true
 from attnbook.attention import attend
 from attnbook.attention.heads import merge_heads, project
 from attnbook.layers.linear import embed, linear
 from attnbook.layers.norms import apply_norm
 from attnbook.models.blocks import AttentionSublayer, decoder_block, encoder_block
-from attnbook.models.transformer import Memory, read_out
+from attnbook.models.transformer import Memory, check_given_by, read_out
 
 
 class Cache(NamedTuple):
@@ -75,7 +75,8 @@ def decode_step(
     slots = xp.arange(cache.keys.shape[-2], dtype=cache.length.dtype, device=device(embedded))
     here = (slots == cache.length[:, None])[:, None, :, None]  # (b, 1, max_length, 1)
     so_far = (slots <= cache.length[:, None])[:, None, None, :]  # (b, 1, 1, max_length)
-    x, keys, values, kept = embedded[:, None, :], [], [], []
+    x, keys, values = embedded[:, None, :], [], []
+    kept: list[Array] = []
     for number, layer in enumerate(model.decoder):
 
         def attention(x: Array, number: int = number, layer: Any = layer.attention) -> Array:
@@ -105,7 +106,7 @@ def _share(
 
 
 def lm_step(
-    model: DecoderModel, cache: Cache, token: Int[Array, " b"]
+    model: Layer, cache: Cache, token: Int[Array, " b"]
 ) -> tuple[Cache, Float[Any, "b vocab"]]:
     """One more token of a decoder without a memory: the cache with it, and logits of the next."""
     embedded = embed(model.embedding, token)
@@ -116,7 +117,7 @@ def lm_step(
 
 
 def seq2seq_step(
-    model: EncoderDecoderModel, memory: Memory, cache: Cache, token: Int[Array, " b"]
+    model: Layer, memory: Memory, cache: Cache, token: Int[Array, " b"]
 ) -> tuple[Cache, Float[Any, "b vocab"], Float[Any, "b n"]]:
     """One more token of a translation: the cache with it, logits of the next, weights.
 
@@ -128,21 +129,25 @@ def seq2seq_step(
     return cache, linear(model.output, x), weights
 
 
-def check_lm_step(model: DecoderModel, cache: Cache, token: Array) -> None:
+def check_lm_step(model: Layer, cache: Cache, token: Array) -> None:
     """Check what a DecoderOnly's step is given."""
-    _check_cache(model, cache, "empty")
-    check_next_token(model.vocab_size, model.max_length, token, cache.length)
+    check_given_by("empty", Cache, cache=cache)
+    _check_token(model.vocab_size, model.max_length, token, cache.length)
 
 
-def check_seq2seq_step(
-    model: EncoderDecoderModel, memory: Memory, cache: Cache, token: Array
-) -> None:
+def check_seq2seq_step(model: Layer, memory: Memory, cache: Cache, token: Array) -> None:
     """Check what a Transformer's step is given."""
     check_given_by("encode", Memory, memory=memory)
-    _check_cache(model, cache, "encode", memory)
-    check_next_token(model.target_vocab, model.max_length, token, cache.length)
+    check_given_by("encode", Cache, cache=cache)
+    _check_token(model.target_vocab, model.max_length, token, cache.length)
 
 
-def _check_cache(model: Any, cache: Cache, method: str, memory: Memory | None = None) -> None:
-    check_given_by(method, Cache, cache=cache)
-    check_cache(model, cache, cache_shape(model), memory)
+def _check_token(vocab_size: int, longest: int, token: Array, length: Array) -> None:
+    """Check one more token per row, after so many of them."""
+    check_tokens(vocab_size, token=token)
+    xp = common_namespace(token=token, length=length)
+    if tuple(token.shape) != tuple(length.shape):
+        got, expected = tuple(token.shape), tuple(length.shape)
+        raise ValueError(f"token: got shape {got}, expected {expected}, one per row of the cache")
+    if is_concretely_true(xp.any(length >= longest)):
+        raise ValueError(f"cache: got {longest} tokens, expected fewer: it is full")

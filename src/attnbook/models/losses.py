@@ -3,9 +3,14 @@
 from array_api_compat import device, is_torch_array
 from jaxtyping import Bool, Float, Int
 
-from attnbook._validation.arrays import check_floating, upcast_half
-from attnbook._validation.tokens import check_labels
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import (
+    check_floating,
+    check_mask_of_tokens,
+    check_tokens,
+    common_namespace,
+    upcast_half,
+)
 
 
 def log_softmax(logits: Float[Array, "... vocab"]) -> Float[Array, "... vocab"]:
@@ -56,13 +61,20 @@ def cross_entropy(
         TypeError: arrays of different libraries.
     """
     xp, dtype = check_floating(logits=logits), logits.dtype
-    check_labels(logits, labels, mask)
+    if logits.ndim < 2 or logits.shape[-1] == 0:
+        raise ValueError(f"logits: got shape {tuple(logits.shape)}, expected (..., n, vocab)")
+    common_namespace(logits=logits, labels=labels)
+    if tuple(labels.shape) != tuple(logits.shape[:-1]):
+        got, expected = tuple(labels.shape), tuple(logits.shape[:-1])
+        raise ValueError(f"labels: got shape {got}, expected {expected}, one per row of logits")
     (logits,) = upcast_half(xp, logits)
     if mask is None:
         mask = xp.ones(labels.shape, dtype=xp.bool, device=device(logits))
     else:  # what is masked may be anything
+        check_mask_of_tokens(labels, mask, "labels")
         logits = xp.where(mask[..., None], logits, xp.zeros_like(logits))
         labels = xp.where(mask, labels, xp.zeros_like(labels))
+    check_tokens(logits.shape[-1], labels=labels)
     labels = xp.astype(labels, xp.arange(0, device=device(labels)).dtype)
     log_p = xp.take_along_axis(log_softmax(logits), labels[..., None], axis=-1)[..., 0]
     losses = -xp.where(mask, log_p, xp.zeros_like(log_p))

@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace, device
 from jaxtyping import Bool, Float, Int
 
-from attnbook._validation.arrays import check_same_library, promote_autocast
-from attnbook._validation.options import flag
-from attnbook._validation.tokens import (
-    check_cell,
-    check_given_by,
-    check_recurrent_step,
+from attnbook._types import Array, Layer
+from attnbook._validation import (
+    check_floating,
+    check_same_library,
     check_sentences,
+    check_tokens,
+    promote_autocast,
     widen_tokens,
 )
-from attnbook._validation.types import Array, Cell, RecurrentModel
 from attnbook.attention import attend, scores
 from attnbook.layers.activations import sigmoid
 from attnbook.layers.linear import embed, linear
+from attnbook.models.transformer import check_given_by
 
 
 class Memory(NamedTuple):
@@ -39,7 +39,7 @@ class Memory(NamedTuple):
     mask: Array | None
 
 
-def gru(cell: Cell, inputs: Float[Array, "... e"], state: Float[Array, "... h"]) -> Array:
+def gru(cell: Layer, inputs: Float[Array, "... e"], state: Float[Array, "... h"]) -> Array:
     """One step of a gated recurrent unit, h' = (1 − z) ⊙ c + z ⊙ h.
 
     The gates are r, z = σ(W x + b + U h + d), the candidate is c = tanh(W x + b + r ⊙ (U h + d)).
@@ -64,15 +64,22 @@ def gru(cell: Cell, inputs: Float[Array, "... e"], state: Float[Array, "... h"])
     return candidate + z * (state - candidate)
 
 
-def call_cell(cell: Cell, inputs: Array, state: Array) -> Any:
+def call_cell(cell: Layer, inputs: Array, state: Array) -> Any:
     """What calling a GRUCell of either back end gives."""
     inputs, state = promote_autocast(inputs, state)
-    check_cell(cell, inputs, state)
+    check_floating(inputs=inputs, state=state)
+    check_same_library(cell.input, inputs=inputs)
+    for name, array, width in (
+        ("inputs", inputs, cell.input_dim),
+        ("state", state, cell.hidden_dim),
+    ):
+        if tuple(array.shape[-1:]) != (width,):
+            raise ValueError(f"{name}: got shape {tuple(array.shape)}, expected (..., {width})")
     return gru(cell, inputs, state)
 
 
 def bidirectional_states(
-    model: RecurrentModel, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
+    model: Layer, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
 ) -> tuple[Float[Array, "... n hidden"], Float[Array, "... hidden"]]:
     """The encoder's states, →h_j beside ←h_j: word j with what stands before and after it.
 
@@ -111,7 +118,7 @@ def bidirectional_states(
 
 
 def encode(
-    model: RecurrentModel, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
+    model: Layer, source: Int[Array, "... n"], mask: Bool[Array, "... n"]
 ) -> tuple[Memory, Float[Any, "... hidden"]]:
     """What the decoder may read, and the state it starts from, s_0 = tanh(W · summary + b).
 
@@ -130,7 +137,7 @@ def encode(
     return _encode(model, widen_tokens(source), mask)
 
 
-def _encode(model: RecurrentModel, source: Array, mask: Array) -> tuple[Memory, Array]:
+def _encode(model: Layer, source: Array, mask: Array) -> tuple[Memory, Array]:
     """The formula of encode, for what was checked before."""
     xp = array_namespace(source)
     states, summary = bidirectional_states(model, source, mask)
@@ -142,7 +149,7 @@ def _encode(model: RecurrentModel, source: Array, mask: Array) -> tuple[Memory, 
 
 
 def step(
-    model: RecurrentModel,
+    model: Layer,
     memory: Memory,
     state: Float[Array, "... hidden"],
     previous: Float[Array, "... e"],
@@ -175,7 +182,7 @@ def step(
     return state, (state, context, weights)
 
 
-def logits(model: RecurrentModel, state: Array, context: Array) -> Float[Array, "... vocab"]:
+def logits(model: Layer, state: Array, context: Array) -> Float[Array, "... vocab"]:
     """Logits of the next character, W [s_i; c_i] + b.
 
     Args:
@@ -191,7 +198,7 @@ def logits(model: RecurrentModel, state: Array, context: Array) -> Float[Array, 
 
 
 def translate(
-    model: RecurrentModel,
+    model: Layer,
     source: Int[Array, "... n"],
     mask: Bool[Array, "... n"],
     target: Int[Array, "... m"],
@@ -211,7 +218,6 @@ def translate(
 
     Source: teacher forcing is Williams and Zipser's (1989).
     """
-    flag(return_weights=return_weights)
     check_same_library(model.output, source=source)
     check_same_library(model.output, target=target)
     check_sentences(source, mask, target, model.source_vocab, model.target_vocab)
@@ -229,7 +235,7 @@ def translate(
 
 
 def decode_step(
-    model: RecurrentModel,
+    model: Layer,
     memory: Memory,
     state: Float[Array, "... hidden"],
     token: Int[Array, "..."],
@@ -250,10 +256,17 @@ def decode_step(
     return state, logits(model, state, context), weights
 
 
-def check_step(model: RecurrentModel, memory: Memory, state: Array, token: Array) -> None:
+def check_step(model: Layer, memory: Memory, state: Array, token: Array) -> None:
     """Check what an EncoderDecoder's step is given."""
     check_given_by("encode", Memory, memory=memory)
-    check_recurrent_step(model, memory, state, token)
+    check_same_library(model.output, state=state)
+    if tuple(state.shape[-1:]) != (model.hidden_dim,):
+        got, expected = tuple(state.shape), model.hidden_dim
+        raise ValueError(f"state: got shape {got}, expected (..., {expected})")
+    if tuple(token.shape) != tuple(state.shape[:-1]):
+        got, expected = tuple(token.shape), tuple(state.shape[:-1])
+        raise ValueError(f"token: got shape {got}, expected {expected}, one per row of the state")
+    check_tokens(model.target_vocab, token=token[None])
 
 
 def decoder_score(score: str | None) -> str | None:

@@ -10,26 +10,17 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float, Int
 
-from attnbook._validation import options
-from attnbook._validation.arrays import check_same_library, check_widths
-from attnbook._validation.tokens import (
-    check_batch,
+from attnbook._types import Array, Layer
+from attnbook._validation import (
     check_length,
     check_mask_of_tokens,
+    check_same_library,
     check_sentences,
     check_tokens,
+    check_widths,
     widen_tokens,
 )
-from attnbook._validation.types import (
-    Array,
-    AttentionModel,
-    DecoderModel,
-    Drop,
-    EncoderDecoderModel,
-    EncoderModel,
-    Norm,
-    TokenModel,
-)
+from attnbook.layers.dropout import dropout as leave_out
 from attnbook.layers.linear import embed, linear
 from attnbook.layers.norms import apply_norm
 
@@ -45,7 +36,7 @@ class Memory(NamedTuple):
 
 def run_blocks(
     layers: Any,
-    norm: Norm | None,
+    norm: Layer | None,
     x: Array,
     mask: Bool[Array, "..."] | None,
     return_weights: bool = False,
@@ -61,14 +52,14 @@ def run_blocks(
         mask: boolean, broadcastable to (..., n, n), True = may attend.
         return_weights: give the weights of every layer too.
         causal: whether a token may attend to no later one.
-        keys: a random key for each layer of JAX's, for its dropout.
+        keys: a random key for each layer of JAX's, for its dropout, or None.
 
     Returns:
         The stream (..., n, e), and the weights, an empty list if nobody asks for them.
     """
     kept = []
     for i, layer in enumerate(layers):
-        random = {} if keys is None else {"key": keys[i]}
+        random = {} if keys is None or keys[i] is None else {"key": keys[i]}
         x = layer(x, mask, return_weights=return_weights, causal=causal, **random)
         if return_weights:
             x, weights = x
@@ -77,7 +68,7 @@ def run_blocks(
 
 
 def encoder_only(
-    model: EncoderModel,
+    model: Layer,
     x: Float[Array, "... n input"],
     mask: Bool[Array, "..."] | None = None,
     return_weights: bool = False,
@@ -94,7 +85,6 @@ def encoder_only(
     Returns:
         Of shape (..., n, output_dim), or the pair (said, weights).
     """
-    options.flag(return_weights=return_weights)
     check_widths(model.input_dim, x=x)
     check_length(model.max_length, x=x)
     embedded = linear(model.embedding, x)
@@ -107,11 +97,11 @@ def encoder_only(
 
 
 def decoder_only(
-    model: DecoderModel,
+    model: Layer,
     tokens: Int[Array, "... n"],
     return_weights: bool = False,
     mask: Bool[Array, "... n"] | None = None,
-    drop: Drop | None = None,
+    dropout: float = 0.0,
     keys: Sequence[Any] | None = None,
 ) -> Any:
     """Logits of the token after each, from those up to it: a decoder without a memory.
@@ -123,25 +113,26 @@ def decoder_only(
         mask: boolean, of shape (..., n), True = a token, False = padding, to which none attends.
             Learned positions are counted from a row's first token on, so that padding before it
             changes no logit of a token; rotary ones turn by their differences, which it leaves.
-        drop: leaves out entries of the first stream while the model learns.
-        keys: as in run_blocks.
+        dropout: the share of entries of the first stream left out, while the model learns.
+        keys: of JAX's: one for that dropout, and one for each layer's.
 
     Returns:
         Of shape (..., n, vocab_size), or the pair (logits, weights).
 
     Source: Liu et al. (2018); Radford et al. (2018).
     """
-    tokens = _checked(model, tokens, return_weights)
+    tokens = _checked(model, tokens)
     if mask is not None:
         check_mask_of_tokens(tokens, mask, "tokens")
     x = embed(model.embedding, tokens)
     if model.position is not None:
         x = x + unchecked_positions(model.position, tokens, mask)
-    x = x if drop is None else drop(x)
+    x = leave_out(x, dropout, None if keys is None else keys[0])
     if mask is not None:
         mask = mask[..., None, :]  # for every query
+    rest = None if keys is None else keys[1:]
     stream, weights = run_blocks(
-        model.decoder, model.decoder_norm, x, mask, return_weights, causal=True, keys=keys
+        model.decoder, model.decoder_norm, x, mask, return_weights, causal=True, keys=rest
     )
     logits = read_out(model, stream)
     return (logits, weights) if return_weights else logits
@@ -156,7 +147,7 @@ def unchecked_positions(position: Array, tokens: Array, mask: Array | None) -> A
     return position[xp.cumulative_sum(one, axis=-1, dtype=xp.int32) - one]
 
 
-def read_out(model: DecoderModel, x: Float[Array, "... e"]) -> Float[Array, "... vocab"]:
+def read_out(model: Layer, x: Float[Array, "... e"]) -> Float[Array, "... vocab"]:
     """Logits W x + b of a DecoderOnly's stream; W is the embedding's matrix where they are tied.
 
     The tied readout of PyTorch holds that matrix itself, JAX's is None.
@@ -166,9 +157,7 @@ def read_out(model: DecoderModel, x: Float[Array, "... e"]) -> Float[Array, "...
     return x @ model.embedding.weight.mT if model.readout is None else linear(model.readout, x)
 
 
-def attention_only(
-    model: AttentionModel, tokens: Int[Array, "... n"], return_weights: bool = False
-) -> Any:
+def attention_only(model: Layer, tokens: Int[Array, "... n"], return_weights: bool = False) -> Any:
     """Logits U x_i of the token after i, with x ← x + attention(x), layer by layer.
 
     The first x is E[token] + P[position], with learned E and P. All attention is causal. The
@@ -184,7 +173,7 @@ def attention_only(
 
     Source: Elhage et al. (2021), "attention-only transformers".
     """
-    tokens = _checked(model, tokens, return_weights)
+    tokens = _checked(model, tokens)
     x = embed(model.embedding, tokens) + model.position[: tokens.shape[-1]]
     kept = []
     for layer in model.layers:
@@ -197,16 +186,15 @@ def attention_only(
     return (logits, kept) if return_weights else logits
 
 
-def _checked(model: TokenModel, tokens: Array, return_weights: bool) -> Array:
+def _checked(model: Layer, tokens: Array) -> Array:
     """Check what a model of one sequence of tokens is given."""
-    options.flag(return_weights=return_weights)
     check_same_library(model.embedding, tokens=tokens)
     check_tokens(model.vocab_size, model.max_length, tokens=tokens)
     return widen_tokens(tokens)
 
 
 def encoder_decoder(
-    model: EncoderDecoderModel,
+    model: Layer,
     source: Int[Array, "b n"],
     mask: Bool[Array, "b n"],
     target: Int[Array, "b m"],
@@ -226,7 +214,6 @@ def encoder_decoder(
 
     Source: Vaswani et al. (2017), section 3.1.
     """
-    options.flag(return_weights=return_weights)
     check_same_library(model.output, source=source)
     check_same_library(model.output, target=target)
     check_sentences(source, mask, target, model.source_vocab, model.target_vocab)
@@ -244,9 +231,7 @@ def encoder_decoder(
     return (logits, kept) if return_weights else logits
 
 
-def encode_source(
-    model: EncoderDecoderModel, source: Int[Array, "b n"], mask: Bool[Array, "b n"]
-) -> Memory:
+def encode_source(model: Layer, source: Int[Array, "b n"], mask: Bool[Array, "b n"]) -> Memory:
     """What the encoder of a Transformer has read: each word with all the others.
 
     Args:
@@ -258,14 +243,24 @@ def encode_source(
         What the decoder may read.
     """
     check_same_library(model.output, source=source)
-    check_batch(source=source)
+    if source.ndim != 2 or source.shape[0] == 0:
+        shape = tuple(source.shape)
+        raise ValueError(f"source: got shape {shape}, expected (b, n), one row or more")
     check_sentences(source, mask, source, model.source_vocab, model.source_vocab)
     check_length(model.max_length, source=source[..., None])
     return _encode_source(model, widen_tokens(source), mask)
 
 
-def _encode_source(model: EncoderDecoderModel, source: Array, mask: Array) -> Memory:
+def _encode_source(model: Layer, source: Array, mask: Array) -> Memory:
     position = unchecked_positions(model.source_position, source, mask)
     embedded = embed(model.source_embedding, source) + position
     mask = mask[..., None, :]
     return Memory(run_blocks(model.encoder, model.encoder_norm, embedded, mask)[0], mask)
+
+
+def check_given_by(method: str, kind: type, **argument: Any) -> None:
+    """Check that an argument is what a method of the model gives."""
+    ((name, value),) = argument.items()
+    if not isinstance(value, kind):
+        got = type(value).__name__
+        raise TypeError(f"{name}: got a {got}, expected what {method} of the model gives")

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from attnbook._validation.tokens import check_tokens
+from attnbook._validation import check_tokens
 from attnbook.layers.activations import ACTIVATIONS
 from attnbook.pretrained.checkpoint import Config, Tensors
 from attnbook.torch import EncoderBlock

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook._validation import numbers
+from attnbook._validation import positive, positive_int
 
 MISSING: Any = object()
 ACTIVATIONS = {  # the book's, by the names that files have for them
@@ -43,11 +43,11 @@ class Config:
 
     def size(self, name: str, default: Any = MISSING) -> int:
         """An integer of 1 or more."""
-        return int(self._checked(numbers.positive_int, name, default))
+        return int(self._checked(positive_int, name, default))
 
     def positive(self, name: str, default: Any = MISSING) -> float:
         """A number above 0."""
-        return float(self._checked(numbers.positive, name, default))
+        return float(self._checked(positive, name, default))
 
     def supported(self, name: str, values: Iterable[Any], default: Any = MISSING) -> Any:
         """An entry that is one of the values that the book's blocks can compute."""

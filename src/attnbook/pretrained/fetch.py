@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from attnbook._validation import options
+from attnbook._validation import one_of
 
 
 class Unavailable(OSError):
@@ -74,7 +74,7 @@ def fetch(name: str) -> Path:
     """
     from platformdirs import user_cache_path
 
-    wheel = WHEELS[options.one_of(tuple(WHEELS), name=name)]
+    wheel = WHEELS[one_of(tuple(WHEELS), name=name)]
     own = os.environ.get("ATTNBOOK_CACHE")
     cache = Path(own).expanduser() if own else user_cache_path("attnbook", appauthor=False)
     folder = cache / f"{wheel.named.replace('==', '-')}-{wheel.sha256[:12]}"

@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnbook._validation.options import path
-
 Tensors = dict[str, Float[np.ndarray, "..."]]
 
 MODEL, PICKLE = "model.safetensors", "pytorch_model.bin"
@@ -47,7 +45,7 @@ def read_folder(folder: str | Path) -> tuple[dict[str, Any], Tensors]:
         FileNotFoundError: a file that is missing; it is named.
         ValueError: a file that is not what it says; it is named, with what was expected.
     """
-    folder = path(folder=folder)
+    folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: expected a folder with config.json and {MODEL}")
     config = read_json(folder / "config.json")
@@ -137,7 +135,7 @@ def read_gguf_fields(file: str | Path) -> dict[str, Any]:
 
 def existing(file: str | Path) -> Path:
     """The path of a file that is there, else a FileNotFoundError that names it."""
-    file = path(file=file)
+    file = Path(file)
     if file.is_file():
         return file
     folder = file if file.is_dir() else file.parent

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attnbook._validation.numbers import int_between
+from attnbook._validation import int_between
 from attnbook.pretrained.checkpoint import Config, Tensors
 
 PARTS = {  # of a block by the book's names

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook._validation.numbers import int_between
+from attnbook._validation import int_between
 from attnbook.pretrained.checkpoint import Config, Tensors
 
 PARTS = {  # of a block: the book's names, those in a folder, those in a GGUF file

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from attnbook._validation import options
 from attnbook.pretrained.checkpoint import Config, Tensors
 from attnbook.pretrained.files import read_folder, read_gguf
 from attnbook.pretrained.gpt2 import gpt2
@@ -35,7 +34,7 @@ def from_folder(folder: str | Path, *, max_length: int | None = None) -> Any:
             that the book's blocks cannot compute; a tensor that is missing, of another shape, not
             finite as float32, or unknown. The file and the entry or tensor are named.
     """
-    folder = options.path(folder=folder)
+    folder = Path(folder)
     entries, arrays = read_folder(folder)
     config = Config(entries, str(folder / "config.json"))
     tensors = Tensors(arrays, str(folder))

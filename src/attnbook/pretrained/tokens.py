@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnbook._validation import options
 from attnbook.pretrained.files import read_gguf_fields, read_json, reading
 from attnbook.train.byte_pairs import GPT2, BytePairs
 
@@ -44,7 +43,7 @@ def tokens_from_folder(folder: str | Path) -> BytePairs:
         FileNotFoundError: it is not there.
         ValueError: a file that is not what it says, or tokens of another kind.
     """
-    file = options.path(folder=folder) / "tokenizer.json"
+    file = Path(folder) / "tokenizer.json"
     said = read_json(file)
     with reading(file, EXPECTED, ValueError, KeyError, TypeError, AttributeError):
         model, added = said["model"], said.get("added_tokens") or []

@@ -1,15 +1,13 @@
 """Self-attention and multi-head attention: parameters and initialisation."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnbook._validation.numbers import positive_int, probability
-from attnbook._validation.options import flag
-from attnbook._validation.types import Drop, Score
+from attnbook._types import Score
+from attnbook._validation import positive_int, probability
 from attnbook.attention import heads, scores
 
 INSTEAD = {  # of what torch.nn's layers are called with
@@ -31,24 +29,6 @@ def refuse_torch_names(theirs: dict[str, Any]) -> None:
     for name in theirs:
         expected = INSTEAD.get(name, "another argument: see the docstring")
         raise TypeError(f"{name}: got an argument of torch.nn's layer, expected {expected}")
-
-
-def make_dropout(layer: Any) -> Drop | None:
-    """What leaves entries out, in training mode; None where nothing is to be left out."""
-    if not layer.training or layer.dropout == 0:
-        return None
-    return Dropout(layer.dropout)
-
-
-@dataclass(frozen=True)
-class Dropout:
-    """Leaves a share of the entries out; the others grow by 1 / (1 − share)."""
-
-    share: float
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """The entries that stay."""
-        return nn.functional.dropout(x, p=self.share)
 
 
 class SelfAttention(nn.Module):
@@ -119,7 +99,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         shape = heads.head_shape(embed_dim, num_heads, num_kv_heads)
         self.embed_dim, self.num_heads, self.num_kv_heads, head_dim = shape
-        self.bias = flag(bias=bias)
+        self.bias = bias
         self.dropout = probability(dropout=dropout)
         self.rotary_base = heads.rotary_base_or_none(head_dim, rotary_base)
         kv_dim = self.num_kv_heads * head_dim
@@ -151,8 +131,8 @@ class MultiHeadAttention(nn.Module):
             mask=mask,
             return_weights=return_weights,
             score=score,
-            drop=make_dropout(self),
             causal=causal,
+            dropout=self.dropout if self.training else 0.0,
         )
 
     @classmethod

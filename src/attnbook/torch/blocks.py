@@ -1,5 +1,6 @@
 """The MLP and the two blocks: parameters and initialisation."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -7,20 +8,38 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attnbook._validation.numbers import positive_int, probability
-from attnbook._validation.options import flag, one_of
+from attnbook._types import Drop
+from attnbook._validation import one_of, positive_int, probability
 from attnbook.layers.activations import ACTIVATIONS
 from attnbook.layers.mlp import call_mlp
 from attnbook.models import blocks
-from attnbook.models.config import GATES, BlockConfig, Configured
-from attnbook.torch.attention import MultiHeadAttention, make_dropout, refuse_torch_names
+from attnbook.models.config import GATES, BlockConfig
+from attnbook.torch.attention import MultiHeadAttention, refuse_torch_names
 from attnbook.torch.linear_attention import GatedDelta, LinearAttention
 
-ATTENTION_LAYERS: dict[str, Any] = {
-    "softmax": MultiHeadAttention,
-    "linear": LinearAttention,
-    **dict.fromkeys(GATES, GatedDelta),
-}
+
+def make_attention(config: BlockConfig) -> MultiHeadAttention | LinearAttention | GatedDelta:
+    """A block's attention, by its name."""
+    e, heads, bias = config.embed_dim, config.num_heads, config.bias
+    if config.attention == "linear":
+        return LinearAttention(e, heads, bias=bias)
+    if config.attention in GATES:
+        gate, delta = GATES[config.attention]
+        return GatedDelta(e, heads, gate=gate, delta=delta, bias=bias)
+    return MultiHeadAttention(
+        e,
+        heads,
+        num_kv_heads=config.num_kv_heads,
+        bias=bias,
+        dropout=config.dropout,
+        rotary_base=config.rotary_base,
+    )
+
+
+def make_mlp(config: BlockConfig) -> "MLP":
+    """A block's MLP."""
+    sizes = config.embed_dim, config.mlp_dim
+    return MLP(*sizes, config.activation, config.dropout, config.bias)
 
 
 def make_norm(config: BlockConfig) -> nn.LayerNorm | nn.RMSNorm:
@@ -42,7 +61,7 @@ class MLP(nn.Module):
 
     Raises:
         ValueError: a size that is not an integer of at least 1, another activation, a dropout
-            outside [0, 1), a bias that is not True or False.
+            outside [0, 1).
     """
 
     def __init__(
@@ -58,7 +77,7 @@ class MLP(nn.Module):
         self.mlp_dim = positive_int(mlp_dim=mlp_dim)
         self.activation = one_of(tuple(ACTIVATIONS), activation=activation)
         self.dropout = probability(dropout=dropout)
-        self.bias = flag(bias=bias)
+        self.bias = bias
         self.hidden = nn.Linear(embed_dim, mlp_dim, bias=bias)
         if activation == "swiglu":
             self.gate = nn.Linear(embed_dim, mlp_dim, bias=bias)
@@ -66,56 +85,31 @@ class MLP(nn.Module):
 
     def forward(self, x: Float[Tensor, "... n e"]) -> Tensor:
         """Of the shape of x."""
-        return call_mlp(self, x, make_dropout(self))
+        return call_mlp(self, x, self.dropout if self.training else 0.0)
 
 
-class EncoderBlock(Configured, nn.Module):
+class EncoderBlock(nn.Module):
     """Attention and an MLP in a residual stream; its formula is models.blocks.encoder_block.
 
     Args:
         embed_dim: the width of the stream.
         num_heads: of the attention, a divisor of embed_dim.
         mlp_dim: the width inside the MLP.
-        norm: "pre", before attention and MLP, or "post", after the sums.
-        activation: of the MLP: "gelu", "gelu_tanh", "relu" or "swiglu".
-        dropout: the share left out in training mode, from 0 to below 1: of attention weights, of
-            hidden entries, and of what is added to the stream.
-        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
-        bias: whether projections, MLP and norms have one.
-        rms_norm: norms by the root mean square, without a bias, in place of layer norms.
-        eps: ε of the norms, above 0.
-        rotary_base: of rotary positions within the attention, as in MultiHeadAttention.
-        attention: "softmax", a MultiHeadAttention; "linear", a LinearAttention; "delta", "decay" or
-            "gated_delta", a GatedDelta with the one, the other or both, for causal blocks. Only the
-            softmax has weights to drop, shared heads and rotary positions.
+        options: norm, activation, dropout, num_kv_heads, bias, rms_norm, eps, rotary_base and
+            attention, as models.config.BlockConfig has them. In training mode the share dropout is
+            left out of attention weights, of hidden entries, and of what is added to the stream.
 
     Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base
-            that is not above 0, a rotary_base for heads of an odd width, an option that only the
-            softmax has with another attention.
+        ValueError: as BlockConfig.
     """
 
-    def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        mlp_dim: int,
-        *,
-        norm: str = "pre",
-        activation: str = "gelu",
-        dropout: float = 0.0,
-        num_kv_heads: int | None = None,
-        bias: bool = True,
-        rms_norm: bool = False,
-        eps: float = 1e-5,
-        rotary_base: float | None = None,
-        attention: str = "softmax",
-    ) -> None:
+    def __init__(self, embed_dim: int, num_heads: int, mlp_dim: int, **options: Any) -> None:
         super().__init__()
-        self.config = config = BlockConfig.of(locals())
-        self.attention = config.make(ATTENTION_LAYERS[config.attention])
-        self.mlp = config.make(MLP)
+        self.config = config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.norm, self.dropout = config.norm, config.dropout
+        self.attention = make_attention(config)
+        self.mlp = make_mlp(config)
         self.attention_norm = make_norm(config)
         self.mlp_norm = make_norm(config)
 
@@ -130,10 +124,8 @@ class EncoderBlock(Configured, nn.Module):
     ) -> Any:
         """The stream (..., n, e) after it, or the pair (stream, weights (..., heads, n, n))."""
         refuse_torch_names(theirs)
-        drop = make_dropout(self)
-        return blocks.call_encoder_block(
-            self, x, mask=mask, return_weights=return_weights, causal=causal, drop=drop
-        )
+        drop = make_drop(self)
+        return blocks.call_encoder_block(self, x, mask, return_weights, causal, drop)
 
     @classmethod
     def from_pytorch(cls, original: nn.TransformerEncoderLayer) -> "EncoderBlock":
@@ -153,45 +145,28 @@ class EncoderBlock(Configured, nn.Module):
         return load_block(cls, nn.TransformerEncoderLayer, original, names)
 
 
-class DecoderBlock(Configured, nn.Module):
+class DecoderBlock(nn.Module):
     """A block that also reads a memory; its formula is attnbook.models.blocks.decoder_block.
 
     Args:
         embed_dim: the width of the stream and of the memory.
         num_heads: of both attentions, a divisor of embed_dim.
         mlp_dim: the width inside the MLP.
-        norm: "pre", before attentions and MLP, or "post", after the sums.
-        activation: of the MLP: "gelu", "gelu_tanh", "relu" or "swiglu".
-        dropout: the share left out in training mode, as in EncoderBlock.
-        num_kv_heads: heads of keys and values, as in MultiHeadAttention.
-        bias: whether projections, MLP and norms have one.
-        rms_norm: norms by the root mean square, without a bias, in place of layer norms.
-        eps: ε of the norms, above 0.
+        options: as in EncoderBlock, without rotary_base and attention.
 
     Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, a dropout outside [0, 1), an eps that is not above 0.
+        ValueError: as BlockConfig.
     """
 
-    def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        mlp_dim: int,
-        *,
-        norm: str = "pre",
-        activation: str = "gelu",
-        dropout: float = 0.0,
-        num_kv_heads: int | None = None,
-        bias: bool = True,
-        rms_norm: bool = False,
-        eps: float = 1e-5,
-    ) -> None:
+    def __init__(self, embed_dim: int, num_heads: int, mlp_dim: int, **options: Any) -> None:
         super().__init__()
-        self.config = config = BlockConfig.of(locals())
-        self.attention = config.make(MultiHeadAttention)
-        self.cross_attention = config.make(MultiHeadAttention)
-        self.mlp = config.make(MLP)
+        config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
+        self.config = config.without("rotary_base", "attention")
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.norm, self.dropout = config.norm, config.dropout
+        self.attention = make_attention(config)
+        self.cross_attention = make_attention(config)
+        self.mlp = make_mlp(config)
         self.attention_norm = make_norm(config)
         self.cross_norm = make_norm(config)
         self.mlp_norm = make_norm(config)
@@ -209,16 +184,9 @@ class DecoderBlock(Configured, nn.Module):
     ) -> Any:
         """The stream (..., m, e) after it, or the triple with both attentions' weights."""
         refuse_torch_names(theirs)
-        drop = make_dropout(self)
+        drop = make_drop(self)
         return blocks.call_decoder_block(
-            self,
-            x,
-            memory,
-            mask=mask,
-            memory_mask=memory_mask,
-            return_weights=return_weights,
-            causal=causal,
-            drop=drop,
+            self, x, memory, mask, memory_mask, return_weights, causal, drop
         )
 
     @classmethod
@@ -243,6 +211,13 @@ class DecoderBlock(Configured, nn.Module):
             "mlp_norm": "norm3",
         }
         return load_block(cls, nn.TransformerDecoderLayer, original, names)
+
+
+def make_drop(layer: Any) -> Drop | None:
+    """What leaves entries of the stream out, in training mode."""
+    if not layer.training or layer.dropout == 0:
+        return None
+    return partial(functional.dropout, p=layer.dropout)
 
 
 def load_block(kind: Any, original_kind: type[Any], original: Any, names: dict[str, str]) -> Any:

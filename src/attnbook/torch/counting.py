@@ -17,8 +17,7 @@ from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from attnbook._validation.numbers import positive_int
-from attnbook._validation.options import flag
+from attnbook._validation import positive_int
 from attnbook.distributed import traffic
 
 NAMES = {  # as PyTorch's operators begin, and as everyone says
@@ -91,7 +90,7 @@ class Collectives(TorchDispatchMode):  # type: ignore[no-untyped-call, unused-ig
     def __init__(self, *, shapes_only: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call, unused-ignore]
         self.calls: list[Collective] = []
-        self.shapes_only = flag(shapes_only=shapes_only)
+        self.shapes_only = shapes_only
         self._entered = ExitStack()
 
     def __enter__(self) -> "Collectives":

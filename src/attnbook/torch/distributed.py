@@ -14,11 +14,16 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attnbook._validation import numbers, options
-from attnbook._validation.arrays import check_rows, upcast_half, without_autocast
-from attnbook._validation.kernel_inputs import check_inputs
+from attnbook._validation import (
+    check_rows,
+    int_between,
+    positive_int,
+    upcast_half,
+    without_autocast,
+)
 from attnbook.attention import scores
 from attnbook.exact import flash, online_softmax
+from attnbook.exact.inputs import check_inputs
 from attnbook.torch.collectives import (
     Count,
     Group,
@@ -99,7 +104,6 @@ def ring_attention(
         3.3.2; stripes, which balance nearly as well: Brandon et al. (2023).
     """
     check_inputs(q, k, v, causal)
-    options.flags(zigzag=zigzag)
     m, lead = q.shape[-2], q.shape[:-2]
     for name, array in (("k", k), ("v", v)):
         if array.shape[:-1] != (*lead, m):
@@ -133,9 +137,9 @@ def deal(
     """
     check_tensor(x=x)
     check_rows(x=x)
-    world = numbers.positive_int(world=world)
-    rank = numbers.int_between(0, world - 1, rank=rank)
-    pieces = 2 * world if options.flag(zigzag=zigzag) else world
+    world = positive_int(world=world)
+    rank = int_between(0, world - 1, rank=rank)
+    pieces = 2 * world if zigzag else world
     if x.shape[-2] % pieces:
         raise ValueError(
             f"x: got {x.shape[-2]} tokens, expected a multiple of {pieces}, the pieces"

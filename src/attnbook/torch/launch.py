@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import distributed
 
-from attnbook._validation import numbers
+from attnbook._validation import positive, positive_int
 from attnbook.distributed.launched import (
     WORKER,
     first_error,
@@ -59,8 +59,8 @@ def run(
         RuntimeError: a worker that fails, with its own error, or that is late, with the line at
             which it waits. No process is left.
     """
-    world = numbers.positive_int(processes=processes)
-    seconds = numbers.positive(time_limit=time_limit)
+    world = positive_int(processes=processes)
+    seconds = positive(time_limit=time_limit)
     text, sent = worker_text(function, "torch"), pickled(arguments)
     prefix = "attnbook-"
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:

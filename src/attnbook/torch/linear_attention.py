@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnbook._validation.options import flag
 from attnbook.attention import heads
 from attnbook.linear_attention import linear_heads
 from attnbook.models.config import NAMES_OF_GATES
@@ -22,7 +21,7 @@ class _Projections(nn.Module):
         super().__init__()
         shape = heads.head_shape(embed_dim, num_heads, None)
         self.embed_dim, self.num_heads, self.num_kv_heads, self.head_dim = shape
-        self.bias = flag(bias=bias)
+        self.bias = bias
         self.query = nn.Linear(embed_dim, embed_dim, bias=bias)
         self.key = nn.Linear(embed_dim, embed_dim, bias=bias)
         self.value = nn.Linear(embed_dim, embed_dim, bias=bias)
@@ -95,7 +94,7 @@ class GatedDelta(_Projections):
         bias: bool = True,
     ) -> None:
         super().__init__(embed_dim, num_heads, bias)
-        self.gate, self.delta = flag(gate=gate), flag(delta=delta)
+        self.gate, self.delta = gate, delta
         if self.gate:
             self.decay = nn.Linear(embed_dim, num_heads)
             nn.init.constant_(self.decay.bias, linear_heads.DECAY_START)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from attnbook._validation.numbers import positive_int
+from attnbook._validation import positive_int
 from attnbook.attention.pooling import pool
 
 

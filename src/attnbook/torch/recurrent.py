@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from attnbook._validation.numbers import even, positive_int
-from attnbook._validation.tokens import widen_tokens
+from attnbook._validation import even, positive_int, widen_tokens
 from attnbook.models import recurrent
 from attnbook.models.recurrent import Memory
 

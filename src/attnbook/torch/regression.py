@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnbook._validation import numbers
+from attnbook._validation import all_positive, finite
 from attnbook.kernel.regression import in_metric, multi_head, nadaraya_watson
 
 
@@ -27,7 +27,7 @@ class KernelRegression(nn.Module):
 
     def __init__(self, bandwidth: float | list[float] = 1.0) -> None:
         super().__init__()
-        start = torch.tensor(numbers.bandwidth(bandwidth))
+        start = torch.tensor(all_positive("() or (d,)", (0, 1), bandwidth=bandwidth))
         self.log_bandwidth = nn.Parameter(start.to(torch.get_default_dtype()).log())
 
     @property
@@ -64,7 +64,7 @@ class MultiHeadKernelRegression(nn.Module):
 
     def __init__(self, bandwidths: Sequence[float] | Sequence[Sequence[float]]) -> None:
         super().__init__()
-        start = torch.tensor(numbers.bandwidths(bandwidths))
+        start = torch.tensor(all_positive("(heads,) or (heads, d)", (1, 2), bandwidths=bandwidths))
         start = start.to(torch.get_default_dtype())
         self.log_bandwidths = nn.Parameter(start.log())
         self.combination = nn.Parameter(torch.full((len(start),), 1 / len(start)))
@@ -107,7 +107,7 @@ class MetricKernelRegression(nn.Module):
 
     def __init__(self, metric: Sequence[Sequence[float]]) -> None:
         super().__init__()
-        start = torch.tensor(numbers.metric(metric))
+        start = torch.tensor(finite(metric=metric))
         self.metric = nn.Parameter(start.to(torch.get_default_dtype()))
 
     def forward(

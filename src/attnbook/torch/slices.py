@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor, nn
 
-from attnbook._validation import numbers
+from attnbook._validation import int_between, positive_int
 from attnbook.distributed.shares import sizes_per_device
 from attnbook.torch.attention import MultiHeadAttention
 from attnbook.torch.blocks import MLP, DecoderBlock, EncoderBlock
@@ -38,8 +38,8 @@ def slice_of(layer: Layer, rank: int, world: int) -> Layer:
 
     Source: Shoeybi et al. (2019), section 3.
     """
-    world = numbers.positive_int(world=world)
-    rank = numbers.int_between(0, world - 1, rank=rank)
+    world = positive_int(world=world)
+    rank = int_between(0, world - 1, rank=rank)
     if not isinstance(layer, MultiHeadAttention | MLP):
         got = type(layer).__name__
         raise TypeError(f"layer: got a {got}, expected a MultiHeadAttention or an MLP")

@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from attnbook._validation import callables, numbers, options
+from attnbook._validation import check_function, positive_or_none
 from attnbook.train import training
+from attnbook.train.batches import check_loss
 from attnbook.train.training import Batch, History
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -51,8 +52,8 @@ def train(
         raise TypeError(f"model: got a {type(model).__name__}, expected a torch.nn.Module")
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError("model: got no parameter that learns, expected at least one")
-    options.check_function("the mean squared error", loss=loss)
-    limit = numbers.positive_or_none(clip=clip)
+    check_function("the mean squared error", loss=loss)
+    limit = positive_or_none(clip=clip)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.0)
     device = next(model.parameters()).device
 
@@ -64,7 +65,7 @@ def train(
     def step(batch: Batch, rate: float) -> Tensor:
         optimiser.param_groups[0]["lr"] = rate
         optimiser.zero_grad()
-        value = callables.check_loss(loss(model, *map(moved, batch)))
+        value = check_loss(loss(model, *map(moved, batch)))
         if not value.requires_grad:
             raise ValueError("loss: gave a constant, expected a number that depends on the model")
         torch.autograd.backward(value)

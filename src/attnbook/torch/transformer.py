@@ -6,15 +6,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnbook._validation.numbers import positive_int
-from attnbook._validation.options import flag
-from attnbook._validation.tokens import widen_tokens
+from attnbook._validation import positive_int, widen_tokens
 from attnbook.attention import heads
 from attnbook.models import kv_cache, transformer
-from attnbook.models.config import BlockConfig, Configured, entry
+from attnbook.models.config import BlockConfig
 from attnbook.models.kv_cache import Cache
 from attnbook.models.transformer import INIT_STD, Memory
-from attnbook.torch.attention import MultiHeadAttention, make_dropout
+from attnbook.torch.attention import MultiHeadAttention
 from attnbook.torch.blocks import DecoderBlock, EncoderBlock, make_norm
 
 
@@ -61,7 +59,7 @@ class AttentionOnly(nn.Module):
         return transformer.attention_only(self, tokens, return_weights)
 
 
-class EncoderOnly(Configured, nn.Module):
+class EncoderOnly(nn.Module):
     """Tokens that are vectors read each other; see attnbook.models.transformer.encoder_only.
 
     Args:
@@ -72,19 +70,12 @@ class EncoderOnly(Configured, nn.Module):
         num_heads: in each block, a divisor of embed_dim.
         mlp_dim: the width inside each MLP.
         num_layers: the number of blocks.
-        norm: "pre" or "post", as in EncoderBlock.
-        activation: of the MLPs, as in EncoderBlock.
-        num_kv_heads: as in EncoderBlock.
-        bias: of blocks and norms, as in EncoderBlock; embedding and readout have one in any case.
-        rms_norm: as in EncoderBlock.
-        eps: as in EncoderBlock.
-        rotary_base: as in EncoderBlock; learned positions stay, where there is a max_length.
         last_norm: whether a norm stands after the last block.
+        options: of the blocks, as in EncoderBlock, without dropout and attention. Embedding and
+            readout have a bias in any case; learned positions stay beside a rotary_base.
 
     Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm or activation, an eps or a rotary_base that is not above 0, a rotary_base
-            for heads of an odd width.
+        ValueError: a size that is not an integer of at least 1, or as BlockConfig.
     """
 
     def __init__(
@@ -97,22 +88,17 @@ class EncoderOnly(Configured, nn.Module):
         mlp_dim: int = 128,
         num_layers: int = 3,
         *,
-        norm: str = "pre",
-        activation: str = "gelu",
-        num_kv_heads: int | None = None,
-        bias: bool = True,
-        rms_norm: bool = False,
-        eps: float = 1e-5,
-        rotary_base: float | None = None,
         last_norm: bool = True,
+        **options: Any,
     ) -> None:
         super().__init__()
         self.input_dim = positive_int(input_dim=input_dim)
         self.output_dim = positive_int(output_dim=output_dim)
         self.max_length = None if max_length is None else positive_int(max_length=max_length)
-        self.config = config = BlockConfig.of(locals())
         self.num_layers = positive_int(num_layers=num_layers)
-        self.last_norm = flag(last_norm=last_norm)
+        config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
+        self.config = config.without("dropout", "attention")
+        self.embed_dim, self.num_heads, self.last_norm = embed_dim, num_heads, last_norm
         self.embedding = nn.Linear(input_dim, embed_dim)
         self.register_parameter("position", None)
         if self.max_length is not None:
@@ -134,7 +120,7 @@ class EncoderOnly(Configured, nn.Module):
         return transformer.encoder_only(self, x, mask, return_weights)
 
 
-class DecoderOnly(Configured, nn.Module):
+class DecoderOnly(nn.Module):
     """A language model: every token reads those up to it; see models.transformer.decoder_only.
 
     Args:
@@ -144,26 +130,13 @@ class DecoderOnly(Configured, nn.Module):
         num_heads: in each block, a divisor of embed_dim.
         mlp_dim: the width inside each MLP.
         num_layers: the number of blocks.
-        norm: "pre" or "post", as in EncoderBlock.
-        activation: of the MLPs, as in EncoderBlock.
-        num_kv_heads: as in EncoderBlock.
-        bias: of blocks, norms and readout, as in EncoderBlock.
-        rms_norm: as in EncoderBlock.
-        eps: as in EncoderBlock.
-        rotary_base: as in EncoderBlock; then there are no learned positions.
-        attention: as in EncoderBlock.
-        dropout: the share left out in training mode, of the first stream and, as in
-            EncoderBlock, within the blocks.
         tied: whether the readout has the embedding's matrix, and no bias.
+        options: of the blocks, as in EncoderBlock. A rotary_base stands in place of learned
+            positions, the bias is of the readout, too, and dropout of the first stream.
 
     Raises:
-        ValueError: a size that is not an integer of at least 1, a number that does not divide,
-            another norm, activation or attention, a dropout outside [0, 1), an eps or a rotary_base
-            that is not above 0, a rotary_base for heads of an odd width, an option that only the
-            softmax has.
+        ValueError: a size that is not an integer of at least 1, or as BlockConfig.
     """
-
-    attention = entry("attention")
 
     def __init__(
         self,
@@ -174,31 +147,24 @@ class DecoderOnly(Configured, nn.Module):
         mlp_dim: int = 512,
         num_layers: int = 2,
         *,
-        norm: str = "pre",
-        activation: str = "gelu",
-        num_kv_heads: int | None = None,
-        bias: bool = True,
-        rms_norm: bool = False,
-        eps: float = 1e-5,
-        rotary_base: float | None = None,
-        attention: str = "softmax",
-        dropout: float = 0.0,
         tied: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__()
         self.vocab_size = positive_int(vocab_size=vocab_size)
         self.max_length = positive_int(max_length=max_length)
-        self.config = config = BlockConfig.of(locals())
         self.num_layers = positive_int(num_layers=num_layers)
-        self.tied = flag(tied=tied)
+        self.config = config = BlockConfig(embed_dim, num_heads, mlp_dim, **options)
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.dropout, self.tied = config.dropout, tied
         self.embedding = init_embedding(vocab_size, embed_dim)
         self.register_parameter("position", None)
-        if self.rotary_base is None:
+        if config.rotary_base is None:
             self.position = nn.Parameter(INIT_STD * torch.randn(max_length, embed_dim))
         self.decoder = make_blocks(EncoderBlock, config, num_layers)
         self.decoder_norm = make_norm(config)
-        self.readout = nn.Linear(embed_dim, vocab_size, bias=bias and not tied)
-        if self.tied:
+        self.readout = nn.Linear(embed_dim, vocab_size, bias=config.bias and not tied)
+        if tied:
             self.readout.weight = self.embedding.weight
 
     def forward(
@@ -213,8 +179,8 @@ class DecoderOnly(Configured, nn.Module):
         The mask says True = a token, False = padding, which may stand before or behind: positions
         are counted from a row's first token on.
         """
-        drop = make_dropout(self)
-        return transformer.decoder_only(self, tokens, return_weights, mask, drop)
+        left_out = self.dropout if self.training else 0.0
+        return transformer.decoder_only(self, tokens, return_weights, mask, left_out)
 
     def empty(self, batch: int) -> Cache:
         """A cache with nothing written, for so many rows."""
@@ -226,7 +192,7 @@ class DecoderOnly(Configured, nn.Module):
         return kv_cache.lm_step(self, cache, widen_tokens(token))
 
 
-class Transformer(Configured, nn.Module):
+class Transformer(nn.Module):
     """An encoder reads, a decoder writes and looks back; see models.transformer.encoder_decoder.
 
     Args:
@@ -262,8 +228,10 @@ class Transformer(Configured, nn.Module):
         self.source_vocab = positive_int(source_vocab=source_vocab)
         self.target_vocab = positive_int(target_vocab=target_vocab)
         self.max_length = positive_int(max_length=max_length)
-        self.config = config = BlockConfig.of(locals())
         self.num_layers = positive_int(num_layers=num_layers)
+        config = BlockConfig(embed_dim, num_heads, mlp_dim, norm=norm, activation=activation)
+        self.embed_dim, self.num_heads, self.mlp_dim = embed_dim, num_heads, mlp_dim
+        self.norm, self.activation = norm, activation
         self.source_embedding = init_embedding(source_vocab, embed_dim)
         self.target_embedding = init_embedding(target_vocab, embed_dim)
         self.source_position = nn.Parameter(INIT_STD * torch.randn(max_length, embed_dim))
@@ -297,9 +265,9 @@ class Transformer(Configured, nn.Module):
         return kv_cache.seq2seq_step(self, memory, cache, widen_tokens(token))
 
 
-def make_blocks(kind: Any, config: BlockConfig, num_layers: int) -> nn.ModuleList:
+def make_blocks(kind: type[nn.Module], config: BlockConfig, num_layers: int) -> nn.ModuleList:
     """So many blocks of one config."""
-    return nn.ModuleList(config.make(kind) for _ in range(num_layers))
+    return nn.ModuleList(kind(**vars(config)) for _ in range(num_layers))
 
 
 def init_embedding(vocab_size: int, embed_dim: int) -> nn.Embedding:

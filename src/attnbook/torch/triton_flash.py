@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 
-from attnbook._validation.kernel_inputs import block_length, check_kernel_inputs, power_of_two
+from attnbook.exact.inputs import block_length, check_kernel_inputs, power_of_two
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # Triton asks while it is imported

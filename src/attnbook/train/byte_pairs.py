@@ -17,8 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
-from attnbook._validation import numbers, options
-from attnbook._validation.tokens import token_list
+from attnbook._validation import nonnegative_int, one_of, token_list
 
 Pair = tuple[str, str]
 # a word with the space before it, a number, signs, and the spaces that are left
@@ -68,7 +67,7 @@ class BytePairs:
 
         self.tokens, self.normal_form = _strings(tokens=tokens), normal_form
         if normal_form is not None:
-            options.one_of(FORMS, normal_form=normal_form)
+            one_of(FORMS, normal_form=normal_form)
         self.number = {token: number for number, token in enumerate(self.tokens)}
         pairs = _pairs(merges)
         self.rank = {pair: rank for rank, pair in enumerate(pairs)}
@@ -96,8 +95,6 @@ class BytePairs:
         """
         if not isinstance(text, str):
             raise ValueError(f"text: got a {type(text).__name__}, expected a string")
-        if split_special_tokens is not None:
-            options.flag(split_special_tokens=split_special_tokens)
         if self.normal_form is not None:
             text = unicodedata.normalize(self.normal_form, text)
         whole = split_special_tokens or not self.special
@@ -228,7 +225,7 @@ def learn_pairs(text: str, vocabulary: int = 512) -> BytePairs:
     """
     if not isinstance(text, str):
         raise ValueError(f"text: got a {type(text).__name__}, expected a string")
-    numbers.nonnegative_int(least=len(SIGNS), vocabulary=vocabulary)
+    nonnegative_int(least=len(SIGNS), vocabulary=vocabulary)
     counts = Counter(BytePairs(SIGNS, []).words(text))
     words = [[SIGNS[byte] for byte in word.encode()] for word in counts]
     tokens, merges = _merged(words, [*counts.values()], vocabulary)

@@ -11,14 +11,8 @@ from array_api_compat import is_array_api_obj
 from jaxtyping import Float, Int
 from tqdm import tqdm
 
-from attnbook._validation import numbers
-from attnbook._validation.batches import (
-    check_all_used,
-    check_batch,
-    check_gate,
-    check_rates,
-    check_run,
-)
+from attnbook._validation import is_such, nonnegative_int, positive_int
+from attnbook.train.batches import check_all_used, check_batch, check_gate, check_rates, check_run
 
 Batch = tuple[np.ndarray, ...]
 
@@ -66,17 +60,15 @@ def minibatches(
         if not is_array_api_obj(array) or array.ndim == 0:
             got = type(array).__name__
             raise TypeError(f"arrays: got a {got} in the list, expected arrays (n, ...)")
-    numbers.nonnegative_int(seed=seed)
+    nonnegative_int(seed=seed)
     rows = {len(a) for a in arrays}
     if len(rows) != 1:
         raise ValueError(f"arrays: got {sorted(rows)} rows, expected the same number in each")
     (n,) = rows
-    if not 1 <= numbers.nonnegative_int(size=size) <= n:
+    if not 1 <= nonnegative_int(size=size) <= n:
         raise ValueError(f"size: got {size}, expected 1 to {n}, the number of rows")
     rng = np.random.default_rng(seed)
-    drawn = (
-        rng.choice(n, size, replace=False) for _ in range(numbers.nonnegative_int(steps=steps))
-    )
+    drawn = (rng.choice(n, size, replace=False) for _ in range(nonnegative_int(steps=steps)))
     return (tuple(a[batch] for a in arrays) for batch in drawn)
 
 
@@ -103,16 +95,16 @@ def step_batch(
         ValueError: a text that is no row of more than window tokens, a number or a token that is no
             integer.
     """
-    numbers.positive_int(rows=rows)
+    positive_int(rows=rows)
     if not isinstance(tokens, np.ndarray) or tokens.dtype.kind not in "iu":
         got = getattr(tokens, "dtype", type(tokens).__name__)
         raise ValueError(f"tokens: got {got}, expected a NumPy array of integers")
-    if np.ndim(tokens) != 1 or len(tokens) <= numbers.positive_int(window=window):
+    if np.ndim(tokens) != 1 or len(tokens) <= positive_int(window=window):
         got = np.shape(tokens)
         raise ValueError(
             f"tokens: got shape {got}, expected (n,) with n above {window}, the window"
         )
-    start = [numbers.nonnegative_int(seed=seed), numbers.nonnegative_int(step=step)]
+    start = [nonnegative_int(seed=seed), nonnegative_int(step=step)]
     first = np.random.default_rng(start).integers(0, len(tokens) - window, size=(rows, 1))
     return tokens[first + np.arange(window + 1)]
 
@@ -130,9 +122,9 @@ def warm_cosine(peak: float, steps: int, *, warmup: int = 0) -> Float[np.ndarray
 
     Source: the fall is Loshchilov and Hutter's (2017), equation 5; the rise Goyal et al.'s (2017).
     """
-    if not numbers.is_positive(peak) or numbers.nonnegative_int(steps=steps) < 1:
+    if not is_such(peak, lambda x: 0 < x < math.inf) or nonnegative_int(steps=steps) < 1:
         raise ValueError(f"peak, steps: got {peak}, {steps}, expected above 0, and 1 or more")
-    if numbers.nonnegative_int(warmup=warmup) > steps:
+    if nonnegative_int(warmup=warmup) > steps:
         raise ValueError(f"warmup: got {warmup}, expected at most {steps}, the steps")
     t = np.arange(steps)
     rise = np.minimum(1, (t + 1) / max(1, warmup))

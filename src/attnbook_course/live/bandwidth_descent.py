@@ -6,7 +6,7 @@ import numpy as np
 from bokeh.events import ButtonClick
 from bokeh.models import Button, ColumnDataSource, PrintfTickFormatter
 
-from attnbook._validation import numbers
+from attnbook_course.columns import columns, pair
 from attnbook_course.figures import COLOURS
 from attnbook_course.live.figure import (
     LiveFigure,
@@ -53,7 +53,7 @@ def bandwidth_descent(
         ValueError: fewer than three points, x and y of different lengths; a start or a learning
             rate that its slider does not have.
     """
-    (x, y), (grid, mean) = numbers.columns(x=x, y=y), numbers.pair(truth=truth)
+    (x, y), (grid, mean) = columns(x=x, y=y), pair(truth=truth)
     if len(x) < 3:
         raise ValueError(f"x, y: got {len(x)} points, expected 3 or more")
     wide = control_style()
@@ -97,14 +97,14 @@ def bandwidth_descent(
 
 def _sources() -> dict[str, Any]:
     """What the plot of the error shows; the script fills it in."""
-    columns = {
+    shown = {
         "trail": ("theta", "h", "error", "slope"),
         "ball": ("h", "error"),
         "tangent": ("h", "error"),
         "turn": ("count",),  # of what the reader has done; it ends the run of before
     }
     h = np.geomspace(*AXIS, 121)
-    return {"valley": ColumnDataSource({"h": h, "error": 0 * h}, name="valley"), **empty(columns)}
+    return {"valley": ColumnDataSource({"h": h, "error": 0 * h}, name="valley"), **empty(shown)}
 
 
 def _landscape(sources: dict[str, Any]) -> Any:

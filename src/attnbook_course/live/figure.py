@@ -29,7 +29,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from attnbook._validation import numbers
+from attnbook._validation import is_such
 from attnbook_course.figures import COLOURS, GREY
 
 CENTRED = {"text_font_size": "12px", "text_align": "center", "text_baseline": "middle"}
@@ -227,7 +227,7 @@ def power_slider(*given: Any, **options: Any) -> Any:
 def between(least: float, most: float, **argument: Any) -> float:
     """A real number within its bounds."""
     ((name, given),) = argument.items()
-    if not numbers.is_such(given, lambda number: least <= number <= most):
+    if not is_such(given, lambda number: least <= number <= most):
         raise ValueError(f"{name}: got {given!r}, expected a number from {least:g} to {most:g}")
     return float(given)
 

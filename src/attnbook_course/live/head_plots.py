@@ -12,7 +12,7 @@ from bokeh.models import (
 )
 from bokeh.palettes import cividis
 
-from attnbook._validation import numbers
+from attnbook._validation import int_between
 from attnbook_course.figures import COLOURS
 from attnbook_course.live.attention_browser import token_axis
 from attnbook_course.live.figure import colour_bar, follow_pointer, framed, plot, squares
@@ -40,8 +40,7 @@ def check_head(head: tuple[int, int], layers: int, heads: int) -> tuple[int, int
     if not isinstance(head, tuple | list) or len(head) != 2:
         raise TypeError(f"head: got {head!r}, expected a pair (layer, head)")
     layer, one = (
-        numbers.int_between(1, most, head=value)
-        for value, most in zip(head, (layers, heads), strict=True)
+        int_between(1, most, head=value) for value, most in zip(head, (layers, heads), strict=True)
     )
     return layer, one
 

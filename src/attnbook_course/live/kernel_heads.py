@@ -4,7 +4,7 @@ import numpy as np
 from bokeh.events import ButtonClick
 from bokeh.models import Button, ColumnDataSource
 
-from attnbook._validation import numbers
+from attnbook_course.columns import columns, pair
 from attnbook_course.figures import COLOURS
 from attnbook_course.live.figure import (
     LiveFigure,
@@ -36,7 +36,7 @@ def kernel_heads(x: np.ndarray, y: np.ndarray, truth: tuple[np.ndarray, np.ndarr
         y: their values.
         truth: the mean curve, a pair of arrays; the estimates are drawn over the same x.
     """
-    (x, y), (grid, mean) = numbers.columns(x=x, y=y), numbers.pair(truth=truth)
+    (x, y), (grid, mean) = columns(x=x, y=y), pair(truth=truth)
     zeros = np.zeros_like(grid)
     data = ColumnDataSource({"x": x, "y": y}, name="data")
     curve = ColumnDataSource(

@@ -3,7 +3,7 @@
 import numpy as np
 from bokeh.models import ColumnDataSource
 
-from attnbook._validation import numbers
+from attnbook_course.columns import columns, pair
 from attnbook_course.figures import COLOURS
 from attnbook_course.live.figure import (
     LiveFigure,
@@ -30,7 +30,7 @@ def kernel_regression(
         y: their values.
         truth: the mean curve, a pair of arrays; the estimate is drawn over the same x.
     """
-    (x, y), (grid, mean) = numbers.columns(x=x, y=y), numbers.pair(truth=truth)
+    (x, y), (grid, mean) = columns(x=x, y=y), pair(truth=truth)
     zeros = np.zeros_like(x)
     data = ColumnDataSource({"x": x, "y": y, "weight": zeros, "size": zeros + 4}, name="data")
     curve = ColumnDataSource({"x": grid, "estimate": np.zeros_like(grid)}, name="curve")

@@ -6,7 +6,7 @@ import numpy as np
 from bokeh.events import Pan, PanStart, Tap
 from bokeh.models import ColumnDataSource, Span
 
-from attnbook._validation import numbers
+from attnbook_course.columns import columns
 from attnbook_course.figures import COLOURS, GREY
 from attnbook_course.live.figure import (
     CENTRED,
@@ -105,7 +105,7 @@ def _row(scores: Any, values: Any) -> Row:
     if scores is None or values is None:
         given = "scores" if values is None else "values"
         raise ValueError(f"scores, values: got {given} alone, expected both or none")
-    scores, values = numbers.columns(scores=scores, values=values)
+    scores, values = columns(scores=scores, values=values)
     if not 3 <= len(scores) <= 16:
         raise ValueError(f"scores, values: got {len(scores)} keys, expected 3 to 16")
     if max(np.abs(scores).max(), np.abs(values).max()) > 20:
@@ -122,7 +122,7 @@ def _sources(row: Row, after: list[int]) -> dict[str, Any]:
     """What the plots show; the script fills in the parts."""
     n = len(row.scores)
     key = {"x": np.arange(1, n + 1), "score": row.scores, "value": row.values}
-    columns: dict[str, dict[str, Any]] = {
+    shown: dict[str, dict[str, Any]] = {
         "keys": {**key, "size": np.full(n, 6.0)},
         "cuts": {"after": after, "x": [c + 0.5 for c in after]},
         "lines": {"x": [], "alpha": []},
@@ -131,7 +131,7 @@ def _sources(row: Row, after: list[int]) -> dict[str, Any]:
         "spans": {column: [] for column in ("left", "right", "top", "average", "colour")},
         "table": {column: [] for column in ("x", "row", "text")},
     }
-    return {name: ColumnDataSource(data, name=name) for name, data in columns.items()}
+    return {name: ColumnDataSource(data, name=name) for name, data in shown.items()}
 
 
 def _controls(row: Row, after: list[int], style: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bokeh.models import CustomJSTickFormatter, Span
 
-from attnbook._validation import numbers, options
+from attnbook._validation import one_of, positive_int
 from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE, Layout
 from attnbook_course.figures import COLOURS, GREY
 from attnbook_course.live.figure import (
@@ -68,8 +68,8 @@ def planner(
 
     Source: distributed.plan has those of the formulas.
     """
-    model = options.one_of(tuple(MODELS), model=model)
-    device = options.one_of(tuple(DEVICES), device=device)
+    model = one_of(tuple(MODELS), model=model)
+    device = one_of(tuple(DEVICES), device=device)
     layout = Layout(zero=1, heads=8, micro_batches=4) if layout is None else layout
     if not isinstance(layout, Layout):
         got = type(layout).__name__
@@ -120,7 +120,7 @@ def planner(
 def _power(key: str, size: Any) -> int:
     """The logarithm to base 2 of what a slider has."""
     name, (low, high) = NAMES.get(key, key), ENDS[key]
-    exponent = math.log2(numbers.positive_int(**{name: size}))
+    exponent = math.log2(positive_int(**{name: size}))
     if not exponent.is_integer() or not low <= exponent <= high:
         ends = f"{2**low:,} to {2**high:,}"
         raise ValueError(f"{name}: got {size}, expected a power of 2 from {ends}")

@@ -6,7 +6,7 @@ import numpy as np
 from bokeh.events import ButtonClick, DoubleTap, Pan, PanStart, Tap
 from bokeh.models import Button, ColumnDataSource, Span
 
-from attnbook._validation import numbers
+from attnbook._validation import is_such
 from attnbook_course.figures import COLOURS
 from attnbook_course.live.figure import framed, legend, menu, plot, signed_slider
 
@@ -58,11 +58,11 @@ def check_points(x: Any, y: Any, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 def check_kernel(length_scale: Any, noise: Any, bandwidth: Any) -> None:
     """The numbers of a Gaussian process, and of the Nadaraya–Watson estimator beside it."""
-    if not numbers.is_such(length_scale, lambda x: x > 0):
+    if not is_such(length_scale, lambda x: x > 0):
         raise ValueError(f"length_scale: got {length_scale}, expected a number above 0")
-    if not numbers.is_such(noise, lambda x: x >= 0):
+    if not is_such(noise, lambda x: x >= 0):
         raise ValueError(f"noise: got {noise}, expected 0 or more")
-    if not numbers.is_such(bandwidth, lambda x: 0.01 <= x <= 3):
+    if not is_such(bandwidth, lambda x: 0.01 <= x <= 3):
         raise ValueError(f"bandwidth: got {bandwidth}, expected 0.01 to 3")
 
 

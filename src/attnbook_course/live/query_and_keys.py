@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from bokeh.models import Arrow, ColumnDataSource, NormalHead, Span
 
-from attnbook._validation import numbers
+from attnbook._validation import finite
 from attnbook_course.figures import COLOURS, GREY
 from attnbook_course.live.figure import (
     SQUARE,
@@ -42,7 +42,7 @@ def query_and_keys(
     Raises:
         ValueError: keys and values that are not n points of a plane each, or too few names.
     """
-    keys, values = numbers.finite(keys=keys), numbers.finite(values=values)
+    keys, values = finite(keys=keys), finite(values=values)
     n = len(keys) if keys.ndim else 0
     if n == 0 or keys.shape != (n, 2) or values.shape != (n, 2):
         raise ValueError(f"keys, values: got {keys.shape}, {values.shape}, expected (n, 2) twice")

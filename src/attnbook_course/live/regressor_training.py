@@ -6,7 +6,7 @@ import numpy as np
 from bokeh.events import ButtonClick
 from bokeh.models import Button, ColumnDataSource, PrintfTickFormatter, Span
 
-from attnbook._validation.numbers import int_between
+from attnbook._validation import int_between
 from attnbook_course.figures import COLOURS
 from attnbook_course.live.figure import (
     LEGEND,

@@ -6,7 +6,7 @@ from typing import Any
 from bokeh.events import ButtonClick
 from bokeh.models import Button, CustomJSTickFormatter
 
-from attnbook._validation import numbers
+from attnbook._validation import nonnegative, positive, positive_int
 from attnbook_course.figures import COLOURS, GREY
 from attnbook_course.live.figure import (
     CENTRED,
@@ -65,19 +65,19 @@ def ring(
 
     Source: Liu, Zaharia and Abbeel (2023); Brandon et al. (2023) for balancing the mask.
     """
-    if numbers.positive_int(world=world) not in WORLDS:
+    if positive_int(world=world) not in WORLDS:
         raise ValueError(f"world: got {world}, expected one of {WORLDS}")
-    exponent = math.log2(numbers.positive_int(tokens=tokens))
+    exponent = math.log2(positive_int(tokens=tokens))
     if not exponent.is_integer() or not TOKENS[0] <= exponent <= TOKENS[1]:
         low, high = (2**end for end in TOKENS)
         raise ValueError(f"tokens: got {tokens}, expected a power of 2 from {low:,} to {high:,}")
-    if not 1e9 <= numbers.positive(bandwidth=bandwidth) <= 1e12:
+    if not 1e9 <= positive(bandwidth=bandwidth) <= 1e12:
         raise ValueError(f"bandwidth: got {bandwidth:g}, expected 1e9 to 1e12 bytes per second")
     machine = {
-        "width": numbers.positive_int(width=width),
-        "itemsize": numbers.positive_int(itemsize=itemsize),
-        "flops": numbers.positive(flops=flops),
-        "latency": numbers.nonnegative(latency=latency),
+        "width": positive_int(width=width),
+        "itemsize": positive_int(itemsize=itemsize),
+        "flops": positive(flops=flops),
+        "latency": nonnegative(latency=latency),
     }
     sources = _sources()
     circle, table, timeline = _circle(sources), _table(sources), _timeline(sources)

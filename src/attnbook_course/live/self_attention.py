@@ -7,7 +7,7 @@ import numpy as np
 from bokeh.events import Pan, PanStart, Tap
 from bokeh.models import ColumnDataSource, CustomJS
 
-from attnbook._validation import numbers
+from attnbook._validation import finite
 from attnbook_course.figures import COLOURS, GREY
 from attnbook_course.live.figure import (
     SQUARE,
@@ -47,7 +47,7 @@ def self_attention_points(points: np.ndarray, names: str = ascii_uppercase) -> L
     Raises:
         ValueError: points of another shape, too few or too many; letters missing or repeated.
     """
-    points = numbers.finite(points=points)
+    points = finite(points=points)
     if points.ndim != 2 or points.shape[1] != 2 or not 2 <= len(points) <= 12:
         raise ValueError(f"points: got {points.shape}, expected (n, 2) with n from 2 to 12")
     if not isinstance(names, str | list | tuple):

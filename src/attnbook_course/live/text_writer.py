@@ -11,7 +11,7 @@ from bokeh.models import (
     TextInput,
 )
 
-from attnbook._validation import numbers
+from attnbook._validation import is_such
 from attnbook_course.figures import COLOURS
 from attnbook_course.live import models
 from attnbook_course.live.figure import (
@@ -63,9 +63,9 @@ def text_writer(
     """
     if not isinstance(beginning, str) or not beginning:
         raise ValueError(f"beginning: got {beginning!r}, expected some text")
-    if not numbers.is_such(temperature, lambda t: 0 <= t <= 1.5):
+    if not is_such(temperature, lambda t: 0 <= t <= 1.5):
         raise ValueError(f"temperature: got {temperature}, expected a number from 0 to 1.5")
-    if not numbers.is_such(top_p, lambda p: 0.1 <= p <= 1):
+    if not is_such(top_p, lambda p: 0.1 <= p <= 1):
         raise ValueError(f"top_p: got {top_p}, expected a number from 0.1 to 1")
     check_next(next_tokens)
     shown = [token_as_signs(token) for token, _ in next_tokens]
@@ -151,7 +151,7 @@ def check_next(given: Sequence[tuple[str, float]]) -> None:
         raise ValueError(f"next_tokens: got {len(given)}, expected at most {SHOWN}")
     for pair in given:
         token, share = pair if isinstance(pair, tuple | list) and len(pair) == 2 else (None, None)
-        if not (isinstance(token, str) and numbers.is_such(share, lambda p: 0 <= p <= 1)):
+        if not (isinstance(token, str) and is_such(share, lambda p: 0 <= p <= 1)):
             raise ValueError(f"next_tokens: got {pair!r}, expected a text and a probability")
 
 

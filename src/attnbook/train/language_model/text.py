@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnbook import datasets
-from attnbook._validation.arrays import check_floating, upcast_half
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import check_floating, upcast_half
 from attnbook.models import losses
 from attnbook.train.byte_pairs import learn_pairs
 from attnbook.train.language_model.options import Options

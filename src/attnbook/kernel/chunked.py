@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace, is_jax_array, is_torch_array
 
-from attnbook._validation.arrays import broadcast_shapes, is_transforming
-from attnbook._validation.types import Array
+from attnbook._types import Array
 
 CHUNK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a chunk
 JAX_CHUNKS = 4  # JAX fuses a chunk's steps into fewer arrays: its chunks may be larger
@@ -31,7 +31,7 @@ def map_query_chunks(
         average: gives the (..., rows, p) averages of a chunk.
         per_query: arrays with a row per query at axis −2, the queries first; None, and arrays with
             one row there, go to every chunk as they are.
-        shared: what every chunk sees: keys of shape (..., n, d) first.
+        shared: what every chunk sees: keys of shape (..., n, d) and values first.
         kernel: passed on; for JAX, part of what a compiled chunk is known by.
 
     Returns:
@@ -39,25 +39,20 @@ def map_query_chunks(
     """
     queries, keys = per_query[0], shared[0]
     m = queries.shape[-2]
-    if is_torch_array(queries) and is_transforming():
-        return average(*per_query, *shared, kernel)
-    if not all(isinstance(size, int) for size in (*queries.shape, *keys.shape)):  # open in JAX
-        return average(*per_query, *shared, kernel)
-    batch = math.prod(broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
+    batch = math.prod(np.broadcast_shapes(tuple(queries.shape[:-2]), tuple(keys.shape[:-2])))
     itemsize = array_namespace(queries).finfo(queries.dtype).bits // 8
     larger = JAX_CHUNKS if is_jax_array(queries) else TORCH_CHUNKS if is_torch_array(queries) else 1
     rows = max(1, CHUNK_BYTES * larger // max(1, batch * keys.shape[-2] * itemsize))
-    if rows >= m:
+    if rows >= m or 0 in shared[1].shape or (is_torch_array(queries) and _is_compiling()):
         return average(*per_query, *shared, kernel)
     cut = tuple(a is not None and a.ndim >= 2 and a.shape[-2] == m for a in per_query)
     if is_jax_array(queries):
-        if any(is_jax_array(a) and 0 in a.shape for a in shared):  # lax.map cannot cut nothing
-            return average(*per_query, *shared, kernel)
         return _jax_chunks()(average, kernel, rows, cut, per_query, shared)
-    if is_torch_array(queries) and not _seen_through(kernel, *per_query, *shared):
+    if is_torch_array(queries) and not _is_learned(kernel, queries):
         return _torch_chunks()(average, kernel, rows, cut, len(per_query), *per_query, *shared)
+    parts = _parts(per_query, cut, rows)
     return array_namespace(queries).concat(
-        [average(*part, *shared, kernel) for part in _parts(per_query, cut, rows)], axis=-2
+        [average(*part, *shared, kernel) for part in parts], axis=-2
     )
 
 
@@ -68,24 +63,17 @@ def _parts(per_query: tuple[Any, ...], cut: tuple[bool, ...], rows: int) -> Iter
         yield [a[..., start:stop, :] if c else a for a, c in zip(per_query, cut, strict=True)]
 
 
-def in_forward_mode(*arrays: Any) -> bool:
-    """Whether one of these torch tensors carries a tangent, of forward-mode differentiation."""
-    from torch.autograd import forward_ad
-
-    duals = map(forward_ad.unpack_dual, (a for a in arrays if is_torch_array(a)))
-    return not is_transforming() and any(dual.tangent is not None for dual in duals)
-
-
-def _seen_through(kernel: Callable[[Any], Any], queries: Any, *others: Any) -> bool:
-    """Whether a derivative is asked for that _torch_chunks would not see.
-
-    That is one in numbers that the kernel holds, and any in forward mode.
-    """
+def _is_compiling() -> bool:
     import torch
 
-    of_kernel = kernel(queries.new_ones((1, 1)))
-    learned = torch.is_grad_enabled() and of_kernel.requires_grad
-    return learned or in_forward_mode(of_kernel, queries, *others)
+    return torch.compiler.is_compiling()
+
+
+def _is_learned(kernel: Callable[[Any], Any], queries: Any) -> bool:
+    """Whether the kernel holds numbers whose gradient is wanted: _torch_chunks would not see it."""
+    import torch
+
+    return torch.is_grad_enabled() and bool(kernel(queries.new_ones((1, 1))).requires_grad)
 
 
 @functools.cache

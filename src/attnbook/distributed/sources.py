@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from attnbook._validation import options
+from attnbook._validation import check_function
 
 
 def source_of(function: Callable[..., Any]) -> str:
     """The text of a function that stands alone: made with def, without the names of another."""
-    options.check_function("def worker(rank, world): ...", function=function)
+    check_function("def worker(rank, world): ...", function=function)
     if not inspect.isfunction(function):
         raise TypeError(f"function: got {function!r}, expected one made with def")
     try:

@@ -2,28 +2,15 @@
 
 from typing import Any
 
-from attnbook._validation import options
-from attnbook._validation.arrays import (
-    broadcast_leading_axes,
-    check_causal,
-    check_floating,
-    check_qkv,
-)
-from attnbook._validation.types import Array
+from attnbook._types import Array
+from attnbook._validation import broadcast_leading_axes, check_causal, check_qkv
 
 MAX_WIDTH = 256  # a block of wider rows does not fit into a GPU's fast memory
 
 
-def check_inputs(q: Array, k: Array, v: Array, causal: Any) -> Any:
-    """Check queries, keys, values and the flag; return the namespace."""
-    xp = check_floating(q=q, k=k, v=v)
-    check_qkv(q=q, k=k)
-    if v.ndim < 2:
-        raise ValueError(f"v: got shape {tuple(v.shape)}, expected (..., n, p)")
-    if v.shape[-2] != k.shape[-2]:
-        raise ValueError(f"v: got {v.shape[-2]} rows, expected {k.shape[-2]}, one per key")
-    broadcast_leading_axes(q=q, k=k, v=v)
-    options.flags(causal=causal)
+def check_inputs(q: Array, k: Array, v: Array, causal: bool) -> Any:
+    """Check queries, keys and values; return the namespace."""
+    xp = check_qkv(q=q, k=k, v=v)
     if causal:
         check_causal(q, k)
     return xp

@@ -1,36 +1,31 @@
-"""What a training loop accepts: batches, learning rates, a gate."""
+"""What a training loop accepts: batches, learning rates, a gate, a loss."""
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
+from array_api_compat import array_namespace, is_array_api_obj
 
-from attnbook._validation.numbers import float_array, is_such, positive_int
+from attnbook._validation import is_such, positive_int
 
 
 def check_rates(learning_rate: Any) -> np.ndarray:
     """Learning rates as an array: one, or one per step."""
-    given = float_array(learning_rate)
-    rates = np.empty(0) if given is None else np.atleast_1d(given)
-    if rates.ndim != 1 or rates.size == 0 or not np.all((rates >= 0) & np.isfinite(rates)):
+    rates = np.atleast_1d(np.asarray(learning_rate))
+    right = rates.dtype.kind in "iuf" and rates.ndim == 1 and rates.size > 0
+    if not right or not np.all((rates >= 0) & np.isfinite(rates)):
         raise ValueError(f"learning_rate: got {learning_rate}, expected numbers, 0 or more")
-    return rates
+    return rates.astype(float)
 
 
 def check_gate(gate: Any) -> None:
     """Check a pair of a number of steps and a loss, or None."""
     if gate is None:
         return
-    expected = "expected a number of steps, 1 or more, and a loss"
-    try:
-        steps, least = gate
-        positive_int(gate=steps)
-    except (TypeError, ValueError):
-        raise ValueError(f"gate: got {gate!r}, {expected}") from None
-    if not is_such(least, math.isfinite):
+    if not isinstance(gate, tuple) or len(gate) != 2 or not is_such(gate[1], np.isfinite):
+        expected = "expected a number of steps, 1 or more, and a loss"
         raise ValueError(f"gate: got {gate!r}, {expected}")
+    positive_int(gate=gate[0])
 
 
 def check_run(batches: Any, name: Any) -> None:
@@ -44,10 +39,7 @@ def check_run(batches: Any, name: Any) -> None:
 def check_batch(batch: Any) -> None:
     """Check that a batch is a tuple of arrays."""
     if not isinstance(batch, list | tuple) or not all(map(is_array_api_obj, batch)):
-        inside = (
-            ", ".join(type(a).__name__ for a in batch) if isinstance(batch, list | tuple) else ""
-        )
-        got = f"{type(batch).__name__} of {inside}" if inside else type(batch).__name__
+        got = type(batch).__name__
         raise TypeError(f"batches: got a batch that is a {got}, expected a tuple of arrays")
 
 
@@ -58,3 +50,14 @@ def check_all_used(steps: int, rates: np.ndarray, gate: tuple[int, float] | None
         raise ValueError(f"learning_rate: got {got}, of which there are {steps}")
     if gate is not None and gate[0] > steps:
         raise ValueError(f"gate: got {gate[0]} steps, expected at most {steps}, those of the run")
+
+
+def check_loss(found: Any) -> Any:
+    """Check what a loss gave: one floating number."""
+    if not is_array_api_obj(found):
+        raise TypeError(f"loss: gave a {type(found).__name__}, expected an array of shape ()")
+    xp = array_namespace(found)
+    if tuple(found.shape) != () or not xp.isdtype(found.dtype, "real floating"):
+        got = f"dtype {found.dtype}, shape {tuple(found.shape)}"
+        raise ValueError(f"loss: gave {got}, expected a floating number of shape ()")
+    return found
