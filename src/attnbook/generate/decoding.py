@@ -47,8 +47,8 @@ def greedy(
         end of a row, end again. And the weights with which each was written.
 
     Raises:
-        ValueError: a source that is not (b, n), a start or an end that is no token, a limit that is
-            not an integer of at least 1.
+        ValueError: a source that is not (b, n), an end that is no token, a limit that is not an
+            integer of at least 1.
         TypeError: another model, what is no array.
     """
     xp, like = _checked(model, source, mask, start, end, limit)
@@ -98,8 +98,8 @@ def beam(
         most probable first. At the limit nothing may have ended: then the beginnings.
 
     Raises:
-        ValueError: a source that is not (n,), a start or an end that is no token, a width or a
-            limit that is not an integer of at least 1.
+        ValueError: a source that is not (n,), an end that is no token, a width or a limit that is
+            not an integer of at least 1.
         TypeError: another model, what is no array.
 
     Source: Sutskever, Vinyals and Le (2014), section 3.2.
@@ -124,11 +124,8 @@ def without_graph(like: Array) -> AbstractContextManager[Any]:
 def _checked(
     model: Any, source: Array, mask: Array, start: int, end: int, limit: int
 ) -> tuple[Any, Array]:
-    """Check what both searches are given; the namespace, and a source that is as wide as targets.
-
-    Whether start is a token of the model is its own matter: it is what the first step is given.
-    """
-    if isinstance(model, type) or not (hasattr(model, "encode") and hasattr(model, "step")):
+    """Check what both searches are given; the namespace, and a source as wide as targets."""
+    if not (hasattr(model, "encode") and hasattr(model, "step")):
         got = type(model).__name__
         raise TypeError(f"model: got a {got}, expected an EncoderDecoder or a Transformer")
     positive_int(limit=limit)

@@ -15,23 +15,10 @@ Layer = TypeVar("Layer", MultiHeadAttention, MLP)
 
 
 def slice_of(layer: Layer, rank: int, world: int) -> Layer:
-    """The share of a layer that one of several ranks holds; the outputs of all shares add up.
+    """What a rank holds of a layer: 1 / W of its heads, or of its hidden units.
 
-    Σ_r slice_of(layer, r, W)(x) = layer(x): heads are concatenated and hidden units are summed over
-    by the output's matrix, whose columns are cut as they are. The output's bias is with rank 0.
-
-    Args:
-        layer: a MultiHeadAttention, of which a rank gets 1/W of the heads, or an MLP, of which it
-            gets 1/W of the hidden units.
-        rank: from 0 to W − 1.
-        world: W, a divisor of the heads, also of those of keys and values, or of the hidden units.
-
-    Returns:
-        A layer of the same class and width, with arrays of its own.
-
-    Raises:
-        ValueError: a world that does not divide, a rank that is not below it.
-        TypeError: another layer.
+    Σ_r slice_of(layer, r, W)(x) = layer(x), as attnbook.torch.distributed.slice_of, whose arguments
+    and errors these are, of layers of attnbook.jax.
 
     Source: Shoeybi et al. (2019), section 3.
     """

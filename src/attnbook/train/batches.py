@@ -1,6 +1,5 @@
 """What a training loop accepts: batches, learning rates, a gate, a loss."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -26,14 +25,6 @@ def check_gate(gate: Any) -> None:
         expected = "expected a number of steps, 1 or more, and a loss"
         raise ValueError(f"gate: got {gate!r}, {expected}")
     positive_int(gate=gate[0])
-
-
-def check_run(batches: Any, name: Any) -> None:
-    """Check that there is something to iterate over, and a name for it."""
-    if not isinstance(name, str):
-        raise TypeError(f"name: got {name!r}, expected a string")
-    if not isinstance(batches, Iterable):
-        raise TypeError(f"batches: got {batches!r}, expected tuples of arrays")
 
 
 def check_batch(batch: Any) -> None:

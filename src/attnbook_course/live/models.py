@@ -164,8 +164,8 @@ def _of_merges(merges: list[tuple[str, str]]) -> BytePairs:
 
 
 def _merges(pairs: BytePairs) -> list[tuple[str, str]]:
-    merges, plain = list(pairs.rank), (pairs.patterns, pairs.special, pairs.normal_form)
-    if plain != ([GPT2], [], None) or _of_merges(merges).tokens != pairs.tokens:
+    merges, plain = list(pairs.rank), (pairs.patterns, pairs.special)
+    if plain != ([GPT2], []) or _of_merges(merges).tokens != pairs.tokens:
         raise ValueError("pairs: got others, expected byte pairs of learn_pairs")
     return merges
 
