@@ -126,18 +126,14 @@ def describe() -> str:
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} logical cores",
         f"Python {platform.python_version()}",
     ]
-    try:
+    with suppress(ImportError):
         import torch
 
         device = torch_device()
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type.upper()
         parts.append(f"PyTorch {torch.__version__} on {name}")
-    except ImportError:
-        parts.append("no PyTorch")
-    try:
+    with suppress(ImportError):
         import jax
 
         parts.append(f"JAX {jax.__version__} on {jax_device().device_kind.upper()}")
-    except ImportError:
-        parts.append("no JAX")
     return "; ".join(parts)

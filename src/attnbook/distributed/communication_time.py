@@ -144,10 +144,7 @@ def ring_efficiency(
 
     Returns:
         W compute / ((W − 1) max(compute, send) + compute), with the sum in place of the maximum
-        without overlap.
-
-    Raises:
-        ValueError: a number below 0, a speed that is 0, a world that is no integer of at least 1.
+        without overlap. Errors are those of data_parallel_efficiency.
 
     Source: Liu, Zaharia and Abbeel (2023), section 3.
     """

@@ -64,11 +64,7 @@ class Pool:
         self.unused = list(reversed(range(shape[0])))
 
     def take(self) -> int:
-        """The number of a page that nobody has; it has one reader now.
-
-        Raises:
-            RuntimeError: every page is in use.
-        """
+        """The number of a page that nobody has; a RuntimeError if every page is in use."""
         if not self.unused:
             pages = len(self.readers)
             raise RuntimeError(f"pool: got no free page of {pages}, expected one: free a sequence")
@@ -109,7 +105,6 @@ class Sequence:
 
         Raises:
             ValueError: a key or a value of another width or dtype than the pool's.
-            TypeError: arrays of another library.
             RuntimeError: no page is free, and the sequence is as before; or it was freed.
         """
         self._check_in_use()
@@ -122,19 +117,15 @@ class Sequence:
         if slot == 0:
             self.table.append(pool.take())
         elif pool.readers[self.table[-1]] > 1:
-            self._copy_last_page()
+            old, new = self.table[-1], pool.take()  # a page of its own
+            pool.keys = _with_row(pool.keys, (new,), pool.keys[old, ...])
+            pool.values = _with_row(pool.values, (new,), pool.values[old, ...])
+            pool.drop(old)
+            self.table[-1] = new
         page = self.table[-1]
         pool.keys = _with_row(pool.keys, (page, slot), key)
         pool.values = _with_row(pool.values, (page, slot), value)
         self.length += 1
-
-    def _copy_last_page(self) -> None:
-        """A page of its own in place of the one that others read too."""
-        pool, old, new = self.pool, self.table[-1], self.pool.take()
-        pool.keys = _with_row(pool.keys, (new,), pool.keys[old, ...])
-        pool.values = _with_row(pool.values, (new,), pool.values[old, ...])
-        pool.drop(old)
-        self.table[-1] = new
 
     def fork(self) -> Sequence:
         """A second sequence that begins with the same tokens; no page is copied yet."""
@@ -164,7 +155,6 @@ class Sequence:
 
         Raises:
             ValueError: queries of another width or dtype than the pool's keys.
-            TypeError: an array of another library.
             RuntimeError: the sequence was freed.
         """
         self._check_in_use()

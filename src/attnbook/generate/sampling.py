@@ -121,7 +121,7 @@ def sample(
         ValueError: no prompt, what is no row of integers, more tokens than max_length.
         TypeError: another model.
     """
-    if not (hasattr(model, "empty") and hasattr(model, "step")):
+    if isinstance(model, type) or not (hasattr(model, "empty") and hasattr(model, "step")):
         raise TypeError(f"model: got a {type(model).__name__}, expected a DecoderOnly")
     known = token_list(prompt=prompt)
     total = len(known) + positive_int(length=length)

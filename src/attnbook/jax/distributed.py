@@ -193,24 +193,25 @@ def linear_attention(
         {"q": q, "k": k, "v": v}, {"decay": decay, "beta": beta}
     )
     _check_divided(world, q=q)
-    rates = {"decay": decay, "beta": beta}
     given = [jnp.broadcast_to(a, (*lead, *a.shape[-2:])) for a in tokens]
-    given += [jnp.broadcast_to(a, (*lead, a.shape[-1])) for a in rates.values() if a is not None]
-    names = [name for name, a in rates.items() if a is not None]
-    hand_over = functools.partial(_hand_over, names=names, chunk=chunk, axis=axis, world=world)
+    rates = {
+        name: jnp.broadcast_to(a, (*lead, a.shape[-1]))
+        for name, a in (("decay", decay), ("beta", beta))
+        if a is not None
+    }
+    hand_over = functools.partial(_hand_over, chunk=chunk, axis=axis, world=world)
     token = _tokens(len(lead) + 2, axis)
     outputs, last = jax.shard_map(
         hand_over, mesh=mesh, in_specs=token, out_specs=(token, P()), check_vma=False
-    )(*given)
+    )(*given, rates)
     return outputs.astype(q.dtype), last
 
 
 def _hand_over(
-    q: Array, k: Array, v: Array, *rates: Array, names: list[str], chunk: int, axis: str, world: int
+    q: Array, k: Array, v: Array, rates: dict[str, Array], *, chunk: int, axis: str, world: int
 ) -> tuple[Array, Array]:
     """What one device does: of its blocks of q, k and v, and of its numbers per token."""
-    how = dict(zip(names, rates, strict=True))
-    outputs, answers, mine = _map_of_tokens(q, k, v, chunk, **how)
+    outputs, answers, mine = _map_of_tokens(q, k, v, chunk, **rates)
     maps, writes = lax.all_gather(mine, axis)
     state = before = jnp.zeros_like(mine[1])
     for rank in range(world):

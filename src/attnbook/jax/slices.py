@@ -1,9 +1,10 @@
 """A share of a layer, as one of several devices would hold it: some heads, or some hidden units."""
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from attnbook._validation import int_between, positive_int
 from attnbook.distributed.shares import sizes_per_device
@@ -31,36 +32,25 @@ def slice_of(layer: Layer, rank: int, world: int) -> Layer:
     # its arrays are shapes alone, which are to be replaced
     part = eqx.filter_eval_shape(type(layer), **options, key=jax.random.key(0))
     names = [name for name in ("query", "key", "value", "hidden", "gate") if hasattr(layer, name)]
-    for name in names:
+    for name in (*names, "output"):
         whole = getattr(layer, name)
         if whole is not None:  # an MLP may have no gate
-            part = _replaced(part, name, _rows(whole, rank, world))
-    return _replaced(part, "output", _columns(layer.output, rank, world))
+            linear = _cut(whole, name == "output", rank, world)
+            part = eqx.tree_at(lambda layer, name=name: getattr(layer, name), part, linear)
+    return part
 
 
-def _replaced(layer: Any, name: str, linear: eqx.nn.Linear) -> Any:
-    return eqx.tree_at(lambda layer: getattr(layer, name), layer, linear)
-
-
-def _rows(linear: eqx.nn.Linear, rank: int, world: int) -> eqx.nn.Linear:
-    """Outputs of a linear layer: rows of its matrix, and entries of its bias."""
-    size = linear.weight.shape[0] // world
-    here = slice(rank * size, (rank + 1) * size)
-    return _linear(linear.weight[here], None if linear.bias is None else linear.bias[here])
-
-
-def _columns(linear: eqx.nn.Linear, rank: int, world: int) -> eqx.nn.Linear:
-    """Inputs of a linear layer: columns of its matrix; the bias with rank 0."""
-    size = linear.weight.shape[1] // world
-    weight = linear.weight[:, rank * size : (rank + 1) * size]
-    return _linear(weight, linear.bias if rank == 0 else None)
-
-
-def _linear(weight: jax.Array, bias: jax.Array | None) -> eqx.nn.Linear:
-    """A linear layer of given arrays."""
+def _cut(linear: eqx.nn.Linear, out: bool, rank: int, world: int) -> eqx.nn.Linear:
+    """Rows of a matrix that leads into heads, columns of the one that leads out of them."""
+    weight = jnp.split(linear.weight, world, axis=1 if out else 0)[rank]
+    bias = linear.bias
+    if bias is not None and not out:
+        bias = jnp.split(bias, world)[rank]
+    elif rank > 0:
+        bias = None
     rows, columns = weight.shape
     made = eqx.filter_eval_shape(
         eqx.nn.Linear, columns, rows, use_bias=bias is not None, key=jax.random.key(0)
     )
-    made = eqx.tree_at(lambda linear: linear.weight, made, weight)
-    return made if bias is None else eqx.tree_at(lambda linear: linear.bias, made, bias)
+    arrays = (weight,) if bias is None else (weight, bias)
+    return eqx.tree_at(lambda linear: (linear.weight, linear.bias)[: len(arrays)], made, arrays)

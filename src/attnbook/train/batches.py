@@ -1,11 +1,9 @@
-"""What a training loop accepts: batches, learning rates, a gate, a loss."""
+"""What a training loop accepts: batches, learning rates, a loss."""
 
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj
-
-from attnbook._validation import is_such, positive_int
 
 
 def check_rates(learning_rate: Any) -> np.ndarray:
@@ -15,16 +13,6 @@ def check_rates(learning_rate: Any) -> np.ndarray:
     if not right or not np.all((rates >= 0) & np.isfinite(rates)):
         raise ValueError(f"learning_rate: got {learning_rate}, expected numbers, 0 or more")
     return rates.astype(float)
-
-
-def check_gate(gate: Any) -> None:
-    """Check a pair of a number of steps and a loss, or None."""
-    if gate is None:
-        return
-    if not isinstance(gate, tuple) or len(gate) != 2 or not is_such(gate[1], np.isfinite):
-        expected = "expected a number of steps, 1 or more, and a loss"
-        raise ValueError(f"gate: got {gate!r}, {expected}")
-    positive_int(gate=gate[0])
 
 
 def check_batch(batch: Any) -> None:
@@ -39,8 +27,8 @@ def check_all_used(steps: int, rates: np.ndarray, gate: tuple[int, float] | None
     if len(rates) > 1 and len(rates) != steps:
         got = f"{len(rates)} numbers, expected one a batch"
         raise ValueError(f"learning_rate: got {got}, of which there are {steps}")
-    if gate is not None and gate[0] > steps:
-        raise ValueError(f"gate: got {gate[0]} steps, expected at most {steps}, those of the run")
+    if gate is not None and not 1 <= gate[0] <= steps:
+        raise ValueError(f"gate: got {gate[0]} steps, expected 1 to {steps}, those of the run")
 
 
 def check_loss(found: Any) -> Any:

@@ -11,7 +11,7 @@ Child, Luan, Amodei and Sutskever (2019).
 """
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -75,10 +75,10 @@ class BytePairs:
 
         Args:
             text: of any length.
-            split_special_tokens: what stands in the text as a special token is written. True: it is
-                text like any other, as where people type. False: it is the token, as in the form of
-                a chat; whoever types it then ends a text or speaks for the model. Without the one
-                or the other it is refused.
+            split_special_tokens: where a special token stands in the text, True takes it as text,
+                as where people type; False as the token, as in the form of a chat: whoever types it
+                then ends a text or speaks for the model. Without the one or the other it is
+                refused.
 
         Raises:
             ValueError: a byte for which there is no token, a special token that is not expected.
@@ -182,9 +182,15 @@ def _merged(
 ) -> tuple[list[str], list[Pair]]:
     """The tokens and the merges, in order; only words that hold a merged pair are counted anew."""
     frequency: Counter[Pair] = Counter()
-    holders: dict[Pair, set[int]] = {}
-    for number in range(len(words)):
-        _count(words[number], number, counts[number], frequency, holders)
+    holders: defaultdict[Pair, set[int]] = defaultdict(set)
+
+    def count(number: int, times: int) -> None:
+        for pair in itertools.pairwise(words[number]):
+            frequency[pair] += times
+            holders[pair].add(number)
+
+    for number, times in enumerate(counts):
+        count(number, times)
     # two pairs may make the same token; a pair that came to be once more would keep its place
     tokens, merges = dict.fromkeys(SIGNS), dict[Pair, None]()
     while len(tokens) < vocabulary and frequency:
@@ -194,28 +200,10 @@ def _merged(
         merges[pair] = None
         tokens[pair[0] + pair[1]] = None
         for number in sorted(holders[pair]):
-            _count(words[number], number, -counts[number], frequency, holders)
+            count(number, -counts[number])
             words[number] = _joined(words[number], pair)
-            _count(words[number], number, counts[number], frequency, holders)
+            count(number, counts[number])
     return list(tokens), list(merges)
-
-
-def _count(
-    word: list[str],
-    number: int,
-    times: int,
-    frequency: Counter[Pair],
-    holders: dict[Pair, set[int]],
-) -> None:
-    """Add the pairs of a word so many times, or with a negative number take them away."""
-    for pair in itertools.pairwise(word):
-        frequency[pair] += times
-        if frequency[pair] == 0:
-            del frequency[pair]
-        if times > 0:
-            holders.setdefault(pair, set()).add(number)
-        else:
-            holders[pair].discard(number)
 
 
 def _cut(pattern: Any, text: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from tqdm import tqdm
 
 from attnbook._validation import int_between, nonnegative_int, positive, positive_int
-from attnbook.train.batches import check_all_used, check_batch, check_gate, check_rates
+from attnbook.train.batches import check_all_used, check_batch, check_rates
 
 Batch = tuple[np.ndarray, ...]
 
@@ -140,12 +140,11 @@ def run(
 
     Raises:
         ValueError: no batch, more or fewer learning rates than batches, one below 0; a gate that
-            is no such pair, or that the run does not reach.
+            the run does not reach.
         TypeError: batches that are no tuples of arrays.
         TrainingFailed: a loss that is not finite; a gate that is not met.
     """
     rates = check_rates(learning_rate)
-    check_gate(gate)
     if isinstance(batches, Sized) and len(batches) > 0:
         check_all_used(len(batches), rates, gate)
     losses: list[Any] = []
@@ -162,7 +161,10 @@ def run(
             if number == 0:
                 first_seconds = time.process_time() - start
             if gate is not None and number + 1 == gate[0]:
-                _hold(gate, _known(losses[-SHOWN:], number))
+                loss = _known(losses[-SHOWN:], number)
+                if loss > gate[1]:
+                    what = f"{loss:.4g} after {gate[0]} steps, expected {gate[1]:.4g} or less"
+                    raise TrainingFailed(f"the loss is {what}")
     if not losses:
         raise ValueError("batches: got none, expected at least one")
     _known(losses, len(losses))
@@ -177,11 +179,3 @@ def _known(losses: list[Any], number: int) -> float:
     if not math.isfinite(mean):
         raise TrainingFailed(f"the loss is {mean} by step {number}: try a lower learning rate")
     return mean
-
-
-def _hold(gate: tuple[int, float], loss: float) -> None:
-    steps, least = gate
-    if loss > least:
-        raise TrainingFailed(
-            f"the loss is {loss:.4g} after {steps} steps, expected {least:.4g} or less"
-        )
