@@ -45,7 +45,8 @@ def bits(
     for name, array in (("train", train), ("held_out", held_out)):
         if array.ndim != 1:
             raise ValueError(f"{name}: got shape {array.shape}, expected (n,), one text")
-        check_tokens(vocab_size, **{name: array})
+    check_tokens(vocab_size, train=train)
+    check_tokens(vocab_size, held_out=held_out)
     n, both = len(train), np.concatenate([train, held_out]).astype(np.int64)
     probability = np.full(len(held_out), 1 / vocab_size)
     contexts = np.zeros(len(both) + 1, dtype=np.intp)  # at t: the number of the gram before t

@@ -199,7 +199,7 @@ def linear_attention(
         for name, a in (("decay", decay), ("beta", beta))
         if a is not None
     }
-    hand_over = functools.partial(_hand_over, chunk=chunk, axis=axis, world=world)
+    hand_over: Any = functools.partial(_hand_over, chunk=chunk, axis=axis, world=world)
     token = _tokens(len(lead) + 2, axis)
     outputs, last = jax.shard_map(
         hand_over, mesh=mesh, in_specs=token, out_specs=(token, P()), check_vma=False

@@ -1,5 +1,6 @@
 """A share of a layer, as one of several devices would hold it: some heads, or some hidden units."""
 
+import operator
 from typing import TypeVar
 
 import equinox as eqx
@@ -31,12 +32,11 @@ def slice_of(layer: Layer, rank: int, world: int) -> Layer:
     options = arguments(type(layer), layer) | sizes_per_device(layer, world)
     # its arrays are shapes alone, which are to be replaced
     part = eqx.filter_eval_shape(type(layer), **options, key=jax.random.key(0))
-    names = [name for name in ("query", "key", "value", "hidden", "gate") if hasattr(layer, name)]
-    for name in (*names, "output"):
-        whole = getattr(layer, name)
-        if whole is not None:  # an MLP may have no gate
+    for name in ("query", "key", "value", "hidden", "gate", "output"):
+        whole = getattr(layer, name, None)
+        if whole is not None:  # an MLP may have no gate, and has no keys
             linear = _cut(whole, name == "output", rank, world)
-            part = eqx.tree_at(lambda layer, name=name: getattr(layer, name), part, linear)
+            part = eqx.tree_at(operator.attrgetter(name), part, linear)
     return part
 
 

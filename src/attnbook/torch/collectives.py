@@ -68,9 +68,10 @@ def pass_on(tensors: tuple[Tensor, ...], group: Group | None) -> Callable[[], tu
         group: the ranks of a ring; all without it.
     """
     rank, world = rank_and_world(group)
-    whole = group or distributed.group.WORLD
     peers = ((rank + 1) % world, (rank - 1) % world)
-    after, before = (distributed.get_global_rank(whole, peer) for peer in peers)
+    after, before = (
+        peer if group is None else distributed.get_global_rank(group, peer) for peer in peers
+    )
     received = tuple(torch.empty_like(t, memory_format=torch.contiguous_format) for t in tensors)
     sent = tuple(t.contiguous() for t in tensors)
     operations = []

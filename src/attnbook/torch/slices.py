@@ -61,11 +61,11 @@ def _cut(name: str, matrix: Any, rank: int, world: int) -> nn.Linear:
     elif rank > 0:
         bias = None
     # on no device it draws no numbers
-    found = nn.Linear(*weight.T.shape, bias=bias is not None, device="meta")
+    found = nn.Linear(weight.shape[1], weight.shape[0], bias is not None, "meta")
     found.weight = nn.Parameter(weight.detach().clone())
     if bias is not None:
         found.bias = nn.Parameter(bias.detach().clone())
-    return found.train(matrix.training)
+    return found.train(matrix.training).requires_grad_(weight.requires_grad)
 
 
 def split_block(block: Block, *, group: Group | None = None) -> Block:
