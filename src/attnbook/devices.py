@@ -8,6 +8,7 @@ import os
 import platform
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -41,10 +42,9 @@ def torch_device(*, double: bool = False) -> Any:
 def wrong_on(kind: str) -> tuple[str, ...]:
     """What a kind of device computes otherwise than the CPU, among what the book uses in float32.
 
-    Releases of PyTorch were silently wrong here on Apple's GPUs: a linear layer that loses its
-    bias (pytorch/pytorch issues 188438, 192934), a factor whose rows are one (180201), heads that
-    are a permuted view (163597), a mask for some of the texts (184180), sums in place into a
-    transposed array (118115). The last digits may differ: 1e-3 of the largest number.
+    Releases of PyTorch were silently wrong here on Apple's GPUs: pytorch/pytorch issues 188438 and
+    192934 (a bias that is lost), 180201, 163597, 184180 and 118115 (sums in place into a transposed
+    array). The last digits may differ: 1e-3 of the largest number.
 
     Args:
         kind: a name that torch.device takes, such as "mps".
@@ -99,14 +99,10 @@ def wrong_on(kind: str) -> tuple[str, ...]:
 
 
 def jax_device() -> Any:
-    """The jax.Device to use: the first of JAX's default platform (a GPU where JAX sees one).
-
-    On a Mac it is the CPU: jax-metal ended with JAX 0.5, and no other part has float64 or Pallas.
-    """
+    """The jax.Device on which JAX computes where it is told nothing else."""
     import jax
 
-    first = jax.devices()[0]
-    return jax.devices("cpu")[0] if first.platform.lower() in ("metal", "mps") else first
+    return jax.devices()[0]
 
 
 def full_precision() -> None:
@@ -114,18 +110,14 @@ def full_precision() -> None:
 
     Comparisons between back ends need it.
     """
-    try:
+    with suppress(ImportError):
         import torch
 
         torch.set_float32_matmul_precision("highest")
-    except ImportError:
-        pass
-    try:
+    with suppress(ImportError):
         import jax
 
         jax.config.update("jax_default_matmul_precision", "highest")
-    except ImportError:
-        pass
 
 
 def describe() -> str:
@@ -134,18 +126,14 @@ def describe() -> str:
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} logical cores",
         f"Python {platform.python_version()}",
     ]
-    try:
+    with suppress(ImportError):
         import torch
 
         device = torch_device()
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type.upper()
         parts.append(f"PyTorch {torch.__version__} on {name}")
-    except ImportError:
-        parts.append("no PyTorch")
-    try:
+    with suppress(ImportError):
         import jax
 
         parts.append(f"JAX {jax.__version__} on {jax_device().device_kind.upper()}")
-    except ImportError:
-        parts.append("no JAX")
     return "; ".join(parts)

@@ -56,7 +56,7 @@ def smooth_functions(
     shape = nonnegative_int(n=n), nonnegative_int(points=points)
     rng = np.random.default_rng(seed)
     given = np.asarray(length_scale)
-    if given is None or given.shape not in ((), (2,)) or not np.all(given > 0):
+    if given.shape not in ((), (2,)) or not np.all((given > 0) & np.isfinite(given)):
         raise ValueError(f"length_scale: got {length_scale!r}, expected above 0, one or two ends")
     ends = np.sort(np.broadcast_to(given, (2,)))
     scale = np.exp(rng.uniform(math.log(ends[0]), math.log(ends[1]), size=n))

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from attnbook._validation import nonnegative, positive, positive_or_none
-from attnbook.distributed.amounts import amounts, amounts_above_zero, check_together
+from attnbook._validation import nonnegative, positive
+from attnbook.distributed.amounts import amounts, counts
 
 Amount = Any  # a number, or a NumPy array of numbers
 
 OPERATIONS = 6  # per parameter and token: a product and a sum, once forward and twice backward
 BACKWARD = 2 / 3  # the share of them on the way back, where gradients come to be
+ITEMSIZE = 2  # bytes of a number that is sent
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,6 @@ class Link:
         latency: α, seconds before the first byte of a message is there, 0 or more.
         bandwidth: β, bytes per second in one direction, above 0.
 
-    Raises:
-        ValueError: a latency below 0, a bandwidth that is not above 0.
-
     Source: Hockney (1994).
     """
 
@@ -37,7 +35,6 @@ class Link:
     bandwidth: float
 
     def __post_init__(self) -> None:
-        """Check the two numbers."""
         nonnegative(latency=self.latency)
         positive(bandwidth=self.bandwidth)
 
@@ -54,14 +51,11 @@ def seconds(messages: Amount, size: Amount, link: Link) -> Amount:
         Seconds.
 
     Raises:
-        ValueError: numbers below 0, arrays that do not broadcast.
-        TypeError: a link that is none.
+        ValueError: numbers below 0.
 
     Source: Hockney (1994); Thakur, Rabenseifner and Gropp (2005).
     """
-    link = _link(link)
-    messages, size = amounts(messages=messages), amounts(size=size)
-    check_together(messages=messages, size=size)
+    messages, size = amounts(messages=messages, size=size)
     return messages * link.latency + size / link.bandwidth
 
 
@@ -72,22 +66,20 @@ def data_parallel_efficiency(
     *,
     flops: float,
     link: Link,
-    itemsize: float = 2,
     overlap: bool = False,
 ) -> Amount:
     """The share of a step in which a rank computes, where W copies reduce their gradients.
 
     The computation takes 6 · parameters · tokens operations, a third of them forward, and the
-    all-reduce 2 (W − 1) messages of parameters · itemsize / W bytes. A rank may be a machine of
+    all-reduce 2 (W − 1) messages of 2 parameters / W bytes. A rank may be a machine of
     several processors: then tokens, flops and the bandwidth are those of the machine.
 
     Args:
-        parameters: how many numbers the model has, above 0.
-        tokens: per rank and step, above 0.
+        parameters: how many numbers the model has.
+        tokens: per rank and step.
         world: W, how many ranks take part.
         flops: operations per second that a rank reaches.
         link: from each rank to the next.
-        itemsize: bytes of one number of a gradient.
         overlap: whether gradients are sent during the way back, all of it, which no program quite
             reaches: the last gradient is there only at its end. Forward there is none to send.
 
@@ -96,45 +88,36 @@ def data_parallel_efficiency(
         compute / (compute / 3 + max(2 compute / 3, send)).
 
     Raises:
-        ValueError: a number that is not above 0, a world that is no integer of at least 1, arrays
-            that do not broadcast.
-        TypeError: a link that is none.
+        ValueError: a number below 0, a speed that is 0, a world that is no integer of at least 1.
 
     Source: Kaplan et al. (2020), section 2.1, for the 6.
     """
-    parameters = amounts_above_zero(parameters=parameters)
-    tokens, world = amounts_above_zero(tokens=tokens), check_world(world)
-    check_together(parameters=parameters, tokens=tokens, world=world)
+    parameters, tokens = amounts(parameters=parameters, tokens=tokens)
+    (world,) = counts(world=world)
     compute = OPERATIONS * parameters * tokens / positive(flops=flops)
-    piece = parameters * positive(itemsize=itemsize) / world
+    piece = ITEMSIZE * parameters / world
     send = seconds(2 * (world - 1), 2 * (world - 1) * piece, link)
     forward, backward = (1 - BACKWARD) * compute, BACKWARD * compute
     return compute / (forward + _together(backward, send, overlap))
 
 
-def least_tokens(flops: float, link: Link, *, itemsize: float = 2) -> float:
+def least_tokens(flops: float, link: Link) -> float:
     """Tokens per rank and step for which the way back takes as long as the gradients' all-reduce.
 
-    From 4 P n / F = 2 P itemsize / β, for many ranks and without latency. The model's size P does
+    From 4 P n / F = 2 · 2 P / β, for many ranks and without latency. The model's size P does
     not matter. FSDP needs as many: it gathers P numbers on the way forward, of 2 P n operations,
     and gathers and reduces 2 P on the way back, of 4 P n.
 
     Args:
         flops: F, operations per second that a rank reaches.
         link: from each rank to the next; β is the bandwidth with which one copy of the model sends.
-        itemsize: bytes of one number of a gradient.
 
     Returns:
-        n = itemsize · F / (2 β).
+        n = F / β.
 
-    Raises:
-        ValueError: a number that is not above 0.
-        TypeError: a link that is none.
-
-    Source: Austin et al. (2025), part 12: F / β for 2 bytes per number.
+    Source: Austin et al. (2025), part 12.
     """
-    operations = positive(flops=flops) / _link(link).bandwidth  # per byte sent
-    return 2 * positive(itemsize=itemsize) * operations / (BACKWARD * OPERATIONS)
+    return 2 * ITEMSIZE * positive(flops=flops) / link.bandwidth / (BACKWARD * OPERATIONS)
 
 
 def ring_efficiency(
@@ -144,70 +127,53 @@ def ring_efficiency(
     *,
     flops: float,
     link: Link,
-    itemsize: float = 2,
     overlap: bool = True,
 ) -> Amount:
     """The share of time in which a rank computes, forward in ring attention without a mask.
 
-    W times c queries meet c keys, 4 c² d operations; W − 1 times in between 2 c d numbers travel as
-    one message, meanwhile or afterwards.
+    W times c queries meet c keys, 4 c² d operations; W − 1 times in between 2 c d numbers of 2
+    bytes travel as one message, meanwhile or afterwards.
 
     Args:
-        tokens: c, in the block of a rank, above 0.
-        width: d, of all heads together, above 0.
+        tokens: c, in the block of a rank.
+        width: d, of all heads together.
         world: W, how many ranks take part.
         flops: operations per second that a rank reaches.
         link: from each rank to the next.
-        itemsize: bytes of one number.
         overlap: whether a block travels on while it is computed with.
 
     Returns:
         W compute / ((W − 1) max(compute, send) + compute), with the sum in place of the maximum
-        without overlap.
-
-    Raises:
-        ValueError: a number that is not above 0, a world that is no integer of at least 1, arrays
-            that do not broadcast.
-        TypeError: a link that is none.
+        without overlap. Errors are those of data_parallel_efficiency.
 
     Source: Liu, Zaharia and Abbeel (2023), section 3.
     """
-    tokens = amounts_above_zero(tokens=tokens)
-    width, world = amounts_above_zero(width=width), check_world(world)
-    check_together(tokens=tokens, width=width, world=world)
+    tokens, width = amounts(tokens=tokens, width=width)
+    (world,) = counts(world=world)
     compute = 4 * tokens**2 * width / positive(flops=flops)
-    send = seconds(1, 2 * tokens * width * positive(itemsize=itemsize), link)
+    send = seconds(1, 2 * ITEMSIZE * tokens * width, link)
     return world * compute / ((world - 1) * _together(compute, send, overlap) + compute)
 
 
-def least_block(
-    flops: float, link: Link, *, itemsize: float = 2, width: float | None = None
-) -> float:
+def least_block(flops: float, link: Link, *, width: float | None = None) -> float:
     """Tokens per rank from which a ring's sending hides behind its computing.
 
-    The c with 4 c² d / F = α + 2 c d itemsize / β. Without α it is itemsize · F / (2 β), whatever
+    The c with 4 c² d / F = α + 4 c d / β, of 2 bytes per number. Without α it is F / β, whatever
     the width d.
 
     Args:
         flops: F, operations per second that a rank reaches.
         link: from each rank to the next.
-        itemsize: bytes of one number.
         width: d, of all heads together; None leaves the latency α out.
 
     Returns:
         c, a number of tokens.
 
-    Raises:
-        ValueError: a number that is not above 0.
-        TypeError: a link that is none.
-
-    Source: Liu, Zaharia and Abbeel (2023), section 3: c ≥ F / β for 2 bytes per number.
+    Source: Liu, Zaharia and Abbeel (2023), section 3: c ≥ F / β.
     """
-    flops, link = positive(flops=flops), _link(link)
-    half = positive(itemsize=itemsize) * flops / (4 * link.bandwidth)
-    if positive_or_none(width=width) is None:
-        return 2 * half
-    return half + math.sqrt(half**2 + link.latency * flops / (4 * float(width or 1)))
+    half = ITEMSIZE * positive(flops=flops) / (4 * link.bandwidth)
+    waiting = 0 if width is None else link.latency * flops / (4 * positive(width=width))
+    return half + math.sqrt(half**2 + waiting)
 
 
 def _together(compute: Amount, send: Amount, overlap: bool) -> Amount:
@@ -215,14 +181,3 @@ def _together(compute: Amount, send: Amount, overlap: bool) -> Amount:
         longer = np.maximum(compute, send)
         return longer if np.ndim(longer) else float(longer)
     return compute + send
-
-
-def check_world(world: Amount) -> Amount:
-    """Check how many ranks take part: integers of 1 or more."""
-    return amounts(least=1, whole=True, world=world)
-
-
-def _link(link: Any) -> Link:
-    if not isinstance(link, Link):
-        raise TypeError(f"link: got a {type(link).__name__}, expected a Link")
-    return link

@@ -24,27 +24,12 @@ if __name__ == "__main__":
 
 
 def worker_text(function: Callable[..., Any], backend: str) -> str:
-    """The program of a worker. Annotations are not evaluated: they may name what is not there.
-
-    Args:
-        function: made with def.
-        backend: torch or jax.
-
-    Raises:
-        TypeError: what is no function with a source of its own.
-    """
+    """The program of a worker. Annotations are not evaluated: they may name what is not there."""
     return TEXT.format(source=source_of(function), backend=backend, name=function.__name__)
 
 
 def pickled(arguments: dict[str, Any]) -> bytes:
-    """Arguments as they are sent to the workers.
-
-    Args:
-        arguments: by name.
-
-    Raises:
-        ValueError: what pickle does not take.
-    """
+    """Arguments as they are sent to the workers; a ValueError for what pickle does not take."""
     try:
         return pickle.dumps(arguments)
     except Exception as error:
@@ -59,13 +44,7 @@ def python_path() -> str:
 
 
 def report(folder: Path, rank: int, error: BaseException) -> None:
-    """Write a worker's error to a file, without the frames that are not the function's.
-
-    Args:
-        folder: of the launch.
-        rank: of the worker.
-        error: caught in the function `work` of a launcher, whose frame is left out.
-    """
+    """Write a worker's error to a file, without the frame of the launcher that caught it."""
     trace = error.__traceback__.tb_next if error.__traceback__ else None
     text = "".join(traceback.format_exception(type(error), error, trace)).strip()
     text = text.replace(str(folder) + os.sep, "")
@@ -75,12 +54,7 @@ def report(folder: Path, rank: int, error: BaseException) -> None:
 
 
 def first_error(folder: Path, world: int) -> str | None:
-    """The error of the worker that failed first, if one has told of it.
-
-    Args:
-        folder: of the launch.
-        world: how many workers there are.
-    """
+    """The error of the worker that failed first, if one has told of it."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("error-*")]
     if not found:
         return None
@@ -89,12 +63,7 @@ def first_error(folder: Path, world: int) -> str | None:
 
 
 def show_printed(folder: Path, world: int) -> None:
-    """Print what the workers have printed, rank by rank.
-
-    Args:
-        folder: of the launch.
-        world: how many workers there are.
-    """
+    """Print what the workers have printed, rank by rank."""
     for printed in (folder / f"printed-{rank}" for rank in range(world)):
         if printed.exists():
             print(printed.read_text(encoding="utf-8", errors="replace"), end="")

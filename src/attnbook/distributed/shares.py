@@ -9,14 +9,8 @@ SHARED = {
 }
 
 
-def sizes_per_device(layer: Any, world: int, name: str = "world", of: str = "") -> dict[str, int]:
-    """What each device has of the sizes that devices share, by the layer's names for them.
-
-    Args:
-        layer: with heads or hidden units, of either back end.
-        world: how many devices there are.
-        name: what errors call the world.
-        of: words behind an error that say which layer it is.
+def sizes_per_device(layer: Any, world: int) -> dict[str, int]:
+    """What each device has of a layer's heads or hidden units, by the layer's names for them.
 
     Raises:
         ValueError: a world that does not divide one of them.
@@ -24,6 +18,6 @@ def sizes_per_device(layer: Any, world: int, name: str = "world", of: str = "") 
     whole = {size: getattr(layer, size) for size in SHARED if hasattr(layer, size)}
     for size, count in whole.items():
         if count % world:
-            what = f"{SHARED[size]}{of}"
-            raise ValueError(f"{name}: got {world}, expected a divisor of {count}, the {what}")
+            what = f"{SHARED[size]} of {type(layer).__name__}"
+            raise ValueError(f"world: got {world}, expected a divisor of {count}, the {what}")
     return {size: count // world for size, count in whole.items()}

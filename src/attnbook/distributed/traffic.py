@@ -7,40 +7,17 @@ a model of the link between two devices, are in communication_time and have thei
 
 import math
 
-from attnbook._validation import int_between, nonnegative, nonnegative_int, positive_int
-from attnbook.distributed.amounts import amounts, check_together
+from attnbook._validation import int_between, positive_int
+from attnbook.distributed.amounts import amounts, counts
+from attnbook.distributed.communication_time import Amount
+from attnbook.distributed.communication_time import Link as Link
 from attnbook.distributed.communication_time import (
-    Amount,
-    Link,
-    check_world,
-    data_parallel_efficiency,
-    least_block,
-    least_tokens,
-    ring_efficiency,
-    seconds,
+    data_parallel_efficiency as data_parallel_efficiency,
 )
-
-__all__ = [
-    "Link",
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "causal_imbalance",
-    "data_parallel_efficiency",
-    "heads_split",
-    "least_block",
-    "least_tokens",
-    "padded",
-    "pipeline_bubble",
-    "reduce_scatter",
-    "ring",
-    "ring_backward",
-    "ring_efficiency",
-    "seconds",
-    "split_attention",
-    "zero",
-    "zero_traffic",
-]
+from attnbook.distributed.communication_time import least_block as least_block
+from attnbook.distributed.communication_time import least_tokens as least_tokens
+from attnbook.distributed.communication_time import ring_efficiency as ring_efficiency
+from attnbook.distributed.communication_time import seconds as seconds
 
 
 def all_reduce(size: Amount, world: Amount) -> Amount:
@@ -54,8 +31,7 @@ def all_reduce(size: Amount, world: Amount) -> Amount:
         Bytes that one rank sends, with the algorithm of the ring; none can do with fewer.
 
     Raises:
-        ValueError: a size below 0, a world that is no integer of at least 1, arrays that do not
-            broadcast.
+        ValueError: a size below 0, a world that is no integer of at least 1.
 
     Source: Thakur, Rabenseifner and Gropp (2005); Patarasuk and Yuan (2009).
     """
@@ -63,33 +39,18 @@ def all_reduce(size: Amount, world: Amount) -> Amount:
 
 
 def all_gather(size: Amount, world: Amount) -> Amount:
-    """Bytes sent until every rank has the whole, of which it held 1/W: size (W − 1) / W.
+    """Bytes sent until every rank has the whole, of this size, of which it held 1/W.
 
-    Args:
-        size: bytes of the whole array.
-        world: W, how many ranks take part.
-
-    Returns:
-        Bytes that one rank sends, its own part and then those that came by, but for the last.
-
-    Raises:
-        ValueError: as all_reduce.
+    A rank sends its own part and then those that came by, but for the last: size (W − 1) / W.
+    Errors are all_reduce's.
     """
     return _share_of_others(size, world)
 
 
 def reduce_scatter(size: Amount, world: Amount) -> Amount:
-    """Bytes sent until every rank has 1/W of the sum of arrays: size (W − 1) / W.
+    """Bytes sent until every rank has 1/W of the sum of arrays of this size: size (W − 1) / W.
 
-    Args:
-        size: bytes of the array that each rank holds at first.
-        world: W, how many ranks take part.
-
-    Returns:
-        Bytes that one rank sends.
-
-    Raises:
-        ValueError: as all_reduce.
+    Errors are all_reduce's.
     """
     return _share_of_others(size, world)
 
@@ -97,18 +58,8 @@ def reduce_scatter(size: Amount, world: Amount) -> Amount:
 def all_to_all(size: Amount, world: Amount) -> Amount:
     """Bytes sent when each rank gets its own part of every rank's array: size (W − 1) / W.
 
-    The part that a rank has for itself stays. So tokens travel to the experts that they chose, and
-    their results back.
-
-    Args:
-        size: bytes of the array that each rank holds.
-        world: W, how many ranks take part.
-
-    Returns:
-        Bytes that one rank sends, each straight to the rank that it is for.
-
-    Raises:
-        ValueError: as all_reduce.
+    The part that a rank has for itself stays, the others go straight to where they belong. So
+    tokens travel to the experts that they chose, and their results back. Errors are all_reduce's.
 
     Source: Lepikhin et al. (2021), section 3.
     """
@@ -116,8 +67,7 @@ def all_to_all(size: Amount, world: Amount) -> Amount:
 
 
 def _share_of_others(size: Amount, world: Amount) -> Amount:
-    size, world = amounts(size=size), check_world(world)
-    check_together(size=size, world=world)
+    (size,), (world,) = amounts(size=size), counts(world=world)
     return size * (world - 1) / world
 
 
@@ -131,13 +81,9 @@ def ring(block: Amount, world: Amount) -> Amount:
     Returns:
         2 (W − 1) blocks, an integer where the block is one.
 
-    Raises:
-        ValueError: as all_reduce.
-
     Source: Liu, Zaharia and Abbeel (2023), section 3.
     """
-    block, world = amounts(block=block), check_world(world)
-    check_together(block=block, world=world)
+    (block,), (world,) = amounts(block=block), counts(world=world)
     return 2 * (world - 1) * block
 
 
@@ -145,20 +91,10 @@ def ring_backward(block: Amount, world: Amount) -> Amount:
     """Bytes sent in ring attention, backward: keys and values travel with their gradients.
 
     After W − 1 steps of four arrays the gradients stand one rank before their home, and take one
-    step more. A single rank is at home already.
-
-    Args:
-        block: bytes of a rank's keys, as many as those of its values.
-        world: W, how many ranks take part.
-
-    Returns:
-        4 (W − 1) + 2 blocks; 0 for a world of 1.
-
-    Raises:
-        ValueError: as all_reduce.
+    step more: 4 (W − 1) + 2 blocks. A single rank is at home already, and sends 0. Arguments and
+    errors are those of ring.
     """
-    block, world = amounts(block=block), check_world(world)
-    check_together(block=block, world=world)
+    (block,), (world,) = amounts(block=block), counts(world=world)
     return (4 * (world - 1) + 2 * (world > 1)) * block
 
 
@@ -178,15 +114,11 @@ def heads_split(rows: Amount, tokens: Amount, embed_dim: Amount, itemsize: Amoun
         2 · rows · tokens · embed_dim · itemsize.
 
     Raises:
-        ValueError: what is no integer, or below 1; arrays that do not broadcast.
+        ValueError: what is no integer, or below 1.
 
     Source: Shoeybi et al. (2019), section 3.
     """
-    sizes = {"rows": rows, "tokens": tokens, "embed_dim": embed_dim, "itemsize": itemsize}
-    for name, size in sizes.items():
-        sizes[name] = amounts(least=1, whole=True, **{name: size})
-    check_together(**sizes)
-    return 2 * math.prod(sizes.values())
+    return 2 * math.prod(counts(rows=rows, tokens=tokens, embed_dim=embed_dim, itemsize=itemsize))
 
 
 def split_attention(rows: Amount, width: Amount, itemsize: Amount) -> Amount:
@@ -201,12 +133,9 @@ def split_attention(rows: Amount, width: Amount, itemsize: Amount) -> Amount:
         rows · (1 + 1 + p) · itemsize, however many keys there are.
 
     Raises:
-        ValueError: what is no integer, or below 1; arrays that do not broadcast.
+        ValueError: what is no integer, or below 1.
     """
-    rows = amounts(least=1, whole=True, rows=rows)
-    width = amounts(least=1, whole=True, width=width)
-    itemsize = amounts(least=1, whole=True, itemsize=itemsize)
-    check_together(rows=rows, width=width, itemsize=itemsize)
+    rows, width, itemsize = counts(rows=rows, width=width, itemsize=itemsize)
     return rows * (2 + width) * itemsize
 
 
@@ -236,19 +165,12 @@ def zero(
         Bytes, of which none are padding.
 
     Raises:
-        ValueError: a number below 0, a world that is no integer of at least 1, another stage,
-            arrays that do not broadcast.
+        ValueError: a number below 0, a world that is no integer of at least 1, another stage.
 
     Source: Rajbhandari et al. (2020), section 5.
     """
-    parameters, world = amounts(parameters=parameters), check_world(world)
-    check_together(parameters=parameters, world=world)
-    stage = int_between(0, 3, stage=stage)
-    kinds = (
-        nonnegative(weights=weights),
-        nonnegative(gradients=gradients),
-        nonnegative(optimizer=optimizer),
-    )
+    (parameters,), (world,) = amounts(parameters=parameters), counts(world=world)
+    stage, kinds = int_between(0, 3, stage=stage), (weights, gradients, optimizer)
     whole, divided = sum(kinds[: 3 - stage]), sum(kinds[3 - stage :])
     return parameters * (whole + divided / world)
 
@@ -266,9 +188,6 @@ def zero_traffic(size: Amount, world: Amount, stage: int) -> Amount:
 
     Returns:
         2 size (W − 1) / W, or 3 in place of 2 for stage 3.
-
-    Raises:
-        ValueError: as zero.
 
     Source: Rajbhandari et al. (2020), section 7.
     """
@@ -288,16 +207,9 @@ def padded(shape: tuple[int, ...], world: int) -> int:
 
     Returns:
         ⌈rows / W⌉ · W · the numbers of a row.
-
-    Raises:
-        ValueError: a shape that is no tuple, or has an entry below 0; a world that is no integer of
-            at least 1.
     """
-    world = positive_int(world=world)
-    if not isinstance(shape, tuple | list):
-        raise ValueError(f"shape: got {shape!r}, expected a tuple of integers such as (5,)")
-    rows, *rest = [nonnegative_int(shape=n) for n in shape] or [1]
-    return -(-rows // world) * world * math.prod(rest)
+    rows, *rest = shape or (1,)
+    return -(-rows // positive_int(world=world)) * world * math.prod(rest)
 
 
 def causal_imbalance(world: Amount, *, zigzag: bool = False) -> Amount:
@@ -314,12 +226,9 @@ def causal_imbalance(world: Amount, *, zigzag: bool = False) -> Amount:
     Returns:
         2W / (W + 1), which goes to 2; 1 in the zigzag.
 
-    Raises:
-        ValueError: a world that is no integer of at least 1, a zigzag that is not True or False.
-
     Source: Brandon et al. (2023).
     """
-    world = check_world(world)
+    (world,) = counts(world=world)
     return 1.0 + 0 * world if zigzag else 2 * world / (world + 1)
 
 
@@ -337,11 +246,9 @@ def pipeline_bubble(stages: Amount, micro_batches: Amount) -> Amount:
         From 0 to below 1.
 
     Raises:
-        ValueError: what is no integer, or below 1; arrays that do not broadcast.
+        ValueError: what is no integer, or below 1.
 
     Source: Huang et al. (2019), section 2.3.
     """
-    p = amounts(least=1, whole=True, stages=stages)
-    m = amounts(least=1, whole=True, micro_batches=micro_batches)
-    check_together(stages=p, micro_batches=m)
+    p, m = counts(stages=stages, micro_batches=micro_batches)
     return (p - 1) / (m + p - 1)

@@ -9,18 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_jax_array
+from array_api_compat import device, is_jax_array
 from jaxtyping import Float
 
 from attnbook._types import Array
 from attnbook._validation import (
     check_floating,
-    int_between,
     nonnegative_int,
     positive_int,
-    promote_autocast,
     upcast_half,
-    without_autocast,
 )
 from attnbook.attention import scores
 from attnbook.exact import online_softmax
@@ -42,10 +39,6 @@ class Pool:
         values: of shape (pages, page_size, p).
         readers: how many sequences have a page in their table, a number per page.
         unused: the numbers of the pages that nobody has.
-
-    Raises:
-        ValueError: sizes that are no integers, or too small; an array that is not floating.
-        TypeError: like that is no array.
 
     Source: Kwon et al. (2023), section 4.
     """
@@ -71,11 +64,7 @@ class Pool:
         self.unused = list(reversed(range(shape[0])))
 
     def take(self) -> int:
-        """The number of a page that nobody has; it has one reader now.
-
-        Raises:
-            RuntimeError: every page is in use.
-        """
+        """The number of a page that nobody has; a RuntimeError if every page is in use."""
         if not self.unused:
             pages = len(self.readers)
             raise RuntimeError(f"pool: got no free page of {pages}, expected one: free a sequence")
@@ -84,17 +73,7 @@ class Pool:
         return page
 
     def drop(self, page: int) -> None:
-        """One reader less; without any, the page is free.
-
-        Args:
-            page: the number of a page that has a reader.
-
-        Raises:
-            ValueError: a number that is no page's, or a page that is free.
-        """
-        page = int_between(0, len(self.readers) - 1, page=page)
-        if not self.readers[page]:
-            raise ValueError(f"page: got {page}, which is free, expected one that has a reader")
+        """One reader less; without any, the page is free."""
         self.readers[page] -= 1
         if self.readers[page] == 0:
             self.unused.append(page)
@@ -109,14 +88,9 @@ class Sequence:
     Attributes:
         table: the numbers of its pages, in order.
         length: how many tokens were written.
-
-    Raises:
-        TypeError: what is no Pool.
     """
 
     def __init__(self, pool: Pool) -> None:
-        if not isinstance(pool, Pool):
-            raise TypeError(f"pool: got a {type(pool).__name__}, expected a Pool")
         self.pool = pool
         self.table: list[int] = []
         self.length = 0
@@ -131,12 +105,10 @@ class Sequence:
 
         Raises:
             ValueError: a key or a value of another width or dtype than the pool's.
-            TypeError: arrays of another library.
             RuntimeError: no page is free, and the sequence is as before; or it was freed.
         """
         self._check_in_use()
         pool, slot = self.pool, self.length % self.pool.page_size
-        _, key, value = promote_autocast(pool.keys, key, value)
         check_floating(pool=pool.keys, key=key, value=value)
         for name, row, stored in (("key", key, pool.keys), ("value", value, pool.values)):
             if tuple(row.shape) != tuple(stored.shape[2:]):
@@ -145,26 +117,18 @@ class Sequence:
         if slot == 0:
             self.table.append(pool.take())
         elif pool.readers[self.table[-1]] > 1:
-            self._copy_last_page()
+            old, new = self.table[-1], pool.take()  # a page of its own
+            pool.keys = _with_row(pool.keys, (new,), pool.keys[old, ...])
+            pool.values = _with_row(pool.values, (new,), pool.values[old, ...])
+            pool.drop(old)
+            self.table[-1] = new
         page = self.table[-1]
         pool.keys = _with_row(pool.keys, (page, slot), key)
         pool.values = _with_row(pool.values, (page, slot), value)
         self.length += 1
 
-    def _copy_last_page(self) -> None:
-        """A page of its own in place of the one that others read too."""
-        pool, old, new = self.pool, self.table[-1], self.pool.take()
-        pool.keys = _with_row(pool.keys, (new,), pool.keys[old, ...])
-        pool.values = _with_row(pool.values, (new,), pool.values[old, ...])
-        pool.drop(old)
-        self.table[-1] = new
-
     def fork(self) -> Sequence:
-        """A second sequence that begins with the same tokens; no page is copied yet.
-
-        Raises:
-            RuntimeError: the sequence was freed.
-        """
+        """A second sequence that begins with the same tokens; no page is copied yet."""
         self._check_in_use()
         twin = Sequence(self.pool)
         twin.table, twin.length = list(self.table), self.length
@@ -173,11 +137,7 @@ class Sequence:
         return twin
 
     def free(self) -> None:
-        """Give the pages back; those that others read stay theirs.
-
-        Raises:
-            RuntimeError: the sequence was freed before.
-        """
+        """Give the pages back; those that others read stay theirs."""
         self._check_in_use()
         for page in self.table:
             self.pool.drop(page)
@@ -195,12 +155,10 @@ class Sequence:
 
         Raises:
             ValueError: queries of another width or dtype than the pool's keys.
-            TypeError: an array of another library.
             RuntimeError: the sequence was freed.
         """
         self._check_in_use()
         pool, size = self.pool, self.pool.page_size
-        _, query = promote_autocast(pool.keys, query)
         xp = check_floating(pool=pool.keys, query=query)
         d = pool.keys.shape[-1]
         if query.ndim == 0 or query.shape[-1] != d:
@@ -209,8 +167,9 @@ class Sequence:
         part = online_softmax.empty(rows.shape[0], p, *upcast_half(xp, rows))
         for number, page in enumerate(self.table):
             end = min(size, self.length - number * size)
-            with without_autocast(rows):
-                here = _part(rows, pool.keys[page, :end, :], pool.values[page, :end, :])
+            held = rows, pool.keys[page, :end, :], pool.values[page, :end, :]
+            q, k, v = upcast_half(xp, *held)
+            here = online_softmax.unchecked_partial(scores.unchecked_scaled_dot(q, k), v, None)
             part = online_softmax.unchecked_combine(part, here)
         average, _ = online_softmax.unchecked_finish(part)
         shape = (*query.shape[:-1], p)
@@ -219,12 +178,6 @@ class Sequence:
     def _check_in_use(self) -> None:
         if self.freed:
             raise RuntimeError("sequence: got one that was freed, expected one in use")
-
-
-def _part(q: Array, k: Array, v: Array) -> online_softmax.Partial:
-    """The part of one page's tokens."""
-    q, k, v = upcast_half(array_namespace(q), q, k, v)
-    return online_softmax.unchecked_partial(scores.unchecked_scaled_dot(q, k), v, None)
 
 
 def _with_row(array: Any, where: tuple[int, ...], row: Array) -> Array:

@@ -47,8 +47,8 @@ def greedy(
         end of a row, end again. And the weights with which each was written.
 
     Raises:
-        ValueError: a source that is not (b, n), a start or an end that is no token, a limit that is
-            not an integer of at least 1.
+        ValueError: a source that is not (b, n), an end that is no token, a limit that is not an
+            integer of at least 1.
         TypeError: another model, what is no array.
     """
     xp, like = _checked(model, source, mask, start, end, limit)
@@ -98,37 +98,52 @@ def beam(
         most probable first. At the limit nothing may have ended: then the beginnings.
 
     Raises:
-        ValueError: a source that is not (n,), a start or an end that is no token, a width or a
-            limit that is not an integer of at least 1.
+        ValueError: a source that is not (n,), an end that is no token, a width or a limit that is
+            not an integer of at least 1.
         TypeError: another model, what is no array.
 
     Source: Sutskever, Vinyals and Le (2014), section 3.2.
     """
     positive_int(width=width)
-    _checked(model, source, mask, start, end, limit)
+    xp, like = _checked(model, source, mask, start, end, limit)
     if source.ndim != 1:
         raise ValueError(f"source: got shape {tuple(source.shape)}, expected (n,), one sentence")
+
+    def as_array(numbers: Any) -> Array:
+        return xp.asarray([int(n) for n in numbers], dtype=like.dtype, device=device(source))
+
+    beginnings: list[tuple[list[int], float]] = [([], 0.0)]
+    ended: list[tuple[list[int], float]] = []
     with without_graph(source):
-        return _beam(model, source, mask, start, end, limit, width)
+        memory, state = model.encode(source[None], mask[None])
+        token = as_array([start])
+        while beginnings and len(beginnings[0][0]) < limit:
+            state, logits, _ = model.step(memory, state, token)
+            so_far = np.array([[probability] for _, probability in beginnings])
+            longer = so_far + log_softmax(to_numpy(logits).astype(np.float64))
+            best = np.argsort(-longer, axis=None, kind="stable")[: width - len(ended)]
+            rows, tokens = np.unravel_index(best, longer.shape)  # of (beginnings, vocab)
+            found = [
+                ([*beginnings[row][0], int(t)], float(longer[row, t]))
+                for row, t in zip(rows, tokens, strict=True)
+            ]
+            ended += [pair for pair in found if pair[0][-1] == end]
+            beginnings = [pair for pair in found if pair[0][-1] != end]
+            state = _rows(state, xp.asarray(rows[tokens != end], device=device(source)))
+            token = as_array(tokens[tokens != end])
+    return sorted(ended or beginnings, key=lambda pair: -pair[1])
 
 
 def without_graph(like: Array) -> AbstractContextManager[Any]:
-    """In which torch keeps nothing for a gradient: of what a model writes none can be taken.
-
-    Args:
-        like: an array of the model's library; for one other than torch's nothing is done.
-    """
+    """In which torch, if it is the library of an array, keeps nothing for a gradient."""
     return sys.modules["torch"].no_grad() if is_torch_array(like) else nullcontext()
 
 
 def _checked(
     model: Any, source: Array, mask: Array, start: int, end: int, limit: int
 ) -> tuple[Any, Array]:
-    """Check what both searches are given; the namespace, and a source that is as wide as targets.
-
-    Whether start is a token of the model is its own matter: it is what the first step is given.
-    """
-    if isinstance(model, type) or not (hasattr(model, "encode") and hasattr(model, "step")):
+    """Check what both searches are given; the namespace, and a source as wide as targets."""
+    if not (hasattr(model, "encode") and hasattr(model, "step")):
         got = type(model).__name__
         raise TypeError(f"model: got a {got}, expected an EncoderDecoder or a Transformer")
     positive_int(limit=limit)
@@ -136,38 +151,8 @@ def _checked(
     if not xp.isdtype(source.dtype, "integral"):
         raise ValueError(f"source: got dtype {source.dtype}, expected integers")
     nonnegative_int(start=start)
-    vocab = getattr(model, "target_vocab", None)
-    nonnegative_int(most=math.inf if vocab is None else vocab - 1, end=end)
+    nonnegative_int(most=getattr(model, "target_vocab", math.inf) - 1, end=end)
     return xp, widen_tokens(source)
-
-
-def _beam(
-    model: Any, source: Array, mask: Array, start: int, end: int, limit: int, width: int
-) -> list[tuple[list[int], float]]:
-    xp, like = array_namespace(source), widen_tokens(source)
-
-    def as_array(numbers: Any) -> Array:
-        return xp.asarray([int(n) for n in numbers], dtype=like.dtype, device=device(source))
-
-    memory, state = model.encode(source[None], mask[None])
-    token = as_array([start])
-    beginnings: list[tuple[list[int], float]] = [([], 0.0)]
-    ended: list[tuple[list[int], float]] = []
-    while beginnings and len(beginnings[0][0]) < limit:
-        state, logits, _ = model.step(memory, state, token)
-        so_far = np.array([[probability] for _, probability in beginnings])
-        longer = so_far + log_softmax(to_numpy(logits).astype(np.float64))  # (beginnings, vocab)
-        best = np.argsort(-longer, axis=None, kind="stable")[: width - len(ended)]
-        rows, tokens = np.unravel_index(best, longer.shape)
-        found = [
-            ([*beginnings[row][0], int(t)], float(longer[row, t]))
-            for row, t in zip(rows, tokens, strict=True)
-        ]
-        ended += [pair for pair, t in zip(found, tokens, strict=True) if t == end]
-        beginnings = [pair for pair, t in zip(found, tokens, strict=True) if t != end]
-        state = _rows(state, xp.asarray(rows[tokens != end], device=device(source)))
-        token = as_array(tokens[tokens != end])
-    return sorted(ended or beginnings, key=lambda pair: -pair[1])
 
 
 def _rows(state: Any, rows: Int[Array, " k"]) -> Any:

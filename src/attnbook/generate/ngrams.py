@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnbook._validation import check_numpy, check_tokens, positive_int
+from attnbook._validation import check_tokens, positive_int
 from attnbook._validation import probability as check_share
 
 
@@ -36,11 +36,9 @@ def bits(
     Raises:
         ValueError: an order or a vocabulary below 1, a discount outside [0, 1), texts that are no
             rows of integers, tokens outside the vocabulary.
-        TypeError: what is no NumPy array.
 
     Source: Kneser and Ney (1995); interpolated as in Chen and Goodman (1999), section 3.
     """
-    check_numpy(train=train, held_out=held_out)
     positive_int(order=order)
     check_share(discount=discount)
     positive_int(vocab_size=vocab_size)
@@ -80,12 +78,8 @@ def _numbered(
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " grams"]]:
     """A number for every different gram, at the place where it ends, and where it ends first.
 
-    Args:
-        contexts: the number of what stands before each token.
-        tokens: both texts, one after the other; nobody asks for grams that begin in the first and
-            end in the second.
-        vocab_size: how many different tokens there are.
-        before: how many tokens a gram has before its last; the first ones have no number.
+    contexts has the numbers of what stands before each token; a gram has so many tokens before its
+    last, and the first ones have no number.
     """
     ends = np.arange(before, len(tokens))
     code = contexts[ends].astype(np.int64) * vocab_size + tokens[ends]

@@ -34,8 +34,7 @@ def accepted_share(
 
     Source: Leviathan, Kalman and Matias (2023), theorem 3.5.
     """
-    p, q = _probabilities(target=target), _probabilities(draft=draft)
-    _check_same_shape(p, q)
+    p, q = _both(target, draft)
     share: np.ndarray = np.minimum(p, q).sum(axis=-1)
     return share
 
@@ -57,10 +56,7 @@ def residual(
 
     Source: Leviathan, Kalman and Matias (2023), section 2.3; Chen et al. (2023), algorithm 2.
     """
-    p, q = _probabilities(target=target), _probabilities(draft=draft)
-    _check_same_shape(p, q)
-    if p.ndim != 1:
-        raise ValueError(f"target: got shape {p.shape}, expected (vocab,)")
+    p, q = _both(target, draft)
     return _residual(p, q)
 
 
@@ -84,27 +80,19 @@ def keep(
         One token to drafts + 1 of them.
 
     Raises:
-        ValueError: what are no probabilities that sum to 1, other shapes, drafts that are no tokens
-            or that the small model cannot draw.
-        TypeError: another rng than one of NumPy's.
+        ValueError: what are no probabilities that sum to 1, other shapes, drafts that are no
+            tokens.
 
     Source: Leviathan, Kalman and Matias (2023), algorithm 1; Chen et al. (2023), algorithm 2.
     """
-    if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"rng: got a {type(rng).__name__}, expected a numpy.random.Generator")
-    p = _probabilities(target=target)
-    if p.ndim != 2:
-        raise ValueError(f"target: got shape {p.shape}, expected (drafts + 1, vocab)")
-    drafts, vocab = p.shape[0] - 1, p.shape[1]
-    q = _probabilities(draft=draft)
-    if q.shape != (drafts, vocab):
-        raise ValueError(f"draft: got shape {q.shape}, expected {(drafts, vocab)}, as target's")
+    p, q = _probabilities(target=target), _probabilities(draft=draft)
+    if p.ndim != 2 or q.shape != (p.shape[0] - 1, p.shape[1]):
+        expected = "expected (drafts + 1, vocab), (drafts, vocab)"
+        raise ValueError(f"target, draft: got shapes {p.shape}, {q.shape}, {expected}")
+    drafts, vocab = q.shape
     proposed = token_list(vocab, tokens=tokens)
     if len(proposed) != drafts:
         raise ValueError(f"tokens: got {len(proposed)}, expected {drafts}, one less than target")
-    for i, x in enumerate(proposed):
-        if q[i, x] == 0:
-            raise ValueError(f"tokens: got {x} at {i}, expected one of a probability above 0")
     for i, x in enumerate(proposed):
         if rng.random() * q[i, x] >= p[i, x]:
             return [*proposed[:i], _drawn(_residual(p[i], q[i]), rng)]
@@ -144,13 +132,14 @@ def _probabilities(**argument: np.ndarray) -> Float[np.ndarray, "..."]:
     """Rows that sum to 1 but for the rounding of float32."""
     ((name, _),) = argument.items()
     p = finite(**argument)
-    if p.ndim == 0 or p.shape[-1] == 0:
-        raise ValueError(f"{name}: got shape {p.shape}, expected (..., vocab)")
     if np.any(p < 0) or np.any(np.abs(p.sum(axis=-1) - 1) > 1e-4):
         raise ValueError(f"{name}: got other numbers, expected rows of 0 or more that sum to 1")
     return p
 
 
-def _check_same_shape(p: np.ndarray, q: np.ndarray) -> None:
+def _both(target: np.ndarray, draft: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of two models, of one shape."""
+    p, q = _probabilities(target=target), _probabilities(draft=draft)
     if p.shape != q.shape:
         raise ValueError(f"draft: got shape {q.shape}, expected {p.shape}, as target")
+    return p, q

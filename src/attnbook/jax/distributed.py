@@ -6,7 +6,6 @@ travels between devices the functions here say themselves, in jax.shard_map, for
 """
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -48,11 +47,9 @@ def ring_attention(
 ) -> Float[Array, "... m p"]:
     """Attention of tokens split over devices; blocks of keys and values travel round a ring.
 
-    A device keeps its queries. In each of W turns it combines what it has with the part of the
-    block that is with it, and between turns passes the block on: it sends W − 1 blocks of keys and
-    W − 1 of values. No device has a row of scores as a whole. The gradient is JAX's own: it keeps
-    the blocks that came by, and computes their scores again. In causal attention a device skips the
-    blocks of later tokens, and waits for the others.
+    The ring of attnbook.torch.distributed.ring_attention, of whole arrays that the devices divide:
+    W − 1 blocks of keys and W − 1 of values are sent. The gradient is JAX's own: it keeps the
+    blocks that came by, and computes their scores again.
 
     Args:
         q: queries of shape (..., m, d); the devices divide m.
@@ -62,23 +59,24 @@ def ring_attention(
         mesh: of one axis; all devices without it.
 
     Returns:
-        The averages, of shape (..., m, p), split along the tokens. float16 and bfloat16 are
-        computed in float32.
+        The averages, of shape (..., m, p), split along the tokens.
 
     Raises:
-        ValueError: shapes or dtypes that do not fit, tokens that the devices do not divide, a mesh
-            of several axes, causal with other numbers of queries and keys, or not True or False.
-        TypeError: arrays of another library, what is no mesh.
+        ValueError: shapes or dtypes that do not fit, tokens that the devices do not divide, causal
+            with other numbers of queries and keys.
+        TypeError: arrays of another library.
 
     Source: Liu, Zaharia and Abbeel (2023), section 3; what is combined, Milakov and Gimelshein's
         (2018).
     """
-    mesh = make_mesh() if mesh is None else mesh
+    mesh = mesh or make_mesh()
     axis, world = axis_and_size(mesh)
     check_inputs(q, k, v, causal)
     _check_divided(world, q=q, k=k, v=v)
     turn = functools.partial(_ring, axis=axis, world=world, causal=causal)
-    return _over_tokens(turn, mesh, axis, (q, k, v))
+    placed = tuple(_tokens(a.ndim, axis) for a in (q, k, v))
+    result = _tokens(max(a.ndim for a in (q, k, v)), axis)
+    return jax.shard_map(turn, mesh=mesh, in_specs=placed, out_specs=result)(q, k, v)
 
 
 def _ring(q: Array, k: Array, v: Array, *, axis: str, world: int, causal: bool) -> Array:
@@ -120,34 +118,23 @@ def split_attention(
 ) -> Float[Array, "... m p"]:
     """Attention of few queries to keys and values that are split over devices.
 
-    Every device has all queries and computes the part of its own keys. What travels is a maximum
-    and a sum over all devices, of m (1 + p) numbers however many keys there are: what a long cache
-    needs.
-
-    Args:
-        q: queries of shape (..., m, d).
-        k: keys of shape (..., n, d); the devices divide n.
-        v: values of shape (..., n, p); leading axes broadcast.
-        mesh: of one axis; all devices without it.
-
-    Returns:
-        The averages, of shape (..., m, p), whole on every device. float16 and bfloat16 are computed
-        in float32.
+    As attnbook.torch.distributed.split_attention, of whole arrays: k and v, of shapes (..., n, d)
+    and (..., n, p), are split along n, which the devices of a mesh of one axis divide; q and the
+    averages, of shape (..., m, p), are whole on every device.
 
     Raises:
-        ValueError: shapes or dtypes that do not fit, keys that the devices do not divide, a mesh of
-            several axes.
-        TypeError: arrays of another library, what is no mesh.
+        ValueError: shapes or dtypes that do not fit, keys that the devices do not divide.
+        TypeError: arrays of another library.
 
     Source: Dao, Haziza, Massa and Sizov (2023), on one device; Milakov and Gimelshein (2018),
         equation 4.
     """
-    mesh = make_mesh() if mesh is None else mesh
+    mesh = mesh or make_mesh()
     axis, world = axis_and_size(mesh)
     check_inputs(q, k, v, False)
     _check_divided(world, k=k, v=v)
     share = functools.partial(_share, axis=axis)
-    placed = P(), _tokens(k, axis), _tokens(v, axis)
+    placed = P(), _tokens(k.ndim, axis), _tokens(v.ndim, axis)
     return jax.shard_map(share, mesh=mesh, in_specs=placed, out_specs=P())(q, k, v)
 
 
@@ -193,37 +180,38 @@ def linear_attention(
         (..., d, p), whole on every device.
 
     Raises:
-        ValueError: shapes or dtypes that do not fit, tokens that the devices do not divide, a mesh
-            of several axes, a chunk that is no integer of 1 or more.
-        TypeError: arrays of another library, what is no mesh.
+        ValueError: shapes or dtypes that do not fit, tokens that the devices do not divide, a chunk
+            that is no integer of 1 or more.
+        TypeError: arrays of another library.
 
     Source: Sun et al. (2024), section 3, for states that travel; gathered, Sun et al. (2025); maps
         of states, Martin and Cundy (2018), section 2.
     """
-    mesh = make_mesh() if mesh is None else mesh
+    mesh = mesh or make_mesh()
     axis, world = axis_and_size(mesh)
     _, tokens, (decay, beta, _), lead = check_state_inputs(
         {"q": q, "k": k, "v": v}, {"decay": decay, "beta": beta}
     )
     _check_divided(world, q=q)
-    rates = {"decay": decay, "beta": beta}
     given = [jnp.broadcast_to(a, (*lead, *a.shape[-2:])) for a in tokens]
-    given += [jnp.broadcast_to(a, (*lead, a.shape[-1])) for a in rates.values() if a is not None]
-    names = [name for name, a in rates.items() if a is not None]
-    hand_over = functools.partial(_hand_over, names=names, chunk=chunk, axis=axis, world=world)
-    token = P(*[None] * len(lead), axis)
+    rates = {
+        name: jnp.broadcast_to(a, (*lead, a.shape[-1]))
+        for name, a in (("decay", decay), ("beta", beta))
+        if a is not None
+    }
+    hand_over: Any = functools.partial(_hand_over, chunk=chunk, axis=axis, world=world)
+    token = _tokens(len(lead) + 2, axis)
     outputs, last = jax.shard_map(
         hand_over, mesh=mesh, in_specs=token, out_specs=(token, P()), check_vma=False
-    )(*given)
+    )(*given, rates)
     return outputs.astype(q.dtype), last
 
 
 def _hand_over(
-    q: Array, k: Array, v: Array, *rates: Array, names: list[str], chunk: int, axis: str, world: int
+    q: Array, k: Array, v: Array, rates: dict[str, Array], *, chunk: int, axis: str, world: int
 ) -> tuple[Array, Array]:
     """What one device does: of its blocks of q, k and v, and of its numbers per token."""
-    how = dict(zip(names, rates, strict=True))
-    outputs, answers, mine = _map_of_tokens(q, k, v, chunk, **how)
+    outputs, answers, mine = _map_of_tokens(q, k, v, chunk, **rates)
     maps, writes = lax.all_gather(mine, axis)
     state = before = jnp.zeros_like(mine[1])
     for rank in range(world):
@@ -253,19 +241,9 @@ def _apply(linear_map: Array, state: Array) -> Array:
     return linear_map * state if linear_map.shape[-2:] == (1, 1) else linear_map @ state
 
 
-def _over_tokens(
-    function: Callable[..., Array], mesh: Mesh, axis: str, arrays: tuple[Array, ...]
-) -> Array:
-    """A function of every device's tokens, whose output has the leading axes of all arrays."""
-    placed = tuple(_tokens(a, axis) for a in arrays)
-    longest = max(a.ndim for a in arrays)
-    result = P(*[None] * (longest - 2), axis)
-    return jax.shard_map(function, mesh=mesh, in_specs=placed, out_specs=result)(*arrays)
-
-
-def _tokens(array: Array, axis: str) -> P:
-    """Split along the tokens, the last axis but one."""
-    return P(*[None] * (array.ndim - 2), axis)
+def _tokens(axes: int, axis: str) -> P:
+    """Split along the tokens, the last of so many axes but one."""
+    return P(*[None] * (axes - 2), axis)
 
 
 def _check_divided(world: int, **arrays: Array) -> None:

@@ -61,23 +61,8 @@ def flash(
 ) -> tuple[Float[Array, "... m p"], Float[Array, "... m"]]:
     """Attention and log-sum-exps as attnbook.exact.flash.forward gives them, by a kernel in Pallas.
 
-    Products and sums are accumulated in float32. It has no gradient; exact.flash.backward takes
-    what it gives. On a TPU the keys and values of a head must fit into its fast memory.
-
-    Args:
-        q: queries of shape (..., m, d), float32, float16 or bfloat16.
-        k: keys of shape (..., n, d).
-        v: values of shape (..., n, p); leading axes broadcast. The widths d and p are at most 256.
-        causal: query i may attend to the keys j ≤ i alone; for as many queries as keys.
-
-    Returns:
-        The averages, of shape (..., m, p) and the dtype of v, and the log-sum-exps, of shape (...,
-        m) in float32. Where there are no keys they are 0 and −∞.
-
-    Raises:
-        ValueError: shapes or dtypes that do not fit, causal with other numbers of queries and keys,
-            or not True or False, arrays that want a gradient.
-        TypeError: what is no JAX array.
+    Arguments, results and errors are those of attnbook.torch.triton_flash.flash, of arrays of JAX.
+    On a TPU the keys and values of a head must fit into its fast memory.
 
     Source: Dao (2024), algorithm 1; Rabe and Staats (2021), section 2.
     """
@@ -85,7 +70,7 @@ def flash(
         if not isinstance(array, jax.Array):
             raise TypeError(f"{name}: got a {type(array).__name__}, expected a JAX array")
     lead = check_kernel_inputs(q, k, v, causal)
-    return _flash(q, k, v, lead, bool(causal))
+    return _flash(q, k, v, lead, causal)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(3, 4))

@@ -20,15 +20,8 @@ Model = TypeVar("Model")  # an Equinox module, or any other tree of arrays
 KINDS = ("ddp", "fsdp", "heads")
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "collective-permute", "all-to-all")
 SPLIT_LAYERS = (MultiHeadAttention, LinearAttention, GatedDelta, MLP)
-INTO_HEADS = (
-    "query",
-    "key",
-    "value",
-    "decay",
-    "beta",
-    "hidden",
-    "gate",
-)  # rows are heads' or units'
+# their rows are heads' or hidden units'
+INTO_HEADS = ("query", "key", "value", "decay", "beta", "hidden", "gate")
 
 
 def make_mesh(devices: int | None = None, *, name: str = "devices") -> Mesh:
@@ -72,9 +65,8 @@ def shard(model: Model, mesh: Mesh, kind: str) -> Model:
         The tree with other placements, of the same numbers.
 
     Raises:
-        ValueError: another kind, a mesh of several axes; for "heads" a tree without a layer that
-            can be split, heads or hidden units that the devices do not divide.
-        TypeError: what is no mesh.
+        ValueError: another kind; for "heads" a tree without a layer that can be split, heads or
+            hidden units that the devices do not divide.
 
     Source: the split of arrays Rajbhandari et al.'s (2020), stage 3; of heads and hidden units
         Shoeybi et al.'s (2019), section 3; placement by annotation Xu et al.'s (2021).
@@ -104,13 +96,12 @@ def _shard_heads(model: Model, mesh: Mesh, axis: str, world: int) -> Model:
     """The model with rows of what leads into heads split, and columns of what leads out."""
     found = 0
 
-    def place_layer(path: Any, part: Any) -> Any:
+    def place_layer(part: Any) -> Any:
         nonlocal found
         if not isinstance(part, SPLIT_LAYERS):
             return _put(part, mesh, P()) if eqx.is_array(part) else part
         found += 1
-        place_of = jax.tree_util.keystr(path).lstrip(".")
-        sizes_per_device(part, world, "mesh", f" of {place_of}" if place_of else "")
+        sizes_per_device(part, world)
         return jax.tree_util.tree_map_with_path(place, part)
 
     def place(path: Any, leaf: Any) -> Any:
@@ -121,9 +112,7 @@ def _shard_heads(model: Model, mesh: Mesh, axis: str, world: int) -> Model:
             return _put(leaf, mesh, P(axis))
         return _put(leaf, mesh, P(None, axis) if name == "output" and leaf.ndim == 2 else P())
 
-    placed = jax.tree_util.tree_map_with_path(
-        place_layer, model, is_leaf=lambda part: isinstance(part, SPLIT_LAYERS)
-    )
+    placed = jax.tree.map(place_layer, model, is_leaf=lambda part: isinstance(part, SPLIT_LAYERS))
     if not found:
         names = ", ".join(kind.__name__ for kind in SPLIT_LAYERS)
         raise ValueError(f"model: got no layer with heads or hidden units, expected one of {names}")
@@ -133,18 +122,14 @@ def _shard_heads(model: Model, mesh: Mesh, axis: str, world: int) -> Model:
 def _put(array: Any, mesh: Mesh, spec: P) -> jax.Array:
     """An array where a mesh and a spec say, also if other processes hold parts of it."""
     sharding = NamedSharding(mesh, spec)
-    if isinstance(array, jax.core.Tracer):  # within jax.jit, where there are no numbers yet
-        return jax.lax.with_sharding_constraint(array, sharding)
     if sharding.is_fully_addressable or not getattr(array, "is_fully_addressable", True):
         return jax.device_put(array, sharding)
     whole = np.asarray(array)
     return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
 
 
-def axis_and_size(mesh: Mesh | None) -> tuple[str, int]:
+def axis_and_size(mesh: Mesh) -> tuple[str, int]:
     """The name of a mesh's only axis, and how many devices it has."""
-    if not isinstance(mesh, Mesh):
-        raise TypeError(f"mesh: got a {type(mesh).__name__}, expected what make_mesh gives")
     if len(mesh.axis_names) != 1:
         got = ", ".join(map(repr, mesh.axis_names))
         raise ValueError(f"mesh: got {len(mesh.axis_names)} axes, {got}, expected one")
@@ -157,17 +142,11 @@ def collectives(compiled: Any) -> dict[str, int]:
     Within a loop it stands once, however often the loop turns.
 
     Args:
-        compiled: what jax.jit(function).lower(...).compile() gives, or its as_text().
+        compiled: what jax.jit(function).lower(...).compile() gives, or its text.
 
     Returns:
         A number for "all-reduce", "all-gather", "reduce-scatter", "collective-permute" and
         "all-to-all".
-
-    Raises:
-        TypeError: what is neither.
     """
-    text = compiled.as_text() if hasattr(compiled, "as_text") else compiled
-    if not isinstance(text, str):
-        got = type(compiled).__name__
-        raise TypeError(f"compiled: got a {got}, expected a compiled function or its text")
+    text = compiled if isinstance(compiled, str) else compiled.as_text()
     return {kind: len(re.findall(rf" {kind}(?:-start)?\(", text)) for kind in COLLECTIVES}

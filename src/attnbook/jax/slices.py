@@ -1,9 +1,11 @@
 """A share of a layer, as one of several devices would hold it: some heads, or some hidden units."""
 
-from typing import Any, TypeVar
+import operator
+from typing import TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from attnbook._validation import int_between, positive_int
 from attnbook.distributed.shares import sizes_per_device
@@ -15,23 +17,10 @@ Layer = TypeVar("Layer", MultiHeadAttention, MLP)
 
 
 def slice_of(layer: Layer, rank: int, world: int) -> Layer:
-    """The share of a layer that one of several ranks holds; the outputs of all shares add up.
+    """What a rank holds of a layer: 1 / W of its heads, or of its hidden units.
 
-    Σ_r slice_of(layer, r, W)(x) = layer(x): heads are concatenated and hidden units are summed over
-    by the output's matrix, whose columns are cut as they are. The output's bias is with rank 0.
-
-    Args:
-        layer: a MultiHeadAttention, of which a rank gets 1/W of the heads, or an MLP, of which it
-            gets 1/W of the hidden units.
-        rank: from 0 to W − 1.
-        world: W, a divisor of the heads, also of those of keys and values, or of the hidden units.
-
-    Returns:
-        A layer of the same class and width, with arrays of its own.
-
-    Raises:
-        ValueError: a world that does not divide, a rank that is not below it.
-        TypeError: another layer.
+    Σ_r slice_of(layer, r, W)(x) = layer(x), as attnbook.torch.distributed.slice_of, whose arguments
+    and errors these are, of layers of attnbook.jax.
 
     Source: Shoeybi et al. (2019), section 3.
     """
@@ -43,37 +32,25 @@ def slice_of(layer: Layer, rank: int, world: int) -> Layer:
     options = arguments(type(layer), layer) | sizes_per_device(layer, world)
     # its arrays are shapes alone, which are to be replaced
     part = eqx.filter_eval_shape(type(layer), **options, key=jax.random.key(0))
-    names = [name for name in ("query", "key", "value", "hidden", "gate") if hasattr(layer, name)]
-    for name in names:
-        whole = getattr(layer, name)
-        if whole is not None:  # an MLP may have no gate
-            part = _replaced(part, name, _rows(whole, rank, world))
-    return _replaced(part, "output", _columns(layer.output, rank, world))
+    for name in ("query", "key", "value", "hidden", "gate", "output"):
+        whole = getattr(layer, name, None)
+        if whole is not None:  # an MLP may have no gate, and has no keys
+            linear = _cut(whole, name == "output", rank, world)
+            part = eqx.tree_at(operator.attrgetter(name), part, linear)
+    return part
 
 
-def _replaced(layer: Any, name: str, linear: eqx.nn.Linear) -> Any:
-    return eqx.tree_at(lambda layer: getattr(layer, name), layer, linear)
-
-
-def _rows(linear: eqx.nn.Linear, rank: int, world: int) -> eqx.nn.Linear:
-    """Outputs of a linear layer: rows of its matrix, and entries of its bias."""
-    size = linear.weight.shape[0] // world
-    here = slice(rank * size, (rank + 1) * size)
-    return _linear(linear.weight[here], None if linear.bias is None else linear.bias[here])
-
-
-def _columns(linear: eqx.nn.Linear, rank: int, world: int) -> eqx.nn.Linear:
-    """Inputs of a linear layer: columns of its matrix; the bias with rank 0."""
-    size = linear.weight.shape[1] // world
-    weight = linear.weight[:, rank * size : (rank + 1) * size]
-    return _linear(weight, linear.bias if rank == 0 else None)
-
-
-def _linear(weight: jax.Array, bias: jax.Array | None) -> eqx.nn.Linear:
-    """A linear layer of given arrays."""
+def _cut(linear: eqx.nn.Linear, out: bool, rank: int, world: int) -> eqx.nn.Linear:
+    """Rows of a matrix that leads into heads, columns of the one that leads out of them."""
+    weight = jnp.split(linear.weight, world, axis=1 if out else 0)[rank]
+    bias = linear.bias
+    if bias is not None and not out:
+        bias = jnp.split(bias, world)[rank]
+    elif rank > 0:
+        bias = None
     rows, columns = weight.shape
     made = eqx.filter_eval_shape(
         eqx.nn.Linear, columns, rows, use_bias=bias is not None, key=jax.random.key(0)
     )
-    made = eqx.tree_at(lambda linear: linear.weight, made, weight)
-    return made if bias is None else eqx.tree_at(lambda linear: linear.bias, made, bias)
+    arrays = (weight,) if bias is None else (weight, bias)
+    return eqx.tree_at(lambda linear: (linear.weight, linear.bias)[: len(arrays)], made, arrays)

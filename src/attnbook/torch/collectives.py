@@ -35,11 +35,7 @@ COUNTS: list[Count] = []  # those that count now, in whatever thread a backward 
 
 @contextlib.contextmanager
 def count() -> Iterator[Count]:
-    """Count what this rank sends within the block, backward passes included.
-
-    Returns:
-        A Count, whose numbers grow as long as the block lasts.
-    """
+    """Count what this rank sends within the block, backward passes included, in a Count."""
     found = Count()
     COUNTS.append(found)
     try:
@@ -132,32 +128,17 @@ class _Summed(torch.autograd.Function):
         return gradients[0], None
 
 
-def check_tensor(**argument: Any) -> None:
-    """Check that an argument, given by its name, is a tensor."""
-    ((name, x),) = argument.items()
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: got a {type(x).__name__}, expected a torch.Tensor")
-
-
 def shared(x: Tensor, group: Group | None = None) -> Tensor:
     """Give x itself; backward, the sum over ranks of their gradients with respect to it.
 
-    Raises:
-        TypeError: an x that is no tensor.
-
     Source: Shoeybi et al. (2019), section 3, the operator f.
     """
-    check_tensor(x=x)
     return _Shared.apply(x, group)  # type: ignore[no-untyped-call]
 
 
 def summed(x: Tensor, group: Group | None = None) -> Tensor:
     """Σ_r x_r over ranks; backward, the gradient itself, which is the same on all ranks.
 
-    Raises:
-        TypeError: an x that is no tensor.
-
     Source: Shoeybi et al. (2019), section 3, the operator g.
     """
-    check_tensor(x=x)
     return _Summed.apply(x, group)  # type: ignore[no-untyped-call]

@@ -15,7 +15,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from attnbook._validation import (
-    check_rows,
     int_between,
     positive_int,
     upcast_half,
@@ -29,7 +28,6 @@ from attnbook.torch.collectives import (
     Group,
     add_scores,
     all_reduce,
-    check_tensor,
     count,
     pass_on,
     rank_and_world,
@@ -95,9 +93,7 @@ def ring_attention(
 
     Raises:
         ValueError: shapes or dtypes that do not fit, leading axes that differ, other numbers of
-            keys than of queries, an odd number of them with zigzag, causal or zigzag that is not
-            True or False.
-        TypeError: what is no tensor.
+            keys than of queries, an odd number of them with zigzag.
         RuntimeError: no process group.
 
     Source: Liu, Zaharia and Abbeel (2023), section 3; zigzag: Grattafiori et al. (2024), section
@@ -111,7 +107,7 @@ def ring_attention(
             raise ValueError(f"{name}: got shape {shape}, expected ({expected}, ...) as in q")
     if zigzag and m % 2:
         raise ValueError(f"zigzag: got {m} tokens on a rank, expected an even number, two pieces")
-    how = _How(bool(causal), bool(zigzag), group)
+    how = _How(causal, zigzag, group)
     return _Ring.apply(q, k, v, how)  # type: ignore[no-untyped-call]
 
 
@@ -131,12 +127,8 @@ def deal(
         Of shape (..., n / W, d).
 
     Raises:
-        ValueError: an n that cannot be dealt out, a rank that is not 0 to W − 1, an x with fewer
-            than two axes, a zigzag that is not True or False.
-        TypeError: an x that is no tensor.
+        ValueError: an n that cannot be dealt out, a rank that is not 0 to W − 1.
     """
-    check_tensor(x=x)
-    check_rows(x=x)
     world = positive_int(world=world)
     rank = int_between(0, world - 1, rank=rank)
     pieces = 2 * world if zigzag else world
@@ -253,7 +245,6 @@ def split_attention(
 
     Raises:
         ValueError: shapes or dtypes that do not fit.
-        TypeError: what is no tensor.
         RuntimeError: no process group.
 
     Source: Milakov and Gimelshein (2018), equation 4, over ranks; for one query and many keys it

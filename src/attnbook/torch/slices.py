@@ -3,7 +3,6 @@
 import copy
 from typing import Any, TypeVar, cast
 
-import torch
 from torch import Tensor, nn
 
 from attnbook._validation import int_between, positive_int
@@ -34,7 +33,7 @@ def slice_of(layer: Layer, rank: int, world: int) -> Layer:
 
     Raises:
         ValueError: a world that does not divide, a rank that is not 0 to W − 1.
-        TypeError: another layer, or one whose matrices are no torch.nn.Linear.
+        TypeError: another layer.
 
     Source: Shoeybi et al. (2019), section 3.
     """
@@ -52,11 +51,8 @@ def slice_of(layer: Layer, rank: int, world: int) -> Layer:
     return found
 
 
-def _cut(name: str, matrix: nn.Module, rank: int, world: int) -> nn.Linear:
+def _cut(name: str, matrix: Any, rank: int, world: int) -> nn.Linear:
     """Rows of a matrix that leads into heads, columns of the one that leads out of them."""
-    if not isinstance(matrix, nn.Linear):
-        got = type(matrix).__name__
-        raise TypeError(f"layer.{name}: got a {got}, expected a torch.nn.Linear")
     out = name == "output"
     weight = matrix.weight.chunk(world, dim=1 if out else 0)[rank]
     bias: Tensor | None = matrix.bias
@@ -64,16 +60,12 @@ def _cut(name: str, matrix: nn.Module, rank: int, world: int) -> nn.Linear:
         bias = bias.chunk(world)[rank]
     elif rank > 0:
         bias = None
-    with torch.device("meta"):  # it draws no numbers
-        found = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
-    found.weight = _parameter(weight)
+    # on no device it draws no numbers
+    found = nn.Linear(weight.shape[1], weight.shape[0], bias is not None, "meta")
+    found.weight = nn.Parameter(weight.detach().clone())
     if bias is not None:
-        found.bias = _parameter(bias)
-    return found.train(matrix.training)
-
-
-def _parameter(part: Tensor) -> nn.Parameter:
-    return nn.Parameter(part.detach().clone(), requires_grad=part.requires_grad)
+        found.bias = nn.Parameter(bias.detach().clone())
+    return found.train(matrix.training).requires_grad_(weight.requires_grad)
 
 
 def split_block(block: Block, *, group: Group | None = None) -> Block:
@@ -93,7 +85,7 @@ def split_block(block: Block, *, group: Group | None = None) -> Block:
     Raises:
         ValueError: heads or hidden units that the ranks do not divide; a dropout, for which ranks
             would draw different numbers.
-        TypeError: another layer, or a block without a softmax.
+        TypeError: another layer.
         RuntimeError: no process group.
 
     Source: Shoeybi et al. (2019), section 3.

@@ -85,18 +85,23 @@ def flash(
 
     Raises:
         ValueError: shapes, dtypes or devices that do not fit, causal with other numbers of queries
-            and keys, or not True or False, arrays that want a gradient.
+            and keys, arrays that want a gradient.
         TypeError: what is no PyTorch tensor.
         ImportError: Triton is not installed.
 
     Source: Dao (2024), algorithm 1; Tillet, Kung and Cox (2019) for Triton.
     """
-    for name, array in (("q", q), ("k", k), ("v", v)):
-        if not isinstance(array, torch.Tensor):
-            raise TypeError(f"{name}: got a {type(array).__name__}, expected a PyTorch tensor")
-    lead = check_kernel_inputs(q, k, v, causal)
-    launch = _compiled()
-    _check_tensors(q, k, v)
+    lead, launch = check_kernel_inputs(q, k, v, causal), _compiled()
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name}: got a {type(tensor).__name__}, expected a PyTorch tensor")
+        if not tensor.is_cuda and isinstance(launch, triton.JITFunction):
+            raise ValueError(
+                f"{name}: got device {tensor.device}, expected a GPU. Triton's interpreter takes "
+                "other tensors, if TRITON_INTERPRET=1 is set before Triton is imported"
+            )
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise ValueError(f"{name}: wants a gradient, which this kernel has not: detach it")
     m, n, d, p = q.shape[-2], k.shape[-2], q.shape[-1], v.shape[-1]
     output = v.new_zeros((*lead, m, p))
     log_sum_exp = q.new_full((*lead, m), -math.inf, dtype=torch.float32)
@@ -106,7 +111,7 @@ def flash(
         arrays = [a.expand(*lead, -1, -1).contiguous() for a in (q, k, v)]
         if not q.is_cuda and q.dtype is torch.bfloat16:  # which the interpreter's products are not
             arrays = [a.float() for a in arrays]
-        sizes = (m, n, d, p, 1 / math.sqrt(d), block, *tiles, bool(causal))
+        sizes = (m, n, d, p, 1 / math.sqrt(d), block, *tiles, causal)
         grid = math.prod(lead), -(-m // block)
         launch[grid](*arrays, output, log_sum_exp, *sizes, num_stages=2)
     return output, log_sum_exp
@@ -118,19 +123,3 @@ def _compiled() -> Any:
     if triton is None:
         raise ImportError("triton: not installed, and this kernel needs it. Do: pip install triton")
     return triton.jit(kernel)
-
-
-def _check_tensors(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
-    """Check where the tensors are, and that nobody waits for a gradient."""
-    tensors = {"q": q, "k": k, "v": v}
-    interpreted = not isinstance(_compiled(), triton.JITFunction)
-    for name, tensor in tensors.items():
-        if tensor.device != q.device:
-            raise ValueError(f"{name}: got device {tensor.device}, expected {q.device} as in q")
-        if not (tensor.is_cuda or interpreted):
-            raise ValueError(
-                f"{name}: got device {tensor.device}, expected a GPU. Triton's interpreter takes "
-                "other tensors, if TRITON_INTERPRET=1 is set before Triton is imported"
-            )
-        if tensor.requires_grad and torch.is_grad_enabled():
-            raise ValueError(f"{name}: wants a gradient, which this kernel has not: detach it")

@@ -1,12 +1,9 @@
-"""What a training loop accepts: batches, learning rates, a gate, a loss."""
+"""What a training loop accepts: batches, learning rates, a loss."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj
-
-from attnbook._validation import is_such, positive_int
 
 
 def check_rates(learning_rate: Any) -> np.ndarray:
@@ -16,24 +13,6 @@ def check_rates(learning_rate: Any) -> np.ndarray:
     if not right or not np.all((rates >= 0) & np.isfinite(rates)):
         raise ValueError(f"learning_rate: got {learning_rate}, expected numbers, 0 or more")
     return rates.astype(float)
-
-
-def check_gate(gate: Any) -> None:
-    """Check a pair of a number of steps and a loss, or None."""
-    if gate is None:
-        return
-    if not isinstance(gate, tuple) or len(gate) != 2 or not is_such(gate[1], np.isfinite):
-        expected = "expected a number of steps, 1 or more, and a loss"
-        raise ValueError(f"gate: got {gate!r}, {expected}")
-    positive_int(gate=gate[0])
-
-
-def check_run(batches: Any, name: Any) -> None:
-    """Check that there is something to iterate over, and a name for it."""
-    if not isinstance(name, str):
-        raise TypeError(f"name: got {name!r}, expected a string")
-    if not isinstance(batches, Iterable):
-        raise TypeError(f"batches: got {batches!r}, expected tuples of arrays")
 
 
 def check_batch(batch: Any) -> None:

@@ -11,18 +11,16 @@ Child, Luan, Amodei and Sutskever (2019).
 """
 
 import itertools
-import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
-from attnbook._validation import nonnegative_int, one_of, token_list
+from attnbook._validation import nonnegative_int, token_list
 
 Pair = tuple[str, str]
 # a word with the space before it, a number, signs, and the spaces that are left
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-FORMS = ("NFC", "NFKC", "NFD", "NFKD")
 
 
 def _byte_signs() -> list[str]:
@@ -45,12 +43,10 @@ class BytePairs:
         patterns: regular expressions, each of which cuts what those before it left whole; of the
             library regex.
         special: tokens that are cut out of a text before anything else, where encode is told to.
-        normal_form: of Unicode, into which a text is brought first, if any.
 
     Raises:
-        ValueError: tokens that are no list of different strings, merges that are no different pairs
-            of strings, a pair whose parts or whole are no tokens, a special token that is none, a
-            pattern or a normal form that there is not.
+        ValueError: a token or a merge twice, a pair whose parts or whole are no tokens, a special
+            token that is none.
     """
 
     def __init__(
@@ -60,22 +56,17 @@ class BytePairs:
         *,
         patterns: Sequence[str] = (GPT2,),
         special: Iterable[str] = (),
-        normal_form: Literal["NFC", "NFKC", "NFD", "NFKD"] | None = None,
     ) -> None:
         # knows letters and numbers of every script, as re does not
         import regex  # type: ignore[import-untyped, unused-ignore]
 
-        self.tokens, self.normal_form = _strings(tokens=tokens), normal_form
-        if normal_form is not None:
-            one_of(FORMS, normal_form=normal_form)
+        self.tokens, self.patterns = list(tokens), list(patterns)
         self.number = {token: number for number, token in enumerate(self.tokens)}
-        pairs = _pairs(merges)
+        pairs = [(first, second) for first, second in merges]
         self.rank = {pair: rank for rank, pair in enumerate(pairs)}
-        special = _strings(special=special)
         self.special = sorted(special, key=len, reverse=True)  # the longest that fits is taken
         self._check(pairs)
-        self.patterns = _strings(patterns=patterns)
-        self._patterns = [_compiled(regex, one) for one in self.patterns]
+        self._patterns = [regex.compile(one) for one in self.patterns]
         self._cut = regex.compile(f"({'|'.join(map(regex.escape, self.special))})")
         self._numbers = lru_cache(maxsize=2**16)(self._unremembered)
 
@@ -84,19 +75,14 @@ class BytePairs:
 
         Args:
             text: of any length.
-            split_special_tokens: what stands in the text as a special token is written. True: it is
-                text like any other, as where people type. False: it is the token, as in the form of
-                a chat; whoever types it then ends a text or speaks for the model. Without the one
-                or the other it is refused.
+            split_special_tokens: where a special token stands in the text, True takes it as text,
+                as where people type; False as the token, as in the form of a chat: whoever types it
+                then ends a text or speaks for the model. Without the one or the other it is
+                refused.
 
         Raises:
-            ValueError: a byte for which there is no token, half of a surrogate pair, a special
-                token that is not expected.
+            ValueError: a byte for which there is no token, a special token that is not expected.
         """
-        if not isinstance(text, str):
-            raise ValueError(f"text: got a {type(text).__name__}, expected a string")
-        if self.normal_form is not None:
-            text = unicodedata.normalize(self.normal_form, text)
         whole = split_special_tokens or not self.special
         pieces = [text] if whole else self._cut.split(text)
         if split_special_tokens is None and len(pieces) > 1:
@@ -136,10 +122,7 @@ class BytePairs:
 
     def merges(self, word: str) -> Iterator[list[str]]:
         """A word's tokens after each merge, from single bytes to the tokens that are kept."""
-        try:
-            parts = [SIGNS[byte] for byte in word.encode()]
-        except UnicodeEncodeError as error:
-            raise ValueError(f"text: got {word!r}, expected characters of Unicode") from error
+        parts = [SIGNS[byte] for byte in word.encode()]
         yield parts
         while pairs := [pair for pair in itertools.pairwise(parts) if pair in self.rank]:
             parts = _joined(parts, min(pairs, key=self.rank.__getitem__))
@@ -166,45 +149,9 @@ class BytePairs:
         if len(self.rank) < len(pairs):
             (pair, _), *_ = Counter(pairs).most_common(1)
             raise ValueError(f"merges: got {pair!r} twice, expected different pairs")
-        for first, second in pairs:
-            for part in (first, second, first + second):
-                if part not in self.number:
-                    raise ValueError(f"merges: got {part!r} in a pair, expected tokens")
-        for token in self.special:
-            if not token or token not in self.number:
-                raise ValueError(f"special: got {token!r}, expected one of the tokens")
-
-
-def _strings(**argument: Any) -> list[str]:
-    """Strings, of which there may be any number; one string is not taken for its letters."""
-    ((name, given),) = argument.items()
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise ValueError(f"{name}: got {given!r}, expected a list of strings")
-    found = list(given)
-    for one in found:
-        if not isinstance(one, str):
-            raise ValueError(f"{name}: got {one!r} among them, expected strings")
-    return found
-
-
-def _pairs(merges: Any) -> list[Pair]:
-    """Pairs of strings, of which there may be any number."""
-    if not isinstance(merges, Iterable):
-        raise ValueError(f"merges: got {merges!r}, expected pairs of strings")
-    return [_two_strings(pair) for pair in merges]
-
-
-def _two_strings(pair: Any) -> Pair:
-    if not isinstance(pair, tuple | list) or [type(part) for part in pair] != [str, str]:
-        raise ValueError(f"merges: got {pair!r}, expected pairs of strings")
-    return pair[0], pair[1]
-
-
-def _compiled(regex: Any, pattern: str) -> Any:
-    try:
-        return regex.compile(pattern)
-    except regex.error as error:
-        raise ValueError(f"patterns: got {pattern!r}, expected a pattern ({error})") from error
+        needed = {part for pair in pairs for part in (*pair, "".join(pair))}
+        if missing := sorted({*needed, *self.special} - self.number.keys()):
+            raise ValueError(f"merges, special: got {missing[0]!r}, expected one of the tokens")
 
 
 def learn_pairs(text: str, vocabulary: int = 512) -> BytePairs:
@@ -219,12 +166,10 @@ def learn_pairs(text: str, vocabulary: int = 512) -> BytePairs:
         vocabulary: tokens, the 256 bytes among them.
 
     Raises:
-        ValueError: a text that is none, a vocabulary below 256.
+        ValueError: a vocabulary below 256.
 
     Source: Sennrich, Haddow and Birch (2016), algorithm 1.
     """
-    if not isinstance(text, str):
-        raise ValueError(f"text: got a {type(text).__name__}, expected a string")
     nonnegative_int(least=len(SIGNS), vocabulary=vocabulary)
     counts = Counter(BytePairs(SIGNS, []).words(text))
     words = [[SIGNS[byte] for byte in word.encode()] for word in counts]
@@ -237,9 +182,15 @@ def _merged(
 ) -> tuple[list[str], list[Pair]]:
     """The tokens and the merges, in order; only words that hold a merged pair are counted anew."""
     frequency: Counter[Pair] = Counter()
-    holders: dict[Pair, set[int]] = {}
-    for number in range(len(words)):
-        _count(words[number], number, counts[number], frequency, holders)
+    holders: defaultdict[Pair, set[int]] = defaultdict(set)
+
+    def count(number: int, times: int) -> None:
+        for pair in itertools.pairwise(words[number]):
+            frequency[pair] += times
+            holders[pair].add(number)
+
+    for number, times in enumerate(counts):
+        count(number, times)
     # two pairs may make the same token; a pair that came to be once more would keep its place
     tokens, merges = dict.fromkeys(SIGNS), dict[Pair, None]()
     while len(tokens) < vocabulary and frequency:
@@ -249,28 +200,10 @@ def _merged(
         merges[pair] = None
         tokens[pair[0] + pair[1]] = None
         for number in sorted(holders[pair]):
-            _count(words[number], number, -counts[number], frequency, holders)
+            count(number, -counts[number])
             words[number] = _joined(words[number], pair)
-            _count(words[number], number, counts[number], frequency, holders)
+            count(number, counts[number])
     return list(tokens), list(merges)
-
-
-def _count(
-    word: list[str],
-    number: int,
-    times: int,
-    frequency: Counter[Pair],
-    holders: dict[Pair, set[int]],
-) -> None:
-    """Add the pairs of a word so many times, or with a negative number take them away."""
-    for pair in itertools.pairwise(word):
-        frequency[pair] += times
-        if frequency[pair] == 0:
-            del frequency[pair]
-        if times > 0:
-            holders.setdefault(pair, set()).add(number)
-        else:
-            holders[pair].discard(number)
 
 
 def _cut(pattern: Any, text: str) -> Iterator[str]:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 from jaxtyping import Float, Int
 from tqdm import tqdm
 
-from attnbook._validation import is_such, nonnegative_int, positive_int
-from attnbook.train.batches import check_all_used, check_batch, check_gate, check_rates, check_run
+from attnbook._validation import int_between, nonnegative_int, positive, positive_int
+from attnbook.train.batches import check_all_used, check_batch, check_rates
 
 Batch = tuple[np.ndarray, ...]
 
@@ -50,23 +49,16 @@ def minibatches(
         seed: of NumPy's default generator.
 
     Raises:
-        ValueError: arrays of different length, a size that is not from 1 to n, steps or a seed that
-            are no integers.
+        ValueError: arrays of different length, a size that is not from 1 to n.
         TypeError: what is no list of arrays; of a single one write [X].
     """
     if not isinstance(arrays, list | tuple):
         raise TypeError(f"arrays: got a {type(arrays).__name__}, expected a list such as [X]")
-    for array in arrays:
-        if not is_array_api_obj(array) or array.ndim == 0:
-            got = type(array).__name__
-            raise TypeError(f"arrays: got a {got} in the list, expected arrays (n, ...)")
-    nonnegative_int(seed=seed)
     rows = {len(a) for a in arrays}
     if len(rows) != 1:
         raise ValueError(f"arrays: got {sorted(rows)} rows, expected the same number in each")
     (n,) = rows
-    if not 1 <= nonnegative_int(size=size) <= n:
-        raise ValueError(f"size: got {size}, expected 1 to {n}, the number of rows")
+    int_between(1, n, size=size)
     rng = np.random.default_rng(seed)
     drawn = (rng.choice(n, size, replace=False) for _ in range(nonnegative_int(steps=steps)))
     return (tuple(a[batch] for a in arrays) for batch in drawn)
@@ -122,10 +114,8 @@ def warm_cosine(peak: float, steps: int, *, warmup: int = 0) -> Float[np.ndarray
 
     Source: the fall is Loshchilov and Hutter's (2017), equation 5; the rise Goyal et al.'s (2017).
     """
-    if not is_such(peak, lambda x: 0 < x < math.inf) or nonnegative_int(steps=steps) < 1:
-        raise ValueError(f"peak, steps: got {peak}, {steps}, expected above 0, and 1 or more")
-    if nonnegative_int(warmup=warmup) > steps:
-        raise ValueError(f"warmup: got {warmup}, expected at most {steps}, the steps")
+    positive(peak=peak)
+    int_between(0, positive_int(steps=steps), warmup=warmup)
     t = np.arange(steps)
     rise = np.minimum(1, (t + 1) / max(1, warmup))
     return peak * rise * (1 + np.cos(np.pi * t / steps)) / 2
@@ -150,13 +140,11 @@ def run(
 
     Raises:
         ValueError: no batch, more or fewer learning rates than batches, one below 0; a gate that
-            is no such pair, or that the run does not reach.
+            the run does not reach.
         TypeError: batches that are no tuples of arrays.
         TrainingFailed: a loss that is not finite; a gate that is not met.
     """
     rates = check_rates(learning_rate)
-    check_gate(gate)
-    check_run(batches, name)
     if isinstance(batches, Sized) and len(batches) > 0:
         check_all_used(len(batches), rates, gate)
     losses: list[Any] = []
@@ -173,7 +161,10 @@ def run(
             if number == 0:
                 first_seconds = time.process_time() - start
             if gate is not None and number + 1 == gate[0]:
-                _hold(gate, _known(losses[-SHOWN:], number))
+                loss = _known(losses[-SHOWN:], number)
+                if loss > gate[1]:
+                    what = f"{loss:.4g} after {gate[0]} steps, expected {gate[1]:.4g} or less"
+                    raise TrainingFailed(f"the loss is {what}")
     if not losses:
         raise ValueError("batches: got none, expected at least one")
     _known(losses, len(losses))
@@ -188,11 +179,3 @@ def _known(losses: list[Any], number: int) -> float:
     if not math.isfinite(mean):
         raise TrainingFailed(f"the loss is {mean} by step {number}: try a lower learning rate")
     return mean
-
-
-def _hold(gate: tuple[int, float], loss: float) -> None:
-    steps, least = gate
-    if loss > least:
-        raise TrainingFailed(
-            f"the loss is {loss:.4g} after {steps} steps, expected {least:.4g} or less"
-        )
