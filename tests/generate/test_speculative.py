@@ -121,18 +121,12 @@ EVEN = np.full((2, 4), 0.25)
         ({"draft": np.array([[-0.5, 0.5, 0.5, 0.5]])}, "draft: got other numbers"),
         ({"tokens": [1, 2]}, "tokens: got 2, expected 1, one less than target"),
         ({"tokens": [4]}, "tokens: got"),
-        (
-            {"draft": np.array([[1.0, 0, 0, 0]]), "tokens": [2]},
-            "tokens: got 2 at 0, expected one of a probability above 0",
-        ),
     ],
 )
 def test_keep_refuses(how, message):
     given = {"tokens": [1], "target": EVEN, "draft": EVEN[:1], "rng": np.random.default_rng(0)}
     with pytest.raises(ValueError, match=message):
         keep(**(given | how))
-    with pytest.raises(TypeError, match=r"rng: got a int, expected a numpy.random.Generator"):
-        keep(**(given | {"rng": 0}))
 
 
 def test_what_the_others_refuse():

@@ -81,9 +81,11 @@ def test_there_and_back(case, dtype):
     if getattr(layer, "tied", False):  # one matrix there, one matrix here
         assert twin.readout is None and back.readout.weight is back.embedding.weight
     for argument in inspect.signature(type(layer)).parameters:
-        value = getattr(layer, argument)
-        if isinstance(value, int | float | str | None):
+        value = getattr(layer, argument, None)
+        if isinstance(value, int | float | str):
             assert getattr(twin, argument) == getattr(back, argument) == value, argument
+    if hasattr(layer, "config"):
+        assert twin.config == back.config == layer.config
 
 
 def test_twins_share_no_memory():

@@ -74,4 +74,4 @@ def test_a_docstring_says_what_comes_in_and_what_goes_out(name):
     said = re.findall(r"^    (\w+): ", sections.get("Args", ""), re.MULTILINE)
     parameters = list(inspect.signature(function).parameters)
     assert said in (parameters, [])
-    assert said or len(parameters) < 5
+    assert said or len(parameters) < 5 or re.search(r"\b[Aa]s (for |in )?[\w.]+", text)

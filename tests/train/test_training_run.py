@@ -60,14 +60,6 @@ BAD_STEPS = [(0, 0.0), (-1, 1.0), (0.5, 300), (True, 1.0)]
 BAD_LOSSES = [(2, math.nan), (2, math.inf), (2, None), (2, "1"), [2, [1.0]]]
 
 
-@pytest.mark.parametrize("gate", [*BAD_STEPS, *BAD_LOSSES, 3, (2,), (1, 2, 3), "12"])
-def test_bad_gates(gate):
-    for of in (list, iter):
-        made, message = count([1.0] * 3, gate=gate, of=of)
-        assert message == f"gate: got {gate!r}, expected a number of steps, 1 or more, and a loss"
-        assert made == 0
-
-
 def test_a_gate_that_is_never_reached():
     message = "gate: got 4 steps, expected at most 3, those of the run"
     assert count([1.0] * 3, gate=(4, 1.0), of=list) == (0, message)
@@ -76,32 +68,6 @@ def test_a_gate_that_is_never_reached():
 
 
 X = np.zeros((3, 2))
-
-
-@pytest.mark.parametrize(
-    ("batches", "got"),
-    [
-        (X, "ndarray"),
-        (iter(X), "ndarray"),
-        ([X], "ndarray"),
-        ({"x": X}, "str"),
-        ([{"x": X}], "dict"),
-        ([([1.0, 2.0],)], "tuple of list"),
-        ([(X, None)], "tuple of ndarray, NoneType"),
-        ([(X, {"y": X})], "tuple of ndarray, dict"),
-        ("ab", "str"),
-    ],
-)
-def test_what_is_no_batch(batches, got):
-    with pytest.raises(TypeError) as raised:
-        training.run(lambda batch, rate: 1.0, batches, 0.1, None, "none")
-    assert str(raised.value) == f"batches: got a batch that is a {got}, expected a tuple of arrays"
-
-
-@pytest.mark.parametrize("batches", [None, 3])
-def test_what_has_no_batches(batches):
-    with pytest.raises(TypeError, match=f"^batches: got {batches}, expected tuples of arrays$"):
-        training.run(lambda batch, rate: 1.0, batches, 0.1, None, "none")
 
 
 def test_no_batches():
@@ -166,25 +132,6 @@ def test_a_seed_settles_the_batches():
         assert np.any(a[0] != c[0])
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"size": 0}, "size: got 0, expected 1 to 13, the number of rows"),
-        ({"size": 14}, "size: got 14, expected 1 to 13, the number of rows"),
-        ({"size": 2.5}, "size: got 2.5, expected an integer"),
-        ({"size": True}, "size: got True, expected an integer"),
-        ({"steps": -1}, "steps: got -1, expected an integer"),
-    ],
-)
-def test_bad_batches(how, message):
-    """Said at the call, not at the first batch."""
-    with pytest.raises(ValueError, match=message):
-        training.minibatches((np.arange(13),), **({"size": 7, "steps": 11, "seed": 0} | how))
-    with pytest.raises(ValueError, match=r"arrays: got \[12, 13\] rows, expected the same number"):
-        training.minibatches((np.arange(13), np.arange(12)), size=2, steps=1, seed=0)
-    assert draw(steps=0) == []
-
-
 def test_rates_rise_and_fall_by_hand():
     """Half a cosine from the peak to almost 0; a straight rise in front multiplies it."""
     out = training.warm_cosine(0.8, 4)
@@ -207,50 +154,6 @@ def test_rates_of_a_training():
     assert play([1.0] * 4, training.warm_cosine(0.8, 4))[1] == training.warm_cosine(0.8, 4).tolist()
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"peak": 0.0}, r"peak, steps: got 0\.0, 7, expected above 0, and 1 or more"),
-        ({"peak": -1}, "peak, steps: got -1, 7, expected above 0, and 1 or more"),
-        ({"peak": math.nan}, "peak, steps: got nan, 7, expected above 0, and 1 or more"),
-        ({"steps": 0}, r"peak, steps: got 0\.1, 0, expected above 0, and 1 or more"),
-        ({"steps": 2.5}, r"steps: got 2\.5, expected an integer"),
-        ({"peak": math.inf}, "peak, steps: got inf, 7, expected above 0, and 1 or more"),
-        ({"peak": None}, "peak, steps: got None, 7, expected above 0, and 1 or more"),
-        ({"peak": "1"}, "peak, steps: got 1, 7, expected above 0, and 1 or more"),
-        ({"warmup": 8}, "warmup: got 8, expected at most 7, the steps"),
-        ({"warmup": None}, "warmup: got None, expected an integer, 0 or more"),
-        ({"warmup": -1}, "warmup: got -1, expected an integer, 0 or more"),
-        ({"warmup": 0.1}, r"warmup: got 0\.1, expected an integer, 0 or more"),
-    ],
-)
-def test_bad_rises_and_falls(how, message):
-    with pytest.raises(ValueError, match=message):
-        training.warm_cosine(**({"peak": 0.1, "steps": 7} | how))
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        (X, r"arrays: got a ndarray, expected a list such as \[X\]"),
-        ({"x": X}, r"arrays: got a dict, expected a list such as \[X\]"),
-        (None, r"arrays: got a NoneType, expected a list such as \[X\]"),
-        ([[1.0, 2.0, 3.0]], r"arrays: got a list in the list, expected arrays \(n, \.\.\.\)"),
-        ([X, None], r"arrays: got a NoneType in the list, expected arrays"),
-        ([np.array(1.0)], r"arrays: got a ndarray in the list, expected arrays \(n, \.\.\.\)"),
-    ],
-)
-def test_batches_are_of_a_list_of_arrays(arrays, message):
-    with pytest.raises(TypeError, match=message):
-        training.minibatches(arrays, size=1, steps=1, seed=0)
-
-
-@pytest.mark.parametrize("seed", [-1, 1.5, "0", None])
-def test_bad_seeds_of_batches(seed):
-    with pytest.raises(ValueError, match=f"seed: got {seed!r}, expected an integer, 0 or more"):
-        training.minibatches([X], size=1, steps=1, seed=seed)
-
-
 def test_step_batch_is_the_loop():
     tokens = np.arange(100) % 7
     arguments = {"tokens": tokens, "step": 40, "rows": 4, "window": 5, "seed": 3}
@@ -265,3 +168,23 @@ def test_step_batch_is_the_loop():
     for wrong in ({"rows": 0}, {"window": 100}, {"seed": -1}, {"step": 0.5}, {"tokens": "words"}):
         with pytest.raises(ValueError, match=r"got .*, expected"):
             training.step_batch(**(arguments | wrong))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.0, 7, 0), "peak: got 0.0, expected a number above 0"),
+        ((0.1, 0, 0), "steps: got 0, expected an integer, 1 or more"),
+        ((0.1, 7, 8), "warmup: got 8, expected 0 to 7"),
+    ],
+)
+def test_rises_and_falls_that_cannot_be(arguments, message):
+    peak, steps, warmup = arguments
+    with pytest.raises(ValueError, match=message):
+        training.warm_cosine(peak, steps, warmup=warmup)
+
+
+@pytest.mark.parametrize("size", [0, 14, 2.5])
+def test_a_batch_has_rows(size):
+    with pytest.raises(ValueError, match=f"size: got {size}, expected 1 to 13"):
+        next(training.batches([np.ones((13, 2))], size=size, seed=0, steps=1))
