@@ -310,7 +310,6 @@ def test_what_cannot_be_planned(model, batch, layout, message):
     ("before", "change", "message"),
     [
         (CLUSTER, {"devices": 60}, "devices: got 60 in machines of 8, expected whole machines"),
-        (CLUSTER, {"reached": 1.5}, "reached: got 1.5, expected a share, above 0 up to 1"),
         (Layout(), {"zero": 4}, "zero: got 4, expected 0 to 3"),
         (Layout(), {"recompute": "some"}, "recompute: got 'some', expected "),
         (ROUTED, {"chosen": 9}, "chosen: got 9, expected 1 to 8"),
@@ -319,8 +318,3 @@ def test_what_cannot_be_planned(model, batch, layout, message):
 def test_what_cannot_be_described(before, change, message):
     with pytest.raises(ValueError, match="^" + re.escape(message)):
         dataclasses.replace(before, **change)
-
-
-def test_what_is_of_another_kind():
-    with pytest.raises(TypeError, match=r"^layout: got a dict, expected a Layout of"):
-        plan(LARGE, 2**23, CLUSTER, {})

@@ -274,7 +274,3 @@ def test_sources_of_other_shapes_and_other_models(library):
         beam(model, source, mask, **HOW, width=2)
     with pytest.raises(ValueError, match="width: got 0, expected an integer, 1 or more"):
         beam(model, source[0], mask[0], **HOW, width=0)
-    message = r"^model: got a \w+, expected an EncoderDecoder or a Transformer$"
-    for stranger in (None, type(model)):
-        with pytest.raises(TypeError, match=message):
-            greedy(stranger, source, mask, **HOW)

@@ -13,7 +13,6 @@ from attnbook.torch.distributed import (  # noqa: E402
     deal,
     ring_attention,
     run,
-    shared,
     split_attention,
 )
 
@@ -36,12 +35,6 @@ short, three = tensor[:, :2], tensor[:, :3]
 @pytest.mark.parametrize(
     ("error", "words", "call"),
     [
-        (ValueError, "function: got 3, expected a function such as def", lambda: run(3, 2)),
-        (
-            TypeError,
-            "function: got <lambda>, expected one made with def",
-            lambda: run(lambda rank, world: rank, 2),
-        ),
         (
             TypeError,
             "function: got inner, which uses seed of the function around it",
@@ -73,7 +66,6 @@ short, three = tensor[:, :2], tensor[:, :3]
             "torch.distributed: got no process group, expected one",
             lambda: split_attention(tensor, tensor, tensor),
         ),
-        (TypeError, "x: got a ndarray, expected a torch.Tensor", lambda: shared(tensor.numpy())),
     ],
 )
 def test_what_cannot_start(error, words, call):

@@ -182,9 +182,3 @@ def test_rises_and_falls_that_cannot_be(arguments, message):
     peak, steps, warmup = arguments
     with pytest.raises(ValueError, match=message):
         training.warm_cosine(peak, steps, warmup=warmup)
-
-
-@pytest.mark.parametrize("size", [0, 14, 2.5])
-def test_a_batch_has_rows(size):
-    with pytest.raises(ValueError, match=f"size: got {size}, expected 1 to 13"):
-        next(training.batches([np.ones((13, 2))], size=size, seed=0, steps=1))
