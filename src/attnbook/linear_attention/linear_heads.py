@@ -122,8 +122,8 @@ def delta_heads(
     a state is written in the order of the tokens.
 
     Returns:
-        Of shape (..., n, e), or the pair (output, weights), these of the heads before their norm:
-        they may be negative, and do not sum to 1.
+        Outputs of shape (..., n, e), or the pair of outputs and weights. The weights are those of
+        the heads before their norm; they may be negative, and do not sum to 1.
 
     Raises:
         ValueError, TypeError: as linear_heads; causal=False.

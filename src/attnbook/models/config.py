@@ -19,7 +19,7 @@ ATTENTION = ("softmax", "linear", *GATES)
 
 @dataclass(frozen=True)
 class BlockConfig:
-    """The sizes and options of a transformer's block; EncoderBlock(**vars(config)) is made of it.
+    """Sizes and options of a transformer's block, which a layer takes as ``**vars(config)``.
 
     Args:
         embed_dim: the width of the stream.

@@ -21,7 +21,7 @@ def from_folder(folder: str | Path, *, max_length: int | None = None) -> Any:
             it writes with is as long, so a short one is quicker.
 
     Returns:
-        A module of PyTorch with parameters of float32, on the CPU, in evaluation mode: a
+        A module of PyTorch with parameters of float32, on the CPU, in evaluation mode. It is a
         DecoderOnly for language models, which gives logits (batch, n, vocab) and writes with empty
         and step; an Albert for ALBERT, whose result are logits of masked tokens where the file has
         a head for them, else the last hidden states (batch, n, embed_dim). convert.torch_to_jax
