@@ -217,7 +217,10 @@ def test_decoder_block_and_model(results):
         assert result["decoder block"]["backward"][0] == 4  # what the memory is read for, too
         assert result["model"]["forward"] == result["model"]["backward"] == (4, 4 * 3 * 6 * 32 * 8)
         assert result["weights"] == (2, 1, 5, 5)
-        assert result["wrong"] == "world: got 8, expected a divisor of 4, the heads"
+        assert (
+            result["wrong"]
+            == "world: got 8, expected a divisor of 4, the heads of MultiHeadAttention"
+        )
         assert 0 < result["half"] <= 2**-8
 
 

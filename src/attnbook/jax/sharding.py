@@ -122,6 +122,8 @@ def _shard_heads(model: Model, mesh: Mesh, axis: str, world: int) -> Model:
 def _put(array: Any, mesh: Mesh, spec: P) -> jax.Array:
     """An array where a mesh and a spec say, also if other processes hold parts of it."""
     sharding = NamedSharding(mesh, spec)
+    if isinstance(array, jax.core.Tracer):  # within jax.jit, where there are no numbers yet
+        return jax.lax.with_sharding_constraint(array, sharding)
     if sharding.is_fully_addressable or not getattr(array, "is_fully_addressable", True):
         return jax.device_put(array, sharding)
     whole = np.asarray(array)
