@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import backends
 import numpy as np
@@ -40,6 +41,18 @@ def differentiable(request: pytest.FixtureRequest) -> backends.Backend:
 def library(request: pytest.FixtureRequest) -> Library:
     """attnbook.torch and attnbook.jax, one after the other."""
     return Library(request.param)
+
+
+@pytest.fixture
+def torch() -> Any:
+    """PyTorch, or a skip."""
+    return load("torch").xp
+
+
+@pytest.fixture
+def jax() -> Any:
+    """JAX, or a skip."""
+    return load("jax").jax
 
 
 @pytest.fixture

@@ -118,11 +118,6 @@ each_peer = pytest.mark.parametrize("how", PEERS.values(), ids=PEERS)
 norm_first = pytest.mark.parametrize("first", [True, False], ids=["pre", "post"])
 
 
-@pytest.fixture
-def torch():
-    return backends.load_or_skip("torch").xp
-
-
 def peer(torch, name, first=True, activation="relu", **how):
     """A layer of torch's, of 4 heads of width 3, with other numbers than those of its start."""
     torch.manual_seed(11)

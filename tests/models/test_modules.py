@@ -32,16 +32,6 @@ def make(library, name, **how):
     return library.make(name, *sizes, **how), [*map(library.moved, given)]
 
 
-@pytest.fixture
-def torch():
-    return Library("torch").backend.xp
-
-
-@pytest.fixture
-def jax():
-    return Library("jax").backend.jax
-
-
 @each
 def test_a_layer_of_pytorch_is_saved_copied_and_moved(torch, name, tmp_path):
     """Its state goes to a file and back; a copy is of its own; .to, .bfloat16 and .eval act on all."""

@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 import pytest
-from layer_harness import Library
 from reference import sample
 
 from attnbook import attend, kernels, leave_one_out, nadaraya_watson
@@ -20,16 +19,6 @@ FUNCTIONS = {
     ),
 }
 each = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-
-
-@pytest.fixture
-def torch():
-    return Library("torch").backend.xp
-
-
-@pytest.fixture
-def jax():
-    return Library("jax").backend.jax
 
 
 @each
