@@ -124,7 +124,7 @@ def test_supported_pythons_are_the_tested_ones():
 
 
 def test_no_file_names_an_account_but_that_of_the_address():
-    # make address writes one; until then an account that nobody knows is named nowhere.
+    # pyproject.toml may have one; until then an account that nobody knows is named nowhere.
     repository = PROJECT.get("urls", {}).get("Repository", "https://github.com/")
     own = repository.removeprefix("https://github.com/")
     name = "|".join({PROJECT["name"], re.escape(own.rpartition("/")[2]) or PROJECT["name"]})
