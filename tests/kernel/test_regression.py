@@ -251,3 +251,16 @@ def test_data_are_finite(rng, name):
     empty = given | {"keys": given["keys"][:0], "values": given["values"][:0]}
     with pytest.raises(ValueError, match="keys: got no rows, expected at least one"):
         nadaraya_watson(**empty | {"queries": np.ones((3, 2))})
+
+
+@pytest.mark.parametrize("spread", [1.0, 100.0, 3000.0])
+def test_the_fused_kernel_and_the_formula_agree(torch, rng, spread):
+    """Also where the expanded square has lost digits, and where it is left for that."""
+    q, k = (torch.from_numpy(spread * rng.normal(size=(n, 3))) for n in (11, 257))
+    v, h = torch.from_numpy(rng.normal(size=(257, 2))), torch.tensor([0.5, 1.0, 2.0]).double()
+    fused = nadaraya_watson(q, k, v, bandwidth=h)
+    formula, _ = nadaraya_watson(q, k, v, bandwidth=h, return_weights=True)
+    # a score's error is that of squares up to 10⁶, a few of them: an average moves by as much
+    np.testing.assert_allclose(fused, formula, rtol=0, atol=16 * 1e6 * 2.0**-53 * 5)
+    assert nadaraya_watson(q.half(), k.half(), v.half(), bandwidth=3.0).dtype == torch.float16
+    assert nadaraya_watson(q[:0], k, v, bandwidth=h).shape == (0, 2)
