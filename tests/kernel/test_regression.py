@@ -263,5 +263,6 @@ def test_the_fused_kernel_and_the_formula_agree(torch, rng, spread):
     formula, _ = nadaraya_watson(q, k, v, bandwidth=h, return_weights=True)
     # a score's error is that of squares up to 10⁶, a few of them: an average moves by as much
     np.testing.assert_allclose(fused, formula, rtol=0, atol=16 * 1e6 * 2.0**-53 * 5)
-    assert nadaraya_watson(q.half(), k.half(), v.half(), bandwidth=3.0).dtype == torch.float16
+    narrow = (a.bfloat16() for a in (q, k, v))
+    assert nadaraya_watson(*narrow, bandwidth=3.0).dtype == torch.bfloat16
     assert nadaraya_watson(q[:0], k, v, bandwidth=h).shape == (0, 2)
