@@ -237,8 +237,9 @@ def fused(
     axes = lead if len(lead) == 2 else (math.prod(lead), 1)
     arrays = [a if a.shape[-1] == width else pad(a, (0, width - a.shape[-1])) for a in arrays]
     q, k, v = (a.expand(*lead, -1, -1).reshape(*axes, -1, width) for a in arrays)
-    if mask is not None:
-        mask = mask.expand(*lead, m, n).reshape(*axes, m, n)
+    if mask is not None:  # one for all rows stays one, or the kernel makes numbers of every copy
+        shared = mask.ndim <= 2
+        mask = mask.expand(m, n) if shared else mask.expand(*lead, m, n).reshape(*axes, m, n)
     how = {"attn_mask": mask, "dropout_p": dropout, "is_causal": causal, "scale": 1 / math.sqrt(d)}
     output = scaled_dot_product_attention(q, k, v, **how)
     return output.reshape(*lead, m, width)[..., :p].to(dtype)

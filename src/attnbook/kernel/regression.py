@@ -39,8 +39,8 @@ def nadaraya_watson(
     """Nadaraya–Watson estimator, f̂(q_i) = Σ_j w_ij v_j with w_ij = K(u_ij) / Σ_l K(u_il).
 
     u_ij = ‖(q_i − k_j) / h‖ is the distance in bandwidths. Without return_weights the queries are
-    taken in chunks, and memory grows with m + n, not with m × n. PyTorch's points off a line, on a
-    CPU and without a gradient, go through its fused attention kernel in float64 instead.
+    taken in chunks, and memory grows with m + n, not with m × n. On a CPU, where no
+    gradient is wanted, PyTorch's fused attention kernel takes its arrays, in float64.
 
     Args:
         queries: points to predict at, of shape (..., m, d).
@@ -221,12 +221,12 @@ def _average(queries: Array, mask: Any, keys: Array, values: Array, h: Any, kern
 
 
 def _fuses(queries: Any, keys: Any, values: Any, h: Any) -> bool:
-    """Whether PyTorch's fused kernel is the faster way: on a CPU, for points off a line.
+    """Whether PyTorch's fused kernel is the way: on a CPU, where no gradient is wanted.
 
-    It has no second derivative. The expanded square loses digits far from the keys' mean, in
-    float64 a 10⁻¹⁰ of log K at a thousand bandwidths.
+    The expanded square loses digits far from the keys' mean: at a thousand bandwidths log K is
+    wrong by some 10⁻¹⁰ in float64, and beyond the formula is the way.
     """
-    if not is_torch_array(queries) or queries.device.type != "cpu" or keys.shape[-1] < 2:
+    if not is_torch_array(queries) or queries.device.type != "cpu":
         return False
     if queries.numel() == 0 or values.numel() == 0:
         return False
