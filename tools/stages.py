@@ -94,7 +94,7 @@ PROMISED = {
     "types": 45,
     "fresh": 10,
     "numpy": 40,
-    "unit": 150,
+    "unit": 160,
     "distributed": 40,
     "book": 60,
     "notebooks": 120,

@@ -12,6 +12,8 @@ import nbformat
 import pytest
 from comparison import NOTEBOOKS, nbval
 
+LONG = ("04", "06", "08", "09", "11", "13", "as", "ca")  # half a minute and more: make test-all
+
 
 def uses_models(path: Path) -> bool:
     """Whether a notebook asks for a published model."""
@@ -20,7 +22,9 @@ def uses_models(path: Path) -> bool:
 
 def parameter(path: Path) -> object:
     """A notebook; one without models is run by another test, too."""
-    marks = () if uses_models(path) else pytest.mark.repeated
+    marks = [] if uses_models(path) else [pytest.mark.repeated]
+    if path.stem[:2] in LONG:
+        marks.append(pytest.mark.slow)
     return pytest.param(path, marks=marks, id=path.stem)
 
 

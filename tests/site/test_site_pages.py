@@ -13,6 +13,7 @@ from site_visits import ROOT, SITE, WIDTHS, Visit, faded, next_frames, pages_of,
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = pages_of(SITE) if SITE.is_dir() else ["index.html"]
+SHORT = re.compile(r"index|status|glossary|chapters/(01|05|08)")  # of these, make test opens each
 SIZES = [(390, 844), (820, 1180), (1440, 900)]
 
 UNSHOWN_MATHS = r"""() => [
@@ -45,6 +46,11 @@ RUN_AXE = """async (rules) => {
 COLOURS = ["color-contrast", "link-in-text-block"]  # the rules that another theme can break
 
 
+def in_time(path: str) -> object:
+    """A page; most are for make test-all."""
+    return pytest.param(path, marks=() if SHORT.search(path) else pytest.mark.slow)
+
+
 def axe_findings(page: Page, rules: list[str] | None = None) -> list[str]:
     """Serious and critical findings of axe on an open page, one line each; of all rules, or some."""
     if page.evaluate("typeof axe") == "undefined":
@@ -58,7 +64,7 @@ def axe_findings(page: Page, rules: list[str] | None = None) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", [in_time(path) for path in PAGES])
 def test_page(browser: Browser, site: str, path: str) -> None:
     """No outside request, no complaint; everything shown, named, readable, and nothing cut."""
     with visiting(browser, site, viewport=WIDTHS["desk"], color_scheme="light") as seen:
