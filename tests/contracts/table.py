@@ -888,8 +888,8 @@ def delta_rule(gram: np.ndarray, values: np.ndarray, beta: np.ndarray) -> Any:
 
 
 def bayes(features: np.ndarray, values: np.ndarray) -> Any:
-    matrix = features.T @ features + 0.5**2 * np.eye(features.shape[-1])
-    return np.linalg.solve(matrix, features.T @ values), 0.5**2 * np.linalg.inv(matrix)
+    matrix = features.mT @ features + 0.5**2 * np.eye(features.shape[-1])
+    return np.linalg.solve(matrix, features.mT @ values), 0.5**2 * np.linalg.inv(matrix)
 
 
 STATE = {"q": "2 1 n d", "k": "keys: 3 n d", "v": "n p"}
@@ -955,7 +955,7 @@ LINEAR = [
     Row(
         "online_regression.recursive",
         online_regression.recursive,
-        {"features": "n r", "values": "n p"},
+        {"features": "2 n r", "values": "2 n p"},
         bayes,
         fixed={"noise": 0.5},
         numbers={"noise": "above 0"},

@@ -35,6 +35,7 @@ def test_by_hand(backend):
         mask = None if mask is None else np.array(mask)
         out = backend.call(entropy, logits, np.array(labels), mask)
         np.testing.assert_allclose(out, expected * math.log(2), rtol=1e-14)
+    assert backend.call(entropy, logits[:0], np.zeros(0, int), None) == 0
 
 
 @pytest.mark.parametrize("planted", [1e300, np.inf, -np.inf, np.nan])

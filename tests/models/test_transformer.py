@@ -149,10 +149,12 @@ def test_attention_only_equals_the_loop(library, tokens, num_kv_heads):
 
 def test_leading_axes_and_lengths(library, rng):
     """A batch of batches, each row by itself; the first tokens alone have the same logits."""
-    tokens, model = rng.integers(0, 11, size=(2, 3, 7)), make(library, "DecoderOnly")[0]
-    out = library.call(model, tokens)
-    for (i, j), n in zip(np.ndindex(2, 3), (1, 2, 3, 4, 5, 7), strict=True):
-        assert_close(library.call(model, tokens[i, j, :n]), out[i, j, :n])
+    tokens = rng.integers(0, 11, size=(2, 3, 7))
+    attention_only = library.scaled_up("AttentionOnly", 11, 7, 12, 2)
+    for model in (make(library, "DecoderOnly")[0], attention_only):
+        out = library.call(model, tokens)
+        for (i, j), n in zip(np.ndindex(2, 3), (1, 2, 3, 4, 5, 7), strict=True):
+            assert_close(library.call(model, tokens[i, j, :n]), out[i, j, :n])
 
 
 @pytest.mark.parametrize("name", [*SIZES, "AttentionOnly"])
