@@ -1,7 +1,7 @@
 """Long lines of code and prints can be broken on a phone, and go on below their own beginning.
 
 So Python's structure stays to be seen; static/content.css has the rest. Prints in columns, and
-matrices, stay as they are. What is copied is the code: nothing but a ``span`` is added.
+matrices, stay as they are. What is copied is the code: nothing but ``span`` and ``wbr`` is added.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sphinx.highlighting import PygmentsBridge
 SHORT = 30  # characters that fit any phone
 COLUMNS = re.compile(r"\S {2,}[^\s#]|\A *\[\[")
 TAG = re.compile(r"<[^>]*>")
+OPENING = re.compile(r"[(\[]</span>")
 
 
 class Listing(HtmlFormatter[str]):
@@ -34,10 +35,11 @@ class Listing(HtmlFormatter[str]):
 
 
 def long(line: str, text: str) -> str:
-    """A line of HTML, which is this text, in its span."""
+    """A line of HTML, which is this text, in its span; best broken where a bracket opens."""
     indent = len(text) - len(text.lstrip(" "))
     style = f' style="--indent: {indent}ch"' if indent else ""
-    return f'<span class="long"{style}>{line}</span>'
+    broken = OPENING.sub(r"\g<0><wbr>", line)
+    return f'<span class="long"{style}>{broken}</span>'
 
 
 def setup(app: Sphinx) -> None:
