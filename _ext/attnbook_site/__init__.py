@@ -12,7 +12,8 @@
 - ``footer``: what a page's code ran on.
 - ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
-- ``images``: an image says its size before it comes.
+- ``images``: an image says its size before it comes, and opens whole.
+- ``listings``: a long line of code goes on below its beginning on a phone.
 - ``citations``: author and year in round brackets.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site.
 """
@@ -38,6 +39,7 @@ PARTS = (
     "drawings",
     "live",
     "images",
+    "listings",
     "citations",
     "assets",
 )

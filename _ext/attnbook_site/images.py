@@ -1,4 +1,5 @@
-"""An image says its size before it comes, so that it does not push the text down."""
+"""An image says its size before it comes, so that it does not push the text down; and it is a link
+to itself, which static/site.js opens as large as the window."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-IMAGE = re.compile(r'<img (?=[^>]*src="[^"]*_images/([^"/]+)")(?![^>]*\bwidth=)')
+IMAGE = re.compile(r'<img (?=[^>]*src="([^"]*_images/([^"/]+))")[^>]*>')
 
 
 def size(image: Path) -> tuple[int, int] | None:
@@ -25,17 +26,22 @@ def size(image: Path) -> tuple[int, int] | None:
     return (round(sides[0]), round(sides[1])) if len(sides) == 2 else None
 
 
-def hold_places(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Write the sizes into one page."""
+def prepare_images(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
+) -> None:
+    """Write sizes and links into one page."""
     sources = {name: Path(app.srcdir) / file for file, name in app.builder.images.items()}
 
-    def with_size(found: re.Match[str]) -> str:
-        sides = size(sources[found[1]]) if found[1] in sources else None
-        return '<img width="{}" height="{}" '.format(*sides) if sides else found[0]
+    def prepared(found: re.Match[str]) -> str:
+        image, (address, name) = found[0], found.groups()
+        sides = size(sources[name]) if name in sources and " width=" not in image else None
+        if sides:
+            image = image.replace("<img ", '<img width="{}" height="{}" '.format(*sides), 1)
+        return f'<a class="whole" href="{address}">{image}</a>'
 
-    context["body"] = IMAGE.sub(with_size, context.get("body", ""))
+    context["body"] = IMAGE.sub(prepared, context.get("body", ""))
 
 
 def setup(app: Sphinx) -> None:
     """Connect to Sphinx."""
-    app.connect("html-page-context", hold_places)
+    app.connect("html-page-context", prepare_images)

@@ -13,6 +13,18 @@ document.addEventListener("click", (event) => {
   drawer.close();
 });
 
+/** A figure as large as the window, or wider, to be moved about; Escape and Close give the focus back to it. */
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a.whole");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  const box = Object.assign(document.createElement("dialog"), { className: "whole", onclose: () => box.remove() });
+  box.innerHTML = '<form method="dialog"><button>Close</button></form>';
+  box.append(link.firstElementChild.cloneNode());
+  document.querySelector(".bd-article").append(box);
+  box.showModal();
+});
+
 /** Sphinx's search, with the sections first that have all words in their titles (those of exercises are in brackets), and each formula once in what it shows. */
 if (typeof Search === "object") {
   const { htmlToText, _performSearch } = Search;
