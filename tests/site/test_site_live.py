@@ -47,7 +47,7 @@ DRAGGED: dict[str, tuple[Any, Any, int, dict[str, float]]] = {
     "attention_browser": ((3, 3), (3, 12), 1, {"row": 12}),
     "self_attention_points": ((0, 0), (1, -1), 0, {"point_x": 1, "point_y": -1}),
     "residual_stream": ((2, 2), (5, 4), 0, {"token": 5, "step": 4}),
-    "ask_model": ((3, 3), (24, 5), 1, {"layer": 24, "head": 5}),
+    "ask_model": ((3, 3), (24, 5), 2, {"layer": 24, "head": 5}),
     "parts": ((6.5, -4.6), (8.5, -4.6), 0, {"place": 8}),
 }
 HANDLES = """() => [...Bokeh.index.query((v) => v.model.type === "Figure")].flatMap((view) => {

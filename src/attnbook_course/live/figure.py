@@ -186,6 +186,20 @@ def legend(plane: Any, drawn: Mapping[str, Any], **options: Any) -> None:
     plane.add_layout(Legend(items=items, orientation="horizontal", **LEGEND, **room), "above")
 
 
+def points_and_curves(
+    plane: Any, data: Any, size: Any, truth: tuple[Any, Any], curve: Any
+) -> dict[str, Any]:
+    """The data as dots, the true curve and the estimate, each by what a legend calls it."""
+    look = {"color": COLOURS["data"], "alpha": 0.7}
+    return {
+        "data": plane.scatter("x", "y", size=size, source=data, **look),
+        "truth": plane.line(*truth, color=COLOURS["truth"], line_width=1),
+        "estimate": plane.line(
+            "x", "estimate", color=COLOURS["estimate"], line_width=3, source=curve
+        ),
+    }
+
+
 def bar_chart(labels: Sequence[str], what: str, *, height: int, room: int) -> Any:
     """A plot for bars from 0 to 1, one below the other, with room for their labels on the left."""
     places = list(range(1, len(labels) + 1))
