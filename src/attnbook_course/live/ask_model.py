@@ -105,7 +105,7 @@ def ask_model(
     figure.follow_pointer(matrix, y=token)
     ask, cut, whole, scan = pressed.values()
     asked = own, figure.beside(ask, cut, whole), notice, said
-    shown = figure.beside(chart, matrix), figure.beside(deep, aside, token)
+    shown = figure.beside(chart, matrix), figure.beside(deep, aside, token, each="30%")
     return figure.LiveFigure(
         NAME,
         "Ask the real model",
@@ -136,7 +136,7 @@ def _plots(sources: dict[str, Any], layers: int, heads: int) -> tuple[Any, Any]:
     colours = figure.squares(matrix, sources["cells"], "weight")
     matrix.rect("x", "y", width="width", height=1, source=sources["frame"], **figure.framed())
     figure.colour_bar(matrix, colours, "weight", ticker=FixedTicker(ticks=[0, 0.5, 1]))
-    figure.token_axis(matrix.xaxis[0]).major_label_policy = NoOverlap(min_distance=2)
+    figure.token_axis(matrix.xaxis[0]).major_label_policy = NoOverlap(min_distance=-3)
     figure.token_axis(matrix.yaxis[0]).major_label_policy = NoOverlap(min_distance=-4)
 
     ends = {"x_range": (0.5, layers + 0.5), "y_range": (heads + 0.5, 0.5)}

@@ -34,7 +34,7 @@ def parts() -> figure.LiveFigure:
     look = {"line_color": COLOURS["truth"], "line_width": 2, "line_dash": "dashed"}
     goal = Span(dimension="width", **look)
     below.add_layout(goal)
-    named = {"average of a part": averages, "of all keys": below.line([], [], **look)}
+    named = {"average of a part": averages, "of all keys": below.line([np.nan], [np.nan], **look)}
     figure.legend(below, named, glyph_width=22)
 
     controls, text = _controls(), figure.words(4)

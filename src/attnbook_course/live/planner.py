@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
 from bokeh.models import Span
 
 from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE
@@ -29,7 +30,7 @@ def planner() -> figure.LiveFigure:
     look = {"line_color": COLOURS["truth"], "line_width": 2}
     limit = Span(location=80, dimension="height", **look)
     above.add_layout(limit)
-    figure.legend(above, {"what a device has": above.line([], [], **look)})
+    figure.legend(above, {"what a device has": above.line([np.nan], [np.nan], **look)})
     below = _bars("below", "seconds of a step", SPENT, sources["spent"], COLOURS["weights"])
     bar: dict[str, Any] = {"left": "left", "right": "right", "height": 0.6, "line_color": None}
     pale = {"fill_color": COLOURS["weights"], "fill_alpha": 0.4}
@@ -50,7 +51,7 @@ def planner() -> figure.LiveFigure:
         (("heads", "stages", "ring"), "100%"),
         (("experts", "zero", "recompute"), "100%"),
         (("count", "micro_batches"), "50%"),
-        (("batch", "sequence"), "50%"),
+        (("batch", "sequence"), "100%"),
     )
     return figure.LiveFigure(
         "live-planner",

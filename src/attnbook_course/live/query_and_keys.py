@@ -37,6 +37,7 @@ def query_and_keys(keys: np.ndarray, values: np.ndarray) -> figure.LiveFigure:
     left = _key_plane(key_points, query, reach)
     right = _value_plane(values, value_points, output)
     bars = figure.plot(height=150, x_range=letters, y_range=(0, 1), y_axis_label="weight")
+    bars.yaxis.ticker.desired_num_ticks = 3
     bars.vbar("name", width=0.6, top="weight", color=COLOURS["weights"], source=key_points)
 
     score = figure.menu("score", "score", SCORES)
