@@ -107,7 +107,9 @@ def write_icons(target: Path) -> None:
     options = subset.Options(flavor="woff", layout_features=[])
     font = subset.load_font(THEME / "vendor/fontawesome/webfonts/fa-solid-900.ttf", options)
     chosen = subset.Subsetter(options)
-    chosen.populate(glyphs=ICONS, text=" \u00a0" + "".join(re.findall(r'--pst-icon-[a-z-]+:"(.)"', style)))
+    chosen.populate(
+        glyphs=ICONS, text=" \u00a0" + "".join(re.findall(r'--pst-icon-[a-z-]+:"(.)"', style))
+    )
     chosen.subset(font)
     subset.save_font(font, target, options)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from live_visits import (
 )
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
-from site_visits import WIDTHS, next_frames, rests, served, visiting
+from site_visits import SITE, WIDTHS, Visit, next_frames, rests, served, visiting
 
 NAMES = list(FIGURES)
 # a control that a key moves, by its title
@@ -58,6 +60,10 @@ HANDLES = """() => [...Bokeh.index.query((v) => v.model.type === "Figure")].flat
 STATE = """() => JSON.stringify([...Bokeh.documents[0]._all_models.values()]
   .filter((one) => "value" in one.attributes).map((one) => [one.name, one.value]))"""
 SCROLLED = "scrollY"
+# sizes of the type in the plots, in pixels
+TYPE = """() => [...Bokeh.index.query((v) => v.model.type === "Figure")].flatMap(({ model }) =>
+  [...model.references()].flatMap((one) => Object.entries(one.attributes).filter(([key, size]) =>
+    key.endsWith("text_font_size") && /px/.test(size?.value ?? size)).map(([, size]) => parseFloat(size?.value ?? size))))"""
 
 
 def moved(page: Page, before: str) -> None:
@@ -145,6 +151,7 @@ def test_on_a_slide_controls_stand_beside_the_plots(
         left, right = plots.bounding_box(), controls.bounding_box()
         assert left["x"] + left["width"] <= right["x"]
         assert max(one["y"] + one["height"] for one in (left, right)) <= 724
+        assert min(page.evaluate(TYPE)) >= 20
 
 
 def test_the_picture_has_all_plots(browser: Browser, tmp_path: Path) -> None:
@@ -199,3 +206,19 @@ def test_who_wants_less_motion_gets_steps_at_once(browser: Browser, tmp_path: Pa
         seen.page.get_by_role("button", name="100 steps").click()
         assert text(seen.page).startswith("Step 100 of 2000")
         assert read(seen.page, "trail")["step"][-1] == 100
+
+
+@pytest.mark.parametrize(
+    ("path", "most"), [("index.html", 600), ("chapters/08-three-transformers.html", 800)]
+)
+def test_a_page_comes_light_and_its_figure_when_it_is_near(
+    open_page: Visit, path: str, most: int
+) -> None:
+    """Kilobytes on the way, text compressed."""
+    page = open_page.go(path, rest=True)
+    sent = {SITE / urlsplit(url).path.lstrip("/") for url in open_page.requests}
+    bytes_sent = (gzip.compress(file.read_bytes()) for file in sent if file.is_file())
+    assert sum(map(len, bytes_sent)) < 1000 * most
+    assert not any("bokeh" in file.name or "fa-solid" in file.name for file in sent)
+    page.locator(".attnbook-live").first.scroll_into_view_if_needed()
+    page.wait_for_selector(".attnbook-live[data-ready=true]")

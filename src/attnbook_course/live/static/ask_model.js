@@ -44,10 +44,11 @@ const heard = {
     state.scanning = false;
     if (weights) {
       const n = tokens.length, height = Math.min(600, n * Math.min(20, Math.max(13, Math.floor(320 / n))));
+      const same_text = tokens.join() === cases.data.tokens[0].join(); // then its chosen token stays
       cases.data = { tokens: [tokens], units: [Uint8Array.from(weights, (w) => Math.round(255 * w))], height: [height] };
       state.moved = null;
       if (measure.value === "cut") measure.value = "first";
-      redraw(cases);
+      redraw(same_text ? layer : cases);
     }
     show(next, best, moved, left);
     label();
