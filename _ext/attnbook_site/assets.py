@@ -14,7 +14,7 @@ from typing import Any
 
 import bokeh
 import pydata_sphinx_theme
-from fontTools import subset
+from fontTools import subset  # comes with matplotlib
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError

@@ -52,7 +52,7 @@ BESIDE = """
 ARRANGED = """
 :host(.wide) { flex-direction: row; align-items: flex-start; gap: 20px; }
 :host(.wide) > .plots { flex: 1 1 0 !important; width: 0 !important; min-width: 0; }
-:host(.wide) > .controls { flex: 0 0 340px !important; width: 340px !important; }
+:host(.wide) > .controls { flex: 0 0 340px !important; width: 340px !important; --wrap: normal; }
 """
 
 
