@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import bokeh
+import pydata_sphinx_theme
+from fontTools import subset  # comes with matplotlib
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
@@ -33,6 +36,10 @@ require("wabt")().then(({ parseWat }) => {
   writeFileSync(to, buffer);
 });
 """
+THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
+# of the theme's icons, 156 kB; a page with another one loads the theme's font as well
+ICONS = ("angle-left", "angle-right", "bars", "circle-half-stroke", "code", "download", "file")
+ICONS += ("file-pdf", "list", "magnifying-glass", "moon", "sun", "xmark")
 STYLES = ("katex/katex.min.css", "page.css", "content.css", "print.css")
 # A list of references has no list items for assistive devices, and this role is deprecated.
 MARKUP = {
@@ -80,6 +87,7 @@ def copy_assets(app: Sphinx) -> None:
     copy((katex / "fonts").glob("*.woff2"), static / "katex" / "fonts")
     serif = modules / "@fontsource-variable" / "source-serif-4" / "files"
     copy(serif.glob("source-serif-4-latin-wght-*.woff2"), static / "fonts")
+    write_icons(static / "fonts" / "icons.woff")
     copy((BOKEH / f"{name}.min.js" for name in ("bokeh", "bokeh-widgets")), static / "bokeh")
     copy((LIVE / "static" / name for name in WORKER), static / "models")
     for folder in (LIVE / "models", ROOT / "_build" / "published"):  # and what `make model` brought
@@ -91,6 +99,19 @@ def copy_assets(app: Sphinx) -> None:
     for priority, name in enumerate(STYLES, start=900):
         app.add_css_file(name, priority=priority)
     app.add_js_file("site.js", loading_method="defer", priority=900)
+
+
+def write_icons(target: Path) -> None:
+    """The icons of the pages, out of the theme's font and under the letters of its style sheet."""
+    style = (THEME / "styles" / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    options = subset.Options(flavor="woff", layout_features=[])
+    font = subset.load_font(THEME / "vendor/fontawesome/webfonts/fa-solid-900.ttf", options)
+    chosen = subset.Subsetter(options)
+    chosen.populate(
+        glyphs=ICONS, text=" \u00a0" + "".join(re.findall(r'--pst-icon-[a-z-]+:"(.)"', style))
+    )
+    chosen.subset(font)
+    subset.save_font(font, target, options)
 
 
 def assemble(source: Path, target: Path) -> None:

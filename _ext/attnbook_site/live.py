@@ -24,11 +24,13 @@ LOADER = """<script>
 window.addEventListener("load", () => setTimeout(() =>
   document.head.append(Object.assign(document.createElement("script"), { src: "ADDRESS" }))));
 </script>"""
+ASKING = '<div id="live-ask-model" '
+MODEL = Path(__file__).parents[2] / "_build" / "published" / "smollm2.gguf"  # make model brings it
 SCALE = 2  # pixels of a picture for one of the page
 
 
 def show(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Put a figure's picture where the page has a place for it."""
+    """Put a figure's picture where the page has a place for it; say that the model is here."""
 
     def picture(found: re.Match[str]) -> str:
         file = Path(app.confdir) / "images" / "stills" / f"{found['name']}.webp"
@@ -42,7 +44,10 @@ def show(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
             f'loading="lazy" alt="{alternative(found["name"], found["title"])}">'
         )
 
-    context["body"] = PLACE.sub(picture, context.get("body", ""))
+    body = PLACE.sub(picture, context.get("body", ""))
+    if app.config.attnbook_model:
+        body = body.replace(ASKING, f"{ASKING}data-model ")
+    context["body"] = body
 
 
 def move(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
@@ -65,5 +70,6 @@ def move(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
 
 def setup(app: Sphinx) -> None:
     """Connect to the steps of a build."""
+    app.add_config_value("attnbook_model", MODEL.is_file(), "html")
     app.connect("html-page-context", show)
     app.connect("html-page-context", move)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from live_visits import (
 )
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
-from site_visits import WIDTHS, next_frames, rests, served, visiting
+from site_visits import SITE, WIDTHS, Visit, next_frames, rests, served, visiting
 
 NAMES = list(FIGURES)
 # a control that a key moves, by its title
@@ -47,7 +49,7 @@ DRAGGED: dict[str, tuple[Any, Any, int, dict[str, float]]] = {
     "attention_browser": ((3, 3), (3, 12), 1, {"row": 12}),
     "self_attention_points": ((0, 0), (1, -1), 0, {"point_x": 1, "point_y": -1}),
     "residual_stream": ((2, 2), (5, 4), 0, {"token": 5, "step": 4}),
-    "ask_model": ((3, 3), (24, 5), 1, {"layer": 24, "head": 5}),
+    "ask_model": ((3, 3), (24, 5), 2, {"layer": 24, "head": 5}),
     "parts": ((6.5, -4.6), (8.5, -4.6), 0, {"place": 8}),
 }
 HANDLES = """() => [...Bokeh.index.query((v) => v.model.type === "Figure")].flatMap((view) => {
@@ -81,6 +83,10 @@ UNREADABLE = """() => {
       ? [`${one.outerHTML.slice(0, 120)}: ${contrast.toFixed(1)} on ${ground}`] : [];
   });
 }"""
+# sizes of the type in the plots, in pixels
+TYPE = """() => [...Bokeh.index.query((v) => v.model.type === "Figure")].flatMap(({ model }) =>
+  [...model.references()].flatMap((one) => Object.entries(one.attributes).filter(([key, size]) =>
+    key.endsWith("text_font_size") && /px/.test(size?.value ?? size)).map(([, size]) => parseFloat(size?.value ?? size))))"""
 
 
 def moved(page: Page, before: str) -> None:
@@ -191,6 +197,7 @@ def test_on_a_slide_controls_stand_beside_the_plots(
         left, right = plots.bounding_box(), controls.bounding_box()
         assert left["x"] + left["width"] <= right["x"]
         assert max(one["y"] + one["height"] for one in (left, right)) <= 724
+        assert min(page.evaluate(TYPE)) >= 20
 
 
 def test_the_picture_has_all_plots(browser: Browser, tmp_path: Path) -> None:
@@ -245,3 +252,19 @@ def test_who_wants_less_motion_gets_steps_at_once(browser: Browser, tmp_path: Pa
         seen.page.get_by_role("button", name="100 steps").click()
         assert text(seen.page).startswith("Step 100 of 2000")
         assert read(seen.page, "trail")["step"][-1] == 100
+
+
+@pytest.mark.parametrize(
+    ("path", "most"), [("index.html", 600), ("chapters/08-three-transformers.html", 800)]
+)
+def test_a_page_comes_light_and_its_figure_when_it_is_near(
+    open_page: Visit, path: str, most: int
+) -> None:
+    """Kilobytes on the way, text compressed."""
+    page = open_page.go(path, rest=True)
+    sent = {SITE / urlsplit(url).path.lstrip("/") for url in open_page.requests}
+    bytes_sent = (gzip.compress(file.read_bytes()) for file in sent if file.is_file())
+    assert sum(map(len, bytes_sent)) < 1000 * most
+    assert not any("bokeh" in file.name or "fa-solid" in file.name for file in sent)
+    page.locator(".attnbook-live").first.scroll_into_view_if_needed()
+    page.wait_for_selector(".attnbook-live[data-ready=true]")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from attnbook_site.assets import WORKER, assemble
+from attnbook_site.live import ASKING
 from live_visits import FIND, alone, choose, figure, lay_out, read, says, text
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
@@ -104,14 +105,8 @@ def test_a_model_that_does_not_come_is_said(browser: Browser, tmp_path: Path) ->
         assert not seen.page.evaluate(f"{FIND}('notice').visible")
 
 
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [("text_writer", "live.models.load('docstrings')"), ("ask_model", "pretrained.from_gguf")],
-)
-def test_a_notebook_is_told_what_to_call(
-    browser: Browser, tmp_path: Path, name: str, call: str
-) -> None:
-    lay_out(tmp_path, figure(name))
+def test_a_notebook_is_told_what_to_call(browser: Browser, tmp_path: Path) -> None:
+    lay_out(tmp_path, figure("text_writer"))
     file = tmp_path / "index.html"
     page = file.read_text("utf-8").replace(' data-content_root="/"', "")
     page = page.replace("https://cdn.bokeh.org/bokeh/release/", "/_static/bokeh/")
@@ -120,7 +115,7 @@ def test_a_notebook_is_told_what_to_call(
         seen.go("index.html").wait_for_selector("[data-ready=true]")
         seen.page.get_by_role("button", name=re.compile("load the model", re.I)).click()
         says(seen.page, ONLY, "notice")
-        assert call in text(seen.page, "notice")
+        assert "live.models.load('docstrings')" in text(seen.page, "notice")
 
 
 # The laboratory of chapter 10, with a small model of the same kind
@@ -131,16 +126,25 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_small_model(tmp_path_factory.mktemp("small") / "smollm2.gguf")
 
 
+class WithModel(live.LiveFigure):
+    """As on a site that has the model's file."""
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_().replace(ASKING, f"{ASKING}data-model ")
+
+
 def laboratory(file: Path) -> live.LiveFigure:
     """The figure, of another file than the published one."""
-    shown = live.ask_model("smollm2", head=(2, 3), next_tokens=[(" down", 0.5), (".", 0.1)])
+    shown = live.ask_model(
+        "smollm2", head=(2, 3), token=" his", next_tokens=[(" down", 0.5), (".", 0.1)]
+    )
     update = shown.layout.select_one({"name": "layer"}).js_property_callbacks["change:value"][0]
     data = file.read_bytes()
     update.args |= {"bytes": len(data), "sha256": sha256(data).hexdigest()}
     update.args |= {"layers": LAYERS, "heads": HEADS}
     for name, end in (("layer", LAYERS), ("head", HEADS)):
         shown.layout.select_one({"name": name}).end = end
-    return shown
+    return WithModel(**vars(shown))
 
 
 def with_file(data: bytes | None) -> Callable[[Path], None]:
@@ -191,6 +195,28 @@ def test_the_model_is_asked_with_heads_and_without(
         says(page, f"Cut alone, head {best[0] + 1}.{best[1] + 1} moves most, {moved.max():.2f}")
         choose(page, own="the cat " * 130)
         says(page, "The text is long", "said")
+
+
+def test_without_the_model_nothing_promises_it(browser: Browser, tmp_path: Path) -> None:
+    """A line on top says how to get it; heads of the stored sentence move."""
+    with alone(browser, tmp_path, figure("ask_model")) as seen:
+        buttons = seen.page.locator(".attnbook-live").get_by_role("button")
+        assert buttons.all_inner_texts() == ["save as PNG"]
+        assert not seen.page.get_by_label("your text").is_visible()
+        assert "make model" in text(seen.page, "notice")
+        assert text(seen.page).startswith("Head 14.9: the token 'his' (6th of 16) attends to 'man'")
+
+
+def test_what_asks_and_what_answers_is_seen_at_once(browser: Browser, tmp_path: Path) -> None:
+    """Text, button, answer and the weights of a head, in 800 pixels."""
+    lay_out(tmp_path, WithModel(**vars(figure("ask_model"))), width="656px")
+    with served(tmp_path) as address, visiting(browser, address) as seen:
+        seen.go("index.html").wait_for_selector("[data-ready=true]")
+        answer, weights = (seen.page.locator(".bk-Figure").nth(n).bounding_box() for n in (0, 1))
+        asked = seen.page.get_by_role("button", name="load the model").bounding_box()
+        top = seen.page.locator(".attnbook-live").bounding_box()["y"]
+        assert asked["y"] < answer["y"]
+        assert max(one["y"] + one["height"] for one in (answer, weights)) - top < 800
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,8 @@ def bandwidth_descent(
         "curve": curve,
         **_sources(),
     }
-    left = figure.plot(height=250, min_width=300, x_axis_label="x", y_axis_label="y")
-    left.scatter(x, y, size=4, color=COLOURS["data"], alpha=0.7)
-    left.line(grid, mean, color=COLOURS["truth"], line_width=1)
-    left.line("x", "estimate", color=COLOURS["estimate"], line_width=3, source=curve)
+    left = figure.plot(height=276, min_width=300, x_axis_label="x", y_axis_label="y")
+    figure.legend(left, figure.points_and_curves(left, sources["data"], 4, (grid, mean), curve))
     right, text = _landscape(sources), figure.words(4)
     told = {"right": right, "words": text, "longest": LONGEST, "portion": PORTION, "figure": NAME}
     scripts = "wording.js", "kernel_average.js", "running.js", "bandwidth_descent.js"
@@ -58,7 +56,7 @@ def bandwidth_descent(
         "slope as a short line, and gradient descent moves it. Choose the bandwidth to start from "
         "and the learning rate, and take one step, or many: the text gives the bandwidth, the "
         "error and the slope.",
-        min_height=36,
+        min_height=38,
     )
 
 
@@ -80,13 +78,16 @@ def _landscape(sources: dict[str, Any]) -> Any:
     """The error against the bandwidth, and on it the ball, its slope and the steps so far."""
     labels = {"x_axis_label": "bandwidth h", "y_axis_label": "leave-one-out error"}
     axes = {"x_axis_type": "log", "x_range": AXIS, "y_axis_type": "log", "y_range": (0.1, 1)}
-    right = figure.plot(height=250, min_width=300, **axes, **labels)
+    right = figure.plot(height=276, min_width=300, **axes, **labels)
     right.yaxis.ticker = [m * 10.0**e for e in range(-6, 7) for m in (1, 2, 5)]
     right.axis.formatter = PrintfTickFormatter(format="%g")
-    right.line("h", "error", color=COLOURS["data"], line_width=2, source=sources["valley"])
+    look = {"color": COLOURS["data"], "line_width": 2}
+    valley = right.line("h", "error", source=sources["valley"], **look)
     right.line("h", "error", color=COLOURS["weights"], line_alpha=0.6, source=sources["trail"])
-    right.scatter("h", "error", size=6, color=COLOURS["weights"], source=sources["trail"])
-    right.line("h", "error", color=COLOURS["estimate"], line_width=3, source=sources["tangent"])
+    steps = right.scatter("h", "error", size=6, color=COLOURS["weights"], source=sources["trail"])
+    look = {"color": COLOURS["estimate"], "line_width": 3}
+    slope = right.line("h", "error", source=sources["tangent"], **look)
     ball = {"size": 15, "color": COLOURS["weights"], "line_color": "white"}
     right.scatter("h", "error", source=sources["ball"], **ball)
+    figure.legend(right, {"error": valley, "slope": slope, "steps": steps})
     return right

@@ -52,7 +52,7 @@ BESIDE = """
 ARRANGED = """
 :host(.wide) { flex-direction: row; align-items: flex-start; gap: 20px; }
 :host(.wide) > .plots { flex: 1 1 0 !important; width: 0 !important; min-width: 0; }
-:host(.wide) > .controls { flex: 0 0 340px !important; width: 340px !important; }
+:host(.wide) > .controls { flex: 0 0 340px !important; width: 340px !important; --wrap: normal; }
 """
 
 
@@ -184,6 +184,20 @@ def legend(plane: Any, drawn: Mapping[str, Any], **options: Any) -> None:
     items = [LegendItem(label=label, renderers=[one]) for label, one in drawn.items()]
     room = {"margin": 0, "spacing": 6, "padding": 4, "label_standoff": 3, **options}
     plane.add_layout(Legend(items=items, orientation="horizontal", **LEGEND, **room), "above")
+
+
+def points_and_curves(
+    plane: Any, data: Any, size: Any, truth: tuple[Any, Any], curve: Any
+) -> dict[str, Any]:
+    """The data as dots, the true curve and the estimate, each by what a legend calls it."""
+    look = {"color": COLOURS["data"], "alpha": 0.7}
+    return {
+        "data": plane.scatter("x", "y", size=size, source=data, **look),
+        "truth": plane.line(*truth, color=COLOURS["truth"], line_width=1),
+        "estimate": plane.line(
+            "x", "estimate", color=COLOURS["estimate"], line_width=3, source=curve
+        ),
+    }
 
 
 def bar_chart(labels: Sequence[str], what: str, *, height: int, room: int) -> Any:

@@ -26,12 +26,11 @@ def kernel_regression(
     curve = ColumnDataSource({"x": grid, "estimate": np.zeros_like(grid)}, name="curve")
     query = ColumnDataSource({"x": [0.0], "y": [0.0]}, name="query")
 
-    top = figure.plot(height=300, y_axis_label="y")
-    top.scatter("x", "y", size="size", color=COLOURS["data"], alpha=0.7, source=data)
-    top.line(grid, mean, color=COLOURS["truth"], line_width=1)
-    top.line("x", "estimate", color=COLOURS["estimate"], line_width=3, source=curve)
+    top = figure.plot(height=326, y_axis_label="y")
+    drawn = figure.points_and_curves(top, data, "size", (grid, mean), curve)
     figure.handle(top, query)
-    top.scatter("x", "y", size=14, marker="diamond", color=COLOURS["weights"], source=query)
+    look = {"size": 14, "marker": "diamond", "color": COLOURS["weights"]}
+    figure.legend(top, {**drawn, "query": top.scatter("x", "y", source=query, **look)})
     bottom = figure.plot(height=120, x_range=top.x_range, x_axis_label="x", y_axis_label="weight")
     bottom.segment("x", 0, "x", "weight", color=COLOURS["weights"], line_width=2, source=data)
     bottom.y_range.start = 0
@@ -42,9 +41,9 @@ def kernel_regression(
         "bandwidth": figure.power_slider("bandwidth h", "bandwidth", (-2, 0.7), -0.92),
         "position": figure.signed_slider("query x", "position", (-3.5, 3.5), -0.5),
     }
-    drawn = {"data": data, "curve": curve, "query": query, "words": (text := figure.words(2))}
+    sources = {"data": data, "curve": curve, "query": query}
     scripts = "wording.js", "kernel_average.js", "kernel_regression.js"
-    figure.updated_by(scripts, controls, **drawn)
+    figure.updated_by(scripts, controls, words=(text := figure.words(2)), **sources)
     figure.follow_pointer(top, x=controls["position"])
     return figure.LiveFigure(
         "live-kernel-regression",
@@ -53,5 +52,5 @@ def kernel_regression(
         f"{len(x)} points, the true curve and the kernel regression through them. Choose the "
         "kernel and the bandwidth, and move the query: the points grow with their weight at the "
         "query, and the bars below show the weights.",
-        min_height=43,
+        min_height=45,
     )

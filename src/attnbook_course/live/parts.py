@@ -29,10 +29,13 @@ def parts() -> figure.LiveFigure:
     of a number, each step rounds its result.
     """
     sources = _sources()
-    above, strip, below = _score_plot(sources), _strip(sources), _value_plot(sources)
+    above, strip, (below, averages) = _score_plot(sources), _strip(sources), _value_plot(sources)
     strip.x_range = below.x_range = above.x_range
-    goal = Span(dimension="width", line_color=COLOURS["truth"], line_width=2, line_dash="dashed")
+    look = {"line_color": COLOURS["truth"], "line_width": 2, "line_dash": "dashed"}
+    goal = Span(dimension="width", **look)
     below.add_layout(goal)
+    named = {"average of a part": averages, "of all keys": below.line([np.nan], [np.nan], **look)}
+    figure.legend(below, named, glyph_width=22)
 
     controls, text = _controls(), figure.words(4)
     drawn = {"above": above, "goal": goal, "words": text}
@@ -55,7 +58,7 @@ def parts() -> figure.LiveFigure:
         "parts combine, from left to right, as a tree or shuffled, and the last average is the "
         "softmax average of all keys. Move the cuts, and choose bfloat16, where "
         "each step rounds its result: the text gives the numbers.",
-        min_height=56,
+        min_height=58,
     )
 
 
@@ -92,7 +95,7 @@ def _controls() -> dict[str, Any]:
 def _score_plot(sources: dict[str, Any]) -> Any:
     """The scores as bars, the top of each part above them, and the cuts' handles below."""
     ends = {"x_range": ENDS, "y_range": (LOW - 1.2, HIGH + 0.5)}
-    above = figure.plot(name="above", height=230, y_axis_label="score", **ends)
+    above = figure.plot(name="above", height=230, y_axis_label="score, top", **ends)
     keys, cuts = sources["keys"], sources["cuts"]
     above.vbar("x", width=0.5, top="score", color=GREY, alpha=0.6, source=keys)
     above.add_layout(Span(location=0, dimension="width", line_color=GREY, line_width=1))
@@ -112,20 +115,21 @@ def _strip(sources: dict[str, Any]) -> Any:
     return strip
 
 
-def _value_plot(sources: dict[str, Any]) -> Any:
+def _value_plot(sources: dict[str, Any]) -> tuple[Any, Any]:
     """The values as dots that grow with their weight in their part, and the parts' averages."""
     ends = {"x_range": ENDS, "y_range": (-0.5, HIGH + 0.5)}
-    below = figure.plot(height=190, x_axis_label="key", y_axis_label="value", **ends)
+    below = figure.plot(height=216, x_axis_label="key", y_axis_label="value", **ends)
     below.scatter("x", "value", size="size", color=GREY, alpha=0.8, source=sources["keys"])
-    _draw_parts(below, "average", -0.5, sources)
+    averages = _draw_parts(below, "average", -0.5, sources)
     below.xaxis.ticker = list(range(1, KEYS + 1))
-    return below
+    return below, averages
 
 
-def _draw_parts(plane: Any, number: str, bottom: float, sources: dict[str, Any]) -> None:
+def _draw_parts(plane: Any, number: str, bottom: float, sources: dict[str, Any]) -> Any:
     """The cuts from the bottom up, and one of the parts' numbers as a line over its keys."""
     dashed = {"line_color": GREY, "line_alpha": "alpha", "line_dash": "dashed"}
     plane.ray("x", bottom, 0, np.pi / 2, source=sources["lines"], **dashed)
-    if number:
-        look = {"line_color": "colour", "line_width": 4}
-        plane.segment("left", number, "right", number, source=sources["spans"], **look)
+    if not number:
+        return None
+    look = {"line_color": "colour", "line_width": 4}
+    return plane.segment("left", number, "right", number, source=sources["spans"], **look)

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
 from bokeh.models import Span
 
 from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE
@@ -26,12 +27,15 @@ def planner() -> figure.LiveFigure:
     columns = ("y", "left", "right", "text")
     sources = figure.empty({"held": columns, "spent": columns, "hidden": columns[:-1]})
     above = _bars("above", "GB of a device", HELD, sources["held"], COLOURS["estimate"])
-    limit = Span(location=80, dimension="height", line_color=COLOURS["truth"], line_width=2)
+    look = {"line_color": COLOURS["truth"], "line_width": 2}
+    limit = Span(location=80, dimension="height", **look)
     above.add_layout(limit)
+    figure.legend(above, {"what a device has": above.line([np.nan], [np.nan], **look)})
     below = _bars("below", "seconds of a step", SPENT, sources["spent"], COLOURS["weights"])
     bar: dict[str, Any] = {"left": "left", "right": "right", "height": 0.6, "line_color": None}
     pale = {"fill_color": COLOURS["weights"], "fill_alpha": 0.4}
-    below.hbar("y", source=sources["hidden"], **bar, **pale)
+    hidden = below.hbar("y", source=sources["hidden"], **bar, **pale)
+    figure.legend(below, {"sending that computing hides": hidden})
     controls, text = _controls(), figure.words(6)
     drawn = {"above": above, "below": below, "limit": limit, "words": text}
     told: dict[str, Any] = {
@@ -47,7 +51,7 @@ def planner() -> figure.LiveFigure:
         (("heads", "stages", "ring"), "100%"),
         (("experts", "zero", "recompute"), "100%"),
         (("count", "micro_batches"), "50%"),
-        (("batch", "sequence"), "50%"),
+        (("batch", "sequence"), "100%"),
     )
     return figure.LiveFigure(
         "live-planner",
@@ -63,7 +67,7 @@ def planner() -> figure.LiveFigure:
         "optimizer and activations take on each device, beside what it has, and how many seconds "
         "of a step go to computing, to each kind of sending, and to waiting. Choose the model, the "
         "batch, the devices and the layout: the text says what binds.",
-        min_height=58,
+        min_height=61,
     )
 
 
@@ -84,7 +88,7 @@ def _catalogue() -> str:
 def _bars(name: str, label: str, kinds: tuple[str, ...], source: Any, colour: str) -> Any:
     """A bar for each kind from above, with its number behind its end."""
     ends = {"x_range": (0, 1), "y_range": list(reversed(kinds))}
-    bars = figure.plot(name=name, height=70 + 27 * len(kinds), x_axis_label=label, **ends)
+    bars = figure.plot(name=name, height=96 + 27 * len(kinds), x_axis_label=label, **ends)
     bars.hbar(
         "y", left="left", right="right", height=0.6, color=colour, line_color=None, source=source
     )

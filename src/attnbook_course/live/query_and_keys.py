@@ -37,6 +37,7 @@ def query_and_keys(keys: np.ndarray, values: np.ndarray) -> figure.LiveFigure:
     left = _key_plane(key_points, query, reach)
     right = _value_plane(values, value_points, output)
     bars = figure.plot(height=150, x_range=letters, y_range=(0, 1), y_axis_label="weight")
+    bars.yaxis.ticker.desired_num_ticks = 3
     bars.vbar("name", width=0.6, top="weight", color=COLOURS["weights"], source=key_points)
 
     score = figure.menu("score", "score", SCORES)
@@ -76,7 +77,7 @@ def _points(name: str, points: np.ndarray, letters: list[str]) -> Any:
 def _key_plane(points: Any, query: Any, reach: float) -> Any:
     """The keys, and the query as an arrow from the origin."""
     ends = {"x_range": (-reach, reach), "y_range": (-reach, reach)}
-    plane = figure.plot(title="keys and query", **ends, **figure.SQUARE)
+    plane = figure.plot(title="keys, and the query as an arrow", **ends, **figure.SQUARE)
     for dimension in ("width", "height"):
         plane.add_layout(Span(location=0, dimension=dimension, line_color=GREY, line_alpha=0.4))
     colour = COLOURS["weights"]
@@ -95,15 +96,14 @@ def _value_plane(values: np.ndarray, points: Any, output: Any) -> Any:
     middle = (values.min(axis=0) + values.max(axis=0)) / 2
     half = max(0.65 * float(np.ptp(values, axis=0).max()), 0.5)
     x_range, y_range = ((m - half, m + half) for m in middle)
-    plane = figure.plot(
-        title="values and output", x_range=x_range, y_range=y_range, **figure.SQUARE
-    )
+    plane = figure.plot(x_range=x_range, y_range=y_range, **figure.SQUARE)
     corners = np.array(convex_hull(values))
     look = {"line_color": GREY, "line_width": 1.5, "fill_color": GREY, "fill_alpha": 0.08}
-    plane.patch(corners[:, 0], corners[:, 1], **look)
-    _draw(plane, points)
+    hull = plane.patch(corners[:, 0], corners[:, 1], **look)
+    values_drawn = _draw(plane, points)
     look = {"marker": "diamond", "fill_color": COLOURS["estimate"], "line_color": "white"}
-    plane.scatter("x", "y", size=17, source=output, **look)
+    average = plane.scatter("x", "y", size=17, source=output, **look)
+    figure.legend(plane, {"values": values_drawn, "hull": hull, "output": average})
     return plane
 
 
@@ -125,8 +125,9 @@ def convex_hull(points: np.ndarray) -> list[tuple[float, float]]:
     return chain(ordered) + chain(ordered[::-1])
 
 
-def _draw(plane: Any, points: Any) -> None:
+def _draw(plane: Any, points: Any) -> Any:
     """Dots as large as their weights, each with its letter."""
-    plane.scatter("x", "y", size="size", color=COLOURS["data"], alpha="alpha", source=points)
+    dots = plane.scatter("x", "y", size="size", color=COLOURS["data"], alpha="alpha", source=points)
     look = {"color": GREY, "text_font_size": "14px"}
     plane.text("x", "y", text="name", x_offset="offset", y_offset=-4, source=points, **look)
+    return dots

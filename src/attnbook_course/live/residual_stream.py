@@ -112,6 +112,7 @@ def residual_stream(stream: Stream) -> figure.LiveFigure:
         figure.token_axis(axis).ticker.ticks = list(range(first, first + len(labels)))
         axis.major_label_overrides = dict(enumerate(labels, first))
     lengths.xaxis[0].major_label_policy = NoOverlap(min_distance=2)
+    lengths.yaxis[0].major_label_policy = NoOverlap(min_distance=-4)
     if any(len(token) > 2 for token in stream.tokens):
         lengths.xaxis[0].major_label_orientation = "vertical"
     panels = _panels(sources["bars"])

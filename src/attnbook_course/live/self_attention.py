@@ -92,10 +92,12 @@ def _plane(reach: float, sources: dict[str, Any]) -> Any:
     """The points before, on their way and after, and a ring around the one to move."""
     plane = figure.plot(**figure.SQUARE, x_range=(-reach, reach), y_range=(-reach, reach))
     start, colour = sources["start"], COLOURS["estimate"]
-    plane.multi_line("xs", "ys", color=colour, line_width=1, source=sources["paths"])
-    plane.scatter("x", "y", size=7, color=COLOURS["data"], alpha=0.7, source=start, name="handle")
+    ways = plane.multi_line("xs", "ys", color=colour, line_width=1, source=sources["paths"])
+    look = {"size": 7, "color": COLOURS["data"], "alpha": 0.7, "name": "handle"}
+    before = plane.scatter("x", "y", source=start, **look)
     plane.scatter("x", "y", size=24, source=sources["chosen"], **figure.framed())
-    plane.scatter("x", "y", size=8, color=colour, source=sources["after"])
+    after = plane.scatter("x", "y", size=8, color=colour, source=sources["after"])
+    figure.legend(plane, {"start": before, "way": ways, "after the layers": after})
     look = {"color": GREY, "text_font_size": "14px"}
     plane.text("x", "y", text="name", x_offset=6, y_offset=-5, source=start, **look)
     return plane

@@ -3,6 +3,7 @@
 const site = document.documentElement.dataset.content_root; // the website sets it, notebooks do not
 const state = ((window.attnbookAsking ??= {})[figure] ??= { cut: [], moved: null });
 const clicked = cb_obj.event_name === "button_click" ? cb_obj.origin : null;
+const file_is_here = site !== undefined && location.protocol !== "file:" && "model" in document.getElementById(figure).dataset;
 const redraw = (from) => matrix.document.get_model_by_name("update").execute(from);
 const chosen_now = () => [layer.value, head.value], same = ([l, h]) => l === layer.value && h === head.value;
 
@@ -21,7 +22,6 @@ function label(share) {
 }
 
 function begin() {
-  if (site === undefined || location.protocol === "file:") return notice.setv({ text: `Only the book's website can load the model. ${instead}`, visible: true });
   if (navigator.deviceMemory < 2) return end("this device has too little memory");
   notice.visible = false;
   state.worker = new Worker(`${site}_static/models/model_worker.js`);
@@ -43,11 +43,12 @@ const heard = {
   said: ({ tokens, weights, left, next, best, moved }) => {
     state.scanning = false;
     if (weights) {
-      const n = tokens.length, height = Math.min(600, n * Math.min(24, Math.max(13, Math.floor(380 / n))));
+      const n = tokens.length, height = Math.min(600, n * Math.min(20, Math.max(13, Math.floor(320 / n))));
+      const same_text = tokens.join() === cases.data.tokens[0].join(); // then its chosen token stays
       cases.data = { tokens: [tokens], units: [Uint8Array.from(weights, (w) => Math.round(255 * w))], height: [height] };
       state.moved = null;
       if (measure.value === "cut") measure.value = "first";
-      redraw(cases);
+      redraw(same_text ? layer : cases);
     }
     show(next, best, moved, left);
     label();
@@ -63,6 +64,7 @@ const heard = {
 function show(next, best, moved, left) {
   const less = state.cut.length > 0;
   bars.data = { y: next.map((_, k) => k + 1), whole: next.map((one) => one.whole), cut: next.map((one) => (less ? one.cut : NaN)) };
+  across_bars.axis_label = `probability${less ? " (thin: with heads cut)" : " of the next token"}`;
   labels.major_label_overrides = new Map(next.map(({ text }, k) => [k + 1, as_signs(text)]));
   const told = next.slice(0, 2).map(({ text, whole: p }) => `'${as_signs(text)}' ${p.toFixed(2)}`).join(", then ");
   const names = state.cut.map((one) => one.join(".")).join(", ");
@@ -70,6 +72,11 @@ function show(next, best, moved, left) {
   said.text = `The most probable next token is ${told}.${without}${left ? ` The text is long: its last ${left} tokens are not read.` : ""}`;
 }
 
+if (!file_is_here && cb_obj.type === "Column") { // nothing here can be asked
+  for (const one of [own, ask, cut, whole, scan]) one.visible = false;
+  measure.options = measure.options.filter(([value]) => value !== "cut");
+  notice.setv({ visible: true, text: `Of one stored sentence. To have a text of yours read, give your copy of the site the model's file: make model, then make book. ${instead}` });
+}
 if (clicked === cut && state.ready) state.cut = state.cut.some(same) ? state.cut.filter((one) => !same(one)) : [...state.cut, chosen_now()];
 if (clicked === whole) state.cut = [];
 if (clicked === scan && state.ready) {

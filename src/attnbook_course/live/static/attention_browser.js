@@ -17,7 +17,6 @@ for (const [axis, tokens] of [[down, queries], [across, keys]]) {
   axis.major_label_overrides = new Map(tokens.map((token, i) => [i + 1, token]));
   axis.major_label_orientation = tokens === keys && longest > 2 ? "vertical" : "horizontal";
 }
-down.major_label_text_font_size = `${Math.min(14, Math.floor(cases.data.height[chosen] / m))}px`; // 11 or more
 matrix.frame_height = cases.data.height[chosen];
 matrix.x_range.setv({ start: 0.5, end: n + 0.5 });
 matrix.y_range.setv({ start: m + 0.5, end: 0.5 });

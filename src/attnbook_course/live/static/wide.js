@@ -2,6 +2,7 @@
 const BESIDE = 860; // pixels from which there is room for both
 const WIDTH = 340; // of the controls
 const LEAST = 0.6; // of their own size, the smallest that controls are drawn in
+const TYPE = 0.018; // of the window's width: 20 of the 720 pixels of a slide, and more
 
 function widen(view) {
   if (host.dataset.layout !== "wide") return;
@@ -17,6 +18,15 @@ function widen(view) {
       one.model[one.key] = one.set;
     }
   };
+  const letters = [...view.model.references()].flatMap((model) => Object.keys(model.attributes)
+    .filter((key) => /text_font_size$/.test(key) && /px"/.test(JSON.stringify(model[key])))
+    .map((key) => ({ model, key, natural: model[key] })));
+  const size_of_type = host.style.getPropertyValue("--bokeh-font-size");
+  const type = (pixels) => { // of plots and controls; none: as on a page
+    for (const { model, key, natural } of letters)
+      model[key] = !pixels ? natural : typeof natural === "string" ? `${pixels}px` : { ...natural, value: `${pixels}px` };
+    host.style.setProperty("--bokeh-font-size", pixels ? `${pixels}px` : size_of_type);
+  };
   const total = (size) => { // of the figures below each other; those beside each other count once
     const lines = {};
     for (const one of sizes) lines[Math.round(one.el.getBoundingClientRect().top)] = size(one);
@@ -30,7 +40,7 @@ function widen(view) {
     }
   };
 
-  let wide = false;
+  let wide = false, typed = 0;
   function fit() { // axes, titles and scales keep their size; the rest shares what the window has left
     const asked = host.clientWidth >= BESIDE;
     if (wide !== asked) {
@@ -39,6 +49,8 @@ function widen(view) {
       set(1);
       zoom(1);
     }
+    const pixels = wide ? Math.ceil(Math.max(16, TYPE * window.innerWidth)) : 0;
+    if (typed !== pixels) type((typed = pixels));
     if (!wide) return;
     const room = window.innerHeight - plots.getBoundingClientRect().top - window.scrollY - 16;
     const kept = column.offsetHeight - total(({ el, model, key }) => (key === "frame_height" ? model.frame_height : el.offsetHeight));
