@@ -47,6 +47,7 @@ SCRIPTS = ("live.js", "fingers.js", "wide.js")  # of every figure, beside its ow
 BESIDE = """
 :host { flex-wrap: wrap; }
 :host > .bk-Button { min-width: min-content; }
+:host(.wide) > .bk-Button { min-width: 150px; }
 :host(.wide) > .bk-Slider { flex-basis: calc(100% - 10px) !important; }
 """
 ARRANGED = """
