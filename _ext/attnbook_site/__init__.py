@@ -13,6 +13,7 @@
 - ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
 - ``images``: an image says its size before it comes.
+- ``search``: what the search finds, and by which words.
 - ``citations``: author and year in round brackets.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site.
 """
@@ -38,6 +39,7 @@ PARTS = (
     "drawings",
     "live",
     "images",
+    "search",
     "citations",
     "assets",
 )
