@@ -18,15 +18,15 @@
     const made = new MiniSearch({
       idField: "at",
       fields: ["title", "also", "page", "words"],
-      storeFields: ["title", "page", "text", "weight"],
-      extractField: (place, field) => (field === "words" ? bare(place.text.join(" ")) : place[field]),
+      storeFields: ["title", "also", "page", "text", "weight"],
+      extractField: (place, field) => (field === "words" ? bare(place.text.join(" ")) : place[field] ?? ""),
       processTerm: plain,
     });
     await made.addAllAsync(attnbookPlaces);
     return made;
   }));
 
-  /** The places, those first that have more of the words. */
+  /** The places; first those that are called so, and those that have more of the words. */
   const find = (made, asked) => {
     const words = plain(bare(asked)).split(/[\n\r\p{Z}\p{P}]+/u).filter(Boolean), meant = words.filter((word) => !ASKING.has(word));
     const query = (meant.length ? meant : words).join(" "), many = new Set(query.split(" ")).size;
@@ -36,7 +36,8 @@
       fuzzy: (term) => (term.length > 4 ? 0.2 : false),
       boostDocument: (at, term, { weight }) => weight,
     });
-    const value = (one) => one.score * (one.queryTerms.length / many) ** 2;
+    const isCalled = (one) => [one.title, ...one.also.split(", ")].some((name) => plain(name) === query);
+    const value = (one) => one.score * (one.queryTerms.length / many) ** 2 * (isCalled(one) ? 3 : 1);
     return found.sort((one, other) => value(other) - value(one));
   };
 
