@@ -62,7 +62,10 @@ def formula(part: ElementTree.Element) -> str:
 @cache
 def word(tex: str, root: Path) -> str:
     """A formula of TeX as one word."""
-    html = katex(root).render(tex, False)
+    try:
+        html = katex(root).render(tex, False)
+    except ValueError:
+        return ""  # the page's writer warns of it
     html = html[html.index("<math") : html.index("</math>") + len("</math>")]
     return formula(ElementTree.fromstring(html))
 
@@ -84,7 +87,8 @@ def is_place(node: nodes.Node) -> bool:
     if isinstance(node, nodes.section):
         return not isinstance(node.parent, exercise_enumerable_node | solution_node)
     if isinstance(node, nodes.definition_list_item | addnodes.desc):
-        return bool(node[0]["ids"])
+        named = node.children[0]
+        return isinstance(named, nodes.Element) and bool(named["ids"])
     return isinstance(node, exercise_enumerable_node)
 
 
