@@ -14,6 +14,7 @@
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
 - ``images``: an image says its size before it comes, and opens whole.
 - ``listings``: a long line of code goes on below its beginning on a phone.
+- ``search``: what the search finds, and by which words.
 - ``citations``: author and year in round brackets.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site.
 """
@@ -40,6 +41,7 @@ PARTS = (
     "live",
     "images",
     "listings",
+    "search",
     "citations",
     "assets",
 )

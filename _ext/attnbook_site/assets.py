@@ -88,6 +88,7 @@ def copy_assets(app: Sphinx) -> None:
     serif = modules / "@fontsource-variable" / "source-serif-4" / "files"
     copy(serif.glob("source-serif-4-latin-wght-*.woff2"), static / "fonts")
     write_icons(static / "fonts" / "icons.woff")
+    shutil.copy2(modules / "minisearch" / "dist" / "umd" / "index.js", static / "minisearch.js")
     copy((BOKEH / f"{name}.min.js" for name in ("bokeh", "bokeh-widgets")), static / "bokeh")
     copy((LIVE / "static" / name for name in WORKER), static / "models")
     for folder in (LIVE / "models", ROOT / "_build" / "published"):  # and what `make model` brought

@@ -106,7 +106,9 @@ class Clinging(SphinxPostTransform):
             mark = MARK.match(after.astext()) if isinstance(after, nodes.Text) else None
             if mark:
                 formula["mark"] = mark[0]
-                after.parent.replace(after, nodes.Text(after.astext()[mark.end() :]))
+                siblings = after.parent.children  # by identity: equal texts are equal nodes
+                place = next(i for i, one in enumerate(siblings) if one is after)
+                after.parent[place] = nodes.Text(after.astext()[mark.end() :])
 
 
 def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:

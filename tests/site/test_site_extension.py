@@ -120,6 +120,12 @@ def test_equations_count_by_chapter_and_figures_keep_their_words(built: Path) ->
     }
 
 
+def test_a_formula_takes_the_comma_behind_it_and_no_other(built: Path) -> None:
+    html = re.sub("<[^>]*katex-html.*?</span>,", "</span>,", html_of(built, "index.html"))
+    words = re.search("<p><em>One.*equal texts", html)
+    assert words and re.sub("<[^>]*>|ii?", "", words[0]).startswith("One, two, , three:")
+
+
 def test_faults_fail_the_build_and_are_named(built: Path, tmp_path: Path) -> None:
     """A formula that KaTeX refuses, and outputs that are not those of the code; no old ones show."""
     book = shutil.copytree(built, tmp_path / "book", symlinks=True)

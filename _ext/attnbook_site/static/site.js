@@ -24,22 +24,3 @@ document.addEventListener("click", (event) => {
   document.querySelector(".bd-article").append(box);
   box.showModal();
 });
-
-/** Sphinx's search, with the sections first that have all words in their titles (those of exercises are in brackets), and each formula once in what it shows. */
-if (typeof Search === "object") {
-  const { htmlToText, _performSearch } = Search;
-  Search._performSearch = (query, ...terms) => {
-    const { alltitles, docnames, filenames, titles } = Search._index, words = query.toLowerCase().split(/\s+/);
-    const sections = Object.entries(alltitles)
-      .filter(([title]) => title[0] !== "(" && words.every((word) => title.toLowerCase().includes(word)))
-      .flatMap(([title, places]) => places.map(([file, id]) =>
-        [docnames[file], titles[file] === title ? title : `${titles[file]} > ${title}`, id ? `#${id}` : "", null, 100, filenames[file]]));
-    const is = (one) => one[0] + one[2], known = new Set(sections.map(is));
-    return [..._performSearch(query, ...terms).filter((one) => !known.has(is(one))), ...sections.reverse()]; // the last is shown first
-  };
-  Search.htmlToText = (html, anchor) => {
-    const page = new DOMParser().parseFromString(html, "text/html");
-    page.querySelectorAll("#jb-print-docs-body, .katex-html, .katex annotation").forEach((part) => part.remove());
-    return htmlToText(page.documentElement.outerHTML, anchor && `#${CSS.escape(anchor.slice(1))}`);
-  };
-}
