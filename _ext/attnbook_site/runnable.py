@@ -38,7 +38,9 @@ LACKING = {
     "attnbook.jax": "jax",
     "attnbook.pretrained": "model",
     "attnbook.convert": "torch jax",  # which imports them when it is called
-} | dict.fromkeys(("concurrent", "multiprocessing", "socket", "subprocess", "threading"), "processes")
+} | dict.fromkeys(
+    ("concurrent", "multiprocessing", "socket", "subprocess", "threading"), "processes"
+)
 PACKAGES = {
     "numpy": ["numpy"],
     "matplotlib": ["matplotlib"],
@@ -70,18 +72,9 @@ class Modules:
 
     def lacks(self, module: str) -> frozenset[str]:
         """LACKING's words, or the name of another library; nothing where it can be imported."""
-        parts = module.split(".")
-        for i in range(len(parts), 0, -1):
-            if words := LACKING.get(".".join(parts[:i])):
-                return frozenset(words.split())
-        if parts[0] not in OWN:
-            pure = {name.replace("-", "_") for name in PURE}
-            there = parts[0] in PACKAGES.keys() | pure | sys.stdlib_module_names
-            return frozenset() if there else frozenset(parts[:1])
         if module not in self.known:
-            self.known[module] = frozenset()  # a circle lacks nothing by itself
-            found = map(self.lacks, self._imports(module))
-            self.known[module] = frozenset().union(*found)
+            found = frozenset[str]().union(*map(_lacks_itself, self._reached(module)))
+            self.known[module] = found
         return self.known[module]
 
     def of_code(self, code: str) -> frozenset[str]:
@@ -97,12 +90,7 @@ class Modules:
 
     def packages(self, module: str) -> set[str]:
         """What of Pyodide must be loaded before a module can be imported."""
-        reached, left = set[str](), [module]
-        while left:
-            one = left.pop()
-            if one not in reached:
-                reached.add(one)
-                left += self._imports(one) if one.split(".")[0] in OWN else ()
+        reached = self._reached(module)
         roots = {one.split(".")[0] for one in reached}
         return {package for root in roots & PACKAGES.keys() for package in PACKAGES[root]}
 
@@ -116,6 +104,16 @@ class Modules:
                     if packages := self.packages(module) - {"numpy"}:
                         found[name] = sorted(packages)
         return found
+
+    def _reached(self, module: str) -> set[str]:
+        reached, left = set[str](), [module]
+        while left:
+            one = left.pop()
+            if one not in reached:
+                reached.add(one)
+                own = one.split(".")[0] in OWN and not _lacks_itself(one)
+                left += self._imports(one) if own else ()
+        return reached
 
     def _imports(self, module: str) -> Iterator[str]:
         file = self._file(module)
@@ -138,6 +136,16 @@ class Modules:
         path = self.source / Path(*module.split("."))
         places = (path.with_suffix(".py"), path / "__init__.py")
         return next((place for place in places if place.is_file()), None)
+
+
+def _lacks_itself(module: str) -> frozenset[str]:
+    parts = module.split(".")
+    for i in range(len(parts), 0, -1):
+        if words := LACKING.get(".".join(parts[:i])):
+            return frozenset(words.split())
+    pure = {name.replace("-", "_") for name in PURE}
+    there = parts[0] in PACKAGES.keys() | pure | sys.stdlib_module_names | set(OWN)
+    return frozenset() if there else frozenset(parts[:1])
 
 
 MODULES = Modules()  # what is known of a module serves all pages

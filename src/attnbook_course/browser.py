@@ -30,7 +30,7 @@ class Cell:
 
     Args:
         code: as the chapter has it.
-        lacks: what it cannot have in the browser, such as PyTorch; it runs there if that is nothing.
+        lacks: what it cannot have in the browser, such as PyTorch; without any it runs.
         needs: the places of the cells that must run before it, in their order.
     """
 
@@ -101,7 +101,7 @@ class _Generators(ast.NodeTransformer):
         self.generic_visit(node)
         return ast.GeneratorExp(node.elt, node.generators)
 
-    visit_SetComp = visit_ListComp
+    visit_SetComp = visit_ListComp  # noqa: N815
 
     def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
         self.generic_visit(node)
@@ -124,8 +124,9 @@ def changed(code: str) -> frozenset[str]:
     found = set()
     for node in ast.walk(ast.parse(code)):
         match node:
-            case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(
-                ctx=ast.Store() | ast.Del()
+            case (
+                ast.Subscript(ctx=ast.Store() | ast.Del())
+                | ast.Attribute(ctx=ast.Store() | ast.Del())
             ):
                 found.add(root_name(node))
             case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):

@@ -4,6 +4,11 @@
 const RUN = new URL("run/", location.href).href;
 const say = (words) => postMessage({ kind: "status", words });
 const QUIET = { messageCallback: () => {}, errorCallback: () => {} };
+// NumPy counts with addresses, which have 32 bits here, and refuses its own integers of 64, which it takes elsewhere.
+const COUNTS = `import numpy
+counts = numpy.bincount
+numpy.bincount = lambda x, *more, **named: counts(numpy.asarray(x).astype(numpy.intp, casting="same_kind"), *more, **named)
+`;
 const fetchPlain = self.fetch.bind(self);
 let started = null, runPage = null, packages = null, libraries = null, unreached = "";
 
@@ -50,6 +55,7 @@ async function start() {
   const chapter = await (await own(`${self.name}.json`)).json();
   packages = chapter.packages;
   py.globals.set("CELLS", JSON.stringify(chapter.cells));
+  py.runPython(COUNTS);
   py.runPython("import os, json, warnings\nos.environ['MPLBACKEND'] = 'agg'\nfrom attnbook_course.browser import Page\npage = Page(json.loads(CELLS))");
   runPage = py.globals.get("page");
   return py;
