@@ -36,11 +36,15 @@ LACKING = {
     "equinox": "jax",
     "optax": "jax",
     "attnbook.jax": "jax",
-    "attnbook.pretrained": "model",
     "attnbook.convert": "torch jax",  # which imports them when it is called
-} | dict.fromkeys(
-    ("concurrent", "multiprocessing", "socket", "subprocess", "threading"), "processes"
-)
+    "attnbook.train_lm": "torch jax",
+    "attnbook.pretrained": "model",
+    "concurrent": "processes",
+    "multiprocessing": "processes",
+    "socket": "processes",
+    "subprocess": "processes",
+    "threading": "processes",
+}
 PACKAGES = {
     "numpy": ["numpy"],
     "matplotlib": ["matplotlib"],
