@@ -251,7 +251,9 @@ def test_cells_run_or_say_why_not_and_ask_before_they_load(open_page: Visit) -> 
     runs, lacks = page.locator("div.cell.runs"), page.locator("div.cell.lacks")
     assert page.locator("div.cell.runs .run-bar").count() == runs.count() > 25
     for words in lacks.locator(".run-elsewhere").all_text_contents():
-        assert re.match("Needs (PyTorch|JAX|PyTorch and JAX|statsmodels): download the notebook", words)
+        assert re.match(
+            "Needs (PyTorch|JAX|PyTorch and JAX|statsmodels): download the notebook", words
+        )
     cell = page.locator(CELL).first
     cell.get_by_role("button", name="Run").click()
     cell.locator(".run-ask p", has_text="about 10 MB").wait_for()
