@@ -2,7 +2,8 @@
 
 Pyodide has NumPy, SciPy, matplotlib and scikit-learn; it has neither PyTorch nor JAX. What a cell
 imports, and who set the names that it reads, says whether it runs there. A cell of the page has the
-class ``runs``, or ``lacks`` and a word for what it lacks. static/run.js puts buttons beside them.
+class ``runs``, or ``lacks`` and one for each thing that it lacks, as ``lacks-torch``. static/run.js
+puts buttons beside the ones and words beside the others.
 What it sends to the interpreter lies in ``_static/run/``, a file per page, and is fetched when a
 reader presses *Run*, like the package, which is there without its models and back ends.
 """
@@ -28,7 +29,22 @@ from attnbook_course.browser import Cell, find_needs, root_name
 
 ROOT = Path(__file__).parents[2]
 PYODIDE = json.loads(Path(__file__).with_name("pyodide.json").read_text(encoding="utf-8"))
-LACKING = {"torch": "PyTorch", "jax": "JAX", "equinox": "JAX", "optax": "JAX"}
+LACKING = {
+    "torch": "torch",
+    "attnbook.torch": "torch",
+    "jax": "jax",
+    "equinox": "jax",
+    "optax": "jax",
+    "attnbook.jax": "jax",
+    "attnbook.convert": "torch jax",  # which imports them when it is called
+    "attnbook.train_lm": "torch jax",
+    "attnbook.pretrained": "model",
+    "concurrent": "processes",
+    "multiprocessing": "processes",
+    "socket": "processes",
+    "subprocess": "processes",
+    "threading": "processes",
+}
 PACKAGES = {
     "numpy": ["numpy"],
     "matplotlib": ["matplotlib"],
@@ -45,7 +61,6 @@ PURE = (
     "tqdm",
 )  # wheels that the site has
 OWN = ("attnbook", "attnbook_course")
-NO_PROCESSES = {"concurrent", "multiprocessing", "socket", "subprocess", "threading"}
 ALIVE = ("live", "drawings")  # what a last line of these shows moves by itself, or is a picture
 RUNS = re.compile(r'<div class="cell [^"]*\bruns\b')
 LEFT_OUT = re.compile(
@@ -57,43 +72,29 @@ class Modules:
     """What a module lacks in the browser, through all that it imports while it is imported."""
 
     def __init__(self, source: Path = ROOT / "src") -> None:
-        self.source, self.known = source, dict[str, str]()
+        self.source, self.known = source, dict[str, frozenset[str]]()
 
-    def lacks(self, module: str) -> str:
-        """PyTorch, JAX or the name of another library; nothing where it can be imported."""
-        root = module.split(".")[0]
-        if root in LACKING:
-            return LACKING[root]
-        if root not in OWN:
-            pure = {name.replace("-", "_") for name in PURE}
-            return (
-                ""
-                if root in PACKAGES.keys() | pure | sys.stdlib_module_names - NO_PROCESSES
-                else root
-            )
+    def lacks(self, module: str) -> frozenset[str]:
+        """LACKING's words, or the name of another library; nothing where it can be imported."""
         if module not in self.known:
-            self.known[module] = ""  # a circle lacks nothing by itself
-            self.known[module] = next(filter(None, map(self.lacks, self._imports(module))), "")
+            found = frozenset[str]().union(*map(_lacks_itself, self._reached(module)))
+            self.known[module] = found
         return self.known[module]
 
-    def of_code(self, code: str) -> str:
+    def of_code(self, code: str) -> frozenset[str]:
         """What some code lacks by its imports alone."""
-        found = (
-            self.lacks(module)
-            for node in ast.walk(ast.parse(code))
-            if isinstance(node, ast.Import | ast.ImportFrom)
-            for module in self._imported(node)
+        return frozenset().union(
+            *(
+                self.lacks(module)
+                for node in ast.walk(ast.parse(code))
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                for module in self._imported(node)
+            )
         )
-        return next(filter(None, found), "")
 
     def packages(self, module: str) -> set[str]:
         """What of Pyodide must be loaded before a module can be imported."""
-        reached, left = set[str](), [module]
-        while left:
-            one = left.pop()
-            if one not in reached:
-                reached.add(one)
-                left += self._imports(one) if one.split(".")[0] in OWN else ()
+        reached = self._reached(module)
         roots = {one.split(".")[0] for one in reached}
         return {package for root in roots & PACKAGES.keys() for package in PACKAGES[root]}
 
@@ -107,6 +108,16 @@ class Modules:
                     if packages := self.packages(module) - {"numpy"}:
                         found[name] = sorted(packages)
         return found
+
+    def _reached(self, module: str) -> set[str]:
+        reached, left = set[str](), [module]
+        while left:
+            one = left.pop()
+            if one not in reached:
+                reached.add(one)
+                own = one.split(".")[0] in OWN and not _lacks_itself(one)
+                left += self._imports(one) if own else ()
+        return reached
 
     def _imports(self, module: str) -> Iterator[str]:
         file = self._file(module)
@@ -129,6 +140,16 @@ class Modules:
         path = self.source / Path(*module.split("."))
         places = (path.with_suffix(".py"), path / "__init__.py")
         return next((place for place in places if place.is_file()), None)
+
+
+def _lacks_itself(module: str) -> frozenset[str]:
+    parts = module.split(".")
+    for i in range(len(parts), 0, -1):
+        if words := LACKING.get(".".join(parts[:i])):
+            return frozenset(words.split())
+    pure = {name.replace("-", "_") for name in PURE}
+    there = parts[0] in PACKAGES.keys() | pure | sys.stdlib_module_names | set(OWN)
+    return frozenset() if there else frozenset(parts[:1])
 
 
 MODULES = Modules()  # what is known of a module serves all pages
@@ -163,11 +184,11 @@ def mark(app: Sphinx, tree: nodes.document) -> None:
         raise ValueError(f"{page}: got {len(shown)} cells, expected the source's {len(cells)}")
     for i, (node, cell) in enumerate(zip(shown, cells, strict=True)):
         if i and not is_alive(cell.code):
-            said = ["lacks", f"lacks-{cell.lacks.lower()}"] if cell.lacks else ["runs"]
-            node["classes"] += [*said, f"cell-{i}"]
+            lacks = [f"lacks-{word}" for word in sorted(cell.lacks, reverse=True)]
+            node["classes"] += [*(["lacks", *lacks] if lacks else ["runs"]), f"cell-{i}"]
     file = Path(app.outdir) / "_static" / "run" / f"{Path(page).name}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    known = [{"code": cell.code, "lacks": cell.lacks} for cell in cells]
+    known = [{"code": cell.code, "lacks": sorted(cell.lacks)} for cell in cells]
     packages = MODULES.of_names(cells[0].code)
     file.write_text(json.dumps({"cells": known, "packages": packages}), encoding="utf-8")
 

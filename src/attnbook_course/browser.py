@@ -16,6 +16,7 @@ import symtable
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -29,19 +30,59 @@ class Cell:
 
     Args:
         code: as the chapter has it.
-        lacks: what it cannot have in the browser, such as PyTorch; nothing if it runs there.
+        lacks: what it cannot have in the browser, such as PyTorch; without any it runs.
         needs: the places of the cells that must run before it, in their order.
     """
 
     code: str
-    lacks: str = ""
+    lacks: frozenset[str] = frozenset()
     needs: list[int] = field(default_factory=list)
 
 
 @cache
 def names(code: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The names that some code sets, and those that it reads, in its functions too."""
-    module = symtable.symtable(code, "cell", "exec")
+    """The names that some code sets, and those that it reads before it has surely set them.
+
+    What its functions read counts where they are defined.
+    """
+    tree = ast.parse(code)
+    bound, _ = _symbols(tree)
+    return bound, frozenset(_read_first(tree.body, set()))
+
+
+def _read_first(statements: Sequence[ast.stmt], known: set[str]) -> set[str]:
+    """What statements read that is not known before; what they surely set is known afterwards."""
+    read = set[str]()
+    for statement in statements:
+        match statement:
+            case ast.For(target=target, iter=values, body=body, orelse=after):
+                each = ast.Assign([target], values, lineno=0)  # there may be none, so then forget
+                read |= _read_first([each, *body], known.copy()) | _read_first(after, known.copy())
+            case ast.With(items=items, body=body):
+                entered = [
+                    ast.Assign([item.optional_vars], item.context_expr, lineno=0)
+                    if item.optional_vars
+                    else ast.Expr(item.context_expr)
+                    for item in items
+                ]
+                read |= _read_first([*entered, *body], known)
+            case ast.If(test=test, body=body, orelse=otherwise):
+                one, other = known.copy(), known.copy()
+                read |= _read_first([ast.Expr(test), *body], one)
+                read |= _read_first(otherwise, other)
+                known |= one & other
+            case _:
+                bound, seen = _symbols(statement)
+                itself = bound if isinstance(statement, ast.FunctionDef) else set()
+                read |= seen - known - itself
+                if not isinstance(statement, ast.While | ast.Try | ast.Match):
+                    known |= bound
+    return read
+
+
+def _symbols(node: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that some code sets, and all that it reads, in its functions too."""
+    module = symtable.symtable(ast.unparse(_Generators().visit(deepcopy(node))), "cell", "exec")
     bound = {s.get_name() for s in module.get_symbols() if s.is_assigned() or s.is_imported()}
     read = {
         symbol.get_name()
@@ -49,7 +90,22 @@ def names(code: str) -> tuple[frozenset[str], frozenset[str]]:
         for symbol in table.get_symbols()
         if symbol.is_referenced() and (table is module or symbol.is_global())
     }
+    read |= bound & {root_name(n.target) for n in ast.walk(node) if isinstance(n, ast.AugAssign)}
     return frozenset(bound), frozenset(read)
+
+
+class _Generators(ast.NodeTransformer):
+    """Comprehensions as generators: since Python 3.12 symtable takes their variables for ours."""
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp) -> ast.AST:
+        self.generic_visit(node)
+        return ast.GeneratorExp(node.elt, node.generators)
+
+    visit_SetComp = visit_ListComp  # noqa: N815
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        self.generic_visit(node)
+        return ast.GeneratorExp(ast.Tuple([node.key, node.value]), node.generators)
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
@@ -62,16 +118,21 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 def changed(code: str) -> frozenset[str]:
     """Names whose objects some code may change: their entries, attributes, a generator's state.
 
-    A call that stands alone, as axes.plot(x), is taken for a change, and so is any use of rng.
+    A method that stands alone, as axes.plot(x), is taken for a change, and so is any use of rng.
+    A function that stands alone, as show(x), is not changed by it.
     """
     found = set()
     for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            found.add(root_name(node))
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            found.add(root_name(node.value.func))
-        elif isinstance(node, ast.Name) and node.id == "rng":
-            found.add("rng")
+        match node:
+            case (
+                ast.Subscript(ctx=ast.Store() | ast.Del())
+                | ast.Attribute(ctx=ast.Store() | ast.Del())
+            ):
+                found.add(root_name(node))
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
+                found.add(root_name(method))
+            case ast.Name(id="rng"):
+                found.add("rng")
     return frozenset(found - {""})
 
 
@@ -94,44 +155,37 @@ def import_by_import(code: str) -> Iterator[str]:
             yield ast.unparse(statement)
 
 
-def find_needs(cells: Sequence[Cell], lacks: Callable[[str], str]) -> None:
-    """Give every cell what it needs, and what it lacks itself or through those.
+def find_needs(cells: Sequence[Cell], lacks: Callable[[str], frozenset[str]]) -> None:
+    """Give every cell what it needs, and what it lacks.
+
+    That is what it imports or takes of the first cell's imports; only where this is all there, what
+    the cells lack whose names it reads.
 
     Args:
         cells: of a chapter, in their order.
-        lacks: what a statement lacks by its imports alone, or nothing.
+        lacks: what a statement lacks by its imports alone.
     """
     if not cells:
         return
-    lacking: dict[str, str] = {}  # of a name that cannot be had, what it lacks
+    lacking: dict[str, frozenset[str]] = {}  # of a name that the first cell cannot have
     binds: dict[str, list[int]] = {}  # of a name, who bound it last and who changed it since
     for statement in import_by_import(cells[0].code):
         bound, read = names(statement)
-        why = lacks(statement) or _first(lacking[name] for name in sorted(read & lacking.keys()))
-        for name in bound:
-            if why:
-                lacking[name] = why
-            else:
-                binds[name] = [0]
+        why = lacks(statement).union(*(lacking.get(name, ()) for name in read))
+        lacking |= dict.fromkeys(bound, why)
+        if not statement.startswith(("import ", "from ")):  # no call changes a module
+            binds |= {name: [0] for name in bound}
     for i, cell in enumerate(cells[1:], 1):
         bound, read = names(cell.code)
-        needed = {0}.union(*({j, *cells[j].needs} for name in read for j in binds.get(name, ())))
-        cell.needs = sorted(needed)
-        cell.lacks = lacks(cell.code) or _first(
-            [lacking[name] for name in sorted(read & lacking.keys())]
-            + [cells[j].lacks for j in cell.needs]
-        )
+        direct = {j for name in read for j in binds.get(name, ())}
+        cell.needs = sorted({0, *direct}.union(*(cells[j].needs for j in direct)))
+        own = lacks(cell.code).union(*(lacking.get(name, ()) for name in read))
+        cell.lacks = own or frozenset().union(*(cells[j].lacks for j in direct))
         for name in bound:
             binds[name] = [i]
             lacking.pop(name, None)
-            if cell.lacks:
-                lacking[name] = cell.lacks
-        for name in (changed(cell.code) & binds.keys()) - bound:
+        for name in (changed(cell.code) & read & binds.keys()) - bound:
             binds[name] = [*binds[name], i]
-
-
-def _first(reasons: Any) -> str:
-    return next(filter(None, reasons), "")
 
 
 class Page:
@@ -141,8 +195,8 @@ class Page:
         cells: code and lacks of each, in their order.
     """
 
-    def __init__(self, cells: Sequence[dict[str, str]]) -> None:
-        self.cells = [Cell(cell["code"], cell["lacks"]) for cell in cells]
+    def __init__(self, cells: Sequence[dict[str, Any]]) -> None:
+        self.cells = [Cell(cell["code"], frozenset(cell["lacks"])) for cell in cells]
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.set_up = list(import_by_import(cells[0]["code"]))
         self.ran: set[int] = set()
@@ -151,7 +205,7 @@ class Page:
         """The cells that have not run, and must before this code can in this place."""
         cells = [Cell(cell.code) for cell in self.cells[: place + 1]]
         cells[place].code = code
-        find_needs(cells, lambda statement: "")
+        find_needs(cells, lambda statement: frozenset())
         may = (j for j in cells[place].needs if j and not self.cells[j].lacks)
         return [j for j in may if j not in self.ran]
 

@@ -1,6 +1,7 @@
 """Cells as in a reader's browser, where there is neither PyTorch nor JAX: tried here without them."""
 
 import inspect
+import re
 import sys
 
 import pytest
@@ -8,8 +9,13 @@ import pytest
 from attnbook_course.browser import Cell, Page, changed, find_needs, import_by_import, names
 
 
-def needs(*codes, lacks=lambda code: ""):
-    cells = [Cell("import math"), *map(Cell, codes)]
+def imported(code):
+    """PyTorch and JAX, as a statement that imports them lacks them."""
+    return frozenset(re.findall(r"import (torch|jax)", code))
+
+
+def needs(*codes, lacks=imported, first="import math"):
+    cells = [Cell(first), *map(Cell, codes)]
     find_needs(cells, lacks)
     return cells
 
@@ -17,12 +23,47 @@ def needs(*codes, lacks=lambda code: ""):
 def test_names():
     code = "a = b\ndef f(x):\n    return x + c\nfor d in e: pass"
     bound, read = names(code)
-    assert bound == {"a", "f", "d"} and {"b", "c", "e"} <= read and "x" not in read
+    assert bound == {"a", "f", "d"} and read == {"b", "c", "e"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "a = 1\nprint(a)",
+        "from b import a\na()",
+        "for a in range(3):\n    a + 1",
+        "for i, a in pairs:\n    c = a\n    d = [c]",
+        "with opened as a:\n    print(a)",
+        "[a for a in x], {a: a for a in x}, {a for a in x}, sum(a for a in x)",
+        "def f(a, *b):\n    a = b\n    return f(a)",
+        "if x:\n    a = 1\nelse:\n    a = 2\nprint(a)",
+    ],
+)
+def test_what_a_cell_has_set_itself_it_does_not_need(code):
+    assert not names(code)[1] & {"a", "b", "c", "f", "i"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print(a)\na = 1",
+        "a += 1",
+        "for a in a:\n    pass",
+        "for i in x:\n    a = i\nprint(a)",
+        "if x:\n    a = 1\nprint(a)",
+        "while x:\n    print(a)\n    a = 1",
+        "try:\n    a = f()\nexcept ValueError:\n    pass\na",
+        "def f():\n    return a\nf()\na = 1",
+        "b = [a for b in x]",
+    ],
+)
+def test_what_a_cell_may_read_before_it_sets_it_it_needs(code):
+    assert "a" in names(code)[1]
 
 
 def test_what_changes_an_object():
     code = "a[0] = 1\nb.c = 2\naxes[0].plot(x)\ny = rng.normal()\nz = f(w)"
-    assert changed(code) == {"a", "b", "axes", "rng"}
+    assert changed(code + "\nshow(v)\ndel u[0]") == {"a", "b", "axes", "rng", "u"}
 
 
 def test_imports_name_by_name():
@@ -39,13 +80,21 @@ def test_a_cell_needs_who_bound_and_who_changed():
 def test_what_is_lacking_goes_on():
     """Through names, and through a change that did not take place; a new binding ends it."""
     codes = ["import torch\nt = torch.ones(3)", "u = t", "x = [1]", "x[0] = t", "print(x)", "t = 1"]
-    cells = needs(*codes, "t", lacks=lambda code: "PyTorch" if "import torch" in code else "")
-    lacking = [bool(cell.lacks) for cell in cells]
+    lacking = [bool(cell.lacks) for cell in needs(*codes, "t")]
     assert lacking == [False, True, True, False, True, True, False, False]
 
 
+def test_a_cell_lacks_what_it_takes_itself_before_what_others_took():
+    """A function that a cell calls is not changed by it, nor is what has its parameter's name."""
+    codes = ["def show(x): pass", "x = torch.ones(3)\nshow(x)", "y = jnp.ones(3)\nshow(y)"]
+    codes += ["def f(y):\n    y[0] = torch.ones(3)", "show(2)", "torch.sum(y)", "y", "x + y"]
+    cells = needs(*codes, first="import torch\nimport jax.numpy as jnp")
+    said = ["", "torch", "jax", "torch", "", "torch", "jax", "jax torch"]
+    assert [" ".join(sorted(cell.lacks)) for cell in cells[1:]] == said
+
+
 def page(*codes):
-    return Page([{"code": code, "lacks": ""} for code in ("import math, no_such", *codes)])
+    return Page([{"code": code, "lacks": []} for code in ("import math, no_such", *codes)])
 
 
 def test_run():
@@ -66,7 +115,7 @@ def test_changed_code_needs_what_it_reads():
 def test_of_the_first_cell_what_is_wanted():
     """Each statement once; what stands alone as soon as it can; what cannot be had is left out."""
     code = "import json, math, no_such\nx = math.floor(2.5)\nmath.log(x)\n"
-    one = Page([{"code": f"{code}seen = []\nseen.append(json)", "lacks": ""}])
+    one = Page([{"code": f"{code}seen = []\nseen.append(json)", "lacks": []}])
     assert one.wanted(["print(x)"]) == ["math", "x"]
     one.prepare(["math", "x"])
     assert one.namespace["x"] == 2 and "json" not in one.namespace and len(one.set_up) == 4

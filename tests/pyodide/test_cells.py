@@ -26,6 +26,7 @@ FOLDER = ROOT / "_build" / "pyodide-tests"
 KINDS = {"js": "text/javascript", "wasm": "application/wasm", "zip": "application/zip"}
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.md"))
 PATIENCE = 300_000
+MINUS = re.compile(r"-(?=0\.0+\b)")  # of a number that rounds to zero: it is the processor's
 WORKER = """name => {
   const worker = new Worker("../_static/run_worker.js", { name });
   window.ask = (message) => new Promise((answer) => {
@@ -76,16 +77,20 @@ def test_cells_print_what_is_stored_and_exercises_hear_their_answers(
 ) -> None:
     """The chapter's solution is right; the same with a wrong word in it is not."""
     ask, cells, tried, right = asker(opened, chapter), cells_of(chapter), 0, 0
+    wrong: list[tuple[int, object]] = []
     for place, cell in enumerate(cells):
         if place == 0 or cell.lacks or is_alive(cell.code):
             continue
         shown = ask(place, cell.code)
         printed = "".join(one["content"] for one in shown if one["kind"] == "text").strip()
         errors = [one["content"] for one in shown if one["kind"] == "error"]
-        assert all("NotImplementedError" in error for error in errors), (place, errors)
         stored = opened.page.locator(f"div.cell.cell-{place}").evaluate(STORED).strip()
-        assert printed == stored or errors, place
+        if errors and not all("NotImplementedError" in error for error in errors):
+            wrong.append((place, errors))
+        elif not errors and MINUS.sub(" ", printed) != MINUS.sub(" ", stored):
+            wrong.append((place, (printed, stored)))
         tried += 1
+    assert not wrong
     for exercise in exercises(chapter):
         stub = exercise.stub.strip() if exercise.is_checked else ""
         place = next((i for i, cell in enumerate(cells) if cell.code.strip() == stub), 0)
@@ -96,8 +101,8 @@ def test_cells_print_what_is_stored_and_exercises_hear_their_answers(
         if "No module named" in said or "No cell above" in said:
             continue  # the answer takes PyTorch or JAX
         assert said.startswith("✓ "), (exercise.name, said)
-        wrong = re.sub(r"return .*", "return 0 * 7", answer)
-        said = "".join(one["content"] for one in ask(place, wrong))
+        changed = re.sub(r"return .*", "return 0 * 7", answer)
+        said = "".join(one["content"] for one in ask(place, changed))
         assert not said.startswith("✓ "), exercise.name
         right += 1
     assert tried >= 5 and right >= 3

@@ -6,6 +6,7 @@ const STATIC = new URL(".", document.currentScript.src).href;
 const PAGE = location.pathname.split("/").pop().replace(/\.html$/, "");
 const AGREED = "attnbook-python", DRAFTS = "attnbook-drafts";
 const colab = document.querySelector('a[href*="colab.research.google.com"]');
+const LACKS = { torch: "PyTorch", jax: "JAX", model: "the model’s file", bokeh: "Bokeh", processes: "processes or threads" };
 const cells = new Map(); // of the page, by their places
 let worker = null, running = null, agreed = false;
 try { agreed = localStorage.getItem(AGREED) === "yes"; } catch { /* asked on every page */ }
@@ -71,8 +72,8 @@ class Cell {
     this.editor.setAttribute("aria-label", "Code of this cell. Control and Enter run it.");
     this.editor.addEventListener("keydown", (event) => this.key(event));
     this.editor.addEventListener("input", () => { keep(this.place, this.editor.value); this.fit(); });
-    this.input.hidden = true;
-    this.input.after(this.editor);
+    this.input.firstElementChild.hidden = true; // the frame stays, and the editor where its code was
+    this.input.append(this.editor);
     this.change.hidden = true;
     this.back.hidden = false;
     this.fit();
@@ -80,7 +81,7 @@ class Cell {
   }
 
   /** As high as its text. */
-  fit() { this.editor.rows = Math.min(40, this.editor.value.split("\n").length + 1); }
+  fit() { this.editor.rows = Math.min(40, this.editor.value.split("\n").length); }
 
   /** Enter keeps the indentation; with Control it runs the cell. */
   key(event) {
@@ -98,17 +99,17 @@ class Cell {
     this.editor?.remove();
     this.editor = null;
     keep(this.place, null);
-    this.input.hidden = this.change.hidden = false;
+    this.input.firstElementChild.hidden = this.change.hidden = false;
     this.back.hidden = true;
     this.output?.remove();
     this.output = null;
     if (this.stored) this.stored.hidden = false;
-    this.said.textContent = "";
+    this.say("");
   }
 
   /** Run it, once Python is there. */
   run() {
-    if (running) { this.said.textContent = "Another cell is running."; return; }
+    if (running) { this.say("Another cell is running."); return; }
     if (!agreed) { ask(this); return; }
     running = this;
     this.start.disabled = true;
@@ -117,7 +118,11 @@ class Cell {
     interpreter().postMessage({ place: this.place, code: this.now() });
   }
 
-  say(words) { this.said.textContent = words; }
+  say(words, failed = false) {
+    this.said.textContent = words;
+    this.said.classList.toggle("run-failed", failed);
+    if (failed) this.said.append(notebook());
+  }
 
   /** What came of it, where the stored output stood. */
   show(shown) {
@@ -139,11 +144,11 @@ class Cell {
   }
 
   /** It is over; words say how. */
-  end(words) {
+  end(words, failed) {
     running = null;
     this.start.disabled = false;
     this.halt.hidden = true;
-    this.say(words);
+    this.say(words, failed);
   }
 }
 
@@ -177,14 +182,14 @@ function interpreter() {
     } else {
       worker.terminate();
       worker = null;
-      running.end(data.words);
+      running.end(`${data.words} Nothing that you wrote is lost. Press ${running.start.textContent} again, or `, true);
     }
   };
   worker.onerror = (event) => {
     event.preventDefault();
     worker?.terminate();
     worker = null;
-    running?.end("Python could not be started in this browser. The notebook runs elsewhere.");
+    running?.end("Python could not be started in this browser. Nothing that you wrote is lost: try another browser, or ", true);
   };
   return worker;
 }
@@ -220,12 +225,18 @@ async function ask(cell) {
 /** A word under a cell that cannot run here, and where it can. */
 function elsewhere(element) {
   const input = element.querySelector(".cell_input");
-  const lacks = { pytorch: "PyTorch", jax: "JAX" }[element.className.match(/\blacks-([\w-]+)/)?.[1]] ?? "another library";
-  const said = make("p", "run-elsewhere", `Needs ${lacks}: `);
-  const link = make("a", "", colab ? "run it on Colab" : "in the notebook");
-  link.href = colab ? colab.href : document.querySelector('a[href$=".ipynb"]')?.href ?? "#";
-  said.append(link);
+  const lacks = [...element.className.matchAll(/\blacks-([\w-]+)/g)].map(([, word]) => LACKS[word] ?? word);
+  const said = make("p", "run-elsewhere", `Needs ${new Intl.ListFormat("en").format(lacks)}: `);
+  said.append(notebook());
   input.after(said);
+}
+
+/** A link to where all cells run. */
+function notebook() {
+  const link = make("a", "", colab ? "run it on Colab" : "download the notebook");
+  link.href = colab ? colab.href : document.querySelector('a[href$=".ipynb"]')?.href ?? "#";
+  link.download = "";
+  return link;
 }
 
 for (const element of document.querySelectorAll("div.cell.runs")) cells.set(element, new Cell(element));

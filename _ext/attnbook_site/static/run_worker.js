@@ -4,21 +4,30 @@
 const RUN = new URL("run/", location.href).href;
 const say = (words) => postMessage({ kind: "status", words });
 const QUIET = { messageCallback: () => {}, errorCallback: () => {} };
-let started = null, runPage = null, packages = null, libraries = null;
+// NumPy counts with addresses, which have 32 bits here, and refuses its own integers of 64, which it takes elsewhere.
+const COUNTS = `import numpy
+counts = numpy.bincount
+numpy.bincount = lambda x, *more, **named: counts(numpy.asarray(x).astype(numpy.intp, casting="same_kind"), *more, **named)
+`;
+const fetchPlain = self.fetch.bind(self);
+let started = null, runPage = null, packages = null, libraries = null, unreached = "";
 
-/** A file, refused if its hash is another. */
-async function checked(url, integrity) {
-  const response = await fetch(url, { integrity });
-  if (!response.ok) throw new Error(`${url} answers ${response.status}`);
-  return response.blob();
-}
-
-/** A file of the site. */
-async function own(name) {
-  const response = await fetch(RUN + name);
-  if (!response.ok) throw new Error(`${name} answers ${response.status}`);
+/** What an address answers. A failure is kept: Pyodide is silent about libraries that did not come. */
+async function get(url, options) {
+  const { hostname, pathname } = new URL(url.url ?? url, location.href), name = pathname.split("/").pop();
+  const host = hostname === location.hostname ? "this site" : hostname;
+  let response = null;
+  try { response = await fetchPlain(url, options); }
+  catch { unreached = `${host} did not answer, or not with the expected ${name}.`; }
+  if (response && !response.ok) unreached = `${host} answered ${response.status} for ${name}.`;
+  reached();
   return response;
 }
+
+function reached() { if (unreached) throw new Error(unreached); }
+
+/** A file of the site. */
+const own = (name) => get(RUN + name);
 
 /** Pyodide with NumPy and the package. */
 async function start() {
@@ -28,12 +37,11 @@ async function start() {
   const core = {};
   libraries = python.libraries;
   await Promise.all(Object.entries(python.core).map(async ([name, integrity]) => {
-    core[name] = URL.createObjectURL(await checked(from + name, integrity));
+    core[name] = URL.createObjectURL(await (await get(from + name, { integrity })).blob());
   }));
-  const fetchPlain = self.fetch.bind(self); // the interpreter asks for its own file by its address
-  self.fetch = (request, options) => {
+  self.fetch = (request, options) => { // the interpreter asks for its own file by its address
     const name = String(request.url ?? request).split("/").pop();
-    return core[name] ? fetchPlain(core[name]) : fetchPlain(request, options);
+    return core[name] ? fetchPlain(core[name]) : get(request, options);
   };
   const lock = structuredClone(python.lock);
   for (const one of Object.values(lock.packages)) one.file_name = from + one.file_name;
@@ -42,10 +50,12 @@ async function start() {
   const py = await loadPyodide({ indexURL: from, lockFileURL, stdLibURL: core["python_stdlib.zip"] });
   say("Loading NumPy …");
   await py.loadPackage("numpy", QUIET);
+  reached();
   py.unpackArchive(await (await own("attnbook.zip")).arrayBuffer(), "zip", { extractDir: "/lib/python3.12/site-packages" });
   const chapter = await (await own(`${self.name}.json`)).json();
   packages = chapter.packages;
   py.globals.set("CELLS", JSON.stringify(chapter.cells));
+  py.runPython(COUNTS);
   py.runPython("import os, json, warnings\nos.environ['MPLBACKEND'] = 'agg'\nfrom attnbook_course.browser import Page\npage = Page(json.loads(CELLS))");
   runPage = py.globals.get("page");
   return py;
@@ -58,6 +68,7 @@ async function load(py, codes, wanted) {
   for (const code of codes) {
     try { await py.loadPackagesFromImports(code, QUIET); } catch { /* what is no Python says so when it runs */ }
   }
+  reached();
 }
 
 const list = (proxy) => { const found = proxy.toJs({ dict_converter: Object.fromEntries }); proxy.destroy(); return found; };
@@ -70,6 +81,7 @@ async function runIn(py, place, code) {
     if (!library || asked.has(library)) return shown;
     asked.add(library);
     await py.loadPackage(library, QUIET);
+    reached();
   }
 }
 
