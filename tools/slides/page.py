@@ -25,7 +25,7 @@ STILL = re.compile(r'(<div class="attnbook-still"><img [^>]*?src=")data:[^"]*"')
 SCRIPT = re.compile(r'<script class="attnbook-live-script">.*?</script>', re.DOTALL)
 VIEW = r'<svg\b[^>]*\bviewBox="([^"]*)"'
 PICTURE = re.compile(rf'<figure(?: class="diagram")?>(?:<img src="figures/([^"]*)\.svg"|{VIEW})')
-OTHERS = re.compile(r'class="(?:question|live|bars)')
+OTHERS = re.compile(r'class="(?:question|live|bars|code|printed)')
 # Pictures: how high a wide and a tall one is in its width, a slide's height, the largest widths.
 WIDE, TALL, HEIGHT, WIDEST = 0.56, 0.65, 720, {"plot": 917, "drawing": 640}
 FORMULA = re.compile(r"```\{formula\} (\S+)\n```")  # a directive, in a question's text
