@@ -71,7 +71,7 @@ SMALLER = {
     "pre-norm-grows-post-norm-makes-tokens-alike": 15,
     "the-ladder-is-a-circle": 15,
     "the-second-to-asks-twice-and-gets-two-answers": 15,
-    "which-block-starts-with-the-smallest-gradient": 19,
+    "which-block-starts-with-the-smallest-gradient": 17,
     "whose-weights-depend-on-the-order-of-arrival": 14,
     "without-a-softmax-any-number-of-keys-may-answer": 18,
 }
@@ -147,6 +147,9 @@ def test_the_speaker_sees_notes_and_steps_and_keys_turn_to_the_dark(page: Page, 
     page.wait_for_function("Reveal.getIndices().h === 4 || Reveal.getIndices().f >= 0")
     page.keyboard.press("d")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.keyboard.press("?")
+    assert "light or dark" in page.locator(".r-overlay-help").inner_text()
+    assert not page.evaluate("Reveal.isPaused()")
 
 
 def test_a_question_keeps_its_answer_until_the_click(page: Page, site: str) -> None:
@@ -169,7 +172,7 @@ def test_a_short_course_leaves_slides_out_and_keeps_its_time(page: Page, site: s
     assert minutes == sorted(minutes) and 27 <= minutes[-1] <= 33
 
 
-def test_each_chapter_leads_to_its_slides() -> None:
+def test_each_chapter_leads_to_its_slides(page: Page, site: str) -> None:
     chapters = sorted((SITE / "chapters").glob("[0-9]*.html"))
     assert chapters
     for chapter in chapters:
@@ -178,6 +181,8 @@ def test_each_chapter_leads_to_its_slides() -> None:
         links = [link.rpartition("/")[2] for link in re.findall(r'href="([^"]*)"', place)]
         assert [link[:3] for link in links] == [f"{chapter.name[:2]}a", f"{chapter.name[:2]}b"]
         assert all((SITE / "lectures" / link).is_file() for link in links)
+    page.goto(f"{site}/lectures/")
+    page.wait_for_url("**/appendices/teach.html#schedules")
 
 
 def test_paper_has_no_answer(page: Page, site: str) -> None:

@@ -25,6 +25,7 @@ function turn() {
 
 // A live figure keeps its own pixels: it is drawn at the size that it has on the screen, whatever the slide's scale.
 // Inside a scaled slide itself the pointer would be somewhere else than the figure believes.
+const TYPE = 20; // pixels of 720, its least
 function fit() {
   const scale = Reveal.getScale();
   for (const box of all(".live")) {
@@ -33,7 +34,7 @@ function fit() {
       zoom: zoom * scale, width: `${box.clientWidth / zoom}px`, height: `${box.clientHeight / zoom}px`,
       transform: `scale(${1 / scale})`,
     });
-    frame.contentWindow?.postMessage({ theme: root.dataset.theme }, "*");
+    frame.contentWindow?.postMessage({ theme: root.dataset.theme, type: `${TYPE / zoom}px` }, "*");
   }
 }
 
