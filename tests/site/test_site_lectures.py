@@ -27,7 +27,7 @@ OUTSIDE = """() => {
   for (const one of body?.querySelectorAll("p, li, pre, figure, .formula, .katex-html, table, .bars, .live, .answer") ?? []) {
     const inner = one.getBoundingClientRect();
     if (!inner.width) continue;
-    const outer = (one.closest(".column") ?? body).getBoundingClientRect();
+    const outer = (one.matches(".tall figure") ? slide : one.closest(".column") ?? body).getBoundingClientRect();
     if (inner.bottom > outer.bottom + 1.5 || inner.right > outer.right + 1.5 || inner.top < outer.top - 1.5)
       found.push(`${one.tagName}.${one.className} leaves its box: ${one.textContent.slice(0, 40)}`);
   }
@@ -38,6 +38,43 @@ OUTSIDE = """() => {
     if (!one.naturalWidth) found.push(`no picture: ${one.alt}`);
   return found.map((one) => `${slide.id}: ${one}`);
 }"""
+# The least type of a slide in pixels, and what has it; a script of a line counts as the line.
+LEAST_TYPE = """async () => {
+  const slide = Reveal.getCurrentSlide(), found = [];
+  const words = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
+  while (words.nextNode()) {
+    const said = words.currentNode.data.trim(), one = words.currentNode.parentElement;
+    if (!said || said === "\\u200b" || !one.getClientRects().length || one.closest(".notes, .katex-mathml, .veil")) continue;
+    const drawn = one.closest("text"), scale = drawn ? drawn.getScreenCTM().a : 1;
+    found.push([parseFloat(getComputedStyle(drawn ?? one.closest(".katex") ?? one).fontSize) * scale, said]);
+  }
+  for (const one of slide.querySelectorAll("figure > img")) {
+    const svg = await (await fetch(one.src)).text();
+    const types = [...svg.matchAll(/ scale\\((0\\.\\d+) -0/g)].map((type) => 100 * type[1]);
+    if (!types.length) throw Error(`no type in ${one.src}`);
+    const [width, height] = /viewBox="\\S+ \\S+ (\\S+) ([^"]+)"/.exec(svg).slice(1);
+    found.push([Math.min(...types) * Math.min(one.clientWidth / width, one.clientHeight / height), one.alt]);
+  }
+  return found.sort((a, b) => a[0] - b[0])[0];
+}"""
+LEAST = 20  # pixels of 720 that the last row of a room can read
+# Pictures whose own design has smaller type even at a slide's size; a larger one leaves this list.
+SMALLER = {
+    "a-decoder-s-block-has-one-branch-more-the-memory": 17,
+    "a-narrow-average-repeats-the-noise-of-a-few": 17,
+    "chapter-12-changes-nothing-in-the-result": 18,
+    "four-of-270-heads-look-at-what-followed": 12,
+    "from-150-points-it-rebuilt-a-kernel": 18,
+    "gained-no-device-must-hold-it-all": 18,
+    "minutes-of-training-against-seconds-of-counting": 14,
+    "one-drawing-has-all-three-machines": 17,
+    "pre-norm-grows-post-norm-makes-tokens-alike": 15,
+    "the-ladder-is-a-circle": 15,
+    "the-second-to-asks-twice-and-gets-two-answers": 15,
+    "which-block-starts-with-the-smallest-gradient": 17,
+    "whose-weights-depend-on-the-order-of-arrival": 14,
+    "without-a-softmax-any-number-of-keys-may-answer": 18,
+}
 HEIGHTS = "[document.documentElement.scrollHeight, innerHeight]"
 
 
@@ -67,7 +104,7 @@ def test_every_slide_shows_all_of_itself_also_on_a_phone(
 ) -> None:
     """With all clicks; and the deck asks nobody else, and complains of nothing."""
     with visiting(browser, site, viewport=SCREEN) as seen:
-        page, outside = seen.page, []
+        page, outside, small = seen.page, [], {}
         open_deck(page, f"{site}/lectures/{deck}.html")
         count = page.evaluate("Reveal.getTotalSlides()")
         page.evaluate("document.fonts.ready")
@@ -76,12 +113,19 @@ def test_every_slide_shows_all_of_itself_also_on_a_phone(
             for image in page.query_selector_all(".present figure > img"):
                 image.evaluate("(one) => one.decode()")
             outside += page.evaluate(OUTSIDE)
+            least, words = page.evaluate(LEAST_TYPE)
+            slide = page.evaluate("Reveal.getCurrentSlide().id")
+            if least < LEAST - 0.1 or slide in SMALLER:
+                small[slide] = (least, words)
             if page.query_selector(".present .live"):
                 content, room = rests(live_frame(page), HEIGHTS)
                 if content > room:
                     outside.append(f"slide {at + 1}: {content} of {room} pixels")
         assert count >= 15
         assert outside == []
+        assert {one: words for one, (_, words) in small.items() if one not in SMALLER} == {}
+        for one, (least, _) in small.items():
+            assert SMALLER[one] <= least < LEAST - 0.1, f"{one}: {least:.1f} pixels"
         page.set_viewport_size(WIDTHS["phone"])
         page.goto(f"{site}/lectures/{deck}.html?read=notes")
         for button in page.query_selector_all(".question button"):
@@ -103,6 +147,9 @@ def test_the_speaker_sees_notes_and_steps_and_keys_turn_to_the_dark(page: Page, 
     page.wait_for_function("Reveal.getIndices().h === 4 || Reveal.getIndices().f >= 0")
     page.keyboard.press("d")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.keyboard.press("?")
+    assert "light or dark" in page.locator(".r-overlay-help").inner_text()
+    assert not page.evaluate("Reveal.isPaused()")
 
 
 def test_a_question_keeps_its_answer_until_the_click(page: Page, site: str) -> None:
@@ -125,7 +172,7 @@ def test_a_short_course_leaves_slides_out_and_keeps_its_time(page: Page, site: s
     assert minutes == sorted(minutes) and 27 <= minutes[-1] <= 33
 
 
-def test_each_chapter_leads_to_its_slides() -> None:
+def test_each_chapter_leads_to_its_slides(page: Page, site: str) -> None:
     chapters = sorted((SITE / "chapters").glob("[0-9]*.html"))
     assert chapters
     for chapter in chapters:
@@ -134,6 +181,8 @@ def test_each_chapter_leads_to_its_slides() -> None:
         links = [link.rpartition("/")[2] for link in re.findall(r'href="([^"]*)"', place)]
         assert [link[:3] for link in links] == [f"{chapter.name[:2]}a", f"{chapter.name[:2]}b"]
         assert all((SITE / "lectures" / link).is_file() for link in links)
+    page.goto(f"{site}/lectures/")
+    page.wait_for_url("**/appendices/teach.html#schedules")
 
 
 def test_paper_has_no_answer(page: Page, site: str) -> None:

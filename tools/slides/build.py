@@ -27,6 +27,15 @@ MAKERS = (
     *("tools/slides", "src/attnbook_course/weaving", "src/attnbook_course"),
     *("_ext/attnbook_site", "references.bib", "pyproject.toml", "package-lock.json", "_toc.yml"),
 )
+# The folder's own address leads to the lists of the lectures.
+INDEX = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Lectures</title>
+<meta http-equiv="refresh" content="0; url=../appendices/teach.html#schedules">
+<p><a href="../appendices/teach.html#schedules">The lectures, with their slides</a></p>
+</html>
+"""
 REVEAL = ("reveal.js", "reveal.css", "plugin/notes.js")
 
 
@@ -152,5 +161,6 @@ def make(root: Path, site: Path, chosen: Sequence[str] = ()) -> list[str]:
                 f"{deck.number}: {len(deck.slides) + 1} slides, {deck.minutes():g} min "
                 f"(short: {short}), {asked} questions, {len(writer.live)} live"
             )
+    (site / "lectures" / "index.html").write_text(INDEX, "utf-8")
     record.write_text(json.dumps(made), "utf-8")
     return problems

@@ -14,8 +14,9 @@ from pygments.lexers import PythonLexer
 PLAIN = re.compile(r'<span class="(?:[nopw]|n[bcfn])">([^<]*)</span>')
 LETTER = 0.602  # width of a letter of the code face, in its size
 EDGES = 46  # pixels of a box that are no room for letters
-TYPE = (19, 27)  # the least and the largest size of code
-MOST = {"code lines": 16, "code columns": 92, "printed lines": 14}
+TYPE = (20, 27)  # the least and the largest size of code, in pixels of 720
+LINES = 360  # how many lines of type of one pixel are as high as a slide's body
+MOST = {"code lines": 16, "code columns": 93, "printed lines": 16}
 
 
 def code_as_html(lines: list[str], marked: list[int], width: float) -> str:
@@ -47,15 +48,19 @@ def size_of(lines: list[str], width: float) -> int:
     return min(TYPE[1], size)
 
 
-def most_letters(width: float) -> int:
-    """How many letters of the least size fit side by side."""
-    return int((width - EDGES) / (LETTER * TYPE[0]))
+def most_letters(width: float, size: int = TYPE[0]) -> int:
+    """How many letters of a size fit side by side."""
+    return int((width - EDGES) / (LETTER * size))
 
 
 def broken(lines: list[str], width: float) -> list[str]:
-    """The lines, of which those that are too long go on in the next."""
-    most = most_letters(width)
-    return [part for one in lines for part in wrap(one, most, drop_whitespace=False) or [""]]
+    """The lines, of which those that are too long go on in the next, in the largest type."""
+    for size in range(TYPE[1], TYPE[0] - 1, -1):
+        most = most_letters(width, size)
+        parts = [part for one in lines for part in wrap(one, most) or [""]]
+        if len(parts) <= min(MOST["printed lines"], LINES // size):
+            break
+    return parts
 
 
 def expression(option: str, pattern: str) -> re.Pattern[str]:

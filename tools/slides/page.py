@@ -23,6 +23,11 @@ from slides.slide import SlideWriter
 STATIC = Path(__file__).with_name("static")
 STILL = re.compile(r'(<div class="attnbook-still"><img [^>]*?src=")data:[^"]*"')
 SCRIPT = re.compile(r'<script class="attnbook-live-script">.*?</script>', re.DOTALL)
+VIEW = r'<svg\b[^>]*\bviewBox="([^"]*)"'
+PICTURE = re.compile(rf'<figure(?: class="diagram")?>(?:<img src="figures/([^"]*)\.svg"|{VIEW})')
+OTHERS = re.compile(r'class="(?:question|live|bars|code|printed)')
+# Pictures: how high a wide and a tall one is in its width, a slide's height, the largest widths.
+WIDE, TALL, HEIGHT, WIDEST = 0.56, 0.65, 720, {"plot": 917, "drawing": 640}
 FORMULA = re.compile(r"```\{formula\} (\S+)\n```")  # a directive, in a question's text
 
 
@@ -86,11 +91,13 @@ class PageWriter(SlideWriter):
         if not self.notes or (len(self.questions) > asked and len(self.notes) < 2):
             raise self.error("no notes for the lecturer on this slide: expected {notes}")
         anchor = make_id(slide.section)
-        kind = " ".join(("slide", *slide.classes))
+        layout, width = self.layout(body)
+        kind = " ".join(("slide", *slide.classes, *layout))
+        style = f' style="--art: {width}px"' if width else ""
         paths = f' data-paths="{" ".join(slide.paths)}"' if slide.paths != PATHS else ""
         spare = ". <em>May be left out.</em>" if slide.spare else ""
         return (
-            f'<section id="{make_id(slide.title)}" class="{kind}"{paths} '
+            f'<section id="{make_id(slide.title)}" class="{kind}"{paths}{style} '
             f'data-timing="{round(60 * slide.minutes)}" aria-labelledby="t{number}">'
             f'<h2 id="t{number}">{self.inline(slide.title)}</h2>'
             f'<div class="body">{body}</div><footer>'
@@ -99,6 +106,25 @@ class PageWriter(SlideWriter):
             f'<aside class="notes"><p class="clock"><b>{slide.minutes:g} min</b>, until minute '
             f"<span>{minute:g}</span>{spare}</p>{''.join(self.notes)}</aside></section>"
         )
+
+    def layout(self, body: str) -> tuple[list[str], int]:
+        """Where a slide's one picture stands, as a class, and how wide it is.
+
+        A tall one gets the screen's whole height, beside title and text; a wide plot gets the
+        whole width, above the text that is its column's neighbour.
+        """
+        pictures = PICTURE.findall(body)
+        if len(pictures) != 1 or OTHERS.search(body):
+            return [], 0
+        plot, view = pictures[0]
+        if plot and (found := re.search(VIEW, self.figures[plot])):
+            view = found[1]
+        _, _, width, height = map(float, view.split())
+        if plot and 'class="columns"' in body:
+            return ["wide"] if height < WIDE * width else [], 0
+        if height < TALL * width:
+            return [], 0
+        return ["tall"], round(min(HEIGHT * width / height, WIDEST["plot" if plot else "drawing"]))
 
     def exercises_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
         """What to do until the next lecture: the exercises of the front matter."""

@@ -16,7 +16,7 @@ from slides.live import settings, title_of
 from slides.question import CHOICE, LETTERS, Choice, Question, plain_answer
 from slides.text import TextWriter
 
-WIDTH, GAP = 1152, 48  # of a slide's body, and between its columns, in its own pixels
+WIDTH, GAP = 1168, 48  # of a slide's body, and between its columns, in its own pixels
 
 
 @dataclass

@@ -16,7 +16,7 @@ function shorten() {
   document.querySelector(".clock .all").textContent = Math.round(seconds / 6) / 10;
 }
 
-// The key d turns light and dark.
+// Light and dark.
 function turn() {
   root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
   try { localStorage.setItem("attnbook-slides-theme", root.dataset.theme); } catch { /* a private window */ }
@@ -25,6 +25,7 @@ function turn() {
 
 // A live figure keeps its own pixels: it is drawn at the size that it has on the screen, whatever the slide's scale.
 // Inside a scaled slide itself the pointer would be somewhere else than the figure believes.
+const TYPE = 20; // pixels of 720, its least
 function fit() {
   const scale = Reveal.getScale();
   for (const box of all(".live")) {
@@ -33,11 +34,11 @@ function fit() {
       zoom: zoom * scale, width: `${box.clientWidth / zoom}px`, height: `${box.clientHeight / zoom}px`,
       transform: `scale(${1 / scale})`,
     });
-    frame.contentWindow?.postMessage({ theme: root.dataset.theme }, "*");
+    frame.contentWindow?.postMessage({ theme: root.dataset.theme, type: `${TYPE / zoom}px` }, "*");
   }
 }
 
-// The bar runs while the class thinks, once the slide is seen; w starts it again for the second vote.
+// The bar runs while the class thinks, once the slide is seen, and once more for the second vote.
 function wait() {
   for (const bar of all(".wait")) bar.classList.remove("runs");
   const bar = Reveal.getCurrentSlide()?.querySelector(".wait");
@@ -65,6 +66,15 @@ function together() {
     all(".fragment", column).forEach((part, at) => { part.dataset.fragmentIndex = at; });
 }
 
+// Reveal's own list of keys, with ours; whatever the keyboard, it comes with what types a question mark.
+function keys() {
+  const ours = { D: ["light or dark", turn], W: ["start the clock of a question again", wait] };
+  for (const [key, [description, callback]] of Object.entries(ours))
+    Reveal.addKeyBinding({ keyCode: key.charCodeAt(0), key, description }, callback);
+  const others = { "Page Up, Page Down": "turn the page, also from within a live figure", Escape: "leave a live figure, or this list", "B  ,  .": "a black screen", "?": "this list" };
+  for (const [key, description] of Object.entries(others)) Reveal.registerKeyboardShortcut(key, description);
+}
+
 function present() {
   together();
   document.querySelector(".deck").classList.add("reveal");
@@ -75,14 +85,16 @@ function present() {
     hash: true, controls: true, controlsTutorial: false, progress: true, transition: "none",
     backgroundTransition: "none", viewDistance: 2, preloadIframes: true, scrollActivationWidth: null,
     plugins: [RevealNotes], defaultTiming: 120,
-    keyboard: { 68: turn, 87: wait }, // d, w
+    navigationMode: "linear", keyboardCondition: ({ key }) => key !== "?", // to Reveal it may be a pause
   }).then(() => {
+    keys();
     turned();
     root.dataset.ready = "true";
   });
   for (const event of ["resize", "slidechanged"]) Reveal.on(event, turned);
-  // Slides are not for paper, and would show their answers: the page to scroll is.
   addEventListener("keydown", (event) => {
+    if (event.key === "?") Reveal.toggleHelp();
+    // Slides are not for paper, and would show their answers: the page to scroll is.
     if (event.key !== "p" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     window.open(`?read&print${path ? `&path=${path}` : ""}`);
