@@ -100,7 +100,7 @@ def test_what_a_reader_sees(visit: Visit, path: str) -> None:
 
 PLANTED = {
     "cut": ".bd-article section { overflow-x: clip } .bd-article p { text-indent: -40px }",
-    "small": ".bd-article figcaption { font-size: 8px !important }",
+    "small": ".bd-article p { font-size: 8px !important }",
     "pale": "html[data-theme] button { color: #999 !important; background: #888 !important }",
     "white": "html[data-theme] button { color: #000 !important; background: #fff !important }",
     "wide": ".bd-article p { width: 2000px }",
