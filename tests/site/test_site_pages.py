@@ -1,4 +1,4 @@
-"""What must hold of every page: one visit each, on a desk, in the dark, and from phone to screen."""
+"""What must hold of every page: one visit each, on a desk, and in the dark."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from html import unescape
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from cut import CUT, OPEN, TOO_WIDE
 from playwright.sync_api import Browser, Page
 from site_visits import ROOT, SITE, WIDTHS, Visit, faded, next_frames, pages_of, visiting
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = pages_of(SITE) if SITE.is_dir() else ["index.html"]
 SHORT = re.compile(r"index|status|glossary|chapters/(01|05|08)")  # of these, make test opens each
-SIZES = [(390, 844), (820, 1180), (1440, 900)]
 
 UNSHOWN_MATHS = r"""() => [
   ...[...document.querySelectorAll(".math")]
@@ -66,7 +64,7 @@ def axe_findings(page: Page, rules: list[str] | None = None) -> list[str]:
 
 @pytest.mark.parametrize("path", [in_time(path) for path in PAGES])
 def test_page(browser: Browser, site: str, path: str) -> None:
-    """No outside request, no complaint; everything shown, named, readable, and nothing cut."""
+    """No outside request, no complaint; everything shown, named and readable."""
     with visiting(browser, site, viewport=WIDTHS["desk"], color_scheme="light") as seen:
         page = seen.go(path, rest=True)
         assert page.locator("h1:visible").count() == 1
@@ -78,15 +76,6 @@ def test_page(browser: Browser, site: str, path: str) -> None:
         page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
         faded(page)
         assert axe_findings(page, COLOURS) == []
-        page.evaluate(OPEN)
-        cut = {}
-        for width, height in SIZES:
-            page.set_viewport_size({"width": width, "height": height})
-            next_frames(page)
-            cut[width] = page.evaluate(CUT)
-            if (beyond := page.evaluate(TOO_WIDE)) > 0:
-                cut[width].append(f"the page is {beyond} pixels wider than the window")
-        assert {width: found for width, found in cut.items() if found} == {}
         assert page.context.cookies() == []
 
 
