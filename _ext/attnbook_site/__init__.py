@@ -4,12 +4,13 @@
 - ``maths``: every formula is typeset by KaTeX while the site is built.
 - ``folded``: a folded cell says what it holds.
 - ``tabs``: neighbouring cells tagged ``torch`` and ``jax`` become tabs.
-- ``exercises``: the overview of all exercises, and the reader's progress.
+- ``exercises``: each exercise as one card, the overview of all, and the reader's progress.
 - ``runnable``: cells that run in the reader's browser, and what is sent there.
 - ``notebooks``: a page shows the outputs of its notebook, and nothing is executed.
 - ``landing``: the landing page's buttons and its live figure.
 - ``lectures``: links to a chapter's slides.
-- ``footer``: what a page's code ran on.
+- ``footer``: what a page's code ran on, and what was measured on.
+- ``titles``: a word with a hyphen does not break in a title.
 - ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
 - ``images``: an image says its size before it comes, and opens whole.
@@ -37,6 +38,7 @@ PARTS = (
     "landing",
     "lectures",
     "footer",
+    "titles",
     "drawings",
     "live",
     "images",

@@ -1,5 +1,5 @@
-"""The exercises of all chapters: ``{exercise-overview}`` lists them, ``{documented-checks}``
-documents the modules of their checks.
+"""Each exercise is one card; ``{exercise-overview}`` lists the exercises of all chapters,
+``{documented-checks}`` documents the modules of their checks.
 """
 
 from __future__ import annotations
@@ -11,10 +11,52 @@ from typing import Any
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
+from sphinx_design.shared import create_component
+from sphinx_exercise.nodes import is_exercise_node, is_solution_node
 
 from attnbook_course import checks
 from attnbook_course.checks.exercises import Exercise, exercises
+
+NOT_YET = "… "  # begins what a check says of a stub: for the notebook, where its cell has run
+
+
+class ExerciseCards(SphinxPostTransform):
+    """Put exercise, cell, hint and solution, which stand one after the other, into one card."""
+
+    default_priority = 195  # titles are resolved; sphinx-design has still to fold hint and solution
+    formats = ("html",)
+
+    def run(self, **kwargs: object) -> None:
+        """Change the document in place."""
+        for solution in list(self.document.findall(is_solution_node)):
+            parent, end = solution.parent, solution.parent.index(solution)
+            before = [i for i in range(end) if is_exercise_node(parent[i])]
+            if not before:
+                raise ValueError(f"{self.env.docname}: a solution stands before any exercise")
+            parts = [*parent[before[-1] : end], folded(solution)]
+            card = nodes.container("", *parts, classes=["exercise-card"])
+            parent[before[-1] : end + 1] = [card]
+            for output in list(card.findall(nodes.literal_block)):
+                if output.astext().startswith(NOT_YET):
+                    output.parent.remove(output)
+
+
+def folded(solution: nodes.Element) -> nodes.container:
+    """A solution that folds as its hint does; its card says of which exercise it is."""
+    title = nodes.rubric("", "Solution", ids=solution["ids"])
+    return create_component(
+        "dropdown",
+        children=[title, *solution[1:]],
+        container_classes=["solution"],
+        title_classes=[],
+        body_classes=[],
+        has_title=True,
+        opened=False,
+        icon=None,
+        chevron="right-down",
+    )
 
 
 def lines(chapter: Path, own: list[Exercise]) -> Iterator[str]:
@@ -67,7 +109,8 @@ def note_pages(app: Sphinx, page: str, template: str, context: dict[str, Any], t
 
 
 def setup(app: Sphinx) -> None:
-    """Register the directive."""
+    """Register the cards and the directives."""
+    app.add_post_transform(ExerciseCards)
     app.add_directive("exercise-overview", ExerciseOverview)
     app.add_directive("documented-checks", DocumentedChecks)
     app.connect("html-page-context", note_pages)

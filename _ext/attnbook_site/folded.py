@@ -37,8 +37,9 @@ class FoldedTitles(SphinxPostTransform):
 
 def visit_folded(writer: HTML5Translator, node: HideCodeCellNode) -> None:
     """Open a folded cell; unlike MyST-NB's, its name for screen readers is the title."""
-    classes = " ".join(node["classes"])
     title = escape(node["prompt_show"])
+    kind = title.partition(":")[0].lower()  # by which content.css tells code, checked and set-up
+    classes = " ".join([f"holds-{kind}", *node["classes"]])
     writer.body.append(f'<details class="admonition hide {classes}">\n')
     writer.body.append(f'<summary><p class="admonition-title">{title}</p></summary>\n')
 

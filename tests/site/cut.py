@@ -3,7 +3,6 @@
 # everything that folds lies open, and both back ends show
 OPEN = """() => {
   for (const one of document.querySelectorAll("details")) one.open = true;
-  for (const one of document.querySelectorAll(".toggle-hidden")) one.classList.remove("toggle-hidden");
   document.head.append(Object.assign(document.createElement("style"), {
     textContent: ".sd-tab-content { display: block !important; }" }));
 }"""

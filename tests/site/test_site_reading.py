@@ -48,7 +48,7 @@ def test_print_shows_both_back_ends_and_what_is_folded(open_page: Visit) -> None
     page.emulate_media(media="print")
     assert all(all(one) for one in page.evaluate(PANELS))
     assert not any(part.is_visible() for part in page.locator(".bd-sidebar-primary").all())
-    folded = page.locator(".admonition.dropdown > :not(.toggle-button)")
+    folded = page.locator(".exercise-card details > .sd-card-body")
     assert all(part.is_visible() for part in folded.all())
 
 

@@ -53,8 +53,8 @@ function refresh() {
   count();
 }
 
-for (const exercise of document.querySelectorAll("div.exercise[id]"))
-  exercise.querySelector(".admonition-title").append(box(exercise.id, "", "done"));
+for (const exercise of document.querySelectorAll(".exercise-card > .exercise"))
+  exercise.parentElement.append(box(exercise.id, "", "done"));
 for (const link of document.querySelectorAll('.bd-article li a[href*="#ex-"]'))
   link.before(box(link.hash.slice(1), link.textContent, ""));
 count();

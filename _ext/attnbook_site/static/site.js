@@ -24,3 +24,24 @@ document.addEventListener("click", (event) => {
   document.querySelector(".bd-article").append(box);
   box.showModal();
 });
+
+/** The contents mark the section that one reads: the last one that begins above a fifth of the window. */
+const contents = document.querySelector("#pst-page-toc-nav");
+if (contents) {
+  contents.removeAttribute("id"); // by which the theme's script, loaded later, finds it: that marks what came into view last, which is wrong after a jump
+  const links = [...contents.querySelectorAll("a[href^='#']")], entries = [...contents.querySelectorAll(".toc-entry")];
+  const sections = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+  let waits = 0;
+  const mark = () => {
+    waits = 0;
+    const now = links[sections.findLastIndex((section) => section?.getBoundingClientRect().top < innerHeight / 5)];
+    for (const link of links) {
+      link.classList.toggle("active", link === now);
+      if (link === now) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+    for (const entry of entries) entry.classList.toggle("active", entry.contains(now ?? null));
+  };
+  for (const event of ["scroll", "resize"]) addEventListener(event, () => { waits ||= requestAnimationFrame(mark); }, { passive: true });
+  mark();
+}

@@ -10,8 +10,8 @@ from attnbook_course.weaving.citations import bibliography
 from attnbook_course.weaving.labels import cell_figure
 from attnbook_course.weaving.roles import RoleResolver
 
-# The site's button that opens a notebook: who reads one has found it.
-BUTTON = re.compile(r" ?[^.!?\n]*\bround button\b[^.!?\n]*[.!?]")
+# What the site says of the buttons under an exercise, and what is done in a notebook.
+BUTTONS = {"press *Write an answer*, ": "", "press *Check*": "run the cell"}
 
 
 def render(blocks: Iterable[Block], resolver: RoleResolver) -> str:
@@ -24,7 +24,10 @@ def render(blocks: Iterable[Block], resolver: RoleResolver) -> str:
 def _render_block(block: Block, resolver: RoleResolver) -> str:
     """One block as Markdown."""
     if block.kind in ("prose", "heading"):
-        return BUTTON.sub("", resolver.prose(block.source, block.line))
+        prose = resolver.prose(block.source, block.line)
+        for on_site, here in BUTTONS.items():
+            prose = prose.replace(on_site, here)
+        return prose
     if block.kind == "math":
         number = _number(block, resolver)
         tag = rf" \tag{{{number}}}" if number else ""
