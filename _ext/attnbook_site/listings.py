@@ -31,7 +31,7 @@ class Listing(HtmlFormatter[str]):
                 long(*pair) if len(pair[1]) > SHORT else pair[0]
                 for pair in zip(lines, texts, strict=True)
             ]
-        yield from super().wrap((1, line) for line in lines)
+        yield from super().wrap((1, line) for line in lines)  # type: ignore[no-untyped-call]
 
 
 def long(line: str, text: str) -> str:
@@ -44,4 +44,4 @@ def long(line: str, text: str) -> str:
 
 def setup(app: Sphinx) -> None:
     """All code of the site is written so."""
-    PygmentsBridge.html_formatter = Listing
+    PygmentsBridge.html_formatter = Listing  # type: ignore[assignment]

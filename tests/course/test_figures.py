@@ -33,6 +33,17 @@ def test_one_line_each(given):
     assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == ("a", "s", "m")
 
 
+def test_on_a_phone_of_390_pixels_type_has_nine():
+    """A figure fills the screen; what is saved has a margin of a tenth of an inch on both sides."""
+    figures.use_style()
+    figure, axes = figures.panels()
+    figures.regression(axes, (X, Y), title="a")
+    figures.label(axes, "b", (1, 2), "truth")
+    figure.draw_without_rendering()  # the axes get their numbers
+    points = [one.get_size() for one in figure.findobj(mpl.text.Text) if one.get_text()]
+    assert len(points) > 6 and min(points) * 389 / (72 * (figure.get_figwidth() + 0.2)) >= 9
+
+
 def test_the_same_figure_gives_the_same_file():
     """matplotlib names clip paths at random unless the style says otherwise."""
     figures.use_style()

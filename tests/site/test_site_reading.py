@@ -194,16 +194,40 @@ def test_the_downloads_have_the_notebook_beside_the_source(phone: Page) -> None:
     entry.wait_for(state="hidden")
 
 
+def test_on_a_phone_code_fits_and_a_figure_fills_the_screen_and_opens(phone: Page) -> None:
+    """By a tap; Escape closes it and gives the focus back."""
+    code = phone.locator(".bd-article pre:not(.output pre):visible")
+    assert not any(code.evaluate_all("all => all.map(one => one.scrollWidth > one.clientWidth)"))
+    figure = phone.locator("figure a.whole").first
+    assert figure.locator("img").bounding_box()["width"] > 0.98 * WIDTHS["phone"]["width"]
+    figure.tap()
+    opened = phone.locator("dialog.whole")
+    assert opened.locator("img").bounding_box()["width"] > 700
+    phone.keyboard.press("Escape")
+    opened.wait_for(state="detached")
+    assert figure.evaluate("one => one === document.activeElement")
+
+
 @pytest.mark.parametrize(
-    "open_page", [{"permissions": ["clipboard-read", "clipboard-write"]}], indirect=True
+    "open_page",
+    [{"viewport": WIDTHS["phone"], "permissions": ["clipboard-read", "clipboard-write"]}],
+    indirect=True,
 )
-def test_copy_button_copies_the_cell(open_page: Visit) -> None:
+def test_what_is_copied_is_the_code(open_page: Visit) -> None:
+    """By the button, and by hand where lines are broken."""
     page = open_page.go(FIRST)
-    cell = page.locator("div.cell_input:visible").first
+    source = (ROOT / FIRST).with_suffix(".md").read_text("utf-8")
+    cell = page.locator("div.cell_input:visible:has(.long[style])").first
+    copied = "async () => (await navigator.clipboard.readText()).trim()"
     cell.hover()
     cell.locator("button.copybtn").click()
-    copied = "async (code) => (await navigator.clipboard.readText()).trim() === code"
-    page.wait_for_function(copied, arg=cell.locator("pre").inner_text().strip())
+    page.wait_for_function(f"{copied} !== ''")
+    by_button = page.evaluate(copied)
+    assert len(by_button) > 100 and by_button in source
+    cell.locator("pre").evaluate(
+        "one => { getSelection().selectAllChildren(one); document.execCommand('copy'); }"
+    )
+    assert page.evaluate(copied) == by_button
 
 
 def boxes(page: Page) -> dict[str, bool]:
