@@ -38,7 +38,8 @@ require("wabt")().then(({ parseWat }) => {
 """
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
 # of the theme's icons, 156 kB; a page with another one loads the theme's font as well
-ICONS = ["angle-left", "angle-right", "bars", "circle-half-stroke", "code", "download", "file", "file-pdf", "list", "magnifying-glass", "moon", "sun", "xmark"]
+ICONS = ["angle-left", "angle-right", "bars", "circle-half-stroke", "code", "download"]
+ICONS += ["file", "file-pdf", "list", "magnifying-glass", "moon", "sun", "xmark"]
 STYLES = ("katex/katex.min.css", "page.css", "content.css", "print.css")
 # A list of references has no list items for assistive devices, and this role is deprecated.
 MARKUP = {
