@@ -25,9 +25,9 @@
   }
   const place = (id) => id ? `${slug}--${id}` : slug;
   for (const solution of solutions) {
-    const exercise = document.getElementById(solution.querySelector(".admonition-title a").hash.slice(1));
-    exercise.querySelector(".admonition-title").insertAdjacentHTML(
-      "beforeend", `<a class="to-solution" data-page="000" href="#${solution.id}">Solution</a>`);
+    const title = solution.closest(".exercise-card").querySelector(".admonition-title"), name = title.querySelector(".caption-number").textContent;
+    solution.querySelector(".sd-summary-text").textContent = `Solution to ${name}`;
+    title.insertAdjacentHTML("beforeend", `<a class="to-solution" data-page="000" href="#${solution.id}">Solution</a>`);
   }
   if (solutions.length) {
     article.insertAdjacentHTML("beforeend", '<section id="solutions"><h2>Solutions</h2></section>');

@@ -53,7 +53,8 @@ async () => {
       if (!words.trim() || !shown(element)) continue;
       const box = element.getBoundingClientRect(), style = getComputedStyle(element);
       if (box.width <= 1 || box.height <= 1 || style.clip !== "auto" || style.clipPath !== "none") continue;
-      small(parseFloat(style.fontSize) * (element instanceof SVGElement ? element.getScreenCTM().a || element.getScreenCTM().b : 1), element, words);
+      const turned = element instanceof SVGElement ? element.getScreenCTM() : { a: 1, b: 0 };
+      small(parseFloat(style.fontSize) * Math.hypot(turned.a, turned.b), element, words);
     }
   };
   visit(document);

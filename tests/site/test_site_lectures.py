@@ -64,15 +64,12 @@ SMALLER = {
     "a-narrow-average-repeats-the-noise-of-a-few": 17,
     "chapter-12-changes-nothing-in-the-result": 18,
     "four-of-270-heads-look-at-what-followed": 12,
-    "from-150-points-it-rebuilt-a-kernel": 18,
     "gained-no-device-must-hold-it-all": 18,
     "minutes-of-training-against-seconds-of-counting": 14,
     "one-drawing-has-all-three-machines": 17,
     "pre-norm-grows-post-norm-makes-tokens-alike": 15,
     "the-ladder-is-a-circle": 15,
     "the-second-to-asks-twice-and-gets-two-answers": 15,
-    "which-block-starts-with-the-smallest-gradient": 17,
-    "whose-weights-depend-on-the-order-of-arrival": 14,
     "without-a-softmax-any-number-of-keys-may-answer": 18,
 }
 HEIGHTS = "[document.documentElement.scrollHeight, innerHeight]"

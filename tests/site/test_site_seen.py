@@ -24,7 +24,7 @@ FIRST_WORDS = """() => {
 # The contents mark a section that is in the window, after the end, the top and a jump to the middle.
 MARKED = """async () => {
   const frames = () => new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 250));
-  const links = [...document.querySelectorAll("#pst-page-toc-nav a[href^='#']")].filter((one) => one.hash.length > 1 && one.checkVisibility());
+  const links = [...document.querySelectorAll("nav.page-toc a[href^='#']")].filter((one) => one.hash.length > 1 && one.checkVisibility());
   if (links.length < 3) return [];
   const places = links.map((one) => document.getElementById(decodeURIComponent(one.hash.slice(1))));
   const jumps = { end: () => document.documentElement.scrollHeight, top: () => 0,
@@ -120,7 +120,7 @@ def test_planted_faults_are_seen(visit: Visit) -> None:
     assert any("fig-" in words for kind, words in faults(page, 390) if kind == "small")
     small.evaluate("(one) => one.remove()")
     resize(page, 1440)
-    page.evaluate("""() => document.querySelectorAll("#pst-page-toc-nav a").forEach((one, i, all) => {
+    page.evaluate("""() => document.querySelectorAll("nav.page-toc a").forEach((one, i, all) => {
       one.classList.toggle("active", i === all.length - 1);
       new MutationObserver(() => one.classList.toggle("active", i === all.length - 1)).observe(one, { attributes: true });
     })""")
