@@ -98,7 +98,7 @@ PROMISED = {
     "distributed": 40,
     "book": 60,
     "notebooks": 120,
-    "site": 60,
+    "site": 150,
 }
 PROMISED_OF_ALL = PROMISED | {  # with the bare machine's two minutes, half an hour
     "unit": 200,
