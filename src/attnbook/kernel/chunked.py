@@ -15,9 +15,11 @@ from array_api_compat import array_namespace, is_jax_array, is_torch_array
 
 from attnbook._types import Array
 
-CHUNK_BYTES = 2**20  # of weights at a time: a processor's cache holds the few arrays of a chunk
-JAX_CHUNKS = 4  # JAX fuses a chunk's steps into fewer arrays: its chunks may be larger
-TORCH_CHUNKS = 4  # its threads meet after every step: the fewer, the less waiting when others run
+# Of weights at a time. Up to this size the C library keeps the memory of NumPy's arrays; larger
+# ones it asks of the system anew in every step, and pays for every page.
+CHUNK_BYTES = 2**17
+JAX_CHUNKS = 32  # JAX fuses a chunk's steps into fewer arrays: its chunks may be larger
+TORCH_CHUNKS = 32  # its threads meet after every step: the fewer, the less waiting when others run
 
 
 def map_query_chunks(
