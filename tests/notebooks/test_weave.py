@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -64,6 +65,15 @@ def assert_faithful(chapter: Path, notebook: NotebookNode) -> None:
     assert (code, headings) == (expected, levels)
 
 
+@cache
+def headings_of(path: Path) -> set[str]:
+    """The headings of a notebook as JupyterLab names them, in the file that a link leads to."""
+    cells = nbformat.read(path, as_version=4).cells
+    prose = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    found = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[`*]", "", heading).replace(" ", "-") for heading in found}
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_chapter_is_faithful_and_its_outputs_are_compared(chapter):
     """Of its links those within the repository lead to files."""
@@ -80,8 +90,12 @@ def test_chapter_is_faithful_and_its_outputs_are_compared(chapter):
     assert any(cell.outputs for cell in cells), "a stripped notebook compares nothing"
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    targets = re.findall(r"\]\((?!https?:|attachment:|data:|#)([^)\s]+\.(?:md|ipynb))\)", prose)
-    assert [target for target in targets if not (chapter.parent / target).is_file()] == []
+    targets = re.findall(
+        r"\]\((?!https?:|attachment:|data:|#)([^)\s#]+\.(?:md|ipynb))(?:#([^\s]+?))?\)", prose
+    )
+    assert [to for to, _ in targets if not (chapter.parent / to).is_file()] == []
+    lost = [(to, at) for to, at in targets if at and at not in headings_of(chapter.parent / to)]
+    assert not lost, "JupyterLab knows a heading by its words"
 
 
 def test_sample_is_faithful_and_folded_where_the_site_folds_it(book_root, sample):
@@ -206,7 +220,8 @@ def test_without_an_address_nothing_leads_away(no_address, bare):
     text = path.read_text("utf-8")
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "*A chapter of Tiny.*" in text and "index.md" not in text
-    assert "[(2.1)](02-other.ipynb), [Far away](02-other.ipynb)" in text
+    there = "02-other.ipynb#Far-away"
+    assert f"[(2.1)]({there}), [Far away]({there})" in text
     assert "[Appendix](../appendix.md)" in text
     with pytest.raises(RuntimeError, match=r"no address .* open the chapter from .* make lab"):
         exec(setup_of(path).source, {})

@@ -49,11 +49,17 @@ class Book:
         """A page's path from the root, for messages."""
         return page.path.relative_to(self.root).as_posix()
 
-    def address(self, docname: str, anchor: str = "") -> str:
-        """The address of a place on the published site; without one, of a file beside it."""
+    def address(self, docname: str, anchor: str = "", heading: str = "") -> str:
+        """The address of a place on the published site; without one, in a file beside it.
+
+        JupyterLab, which opens that, knows the headings of a notebook by their words.
+        """
         if not self.site:
-            is_notebook = any(page.docname == docname for page in self.notebooks())
-            return posixpath.relpath(docname, "chapters") + (".ipynb" if is_notebook else ".md")
+            file = posixpath.relpath(docname, "chapters")
+            if not any(page.docname == docname for page in self.notebooks()):
+                return f"{file}.md"
+            words = re.sub(r"[`*]", "", heading).replace(" ", "-")
+            return f"{file}.ipynb" + (f"#{words}" if words and "$" not in words else "")
         return f"{self.site}/{docname}.html" + (f"#{anchor}" if anchor else "")
 
     def file_address(self, name: str) -> str:

@@ -17,6 +17,7 @@ class Label:
     docname: str
     text: str  # how a reference to it reads
     anchor: str = ""  # on its page
+    heading: str = ""  # that it stands under, or that it is
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def _title_page(table: Table, page: Page, blocks: tuple[Block, ...], file: str) 
             waiting.append(block)
         elif block.kind == "heading":
             for target in waiting:
-                label = Label("section", page.docname, block.text, make_id(target.text))
+                label = Label("section", page.docname, block.text, make_id(target.text), block.text)
                 _enter(table, target.text, label, file, target.line)
             waiting = []
         elif block.kind not in ("text", "comment") and waiting and page.is_notebook:
@@ -84,7 +85,9 @@ def _number_page(
     figure_format: str,
 ) -> None:
     """Number a page's equations, figures and exercises, and enter their labels."""
+    heading = ""
     for block in walk(blocks):
+        heading = block.text if block.kind == "heading" else heading
         kind = numbered_kind(block)
         if kind:
             counters[kind, page.number] += 1
@@ -96,7 +99,8 @@ def _number_page(
             name = block.label or options.get("label") or options.get("name")
             if name:
                 anchor = make_id(f"equation-{name}" if kind == "equation" else name)
-                _enter(table, name, Label(kind, page.docname, text, anchor), file, block.line)
+                label = Label(kind, page.docname, text, anchor, heading)
+                _enter(table, name, label, file, block.line)
             if kind == "exercise":
                 title = f"{text} ({block.argument})" if block.argument else text
                 table.titles[page.docname, block.line] = title
