@@ -8,15 +8,18 @@ where on the road a reader was.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from attnbook_course.road import DEEPER, ROAD, TOLD, minutes
+from attnbook_course.weaving.book import INTERLUDE
 
 ENTRY = re.compile(r"- (?P<page>[\w/-]+): (?P<text>\S.*)", re.DOTALL)
 
@@ -50,6 +53,20 @@ def in_words(reading: int, building: int) -> str:
 def in_hours(length: int) -> str:
     """6 hours and 20 minutes."""
     return f"{length // 60} hours and {length % 60} minutes"
+
+
+def number_interlude(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """In a chapter without a number figures are I.1, I.2, as weaving has them; no other counts."""
+    seen: Counter[str] = Counter()
+    for page, kinds in env.toc_fignumbers.items():  # in the order of the book
+        for kind, numbers in kinds.items():
+            for name, number in numbers.items():
+                if len(number) == 1 and page.startswith("chapters/"):
+                    seen[kind] += 1
+                    numbers[name] = cast(tuple[int, ...], (INTERLUDE, seen[kind]))
+                elif len(number) == 1:
+                    numbers[name] = (number[0] - seen[kind],)
+    return []
 
 
 class Road(SphinxDirective):
@@ -111,6 +128,7 @@ def show(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
 def setup(app: Sphinx) -> None:
     """Register the directive; Sphinx's own collectors come at 500, and the search reads there."""
     app.add_directive("road", Road)
+    app.connect("env-get-updated", number_interlude, priority=900)
     app.connect("doctree-read", mark_titles, priority=700)
     app.connect("doctree-resolved", fold, priority=900)
     app.connect("html-page-context", show)

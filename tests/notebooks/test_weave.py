@@ -111,6 +111,25 @@ def test_sample_is_faithful_and_folded_where_the_site_folds_it(book_root, sample
     nbformat.validate(sample)
 
 
+def test_what_is_deeper_is_collapsed_up_to_the_next_heading(book_root):
+    """JupyterLab and Colab hide what comes after a cell that is so marked, up to a cell with a heading."""
+    text = "First.\n\n## Deeper: why\n\nText.\n\n### A part\n\nMore.\n\n## Next\n\nEnd.\n"
+    (book_root / "chapters/01-sample.md").write_text(f"{HEADER}# Sample\n\n{text}", "utf-8")
+    book = read_book(book_root)
+    notebook = woven(book, book.notebooks()[:1])[book.notebooks()[0]]
+    sources = [cell.source for cell in notebook.cells[2:]]
+    assert sources == [
+        "First.",
+        "## Deeper: why",
+        "Text.",
+        "### A part\n\nMore.",
+        "## Next\n\nEnd.",
+    ]
+    (deeper,) = [c for c in notebook.cells if c.metadata.get("jp-MarkdownHeadingCollapsed")]
+    assert deeper.source == "## Deeper: why" and deeper.metadata["id"] == deeper.id
+    assert notebook.metadata["colab"]["collapsed_sections"] == [deeper.id]
+
+
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     """A machine without the package; what pip was asked for there."""

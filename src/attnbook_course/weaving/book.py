@@ -9,14 +9,16 @@ from typing import Any
 
 import yaml
 
+INTERLUDE = "I"  # in place of a number: its first figure is I.1
+
 
 @dataclass(frozen=True)
 class Page:
-    """One source file; ``number`` is the chapter's, None on pages without one."""
+    """One source file; ``number`` is the chapter's, None on pages that are no chapters."""
 
     docname: str
     path: Path
-    number: int | None
+    number: int | str | None
     is_notebook: bool  # it has code: a notebook is woven from it
 
 
@@ -102,11 +104,12 @@ def _pages(root: Path) -> list[Page]:
     for part in toc["parts"]:
         for chapter in part["chapters"]:
             count += part.get("numbered", False)
-            pages.append(_page(root, chapter["file"], count if part.get("numbered") else None))
+            other = INTERLUDE if chapter["file"].startswith("chapters/") else None
+            pages.append(_page(root, chapter["file"], count if part.get("numbered") else other))
     return pages
 
 
-def _page(root: Path, name: str, number: int | None) -> Page:
+def _page(root: Path, name: str, number: int | str | None) -> Page:
     """The page of one _toc.yml entry, which may leave out the file's ending."""
     docname = name.removesuffix(".md")
     path = root / f"{docname}.md"

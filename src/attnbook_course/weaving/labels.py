@@ -48,7 +48,7 @@ def cell_figure(block: Block) -> dict[str, str]:
 def build_table(book: Book) -> Table:
     """Read every page in the order of _toc.yml and give each label its number or title."""
     table = Table({}, {}, {}, {})
-    counters: Counter[tuple[str, int | None]] = Counter()
+    counters: Counter[tuple[str, int | str | None]] = Counter()
     for page in book.pages:
         file = book.file(page)
         blocks = parse(page.path.read_text("utf-8"), file, strict=page.is_notebook)
@@ -81,7 +81,7 @@ def _number_page(
     page: Page,
     blocks: tuple[Block, ...],
     file: str,
-    counters: Counter[tuple[str, int | None]],
+    counters: Counter[tuple[str, int | str | None]],
     figure_format: str,
 ) -> None:
     """Number a page's equations, figures and exercises, and enter their labels."""
