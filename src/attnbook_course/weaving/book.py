@@ -51,17 +51,16 @@ class Book:
         """A page's path from the root, for messages."""
         return page.path.relative_to(self.root).as_posix()
 
-    def address(self, docname: str, anchor: str = "", heading: str = "") -> str:
-        """The address of a place on the published site; without one, in a file beside it.
+    def address(self, docname: str, anchor: str = "", cell: str = "") -> str:
+        """The address of a place on the published site; without one, of a file beside it.
 
-        JupyterLab, which opens that, knows the headings of a notebook by their words.
+        There JupyterLab finds a cell by its id. (It finds headings only where they are drawn.)
         """
         if not self.site:
             file = posixpath.relpath(docname, "chapters")
             if not any(page.docname == docname for page in self.notebooks()):
                 return f"{file}.md"
-            words = re.sub(r"[`*]", "", heading).replace(" ", "-")
-            return f"{file}.ipynb" + (f"#{words}" if words and "$" not in words else "")
+            return f"{file}.ipynb" + (f"#cell-id={cell}" if cell else "")
         return f"{self.site}/{docname}.html" + (f"#{anchor}" if anchor else "")
 
     def file_address(self, name: str) -> str:

@@ -17,7 +17,7 @@ class Label:
     docname: str
     text: str  # how a reference to it reads
     anchor: str = ""  # on its page
-    heading: str = ""  # that it stands under, or that it is
+    cell: str = ""  # of its notebook, with the last heading that has a label
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ def _title_page(table: Table, page: Page, blocks: tuple[Block, ...], file: str) 
             waiting.append(block)
         elif block.kind == "heading":
             for target in waiting:
-                label = Label("section", page.docname, block.text, make_id(target.text), block.text)
+                anchor, cell = make_id(target.text), make_id(waiting[0].text)
+                label = Label("section", page.docname, block.text, anchor, cell)
                 _enter(table, target.text, label, file, target.line)
             waiting = []
         elif block.kind not in ("text", "comment") and waiting and page.is_notebook:
@@ -85,9 +86,11 @@ def _number_page(
     figure_format: str,
 ) -> None:
     """Number a page's equations, figures and exercises, and enter their labels."""
-    heading = ""
+    cell, before = "", ""
     for block in walk(blocks):
-        heading = block.text if block.kind == "heading" else heading
+        if block.kind == "target" != before:
+            cell = make_id(block.text)
+        before = block.kind
         kind = numbered_kind(block)
         if kind:
             counters[kind, page.number] += 1
@@ -99,7 +102,7 @@ def _number_page(
             name = block.label or options.get("label") or options.get("name")
             if name:
                 anchor = make_id(f"equation-{name}" if kind == "equation" else name)
-                label = Label(kind, page.docname, text, anchor, heading)
+                label = Label(kind, page.docname, text, anchor, cell)
                 _enter(table, name, label, file, block.line)
             if kind == "exercise":
                 title = f"{text} ({block.argument})" if block.argument else text

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import nbformat
+from docutils.nodes import make_id
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from pybtex.database import BibliographyData
@@ -90,18 +91,23 @@ def _cells(blocks: tuple[Block, ...], resolver: RoleResolver) -> list[NotebookNo
     book, page = resolver.book, resolver.page
     cells: list[NotebookNode] = []
     waiting: list[Block] = []
+    named = set[str]()
 
     def flush() -> None:
-        """Make a Markdown cell of the blocks gathered so far."""
+        """Make a Markdown cell of the blocks gathered so far; a label in front names it."""
         _add_markdown(cells, render(waiting, resolver))
+        if waiting and waiting[0].kind == "target":
+            cells[-1].id = make_id(waiting[0].text)
+            named.add(cells[-1].id)
         waiting.clear()
 
     folds = False
     for block in blocks:
         is_deeper = block.kind == "heading" and block.text.startswith(DEEPER)
         folds = folds or is_deeper
-        if folds and block.kind == "heading":
-            flush()  # what folds begins with a cell, and so does what comes after it
+        begins = block.kind == "target" or (folds and block.kind == "heading")
+        if begins and not (waiting and waiting[-1].kind == "target"):
+            flush()  # links lead to a cell; what folds is one, and so is what comes after it
         if block.name == "code-cell":
             flush()
             _add_markdown(cells, _label(block, cells))
@@ -119,7 +125,7 @@ def _cells(blocks: tuple[Block, ...], resolver: RoleResolver) -> list[NotebookNo
             cells[-1].source += f"\n\n{_origin(book, page)}"
             cells.append(setup_cell(book))
     flush()
-    _give_ids(cells)
+    _give_ids(cells, named)
     return cells
 
 
@@ -175,12 +181,16 @@ def _code_cell(block: Block) -> NotebookNode:
     return new_code_cell(block.text.strip("\n"), metadata=metadata)
 
 
-def _give_ids(cells: list[NotebookNode]) -> None:
-    """Ids that depend on the cells' sources alone, so that an edit changes no other cell."""
+def _give_ids(cells: list[NotebookNode], named: set[str]) -> None:
+    """Ids that depend on the cells' sources alone, so that an edit changes no other cell.
+
+    Those in ``named`` stay.
+    """
     seen: Counter[str] = Counter()
     for cell in cells:
         digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
         seen[digest] += 1
-        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+        if cell.id not in named:
+            cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
         if COLLAPSED in cell.metadata:
             cell.metadata["id"] = cell.id  # by which Colab knows a cell

@@ -107,7 +107,7 @@ class RoleResolver:
         """A reference: plain text on the same page, a link to the site for another."""
         if label.docname == self.page.docname:
             return text
-        address = self.book.address(label.docname, label.anchor, label.heading)
+        address = self.book.address(label.docname, label.anchor, label.cell)
         return f"[{text}]({address})"
 
     def _link(self, match: re.Match[str], line: int) -> str:
