@@ -1,10 +1,15 @@
 """Checks for chapter 2. Each knows the usual wrong answers by what they give."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from attnbook.attention import softmax
 from attnbook.kernel import kernels
+from attnbook_course import builds
+from attnbook_course.checks.build import build
 from attnbook_course.checks.call import call
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.verdict import Function, Wrong, check, describe_error, expect
@@ -17,6 +22,84 @@ def metric_score(queries, keys, W):
     squares = (moved**2).sum(axis=-1)
     return -squares / 2
 '''
+
+
+@build
+def descend(function: Function) -> str:
+    """function(keys, values, start, rate, steps): the path of h, (steps + 1,), start included.
+
+    The build: gradient descent on log h of the leave-one-out error, the mean over all points of the
+    squared difference between a value and its prediction from the other points, Gaussian weights.
+    """
+    rng = np.random.default_rng(5)
+    keys = rng.uniform(-2, 2, (40, 2))
+    values = np.sin(2 * keys[:, :1]) + keys[:, 1:] + 0.2 * rng.standard_normal((40, 1))
+    left_out, with_own, hidden_late = _errors(keys, values)
+    start, rate = 1.3, 0.3
+    for steps in (1, 3, 60):
+        where = f"for h = {start:g} at first, rate {rate:g} and steps = {steps}"
+        got = call(function, keys, values, start, rate, steps)
+        if got.shape == (steps,):
+            raise Wrong(f"{where} you give {steps} of the bandwidths: the first is start itself.")
+        of_h = "That is the derivative with respect to h. What moves is log h: h times it."
+        mistakes = [
+            (_path(with_own, start, rate, steps), "Each point predicts itself too: hide it."),
+            (
+                _path(hidden_late, start, rate, steps),
+                "The own point is hidden after the division: the other weights no longer sum to 1.",
+            ),
+            (_path(left_out, start, rate, steps, of_h=True), of_h),
+            (_path(left_out, start, rate, steps, on_h=True), "The step is one of log h, not of h."),
+            (_path(left_out, start, -rate, steps), "The sign is turned: that walks uphill."),
+            (
+                _path(left_out, start, rate, steps, kept=1.0),
+                "The slopes of earlier steps are added up: set the gradient to zero before each.",
+            ),
+        ]
+        expect(got, _path(left_out, start, rate, steps), where, mistakes, tolerance=1e-4)
+    grid = np.geomspace(0.1, 2, 400)
+    best = grid[np.argmin([left_out(np.log(h)) for h in grid])]
+    return f"after {steps} steps h is {got[-1]:.3f}; the best of a grid is {best:.3f}."
+
+
+Error = Callable[[float], float]
+
+
+def _errors(keys: np.ndarray, values: np.ndarray) -> tuple[Error, Error, Error]:
+    """Errors as functions of log h: left out, the own point counted, hidden after the division."""
+    squares = ((keys[:, None] - keys) ** 2).sum(axis=-1)
+    others = ~np.eye(len(keys), dtype=bool)
+
+    def error(theta: float, mask: np.ndarray | None, after: Any = 1.0) -> float:
+        weights: Any = softmax(-squares / (2 * math.exp(2 * theta)), mask)
+        return float(np.mean((values - (weights * after) @ values) ** 2))
+
+    return (
+        lambda theta: error(theta, others),
+        lambda theta: error(theta, None),
+        lambda theta: error(theta, None, others),
+    )
+
+
+def _path(
+    error: Error,
+    start: float,
+    rate: float,
+    steps: int,
+    *,
+    kept: float = 0.0,
+    of_h: bool = False,
+    on_h: bool = False,
+) -> np.ndarray:
+    """The path of h whose slopes are differences; kept is what stays of the slopes before."""
+    h, slope, path = start, 0.0, [start]
+    for _ in range(steps):
+        theta, small = math.log(h), 1e-5
+        new = (error(theta + small) - error(theta - small)) / (2 * small)
+        slope = kept * slope + (new / h if of_h or on_h else new)
+        h = h - rate * slope if on_h else h * math.exp(-rate * slope)
+        path.append(h)
+    return np.asarray(path)
 
 
 @check

@@ -1,14 +1,104 @@
 """Checks for chapter 3. Each knows the usual wrong answers by what they give."""
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from attnbook.attention import softmax
+from attnbook_course import builds
+from attnbook_course.checks.build import build
 from attnbook_course.checks.call import call, call_pair, call_with_memory_limit
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.source import has_loop
-from attnbook_course.checks.verdict import Function, Wrong, check, expect
+from attnbook_course.checks.verdict import Function, Wrong, check, expect, not_written
+
+
+@build
+def attention(function: Function) -> str:
+    """function(q, k, v, mask=None): a pair, the output (..., m, p) and the weights (..., m, n).
+
+    The build: scaled dot-product attention; where the mask is true, a query may attend to a key.
+    """
+    rng = np.random.default_rng(9)
+    q, k, v = (rng.normal(size=size) for size in ((2, 3, 4), (2, 5, 4), (2, 5, 6)))
+    mask = np.asarray([[1, 1, 0, 0, 0], [1, 0, 1, 1, 0], [1, 1, 1, 0, 0]], dtype=bool)
+    sizes = "m, n, d, p = 3, 5, 4, 6"
+    _compare(function, f"for {sizes}", 1.5 * q[0], k[0], v[0])
+    _compare(function, f"for {sizes} and a mask", q[0], k[0], v[0], mask)
+    try:
+        _compare(function, f"for a batch of 2 with {sizes}", q, k, v, mask)
+    except Wrong:
+        raise
+    except Exception as error:
+        words = f"one sequence is right, a batch of 2 stops with {type(error).__name__}"
+        cause = "k.T turns all axes round: exchange the last two, as k.swapaxes(-1, -2) does."
+        raise Wrong(f"{words}. {cause}") from None
+    before = call_pair(function, q, k, v, mask)
+    hidden = ~mask.any(axis=0)[:, None]  # from all queries
+    after = call_pair(function, q, np.where(hidden, 1e3, k), np.where(hidden, -1e3, v), mask)
+    if not all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)):
+        words = "a key that the mask hides from all queries changes the answer when it is changed."
+        cause = "Only a score of −∞ gives the weight 0. Is the largest score one of the visible?"
+        raise Wrong(f"{words} {cause}")
+    large = 100 * np.linalg.norm(q[0], axis=1).max()
+    got = call_pair(function, large * q[0], large * k[0], v[0])
+    expected = builds.attention(large * q[0], large * k[0], v[0])
+    lost = "The exponentials overflow: subtract each query's largest score first."
+    for one, right in zip(got, expected, strict=True):
+        mistakes = [(np.where(np.isnan(one), np.nan, right), lost)]
+        expect(one, right, "for scores of 10⁴ and more", mistakes, tolerance=1e-3)
+    return "one sequence or many, masked to the last bit, and finite for scores of ten thousand."
+
+
+def _compare(
+    function: Function,
+    where: str,
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    mask: np.ndarray | None = None,
+) -> None:
+    """Wrong unless weights and output are right, with the mask if there is one."""
+    (n, d), p = k.shape[-2:], v.shape[-1]
+    s = q @ k.swapaxes(-1, -2)
+    divisors = ((1, "nothing"), (d, "d"), (n**0.5, "√n, n the number of keys"), (p**0.5, "√p"))
+    root = d**0.5
+    over_queries = np.exp(s / root) if mask is None else np.where(mask, np.exp(s / root), 0.0)
+    over_queries = over_queries / over_queries.sum(axis=-2, keepdims=True)
+    over = "That softmax runs over the queries: the weights of each query sum to 1, axis=-1."
+    causes: list[tuple[Any, str]] = [(over_queries, over)]
+    causes += [
+        (softmax(s / by, mask), f"The scores are divided by {name}: it should be √d.")
+        for by, name in divisors
+    ]
+    if mask is not None:
+        inverted = "The mask is inverted: true says that a query may attend to the key."
+        causes += [
+            (softmax(np.where(mask, s / root, 0.0)), "A hidden key has the score 0, and e⁰ = 1."),
+            (softmax(s / root) * mask, "Masked after the softmax, rows no longer sum to 1."),
+            (softmax(s / root, ~mask), inverted),
+            (softmax(s / root), "The mask has no effect."),
+        ]
+    arguments = (q, k, v) if mask is None else (q, k, v, mask)
+    output, weights = call_pair(function, *arguments)
+    if output.shape == s.shape and weights.shape == (*s.shape[:-1], p):
+        raise Wrong(f"{where} you give the weights first: output, then weights.")
+    right = builds.attention(q, k, v, mask)
+    expect(weights, right[1], f"{where}, in the weights", causes)
+    expect(output, _fused(q, k, v, mask), f"{where}, in the output")
+
+
+def _fused(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """The output by PyTorch's fused kernel; where PyTorch is missing, by the package."""
+    try:
+        torch = import_module("torch")
+    except ImportError:
+        output: np.ndarray = builds.attention(q, k, v, mask)[0]
+        return output
+    given = [None if a is None else torch.from_numpy(a) for a in (q, k, v, mask)]
+    fused: np.ndarray = torch.nn.functional.scaled_dot_product_attention(*given).numpy()
+    return fused
 
 
 @check
