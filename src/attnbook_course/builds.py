@@ -1,6 +1,6 @@
-"""What a reader builds, chapter by chapter, as the book has it: where nothing is built yet, these serve.
+"""What a reader builds, chapter by chapter, as the book has it.
 
-mine.use gives the reader's own in their place; the checks of the builds compare with them.
+mine.use gives these until the reader has built the same; the checks of the builds ask them too.
 """
 
 from __future__ import annotations

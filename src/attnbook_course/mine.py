@@ -25,7 +25,7 @@ from attnbook_course.builds import BUILDS
 Function = Callable[..., Any]
 FILE = Path("mine.py")
 HEAD = '"""What I have built with attnbook: mine.use("attention") finds it here."""\n'
-LIBRARIES = ("numpy", "math", "torch", "torch.nn.functional", "jax", "jax.numpy")
+LIBRARIES = ("attnbook", "numpy", "math", "torch", "torch.nn.functional", "jax", "jax.numpy")
 
 
 def use(name: str) -> Function:
@@ -153,7 +153,7 @@ def _import(name: str, value: Any) -> str:
     if isinstance(value, ModuleType):
         return ast.unparse(ast.Import([_alias(value.__name__, name)]))
     own = getattr(value, "__name__", name)
-    for module in (getattr(value, "__module__", None), *LIBRARIES):
+    for module in (*LIBRARIES, getattr(value, "__module__", None)):
         if getattr(sys.modules.get(module or ""), own, None) is value:
             return ast.unparse(ast.ImportFrom(module, [_alias(own, name)], 0))
     raise ValueError(f"it reads {name} of the notebook: make that an argument, or set it inside")

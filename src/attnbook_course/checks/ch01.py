@@ -11,8 +11,14 @@ from attnbook_course import builds
 from attnbook_course.checks.build import build
 from attnbook_course.checks.call import call
 from attnbook_course.checks.repair import repaired
-from attnbook_course.checks.verdict import Function, Wrong, check, expect, not_written, one_number, show
-
+from attnbook_course.checks.verdict import (
+    Function,
+    Wrong,
+    check,
+    expect,
+    not_written,
+    show,
+)
 
 SUMMED = "the squares of all coordinates belong in one sum"
 
@@ -37,7 +43,7 @@ def nadaraya_watson(function: Function) -> str:
     mistakes = [
         (predicted(s, axis=0), by_column),
         (predicted(s - s.max(axis=1, keepdims=True), axis=0), by_column),
-        (predicted(-np.sum(apart, axis=-1) ** 2 / (2 * h**2)), f"Square first: {SUMMED}."),
+        (predicted(-(np.sum(apart, axis=-1) ** 2) / (2 * h**2)), f"Square first: {SUMMED}."),
         (predicted(h * s), "The bandwidth is not squared."),
         (predicted(2 * s), "The 2 of 2h² is missing: that is the ℓ convention."),
     ]
@@ -53,7 +59,9 @@ def nadaraya_watson(function: Function) -> str:
     expect(got, builds.nadaraya_watson(queries, keys, values, h), where, mistakes)
     _far_away(function, *(a.astype(np.float32) for a in (queries, keys, values)), h)
     got = call(function, queries, keys, values, 1e6)
-    expect(got, np.tile(values.mean(axis=0), (4, 1)), "for h = 1000000, where all keys count alike,")
+    expect(
+        got, np.tile(values.mean(axis=0), (4, 1)), "for h = 1000000, where all keys count alike,"
+    )
     return "near the keys, a thousand bandwidths away, and the mean for a very large bandwidth."
 
 
@@ -72,7 +80,7 @@ def _forgets_the_sum(function: Function) -> bool:
 def _far_away(
     function: Function, queries: np.ndarray, keys: np.ndarray, values: np.ndarray, h: float
 ) -> None:
-    """Wrong unless a query that is 1000 bandwidths away, beside one that is not, gets its number."""
+    """Wrong unless a query that is 1000 h away gets the nearest value, beside one that is not."""
     far = keys[2] + 1000 * h * keys[2] / np.linalg.norm(keys[2])
     nearest = values[np.argmin(np.sum((far - keys) ** 2, axis=1))]
     both = np.stack([queries[0], far])
@@ -224,49 +232,6 @@ def _predicts(function: Function) -> str:
     ]
     expect(got, right, far, mistakes)
     return "each query has a largest score of its own."
-
-
-@check
-def local_linear(function: Function) -> str:
-    """function(query, keys, values, bandwidth): the weighted line's height at the query."""
-    rng = np.random.default_rng(2)
-    keys = np.sort(rng.uniform(0, 1, 11))
-    values, query, h = np.sin(5 * keys), 0.9, 0.2
-    w = np.exp(-((query - keys) ** 2) / (2 * h * h))
-    root, centred = np.sqrt(w), keys - query
-    slope, height = np.polyfit(centred, values, 1, w=root)
-    at_zero = np.polyfit(keys, values, 1, w=root)[1]
-    for_all = np.polyval(np.polyfit(keys, values, 1), query)
-    twice = np.polyfit(centred, values, 1, w=w)[1]
-    where = "for eleven points of a sine, query 0.9, h = 0.2"
-    got = call(function, query, keys, values, h)
-    both = got.shape == (2,) and np.allclose(np.sort(got), np.sort([slope, height]), atol=1e-4)
-    hint = "These are both coefficients: return the height alone." if both else ""
-    got = one_number(got, where, hint)
-    mistakes = [
-        (np.sum(w * values) / w.sum(), "That is the local constant: fit a slope too."),
-        (slope, "That is the slope of the line: return its height at the query."),
-        (at_zero, "That is the height at x = 0, not at the query."),
-        (for_all, "That is one line for all: weight the squares."),
-        (twice, "The kernel enters twice: rows by √K, not by K."),
-    ]
-    # float32, normal equations, κ = 15: κ² n u = 236 · 11 · 6e-8
-    expect(got, height, where, mistakes, tolerance=2e-4)
-    return "a straight line is fitted without bias, at the edge too."
-
-
-@check
-def data_for_half_the_error(function: Function) -> str:
-    """function(): the factor by which n must grow for half the error, h always the best."""
-    mistakes = [
-        (0.5**1.25, "That is one over the factor: n must grow."),
-        (2**2.5, "That makes a quarter of the error: solve r^(−4/5) = 1/2 for r."),
-        (1.6, "r is in a power: a product with 4/5 does not undo it."),
-        (2.0, "That is the rate 1/n of a mean or a line."),
-        (4.0, "That halves a standard error, n^(−1/2): the error here is squared."),
-    ]
-    expect(call(function), 2**1.25, "As an answer", mistakes, tolerance=0.01, secret=True)
-    return "r^(−4/5) = 1/2, r = 2^(5/4): the price of not knowing the curve's form."
 
 
 @check

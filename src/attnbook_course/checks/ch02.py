@@ -8,11 +8,10 @@ import numpy as np
 
 from attnbook.attention import softmax
 from attnbook.kernel import kernels
-from attnbook_course import builds
 from attnbook_course.checks.build import build
 from attnbook_course.checks.call import call
 from attnbook_course.checks.repair import repaired
-from attnbook_course.checks.verdict import Function, Wrong, check, describe_error, expect
+from attnbook_course.checks.verdict import Function, Wrong, check, expect
 
 METRIC = '''
 def metric_score(queries, keys, W):
@@ -169,68 +168,6 @@ def grouped_weights(function: Function) -> str:
 def _rows(table: Any) -> Any:
     """A table with each row divided by its sum."""
     return table / np.sum(table, axis=1, keepdims=True)
-
-
-@check
-def noise_gradient(function: Function) -> str:
-    """function(residuals, noise): ∂L/∂t_i, (n,), of the mean −log density, σ_i = exp(t_i)."""
-    r, s = np.asarray([0.5, -1.0, 0.2, 3.0]), np.asarray([0.4, 2.0, 0.7, 1.5])
-    square = (r / s) ** 2
-    right = (1 - square) / 4
-    causes = [
-        (4 * right, "The 1/n is missing: L is a mean, and t_i is in one term of it."),
-        (-right, "The sign is turned: where σ is below |r|, L falls as t grows."),
-        (right / s, "That is the derivative by σ: times dσ/dt, which is σ."),
-        (right / 2, "That is the derivative by log σ², which is 2t."),
-        (-square / 4, "The 1 is missing: log σ = t has the derivative 1."),
-    ]
-    where = "for residuals (0.5, −1, 0.2, 3) and σ = (0.4, 2, 0.7, 1.5)"
-    got = call(function, r, s)
-    expect(got, right, where, causes)
-    return "(1 − r²/σ²)/n: it pushes σ up where |r| is larger, down where it is smaller."
-
-
-@check
-def best_combination(function: Function) -> str:
-    """function(left_out, values): the (R,) a_r of least squares, from (n, R) and (n,)."""
-    rng = np.random.default_rng(4)
-    values, noise = rng.standard_normal(24) + 0.8, rng.standard_normal((24, 3))
-    mixed = noise @ np.asarray([[0.3, 0.0, 0.0], [0.8, 0.8, 0.0], [0.0, 0.2, 0.6]])
-    heads = np.round(values[:, None] * np.asarray([0.8, 0.2, 0.6]) + mixed + 0.5, 2)
-
-    def fit(columns: np.ndarray) -> np.ndarray:
-        return np.linalg.lstsq(columns, values, rcond=None)[0]
-
-    a = fit(heads)
-    got = call(function, heads, values)
-    ridges = [heads.T @ heads + c * np.eye(3) for c in (1e-3, 1e-2, 0.1, 1.0)]
-    shrunk = "A ridge shrinks the a_r: the squared error alone should be least."
-    mistakes = [
-        (a / a.sum(), "These a_r sum to 1: their sum is free."),
-        (heads.T @ values / np.sum(heads**2, axis=0), "Each head is fitted alone: fit all."),
-        *((np.linalg.solve(ridge, heads.T @ values), shrunk) for ridge in ridges),
-    ]
-    # float32, normal equations: κ² n u = 35 · 24 · 6e-8 = 5e-5
-    expect(got, a, "for three heads and 24 points", mistakes, tolerance=1e-4)
-    # Eighths: FᵀF is exact in every order and precision, and its entries are equal. All three
-    # heads: were one different, PyTorch's "gelsy" could miss it, as its pivots start from what
-    # memory happens to hold (github.com/pytorch/pytorch/issues/187411).
-    twins = np.round(8 * heads[:, [0, 0, 0]]) / 8
-    words = "when the heads are equal"
-    try:
-        got = call(function, twins, values)
-    except Exception as error:
-        if not any(word in f"{type(error)}{error}".lower() for word in ("linalg", "singular")):
-            raise
-        cause = "The normal equations have no inverse then: lstsq or pinv needs none."
-        raise Wrong(f"{words} it {describe_error(error)}. {cause}") from None
-    a = fit(twins)
-    if got.shape == (3,) and np.allclose(twins @ got, twins @ a, atol=1e-3):
-        causes = [(got, "Many a_r have the least error: give those of least norm.")]
-    else:
-        causes = [(got, "The normal equations have no inverse then: is that rounding?")]
-    expect(got, a, words, causes, tolerance=1e-3)
-    return "least squares of the left-out predictions; equal heads share evenly."
 
 
 @check
