@@ -3,7 +3,8 @@
 On names and on five inputs every method that learns has its learning rate, and on five inputs its
 width and number of steps, chosen from the same grid on draws of their own (seeds 100, 101, …), by
 the error on new rows or points; the choice is stored. On both a distance and a dot product come
-after one matrix and after two ("two matrices" is the dot product's). Takes some five minutes of one processor.
+after one matrix and after two ("two matrices" is the dot product's). Takes some five minutes of one
+processor.
 """
 
 import itertools
