@@ -2,7 +2,9 @@
 
 On names and on five inputs every method that learns has its learning rate, and on five inputs its
 width and number of steps, chosen from the same grid on draws of their own (seeds 100, 101, …), by
-the error on new rows or points; the choice is stored. Takes some seven minutes.
+the error on new rows or points; the choice is stored. On both a distance and a dot product come
+after one matrix and after two ("two matrices" is the dot product's). Takes some five minutes of one
+processor.
 """
 
 import itertools
@@ -17,6 +19,7 @@ from torch import Tensor, nn
 
 from attnbook import attend, datasets, nadaraya_watson
 from attnbook import torch as torch_layers
+from attnbook.attention.scores import scaled_dot
 from experiments.harness import Experiment, over
 from experiments.learned_kernels import draw
 
@@ -59,6 +62,8 @@ def scores_of_names(kind: str, model: Any) -> Tensor:
     """The scores of all pairs of 24 names, (24, 24)."""
     if kind == "two matrices":
         return model["query"] @ model["key"].mT / math.sqrt(8)
+    if kind == "a distance after two matrices":
+        return minus_distance(model["query"], model["key"])
     if kind == "any symmetric table":
         return model["table"] + model["table"].mT
     product = model["map"] @ model["map"].mT
@@ -72,6 +77,7 @@ SHAPES = {
     "a distance after one matrix": {"map": (24, 24)},
     "one matrix for both": {"map": (24, 24)},
     "any symmetric table": {"table": (24, 24)},
+    "a distance after two matrices": {"query": (24, 8), "key": (24, 8)},
     "two matrices": {"query": (24, 8), "key": (24, 8)},
 }
 
@@ -148,10 +154,11 @@ def start_of(kind: str, rng: np.random.Generator, inputs: int, hidden: int) -> n
         return torch_layers.MetricKernelRegression(np.eye(inputs)).double()
     if kind == "an MLP alone":
         return parameters(**network(rng, "query", (inputs, hidden, 1)))
-    if kind == "a distance after one MLP":
-        return parameters(**network(rng, "query", (inputs, hidden, 8)))
-    sizes = (inputs, 8) if kind == "two matrices" else (inputs, hidden, 8)
-    return parameters(**network(rng, "query", sizes), **network(rng, "key", sizes))
+    sizes = (inputs, hidden, 8) if "MLP" in kind else (inputs, 8)
+    of_query = network(rng, "query", sizes)
+    if "after one" in kind:
+        return parameters(**of_query)
+    return parameters(**of_query, **network(rng, "key", sizes))
 
 
 def minus_distance(q: Tensor, k: Tensor) -> Tensor:
@@ -167,9 +174,9 @@ def predict(
     asked = layers(model, "query", q)
     if kind == "an MLP alone":
         return asked
-    if kind == "a distance after one MLP":
-        return attend(asked, layers(model, "query", k), v, score=minus_distance, mask=mask)
-    return attend(asked, layers(model, "key", k), v, mask=mask)
+    given = layers(model, "query" if "after one" in kind else "key", k)
+    score = minus_distance if "distance" in kind else scaled_dot
+    return attend(asked, given, v, score=score, mask=mask)
 
 
 def of_points(
@@ -204,6 +211,8 @@ def of_points(
 RIVALS = {  # and the widths of a hidden layer among which each may choose
     "one bandwidth per input": (0,),
     "a distance after one matrix": (0,),
+    "a dot product after one matrix": (0,),
+    "a distance after two matrices": (0,),
     "two matrices": (0,),
     "a distance after one MLP": (8, 16, 32),
     "two MLPs": (8, 16, 32),

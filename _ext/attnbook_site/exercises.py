@@ -22,6 +22,14 @@ from attnbook_course.checks.exercises import Exercise, exercises
 NOT_YET = "… "  # begins what a check says of a stub: for the notebook, where its cell has run
 
 
+def name_builds(app: Sphinx, tree: nodes.document) -> None:
+    """Call a build after its chapter, whose number its label ends in: "Build 1"."""
+    for build in tree.findall(is_exercise_node):
+        if "build" in build["classes"]:
+            build["title"] = f"Build {build['label'].rpartition('-')[2]}"
+            build[0][0] = nodes.Text(build["title"])
+
+
 class ExerciseCards(SphinxPostTransform):
     """Put exercise, cell, hint and solution, which stand one after the other, into one card."""
 
@@ -64,7 +72,9 @@ def lines(chapter: Path, own: list[Exercise]) -> Iterator[str]:
     yield f"## Chapter {int(chapter.name[:2])}"
     yield ""
     minutes = sum(e.minutes for e in own)
-    yield f"{{doc}}`/chapters/{chapter.stem}`: {len(own)} exercises, {minutes} minutes."
+    builds = sum(e.is_build for e in own)
+    count = f"{'the build and ' if builds else ''}{len(own) - builds} exercises"
+    yield f"{{doc}}`/chapters/{chapter.stem}`: {count}, {minutes} minutes."
     yield ""
     for e in own:
         yield f"- {{ref}}`{e.name} <{e.label}>` · {e.level}, {e.minutes} minutes, {e.kinds}"
@@ -113,4 +123,5 @@ def setup(app: Sphinx) -> None:
     app.add_post_transform(ExerciseCards)
     app.add_directive("exercise-overview", ExerciseOverview)
     app.add_directive("documented-checks", DocumentedChecks)
+    app.connect("doctree-read", name_builds, priority=400)  # before sphinx-exercise takes titles
     app.connect("html-page-context", note_pages)

@@ -22,7 +22,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
-from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
+from sphinx_exercise.nodes import is_exercise_enumerable_node, is_exercise_node, is_solution_node
 
 from .maths import katex
 
@@ -85,11 +85,11 @@ def line(node: nodes.Node, root: Path) -> str:
 def is_place(node: nodes.Node) -> bool:
     """Whether the search leads to it: a section, an exercise, a term, a function."""
     if isinstance(node, nodes.section):
-        return not isinstance(node.parent, exercise_enumerable_node | solution_node)
+        return not (is_exercise_node(node.parent) or is_solution_node(node.parent))
     if isinstance(node, nodes.definition_list_item | addnodes.desc):
         named = node.children[0]
         return isinstance(named, nodes.Element) and bool(named["ids"])
-    return isinstance(node, exercise_enumerable_node)
+    return bool(is_exercise_node(node))
 
 
 def lines(place: nodes.Element, root: Path) -> Iterator[str]:
@@ -110,7 +110,7 @@ def places(app: Sphinx, page: str, tree: nodes.document) -> Iterator[dict[str, A
         title, text, counts = line(node[0], root), list(lines(node, root)), weight
         ids = [*node["ids"], *node[0]["ids"]]
         at = f"#{ids[0]}"
-        if isinstance(node, exercise_enumerable_node):
+        if is_exercise_enumerable_node(node):
             title, counts = f"Exercise {title.strip()}", ASIDE
         elif isinstance(node, addnodes.desc):
             title, text = ids[0], text[:1]

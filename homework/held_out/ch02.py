@@ -9,27 +9,12 @@ from attnbook_course.checks.verdict import check, expect
 def numbers(seed):
     """The numbers of a class, from its seed."""
     rng = np.random.default_rng([seed, 2])
-    a, b = rng.choice(np.arange(1, 6), size=2, replace=False)
-    return {"a": int(a), "b": int(b), "k": int(rng.integers(2, 6))}
+    return {"k": int(rng.integers(2, 15))}
 
 
 def checks(seed):
     """The check of each exercise, by its label."""
-    n = numbers(seed)
-    a, b, k = n["a"], n["b"], n["k"]
-
-    @check
-    def product_bandwidth(function):
-        g, h = 0.8, 1.5
-        right = (a / g**2 + b / h**2) ** -0.5
-        mistakes = [
-            ((1 / g**2 + 1 / h**2) ** -0.5, "The powers are missing: they multiply the exponents."),
-            ((b / g**2 + a / h**2) ** -0.5, "The powers are exchanged.", 0.5),
-            (right**2, "That is the square of the bandwidth: take the root.", 0.5),
-            ((a * g**2 + b * h**2) ** 0.5, "Variances add in a convolution; here exponents do."),
-        ]
-        expect(call(function, g, h), right, "for g = 0.8 and h = 1.5", mistakes, secret=True)
-        return "exponents add, so the product is narrower than each of its kernels."
+    k = numbers(seed)["k"]
 
     @check
     def noise_level(function):
@@ -52,4 +37,4 @@ def checks(seed):
         expect(call(function, r, poor), root(scaled**2), where, mistakes, secret=True)
         return "on one scale, all residuals count alike."
 
-    return {"ho-two-kernels": product_bandwidth, "ho-noise-groups": noise_level}
+    return {"ho-noise-groups": noise_level}

@@ -9,27 +9,12 @@ from attnbook_course.checks.verdict import check, expect
 def numbers(seed):
     """The numbers of a class, from its seed."""
     rng = np.random.default_rng([seed, 3])
-    return {"k": int(rng.integers(5, 13)), "p": int(rng.integers(2, 6))}
+    return {"p": int(rng.integers(2, 15))}
 
 
 def checks(seed):
     """The check of each exercise, by its label."""
-    n = numbers(seed)
-    k, p = n["k"], n["p"]
-
-    @check
-    def lead_of_small_slope(function):
-        w = (1 + np.sqrt(1 - 1 / k)) / 2
-        right = np.log(w / (1 - w))
-        quarter = (1 + np.sqrt(1 - 4 / k)) / 2
-        mistakes = [
-            (w, "That is the weight: which lead gives it?", 0.5),
-            (w / (1 - w), "That is the ratio of the weights: the lead is its logarithm."),
-            (np.log(quarter / (1 - quarter)), "The largest slope is 1/4, not 1."),
-            (np.log(4 * k), "That takes the slope for e^(−Δ), which holds for large leads only."),
-        ]
-        expect(call(function), right, "As an answer", mistakes, tolerance=1e-4, secret=True)
-        return "far ahead, a softmax hardly learns."
+    p = numbers(seed)["p"]
 
     @check
     def prefix_mask(function):
@@ -46,4 +31,4 @@ def checks(seed):
             expect(call(function, size), right, f"for {size} tokens", mistakes)
         return "reading goes both ways, writing does not."
 
-    return {"ho-slope-of-lead": lead_of_small_slope, "ho-prefix-mask": prefix_mask}
+    return {"ho-prefix-mask": prefix_mask}

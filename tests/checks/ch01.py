@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import torch
 from mending import mended, softmax
@@ -24,15 +28,44 @@ def weights_in_place(d, h):
     return d / d.sum()
 
 
+def predicting_by(axis=1, largest=1, two=2, power=2, least=0.0, summed=True):
+    """The build in lines of its own, and its neighbours: where it sums, what it subtracts."""
+
+    def answer(q, k, v, h):
+        squares = (q[:, None] - k) ** 2
+        s = -(squares.sum(-1) if summed else squares) / (two * h**power)
+        e = np.exp(s - (0 if largest is None else s.max(largest or None, keepdims=True)))
+        return e / (e.sum(axis, keepdims=True) + least) @ v
+
+    return answer
+
+
+def predicted_by_loop(queries, keys, values, h):
+    rows = []
+    for q in queries:
+        squares = [sum((a - b) ** 2 for a, b in zip(q, k, strict=True)) for k in keys]
+        w = [math.exp((min(squares) - one) / (2 * h * h)) for one in squares]
+        rows.append(sum(a * v for a, v in zip(w, values, strict=True)) / sum(w))
+    return rows
+
+
+def predicted_by_torch(queries, keys, values, h):
+    return torch.softmax(-(torch.cdist(queries, keys) ** 2) / (2 * h**2), 1) @ values
+
+
+def predicted_by_jax(queries, keys, values, h):
+    squares = jax.vmap(lambda q: jnp.sum((q - keys) ** 2, axis=-1))(queries)
+    return jax.nn.softmax(-squares / (2 * h**2), axis=1) @ values
+
+
+def for_one_input(q, k, v, h):
+    return softmax(-((q - k.T) ** 2) / (2 * h**2)) @ v
+
+
 def slope(q, k, v, h, step=1e-5):
     """The derivative by h, as a difference."""
     above, below = (softmax(-((q - k) ** 2) / (2 * (h + s) ** 2)) @ v for s in (step, -step))
     return (above - below) / (2 * step)
-
-
-def line(query, keys, values, h, rows=0.5, centre=True, part=1):
-    w = np.exp(-((query - keys) ** 2) / (2 * h * h)) ** rows
-    return np.polyfit(keys - query * centre, values, 1, w=w)[part]
 
 
 def two_bandwidths(keys, values, error=leave_one_out, grid=(0.08, 0.15, 0.27, 0.5, 3.0, 30.0)):
@@ -53,20 +86,26 @@ def predicting(old, new):
 
 
 RIGHT = {
+    "nadaraya_watson": [predicted_by_loop, predicted_by_torch, predicted_by_jax],
     "epanechnikov": [tensors_in_lists],
-    "data_for_half_the_error": [lambda: [[2.378]]],
     "gaussian_weights": [weights_in_place],
 }
 
 WRONG = {
+    "nadaraya_watson": [
+        (predicting_by(axis=0), "You normalise over the queries"),
+        (predicting_by(summed=False), "the squares of all coordinates belong in one sum"),
+        (for_one_input, "the squares of all coordinates belong in one sum"),
+        (predicting_by(power=1), "bandwidth is not squared"),
+        (predicting_by(two=1), "The 2 of 2h²"),
+        (predicting_by(largest=0), "yours is one for all queries"),
+        (predicting_by(largest=None), "0/0 is left: subtract"),
+        (predicting_by(largest=None, least=1e-9), "hides 0/0"),
+    ],
     "epanechnikov": [(lambda u: np.maximum(0, 1 - u), "triangular")],
     "effective_neighbours": [(lambda w: (w > 0).sum(1), "counts every weight")],
-    "data_for_half_the_error": [(lambda: 2, "mean")],
     "gaussian_weights": [(lambda d, h: torch.softmax(-(d**2), dim=3), "Dimension out of range")],
     "bandwidth_gradient": [(lambda *a: -slope(*a), "sign")],
-    "local_linear": [
-        (lambda q, k, v, h: line(q, k, v, h, part=slice(2)), "These are both coefficients")
-    ],
     "two_bandwidths": [
         (lambda k, v: [0.3, 0.3], "One bandwidth for both"),
         (lambda k, v: two_bandwidths(k, v, of_all, (0.02, 0.1, 3.0)), "leave the point itself out"),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import torch
 from mending import mended
@@ -17,22 +21,50 @@ def rows(table):
     return table / table.sum(1, keepdims=True)
 
 
-def slope(r, s, constant=1.0, square=1.0):
-    return (constant - square * (r / s) ** 2) / len(r)
+def walking(own=0, after=False, of_h=False, on_h=False, sign=1, kept=0):
+    """The build in other lines, and its neighbours; own is the own point's weight."""
 
-
-def fit(f, v):
-    return np.linalg.lstsq(f, v, rcond=None)[0]
-
-
-def if_equal(change):
-    """Least squares, with this change where the heads are equal."""
-
-    def answer(f, v):
-        equal = np.array_equal(f[:, 0], f[:, -1])
-        return change(fit(f, v)) if equal else fit(f, v)
+    def answer(keys, values, start, rate, steps):
+        squares = ((keys[:, None] - keys) ** 2).sum(-1)
+        eye, h, slope, path = np.eye(len(keys)), start, 0, [start]
+        for _ in range(steps):
+            k = np.exp(-squares / (2 * h * h)) * (1 - eye + own * eye)
+            w = rows(k)
+            change = w * squares / h**2
+            change = change - w * change.sum(1, keepdims=True)
+            w, change = (one * (1 - eye) if after else one for one in (w, change))
+            new = np.mean(-2 * (values - w @ values) * (change @ values))
+            slope = kept * slope + (new / h if of_h or on_h else new)
+            h = h - rate * slope if on_h else h * np.exp(-sign * rate * slope)
+            path.append(h)
+        return path
 
     return answer
+
+
+def walked_by_torch(keys, values, start, rate, steps):
+    theta = torch.tensor(math.log(start), dtype=keys.dtype, requires_grad=True)
+    shut, path = torch.eye(len(keys), dtype=torch.bool), [start]
+    for _ in range(steps):
+        s = -(torch.cdist(keys, keys) ** 2) / (2 * theta.exp() ** 2)
+        w = s.masked_fill(shut, -torch.inf).softmax(1)
+        (slope,) = torch.autograd.grad(((values - w @ values) ** 2).mean(), theta)
+        theta = (theta - rate * slope).detach().requires_grad_()
+        path.append(theta.exp().item())
+    return path
+
+
+def walked_by_jax(keys, values, start, rate, steps):
+    def error(theta):
+        s = -jnp.sum((keys[:, None] - keys) ** 2, axis=-1) / (2 * jnp.exp(2 * theta))
+        w = jax.nn.softmax(jnp.where(jnp.eye(len(keys), dtype=bool), -jnp.inf, s), axis=1)
+        return jnp.mean((values - w @ values) ** 2)
+
+    theta, path = jnp.log(start), [start]
+    for _ in range(steps):
+        theta = theta - rate * jax.grad(error)(theta)
+        path.append(jnp.exp(theta))
+    return jnp.stack(path)
 
 
 def covariance(k):
@@ -79,16 +111,24 @@ def masked_softmax(k, g):
     return rows(np.exp(log - log.max(1, keepdims=True)))
 
 
-RIGHT = {"whitening_metric": [lambda k: np.linalg.cholesky(power(covariance(k), -1)).T]}
+RIGHT = {
+    "descend": [walking(), walked_by_torch, walked_by_jax],
+    "whitening_metric": [lambda k: np.linalg.cholesky(power(covariance(k), -1)).T],
+}
 
 WRONG = {
+    "descend": [
+        (walking(own=1), "Each point predicts itself too"),
+        (walking(own=1, after=True), "hidden after the division"),
+        (walking(of_h=True), "derivative with respect to h"),
+        (walking(on_h=True), "one of log h, not of h"),
+        (walking(sign=-1), "walks uphill"),
+        (walking(kept=1), "set the gradient to zero"),
+        (lambda *a: walking()(*a)[1:], "the first is start itself"),
+    ],
     "log_gradient": [(lambda h, g: g / h, "rule multiplies")],
     "left_out_prediction": [(lambda f, w, v: f - w * v, "other weights sum to 1 − w only")],
     "grouped_weights": [(masked_softmax, "No other group is near")],
-    "best_combination": [
-        (if_equal(lambda a: [0, 0, a.sum()]), "least norm"),
-        (lambda f, v: torch.linalg.solve(f.T @ f, f.T @ v), "lstsq or pinv needs none"),
-    ],
     "whitening_metric": [
         (lambda k: np.linalg.inv(covariance(k)), "Σ⁻¹ in place of its root"),
         (lambda k: power(covariance(k), 0.5), "stretches what is long"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import torch
 from mending import mended, softmax
@@ -11,29 +13,49 @@ from mending import mended, softmax
 from attnbook_course.checks import ch03
 
 
-def naive_softmax(s):
-    e = np.exp(s)
-    return e / e.sum()
+def attending(axis=-1, by=None, hide=-np.inf, after=False, inverted=False, transposed=False):
+    """The build in other lines, and its neighbours; by gives a divisor of d, n and p."""
 
-
-def effective(w):
-    return 1 / (w**2).sum()
-
-
-def bisected(count=effective, weights=softmax, steps=60, wrong_way=False, high=1e4):
-    """A search for the temperature, and its neighbours."""
-
-    def answer(scores, neighbours):
-        a, b = np.log(1e-4), np.log(high)
-        for _ in range(steps):
-            middle = (a + b) / 2
-            if (count(weights(scores / np.exp(middle))) < neighbours) != wrong_way:
-                a = middle
-            else:
-                b = middle
-        return np.exp((a + b) / 2)
+    def answer(q, k, v, mask=None):
+        s = q @ (k.T if transposed else np.swapaxes(k, -1, -2))
+        s = s / (by or (lambda d, n, p: d**0.5))(q.shape[-1], k.shape[-2], v.shape[-1])
+        mask = True if mask is None else mask != inverted
+        s = s if after else np.where(mask, s, hide)
+        e = np.exp(s - s.max(axis, keepdims=True))
+        w = e / e.sum(axis, keepdims=True)
+        w = w * mask if after else w
+        return w @ v, w
 
     return answer
+
+
+def attending_by_loop(q, k, v, mask=None):
+    if q.ndim > 2:
+        pairs = [attending_by_loop(*one, mask) for one in zip(q, k, v, strict=True)]
+        return tuple(np.stack(part) for part in zip(*pairs, strict=True))
+    weights = np.zeros((len(q), len(k)))
+    for i in range(len(q)):
+        seen = [j for j in range(len(k)) if mask is None or mask[i, j]]
+        weights[i, seen] = softmax(np.array([q[i] @ k[j] for j in seen]) / math.sqrt(len(q[i])))
+    return weights @ v, weights
+
+
+def attending_by_torch(q, k, v, mask=None):
+    s = q @ k.mT / q.shape[-1] ** 0.5
+    w = (s if mask is None else s.masked_fill(~mask, -torch.inf)).softmax(-1)
+    return w @ v, w
+
+
+def attending_by_jax(q, k, v, mask=None):
+    s = jnp.einsum("...id,...jd->...ij", q, k) / jnp.sqrt(q.shape[-1])
+    w = jax.nn.softmax(s, axis=-1, where=None if mask is None else jnp.asarray(mask))
+    return w @ v, w
+
+
+def overflowing(q, k, v, mask=None):
+    e = np.exp(q @ np.swapaxes(k, -1, -2) / 2) * (1 if mask is None else mask)
+    w = e / e.sum(-1, keepdims=True)
+    return w @ v, w
 
 
 def masks(lengths, n):
@@ -44,20 +66,6 @@ def masks(lengths, n):
 def mask(lengths, n):
     causal, real = masks(lengths, n)
     return causal & real
-
-
-def concat(q, k, w, v, hidden=np.tanh, join=np.add, at=None):
-    at = q.shape[1] if at is None else at
-    return hidden(join((q @ w[:, :at].T)[:, None], k @ w[:, at:].T)) @ v
-
-
-def pairs(q, k, w, v):
-    rows = [np.concatenate([np.tile(one, (len(k), 1)), k], axis=1) for one in q]
-    return np.tanh(np.stack(rows) @ w.T) @ v
-
-
-def concat_by_loop(q, k, w, v):
-    return [concat(one[None], k, w, v)[0] for one in q]
 
 
 def fused(q_power=2, k_power=0, norm=0.5):
@@ -102,15 +110,6 @@ def causal(old="0.0, s", new="0.0, s"):
     return mended(ch03.LEAKY, "causal_attention", (old, new))
 
 
-def torch_temperature(scores, neighbours):
-    low, high = 1e-4, 1e4
-    while high / low > 1.0001:
-        middle = math.sqrt(low * high)
-        few = 1 / torch.softmax(scores / middle, dim=-1).square().sum() < neighbours
-        low, high = (middle, high) if few else (low, middle)
-    return torch.tensor([low], requires_grad=True)
-
-
 def torch_backward(p, gradient):
     s = p.log().requires_grad_()
     return torch.autograd.grad(s.softmax(0), s, gradient)[0]
@@ -121,29 +120,32 @@ def torch_mask(lengths, n):
 
 
 RIGHT = {
+    "attention": [attending_by_loop, attending_by_torch, attending_by_jax],
     "lead_for": [lambda w, n: np.log(w) + np.log(n - 1) - np.log(1 - w)],
     "causal_attention": [causal("0.0, s", "-np.inf, s")],
-    "temperature_for": [torch_temperature],
     "unit_variance_scale": [lambda d, a, b: torch.sqrt(d) * a * b],
     "softmax_backward": [torch_backward],
     "combined_mask": [torch_mask],
 }
 
 WRONG = {
+    "attention": [
+        (attending(axis=-2), "softmax runs over the queries"),
+        (attending(by=lambda d, n, p: d), "by d: it should be √d"),
+        (attending(by=lambda d, n, p: n**0.5), "by √n"),
+        (attending(by=lambda d, n, p: p**0.5), "by √p"),
+        (attending(by=lambda d, n, p: 1), "by nothing"),
+        (attending(hide=0.0), "e⁰ = 1"),
+        (attending(after=True), "Masked after the softmax"),
+        (attending(inverted=True), "The mask is inverted"),
+        (attending(hide=-20.0), "Only a score of −∞"),
+        (attending(transposed=True), "exchange the last two"),
+        (overflowing, "exponentials overflow"),
+        (lambda *a: attending()(*a)[::-1], "output, then weights"),
+    ],
     "lead_for": [(lambda w, n: w * (n - 1) / (1 - w), "take its logarithm")],
     "causal_attention": [
         (causal("s = s - s", "s[later] = -np.inf; s = s - s"), "the faulty line still stands")
-    ],
-    "temperature_for": [
-        (lambda s, n: 1 / bisected()(s, n), "That is 1/τ"),
-        (lambda s, n: np.log(bisected()(s, n)), "That is log τ"),
-        (bisected(wrong_way=True), "runs to a limit"),
-        (bisected(weights=naive_softmax), "subtract the largest"),
-        (lambda s, n: 0.0, "above 0"),
-        (bisected(steps=6), "1.659. Come within 1 % of 1.5"),
-        (bisected(high=100), "1.693. Come within 1 % of 3"),
-        (lambda s, n: softmax(s / bisected()(s, n)), "These are weights"),
-        (lambda s, n: s, "give shape (4,). Return τ"),
     ],
     "unit_variance_scale": [(lambda d, a, b: d, "a and b count too")],
     "softmax_backward": [(lambda p, g: (np.diag(p) - np.outer(p, p)) @ g, "array of all pairs")],
@@ -161,14 +163,6 @@ WRONG = {
             "sequence 0, query 4, key 4",
         ),
         (lambda lengths, n: masks(lengths, n)[1][:, 0], "give shape (3, 5), expected"),
-    ],
-    "concat_score": [
-        (lambda q, k, w, v: concat(q, k, w, v, at=w.shape[1] // 2), "split after its first d_q"),
-        (lambda q, k, w, v: np.tanh(q[:, None, :1] + k[:, :1] + v), "v makes one number"),
-        (lambda *a: concat(*a).T, "a row is a query's"),
-        (pairs, "array of all pairs"),
-        (concat_by_loop, "the scores are right, but by a loop"),
-        (lambda q, k, w, v: concat(q, k, w.T, v), "d_q, d_k, r = 3, 5, 4, 4, 7 it stops"),
     ],
     "fused_gaussian": [
         (lambda q, k, h: fused()(q, k, h)[::-1], "queries first"),

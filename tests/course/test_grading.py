@@ -17,8 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = "0123"
 IMPORTS = "import numpy as np\nfrom attnbook_course import checks"
 PARABOLA = "def epanechnikov(u):\n    return 0.75 * np.maximum(0, 1 - u**2)"
-HALF = "def data_for_half_the_error():\n    "
-RIGHT = [IMPORTS, PARABOLA, f"{HALF}return 2**1.25", "def power_kernel(u):\n    return u"]
+HALF = "def half_distance(bandwidth):\n    "
+RIGHT = [
+    IMPORTS,
+    PARABOLA,
+    f"{HALF}return bandwidth * (2 * np.log(2)) ** 0.5",
+    "def power_kernel(u):\n    return u",
+]
 CHECKED = "checks.ch01.epanechnikov(epanechnikov)"
 SECRETS = """
 import os, socket
@@ -77,7 +82,7 @@ HOSTILE = {
     "loop in cell": (f"{HALF}return 2\nwhile True: pass", "its cell does not end within 8 s"),
     "fork bomb": (f"import os\n{HALF}while True:\n        os.fork()", "more than 16 processes"),
     "exits": (f"import os\n{HALF}os._exit(0)", "its process ended"),
-    "syntax error": ("def data_for_half_the_error()\n", "its cell stops: SyntaxError"),
+    "syntax error": ("def half_distance(bandwidth)\n", "its cell stops: SyntaxError"),
     "memory": (f"{HALF}return np.ones((200_000, 200_000))", "stops with MemoryError"),
     "huge array": (f"{HALF}return np.zeros(10**7)", "too large to compare"),
     "full disk": (f"{FULL}{TELL}", "No space left on device"),
@@ -104,7 +109,7 @@ def task(label: str, points: float, kind: str, function: str, check: str) -> dic
 
 TASKS = [
     task("ex-parabola", 1, "published", "epanechnikov", "ch01.epanechnikov"),
-    task("ex-half", 2, "published", "data_for_half_the_error", "ch01.data_for_half_the_error"),
+    task("ex-half-distance", 2, "published", "half_distance", "ch01.half_distance"),
     task("ho-power-kernel", 4, "held out", "power_kernel", "ch01"),
     task("ex-why", 3, "explained", "", ""),
 ]
@@ -162,13 +167,13 @@ def test_right_answers_have_their_points_and_wrong_ones_none(graded):
     row = graded[1]["right"]
     assert [row[one["label"]] for one in TASKS] == ["1", "2", "0", "to read"]
     assert (row["points"], row["of"], row["complete"]) == ("3", "10", "no")
-    assert graded[1]["loud"]["ex-half"] == "2"  # what a notebook prints goes nowhere
+    assert graded[1]["loud"]["ex-half-distance"] == "2"  # what a notebook prints goes nowhere
     assert graded[1]["never came"]["notes"] == "nothing was handed in"
 
 
 def test_a_patched_check_and_a_forged_answer_have_no_points(graded):
     assert graded[1]["patched"]["ex-parabola"] == graded[1]["forged"]["ex-parabola"] == "0"
-    assert graded[1]["patched"]["ex-half"] == "2"
+    assert graded[1]["patched"]["ex-half-distance"] == "2"
 
 
 def test_nothing_secret_is_read_nothing_is_written_and_there_is_no_network(graded):
@@ -180,7 +185,7 @@ def test_nothing_secret_is_read_nothing_is_written_and_there_is_no_network(grade
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_does_not_end_or_takes_too_much_is_ended_and_costs_one_exercise(graded, name):
     assert HOSTILE[name][1] in page(graded, name)
-    assert (graded[1][name]["ex-parabola"], graded[1][name]["ex-half"]) == ("1", "0")
+    assert (graded[1][name]["ex-parabola"], graded[1][name]["ex-half-distance"]) == ("1", "0")
 
 
 def test_what_cannot_be_graded_has_no_points_but_words(graded):

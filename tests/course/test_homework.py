@@ -95,11 +95,11 @@ def test_held_out_exercises_of_one_s_own(tmp_path, capsys):
     own, book = tmp_path / "own", ROOT / "homework" / "held_out"
     own.mkdir()
     for name in ("ch01.md", "ch01.py"):
-        text = (book / name).read_text("utf-8").replace("integers(3, 7)", "integers(11, 12)")
+        text = (book / name).read_text("utf-8").replace("integers(3, 16)", "integers(17, 18)")
         (own / name).write_text(text, "utf-8")
     arguments = ["--seed", "2", "--out", str(tmp_path / "out"), "--held-out", str(own), "hw1"]
     assert make_homework.main(arguments) == 0
-    assert "to the power of 11" in (tmp_path / "out/students/hw1.ipynb").read_text("utf-8")
+    assert "to the power of 17" in (tmp_path / "out/students/hw1.ipynb").read_text("utf-8")
     kept = tmp_path / "out" / "lecturer" / "hw1" / "held_out" / "ch01.py"
     assert kept.read_text("utf-8") == (own / "ch01.py").read_text("utf-8")
     (own / "ch01.py").unlink()

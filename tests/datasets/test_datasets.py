@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from attnbook import datasets
+from attnbook import attend, datasets, nadaraya_watson
 from attnbook.datasets import regression_prompts
 
 STORED = files("attnbook").joinpath("datasets", "results")
@@ -130,6 +130,19 @@ def test_the_six_words():
     assert [sentence.vocabulary[token] for token in sentence.tokens] == list(sentence.words)
     np.testing.assert_array_equal(sentence.x[:2], sentence.x[4:])
     assert np.linalg.matrix_rank(sentence.embedding) == 4  # four words that can be told apart
+
+
+def test_one_head_has_the_models_weights():
+    """Those that the model gave, in 1/255; and keys of one length make a Gaussian kernel of it."""
+    head = datasets.one_head()
+    q, k, v = head.queries, head.keys, head.values
+    _, weights = attend(q, k, v, causal=True, return_weights=True)
+    given = np.array(datasets.results("sentence")["heads"]["14.9"].split(), float) / 255
+    np.testing.assert_allclose(weights[np.tril_indices(16)], given, rtol=0, atol=1 / 510 + 3e-4)
+    squares = (k**2).sum(axis=1, keepdims=True)
+    q, k = np.hstack([q, np.zeros((16, 1))]), np.hstack([k, np.sqrt(squares.max() - squares)])
+    same = nadaraya_watson(q, k, np.eye(16), bandwidth=64**0.25, mask=np.tri(16, dtype=bool))
+    np.testing.assert_allclose(same, weights, rtol=0, atol=1e-12)
 
 
 def test_a_regression_prompt_and_its_mask_by_hand():

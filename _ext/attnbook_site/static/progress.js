@@ -55,7 +55,7 @@ function refresh() {
 
 for (const exercise of document.querySelectorAll(".exercise-card > .exercise"))
   exercise.parentElement.append(box(exercise.id, "", "done"));
-for (const link of document.querySelectorAll('.bd-article li a[href*="#ex-"]'))
+for (const link of document.querySelectorAll('.bd-article li a:is([href*="#ex-"], [href*="#build-"]:not([href*="#build-it"]))'))
   link.before(box(link.hash.slice(1), link.textContent, ""));
 count();
 window.addEventListener("storage", (event) => { if (event.key === DONE) refresh(); });

@@ -4,6 +4,7 @@ from attnbook.datasets.curves import curve, engel, heteroskedastic, noise_level
 from attnbook.datasets.functions import Functions, smooth_functions
 from attnbook.datasets.images import Digits, digits, photograph, shifted
 from attnbook.datasets.number_words import END, PAD, START, Pairs, Translation, number_words
+from attnbook.datasets.one_head import OneHead, one_head
 from attnbook.datasets.python_reference import Text, python_reference
 from attnbook.datasets.reactions import Reaction, reactions, smiles_tokens
 from attnbook.datasets.recorded_values import recorded
@@ -17,6 +18,7 @@ __all__ = [
     "START",
     "Digits",
     "Functions",
+    "OneHead",
     "Pairs",
     "Reaction",
     "SixWords",
@@ -30,6 +32,7 @@ __all__ = [
     "means_of_even",
     "noise_level",
     "number_words",
+    "one_head",
     "photograph",
     "python_reference",
     "reactions",

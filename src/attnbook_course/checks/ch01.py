@@ -1,14 +1,99 @@
 """Checks for chapter 1. Each knows the usual wrong answers by what they give."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from attnbook import datasets
-from attnbook.kernel.regression import nadaraya_watson
+from attnbook.kernel import regression
+from attnbook_course import builds
+from attnbook_course.checks.build import build
 from attnbook_course.checks.call import call
 from attnbook_course.checks.repair import repaired
-from attnbook_course.checks.verdict import Function, Wrong, check, expect, one_number, show
+from attnbook_course.checks.verdict import (
+    Function,
+    Wrong,
+    check,
+    expect,
+    not_written,
+    show,
+)
+
+SUMMED = "the squares of all coordinates belong in one sum"
+
+
+@build
+def nadaraya_watson(function: Function) -> str:
+    """function(queries, keys, values, bandwidth): (m, p) from (m, d), (n, d), (n, p) and h.
+
+    The build: Gaussian kernel regression, far from all keys too.
+    """
+    rng = np.random.default_rng(11)
+    queries, keys, values = (rng.normal(size=size) for size in ((4, 3), (7, 3), (7, 2)))
+    h, where = 0.8, "for 4 queries, 7 keys, 3 inputs and 2 values"
+    apart = queries[:, None] - keys
+    s = -np.sum(apart**2, axis=-1) / (2 * h**2)
+
+    def predicted(s: np.ndarray, axis: int = 1) -> np.ndarray:
+        kernel = np.exp(s)
+        return kernel / kernel.sum(axis=axis, keepdims=True) @ values
+
+    by_column = "You normalise over the queries: the weights of each query sum to 1."
+    mistakes = [
+        (predicted(s, axis=0), by_column),
+        (predicted(s - s.max(axis=1, keepdims=True), axis=0), by_column),
+        (predicted(-(np.sum(apart, axis=-1) ** 2) / (2 * h**2)), f"Square first: {SUMMED}."),
+        (predicted(h * s), "The bandwidth is not squared."),
+        (predicted(2 * s), "The 2 of 2h² is missing: that is the ℓ convention."),
+    ]
+    try:
+        got = call(function, queries, keys, values, h)
+    except Wrong:
+        raise
+    except Exception as error:
+        if not_written(error) or not _forgets_the_sum(function):
+            raise
+        words = f"{where} it stops with {type(error).__name__}: {SUMMED}, which leaves (m, n)"
+        raise Wrong(f"{words} of them.") from None
+    expect(got, builds.nadaraya_watson(queries, keys, values, h), where, mistakes)
+    _far_away(function, *(a.astype(np.float32) for a in (queries, keys, values)), h)
+    got = call(function, queries, keys, values, 1e6)
+    expect(
+        got, np.tile(values.mean(axis=0), (4, 1)), "for h = 1000000, where all keys count alike,"
+    )
+    return "near the keys, a thousand bandwidths away, and the mean for a very large bandwidth."
+
+
+def _forgets_the_sum(function: Function) -> bool:
+    """Whether a function that stops is right for one input, or gives a third axis for n of them."""
+    q, k, v = np.asarray([[0.2], [0.5]]), np.asarray([[0.0], [1.0], [3.0]]), np.eye(3)
+    with suppress(Exception):
+        one_input = call(function, q, k, v, 0.8)
+        if one_input.shape == (2, 3):
+            return np.allclose(one_input, builds.nadaraya_watson(q, k, v, 0.8))
+    with suppress(Exception):
+        return call(function, q * np.ones(3), k * np.ones(3), v, 0.8).ndim == 3
+    return False
+
+
+def _far_away(
+    function: Function, queries: np.ndarray, keys: np.ndarray, values: np.ndarray, h: float
+) -> None:
+    """Wrong unless a query that is 1000 h away gets the nearest value, beside one that is not."""
+    far = keys[2] + 1000 * h * keys[2] / np.linalg.norm(keys[2])
+    nearest = values[np.argmin(np.sum((far - keys) ** 2, axis=1))]
+    both = np.stack([queries[0], far])
+    where = "in float32, for one query near the keys and one 1000 h away,"
+    alone = call(function, far[None], keys, values, h)
+    underflow = "Every exponential underflows, and 0/0 is left: subtract the largest score first."
+    if np.all(np.isfinite(alone)) and not np.any(alone):
+        raise Wrong(f"{where} you give 0: a small constant in the sum hides 0/0. {underflow}")
+    common = "Each query needs the largest score of its own: yours is one for all queries."
+    cause = common if np.allclose(alone, nearest, rtol=1e-4) else underflow
+    near = builds.nadaraya_watson(queries[:1], keys, values, h)[0]
+    mistakes = [(np.stack([near, np.full(2, np.nan)]), cause)]
+    expect(call(function, both, keys, values, h), np.stack([near, nearest]), where, mistakes)
 
 
 @check
@@ -150,49 +235,6 @@ def _predicts(function: Function) -> str:
 
 
 @check
-def local_linear(function: Function) -> str:
-    """function(query, keys, values, bandwidth): the weighted line's height at the query."""
-    rng = np.random.default_rng(2)
-    keys = np.sort(rng.uniform(0, 1, 11))
-    values, query, h = np.sin(5 * keys), 0.9, 0.2
-    w = np.exp(-((query - keys) ** 2) / (2 * h * h))
-    root, centred = np.sqrt(w), keys - query
-    slope, height = np.polyfit(centred, values, 1, w=root)
-    at_zero = np.polyfit(keys, values, 1, w=root)[1]
-    for_all = np.polyval(np.polyfit(keys, values, 1), query)
-    twice = np.polyfit(centred, values, 1, w=w)[1]
-    where = "for eleven points of a sine, query 0.9, h = 0.2"
-    got = call(function, query, keys, values, h)
-    both = got.shape == (2,) and np.allclose(np.sort(got), np.sort([slope, height]), atol=1e-4)
-    hint = "These are both coefficients: return the height alone." if both else ""
-    got = one_number(got, where, hint)
-    mistakes = [
-        (np.sum(w * values) / w.sum(), "That is the local constant: fit a slope too."),
-        (slope, "That is the slope of the line: return its height at the query."),
-        (at_zero, "That is the height at x = 0, not at the query."),
-        (for_all, "That is one line for all: weight the squares."),
-        (twice, "The kernel enters twice: rows by √K, not by K."),
-    ]
-    # float32, normal equations, κ = 15: κ² n u = 236 · 11 · 6e-8
-    expect(got, height, where, mistakes, tolerance=2e-4)
-    return "a straight line is fitted without bias, at the edge too."
-
-
-@check
-def data_for_half_the_error(function: Function) -> str:
-    """function(): the factor by which n must grow for half the error, h always the best."""
-    mistakes = [
-        (0.5**1.25, "That is one over the factor: n must grow."),
-        (2**2.5, "That makes a quarter of the error: solve r^(−4/5) = 1/2 for r."),
-        (1.6, "r is in a power: a product with 4/5 does not undo it."),
-        (2.0, "That is the rate 1/n of a mean or a line."),
-        (4.0, "That halves a standard error, n^(−1/2): the error here is squared."),
-    ]
-    expect(call(function), 2**1.25, "As an answer", mistakes, tolerance=0.01, secret=True)
-    return "r^(−4/5) = 1/2, r = 2^(5/4): the price of not knowing the curve's form."
-
-
-@check
 def two_bandwidths(function: Function) -> str:
     """function(keys, values): one bandwidth a coordinate, for keys of shape (n, 2).
 
@@ -243,4 +285,5 @@ def _one_input(seed: int, useful: int) -> tuple[np.ndarray, ...]:
 def _error(bandwidth: Sequence[float] | np.ndarray, case: tuple[np.ndarray, ...]) -> float:
     keys, values, queries, truth = case
     h = [float(one) for one in bandwidth]
-    return float(np.mean((truth - nadaraya_watson(queries, keys, values, bandwidth=h)) ** 2))
+    found = regression.nadaraya_watson(queries, keys, values, bandwidth=h)
+    return float(np.mean((truth - found) ** 2))

@@ -1,13 +1,17 @@
 """Checks for chapter 2. Each knows the usual wrong answers by what they give."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from attnbook.attention import softmax
 from attnbook.kernel import kernels
+from attnbook_course.checks.build import build
 from attnbook_course.checks.call import call
 from attnbook_course.checks.repair import repaired
-from attnbook_course.checks.verdict import Function, Wrong, check, describe_error, expect
+from attnbook_course.checks.verdict import Function, Wrong, check, expect
 
 METRIC = '''
 def metric_score(queries, keys, W):
@@ -17,6 +21,84 @@ def metric_score(queries, keys, W):
     squares = (moved**2).sum(axis=-1)
     return -squares / 2
 '''
+
+
+@build
+def descend(function: Function) -> str:
+    """function(keys, values, start, rate, steps): the path of h, (steps + 1,), start included.
+
+    The build: gradient descent on log h of the leave-one-out error, the mean over all points of the
+    squared difference between a value and its prediction from the other points, Gaussian weights.
+    """
+    rng = np.random.default_rng(5)
+    keys = rng.uniform(-2, 2, (40, 2))
+    values = np.sin(2 * keys[:, :1]) + keys[:, 1:] + 0.2 * rng.standard_normal((40, 1))
+    left_out, with_own, hidden_late = _errors(keys, values)
+    start, rate = 1.3, 0.3
+    for steps in (1, 3, 60):
+        where = f"for h = {start:g} at first, rate {rate:g} and steps = {steps}"
+        got = call(function, keys, values, start, rate, steps)
+        if got.shape == (steps,):
+            raise Wrong(f"{where} you give {steps} of the bandwidths: the first is start itself.")
+        of_h = "That is the derivative with respect to h. What moves is log h: h times it."
+        mistakes = [
+            (_path(with_own, start, rate, steps), "Each point predicts itself too: hide it."),
+            (
+                _path(hidden_late, start, rate, steps),
+                "The own point is hidden after the division: the other weights no longer sum to 1.",
+            ),
+            (_path(left_out, start, rate, steps, of_h=True), of_h),
+            (_path(left_out, start, rate, steps, on_h=True), "The step is one of log h, not of h."),
+            (_path(left_out, start, -rate, steps), "The sign is turned: that walks uphill."),
+            (
+                _path(left_out, start, rate, steps, kept=1.0),
+                "The slopes of earlier steps are added up: set the gradient to zero before each.",
+            ),
+        ]
+        expect(got, _path(left_out, start, rate, steps), where, mistakes, tolerance=1e-4)
+    grid = np.geomspace(0.1, 2, 400)
+    best = grid[np.argmin([left_out(np.log(h)) for h in grid])]
+    return f"after {steps} steps h is {got[-1]:.3f}; the best of a grid is {best:.3f}."
+
+
+Error = Callable[[float], float]
+
+
+def _errors(keys: np.ndarray, values: np.ndarray) -> tuple[Error, Error, Error]:
+    """Errors as functions of log h: left out, the own point counted, hidden after the division."""
+    squares = ((keys[:, None] - keys) ** 2).sum(axis=-1)
+    others = ~np.eye(len(keys), dtype=bool)
+
+    def error(theta: float, mask: np.ndarray | None, after: Any = 1.0) -> float:
+        weights: Any = softmax(-squares / (2 * math.exp(2 * theta)), mask)
+        return float(np.mean((values - (weights * after) @ values) ** 2))
+
+    return (
+        lambda theta: error(theta, others),
+        lambda theta: error(theta, None),
+        lambda theta: error(theta, None, others),
+    )
+
+
+def _path(
+    error: Error,
+    start: float,
+    rate: float,
+    steps: int,
+    *,
+    kept: float = 0.0,
+    of_h: bool = False,
+    on_h: bool = False,
+) -> np.ndarray:
+    """The path of h whose slopes are differences; kept is what stays of the slopes before."""
+    h, slope, path = start, 0.0, [start]
+    for _ in range(steps):
+        theta, small = math.log(h), 1e-5
+        new = (error(theta + small) - error(theta - small)) / (2 * small)
+        slope = kept * slope + (new / h if of_h or on_h else new)
+        h = h - rate * slope if on_h else h * math.exp(-rate * slope)
+        path.append(h)
+    return np.asarray(path)
 
 
 @check
@@ -86,68 +168,6 @@ def grouped_weights(function: Function) -> str:
 def _rows(table: Any) -> Any:
     """A table with each row divided by its sum."""
     return table / np.sum(table, axis=1, keepdims=True)
-
-
-@check
-def noise_gradient(function: Function) -> str:
-    """function(residuals, noise): ∂L/∂t_i, (n,), of the mean −log density, σ_i = exp(t_i)."""
-    r, s = np.asarray([0.5, -1.0, 0.2, 3.0]), np.asarray([0.4, 2.0, 0.7, 1.5])
-    square = (r / s) ** 2
-    right = (1 - square) / 4
-    causes = [
-        (4 * right, "The 1/n is missing: L is a mean, and t_i is in one term of it."),
-        (-right, "The sign is turned: where σ is below |r|, L falls as t grows."),
-        (right / s, "That is the derivative by σ: times dσ/dt, which is σ."),
-        (right / 2, "That is the derivative by log σ², which is 2t."),
-        (-square / 4, "The 1 is missing: log σ = t has the derivative 1."),
-    ]
-    where = "for residuals (0.5, −1, 0.2, 3) and σ = (0.4, 2, 0.7, 1.5)"
-    got = call(function, r, s)
-    expect(got, right, where, causes)
-    return "(1 − r²/σ²)/n: it pushes σ up where |r| is larger, down where it is smaller."
-
-
-@check
-def best_combination(function: Function) -> str:
-    """function(left_out, values): the (R,) a_r of least squares, from (n, R) and (n,)."""
-    rng = np.random.default_rng(4)
-    values, noise = rng.standard_normal(24) + 0.8, rng.standard_normal((24, 3))
-    mixed = noise @ np.asarray([[0.3, 0.0, 0.0], [0.8, 0.8, 0.0], [0.0, 0.2, 0.6]])
-    heads = np.round(values[:, None] * np.asarray([0.8, 0.2, 0.6]) + mixed + 0.5, 2)
-
-    def fit(columns: np.ndarray) -> np.ndarray:
-        return np.linalg.lstsq(columns, values, rcond=None)[0]
-
-    a = fit(heads)
-    got = call(function, heads, values)
-    ridges = [heads.T @ heads + c * np.eye(3) for c in (1e-3, 1e-2, 0.1, 1.0)]
-    shrunk = "A ridge shrinks the a_r: the squared error alone should be least."
-    mistakes = [
-        (a / a.sum(), "These a_r sum to 1: their sum is free."),
-        (heads.T @ values / np.sum(heads**2, axis=0), "Each head is fitted alone: fit all."),
-        *((np.linalg.solve(ridge, heads.T @ values), shrunk) for ridge in ridges),
-    ]
-    # float32, normal equations: κ² n u = 35 · 24 · 6e-8 = 5e-5
-    expect(got, a, "for three heads and 24 points", mistakes, tolerance=1e-4)
-    # Eighths: FᵀF is exact in every order and precision, and its entries are equal. All three
-    # heads: were one different, PyTorch's "gelsy" could miss it, as its pivots start from what
-    # memory happens to hold (github.com/pytorch/pytorch/issues/187411).
-    twins = np.round(8 * heads[:, [0, 0, 0]]) / 8
-    words = "when the heads are equal"
-    try:
-        got = call(function, twins, values)
-    except Exception as error:
-        if not any(word in f"{type(error)}{error}".lower() for word in ("linalg", "singular")):
-            raise
-        cause = "The normal equations have no inverse then: lstsq or pinv needs none."
-        raise Wrong(f"{words} it {describe_error(error)}. {cause}") from None
-    a = fit(twins)
-    if got.shape == (3,) and np.allclose(twins @ got, twins @ a, atol=1e-3):
-        causes = [(got, "Many a_r have the least error: give those of least norm.")]
-    else:
-        causes = [(got, "The normal equations have no inverse then: is that rounding?")]
-    expect(got, a, words, causes, tolerance=1e-3)
-    return "least squares of the left-out predictions; equal heads share evenly."
 
 
 @check

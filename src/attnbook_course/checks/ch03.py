@@ -1,14 +1,103 @@
 """Checks for chapter 3. Each knows the usual wrong answers by what they give."""
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from attnbook.attention import softmax
+from attnbook_course import builds
+from attnbook_course.checks.build import build
 from attnbook_course.checks.call import call, call_pair, call_with_memory_limit
 from attnbook_course.checks.repair import repaired
-from attnbook_course.checks.source import has_loop
 from attnbook_course.checks.verdict import Function, Wrong, check, expect
+
+
+@build
+def attention(function: Function) -> str:
+    """function(q, k, v, mask=None): a pair, the output (..., m, p) and the weights (..., m, n).
+
+    The build: scaled dot-product attention; where the mask is true, a query may attend to a key.
+    """
+    rng = np.random.default_rng(9)
+    q, k, v = (rng.normal(size=size) for size in ((2, 3, 4), (2, 5, 4), (2, 5, 6)))
+    mask = np.asarray([[1, 1, 0, 0, 0], [1, 0, 1, 1, 0], [1, 1, 1, 0, 0]], dtype=bool)
+    sizes = "m, n, d, p = 3, 5, 4, 6"
+    _compare(function, f"for {sizes}", 1.5 * q[0], k[0], v[0])
+    _compare(function, f"for {sizes} and a mask", q[0], k[0], v[0], mask)
+    try:
+        _compare(function, f"for a batch of 2 with {sizes}", q, k, v, mask)
+    except Wrong:
+        raise
+    except Exception as error:
+        words = f"one sequence is right, a batch of 2 stops with {type(error).__name__}"
+        cause = "k.T turns all axes round: exchange the last two, as k.swapaxes(-1, -2) does."
+        raise Wrong(f"{words}. {cause}") from None
+    large = 100 * np.linalg.norm(q[0], axis=1).max()
+    got = call_pair(function, large * q[0], large * k[0], v[0])
+    expected = builds.attention(large * q[0], large * k[0], v[0])
+    lost = "The exponentials overflow: subtract each query's largest score first."
+    for one, right in zip(got, expected, strict=True):
+        mistakes = [(np.where(np.isnan(one), np.nan, right), lost)]
+        expect(one, right, "for scores of 10⁴ and more", mistakes, tolerance=1e-3)
+    before = call_pair(function, q, k, v, mask)
+    hidden = ~mask.any(axis=0)[:, None]  # from all queries
+    after = call_pair(function, q, np.where(hidden, 1e3, k), np.where(hidden, -1e3, v), mask)
+    if not all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)):
+        words = "a key that the mask hides from all queries changes the answer when it is changed."
+        cause = "Only a score of −∞ gives the weight 0. Is the largest score one of the visible?"
+        raise Wrong(f"{words} {cause}")
+    return "one sequence or many, masked to the last bit, and finite for scores of ten thousand."
+
+
+def _compare(
+    function: Function,
+    where: str,
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    mask: np.ndarray | None = None,
+) -> None:
+    """Wrong unless weights and output are right, with the mask if there is one."""
+    (n, d), p = k.shape[-2:], v.shape[-1]
+    s = q @ k.swapaxes(-1, -2)
+    divisors = ((1, "nothing"), (d, "d"), (n**0.5, "√n, n the number of keys"), (p**0.5, "√p"))
+    root = d**0.5
+    over_queries = np.exp(s / root) if mask is None else np.where(mask, np.exp(s / root), 0.0)
+    over_queries = over_queries / over_queries.sum(axis=-2, keepdims=True)
+    over = "That softmax runs over the queries: the weights of each query sum to 1, axis=-1."
+    causes: list[tuple[Any, str]] = [(over_queries, over)]
+    causes += [
+        (softmax(s / by, mask), f"The scores are divided by {name}: it should be √d.")
+        for by, name in divisors
+    ]
+    if mask is not None:
+        inverted = "The mask is inverted: true says that a query may attend to the key."
+        causes += [
+            (softmax(np.where(mask, s / root, 0.0)), "A hidden key has the score 0, and e⁰ = 1."),
+            (softmax(s / root) * mask, "Masked after the softmax, rows no longer sum to 1."),
+            (softmax(s / root, ~mask), inverted),
+            (softmax(s / root), "The mask has no effect."),
+        ]
+    arguments = (q, k, v) if mask is None else (q, k, v, mask)
+    output, weights = call_pair(function, *arguments)
+    if output.shape == s.shape and weights.shape == (*s.shape[:-1], p):
+        raise Wrong(f"{where} you give the weights first: output, then weights.")
+    right = builds.attention(q, k, v, mask)
+    expect(weights, right[1], f"{where}, in the weights", causes)
+    expect(output, _fused(q, k, v, mask), f"{where}, in the output")
+
+
+def _fused(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """The output by PyTorch's fused kernel; where PyTorch is missing, by the package."""
+    try:
+        torch = import_module("torch")
+    except ImportError:
+        output: np.ndarray = builds.attention(q, k, v, mask)[0]
+        return output
+    given = [None if a is None else torch.from_numpy(a) for a in (q, k, v, mask)]
+    fused: np.ndarray = torch.nn.functional.scaled_dot_product_attention(*given).numpy()
+    return fused
 
 
 @check
@@ -89,48 +178,6 @@ def _causal(function: Function) -> str:
 
 
 @check
-def temperature_for(function: Function) -> str:
-    """function(scores, neighbours): the temperature at which 1/Σ w² of (n,) is neighbours."""
-    limit = "Your search runs to a limit. Where 1/Σ w² is too small, τ must grow. Is it ever NaN?"
-    overflow = "exp(s/τ) overflows to NaN, neither too small nor too large: subtract the largest s."
-    small, high, wide = (2, 1, 0.5, -1), (999, 1000, 998.5, 997, 0), (1000, 0, 600, 900, 250)
-    for numbers, goal in ((small, 1.5), (high, 1.5), (wide, 3.0)):
-        where = f"for the scores {numbers} and {goal:g} neighbours".replace("-", "−")
-        s = np.asarray(numbers, dtype=float)
-        got = call(function, s, goal)
-        if got.size != 1:
-            cause = "These are weights. " if abs(got.sum() - 1) < 1e-3 else ""
-            raise Wrong(f"{where} you give shape {got.shape}. {cause}Return τ, one number.")
-        t = got.item()
-        found, right = _effective(softmax(s / t)), _temperature(s, goal)
-        if abs(found - goal) <= 0.01 * goal and 0 < t < np.inf:
-            continue
-        cause = f"Come within 1 % of {goal:g}." if right / 50 < t < right * 50 else limit
-        cause = overflow if np.isnan(t) or numbers == high else cause
-        cause = "A temperature is above 0." if t <= 0 else cause
-        for wrong, words in (
-            (1 / right, "That is 1/τ: what divides the scores is τ."),
-            (np.log(right), "That is log τ: take its exponential."),
-        ):
-            cause = words if abs(t - wrong) < 0.02 * abs(wrong) else cause
-        raise Wrong(f"{where} you give {t:.4g}, where 1/Σ w² is {found:.4g}. {cause}")
-    return "as many keys as you like, whatever the size of the scores."
-
-
-def _effective(w: Any) -> float:
-    return float(1 / (w @ w))
-
-
-def _temperature(s: np.ndarray, goal: float) -> float:
-    """Where so many keys count."""
-    low, high = np.log([1e-4, 1e4])
-    for _ in range(50):
-        t = (low + high) / 2
-        low, high = (t, high) if _effective(softmax(s / np.exp(t))) < goal else (low, t)
-    return float(np.exp(low))
-
-
-@check
 def softmax_backward(function: Function) -> str:
     """function(p, gradient): ∂L/∂s from p, the softmax of s, and ∂L/∂p, without an (n, n) array."""
     p: Any
@@ -177,37 +224,6 @@ def combined_mask(function: Function) -> str:
         expected = bool(right[b, i, key])
         raise Wrong(f"{where}, {place} you give {got[b, i, key]:g}, expected {expected}.")
     return "each query sees itself and what is before it, and never padding."
-
-
-@check
-def concat_score(function: Function) -> str:
-    """function(q, k, w, v): the (m, n) scores v · tanh(W [q_i; k_j]), without an array of pairs."""
-    rng = np.random.default_rng(5)
-    for m, n, d_q, d_k, r in ((3, 5, 4, 4, 7), (3, 5, 2, 4, 7), (80, 90, 600, 400, 2)):
-        q, k, w, v = (rng.normal(size=size) for size in ((m, d_q), (n, d_k), (r, d_q + d_k), (r,)))
-        w /= (d_q + d_k) ** 0.5
-        where = f"for m, n, d_q, d_k, r = {m}, {n}, {d_q}, {d_k}, {r}"
-        try:
-            got = (call if m == 3 else call_with_memory_limit)(function, q, k, w, v)
-        except (NotImplementedError, Wrong):
-            raise
-        except Exception as error:
-            split = "" if d_q == d_k else " Is W split after its first d_q columns?"
-            raise Wrong(f"{where} it stops with {type(error).__name__}: {error}.{split}") from None
-        shapes = {(n, m): "a row is a query's.", (m, n, r): "v makes one number of the last axis."}
-        if got.shape in shapes:
-            raise Wrong(f"{where} you give shape {got.shape}: {shapes[got.shape]}")
-        a, b = (q @ w[:, :d_q].T)[:, None], k @ w[:, d_q:].T
-        right, turned = np.tanh(a + b) @ v, (q @ w[:, d_k:].T)[:, None] + k @ w[:, :d_k].T
-        mistakes = [
-            (np.tanh(turned) @ v, "The parts of W are exchanged: the query's is the first."),
-            ((a + b) @ v, "The tanh is missing: without it the queries drop out of the softmax."),
-            ((np.tanh(a) + np.tanh(b)) @ v, "A tanh each, before the sum: then they never meet."),
-        ]
-        expect(got, right, where, mistakes, tolerance=1e-5 if m == 3 else 1e-3)
-    if has_loop(function):
-        raise Wrong("the scores are right, but by a loop: one array (m, n, r) has all pairs.")
-    return "each part of W meets its own side once, and the pairs only add."
 
 
 @check

@@ -17,8 +17,9 @@ from attnbook_course.checks.repair import define
 from attnbook_course.checks.verdict import Verdict
 
 EXERCISE = re.compile(
-    r"````\{exercise\} (?P<title>[^\n]+)\n:label: (?P<label>\S+)\n\n"
-    r"\*(?P<level>Warm-up|Core|Stretch), (?P<minutes>\d+) minutes, (?P<kinds>[^.*]+)\.\*"
+    r"````\{exercise\} (?P<title>[^\n]+)\n:label: (?P<label>\S+)\n"
+    r"(?::class: build\n:nonumber:\n)?\n"
+    r"\*(?P<level>Build|Warm-up|Core|Stretch), (?P<minutes>\d+) minutes, (?P<kinds>[^.*]+)\.\*"
     r"(?P<text>.*?)````(?P<rest>.*?)(?=````\{exercise\}|^## |\Z)",
     re.DOTALL | re.MULTILINE,
 )
@@ -36,13 +37,13 @@ CELL = re.compile(
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise; ``number`` is its place in the chapter, from 1."""
+    """One exercise; ``number`` is its place among its chapter's, from 1; a build has none, 0."""
 
     chapter: Path
     number: int
     title: str
     label: str
-    level: str  # Warm-up, Core or Stretch
+    level: str  # Warm-up, Core or Stretch, or Build
     minutes: int
     kinds: str  # such as "derivation and code"; "explanation" has a model answer and no check
     text: str
@@ -54,7 +55,15 @@ class Exercise:
     @property
     def name(self) -> str:
         """Number and title, as the site prints them: "1.2 How many neighbours?"."""
-        return f"{int(self.chapter.name[:2])}.{self.number} {self.title}"
+        chapter = int(self.chapter.name[:2])
+        if self.is_build:
+            return f"Build {chapter} ({self.title})"
+        return f"{chapter}.{self.number} {self.title}"
+
+    @property
+    def is_build(self) -> bool:
+        """Whether it is the chapter's build, whose function later chapters use."""
+        return self.level == "Build"
 
     @property
     def is_checked(self) -> bool:
@@ -111,8 +120,11 @@ def exercises(chapter: Path) -> Iterator[Exercise]:
 
 def exercises_in(text: str, chapter: Path) -> Iterator[Exercise]:
     """The exercises of a text, which stands in this file; raises as exercises does."""
-    for number, match in enumerate(EXERCISE.finditer(text), 1):
+    number = 0
+    for match in EXERCISE.finditer(text):
         parts: dict[str, Any] = match.groupdict()
+        is_build = parts["level"] == "Build"
+        number += not is_build
         rest = parts.pop("rest")
         explained = parts["kinds"] == "explanation"
         solutions = (EXPLANATION if explained else SOLUTION).findall(rest)
@@ -128,4 +140,4 @@ def exercises_in(text: str, chapter: Path) -> Iterator[Exercise]:
         (hint,), ((label, solution),) = found[1:]
         parts["minutes"] = int(parts["minutes"])
         parts |= {"stub": stub, "hint": hint, "solution_of": label, "solution": solution}
-        yield Exercise(chapter, number, **parts)
+        yield Exercise(chapter, 0 if is_build else number, **parts)

@@ -24,7 +24,7 @@ DIRECTIVES: dict[str, set[str]] = {
     "code-cell": {"tags", "mystnb"},
     "admonition": {"class"},
     "dropdown": set(),
-    "exercise": {"label"},
+    "exercise": {"label", "class", "nonumber"},  # the last two of a build
     "solution": {"class"},
     "bibliography": {"filter"},
 }

@@ -36,7 +36,14 @@ def numbered_kind(block: Block) -> str:
         return "equation" if block.label else ""
     if block.name == "code-cell":
         return "figure" if cell_figure(block) else ""
+    if is_build(block):
+        return ""
     return block.name if block.name in ("figure", "exercise") else ""
+
+
+def is_build(block: Block) -> bool:
+    """Whether it is a chapter's build, an exercise that is called after its chapter alone."""
+    return block.name == "exercise" and "nonumber" in block.options
 
 
 def cell_figure(block: Block) -> dict[str, str]:
@@ -107,6 +114,11 @@ def _number_page(
             if kind == "exercise":
                 title = f"{text} ({block.argument})" if block.argument else text
                 table.titles[page.docname, block.line] = title
+        elif is_build(block):
+            text, name = f"Build {page.number}", block.options["label"]
+            label = Label("exercise", page.docname, text, make_id(name))
+            _enter(table, name, label, file, block.line)
+            table.titles[page.docname, block.line] = f"{text} ({block.argument})"
     exercises = {b.options.get("label"): b.line for b in walk(blocks) if b.name == "exercise"}
     for block in walk(blocks):
         if block.name == "solution":  # is called after its exercise
