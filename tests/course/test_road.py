@@ -116,10 +116,11 @@ def used(called: set[str], text: str) -> str:
 
 
 def letters(tex: str) -> set[str]:
-    """The letters of a formula, Latin and Greek, without those of its indices."""
+    """The letters of a formula, Latin and Greek, without those of its indices and words."""
+    tex = NO_LETTERS.sub(" ", tex)
     while (shorter := re.sub(r"_(?:\{[^{}]*\}|\\[a-z]+|\w)", " ", tex)) != tex:
         tex = shorter
-    return set(re.findall(r"\\[a-zA-Z]+|[a-zA-Z]", NO_LETTERS.sub(" ", tex)))
+    return set(re.findall(r"\\[a-zA-Z]+|[a-zA-Z]", tex))
 
 
 def unnamed_symbols(pages: Iterable[Path]) -> Iterator[str]:
