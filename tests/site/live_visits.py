@@ -87,7 +87,6 @@ FIGURES: dict[str, Callable[[], live.LiveFigure]] = {
     ),
     "parts": live.parts,
     "ring": live.ring,
-    "planner": live.planner,
 }
 
 

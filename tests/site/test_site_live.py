@@ -40,7 +40,6 @@ KEYED = {
     "ask_model": "layer",
     "parts": "steps",
     "ring": "step",
-    "planner": "tokens in a row",
 }
 # a drag in a plot: where it starts and ends, which plot, and the controls that it moves
 DRAGGED: dict[str, tuple[Any, Any, int, dict[str, float]]] = {

@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,8 +39,6 @@ from attnbook import (
 )
 from attnbook import torch as torch_layers
 from attnbook.distributed import traffic
-from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE, Cluster, Layout, Model
-from attnbook.distributed.plan import plan
 from attnbook.exact import online_softmax
 from attnbook.generate import sampling
 from attnbook.kernel import gaussian_process
@@ -524,7 +521,7 @@ def test_bfloat16_rounds_each_step() -> None:
     assert_array_equal(found, expected.numpy())
 
 
-# Chapter 13: ring_times.js, device_plan.js
+# Chapter 13: ring_times.js
 
 
 @pytest.mark.parametrize(("tokens", "bandwidth"), [(2**15, 1e11), (2**12, 3e9)])
@@ -560,52 +557,3 @@ def test_seconds_on_the_ring(
         balance = traffic.causal_imbalance(world, zigzag=zigzag)
         work = compute.sum(axis=0)
         assert work.max() / work.mean() == pytest.approx(balance, rel=1e-12)
-
-
-def plans() -> list[tuple[Model, int, Cluster, Layout]]:
-    """Every way of dividing, with sizes that do and do not fit."""
-    layouts = [
-        Layout(zero, heads, ring, stages, experts, micro, recompute, overlap)
-        for zero, heads, ring, stages in itertools.product(range(4), (1, 8), (1, 4), (1, 4))
-        for experts, micro in ((1, 1), (1, 8), (8, 2))
-        for recompute, overlap in zip((*RECOMPUTE, "all"), (True, True, True, False), strict=True)
-    ]
-    clusters = [
-        (2**17, Cluster(8, **DEVICES["A100"], reached=0.5)),
-        (2**22, Cluster(256, **DEVICES["H100"])),
-    ]
-    odd = Model(3.1e9, 7, 300, 6, 2048, experts=3, chosen=2, expert_parameters=2.3e9)
-    kinds = [replace(model, sequence=4096) for model in MODELS.values()]
-    return [
-        (model, batch, cluster, layout)
-        for model in (*kinds, odd)
-        for batch, cluster in clusters
-        for layout in layouts
-    ]
-
-
-def test_the_planner_plans_and_refuses_as_python_does() -> None:
-    cases = plans()
-    code = """return given.cases.map(([model, batch, cluster, layout]) =>
-      undivided(model, batch, cluster.devices, layout) ?? device_plan(model, batch, cluster, layout));"""
-    sizes = lambda m: asdict(m) | {"key_heads": m.key_heads or m.heads}  # noqa: E731
-    given = [(sizes(m), batch, asdict(c), asdict(layout)) for m, batch, c, layout in cases]
-    found = in_node(["device_plan"], code, cases=given)
-    refused, binds = 0, set()
-    for case, one in zip(cases, found, strict=True):
-        if isinstance(one, list):
-            name, whole, ways = one
-            with pytest.raises(ValueError, match=f"^{name}: got {whole}, expected .* {ways}$"):
-                plan(*case)
-            refused += 1
-            continue
-        expected = plan(*case)
-        for name in ("memory", "seconds", "sending"):
-            theirs = getattr(expected, name)
-            assert list(one[name]) == list(theirs)
-            assert_allclose(list(one[name].values()), list(theirs.values()), rtol=1e-12)
-        for name in ("held", "step", "tokens_per_second", "utilisation"):
-            assert_allclose(one[name], getattr(expected, name), rtol=1e-12)
-        assert one["binds"] == expected.binds
-        binds.add(one["binds"])
-    assert 200 < refused < len(cases) - 200 and {"memory", "compute", "bubble"} <= binds
