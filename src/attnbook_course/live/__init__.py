@@ -12,7 +12,6 @@ from attnbook_course.live.figure import LiveFigure
 from attnbook_course.live.kernel_regression import kernel_regression
 from attnbook_course.live.parts import parts
 from attnbook_course.live.query_and_keys import query_and_keys
-from attnbook_course.live.regressor_training import regressor_training
 from attnbook_course.live.residual_stream import Stream, residual_stream
 from attnbook_course.live.ring import ring
 from attnbook_course.live.self_attention import self_attention_points
@@ -28,7 +27,6 @@ __all__ = [
     "kernel_regression",
     "parts",
     "query_and_keys",
-    "regressor_training",
     "residual_stream",
     "ring",
     "self_attention_points",
