@@ -60,8 +60,7 @@ slides: env-book assets  ## the lectures' decks and the page Teach, into the bui
 	$(PY) tools/make_plan.py
 	$(PY) tools/make_slides.py
 
-teach: env-teach assets slides  ## handouts, and questions for Moodle, Canvas and Anki, into _build
-	$(PY) tools/handouts.py
+teach: env-teach assets slides  ## questions for Moodle, Canvas and Anki, into _build
 	$(PY) tools/make_questions.py
 	$(PY) tools/make_cards.py
 
