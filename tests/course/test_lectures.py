@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from slides import ROOT
-from slides.build import MAKERS, Desk, desk, digest, sources
+from slides.build import Desk, desk, sources
 from slides.clicks import draw, in_clicks
 from slides.deck import COURSE, PATHS, DeckError, clicks, options, read_deck
 from slides.page import PageWriter
@@ -282,15 +282,3 @@ def test_a_drawing_in_clicks_has_every_part_once():
     assert ">distances<" in groups[0] and ">weights<" in groups[2]
     turned = in_clicks(drawings.show("block"), [], "bottom")
     assert "fragment" not in turned and ", #" not in turned
-
-
-def test_decks_know_what_they_are_made_by(tmp_path):
-    """A file or a folder that has moved stops them; it would no longer count as changed."""
-    assert len({digest(ROOT / name) for name in MAKERS}) == len(MAKERS)
-    file = tmp_path / "file.py"
-    with pytest.raises(FileNotFoundError, match=r"file\.py"):
-        digest(file)
-    file.write_text("a")
-    before = digest(tmp_path)
-    file.write_text("b")
-    assert digest(tmp_path) != before
