@@ -10,7 +10,6 @@
 - ``landing``: the landing page's buttons and its live figure.
 - ``lectures``: links to a chapter's slides.
 - ``footer``: what a page's code ran on, and what was measured on.
-- ``titles``: a word with a hyphen does not break in a title.
 - ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
 - ``images``: an image says its size before it comes, and opens whole.
@@ -38,7 +37,6 @@ PARTS = (
     "landing",
     "lectures",
     "footer",
-    "titles",
     "drawings",
     "live",
     "images",
