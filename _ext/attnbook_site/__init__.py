@@ -9,6 +9,7 @@
 - ``notebooks``: a page shows the outputs of its notebook, and nothing is executed.
 - ``landing``: the landing page's buttons and its live figure.
 - ``lectures``: links to a chapter's slides.
+- ``road``: what is deeper folds, and pages say how long the road through them takes.
 - ``footer``: what a page's code ran on, and what was measured on.
 - ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
@@ -36,6 +37,7 @@ PARTS = (
     "notebooks",
     "landing",
     "lectures",
+    "road",
     "footer",
     "drawings",
     "live",

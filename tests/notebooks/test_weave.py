@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -64,6 +65,12 @@ def assert_faithful(chapter: Path, notebook: NotebookNode) -> None:
     assert (code, headings) == (expected, levels)
 
 
+@cache
+def cells_of(path: Path) -> set[str]:
+    """The names of a notebook's cells."""
+    return {cell.id for cell in nbformat.read(path, as_version=4).cells}
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_chapter_is_faithful_and_its_outputs_are_compared(chapter):
     """Of its links those within the repository lead to files."""
@@ -80,8 +87,12 @@ def test_chapter_is_faithful_and_its_outputs_are_compared(chapter):
     assert any(cell.outputs for cell in cells), "a stripped notebook compares nothing"
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    targets = re.findall(r"\]\((?!https?:|attachment:|data:|#)([^)\s]+\.(?:md|ipynb))\)", prose)
-    assert [target for target in targets if not (chapter.parent / target).is_file()] == []
+    targets = re.findall(
+        r"\]\((?!https?:|attachment:|data:|#)([^)\s#]+\.(?:md|ipynb))(?:#cell-id=([\w-]+))?\)",
+        prose,
+    )
+    assert [to for to, _ in targets if not (chapter.parent / to).is_file()] == []
+    assert [(to, at) for to, at in targets if at and at not in cells_of(chapter.parent / to)] == []
 
 
 def test_sample_is_faithful_and_folded_where_the_site_folds_it(book_root, sample):
@@ -95,6 +106,25 @@ def test_sample_is_faithful_and_folded_where_the_site_folds_it(book_root, sample
     following = ["x = 1\nprint(x)", "**JAX**", "x = 2\nprint(x)"]
     assert sources[first + 1 : first + 4] == following
     nbformat.validate(sample)
+
+
+def test_what_is_deeper_is_collapsed_up_to_the_next_heading(book_root):
+    """JupyterLab and Colab hide what comes after a cell that is so marked, up to a cell with a heading."""
+    text = "First.\n\n## Deeper: why\n\nText.\n\n### A part\n\nMore.\n\n## Next\n\nEnd.\n"
+    (book_root / "chapters/01-sample.md").write_text(f"{HEADER}# Sample\n\n{text}", "utf-8")
+    book = read_book(book_root)
+    notebook = woven(book, book.notebooks()[:1])[book.notebooks()[0]]
+    sources = [cell.source for cell in notebook.cells[2:]]
+    assert sources == [
+        "First.",
+        "## Deeper: why",
+        "Text.",
+        "### A part\n\nMore.",
+        "## Next\n\nEnd.",
+    ]
+    (deeper,) = [c for c in notebook.cells if c.metadata.get("jp-MarkdownHeadingCollapsed")]
+    assert deeper.source == "## Deeper: why" and deeper.metadata["id"] == deeper.id
+    assert notebook.metadata["colab"]["collapsed_sections"] == [deeper.id]
 
 
 @pytest.fixture
@@ -206,7 +236,8 @@ def test_without_an_address_nothing_leads_away(no_address, bare):
     text = path.read_text("utf-8")
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "*A chapter of Tiny.*" in text and "index.md" not in text
-    assert "[(2.1)](02-other.ipynb), [Far away](02-other.ipynb)" in text
+    there = "02-other.ipynb#cell-id=sec-far"
+    assert f"[(2.1)]({there}), [Far away]({there})" in text
     assert "[Appendix](../appendix.md)" in text
     with pytest.raises(RuntimeError, match=r"no address .* open the chapter from .* make lab"):
         exec(setup_of(path).source, {})
@@ -228,7 +259,10 @@ def test_an_address_reaches_the_notebooks_and_executes_nothing(executed, monkeyp
 
 
 def test_weaving_is_deterministic_and_ids_outlive_edits_elsewhere(book_root, sample):
-    """Equal cells have ids of their own: a notebook with an id twice is not valid."""
+    """Equal cells have ids of their own: a notebook with an id twice is not valid.
+
+    A cell that begins with a label has it for its id.
+    """
     added = "```{code-cell} ipython3\n0\n```\n\n"
     source = book_root / "chapters/01-sample.md"
     source.write_text(HEADER + CHAPTER_1.replace("(sec-why)", f"{added * 2}(sec-why)"), "utf-8")
@@ -236,8 +270,8 @@ def test_weaving_is_deterministic_and_ids_outlive_edits_elsewhere(book_root, sam
     other, again = (woven(book, book.notebooks()[:1])[book.notebooks()[0]] for _ in range(2))
     assert text_of(other) == text_of(again)
     ids, new_ids = ([cell.id for cell in notebook.cells] for notebook in (sample, other))
-    assert len(set(ids) - set(new_ids)) == 1, "only the text that the new cell divides"
-    assert len(set(new_ids)) == len(new_ids)
+    assert set(ids) <= set(new_ids)
+    assert len(set(new_ids)) == len(new_ids) and "sec-why" in new_ids
 
 
 def test_executes_once(executed, capsys):

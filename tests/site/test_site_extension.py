@@ -20,6 +20,7 @@ from attnbook_course.weaving.execution import execute
 
 FIXTURE = Path(__file__).parent / "fixture"
 FIRST, SECOND = "chapters/01-sample.html", "chapters/02-second.html"
+ROAD = "chapters/just-enough-network.html"
 REPOSITORY, PAGES = "https://github.com/some-one/a.copy", "https://some-one.github.io/a.copy"
 PROJECT = f"""[project]
 version = "1.0"
@@ -109,7 +110,8 @@ def test_a_folded_cell_says_what_it_holds(open_page: Visit) -> None:
 
 
 def test_equations_count_by_chapter_and_figures_keep_their_words(built: Path) -> None:
-    """The second chapter begins with 2.1; SVG comes before PNG, late, with alt text and size."""
+    """The second chapter begins with 2.1, the interlude with I.1; SVG comes before PNG, late, with alt text and size."""
+    assert re.findall(r'class="eqno">\(([\w.]+)\)', html_of(built, ROAD)) == ["I.1", "I.2"]
     html = html_of(built, SECOND)
     assert re.findall(r'class="eqno">\(([\d.]+)\)', html) == ["2.1"]
     assert ">(2.1)</a>" in html and ">(1.1)</a>" in html
@@ -119,6 +121,45 @@ def test_equations_count_by_chapter_and_figures_keep_their_words(built: Path) ->
         "A bell-shaped curve over the line from minus three to three": "svg",
         "A short diagonal line": "svg",
     }
+
+
+def test_what_is_deeper_is_folded_until_one_asks_for_it(open_page: Visit) -> None:
+    """A link to what is in it opens it, as one to its heading; paper has it without."""
+    page = open_page.go(ROAD)
+    body = page.locator(".deeper-body")
+    assert not body.is_visible()
+    contents = page.locator(".bd-sidebar-secondary a[href^='#']")
+    assert "Deeper: what one may leave out" in [
+        " ".join(t.split()) for t in contents.all_inner_texts()
+    ]
+    for leads_there in (page.locator("p a[href='#equation-eq-deeper']"), contents.nth(1)):
+        leads_there.click()
+        page.locator(".deeper-body .math-display").wait_for()
+        page.locator("details.deeper > summary").press("Enter")
+        assert not body.is_visible()
+    page.emulate_media(media="print")
+    assert page.get_by_text("It goes with the whole.").is_visible()
+
+
+def test_the_landing_page_lists_the_road_and_knows_where_one_was(open_page: Visit) -> None:
+    """The last section on the road, not what is deeper or an exercise; one that nobody kept is not said."""
+    page = open_page.go("index.html")
+    entries = page.locator("ul.road > li")
+    assert "and 40 to build" in entries.first.inner_text()
+    assert page.locator(".road-go-on").count() == 0
+    open_page.go(ROAD)
+    kept = "() => JSON.parse(localStorage.getItem('attnbook-road') ?? '{}').at"
+    assert page.evaluate(kept) is None
+    for section, place in (
+        ("deeper-what-one-may-leave-out", "what-one-reads"),
+        ("what-one-reads-again", "what-one-reads-again"),
+    ):
+        page.evaluate(f"document.body.style.paddingBottom = '100vh', location.hash = '{section}'")
+        page.wait_for_function(f"({kept})() === '{ROAD}#{place}'")
+    open_page.go("index.html")
+    assert "you are here" in entries.first.inner_text()
+    page.locator(".road-go-on a", has_text="What one reads again").click()
+    page.wait_for_url(f"**/{ROAD}#what-one-reads-again")
 
 
 def test_a_formula_takes_the_comma_behind_it_and_no_other(built: Path) -> None:

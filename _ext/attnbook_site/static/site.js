@@ -13,6 +13,23 @@ document.addEventListener("click", (event) => {
   drawer.close();
 });
 
+/** Whoever follows a link finds what it leads to open, and what is around that. */
+const reveal = (hash) => {
+  const target = document.getElementById(decodeURIComponent(hash.slice(1)));
+  let closed = 0;
+  for (let one = target; one; one = one.parentElement) {
+    const fold = one.matches("details") ? one : one.querySelector(":scope > details.deeper");
+    if (fold && !fold.open) closed = fold.open = true;
+  }
+  if (closed) target.scrollIntoView();
+};
+addEventListener("hashchange", () => reveal(location.hash));
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href*='#']");
+  if (link?.hash && link.hash === location.hash && link.pathname === location.pathname) reveal(link.hash); // once more
+});
+if (location.hash) reveal(location.hash);
+
 /** A figure as large as the window, or wider, to be moved about; Escape and Close give the focus back to it. */
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a.whole");

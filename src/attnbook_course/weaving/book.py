@@ -9,14 +9,16 @@ from typing import Any
 
 import yaml
 
+INTERLUDE = "I"  # in place of a number: its first figure is I.1
+
 
 @dataclass(frozen=True)
 class Page:
-    """One source file; ``number`` is the chapter's, None on pages without one."""
+    """One source file; ``number`` is the chapter's, None on pages that are no chapters."""
 
     docname: str
     path: Path
-    number: int | None
+    number: int | str | None
     is_notebook: bool  # it has code: a notebook is woven from it
 
 
@@ -49,11 +51,16 @@ class Book:
         """A page's path from the root, for messages."""
         return page.path.relative_to(self.root).as_posix()
 
-    def address(self, docname: str, anchor: str = "") -> str:
-        """The address of a place on the published site; without one, of a file beside it."""
+    def address(self, docname: str, anchor: str = "", cell: str = "") -> str:
+        """The address of a place on the published site; without one, of a file beside it.
+
+        There JupyterLab finds a cell by its id. (It finds headings only where they are drawn.)
+        """
         if not self.site:
-            is_notebook = any(page.docname == docname for page in self.notebooks())
-            return posixpath.relpath(docname, "chapters") + (".ipynb" if is_notebook else ".md")
+            file = posixpath.relpath(docname, "chapters")
+            if not any(page.docname == docname for page in self.notebooks()):
+                return f"{file}.md"
+            return f"{file}.ipynb" + (f"#cell-id={cell}" if cell else "")
         return f"{self.site}/{docname}.html" + (f"#{anchor}" if anchor else "")
 
     def file_address(self, name: str) -> str:
@@ -96,11 +103,12 @@ def _pages(root: Path) -> list[Page]:
     for part in toc["parts"]:
         for chapter in part["chapters"]:
             count += part.get("numbered", False)
-            pages.append(_page(root, chapter["file"], count if part.get("numbered") else None))
+            other = INTERLUDE if chapter["file"].startswith("chapters/") else None
+            pages.append(_page(root, chapter["file"], count if part.get("numbered") else other))
     return pages
 
 
-def _page(root: Path, name: str, number: int | None) -> Page:
+def _page(root: Path, name: str, number: int | str | None) -> Page:
     """The page of one _toc.yml entry, which may leave out the file's ending."""
     docname = name.removesuffix(".md")
     path = root / f"{docname}.md"

@@ -17,6 +17,7 @@ class Label:
     docname: str
     text: str  # how a reference to it reads
     anchor: str = ""  # on its page
+    cell: str = ""  # of its notebook, with the last heading that has a label
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def cell_figure(block: Block) -> dict[str, str]:
 def build_table(book: Book) -> Table:
     """Read every page in the order of _toc.yml and give each label its number or title."""
     table = Table({}, {}, {}, {})
-    counters: Counter[tuple[str, int | None]] = Counter()
+    counters: Counter[tuple[str, int | str | None]] = Counter()
     for page in book.pages:
         file = book.file(page)
         blocks = parse(page.path.read_text("utf-8"), file, strict=page.is_notebook)
@@ -75,7 +76,8 @@ def _title_page(table: Table, page: Page, blocks: tuple[Block, ...], file: str) 
             waiting.append(block)
         elif block.kind == "heading":
             for target in waiting:
-                label = Label("section", page.docname, block.text, make_id(target.text))
+                anchor, cell = make_id(target.text), make_id(waiting[0].text)
+                label = Label("section", page.docname, block.text, anchor, cell)
                 _enter(table, target.text, label, file, target.line)
             waiting = []
         elif block.kind not in ("text", "comment") and waiting and page.is_notebook:
@@ -87,11 +89,15 @@ def _number_page(
     page: Page,
     blocks: tuple[Block, ...],
     file: str,
-    counters: Counter[tuple[str, int | None]],
+    counters: Counter[tuple[str, int | str | None]],
     figure_format: str,
 ) -> None:
     """Number a page's equations, figures and exercises, and enter their labels."""
+    cell, before = "", ""
     for block in walk(blocks):
+        if block.kind == "target" != before:
+            cell = make_id(block.text)
+        before = block.kind
         kind = numbered_kind(block)
         if kind:
             counters[kind, page.number] += 1
@@ -103,7 +109,8 @@ def _number_page(
             name = block.label or options.get("label") or options.get("name")
             if name:
                 anchor = make_id(f"equation-{name}" if kind == "equation" else name)
-                _enter(table, name, Label(kind, page.docname, text, anchor), file, block.line)
+                label = Label(kind, page.docname, text, anchor, cell)
+                _enter(table, name, label, file, block.line)
             if kind == "exercise":
                 title = f"{text} ({block.argument})" if block.argument else text
                 table.titles[page.docname, block.line] = title

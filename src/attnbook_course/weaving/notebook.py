@@ -1,21 +1,24 @@
 """Put a chapter's notebook together: translated prose, code cells, the set-up cell."""
 
+import copy
 import hashlib
 from collections import Counter
 from typing import Any
 
 import nbformat
+from docutils.nodes import make_id
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from pybtex.database import BibliographyData
 
+from attnbook_course.road import DEEPER
 from attnbook_course.weaving.blocks import Block, parse
 from attnbook_course.weaving.book import Book, Page
 from attnbook_course.weaving.labels import Table
 from attnbook_course.weaving.markdown import figure_caption, render
 from attnbook_course.weaving.roles import RoleResolver
 
-METADATA = {
+METADATA: dict[str, Any] = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
@@ -63,6 +66,7 @@ ON_GPU = "torch_device()"  # in the code of a chapter that trains
 HIDDEN = {"hide-cell", "hide-input"}  # tags: the site folds these cells
 # JupyterLab shows such a cell's first line; Colab a link "Show code", and a first line with @title
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+COLLAPSED = "jp-MarkdownHeadingCollapsed"  # JupyterLab's, of a cell that begins with a heading
 BACKENDS = {"torch": "PyTorch", "jax": "JAX"}  # tags: the site makes tabs of these cells
 GPU = {"accelerator": "GPU", "colab": {"gpuType": "T4"}}  # Colab then offers a machine with one
 
@@ -74,7 +78,10 @@ def weave(book: Book, page: Page, table: Table, references: BibliographyData) ->
     _cells(blocks, resolver)  # gathers the keys cited, for the list at the chapter's end
     cells = _cells(blocks, resolver)
     trains = any(cell.cell_type == "code" and ON_GPU in cell.source for cell in cells)
-    notebook = new_notebook(cells=cells, metadata=METADATA | (GPU if trains else {}))
+    metadata = copy.deepcopy(METADATA | (GPU if trains else {}))
+    if deeper := [cell.id for cell in cells if COLLAPSED in cell.metadata]:
+        metadata.setdefault("colab", {})["collapsed_sections"] = deeper  # Colab's way
+    notebook = new_notebook(cells=cells, metadata=metadata)
     notebook.nbformat_minor = 5
     return notebook
 
@@ -84,13 +91,23 @@ def _cells(blocks: tuple[Block, ...], resolver: RoleResolver) -> list[NotebookNo
     book, page = resolver.book, resolver.page
     cells: list[NotebookNode] = []
     waiting: list[Block] = []
+    named = set[str]()
 
     def flush() -> None:
-        """Make a Markdown cell of the blocks gathered so far."""
+        """Make a Markdown cell of the blocks gathered so far; a label in front names it."""
         _add_markdown(cells, render(waiting, resolver))
+        if waiting and waiting[0].kind == "target":
+            cells[-1].id = make_id(waiting[0].text)
+            named.add(cells[-1].id)
         waiting.clear()
 
+    folds = False
     for block in blocks:
+        is_deeper = block.kind == "heading" and block.text.startswith(DEEPER)
+        folds = folds or is_deeper
+        begins = block.kind == "target" or (folds and block.kind == "heading")
+        if begins and not (waiting and waiting[-1].kind == "target"):
+            flush()  # links lead to a cell; what folds is one, and so is what comes after it
         if block.name == "code-cell":
             flush()
             _add_markdown(cells, _label(block, cells))
@@ -100,12 +117,15 @@ def _cells(blocks: tuple[Block, ...], resolver: RoleResolver) -> list[NotebookNo
             flush()
         else:
             waiting.append(block)
+        if is_deeper:
+            flush()
+            cells[-1].metadata[COLLAPSED] = True
         if block.kind == "heading" and block.level == 1:
             flush()
             cells[-1].source += f"\n\n{_origin(book, page)}"
             cells.append(setup_cell(book))
     flush()
-    _give_ids(cells)
+    _give_ids(cells, named)
     return cells
 
 
@@ -161,10 +181,16 @@ def _code_cell(block: Block) -> NotebookNode:
     return new_code_cell(block.text.strip("\n"), metadata=metadata)
 
 
-def _give_ids(cells: list[NotebookNode]) -> None:
-    """Ids that depend on the cells' sources alone, so that an edit changes no other cell."""
+def _give_ids(cells: list[NotebookNode], named: set[str]) -> None:
+    """Ids that depend on the cells' sources alone, so that an edit changes no other cell.
+
+    Those in ``named`` stay.
+    """
     seen: Counter[str] = Counter()
     for cell in cells:
         digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
         seen[digest] += 1
-        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+        if cell.id not in named:
+            cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+        if COLLAPSED in cell.metadata:
+            cell.metadata["id"] = cell.id  # by which Colab knows a cell

@@ -107,7 +107,8 @@ class RoleResolver:
         """A reference: plain text on the same page, a link to the site for another."""
         if label.docname == self.page.docname:
             return text
-        return f"[{text}]({self.book.address(label.docname, label.anchor)})"
+        address = self.book.address(label.docname, label.anchor, label.cell)
+        return f"[{text}]({address})"
 
     def _link(self, match: re.Match[str], line: int) -> str:
         """A Markdown link; those to labels and pages of the book are resolved."""
