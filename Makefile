@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help book lab serve edit notebooks quick test test-all slides teach syllabus homework grade pdf model experiments constraints clean env assets FORCE
+.PHONY: help book lab serve edit notebooks quick test test-all slides teach homework grade pdf model experiments constraints clean env assets FORCE
 
 BIN_OF_VENV := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Each command asks for the packages that it needs: env-book the site's, env-test everything.
@@ -60,16 +60,9 @@ slides: env-book assets  ## the lectures' decks and the page Teach, into the bui
 	$(PY) tools/make_plan.py
 	$(PY) tools/make_slides.py
 
-teach: env-teach assets slides  ## handouts, and questions for Moodle, Canvas and Anki, into _build
-	$(PY) tools/handouts.py
+teach: env-teach assets slides  ## questions for Moodle, Canvas and Anki, into _build
 	$(PY) tools/make_questions.py
 	$(PY) tools/make_cards.py
-
-# SESSIONS, FREE (days or spans without class), TIME and DUE (days for homework) are optional.
-syllabus: env-teach assets  ## START=2027-01-11 DAYS="Mon Thu": a syllabus with dates and its calendar
-	@test -n "$(START)" -a -n "$(DAYS)" || { echo 'When? Do: make syllabus START=2027-01-11 DAYS="Mon Thu"; also SESSIONS=9 FREE="2027-02-15 2027-03-01/2027-03-05" TIME=10:15 DUE=7' >&2; exit 2; }
-	$(PY) tools/make_syllabus.py --start $(START) --days $(DAYS) $(if $(SESSIONS),--sessions $(SESSIONS)) \
-	  $(if $(FREE),--free $(FREE)) $(if $(TIME),--time $(TIME)) $(if $(DUE),--due $(DUE))
 
 # The seed is the class's secret: it draws the numbers of the held-out exercises.
 homework: env-book  ## SEED=2027: a class's notebooks, its key and the grader's files

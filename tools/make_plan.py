@@ -132,7 +132,7 @@ def compact(
     schedule: Schedule, writers: dict[str, PageWriter], sets: list[Homework]
 ) -> Iterator[str]:
     """A session a row, narrow enough for a phone; sets of homework by the name before the colon."""
-    yield "| | lectures | minutes | then |" if sets else "| | lectures | minutes |"
+    yield "| session | lectures | minutes | then |" if sets else "| session | lectures | minutes |"
     yield "|---|---|---|---|" if sets else "|---|---|---|"
     path = "" if schedule.path == PATHS[0] else schedule.path
     for number, session in enumerate(schedule.lectures, 1):

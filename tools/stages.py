@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 
 from check_environment import ROOT
-from processors import NBVAL, PROCESSORS
 
 PYTEST = "{python} -m pytest -q --junitxml={report}"
+NBVAL = (
+    "{python} -m pytest -q -p nbval_streams --nbval --nbval-current-env "
+    "--nbval-sanitize-with tests/notebooks/nbval_sanitize.cfg "
+    "-p no:cacheprovider -W default -n 2 --dist loadscope chapters appendices"
+)
 # folders of tests that are stages of their own
 ASIDE = ("site", "notebooks", "gpu_kernels", "pyodide", "distributed")
 UNIT = "tests" + "".join(f" --ignore=tests/{folder}" for folder in ASIDE)
@@ -29,11 +33,11 @@ STAGES = {
     "avx2": [
         f"{PYTEST} {UNIT} -n 2 --dist loadfile"
         + "".join(f" --ignore-glob=*/test_{name}*" for name in WITHOUT_NUMBERS.split()),
-        "{python} tools/processors.py avx2",
+        NBVAL,
     ],
     "triton": [f"{PYTEST} tests/gpu_kernels"],
     "pyodide": [f"{PYTEST} tests/pyodide"],
-    "gpu": [f"{PYTEST} tests/gpu", f"{NBVAL} chapters appendices"],
+    "gpu": [f"{PYTEST} tests/gpu", NBVAL],
     "coverage": [  # one process: what runs in others does not count
         f"{{python}} -m coverage run -m pytest -q {UNIT}",
         "{python} -m coverage report",
@@ -55,12 +59,21 @@ KEPT = {
 # Ten thousand small programs are compiled, and a third of the time goes into fusing what is one
 # operation. The notebooks and the trainer run JAX as it comes.
 UNFUSED = {"XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false"}
+# As on a processor without AVX-512, whose sums round otherwise: each library's own setting.
+AVX2 = {
+    "ATEN_CPU_CAPABILITY": "avx2",  # PyTorch's own loops
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",  # PyTorch: products of matrices, exp, tanh
+    "ONEDNN_MAX_CPU_ISA": "AVX2",  # PyTorch: GELU, convolutions; products in XLA
+    "OPENBLAS_CORETYPE": "Haswell",  # NumPy and SciPy: products, solve
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",  # NumPy: exp, tanh
+    "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",  # JAX
+}
 ENVIRONMENT = {
     "numpy": {**ONE_THREAD, "ATTNBOOK_BACKENDS": "numpy"},
     "unit": {**ONE_THREAD, **KEPT, **UNFUSED},
     "distributed": ONE_THREAD,
     "notebooks": ONE_THREAD,
-    "avx2": {**ONE_THREAD, **PROCESSORS["avx2"], "ATTNBOOK_BACKENDS": "numpy,torch,jax"},
+    "avx2": {**ONE_THREAD, **AVX2, "ATTNBOOK_BACKENDS": "numpy,torch,jax"},
     "triton": ONE_THREAD,
 }
 # In make test each formula runs in three libraries; the standard's referee and compiled JAX are

@@ -18,8 +18,6 @@ from playwright.sync_api import Browser, ViewportSize
 SITE = ROOT / "_build" / "html" / "chapters"
 STILLS = ROOT / "images" / "stills"
 SIZE: ViewportSize = {"width": 1280, "height": 900}
-# of a figure that shows little when it is new, the button that is pressed, and how often
-PRESSED = {"live-regressor-training": ("100 steps", 20)}
 
 
 def take(browser: Browser, page: Path) -> None:
@@ -31,9 +29,6 @@ def take(browser: Browser, page: Path) -> None:
     seen.evaluate(UNFOLD)
     for figure in seen.locator(".attnbook-live").all():
         figure.scroll_into_view_if_needed()
-        label, times = PRESSED.get(figure.get_attribute("id") or "", ("", 0))
-        for _ in range(times):
-            figure.get_by_role("button", name=label).click()
         with seen.expect_download() as download:
             figure.get_by_role("button", name="save as PNG").click()
         file = STILLS / Path(download.value.suggested_filename).with_suffix(".webp")

@@ -11,7 +11,6 @@
 - ``lectures``: links to a chapter's slides.
 - ``road``: what is deeper folds, and pages say how long the road through them takes.
 - ``footer``: what a page's code ran on, and what was measured on.
-- ``titles``: a word with a hyphen does not break in a title.
 - ``drawings``: the book's drawings stand in the page as text, in the theme's colours.
 - ``live``: live figures come after the page; a picture of each, for paper and without JavaScript.
 - ``images``: an image says its size before it comes, and opens whole.
@@ -40,7 +39,6 @@ PARTS = (
     "lectures",
     "road",
     "footer",
-    "titles",
     "drawings",
     "live",
     "images",

@@ -1,5 +1,5 @@
-"""An image says its size before it comes, so that it does not push the text down; and it is a link
-to itself, which static/site.js opens as large as the window."""
+"""An image says its size before it comes, near the window, so that it does not push the text down;
+and it is a link to itself, which static/site.js opens as large as the window."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def prepare_images(
         image, (address, name) = found[0], found.groups()
         sides = size(sources[name]) if name in sources and " width=" not in image else None
         if sides:
-            image = image.replace("<img ", '<img width="{}" height="{}" '.format(*sides), 1)
+            late = '<img loading="lazy" width="{}" height="{}" '.format(*sides)
+            image = image.replace("<img ", late, 1)
         return f'<a class="whole" href="{address}">{image}</a>'
 
     context["body"] = IMAGE.sub(prepared, context.get("body", ""))

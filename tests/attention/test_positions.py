@@ -31,15 +31,6 @@ def test_sinusoidal_shift_is_a_rotation():
         assert similar[0] < 3 - 0.1  # which is P[p] · P[p]
 
 
-def test_rotary_known_turns(backend):
-    """By p = π/2 the first pair makes a quarter turn to the left; the second, at 1/100, a hundredth of it."""
-    x = np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0], [3.0, 5.0, 7.0, 11.0]])
-    out = backend.call(positions.rotary, x, np.array([np.pi / 2, np.pi / 2, 50 * np.pi]))
-    cos, sin = math.cos(np.pi / 200), math.sin(np.pi / 200)
-    expected = [[0, 1, cos, sin], [-1, 0, -sin, cos], [3, 5, -11, 7]]
-    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-12)
-
-
 def test_rotary_scores_depend_on_the_difference_alone(backend, rng):
     """All tokens moved by 17: the same scores; the same query and key: one score a difference."""
 
@@ -71,19 +62,6 @@ def test_far_positions_have_angles_in_float32_at_least(rng, dtype, near, far):
     error = np.abs(backend.numpy(backend.cast(out, "float64")) - exact)
     assert error[:3].max() < near
     assert error.max() < far
-
-
-def test_rotary_gradient_turns_back(differentiable, rng):
-    """The gradient of Σ w · R x in x is Rᵀ w, w turned by −p, of whatever real p."""
-    place = np.array([0.5, -1.25, 3.0, 17.7, 0.0, 2.5, 1e3])
-    x, w = rng.normal(size=(2, 3, 7, 6))
-    cotangent, where = differentiable.array(w), differentiable.array(place)
-
-    def loss(x):
-        return (positions.rotary(x, where) * cotangent).sum()
-
-    (gradient,) = differentiable.gradient(loss, x)
-    np.testing.assert_allclose(gradient, positions.rotary(w, -place), rtol=0, atol=1e-12)
 
 
 EIGHT = [2**-h for h in range(1, 9)]

@@ -259,24 +259,6 @@ def test_the_models_have_the_parameters_of_their_shapes():
         assert model.parameters == model.layers * block + e + 2 * words.get(size, 128_256) * e
 
 
-OF_65 = Model(64_862_437_376, 80, 8192, 64, 2048)
-OF_76 = Model(76.1e9, 60, 10240, 80, 2048)
-OF_405 = MODELS["Llama 3 405B"]
-ON_64 = Layout(zero=3, micro_batches=4, recompute="all")
-ON_1024 = Layout(heads=8, stages=4, micro_batches=56, recompute="all")
-ON_8192 = Layout(zero=1, heads=8, stages=16, micro_batches=32)
-PUBLISHED = [  # the model, the batch, the cluster, the layout, and the share that was measured
-    (OF_65, 2048 * 2048, Cluster(64, **H100), ON_64, 0.4257),
-    (OF_76, 1792 * 2048, Cluster(1024, **DEVICES["A100"]), ON_1024, 0.45 * 3 / 4),
-    (OF_405, 2048 * 8192, Cluster(8192, **H100), ON_8192, 0.43),
-]
-
-
-@pytest.mark.parametrize(("model", "batch", "cluster", "layout", "measured"), PUBLISHED)
-def test_no_published_run_was_faster_than_its_plan(model, batch, cluster, layout, measured):
-    assert measured < plan(model, batch, cluster, layout).utilisation < 2 * measured
-
-
 def test_what_binds():
     cluster = Cluster(64, **H100)
     fits = Layout(zero=3, heads=8, recompute="all", micro_batches=16)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-import shutil
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
 import pytest
 from slides import ROOT
-from slides.build import MAKERS, Desk, desk, digest, sources
+from slides.build import Desk, desk, sources
 from slides.clicks import draw, in_clicks
 from slides.deck import COURSE, PATHS, DeckError, clicks, options, read_deck
 from slides.page import PageWriter
@@ -189,32 +188,6 @@ def test_no_result_is_typed(name, written):
         assert not printed & set(NUMBER.findall(text)), slide.title
 
 
-def test_a_stored_number_reaches_its_slides_alone(tmp_path):
-    """In a copy of the book one printed number changes: so does each slide with it, no other."""
-    copy = tmp_path / "book"
-    ignored = shutil.ignore_patterns("*.ipynb")
-    shutil.copytree(ROOT / "chapters", copy / "chapters", ignore=ignored)
-    for name in ("appendices", "lectures"):
-        shutil.copytree(ROOT / name, copy / name)
-    files = ["_toc.yml", "_config.yml", "pyproject.toml", "CHANGELOG.md", "references.bib"]
-    for name in [*files, "index.md"]:
-        shutil.copy(ROOT / name, copy)
-    notebook = "chapters/01-kernel-regression.ipynb"
-    text = (ROOT / notebook).read_text(encoding="utf-8")
-    assert text.count("the true curve: 0.080") == 1
-    pages = []
-    for number in ("0.080", "0.085"):
-        changed = text.replace("the true curve: 0.080", f"the true curve: {number}")
-        (copy / notebook).write_text(changed, encoding="utf-8")
-        with desk(copy) as found:
-            writer = found.writer(read_deck(copy / "lectures" / DECKS["1a"].name))
-            pages.append(writer.page().split("<section ")[1:])
-    differ = [new for old, new in zip(*pages, strict=True) if old != new]
-    with_it = [one for one in pages[1] if "0.085" in one]
-    assert differ == with_it
-    assert 1 <= len(differ) < 5
-
-
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -309,15 +282,3 @@ def test_a_drawing_in_clicks_has_every_part_once():
     assert ">distances<" in groups[0] and ">weights<" in groups[2]
     turned = in_clicks(drawings.show("block"), [], "bottom")
     assert "fragment" not in turned and ", #" not in turned
-
-
-def test_decks_know_what_they_are_made_by(tmp_path):
-    """A file or a folder that has moved stops them; it would no longer count as changed."""
-    assert len({digest(ROOT / name) for name in MAKERS}) == len(MAKERS)
-    file = tmp_path / "file.py"
-    with pytest.raises(FileNotFoundError, match=r"file\.py"):
-        digest(file)
-    file.write_text("a")
-    before = digest(tmp_path)
-    file.write_text("b")
-    assert digest(tmp_path) != before

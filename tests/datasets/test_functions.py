@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from attnbook import datasets
-from attnbook.kernel import gaussian_process
 
 
 def test_sizes_and_points():
@@ -40,16 +39,6 @@ def test_the_noise_is_as_large_as_it_says(noise):
     quiet = datasets.smooth_functions(2003, 11, noise=0)
     np.testing.assert_array_equal(quiet.y, quiet.true)
     np.testing.assert_array_equal(quiet.true, out.true)
-
-
-def test_values_have_the_covariance_of_their_length_scale():
-    """Σ⁻¹ makes every function's values standard normal; that of another length scale does not."""
-    out = datasets.smooth_functions(2003, 5, length_scale=(0.2, 2.0))
-    for factor, expected in ((1.0, True), (1.5, False)):
-        matrix = gaussian_process.covariance(out.x, out.x, factor * out.length_scale)
-        matrix = matrix + gaussian_process.JITTER * np.eye(5)
-        z = np.linalg.solve(np.linalg.cholesky(matrix), out.true[..., None])
-        assert (abs((z**2).mean() - 1) < 4 * math.sqrt(2 / z.size)) == expected
 
 
 def test_length_scales_are_even_in_their_logarithm():

@@ -168,23 +168,6 @@ def test_heads_split_need_two_sums_per_block():
     assert weight.addressable_shards[0].data.shape == (16, 2)
 
 
-def test_each_device_holds_its_part_alone():
-    """Of heads and hidden units the biases too; with "fsdp" an array is cut along its largest axis."""
-    model = DecoderOnly(24, 8, 16, 8, 32, 1, key=jax.random.key(0))
-    heads, fsdp = (many.shard(model, many.make_mesh(), kind) for kind in ("heads", "fsdp"))
-
-    def here(array):
-        return array.addressable_shards[0].data.shape
-
-    for part in (heads.decoder[0].attention.query, heads.decoder[0].attention.value):
-        assert (here(part.weight), here(part.bias)) == ((2, 16), (2,))
-    assert here(heads.decoder[0].mlp.hidden.bias) == (4,)
-    assert here(heads.decoder[0].mlp.output.bias) == (16,)
-    assert here(fsdp.decoder[0].mlp.hidden.weight) == (4, 16)
-    assert here(fsdp.decoder[0].mlp.output.weight) == (16, 4)
-    assert here(fsdp.embedding.weight) == (3, 16)
-
-
 def in_a_process(rank: int, world: int, kind: str, limit: np.ndarray) -> dict:
     import jax
     import jax.numpy as jnp

@@ -151,28 +151,6 @@ def test_every_width_equals_the_lists(library, rng, width, limit, ends):
         np.testing.assert_allclose([p for _, p in found], [p for p, _ in expected], rtol=1e-12)
 
 
-def test_a_wide_beam_finds_every_ending(library, rng):
-    """All 15 endings of at most four tokens, the most probable first: a search without a beam."""
-    logits = table(rng)
-    rows = (row for n in range(4) for row in itertools.product((1, 2), repeat=n))
-    every = [[*row, END] for row in rows]
-    expected = sorted(every, key=lambda tokens: -log_probability(logits, 0, tokens))
-    assert [tokens for tokens, _ in search(library, logits, width=31)] == expected
-
-
-def test_the_greedy_trap(library):
-    """0.6 for the first letter, whose ends have 0.4; 0.4 for the second, ends 0.9: two get out."""
-    p = np.full((code(0, [2, 2, 2]), VOCAB), 1 / 3)
-    p[code(0, [])], p[code(0, [1])], p[code(0, [2])] = [0, 0.6, 0.4], [0.4, 0.3, 0.3], [0.9, 0, 0.1]
-    logits = np.log(np.maximum(p, 1e-30))
-    ((tokens, probability),) = search(library, logits, width=1)
-    assert tokens == [1, END]
-    assert math.exp(probability) == pytest.approx(0.6 * 0.4)
-    (best, probability), (second, less) = search(library, logits, width=2)
-    assert (best, second) == ([2, END], [1, END])
-    assert (math.exp(probability), math.exp(less)) == pytest.approx((0.36, 0.24))
-
-
 def test_large_logits_in_float32(library, rng):
     """Log-probabilities are float64's, whatever the model's dtype, and nothing overflows."""
     logits, expected = (1000 * table(rng)).astype(np.float32), 0.0

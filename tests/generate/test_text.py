@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from attnbook import datasets
-from attnbook.datasets.python_reference import Text
 
 # the function python_reference has the name of its module
 MODULE = sys.modules["attnbook.datasets.python_reference"]
@@ -73,7 +72,3 @@ def test_what_is_not_ascii_is_replaced_or_dropped(monkeypatch):
     text = datasets.python_reference(held_out=0.01, whole_topics=True)
     both = {text.decode(text.train), text.decode(text.held_out)}
     assert both == {"\"A\"-'b' - c.\n\n   indented \n\n", "two\nlines\n\n"}
-
-
-def test_spell():
-    assert Text(np.array([1]), np.array([2]), "abc").decode(np.array([2, 0, 1, 1])) == "cabb"

@@ -4,15 +4,12 @@ Tolerances: float64 1e-10 as on the CPU; float32 1e-5 with full-precision produc
 2e-4 where the fused kernel expands the square (reach² × eps, and sums in another order).
 """
 
-import copy
-
 import numpy as np
 import pytest
 from contracts.table import ROWS
 
-from attnbook import attend, devices, kernels, leave_one_out, nadaraya_watson
+from attnbook import attend, devices, leave_one_out, nadaraya_watson
 from attnbook.kernel import chunked
-from attnbook.train import training
 
 pytestmark = pytest.mark.gpu
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
@@ -111,17 +108,6 @@ def test_large_predictions(gpu, rng, d, bandwidth):
     np.testing.assert_allclose(out, expected, rtol=FUSED, atol=FUSED)
 
 
-def test_blocks_equal_one_block(gpu, rng, monkeypatch):
-    _, k, v = large(rng)
-    for kernel in (kernels.gaussian, kernels.epanechnikov):
-        outs = []
-        for size in (2**40, 2**16):
-            monkeypatch.setattr(chunked, "CHUNK_BYTES", size)
-            arrays = map(gpu.array, (k, v))
-            outs.append(gpu.numpy(leave_one_out(*arrays, kernel=kernel, bandwidth=0.7)))
-        np.testing.assert_allclose(outs[0], outs[1], rtol=1e-5, atol=1e-5)
-
-
 def test_gradients(gpu, rng, monkeypatch):
     """In every argument, through blocks, against finite differences of the float64 loss on the CPU."""
     needs(gpu, "float64")
@@ -196,31 +182,6 @@ def test_gradients_of_attend(gpu, rng):
     for ours, right in zip(gpu.gradient(loss, *arrays), expected, strict=True):
         scale = right.abs().max().item()
         np.testing.assert_allclose(ours, right.numpy(), rtol=1e-3, atol=1e-4 * scale)
-
-
-def test_train(gpu, rng):
-    """The same weights and batches as in torch on the CPU: the same losses and parameters."""
-    needs(gpu, "float64")
-    cpu, convert = pytest.importorskip("attnbook.torch"), pytest.importorskip("attnbook.convert")
-    model = cpu.MultiHeadKernelRegression([[0.7, 1.3], [2.9, 0.4]]).double()
-    x = rng.uniform(-2, 2, size=(61, 2))
-    data = x, np.sin(2 * x[:, :1])
-    batches = list(training.minibatches(data, size=23, steps=31, seed=5))
-
-    def loss(model, x, y):
-        return ((model(x[:11], x[11:], y[11:]) - y[:11]) ** 2).mean()
-
-    if gpu.torch:
-        train, started = cpu.train, copy.deepcopy(model).to(gpu.device)
-    else:
-        train = pytest.importorskip("attnbook.jax").train
-        started = convert.torch_to_jax(model)
-    learnt, ours = train(started, loss, batches, learning_rate=0.05)
-    model, expected = cpu.train(model, loss, batches, learning_rate=0.05)
-    np.testing.assert_allclose(ours.losses, expected.losses, rtol=1e-7)
-    for name, parameter in model.named_parameters():
-        value = gpu.numpy(getattr(learnt, name))
-        np.testing.assert_allclose(value, parameter.detach().numpy(), rtol=1e-7, atol=1e-7)
 
 
 def test_a_step_in_a_cuda_graph():

@@ -40,16 +40,6 @@ def test_slopes_by_hand(differentiable, name):
     np.testing.assert_allclose(slope, expected, rtol=1e-14)
 
 
-def test_distances_by_hand(backend):
-    """(0, 0) to (3, 4): 5; with h = 2 half of it; with h = (3, 4) the diagonal of a unit square."""
-    q, k = np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])
-    for bandwidth, expected in ((1.0, 5.0), (2, 2.5), ([3.0, 4.0], math.sqrt(2))):
-        u = backend.call(kernels.distance, q, k, bandwidth)
-        squared = backend.call(kernels.squared_distance, q, k, bandwidth)
-        np.testing.assert_allclose(u, [[expected]], rtol=1e-15)
-        np.testing.assert_allclose(squared, [[expected**2]], rtol=1e-15)
-
-
 def test_distance_takes_differences_first(backend):
     """Far from the origin ‖q‖² − 2 q·k + ‖k‖² has no digit left; the difference is exact."""
     q, k = np.array([[2.0**30 + 1, 2.0**30]]), np.array([[2.0**30, 2.0**30 + 1]])

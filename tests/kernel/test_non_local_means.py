@@ -1,37 +1,9 @@
 """Patches and non-local means: answers known by hand, the mirrored border, widths that fit."""
 
-import math
-
 import numpy as np
 import pytest
 
 from attnbook.kernel import non_local_means
-
-
-def test_patches_by_hand():
-    """Rows of a patch from top to bottom; beyond the border, what lies inside it as far away."""
-    image = np.arange(1.0, 13.0).reshape(3, 4)
-    out = non_local_means.patches(image, 3)
-    assert out.shape == (12, 9)
-    assert out[5].tolist() == [1, 2, 3, 5, 6, 7, 9, 10, 11]  # around 6
-    assert out[0].tolist() == [6, 5, 6, 2, 1, 2, 6, 5, 6]  # around 1, in a corner
-    assert out[7].tolist() == [3, 4, 3, 7, 8, 7, 11, 12, 11]  # around 8, at the right
-    assert non_local_means.patches(image, 1).tolist() == [[i] for i in range(1, 13)]
-
-
-@pytest.mark.parametrize("width", [1, 3, 5, 7])
-def test_a_chessboard(width):
-    """Mirrored it goes on, so two patches are equal or differ by 1 everywhere, at any width.
-
-    Of 35 squares 18 are black (0) and 17 white (1); a square of the other colour weighs
-    w = exp(−1/(2h²)): white becomes 17 / (17 + 18 w), black 17 w / (18 + 17 w).
-    """
-    board, h = np.indices((5, 7)).sum(0) % 2 * 1.0, 0.6
-    w = math.exp(-1 / (2 * h**2))
-    expected = np.where(board == 1, 17 / (17 + 18 * w), 17 * w / (18 + 17 * w))
-    out = non_local_means.non_local_means(board, h, width=width)
-    np.testing.assert_allclose(out, expected, rtol=1e-13)
-
 
 BAD_WIDTHS = [((5, 7), 2), ((5, 7), 11), ((7, 5), 11), ((1, 9), 3)]
 

@@ -1,6 +1,5 @@
 """Kernel regression where the contract's random numbers do not reach: no neighbour, far away, in chunks."""
 
-import math
 import tracemalloc
 
 import backends
@@ -15,22 +14,6 @@ BACKENDS = ("numpy", "strict", "torch", "jax-jit")
 
 def column(*numbers, dtype=float):
     return np.array(numbers, dtype=dtype)[:, None]
-
-
-BY_HAND = [  # kernel, bandwidth, query, keys, values, prediction
-    ("gaussian", 1.0, 0, (0, 2), (0, 1), 1 / (1 + math.exp(2))),  # weights 1 : e^(-2)
-    ("gaussian", 2.0, 0, (0, 2), (0, 1), 1 / (1 + math.exp(0.5))),  # h squared: 1 : e^(-1/2)
-    ("boxcar", 1.0, 0, (-1, 0, 1, 1.5), (3, 6, 9, 100), 6),  # both edges count
-    ("triangular", 2.0, 0, (0, 0.5), (0, 7), 3),  # 1 : 3/4
-    ("epanechnikov", 2.0, 0, (0, 1), (0, 7), 3),  # 3/4 : 9/16
-]
-
-
-@pytest.mark.parametrize(("name", "h", "query", "keys", "values", "expected"), BY_HAND)
-def test_prediction_by_hand(backend, name, h, query, keys, values, expected):
-    arrays = column(query), column(*keys), column(*values)
-    out = backend.call(nadaraya_watson, *arrays, kernel=getattr(kernels, name), bandwidth=h)
-    np.testing.assert_allclose(out, [[expected]], rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "boxcar", "triangular", "epanechnikov"])

@@ -101,15 +101,3 @@ def test_what_a_state_cannot_do(torch_library, x, how, words):
             torch_library.call(made(torch_library, kind), x, **{"causal": True} | how)
     with pytest.raises(ValueError, match="causal: got False, expected True: a state is written in"):
         torch_library.call(made(torch_library, "decay"), x)
-
-
-@pytest.mark.parametrize(
-    ("how", "words"),
-    [
-        ({"attention": "delta", "num_kv_heads": 1}, "num_kv_heads: got 1 with attention='delta'"),
-        ({"attention": "linear", "rotary_base": 10.0}, "rotary_base: got 10.0 with attention='lin"),
-    ],
-)
-def test_options_that_do_not_fit(library, how, words):
-    with pytest.raises(ValueError, match=words):
-        library.make("EncoderBlock", 4, 2, 5, **how)

@@ -17,19 +17,6 @@ def problem(rng, *lead, n=5, p=2):
     return x, gaussian_process.covariance(x, x, 0.3), rng.normal(size=(*lead, n, p))
 
 
-@pytest.mark.parametrize("beta", [1.0, 0.4, "one per pair"])
-def test_one_pass_is_the_delta_rule(backend, rng, beta):
-    """The state S of a loop over the pairs is Φᵀu, for every feature map."""
-    rows, values = rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 5, 4))
-    rate = rng.uniform(0.2, 1, size=5) if isinstance(beta, str) else beta
-    u = backend.call(online_regression.one_pass, rows @ rows.swapaxes(-1, -2), values, beta=rate)
-    for b in range(2):
-        state = np.zeros((3, 4))
-        for key, value, step in zip(rows[b], values[b], np.broadcast_to(rate, 5), strict=True):
-            state = state + step * np.outer(key, value - key @ state)
-        np.testing.assert_allclose(rows[b].T @ u[b], state, rtol=1e-10, atol=1e-12)
-
-
 def test_the_first_pass_is_the_delta_rule(rng):
     """With β = 1/(1 + σ²), where the kernel of a key with itself is 1."""
     _, gram, values = problem(rng)

@@ -8,7 +8,7 @@ import pytest
 import reference_blocks
 import reference_heads
 from contracts import layers as contract
-from layer_harness import Library, distinct_starts, randomized, with_parameters
+from layer_harness import Library, randomized, with_parameters
 
 from attnbook import convert
 from attnbook.models import blocks
@@ -187,25 +187,6 @@ def test_equals_pytorch(torch, rng, x, memory, name, how, first):
 
 
 @each_block
-def test_from_pytorch_copies(torch, name):
-    """The numbers in their dtype, the mode, the dropout; the other layer does not see a change."""
-    original = peer(torch, name, dropout=0.3, dtype=torch.bfloat16).eval()
-    layer = ours(name, original)
-    expected = by_our_names(name, original, lambda parameter: parameter.detach().clone())
-    assert {p: a.dtype for p, a in layer.named_parameters()} == dict.fromkeys(
-        expected, torch.bfloat16
-    )
-    assert all(torch.equal(a, expected[path]) for path, a in layer.named_parameters())
-    assert not any(module.training for module in layer.modules())
-    assert (layer.dropout, layer.norm) == (0.3, "pre")
-    with torch.no_grad():
-        for parameter in layer.parameters():
-            parameter.zero_()
-    after = by_our_names(name, original, lambda parameter: parameter.detach())
-    assert all(torch.equal(after[path], expected[path]) for path in expected)
-
-
-@each_block
 def test_from_pytorch_refuses(torch, name):
     with pytest.raises(ValueError, match=r"original: got activation .*, expected relu or gelu"):
         ours(name, peer(torch, name, activation=torch.tanh))
@@ -285,17 +266,6 @@ def test_blocks_of_other_attentions(library, x, attention):
     expected = reference_blocks.added(parameters, "attention_norm", "pre", attend, x)
     expected = reference_blocks.added(parameters, "mlp_norm", "pre", mlp, expected)
     assert_close(library.call(layer, x, causal=True), expected)
-
-
-def test_starts_differ_from_part_to_part(library):
-    """As wide as torch.nn.Linear's, 1/√e; norms change nothing."""
-    starts = distinct_starts(library, "DecoderBlock", 12, 3, 7, activation="swiglu")
-    for path, drawn in starts.items():
-        if "norm" in path:
-            np.testing.assert_array_equal(drawn, np.full(12, path.endswith("weight")))
-        else:
-            width = starts[path.replace("bias", "weight")].shape[1]
-            assert 0.5 / np.sqrt(width) < np.abs(drawn).max() <= 1 / np.sqrt(width)
 
 
 # what must not count

@@ -57,18 +57,6 @@ def test_a_layer_of_pytorch_is_saved_copied_and_moved(torch, name, tmp_path):
 
 
 @each
-def test_hooks_of_every_part_act(torch, name):
-    """A layer is a tree of modules that are called: whatever acts on calls acts on it."""
-    layer, given = make(Library("torch"), name)
-    parts = {n: m for n, m in layer.named_modules() if not isinstance(m, torch.nn.ModuleList)}
-    seen = set()
-    for part_name, part in parts.items():
-        part.register_forward_hook(lambda *_, n=part_name: seen.add(n))
-    layer(*given)
-    assert seen == set(parts)
-
-
-@each
 def test_under_autocast(torch, name):
     """Near the full precision, and every parameter has a gradient."""
     library = Library("torch")
@@ -80,21 +68,6 @@ def test_under_autocast(torch, name):
     torch.testing.assert_close(found.double(), expected, rtol=0.1, atol=0.05)
     found.float().sum().backward()
     assert all(parameter.grad is not None for parameter in layer.parameters())
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*lru_cache:UserWarning")
-def test_torch_compile(torch):
-    """Forward and backward, without a C++ compiler."""
-    layer, (tokens,) = make(Library("torch"), "DecoderOnly")
-    compiled = torch.compile(layer, backend="aot_eager")
-    found, expected = compiled(tokens), layer(tokens)
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
-    slopes = [
-        torch.autograd.grad(out.square().sum(), list(layer.parameters()))
-        for out in (found, expected)
-    ]
-    torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-9)
 
 
 @each

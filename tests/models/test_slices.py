@@ -53,19 +53,6 @@ def test_the_sum_of_the_slices_is_the_layer(library, rng, name):
     assert sum(counts[:-1]) == counts[-1]
 
 
-@each
-def test_slices_are_the_same_in_both_libraries(name):
-    torch, jax = Library("torch"), Library("jax")
-    from attnbook import convert
-
-    layer = made(jax, name)
-    found = jax.parameters(slice_of(jax, layer, 1, 2))
-    expected = torch.parameters(slice_of(torch, convert.jax_to_torch(layer), 1, 2))
-    assert found.keys() == expected.keys()
-    for path, array in found.items():
-        np.testing.assert_array_equal(array, expected[path])
-
-
 def test_a_slice_is_of_its_own(library):
     """It has these heads, shares no memory with the layer, and keeps the mode."""
     layer = made(library, "shared heads, turned")

@@ -11,7 +11,6 @@ import bare_machine
 import check_environment
 import environment
 import pytest
-import run_tests
 
 
 def test_uv_takes_packages_from_where_pip_would(monkeypatch):
@@ -33,24 +32,6 @@ freeze.timeout='10'
     assert extra == ["https://one.example/simple", "https://two.example/simple"]
     assert ("--index-strategy", "unsafe-best-match") in pairs
     assert words[-4:] == ["-c", str(environment.ROOT / "constraints.txt"), "-e", ".[book]"]
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("  Downloading torch-2.13.0-cp311.whl (191.2 MB)", "downloading torch-2.13.0-cp311.whl"),
-        ("Downloading torch (182.4MiB)", "downloading torch, 182.4 MB"),
-        ("Downloading nvidia-cublas (1.1GiB)", "downloading nvidia-cublas, 1.1 GB"),
-        ("Downloading rich (0.3MiB)", ""),
-        ("Resolved 134 packages in 1.2s", "Resolved 134 packages"),
-        ("Collecting rich", ""),
-    ],
-)
-def test_a_reader_who_waits_is_told(line, told, capsys):
-    environment.say(line)
-    printed = capsys.readouterr().out
-    assert told in printed
-    assert bool(told) == bool(printed)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +90,3 @@ def test_the_pages_promise_the_same_minutes_for_a_first_build():
     """The bare machine holds them, at the beginning of .ci/run."""
     texts = [(environment.ROOT / page).read_text("utf-8") for page in bare_machine.PAGES]
     assert len({bare_machine.promised(text) for text in texts}) == 1
-
-
-def test_xla_is_asked_whether_it_knows_a_flag():
-    pytest.importorskip("jax")
-    assert run_tests.xla_starts({})
-    assert not run_tests.xla_starts({"XLA_FLAGS": "--xla_no_such_flag=true"})

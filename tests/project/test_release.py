@@ -98,13 +98,6 @@ def test_what_does_not_fit_is_refused(project, old, new, tag, problem):
     assert release.main(["check", tag], project) == 1
 
 
-def test_this_changelog_has_the_notes_of_this_version():
-    version = release.project_table(release.ROOT)["version"]
-    _, text = release.section((release.ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version)
-    assert len(text) > 100
-    assert "\n## " not in text
-
-
 @pytest.mark.usefixtures("no_package")
 def test_the_archives_hold_what_they_promise(project, tmp_path):
     out = tmp_path / "dist"
@@ -126,22 +119,6 @@ def test_the_archives_hold_what_they_promise(project, tmp_path):
     assert text.startswith("- Second.\n")
     assert "First" not in text
     assert all(f"`{f.name}`" in text for f in files)
-
-
-@pytest.mark.parametrize(
-    ("missing", "do"),
-    [
-        ("_build/html/index.html", "make book"),
-        ("_build/pdf/attnbook.pdf", "make pdf"),
-        ("_build/cards/attnbook.apkg", "make teach"),
-        ("chapters/01-one.ipynb", "make notebooks"),
-    ],
-)
-@pytest.mark.usefixtures("no_package")
-def test_what_is_not_built_is_named(project, tmp_path, capsys, missing, do):
-    (project / missing).unlink()
-    assert release.main(["archives", "--output", str(tmp_path / "dist")], project) == 1
-    assert f"do: {do}" in capsys.readouterr().err
 
 
 def test_the_package_is_built(project, tmp_path):

@@ -15,10 +15,7 @@ from typing import Any, Self
 import websocket
 
 SECONDS = 180  # until what is waited for counts as missing
-PREFERENCES = {
-    "network.proxy.type": 0,
-    "ui.prefersReducedMotion": 1,  # the theme's slow scrolling has no part in what is tested
-}
+PREFERENCES = {"network.proxy.type": 0}
 
 
 class Firefox:
@@ -40,7 +37,6 @@ class Firefox:
         tree = self.say("browsingContext.getTree", {})
         self.window = {"context": tree["contexts"][0]["context"]}
         self.say("session.subscribe", {"events": ["log.entryAdded"]})
-        self.tapped = time.monotonic()
 
     def port(self, profile: Path) -> int:
         """Where the browser listens, once it does."""
@@ -88,40 +84,11 @@ class Firefox:
             assert time.monotonic() < end, script
             time.sleep(0.1)
 
-    def middle(self, selector: str) -> dict[str, Any]:
-        """A move to the middle of an element, once it is there: the theme moves entries about."""
-        found = json.dumps(selector)
-        self.wait(f"return document.querySelector({found}) !== null")
-        x, y = self.run(f"""const element = document.querySelector({found});
-            element.scrollIntoView({{ block: "nearest", behavior: "instant" }});
-            const box = element.getBoundingClientRect();
-            return [box.x + box.width / 2, box.y + box.height / 2];""")
-        return {"type": "pointerMove", "x": round(x), "y": round(y)}
-
-    def tap(self, selector: str) -> None:
-        """A finger on the middle of an element."""
-        # two taps within a third of a second would be a double tap
-        time.sleep(max(0, self.tapped + 0.5 - time.monotonic()))
-        self.point(selector, "touch")
-        self.tapped = time.monotonic()
-
-    def point(self, selector: str, kind: str) -> None:
-        """Press where an element is."""
-        press = [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
-        pointer = {"parameters": {"pointerType": kind}}
-        self.act("pointer", [self.middle(selector), *press], id=kind, **pointer)
-
-    def press(self, key: str) -> None:
-        """A key, down and up."""
-        self.act("key", [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}])
-
-    def type(self, text: str) -> None:
-        for key in text:
-            self.press(key)
-
-    def act(self, kind: str, actions: list[dict[str, Any]], **more: Any) -> None:
-        source = {"type": kind, "id": kind, "actions": actions, **more}
-        self.say("input.performActions", {**self.window, "actions": [source]})
+    def click(self, selector: str) -> None:
+        """As a reader's click does, once the element is there."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.wait(f"return {found} !== null")
+        self.run(f"{found}.click()")
 
     def __enter__(self) -> Self:
         return self

@@ -81,13 +81,11 @@ FIGURES: dict[str, Callable[[], live.LiveFigure]] = {
     "text_writer": partial(
         live.text_writer, "The mean of", model="docstrings", next_tokens=[(" the", 0.5)]
     ),
-    "regressor_training": partial(live.regressor_training, length_scale=0.3, noise=0.2),
     "ask_model": partial(
         live.ask_model, "smollm2", head=(14, 9), token=" his", next_tokens=[(" Then", 0.2)]
     ),
     "parts": live.parts,
     "ring": live.ring,
-    "planner": live.planner,
 }
 
 

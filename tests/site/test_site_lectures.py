@@ -63,14 +63,10 @@ SMALLER = {
     "a-decoder-s-block-has-one-branch-more-the-memory": 17,
     "a-narrow-average-repeats-the-noise-of-a-few": 17,
     "chapter-12-changes-nothing-in-the-result": 18,
-    "four-of-270-heads-look-at-what-followed": 12,
     "gained-no-device-must-hold-it-all": 18,
-    "minutes-of-training-against-seconds-of-counting": 14,
     "one-drawing-has-all-three-machines": 17,
-    "pre-norm-grows-post-norm-makes-tokens-alike": 15,
     "the-ladder-is-a-circle": 15,
     "the-second-to-asks-twice-and-gets-two-answers": 15,
-    "without-a-softmax-any-number-of-keys-may-answer": 18,
 }
 HEIGHTS = "[document.documentElement.scrollHeight, innerHeight]"
 

@@ -36,11 +36,9 @@ KEYED = {
     "self_attention_points": "layers",
     "residual_stream": "step",
     "text_writer": "temperature",
-    "regressor_training": "pairs",
     "ask_model": "layer",
     "parts": "steps",
     "ring": "step",
-    "planner": "tokens in a row",
 }
 # a drag in a plot: where it starts and ends, which plot, and the controls that it moves
 DRAGGED: dict[str, tuple[Any, Any, int, dict[str, float]]] = {
@@ -93,7 +91,7 @@ def test_it_draws_and_moves(browser: Browser, tmp_path: Path, name: str) -> None
             return
         handle = page.get_by_role("slider", name=KEYED[name], exact=True)
         said = handle.get_attribute("aria-valuetext")
-        handle.press("ArrowLeft" if name in ("regressor_training", "ring") else "ArrowRight")
+        handle.press("ArrowLeft" if name == "ring" else "ArrowRight")
         assert handle.get_attribute("aria-valuetext") != said
         moved(page, before)
         if name in DRAGGED:
@@ -236,10 +234,10 @@ def test_a_run_goes_on_until_it_is_stopped(browser: Browser, tmp_path: Path) -> 
 
 
 def test_who_wants_less_motion_gets_steps_at_once(browser: Browser, tmp_path: Path) -> None:
-    with alone(browser, tmp_path, figure("regressor_training"), reduced_motion="reduce") as seen:
-        seen.page.get_by_role("button", name="100 steps").click()
-        assert text(seen.page).startswith("Step 100 of 2000")
-        assert read(seen.page, "trail")["step"][-1] == 100
+    with alone(browser, tmp_path, figure("bandwidth_descent"), reduced_motion="reduce") as seen:
+        seen.page.get_by_role("button", name="20 steps").click()
+        assert text(seen.page).startswith("Step 20:")
+        assert len(read(seen.page, "trail")["h"]) == 21
 
 
 @pytest.mark.parametrize(

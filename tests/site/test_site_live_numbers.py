@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,22 +37,16 @@ from attnbook import (
     scores,
     softmax,
 )
-from attnbook import torch as torch_layers
 from attnbook.distributed import traffic
-from attnbook.distributed.layout import DEVICES, MODELS, RECOMPUTE, Cluster, Layout, Model
-from attnbook.distributed.plan import plan
 from attnbook.exact import online_softmax
 from attnbook.generate import sampling
-from attnbook.kernel import gaussian_process
 from attnbook.torch import DecoderOnly
-from attnbook.train import training
 from attnbook.train.byte_pairs import learn_pairs
 from attnbook_course.live import models
 from attnbook_course.live.figure import read_scripts
 from attnbook_course.live.parts import SCORES, VALUES
 
 STATIC = models.FOLDER.parent / "static"
-PROCESS = {"length_scale": 0.3, "noise": 0.2}
 HARNESS = """
 const given = JSON.parse(require("fs").readFileSync(0));
 const plain = (_, one) => ArrayBuffer.isView(one) ? [...one] : Object.is(one, -Infinity) ? "-inf" : one;
@@ -233,141 +226,6 @@ def test_the_tail_is_cut_off(temperature: float, top_p: float) -> None:
         assert_allclose(p, expected, atol=1e-12, rtol=0)
 
 
-# Chapter 9: gaussian_process.js, attention_regressor.js, regression_rivals.js
-
-REGRESSOR = ["gaussian_process", "attention_regressor", "regression_rivals"]
-
-
-def parts_of(layer: Any) -> dict[str, torch.Tensor]:
-    """The parameters that the answer depends on, by the script's names, as views of the layer's."""
-    query, key, value, output = layer.query, layer.key, layer.value, layer.output
-    found = {"query": query.weight[:, :3], "query_bias": query.bias}
-    found |= {"key": key.weight[:, :3], "key_bias": key.bias}
-    found |= {"value": value.weight[:, 3], "value_bias": value.bias}
-    return found | {"output": output.weight[3], "output_bias": output.bias[3:]}
-
-
-def layer_of(parameters: dict[str, list[float]]) -> Any:
-    """The chapter's layer with them, in float64."""
-    layer = torch_layers.MultiHeadAttention(4, 1).double()
-    with torch.no_grad():
-        for name, part in parts_of(layer).items():
-            part.copy_(torch.tensor(parameters[name], dtype=torch.float64).reshape(part.shape))
-    return layer
-
-
-def prompts(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Queries, keys and values of a batch, and the values that are asked for."""
-    features = np.stack([np.ones_like(x), x, x**2, np.zeros_like(x)], axis=-1)
-    values = np.pad(y[:, :-1, None], [(0, 0), (0, 0), (3, 0)])
-    return features[:, 1:], features[:, :-1], values, y[:, 1:]
-
-
-def in_context_loss(layer: Any, queries: Any, keys: Any, values: Any, y: Any) -> Any:
-    mask = torch.tensor(np.tri(queries.shape[1], dtype=bool))
-    return ((layer(queries, keys, values, mask)[..., 3] - y) ** 2).mean()
-
-
-@pytest.mark.parametrize(("pairs", "spread"), [(1, 1.0), (32, 1.0), (32, 6.0)])
-def test_the_gradient_is_autograds(pairs: int, spread: float) -> None:
-    """Up to rounding, also with large scores, where the softmax is nearly a choice."""
-    rng = np.random.default_rng(pairs)
-    f = datasets.smooth_functions(5, pairs + 1, seed=rng)
-    layer = torch_layers.MultiHeadAttention(4, 1).double()
-    given = {
-        name: rng.normal(0, spread if name in ("query", "key") else 1, part.numel()).tolist()
-        for name, part in parts_of(layer).items()
-    }
-    functions = [{"x": list(x), "y": list(y)} for x, y in zip(f.x, f.y, strict=True)]
-    code = """const arrays = Object.entries(given.parameters).map(([name, part]) => [name, Float64Array.from(part)]);
-      return loss_and_gradient(Object.fromEntries(arrays), given.functions);"""
-    found = in_node(REGRESSOR, code, parameters=given, functions=functions)
-    layer = layer_of(given)
-    value = in_context_loss(layer, *map(torch.tensor, prompts(f.x, f.y)))
-    value.backward()
-    assert found["loss"] == pytest.approx(value.item(), rel=1e-10)
-    for part in (layer.query, layer.key, layer.value, layer.output):
-        part.weight.data, part.bias.data = part.weight.grad, part.bias.grad
-    expected = {name: part.detach().numpy().ravel() for name, part in parts_of(layer).items()}
-    largest = max(np.abs(part).max() for part in expected.values())
-    assert largest > 1e-3
-    for name, part in expected.items():
-        assert_allclose(found["gradient"][name], part, rtol=1e-8, atol=1e-10 * largest)
-
-
-def test_fifty_steps_are_pytorchs() -> None:
-    """The same functions, rates, clip and Adam from the same parameters. Adam divides by roots of
-    squares, so that rounding grows from step to step."""
-    code = """const training = begin_training(1), first = structuredClone(training.parameters);
-      const losses = [], drawn = [], draw = draw_function;
-      draw_function = (...given) => { // the step calls it by its name
-        const one = draw(...given);
-        drawn.push([one.x, one.y]);
-        return one;
-      };
-      for (let t = 0; t < 50; t++) losses.push(train_step(training, 0.1, 32, given.process));
-      return { first, losses, drawn, last: training.parameters };"""
-    found = in_node(REGRESSOR, code, process=PROCESS)
-    drawn = np.array(found["drawn"]).reshape(50, 32, 2, 33)
-    batches = [prompts(*np.moveaxis(batch, 1, 0)) for batch in drawn]
-    rates = training.warm_cosine(0.1, 2000, warmup=20)[:50].tolist()
-    layer, history = torch_layers.train(
-        layer_of(found["first"]), in_context_loss, batches, learning_rate=rates, clip=1.0
-    )
-    assert_allclose(found["losses"], history.losses, rtol=1e-6)
-    for name, part in parts_of(layer).items():
-        expected = part.detach().numpy().ravel()
-        assert_allclose(found["last"][name], expected, rtol=1e-6, atol=1e-7, err_msg=name)
-
-
-def test_functions_are_the_processs() -> None:
-    """Whitened by the process's own matrix, values and noise are standard normal, the points even:
-    moments within four standard errors."""
-    code = """const random = generator(5);
-      return Array.from({ length: 3000 }, () => draw_function(random, 9, given.process));"""
-    drawn = in_node(REGRESSOR, code, process=PROCESS)
-    x, f, y = (np.array([one[name] for one in drawn]) for name in "xfy")
-    matrix = gaussian_process.covariance(x, x, 0.3) + 1e-9 * np.eye(9)
-    white = np.linalg.solve(np.linalg.cholesky(matrix), f[..., None])[..., 0]
-    for z in (white, (y - f) / 0.2):
-        assert abs(z.mean()) < 4 / np.sqrt(z.size)
-        assert abs((z**2).mean() - 1) < 4 * np.sqrt(2 / z.size)
-    assert_allclose(np.histogram(x, bins=8, range=(-1, 1))[0], x.size / 8, rtol=0.08)
-
-
-def test_the_rivals_are_the_packages() -> None:
-    """Errors after each number of pairs of kernel regression, ridge regression and the posterior
-    mean, whose matrix has a condition of some 1e3."""
-    code = """const random = generator(7), functions = Array.from({ length: 20 }, () => draw_function(random, 17, given.process));
-      const all = rivals(functions, given.process);
-      return { functions, ...all, best: best(all.kernel, all.bandwidths, 16) };"""
-    found = in_node(REGRESSOR, code, process=PROCESS)
-    x, y, f = (np.array([one[name] for one in found["functions"]]) for name in "xyf")
-    error = lambda said: np.mean((said - f[:, 1:]) ** 2, axis=0)  # noqa: E731
-    mask, phi = np.tri(16, dtype=bool), np.stack([np.ones_like(x), x, x**2], axis=-1)
-    keys = (x[:, 1:, None], x[:, :-1, None], y[:, :-1, None])
-    kernel = [
-        error(nadaraya_watson(*keys, bandwidth=h, mask=mask)[..., 0]) for h in found["bandwidths"]
-    ]
-    assert_allclose(found["kernel"], kernel, rtol=1e-7)
-    best = np.mean(kernel, axis=1)
-    assert found["best"]["error"] == pytest.approx(best.min(), rel=1e-7)
-    assert found["best"]["choice"] == found["bandwidths"][best.argmin()]
-    for i, penalty in enumerate(found["penalties"]):
-        said = np.zeros_like(y[:, 1:])
-        for n in range(1, 17):
-            seen = phi[:, :n]
-            gram = np.swapaxes(seen, 1, 2) @ seen + penalty * np.eye(3)
-            weights = np.linalg.solve(gram, np.swapaxes(seen, 1, 2) @ y[:, :n, None])
-            said[:, n - 1] = (phi[:, n, None] @ weights)[:, 0, 0]
-        assert_allclose(found["ridge"][i], error(said), rtol=1e-7)
-    mean = [
-        gaussian_process.posterior(x[:, n : n + 1], x[:, :n], y[:, :n], **PROCESS)[0][:, 0]
-        for n in range(1, 17)
-    ]
-    assert_allclose(found["posterior"], [error(np.stack(mean, axis=1))], rtol=1e-6)
-
-
 # Chapter 10: llama.js, quantised.wat, model_worker.js
 
 WORDS = learn_pairs("the cat sat on the mat, and the dog sat on the cat. x = 12\n" * 20, 300)
@@ -524,7 +382,7 @@ def test_bfloat16_rounds_each_step() -> None:
     assert_array_equal(found, expected.numpy())
 
 
-# Chapter 13: ring_times.js, device_plan.js
+# Chapter 13: ring_times.js
 
 
 @pytest.mark.parametrize(("tokens", "bandwidth"), [(2**15, 1e11), (2**12, 3e9)])
@@ -560,52 +418,3 @@ def test_seconds_on_the_ring(
         balance = traffic.causal_imbalance(world, zigzag=zigzag)
         work = compute.sum(axis=0)
         assert work.max() / work.mean() == pytest.approx(balance, rel=1e-12)
-
-
-def plans() -> list[tuple[Model, int, Cluster, Layout]]:
-    """Every way of dividing, with sizes that do and do not fit."""
-    layouts = [
-        Layout(zero, heads, ring, stages, experts, micro, recompute, overlap)
-        for zero, heads, ring, stages in itertools.product(range(4), (1, 8), (1, 4), (1, 4))
-        for experts, micro in ((1, 1), (1, 8), (8, 2))
-        for recompute, overlap in zip((*RECOMPUTE, "all"), (True, True, True, False), strict=True)
-    ]
-    clusters = [
-        (2**17, Cluster(8, **DEVICES["A100"], reached=0.5)),
-        (2**22, Cluster(256, **DEVICES["H100"])),
-    ]
-    odd = Model(3.1e9, 7, 300, 6, 2048, experts=3, chosen=2, expert_parameters=2.3e9)
-    kinds = [replace(model, sequence=4096) for model in MODELS.values()]
-    return [
-        (model, batch, cluster, layout)
-        for model in (*kinds, odd)
-        for batch, cluster in clusters
-        for layout in layouts
-    ]
-
-
-def test_the_planner_plans_and_refuses_as_python_does() -> None:
-    cases = plans()
-    code = """return given.cases.map(([model, batch, cluster, layout]) =>
-      undivided(model, batch, cluster.devices, layout) ?? device_plan(model, batch, cluster, layout));"""
-    sizes = lambda m: asdict(m) | {"key_heads": m.key_heads or m.heads}  # noqa: E731
-    given = [(sizes(m), batch, asdict(c), asdict(layout)) for m, batch, c, layout in cases]
-    found = in_node(["device_plan"], code, cases=given)
-    refused, binds = 0, set()
-    for case, one in zip(cases, found, strict=True):
-        if isinstance(one, list):
-            name, whole, ways = one
-            with pytest.raises(ValueError, match=f"^{name}: got {whole}, expected .* {ways}$"):
-                plan(*case)
-            refused += 1
-            continue
-        expected = plan(*case)
-        for name in ("memory", "seconds", "sending"):
-            theirs = getattr(expected, name)
-            assert list(one[name]) == list(theirs)
-            assert_allclose(list(one[name].values()), list(theirs.values()), rtol=1e-12)
-        for name in ("held", "step", "tokens_per_second", "utilisation"):
-            assert_allclose(one[name], getattr(expected, name), rtol=1e-12)
-        assert one["binds"] == expected.binds
-        binds.add(one["binds"])
-    assert 200 < refused < len(cases) - 200 and {"memory", "compute", "bubble"} <= binds

@@ -12,7 +12,7 @@ from site_visits import Visit, faded, next_frames, unfold, visiting
 from test_site_pages import PAGES, in_time
 
 SEEN = Path(__file__).with_name("seen.js").read_text(encoding="utf-8").partition("\n")[2]
-SIZES = {390: 844, 768: 1024, 1024: 768, 1440: 900}
+SIZES = {390: 844, 768: 1024, 960: 768, 1440: 900}  # from 960 on the pages stand at the left
 # How far below the title's top the first sentence of a text begins: what is in a box or a fold is none.
 FIRST_WORDS = """() => {
   const title = document.querySelector(".bd-article h1"), top = title.getBoundingClientRect().top;

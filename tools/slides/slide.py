@@ -148,7 +148,7 @@ class SlideWriter(TextWriter):
             f'<div class="live" data-zoom="{zoom:g}">{veil}'
             f'<iframe data-src="{address}" title="{title}" allow="fullscreen"></iframe>'
             f'<a class="still" href="{address}"><img src="../_static/stills/{name}.webp" '
-            f'alt="{alternative(name, title)}" loading="lazy">'
+            f'alt="{alternative(title)}" loading="lazy">'
             "<span>Open the live figure</span></a></div>"
         )
 

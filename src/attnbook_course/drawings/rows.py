@@ -99,7 +99,8 @@ def softmax_steps(
     """Scores, their exponentials, the weights and the sum, for the scores of each row.
 
     Args:
-        table: scores, a row for each head.
+        table: scores, a row for each head; rounded to what is shown, so that a reader who
+            checks the numbers finds them.
         outputs: of each row.
         about: how a score is computed.
         of: what is averaged.
@@ -108,6 +109,7 @@ def softmax_steps(
         weights_are: more about the weights.
         exponentials: whether the softmax is shown in two steps.
     """
+    table = np.round(table, Step.decimals)
     seen = np.ones(table.shape, bool) if mask is None else np.broadcast_to(mask, table.shape)
     hidden = np.where(seen, table, np.nan)
     powers = np.where(seen, np.exp(table), np.nan)
@@ -117,11 +119,11 @@ def softmax_steps(
     totals = " and ".join(f"{one:.{2 if one < 1 else 1 if one < 100 else 0}f}" for one in sums)
     whole = max(0.6, float(np.nanmax(shares)))
     largest = np.nanmax(powers)
-    decimals = 0 if largest >= 100 else 1 if largest >= 10 else 2
+    decimals = 0 if largest >= 100 else 1 if largest >= 10 else 2 if largest >= 1 else 3
     bars, raised, dots = (tuple(map(row_of, one)) for one in (hidden, powers, shares))
     above, divided = "e^{score}, above zero", weights_are or f"each divided by the sum, {totals}"
     steps = [
-        Step("scores", about, "bars", bars, "ink", 1),
+        Step("scores", about, "bars", bars, "ink"),
         Step("exponentials", above, "bars", raised, decimals=decimals),
         Step("weights", divided, "dots", dots, full=whole),
         Step("weighted sum", f"of {of}", "sum", dots, outputs=tuple(outputs)),

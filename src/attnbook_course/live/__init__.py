@@ -11,9 +11,7 @@ from attnbook_course.live.bandwidth_descent import bandwidth_descent
 from attnbook_course.live.figure import LiveFigure
 from attnbook_course.live.kernel_regression import kernel_regression
 from attnbook_course.live.parts import parts
-from attnbook_course.live.planner import planner
 from attnbook_course.live.query_and_keys import query_and_keys
-from attnbook_course.live.regressor_training import regressor_training
 from attnbook_course.live.residual_stream import Stream, residual_stream
 from attnbook_course.live.ring import ring
 from attnbook_course.live.self_attention import self_attention_points
@@ -28,9 +26,7 @@ __all__ = [
     "bandwidth_descent",
     "kernel_regression",
     "parts",
-    "planner",
     "query_and_keys",
-    "regressor_training",
     "residual_stream",
     "ring",
     "self_attention_points",

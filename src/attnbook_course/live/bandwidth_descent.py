@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from bokeh.models import ColumnDataSource, PrintfTickFormatter
 
+from attnbook_course.columns import columns
 from attnbook_course.figures import COLOURS
 from attnbook_course.live import figure
 
@@ -27,8 +28,8 @@ def bandwidth_descent(
         y: their values.
         truth: the mean curve, a pair of arrays; the estimate is drawn over the same x.
     """
-    x, y = figure.columns(x=x, y=y)
-    grid, mean = figure.columns(truth_x=truth[0], truth_y=truth[1])
+    x, y = columns(x=x, y=y)
+    grid, mean = columns(truth_x=truth[0], truth_y=truth[1])
     controls = {
         "start": figure.power_slider("start bandwidth h", "start", (-3, 2.7), 0),
         "rate": figure.power_slider("learning rate η", "rate", (-1, 1), 0),

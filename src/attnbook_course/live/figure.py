@@ -114,15 +114,6 @@ def read_scripts(*names: str) -> str:
     return "".join(map(_read, names))
 
 
-def columns(**arguments: Any) -> list[np.ndarray]:
-    """Arrays of shape (n,) or (n, 1) as float64 of shape (n,), all of one length."""
-    found = [np.ravel(np.asarray(given, dtype=float)) for given in arguments.values()]
-    if len({len(array) for array in found}) > 1:
-        got = ", ".join(str(len(array)) for array in found)
-        raise ValueError(f"{', '.join(arguments)}: got {got} numbers, expected as many in each")
-    return found
-
-
 def plane_points(**argument: Any) -> np.ndarray:
     """Points of a plane, two or more, as float64 of shape (n, 2)."""
     ((name, given),) = argument.items()

@@ -3,6 +3,7 @@
 import numpy as np
 from bokeh.models import ColumnDataSource
 
+from attnbook_course.columns import columns
 from attnbook_course.figures import COLOURS
 from attnbook_course.live import figure
 
@@ -19,8 +20,8 @@ def kernel_regression(
         y: their values.
         truth: the mean curve, a pair of arrays; the estimate is drawn over the same x.
     """
-    x, y = figure.columns(x=x, y=y)
-    grid, mean = figure.columns(truth_x=truth[0], truth_y=truth[1])
+    x, y = columns(x=x, y=y)
+    grid, mean = columns(truth_x=truth[0], truth_y=truth[1])
     zeros = np.zeros_like(x)
     data = ColumnDataSource({"x": x, "y": y, "weight": zeros, "size": zeros + 4}, name="data")
     curve = ColumnDataSource({"x": grid, "estimate": np.zeros_like(grid)}, name="curve")

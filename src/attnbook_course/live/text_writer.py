@@ -12,7 +12,7 @@ NAME = "live-writer"
 SHOWN = 8  # of the most probable tokens
 PORTION = 60  # tokens that a press of the button writes
 WRITTEN = {
-    "height": "13.5em",
+    "height": "min(13.5em, 30vh)",  # on a slide it leaves room for the bars
     "overflow-y": "auto",
     "white-space": "pre-wrap",
     "overflow-wrap": "anywhere",

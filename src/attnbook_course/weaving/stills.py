@@ -16,8 +16,6 @@ PLACE = re.compile(
     re.DOTALL,
 )
 PICTURE = re.compile(r'<img class="attnbook-picture".*?</p>', re.DOTALL)
-# of a figure that shows little when it is new, what its picture shows; tools/stills.py takes it so
-STATES = {"live-regressor-training": "after a training of 2000 steps"}
 HINT = "A picture of the live figure: run this cell, and it moves."
 
 
@@ -33,9 +31,9 @@ def put_stills(notebook: NotebookNode, folder: Path) -> None:
                 )
 
 
-def alternative(name: str, title: str) -> str:
+def alternative(title: str) -> str:
     """What a picture says to a reader who does not see it."""
-    return f"{title}: the figure {STATES.get(name, 'before anything is moved')}."
+    return f"{title}: the figure before anything is moved."
 
 
 def without_still(html: str) -> str:
@@ -50,5 +48,5 @@ def _picture(found: re.Match[str], folder: Path) -> str:
     data = b64encode(file.read_bytes()).decode()
     return (
         f'<img class="attnbook-picture" width="700" src="data:image/webp;base64,{data}" '
-        f'alt="{alternative(found["name"], found["title"])}"><p>{HINT}</p>'
+        f'alt="{alternative(found["title"])}"><p>{HINT}</p>'
     )
