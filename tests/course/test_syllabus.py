@@ -56,7 +56,7 @@ def test_the_syllabus_has_each_lecture_with_its_day_reading_and_homework(made):
         lecture = f"{(number + 1) // 2}{'ab'[(number + 1) % 2]}"
         assert part.startswith(f"{number}. {written(day)}: {lecture} ")
         assert "*Read after it:* " in part and "*You can then:* " in part
-        assert re.search(r"\*Exercises, \d+ minutes:\* \d+\.\d+ ", part)
+        assert re.search(r"\*Exercises, \d+ minutes:\* (\d+\.|Build )\d+ ", part)
         given = re.findall(r"\*\*Homework:\*\* Homework (\d+): .+, due (.+)", part)
         expected = [(lecture[0], written(day + timedelta(days=10)))] if lecture[1] == "b" else []
         assert given == expected
