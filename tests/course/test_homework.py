@@ -115,7 +115,10 @@ GOOD = 'title = "T"\nchapters = ["01"]\nseconds = 60\nminutes = 10\nexplanations
     [
         ("title = ", "homework/hw0.toml: Invalid value"),
         (GOOD.replace("minutes", "hours"), "homework/hw0.toml: minutes: expected a line of it"),
-        (f"{GOOD}[points]\nex-no = 1", "no exercise 'ex-no' in [points]; there are build-1, ex-parabola, "),
+        (
+            f"{GOOD}[points]\nex-no = 1",
+            "no exercise 'ex-no' in [points]; there are build-1, ex-parabola, ",
+        ),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(tmp_path, monkeypatch, plan, words):
