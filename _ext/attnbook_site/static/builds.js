@@ -51,7 +51,7 @@ for (const cell of cells.values()) {
   if (cell.kept[0] !== "builds") continue;
   const chosen = Object.assign(make("input", ""), { type: "file", accept: ".py", hidden: true });
   chosen.addEventListener("change", () => { if (chosen.files[0]) load(cell, chosen.files[0]).then(() => { chosen.value = ""; }); });
-  const pressed = [button("Download mine.py", () => download(cell)), button("Load mine.py", () => chosen.click())];
-  for (const one of pressed) one.classList.add("run-file");
-  cell.said.before(...pressed, chosen);
+  const row = make("span", "run-files");
+  row.append(button("Download mine.py", () => download(cell)), button("Load mine.py", () => chosen.click()), chosen);
+  cell.said.before(row);
 }
