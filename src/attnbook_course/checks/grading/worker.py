@@ -29,7 +29,13 @@ from attnbook_course.checks.verdict import Wrong
 
 HOWS = {
     one.__name__: one
-    for one in (call.call, call.call_pair, call.call_real, call.call_with_memory_limit)
+    for one in (
+        call.call,
+        call.call_pair,
+        call.call_real,
+        call.call_with_memory_limit,
+        call.refuse_writing,
+    )
 }
 GIGABYTES = 4
 MOST_FILE = 64 << 20
