@@ -109,7 +109,7 @@ WRONG = {
         (predicting_by(root=0.5), "The distance is not squared"),
         (predicting_by(power=-2), "/ 2 * h**2 needs parentheses"),
         (predicting_by(two=4), "only h is squared"),
-        (lambda *a: (predicting_by()(*a), np.ones((4, 7))), "returns 2 things, with a comma"),
+        (lambda *a: (predicting_by()(*a), np.ones((4, 7))), "returns several arrays"),
         (predicted_in_place, "writes into its caller's q:"),
         (predicting_by(power=1), "bandwidth is not squared"),
         (predicting_by(two=1), "The 2 of 2h²"),

@@ -124,7 +124,7 @@ WRONG = {
         (walking(on_h=True), "one of log h, not of h"),
         (walking(sign=-1), "walks uphill"),
         (walking(two=1), "has a factor 2"),
-        (walking(mean=np.sum), "that is the sum"),
+        (walking(mean=np.sum), "A sum over the points"),
         (lambda *a: np.log(walking()(*a)), "the path of log h"),
         (lambda k, v, *a: walking()(k, np.subtract(v, v.mean(), out=v), *a), "its caller's v:"),
         (walking(kept=1), "set the gradient to zero"),

@@ -88,9 +88,8 @@ class Cell {
     this.change.hidden = true;
     this.back.hidden = false;
     this.fit();
-    if (typeof draft === "string") return;
     this.editor.setSelectionRange(0, 0); // a caret at the end scrolls a phone's narrow editor to the right
-    this.editor.focus();
+    if (typeof draft !== "string") this.editor.focus();
   }
 
   /** This code in the editor. */

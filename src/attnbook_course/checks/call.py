@@ -172,8 +172,8 @@ def to_numpy(answer: Any) -> np.ndarray:
         array = np.asarray(_without_history(answer))
     except (TypeError, ValueError) as error:
         if isinstance(answer, tuple):
-            parts = f"your function returns {len(answer)} things, with a comma between"
-            raise Wrong(f"{parts}: return only what is asked for") from None
+            words = "your function returns several arrays: return the one that is asked for"
+            raise Wrong(words) from None
         if "inhomogeneous" in str(error):
             raise Wrong("your function returns a list whose parts differ in length") from None
         raise _no_numbers(answer) from None

@@ -8,12 +8,7 @@ import numpy as np
 from attnbook.attention import softmax
 from attnbook_course import builds
 from attnbook_course.checks.build import build
-from attnbook_course.checks.call import (
-    call,
-    call_pair,
-    call_with_memory_limit,
-    refuse_writing,
-)
+from attnbook_course.checks.call import call, call_pair, call_with_memory_limit, refuse_writing
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.verdict import Function, Wrong, check, expect
 
