@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import traceback
@@ -68,7 +69,7 @@ def causes_without_an_answer(
         found.append(Comparison(lines, expected, where, causes, options))
         expect(got, expected, where, causes, **options)
 
-    monkeypatch.setitem(check.__wrapped__.__globals__, "expect", kept)
+    monkeypatch.setitem(inspect.unwrap(check).__globals__, "expect", kept)
     tried()
     named: dict[tuple[Any, ...], bool] = {}
     for comparison in found:

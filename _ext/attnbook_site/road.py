@@ -53,7 +53,7 @@ def in_words(reading: int, building: int) -> str:
 def in_hours(length: int) -> str:
     """1 hour and 20 minutes."""
     hours, rest = divmod(length, 60)
-    return f"{hours} hour{'s' * (hours != 1)} and {rest} minutes"
+    return f"{hours} hour{'s' * (hours != 1)} and {rest} minute{'s' * (rest != 1)}"
 
 
 def number_interlude(app: Sphinx, env: BuildEnvironment) -> list[str]:

@@ -28,16 +28,21 @@ def weights_in_place(d, h):
     return d / d.sum()
 
 
-def predicting_by(axis=1, largest=1, two=2, power=2, least=0.0, summed=True):
+def predicting_by(axis=1, largest=1, two=2, power=2, least=0.0, summed=True, root=1, shares=True):
     """The build in lines of its own, and its neighbours: where it sums, what it subtracts."""
 
     def answer(q, k, v, h):
         squares = (q[:, None] - k) ** 2
-        s = -(squares.sum(-1) if summed else squares) / (two * h**power)
+        s = -((squares.sum(-1) if summed else squares) ** root) / (two * h**power)
         e = np.exp(s - (0 if largest is None else s.max(largest or None, keepdims=True)))
-        return e / (e.sum(axis, keepdims=True) + least) @ v
+        return e / (e.sum(axis, keepdims=True) + least if shares else 1) @ v
 
     return answer
+
+
+def predicted_in_place(q, k, v, h):
+    q /= h
+    return predicted_by_loop(q, k / h, v, 1)
 
 
 def predicted_by_loop(queries, keys, values, h):
@@ -96,6 +101,16 @@ WRONG = {
         (predicting_by(axis=0), "You normalise over the queries"),
         (predicting_by(summed=False), "the squares of all coordinates belong in one sum"),
         (for_one_input, "the squares of all coordinates belong in one sum"),
+        (predicting_by(largest=None, shares=False), "These weights are no shares"),
+        (predicting_by(axis=None, largest=0), "These weights are no shares"),
+        (predicting_by(axis=None), "These weights are no shares"),
+        (predicting_by(two=-2), "The minus is missing"),
+        (predicting_by(root=0.5, two=1, power=1), "The distance is not squared"),
+        (predicting_by(root=0.5), "The distance is not squared"),
+        (predicting_by(power=-2), "/ 2 * h**2 needs parentheses"),
+        (predicting_by(two=4), "only h is squared"),
+        (lambda *a: (predicting_by()(*a), np.ones((4, 7))), "returns several arrays"),
+        (predicted_in_place, "writes into its caller's q:"),
         (predicting_by(power=1), "bandwidth is not squared"),
         (predicting_by(two=1), "The 2 of 2h²"),
         (predicting_by(largest=0), "yours is one for all queries"),

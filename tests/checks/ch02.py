@@ -21,7 +21,7 @@ def rows(table):
     return table / table.sum(1, keepdims=True)
 
 
-def walking(own=0, after=False, of_h=False, on_h=False, sign=1, kept=0):
+def walking(own=0, after=False, of_h=False, on_h=False, sign=1, kept=0, mean=np.mean, two=2):
     """The build in other lines, and its neighbours; own is the own point's weight."""
 
     def answer(keys, values, start, rate, steps):
@@ -33,7 +33,7 @@ def walking(own=0, after=False, of_h=False, on_h=False, sign=1, kept=0):
             change = w * squares / h**2
             change = change - w * change.sum(1, keepdims=True)
             w, change = (one * (1 - eye) if after else one for one in (w, change))
-            new = np.mean(-2 * (values - w @ values) * (change @ values))
+            new = mean(-two * (values - w @ values) * (change @ values))
             slope = kept * slope + (new / h if of_h or on_h else new)
             h = h - rate * slope if on_h else h * np.exp(-sign * rate * slope)
             path.append(h)
@@ -123,6 +123,10 @@ WRONG = {
         (walking(of_h=True), "derivative with respect to h"),
         (walking(on_h=True), "one of log h, not of h"),
         (walking(sign=-1), "walks uphill"),
+        (walking(two=1), "has a factor 2"),
+        (walking(mean=np.sum), "A sum over the points"),
+        (lambda *a: np.log(walking()(*a)), "the path of log h"),
+        (lambda k, v, *a: walking()(k, np.subtract(v, v.mean(), out=v), *a), "its caller's v:"),
         (walking(kept=1), "set the gradient to zero"),
         (lambda *a: walking()(*a)[1:], "the first is start itself"),
     ],

@@ -13,20 +13,50 @@ from mending import mended, softmax
 from attnbook_course.checks import ch03
 
 
-def attending(axis=-1, by=None, hide=-np.inf, after=False, inverted=False, transposed=False):
+def added(s, mask):
+    return s - 1e9 * ~mask
+
+
+def assigned(s, mask):
+    s[~mask] = -np.inf
+    return s
+
+
+def attending(
+    axis=-1, by=None, hide=-np.inf, after=False, inverted=False, turned=False, masked=None
+):
     """The build in other lines, and its neighbours; by gives a divisor of d, n and p."""
 
     def answer(q, k, v, mask=None):
-        s = q @ (k.T if transposed else np.swapaxes(k, -1, -2))
+        s = q @ (k.T if turned else np.swapaxes(k, -1, -2))
         s = s / (by or (lambda d, n, p: d**0.5))(q.shape[-1], k.shape[-2], v.shape[-1])
+        s = masked(s, mask) if masked and mask is not None else s
         mask = True if mask is None else mask != inverted
-        s = s if after else np.where(mask, s, hide)
+        s = s if after or masked else np.where(mask, s, hide)
         e = np.exp(s - s.max(axis, keepdims=True))
         w = e / e.sum(axis, keepdims=True)
         w = w * mask if after else w
         return w @ v, w
 
     return answer
+
+
+def largest_of_all(q, k, v, mask=None):
+    s = q @ np.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5
+    e = np.exp(s - s.max(-1, keepdims=True)) * (1 if mask is None else mask)
+    w = e / e.sum(-1, keepdims=True)
+    return w @ v, w
+
+
+def by_einsum(q, k, v, mask=None):
+    s = np.einsum("md,nd->mn", q, k) / q.shape[-1] ** 0.5
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ v, w
+
+
+def attending_in_place(q, k, v, mask=None):
+    k /= q.shape[-1] ** 0.5
+    return attending(by=lambda d, n, p: 1)(q, k, v, mask)
 
 
 def attending_by_loop(q, k, v, mask=None):
@@ -138,8 +168,18 @@ WRONG = {
         (attending(hide=0.0), "e⁰ = 1"),
         (attending(after=True), "Masked after the softmax"),
         (attending(inverted=True), "The mask is inverted"),
-        (attending(hide=-20.0), "Only a score of −∞"),
-        (attending(transposed=True), "exchange the last two"),
+        (attending(by=lambda d, n, p: 3**0.5), "by √m"),
+        (attending(by=lambda d, n, p: d**-0.5), "by 1/√d"),
+        (attending(masked=np.add), "An added mask"),
+        (lambda q, k, v, mask=None: (v[:3], q @ k.swapaxes(-1, -2) / 2), "The softmax is missing"),
+        *((attending(hide=fill), "A finite number instead of −∞") for fill in (-20, -1e4, -1e9)),
+        (attending(masked=added), "A finite number instead of −∞"),
+        (attending(masked=lambda s, m: np.where(m, s, 10 * s.min() - 50)), "Only a score of −∞"),
+        (largest_of_all, "Mask first"),
+        (attending(turned=True), "Leading axes must stay"),
+        (by_einsum, "Leading axes must stay"),
+        (attending(masked=assigned), "The mask lacks the leading axis"),
+        (attending_in_place, "writes into its caller's k:"),
         (overflowing, "exponentials overflow"),
         (lambda *a: attending()(*a)[::-1], "output, then weights"),
     ],

@@ -8,14 +8,17 @@ of these wrong values is tried as an answer, as the check has it.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from comparisons import causes_without_an_answer
 
-from attnbook_course.checks import CHAPTERS
+from attnbook_course.checks import CHAPTERS, ch01
 from attnbook_course.checks.exercises import exercises
+from attnbook_course.checks.repair import define
 
 ANSWERS = {
     file.stem: import_module(f"checks.{file.stem}")
@@ -77,3 +80,13 @@ def test_each_cause_is_named_for_its_own_wrong_value(chapter, name, monkeypatch)
             exercise.check(answer)
 
     assert causes_without_an_answer(monkeypatch, exercise.check, tried) == []
+
+
+@pytest.mark.parametrize(("has", "prints"), [({"__file__": "mine.py"}, 1), ({}, 0)])
+def test_a_script_prints_its_verdict_and_a_notebook_shows_it(monkeypatch, capsys, has, prints):
+    main = ModuleType("__main__")
+    vars(main).update(has)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    own = define("def half_distance(h):\n    return h", "half_distance", vars(main))
+    verdict = ch01.half_distance(own)
+    assert capsys.readouterr().out == f"{verdict}\n" * prints

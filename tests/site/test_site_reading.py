@@ -308,6 +308,7 @@ def test_a_draft_is_kept_and_reset(open_page: Visit) -> None:
     cell = page.locator(EXERCISE).first
     cell.get_by_role("button", name="Write an answer").click()
     editor = cell.locator("textarea")
+    assert editor.evaluate("e => [e.scrollLeft, e.selectionStart]") == [0, 0]
     editor.press("Control+a")
     editor.type("def f(x):\nreturn x")
     assert editor.input_value() == written

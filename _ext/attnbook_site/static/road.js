@@ -35,7 +35,7 @@
     addEventListener("pageshow", show); // also when Back brings the page as it was
   } else {
     const beside = ".deeper, section:has(> .deeper), #exercises, #references";
-    const sections = [...document.querySelectorAll(".bd-article section[id]")].filter((one) => !one.closest(beside));
+    const sections = [...document.querySelectorAll(".bd-article section[id]:has(> :is(h1, h2, h3))")].filter((one) => !one.closest(beside));
     let waits = 0;
     const keep = () => {
       const now = sections.findLast((one) => one.getBoundingClientRect().top < innerHeight / 5);

@@ -88,6 +88,7 @@ class Cell {
     this.change.hidden = true;
     this.back.hidden = false;
     this.fit();
+    this.editor.setSelectionRange(0, 0); // a caret at the end scrolls a phone's narrow editor to the right
     if (typeof draft !== "string") this.editor.focus();
   }
 

@@ -1,7 +1,7 @@
 """Checks for the exercises, one module a chapter.
 
 A check takes the reader's function, tries it on cases with a known answer and stops at the first
-thing that is wrong, with its likely cause. It gives back a Verdict, which a notebook shows.
+thing that is wrong, with its likely cause. A notebook shows its Verdict, a script prints it.
 """
 
 from importlib import import_module

@@ -94,6 +94,22 @@ def call_pair(function: Function, *arguments: Any) -> tuple[np.ndarray, np.ndarr
 
 
 @asked_where_it_is
+def refuse_writing(function: Function, *arguments: Any) -> np.ndarray:
+    """Wrong if the function changes an array that it is given, whatever it answers."""
+
+    @wraps(function)
+    def watched(*own: Any) -> int:
+        before = deepcopy(own)
+        function(*own)
+        for name, was, now in zip(signature(function).parameters, before, own, strict=False):
+            if not np.array_equal(was, now):
+                raise Wrong(f"your function writes into its caller's {name}: make a new array")
+        return 0
+
+    return call(watched, *arguments)
+
+
+@asked_where_it_is
 def call_real(function: Function, *arguments: Any) -> np.ndarray:
     """As call; Wrong for complex numbers, also where their imaginary parts are 0."""
 
@@ -155,6 +171,9 @@ def to_numpy(answer: Any) -> np.ndarray:
     try:
         array = np.asarray(_without_history(answer))
     except (TypeError, ValueError) as error:
+        if isinstance(answer, tuple):
+            words = "your function returns several arrays: return the one that is asked for"
+            raise Wrong(words) from None
         if "inhomogeneous" in str(error):
             raise Wrong("your function returns a list whose parts differ in length") from None
         raise _no_numbers(answer) from None

@@ -9,7 +9,7 @@ from attnbook import datasets
 from attnbook.kernel import regression
 from attnbook_course import builds
 from attnbook_course.checks.build import build
-from attnbook_course.checks.call import call
+from attnbook_course.checks.call import call, refuse_writing
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.verdict import (
     Function,
@@ -33,19 +33,28 @@ def nadaraya_watson(function: Function) -> str:
     queries, keys, values = (rng.normal(size=size) for size in ((4, 3), (7, 3), (7, 2)))
     h, where = 0.8, "for 4 queries, 7 keys, 3 inputs and 2 values"
     apart = queries[:, None] - keys
-    s = -np.sum(apart**2, axis=-1) / (2 * h**2)
+    squares = np.sum(apart**2, axis=-1)
+    s = -squares / (2 * h**2)
+    kernels = np.exp(s), np.exp(s - s.max(axis=1, keepdims=True))
 
     def predicted(s: np.ndarray, axis: int = 1) -> np.ndarray:
         kernel = np.exp(s)
         return kernel / kernel.sum(axis=axis, keepdims=True) @ values
 
     by_column = "You normalise over the queries: the weights of each query sum to 1."
+    no_shares = "These weights are no shares: divide each query's kernel values by their own sum."
+    no_square = "The distance is not squared."
     mistakes = [
         (predicted(s, axis=0), by_column),
         (predicted(s - s.max(axis=1, keepdims=True), axis=0), by_column),
         (predicted(-(np.sum(apart, axis=-1) ** 2) / (2 * h**2)), f"Square first: {SUMMED}."),
+        *((predicted(-(squares**0.5) / by), no_square) for by in (h, 2 * h, h**2, 2 * h**2)),
+        *((k / by @ values, no_shares) for k in kernels for by in (1, k.sum())),
+        (predicted(-s), "The minus is missing: the nearest keys must weigh most."),
         (predicted(h * s), "The bandwidth is not squared."),
-        (predicted(2 * s), "The 2 of 2h² is missing: that is the ℓ convention."),
+        (predicted(2 * s), "The 2 of 2h² is missing."),
+        (predicted(s / 2), "In 2h² only h is squared, and not the 2."),
+        (predicted(h**4 * s), "That multiplies by h²: / 2 * h**2 needs parentheses, / (2 * h**2)."),
     ]
     try:
         got = call(function, queries, keys, values, h)
@@ -57,6 +66,7 @@ def nadaraya_watson(function: Function) -> str:
         words = f"{where} it stops with {type(error).__name__}: {SUMMED}, which leaves (m, n)"
         raise Wrong(f"{words} of them.") from None
     expect(got, builds.nadaraya_watson(queries, keys, values, h), where, mistakes)
+    refuse_writing(function, queries, keys, values, h)
     _far_away(function, queries, keys, values, h)
     got = call(function, queries, keys, values, 1e6)
     expect(

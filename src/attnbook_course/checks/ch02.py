@@ -9,7 +9,7 @@ import numpy as np
 from attnbook.attention import softmax
 from attnbook.kernel import kernels
 from attnbook_course.checks.build import build
-from attnbook_course.checks.call import call
+from attnbook_course.checks.call import call, refuse_writing
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.verdict import Function, Wrong, check, expect
 
@@ -40,22 +40,23 @@ def descend(function: Function) -> str:
         got = call(function, keys, values, start, rate, steps)
         if got.shape == (steps,):
             raise Wrong(f"{where} you give {steps} of the bandwidths: the first is start itself.")
+        right = _path(left_out, start, rate, steps)
+        late = "The own point is hidden after the division: the others no longer sum to 1."
+        added = "The slopes of earlier steps are added up: set the gradient to zero before each."
         of_h = "That is the derivative with respect to h. What moves is log h: h times it."
         mistakes = [
             (_path(with_own, start, rate, steps), "Each point predicts itself too: hide it."),
-            (
-                _path(hidden_late, start, rate, steps),
-                "The own point is hidden after the division: the other weights no longer sum to 1.",
-            ),
+            (_path(hidden_late, start, rate, steps), late),
+            (_path(left_out, start, rate / 2, steps), "The square's derivative has a factor 2."),
+            (_path(left_out, start, 40 * rate, steps), "A sum over the points, not their mean."),
+            (np.log(right), "That is the path of log h: return that of h."),
             (_path(left_out, start, rate, steps, of_h=True), of_h),
             (_path(left_out, start, rate, steps, on_h=True), "The step is one of log h, not of h."),
             (_path(left_out, start, -rate, steps), "The sign is turned: that walks uphill."),
-            (
-                _path(left_out, start, rate, steps, kept=1.0),
-                "The slopes of earlier steps are added up: set the gradient to zero before each.",
-            ),
+            (_path(left_out, start, rate, steps, kept=1.0), added),
         ]
-        expect(got, _path(left_out, start, rate, steps), where, mistakes, tolerance=1e-4)
+        expect(got, right, where, mistakes, tolerance=1e-4)
+    refuse_writing(function, keys, values, start, rate, 1)
     grid = np.geomspace(0.1, 2, 400)
     best = grid[np.argmin([left_out(np.log(h)) for h in grid])]
     return f"after {steps} steps h is {got[-1]:.3f}; the best of a grid is {best:.3f}."

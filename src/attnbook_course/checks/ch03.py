@@ -8,7 +8,7 @@ import numpy as np
 from attnbook.attention import softmax
 from attnbook_course import builds
 from attnbook_course.checks.build import build
-from attnbook_course.checks.call import call, call_pair, call_with_memory_limit
+from attnbook_course.checks.call import call, call_pair, call_with_memory_limit, refuse_writing
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.verdict import Function, Wrong, check, expect
 
@@ -25,14 +25,16 @@ def attention(function: Function) -> str:
     sizes = "m, n, d, p = 3, 5, 4, 6"
     _compare(function, f"for {sizes}", 1.5 * q[0], k[0], v[0])
     _compare(function, f"for {sizes} and a mask", q[0], k[0], v[0], mask)
-    try:
-        _compare(function, f"for a batch of 2 with {sizes}", q, k, v, mask)
-    except Wrong:
-        raise
-    except Exception as error:
-        words = f"one sequence is right, a batch of 2 stops with {type(error).__name__}"
-        cause = "k.T turns all axes round: exchange the last two, as k.swapaxes(-1, -2) does."
-        raise Wrong(f"{words}. {cause}") from None
+    axes = "Leading axes must stay: k.swapaxes(-1, -2) exchanges the last two, k.T turns all round."
+    lacks = "The mask lacks the leading axis: np.where(mask, s, -np.inf) repeats it, s[~mask] not."
+    for given, cause in (((q, k, v), axes), ((q, k, v, mask), lacks)):
+        try:
+            _compare(function, f"for a batch of 2 with {sizes}", *given)
+        except Wrong:
+            raise
+        except Exception as error:
+            words = f"one sequence is right, a batch of 2 stops with {type(error).__name__}"
+            raise Wrong(f"{words}. {cause}") from None
     large = 100 * np.linalg.norm(q[0], axis=1).max()
     got = call_pair(function, large * q[0], large * k[0], v[0])
     expected = builds.attention(large * q[0], large * k[0], v[0])
@@ -40,13 +42,18 @@ def attention(function: Function) -> str:
     for one, right in zip(got, expected, strict=True):
         mistakes = [(np.where(np.isnan(one), np.nan, right), lost)]
         expect(one, right, "for scores of 10⁴ and more", mistakes, tolerance=1e-3)
+    own = np.eye(5)  # each query may attend to one key, whose score is far below the hidden ones' 0
+    leaks = (1 - own) / 4, "A finite number instead of −∞ leaks when scores are low: hide with −∞."
+    visible = np.full((5, 5), np.nan), "Mask first: the largest score must be one of the visible."
+    got = call_pair(function, -1e17 * own, 1e17 * own, v[0], own > 0)
+    expect(got[1], own, "for visible scores below all others, in the weights", [leaks, visible])
+    refuse_writing(function, q, k, v, mask)
     before = call_pair(function, q, k, v, mask)
     hidden = ~np.any(mask, axis=0, keepdims=True).T  # from all queries
     after = call_pair(function, q, np.where(hidden, 1e3, k), np.where(hidden, -1e3, v), mask)
     if not all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)):
         words = "a key that the mask hides from all queries changes the answer when it is changed."
-        cause = "Only a score of −∞ gives the weight 0. Is the largest score one of the visible?"
-        raise Wrong(f"{words} {cause}")
+        raise Wrong(f"{words} Only a score of −∞ gives the weight 0.")
     return "one sequence or many, masked to the last bit, and finite for scores of ten thousand."
 
 
@@ -59,14 +66,14 @@ def _compare(
     mask: np.ndarray | None = None,
 ) -> None:
     """Wrong unless weights and output are right, with the mask if there is one."""
-    (n, d), p = k.shape[-2:], v.shape[-1]
+    m, (n, d), p = q.shape[-2], k.shape[-2:], v.shape[-1]
     s = q @ k.swapaxes(-1, -2)
-    divisors = ((1, "nothing"), (d, "d"), (n**0.5, "√n, n the number of keys"), (p**0.5, "√p"))
-    root = d**0.5
+    root, divisors = d**0.5, [(1, "nothing"), (d, "d"), (d**-0.5, "1/√d"), (p**0.5, "√p")]
+    divisors += [(n**0.5, "√n, n the number of keys"), (m**0.5, "√m, m the number of queries")]
     over_queries = np.exp(s / root) if mask is None else np.where(mask, np.exp(s / root), 0.0)
     over_queries = over_queries / over_queries.sum(axis=-2, keepdims=True)
     over = "That softmax runs over the queries: the weights of each query sum to 1, axis=-1."
-    causes: list[tuple[Any, str]] = [(over_queries, over)]
+    causes: list[tuple[Any, str]] = [(over_queries, over), (s / root, "The softmax is missing.")]
     causes += [
         (softmax(s / by, mask), f"The scores are divided by {name}: it should be √d.")
         for by, name in divisors
@@ -75,6 +82,7 @@ def _compare(
         inverted = "The mask is inverted: true says that a query may attend to the key."
         causes += [
             (softmax(np.where(mask, s / root, 0.0)), "A hidden key has the score 0, and e⁰ = 1."),
+            (softmax(s / root + mask), "An added mask adds 1 or 0: a hidden key needs −∞."),
             (softmax(s / root) * mask, "Masked after the softmax, rows no longer sum to 1."),
             (softmax(s / root, ~mask), inverted),
             (softmax(s / root), "The mask has no effect."),

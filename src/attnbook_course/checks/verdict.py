@@ -1,5 +1,6 @@
 """What a check says, and how it compares an answer with the right one."""
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
@@ -51,25 +52,35 @@ class NotYet(Exception):
 
 
 def check(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
-    """Make a check of a test, which gives its praise or raises Wrong."""
+    """Make a check of a test, which gives its praise or raises Wrong; a script's is printed."""
 
     @wraps(test)
     def run(function: Function) -> Verdict:
         name = test.__name__
         try:
             with np.errstate(all="ignore"):  # 0/0 in an answer is the check's to name
-                return Verdict("right", f"{name}: {test(function)}")
+                found = Verdict("right", f"{name}: {test(function)}")
         except Wrong as wrong:
-            return Verdict("wrong", f"{name}: {wrong}", wrong.earned)
+            found = Verdict("wrong", f"{name}: {wrong}", wrong.earned)
         except NotYet as idle:
-            return Verdict("not yet", f"{name}: {idle}")
+            found = Verdict("not yet", f"{name}: {idle}")
         except Exception as error:
+            found = Verdict("wrong", f"{name}: your function {describe_error(error)}")
             if not_written(error):
                 words = "not written yet. Replace the raise line and run the cell."
-                return Verdict("not yet", f"{name}: {words}")
-            return Verdict("wrong", f"{name}: your function {describe_error(error)}")
+                found = Verdict("not yet", f"{name}: {words}")
+        if _of_a_script(function):  # which shows no value by itself
+            print(found)
+        return found
 
     return run
+
+
+def _of_a_script(function: Function) -> bool:
+    """Whether it is of a file that Python runs, or of python -c; notebooks have neither."""
+    main = vars(sys.modules["__main__"])
+    is_script = "__file__" in main or sys.argv[:1] == ["-c"]
+    return is_script and getattr(function, "__globals__", None) is main
 
 
 def not_written(error: Exception) -> bool:
