@@ -60,6 +60,29 @@ function read() {
   }
 }
 
+// Of two formulas in one place, what they have in common glides from one to the other, in its order.
+function glide(from, to) {
+  const [old, now] = [from, to].map((part) => all(".katex-html span", part).filter((one) => !one.childElementCount && /[^\s\u200b]/.test(one.textContent)));
+  const common = Array.from({ length: old.length + 1 }, () => Array(now.length + 1).fill(0)); // glyphs, from each pair of places on
+  const same = (i, j) => old[i].textContent === now[j].textContent;
+  for (let i = old.length - 1; i >= 0; i--)
+    for (let j = now.length - 1; j >= 0; j--)
+      common[i][j] = same(i, j) ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+  const scale = Reveal.getScale(), time = { duration: 800, easing: "ease-in-out" };
+  for (let i = 0, j = 0; j < now.length;) {
+    const kept = i < old.length && same(i, j);
+    if (!kept && i < old.length && common[i + 1][j] >= common[i][j + 1]) { i++; continue; }
+    const place = now[j].getBoundingClientRect(), before = kept && old[i++].getBoundingClientRect();
+    now[j].style.position = "relative";
+    now[j++].animate(kept ? [{ left: `${(before.x - place.x) / scale}px`, top: `${(before.y - place.y) / scale}px` }, { left: 0, top: 0 }] : [{ opacity: 0 }, { opacity: 0, offset: 0.6 }, { opacity: 1 }], time);
+  }
+}
+
+function turnPart({ fragment }, back) {
+  const other = fragment.matches(".stacked > .part") && fragment.previousElementSibling;
+  if (other && !still) back ? glide(fragment, other) : glide(other, fragment);
+}
+
 // On such a slide a click shows the next part in every column.
 function together() {
   for (const column of all(".together .column"))
@@ -92,6 +115,8 @@ function present() {
     root.dataset.ready = "true";
   });
   for (const event of ["resize", "slidechanged"]) Reveal.on(event, turned);
+  Reveal.on("fragmentshown", (event) => turnPart(event, false));
+  Reveal.on("fragmenthidden", (event) => turnPart(event, true));
   addEventListener("keydown", (event) => {
     if (event.key === "?") Reveal.toggleHelp();
     // Slides are not for paper, and would show their answers: the page to scroll is.
