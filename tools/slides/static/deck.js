@@ -83,9 +83,9 @@ function turnPart({ fragment }, back) {
   if (other && !still) back ? glide(fragment, other) : glide(other, fragment);
 }
 
-// On such a slide a click shows the next part in every column.
+// On such a slide a click shows the next part in every column, and of what is typed and what is said of it.
 function together() {
-  for (const column of all(".together .column"))
+  for (const column of all(".together :is(.column, .stacked, pre.code)"))
     all(".fragment", column).forEach((part, at) => { part.dataset.fragmentIndex = at; });
 }
 
