@@ -154,6 +154,22 @@ def test_a_question_keeps_its_answer_until_the_click(page: Page, site: str) -> N
     assert right.evaluate(colour) != before
 
 
+def test_a_formula_turns_into_the_next_in_its_place(page: Page, site: str) -> None:
+    """What both have glides there, its colours stay, and whoever goes back sees the first again."""
+    open_deck(page, f"{site}/lectures/{FIRST}.html#/from-1964-to-2017-a-term-a-click")
+    parts = page.locator(".present .stacked > .part")
+    shown = "(parts) => parts.map((one) => getComputedStyle(one).visibility === 'visible')"
+    assert parts.evaluate_all(shown) == [True] + [False] * (parts.count() - 1)
+    page.keyboard.press("ArrowRight")
+    assert parts.evaluate_all(shown)[:3] == [False, True, False]
+    query = parts.nth(1).locator(".katex-html .mathnormal").nth(1)
+    moves = "(one) => one.getAnimations().map((all) => Object.keys(all.effect.getKeyframes()[0]))"
+    assert query.inner_text() == "q" and "left" in query.evaluate(moves)[0]
+    assert query.get_attribute("style").endswith("color:var(--drawing-queries);")
+    page.keyboard.press("ArrowLeft")
+    assert parts.evaluate_all(shown)[:2] == [True, False]
+
+
 def test_a_short_course_leaves_slides_out_and_keeps_its_time(page: Page, site: str) -> None:
     open_deck(page, f"{site}/lectures/{FIRST}.html?path=6")
     whole = (SITE / "lectures" / f"{FIRST}.html").read_text("utf-8").count("<section ")
