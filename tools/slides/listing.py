@@ -15,7 +15,7 @@ PLAIN = re.compile(r'<span class="(?:[nopw]|n[bcfn])">([^<]*)</span>')
 LETTER = 0.602  # width of a letter of the code face, in its size
 EDGES = 46  # pixels of a box that are no room for letters
 TYPE = (20, 27)  # the least and the largest size of code, in pixels of 720
-TYPED = 540  # pixels of a slide's body, below a title of one line, for the lines of typed code
+TYPED = 480  # pixels for the lines of typed code: a title and a line of text have the rest
 LINES = 360  # how many lines of type of one pixel are as high as a slide's body
 MOST = {"code lines": 16, "code columns": 93, "printed lines": 16}
 

@@ -89,6 +89,7 @@ class TextWriter:
         html: str = self.find(self.katex.render, source, display)
         for number, role in ROLES.values():
             html = html.replace(f"color:{number}", f"color:var(--drawing-{role})")
+            html = re.sub(rf' mathcolor="{number}"|\\textcolor{{{number}}}', "", html)
         return html.replace('class="katex-display"', 'class="katex-display" tabindex="0"')
 
     def _resolve(self, state: StateCore) -> None:
