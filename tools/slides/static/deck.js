@@ -83,9 +83,16 @@ function glide(from, to) {
   }
 }
 
+// Bars in one place grow or shrink from one to the next.
+function grow(from, to) {
+  const old = all(".bar b", from);
+  all(".bar b", to).forEach((bar, at) => old[at] && bar.animate([{ width: old[at].style.width }, { width: bar.style.width }], { duration: 800, easing: "ease-in-out" }));
+}
+
 function turnPart({ fragment }, back) {
   const other = fragment.matches(".stacked > .part") && fragment.previousElementSibling;
-  if (other && !still) back ? glide(fragment, other) : glide(other, fragment);
+  const [from, to] = back ? [fragment, other] : [other, fragment];
+  if (other && !still) for (const move of [glide, grow]) move(from, to);
 }
 
 // On such a slide a click shows the next part in every column, and of what is typed and what is said of it.
