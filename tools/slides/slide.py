@@ -17,6 +17,7 @@ from slides.live import settings, title_of
 from slides.question import CHOICE, LETTERS, Choice, Question, plain_answer
 from slides.text import TextWriter
 
+LETTER = re.compile(r"(?<![A-Za-z\\])([qkv])(?![A-Za-z])(?:_[a-z])?")  # q, k_j or v_j in a formula
 WIDTH, GAP = 1168, 48  # of a slide's body, and between its columns, in its own pixels
 
 
@@ -51,8 +52,10 @@ class SlideWriter(TextWriter):
         return f'<div class="column">{self.text(body, line)}</div>'
 
     def formula_directive(self, label: str, given: dict[str, str], body: str, line: int) -> str:
-        """A numbered formula of the chapter."""
+        """A numbered formula of the chapter; ``:coloured:`` gives q, k and v their colours."""
         tex, number = self.find(self.chapter.formula, label)
+        if given.pop("coloured", None) is not None:
+            tex = LETTER.sub(lambda m: rf"\{m[1].upper()}{{{m[0]}}}", tex)
         html = self.formula(tex, display=True)
         return f'<div class="formula">{html}<span class="eqno">({number})</span></div>'
 
