@@ -31,7 +31,7 @@ book: env-book assets  ## build the website into _build/html
 # The list of files leaves out the sources, which look raw to a reader, so that a double click opens a notebook.
 # More options of JupyterLab, as on a machine without a screen: make lab LAB=--no-browser
 lab: env-lab  ## the chapters as notebooks in JupyterLab
-	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/chapters --ContentsManager.hide_globs="['__pycache__', '*.pyc', '.DS_Store', '*~', '[0-9][0-9]-*.md', 'asides.md', 'capstones.md', 'errata.md', 'ladder.md', 'status.md', 'two-more-models.md']" $(LAB)
+	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/chapters --ContentsManager.hide_globs="['__pycache__', '*.pyc', '.DS_Store', '*~', '[0-9][0-9]-*.md', 'just-enough-network.md', 'asides.md', 'capstones.md', 'errata.md', 'ladder.md', 'status.md', 'two-more-models.md']" $(LAB)
 
 serve:  ## show the built website on http://localhost:8000
 	@test -f _build/html/index.html || { echo "There is no built book yet. Do: make book" >&2; exit 1; }

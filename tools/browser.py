@@ -28,6 +28,8 @@ NO_NETWORK = (
 )
 
 
+# live figures in a section that folds wait until it is open
+UNFOLD = "document.querySelectorAll('details.deeper').forEach((one) => (one.open = true))"
 INSTALL = (sys.executable, "-m", "playwright", "install", "--only-shell", "chromium")
 
 

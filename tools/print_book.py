@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import yaml
-from browser import chromium, opened
+from browser import UNFOLD, chromium, opened
 from check_environment import ROOT, project_table
 from playwright.sync_api import Browser, BrowserContext, Page, Route, ViewportSize
 from pypdf import PdfReader
@@ -113,6 +113,7 @@ def commit_day(root: Path) -> datetime:
 def still(page: Page, address: str) -> None:
     """Put a picture in the place of each live figure, and say where it lives."""
     where = f'at <a href="{address}">{address}</a>' if address else "on the book's site"
+    page.evaluate(UNFOLD)
     live = page.locator(":not(.screen-only) > .attnbook-live")
     while live.count():  # each round replaces the first
         figure = page.locator(f"#{live.first.get_attribute('id')}")

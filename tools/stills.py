@@ -10,7 +10,7 @@ before, and again afterwards.
 import sys
 from pathlib import Path
 
-from browser import chromium, opened
+from browser import UNFOLD, chromium, opened
 from check_environment import ROOT
 from PIL import Image
 from playwright.sync_api import Browser, ViewportSize
@@ -26,6 +26,7 @@ def take(browser: Browser, page: Path) -> None:
         viewport=SIZE, device_scale_factor=2, color_scheme="light", reduced_motion="reduce"
     )
     seen.goto(page.as_uri())
+    seen.evaluate(UNFOLD)
     for figure in seen.locator(".attnbook-live").all():
         figure.scroll_into_view_if_needed()
         with seen.expect_download() as download:

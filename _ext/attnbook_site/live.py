@@ -41,7 +41,7 @@ def show(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
         address = context["pathto"](f"_static/stills/{file.name}", resource=True)
         return (
             f'{found[0]}<img src="{escape(address)}" width="{width}" height="{height}" '
-            f'loading="lazy" alt="{alternative(found["name"], found["title"])}">'
+            f'loading="lazy" alt="{alternative(found["title"])}">'
         )
 
     body = PLACE.sub(picture, context.get("body", ""))

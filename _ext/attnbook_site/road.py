@@ -51,8 +51,9 @@ def in_words(reading: int, building: int) -> str:
 
 
 def in_hours(length: int) -> str:
-    """6 hours and 20 minutes."""
-    return f"{length // 60} hours and {length % 60} minutes"
+    """1 hour and 20 minutes."""
+    hours, rest = divmod(length, 60)
+    return f"{hours} hour{'s' * (hours != 1)} and {rest} minutes"
 
 
 def number_interlude(app: Sphinx, env: BuildEnvironment) -> list[str]:

@@ -26,6 +26,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from attnbook_course.browser import Cell, find_needs, root_name
+from attnbook_course.builds import BUILDS
 
 ROOT = Path(__file__).parents[2]
 PYODIDE = json.loads(Path(__file__).with_name("pyodide.json").read_text(encoding="utf-8"))
@@ -63,6 +64,7 @@ PURE = (
 OWN = ("attnbook", "attnbook_course")
 ALIVE = ("live", "drawings")  # what a last line of these shows moves by itself, or is a picture
 RUNS = re.compile(r'<div class="cell [^"]*\bruns\b')
+BUILD = re.compile(r'<div class="[^"]*\bexercise build\b')
 LEFT_OUT = re.compile(
     r"attnbook/(torch|jax|pretrained)/|attnbook_course/(weaving|live/models)/|\.pyi?c$|__pycache__"
 )
@@ -207,7 +209,9 @@ def write_wheels(app: Sphinx, error: Exception | None) -> None:
         for name in ("attnbook", *PURE):
             _add_distribution(archive, name)
     own = ROOT / "_build" / "pyodide"
-    python = PYODIDE | {"libraries": PACKAGES} | ({"from": ""} if own.is_dir() else {})
+    builds = {name: build.check_line for name, build in BUILDS.items()}
+    python = PYODIDE | {"libraries": PACKAGES, "builds": builds}
+    python |= {"from": ""} if own.is_dir() else {}
     (folder / "python.json").write_text(json.dumps(python), encoding="utf-8")
     if own.is_dir():
         shutil.copytree(own, Path(app.outdir) / "_static" / "pyodide", dirs_exist_ok=True)
@@ -233,6 +237,8 @@ def load(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
     """A page with cells that run has the script."""
     if RUNS.search(context.get("body", "")):
         app.add_js_file("run.js", loading_method="defer", priority=920)
+        if BUILD.search(context["body"]):
+            app.add_js_file("builds.js", loading_method="defer", priority=930)
 
 
 def setup(app: Sphinx) -> None:

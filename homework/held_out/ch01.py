@@ -9,7 +9,7 @@ from attnbook_course.checks.verdict import check, expect
 def numbers(seed):
     """The numbers of a class, from its seed."""
     rng = np.random.default_rng([seed, 1])
-    return {"p": int(rng.integers(3, 16))}
+    return {"p": int(rng.integers(3, 17))}
 
 
 def checks(seed):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import sys
 import textwrap
 import traceback
@@ -23,7 +24,7 @@ from attnbook_course.browser import names
 from attnbook_course.builds import BUILDS
 
 Function = Callable[..., Any]
-FILE = Path("mine.py")
+FILE = Path(os.environ.get("ATTNBOOK_MINE", "mine.py"))  # elsewhere where pages are made
 HEAD = '"""What I have built with attnbook: mine.use("attention") finds it here."""\n'
 LIBRARIES = ("attnbook", "numpy", "math", "torch", "torch.nn.functional", "jax", "jax.numpy")
 

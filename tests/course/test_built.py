@@ -10,6 +10,7 @@ import torch
 
 from attnbook import torch as torch_layers
 from attnbook.train import training
+from attnbook_course.road import ROAD
 from experiments import trained_recall
 
 ROOT = Path(__file__).parents[2]
@@ -17,9 +18,8 @@ ROOT = Path(__file__).parents[2]
 CELL = re.compile(r"^```\{code-cell\}.*?\n(.*?)^```", re.M | re.S)
 # A use of the package, and the chapter and line in which the reader has built the same.
 BUILT = {
-    r"torch_layers\.train\(": ("02", "    loss.backward()"),
-    r"jax_layers\.train\(": ("02", "    theta = theta - 0.1 * mean / (1 - 0.9**t) / size"),
-    r"(torch|jax)_layers\.MLP\(": ("03", "def mlp(x, W_1, b_1, W_2, b_2, activation=tanh):"),
+    r"(torch|jax)_layers\.train\(": ("02", "    theta = theta - 1.0 * slope"),
+    r"(torch|jax)_layers\.MLP\(": ("ju", "def mlp(x, W_1, b_1, W_2, b_2, activation=relu):"),
     r"\bGRUCell\(": ("04", "def gru_cell(x, state, W, b, U, d):"),
     r"\bEncoderDecoder\(": ("04", "def teacher_forced(p, words, characters):"),
     r"losses\.cross_entropy\(": ("04", "def masked_loss(logits, labels, mask):"),
@@ -30,11 +30,12 @@ BUILT = {
 
 
 def cells() -> list[tuple[str, str]]:
-    """The code cells of all chapters in order, each with its chapter's number."""
+    """The code cells of all chapters in order, each with its chapter's number, "ju" the interlude's."""
+    later = sorted(path.stem for path in (ROOT / "chapters").glob("1*.md"))
     return [
-        (path.name[:2], cell)
-        for path in sorted((ROOT / "chapters").glob("[0-9]*.md"))
-        for cell in CELL.findall(path.read_text(encoding="utf-8"))
+        (name[:2], cell)
+        for name in (*ROAD, *later)
+        for cell in CELL.findall((ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8"))
     ]
 
 

@@ -79,5 +79,5 @@ def test_an_exercise_without_a_hint_is_refused(tmp_path):
     chapter = tmp_path / "01-a.md"
     text = CHAPTERS[0].read_text(encoding="utf-8").replace("```{dropdown} Hint", "```{note}", 1)
     chapter.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"ex-parabola: .* one hint .*, found 1, 0, 1"):
+    with pytest.raises(ValueError, match=r"build-1: .* one hint .*, found 1, 0, 1"):
         list(exercises(chapter))

@@ -95,7 +95,7 @@ def test_held_out_exercises_of_one_s_own(tmp_path, capsys):
     own, book = tmp_path / "own", ROOT / "homework" / "held_out"
     own.mkdir()
     for name in ("ch01.md", "ch01.py"):
-        text = (book / name).read_text("utf-8").replace("integers(3, 16)", "integers(17, 18)")
+        text = (book / name).read_text("utf-8").replace("integers(3, 17)", "integers(17, 18)")
         (own / name).write_text(text, "utf-8")
     arguments = ["--seed", "2", "--out", str(tmp_path / "out"), "--held-out", str(own), "hw1"]
     assert make_homework.main(arguments) == 0
@@ -115,7 +115,10 @@ GOOD = 'title = "T"\nchapters = ["01"]\nseconds = 60\nminutes = 10\nexplanations
     [
         ("title = ", "homework/hw0.toml: Invalid value"),
         (GOOD.replace("minutes", "hours"), "homework/hw0.toml: minutes: expected a line of it"),
-        (f"{GOOD}[points]\nex-no = 1", "no exercise 'ex-no' in [points]; there are ex-parabola, "),
+        (
+            f"{GOOD}[points]\nex-no = 1",
+            "no exercise 'ex-no' in [points]; there are build-1, ex-parabola, ",
+        ),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(tmp_path, monkeypatch, plan, words):
@@ -131,7 +134,7 @@ def test_a_plan_that_cannot_be_is_refused(tmp_path, monkeypatch, plan, words):
 
 def test_a_solution_that_is_not_right_stops_the_making(tmp_path, monkeypatch):
     monkeypatch.setattr(make_homework, "scored", lambda *_: Verdict("wrong", "no"))
-    with pytest.raises(BadHomework, match="the solution of ex-neighbours is not right: ✗ no"):
+    with pytest.raises(BadHomework, match="the solution of build-1 is not right: ✗ no"):
         MAKER.make("hw1", tmp_path)
 
 

@@ -136,3 +136,56 @@ def test_a_reader_runs_a_cell_answers_an_exercise_and_stops_a_loop(opened: Visit
     page.reload()
     assert exercise.check_line in asked.locator("textarea").input_value()
     assert not opened.complaints
+
+
+BUILT = """
+def squares(queries, keys):
+    return ((queries[:, None] - keys) ** 2).sum(-1)
+
+def nadaraya_watson(queries, keys, values, bandwidth):
+    d = squares(queries, keys)
+    k = np.exp((d.min(1, keepdims=True) - d) / (2 * bandwidth**2))
+    return k / k.sum(1, keepdims=True) @ values
+
+"""
+
+
+def test_a_build_is_saved_to_a_file_read_from_it_and_used_in_another_chapter(
+    opened: Visit, tmp_path: Path
+) -> None:
+    """As by a reader who changes the browser: what is kept there is lost, and the file has it."""
+    page = opened.go(f"chapters/{CHAPTERS[0].stem}.html")
+    page.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
+    build = page.locator(".exercise-card:has(> .build) div.cell")
+    build.get_by_role("button", name="Download").click()
+    expect(build.locator(".run-said")).to_contain_text("Nothing is built yet")
+    build.get_by_role("button", name="Write an answer").click()
+    build.locator("textarea").fill(f"{BUILT}checks.ch01.nadaraya_watson(nadaraya_watson)")
+    build.get_by_role("button", name="Check").click()
+    build.get_by_role("button", name="Load and run").click()
+    expect(build.locator(".run-output")).to_contain_text("Kept in mine.py.")
+    with page.expect_download() as saved:
+        build.get_by_role("button", name="Download").click()
+    saved.value.save_as(tmp_path / "mine.py")
+    page.evaluate(
+        "localStorage.removeItem('attnbook-drafts'); localStorage.removeItem('attnbook-mine')"
+    )
+    page.reload()
+    expect(build.locator("textarea")).to_have_count(0)
+    (tmp_path / "other.py").write_text("def another(x):\n    return x\n", "utf-8")
+    build.locator("input[type=file]").set_input_files(tmp_path / "other.py")
+    expect(build.locator(".run-said")).to_contain_text("other.py has no function of a build")
+    build.locator("input[type=file]").set_input_files(tmp_path / "mine.py")
+    expect(build.locator(".run-said")).to_contain_text("nadaraya_watson is filled in")
+    page.reload()
+    assert "def squares(queries, keys)" in build.locator("textarea").input_value()
+    opened.go(f"chapters/{CHAPTERS[2].stem}.html")
+    cell = page.locator("div.cell.runs:not([class*=tag_])").first
+    cell.get_by_role("button", name="Edit").click()
+    code = "from attnbook_course import mine\nown = mine.use('nadaraya_watson')\n"
+    cell.locator("textarea").fill(f"{code}own(np.eye(2), np.eye(2), np.eye(2), 1e-3)")
+    cell.get_by_role("button", name="Run").click()
+    expect(cell.locator(".run-output")).to_contain_text("nadaraya_watson: yours, from mine.py.")
+    expect(cell.locator(".run-output")).to_contain_text("[1., 0.]")
+    assert not opened.complaints

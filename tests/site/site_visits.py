@@ -143,6 +143,11 @@ def article(page: str) -> str:
     return page[page.index('<article class="bd-article">') : page.index("</article>")]
 
 
+def unfold(page: Page) -> None:
+    """Open what is deeper, so that the live figures in it wake."""
+    page.evaluate("document.querySelectorAll('details.deeper').forEach((one) => (one.open = true))")
+
+
 @dataclass
 class Visit:
     """An open page, with what it asked for and what it complained about."""

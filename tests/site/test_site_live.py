@@ -24,7 +24,7 @@ from live_visits import (
 )
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
-from site_visits import SITE, WIDTHS, Visit, next_frames, rests, served, visiting
+from site_visits import SITE, WIDTHS, Visit, next_frames, rests, served, unfold, visiting
 
 NAMES = list(FIGURES)
 # a control that a key moves, by its title
@@ -252,5 +252,6 @@ def test_a_page_comes_light_and_its_figure_when_it_is_near(
     bytes_sent = (gzip.compress(file.read_bytes()) for file in sent if file.is_file())
     assert sum(map(len, bytes_sent)) < 1000 * most
     assert not any("bokeh" in file.name or "fa-solid" in file.name for file in sent)
+    unfold(page)
     page.locator(".attnbook-live").first.scroll_into_view_if_needed()
     page.wait_for_selector(".attnbook-live[data-ready=true]")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cut import CUT, OPEN, TOO_WIDE
 from playwright.sync_api import Browser, Page
-from site_visits import Visit, faded, next_frames, visiting
+from site_visits import Visit, faded, next_frames, unfold, visiting
 from test_site_pages import PAGES, in_time
 
 SEEN = Path(__file__).with_name("seen.js").read_text(encoding="utf-8").partition("\n")[2]
@@ -16,7 +16,7 @@ SIZES = {390: 844, 768: 1024, 960: 768, 1440: 900}  # from 960 on the pages stan
 # How far below the title's top the first sentence of a text begins: what is in a box or a fold is none.
 FIRST_WORDS = """() => {
   const title = document.querySelector(".bd-article h1"), top = title.getBoundingClientRect().top;
-  const boxes = ".admonition, details, figure, .slides-of-chapter, table, .sidebar, [class*=cell]";
+  const boxes = ".admonition, details, figure, .slides-of-chapter, .road-time, table, .sidebar, [class*=cell]";
   const first = [...document.querySelectorAll(".bd-article p")]
     .find((one) => one.checkVisibility() && !one.closest(boxes) && one.textContent.trim().length > 40);
   return first ? Math.round(first.getBoundingClientRect().top - top) : 0;
@@ -75,12 +75,13 @@ def far(page: Page, width: int) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("path", [in_time(path) for path in PAGES])
 def test_what_a_reader_sees(visit: Visit, path: str) -> None:
-    """Folds as they come, then all open; colours in both themes."""
+    """What is deeper is open, then every fold; colours in both themes."""
     page = visit.page
     page.emulate_media(color_scheme="light")
     resize(page, 1440)
     visit.go(path)
     page.evaluate("document.fonts.ready")
+    unfold(page)
     for figure in page.locator(".attnbook-live").all():
         figure.scroll_into_view_if_needed()
         page.wait_for_function("(one) => one.dataset.ready", arg=figure.element_handle())

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from PIL import Image
-from site_visits import ROOT, SITE, Visit, without_script
+from site_visits import ROOT, SITE, Visit, unfold, without_script
 
 STILLS = ROOT / "images" / "stills"
 FIGURES = {
@@ -27,6 +27,7 @@ def test_every_live_figure_has_a_still_and_no_other_is_kept() -> None:
 @pytest.mark.parametrize("name", FIGURES)
 def test_without_javascript_the_still_stands(open_page: Visit, name: str) -> None:
     host = open_page.go(FIGURES[name]).locator(f"#{name}")
+    unfold(open_page.page)
     assert host.locator("img").is_visible() and host.locator("p").is_visible()
     assert not host.get_by_role("button").is_visible()
 
@@ -39,6 +40,7 @@ def test_the_still_stands_until_the_figure_does_and_shows_the_same(
     page = open_page.go(FIGURES[name])  # never scrolled
     host = page.locator(f"#{name}")
     still = host.locator(".attnbook-still")
+    unfold(page)
     assert still.is_visible()
     host.scroll_into_view_if_needed()
     page.wait_for_selector(f"#{name}[data-ready=true]")

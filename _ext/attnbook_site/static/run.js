@@ -4,7 +4,7 @@
 
 const STATIC = new URL(".", document.currentScript.src).href;
 const PAGE = location.pathname.split("/").pop().replace(/\.html$/, "");
-const AGREED = "attnbook-python", DRAFTS = "attnbook-drafts";
+const AGREED = "attnbook-python", DRAFTS = "attnbook-drafts", MINE = "attnbook-mine";
 const colab = document.querySelector('a[href*="colab.research.google.com"]');
 const LACKS = { torch: "PyTorch", jax: "JAX", model: "the model’s file", bokeh: "Bokeh", processes: "processes or threads" };
 const cells = new Map(); // of the page, by their places
@@ -21,19 +21,28 @@ function button(words, press) {
   return made;
 }
 
-/** All drafts, by page and place. */
+/** All drafts, by page and place; those of builds by the names of their functions. */
 function drafts() {
   try { return JSON.parse(localStorage.getItem(DRAFTS)) || {}; } catch { return {}; }
 }
 
 /** Keep a draft, or forget it. */
-function keep(place, code) {
-  const all = drafts(), own = all[PAGE] || {};
+function keep([page, place], code) {
+  const all = drafts(), own = all[page] || {};
   if (code === null) delete own[place];
   else own[place] = code;
-  all[PAGE] = own;
-  if (!Object.keys(own).length) delete all[PAGE];
+  all[page] = own;
+  if (!Object.keys(own).length) delete all[page];
   try { localStorage.setItem(DRAFTS, JSON.stringify(all)); } catch { /* for this visit only */ }
+}
+
+/** The text of mine.py, what the reader has built on all pages; null where that is nothing. */
+function mine() {
+  try { return localStorage.getItem(MINE); } catch { return null; }
+}
+
+function keepMine(text) {
+  try { localStorage.setItem(MINE, text); } catch { /* until the page is left */ }
 }
 
 /** A cell of the page with its bar, its editor and what it showed. */
@@ -45,6 +54,8 @@ class Cell {
     this.stored = element.querySelector(":scope > .cell_output, :scope > details > .cell_output");
     this.code = this.input.querySelector("pre").textContent.replace(/\n$/, "");
     this.exercise = element.classList.contains("tag_exercise");
+    const build = element.parentElement.querySelector(":scope > .exercise.build");
+    this.kept = build ? ["builds", this.code.match(/^def (\w+)/m)[1]] : [PAGE, this.place];
     this.bar = make("div", "run-bar");
     this.start = button(this.exercise ? "Check" : "Run", () => this.run());
     this.change = button(this.exercise ? "Write an answer" : "Edit", () => this.edit());
@@ -55,7 +66,7 @@ class Cell {
     this.back.hidden = this.halt.hidden = true;
     this.bar.append(this.start, this.change, this.halt, this.back, this.said);
     this.input.after(this.bar);
-    const draft = (drafts()[PAGE] || {})[this.place];
+    const draft = drafts()[this.kept[0]]?.[this.kept[1]];
     if (draft !== undefined && draft !== this.code) this.edit(draft);
   }
 
@@ -71,13 +82,20 @@ class Cell {
     this.editor.setAttribute("autocapitalize", "off");
     this.editor.setAttribute("aria-label", "Code of this cell. Control and Enter run it.");
     this.editor.addEventListener("keydown", (event) => this.key(event));
-    this.editor.addEventListener("input", () => { keep(this.place, this.editor.value); this.fit(); });
+    this.editor.addEventListener("input", () => { keep(this.kept, this.editor.value); this.fit(); });
     this.input.firstElementChild.hidden = true; // the frame stays, and the editor where its code was
     this.input.append(this.editor);
     this.change.hidden = true;
     this.back.hidden = false;
     this.fit();
     if (typeof draft !== "string") this.editor.focus();
+  }
+
+  /** This code in the editor. */
+  fill(code) {
+    this.edit(code);
+    this.editor.value = code;
+    this.fit();
   }
 
   /** As high as its text. */
@@ -98,7 +116,7 @@ class Cell {
   reset() {
     this.editor?.remove();
     this.editor = null;
-    keep(this.place, null);
+    keep(this.kept, null);
     this.input.firstElementChild.hidden = this.change.hidden = false;
     this.back.hidden = true;
     this.output?.remove();
@@ -115,7 +133,7 @@ class Cell {
     this.start.disabled = true;
     this.halt.hidden = this.back.hidden = false;
     this.say("Starting Python …");
-    interpreter().postMessage({ place: this.place, code: this.now() });
+    interpreter().postMessage({ place: this.place, code: this.now(), mine: mine() });
   }
 
   say(words, failed = false) {
@@ -177,6 +195,7 @@ function interpreter() {
     if (!running) return;
     if (data.kind === "status") running.say(data.words);
     else if (data.kind === "shown") {
+      if (data.mine) keepMine(data.mine);
       running.show(data.shown);
       running.end(data.words);
     } else {

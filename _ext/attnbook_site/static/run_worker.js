@@ -85,10 +85,11 @@ async function runIn(py, place, code) {
   }
 }
 
-/** Run a cell, and before it those that it needs. */
-async function run({ place, code }) {
+/** Run a cell, and before it those that it needs. What the reader has built is mine.py meanwhile. */
+async function run({ place, code, mine }) {
   started ??= start();
   const py = await started;
+  if (mine) py.FS.writeFile("mine.py", mine);
   let before = [];
   try { before = list(runPage.before(place, code)); } catch { /* a syntax error, which the cell itself will show */ }
   const cells = JSON.parse(py.globals.get("CELLS"));
@@ -109,7 +110,8 @@ async function run({ place, code }) {
   const shown = await runIn(py, place, code);
   const took = (performance.now() - begun) / 1000;
   const first = before.length ? `${before.length} cell${before.length > 1 ? "s" : ""} before it ran first. ` : "";
-  return { shown, words: `${first}${took < 0.1 ? "Done." : `Done in ${took.toFixed(1)} s.`}` };
+  const built = py.FS.analyzePath("mine.py").exists ? py.FS.readFile("mine.py", { encoding: "utf8" }) : null;
+  return { shown, mine: built, words: `${first}${took < 0.1 ? "Done." : `Done in ${took.toFixed(1)} s.`}` };
 }
 
 onmessage = async ({ data }) => {

@@ -18,7 +18,7 @@ def build(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
             return verdict  # one of another file, or of a student in another process, stays there
         try:
             said = mine.keep(function)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, TypeError) as error:  # TypeError: of a class without source
             said = f"Not kept in {mine.FILE}: {error}."
         return Verdict("right", f"{verdict.message} {said}")
 

@@ -57,7 +57,7 @@ def nadaraya_watson(function: Function) -> str:
         words = f"{where} it stops with {type(error).__name__}: {SUMMED}, which leaves (m, n)"
         raise Wrong(f"{words} of them.") from None
     expect(got, builds.nadaraya_watson(queries, keys, values, h), where, mistakes)
-    _far_away(function, *(a.astype(np.float32) for a in (queries, keys, values)), h)
+    _far_away(function, queries, keys, values, h)
     got = call(function, queries, keys, values, 1e6)
     expect(
         got, np.tile(values.mean(axis=0), (4, 1)), "for h = 1000000, where all keys count alike,"
@@ -81,6 +81,7 @@ def _far_away(
     function: Function, queries: np.ndarray, keys: np.ndarray, values: np.ndarray, h: float
 ) -> None:
     """Wrong unless a query that is 1000 h away gets the nearest value, beside one that is not."""
+    queries, keys, values = (one.astype(np.float32) for one in (queries, keys, values))
     far = keys[2] + 1000 * h * keys[2] / np.linalg.norm(keys[2])
     nearest = values[np.argmin(np.sum((far - keys) ** 2, axis=1))]
     both = np.stack([queries[0], far])

@@ -41,7 +41,7 @@ def attention(function: Function) -> str:
         mistakes = [(np.where(np.isnan(one), np.nan, right), lost)]
         expect(one, right, "for scores of 10⁴ and more", mistakes, tolerance=1e-3)
     before = call_pair(function, q, k, v, mask)
-    hidden = ~mask.any(axis=0)[:, None]  # from all queries
+    hidden = ~np.any(mask, axis=0, keepdims=True).T  # from all queries
     after = call_pair(function, q, np.where(hidden, 1e3, k), np.where(hidden, -1e3, v), mask)
     if not all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)):
         words = "a key that the mask hides from all queries changes the answer when it is changed."

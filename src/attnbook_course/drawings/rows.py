@@ -12,7 +12,7 @@ import numpy as np
 from attnbook.attention import scores, softmax
 
 Array = Any  # NumPy's; what the package's functions give names no library
-POINTS_TO = (1, 2, 0, 4, 5, 3)  # of six names in two circles, as chapter 3 has eight of them
+POINTS_TO = (1, 2, 0, 4, 5, 3)  # of six names in two circles, as chapter 2 has eight of them
 
 
 @dataclass(frozen=True)

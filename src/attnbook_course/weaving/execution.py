@@ -25,6 +25,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 # What libraries say on stderr of the machine, not of the code: bars, and cores that nobody counts.
 QUIET = {"TQDM_DISABLE": "1", "LOKY_MAX_CPU_COUNT": str(os.cpu_count())}
+QUIET |= {"ATTNBOOK_MINE": os.devnull}  # the pages have the book's builds, not those of an author
 MAY_WARN = {"remove-stderr", SETUP_TAG}  # tags of cells that may write there
 
 
