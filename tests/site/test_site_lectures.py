@@ -34,6 +34,8 @@ OUTSIDE = """() => {
   for (const one of slide.querySelectorAll("pre"))
     if (one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
       found.push(`code scrolls: ${one.textContent.slice(0, 40)}`);
+  for (const one of slide.querySelectorAll(".katex-display"))
+    if (one.scrollWidth > one.clientWidth + 1) found.push(`too wide: ${one.querySelector("annotation").textContent}`);
   for (const one of slide.querySelectorAll("figure:not(.qr) > img"))
     if (!one.naturalWidth) found.push(`no picture: ${one.alt}`);
   return found.map((one) => `${slide.id}: ${one}`);
