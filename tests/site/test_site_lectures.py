@@ -172,6 +172,19 @@ def test_a_formula_turns_into_the_next_in_its_place(page: Page, site: str) -> No
     assert parts.evaluate_all(shown)[:2] == [True, False]
 
 
+def test_bars_grow_in_one_place_and_all_parts_have_room_on_paper(page: Page, site: str) -> None:
+    deck = f"{site}/lectures/03a-six-scores.html"
+    open_deck(page, f"{deck}#/a-cold-softmax-gives-the-best-key-everything")
+    page.keyboard.press("ArrowRight")
+    bar = page.locator(".present .part.visible .bar b").first
+    assert bar.evaluate("(one) => one.getAnimations().length") == 1
+    page.set_viewport_size({"width": 700, "height": 1000})
+    page.goto(f"{deck}?read")
+    page.emulate_media(media="print")
+    room = "(part) => part.closest('.slide').querySelector('footer').getBoundingClientRect().top - part.getBoundingClientRect().bottom"
+    assert min(page.locator(".stacked > .part").evaluate_all(f"(all) => all.map({room})")) >= 0
+
+
 def test_a_short_course_leaves_slides_out_and_keeps_its_time(page: Page, site: str) -> None:
     open_deck(page, f"{site}/lectures/{FIRST}.html?path=6")
     whole = (SITE / "lectures" / f"{FIRST}.html").read_text("utf-8").count("<section ")

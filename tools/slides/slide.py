@@ -17,7 +17,7 @@ from slides.live import settings, title_of
 from slides.question import CHOICE, LETTERS, Choice, Question, plain_answer
 from slides.text import TextWriter
 
-LETTER = re.compile(r"(?<![A-Za-z\\])([qkv])(?![A-Za-z])(?:_[a-z])?")  # q, k_j or v_j in a formula
+LETTER = re.compile(r"(?<![A-Za-z\\_])([qkv])(?![A-Za-z])(?:_[a-z])?")  # q, k_j or v_j in a formula
 WIDTH, GAP = 1168, 48  # of a slide's body, and between its columns, in its own pixels
 
 
