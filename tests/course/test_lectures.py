@@ -200,7 +200,10 @@ def test_no_result_is_typed(name, written):
         ("```{figure} fig-none\n```", "13: has no figure 'fig-none'"),
         ("```{figure} fig-bandwidths\n:without: truths\n```", "13: without: got 'truths', expect"),
         ("```{figure} fig-valley\n:without: truth\n```", "13: without: no curve of the figure"),
-        ("```{solution} build-2\n:clicks: a\n```", "13: no solution in code 'build-2'; of build-1,"),
+        (
+            "```{solution} build-2\n:clicks: a\n```",
+            "13: no solution in code 'build-2'; of build-1,",
+        ),
         ("```{solution} build-1\n:clicks: K\n```", "13: clicks: 0 lines of the code begin 'K'"),
         ("```{solution} build-1\n:clicks: return | s =\n```", "13: clicks: return | s = do not"),
         ("```{stack}\na\n```", "13: stack: got one part, expected two or more"),

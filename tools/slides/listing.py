@@ -22,8 +22,8 @@ MOST = {"code lines": 16, "code columns": 93, "printed lines": 16}
 
 def typed_as_html(code: str, cuts: list[str], width: float) -> str:
     """Code without its docstring; from each line on that begins as a cut a click shows a step."""
-    lines = re.sub(r'^ +""".*?"""\n', "", code, count=1, flags=re.DOTALL | re.MULTILINE)
-    lines = lines.rstrip("\n").split("\n")
+    bare = re.sub(r'^ +""".*?"""\n', "", code, count=1, flags=re.DOTALL | re.MULTILINE)
+    lines = bare.rstrip("\n").split("\n")
     starts = [[i for i, one in enumerate(lines) if one.strip().startswith(cut)] for cut in cuts]
     for cut, found in zip(cuts, starts, strict=True):
         if not cut or len(found) != 1:
