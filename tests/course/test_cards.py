@@ -103,8 +103,9 @@ def test_a_term_is_answered_by_its_formula(cards, writers):
         assert whole.strip() not in found.front
 
 
-def test_no_card_shows_a_mark_of_markdown(cards):
+def test_no_card_shows_a_mark_of_markdown_or_of_the_slides_colours(cards):
     for found in cards:
         for side in (found.front, found.back, found.where):
+            assert not re.search(r"\\[QKV]\{", side), side
             words = re.sub(r"\\\(.*?\\\)|\\\[.*?\\\]|<code>.*?</code>", "", side, flags=re.DOTALL)
             assert not re.search(r"\$|\*\*|```|\{\w+\}`|\]\(", words), words

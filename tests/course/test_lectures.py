@@ -198,6 +198,15 @@ def test_no_result_is_typed(name, written):
         ("```{output} def held_out\n```", "13: has: got nothing, expected what the lines taken"),
         ("```{output} def held_out\n:has: (\n```", "13: has: '(' is no regular expression"),
         ("```{figure} fig-none\n```", "13: has no figure 'fig-none'"),
+        ("```{figure} fig-bandwidths\n:without: truths\n```", "13: without: got 'truths', expect"),
+        ("```{figure} fig-valley\n:without: truth\n```", "13: without: no curve of the figure"),
+        (
+            "```{solution} build-2\n:clicks: a\n```",
+            "13: no solution in code 'build-2'; of build-1,",
+        ),
+        ("```{solution} build-1\n:clicks: K\n```", "13: clicks: 0 lines of the code begin 'K'"),
+        ("```{solution} build-1\n:clicks: return | s =\n```", "13: clicks: return | s = do not"),
+        ("```{stack}\na\n```", "13: stack: got one part, expected two or more"),
         ("```{diagram} nothing\n```", "13: no drawing 'nothing'; there are"),
         (
             "```{diagram} rung\n:width: 3\n```",
@@ -256,12 +265,30 @@ def test_a_slide_without_notes_stops_it(book, tmp_path):
 
 
 def test_a_cell_comes_with_its_output_and_a_marked_line(book, tmp_path):
-    body = "```{cell} def left_out_error\n:output: chooses 0\n:mark: np.mean\n```\n"
+    body = "```{cell} def left_out_error\n:output: choose 0\n:mark: np.mean\n```\n"
     _, page = page_of(book, tmp_path, HEAD + body + NOTES)
     code, printed = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
     assert 'class="hll"' in code
     plain = re.sub(r"<.*?>", "", printed)
-    assert re.fullmatch(r"leave-one-out chooses 0\.\d\d", plain)
+    assert re.fullmatch(r"the others choose 0\.\d\d, .* 0\.\d+", plain)
+
+
+def test_a_solution_is_typed_in_steps_and_has_every_line_once(book, tmp_path):
+    """But for its docstring; and formulas in one place have the colours of drawings."""
+    body = "```{solution} build-1\n:clicks: squares | weights\n```\n"
+    formulas = "\n```{stack}\n$$\n\\Q{q}\n$$\n+++\n$$\n\\K{k}\n$$\n```\n"
+    writer, page = page_of(book, tmp_path, HEAD + body + formulas + NOTES)
+    (code,) = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
+    first, *steps = code.split('<span class="step fragment">')
+    assert [part.count("\n") for part in (first, *steps)] == [1, 3, 2]
+    typed = unescape(re.sub("<.*?>", "", code)).strip().split("\n")
+    assert typed == [
+        one for one in writer.chapter.solution("build-1").strip().split("\n") if '"""' not in one
+    ]
+    parts = page.split('<div class="part')[1:]
+    assert [part.startswith(" fragment") for part in parts] == [False, True]
+    for part, role in zip(parts, ("queries", "keys"), strict=True):
+        assert f";color:var(--drawing-{role})" in part and "#0000a" not in part
 
 
 def test_clicks_are_cut_outside_of_fences():

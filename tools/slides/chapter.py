@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from attnbook_course.checks.exercises import exercises
 from attnbook_course.weaving.blocks import Block, parse, walk
 from attnbook_course.weaving.book import Book, Page
 from attnbook_course.weaving.labels import Table
@@ -95,6 +96,14 @@ class Chapter:
         blocks = [b for b in self.blocks if b.kind == "math" and b.label == label]
         block = self._one(blocks, "formula", label)
         return block.text, self.table.numbers[self.page.docname, block.line]
+
+    def solution(self, label: str) -> str:
+        """The code of an exercise's solution."""
+        known = {one.label: one for one in exercises(self.page.path)}
+        if label not in known or not known[label].is_checked:
+            have = ", ".join(one.label for one in known.values() if one.is_checked)
+            raise LookupError(f"{self.page.docname} has no solution in code {label!r}; of {have}")
+        return known[label].solution
 
     def printed(self, pattern: str) -> str:
         """What the pattern's group finds in all that the chapter printed: one text and no other."""

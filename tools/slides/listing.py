@@ -15,8 +15,34 @@ PLAIN = re.compile(r'<span class="(?:[nopw]|n[bcfn])">([^<]*)</span>')
 LETTER = 0.602  # width of a letter of the code face, in its size
 EDGES = 46  # pixels of a box that are no room for letters
 TYPE = (20, 27)  # the least and the largest size of code, in pixels of 720
+TYPED = 480  # pixels for the lines of typed code: a title and a line of text have the rest
 LINES = 360  # how many lines of type of one pixel are as high as a slide's body
 MOST = {"code lines": 16, "code columns": 93, "printed lines": 16}
+
+
+def typed_as_html(code: str, cuts: list[str], width: float) -> str:
+    """Code without its docstring; from each line on that begins as a cut a click shows a step."""
+    bare = re.sub(r'^ +""".*?"""\n', "", code, count=1, flags=re.DOTALL | re.MULTILINE)
+    lines = bare.rstrip("\n").split("\n")
+    starts = [[i for i, one in enumerate(lines) if one.strip().startswith(cut)] for cut in cuts]
+    for cut, found in zip(cuts, starts, strict=True):
+        if not cut or len(found) != 1:
+            raise LookupError(f"clicks: {len(found)} lines of the code begin {cut!r}; one must")
+    places = [found[0] for found in starts]
+    if places != sorted(places):
+        raise LookupError(f"clicks: {' | '.join(cuts)} do not follow each other")
+    html = highlight("\n".join(lines), PythonLexer(), HtmlFormatter(nowrap=True)).split("\n")
+    ends = [*places, len(lines)]
+    steps = [
+        f'<span class="step fragment">{chr(10).join(html[start:end])}\n</span>'
+        for start, end in zip(places, ends[1:], strict=True)
+    ]
+    first = "".join(f"{one}\n" for one in html[: places[0]])
+    size = min(size_of(lines, width), int(TYPED / (1.5 * len(lines))))
+    if size < TYPE[0]:
+        raise LookupError(f"code of {len(lines)} lines; at most {TYPED // (1.5 * TYPE[0]):g}")
+    typed = PLAIN.sub(r"\1", first + "".join(steps))
+    return f'<pre class="code" tabindex="0" style="--size: {size}px"><code>{typed}</code></pre>'
 
 
 def code_as_html(lines: list[str], marked: list[int], width: float) -> str:

@@ -114,6 +114,8 @@ class PageWriter(SlideWriter):
         whole width, above the text that is its column's neighbour.
         """
         pictures = PICTURE.findall(body)
+        if 'class="stacked"' in body:  # in one place, and of one shape
+            pictures = [*set(pictures)]
         if len(pictures) != 1 or OTHERS.search(body):
             return [], 0
         plot, view = pictures[0]

@@ -38,7 +38,8 @@ class Question:
 
 
 def plain_answer(text: str) -> str:
-    """An answer's own sentences, those in columns too, without what it shows."""
+    """An answer's own sentences, those in columns too, without what it shows, nor its colours."""
     text = re.sub(r"^(`{3,})\{.*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^(?::{3,}.*|\+{3})$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\\[QKV](?=\{)", "", text)
     return re.sub(r"\n{3,}", "\n\n", text).strip()

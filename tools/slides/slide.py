@@ -8,14 +8,16 @@ from html import escape
 from textwrap import dedent
 from urllib.parse import urlencode
 
+from attnbook_course.figures import COLOURS
 from attnbook_course.weaving.stills import alternative
 from slides.clicks import draw, in_clicks
-from slides.deck import Slide
-from slides.listing import broken, code_as_html, expect, expression, printed_as_html
+from slides.deck import Slide, clicks
+from slides.listing import broken, code_as_html, expect, expression, printed_as_html, typed_as_html
 from slides.live import settings, title_of
 from slides.question import CHOICE, LETTERS, Choice, Question, plain_answer
 from slides.text import TextWriter
 
+LETTER = re.compile(r"(?<![A-Za-z\\_])([qkv])(?![A-Za-z])(?:_[a-z])?")  # q, k_j or v_j in a formula
 WIDTH, GAP = 1168, 48  # of a slide's body, and between its columns, in its own pixels
 
 
@@ -50,17 +52,24 @@ class SlideWriter(TextWriter):
         return f'<div class="column">{self.text(body, line)}</div>'
 
     def formula_directive(self, label: str, given: dict[str, str], body: str, line: int) -> str:
-        """A numbered formula of the chapter."""
+        """A numbered formula of the chapter; ``:coloured:`` gives q, k and v their colours."""
         tex, number = self.find(self.chapter.formula, label)
+        if given.pop("coloured", None) is not None:
+            tex = LETTER.sub(lambda m: rf"\{m[1].upper()}{{{m[0]}}}", tex)
         html = self.formula(tex, display=True)
         return f'<div class="formula">{html}<span class="eqno">({number})</span></div>'
 
     def figure_directive(self, name: str, given: dict[str, str], body: str, line: int) -> str:
-        """A still figure of the chapter, or the part of it in ``:view:``; the body is a caption."""
+        """A still figure of the chapter, or the part of it in ``:view:``; the body is a caption.
+
+        ``:without:`` leaves out the curves of a role, such as the truth that a class must not see.
+        """
         cell = self.find(self.chapter.figure, name)
         if "data-drawing" in cell.svg:
             raise self.error(f"{name} is a drawing: show it with {{diagram}}")
         svg = cell.svg
+        if role := given.pop("without", ""):
+            name, svg = f"{name}-without-{role}", self.find(without, svg, role)
         if view := given.pop("view", ""):
             name, svg = f"{name}-{view.replace(' ', '-')}", self.find(part_of, svg, view)
         self.figures[name] = svg
@@ -98,6 +107,24 @@ class SlideWriter(TextWriter):
             self.find(expect, "has", given.pop("has", ""), shown)
         html: str = self.find(code_as_html, shown, marked, WIDTH * self.share)
         return html + self.output(cell.printed, "output", given) if "output" in given else html
+
+    def solution_directive(self, label: str, given: dict[str, str], body: str, line: int) -> str:
+        """The code of an exercise's solution, to be typed: behind each of ``:clicks:`` a step.
+
+        They are how the first lines of the steps begin, with | between them.
+        """
+        code = self.find(self.chapter.solution, label)
+        cuts = [cut.strip() for cut in given.pop("clicks", "").split("|")]
+        html: str = self.find(typed_as_html, code, cuts, WIDTH * self.share)
+        return html
+
+    def stack_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
+        """Parts, with +++ between them, each of which takes the place of the one before."""
+        parts = [(line + place, part) for place, part in clicks(body)]
+        if len(parts) < 2:
+            raise self.error("stack: got one part, expected two or more, with +++ between them")
+        html = [f'<div class="part fragment">{self.markdown(part, at)}</div>' for at, part in parts]
+        return f'<div class="stacked">{"".join(html).replace(" fragment", "", 1)}</div>'
 
     def output_directive(self, start: str, given: dict[str, str], body: str, line: int) -> str:
         """What a cell printed, or the lines that ``:only:`` finds; they must have ``:has:``."""
@@ -201,6 +228,17 @@ class SlideWriter(TextWriter):
         """What the lecturer says, does and watches for."""
         self.notes.append(self.markdown(body, line))
         return ""
+
+
+def without(svg: str, role: str) -> str:
+    """A figure without the curves of a role of the book's plots."""
+    if role not in COLOURS:
+        raise LookupError(f"without: got {role!r}, expected one of {', '.join(COLOURS)}")
+    curve = rf'<path [^>]*style="fill: none; stroke: {COLOURS[role]};[^>]*/>'
+    found, count = re.subn(curve, "", svg)
+    if not count:
+        raise LookupError(f"without: no curve of the figure is of the role {role!r}")
+    return found
 
 
 def part_of(svg: str, view: str) -> str:

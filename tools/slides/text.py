@@ -20,6 +20,9 @@ from attnbook_course.weaving.roles import RoleResolver
 from slides.chapter import Chapter
 from slides.deck import Deck, DeckError, clicks, options
 
+# In a formula \Q{q} is q in the colour that drawings give to queries, as \K and \V are for keys and
+# values. KaTeX knows no colours by name of the page, so each goes through it as a number.
+ROLES = {"Q": ("#0000a1", "queries"), "K": ("#0000a2", "keys"), "V": ("#0000a3", "values")}
 PRINTED = re.compile(r"\{printed\}`([^`]+)`")
 
 
@@ -81,7 +84,12 @@ class TextWriter:
     def formula(self, tex: str, *, display: bool) -> str:
         """Typeset by KaTeX, as on the site."""
         source = display_source(tex, False) if display else tex
+        for mark, (number, _) in ROLES.items():
+            source = source.replace(rf"\{mark}{{", rf"\textcolor{{{number}}}{{")
         html: str = self.find(self.katex.render, source, display)
+        for number, role in ROLES.values():
+            html = html.replace(f"color:{number}", f"color:var(--drawing-{role})")
+            html = re.sub(rf' mathcolor="{number}"|\\textcolor{{{number}}}', "", html)
         return html.replace('class="katex-display"', 'class="katex-display" tabindex="0"')
 
     def _resolve(self, state: StateCore) -> None:

@@ -60,9 +60,44 @@ function read() {
   }
 }
 
-// On such a slide a click shows the next part in every column.
+// Of two formulas in one place, what they have in common glides from one to the other; the rest appears when it is there.
+function glide(from, to) {
+  const glyphs = (part) => all(".formula .katex-html span", part).filter((one) => !one.childElementCount && /[^\s\u200b]/.test(one.textContent));
+  const old = glyphs(from), now = glyphs(to), same = (i, j) => old[i].textContent === now[j].textContent;
+  const common = Array.from({ length: old.length + 1 }, () => Array(now.length + 1).fill(0)); // how many, from each pair of places on
+  for (let i = old.length - 1; i >= 0; i--)
+    for (let j = now.length - 1; j >= 0; j--)
+      common[i][j] = same(i, j) ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+  const scale = Reveal.getScale(), time = { duration: 800, easing: "ease-in-out" };
+  const appear = (one) => one.animate([{ opacity: 0 }, { opacity: 0, offset: 0.6 }, { opacity: 1 }], time);
+  all(".frac-line", to).forEach(appear);
+  for (let i = 0, j = 0; j < now.length;) {
+    const kept = i < old.length && same(i, j);
+    if (!kept && i < old.length && common[i + 1][j] >= common[i][j + 1]) i++;
+    else if (!kept) appear(now[j++]);
+    else {
+      const before = old[i++].getBoundingClientRect(), after = now[j].getBoundingClientRect();
+      now[j].style.position = "relative"; // what stands in a line has no transform
+      now[j++].animate([{ left: `${(before.x - after.x) / scale}px`, top: `${(before.y - after.y) / scale}px` }, { left: 0, top: 0 }], time);
+    }
+  }
+}
+
+// Bars in one place grow or shrink from one to the next.
+function grow(from, to) {
+  const old = all(".bar b", from);
+  all(".bar b", to).forEach((bar, at) => old[at] && bar.animate([{ width: old[at].style.width }, { width: bar.style.width }], { duration: 800, easing: "ease-in-out" }));
+}
+
+function turnPart({ fragment }, back) {
+  const other = fragment.matches(".stacked > .part") && fragment.previousElementSibling;
+  const [from, to] = back ? [fragment, other] : [other, fragment];
+  if (other && !still) for (const move of [glide, grow]) move(from, to);
+}
+
+// On such a slide a click shows the next part in every column, and of what is typed and what is said of it.
 function together() {
-  for (const column of all(".together .column"))
+  for (const column of all(".together :is(.column, .stacked, pre.code)"))
     all(".fragment", column).forEach((part, at) => { part.dataset.fragmentIndex = at; });
 }
 
@@ -92,6 +127,8 @@ function present() {
     root.dataset.ready = "true";
   });
   for (const event of ["resize", "slidechanged"]) Reveal.on(event, turned);
+  Reveal.on("fragmentshown", (event) => turnPart(event, false));
+  Reveal.on("fragmenthidden", (event) => turnPart(event, true));
   addEventListener("keydown", (event) => {
     if (event.key === "?") Reveal.toggleHelp();
     // Slides are not for paper, and would show their answers: the page to scroll is.
