@@ -87,6 +87,7 @@ def test_a_script_prints_its_verdict_and_a_notebook_shows_it(monkeypatch, capsys
     main = ModuleType("__main__")
     vars(main).update(has)
     monkeypatch.setitem(sys.modules, "__main__", main)
+    monkeypatch.setattr(sys, "argv", ["mine.py"])  # a worker of the tests has -c
     own = define("def half_distance(h):\n    return h", "half_distance", vars(main))
     verdict = ch01.half_distance(own)
     assert capsys.readouterr().out == f"{verdict}\n" * prints
