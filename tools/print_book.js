@@ -25,7 +25,8 @@
   }
   const place = (id) => id ? `${slug}--${id}` : slug;
   for (const solution of solutions) {
-    const title = solution.closest(".exercise-card").querySelector(".admonition-title"), name = title.querySelector(".caption-number").textContent;
+    const title = solution.closest(".exercise-card").querySelector(".admonition-title");
+    const name = (title.querySelector(".caption-number") ?? title).textContent; // a build's number is in its name
     solution.querySelector(".sd-summary-text").textContent = `Solution to ${name}`;
     title.insertAdjacentHTML("beforeend", `<a class="to-solution" data-page="000" href="#${solution.id}">Solution</a>`);
   }
