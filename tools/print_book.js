@@ -1,6 +1,6 @@
 // Takes a page's text out, for tools/print_book.py: names made the book's, links made to lead within it, solutions last.
 ({slug, slugs, home}) => {
-  const unseen = "script, noscript, button, .headerlink, .sd-tab-set > input, .katex-mathml, .sd-summary-state-marker, .screen-only, .exercise-done, .exercise-count";
+  const unseen = "script, noscript, button, .headerlink, .sd-tab-set > input, .katex-mathml, .sd-summary-state-marker, .screen-only, .exercise-done, .exercise-count, .run-files, input[type=file]";
   const article = document.querySelector(".bd-article");
   const solutions = article.querySelectorAll(".solution");
   for (const formula of article.querySelectorAll(".katex")) {

@@ -52,7 +52,7 @@ FAULTS = r"""() => {
     ...[...document.querySelectorAll("button, input")].map((e) => `a control on paper: ${e.type}`),
     ...[...document.querySelectorAll('a[href^="#"]')]
       .filter((e) => !document.getElementById(decodeURIComponent(e.hash.slice(1))))
-      .map((e) => `a link leads nowhere: ${e.hash}`),
+      .map((e) => `a link leads nowhere: ${e.hash || e.outerHTML}`),
     ...[...document.querySelectorAll("p, li, td, dd, h1, h2, h3, .math, .katex-error")]
       .filter(raw).map((e) => `a formula is not set: ${e.textContent}`)];
 }"""
