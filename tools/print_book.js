@@ -43,8 +43,8 @@
     else link.replaceWith(...link.childNodes); // the site has no address yet
   }
   // A section may begin at the foot of a page and its heading stand on the next: links lead to the heading.
-  for (const heading of article.querySelectorAll("section[id] > :is(h1, h2, h3, h4):not(.rubric)")) {
-    const section = heading.parentElement;
+  for (const heading of article.querySelectorAll(":is(section[id], section[id] > details.deeper > summary) > :is(h1, h2, h3, h4):not(.rubric)")) {
+    const section = heading.closest("section");
     while (heading.previousElementSibling) heading.prepend(heading.previousElementSibling);
     heading.id = section.id;
     section.removeAttribute("id");
