@@ -44,7 +44,8 @@ def use(name: str) -> Function:
         print(f"{_described(error)}. Until that is mended, {name} is the book's.")
         return BUILDS[name].function
     if not callable(own):
-        print(f"{name}: the book's. Build your own in chapter {BUILDS[name].chapter}.")
+        # two lines, which fit a phone
+        print(f"{name}: the book's.\nBuild your own in chapter {BUILDS[name].chapter}.")
         return BUILDS[name].function
     print(f"{name}: yours, from {FILE}.")
     return _for_numpy_too(own, is_pair=BUILDS[name].is_pair)

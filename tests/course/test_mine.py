@@ -94,8 +94,8 @@ def test_what_only_the_notebook_has_cannot_be_kept(notebook):
     [
         ("x = 1\ndef f(:\n", "mine.py, line 2: SyntaxError: invalid syntax. Until that is mended"),
         ("x = 1\n\n1 / 0\n", "mine.py, line 3: ZeroDivisionError: division by zero. Until"),
-        ("def another(): pass", "attention: the book's. Build your own in chapter 3."),
-        (None, "attention: the book's. Build your own in chapter 3."),
+        ("def another(): pass", "attention: the book's.\nBuild your own in chapter 3."),
+        (None, "attention: the book's.\nBuild your own in chapter 3."),
     ],
 )
 def test_where_there_is_none_the_book_s_stands_in(notebook, capsys, broken, said):
