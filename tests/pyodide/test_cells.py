@@ -25,6 +25,7 @@ from attnbook_course.checks.exercises import exercises  # noqa: E402
 FOLDER = ROOT / "_build" / "pyodide-tests"
 KINDS = {"js": "text/javascript", "wasm": "application/wasm", "zip": "application/zip"}
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.md"))
+PAGES = [*CHAPTERS, ROOT / "chapters" / "just-enough-network.md"]  # which has no exercises
 PATIENCE = 300_000
 # What a page leaves out, or says elsewhere: an exercise without an answer, the machine of a measurement.
 UNSHOWN = re.compile(r"^… .*|^\d{4}-\d\d-\d\d [^\n]*; Python [^\n]*\n?", re.DOTALL)
@@ -73,7 +74,7 @@ def asker(opened: Visit, chapter: Path) -> Callable[[int, str], list[dict[str, s
     return ask
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("chapter", PAGES, ids=lambda path: path.stem)
 def test_cells_print_what_is_stored_and_exercises_hear_their_answers(
     opened: Visit, chapter: Path
 ) -> None:
@@ -107,7 +108,7 @@ def test_cells_print_what_is_stored_and_exercises_hear_their_answers(
         said = "".join(one["content"] for one in ask(place, changed))
         assert not said.startswith("✓ "), exercise.name
         right += 1
-    assert tried >= 5 and right >= 3
+    assert tried >= 5 and (right >= 3 or chapter not in CHAPTERS)
 
 
 def test_a_reader_runs_a_cell_answers_an_exercise_and_stops_a_loop(opened: Visit) -> None:
