@@ -9,26 +9,12 @@ from attnbook_course.checks.verdict import check, expect
 def numbers(seed):
     """The numbers of a class, from its seed."""
     rng = np.random.default_rng([seed, 4])
-    return {"k": int(rng.integers(3, 12)), "s": int(rng.integers(1, 4))}
+    return {"s": int(rng.integers(1, 14))}
 
 
 def checks(seed):
     """The check of each exercise, by its label."""
-    n = numbers(seed)
-    k, s = n["k"], n["s"]
-
-    @check
-    def steps_to_forget(function):
-        z = 0.8
-        right = -np.log(k) / np.log(z)
-        mistakes = [
-            (-right, "The sign is turned: the logarithm of z is below 0.", 0.5),
-            (-np.log(k) / np.log(1 - z), "z is what is kept; the candidate gets 1 − z."),
-            ((1 - 1 / k) / (1 - z), "The share falls by a factor in each step, not by an amount."),
-            (np.log(k) / (1 - z), "log z is not z − 1, except for z close to 1."),
-        ]
-        expect(call(function, z), right, "for z = 0.8", mistakes, secret=True)
-        return "a gate near 1 remembers long."
+    s = numbers(seed)["s"]
 
     @check
     def mean_state(function):
@@ -58,4 +44,4 @@ def checks(seed):
         expect(got, right, where, mistakes, earned=0.6)
         return "each row is averaged over its own tokens."
 
-    return {"ho-half-life": steps_to_forget, "ho-mean-state": mean_state}
+    return {"ho-mean-state": mean_state}

@@ -27,9 +27,8 @@ def read(function: Function) -> str:
         state, memory = rng.normal(size=(3, s)), rng.normal(size=(3, 5, h))
         w_q, w_k, a = rng.normal(size=(r, s)), rng.normal(size=(r, h)), rng.normal(size=r)
         given = state, memory, lengths, w_q, w_k, a
-        _read(
-            function, f"for b, n = 3, 5, widths s, h, r = {s}, {h}, {r} and lengths 3, 5, 1", given
-        )
+        where = f"for b, n, s, h, r = 3, 5, {s}, {h}, {r} and lengths 3, 5, 1"
+        _read(function, where, given)
     refuse_writing(function, *given)
     weights = call_pair(function, *given)[1]
     padding = np.arange(5) >= lengths[:, None]
@@ -52,24 +51,17 @@ def _read(function: Function, where: str, given: tuple[np.ndarray, ...]) -> None
     s = np.tanh(asked + keys) @ a
     hidden = np.where(real, s, -np.inf)
     kernels = np.exp(hidden), np.exp(hidden - hidden.max(axis=1, keepdims=True))
-    over_batch = kernels[0] / kernels[0].sum(axis=0)
-    one_length = np.arange(5) < np.full((3, 1), lengths.max() - 1)
+    over = "That softmax runs over the batch: the weights of each row sum to 1, axis=1."
+    inverted = np.where(lengths[:, None] == 5, np.nan, np.asarray(softmax(s, ~real)))
     causes: list[tuple[Any, str]] = [
         (softmax(s), "Padding is read too: hide it before the softmax."),
         (softmax(s) * real, "Masked after the softmax, rows no longer sum to 1."),
         (softmax(np.where(real, s, 0.0)), "Padding has the score 0, and e⁰ = 1: hide it by −∞."),
-        (
-            np.where(real.all(axis=1, keepdims=True), np.nan, softmax(s, ~real)),
-            "The mask is inverted: the first lengths[l] words are real, the others padding.",
-        ),
+        (inverted, "The mask is inverted: the first lengths[l] words of a row are real."),
         (softmax(s, np.arange(5) <= lengths[:, None]), "One too far: words count from 0."),
-        (softmax(s, one_length), "One length for all rows: each has its own."),
-        (over_batch, "That softmax runs over the batch: the weights of each row sum to 1, axis=1."),
+        *((one / one.sum(axis=0), over) for one in kernels),
         (softmax((asked + keys) @ a, real), "The tanh is missing: without it the query cancels."),
-        (
-            softmax(np.tanh(keys) @ a, real),
-            "The query cancels: what is added after the tanh is the same for all words.",
-        ),
+        (softmax(np.tanh(keys) @ a, real), "The query cancels: add it inside the tanh."),
         (hidden, "These are scores: the softmax is missing."),
         *((one, "These are no shares: divide each row by its own sum.") for one in kernels),
     ]
@@ -77,10 +69,7 @@ def _read(function: Function, where: str, given: tuple[np.ndarray, ...]) -> None
         swapped = np.tanh((state @ w_k.T)[:, None] + memory @ w_q.T) @ a
         turned = np.tanh((state @ w_q)[:, None] + memory @ w_k) @ a
         causes += [
-            (
-                softmax(swapped, real),
-                "The memory asks: W_q belongs to the state, W_k to the words.",
-            ),
+            (softmax(swapped, real), "The memory asks: W_q is for the state, W_k for the words."),
             (softmax(turned, real), "A matrix is turned: rows of vectors times W.T."),
         ]
     context, weights = call_pair(function, *given)
@@ -88,9 +77,7 @@ def _read(function: Function, where: str, given: tuple[np.ndarray, ...]) -> None
         raise Wrong(f"{where} you give the weights first: context, then weights.")
     right = builds.read(*given)
     expect(weights, right[1], f"{where}, in the weights", causes)
-    averaged = [
-        (right[1] @ memory.mean(axis=0), "Each row averages its own memory, not the batch.")
-    ]
+    averaged = [(right[1] @ memory.mean(axis=0), "Each row averages its own memory, not all.")]
     if keys.shape == memory.shape:
         of_keys = (right[1][:, None] @ keys)[:, 0]
         averaged += [(of_keys, "That is the average of W_k h: the values are the h themselves.")]
@@ -244,10 +231,7 @@ def greedy(function: Function) -> str:
         mistakes = [
             (_written(logits, longest, own=False), "bos is fed at each step: feed what it wrote."),
             (_written(logits, longest, moves=False), "The state stays the first: hand on the new."),
-            (
-                _written(logits, longest, own=False, moves=False),
-                "Neither token nor state moves on.",
-            ),
+            (_written(logits, longest, own=False, moves=False), "Neither token nor state moves."),
             ([*right, 2], "The end is no token of the text: leave eos out."),
             ([1, *right], "bos is no token of the text: leave it out."),
             ([1, *right, 2], "bos and eos are no tokens of the text: leave them out."),

@@ -95,9 +95,10 @@ def _head_causes(
         ),
     ]
     for axis, what in ((0, "heads"), (1, "queries")):
-        weights = np.exp(s) / np.exp(s).sum(axis=axis, keepdims=True)
         over = f"That softmax runs over the {what}: the weights of each query sum to 1, axis=-1."
-        causes.append((_merged(weights @ halved(v)) @ w_o.T, over))
+        for one in (np.exp(s), np.exp(s - s.max(axis=-1, keepdims=True))):
+            weights = one / one.sum(axis=axis, keepdims=True)
+            causes.append((_merged(weights @ halved(v)) @ w_o.T, over))
     return causes
 
 
@@ -127,7 +128,8 @@ def _masked_causes(
     ]
     if h == len(x):
         axis = "The mask lies on the wrong axes: all heads share it, so it is (n, n) or (1, n, n)."
-        empty = np.where(mask.all(axis=0)[:, None], mixed(softmax(s)), np.nan)  # of some head
+        full = np.all(mask, axis=0, keepdims=True).T  # of no head the rows are empty
+        empty = np.where(full, mixed(softmax(s)), np.nan)
         causes += [(mixed(softmax(s, mask[:, None])), axis), (empty, axis)]
     return causes
 
