@@ -100,6 +100,7 @@ WRONG = {
             "Masked after",
         ),
         (altered(SOLVED.read, "-np.inf", "-1e9"), "in place of −∞ leaks"),
+        (altered(SOLVED.read, "-np.inf", "-30.0"), "padding has a weight of"),
         (altered(SOLVED.read, "weights.sum(axis=1", "weights.sum(axis=0"), "over the batch"),
         (altered(SOLVED.read, "e @ w_q", "e @ w_k", "y @ w_k", "y @ w_q"), "The memory asks"),
         (altered(SOLVED.read, "s - s.max(axis=1, keepdims=True)", "s"), "Exponentials overflow"),

@@ -36,10 +36,6 @@ def read(function: Function) -> str:
         least = np.max(np.abs(weights[padding]))
         raise Wrong(f"padding has a weight of {show(least)}: a score of −∞ gives exactly 0.")
     _read_large(function, *given)
-    other = np.where(padding[:, :, None], 1e3, memory)
-    before, after = (call_pair(function, state, one, *given[2:]) for one in (memory, other))
-    if not all(np.array_equal(one, two) for one, two in zip(before, after, strict=True)):
-        raise Wrong("what stands in the padding changes the answer: hide it before the softmax.")
     return "each row is read up to its own length, and padding weighs exactly 0."
 
 
