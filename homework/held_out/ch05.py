@@ -36,6 +36,6 @@ def checks(seed):
             (count(lambda size: 2 * size * theta), "A full turn is 2π, not π.", 0.5),
         ]
         expect(got, right, where, mistakes, secret=True)
-        return "slow pairs tell places apart over a whole text."
+        return "slow pairs tell positions apart over a whole text."
 
     return {"ho-slow-pairs": slow_pairs}

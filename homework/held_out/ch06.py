@@ -26,7 +26,11 @@ def checks(seed):
         right = columns[:, order].reshape(shape)
         strided = weight.reshape(2 * h, 2, h)[:, :, order].reshape(shape)
         mistakes = [
-            (columns[:, back].reshape(shape), "That is the way back: place r gets order[r].", 0.5),
+            (
+                columns[:, back].reshape(shape),
+                "That is the way back: position r gets order[r].",
+                0.5,
+            ),
             (rows[order].reshape(shape), "You move rows, which are outputs: heads are columns."),
             (weight, "Nothing has moved."),
             (strided, "A head's columns stand side by side: cut them as (heads, width)."),

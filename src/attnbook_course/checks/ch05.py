@@ -157,16 +157,16 @@ def crossover_length(function: Function) -> str:
 
 @check
 def half_distance(function: Function) -> str:
-    """function(slope): by how many places more ALiBi halves a weight."""
+    """function(slope): by how many positions more ALiBi halves a weight."""
     for m in (0.5, 0.0625):
         mistakes = [
-            (1 / m, "At 1/m places the weight has fallen to 1/e: here it is a half."),
+            (1 / m, "At 1/m positions the weight has fallen to 1/e: here it is a half."),
             (0.5 / m, "Half a score is no half of a weight: the softmax takes an exponential."),
             (np.log(2) * m, "The larger the slope, the sooner a weight is halved: divide by it."),
             (-np.log(2) / m, "The sign: log ½ is negative, and the distance is positive."),
         ]
         expect(call(function, m), np.log(2) / m, f"for slope = {m}", mistakes, secret=True)
-    return "eight heads of slopes 1/2 to 1/256 halve within 1.4 to 177 places."
+    return "eight heads of slopes 1/2 to 1/256 halve within 1.4 to 177 positions."
 
 
 @check
@@ -251,7 +251,7 @@ def convolution_by_heads(function: Function) -> str:
             (_heads(x, kernel, a, power=1), "The distance is not squared."),
         ]
         expect(got, right, where, mistakes)
-    return "three heads that look at places alone, and the layer is a convolution."
+    return "three heads that look at positions alone, and the layer is a convolution."
 
 
 def _heads(x: np.ndarray, kernel: Any, a: float, *, anchors: int = 1, power: int = 2) -> Any:
@@ -265,7 +265,7 @@ def _heads(x: np.ndarray, kernel: Any, a: float, *, anchors: int = 1, power: int
 
 @check
 def bilateral(function: Function) -> str:
-    """function(image, h_space, h_value): pixels averaged by place and value."""
+    """function(image, h_space, h_value): pixels averaged by position and value."""
     hs, hv, image = 1.3, 0.25, np.random.default_rng(5).uniform(size=(3, 5))
     v, (r, c) = image.ravel(), np.indices(image.shape).reshape(2, -1)
 

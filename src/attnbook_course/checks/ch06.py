@@ -350,7 +350,7 @@ def _signs(tokens: np.ndarray, i: int, j: int, rival: int) -> dict[str, bool]:
     """The likely causes, and which fit: rival is predicted at i, whose token was at j before."""
     later = j + 2 <= i and rival == tokens[j + 2]
     own = rival == tokens[i]
-    looking = "Does its query look one place back, or one ahead, where the mask hides the key?"
+    looking = "Does its query look one position back, or one ahead, where the mask hides the key?"
     return {
         "Only the first token fails: nothing is before it, so its own mark is wrong.": j == 0,
         "Only a token that comes twice in a row fails: may a query look at itself?": j == i - 1,
