@@ -20,9 +20,10 @@ def mended(broken: str, name: str, *changes: tuple[str, str]) -> Function:
     return _changed(broken, name, {"np": np}, *changes)
 
 
-def altered(answer: Function, old: str, new: str) -> Function:
-    """The function with one text replaced where it stands, once, in its source."""
-    return _changed(inspect.getsource(answer), answer.__name__, {**answer.__globals__}, (old, new))
+def altered(answer: Function, *texts: str) -> Function:
+    """The function with texts replaced, old, new, old, new, each where it stands, once."""
+    changes = zip(texts[::2], texts[1::2], strict=True)
+    return _changed(inspect.getsource(answer), answer.__name__, {**answer.__globals__}, *changes)
 
 
 def _changed(code: str, name: str, known: dict[str, Any], *changes: tuple[str, str]) -> Function:

@@ -9,35 +9,21 @@ from attnbook_course.checks.verdict import check, expect
 def numbers(seed):
     """The numbers of a class, from its seed."""
     rng = np.random.default_rng([seed, 4])
-    return {"k": int(rng.integers(3, 12)), "s": int(rng.integers(1, 4))}
+    return {"s": int(rng.integers(1, 14))}
 
 
 def checks(seed):
     """The check of each exercise, by its label."""
-    n = numbers(seed)
-    k, s = n["k"], n["s"]
-
-    @check
-    def steps_to_forget(function):
-        z = 0.8
-        right = -np.log(k) / np.log(z)
-        mistakes = [
-            (-right, "The sign is turned: the logarithm of z is below 0.", 0.5),
-            (-np.log(k) / np.log(1 - z), "z is what is kept; the candidate gets 1 − z."),
-            ((1 - 1 / k) / (1 - z), "The share falls by a factor in each step, not by an amount."),
-            (np.log(k) / (1 - z), "log z is not z − 1, except for z close to 1."),
-        ]
-        expect(call(function, z), right, "for z = 0.8", mistakes, secret=True)
-        return "a gate near 1 remembers long."
+    s = numbers(seed)["s"]
 
     @check
     def mean_state(function):
         rng = np.random.default_rng([seed, 41])
         states, lengths = rng.normal(size=(3, s + 6, 2)), np.asarray([s + 2, s + 4, s + 6])
-        places = np.arange(s + 6)
+        positions = np.arange(s + 6)
 
         def mean(first, beyond, divisor):
-            counts = (places >= first) & (places < np.reshape(beyond, (-1, 1)))
+            counts = (positions >= first) & (positions < np.reshape(beyond, (-1, 1)))
             total = np.where(counts[:, :, None], states, 0).sum(axis=1)
             return total / np.reshape(divisor, (-1, 1))
 
@@ -45,17 +31,21 @@ def checks(seed):
         by_n = mean(s, lengths, full)
         mistakes = [
             (mean(0, lengths, lengths), "The marks in front do not count."),
-            (states.mean(axis=1), "That is the mean of all places, marks and padding too."),
-            (mean(s, lengths, lengths), "The sum is right; divide by how many places count.", 0.4),
+            (states.mean(axis=1), "That is the mean of all positions, marks and padding too."),
+            (
+                mean(s, lengths, lengths),
+                "The sum is right; divide by how many positions count.",
+                0.4,
+            ),
             (by_n, "The sum is right; divide by the row's own number, not by n.", 0.4),
         ]
         right = mean(s, lengths, lengths - s)
         expect(call(function, states, lengths), right, "for three rows", mistakes)
-        hidden = np.where(places[None, :, None] >= lengths[:, None, None], np.nan, states)
+        hidden = np.where(positions[None, :, None] >= lengths[:, None, None], np.nan, states)
         spoilt = np.where(lengths[:, None] < s + 6, np.nan, right)
         mistakes = [(spoilt, "Zero times NaN is NaN: leave the padding out of the sum.")]
         got, where = call(function, hidden, lengths), "with NaN in the padding"
         expect(got, right, where, mistakes, earned=0.6)
         return "each row is averaged over its own tokens."
 
-    return {"ho-half-life": steps_to_forget, "ho-mean-state": mean_state}
+    return {"ho-mean-state": mean_state}

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
 from attnbook import attention as attending
+from attnbook.attention import heads, positions, scores
 from attnbook.kernel import regression
 
 
@@ -43,6 +45,35 @@ def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     return attending.attend(q, k, v, mask=mask, return_weights=True)
 
 
+def read(state: Any, memory: Any, lengths: Any, w_q: Any, w_k: Any, a: Any) -> Any:
+    """A pair: what states (b, s) read, (b, h), in memories (b, n, h), and the weights, (b, n).
+
+    The score is additive, a · tanh(w_q s + w_k h), and the first lengths (b,) words are real.
+    """
+    xp = array_namespace(memory)
+    s = scores.additive(state[:, None], memory, w_q, w_k, a)  # (b, 1, n)
+    real = xp.arange(memory.shape[1], device=device(memory)) < lengths[:, None, None]
+    weights: Any = attending.softmax(s, real)
+    return (weights @ memory)[:, 0], weights[:, 0]
+
+
+def causal_self_attention(x: Any, w_q: Any, w_k: Any, w_v: Any, rotary: bool = False) -> Any:
+    """Causal self-attention, (n, p), of tokens (n, e), perhaps with rotary positions."""
+    q, k, v = x @ w_q.mT, x @ w_k.mT, x @ w_v.mT
+    if rotary:
+        places = array_namespace(x).arange(len(x), device=device(x))
+        q, k = positions.rotary(q, places), positions.rotary(k, places)
+    return attending.attend(q, k, v, causal=True)
+
+
+def multi_head(
+    x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, num_heads: int, mask: Any = None
+) -> Any:
+    """Multi-head self-attention, (n, e), of tokens (n, e), by matrices (e, e), without biases."""
+    q, k, v = (heads.split_heads(x @ w.mT, num_heads) for w in (w_q, w_k, w_v))
+    return heads.merge_heads(attending.attend(q, k, v, mask=mask)) @ w_o.mT
+
+
 @dataclass(frozen=True)
 class Build:
     """One build: the chapter that asks for it, the book's function, whether that gives a pair."""
@@ -64,5 +95,8 @@ BUILDS = {
         Build(1, nadaraya_watson),
         Build(2, descend),
         Build(3, attention, is_pair=True),
+        Build(4, read, is_pair=True),
+        Build(5, causal_self_attention),
+        Build(6, multi_head),
     )
 }

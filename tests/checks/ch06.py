@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from mending import mended, softmax
+import torch
+from mending import altered, mended, softmax, solutions
 
 from attnbook_course.checks import ch06
 
+BUILT = solutions(6).multi_head
+SPLIT, MERGE = "(n, num_heads, d).swapaxes(0, 1)", "(weights @ v).swapaxes(0, 1)"
+HIDDEN = "np.where(mask, s, -np.inf)"
 
-def parameters(e, h, g, *, bias=True, output=1):
-    return (e + bias) * (e * (1 + output) + 2 * g * (e // h))
+
+def one_head_at_a_time(x, w_q, w_k, w_v, w_o, num_heads, mask=True):
+    d, output = len(w_q) // num_heads, 0
+    for i in range(0, len(w_q), d):
+        q, k, v = (x @ w[i : i + d].T for w in (w_q, w_k, w_v))
+        output = output + softmax(q @ k.T / d**0.5, mask) @ v @ w_o[:, i : i + d].T
+    return output
+
+
+def by_torch_s_layer(x, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    layer = torch.nn.MultiheadAttention(x.shape[1], num_heads, bias=False, dtype=x.dtype)
+    layer.in_proj_weight.data, layer.out_proj.weight.data = torch.cat([w_q, w_k, w_v]), w_o
+    return layer(x, x, x, attn_mask=None if mask is None else ~mask)[0]
+
+
+def by_jax_s_attention(x, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    q, k, v = ((jnp.asarray(x) @ w.T).reshape(1, len(x), num_heads, -1) for w in (w_q, w_k, w_v))
+    mask = None if mask is None else mask[None, None]
+    return jax.nn.dot_product_attention(q, k, v, mask=mask).reshape(x.shape) @ w_o.T
 
 
 def cached(t, layers, g, d, b):
@@ -25,20 +48,6 @@ def read(qk=lambda q, k, r: q[r].T @ k[r], ov=lambda v, o, r: o[:, r] @ v[r]):
         return np.stack([qk(w_q, w_k, r) for r in rows]), np.stack([ov(w_v, w_o, r) for r in rows])
 
     return answer
-
-
-def grouped(weight, h, g):
-    return weight.reshape(g, h // g, -1, weight.shape[1])
-
-
-def pooled(weight, h, g):
-    return grouped(weight, h, g).mean(1).reshape(-1, weight.shape[1])
-
-
-def spread(shared, h, g):
-    """Each shared head for every query head."""
-    split = shared.reshape(g, -1, shared.shape[1])
-    return np.repeat(split, h // g, axis=0).reshape(-1, shared.shape[1])
 
 
 def frequencies(d):
@@ -111,22 +120,31 @@ def grouping(old, new):
 ORDERED = "v[np.argsort(np.arange(len(q)) % (len(q) // shared), kind='stable')]"
 
 RIGHT = {
+    "multi_head": [one_head_at_a_time, by_torch_s_layer, by_jax_s_attention],
     "induction_by_hand": [induction(size=8)],
     "grouped_heads": [grouped_by(neighbours, neighbours)],
 }
 
 WRONG = {
-    "attention_parameters": [(lambda *a: parameters(*a, bias=False), "The biases are missing")],
+    "multi_head": [
+        (altered(BUILT, SPLIT, "(num_heads, n, d)"), "to (heads, n, d) mixes tokens"),
+        (altered(BUILT, MERGE, "(weights @ v)"), "move the heads back"),
+        (altered(BUILT, SPLIT, "(n, num_heads, d)", MERGE, "(weights @ v)"), "ask each other"),
+        (altered(BUILT, "d**0.5", "e**0.5"), "divided by √e"),
+        (altered(BUILT, "@ w_o.T", "@ w_o"), "W_o is turned"),
+        (altered(BUILT, "x @ w.T", "x @ w"), "W_q, W_k and W_v are turned"),
+        (altered(BUILT, "(mask,", "(mask[:, None],"), "on the wrong axes"),
+        (altered(BUILT, "(mask,", "(mask[:, :, None],"), "on the wrong axes"),
+        (altered(BUILT, "(mask,", "(mask.T,"), "its rows are queries"),
+        (altered(BUILT, HIDDEN, "s"), "The mask has no effect"),
+        (altered(BUILT, "s - s.max(axis=-1, keepdims=True)", "s"), "Exponentials overflow"),
+    ],
     "cache_bytes": [(lambda *a: cached(*a) / 2, "Keys or values alone")],
     "circuits": [
         (lambda *a: read()(*a)[::-1], "return QK first"),
         (lambda q, k, v, o, h: (q.T @ k, o @ v), "shapes (6, 6) and (6, 6): for each"),
     ],
     "source_token": [(lambda n, h, d: np.indices((n, h * d))[0], "the right merge")],
-    "pooled_kv": [
-        (lambda w, h, g: pooled(w.T, h, g).T, "Rows are outputs"),
-        (lambda w, h, g: spread(pooled(w, h, g), h, g), "Each shared head once"),
-    ],
     "previous_token_qk": [
         (previous(turn=0), "Without a turn"),
         (previous(turn=1), "at the token after"),

@@ -1,31 +1,108 @@
 """Checks for chapter 4. Each knows the usual wrong answers by what they give."""
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook_course.checks.call import call, call_pair
+from attnbook_course import builds
+from attnbook_course.checks.build import build
+from attnbook_course.checks.call import call, call_pair, refuse_writing
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.source import has_loop
-from attnbook_course.checks.verdict import Function, Wrong, check, expect
+from attnbook_course.checks.verdict import Function, Wrong, check, expect, shape_of, show
 
 
-@check
-def gru_parameters(function: Function) -> str:
-    """function(i, h): the number of parameters of a GRU cell with two vectors of bias."""
-    for i, h in ((5, 13), (64, 128)):
-        one = h * (i + h + 2)
-        where = f"for an input of {i} and a state of {h}"
-        mistakes = [
-            (one, "That is one part: there are three, two gates and the candidate."),
-            (2 * one, "Two parts are the gates: the candidate has weights and biases too."),
-            (4 * one, "Four parts are an LSTM's: a GRU has two gates and a candidate."),
-            (3 * h * (i + h + 1), "One vector of bias is missing: W x and U s have one each."),
-            (3 * h * (i + h), "The biases are missing."),
+@build
+def read(function: Function) -> str:
+    """function(state, memory, lengths, w_q, w_k, a): the context (b, h) and the weights (b, n).
+
+    The build: additive attention of a decoder's states (b, s) to memories (b, n, h), of which the
+    first lengths[l] words of row l are real; w_q is of shape (r, s), w_k (r, h), and a (r,).
+    """
+    rng = np.random.default_rng(12)
+    lengths = np.asarray([3, 5, 1])
+    for s, h, r in ((4, 4, 4), (4, 6, 7)):  # of one width first, where wrong sides have a result
+        state, memory = rng.normal(size=(3, s)), rng.normal(size=(3, 5, h))
+        w_q, w_k, a = rng.normal(size=(r, s)), rng.normal(size=(r, h)), rng.normal(size=r)
+        given = state, memory, lengths, w_q, w_k, a
+        where = f"for b, n, s, h, r = 3, 5, {s}, {h}, {r} and lengths 3, 5, 1"
+        _read(function, where, given)
+    refuse_writing(function, *given)
+    weights = call_pair(function, *given)[1]
+    padding = np.arange(5) >= lengths[:, None]
+    if np.any(weights[padding] != 0):
+        least = np.max(np.abs(weights[padding]))
+        raise Wrong(f"padding has a weight of {show(least)}: a score of −∞ gives exactly 0.")
+    _read_large(function, *given)
+    return "each row is read up to its own length, and padding weighs exactly 0."
+
+
+def _read(function: Function, where: str, given: tuple[np.ndarray, ...]) -> None:
+    """Wrong unless weights and context are right."""
+    state, memory, lengths, w_q, w_k, a = given
+    real = np.arange(5) < lengths[:, None]
+    asked, keys = (state @ w_q.T)[:, None], memory @ w_k.T
+    s = np.tanh(asked + keys) @ a
+    hidden = np.where(real, s, -np.inf)
+    kernels = np.exp(hidden), np.exp(hidden - hidden.max(axis=1, keepdims=True))
+    over = "That softmax runs over the batch: the weights of each row sum to 1, axis=1."
+    inverted = np.where(lengths[:, None] == 5, np.nan, np.asarray(softmax(s, ~real)))
+    causes: list[tuple[Any, str]] = [
+        (softmax(s), "Padding is read too: hide it before the softmax."),
+        (softmax(s) * real, "Masked after the softmax, rows no longer sum to 1."),
+        (softmax(np.where(real, s, 0.0)), "Padding has the score 0, and e⁰ = 1: hide it by −∞."),
+        (inverted, "The mask is inverted: the first lengths[l] words of a row are real."),
+        (softmax(s, np.arange(5) <= lengths[:, None]), "One too far: words count from 0."),
+        *((one / one.sum(axis=0), over) for one in kernels),
+        (softmax((asked + keys) @ a, real), "The tanh is missing: without it the query cancels."),
+        (softmax(np.tanh(keys) @ a, real), "The query cancels: add it inside the tanh."),
+        (hidden, "These are scores: the softmax is missing."),
+        *((one, "These are no shares: divide each row by its own sum.") for one in kernels),
+    ]
+    if w_q.shape == w_k.shape:
+        swapped = np.tanh((state @ w_k.T)[:, None] + memory @ w_q.T) @ a
+        turned = np.tanh((state @ w_q)[:, None] + memory @ w_k) @ a
+        causes += [
+            (softmax(swapped, real), "The memory asks: W_q is for the state, W_k for the words."),
+            (softmax(turned, real), "A matrix is turned: rows of vectors times W.T."),
         ]
-        expect(call(function, i, h), 3 * one, where, mistakes, tolerance=1e-7, secret=True)
-    return "three parts, each with W, U and two vectors of bias."
+    context, weights = call_pair(function, *given)
+    if context.shape == (3, 5) and weights.shape == (3, memory.shape[2]):
+        raise Wrong(f"{where} you give the weights first: context, then weights.")
+    right = builds.read(*given)
+    expect(weights, right[1], f"{where}, in the weights", causes)
+    averaged = [(right[1] @ memory.mean(axis=0), "Each row averages its own memory, not all.")]
+    if keys.shape == memory.shape:
+        of_keys = (right[1][:, None] @ keys)[:, 0]
+        averaged += [(of_keys, "That is the average of W_k h: the values are the h themselves.")]
+    expect(context, right[0], f"{where}, in the context", averaged)
+
+
+def _read_large(
+    function: Function,
+    state: np.ndarray,
+    memory: np.ndarray,
+    lengths: np.ndarray,
+    w_q: np.ndarray,
+    w_k: np.ndarray,
+    a: np.ndarray,
+) -> None:
+    """Wrong unless scores of 10⁴ are no trouble, nor real ones that are far below the padding's."""
+    lost = "Exponentials overflow or vanish: subtract the largest score of the row's real words."
+    given = memory, lengths, w_q, w_k, 1e4 * np.abs(a)
+    right = builds.read(state, *given)[1]
+    got = call_pair(function, state, *given)[1]
+    mistakes = [(np.where(np.isnan(got), np.nan, right), lost)]
+    expect(got, right, "for scores of 10⁴, in the weights", mistakes, tolerance=1e-3)
+    real = np.arange(5) < lengths[:, None]
+    keys = np.ones_like(memory) * np.where(real, -1e4, 1e4)[:, :, None]
+    even, a = real / lengths[:, None], 1e17 * np.ones_like(a)  # real words' scores are all −10¹⁷ r
+    leaks = np.where(lengths[:, None] < 5, ~real / np.maximum(5 - lengths, 1)[:, None], even)
+    mistakes = [(leaks, "A finite number in place of −∞ leaks when scores are low: hide with −∞.")]
+    got = call_pair(function, state, keys, lengths, np.abs(w_q), np.abs(w_k), a)[1]
+    expect(got, even, "where all real words have very low scores, in the weights", mistakes)
 
 
 @check
@@ -130,60 +207,81 @@ def reverse_padded(function: Function) -> str:
 
 
 @check
-def local_weights(function: Function) -> str:
-    """function(scores, centre, width): Luong's weights (m, n) around each query's centre."""
-    s = np.random.default_rng(4).normal(size=(3, 11))
-    for centre, width in ((np.asarray([4.3, 1.0, 9.6]), 3), (np.asarray([5.0, 0.2, 7.4]), 2)):
-        d = np.arange(11) - centre[:, None]
-        inside, sigma = np.abs(d) <= width, width / 2
-        bell, window = np.exp(-(d**2) / (2 * sigma**2)), softmax(s, inside)
-        zeros = softmax(np.where(inside, s, 0.0))
-        right = window * bell
-        where = f"for centres {', '.join(f'{c:g}' for c in centre)} and D = {width}"
+def greedy(function: Function) -> str:
+    """function(step, state, bos, eos, longest): the tokens that greedy decoding writes before eos.
+
+    step(state, token) gives the next state and the logits of the next token.
+    """
+    table = np.random.default_rng(5).normal(size=(9, 7, 7))  # by step and last token
+    table[:, :, 2], table[5:, :, 2] = -9, 9  # the end comes sixth, whatever was written
+    ended = np.where(np.arange(7) == 2, 9.0, table)
+    for logits, longest, case in (
+        (table, 8, "where the end comes after five tokens and longest = 8"),
+        (table, 3, "where the end comes after five tokens and longest = 3"),
+        (ended, 8, "where the end comes at once"),
+    ):
+        got = _asked(function, logits, longest)
+        right = _written(logits, longest)
+        if np.array_equal(got, right):
+            continue
         mistakes = [
-            (right / right.sum(-1, keepdims=True), "Your rows sum to 1: the factor comes last."),
-            (window, "The factor exp(−(j − c)²/(2σ²)) is missing."),
-            (softmax(s) * bell, "The window is missing: keys beyond D have weight."),
-            (zeros * bell, "A score of 0 is no mask: outside the window it must be −∞."),
-            (window * bell**0.25, "You take D for σ: it is D/2."),
+            (_written(logits, longest, own=False), "bos is fed at each step: feed what it wrote."),
+            (_written(logits, longest, moves=False), "The state stays the first: hand on the new."),
+            (_written(logits, longest, own=False, moves=False), "Neither token nor state moves."),
+            ([*right, 2], "The end is no token of the text: leave eos out."),
+            ([1, *right], "bos is no token of the text: leave it out."),
+            ([1, *right, 2], "bos and eos are no tokens of the text: leave them out."),
+            (_written(logits, longest, eos=None), "It writes on after eos."),
+            (_written(logits, longest + 1), "One token too many: longest is what there may be."),
+            (_written(logits, longest - 1), "One token too few: longest of them are allowed."),
+            (_written(logits, 9), "It writes on beyond longest."),
+            (_written(-logits, longest), "Those are the least likely tokens: take the largest."),
         ]
-        expect(call(function, s, centre, width), right, where, mistakes)
-    return "a key pays for its distance: a little inside the window, all of it beyond."
+        cause = next((words for one, words in mistakes if np.array_equal(got, one)), "")
+        numbers, expected = (", ".join(f"{one:g}" for one in a) or "nothing" for a in (got, right))
+        raise Wrong(f"{case} you write {numbers}. {cause or f'Expected {expected}.'}")
+    return "it reads what it wrote, and stops at the end, or where you stop it."
 
 
-@check
-def best_of_beam(function: Function) -> str:
-    """function(log_probabilities, lengths, alpha): index of the best after the length penalty."""
-    rng = np.random.default_rng(6)
-    formulas: list[tuple[Function, str]] = [
-        (lambda s, n, a: s, "The penalty has no effect: that is the largest log-probability."),
-        (lambda s, n, a: s * ((5 + n) / 6) ** a, "You multiply by the penalty: divide by it."),
-        (lambda s, n, a: -s / ((5 + n) / 6) ** a, "That is the smallest: log p is negative."),
-        (lambda s, n, a: s / n**a, "That is length^α, without the 5: an earlier one of theirs."),
-    ]
-    beams, got, right, words = [], [], [], []
-    for alpha in (0.2, 0.6, 1.0) * 12:
-        n = rng.choice(np.arange(2, 50), 6, replace=False)
-        s = -rng.uniform(0.8, 1.2, 6) * (n + rng.uniform(0, 8)) ** rng.uniform(0.2, 1)
-        s = s * rng.choice([0.1, 1.0])
-        answer = call(function, s, n, alpha)
-        numbers = ", ".join(f"−{-v:.3g}" for v in s)
-        where = f"for log-probabilities {numbers}, lengths {', '.join(map(str, n))}"
-        where += f" and α = {alpha:g} you give"
-        if answer.size != 1:
-            raise Wrong(f"{where} shape {answer.shape}: return one index.")
-        if answer.item() not in range(6):
-            raise Wrong(f"{where} {answer.item():.4g}: return the index, from 0, not the score.")
-        beams.append((s, n, alpha))
-        got.append(answer.item())
-        right.append(np.argmax(s / ((5 + n) / 6) ** alpha))
-        words.append(f"{where} {answer.item():g}")
-    for at in np.flatnonzero(np.asarray(got) != right)[:1]:
-        for f, cause in formulas:
-            if got == [np.argmax(f(*beam)) for beam in beams]:
-                raise Wrong(f"{words[at]}. {cause}")
-        raise Wrong(f"{words[at]}, expected {right[at]}.")
-    return "long outputs pay for more symbols, and get some of it back."
+def _written(
+    logits: np.ndarray,
+    longest: int,
+    *,
+    own: bool = True,
+    moves: bool = True,
+    eos: int | None = 2,
+) -> list[int]:
+    """What the table of logits (steps, last, next) writes greedily, from bos = 1."""
+    written: list[int] = []
+    while len(written) < longest:
+        last = written[-1] if written and own else 1
+        token = int(logits[len(written) if moves else 0, last].argmax())
+        if token == eos:
+            break
+        written.append(token)
+    return written
+
+
+def _asked(function: Function, logits: np.ndarray, longest: int) -> np.ndarray:
+    """What the reader's function writes, with a step that reads the table."""
+
+    @wraps(function)
+    def writing(logits: Any, state: Any) -> Any:
+        steps = 0
+
+        def step(state: Any, token: Any) -> tuple[Any, Any]:
+            nonlocal steps
+            steps += 1
+            if steps > longest + 1:
+                raise Wrong(f"with longest = {longest} it asks for more tokens: stop there.")
+            return state + 1, logits[int(state[0]), int(token)]
+
+        return function(step, state, 1, 2, longest)
+
+    got = call(writing, logits, np.zeros(1, dtype=int))
+    if got.ndim != 1:
+        raise Wrong(f"you give {shape_of(got)}, expected a list of tokens.")
+    return got
 
 
 @check

@@ -1,14 +1,144 @@
 """Checks for chapter 5. Each knows the usual wrong answers by what they give."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from attnbook.attention import softmax
-from attnbook_course.checks.call import call, call_real, call_with_memory_limit
+from attnbook.attention import positions, softmax
+from attnbook_course import builds
+from attnbook_course.checks.build import build
+from attnbook_course.checks.call import call, call_real, refuse_writing
 from attnbook_course.checks.repair import repaired
-from attnbook_course.checks.verdict import Function, Wrong, check, expect
+from attnbook_course.checks.verdict import Function, Wrong, check, expect, show
+
+
+@build
+def causal_self_attention(function: Function) -> str:
+    """function(x, w_q, w_k, w_v, rotary=False): (n, p), from x (n, e), (d, e), (d, e), (p, e).
+
+    The build: self-attention under a causal mask, and with rotary positions where it is asked for.
+    """
+    rng = np.random.default_rng(13)
+    for rotary in (False, True):
+        for n, e, d, p in ((4, 4, 4, 4), (7, 6, 4, 3)):  # wrong sides have a result in the first
+            x, w_q, w_k = (rng.normal(size=size) for size in ((n, e), (d, e), (d, e)))
+            given = x, w_q, w_k, rng.normal(size=(p, e))
+            where = f"for n, e, d, p = {n}, {e}, {d}, {p}{' and rotary = True' if rotary else ''}"
+            got = call(function, *given, rotary)
+            if got.shape == (2, n, n):
+                raise Wrong("you give the weights too: return the output alone.")
+            right = builds.causal_self_attention(*given, rotary=rotary)
+            expect(got, right, where, _causal_causes(*given, rotary=rotary))
+            later = np.where(np.arange(n)[:, None] < 3, x, 1e3 * x)
+            _no_leak(got[:3], call(function, later, *given[1:], rotary)[:3], where)
+    refuse_writing(function, *given)
+    x, w_q, _, w_v = given
+    long = 1e6 * x, w_q, -w_q, w_v  # a token's score of itself is −10¹² at least
+    s, v = -((long[0] @ w_q.T) @ (long[0] @ w_q.T).T) / d**0.5, long[0] @ w_v.T
+    finite = "A finite number in place of −∞ leaks when scores are low: hide with −∞."
+    leaks = [(softmax(np.where(np.tri(n) > 0, s, low)) @ v, finite) for low in (-1e9, -1e4)]
+    got, right = call(function, *long), builds.causal_self_attention(*long)
+    lost = "Exponentials overflow or vanish: subtract each query's own largest score first."
+    causes = [*leaks, (np.where(np.isnan(got), np.nan, right), lost)]
+    expect(got, right, "for scores of 10¹²", causes, tolerance=1e-3)
+    return "a token sees itself and what came before, and not one bit of what comes later."
+
+
+def _causal_causes(
+    x: np.ndarray, w_q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, *, rotary: bool
+) -> list[tuple[Any, str]]:
+    """What the usual mistakes give."""
+    (n, e), d, p = x.shape, len(w_q), len(w_v)
+    places, seen = np.arange(n), np.tri(n, dtype=bool)
+    q, k, v = x @ w_q.T, x @ w_k.T, x @ w_v.T
+
+    def turned(a: np.ndarray, sign: int = 1) -> np.ndarray:
+        return np.asarray(positions.rotary(a, sign * places))
+
+    r_q, r_k = (turned(q), turned(k)) if rotary else (q, k)
+    s = r_q @ r_k.T / d**0.5
+
+    def averaged(s: np.ndarray, mask: np.ndarray | None = seen, v: np.ndarray = v) -> np.ndarray:
+        weights: Any = softmax(s, mask)
+        return np.asarray(weights @ v)
+
+    before = np.tri(n, k=-1, dtype=bool)
+    first, last = places[:, None] == 0, places[:, None] == n - 1
+    itself = "A token sees itself too: the diagonal is allowed."
+    round_ = "The mask is turned round: token i sees the tokens j ≤ i."
+    hidden = np.where(seen, s, -np.inf)
+    kernels = np.exp(hidden), np.exp(hidden - hidden.max(axis=1, keepdims=True))
+    over = "That softmax runs over the queries: the weights of each query sum to 1, axis=-1."
+    divisors = [(1, "nothing"), (d, "d"), (e**0.5, "√e"), (p**0.5, "√p"), (n**0.5, "√n")]
+    causes = [
+        (averaged(s, ~before), round_),
+        (np.where(last, np.nan, averaged(s, ~seen)), round_),
+        *((np.where(first, row, averaged(s, before)), itself) for row in (np.nan, 0, v.mean(0))),
+        (averaged(s, np.tri(n, k=1, dtype=bool)), "One too far: each token sees the next one too."),
+        (averaged(s, None), "The mask is missing: each token sees all."),
+        (averaged(np.where(seen, s, 0.0), None), "A hidden key has the score 0, and e⁰ = 1."),
+        (np.asarray(softmax(s)) * seen @ v, "Masked after the softmax, rows no longer sum to 1."),
+        *((one / one.sum(axis=0) @ v, over) for one in kernels),
+        *(
+            (averaged(s * d**0.5 / by), f"The scores are divided by {name}: it should be √d.")
+            for by, name in divisors
+        ),
+    ]
+    if n == e == d == p:
+        side = "Tokens are rows, (n, e): it is x @ w_q.T, and so for keys and values."
+        forms = [[x @ w.T, x @ w] for w in (w_q, w_k, w_v)]
+        for a, b, c in [*list(product(*forms))[1:], (w_q @ x, w_k @ x, w_v @ x)]:
+            r_a, r_b = (turned(a), turned(b)) if rotary else (a, b)
+            causes.append((averaged(r_a @ r_b.T / d**0.5, v=c), side))
+    if rotary:
+        return [*causes, *_rotary_causes(x, w_q, w_k, w_v, averaged, turned)]
+    turns = averaged(turned(q) @ turned(k).T / d**0.5)
+    return [*causes, (turns, "It turns queries and keys although rotary is false.")]
+
+
+def _rotary_causes(
+    x: np.ndarray,
+    w_q: np.ndarray,
+    w_k: np.ndarray,
+    w_v: np.ndarray,
+    averaged: Callable[..., np.ndarray],
+    turned: Callable[..., np.ndarray],
+) -> list[tuple[Any, str]]:
+    """What the usual mistakes with rotary positions give."""
+    q, k, v = x @ w_q.T, x @ w_k.T, x @ w_v.T
+    halves = np.arange(len(w_q)).reshape(2, -1).T.ravel()  # the columns i and i + d/2 in turn
+    tokens = turned(x)
+
+    def by(q: np.ndarray, k: np.ndarray, v: np.ndarray = v) -> np.ndarray:
+        return averaged(q @ k.T / len(w_q) ** 0.5, v=v)
+
+    pairs = "Pairs are neighbours here, columns 2i and 2i + 1, and not i and i + d/2."
+    early = "Turn queries and keys, after their matrices, and not the tokens."
+    causes = [
+        (by(q, k), "Nothing is turned."),
+        (by(turned(q), k), "Turn the keys too: then only distances count."),
+        (by(q, turned(k)), "Turn the queries too: then only distances count."),
+        (by(turned(q, -1), turned(k, -1)), "That turns back: the angle is +p θ."),
+        (by(turned(q[:, halves]), turned(k[:, halves])), pairs),
+        *((by(tokens @ w_q.T, tokens @ w_k.T, own @ w_v.T), early) for own in (x, tokens)),
+    ]
+    if len(w_v) % 2 == 0:
+        values = "Rotary positions turn queries and keys, not values."
+        causes.append((by(turned(q), turned(k), turned(v)), values))
+    return causes
+
+
+def _no_leak(before: np.ndarray, after: np.ndarray, where: str) -> None:
+    """Wrong unless the rows of earlier tokens are the same, to the bit, whatever comes later."""
+    if np.any(np.isnan(after)):
+        words = "a later token makes earlier rows NaN. Mask first: the largest score that is"
+        raise Wrong(f"{where} {words} subtracted must be one of the visible.")
+    if not np.array_equal(before, after):
+        change = show(float(np.max(np.abs(before - after))))
+        words = "when later tokens change. Only a score of −∞, put in before the largest is"
+        raise Wrong(f"{where} earlier rows change by {change} {words} subtracted, hides all.")
 
 
 @check
@@ -27,16 +157,16 @@ def crossover_length(function: Function) -> str:
 
 @check
 def half_distance(function: Function) -> str:
-    """function(slope): by how many places more ALiBi halves a weight."""
+    """function(slope): by how many positions more ALiBi halves a weight."""
     for m in (0.5, 0.0625):
         mistakes = [
-            (1 / m, "At 1/m places the weight has fallen to 1/e: here it is a half."),
+            (1 / m, "At 1/m positions the weight has fallen to 1/e: here it is a half."),
             (0.5 / m, "Half a score is no half of a weight: the softmax takes an exponential."),
             (np.log(2) * m, "The larger the slope, the sooner a weight is halved: divide by it."),
             (-np.log(2) / m, "The sign: log ½ is negative, and the distance is positive."),
         ]
         expect(call(function, m), np.log(2) / m, f"for slope = {m}", mistakes, secret=True)
-    return "eight heads of slopes 1/2 to 1/256 halve within 1.4 to 177 places."
+    return "eight heads of slopes 1/2 to 1/256 halve within 1.4 to 177 positions."
 
 
 @check
@@ -77,39 +207,6 @@ OTHER_FREQUENCIES: list[tuple[Callable[[Any], Any], str]] = [
 
 
 @check
-def shift_matrix(function: Function) -> str:
-    """function(k, d): the matrix that takes the sinusoids of p to those of p + k, for every p."""
-    for k, d in ((3, 8), (-2, 6)):
-        where = f"for k = {k} and d = {d}".replace("-", "−")
-        got, a = call(function, k, d), _angles(k, d)
-        right, here, there = _turns(a), _sinusoidal(0, d), _sinusoidal(k, d)
-        causes = [
-            (right.T, "It shifts by −k. In a pair the sine comes first."),
-            (_turns(_angles(1, d)), "It shifts by 1: the angle is k θ_i."),
-            (_halves(right), "The sines are not in the first half: a pair is 2i and 2i + 1."),
-            *((_turns(_angles(k, d, f)), cause) for f, cause in OTHER_FREQUENCIES),
-        ]
-        if got.shape == (d, d) and np.allclose(here @ got.T, there, atol=1e-5):
-            causes.append((got, "That is right for p = 0, and for no other p."))
-        expect(got, right, where, causes)
-    return "the same rotation at every position: the shift is linear."
-
-
-def _turns(angles: np.ndarray) -> np.ndarray:
-    """A block [[cos, sin], [−sin, cos]] for every angle, along the diagonal."""
-    d = 2 * len(angles)
-    sines = np.zeros((d, d))
-    sines[range(0, d, 2), range(1, d, 2)] = np.sin(angles)
-    return np.diag(np.repeat(np.cos(angles), 2)) + sines - sines.T
-
-
-def _halves(matrix: np.ndarray) -> np.ndarray:
-    """The same for positions with all sines before all cosines."""
-    order = np.r_[0 : len(matrix) : 2, 1 : len(matrix) : 2]
-    return matrix[order][:, order]
-
-
-@check
 def rotary_complex(function: Function) -> str:
     """function(x, positions): x (n, d) with pair (2i, 2i + 1) turned by p θ_i."""
     d, p = 6, np.asarray([0, 1, 4, 4, 40])
@@ -140,29 +237,6 @@ def _two_halves(z: np.ndarray) -> np.ndarray:
 
 
 @check
-def running_attention(function: Function) -> str:
-    """function(q, k, v): Σ_{j ≤ i} (q_i · k_j) v_j for all i, with one state of shape (d, p)."""
-    rng = np.random.default_rng(9)
-    q, k, v = (rng.normal(size=size) for size in ((5, 3), (5, 3), (5, 2)))
-    s = q @ k.T
-    w = np.tril(s)
-    mistakes = [
-        (s @ v, "Each query sees all keys: add to the state step by step, and read it each time."),
-        (np.tril(s, -1) @ v, "You read before you add: a query sees its own key too."),
-        (w @ v / w.sum(1, keepdims=True), "Here nothing divides by the sum of the scores."),
-        (softmax(s, np.tri(5) > 0) @ v, "There is a softmax: here a score is a weight as it is."),
-    ]
-    expect(call(function, q, k, v), w @ v, "for n, d, p = 5, 3, 2", mistakes)
-    q, k, v = (rng.normal(size=(2400, width)) for width in (53, 53, 47))
-    try:
-        got = call_with_memory_limit(function, q, k, v)
-    except Wrong as wrong:
-        raise Wrong(f"{wrong} Or keep a state for every position? One is enough.") from None
-    expect(got, np.tril(q @ k.T) @ v, "for n, d, p = 2400, 53, 47", tolerance=1e-3)
-    return "a recurrent network: its state is d × p numbers, however long the text."
-
-
-@check
 def convolution_by_heads(function: Function) -> str:
     """function(x, kernel, sharpness): a x_{i−1} + b x_i + c x_{i+1} by three heads, x (n,)."""
     x, kernel = np.random.default_rng(3).normal(size=7), np.asarray([0.5, -2.0, 1.25])
@@ -177,7 +251,7 @@ def convolution_by_heads(function: Function) -> str:
             (_heads(x, kernel, a, power=1), "The distance is not squared."),
         ]
         expect(got, right, where, mistakes)
-    return "three heads that look at places alone, and the layer is a convolution."
+    return "three heads that look at positions alone, and the layer is a convolution."
 
 
 def _heads(x: np.ndarray, kernel: Any, a: float, *, anchors: int = 1, power: int = 2) -> Any:
@@ -191,7 +265,7 @@ def _heads(x: np.ndarray, kernel: Any, a: float, *, anchors: int = 1, power: int
 
 @check
 def bilateral(function: Function) -> str:
-    """function(image, h_space, h_value): pixels averaged by place and value."""
+    """function(image, h_space, h_value): pixels averaged by position and value."""
     hs, hv, image = 1.3, 0.25, np.random.default_rng(5).uniform(size=(3, 5))
     v, (r, c) = image.ravel(), np.indices(image.shape).reshape(2, -1)
 

@@ -6,29 +6,132 @@ from typing import Any
 import numpy as np
 
 from attnbook.attention import softmax
-from attnbook_course.checks.call import call, call_pair
+from attnbook_course import builds
+from attnbook_course.checks.build import build
+from attnbook_course.checks.call import call, call_pair, refuse_writing
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.verdict import Function, Wrong, check, expect
 
 
-@check
-def attention_parameters(function: Function) -> str:
-    """function(embed_dim, num_heads, num_kv_heads): parameters of a layer, biases included."""
-    for e, h, g in ((60, 12, 3), (56, 8, 2)):
-        d = e // h
-        kv = g * d
-        right = 2 * (e + 1) * (e + kv)
-        got = call(function, e, h, g)
-        where = f"for embed_dim, num_heads, num_kv_heads = {e}, {h}, {g}"
-        mistakes = [
-            (4 * e * (e + 1), "The number of key and value heads has no effect."),
-            (2 * e * (e + kv), "The biases are missing."),
-            (right - e, "The output layer has a bias too."),
-            ((e + 1) * (e + 2 * kv), "The output layer is missing: it mixes the heads."),
-            (2 * (e + 1) * (e + g * e), "A key head is e / num_heads wide, and not e."),
-        ]
-        expect(got, right, where, mistakes, secret=True)
-    return "queries and output cost e (e + 1) each, keys and values their share of it."
+@build
+def multi_head(function: Function) -> str:
+    """function(x, w_q, w_k, w_v, w_o, num_heads, mask=None): (n, e), from x and matrices (e, e).
+
+    The build: multi-head self-attention, without biases; where the mask (n, n) is true, a query may
+    attend to a key. Head h has rows h d to (h + 1) d of w_q, w_k and w_v, with d = e / num_heads.
+    """
+    rng = np.random.default_rng(14)
+    for n, h, masked in ((5, 3, False), (5, 1, False), (3, 3, True), (5, 3, True)):
+        x, matrices = rng.normal(size=(n, 12)), rng.normal(size=(4, 12, 12)) / 12**0.5
+        mask = (rng.random((n, n)) < 0.5) | np.eye(n, dtype=bool) if masked else None
+        given = (x, *matrices, h) if mask is None else (x, *matrices, h, mask)
+        where = f"for n, e, num_heads = {n}, 12, {h}{' and a mask' if masked else ''}"
+        causes = _masked_causes(*given) if masked else _head_causes(*given)
+        expect(call(function, *given), builds.multi_head(*given), where, causes)
+    refuse_writing(function, *given)
+    large = (100 * x, *given[1:])
+    right = builds.multi_head(*large)
+    lost = "Exponentials overflow or vanish: subtract each query's own largest score first."
+    got = call(function, *large)
+    mistakes = [(np.where(np.isnan(got), np.nan, right), lost)]
+    expect(got, right, "for tokens a hundred times as long", mistakes, tolerance=1e-3)
+    return "each head asks with its own numbers, and the last matrix mixes what they bring."
+
+
+def _split(x: np.ndarray, h: int) -> np.ndarray:
+    """(heads, n, d) from (n, e)."""
+    return x.reshape(len(x), h, -1).swapaxes(0, 1)
+
+
+def _merged(x: np.ndarray) -> np.ndarray:
+    """(n, e) from (heads, n, d)."""
+    return x.swapaxes(0, 1).reshape(x.shape[1], -1)
+
+
+def _head_causes(
+    x: np.ndarray, w_q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, w_o: np.ndarray, h: int
+) -> list[tuple[Any, str]]:
+    """What the usual mistakes give without a mask."""
+    n, e = x.shape
+    d = e // h
+    q, k, v = x @ w_q.T, x @ w_k.T, x @ w_v.T
+
+    def mixed(split: Any, merge: Any = _merged, out: np.ndarray = w_o.T, by: float = 1) -> Any:
+        return merge(_averages(by * split(q), split(k), split(v))) @ out
+
+    def halved(x: np.ndarray) -> np.ndarray:
+        return _split(x, h)
+
+    def reshaped(x: np.ndarray) -> np.ndarray:
+        return x.reshape(h, n, d)
+
+    def flat(x: np.ndarray) -> np.ndarray:
+        return x.reshape(n, e)
+
+    s = halved(q) @ halved(k).swapaxes(1, 2) / d**0.5
+    cut = "A reshape to (heads, n, d) mixes tokens: first (n, heads, d), then exchange the axes."
+    back = (_merged, lambda x: x.transpose(1, 2, 0).reshape(n, e))
+    woven = [mixed(lambda x: x.reshape(n, d, h).transpose(2, 0, 1), merge) for merge in back]
+    tokens = mixed(lambda x: x.reshape(n, h, d), flat)
+    turned = _merged(_averages(*(halved(x @ w) for w in (w_q, w_k, w_v))))
+    apart = "Each token's heads ask each other: the axis of the heads must come before the tokens."
+    divisors = [(e**0.5, "√e"), (1, "nothing"), (d, "d"), (h**0.5, "√num_heads")]
+    causes = [
+        *((mixed(reshaped, merge), cut) for merge in (_merged, flat)),
+        (mixed(halved, flat), "Merging, move the heads back behind the tokens before the reshape."),
+        (tokens, apart),
+        *((one, "A head has d neighbouring columns: not every num_heads-th one.") for one in woven),
+        (mixed(halved, out=w_o), "W_o is turned: tokens are rows, times w_o.T."),
+        (mixed(halved, out=np.eye(e)), "The last matrix, W_o, is missing: it mixes the heads."),
+        (turned @ w_o.T, "W_q, W_k and W_v are turned: tokens are rows, so it is x @ w_q.T."),
+        (turned @ w_o, "All matrices are turned: tokens are rows, so it is x @ w_q.T."),
+        (mixed(lambda x: x[None]), "num_heads has no effect: that is one head."),
+        *(
+            (
+                mixed(halved, by=d**0.5 / by),
+                f"The scores are divided by {name}: it should be √d, with d = e / num_heads.",
+            )
+            for by, name in divisors
+        ),
+    ]
+    for axis, what in ((0, "heads"), (1, "queries")):
+        over = f"That softmax runs over the {what}: the weights of each query sum to 1, axis=-1."
+        for one in (np.exp(s), np.exp(s - s.max(axis=-1, keepdims=True))):
+            weights = one / one.sum(axis=axis, keepdims=True)
+            causes.append((_merged(weights @ halved(v)) @ w_o.T, over))
+    return causes
+
+
+def _masked_causes(
+    x: np.ndarray,
+    w_q: np.ndarray,
+    w_k: np.ndarray,
+    w_v: np.ndarray,
+    w_o: np.ndarray,
+    h: int,
+    mask: np.ndarray,
+) -> list[tuple[Any, str]]:
+    """What the usual mistakes with a mask give."""
+    q, k, v = (_split(x @ w.T, h) for w in (w_q, w_k, w_v))
+    s = q @ k.swapaxes(1, 2) / q.shape[2] ** 0.5
+
+    def mixed(weights: Any) -> np.ndarray:
+        return _merged(weights @ v) @ w_o.T
+
+    causes = [
+        (mixed(softmax(s)), "The mask has no effect."),
+        (mixed(softmax(s, ~mask)), "The mask is inverted: true says that a query may attend."),
+        (mixed(softmax(s, mask.T)), "The mask is turned: its rows are queries, its columns keys."),
+        (mixed(softmax(np.where(mask, s, 0.0))), "A hidden key has the score 0, and e⁰ = 1."),
+        (mixed(softmax(s + mask)), "An added mask adds 1 or 0: a hidden key needs −∞."),
+        (mixed(softmax(s) * mask), "Masked after the softmax, rows no longer sum to 1."),
+    ]
+    if h == len(x):
+        axis = "The mask lies on the wrong axes: all heads share it, so it is (n, n) or (1, n, n)."
+        full = np.all(mask, axis=0, keepdims=True).T  # of no head the rows are empty
+        empty = np.where(full, mixed(softmax(s)), np.nan)
+        causes += [(mixed(softmax(s, mask[:, None])), axis), (empty, axis)]
+    return causes
 
 
 @check
@@ -158,34 +261,6 @@ def source_token(function: Function) -> str:
 
 
 @check
-def pooled_kv(function: Function) -> str:
-    """function(weight, num_heads, num_kv_heads): (e, e) to (num_kv_heads · d, e), by means."""
-    rng = np.random.default_rng(8)
-    for e, h, g in ((12, 6, 2), (30, 10, 5), (6, 3, 1), (6, 3, 3)):
-        d, size = e // h, h // g
-        weight = rng.normal(size=(e, e))
-        groups = weight.reshape(g, size, d, e)
-        right = groups.mean(1).reshape(g * d, e)
-        got = call(function, weight, h, g)
-        where = f"for e, num_heads, num_kv_heads = {e}, {h}, {g}"
-        shapes = {
-            (e, g * d): "Rows are outputs in the (out, in) convention: pool those.",
-            (e, e): "Each shared head once: they are repeated later, when scores are taken.",
-        }
-        if got.shape != right.shape and got.shape in shapes:
-            raise Wrong(f"{where} you give shape {got.shape}. {shapes[got.shape]}")
-        apart = weight.reshape(size, g, d, e).mean(0).reshape(g * d, e)
-        woven = groups.mean(1).transpose(1, 0, 2).reshape(g * d, e)
-        mistakes = [
-            (apart, "A group has neighbouring heads, not every num_kv_heads-th one."),
-            (right * size, "That is the sum of a group: take the mean."),
-            (woven, "The means are right, in another order: head by head, each with its rows."),
-        ]
-        expect(got, right, where, mistakes)
-    return "a group keeps the one head that is nearest to all of its own."
-
-
-@check
 def previous_token_qk(function: Function) -> str:
     """function(d): a query and a key (d,) which rotary positions turn to the token before."""
     n = 200
@@ -275,7 +350,7 @@ def _signs(tokens: np.ndarray, i: int, j: int, rival: int) -> dict[str, bool]:
     """The likely causes, and which fit: rival is predicted at i, whose token was at j before."""
     later = j + 2 <= i and rival == tokens[j + 2]
     own = rival == tokens[i]
-    looking = "Does its query look one place back, or one ahead, where the mask hides the key?"
+    looking = "Does its query look one position back, or one ahead, where the mask hides the key?"
     return {
         "Only the first token fails: nothing is before it, so its own mark is wrong.": j == 0,
         "Only a token that comes twice in a row fails: may a query look at itself?": j == i - 1,
