@@ -1,9 +1,10 @@
-"""How the time of self-attention, a GRU and a convolution grows with the length of a sequence.
+"""Milliseconds of one layer of self-attention, a GRU and a convolution, by length of the sequence.
 
-Every number is a processor time beside that of the same layer at the first length, in the same
-round; of three runs the shortest counts. "same memory" computes stored weights in arrays that are
-there already. A page fault is a page of memory that the system hands out at its first use. Takes a
-few minutes of one core.
+One sequence of width 64, float32, forward alone and forward with backward. On one core by processor
+time; on two by the clock, which other work on the machine makes late, so there the least of the
+rounds counts. All layers and lengths take turns. "with weights" asks for the table of weights, and
+"same memory" computes it in arrays that are there already. A page fault is a page of memory that
+the system hands out at its first use. Takes a few minutes.
 """
 
 import math
@@ -12,12 +13,14 @@ import time
 from collections.abc import Callable
 
 import torch
+from torch import Tensor
 
 from attnbook import attend
 from attnbook import torch as torch_layers
-from experiments.harness import Experiment, in_turns, summaries
+from experiments.harness import Experiment, in_turns, summary
 
 LENGTHS, WIDTH = [512, 1024, 2048, 4096, 8192], 64
+Layer = Callable[[Tensor], Tensor]
 
 
 def page_faults(call: Callable[[], object]) -> int:
@@ -28,37 +31,56 @@ def page_faults(call: Callable[[], object]) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
-@torch.no_grad()
 def main(experiment: Experiment) -> None:
     torch.manual_seed(0)
-    convolution = torch.nn.Conv1d(WIDTH, WIDTH, 5, padding=2)
+    convolution, gru = torch.nn.Conv1d(WIDTH, WIDTH, 5, padding=2), torch.nn.GRU(WIDTH, WIDTH)
+    inputs = [torch.randn(n, WIDTH) for n in LENGTHS]
     tables = {n: (torch.empty(n, n), torch.empty(n, WIDTH)) for n in LENGTHS}
 
-    def in_the_same_memory(x: torch.Tensor) -> torch.Tensor:
+    def in_the_same_memory(x: Tensor) -> Tensor:
         scores, output = tables[len(x)]
         torch.matmul(x, x.mT, out=scores).mul_(1 / math.sqrt(WIDTH))
         torch.softmax(scores, dim=-1, out=scores)
         return torch.matmul(scores, x, out=output)
 
-    calls: dict[str, Callable[[torch.Tensor], object]] = {
+    layers: dict[str, Layer] = {
         "self-attention": torch_layers.SelfAttention(WIDTH),
-        "with weights": lambda x: attend(x, x, x, return_weights=True),
-        "same memory": in_the_same_memory,
-        "GRU": torch.nn.GRU(WIDTH, WIDTH),
+        "GRU": lambda x: gru(x)[0],
         "convolution": lambda x: convolution(x.mT[None]),
     }
-    inputs = [torch.randn(n, WIDTH) for n in LENGTHS]
-    ways = {name: [lambda x=x, f=f: f(x) for x in inputs] for name, f in calls.items()}
-    exact, _ = attend(inputs[0], inputs[0], inputs[0], return_weights=True)
-    torch.testing.assert_close(in_the_same_memory(inputs[0]), exact)
-    faults = {name: [page_faults(way) for way in row] for name, row in ways.items()}
-    ratios: dict[str, list[list[float]]] = {name: [] for name in calls}
-    for _ in range(2 if experiment.quick else 5):
-        for name, row in ways.items():
-            runs = [in_turns({"": way}, 3, clock=time.process_time)[""] for way in row]
-            times = [min(three) for three in runs]
-            ratios[name].append([t / times[0] for t in times])
-    growth = {name: summaries(rounds) for name, rounds in ratios.items()}
-    for name, of_lengths in growth.items():
-        print(name, [column["median"] for column in of_lengths], faults[name], flush=True)
-    experiment.store(lengths=LENGTHS, width=WIDTH, growth=growth, page_faults=faults)
+    stored: dict[str, Layer] = {
+        "with weights": lambda x: attend(x, x, x, return_weights=True)[0],
+        "same memory": in_the_same_memory,
+    }
+    torch.testing.assert_close(in_the_same_memory(inputs[0]), stored["with weights"](inputs[0]))
+
+    def measured(some: dict[str, Layer], cores: int, backward: bool = False) -> dict[str, list]:
+        """Of each layer, the summary for each length."""
+        torch.set_num_threads(cores)
+        clock = time.process_time if cores == 1 else time.perf_counter
+        run = (lambda f, x: f(x).sum().backward()) if backward else torch.no_grad()(lambda f, x: f(x))
+        ways = {
+            f"{name} {i}": lambda f=f, x=x: run(f, x)
+            for name, f in some.items()
+            for i, x in enumerate(inputs)
+        }
+        seconds = in_turns(ways, 2 if experiment.quick else 9, clock=clock)
+        columns = {key: summary([1000 * s for s in taken]) for key, taken in seconds.items()}
+        return {name: [columns[f"{name} {i}"] for i in range(len(inputs))] for name in some}
+
+    found = {
+        "forward": measured(layers | stored, 1),
+        "forward, two cores": measured(layers, 2),
+        "both ways": measured(layers, 1, backward=True),
+        "both ways, two cores": measured(layers, 2, backward=True),
+    }
+    torch.set_num_threads(1)
+    with torch.no_grad():
+        faults = {
+            name: [page_faults(lambda f=f, x=x: f(x)) for x in inputs]
+            for name, f in (layers | stored).items()
+        }
+    for name, table in found.items():
+        for layer, row in table.items():
+            print(f"{name:22s} {layer:15s}", *(f"{c['median']:9.4g}" for c in row), flush=True)
+    experiment.store(lengths=LENGTHS, width=WIDTH, milliseconds=found, page_faults=faults)
