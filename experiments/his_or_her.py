@@ -26,7 +26,9 @@ WIDTH, LENGTH = 32, 12
 class Writer(nn.Module):
     """Words as points, one layer or more of one head whose averages are added, logits."""
 
-    def __init__(self, words: int, added: str = "", score: Any = scores.scaled_dot, layers: int = 1):
+    def __init__(
+        self, words: int, added: str = "", score: Any = scores.scaled_dot, layers: int = 1
+    ):
         super().__init__()
         self.embedding = nn.Parameter(0.3 * torch.randn(words, WIDTH))
         self.position = nn.Parameter(0.3 * torch.randn(LENGTH, WIDTH))

@@ -1,7 +1,6 @@
 """The sentences about persons: read as words, and as likely with the persons exchanged."""
 
 import numpy as np
-import pytest
 
 from attnbook import datasets
 
@@ -35,9 +34,3 @@ def test_persons_exchanged_are_as_likely() -> None:
     his = drawn.tokens[rows, drawn.pronoun[rows]] == drawn.vocabulary.index("his")
     for chosen in (rows >= 0, *(drawn.first[rows] == at for at in (1, 2, 3))):
         assert abs(his[chosen].sum() - chosen.sum() / 2) < 2 * np.sqrt(chosen.sum())
-
-
-@pytest.mark.parametrize("bad", [{"n": 0}, {"n": 3, "seed": -1}])
-def test_bad_arguments(bad: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"^(n|seed): got"):
-        datasets.his_or_her(**bad)

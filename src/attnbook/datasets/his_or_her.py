@@ -18,10 +18,10 @@ MET = ("saw", "left", "loved", "painted")
 LOST = ("lost", "found", "sold", "hid")
 WORDS = ("the", "and", "his", "her", ".")
 VOCABULARY = (*WORDS, *HIS, *HER, *OWNED, *THINGS, *ADJECTIVES, *ADVERBS, *MET, *LOST)
-FILLED = (  # adjectives before the first person and the second, adverbs before the verb and at the end
-    ((2, 0, 0, 0), (0, 2, 0, 0), (1, 1, 0, 0), (0, 0, 1, 1))
-    + ((1, 0, 1, 0), (1, 0, 0, 1), (0, 1, 1, 0), (0, 1, 0, 1))
-)
+FILLED = [  # adjectives of the first and of the second, adverbs before the verb and at the end
+    *((2, 0, 0, 0), (0, 2, 0, 0), (1, 1, 0, 0), (0, 0, 1, 1)),
+    *((1, 0, 1, 0), (1, 0, 0, 1), (0, 1, 1, 0), (0, 1, 0, 1)),
+]
 WITH_A_THING = 0.25  # share of the sentences
 
 
@@ -51,12 +51,12 @@ class Sentences:
 
 
 def his_or_her(n: int, *, seed: int = 0) -> Sentences:
-    """Draw sentences such as "the old queen saw the king and soon lost her crown ."
+    """Draw sentences such as "the old queen saw the king and soon lost her crown .".
 
     The pronoun means the first person, and each person owns one thing. Two adjectives or adverbs
-    stand where they may, so that no person is always at the same position. The second
-    person, or in a quarter of the sentences a thing, does not depend on the first. So the sentence
-    in which two persons have changed places is as likely, with the other's pronoun and thing.
+    stand where they may, so that no person is always at the same position. The second person, or in
+    a quarter of the sentences a thing, does not depend on the first. So a sentence in which the two
+    have changed places is as likely, with the pronoun and the thing of who is now the first.
 
     Args:
         n: the number of sentences.
