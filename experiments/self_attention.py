@@ -1,64 +1,80 @@
-"""How the time of self-attention, a GRU and a convolution grows with the length of a sequence.
+"""Milliseconds of one layer of self-attention, a GRU and a convolution, by length of the sequence.
 
-Every number is a processor time beside that of the same layer at the first length, in the same
-round; of three runs the shortest counts. "same memory" computes stored weights in arrays that are
-there already. A page fault is a page of memory that the system hands out at its first use. Takes a
-few minutes of one core.
+One sequence of width 64, float32, one core; processor time, which other work on the machine hardly
+changes. All layers and lengths take turns. "with weights" asks for the table of weights, and "same
+memory" computes it in arrays that are there already. A page fault is a page of memory that the
+system hands out at its first use. Takes a minute or two.
 """
 
 import math
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
+from torch import Tensor
 
 from attnbook import attend
 from attnbook import torch as torch_layers
-from experiments.harness import Experiment, in_turns, summaries
+from experiments.harness import Experiment, Ways, in_turns, summary
 
 LENGTHS, WIDTH = [512, 1024, 2048, 4096, 8192], 64
 
 
-def page_faults(call: Callable[[], object]) -> int:
+def page_faults(call: Callable[[Tensor], object], x: Tensor) -> int:
     """Of one run, after another one."""
-    call()
+    call(x)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    call()
+    call(x)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
-@torch.no_grad()
+def forth_and_back(call: Callable[[Tensor], Tensor], x: Tensor) -> None:
+    torch.autograd.backward(call(x).sum())
+
+
 def main(experiment: Experiment) -> None:
     torch.manual_seed(0)
-    convolution = torch.nn.Conv1d(WIDTH, WIDTH, 5, padding=2)
+    convolution, gru = torch.nn.Conv1d(WIDTH, WIDTH, 5, padding=2), torch.nn.GRU(WIDTH, WIDTH)
     tables = {n: (torch.empty(n, n), torch.empty(n, WIDTH)) for n in LENGTHS}
 
-    def in_the_same_memory(x: torch.Tensor) -> torch.Tensor:
+    def in_the_same_memory(x: Tensor) -> Tensor:
         scores, output = tables[len(x)]
         torch.matmul(x, x.mT, out=scores).mul_(1 / math.sqrt(WIDTH))
         torch.softmax(scores, dim=-1, out=scores)
         return torch.matmul(scores, x, out=output)
 
-    calls: dict[str, Callable[[torch.Tensor], object]] = {
+    layers: dict[str, Callable[[Tensor], Tensor]] = {
         "self-attention": torch_layers.SelfAttention(WIDTH),
-        "with weights": lambda x: attend(x, x, x, return_weights=True),
-        "same memory": in_the_same_memory,
-        "GRU": torch.nn.GRU(WIDTH, WIDTH),
+        "GRU": lambda x: gru(x)[0],
         "convolution": lambda x: convolution(x.mT[None]),
     }
-    inputs = [torch.randn(n, WIDTH) for n in LENGTHS]
-    ways = {name: [lambda x=x, f=f: f(x) for x in inputs] for name, f in calls.items()}
-    exact, _ = attend(inputs[0], inputs[0], inputs[0], return_weights=True)
-    torch.testing.assert_close(in_the_same_memory(inputs[0]), exact)
-    faults = {name: [page_faults(way) for way in row] for name, row in ways.items()}
-    ratios: dict[str, list[list[float]]] = {name: [] for name in calls}
-    for _ in range(2 if experiment.quick else 5):
-        for name, row in ways.items():
-            runs = [in_turns({"": way}, 3, clock=time.process_time)[""] for way in row]
-            times = [min(three) for three in runs]
-            ratios[name].append([t / times[0] for t in times])
-    growth = {name: summaries(rounds) for name, rounds in ratios.items()}
-    for name, of_lengths in growth.items():
-        print(name, [column["median"] for column in of_lengths], faults[name], flush=True)
-    experiment.store(lengths=LENGTHS, width=WIDTH, growth=growth, page_faults=faults)
+    stored: dict[str, Callable[[Tensor], Tensor]] = {
+        "with weights": lambda x: attend(x, x, x, return_weights=True)[0],
+        "same memory": in_the_same_memory,
+    }
+    inputs = {n: torch.randn(n, WIDTH) for n in LENGTHS}
+    x = inputs[LENGTHS[0]]
+    torch.testing.assert_close(in_the_same_memory(x), stored["with weights"](x))
+
+    def milliseconds(ways: Ways) -> dict[str, dict[str, float]]:
+        seconds = in_turns(ways, 2 if experiment.quick else 7, clock=time.process_time)
+        found = {name: summary([1000 * s for s in taken]) for name, taken in seconds.items()}
+        print({name: times["median"] for name, times in found.items()}, flush=True)
+        return found
+
+    of_all = [(name, f, n) for name, f in (layers | stored).items() for n in LENGTHS]
+    both = milliseconds(
+        {
+            f"{name} {n}": partial(forth_and_back, f, inputs[n])
+            for name, f, n in of_all
+            if name in layers
+        }
+    )
+    with torch.no_grad():
+        forward = milliseconds({f"{name} {n}": partial(f, inputs[n]) for name, f, n in of_all})
+        faults = {f"{name} {n}": page_faults(f, inputs[n]) for name, f, n in of_all}
+    experiment.store(
+        lengths=LENGTHS, width=WIDTH, forward=forward, forward_and_backward=both, page_faults=faults
+    )

@@ -176,6 +176,7 @@ SEEDED = {
     "repeated_sequences": {"n": 3, "seed": 0},
     "photograph": {"size": 3, "seed": 0},
     "python_reference": {"seed": 0},
+    "his_or_her": {"n": 3, "seed": 0},
     "number_words": {"train": 3, "held_out": 3, "seed": 0},
 }
 

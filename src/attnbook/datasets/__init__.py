@@ -2,6 +2,7 @@
 
 from attnbook.datasets.curves import curve, engel, heteroskedastic, noise_level
 from attnbook.datasets.functions import Functions, smooth_functions
+from attnbook.datasets.his_or_her import Sentences, his_or_her
 from attnbook.datasets.images import Digits, digits, photograph, shifted
 from attnbook.datasets.number_words import END, PAD, START, Pairs, Translation, number_words
 from attnbook.datasets.one_head import OneHead, one_head
@@ -21,6 +22,7 @@ __all__ = [
     "OneHead",
     "Pairs",
     "Reaction",
+    "Sentences",
     "SixWords",
     "Text",
     "Translation",
@@ -29,6 +31,7 @@ __all__ = [
     "digits",
     "engel",
     "heteroskedastic",
+    "his_or_her",
     "means_of_even",
     "noise_level",
     "number_words",
