@@ -25,6 +25,11 @@ from attnbook.layers.linear import embed, linear
 from attnbook.models.transformer import check_given_by
 
 
+# Added to the update gate's bias before training, so that states keep: z is the share of the old
+# state. Jozefowicz, Zaremba and Sutskever (2015) recommend as much for the forget gate of an LSTM.
+UPDATE_BIAS = 1.0
+
+
 class Memory(NamedTuple):
     """What a decoder may read.
 
