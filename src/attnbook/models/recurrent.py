@@ -24,9 +24,8 @@ from attnbook.layers.activations import sigmoid
 from attnbook.layers.linear import embed, linear
 from attnbook.models.transformer import check_given_by
 
-
-# Added to the update gate's bias before training, so that states keep: z is the share of the old
-# state. Jozefowicz, Zaremba and Sutskever (2015) recommend as much for the forget gate of an LSTM.
+# Added to the bias of z before training, so that states keep: z near 1/2 halves them at every step.
+# Jozefowicz, Zaremba and Sutskever (2015) find that an LSTM needs as much in its forget gate.
 UPDATE_BIAS = 1.0
 
 
