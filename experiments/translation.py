@@ -51,7 +51,7 @@ CASES = {
     "with, unclipped": Case("with", {"clip": None}),
     "with, PyTorch": Case("with", {"library": "torch"}, seeds=1),
     "without, PyTorch": Case("without", {"library": "torch"}, seeds=1),
-    "with, French": Case("with", {"language": "fr"}, seeds=1),
+    "with, French": Case("with", {"language": "fr"}, RATES[1:4], (100, 101)),
 }
 
 
@@ -154,13 +154,16 @@ def look(words: Any, run: Trained) -> dict[str, Any]:
 
 
 def french_gaps(words: Any, run: Trained) -> dict[str, Any]:
-    """Where the ten is read, less where the unit is, for endings from 22 to 69 that are right."""
+    """Where the ten is read, less where the unit is, for endings from 22 to 69 that are right.
+
+    A part is read where its first letter reads in the mean, since the others follow from that one.
+    """
     ending, gaps = words.held_out.numbers % 100, []
     for row in np.flatnonzero((ending > 20) & (ending < 70) & (ending % 10 > 1) & run.right):
         text, word = words.decode(run.written[row]), num2words(int(ending[row]), lang="fr")
-        places = run.weights[row] @ np.arange(run.weights.shape[2])  # the mean of every letter
-        at, middle = len(text) - len(word), len(text) - len(word) + word.index("-")
-        gaps.append(places[at:middle].mean() - places[middle + 1 : len(text)].mean())
+        places = run.weights[row] @ np.arange(run.weights.shape[2])
+        ten = len(text) - len(word)
+        gaps.append(places[ten] - places[ten + word.index("-") + 1])
     return {"gaps": rounded(gaps, 3)}
 
 
