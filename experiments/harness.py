@@ -66,11 +66,18 @@ def in_library(model: Any, library: str) -> tuple[Any, Any, Any]:
 
 
 def learn(
-    layers: Any, model: Any, loss: Any, batches: Any, peak: float, steps: int, warmup: int = 50
+    layers: Any,
+    model: Any,
+    loss: Any,
+    batches: Any,
+    peak: float,
+    steps: int,
+    warmup: int = 50,
+    clip: float | None = 1.0,
 ) -> tuple[Any, training.History]:
     """Train with Adam; the rate rises, then falls as half a cosine, and gradients are clipped."""
     rates = training.warm_cosine(peak, steps, warmup=min(warmup, steps))
-    model, history = layers.train(model, loss, batches, learning_rate=rates, clip=1.0)
+    model, history = layers.train(model, loss, batches, learning_rate=rates, clip=clip)
     return model, history
 
 

@@ -13,14 +13,12 @@ import torch
 
 from attnbook import datasets
 from attnbook import torch as torch_layers
-from attnbook.datasets import END, PAD, START
-from attnbook.generate import decoding, ngrams
+from attnbook.generate import ngrams
 from attnbook.models.losses import cross_entropy
 from attnbook.torch.train_lm import adamw
-from attnbook.train import training
 from attnbook_course.live import models
 from experiments.harness import Experiment, in_library, learn
-from experiments.translation import loss, task
+from experiments.translation import task, train
 
 STEPS, PEAK, WARMUP, SIZE = 600, 4e-3, 50, 64
 TEXT_STEPS, WINDOW, ROWS = 2000, 64, 16
@@ -48,25 +46,11 @@ def translation(
         if kind == "transformer"
         else torch_layers.EncoderDecoder(*sizes)
     )
-    parameters = sum(p.numel() for p in model.parameters())
-    model, layers, to_array = in_library(model, library)
-    pairs = [words.train.source, words.train.target]
-    batches = training.minibatches(pairs, size=SIZE, steps=steps, seed=seed)
-    model, history = learn(layers, model, loss, batches, peak, steps, warmup)
+    how = {"library": library, "size": SIZE, "steps": steps, "peak": peak, "warmup": warmup}
+    run = train(words, model, seed, **how)
     if keep:
-        models.store("translator", model)
-    held_out = words.held_out
-    source = to_array(held_out.source)
-    with torch.no_grad():
-        written, _ = decoding.greedy(
-            model, source, source != PAD, start=START, end=END, limit=held_out.target.shape[1] - 1
-        )
-    return {
-        "exact": float(np.mean(words.is_correct(written, held_out.target))),
-        "loss": float(np.mean(history.losses[-20:])),
-        "cpu_seconds": history.cpu_seconds,
-        "parameters": parameters,
-    }
+        models.store("translator", run.model)
+    return run.measured
 
 
 def windows(text: np.ndarray, steps: int, seed: int) -> Iterator[tuple[np.ndarray]]:

@@ -1,13 +1,14 @@
-"""Number words from English to German and French: seeds, and what goes without attention.
+"""Number words of 1 to 9 digits, from English to German and French, with attention and without.
 
-``found`` has the trainings, ``looks`` what the chapter shows of single models, ``rates`` what other
-learning rates give in as few steps as the page trains, and ``best`` what the best of them gives in
-more. Takes ninety minutes, on one core.
+``tried`` has the learning rates, on other data and seeds than ``found``, which has the trainings at
+the best of them. ``looks`` has what each of these models writes for two numbers, the weights of the
+first, and how many of its wrong texts are German; of French models, where they read. Takes forty
+minutes, on one core.
 """
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 import torch
@@ -17,16 +18,51 @@ from attnbook import datasets
 from attnbook import torch as torch_layers
 from attnbook.datasets import END, PAD, START
 from attnbook.generate import decoding
+from attnbook.models import recurrent
 from attnbook.models.losses import cross_entropy
 from attnbook.train import training
-from experiments.harness import Experiment, in_library, learn
+from experiments.harness import Experiment, in_library, learn, rounded
 
-STEPS = 800
-SHORT = 300  # of the chapter's page
-SHOWN = (346, 347_366, 594_596)  # held out
-RATES = (4e-3, 8e-3, 16e-3, 32e-3)
-BEST = 16e-3  # of these for either model, by the median of three seeds
+SCORES = {"with": "additive", "without": None}
+SHOWN = (846, 823_421_359)  # held out
+RATES = (4e-3, 8e-3, 16e-3, 32e-3, 64e-3)
 task = cache(datasets.number_words)
+
+
+class Case(NamedTuple):
+    """A kind, how it trains, its rates and the seeds that try them, and how many seeds count.
+
+    Without rates it trains at the best of its kind.
+    """
+
+    kind: str
+    how: dict[str, Any]
+    rates: tuple[float, ...] = ()
+    tried_with: tuple[int, ...] = (100,)
+    seeds: int = 3
+
+
+CASES = {
+    "with": Case("with", {}, RATES, (100, 101), 5),
+    "without": Case("without", {}, RATES, (100, 101), 5),
+    "with, bias 0": Case("with", {"bias": 0.0}, RATES[2:], (100, 101)),
+    "without, long": Case("without", {"steps": 2000}, RATES[:4]),
+    "without, wide": Case("without", {"steps": 1500, "width": 128}, RATES[:3], seeds=2),
+    "with, unclipped": Case("with", {"clip": None}),
+    "with, PyTorch": Case("with", {"library": "torch"}, seeds=1),
+    "without, PyTorch": Case("without", {"library": "torch"}, seeds=1),
+    "with, French": Case("with", {"language": "fr"}, RATES[1:4], (100, 101)),
+}
+
+
+class Trained(NamedTuple):
+    """A model, what it writes for the numbers held out, and what is measured."""
+
+    model: Any
+    written: np.ndarray
+    weights: np.ndarray
+    right: np.ndarray
+    measured: dict[str, Any]
 
 
 def loss(model: Any, source: Any, target: Any) -> Any:
@@ -35,176 +71,130 @@ def loss(model: Any, source: Any, target: Any) -> Any:
     return cross_entropy(model(source, source != PAD, target[:, :-1]), labels, labels != PAD)
 
 
-def twins(numbers: np.ndarray) -> np.ndarray:
-    """Whether the thousands and the rest have the same ten, from 20 on, as 594,596 has."""
-    tens = numbers // 10_000 % 10
-    return (tens >= 2) & (tens == numbers // 10 % 10)
-
-
-def experiment(
-    language: str,
-    seed: int,
-    *,
-    library: str = "torch",
-    score: str | None = "additive",
-    hidden_dim: int = 128,
-    size: int = 64,
-    steps: int = STEPS,
-    peak: float = 4e-3,
-    look: Callable[..., dict[str, Any]] | None = None,
-) -> dict[str, Any]:
-    """Train once, translate what was held out: exact match, CPU seconds, exact match by length.
-
-    With ``look`` also what it finds in the model, the texts written and their weights.
-    """
-    words = task(language)
-    torch.manual_seed(seed)
-    vocabularies = len(words.source_vocabulary), len(words.target_vocabulary)
-    model: Any = torch_layers.EncoderDecoder(*vocabularies, hidden_dim=hidden_dim, score=score)
+def train(words: Any, model: Any, seed: int, *, library: str, size: int, **how: Any) -> Trained:
+    """Train once, and translate what was held out."""
     parameters = sum(p.numel() for p in model.parameters())
     model, layers, to_array = in_library(model, library)
     pairs = [words.train.source, words.train.target]
-    batches = training.minibatches(pairs, size=size, steps=steps, seed=seed)
-    model, history = learn(layers, model, loss, batches, peak, steps)
-    held_out = words.held_out
-    source = to_array(held_out.source)
+    batches = training.minibatches(pairs, size=size, steps=how["steps"], seed=seed)
+    model, history = learn(layers, model, loss, batches, **how)
+    source, target = to_array(words.held_out.source), words.held_out.target
     with torch.no_grad():
         written, weights = decoding.greedy(
-            model, source, source != PAD, start=START, end=END, limit=held_out.target.shape[1]
+            model, source, source != PAD, start=START, end=END, limit=target.shape[1] - 1
         )
-    right = words.is_correct(written, held_out.target)
-    read = np.sum(held_out.source != PAD, axis=1)
-    found = {
+    right = words.is_correct(written, target)
+    measured = {
         "exact": float(np.mean(right)),
-        "twin_halves": float(np.mean(right[twins(held_out.numbers)])),
-        "other_halves": float(np.mean(right[~twins(held_out.numbers)])),
-        "by_words": {int(n): float(np.mean(right[read == n])) for n in np.unique(read)},
         "loss": float(np.mean(history.losses[-20:])),
         "cpu_seconds": history.cpu_seconds,
         "parameters": parameters,
     }
-    print(language, library, score, hidden_dim, size, peak, seed, found, flush=True)
-    if look:
-        found["look"] = look(model, words, written, weights, right)
-    return found
+    return Trained(model, written, weights, right, measured)
 
 
-def texts(model: Any, words: Any, written: Any, weights: Any, right: Any) -> dict[str, Any]:
-    """What was written for the numbers that the chapter's opening shows."""
-    at = {number: int(np.flatnonzero(words.held_out.numbers == number)[0]) for number in SHOWN}
-    return {"texts": {number: words.decode(written[row]) for number, row in at.items()}}
+def experiment(
+    kind: str,
+    seed: int,
+    *,
+    peak: float,
+    language: str = "de",
+    data: int = 0,
+    library: str = "JAX",
+    width: int = 48,
+    bias: float = recurrent.UPDATE_BIAS,
+    steps: int = 500,
+    clip: float | None = 1.0,
+) -> Trained:
+    """Train an encoder–decoder, from the same first numbers in either library."""
+    words = task(language, digits=9, seed=data)
+    torch.manual_seed(seed)
+    sizes = len(words.source_vocabulary), len(words.target_vocabulary)
+    with mock.patch.object(recurrent, "UPDATE_BIAS", bias):
+        model = torch_layers.EncoderDecoder(*sizes, 32, width, SCORES[kind])
+    how = {"library": library, "steps": steps, "peak": peak, "clip": clip}
+    run = train(words, model, seed, size=32, **how)
+    digits = np.array([len(str(number)) for number in words.held_out.numbers])
+    run.measured["by_digits"] = [float(run.right[digits == n].mean()) for n in range(1, 10)]
+    print(kind, seed, peak, language, data, library, width, bias, steps, clip, flush=True)
+    print(rounded(run.measured), flush=True)
+    return run
 
 
-def alignment(model: Any, words: Any, written: Any, weights: Any, right: Any) -> dict[str, Any]:
-    """The same, with the weights of the first number, and what a beam of four would change."""
-    row = int(np.flatnonzero(words.held_out.numbers == SHOWN[0])[0])
-    text, read = words.decode(written[row]), words.read(words.held_out.source[row])
+@cache
+def pieces() -> dict[str, int]:
+    """What German number words are put together from: millions, thousands and the rest."""
+    numbers = [unit * n for unit in (1, 1000, 1_000_000) for n in range(1000)]
+    return {num2words(number, lang="de"): number for number in numbers}
+
+
+def number_of(text: str) -> int | None:
+    """The number that a German text writes, or None if it is no number's."""
+    number, left = 0, text
+    while left:
+        begun = [left[:k] for k in range(1, len(left) + 1) if left[:k] in pieces()]
+        if not begun:
+            return None
+        number, left = number + pieces()[begun[-1]], left[len(begun[-1]) :].lstrip()
+    return number if num2words(number, lang="de") == text else None
+
+
+def look(words: Any, run: Trained) -> dict[str, Any]:
+    """What was written for the numbers shown, the first one's weights, and wrong texts."""
+    first, second = (int(np.flatnonzero(words.held_out.numbers == n)[0]) for n in SHOWN)
+    text, read = words.decode(run.written[first]), words.read(words.held_out.source[first])
+    wrong = [words.decode(tokens) for tokens in run.written[~run.right]]
     return {
-        **texts(model, words, written, weights, right),
+        "texts": dict(zip(SHOWN, (text, words.decode(run.written[second])), strict=True)),
         "read": read,
-        "weights": np.round(weights[row, : len(text), : len(read)], 3).tolist(),
-        "beam": beams(model, words, written, right) if np.mean(right) > 0.9 else None,
+        "weights": rounded(run.weights[first, : len(text), : len(read)], 3),
+        "wrong": len(wrong),
+        "well_formed": sum(number_of(text) is not None for text in wrong),
     }
 
 
-def mean_place(rows: np.ndarray) -> float:
-    """The mean number of the source word that a part's letters read."""
-    return float((rows @ np.arange(rows.shape[1])).mean())
+def french_gaps(words: Any, run: Trained) -> dict[str, Any]:
+    """Where the ten is read, less where the unit is, for endings from 22 to 69 that are right.
 
-
-def french_gaps(model: Any, words: Any, written: Any, weights: Any, right: Any) -> dict[str, Any]:
-    """Where the ten is read, less where the unit is, for endings from 22 to 69 that are right."""
-    numbers, gaps = words.held_out.numbers, []
-    ending = numbers % 100
-    for row in np.flatnonzero((ending > 20) & (ending < 70) & (ending % 10 > 1) & right):
-        text = words.decode(written[row])
-        word = num2words(int(ending[row]), lang="fr")
-        at, middle = len(text) - len(word), word.index("-")
-        w = weights[row, : len(text), : (words.held_out.source[row] != PAD).sum()]
-        first, second = w[at : at + middle], w[at + middle + 1 :]
-        gaps.append(round(mean_place(first) - mean_place(second), 2))
-    return {"gaps": gaps}
-
-
-def beams(model: Any, words: Any, written: Any, right: Any) -> dict[str, Any]:
-    """A beam of four against greedy decoding: the first hundred wrong and sixty right numbers."""
-    some = np.concatenate([np.flatnonzero(~right)[:100], np.flatnonzero(right)[:60]])
-    source = torch.tensor(words.held_out.source[some])
-    said = torch.tensor(written[some])
-    begun = torch.cat([torch.full_like(said[:, :1], START), said[:, :-1]], dim=1)
-    with torch.no_grad():  # log p of all greedy texts at once, up to their first END
-        log_p = torch.log_softmax(model(source, source != PAD, begun), dim=-1)
-    each = log_p.gather(-1, said[..., None])[..., 0].numpy()
-    greedy_p = np.where(begun.numpy() != END, each, 0).sum(axis=1)
-    mended = spoiled = kept = 0
-    least, best = np.inf, []
-    for row, tokens_of, p in zip(some, source, greedy_p, strict=True):
-        with torch.no_grad():
-            tokens, log_probability = decoding.beam(
-                model, tokens_of, tokens_of != PAD, start=START, end=END, limit=80, width=4
-            )[0]
-        text, true = words.decode(tokens), words.decode(words.held_out.target[row])
-        kept += text == words.decode(written[row])
-        mended += bool(text == true and not right[row])
-        spoiled += bool(text != true and right[row])
-        least = min(least, log_probability - p)
-        best.append(round(float(np.exp(log_probability)), 3))
-    counts = {
-        "wrong": min(100, int((~right).sum())),
-        "right": 60,
-        "mended": mended,
-        "spoiled": spoiled,
-        "kept": kept,
-    }
-    return {**counts, "least_gain": float(least), "best": best}
-
-
-def single_models() -> dict[str, Any]:
-    """What the chapter shows of single models.
-
-    The first two are the first seeds of "de half" and "de none, half" again.
+    A part is read where its first letter reads in the mean, since the others follow from that one.
     """
-    half = STEPS // 2
-    return {
-        "with": experiment("de", 0, steps=half, look=alignment)["look"],
-        "without": experiment("de", 0, steps=half, score=None, look=texts)["look"],
-        "French": experiment("fr", 0, steps=SHORT, peak=8e-3, look=french_gaps)["look"],
-    }
+    ending, gaps = words.held_out.numbers % 100, []
+    for row in np.flatnonzero((ending > 20) & (ending < 70) & (ending % 10 > 1) & run.right):
+        text, word = words.decode(run.written[row]), num2words(int(ending[row]), lang="fr")
+        places = run.weights[row] @ np.arange(run.weights.shape[2])
+        ten = len(text) - len(word)
+        gaps.append(places[ten] - places[ten + word.index("-") + 1])
+    return {"gaps": rounded(gaps, 3)}
 
 
-def exact(score: str | None, seeds: int, **how: Any) -> list[float]:
-    """Exact match in German."""
-    return [experiment("de", seed, score=score, **how)["exact"] for seed in range(seeds)]
+LOOKS = {"with": look, "without": look, "with, French": french_gaps}
 
 
-SCORES = {"with": "additive", "without": None}
-CASES: dict[str, tuple[int, dict[str, Any]]] = {  # seeds, and how they train
-    "fr torch": (3, {}),
-    "de torch": (3, {}),
-    "fr JAX": (3, {"library": "JAX"}),
-    "de JAX": (3, {"library": "JAX"}),
-    "de none": (3, {"score": None}),
-    "de half": (3, {"steps": STEPS // 2}),
-    "de none, half": (3, {"score": None, "steps": STEPS // 2}),
-    "fr narrow": (4, {"hidden_dim": 96, "size": 128, "steps": 400}),
-}
+def best(tried: dict[str, list[dict[str, Any]]]) -> float:
+    """The rate with the largest exact match in the mean."""
+    return float(max(tried, key=lambda peak: np.mean([run["exact"] for run in tried[peak]])))
 
 
 def main(asked: Experiment) -> None:
     if asked.quick:
-        experiment("de", 0, steps=20)
+        experiment("with", 0, peak=RATES[0], steps=20)
         return
-    found = {}
-    for name, (seeds, how) in CASES.items():
-        found[name] = [experiment(name[:2], seed, **how) for seed in range(seeds)]
-        asked.store(found=found)
-    rates = {
-        name: {str(peak): exact(score, 3, steps=SHORT, peak=peak) for peak in RATES}
-        for name, score in SCORES.items()
-    }
-    best = {
-        f"{name}, {part}": exact(score, 5, steps=steps, peak=BEST)
-        for part, steps in (("half", STEPS // 2), ("all", STEPS))
-        for name, score in SCORES.items()
-    }
-    asked.store(found=found, looks=single_models(), rates=rates, best=best)
+    tried: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    looks: dict[str, Any] = {}
+    for name, (kind, how, rates, seeds, count) in CASES.items():
+        if rates:
+            tried[name] = {
+                str(peak): [
+                    rounded(experiment(kind, seed, peak=peak, data=1, **how).measured)
+                    for seed in seeds
+                ]
+                for peak in rates
+            }
+        peak = best(tried[name if rates else kind])
+        runs = [experiment(kind, seed, peak=peak, **how) for seed in range(count)]
+        found[name] = [rounded({"rate": peak} | run.measured) for run in runs]
+        if name in LOOKS:
+            words = task(how.get("language", "de"), digits=9, seed=0)
+            looks[name] = [LOOKS[name](words, run) for run in runs]
+        asked.store(tried=tried, found=found, looks=looks)

@@ -30,8 +30,9 @@ def test_the_words_are_num2words(task):
 def test_words_put_together_are_those_of_the_whole_number(language):
     """Where French drops an s, English says "and", and German writes "eins" before "tausend"."""
     edges = [1000 * t + r for t in (1, 21, 80, 101, 200, 999) for r in (0, 1, 80, 99, 100, 200)]
-    drawn = np.random.default_rng(0).integers(0, 1_000_000, 300).tolist()
-    for number in (*edges, *drawn, 0, 7, 999_999):
+    edges += [1000 * edge + r for edge in edges for r in (0, 1, 80, 200)]
+    drawn = np.random.default_rng(0).integers(0, 10 ** np.arange(6, 10).repeat(75)).tolist()
+    for number in (*edges, *drawn, 0, 7, 999_999_999):
         assert _words(number, language) == num2words(number, lang=language)
 
 
@@ -44,6 +45,20 @@ def test_no_number_twice(task):
         assert 0.04 < np.mean(numbers < 1000) < 0.16
         assert 0.3 < np.mean(numbers >= 500_000) < 0.5
     assert abs(np.corrcoef(np.arange(701), train)[0, 1]) < 0.15
+
+
+@pytest.mark.parametrize(("digits", "kept"), [(9, [3, 27, 38] + [38] * 4 + [39] * 2), (2, [3, 27])])
+def test_each_number_of_digits_equally_often(digits, kept):
+    """Of the few short numbers three tenths are held out, and the others come again; in any order."""
+    held_out = sum(kept)
+    words = datasets.number_words(train=90 * digits, held_out=held_out, digits=digits)
+    for part, counts in ((words.train, [90] * digits), (words.held_out, kept)):
+        lengths = [len(str(number)) for number in part.numbers]
+        assert np.bincount(lengths)[1:].tolist() == counts
+        assert abs(np.corrcoef(np.arange(len(lengths)), lengths)[0, 1]) < 0.35
+    assert len({*words.held_out.numbers} - {*words.train.numbers}) == held_out
+    for number, source in zip(words.train.numbers, words.train.source, strict=True):
+        assert words.read(source) == num2words(number).replace(",", "").replace("-", " ").split()
 
 
 def test_rows_and_vocabularies(task):
@@ -91,3 +106,7 @@ def test_what_is_refused():
         datasets.number_words("it")
     with pytest.raises(ValueError, match="train, held_out: got 300000, 1, expected 300000 in all"):
         datasets.number_words(train=300_000, held_out=1)
+    with pytest.raises(ValueError, match="digits: got 10, expected 1 to 9"):
+        datasets.number_words(digits=10)
+    with pytest.raises(ValueError, match="held_out: got 31, expected at most 30 of 2 digits"):
+        datasets.number_words(held_out=31, digits=2)

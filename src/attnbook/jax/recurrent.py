@@ -49,6 +49,13 @@ class GRUCell(eqx.Module):
         return new
 
 
+def _keeping(cell: GRUCell) -> GRUCell:
+    """A cell whose update gate is nearer to 1."""
+    gate = slice(cell.hidden_dim, 2 * cell.hidden_dim)
+    bias = cell.input.bias.at[gate].add(recurrent.UPDATE_BIAS)
+    return eqx.tree_at(lambda c: c.input.bias, cell, bias)
+
+
 class EncoderDecoder(eqx.Module):
     """The JAX twin of attnbook.torch.EncoderDecoder; the key draws the parameters."""
 
@@ -86,10 +93,10 @@ class EncoderDecoder(eqx.Module):
         keys = jax.random.split(check_key(key), 10)
         self.source_embedding = eqx.nn.Embedding(self.source_vocab, self.embed_dim, key=keys[0])
         self.target_embedding = eqx.nn.Embedding(self.target_vocab, self.embed_dim, key=keys[1])
-        self.forward_cell = GRUCell(self.embed_dim, h // 2, key=keys[2])
-        self.backward_cell = GRUCell(self.embed_dim, h // 2, key=keys[3])
+        self.forward_cell = _keeping(GRUCell(self.embed_dim, h // 2, key=keys[2]))
+        self.backward_cell = _keeping(GRUCell(self.embed_dim, h // 2, key=keys[3]))
         self.start = eqx.nn.Linear(h, h, key=keys[4])
-        self.decoder_cell = GRUCell(self.embed_dim + h, h, key=keys[5])
+        self.decoder_cell = _keeping(GRUCell(self.embed_dim + h, h, key=keys[5]))
         self.output = eqx.nn.Linear(2 * h, self.target_vocab, key=keys[6])
         additive, multiplied = score == "additive", score in ("additive", "general")
         self.key = eqx.nn.Linear(h, h, use_bias=False, key=keys[7]) if multiplied else None

@@ -24,6 +24,10 @@ from attnbook.layers.activations import sigmoid
 from attnbook.layers.linear import embed, linear
 from attnbook.models.transformer import check_given_by
 
+# Added to the bias of z before training, so that states keep: z near 1/2 halves them at every step.
+# Jozefowicz, Zaremba and Sutskever (2015) find that an LSTM needs as much in its forget gate.
+UPDATE_BIAS = 1.0
+
 
 class Memory(NamedTuple):
     """What a decoder may read.

@@ -80,6 +80,8 @@ class EncoderDecoder(nn.Module):
         if score == "additive":
             self.query = nn.Linear(hidden_dim, hidden_dim, bias=False)
             self.combine = nn.Parameter(torch.randn(hidden_dim) / math.sqrt(hidden_dim))
+        for cell in (self.forward_cell, self.backward_cell, self.decoder_cell):
+            cell.input.bias.data[cell.hidden_dim : 2 * cell.hidden_dim] += recurrent.UPDATE_BIAS
 
     def forward(
         self,

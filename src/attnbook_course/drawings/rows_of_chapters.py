@@ -46,7 +46,7 @@ Array = Any  # NumPy's; what the package's functions give names no library
 QUERY, BANDWIDTH = 1.9, 0.6  # those of drawings.weighted_average
 GIVEN = 2  # the given point that chapter 2 predicts from the others
 ASKS = 4  # the word of the six that asks: the second "to"
-WRITES = 19  # the letter of "dreihundertsechsundvierzig" that asks: the "v"
+WRITES = 19  # the letter of "achthundertsechsundvierzig" that asks: the "v"
 SIX_POINTS: dict[str, Any] = {
     "labels": tuple(f"{one:.1f}" for one in KEYS),
     "values": (tuple(f"{one:.1f}" for one in VALUES),),
@@ -140,7 +140,7 @@ def learned_queries() -> Average:
 
 def looking_back() -> Average:
     """Chapter 4: a decoder's state asks an encoder's states, in a translator that was trained."""
-    found = datasets.results("translation")["looks"]["with"]
+    found = datasets.results("translation")["looks"]["with"][0]
     words, shares = tuple(found["read"]), np.array(found["weights"][WRITES])
     states = [f"h_{j + 1}" for j in range(len(words))]
     steps = softmax_steps(
