@@ -179,9 +179,7 @@ def main(asked: Experiment) -> None:
     if asked.quick:
         experiment("with", 0, peak=RATES[0], steps=20)
         return
-    tried: dict[str, Any] = {}
-    found: dict[str, Any] = {}
-    looks: dict[str, Any] = {}
+    tried, found, looks = (dict[str, Any]() for _ in range(3))
     for name, (kind, how, rates, seeds, count) in CASES.items():
         if rates:
             tried[name] = {
