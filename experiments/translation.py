@@ -51,7 +51,7 @@ CASES = {
     "with, unclipped": Case("with", {"clip": None}),
     "with, PyTorch": Case("with", {"library": "torch"}, seeds=1),
     "without, PyTorch": Case("without", {"library": "torch"}, seeds=1),
-    "with, French": Case("with", {"language": "fr"}, RATES[1:4], (100, 101)),
+    "with, French": Case("with", {"language": "fr", "steps": 1000}, RATES[1:4]),
 }
 
 
@@ -179,9 +179,7 @@ def main(asked: Experiment) -> None:
     if asked.quick:
         experiment("with", 0, peak=RATES[0], steps=20)
         return
-    tried: dict[str, Any] = {}
-    found: dict[str, Any] = {}
-    looks: dict[str, Any] = {}
+    tried, found, looks = (dict[str, Any]() for _ in range(3))
     for name, (kind, how, rates, seeds, count) in CASES.items():
         if rates:
             tried[name] = {

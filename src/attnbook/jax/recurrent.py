@@ -51,9 +51,12 @@ class GRUCell(eqx.Module):
 
 def _keeping(cell: GRUCell) -> GRUCell:
     """A cell whose update gate is nearer to 1."""
-    gate = slice(cell.hidden_dim, 2 * cell.hidden_dim)
-    bias = cell.input.bias.at[gate].add(recurrent.UPDATE_BIAS)
-    return eqx.tree_at(lambda c: c.input.bias, cell, bias)
+    z = slice(cell.hidden_dim, 2 * cell.hidden_dim)
+
+    def higher(bias: Array) -> Array:
+        return bias.at[z].add(recurrent.UPDATE_BIAS)
+
+    return eqx.tree_at(lambda c: c.input.bias, cell, replace_fn=higher)
 
 
 class EncoderDecoder(eqx.Module):

@@ -42,6 +42,8 @@ class GRUCell(nn.Module):
 class EncoderDecoder(nn.Module):
     """A bidirectional GRU reads, a GRU with attention writes; see attnbook.models.recurrent.
 
+    Before training, the bias of each cell's gate z lies one higher than in a GRUCell of its own.
+
     Args:
         source_vocab: how many different words are read.
         target_vocab: how many different characters are written.
