@@ -149,7 +149,7 @@ class SlideWriter(TextWriter):
             html += f"<span>{name}</span>"
             for one in row:
                 heat = 55 * (float(one) - least) / ((most - least) or 1)
-                said = one.rstrip(".").replace("-", "−")
+                said = one.rstrip(".").replace("-", "−") if float(one) else "0"
                 html += f'<b style="--heat: {heat:.0f}%">{said}</b>'
         cells = re.findall(r"(\d+) (\d+)", given.pop("ring", ""))
         places = [f"{int(i) + 1} / {int(j) + 1}" for i, j in cells]
