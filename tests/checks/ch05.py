@@ -106,6 +106,7 @@ WRONG = {
         (altered(BUILT, "    s = q", "    q = x @ w_q.T\n    s = q"), "Turn the queries too"),
         (altered(BUILT, "if rotary", "if False"), "Nothing is turned"),
         (altered(BUILT, "return weights @ v", "return weights @ v, weights"), "the output alone"),
+        (altered(BUILT, "return weights @ v", "return x + weights @ v"), "x is added"),
     ],
     "crossover_length": [(lambda d: 1.5, "That is n/d")],
     "sliding_mask": [

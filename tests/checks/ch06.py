@@ -125,11 +125,20 @@ RIGHT = {
     "grouped_heads": [grouped_by(neighbours, neighbours)],
 }
 
+
+def parts_of_tokens(x, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """The columns of x are cut before they meet the matrices."""
+    own = np.kron(np.eye(num_heads), np.ones((x.shape[1] // num_heads,) * 2))
+    return BUILT(x, own * w_q, own * w_k, own * w_v, w_o, num_heads, mask)
+
+
 WRONG = {
     "multi_head": [
         (altered(BUILT, SPLIT, "(num_heads, n, d)"), "to (heads, n, d) mixes tokens"),
         (altered(BUILT, MERGE, "(weights @ v)"), "move the heads back"),
         (altered(BUILT, SPLIT, "(n, num_heads, d)", MERGE, "(weights @ v)"), "ask each other"),
+        (altered(BUILT, MERGE, "(weights @ v).transpose(1, 2, 0)"), "keep the d numbers of a head"),
+        (parts_of_tokens, "a part of the token"),
         (altered(BUILT, "d**0.5", "e**0.5"), "divided by √e"),
         (altered(BUILT, "@ w_o.T", "@ w_o"), "W_o is turned"),
         (altered(BUILT, "x @ w.T", "x @ w"), "W_q, W_k and W_v are turned"),

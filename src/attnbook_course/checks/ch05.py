@@ -67,6 +67,7 @@ def _causal_causes(
     before = np.tri(n, k=-1, dtype=bool)
     first, last = places[:, None] == 0, places[:, None] == n - 1
     itself = "A token sees itself too: the diagonal is allowed."
+    added = "x is added: here the average alone is asked for."
     round_ = "The mask is turned round: token i sees the tokens j ≤ i."
     hidden = np.where(seen, s, -np.inf)
     kernels = np.exp(hidden), np.exp(hidden - hidden.max(axis=1, keepdims=True))
@@ -78,6 +79,7 @@ def _causal_causes(
         *((np.where(first, row, averaged(s, before)), itself) for row in (np.nan, 0, v.mean(0))),
         (averaged(s, np.tri(n, k=1, dtype=bool)), "One too far: each token sees the next one too."),
         (averaged(s, None), "The mask is missing: each token sees all."),
+        (averaged(s) + (x if p == e else np.nan), added),
         (averaged(np.where(seen, s, 0.0), None), "A hidden key has the score 0, and e⁰ = 1."),
         (np.asarray(softmax(s)) * seen @ v, "Masked after the softmax, rows no longer sum to 1."),
         *((one / one.sum(axis=0) @ v, over) for one in kernels),
@@ -202,6 +204,7 @@ def _sinusoidal(positions: Any, d: int) -> np.ndarray:
 
 OTHER_FREQUENCIES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda share: 10000.0 ** -(share / 2), "The exponent of θ_i is −2i/d, not −i/d."),
+    (lambda share: 10000.0 ** -(2 * share), "The exponent is doubled: arange(0, d, 2) is 2i."),
     (lambda share: 10000.0**share, "The angles grow from pair to pair: the exponent is negative."),
 ]
 

@@ -69,6 +69,10 @@ def _head_causes(
         return x.reshape(n, e)
 
     s = halved(q) @ halved(k).swapaxes(1, 2) / d**0.5
+    own = np.kron(np.eye(h), np.ones((d, d)))  # each head's part of the rows and of the columns
+    blocks = _merged(_averages(*(halved(x @ (own * w).T) for w in (w_q, w_k, w_v)))) @ w_o.T
+    part = "Each head gets a part of the token: multiply by the matrices first, then cut."
+    loose = mixed(halved, lambda x: x.transpose(1, 2, 0).reshape(n, e))
     cut = "A reshape to (heads, n, d) mixes tokens: first (n, heads, d), then exchange the axes."
     back = (_merged, lambda x: x.transpose(1, 2, 0).reshape(n, e))
     woven = [mixed(lambda x: x.reshape(n, d, h).transpose(2, 0, 1), merge) for merge in back]
@@ -80,6 +84,11 @@ def _head_causes(
         *((mixed(reshaped, merge), cut) for merge in (_merged, flat)),
         (mixed(halved, flat), "Merging, move the heads back behind the tokens before the reshape."),
         (tokens, apart),
+        (blocks, part),
+        (
+            loose,
+            "Merging, keep the d numbers of a head together: (n, heads, d) before the reshape.",
+        ),
         *((one, "A head has d neighbouring columns: not every num_heads-th one.") for one in woven),
         (mixed(halved, out=w_o), "W_o is turned: tokens are rows, times w_o.T."),
         (mixed(halved, out=np.eye(e)), "The last matrix, W_o, is missing: it mixes the heads."),
