@@ -322,5 +322,6 @@ def test_a_drawing_in_clicks_has_every_part_once():
     first, *groups = re.split('<g class="fragment">', svg)
     assert ">keys<" in first and ">distances<" not in first
     assert ">distances<" in groups[0] and ">weights<" in groups[2]
+    assert all(f">14.{head}<" in draw("sentence", {"heads": "14 1, 14 9"}).svg for head in (1, 9))
     turned = in_clicks(drawings.show("block"), [], "bottom")
     assert "fragment" not in turned and ", #" not in turned

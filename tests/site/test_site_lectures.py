@@ -67,7 +67,6 @@ SMALLER = {
     "gained-no-device-must-hold-it-all": 18,
     "one-drawing-has-all-three-machines": 17,
     "the-ladder-is-a-circle": 15,
-    "the-second-to-asks-twice-and-gets-two-answers": 15,
 }
 HEIGHTS = "[document.documentElement.scrollHeight, innerHeight]"
 
