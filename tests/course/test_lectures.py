@@ -216,6 +216,10 @@ def test_no_result_is_typed(name, written):
         ("```{live} live-none\n```", "13: has no live figure 'live-none'"),
         ("```{live} live-kernel-regression\n:set: kernel=a\n```", "13: kernel has no 'a'; it has"),
         ("```{bars}\na :: much\n```", "14: bars: got 'a :: much', expected name :: number"),
+        (
+            "```{map} def kernel_weights\n:has: 0\n:names: a | b\n```",
+            "13: map: got ",
+        ),
         ("```python\n1\n```", "13: no directive 'python'; code of the chapter is a {cell}"),
         ("{eq}`eq-none`", "13: no page of the book has the label 'eq-none'"),
         ("::::{columns} 1fr 1fr\n:::{column}\na\n:::\n::::", "14: columns: 1 fewer columns than"),
@@ -291,6 +295,17 @@ def test_a_solution_is_typed_in_steps_and_has_every_line_once(book, tmp_path):
         assert f";color:var(--drawing-{role})" in part and "#0000a" not in part
 
 
+def test_a_map_is_darkest_at_the_largest_number_and_rings_equal_ones(written):
+    (table,) = re.findall(r'<div class="map".*?</div></div>', written["5b"][1], re.DOTALL)
+    cells = re.findall(r"--heat: (\d+)%\">([^<]*)<", table)
+    numbers = [float(said.replace("−", "-")) for _, said in cells]
+    heats = [int(heat) for heat, _ in cells]
+    assert sorted(numbers) == [number for _, number in sorted(zip(heats, numbers, strict=True))]
+    rings = re.findall(r"grid-area: (\d) / (\d)", table)
+    assert len(rings) == 2
+    assert len({numbers[6 * (int(i) - 2) + int(j) - 2] for i, j in rings}) == 1
+
+
 def test_clicks_are_cut_outside_of_fences():
     cut = [(0, "a"), (2, "b\n```\n+++\n```"), (7, "c")]
     assert clicks("a\n+++\nb\n```\n+++\n```\n+++\nc") == cut
@@ -307,5 +322,6 @@ def test_a_drawing_in_clicks_has_every_part_once():
     first, *groups = re.split('<g class="fragment">', svg)
     assert ">keys<" in first and ">distances<" not in first
     assert ">distances<" in groups[0] and ">weights<" in groups[2]
+    assert all(f">14.{head}<" in draw("sentence", {"heads": "14 1, 14 9"}).svg for head in (1, 9))
     turned = in_clicks(drawings.show("block"), [], "bottom")
     assert "fragment" not in turned and ", #" not in turned

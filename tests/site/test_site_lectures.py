@@ -24,7 +24,7 @@ LAST_CLICK = """(at) => {
 OUTSIDE = """() => {
   const slide = Reveal.getCurrentSlide(), body = slide.querySelector(".body"), found = [];
   if (slide.scrollHeight > slide.clientHeight + 1) found.push(`${slide.scrollHeight} pixels high`);
-  for (const one of body?.querySelectorAll("p, li, pre, figure, .formula, .katex-html, table, .bars, .live, .answer") ?? []) {
+  for (const one of body?.querySelectorAll("p, li, pre, figure, .formula, .katex-html, table, .bars, .map, .live, .answer") ?? []) {
     const inner = one.getBoundingClientRect();
     if (!inner.width) continue;
     const outer = (one.matches(".tall figure") ? slide : one.closest(".column") ?? body).getBoundingClientRect();
@@ -67,7 +67,6 @@ SMALLER = {
     "gained-no-device-must-hold-it-all": 18,
     "one-drawing-has-all-three-machines": 17,
     "the-ladder-is-a-circle": 15,
-    "the-second-to-asks-twice-and-gets-two-answers": 15,
 }
 HEIGHTS = "[document.documentElement.scrollHeight, innerHeight]"
 

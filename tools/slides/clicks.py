@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 from xml.etree import ElementTree
 
 from attnbook_site.drawings import FALLBACK
@@ -31,13 +32,17 @@ def draw(name: str, given: dict[str, str]) -> Drawing:
         options = f" with {', '.join(given)}" if given else ""
         raise LookupError(f"no drawing {name!r}{options}; there are {known}")
     try:
-        arguments = {
-            key.replace("-", "_"): float(value) if "." in value else int(value)
-            for key, value in given.items()
-        }
+        arguments = {key.replace("-", "_"): _argument(value) for key, value in given.items()}
         return COMPUTED[name](**arguments)
     except TypeError as error:
         raise LookupError(str(error)) from error
+
+
+def _argument(value: str) -> Any:
+    """A number; or, with commas between them, lists of whole numbers, such as layer and head."""
+    if "," in value:
+        return [tuple(map(int, one.split())) for one in value.split(",")]
+    return float(value) if "." in value else int(value)
 
 
 def in_clicks(drawing: Drawing, cuts: list[str], side: str = "top") -> str:

@@ -131,15 +131,45 @@ class SlideWriter(TextWriter):
         cell, _ = self.find(self.chapter.cell, start)
         return self.output(cell.printed, "has", given)
 
+    def map_directive(self, start: str, given: dict[str, str], body: str, line: int) -> str:
+        """A square matrix that a cell printed, a number the darker the larger it is.
+
+        ``:names:`` are those of its rows and columns, with | between them; a click rings the cells
+        of ``:ring:``, each a row and a column from 1. Other options are those of ``{output}``.
+        """
+        lines = self.kept(self.find(self.chapter.cell, start)[0].printed, "has", given)
+        rows = [re.findall(r"-?\d+\.?\d*", one) for one in lines]
+        names = [escape(one.strip()) for one in given.pop("names", "").split("|")]
+        if {len(row) for row in rows} != {len(names)} or len(rows) != len(names):
+            shape = " + ".join(str(len(row)) for row in rows)
+            raise self.error(f"map: got {shape} numbers, expected a square of {len(names)} names")
+        least, most = (f(float(one) for row in rows for one in row) for f in (min, max))
+        html = "".join(f"<span>{one}</span>" for one in ["", *names])
+        for name, row in zip(names, rows, strict=True):
+            html += f"<span>{name}</span>"
+            for one in row:
+                heat = 55 * (float(one) - least) / ((most - least) or 1)
+                said = one.rstrip(".").replace("-", "−") if float(one) else "0"
+                html += f'<b style="--heat: {heat:.0f}%">{said}</b>'
+        cells = re.findall(r"(\d+) (\d+)", given.pop("ring", ""))
+        places = [f"{int(i) + 1} / {int(j) + 1}" for i, j in cells]
+        rings = "".join(f'<i style="grid-area: {place}"></i>' for place in places)
+        html += f'<div class="fragment rings">{rings}</div>' if rings else ""
+        return f'<div class="map" style="--n: {len(names)}">{html}</div>'
+
     def output(self, text: str, has: str, given: dict[str, str]) -> str:
         """Printed lines; ``:wrap:`` breaks those that are too long."""
-        only, width = self.find(expression, "only", given.pop("only", "")), WIDTH * self.share
-        lines = [one for one in text.rstrip("\n").split("\n") if only.search(one)]
-        if given.pop("wrap", None) is not None:
-            lines = broken(lines, width)
-        html: str = self.find(printed_as_html, lines, width)
-        self.find(expect, has, given.pop(has, ""), lines)
+        width, wraps = WIDTH * self.share, given.pop("wrap", None) is not None
+        lines = self.kept(text, has, given)
+        html: str = self.find(printed_as_html, broken(lines, width) if wraps else lines, width)
         return html
+
+    def kept(self, text: str, has: str, given: dict[str, str]) -> list[str]:
+        """The printed lines that ``:only:`` finds; they must have what the option says."""
+        only = self.find(expression, "only", given.pop("only", ""))
+        lines = [one for one in text.rstrip("\n").split("\n") if only.search(one)]
+        self.find(expect, has, given.pop(has, ""), lines or [""])
+        return lines
 
     def bars_directive(self, most: str, given: dict[str, str], body: str, line: int) -> str:
         """Numbers as bars, "name :: number" a line; :: floor or :: now at its end is a colour."""
