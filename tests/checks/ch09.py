@@ -131,6 +131,7 @@ WRONG = {
             altered(BUILT, "form - rate", "form + rate", "gain - rate", "gain + rate"),
             "walks uphill",
         ),
+        (altered(BUILT, "range(steps)", "range(1, steps)"), "The form has not moved"),
         (altered(BUILT, OF_GAIN, "gain"), "The gain does not learn"),
         (altered(BUILT, "gain * of_answers", "of_answers"), "lacks the gain"),
         (

@@ -56,7 +56,12 @@ def _block_causes(
         return np.asarray(activation(z @ w["w_1"].T) @ w["w_2"].T)
 
     def norm(
-        z: np.ndarray, gain: Any, axis: int = -1, ddof: int = 0, inside: float = EPS, out: float = 0
+        z: np.ndarray,
+        gain: Any,
+        axis: int | None = -1,
+        ddof: int = 0,
+        inside: float = EPS,
+        out: float = 0,
     ) -> np.ndarray:
         variance = z.var(axis, ddof=ddof, keepdims=True)
         centred = z - z.mean(axis, keepdims=True)
@@ -99,12 +104,14 @@ def _block_causes(
         (pre(first=bare), "The first norm is missing: attention reads through one as well."),
         (pre(bare, bare), "Both norms are missing."),
         (norm(after + mlp(after), two), "That is post-norm: the norms stand behind the sums."),
+        (pre(axis=None), "The norm has one mean for all tokens: each has its own, axis=-1."),
         (pre(axis=0), "The norm runs over the tokens: each token has a mean of its own, axis=-1."),
         (pre(ddof=1), "The variance divides by e − 1: it is a mean, over e."),
         (pre(rms, rms), "The norm does not subtract the mean: that is an RMS norm."),
         (pre(inside=0, out=EPS), "ε is added to the root: it stands beside the variance, inside."),
         (pre(inside=0), "ε is missing: 1e-5 beside the variance."),
         *((one, gains) for one in (pre(plain, plain), pre(plain), pre(second=plain))),
+        (x + attend(z) + mlp(norm(y, one)), "norm_1 stands in both norms: the second has norm_2."),
         (swapped, "norm_1 and norm_2 have changed places."),
         (y + mlp(of_y, lambda s: s), "The activation is missing: max(0, ·) between w_1 and w_2."),
         (y + mlp(of_y, activations.gelu), "That is GELU: here the hidden units are max(0, ·)."),
@@ -112,6 +119,9 @@ def _block_causes(
     if mask is not None:
         y = x + attend(z, None)
         causes.append((y + mlp(norm(y, two)), "The mask has no effect: hand it to the attention."))
+    else:
+        y = x + attend(z, np.tri(len(x), dtype=bool))
+        causes.append((y + mlp(norm(y, two)), "Without a mask every token sees all others."))
     return causes
 
 

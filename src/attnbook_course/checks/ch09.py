@@ -81,18 +81,22 @@ def _form_causes(
     all_others = _loss(asked, x, y, targets, 1 - np.eye(n, n + 1, k=1))
     joined = np.hstack([known, asked]), known, values, np.hstack([values, targets])
     pairs_too = _loss(*joined, np.vstack([before, before]))
+    whole = _loss(x, x, y, y, np.tri(n + 1))
     divided = _loss(asked, known, values, targets, before, over=3**0.5)
     turned = _loss(asked, known, values, targets, before, turned=True)
     held = _loss(asked, known, values, targets, before, sums_held=True)
     added = "The slopes of earlier steps are added up: set them to zero before each."
-    new = "The form's slope is taken at the new gain: find both slopes before you change either."
+    new = "The form's slope has the new gain: find both slopes before you change either."
+    rest = "The form has not moved: is every step taken, and does the gain start at 1?"
     return [
         (end(own), "A query sees its own y, which it is to predict: the mask goes one too far."),
         (end(late), "The mask goes one too far: among the pairs before it a query sees its own."),
         (end(all_known), "Every query sees all pairs, the later ones too: the mask is missing."),
         (end(all_others), "The own pair is hidden, but later ones are not."),
+        (end(whole), "Every point sees its own y: points 1 to n ask, points 0 to n − 1 answer."),
         (end(pairs_too), "The loss counts the pairs too, which see their own y: queries alone."),
         (end(divided), "The scores are divided by √3: here the form is all of the score."),
+        (end(right, slope_turned=True), "The form's slope is turned: rows are the query's."),
         (end(turned), "The form is turned: its rows are the query's, its columns the key's."),
         (end(held), "A softmax divides by a sum that moves as well: w (y − f̂), not w y."),
         (end(right, 0.5), "The square's derivative has a factor 2."),
@@ -107,6 +111,7 @@ def _form_causes(
         ),
         (end(right, gain_first=True), new),
         (end(right, kept=1.0), added),
+        ((start, 1.0), rest),
     ]
 
 
@@ -148,14 +153,16 @@ def _descended(
     gain_learns: bool = True,
     with_gain: bool = True,
     gain_first: bool = False,
+    slope_turned: bool = False,
 ) -> Path:
     """Gradient descent whose slopes are differences; kept is what stays of the slopes before."""
     numbers, slopes = np.append(start, 1.0), np.zeros(10)
     for _ in range(steps):
         new = _differences(loss, numbers)
         if gain_first:
-            gain = numbers[9] - rate * new[9]
-            new[:9] = _differences(loss, np.append(numbers[:9], gain))[:9]
+            new[:9] *= (numbers[9] - rate * new[9]) / numbers[9]
+        if slope_turned:
+            new[:9] = new[:9].reshape(3, 3).T.ravel()
         new[:9] /= 1.0 if with_gain else numbers[9]
         new[9] *= gain_learns
         slopes = kept * slopes + new
