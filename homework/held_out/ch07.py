@@ -9,27 +9,12 @@ from attnbook_course.checks.verdict import check, expect
 def numbers(seed):
     """The numbers of a class, from its seed."""
     rng = np.random.default_rng([seed, 7])
-    return {"k": int(rng.integers(2, 8)), "h": int(rng.integers(2, 6))}
+    return {"h": int(rng.integers(3, 15))}
 
 
 def checks(seed):
     """The check of each exercise, by its label."""
-    n = numbers(seed)
-    k, h = n["k"], n["h"]
-
-    @check
-    def blocks_until_longer(function):
-        s, c = 3.0, 0.7
-        right = (k**2 - 1) * s**2 / (2 * c**2)
-        where = "for a start of 3 and changes of 0.7"
-        mistakes = [
-            (2 * right, "A block has two parts, and each adds a change.", 0.5),
-            ((k - 1) * s / (2 * c), "Lengths do not add: the changes stand at right angles."),
-            (k**2 * s**2 / (2 * c**2), "The stream has its start already: subtract its square."),
-            ((k - 1) * s**2 / (2 * c**2), "The factor is squared, like the lengths."),
-        ]
-        expect(call(function, s, c), right, where, mistakes, secret=True)
-        return "a random walk: four times the blocks for twice the length."
+    h = numbers(seed)["h"]
 
     @check
     def head_norm(function):
@@ -62,7 +47,7 @@ def checks(seed):
         expect(call(function, small), merged_small(small, h), where, mistakes, earned=0.6)
         return "no head can make its scores large by long queries."
 
-    return {"ho-longer-stream": blocks_until_longer, "ho-head-norm": head_norm}
+    return {"ho-head-norm": head_norm}
 
 
 def merged_small(x, h):

@@ -16,6 +16,7 @@ from array_api_compat import array_namespace, device
 from attnbook import attention as attending
 from attnbook.attention import heads, positions, scores
 from attnbook.kernel import regression
+from attnbook.layers import activations, norms
 
 
 def nadaraya_watson(queries: Any, keys: Any, values: Any, bandwidth: Any) -> Any:
@@ -74,6 +75,39 @@ def multi_head(
     return heads.merge_heads(attending.attend(q, k, v, mask=mask)) @ w_o.mT
 
 
+def block(x: Any, weights: dict[str, Any], num_heads: int, mask: Any = None) -> Any:
+    """A pre-norm block, (n, e), on tokens (n, e): attention, then an MLP with ReLU.
+
+    The weights are norm_1 and norm_2 (e,), w_q, w_k, w_v and w_o (e, e), w_1 (f, e) and w_2 (e, f).
+    """
+    w_q, w_k, w_v, w_o = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
+    z = norms.layer_norm(x, weights["norm_1"])
+    x = x + multi_head(z, w_q, w_k, w_v, w_o, num_heads, mask)
+    hidden = activations.relu(norms.layer_norm(x, weights["norm_2"]) @ weights["w_1"].mT)
+    return x + hidden @ weights["w_2"].mT
+
+
+def train_form(x: Any, y: Any, start: Any, rate: float, steps: int) -> Any:
+    """A pair: the form (3, 3) and the gain of one head, trained on functions (m, n + 1).
+
+    Each point but the first is predicted from those before it; the gain starts at 1.
+    """
+    x, y = np.asarray(x), np.asarray(y)
+    features = np.stack([np.ones_like(x), x, x**2], axis=-1)
+    queries, keys, values, targets = features[:, 1:], features[:, :-1], y[:, :-1], y[:, 1:]
+    earlier = np.tri(values.shape[1], dtype=bool)
+    form, gain = np.asarray(start), 1.0
+    for _ in range(steps):
+        weights: Any = attending.softmax(queries @ form @ keys.mT, earlier)
+        averages = (weights @ values[..., None])[..., 0]
+        of_answers = 2 * (gain * averages - targets) / targets.size
+        apart = values[:, None] - averages[..., None]
+        of_scores = weights * apart * (gain * of_answers)[..., None]
+        form = form - rate * (queries.mT @ of_scores @ keys).sum(axis=0)
+        gain = gain - rate * np.sum(of_answers * averages)
+    return form, gain
+
+
 @dataclass(frozen=True)
 class Build:
     """One build: the chapter that asks for it, the book's function, whether that gives a pair."""
@@ -98,5 +132,7 @@ BUILDS = {
         Build(4, read, is_pair=True),
         Build(5, causal_self_attention),
         Build(6, multi_head),
+        Build(7, block),
+        Build(9, train_form, is_pair=True),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
@@ -10,13 +11,44 @@ from mending import altered, mended, solutions
 from attnbook_course.checks import ch07
 
 solved = solutions(7)
-width, fold, written = solved.swiglu_width, solved.folded, solved.logit_parts
+BUILT, written = solved.block, solved.logit_parts
 variance, stream = solved.dropout_variance, solved.stream_parts
 
 
 def even(e, f):
     """Multiplications per token: the matrices' by those of a pair."""
     return (4 * e * e + 2 * e * f) / (2 * e)
+
+
+ATTEND = "x + multi_head(z, w_q, w_k, w_v, w_o, num_heads, mask)"
+READ, ADD = 'normed(x, weights["norm_2"])', "x + hidden"
+ROOT, MLP = "(variance + 1e-5) ** 0.5", f"hidden = np.maximum(0, {READ}"
+
+
+def block_by_torch(x, weights, num_heads, mask=None):
+    """torch.nn's own layer, with the mask turned over."""
+    layer = torch.nn.TransformerEncoderLayer(
+        len(x[0]), num_heads, len(weights["w_1"]), 0.0, norm_first=True, bias=False, dtype=x.dtype
+    )
+    w_q, w_k, w_v, *others = (weights[f"w_{name}"] for name in "qkvo12")
+    own = layer.self_attn.out_proj, layer.linear1, layer.linear2, layer.norm1, layer.norm2
+    layer.self_attn.in_proj_weight.data = torch.cat([w_q, w_k, w_v])
+    for part, weight in zip(own, [*others, weights["norm_1"], weights["norm_2"]], strict=True):
+        part.weight.data = weight
+    return layer(x, None if mask is None else ~mask)
+
+
+def block_by_jax(x, weights, num_heads, mask=None):
+    def normed(z, name):
+        return weights[name] * jax.nn.standardize(z, epsilon=1e-5)
+
+    def split(z, name):
+        return (z @ weights[name].T).reshape(1, len(z), num_heads, -1)
+
+    z, mask = normed(jnp.asarray(x), "norm_1"), None if mask is None else mask[None, None]
+    q, k, v = (split(z, name) for name in ("w_q", "w_k", "w_v"))
+    x = x + jax.nn.dot_product_attention(q, k, v, mask=mask).reshape(z.shape) @ weights["w_o"].T
+    return x + jax.nn.relu(normed(x, "norm_2") @ weights["w_1"].T) @ weights["w_2"].T
 
 
 OLD, FIRST = "x = normed + change", "change = part(normed)"
@@ -74,14 +106,55 @@ def loop_block(sums):
 
 SPREAD, MEAN = "np.var(np.sum(parts, axis=0))", " - np.mean(parts, axis=1, keepdims=True)"
 RIGHT = {
+    "block": [block_by_torch, block_by_jax],
     "even_length": [even],
     "logit_parts": [torch_written],
     "dropout_variance": [jax_variance],
     "stream_parts": [torch_stream],
 }
 WRONG = {
-    "swiglu_width": [(lambda e, f: f, "a third matrix")],
-    "folded": [(altered(fold, "weight * norm_weight", "norm_weight"), "a weight of shape (5,)")],
+    "block": [
+        (altered(BUILT, ATTEND, "z" + ATTEND[1:]), "starts at the normed stream"),
+        (altered(BUILT, READ, "(x := " + READ + ")"), "starts at the normed stream"),
+        (altered(BUILT, "x = " + ATTEND, "y = " + ATTEND), "Attention is missing"),
+        (altered(BUILT, "x = " + ATTEND, "y = " + ATTEND, ADD, "y + hidden"), "reads the old x"),
+        (altered(BUILT, READ, "z"), "reads the first norm's output"),
+        (altered(BUILT, '(x, weights["norm_2"]) @', "(x, 1) @"), "norm_2"),
+        (
+            altered(
+                BUILT,
+                "x.mean(axis=-1,",
+                "x.mean(axis=0,",
+                "**2).mean(axis=-1,",
+                "**2).mean(axis=0,",
+            ),
+            "runs over the tokens",
+        ),
+        (
+            altered(BUILT, "(centred**2).mean(axis=-1, ", "x.var(axis=-1, ddof=1, "),
+            "divides by e − 1",
+        ),
+        (altered(BUILT, ROOT, "(variance**0.5 + 1e-5)"), "ε is added to the root"),
+        (altered(BUILT, ROOT, "variance**0.5"), "ε is missing"),
+        (altered(BUILT, READ, "x"), "The second norm is missing"),
+        (altered(BUILT, 'z = normed(x, weights["norm_1"])', "z = x"), "The first norm is missing"),
+        (
+            altered(
+                BUILT,
+                "x = " + ATTEND,
+                f"x = normed({ATTEND.replace('(z', '(x')}, weights['norm_1'])",
+                READ,
+                "x",
+                "return " + ADD + ' @ weights["w_2"].T',
+                f"return normed({ADD} @ weights['w_2'].T, weights['norm_2'])",
+            ),
+            "That is post-norm",
+        ),
+        (altered(BUILT, "x = " + ATTEND, "x += " + ATTEND[4:]), "writes into its caller's x"),
+        (altered(BUILT, ", mask)", ")"), "The mask has no effect"),
+        (altered(BUILT, "np.maximum(0, ", "("), "The activation is missing"),
+        (lambda x, weights, num_heads, mask=None: weights["w_3"], "KeyError"),
+    ],
     "pre_norm_stack": [
         (stacking("change = x - normed + part(normed)", FIRST), "the faulty line still stands")
     ],

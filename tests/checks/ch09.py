@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import torch
 from mending import altered, solutions
 
 solved = solutions(9)
 one, weights, error = solved.one_pair, solved.posterior_weights, solved.weights_error
 left, layer = solved.posterior_left_out, solved.gradient_layer
-unknown, bandwidths = solved.unknown_scale, solved.bandwidths_of
+unknown, BUILT = solved.unknown_scale, solved.train_form
 
 
 def torch_one(distance, value, length_scale, noise):
@@ -38,14 +37,47 @@ def jax_error(w, queries, keys, length_scale, noise):
     return jnp.einsum("mi,ij,mj->m", both, k, both) + noise**2 * (w**2).sum(1)
 
 
-def masked(n, pairs=np.tri):
-    queries, right = np.tri(n, k=-1), np.zeros((n, n))
-    return np.block([[pairs(n), right], [queries, np.eye(n)]]).astype(bool)
+EARLIER, OF_GAIN = (
+    "np.tri(values.shape[1], dtype=bool)",
+    "gain - rate * (of_answers * averages).sum()",
+)
+HALVES = "features[:, 1:], features[:, :-1]  #", "values, targets = y[:, :-1], y[:, 1:]"
+WITH_OWN = f"np.tri({EARLIER[7:22]}"
 
 
-def alternate(n):
-    order = np.arange(2 * n).reshape(2, n).T.ravel()
-    return masked(n)[order][:, order]
+def trained_by_torch(x, y, start, rate, steps):
+    z = torch.stack([torch.ones_like(x), x, x**2], -1)
+    hidden = torch.ones(x.shape[1] - 1, x.shape[1] - 1, dtype=bool).triu(1)
+    form, gain = start.clone().requires_grad_(), torch.ones((), dtype=x.dtype, requires_grad=True)
+    for _ in range(steps):
+        s = torch.einsum("mqa,ab,mkb->mqk", z[:, 1:], form, z[:, :-1])
+        w = s.masked_fill(hidden, -torch.inf).softmax(-1)
+        loss = (gain * (w @ y[:, :-1, None])[..., 0] - y[:, 1:]).square().mean()
+        loss.backward()
+        with torch.no_grad():
+            for part in (form, gain):
+                part -= rate * part.grad
+                part.grad = None
+    return form, gain
+
+
+@jax.jit
+def step_by_jax(x, y, form, gain, rate):
+    def loss(form, gain):
+        z = jnp.stack([jnp.ones_like(x), x, x**2], axis=-1)
+        s = z[:, 1:] @ form @ z[:, :-1].mT
+        w = jax.nn.softmax(s, where=jnp.tri(s.shape[1], dtype=bool))
+        return jnp.mean((gain * (w @ y[:, :-1, None])[..., 0] - y[:, 1:]) ** 2)
+
+    of_form, of_gain = jax.grad(loss, (0, 1))(form, gain)
+    return form - rate * of_form, gain - rate * of_gain
+
+
+def trained_by_jax(x, y, start, rate, steps):
+    form, gain = jnp.asarray(start), jnp.ones(())
+    for _ in range(steps):
+        form, gain = step_by_jax(x, y, form, gain, rate)
+    return form, gain
 
 
 def jax_unknown(queries, keys, values, length_scales, noise):
@@ -67,22 +99,74 @@ def jax_unknown(queries, keys, values, length_scales, noise):
 EXP = "softmax(np.array(evidence))"
 TOO_SMALL = "np.exp(evidence) / (np.exp(evidence).sum())"
 RIGHT = {
+    "train_form": [trained_by_torch, trained_by_jax],
     "one_pair": [torch_one],
     "posterior_weights": [torch_weights],
     "weights_error": [jax_error],
     "unknown_scale": [jax_unknown],
 }
 WRONG = {
+    "train_form": [
+        (altered(BUILT, "shape[1], dtype", "shape[1], k=1, dtype"), "one too far: among"),
+        (
+            altered(
+                BUILT,
+                "features[:, :-1]",
+                "features",
+                "y[:, :-1], y",
+                "y, y",
+                EARLIER,
+                "np.tri(x.shape[1] - 1, x.shape[1], k=1, dtype=bool)",
+            ),
+            "sees its own y",
+        ),
+        (
+            altered(BUILT, EARLIER, "np.tri(values.shape[1], k=-1, dtype=bool)"),
+            "sees no pair at all",
+        ),
+        (altered(BUILT, EARLIER, "True"), "the mask is missing"),
+        (altered(BUILT, "2 * (gain", "(gain"), "has a factor 2"),
+        (altered(BUILT, " / targets.size", ""), "a sum over functions and queries"),
+        (
+            altered(BUILT, "form - rate", "form + rate", "gain - rate", "gain + rate"),
+            "walks uphill",
+        ),
+        (altered(BUILT, "range(steps)", "range(1, steps)"), "The form has not moved"),
+        (altered(BUILT, OF_GAIN, "gain"), "The gain does not learn"),
+        (altered(BUILT, "gain * of_answers", "of_answers"), "lacks the gain"),
+        (
+            altered(BUILT, "weights * apart", "weights * values[:, None, :]"),
+            "a sum that moves as well",
+        ),
+        (
+            altered(
+                BUILT,
+                "form @ keys",
+                "form.T @ keys",
+                "(queries.swapaxes(1, 2) @ of_scores @ keys).sum(axis=0)",
+                "(queries.swapaxes(1, 2) @ of_scores @ keys).sum(axis=0).T",
+            ),
+            "The form is turned",
+        ),
+        (altered(BUILT, "s - s.max(axis=2, keepdims=True)", "s"), "Exponentials overflow"),
+        (
+            altered(BUILT, "form = form - rate * of_form", "form -= rate * of_form"),
+            "writes into its caller's start",
+        ),
+        (
+            altered(
+                BUILT,
+                "form - rate * of_form",
+                "form - rate * of_form",
+                "return form, gain",
+                "return gain, form",
+            ),
+            "return the form first",
+        ),
+    ],
     "one_pair": [(lambda *given: one(*given)[::-1], "the mean first")],
     "posterior_weights": [(lambda *given: unit(weights(*given)), "need not sum to 1")],
     "posterior_left_out": [(lambda *given: left(*given)[::-1], "the mean first")],
-    "prefix_mask": [
-        (altered(masked, "np.zeros((n, n))", "np.eye(n)"), "a pair attends to a query"),
-        (lambda n: ~masked(n), "the other way round"),
-        (alternate, "first come all pairs"),
-        (lambda n: np.where(masked(n), 0, -np.inf), "neither True nor False"),
-        (np.tri, "are 10 tokens"),
-    ],
     "gradient_layer": [
         (altered(layer, "-rate / n", "-0.123"), "That is 2.05 times one step"),
         (altered(layer, "[x, x,", "[x + last, x - last,"), "The queries are right"),
@@ -93,5 +177,4 @@ WRONG = {
         (altered(unknown, EXP, TOO_SMALL), "underflow to 0"),
         (altered(unknown, EXP, f"{TOO_SMALL[:-1]} + 1e-300)"), "exponentials underflow?"),
     ],
-    "bandwidths_of": [(lambda form: bandwidths(form)[::-1], "return that of x x' first")],
 }

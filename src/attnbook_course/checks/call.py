@@ -65,6 +65,8 @@ def _described(name: str, value: Any) -> str:
     """An argument in a few words: "h = 0.7", or "keys of shape (24, 3)"."""
     if isinstance(value, str):
         return f"{name} = {value!r}"
+    if isinstance(value, dict):
+        return f"{name} with {', '.join(value)}"
     array = np.asarray(value)
     if array.ndim > 1 or array.size > 6:
         return f"{name} of shape {array.shape}"
@@ -102,11 +104,17 @@ def refuse_writing(function: Function, *arguments: Any) -> np.ndarray:
         before = deepcopy(own)
         function(*own)
         for name, was, now in zip(signature(function).parameters, before, own, strict=False):
-            if not np.array_equal(was, now):
+            if not _same(was, now):
                 raise Wrong(f"your function writes into its caller's {name}: make a new array")
         return 0
 
     return call(watched, *arguments)
+
+
+def _same(was: Any, now: Any) -> bool:
+    if isinstance(was, dict):
+        return was.keys() == now.keys() and all(_same(was[name], now[name]) for name in was)
+    return bool(np.array_equal(was, now))
 
 
 @asked_where_it_is
@@ -156,6 +164,8 @@ def _converters() -> Iterator[Function]:
 
 
 def _convert(convert: Function, argument: Any) -> Any:
+    if isinstance(argument, dict):
+        return {name: _convert(convert, one) for name, one in argument.items()}
     return convert(argument) if isinstance(argument, np.ndarray) else argument
 
 

@@ -4,27 +4,125 @@ from typing import Any
 
 import numpy as np
 
-from attnbook_course.checks.call import call, call_pair
+from attnbook.layers import activations
+from attnbook_course import builds
+from attnbook_course.checks.build import build
+from attnbook_course.checks.call import call, call_pair, refuse_writing
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.verdict import Function, Wrong, check, expect
 
 EPS = 1e-5
 
 
-@check
-def swiglu_width(function: Function) -> str:
-    """function(embed_dim, mlp_dim): the width that makes SwiGLU as large as a plain MLP."""
-    for e, f in ((7, 31), (13, 82)):
-        right = f * (2 * e + 1) / (3 * e + 2)
-        got = call(function, e, f)
-        mistakes = [
-            (2 * f / 3, "That is without biases, or for a width without end: count them."),
-            (f / right * f, "You divide by the share: SwiGLU must be the narrower one."),
-            (f, "SwiGLU has a third matrix, the gate."),
-            (2 * e * f / (3 * e + 2), "The plain MLP has biases in its hidden layer too."),
-        ]
-        expect(got, right, f"for embed_dim, mlp_dim = {e}, {f}", mistakes, secret=True)
-    return "about two thirds: three matrices take the place of two."
+@build
+def block(function: Function) -> str:
+    """function(x, weights, num_heads, mask=None): (n, e), a pre-norm block on tokens (n, e).
+
+    The build: attention, then an MLP with ReLU, each added to the stream that it reads through its
+    own layer norm; no biases. The weights, by name: norm_1 and norm_2 (e,), the gains; w_q, w_k,
+    w_v and w_o (e, e); w_1 (f, e) and w_2 (e, f).
+    """
+    rng = np.random.default_rng(77)
+    n, e, f, h = 5, 6, 11, 3
+    square = dict.fromkeys(("w_q", "w_k", "w_v", "w_o"), (e, e))
+    shapes = {"norm_1": (e,), **square, "norm_2": (e,), "w_1": (f, e), "w_2": (e, f)}
+    weights = {name: rng.normal(size=shape) / 2 for name, shape in shapes.items()}
+    x = (rng.normal(size=(n, e)) + 0.5).astype(np.float32).astype(float)
+    small = 3e-3 * x  # beside which ε counts
+    quiet = {**weights, "w_o": weights["w_o"] / 300, "w_2": weights["w_2"] / 300}
+    causal = np.tri(n, dtype=bool)
+    cases = ((x, weights, h), "for five tokens"), ((small, quiet, h), "for entries of 0.003")
+    for given, where in (*cases, ((x, weights, h, causal), "for a causal mask")):
+        expect(call(function, *given), builds.block(*given), where, _block_causes(*given))
+    refuse_writing(function, *given)
+    still = {**weights, "w_o": 0 * weights["w_o"], "w_2": 0 * weights["w_2"]}
+    if not np.array_equal(call(function, x, still, h), x):
+        raise Wrong("with w_o and w_2 of zeros, x should leave the block as it came, to the bit.")
+    return "two parts read the stream through a norm, and add to it what they find."
+
+
+def _block_causes(
+    x: np.ndarray, weights: dict[str, np.ndarray], num_heads: int, mask: Any = None
+) -> list[tuple[Any, str]]:
+    """What the usual mistakes in a block give."""
+    w = weights
+
+    def attend(z: np.ndarray, seen: Any = mask) -> np.ndarray:
+        return np.asarray(
+            builds.multi_head(z, w["w_q"], w["w_k"], w["w_v"], w["w_o"], num_heads, seen)
+        )
+
+    def mlp(z: np.ndarray, activation: Function = activations.relu) -> np.ndarray:
+        return np.asarray(activation(z @ w["w_1"].T) @ w["w_2"].T)
+
+    def norm(
+        z: np.ndarray,
+        gain: Any,
+        axis: int | None = -1,
+        ddof: int = 0,
+        inside: float = EPS,
+        out: float = 0,
+    ) -> np.ndarray:
+        variance = z.var(axis, ddof=ddof, keepdims=True)
+        centred = z - z.mean(axis, keepdims=True)
+        return np.asarray(gain * centred / (np.sqrt(variance + inside) + out))
+
+    def rms(z: np.ndarray, gain: Any) -> np.ndarray:
+        return np.asarray(gain * z / np.sqrt((z**2).mean(-1, keepdims=True) + EPS))
+
+    def bare(z: np.ndarray, gain: Any) -> np.ndarray:
+        return z
+
+    def pre(first: Function = norm, second: Function = norm, **how: Any) -> np.ndarray:
+        y = x + attend(first(x, w["norm_1"], **how))
+        return y + mlp(second(y, w["norm_2"], **how))
+
+    def plain(z: np.ndarray, gain: Any) -> np.ndarray:
+        return norm(z, 1.0)
+
+    one, two = w["norm_1"], w["norm_2"]
+    z = norm(x, one)
+    a = attend(z)
+    y = x + a
+    of_y = norm(y, two)
+    after = norm(x + attend(x), one)
+    lost = "A part's change takes the stream's place: add it to what was there."
+    gains = "A gain is missing: norm_1 and norm_2 multiply what is normed."
+    starts = "A sum starts at the normed stream: norm what a part reads, add to what was there."
+    turned = (norm(x, two), norm(x + attend(norm(x, two)), one))
+    swapped = x + attend(turned[0]) + mlp(turned[1])
+    causes = [
+        (y, "The MLP is missing."),
+        (x + mlp(norm(x, two)), "Attention is missing."),
+        (x + mlp(of_y), "What attention found is lost: the second sum starts at Y, not at X."),
+        *((one, starts) for one in (z + a + mlp(norm(z + a, two)), of_y + mlp(of_y))),
+        (norm(z + a, two) + mlp(norm(z + a, two)), starts),
+        *((one, lost) for one in (a + mlp(norm(a, two)), mlp(of_y), mlp(norm(a, two)))),
+        (y + mlp(norm(x, two)), "The MLP reads the old x: it should read Y, with attention in it."),
+        (y + mlp(z), "The MLP reads the first norm's output: it should read LN₂(Y)."),
+        (pre(second=bare), "The second norm is missing: the MLP reads through one as well."),
+        (pre(first=bare), "The first norm is missing: attention reads through one as well."),
+        (pre(bare, bare), "Both norms are missing."),
+        (norm(after + mlp(after), two), "That is post-norm: the norms stand behind the sums."),
+        (pre(axis=None), "The norm has one mean for all tokens: each has its own, axis=-1."),
+        (pre(axis=0), "The norm runs over the tokens: each token has a mean of its own, axis=-1."),
+        (pre(ddof=1), "The variance divides by e − 1: it is a mean, over e."),
+        (pre(rms, rms), "The norm does not subtract the mean: that is an RMS norm."),
+        (pre(inside=0, out=EPS), "ε is added to the root: it stands beside the variance, inside."),
+        (pre(inside=0), "ε is missing: 1e-5 beside the variance."),
+        *((one, gains) for one in (pre(plain, plain), pre(plain), pre(second=plain))),
+        (x + attend(z) + mlp(norm(y, one)), "norm_1 stands in both norms: the second has norm_2."),
+        (swapped, "norm_1 and norm_2 have changed places."),
+        (y + mlp(of_y, lambda s: s), "The activation is missing: max(0, ·) between w_1 and w_2."),
+        (y + mlp(of_y, activations.gelu), "That is GELU: here the hidden units are max(0, ·)."),
+    ]
+    if mask is not None:
+        y = x + attend(z, None)
+        causes.append((y + mlp(norm(y, two)), "The mask has no effect: hand it to the attention."))
+    else:
+        y = x + attend(z, np.tri(len(x), dtype=bool))
+        causes.append((y + mlp(norm(y, two)), "Without a mask every token sees all others."))
+    return causes
 
 
 @check
@@ -62,32 +160,6 @@ def norm_jacobian(function: Function) -> str:
         ]
         expect(got, right, where, mistakes)
     return "what is left is across two directions: all ones, and the output itself."
-
-
-@check
-def folded(function: Function) -> str:
-    """function(norm_weight, norm_bias, weight, bias): one weight and bias after a bare norm."""
-    rng = np.random.default_rng(17)
-    for e, o in ((5, 5), (7, 3)):
-        g, b, c = rng.normal(size=e), rng.normal(size=e), rng.normal(size=o)
-        w, z = rng.normal(size=(o, e)), rng.normal(size=(3 * e, e))
-        z = (z - z.mean(1, keepdims=True)) / z.std(1, keepdims=True)
-        weight, bias = call_pair(function, g, b, w, c)
-        where = f"for a layer from {e} to {o} numbers"
-        if weight.shape != (o, e):
-            raise Wrong(f"{where} you give a weight of shape {weight.shape}, expected ({o}, {e}).")
-        mistakes = [
-            (c, "The norm's bias goes through the linear layer and arrives there too."),
-            (w @ b, "The layer's own bias is missing."),
-            (w @ (g * b) + c, "The norm's weight does not act on the norm's bias."),
-        ]
-        expect(bias, w @ b + c, f"{where}, in the bias,", mistakes)
-        mistakes = [
-            (z @ w.T, "The norm's weight is missing."),
-            (z @ (w * g) if o == e else z @ w.T, "It is transposed: rows are outputs."),
-        ]
-        expect(z @ weight.T, z @ (w * g).T, f"{where}, in weight times a normed token,", mistakes)
-    return "a norm's weight and bias are the next layer's, if nothing else reads them."
 
 
 PRE_NORM_STACK = '''

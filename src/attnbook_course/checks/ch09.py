@@ -1,14 +1,178 @@
 """Checks for chapter 9. Each knows the usual wrong answers by what they give."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from attnbook.attention import softmax
+from attnbook.datasets import smooth_functions
 from attnbook.kernel.gaussian_process import covariance
-from attnbook_course.checks.call import call, call_pair
+from attnbook_course import builds
+from attnbook_course.checks.build import build
+from attnbook_course.checks.call import call, call_pair, refuse_writing
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.verdict import Function, Wrong, check, expect, one_number, show
+
+
+@build
+def train_form(function: Function) -> str:
+    """function(x, y, start, rate, steps): form (3, 3) and gain of a head, by gradient descent.
+
+    The build: x and y (m, n + 1) are points of m functions. Each point but the first is predicted
+    by the gain times a weighted average of the y before it, whose scores are the form of
+    (1, x, x²). The loss is the mean square over all predictions; the gain starts at 1.
+    """
+    rng = np.random.default_rng(12)
+    x, y = rng.uniform(-1.5, 1.5, (7, 5)), rng.normal(size=(7, 5))
+    start, rate = rng.normal(size=(3, 3)), 0.3
+    for steps in (1, 3):
+        where = f"for seven functions of five points, rate {rate:g} and steps = {steps}"
+        given = x, y, start, rate, steps
+        _compare(function, given, where, _form_causes(*given))
+    refuse_writing(function, x, y, start, rate, 1)
+    large = "Exponentials overflow or vanish: subtract each query's own largest score first."
+    _compare(function, (x, y, 1000 * start, rate, 1), "for scores of thousands", [], of_nan=large)
+    drawn = smooth_functions(100, 13, length_scale=0.6)
+    given = drawn.x, drawn.y, 0 * start, 0.7, 1000
+    form, gain = _compare(function, given, "after 1000 steps from zeros", [])
+    one, two = form[1, 1] ** -0.5, (-2 * form[0, 2]) ** -0.5
+    return f"x x' and x'² say the bandwidths {one:.2f} and {two:.2f}, and the gain is {gain:.2f}."
+
+
+Path = tuple[np.ndarray, float]  # the form and the gain at its end
+Loss = Callable[[np.ndarray, np.ndarray], float]  # of ten numbers, and of where the slope is taken
+
+
+def _compare(
+    function: Function,
+    given: tuple[Any, ...],
+    where: str,
+    causes: list[tuple[Path, str]],
+    of_nan: str = "A query sees no pair at all: the first one sees the first pair.",
+) -> Path:
+    """The pair that the function gives; Wrong unless both are right."""
+    got, right = call_pair(function, *given), builds.train_form(*given)
+    if got[0].size == 1 and got[1].shape == (3, 3):
+        raise Wrong(f"{where} the first is the gain: return the form first.")
+    if np.any(np.isnan(got[0])):
+        raise Wrong(f"{where} you give NaN. {of_nan}")
+    for part, name in enumerate(("form", "gain")):
+        mistakes = [(wrong[part], cause) for wrong, cause in causes]
+        expect(got[part], right[part], f"{where}, in the {name},", mistakes, tolerance=1e-3)
+    return got[0], float(got[1])
+
+
+def _form_causes(
+    x: np.ndarray, y: np.ndarray, start: np.ndarray, rate: float, steps: int
+) -> list[tuple[Path, str]]:
+    """Where the usual mistakes arrive."""
+    m, n = len(x), x.shape[1] - 1
+    asked, known, values, targets = x[:, 1:], x[:, :-1], y[:, :-1], y[:, 1:]
+    before = np.tri(n)
+
+    def end(loss: Loss, by: float = 1.0, **how: Any) -> Path:
+        return _descended(loss, start, by * rate, steps, **how)
+
+    right = _loss(asked, known, values, targets, before)
+    own = _loss(asked, x, y, targets, np.tri(n, n + 1, k=1))
+    late = _loss(asked, known, values, targets, np.tri(n, k=1))
+    all_known = _loss(asked, known, values, targets, np.ones((n, n)))
+    all_others = _loss(asked, x, y, targets, 1 - np.eye(n, n + 1, k=1))
+    joined = np.hstack([known, asked]), known, values, np.hstack([values, targets])
+    pairs_too = _loss(*joined, np.vstack([before, before]))
+    whole = _loss(x, x, y, y, np.tri(n + 1))
+    divided = _loss(asked, known, values, targets, before, over=3**0.5)
+    turned = _loss(asked, known, values, targets, before, turned=True)
+    held = _loss(asked, known, values, targets, before, sums_held=True)
+    added = "The slopes of earlier steps are added up: set them to zero before each."
+    new = "The form's slope has the new gain: find both slopes before you change either."
+    rest = "The form has not moved: is every step taken, and does the gain start at 1?"
+    return [
+        (end(own), "A query sees its own y, which it is to predict: the mask goes one too far."),
+        (end(late), "The mask goes one too far: among the pairs before it a query sees its own."),
+        (end(all_known), "Every query sees all pairs, the later ones too: the mask is missing."),
+        (end(all_others), "The own pair is hidden, but later ones are not."),
+        (end(whole), "Every point sees its own y: points 1 to n ask, points 0 to n − 1 answer."),
+        (end(pairs_too), "The loss counts the pairs too, which see their own y: queries alone."),
+        (end(divided), "The scores are divided by √3: here the form is all of the score."),
+        (end(right, slope_turned=True), "The form's slope is turned: rows are the query's."),
+        (end(turned), "The form is turned: its rows are the query's, its columns the key's."),
+        (end(held), "A softmax divides by a sum that moves as well: w (y − f̂), not w y."),
+        (end(right, 0.5), "The square's derivative has a factor 2."),
+        (end(right, m * n), "That is a sum over functions and queries: the loss is their mean."),
+        (end(right, m), "That is a sum over the functions: the loss is their mean."),
+        (end(right, n), "That is a sum over the queries: the loss is their mean."),
+        (end(right, -1.0), "The sign is turned: that walks uphill."),
+        (end(right, gain_learns=False), "The gain does not learn: it has a slope as well."),
+        (
+            end(right, with_gain=False),
+            "The form's slope lacks the gain: it multiplies averages.",
+        ),
+        (end(right, gain_first=True), new),
+        (end(right, kept=1.0), added),
+        ((start, 1.0), rest),
+    ]
+
+
+def _loss(
+    asked: np.ndarray,
+    known: np.ndarray,
+    values: np.ndarray,
+    targets: np.ndarray,
+    seen: np.ndarray,
+    over: float = 1.0,
+    turned: bool = False,
+    sums_held: bool = False,
+) -> Loss:
+    """The mean squared error as a function of the form's nine numbers and the gain."""
+    queries, keys = (np.stack([np.ones_like(z), z, z**2], axis=-1) for z in (asked, known))
+
+    def scores(numbers: np.ndarray) -> np.ndarray:
+        form = numbers[:9].reshape(3, 3)
+        return queries @ (form.T if turned else form) @ keys.swapaxes(1, 2) / over
+
+    def loss(numbers: np.ndarray, at: np.ndarray) -> float:
+        s = scores(numbers)
+        weights: Any = softmax(s, seen > 0)
+        if sums_held:
+            weights = softmax(scores(at), seen > 0) * np.exp(s - scores(at))
+        answers = numbers[9] * (weights @ values[..., None])[..., 0]
+        return float(np.mean((answers - targets) ** 2))
+
+    return loss
+
+
+def _descended(
+    loss: Loss,
+    start: np.ndarray,
+    rate: float,
+    steps: int,
+    *,
+    kept: float = 0.0,
+    gain_learns: bool = True,
+    with_gain: bool = True,
+    gain_first: bool = False,
+    slope_turned: bool = False,
+) -> Path:
+    """Gradient descent whose slopes are differences; kept is what stays of the slopes before."""
+    numbers, slopes = np.append(start, 1.0), np.zeros(10)
+    for _ in range(steps):
+        new = _differences(loss, numbers)
+        if gain_first:
+            new[:9] *= (numbers[9] - rate * new[9]) / numbers[9]
+        if slope_turned:
+            new[:9] = new[:9].reshape(3, 3).T.ravel()
+        new[:9] /= 1.0 if with_gain else numbers[9]
+        new[9] *= gain_learns
+        slopes = kept * slopes + new
+        numbers = numbers - rate * slopes
+    return numbers[:9].reshape(3, 3), float(numbers[9])
+
+
+def _differences(loss: Loss, at: np.ndarray) -> np.ndarray:
+    steps = 1e-5 * np.eye(len(at))
+    return np.asarray([(loss(at + step, at) - loss(at - step, at)) / 2e-5 for step in steps])
 
 
 @check
@@ -34,31 +198,6 @@ def one_pair(function: Function) -> str:
         ]
         expect(second, variance, f"{where}, in the variance,", mistakes, secret=True)
     return "far from its key a value says nothing, and close to it noise still counts."
-
-
-@check
-def bandwidths_of(function: Function) -> str:
-    """function(form): two bandwidths, from the entries (x, x') and (1, x'²) of the matrix A."""
-    for first, second in ((0.5, 0.2), (0.085, 0.09)):
-        form = np.random.default_rng(6).normal(size=(3, 3)) / first**2
-        form[1, 1], form[0, 2] = 1 / first**2, -1 / (2 * second**2)
-        got = call_pair(function, form)
-        where = f"for a matrix of bandwidths {first} and {second},"
-        one, two = (one_number(part, where) for part in got)
-        if np.allclose([one, two], [second, first], rtol=1e-5):
-            raise Wrong(f"{where} the first is that of x'²: return that of x x' first.")
-        mistakes = [
-            (first**2, "That is h². Take the root."),
-            (first / 2**0.5, "There is a 2 too many: x x' stands in the square twice, halved."),
-        ]
-        expect(one, first, f"{where} in the first,", mistakes)
-        mistakes = [
-            (second * 2**0.5, "The entry is −1/(2h²): there is a 2."),
-            (np.nan, "The entry is negative, and a root of it is no number: mind the sign."),
-            (abs(2 * form[2, 0]) ** -0.5, "Rows are the query's: nothing determines this column."),
-        ]
-        expect(two, second, f"{where} in the second,", mistakes)
-    return "where the two agree, the layer is a Gaussian kernel, and this is its bandwidth."
 
 
 IN_TURN = '''
@@ -178,38 +317,6 @@ def posterior_left_out(function: Function) -> str:
 def _gauss_weights(queries: np.ndarray, keys: np.ndarray, scale: float, noise: float) -> np.ndarray:
     noisy = covariance(keys, keys, scale) + noise**2 * np.eye(len(keys))
     return np.asarray(covariance(queries, keys, scale) @ np.linalg.inv(noisy))
-
-
-@check
-def prefix_mask(function: Function) -> str:
-    """function(n): mask (2n, 2n) of n pairs, then n queries: query i knows the pairs before it."""
-    for n in (5, 3, 1):
-        got = call(function, n)
-        where = f"for n = {n}"
-        if got.shape != (2 * n, 2 * n):
-            tokens = f"{n} pairs and {n} queries are {2 * n} tokens"
-            raise Wrong(f"{where} you give shape {got.shape}: {tokens}.")
-        if not np.all((got == 0) | (got == 1)):
-            raise Wrong(f"{where} some entries are neither True nor False: nothing is added here.")
-        causal, before, own = np.tri(n), np.tri(n, k=-1), np.eye(n)
-        right = np.block([[causal, 0 * own], [before, own]])
-        order = np.arange(2 * n).reshape(2, n).T.ravel()
-        for wrong, cause in (
-            (1 - right, "It is the other way round: True = may attend."),
-            (right[order][:, order], "Pairs and queries alternate: first come all pairs."),
-        ):
-            if n > 1 and np.array_equal(got, wrong):
-                raise Wrong(f"{where}: {cause}")
-        if np.any(got[:n, n:]):
-            raise Wrong(f"{where} a pair attends to a query: none may but that query itself.")
-        mistakes = [(causal, "Query i sees pair i: that pair holds the answer.")]
-        expect(got[n:, :n], before, f"{where}, queries on pairs,", mistakes)
-        mistakes = [(0 * own, "Query 0 has nothing to attend to: let a query see itself.")]
-        expect(got[n:, n:], own, f"{where}, queries on queries,", mistakes)
-        leak = "Pair 0 sees a later pair; query 1 sees pair 0 a layer later, and with it its answer"
-        mistakes = [(np.ones((n, n)), f"{leak}.")]
-        expect(got[:n, :n], causal, f"{where}, pairs on pairs,", mistakes)
-    return "n context sizes in one pass, and no answer leaks through the layers."
 
 
 @check
