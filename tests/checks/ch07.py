@@ -151,6 +151,10 @@ WRONG = {
             "That is post-norm",
         ),
         (altered(BUILT, "x = " + ATTEND, "x += " + ATTEND[4:]), "writes into its caller's x"),
+        (
+            altered(BUILT, "(weights[name] for", "(weights.pop(name) for"),
+            "into its caller's weights",
+        ),
         (altered(BUILT, ", mask)", ")"), "The mask has no effect"),
         (altered(BUILT, "np.maximum(0, ", "("), "The activation is missing"),
         (lambda x, weights, num_heads, mask=None: weights["w_3"], "KeyError"),

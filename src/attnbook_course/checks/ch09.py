@@ -40,7 +40,7 @@ def train_form(function: Function) -> str:
     return f"x x' and x'² say the bandwidths {one:.2f} and {two:.2f}, and the gain is {gain:.2f}."
 
 
-Path = tuple[np.ndarray, float]  # the form and the gain at its end
+Trained = tuple[np.ndarray, float]  # the form and the gain at its end
 Loss = Callable[[np.ndarray, np.ndarray], float]  # of ten numbers, and of where the slope is taken
 
 
@@ -48,9 +48,9 @@ def _compare(
     function: Function,
     given: tuple[Any, ...],
     where: str,
-    causes: list[tuple[Path, str]],
+    causes: list[tuple[Trained, str]],
     of_nan: str = "A query sees no pair at all: the first one sees the first pair.",
-) -> Path:
+) -> Trained:
     """The pair that the function gives; Wrong unless both are right."""
     got, right = call_pair(function, *given), builds.train_form(*given)
     if got[0].size == 1 and got[1].shape == (3, 3):
@@ -65,13 +65,13 @@ def _compare(
 
 def _form_causes(
     x: np.ndarray, y: np.ndarray, start: np.ndarray, rate: float, steps: int
-) -> list[tuple[Path, str]]:
+) -> list[tuple[Trained, str]]:
     """Where the usual mistakes arrive."""
     m, n = len(x), x.shape[1] - 1
     asked, known, values, targets = x[:, 1:], x[:, :-1], y[:, :-1], y[:, 1:]
     before = np.tri(n)
 
-    def end(loss: Loss, by: float = 1.0, **how: Any) -> Path:
+    def end(loss: Loss, by: float = 1.0, **how: Any) -> Trained:
         return _descended(loss, start, by * rate, steps, **how)
 
     right = _loss(asked, known, values, targets, before)
@@ -154,7 +154,7 @@ def _descended(
     with_gain: bool = True,
     gain_first: bool = False,
     slope_turned: bool = False,
-) -> Path:
+) -> Trained:
     """Gradient descent whose slopes are differences; kept is what stays of the slopes before."""
     numbers, slopes = np.append(start, 1.0), np.zeros(10)
     for _ in range(steps):
