@@ -5,7 +5,7 @@ door in turn, and the answer at a door is the room behind it. Stacks of six bloc
 part taken out, learn it at rates a factor of 2.5 apart, and those where it is decided whether norms
 help at two more; at the largest of these twelve blocks follow. A loss that is not finite ends a
 run, which is stored as null. A second house has eight rooms and doors, and walks through several,
-at the best of four rates. All runs warm up but those that say so. Takes half an hour of one
+at the best of four rates. All runs warm up but those that say so. Takes twenty minutes of one
 processor.
 """
 
