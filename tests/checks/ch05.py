@@ -70,6 +70,7 @@ def causal_by_torch(x, w_q, w_k, w_v, rotary=False):
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)[0]
 
 
+@jax.numpy_dtype_promotion("standard")  # other tests are strict
 def causal_by_jax(x, w_q, w_k, w_v, rotary=False):
     q, k, v = (jnp.asarray(x) @ w.T for w in (w_q, w_k, w_v))
     if rotary:

@@ -29,6 +29,7 @@ def by_torch_s_layer(x, w_q, w_k, w_v, w_o, num_heads, mask=None):
     return layer(x, x, x, attn_mask=None if mask is None else ~mask)[0]
 
 
+@jax.numpy_dtype_promotion("standard")  # other tests are strict
 def by_jax_s_attention(x, w_q, w_k, w_v, w_o, num_heads, mask=None):
     q, k, v = ((jnp.asarray(x) @ w.T).reshape(1, len(x), num_heads, -1) for w in (w_q, w_k, w_v))
     mask = None if mask is None else mask[None, None]

@@ -38,6 +38,7 @@ def block_by_torch(x, weights, num_heads, mask=None):
     return layer(x, None if mask is None else ~mask)
 
 
+@jax.numpy_dtype_promotion("standard")  # other tests are strict
 def block_by_jax(x, weights, num_heads, mask=None):
     def normed(z, name):
         return weights[name] * jax.nn.standardize(z, epsilon=1e-5)

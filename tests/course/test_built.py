@@ -21,9 +21,9 @@ BUILT = {
     r"(torch|jax)_layers\.train\(": ("02", "    theta = theta - 1.0 * slope"),
     r"(torch|jax)_layers\.MLP\(": ("ju", "def mlp(x, W_1, b_1, W_2, b_2, activation=relu):"),
     r"\bGRUCell\(": ("04", "def gru_cell(x, state, W, b, U, d):"),
-    r"\bEncoderDecoder\(": ("04", "def teacher_forced(p, words, characters):"),
-    r"losses\.cross_entropy\(": ("04", "def masked_loss(logits, labels, mask):"),
-    r"decoding\.greedy\(": ("04", "def greedy(model, source, limit):"),
+    r"\bEncoderDecoder\(": ("04", "def encode(model, words):"),
+    r"losses\.cross_entropy\(": ("ju", "def cross_entropy_jax(model, letters, following):"),
+    r"decoding\.greedy\(": ("04", "def write(model, words, longest=100):"),
     r"_layers\.DecoderOnly\(": ("07", "class Model(torch.nn.Module):"),
     r"sampling\.sample\(": ("08", "def generate(model, tokens, length, temperature=0.7):"),
 }
