@@ -1,16 +1,15 @@
-"""What each part of the block buys, in training: stacks of 2, 6 and 12 blocks, a part taken out.
+"""What each part of the block buys, in training: the share right against the learning rate.
 
 A house of 24 rooms has 24 doors; each leads from every room to some room. A row names a room and a
-door in turn, and the answer at a door is the room behind it. Every stack has the best of three
-learning rates, chosen with a seed and on rows of its own; where the best is the least or the
-largest of them, the next one is tried too. A second house has eight rooms and doors, and walks
-through several. Last comes what the first leaves open, at rates that are given: post-norm at
-smaller ones, RMS norms, and SwiGLU, narrower so that it has as many parameters as the MLP. Takes 25
-minutes of one processor.
+door in turn, and the answer at a door is the room behind it. Stacks of six blocks, whole and with a
+part taken out, learn it at rates a factor of 2.5 apart, and those where it is decided whether norms
+help at two more; at the largest of these twelve blocks follow. A loss that is not finite ends a
+run, which is stored as null. A second house has eight rooms and doors, and walks through several,
+at the best of four rates. All runs warm up but those that say so. Takes twenty minutes of one
+processor.
 """
 
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,16 +21,13 @@ from attnbook import torch as torch_layers
 from attnbook.models import losses
 from attnbook.models.transformer import INIT_STD
 from attnbook.train import training
-from experiments.harness import Experiment, learn, rounded
+from experiments.harness import Experiment, columns, learn, rounded
 
 ROOMS, FEW, LENGTH, WIDTH, HEADS = 24, 8, 16, 32, 4
-STEPS, SIZE, SEEDS, CHOOSER = 400, 64, 3, 100
-CASES = ("whole", "no MLP", "no attention", "no sum", "no norm", "post-norm")
-RATES = (0.004, 0.01, 0.025)
-FACTOR, WIDER = 2.5, 2  # a best rate at the edge widens the grid, at most twice
-DEPTHS, WALKED = (2, 6, 12), (1, 2, 6)
-ONE_RATE, SMALLER = 0.01, (0.0016, 0.0006)
-STDS = (0.02, 1.0)  # beside INIT_STD: GPT-2's, PyTorch's
+STEPS, SIZE, SEEDS, WARMUP = 400, 64, 3, 50
+RATES = (0.0016, 0.004, 0.01, 0.025, 0.0625, 0.15625)
+FINER = (0.0016, 0.004, 0.0063, 0.01, 0.0158, 0.025, 0.0625, 0.15625)
+DEEP, COLD = (0.01, 0.0158, 0.025), (0.01, 0.025, 0.0625)
 
 
 def house(rooms: int) -> np.ndarray:
@@ -53,7 +49,7 @@ def one_door(n: int, seed: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def many_doors(n: int, seed: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same with a new start at three places of ten, and doors at the others."""
+    """The same with a new start at three positions of ten, and doors at the others."""
     rng = np.random.default_rng(seed)
     named = rng.integers(0, FEW, size=(n, LENGTH))
     start = rng.random((n, LENGTH)) < 0.3
@@ -69,23 +65,19 @@ def many_doors(n: int, seed: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 class Stack(nn.Module):
     """Chapter 7's model, with a part taken out."""
 
-    def __init__(self, vocab: int, depth: int, case: str, std: float) -> None:
+    def __init__(self, vocab: int, depth: int, case: str) -> None:
         super().__init__()
         self.case = case
         self.embedding = nn.Embedding(vocab, WIDTH)
-        self.position = nn.Parameter(std * torch.randn(LENGTH, WIDTH))
-        nn.init.normal_(self.embedding.weight, std=std)
-        options: dict[str, Any] = {
-            "post-norm": {"norm": "post"},
-            "RMS norm": {"rms_norm": True},
-            "SwiGLU": {"activation": "swiglu"},
-        }.get(case, {})
-        inside = 8 * WIDTH // 3 if case == "SwiGLU" else 4 * WIDTH  # three matrices in place of two
+        self.position = nn.Parameter(INIT_STD * torch.randn(LENGTH, WIDTH))
+        nn.init.normal_(self.embedding.weight, std=INIT_STD)
         self.decoder = nn.ModuleList(
-            torch_layers.EncoderBlock(WIDTH, HEADS, inside, **options) for _ in range(depth)
+            torch_layers.EncoderBlock(
+                WIDTH, HEADS, 4 * WIDTH, norm="post" if case == "post-norm" else "pre"
+            )
+            for _ in range(depth)
         )
-        last = nn.RMSNorm(WIDTH, eps=1e-5) if case == "RMS norm" else nn.LayerNorm(WIDTH)
-        self.decoder_norm = last
+        self.decoder_norm = nn.LayerNorm(WIDTH)
         self.readout = nn.Linear(WIDTH, vocab)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -100,93 +92,72 @@ class Stack(nn.Module):
     def through(self, block: Any, x: Tensor, mask: Tensor) -> Tensor:
         if self.case == "post-norm":
             return block(x, mask)
-        keep: Callable[[Tensor], Tensor] = lambda z: z  # noqa: E731
-        normed = (keep, keep) if self.case == "no norm" else (block.attention_norm, block.mlp_norm)
+        norms = (block.attention_norm, block.mlp_norm)
+        first, second = (nn.Identity(), nn.Identity()) if self.case == "no norm" else norms
+        kept = 0 if self.case == "no sum" else 1
         if self.case != "no attention":
-            change = block.attention(normed[0](x), mask=mask)
-            x = change if self.case == "no sum" else x + change
+            x = kept * x + block.attention(first(x), mask=mask)
         if self.case != "no MLP":
-            change = block.mlp(normed[1](x))
-            x = change if self.case == "no sum" else x + change
+            x = kept * x + block.mlp(second(x))
         return x
 
 
 def loss(model: Stack, tokens: Tensor, answers: Tensor, doors: Tensor) -> Tensor:
-    """Over the places that are asked: where a door was taken; on long walks all of them."""
+    """Over the positions that are asked: where a door was taken; on long walks all of them."""
     asked = doors > 0 if model.embedding.num_embeddings == ROOMS else doors >= 0
     return losses.cross_entropy(model(tokens), answers, asked)
 
 
 def trained(
-    rows: Rows, depth: int, case: str, rate: float, seed: int, steps: int, std: float = INIT_STD
+    rows: Rows, case: str, depth: int, warmup: int, rate: float, seed: int, steps: int
 ) -> dict[str, Any]:
     """Train once; the share right on new rows, by doors too, the loss, processor seconds."""
     torch.manual_seed(seed)
-    model = Stack(ROOMS if rows is one_door else 2 * FEW, depth, case, std)
+    model = Stack(ROOMS if rows is one_door else 2 * FEW, depth, case)
     batches = [rows(SIZE, [seed, step]) for step in range(steps)]
-    model, history = learn(torch_layers, model, loss, batches, rate, steps)
+    try:
+        model, history = learn(torch_layers, model, loss, batches, rate, steps, warmup)
+    except training.TrainingFailed:  # a loss that is not finite
+        return {"right": None, "loss": None, "by_doors": None, "cpu_seconds": None}
     tokens, answers, doors = rows(2000, [seed, 1_000_000])
     with torch.no_grad():
         right = model(torch.tensor(tokens)).argmax(dim=-1).numpy() == answers
         judged = float(loss(model, *map(torch.tensor, (tokens, answers, doors))))
+    by_doors = [right[doors == k].mean() for k in range(1, int(doors.max()) + 1)][:8]
     return {
-        "right": float(right[doors > 0].mean()),
+        "right": rounded(right[doors > 0].mean()),
         "loss": rounded(judged),
-        "by_doors": [float(right[doors == k].mean()) for k in range(1, int(doors.max()) + 1)][:8],
-        "rate": rate,
-        "seed": seed,
-        "cpu_seconds": round(history.cpu_seconds, 2),
-        "parameters": sum(p.numel() for p in model.parameters() if p.grad is not None),
+        "by_doors": rounded(by_doors),
+        "cpu_seconds": rounded(history.cpu_seconds),
     }
 
 
-def best(rows: Rows, depth: int, case: str, quick: bool, **how: float) -> dict[str, Any]:
-    """Choose the rate with a seed of its own, then train every seed."""
-    steps = 10 if quick else STEPS
-
-    def tried(rate: float) -> dict[str, Any]:
-        try:
-            return trained(rows, depth, case, rate, CHOOSER, steps, **how)
-        except training.TrainingFailed:  # a loss that is not finite
-            return {"rate": rate, "right": 0.0, "loss": 1e9}
-
-    found = {rate: tried(rate) for rate in (RATES[:1] if quick else RATES)}
-    for _ in range(0 if quick else WIDER):
-        first, *_, last = by_rate = sorted(found)
-        inner = {first: by_rate[1], last: by_rate[-2]}
-        chosen = min(found, key=lambda rate: float(found[rate]["loss"]))
-        if chosen not in inner or found[chosen]["loss"] > 0.99 * found[inner[chosen]]["loss"]:
-            break
-        beyond = chosen * (1 / FACTOR if chosen == first else FACTOR)
-        found[beyond] = tried(beyond)
-    chosen = min(found, key=lambda rate: float(found[rate]["loss"]))
-    seeds = range(1 if quick else SEEDS)
-    runs = [trained(rows, depth, case, chosen, seed, steps, **how) for seed in seeds]
-    print(rows.__name__, depth, case, how, chosen, *(run["right"] for run in runs), flush=True)
-    return {
-        "runs": runs,
-        "tried": [{k: run[k] for k in ("rate", "right", "loss")} for run in found.values()],
-    }
+CASES: dict[str, tuple[tuple[Rows, str, int, int], tuple[float, ...]]] = {
+    "whole, 6": ((one_door, "whole", 6, WARMUP), FINER),
+    "no norm, 6": ((one_door, "no norm", 6, WARMUP), FINER),
+    "no MLP, 6": ((one_door, "no MLP", 6, WARMUP), RATES),
+    "no sum, 6": ((one_door, "no sum", 6, WARMUP), RATES),
+    "whole, 12": ((one_door, "whole", 12, WARMUP), DEEP),
+    "no norm, 12": ((one_door, "no norm", 12, WARMUP), DEEP),
+    "post-norm, 6": ((one_door, "post-norm", 6, WARMUP), RATES),
+    "no attention, 6": ((one_door, "no attention", 6, WARMUP), RATES),
+    "whole, 6, no warm-up": ((one_door, "whole", 6, 0), COLD),
+    "no norm, 6, no warm-up": ((one_door, "no norm", 6, 0), COLD),
+    "walks, 1": ((many_doors, "whole", 1, WARMUP), (0.025,)),
+    "walks, 2": ((many_doors, "whole", 2, WARMUP), (0.01,)),
+    "walks, 6": ((many_doors, "whole", 6, WARMUP), (0.01,)),
+}
 
 
 def main(experiment: Experiment) -> None:
-    quick = experiment.quick
-    parts = {
-        f"{case}, {depth}": best(one_door, depth, case, quick)
-        for depth in (DEPTHS[:1] if quick else DEPTHS)
-        for case in CASES
-    }
-    stds = {str(std): best(one_door, DEPTHS[0], "whole", quick, std=std) for std in STDS}
-    walked = {f"whole, {depth}": best(many_doors, depth, "whole", quick) for depth in WALKED}
-    steps, seeds = (10, range(1)) if quick else (STEPS, range(SEEDS))
-    low, high = DEPTHS[0], DEPTHS[-1]
-    left_open = {
-        f"{case}, {low}": [trained(one_door, low, case, ONE_RATE, seed, steps) for seed in seeds]
-        for case in ("post-norm", "RMS norm", "SwiGLU")
-    }
-    left_open[f"post-norm, {high}"] = [
-        trained(one_door, high, "post-norm", rate, seed, steps)
-        for rate, seed in product(SMALLER, seeds)
-    ]
-    print(left_open)
-    experiment.store(steps=STEPS, parts=parts, walked=walked, std=stds, left_open=left_open)
+    steps, seeds = (10, 1) if experiment.quick else (STEPS, SEEDS)
+    for name, (setting, rates) in CASES.items():
+        found: dict[str, list[Any]] = {"rates": []}
+        for rate in rates[:1] if experiment.quick else rates:
+            runs = [trained(*setting, rate, seed, steps) for seed in range(seeds)]
+            found["rates"].append(rate)
+            for what, of_seeds in columns(runs).items():
+                found.setdefault(what, []).append(of_seeds)
+            print(name, rate, found["right"][-1], flush=True)
+            experiment.store(steps=steps, found=experiment.found | {name: found})
+        experiment.found[name] = found

@@ -62,7 +62,6 @@ LEAST_TYPE = """async () => {
 LEAST = 20  # pixels of 720 that the last row of a room can read
 # Pictures whose own design has smaller type even at a slide's size; a larger one leaves this list.
 SMALLER = {
-    "a-decoder-s-block-has-one-branch-more-the-memory": 17,
     "chapter-12-changes-nothing-in-the-result": 18,
     "gained-no-device-must-hold-it-all": 18,
     "one-drawing-has-all-three-machines": 17,
