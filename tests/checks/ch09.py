@@ -47,7 +47,7 @@ WITH_OWN = f"np.tri({EARLIER[7:22]}"
 
 def trained_by_torch(x, y, start, rate, steps):
     z = torch.stack([torch.ones_like(x), x, x**2], -1)
-    hidden = torch.ones(x.shape[1] - 1, x.shape[1] - 1, dtype=bool).triu(1)
+    hidden = torch.ones(x.shape[1] - 1, x.shape[1] - 1, dtype=torch.bool).triu(1)
     form, gain = start.clone().requires_grad_(), torch.ones((), dtype=x.dtype, requires_grad=True)
     for _ in range(steps):
         s = torch.einsum("mqa,ab,mkb->mqk", z[:, 1:], form, z[:, :-1])
