@@ -103,10 +103,10 @@ def test_cells_print_what_is_stored_and_exercises_hear_their_answers(
         said = "".join(one["content"] for one in ask(place, answer))
         if "No module named" in said or "No cell above" in said:
             continue  # the answer takes PyTorch or JAX
-        assert said.startswith("✓ "), (exercise.name, said)
+        assert "✓ " in said, (exercise.name, said)
         changed = re.sub(r"return .*", "return 0 * 7", answer)
         said = "".join(one["content"] for one in ask(place, changed))
-        assert not said.startswith("✓ "), exercise.name
+        assert "✓ " not in said, exercise.name
         right += 1
     assert tried >= 5 and (right >= 3 or chapter not in CHAPTERS)
 
