@@ -162,6 +162,6 @@ if __name__ == "__main__":
             print(f"step {step:4d}  {bits:.2f} bits per character")
     save("writer.safetensors", p, vocabulary)
     bits = held_out_bits(p, text[cut:])
-    print(f"held out, the last tenth: {bits:.2f} bits per character")
+    print(f"held out: {bits:.2f} bits (the last tenth, not the chapter's)")
     written = generate_in_jax(p, text[:1], 400, rng)
     print("".join(vocabulary[token] for token in written))

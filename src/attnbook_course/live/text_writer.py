@@ -101,7 +101,7 @@ def text_writer(
         "A language model goes on with a text of yours. It shows the most probable next tokens as "
         "bars and writes what it draws from them. Type how the text begins, choose a temperature "
         "and a top-p, and let it write one token or many.",
-        min_height=48,
+        min_height=52,
     )
 
 

@@ -63,7 +63,7 @@ function checked(buffer) { // the model of a file's bytes
     if (`${places[name].data_offsets}` !== `${[end, end + size]}`) refuse(`its header is damaged where it says where ${name} is`);
     end += size;
   }
-  if (end !== room) refuse(`it has ${start.length} bytes, expected ${begin + end}: a part is missing, or something was added`);
+  if (end !== room) refuse(`it has ${start.length} bytes, expected ${begin + end}: ${room < end ? "a part is missing" : "something was added"}`);
   const infinite = names.find((name) => !numbers_of(buffer, begin, places[name]).every(Number.isFinite));
   if (infinite) refuse(`${infinite} has numbers that are not finite`);
   const model = damaged(() => ({ ...unpack(buffer), sizes }));

@@ -9,7 +9,7 @@ function begin({ encode, unknown }) {
   const tokens = encode(beginning.value || "\n");
   if (!tokens.length) tokens.push(0); // it knows no character of the text
   const strange = unknown?.(beginning.value).map((one) => `'${as_signs(one)}'`) ?? [];
-  notice.setv({ text: strange.length ? `Left out, as this model has never seen it: ${strange.join(", ")}.` : "", visible: strange.length > 0 });
+  notice.setv({ text: strange.length ? `The model leaves out what it has never seen: ${strange.join(", ")}.` : "", visible: strange.length > 0 });
   Object.assign(kept, { tokens, begun: tokens.length, read: 0, cache: null, running: false });
 }
 
