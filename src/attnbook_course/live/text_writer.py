@@ -23,7 +23,7 @@ OWN = """<label>Open a model of your own <input type="file"></label>
 <div>A file that examples/writer.py has saved. It stays on this device: nothing is uploaded.
 Reloading the page brings the book's model back.</div>"""
 LOOK = """
-label { display: flex; flex-wrap: wrap; align-items: center; gap: 0 10px; }
+label { display: flex; flex-wrap: wrap; align-items: center; gap: 0 10px; margin-bottom: 4px; }
 input { min-height: 44px; max-width: 100%; box-sizing: border-box; font: inherit; color: inherit; }
 ::file-selector-button {
   min-height: 44px; padding: 0 12px; font: inherit; color: inherit; cursor: pointer;

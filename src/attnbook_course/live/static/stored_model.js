@@ -6,7 +6,7 @@ function parts_of(buffer) { // what the header says of the model and of each par
 }
 
 function numbers_of(buffer, begin, { dtype, data_offsets: [from, to] }) {
-  const bytes = buffer.slice(begin + from, begin + to); // they may begin anywhere
+  const bytes = new Uint8Array(buffer, begin + from, to - from).slice().buffer; // a copy: they may begin at any byte
   return dtype === "F32" ? new Float32Array(bytes) : Float32Array.from(new Uint16Array(bytes), half);
 }
 
