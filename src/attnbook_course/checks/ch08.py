@@ -1,12 +1,113 @@
 """Checks for chapter 8. Each knows the usual wrong answers by what they give."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from attnbook_course.checks.call import call, call_pair
+from attnbook_course import builds
+from attnbook_course.checks import writers
+from attnbook_course.checks.build import build
+from attnbook_course.checks.call import call, call_by_torch, call_pair
 from attnbook_course.checks.repair import repaired
-from attnbook_course.checks.verdict import Function, Wrong, check, expect, one_number, show
+from attnbook_course.checks.verdict import (
+    Function,
+    Wrong,
+    check,
+    describe_error,
+    expect,
+    one_number,
+    show,
+)
+
+NUMPYS = "Your block is NumPy's alone: mine.use('block') makes one of it that PyTorch can train."
+
+
+@build
+def logits(function: Function) -> str:
+    """function(tokens, weights, num_heads): (..., n) to logits (..., n, vocab), in PyTorch.
+
+    The build, first of three: embedding and position, the blocks of chapter 7's build under a
+    causal mask, a last layer norm, the readout. The weights, by name: embedding (vocab, e),
+    position (window, e), blocks, a list of dictionaries, norm (e,) and readout (vocab, e).
+    """
+    rng, weights = np.random.default_rng(8), writers.weights(18)
+    one, several = rng.integers(writers.VOCAB, size=5), rng.integers(writers.VOCAB, size=(3, 8))
+    for tokens, where in ((one, "for five tokens"), (several, "for three rows of tokens")):
+        got = call_by_torch(function, tokens, weights, writers.HEADS)
+        right = builds.logits(tokens, weights, writers.HEADS)
+        expect(got, right, where, writers.wrong_logits(tokens, weights))
+    return "one pass says what follows every token, of all rows at once."
+
+
+@build
+def train(function: Function) -> str:
+    """function(weights, text, num_heads, starts, rate): each step's bits, (steps,), in PyTorch.
+
+    The build, second of three: Adam changes the weights of logits in place. In a step, rows of
+    window + 1 tokens begin in the text where a row of starts says, and all but the first token of
+    each are predicted. The bits are the mean of their cross-entropy, before the step.
+    """
+    rng, weights = np.random.default_rng(28), writers.weights(38)
+    text, starts = rng.integers(writers.VOCAB, size=60), rng.integers(51, size=(4, 3))
+    try:
+        got = call_by_torch(function, weights, text, writers.HEADS, starts, 0.01)
+    except RuntimeError as error:
+        raise Wrong(NUMPYS) if "Can't call numpy() on Tensor" in str(error) else error from None
+
+    def path(**mistake: Any) -> np.ndarray:
+        return writers.trained(weights, text, starts, 0.01, **mistake)
+
+    right = path()
+    mistakes = [
+        (path(ahead=0), "Each token is to predict itself: its label is the next one."),
+        (path(softmax=True), "A softmax stands before cross_entropy, which has one itself."),
+        (path(forget=False), "Slopes of earlier steps are added up: zero_grad before backward."),
+        (path(step=False), "Nothing is learned: backward, and then the optimiser's step."),
+        (path(length=writers.WINDOW - 1), "The rows are one token short: window + 1 of them."),
+        (right * np.log(2), "These are nats: divide by log 2."),
+    ]
+    factor = "That is a multiple: take the mean, over all rows and positions.", 0
+    expect(got, right, "for four steps", mistakes, tolerance=1e-4, but_for_a_factor=factor)
+    return "it reads, is wrong, and is a little less wrong."
+
+
+@build
+def generate(function: Function) -> str:
+    """function(tokens, weights, num_heads, draws, temperature): tokens (n,), and one a draw.
+
+    The build, last of three: a draw, evenly spread over [0, 1), chooses the first token whose
+    probability, with those of all tokens before it, is above the draw. A text that is longer than
+    the window is read from its last tokens alone.
+    """
+    rng, weights = np.random.default_rng(48), writers.weights(58, readout=3.0)
+    tokens, long = np.asarray([3, 1]), "for a text longer than the window"
+    for draws, where in ((rng.random(3), "for three draws"), (rng.random(12), long)):
+        given = tokens, weights, writers.HEADS, draws, 0.7
+        try:
+            got = call_by_torch(function, *given)
+        except (IndexError, RuntimeError) as error:
+            if where is not long:
+                raise
+            cut = f"cut the last {writers.WINDOW} tokens out, for which there are positions"
+            raise Wrong(f"{where} {describe_error(error)}: {cut}.") from None
+        right = writers.written(*given[:2], draws, 0.7)
+        if got.shape == draws.shape:
+            raise Wrong(f"{where} you return {len(draws)} tokens: the given ones belong to them.")
+        mistakes = [
+            (writers.written(*given[:2], draws, 0.7, best=True), "That is the likeliest token."),
+            (writers.written(*given[:2], draws, 1 / 0.7), "Divide the logits by the temperature."),
+            (writers.written(*given[:2], draws, 1.0), "The temperature is missing."),
+            (writers.written(*given[:2], draws, 0.7, at=0), "What follows is in the last logits."),
+            (
+                writers.written(*given[:2], draws, 0.7, first=True),
+                "It reads the first tokens for ever.",
+            ),
+        ]
+        if got.shape == right.shape and np.any(got != call_by_torch(function, *given)):
+            raise Wrong(f"{where} you write another text each time: the draws are to decide.")
+        expect(got, right, where, mistakes)
+    return "a draw and a row of probabilities give the next token."
 
 
 @check
