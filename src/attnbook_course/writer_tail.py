@@ -85,9 +85,7 @@ def for_tensors(block: Callable[..., Any]) -> Callable[..., Any]:
             return block(x, weights, num_heads, mask)
         ways[:] = ways or found(x, weights, num_heads)
         one, over_rows = ways
-        function: Callable[..., Any] = partial(
-            one, weights=weights, num_heads=num_heads, mask=mask
-        )
+        function: Callable[..., Any] = partial(one, weights=weights, num_heads=num_heads, mask=mask)
         for _ in x.shape[:-2]:
             function = over_rows(function)
         return function(x)
@@ -158,6 +156,10 @@ def main(arguments: list[str]) -> None:
     print(f"held out: {bits:.2f} bits per character, {time.time() - begun:.0f} s\n")
     written = generate(text[:1], weights, HEADS, torch.rand(400), 0.7)
     print("".join(vocabulary[number] for number in written.tolist()))
+    from attnbook_course.live import models
+
+    models.save_built("mine.safetensors", weights, HEADS, "".join(vocabulary))
+    print("\nSaved as mine.safetensors, which the live writer of chapter 8 can open.")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,16 @@ from attnbook.train.byte_pairs import SIGNS, BytePairs
 
 FOLDER = Path(str(files("attnbook_course"))) / "live" / "models"
 KINDS = ("Transformer", "EncoderOnly", "DecoderOnly")
+BUILT = {  # what chapter 7's build calls the parameters of a block
+    "norm_1": "attention_norm",
+    "w_q": "attention.query",
+    "w_k": "attention.key",
+    "w_v": "attention.value",
+    "w_o": "attention.output",
+    "norm_2": "mlp_norm",
+    "w_1": "mlp.hidden",
+    "w_2": "mlp.output",
+}
 
 
 def pack(model: Any, pairs: BytePairs | None = None, characters: str = "") -> bytes:
@@ -98,6 +108,28 @@ def save(file: str | Path, model: Any, characters: str) -> None:
         characters: one for each token.
     """
     Path(file).write_bytes(pack(model, characters=characters))
+
+
+def save_built(file: str | Path, weights: Any, num_heads: int, characters: str) -> None:
+    """Write the weights of chapter 8's build, a GPT with ReLU and without biases, as save does.
+
+    Args:
+        file: where to.
+        weights: PyTorch's tensors, as builds.logits asks for them.
+        num_heads: in each block.
+        characters: one for each token.
+    """
+    from attnbook.torch import DecoderOnly
+
+    blocks, (vocab, width) = weights["blocks"], weights["embedding"].shape
+    sizes = vocab, len(weights["position"]), width, num_heads, len(blocks[0]["w_1"]), len(blocks)
+    state = {"position": weights["position"], "decoder_norm.weight": weights["norm"]}
+    state |= {f"{name}.weight": weights[name] for name in ("embedding", "readout")}
+    for n, of_block in enumerate(blocks):
+        state |= {f"decoder.{n}.{own}.weight": of_block[name] for name, own in BUILT.items()}
+    model = DecoderOnly(*sizes, activation="relu", bias=False)
+    model.load_state_dict(state)
+    save(file, model, characters)
 
 
 def store(name: str, model: Any, pairs: BytePairs | None = None) -> Path:
