@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import time
 from collections.abc import Callable
 from hashlib import sha256
@@ -76,6 +77,8 @@ def test_a_model_of_the_readers_own(browser: Browser, tmp_path: Path) -> None:
     data = (tmp_path / "mine").read_bytes()
     (tmp_path / "flipped").write_bytes(data[:-2] + bytes([data[-2] ^ 1, data[-1]]))
     (tmp_path / "text").write_text("a text and no model", "utf-8")
+    program = runpy.run_path(str(ROOT / "examples" / "writer.py"))
+    program["save"](tmp_path / "program", program["Writer"](3), "abc")
     with alone(browser, tmp_path, writer()) as seen:
         page = seen.page
         own = page.get_by_label("Open a model of your own")
@@ -85,8 +88,13 @@ def test_a_model_of_the_readers_own(browser: Browser, tmp_path: Path) -> None:
             own.set_input_files(tmp_path / name)
             says(page, f"{name} was not opened: {reason}", "notice")
             assert text(page) == before and not page.evaluate(f"{WRITTEN}.own")
-        own.set_input_files(tmp_path / "mine")
-        says(page, "The most probable next token of mine is")
+        for name in ("program", "mine"):
+            own.set_input_files(tmp_path / name)
+            says(page, f"The most probable next token of {name} is")
+            assert page.evaluate(f"{WRITTEN}.tokens") == [
+                0
+            ]  # it begins anew; of the text it knows "a"
+            press(page, "one token")
         choose(page, temperature=0, beginning="cabé")
         says(page, "leaves out what it has never seen: 'é'.", "notice")
         tokens, read_by_python = [2, 0, 1], models.unpack(data)
