@@ -119,7 +119,7 @@ def train(weights: dict[str, Any], text: Any, num_heads: int, starts: Any, rate:
         found = logits(rows[:, :-1], weights, num_heads)
         loss = torch.nn.functional.cross_entropy(found.mT, rows[:, 1:])
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         bits.append(loss.item() / math.log(2))
     return bits

@@ -46,10 +46,10 @@ def use(name: str) -> Function:
         print(f"{_described(error)}. Until that is mended, {name} is the book's.")
         return BUILDS[name].function
     block = built.get("block")
-    if callable(block):  # which the module's other functions call, perhaps by another name
+    if callable(block) and block is not BUILDS["block"].function:  # there by other names, too
         built |= dict.fromkeys([one for one in built if built[one] is block], _trainable(block))
     own = built.get(name)
-    if not callable(own):
+    if not callable(own) or own is BUILDS[name].function:  # which what is built may import
         # two lines, which fit a phone
         print(f"{name}: the book's.\nBuild your own in chapter {BUILDS[name].chapter}.")
         return BUILDS[name].function
@@ -167,9 +167,9 @@ def _trainable(block: Function) -> Function:
         if torch is None or not any(isinstance(one, torch.Tensor) for one in given):
             return block(*arguments, **named)
         if not ways:
-            from attnbook_course import writer_tail
+            from attnbook_course.trainable import for_tensors
 
-            ways.append(writer_tail.for_tensors(block))
+            ways.append(for_tensors(block))
         return ways[0](*arguments, **named)
 
     ways: list[Function] = []

@@ -30,8 +30,23 @@ def call(function: Function, *arguments: Any) -> np.ndarray:
 
 @asked_where_it_is
 def call_by_torch(function: Function, *arguments: Any) -> np.ndarray:
-    """As call, for a function that has PyTorch find slopes: it gets that one's tensors alone."""
+    """As call, for a function that PyTorch finds slopes of: it gets that one's tensors alone."""
     return _answer(function, arguments, _torch_converters())
+
+
+@asked_where_it_is
+def call_training(function: Function, *arguments: Any) -> np.ndarray:
+    """As call_by_torch; Wrong if no weight, in the dictionary that comes first, has moved."""
+
+    @wraps(function)
+    def watched(weights: dict[str, Any], *others: Any) -> Any:
+        before = {name: deepcopy(one) for name, one in weights.items() if name != "blocks"}
+        answer = function(weights, *others)
+        if all(bool((before[name] == weights[name]).all()) for name in before):
+            raise Wrong("the weights stay as they were: let Adam step, and on these, not on copies")
+        return answer
+
+    return call_by_torch(watched, *arguments)
 
 
 def _answer(

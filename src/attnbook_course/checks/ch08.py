@@ -8,13 +8,12 @@ import numpy as np
 from attnbook_course import builds
 from attnbook_course.checks import writers
 from attnbook_course.checks.build import build
-from attnbook_course.checks.call import call, call_by_torch, call_pair
+from attnbook_course.checks.call import call, call_by_torch, call_pair, call_training
 from attnbook_course.checks.repair import repaired
 from attnbook_course.checks.verdict import (
     Function,
     Wrong,
     check,
-    describe_error,
     expect,
     one_number,
     show,
@@ -51,24 +50,22 @@ def train(function: Function) -> str:
     rng, weights = np.random.default_rng(28), writers.weights(38)
     text, starts = rng.integers(writers.VOCAB, size=60), rng.integers(51, size=(4, 3))
     try:
-        got = call_by_torch(function, weights, text, writers.HEADS, starts, 0.01)
+        got = call_training(function, weights, text, writers.HEADS, starts, 0.01)
     except RuntimeError as error:
         raise Wrong(NUMPYS) if "Can't call numpy() on Tensor" in str(error) else error from None
 
     def path(**mistake: Any) -> np.ndarray:
         return writers.trained(weights, text, starts, 0.01, **mistake)
 
-    right = path()
     mistakes = [
         (path(ahead=0), "Each token is to predict itself: its label is the next one."),
         (path(softmax=True), "A softmax stands before cross_entropy, which has one itself."),
         (path(forget=False), "Slopes of earlier steps are added up: zero_grad before backward."),
-        (path(step=False), "Nothing is learned: backward, and then the optimiser's step."),
+        (path(blocks=False), "The blocks' weights stay as they were: put them into the list, too."),
         (path(length=writers.WINDOW - 1), "The rows are one token short: window + 1 of them."),
-        (right * np.log(2), "These are nats: divide by log 2."),
     ]
-    factor = "That is a multiple: take the mean, over all rows and positions.", 0
-    expect(got, right, "for four steps", mistakes, tolerance=1e-4, but_for_a_factor=factor)
+    factor = "That is a multiple: take the mean of all losses, and divide by log 2.", 0
+    expect(got, path(), "for four steps", mistakes, tolerance=1e-4, but_for_a_factor=factor)
     return "it reads, is wrong, and is a little less wrong."
 
 
@@ -80,7 +77,7 @@ def generate(function: Function) -> str:
     probability, with those of all tokens before it, is above the draw. A text that is longer than
     the window is read from its last tokens alone.
     """
-    rng, weights = np.random.default_rng(48), writers.weights(58, readout=3.0)
+    rng, weights = np.random.default_rng(48), writers.weights(58)
     tokens, long = np.asarray([3, 1]), "for a text longer than the window"
     for draws, where in ((rng.random(3), "for three draws"), (rng.random(12), long)):
         given = tokens, weights, writers.HEADS, draws, 0.7
@@ -89,21 +86,22 @@ def generate(function: Function) -> str:
         except (IndexError, RuntimeError) as error:
             if where is not long:
                 raise
-            cut = f"cut the last {writers.WINDOW} tokens out, for which there are positions"
-            raise Wrong(f"{where} {describe_error(error)}: {cut}.") from None
-        right = writers.written(*given[:2], draws, 0.7)
+            cut = f"let the model read the last {writers.WINDOW}, for which there are positions"
+            raise Wrong(f"{where} your function stops: {cut}. ({error})") from None
+
+        def text(temperature: float = 0.7, draws: Any = draws, **mistake: Any) -> np.ndarray:
+            return writers.written(tokens, weights, draws, temperature, **mistake)
+
         if got.shape == draws.shape:
             raise Wrong(f"{where} you return {len(draws)} tokens: the given ones belong to them.")
         mistakes = [
-            (writers.written(*given[:2], draws, 0.7, best=True), "That is the likeliest token."),
-            (writers.written(*given[:2], draws, 1 / 0.7), "Divide the logits by the temperature."),
-            (writers.written(*given[:2], draws, 1.0), "The temperature is missing."),
-            (writers.written(*given[:2], draws, 0.7, at=0), "What follows is in the last logits."),
-            (
-                writers.written(*given[:2], draws, 0.7, first=True),
-                "It reads the first tokens for ever.",
-            ),
+            (text(best=True), "That is the likeliest token: the draw is to decide."),
+            (text(1 / 0.7), "Divide the logits by the temperature: a cold one makes it surer."),
+            (text(1.0), "The temperature is missing."),
+            (text(at=0), "What follows the last token is in the last row of the logits."),
+            (text(first=True), "It reads the first tokens for ever: cut the last ones out."),
         ]
+        right = text()
         if got.shape == right.shape and np.any(got != call_by_torch(function, *given)):
             raise Wrong(f"{where} you write another text each time: the draws are to decide.")
         expect(got, right, where, mistakes)

@@ -17,8 +17,8 @@ VOCAB, WIDTH, WINDOW, BLOCKS, HEADS = 11, 6, 8, 2, 2
 Weights = dict[str, Any]
 
 
-def weights(seed: int, readout: float = 1.0) -> Weights:
-    """Everything that learns, at random; a larger readout is surer of itself."""
+def weights(seed: int) -> Weights:
+    """Everything that learns, at random."""
     rng = np.random.default_rng(seed)
 
     def of_block() -> Weights:
@@ -32,7 +32,7 @@ def weights(seed: int, readout: float = 1.0) -> Weights:
         "position": rng.normal(size=(WINDOW, WIDTH)),
         "blocks": [of_block() for _ in range(BLOCKS)],
         "norm": rng.uniform(0.5, 1.5, WIDTH),
-        "readout": readout * rng.normal(size=(VOCAB, WIDTH)),
+        "readout": rng.normal(size=(VOCAB, WIDTH)),
     }
 
 
@@ -69,14 +69,14 @@ def trained(
     ahead: int = 1,
     softmax: bool = False,
     forget: bool = True,
-    step: bool = True,
+    blocks: bool = True,
     length: int = WINDOW,
 ) -> np.ndarray:
     """The bits of every step as builds.train has them, or with one of the mistakes in it."""
     import torch
 
     torch_weights = _tensors(given)
-    tables = [torch_weights, *torch_weights["blocks"]]
+    tables = [torch_weights, *(torch_weights["blocks"] if blocks else [])]
     parts = [one for table in tables for one in table.values() if isinstance(one, torch.Tensor)]
     for part in parts:
         part.requires_grad_()
@@ -90,8 +90,7 @@ def trained(
         if forget:
             optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        if step:
-            optimiser.step()
+        optimiser.step()
         bits.append(loss.item() / math.log(2))
     return np.array(bits)
 
