@@ -221,7 +221,7 @@ OPENED = """const bytes = (file) => Uint8Array.from(Buffer.from(file, "base64"))
     try {
       const model = checked(bytes(file)), { encode, decode, unknown } = model.tokenizer;
       const cache = init_cache(model), tokens = encode(given.text);
-      return [tokens, tokens.map((token) => decoder_step(model, cache, token)), decode(tokens), unknown(given.text)];
+      return [tokens, tokens.map((token) => decoder_step(model, cache, token)), decode(tokens), unknown?.(given.text)];
     } catch ({ message }) { return message; }
   });"""
 
@@ -292,8 +292,9 @@ def test_what_is_no_whole_model_is_refused_in_words() -> None:
         "5 heads do not divide its width 12": changed(data, other_size(num_heads=5)),
         "whose activation is swiglu": changed(data, other_size(activation="swiglu")),
     }
-    whole, *found = opened("cab", data, *faults.values())
-    assert whole[0] == [2, 0, 1]
+    of_pairs = models.pack(DecoderOnly(len(PAIRS.tokens), 4, **SMALL), PAIRS)
+    whole, pairs, *found = opened("cab", data, of_pairs, *faults.values())
+    assert whole[0] == [2, 0, 1] and pairs[0] == PAIRS.encode("cab")
     for words, said in zip(faults, found, strict=True):
         assert words in said, (words, said)
 

@@ -20,8 +20,8 @@ WRITTEN = {
 }
 # no `accept`: phones then offer no file whose ending they do not know
 OWN = """<label>Open a model of your own <input type="file"></label>
-<div>A file that examples/writer.py has saved. It stays on this device: nothing is uploaded.
-Reloading the page brings the book's model back.</div>"""
+<div>A file that examples/writer.py or your mine.py has saved. It stays on this device: nothing is
+uploaded. Reloading the page brings the book's model back.</div>"""
 LOOK = """
 label { display: flex; flex-wrap: wrap; align-items: center; gap: 0 10px; margin-bottom: 4px; }
 input { min-height: 44px; max-width: 100%; box-sizing: border-box; font: inherit; color: inherit; }

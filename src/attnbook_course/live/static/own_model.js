@@ -1,5 +1,5 @@
-// A model of the reader's own: a file that examples/writer.py or attnbook_course.live.models.save has written is checked before
-// the page runs it. An error says what is wrong with another one.
+// A model of the reader's own: a file that examples/writer.py or attnbook_course.live.models has written is checked before the
+// page runs it. An error says what is wrong with another one.
 const MOST_BYTES = 64e6;
 const SIZES = ["vocab_size", "max_length", "embed_dim", "num_heads", "mlp_dim", "num_layers"];
 const BYTES = { F16: 2, F32: 4 }; // of a number
@@ -44,7 +44,7 @@ function checked(buffer) { // the model of a file's bytes
   if (8 + Number(new DataView(buffer).getBigUint64(0, true)) > start.length) refuse("it is cut within its header");
   const damaged = (read) => { try { return read(); } catch { return refuse("its header is damaged"); } };
   const { about, places, begin } = damaged(() => parts_of(buffer));
-  if (about?.kind !== "DecoderOnly") refuse("it is no language model that examples/writer.py or live.models.save has saved");
+  if (about?.kind !== "DecoderOnly") refuse("it is no language model as examples/writer.py saves one");
   if (!about.characters && !about.merges) refuse("it does not say which characters its tokens are");
   const names = Object.keys(places), room = start.length - begin;
   const sizes = known_sizes(damaged(() => ({ ...JSON.parse(about.sizes) })), room), { vocab_size, num_layers } = sizes;
@@ -84,7 +84,7 @@ function single_characters(characters) { // each is a token; others are left out
 }
 
 async function open_model(file) {
-  if (file.size > MOST_BYTES) refuse(`it has ${Math.round(file.size / 1e6)} MB, and the page opens at most ${MOST_BYTES / 1e6}`);
+  if (file.size > MOST_BYTES) refuse(`it has ${Math.round(file.size / 1e6)} MB, and the page opens at most ${MOST_BYTES / 1e6} MB`);
   const buffer = await file.arrayBuffer(), model = checked(buffer), { about, places, begin } = parts_of(buffer);
   if (!about.sha256 || !globalThis.crypto?.subtle) return model; // a page without https has none
   const numbers = Object.keys(places).sort().map((name) => places[name].data_offsets)
