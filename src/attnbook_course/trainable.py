@@ -47,9 +47,10 @@ def for_tensors(block: Function) -> Function:
                     error = said
                 else:
                     return one, over_rows
+        first = next(iter(str(error).splitlines()), "")
         raise TypeError(
-            "block: got one that can be trained neither on PyTorch's arrays nor by NumPy, "
-            f"expected functions of these two libraries alone: {error}"
+            "block: got one through which PyTorch finds no slopes, expected NumPy's functions or "
+            f"PyTorch's, and not JAX's. {type(error).__name__}: {first:.99}"
         ) from None
 
     ways: list[Any] = []

@@ -27,7 +27,12 @@ def take_parts() -> None:
     own = globals().get("block", builds.block)
     if own is not builds.block:  # which may stand there by other names, too
         names = [name for name, value in globals().items() if value is own]
-        globals().update(dict.fromkeys(names, trainable.for_tensors(own)))
+        block = trainable.for_tensors(own)
+        try:
+            block(torch.zeros(1, WIDTH), starting_weights(1)["blocks"][0], HEADS)
+        except TypeError as error:
+            raise SystemExit(error) from None
+        globals().update(dict.fromkeys(names, block))
     for name in ("block", "logits", "train", "generate"):
         if name in globals():
             setattr(builds, name, globals()[name])
@@ -61,7 +66,9 @@ def read_text(name: str) -> str:
     try:
         text = Path(name).read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SystemExit(f"{name}: byte {error.start} is no UTF-8: save it as text.") from None
+        raise SystemExit(
+            f"{name}: byte {error.start} is not UTF-8. Save it as UTF-8, as a text."
+        ) from None
     except OSError as error:
         raise SystemExit(f"{name}: {error.strerror}.") from None
     least = 10 * (WINDOW + WINDOW // 2 + 1)
@@ -101,10 +108,10 @@ def main(arguments: list[str]) -> None:
         if step % 200 == 0:
             bits = held_out_bits(held_out, weights, 100)
             print(f"step {step:4d}  {bits:.2f} bits  {time.time() - begun:3.0f} s", flush=True)
-        middle = step + PIECE / 2  # Adam begins anew with each piece, and the bits stay the same
-        rate = RATE * min(1, middle / 50) * (1 + math.cos(math.pi * middle / STEPS)) / 2
+        turn = math.pi * (step + PIECE / 2) / STEPS  # up in 200 steps, and down by a cosine
+        rate = RATE * min(1, (step + PIECE) / 200) * (1 + math.cos(turn)) / 2
         starts = torch.randint(len(known) - WINDOW, (PIECE, ROWS))
-        train(weights, known, HEADS, starts, rate)
+        train(weights, known, HEADS, starts, rate)  # Adam begins anew: as good
     bits = held_out_bits(held_out, weights, 1000)
     print(f"held out: {bits:.2f} bits per character, {time.time() - begun:.0f} s\n")
     written = generate(text[:1], weights, HEADS, torch.rand(400), 0.7)

@@ -175,7 +175,7 @@ def test_a_block_for_one_row_is_trained_on_many(changes):
 
 def test_a_block_of_another_library_cannot_be_trained():
     Path("mine.py").write_text(PARTS.replace("np.maximum(0, ", "jax.nn.relu("), "utf-8")
-    with pytest.raises(TypeError, match="block: got one that can be trained neither on PyTorch"):
+    with pytest.raises(TypeError, match="block: got one through which PyTorch finds no slopes"):
         mine.use("block")(torch.ones(2, 6), writers.weights(1)["blocks"][0], 2)
 
 
@@ -223,7 +223,7 @@ def test_mine_py_trains_and_writes():
     [
         (None, "t.txt: No such file or directory"),
         (b"", "t.txt: got 0 characters, expected 970 or more. A tenth is held out, which must"),
-        (b"GIF89a\xff", "t.txt: byte 6 is no UTF-8"),
+        (b"GIF89a\xff", "t.txt: byte 6 is not UTF-8"),
     ],
 )
 def test_a_text_that_cannot_be_trained_on_is_refused(content, said):
