@@ -201,9 +201,9 @@ def test_what_is_built_after_the_end_was_written_goes_above_it(notebook, capsys)
     mine.finish()
     assert text() == changed
     assert mine.use("attention").__module__ == "mine"
-    clashing = ATTENTION.replace("scaled", "read_text")
+    clashing = ATTENTION.replace("scaled", "WIDTH")
     verdict = checks.ch03.attention(define(clashing, "attention", notebook))
-    assert "read_text is a name of the end of mine.py" in verdict.message and text() == changed
+    assert "WIDTH is a name of the end of mine.py" in verdict.message and text() == changed
 
 
 def test_mine_py_trains_and_writes():
