@@ -116,6 +116,10 @@ def main(arguments: list[str]) -> None:
     print(f"held out: {bits:.2f} bits per character, {time.time() - begun:.0f} s\n")
     written = generate(text[:1], weights, HEADS, torch.rand(400), 0.7)
     print("".join(vocabulary[number] for number in written.tolist()))
+    from attnbook_course.live import models  # it takes a second, which the text need not wait for
+
+    models.save_built("mine.safetensors", weights, HEADS, "".join(vocabulary))
+    print("\nSaved as mine.safetensors, which the live writer of chapter 8 can open.")
 
 
 if __name__ == "__main__":

@@ -10,9 +10,8 @@ from attnbook_course import builds
 from attnbook_course.checks import ch08
 
 solved = solutions(8)
-file_size, rate, patches = solved.compressed_bytes, solved.inverse_root_rate, solved.cut_patches
-packed, smoothed = solved.packed_row, solved.smoothed_loss
-slope, judged = solved.entropy_slope, solved.judged_once
+file_size, patches, packed = solved.compressed_bytes, solved.cut_patches, solved.packed_row
+smoothed, judged = solved.smoothed_loss, solved.judged_once
 
 
 FAULT, ORDER = "kept = order[reached <= share]", "order = np.argsort(-p)"
@@ -28,12 +27,6 @@ def torch_patches(image, height, width):
     rows = torch.stack(image.split(height))  # (tall, height, columns, channels)
     cut = torch.stack(rows.split(width, dim=2), dim=1)
     return cut.flatten(2).flatten(0, 1)
-
-
-def overflowing(s, tau):
-    p = np.exp(s / tau)
-    p = p / p.sum()
-    return p @ (s - p @ s) ** 2 / tau**3
 
 
 def torch_judged(losses, starts):
@@ -121,7 +114,6 @@ WRONG = {
         (cutting("kept = order[reached <= share - 1]"), "you give NaN: nothing is kept"),
         (cutting(f"{REACHED} - p[order] + 1e-9", REACHED), "the faulty line still stands"),
     ],
-    "inverse_root_rate": [(lambda step, e, w: step if step <= w else rate(step, e, w), "It jumps")],
     "cut_patches": [
         (
             altered(patches, ROWS, "tall * wide, height, width, channels"),
@@ -133,7 +125,6 @@ WRONG = {
         (altered(smoothed, LOG, IN_TWO_STEPS), "Take log-softmax in one step"),
         (altered(smoothed, LOG, "np.log(1e-12 + np.exp(less) / np.exp(less)"), "caps the loss"),
     ],
-    "entropy_slope": [(overflowing, "exponential overflow")],
     "judged_once": [(lambda losses, starts: losses, "expected one number. Take the mean")],
     "speculative": [
         (altered(drafts, "np.minimum(1, ", "("), "for random p and q an acceptance"),

@@ -17,6 +17,7 @@ from attnbook_course.builds import BUILDS
 from attnbook_course.checks import writers
 from attnbook_course.checks.exercises import exercises
 from attnbook_course.checks.repair import define
+from attnbook_course.live import models
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 ATTENTION = """
@@ -213,6 +214,8 @@ def test_mine_py_trains_and_writes():
     assert held_out < 1.5 < 3 < first
     assert done.stdout.count("the book's, until you build it") == 3
     assert len(done.stdout.split("\n\n")[1].strip()) > 300
+    sizes = models.unpack(Path("mine.safetensors").read_bytes()).config
+    assert (sizes.embed_dim, sizes.activation, sizes.bias) == (16, "relu", False)
 
 
 @pytest.mark.parametrize(

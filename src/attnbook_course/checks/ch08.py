@@ -109,31 +109,6 @@ def generate(function: Function) -> str:
 
 
 @check
-def inverse_root_rate(function: Function) -> str:
-    """function(step, embed_dim, warmup): the learning rate of Vaswani et al. (2017), equation 3."""
-    steps = np.asarray([1, 3, 7, 8, 31])
-    for e, w in ((5, 7), (64, 3)):
-        up, down = steps / (w * (e * w) ** 0.5), 1 / (e * steps) ** 0.5
-        right = np.where(steps <= w, up, down)
-        where = f"for embed_dim = {e}, warmup = {w} and steps 1, 3, 7, 8, 31"
-        got = np.asarray([one_number(call(function, int(s), e, w), where) for s in steps])
-        late, slope = steps > w, got[steps <= w] / steps[steps <= w]
-        straight = np.allclose(slope, slope[0], rtol=1e-4) and slope[0] > 0
-        if np.allclose(got[late], down[late], rtol=1e-4) and straight and slope[0] > 1.001 * up[0]:
-            jump = "It jumps after warmup: what is the slope before?"
-            raise Wrong(f"{where}, at step 1 you give {show(slope[0])}. {jump}")
-        from_two = np.minimum(up * (steps + 1) / steps, 1 / (e * (steps + 1)) ** 0.5)
-        mistakes = [
-            (np.maximum(up, down), "Of the two lines the lower one counts."),
-            (down, "There is no warm-up: it is largest at step 1."),
-            (from_two, "Steps are counted from 1: do not add one."),
-            (np.where(steps <= w, up, w**0.5 / (e**0.5 * steps)), "It falls as 1/step."),
-        ]
-        expect(got, right, where, mistakes)
-    return "a line up to 1/√(embed_dim · warmup), and from there on down."
-
-
-@check
 def compressed_bytes(function: Function) -> str:
     """function(loss, characters): the bytes that a coder with this model writes."""
     for loss, n in ((1.3, 700), (0.4, 1100)):
@@ -278,30 +253,6 @@ def smoothed_loss(function: Function) -> str:
         ]
         expect(got, right, where, mistakes)
     return "the best logits are finite now, and the best loss is not 0."
-
-
-@check
-def entropy_slope(function: Function) -> str:
-    """function(logits, temperature): dH/dτ in nats of softmax(logits / τ)."""
-    rng = np.random.default_rng(12)
-    for n, tau, base in ((7, 2.0, 0), (5, 0.6, 0), (3, 3.0, 4000)):
-        s = base + rng.integers(-16, 16, n) / 8
-        weights = np.exp((s - s.max()) / tau)
-        p = weights / weights.sum()
-        variance = p @ (s - p @ s) ** 2
-        right = variance / tau**3
-        got = call(function, s, tau)
-        where = f"at τ = {tau} for {n} logits" + (f" around {base}" if base else "")
-        if np.any(np.isnan(got)):
-            raise Wrong(f"{where} you give NaN. Does an exponential overflow?")
-        mistakes = [
-            (-right, "The sign: a warmer softmax is more even."),
-            (variance, "That is the variance of the logits: the chain rule brings powers of τ."),
-            (np.sum((s - p @ s) ** 2) / tau**3, "All logits count the same: weight them by p."),
-            (variance / tau**2, "The power of τ: besides the variance, dH/dβ has a factor β."),
-        ]
-        expect(got, right, where, mistakes, tolerance=1e-4)
-    return "a variance is never negative, so the entropy never falls with τ."
 
 
 @check
