@@ -137,8 +137,8 @@ class SlideWriter(TextWriter):
     def output_directive(self, start: str, given: dict[str, str], body: str, line: int) -> str:
         """What a cell printed; they must have ``:has:``.
 
-        ``:after:`` leaves out what stands up to the line that it finds, ``:only:`` the lines that
-        it does not find, ``:most:`` those behind so many.
+        ``:after:`` leaves out what stands up to the last line that it finds, ``:only:`` the lines
+        that it does not find, ``:most:`` those behind so many.
         """
         cell, _ = self.find(self.chapter.cell, start)
         return self.output(cell.printed, "has", given)
@@ -182,9 +182,9 @@ class SlideWriter(TextWriter):
         if behind := given.pop("after", ""):
             found = self.find(expression, "after", behind)
             places = [place for place, one in enumerate(lines, 1) if found.search(one)]
-            if len(places) != 1:
-                raise self.error(f"after: {len(places)} printed lines have {behind!r}; one must")
-            lines = lines[places[0] :]
+            if not places:
+                raise self.error(f"after: no printed line has {behind!r}")
+            lines = lines[places[-1] :]
         only = self.find(expression, "only", given.pop("only", ""))
         lines = [one for one in lines if only.search(one)]
         lines = lines[: self.find(int, given.pop("most", str(len(lines))))]
