@@ -192,8 +192,14 @@ def test_no_result_is_typed(name, written):
     ("body", "message"),
     [
         ("{printed}`never printed ([0-9])`", "13: prints nothing for 'never printed ([0-9])'"),
-        ("{printed}`def no_such :: (.)`", "13: no line of code in chapters/01-kernel-regression begin"),
-        ("```{output} def held_out\n:after: ^never\n:has: .\n```", "13: after: no printed line has"),
+        (
+            "{printed}`def no_such :: (.)`",
+            "13: no line of code in chapters/01-kernel-regression begin",
+        ),
+        (
+            "```{output} def held_out\n:after: ^never\n:has: .\n```",
+            "13: after: no printed line has",
+        ),
         ("```{cell} def local_average\n:to: nowhere\n```", "13: to: no line after"),
         ("```{cell} def local_average\n:mark: near\n:too: x\n```", "13: takes no option too"),
         ("```{cell} def local_average\n:has: ne+r_\n```", "13: has: no 'ne+r_' in the lines taken"),
@@ -301,13 +307,17 @@ mean :: {printed}`mean_of_past = grow :: ^([\\d.]+) bits per held-out` :: now
 """
     path = tmp_path / "08a-tried.md"
     head = HEAD.replace("1a", "8a").replace("01-kernel-regression", "08-three-transformers")
-    head = head.replace("ex-parabola", "ex-packed").replace("The bandwidth: how far to look", "Nine pieces")
+    head = head.replace("ex-parabola", "ex-packed").replace(
+        "The bandwidth: how far to look", "Nine pieces"
+    )
     path.write_text(head + body + NOTES, encoding="utf-8")
     writer = book.writer(read_deck(path))
     page = writer.page()
     code, printed = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
     assert code.count('class="step fragment"') == 2
-    both = re.findall("^The expression.*", writer.chapter.cell("one_block")[0].printed, re.MULTILINE)
+    both = re.findall(
+        "^The expression.*", writer.chapter.cell("one_block")[0].printed, re.MULTILINE
+    )
     assert len(both) == 2 and unescape(re.sub(r"<.*?>", "", printed)) == both[1]
     assert re.findall(r'class="bar ([^"]*)"', page) == ["", "now fragment"]
 

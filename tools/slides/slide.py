@@ -177,7 +177,7 @@ class SlideWriter(TextWriter):
         return html
 
     def kept(self, text: str, has: str, given: dict[str, str]) -> list[str]:
-        """The lines of ``:after:``, ``:only:`` and ``:most:``; they must have what the option says."""
+        """The lines of ``:after:``, ``:only:`` and ``:most:``, with what the option says."""
         lines = text.rstrip("\n").split("\n")
         if behind := given.pop("after", ""):
             found = self.find(expression, "after", behind)
