@@ -55,17 +55,6 @@ def reduce_scatter(size: Amount, world: Amount) -> Amount:
     return _share_of_others(size, world)
 
 
-def all_to_all(size: Amount, world: Amount) -> Amount:
-    """Bytes sent when each rank gets its own part of every rank's array: size (W − 1) / W.
-
-    The part that a rank has for itself stays, the others go straight to where they belong. So
-    tokens travel to the experts that they chose, and their results back. Errors are all_reduce's.
-
-    Source: Lepikhin et al. (2021), section 3.
-    """
-    return _share_of_others(size, world)
-
-
 def _share_of_others(size: Amount, world: Amount) -> Amount:
     (size,), (world,) = amounts(size=size), counts(world=world)
     return size * (world - 1) / world
