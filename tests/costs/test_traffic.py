@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from attnbook.distributed import traffic
-from attnbook.exact import online_softmax
 
 WORLDS = (1, 2, 3, 8)
 WHOLE = 48  # numbers, which all of the worlds divide
@@ -81,11 +80,9 @@ def test_ring_step_by_step(world):
     assert traffic.ring_backward(block, world) == sent
 
 
-def test_heads_split_and_split_attention_by_their_arrays(rng):
+def test_heads_split_by_its_arrays():
     stream = np.zeros((3, 5, 12), np.float32)
     assert traffic.heads_split(3, 5, 12, 4) == sum(a.nbytes for a in (stream, stream))
-    part = online_softmax.partial(rng.normal(size=(3, 2, 9)), rng.normal(size=(9, 4)))
-    assert traffic.split_attention(6, 4, 8) == sum(array.nbytes for array in part)
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -233,7 +230,7 @@ WRONG = [
     (traffic.all_reduce, (-1, 2), "size: got -1, expected numbers, 0 "),
     (traffic.ring, (1, 0), "world: got 0, expected integers, 1 or more"),
     (traffic.zero, (1, 2, 4), "stage: got 4, expected 0 to 3"),
-    (traffic.split_attention, (1, 0.5, 2), "width: got 0.5, expected integers"),
+    (traffic.heads_split, (1, 2, 0.5, 2), "embed_dim: got 0.5, expected integers"),
     (traffic.Link, (0.0, 0.0), "bandwidth: got 0.0"),
 ]
 

@@ -110,24 +110,6 @@ def heads_split(rows: Amount, tokens: Amount, embed_dim: Amount, itemsize: Amoun
     return 2 * math.prod(counts(rows=rows, tokens=tokens, embed_dim=embed_dim, itemsize=itemsize))
 
 
-def split_attention(rows: Amount, width: Amount, itemsize: Amount) -> Amount:
-    """Bytes of the parts that ranks with some of the keys each reduce: a maximum, then two sums.
-
-    Args:
-        rows: the number of queries, of all heads and rows of the batch.
-        width: p, that of the values.
-        itemsize: bytes of one number.
-
-    Returns:
-        rows · (1 + 1 + p) · itemsize, however many keys there are.
-
-    Raises:
-        ValueError: what is no integer, or below 1.
-    """
-    rows, width, itemsize = counts(rows=rows, width=width, itemsize=itemsize)
-    return rows * (2 + width) * itemsize
-
-
 def zero(
     parameters: Amount,
     world: Amount,
