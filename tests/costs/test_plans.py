@@ -64,6 +64,9 @@ def test_a_pipeline_takes_turns(stages, micro_batches):
     assert most[0] == min(stages, micro_batches)
     here = 30 * 12 / stages * activations(SMALL, "attention")
     assert_allclose(found.memory["activations"], most[0] * here)
+    each_way = micro_batches * 2 * 30 * 60  # bfloat16 tokens of the stream to a neighbour
+    slow = plan(SMALL, 30 * micro_batches, counted(stages), layout)
+    assert_allclose(slow.sending["stages"], 2 * each_way * (stages > 1))
 
 
 @pytest.mark.parametrize("zero", range(4))

@@ -129,25 +129,6 @@ def test_causal_imbalance_pair_by_pair(world):
     assert in_order.max() / in_order.mean() >= traffic.causal_imbalance(world)
 
 
-@pytest.mark.parametrize("stages", [1, 2, 5])
-@pytest.mark.parametrize("micro_batches", [1, 3, 8])
-def test_pipeline_step_by_step(stages, micro_batches):
-    """A micro-batch enters a stage when the one before has finished it and the stage is free."""
-    done = -np.ones((stages, micro_batches), int)
-    step = 0
-    while (done < 0).any():
-        for stage in range(stages):
-            for batch in range(micro_batches):
-                came = stage == 0 or 0 <= done[stage - 1, batch] < step
-                if done[stage, batch] < 0 and came:
-                    done[stage, batch] = step
-                    break
-        step += 1
-    waited = stages * step - stages * micro_batches
-    bubble = traffic.pipeline_bubble(stages, micro_batches)
-    assert bubble == pytest.approx(waited / (stages * step), rel=1e-14)
-
-
 LINK = traffic.Link(latency=3e-6, bandwidth=4e9)
 COPIES = partial(traffic.data_parallel_efficiency, flops=1e12, link=LINK)
 RING = partial(traffic.ring_efficiency, flops=1e12, link=LINK)

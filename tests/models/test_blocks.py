@@ -322,22 +322,3 @@ def test_the_parts_leave_out_each_its_own(library, name):
     assert_close(values, sorted(2 * int(f"{number:b}") for number in range(2 ** len(said))))
     error = np.sqrt((1 - share) * share / (4 * draws))
     assert np.all(np.abs(counts / counts.sum() - share) < 4 * error)
-
-
-@pytest.mark.parametrize("name", [*BLOCKS, "MLP"])
-def test_a_seed_settles_what_is_left_out(library, x, memory, name):
-    """A layer of rate 0 leaves nothing out; returned weights are those before any is."""
-    sizes = (12, 7) if name == "MLP" else (12, 3, 7)
-    layer, plain = (randomized(library, name, *sizes, dropout=rate) for rate in (0.3, 0.0))
-    given = given_to(name, x, memory)
-    one, again, other = (library.call(layer, *given, seed=seed) for seed in (3, 3, 4))
-    np.testing.assert_array_equal(one, again)
-    assert (np.abs(one - other).max(-1) > 1e-3).mean() > 0.7  # few hidden entries fall alike
-    for still in (library.call(layer, *given), library.call(plain, *given, seed=3)):
-        assert_close(still, library.call(plain, *given), 1e-13)
-    if name != "MLP":
-        _, *shares = library.call(layer, *given, return_weights=True)
-        out, *weights = library.call(layer, *given, return_weights=True, seed=3)
-        assert_close(out, one)
-        assert_close(weights[0], shares[0])
-        assert all(np.abs(w.sum(-1) - 1).max() < 1e-12 for w in weights)

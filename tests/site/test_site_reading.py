@@ -144,14 +144,6 @@ def test_theme_button_switches_and_stays(open_page: Visit) -> None:
     assert page.evaluate(theme) == after
 
 
-def test_skip_link_leads_to_the_text(open_page: Visit) -> None:
-    page = open_page.go(FIRST)
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent").strip() == "Skip to main content"
-    page.keyboard.press("Enter")
-    assert page.url.endswith("#main-content")
-
-
 @pytest.fixture
 def phone(browser: Browser, site: str) -> Iterator[Page]:
     """The first chapter on a phone, under a finger."""
