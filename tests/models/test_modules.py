@@ -45,17 +45,6 @@ def test_under_autocast(torch, name):
     assert all(parameter.grad is not None for parameter in layer.parameters())
 
 
-def test_models_of_one_kind_are_compiled_once(jax):
-    """Without its arrays a JAX model is a key: equal to another of its kind."""
-    import equinox as eqx
-
-    one, other = (
-        eqx.partition(make(Library("jax"), "Transformer", seed=seed)[0], eqx.is_array)[1]
-        for seed in (1, 2)
-    )
-    assert hash(one) == hash(other) and one == other
-
-
 def test_a_bandwidth_is_learnt_by_its_logarithm(library):
     """A step of 50 on h itself would land at −49; on log h it lands at e^(−50)."""
     layer = library.make("KernelRegression", [1.0, np.e])

@@ -92,9 +92,6 @@ def test_other_layers_are_refused(library):
     words = "layer: got a SelfAttention, expected a MultiHeadAttention or an MLP"
     with pytest.raises(TypeError, match=words):
         slice_of(library.make("SelfAttention", 4), 0, 2)
-
-
-def test_blocks_that_are_refused(library):
     words = "block: got a MLP, expected an EncoderBlock or a DecoderBlock"
     with pytest.raises(TypeError, match=words):
         split_block(library.make("MLP", 24, 36))

@@ -111,16 +111,6 @@ def test_a_call_that_does_not_fit(library, name, given, message):
         library.call(layer, **given)
 
 
-def test_lengths_are_known_under_jit():
-    """Where values are not."""
-    library = Library("jax")
-    import equinox as eqx
-
-    layer = eqx.filter_jit(library.make("DecoderOnly", **SIZES["DecoderOnly"]))
-    with pytest.raises(ValueError, match="tokens: got 8 of them, expected at most 7"):
-        layer(library.moved(LONG))
-
-
 @pytest.mark.parametrize(("name", "given"), [("MLP", X), ("DecoderOnly", TOKENS)])
 def test_arrays_of_another_library_and_lists(library, name, given):
     layer = library.make(name, **SIZES[name])

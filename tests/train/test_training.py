@@ -57,13 +57,6 @@ def test_equals_adam_by_hand(library):
     assert path[5] == path[6] != path[7]
 
 
-def test_arrays_that_cannot_be_written_to(library):
-    """Such as a view of a JAX array: read, and left as they are."""
-    frozen = np.broadcast_to(np.array([2.0]), (3,))
-    history = library.train(layer(library, 0.5), product, [(frozen,)], learning_rate=0.1)[1]
-    np.testing.assert_allclose(history.losses, [3.0], rtol=1e-6)
-
-
 def test_progress_goes_to_stderr(library, capsys):
     how = {"learning_rate": 0.1, "name": "Kernel"}
     library.train(layer(library, 0.7), product, minibatch(1.0, 2.0), **how)
