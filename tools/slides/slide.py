@@ -8,11 +8,11 @@ from html import escape
 from textwrap import dedent
 from urllib.parse import urlencode
 
-from attnbook_course.figures import COLOURS
 from attnbook_course.weaving.stills import alternative
+from slides import listing
+from slides.chapter import part_of, without
 from slides.clicks import draw, in_clicks
 from slides.deck import Slide, clicks
-from slides.listing import broken, code_as_html, expect, expression, printed_as_html, typed_as_html
 from slides.live import settings, title_of
 from slides.question import CHOICE, LETTERS, Choice, Question, plain_answer
 from slides.text import TextWriter
@@ -104,8 +104,8 @@ class SlideWriter(TextWriter):
         if mark and not marked:
             raise self.error(f"mark: no shown line has {mark!r}")
         if "has" in given or not mark:
-            self.find(expect, "has", given.pop("has", ""), shown)
-        html: str = self.find(code_as_html, shown, marked, WIDTH * self.share)
+            self.find(listing.expect, "has", given.pop("has", ""), shown)
+        html: str = self.find(listing.code_as_html, shown, marked, WIDTH * self.share)
         return html + self.output(cell.printed, "output", given) if "output" in given else html
 
     def solution_directive(self, label: str, given: dict[str, str], body: str, line: int) -> str:
@@ -115,7 +115,7 @@ class SlideWriter(TextWriter):
         """
         code = self.find(self.chapter.solution, label)
         cuts = [cut.strip() for cut in given.pop("clicks", "").split("|")]
-        html: str = self.find(typed_as_html, code, cuts, WIDTH * self.share)
+        html: str = self.find(listing.typed_as_html, code, cuts, WIDTH * self.share)
         return html
 
     def stack_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
@@ -138,37 +138,24 @@ class SlideWriter(TextWriter):
         of ``:ring:``, each a row and a column from 1. Other options are those of ``{output}``.
         """
         lines = self.kept(self.find(self.chapter.cell, start)[0].printed, "has", given)
-        rows = [re.findall(r"-?\d+\.?\d*", one) for one in lines]
-        names = [escape(one.strip()) for one in given.pop("names", "").split("|")]
-        if {len(row) for row in rows} != {len(names)} or len(rows) != len(names):
-            shape = " + ".join(str(len(row)) for row in rows)
-            raise self.error(f"map: got {shape} numbers, expected a square of {len(names)} names")
-        least, most = (f(float(one) for row in rows for one in row) for f in (min, max))
-        html = "".join(f"<span>{one}</span>" for one in ["", *names])
-        for name, row in zip(names, rows, strict=True):
-            html += f"<span>{name}</span>"
-            for one in row:
-                heat = 55 * (float(one) - least) / ((most - least) or 1)
-                said = one.rstrip(".").replace("-", "−") if float(one) else "0"
-                html += f'<b style="--heat: {heat:.0f}%">{said}</b>'
+        names = [one.strip() for one in given.pop("names", "").split("|")]
         cells = re.findall(r"(\d+) (\d+)", given.pop("ring", ""))
-        places = [f"{int(i) + 1} / {int(j) + 1}" for i, j in cells]
-        rings = "".join(f'<i style="grid-area: {place}"></i>' for place in places)
-        html += f'<div class="fragment rings">{rings}</div>' if rings else ""
-        return f'<div class="map" style="--n: {len(names)}">{html}</div>'
+        html: str = self.find(listing.map_as_html, lines, names, cells)
+        return html
 
     def output(self, text: str, has: str, given: dict[str, str]) -> str:
         """Printed lines; ``:wrap:`` breaks those that are too long."""
         width, wraps = WIDTH * self.share, given.pop("wrap", None) is not None
         lines = self.kept(text, has, given)
-        html: str = self.find(printed_as_html, broken(lines, width) if wraps else lines, width)
+        shown = listing.broken(lines, width) if wraps else lines
+        html: str = self.find(listing.printed_as_html, shown, width)
         return html
 
     def kept(self, text: str, has: str, given: dict[str, str]) -> list[str]:
         """The printed lines that ``:only:`` finds; they must have what the option says."""
-        only = self.find(expression, "only", given.pop("only", ""))
+        only = self.find(listing.expression, "only", given.pop("only", ""))
         lines = [one for one in text.rstrip("\n").split("\n") if only.search(one)]
-        self.find(expect, has, given.pop(has, ""), lines or [""])
+        self.find(listing.expect, has, given.pop(has, ""), lines or [""])
         return lines
 
     def bars_directive(self, most: str, given: dict[str, str], body: str, line: int) -> str:
@@ -258,26 +245,3 @@ class SlideWriter(TextWriter):
         """What the lecturer says, does and watches for."""
         self.notes.append(self.markdown(body, line))
         return ""
-
-
-def without(svg: str, role: str) -> str:
-    """A figure without the curves of a role of the book's plots."""
-    if role not in COLOURS:
-        raise LookupError(f"without: got {role!r}, expected one of {', '.join(COLOURS)}")
-    curve = rf'<path [^>]*style="fill: none; stroke: {COLOURS[role]};[^>]*/>'
-    found, count = re.subn(curve, "", svg)
-    if not count:
-        raise LookupError(f"without: no curve of the figure is of the role {role!r}")
-    return found
-
-
-def part_of(svg: str, view: str) -> str:
-    """A figure cut to x, y, width and height in its own units."""
-    if not re.fullmatch(r"\d+ \d+ [1-9]\d* [1-9]\d*", view):
-        raise LookupError(f"view: got {view!r}, expected x y width height, such as 0 20 300 200")
-    _, _, width, height = view.split()
-    head = re.search(r"<svg\b[^>]*>", svg)
-    assert head is not None
-    bare = re.sub(r'\s(?:width|height|viewBox)="[^"]*"', "", head[0])
-    size = f' viewBox="{view}" width="{width}pt" height="{height}pt">'
-    return svg[: head.start()] + bare[:-1] + size + svg[head.end() :]
