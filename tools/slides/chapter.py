@@ -14,7 +14,6 @@ from attnbook_course.figures import COLOURS
 from attnbook_course.weaving.blocks import Block, parse, walk
 from attnbook_course.weaving.book import Book, Page
 from attnbook_course.weaving.labels import Table
-from slides.listing import expression
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,13 @@ class Chapter:
 
     def printed(self, pattern: str) -> str:
         """What the pattern's group finds in all that the chapter printed: one text and no other."""
-        search = expression("printed", pattern)
-        if search.groups != 1:
-            raise LookupError(f"{pattern!r} has {search.groups} groups; expected one")
-        found = {m[1] for cell in self.cells for m in search.finditer(cell.printed)}
+        try:
+            expression = re.compile(pattern, re.MULTILINE)
+        except re.error as error:
+            raise LookupError(f"{pattern!r} is no regular expression: {error}") from error
+        if expression.groups != 1:
+            raise LookupError(f"{pattern!r} has {expression.groups} groups; expected one")
+        found = {m[1] for cell in self.cells for m in expression.finditer(cell.printed)}
         if len(found) != 1:
             have = ", ".join(sorted(found)) or "nothing"
             raise LookupError(f"{self.page.docname} prints {have} for {pattern!r}; expected one")

@@ -1,4 +1,4 @@
-"""What stands on a slide beside its text: columns, formulas, figures, code, bars, questions."""
+"""What stands on a slide beside its text: columns, formulas, figures, code, bars."""
 
 from __future__ import annotations
 
@@ -9,29 +9,34 @@ from textwrap import dedent
 from urllib.parse import urlencode
 
 from attnbook_course.weaving.stills import alternative
-from slides import listing
+from slides.asking import AskingWriter
 from slides.chapter import part_of, without
 from slides.clicks import draw, in_clicks
-from slides.deck import Slide, clicks
+from slides.deck import clicks
+from slides.listing import (
+    broken,
+    code_as_html,
+    expect,
+    expression,
+    map_as_html,
+    printed_as_html,
+    typed_as_html,
+)
 from slides.live import settings, title_of
-from slides.question import CHOICE, LETTERS, Choice, Question, plain_answer
-from slides.text import TextWriter
 
 LETTER = re.compile(r"(?<![A-Za-z\\_])([qkv])(?![A-Za-z])(?:_[a-z])?")  # q, k_j or v_j in a formula
 WIDTH, GAP = 1168, 48  # of a slide's body, and between its columns, in its own pixels
 
 
 @dataclass
-class SlideWriter(TextWriter):
-    """Writes slides; gathers the questions of a deck and what it shows of the chapter."""
+class SlideWriter(AskingWriter):
+    """Writes slides; gathers what a deck shows of the chapter."""
 
-    questions: list[Question] = field(default_factory=list)
     live: dict[str, str] = field(default_factory=dict)  # name of a figure to its HTML
     figures: dict[str, str] = field(default_factory=dict)  # name of a figure to its SVG
     notes: list[str] = field(default_factory=list)  # of the slide that is written now
     share: float = 1.0  # of the slide's width, for what is written now
     shares: list[float] = field(default_factory=list)
-    slide: Slide | None = None
 
     def columns_directive(self, widths: str, given: dict[str, str], body: str, line: int) -> str:
         """Columns beside each other: widths such as "1fr 2fr", then a {column} for each."""
@@ -104,8 +109,8 @@ class SlideWriter(TextWriter):
         if mark and not marked:
             raise self.error(f"mark: no shown line has {mark!r}")
         if "has" in given or not mark:
-            self.find(listing.expect, "has", given.pop("has", ""), shown)
-        html: str = self.find(listing.code_as_html, shown, marked, WIDTH * self.share)
+            self.find(expect, "has", given.pop("has", ""), shown)
+        html: str = self.find(code_as_html, shown, marked, WIDTH * self.share)
         return html + self.output(cell.printed, "output", given) if "output" in given else html
 
     def solution_directive(self, label: str, given: dict[str, str], body: str, line: int) -> str:
@@ -115,7 +120,7 @@ class SlideWriter(TextWriter):
         """
         code = self.find(self.chapter.solution, label)
         cuts = [cut.strip() for cut in given.pop("clicks", "").split("|")]
-        html: str = self.find(listing.typed_as_html, code, cuts, WIDTH * self.share)
+        html: str = self.find(typed_as_html, code, cuts, WIDTH * self.share)
         return html
 
     def stack_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
@@ -140,22 +145,21 @@ class SlideWriter(TextWriter):
         lines = self.kept(self.find(self.chapter.cell, start)[0].printed, "has", given)
         names = [one.strip() for one in given.pop("names", "").split("|")]
         cells = re.findall(r"(\d+) (\d+)", given.pop("ring", ""))
-        html: str = self.find(listing.map_as_html, lines, names, cells)
+        html: str = self.find(map_as_html, lines, names, cells)
         return html
 
     def output(self, text: str, has: str, given: dict[str, str]) -> str:
         """Printed lines; ``:wrap:`` breaks those that are too long."""
         width, wraps = WIDTH * self.share, given.pop("wrap", None) is not None
         lines = self.kept(text, has, given)
-        shown = listing.broken(lines, width) if wraps else lines
-        html: str = self.find(listing.printed_as_html, shown, width)
+        html: str = self.find(printed_as_html, broken(lines, width) if wraps else lines, width)
         return html
 
     def kept(self, text: str, has: str, given: dict[str, str]) -> list[str]:
         """The printed lines that ``:only:`` finds; they must have what the option says."""
-        only = self.find(listing.expression, "only", given.pop("only", ""))
+        only = self.find(expression, "only", given.pop("only", ""))
         lines = [one for one in text.rstrip("\n").split("\n") if only.search(one)]
-        self.find(listing.expect, has, given.pop(has, ""), lines or [""])
+        self.find(expect, has, given.pop(has, ""), lines or [""])
         return lines
 
     def bars_directive(self, most: str, given: dict[str, str], body: str, line: int) -> str:
@@ -194,51 +198,6 @@ class SlideWriter(TextWriter):
             f'<a class="still" href="{address}"><img src="../_static/stills/{name}.webp" '
             f'alt="{alternative(title)}" loading="lazy">'
             "<span>Open the live figure</span></a></div>"
-        )
-
-    def question_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
-        """Ask, wait, vote, show: choices, each wrong one with its misconception; --- the answer."""
-        lines, seconds = body.split("\n"), self.find(int, given.pop("seconds", "60"))
-        cut = lines.index("---") if "---" in lines else len(lines)
-        answer = "\n".join(lines[cut + 1 :]).strip("\n")
-        stem = "\n".join(one for one in lines[:cut] if not CHOICE.fullmatch(one)).strip()
-        choices = []
-        for place, one in enumerate(lines[:cut]):
-            if match := CHOICE.fullmatch(one):
-                self.line = line + place
-                if (match[1] == "x") == bool(match[3]):
-                    raise self.error(f"{match[2]!r}: what misleads stands behind %% of wrong ones")
-                choices.append(
-                    Choice(self.words(match[2]), match[1] == "x", self.words(match[3] or ""))
-                )
-        self.line = line
-        if not answer.strip() or sum(c.is_right for c in choices) != 1:
-            raise self.error("a question needs choices, one of them [x], and an answer behind ---")
-        if not 2 <= len(choices) <= len(LETTERS):
-            raise self.error(f"a question of {len(choices)} choices; expected 2 to {len(LETTERS)}")
-        assert self.slide is not None
-        question = Question(
-            lecture=self.deck.number,
-            title=self.slide.title,
-            section=self.slide.section,
-            stem=self.words(stem),
-            choices=tuple(choices),
-            answer=self.words(plain_answer(answer)),
-        )
-        self.questions.append(question)
-        items = "".join(
-            f'<li class="{"right" if choice.is_right else "wrong"}"><b>{letter}</b>'
-            f"<span>{self.inline(choice.text)}</span></li>"
-            for letter, choice in zip(LETTERS, choices, strict=False)
-        )
-        two = " two" if max(len(c.text) for c in choices) < 48 else ""
-        time = "one minute" if seconds == 60 else f"{seconds} seconds"
-        return (
-            f'<div class="question"><div class="stem">{self.text(stem, line)}</div>'
-            f'<ol class="choices{two}">{items}</ol>'
-            f'<div class="wait" style="--seconds: {seconds}s">'
-            f"<span>{time} to think, then vote</span><i></i></div>"
-            f'<div class="fragment answer">{self.text(answer, line + cut + 1)}</div></div>'
         )
 
     def notes_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
