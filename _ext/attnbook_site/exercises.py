@@ -23,10 +23,10 @@ NOT_YET = "… "  # begins what a check says of a stub: for the notebook, where 
 
 
 def name_builds(app: Sphinx, tree: nodes.document) -> None:
-    """Call a build after its chapter, whose number its label ends in: "Build 1"."""
+    """Call a build after its chapter, whose number its label has: "Build 8" of build-8-train."""
     for build in tree.findall(is_exercise_node):
         if "build" in build["classes"]:
-            build["title"] = f"Build {build['label'].rpartition('-')[2]}"
+            build["title"] = f"Build {build['label'].split('-')[1]}"
             build[0][0] = nodes.Text(build["title"])
 
 

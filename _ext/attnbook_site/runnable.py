@@ -27,6 +27,7 @@ from sphinx.application import Sphinx
 
 from attnbook_course.browser import Cell, find_needs, root_name
 from attnbook_course.builds import BUILDS
+from attnbook_course.mine import tail
 
 ROOT = Path(__file__).parents[2]
 PYODIDE = json.loads(Path(__file__).with_name("pyodide.json").read_text(encoding="utf-8"))
@@ -210,7 +211,7 @@ def write_wheels(app: Sphinx, error: Exception | None) -> None:
             _add_distribution(archive, name)
     own = ROOT / "_build" / "pyodide"
     builds = {name: build.check_line for name, build in BUILDS.items()}
-    python = PYODIDE | {"libraries": PACKAGES, "builds": builds}
+    python = PYODIDE | {"libraries": PACKAGES, "builds": builds, "tail": tail()}
     python |= {"from": ""} if own.is_dir() else {}
     (folder / "python.json").write_text(json.dumps(python), encoding="utf-8")
     if own.is_dir():

@@ -12,14 +12,13 @@ def numbers(seed):
     return {
         "t": float(rng.choice([0.5, 0.6, 0.7, 1.5, 1.6, 1.8, 2.0])),
         "r": float(rng.choice([0.05, 0.1, 0.15, 0.2, 0.25, 0.3])),
-        "c": float(rng.choice([3.2, 3.6, 3.8, 4.2, 4.4, 4.6, 4.8])),
     }
 
 
 def checks(seed):
     """The check of each exercise, by its label."""
     n = numbers(seed)
-    t, r, c = n["t"], n["r"], n["c"]
+    t, r = n["t"], n["r"]
 
     @check
     def cut_by_the_best(function):
@@ -45,17 +44,4 @@ def checks(seed):
         expect(call(function, logits), normal(cut(warm, warm)), where, mistakes, secret=True)
         return "a sure model cuts much, an unsure one little."
 
-    @check
-    def bits_per_character(function):
-        p = 20.0
-        where = "for a perplexity of 20"
-        mistakes = [
-            (np.log2(p), "That is bits per token: a token has several characters."),
-            (np.log(p) / c, "Those are nats: a bit is log 2 nats.", 0.5),
-            (np.log2(p) * c, "Divide by the characters of a token: its bits are spread over them."),
-            (np.log2(p / c), "Divide the bits, not the perplexity: the logarithm comes first."),
-        ]
-        expect(call(function, p), np.log2(p) / c, where, mistakes, tolerance=1e-4, secret=True)
-        return "only per character can models with other tokens be compared."
-
-    return {"ho-min-p": cut_by_the_best, "ho-bits-of-tokens": bits_per_character}
+    return {"ho-min-p": cut_by_the_best}

@@ -14,6 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from attnbook import attention as attending
+from attnbook import causal_mask
 from attnbook.attention import heads, positions, scores
 from attnbook.kernel import regression
 from attnbook.layers import activations, norms
@@ -87,6 +88,62 @@ def block(x: Any, weights: dict[str, Any], num_heads: int, mask: Any = None) -> 
     return x + hidden @ weights["w_2"].mT
 
 
+def logits(tokens: Any, weights: dict[str, Any], num_heads: int) -> Any:
+    """What follows each token, (..., n, vocab), as logits: tokens (..., n) through all blocks.
+
+    The weights are embedding (vocab, e), position (window, e), blocks, a list of those that block
+    asks for, norm (e,), the gain of a last layer norm, and readout (vocab, e).
+    """
+    n = tokens.shape[-1]
+    x = weights["embedding"][tokens] + weights["position"][:n]
+    for of_block in weights["blocks"]:
+        x = block(x, of_block, num_heads, causal_mask(n, x))
+    return norms.layer_norm(x, weights["norm"]) @ weights["readout"].mT
+
+
+def train(weights: dict[str, Any], text: Any, num_heads: int, starts: Any, rate: float) -> Any:
+    """The bits per token of every step of Adam, which changes the weights in place.
+
+    In each step the rows begin where its row of starts (steps, rows) says, and are as long as there
+    are positions, and one token more.
+    """
+    import torch  # which browsers lack
+
+    tables = [weights, *weights["blocks"]]
+    parts = [one for table in tables for one in table.values() if isinstance(one, torch.Tensor)]
+    for part in parts:
+        part.requires_grad_()
+    optimiser, bits = torch.optim.Adam(parts, lr=rate), []
+    for first in starts:
+        rows = text[first[:, None] + torch.arange(len(weights["position"]) + 1)]
+        found = logits(rows[:, :-1], weights, num_heads)
+        loss = torch.nn.functional.cross_entropy(found.mT, rows[:, 1:])
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        bits.append(loss.item() / math.log(2))
+    return bits
+
+
+def generate(
+    tokens: Any, weights: dict[str, Any], num_heads: int, draws: Any, temperature: float
+) -> Any:
+    """The tokens, (n,), and one more for each draw, evenly spread over [0, 1).
+
+    It is the first whose probability, with those of the tokens before it, is above the draw.
+    """
+    import torch
+
+    window = len(weights["position"])
+    for draw in draws:
+        with torch.no_grad():
+            last = logits(tokens[-window:], weights, num_heads)[-1]
+        sums = (last / temperature).softmax(0).cumsum(0)
+        drawn = torch.searchsorted(sums, draw, right=True).clamp(max=len(sums) - 1)  # rounding
+        tokens = torch.cat([tokens, drawn[None]])
+    return tokens
+
+
 def train_form(x: Any, y: Any, start: Any, rate: float, steps: int) -> Any:
     """A pair: the form (3, 3) and the gain of one head, trained on functions (m, n + 1).
 
@@ -133,6 +190,9 @@ BUILDS = {
         Build(5, causal_self_attention),
         Build(6, multi_head),
         Build(7, block),
+        Build(8, logits),
+        Build(8, train),
+        Build(8, generate),
         Build(9, train_form, is_pair=True),
     )
 }

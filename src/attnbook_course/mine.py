@@ -26,6 +26,8 @@ from attnbook_course.builds import BUILDS
 Function = Callable[..., Any]
 FILE = Path(os.environ.get("ATTNBOOK_MINE", "mine.py"))  # elsewhere where pages are made
 HEAD = '"""What I have built with attnbook: mine.use("attention") finds it here."""\n'
+TAIL = Path(__file__).with_name("writer_tail.py")
+MARK = "# --- All below attnbook has written"
 LIBRARIES = ("attnbook", "numpy", "math", "torch", "torch.nn.functional", "jax", "jax.numpy")
 
 
@@ -37,13 +39,17 @@ def use(name: str) -> Function:
     """
     _check(name)
     try:
-        own = vars(_run(FILE.read_text("utf-8"))).get(name)
+        built = vars(_run(_parted(FILE.read_text("utf-8"))[0]))
     except FileNotFoundError:
-        own = None
+        built = {}
     except Exception as error:  # whatever a file edited by hand may raise
         print(f"{_described(error)}. Until that is mended, {name} is the book's.")
         return BUILDS[name].function
-    if not callable(own):
+    block = built.get("block")
+    if callable(block) and block is not BUILDS["block"].function:  # there by other names, too
+        built |= dict.fromkeys([one for one in built if built[one] is block], _trainable(block))
+    own = built.get(name)
+    if not callable(own) or own is BUILDS[name].function:  # which what is built may import
         # two lines, which fit a phone
         print(f"{name}: the book's.\nBuild your own in chapter {BUILDS[name].chapter}.")
         return BUILDS[name].function
@@ -63,11 +69,8 @@ def keep(function: Function) -> str:
     """
     _check(function.__name__)
     imports, sources = _needed(function)
-    text = FILE.read_text("utf-8") if FILE.is_file() else HEAD
-    try:
-        known = {name: node for node in ast.parse(text).body for name in _sets(node)}
-    except SyntaxError as error:
-        raise ValueError(f"{FILE}, line {error.lineno}: {error.msg}; mend it first") from None
+    text, end = _parted(FILE.read_text("utf-8") if FILE.is_file() else HEAD)
+    known = _known(text)
     for name, source in sources.items():
         if name not in BUILDS and name in known and not _same(known[name], source):
             left = (one for one in known if one not in sources)
@@ -82,8 +85,53 @@ def keep(function: Function) -> str:
         _run(text)
     except Exception as error:
         raise ValueError(_described(error)) from None
-    FILE.write_text(text, "utf-8")
+    _write(text, end)
     return f"Kept in {FILE}."
+
+
+def finish() -> None:
+    """Make mine.py a program: at its end goes, once, what trains the GPT that stands there.
+
+    Raises:
+        ValueError: mine.py is broken, or has a name of its own that the end has, too.
+        OSError: there is no file to be written.
+    """
+    text, end = _parted(FILE.read_text("utf-8") if FILE.is_file() else HEAD)
+    known = _known(text)
+    if not end:
+        _write(text, tail())
+    left = [name for name in ("block", "logits", "train", "generate") if name not in known]
+    if left:
+        print(f"Until you build them, these are the book's: {', '.join(left)}.")
+    print(f"python {FILE} text.txt trains your GPT on any text, and lets it write.")
+
+
+def tail() -> str:
+    """What finish writes, which pages write, too."""
+    return "".join(_parted(TAIL.read_text("utf-8"))[1])
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """What the reader has, and the end that finish has written, if it has."""
+    own, mark, end = text.partition(f"\n{MARK}")
+    return own.rstrip("\n") + "\n", f"{mark}{end}".lstrip("\n")
+
+
+def _write(text: str, end: str) -> None:
+    """Both parts of mine.py, if they can stand in one module."""
+    theirs = _known(end)
+    for name in _known(text):
+        if end and name in theirs:
+            raise ValueError(f"{name} is a name of the end of {FILE}: call yours something else")
+    FILE.write_text(f"{text.rstrip()}\n\n\n{end}" if end else text, "utf-8")
+
+
+def _known(text: str) -> dict[str, ast.stmt]:
+    """The statements that define a module's names."""
+    try:
+        return {name: node for node in ast.parse(text).body for name in _sets(node)}
+    except SyntaxError as error:
+        raise ValueError(f"{FILE}, line {error.lineno}: {error.msg}; mend it first") from None
 
 
 def _check(name: str) -> None:
@@ -108,6 +156,24 @@ def _described(error: Exception) -> str:
     lines = [frame.lineno for frame in frames if frame.filename == str(FILE.resolve())]
     where = f"{FILE}, line {lines[-1]}" if lines else f"{FILE}"
     return f"{where}: {type(error).__name__}: {error}"
+
+
+def _trainable(block: Function) -> Function:
+    """The block, which takes PyTorch's tensors and many rows of them; browsers lack PyTorch."""
+
+    @wraps(block)
+    def adapted(*arguments: Any, **named: Any) -> Any:
+        torch, given = sys.modules.get("torch"), [*arguments, *named.values()]
+        if torch is None or not any(isinstance(one, torch.Tensor) for one in given):
+            return block(*arguments, **named)
+        if not ways:
+            from attnbook_course.trainable import for_tensors
+
+            ways.append(for_tensors(block))
+        return ways[0](*arguments, **named)
+
+    ways: list[Function] = []
+    return adapted
 
 
 def _for_numpy_too(own: Function, *, is_pair: bool) -> Function:
@@ -145,8 +211,10 @@ def _needed(function: Function) -> tuple[list[str], dict[str, str]]:
                 left.append(value)
             elif isinstance(value, int | float | str):
                 sources = {name: f"{name} = {value!r}\n"} | sources
-            elif getattr(value, "__module__", "") != "mine":  # which has it
+            elif getattr(value, "__module__", "") != "mine":
                 imports.add(_import(name, value))
+            elif name != value.__name__ and name not in BUILDS:  # mine.py has it, by its own name
+                sources = {name: f"{name} = {value.__name__}\n"} | sources
     return sorted(imports), sources
 
 

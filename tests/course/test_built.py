@@ -51,15 +51,20 @@ def test_it_is_built_before_it_is_imported(use):
     assert used[0] > place, of_all[used[0]]
 
 
+OWN = ("def read(", "def held_out_bits(", "def save(")
+
+
 @pytest.mark.parametrize("name", ["writer", "writer_jax"])
 def test_a_program_is_what_the_page_shows(name):
-    """Chapter 8 has every function and class of the program, to the letter."""
+    """Chapter 8 has every function and class of the program, but what reads, measures and saves
+    files of the reader's own, to the letter."""
     program = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
     body = program[: program.index("\nif __name__")].split("\n\n\n")[1:]
     page = "\n".join(cell for chapter, cell in cells() if chapter == "08")
     assert len(body) >= 7
     for part in body:
-        assert part.strip() in page
+        if not part.removeprefix("@torch.no_grad()\n").startswith(OWN):
+            assert part.strip() in page
 
 
 def page_of_recall() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from scipy import spatial
 from attnbook import datasets
 from attnbook import torch as torch_layers
 from attnbook.train.byte_pairs import learn_pairs
-from attnbook_course import live
+from attnbook_course import builds, live
+from attnbook_course.checks import writers
 from attnbook_course.live import models, weights
 from attnbook_course.live.query_and_keys import convex_hull
 
@@ -129,6 +131,25 @@ def test_byte_pairs_are_stored_with_their_model(folder) -> None:
     models.store("small", torch_layers.DecoderOnly(len(pairs.tokens), 8, **SIZES), pairs)
     text = "Return it — naïvely"
     assert models.load_pairs("small").encode(text) == pairs.encode(text)
+
+
+def test_a_built_gpt_is_stored_as_a_model(tmp_path) -> None:
+    """Of numbers that float16 has, so that nothing is rounded but sums of float32."""
+
+    def half(given: Any) -> Any:
+        if isinstance(given, np.ndarray):
+            return torch.from_numpy(given).half().float()
+        if isinstance(given, list):
+            return [*map(half, given)]
+        return {name: half(one) for name, one in given.items()}
+
+    weights, tokens = half(writers.weights(0)), torch.tensor([[3, 1, 4, 1, 5]])
+    models.save_built(tmp_path / "mine", weights, writers.HEADS, "abcdefghijk")
+    model = models.unpack((tmp_path / "mine").read_bytes())
+    expected = builds.logits(tokens, weights, writers.HEADS)
+    np.testing.assert_allclose(model(tokens).detach(), expected, rtol=0, atol=1e-4)
+    with pytest.raises(ValueError, match=r"^characters: got 10 different of 11, expected 11"):
+        models.save(tmp_path / "mine", model, "aacdefghijk")
 
 
 def test_stored_weights_are_the_same_to_a_unit(folder) -> None:

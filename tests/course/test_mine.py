@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from attnbook import softmax
-from attnbook_course import checks, mine
+from attnbook_course import checks, mine, writer_tail
 from attnbook_course.builds import BUILDS
+from attnbook_course.checks import writers
 from attnbook_course.checks.exercises import exercises
 from attnbook_course.checks.repair import define
+from attnbook_course.live import models
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 ATTENTION = """
@@ -62,8 +67,10 @@ def test_another_answer_takes_its_place_and_the_rest_stays_as_the_reader_has_it(
 
 
 def test_what_is_not_right_or_of_another_module_is_not_kept(notebook):
-    for chapter in sorted(CHAPTERS.glob("0[1-79]-*.md")):
-        (build,) = (one for one in exercises(chapter) if one.is_build)
+    every = [one for chapter in sorted(CHAPTERS.glob("0*.md")) for one in exercises(chapter)]
+    builds = [one for one in every if one.is_build]
+    assert [one.check.__name__ for one in builds] == list(BUILDS)
+    for build in builds:
         verdict = build.run(build.solution)
         assert verdict.status == "right" and "mine.py" not in verdict.message
     wrong = ATTENTION.replace("scaled(q, k), mask", "scaled(q, k)")
@@ -117,6 +124,113 @@ def test_a_function_written_for_a_library_takes_numpy_s_arrays_too(notebook):
     )
     output, weights = mine.use("attention")(*FEW, mask=np.ones((2, 2), dtype=bool))
     assert isinstance(output, np.ndarray) and output.shape == (2, 3) and weights.shape == (2, 2)
+
+
+PARTS = """import numpy as np, torch
+from attnbook_course.builds import multi_head
+
+def norm(x, gain):
+    return gain * (x - x.mean(-1)[:, None]) / np.sqrt(x.var(-1)[:, None] + 1e-5)
+
+def block(x, weights, num_heads, mask=None):
+    matrices = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
+    x = x + multi_head(norm(x, weights["norm_1"]), *matrices, num_heads, mask)
+    hidden = np.maximum(0, norm(x, weights["norm_2"]) @ weights["w_1"].T)
+    return x + hidden @ weights["w_2"].T
+
+def twice(x, weights, num_heads, mask=None):
+    return block(block(x, weights, num_heads, mask), weights, num_heads, mask)
+"""
+HALF, ROOT = 'norm(x, weights["norm_2"]) @ weights["w_1"].T', "x.var(-1)[:, None]"
+RELU = f"np.maximum(0, {HALF})"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {RELU: f"{HALF}\n    hidden[hidden < 0] = 0"},  # writes into an array
+        {RELU: f"torch.relu({HALF})", "np.sqrt": "torch.sqrt", ROOT: "x.var(-1, False)[:, None]"},
+    ],
+    ids=["NumPy's", "in place", "PyTorch's"],
+)
+def test_a_block_for_one_row_is_trained_on_many(changes):
+    text, weights = PARTS, writers.weights(1)["blocks"][0]
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    Path("mine.py").write_text(text, "utf-8")
+    own, x = mine.use("block"), torch.randn(2, 3, 5, 6, dtype=torch.float64)
+    causal, slopes = torch.ones(5, 5, dtype=torch.bool).tril(), []
+    for function in (own, BUILDS["block"].function):
+        given = {name: torch.tensor(one, requires_grad=True) for name, one in weights.items()}
+        output = function(x, given, 2, mask=causal)
+        (output**2).sum().backward()
+        slopes.append([output.detach(), *(one.grad for one in given.values())])
+    for got, right in zip(*slopes, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-9, atol=1e-9)
+    assert sys.modules["mine"].twice(x, given, 2).shape == x.shape
+    assert isinstance(own(x[0, 0].numpy(), weights, 2), np.ndarray | torch.Tensor)
+
+
+def test_a_block_of_another_library_cannot_be_trained():
+    Path("mine.py").write_text(PARTS.replace("np.maximum(0, ", "jax.nn.relu("), "utf-8")
+    with pytest.raises(TypeError, match="block: got one through which PyTorch finds no slopes"):
+        mine.use("block")(torch.ones(2, 6), writers.weights(1)["blocks"][0], 2)
+
+
+def test_what_is_built_after_the_end_was_written_goes_above_it(notebook, capsys):
+    mine.finish()
+    assert "these are the book's: block, logits, train, generate." in capsys.readouterr().out
+    checks.ch03.attention(define(ATTENTION, "attention", notebook))
+    own, mark, end = text().partition(mine.MARK)
+    assert "def attention" in own and mark + end == mine.tail()
+    Path("mine.py").write_text(text().replace("STEPS = 16, 800", "STEPS = 16, 900"), "utf-8")
+    changed = text()
+    mine.finish()
+    assert text() == changed
+    assert mine.use("attention").__module__ == "mine"
+    clashing = ATTENTION.replace("scaled", "read_text")
+    verdict = checks.ch03.attention(define(clashing, "attention", notebook))
+    assert "read_text is a name of the end of mine.py" in verdict.message and text() == changed
+
+
+def test_mine_py_trains_and_writes():
+    """In a process, with a small model, and the reader's block in the book's logits."""
+    Path("text.txt").write_text("what is seen twice is read once. " * 60, "utf-8")
+    noted = PARTS.replace("    matrices", "    open('called', 'w').close()\n    matrices")
+    Path("mine.py").write_text(noted, "utf-8")
+    mine.finish()
+    sizes = "WIDTH, HEADS, BLOCKS, WINDOW = 128, 4, 2, 64", "ROWS, STEPS, RATE, PIECE = 16, 800"
+    assert all(size in text() for size in sizes)
+    small = text().replace(sizes[0], "WIDTH, HEADS, BLOCKS, WINDOW = 16, 2, 1, 16")
+    Path("mine.py").write_text(
+        small.replace(sizes[1], "ROWS, STEPS, RATE, PIECE = 8, 200"), "utf-8"
+    )
+    command = [sys.executable, "-W", "error", "mine.py", "text.txt"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.stderr, done.returncode, Path("called").exists()) == ("", 0, True)
+    first, held_out = (float(one) for one in re.findall(r"([\d.]+) bits", done.stdout))
+    assert held_out < 1.5 < 3 < first
+    assert done.stdout.count("the book's, until you build it") == 3
+    assert len(done.stdout.split("\n\n")[1].strip()) > 300
+    sizes = models.unpack(Path("mine.safetensors").read_bytes()).config
+    assert (sizes.embed_dim, sizes.activation, sizes.bias) == (16, "relu", False)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "t.txt: No such file or directory"),
+        (b"", "t.txt: got 0 characters, expected 970 or more. A tenth is held out, which must"),
+        (b"GIF89a\xff", "t.txt: byte 6 is not UTF-8"),
+    ],
+)
+def test_a_text_that_cannot_be_trained_on_is_refused(content, said):
+    if content is not None:
+        Path("t.txt").write_bytes(content)
+    with pytest.raises(SystemExit, match=said):
+        writer_tail.read_text("t.txt")
 
 
 def test_unknown_names_are_refused():

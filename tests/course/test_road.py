@@ -219,7 +219,7 @@ def test_minutes_are_of_what_one_reads(tmp_path):
     parts = [
         "# A page", "word " * 300, code, "```{dropdown} More", "word " * 900, "```",
         "## Deeper: a proof", "word " * 600, "### Its end", "word " * 450,
-        "## Build it", "*Core, 40 minutes, code.*",
+        "## Build it", "*Build, 15 minutes, code.*", "*Build, 25 minutes, code.*",
         "## Exercises", "word " * 900,
     ]  # fmt: skip
     page = tmp_path / "page.md"

@@ -36,6 +36,7 @@ DAILY = {
     "worker",
     "warm-up",
     "dropout",
+    "gpt",
     "value",
     "score",
 }

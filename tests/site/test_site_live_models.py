@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import time
 from collections.abc import Callable
 from hashlib import sha256
@@ -22,6 +23,7 @@ from site_visits import ROOT, SITE, served, visiting
 from test_site_live_numbers import HEADS, LAYERS, STATIC, TEXT, by_torch, write_small_model
 
 from attnbook import pretrained, softmax
+from attnbook.torch import DecoderOnly
 from attnbook_course import live
 from attnbook_course.live import models
 from attnbook_course.live.figure import SCRIPTS
@@ -66,6 +68,42 @@ def test_the_writer_writes_what_python_writes(browser: Browser, tmp_path: Path) 
         choose(page, beginning="Return <b>")
         assert text(page, "written") == "<strong>Return &lt;b></strong>"
         assert sum("/models/" in url for url in seen.requests) == 1
+
+
+def test_a_model_of_the_readers_own(browser: Browser, tmp_path: Path) -> None:
+    """A damaged file changes nothing; a whole one writes what Python writes; nothing is sent."""
+    model = DecoderOnly(3, 8, embed_dim=12, num_heads=3, mlp_dim=20, activation="relu", bias=False)
+    models.save(tmp_path / "mine", model, "abc")
+    data = (tmp_path / "mine").read_bytes()
+    (tmp_path / "flipped").write_bytes(data[:-2] + bytes([data[-2] ^ 1, data[-1]]))
+    (tmp_path / "text").write_text("a text and no model", "utf-8")
+    program = runpy.run_path(str(ROOT / "examples" / "writer.py"))
+    program["save"](tmp_path / "program", program["Writer"](3), "abc")
+    with alone(browser, tmp_path, writer()) as seen:
+        page = seen.page
+        own = page.get_by_label("Open a model of your own")
+        assert own.bounding_box()["height"] >= 44
+        before = text(page)
+        for name, reason in (("flipped", "it is damaged"), ("text", "it is not in the")):
+            own.set_input_files(tmp_path / name)
+            says(page, f"{name} was not opened: {reason}", "notice")
+            assert text(page) == before and not page.evaluate(f"{WRITTEN}.own")
+        for name in ("program", "mine"):
+            own.set_input_files(tmp_path / name)
+            says(page, f"The most probable next token of {name} is")
+            assert page.evaluate(f"{WRITTEN}.tokens") == [
+                0
+            ]  # it begins anew; of the text it knows "a"
+            press(page, "one token")
+        choose(page, temperature=0, beginning="cabé")
+        says(page, "leaves out what it has never seen: 'é'.", "notice")
+        tokens, read_by_python = [2, 0, 1], models.unpack(data)
+        for _ in range(4):
+            press(page, "one token")
+            with torch.no_grad():
+                tokens.append(int(read_by_python(torch.tensor([tokens]))[0, -1].argmax()))
+        assert page.evaluate(f"{WRITTEN}.tokens") == tokens
+        assert not any("/models/" in url for url in seen.requests)
 
 
 def test_a_press_stops_the_writer_and_a_long_text_goes_on(browser: Browser, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import base64
 import itertools
 import json
 import math
+import runpy
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ import torch
 from attnbook_site.assets import WORKER, assemble
 from gguf_files import Kind, write_gguf
 from numpy.testing import assert_allclose, assert_array_equal
+from site_visits import ROOT
 
 from attnbook import (
     attend,
@@ -155,11 +157,12 @@ def test_layers_of_self_attention(half: bool) -> None:
         points = (points + average) / 2 if half else average
 
 
-# Chapter 8: stored_model.js, decoder.js, byte_pairs.js
+# Chapter 8: stored_model.js, decoder.js, byte_pairs.js, own_model.js
 
 LEARNED = "Return the mean of the array, or the means of its rows.\n    " * 20
 PAIRS = learn_pairs(LEARNED, 300)
 TRICKY = ["x = 43, y = 12\n", "it's  two   spaces", "é — naïve\t", "日本 2024", "aaaa aaa", " "]
+SMALL = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 20, "num_layers": 2}
 WRITER = ["float16", "stored_model", "decoder", "byte_pairs"]
 STEPS = """const model = unpack(Uint8Array.from(Buffer.from(given.stored, "base64")).buffer);
   const cache = init_cache(model), tokens = byte_pairs(model.merges).encode(given.text);
@@ -182,13 +185,16 @@ def test_byte_pairs() -> None:
     assert half == "\ufffd"  # no whole character
 
 
-@pytest.mark.parametrize(("norm", "activation"), [("pre", "gelu"), ("post", "relu")])
-def test_a_decoder_step_by_step(norm: str, activation: str) -> None:
+@pytest.mark.parametrize(
+    ("norm", "activation", "bias"),
+    [("pre", "gelu", True), ("post", "relu", True), ("pre", "relu", False)],
+)
+def test_a_decoder_step_by_step(norm: str, activation: str, bias: bool) -> None:
     """Cached keys and values give what PyTorch gives in one pass. float32 has 6e-8, GELU's erf
     1.5e-7: over two blocks of sums of 12 to 20 terms less than 1e-4."""
     torch.manual_seed(0)
-    sizes = {"embed_dim": 12, "num_heads": 3, "mlp_dim": 20, "num_layers": 2}
-    model = DecoderOnly(len(PAIRS.tokens), 12, norm=norm, activation=activation, **sizes)
+    options = {"norm": norm, "activation": activation, "bias": bias}
+    model = DecoderOnly(len(PAIRS.tokens), 12, **SMALL, **options)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn(parameter.shape))
@@ -208,6 +214,89 @@ def compare_writer(model: Any, pairs: Any, text: str) -> None:
         expected = model(torch.tensor([tokens]))[0].numpy()
     assert_allclose(found, expected, rtol=0, atol=1e-4)
     assert found[-1].index(max(found[-1])) == int(expected[-1].argmax())
+
+
+OPENED = """const bytes = (file) => Uint8Array.from(Buffer.from(file, "base64")).buffer;
+  return given.files.map((file) => {
+    try {
+      const model = checked(bytes(file)), { encode, decode, unknown } = model.tokenizer;
+      const cache = init_cache(model), tokens = encode(given.text);
+      return [tokens, tokens.map((token) => decoder_step(model, cache, token)), decode(tokens), unknown?.(given.text)];
+    } catch ({ message }) { return message; }
+  });"""
+
+
+def opened(text: str, *files: bytes) -> Any:
+    """What the page makes of readers' own files: tokens and logits of a text, or what is wrong."""
+    coded = [base64.b64encode(file).decode() for file in files]
+    return in_node([*WRITER, "own_model"], OPENED, files=coded, text=text)
+
+
+@pytest.mark.parametrize("name", ["writer", "writer_jax"])
+def test_the_page_runs_what_a_program_has_saved(name: str, tmp_path: Path) -> None:
+    """Of float32, with a token for each character; the error analysis is a decoder step's."""
+    program, file = runpy.run_path(str(ROOT / "examples" / f"{name}.py")), tmp_path / "own"
+    vocabulary, text = sorted(set(LEARNED) | {"é", "𝒮"}), "Return é of the 𝒮"
+    tokens = [vocabulary.index(character) for character in text]
+    if name == "writer":
+        model = program["Writer"](len(vocabulary))
+        expected = model(torch.tensor([tokens])).detach()[0]
+    else:
+        model = program["parameters"](len(vocabulary), np.random.default_rng(0))
+        expected = program["logits_of"](model, np.array([tokens]))[0]
+    program["save"](file, model, vocabulary)
+    ((found, logits, back, unknown),) = opened(f"Я{text}", file.read_bytes())
+    assert (found, back, unknown) == (tokens, text, ["Я"])
+    assert_allclose(logits, expected, rtol=0, atol=1e-4)
+
+
+def changed(data: bytes, change: Any) -> bytes:
+    """A file with another header."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    change(header)
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data[end:]
+
+
+def other_size(**sizes: Any) -> Any:
+    def change(header: Any) -> None:
+        about = header["__metadata__"]
+        about["sizes"] = json.dumps(json.loads(about["sizes"]) | sizes)
+
+    return change
+
+
+def test_what_is_no_whole_model_is_refused_in_words() -> None:
+    data = models.pack(DecoderOnly(3, 4, **SMALL), characters="abc")
+    bias, place = "readout.bias", [0, 24]
+    faults: dict[str, bytes] = {
+        "it is not in the safetensors format": b"\x89PNG and so on, and on",
+        "it is cut within its header": data[:400],
+        "its header is damaged": data[:9] + b"!" + data[10:],
+        f"it has {len(data) - 2} bytes, expected {len(data)}: a part is missing": data[:-2],
+        "something was added": data + b"ab",
+        "has numbers that are not finite": data[:-2] + b"\x00\x7c",
+        "it is no language model": changed(data, lambda h: h.pop("__metadata__")),
+        "it does not say which": changed(data, lambda h: h["__metadata__"].pop("characters")),
+        "it names 2 tokens, expected 3": changed(
+            data, lambda h: h["__metadata__"].update(characters="aba")
+        ),
+        f"it lacks {bias}": changed(data, lambda h: h.pop(bias)),
+        "it has constructor, which": changed(data, lambda h: h.update(constructor=h[bias])),
+        "has the shape (4), expected (3)": changed(data, lambda h: h[bias].update(shape=[4])),
+        "of type BF16": changed(data, lambda h: h[bias].update(dtype="BF16")),
+        "says where": changed(data, lambda h: h[bias].update(data_offsets=place)),
+        "it says that its max_length is 0.5": changed(data, other_size(max_length=0.5)),
+        "it says that it has 900 blocks": changed(data, other_size(num_layers=900)),
+        "5 heads do not divide its width 12": changed(data, other_size(num_heads=5)),
+        "whose activation is swiglu": changed(data, other_size(activation="swiglu")),
+    }
+    of_pairs = models.pack(DecoderOnly(len(PAIRS.tokens), 4, **SMALL), PAIRS)
+    whole, pairs, *found = opened("cab", data, of_pairs, *faults.values())
+    assert whole[0] == [2, 0, 1] and pairs[0] == PAIRS.encode("cab")
+    for words, said in zip(faults, found, strict=True):
+        assert words in said, (words, said)
 
 
 @pytest.mark.parametrize("top_p", [0.1, 0.3, 0.8, 0.9, 1.0])

@@ -106,14 +106,19 @@ class Chapter:
         return known[label].solution
 
     def printed(self, pattern: str) -> str:
-        """What the pattern's group finds in all that the chapter printed: one text and no other."""
+        """What the pattern's group finds in all that the chapter printed: one text and no other.
+
+        With "the beginning of a line of code :: pattern" it looks at what that cell printed only.
+        """
+        start, _, pattern = pattern.rpartition(" :: ")
+        cells = [self.cell(start)[0]] if start else self.cells
         try:
             expression = re.compile(pattern, re.MULTILINE)
         except re.error as error:
             raise LookupError(f"{pattern!r} is no regular expression: {error}") from error
         if expression.groups != 1:
             raise LookupError(f"{pattern!r} has {expression.groups} groups; expected one")
-        found = {m[1] for cell in self.cells for m in expression.finditer(cell.printed)}
+        found = {m[1] for cell in cells for m in expression.finditer(cell.printed)}
         if len(found) != 1:
             have = ", ".join(sorted(found)) or "nothing"
             raise LookupError(f"{self.page.docname} prints {have} for {pattern!r}; expected one")

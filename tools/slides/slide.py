@@ -88,7 +88,8 @@ class SlideWriter(TextWriter):
     def cell_directive(self, start: str, given: dict[str, str], body: str, line: int) -> str:
         """Lines of a cell: from the one that begins so, ``:to:`` another; without its asserts.
 
-        They must have ``:mark:`` or ``:has:``, and what was printed must have ``:output:``.
+        They must have ``:mark:`` or ``:has:``, and what was printed must have ``:output:``. To be
+        typed they come in steps, as a solution does with ``:clicks:``.
         """
         cell, place = self.find(self.chapter.cell, start)
         lines = cell.without_asserts[place:]
@@ -105,7 +106,11 @@ class SlideWriter(TextWriter):
             raise self.error(f"mark: no shown line has {mark!r}")
         if "has" in given or not mark:
             self.find(expect, "has", given.pop("has", ""), shown)
-        html: str = self.find(code_as_html, shown, marked, WIDTH * self.share)
+        html: str
+        if cuts := given.pop("clicks", ""):
+            html = self.typed("\n".join(shown), cuts)
+        else:
+            html = self.find(code_as_html, shown, marked, WIDTH * self.share)
         return html + self.output(cell.printed, "output", given) if "output" in given else html
 
     def solution_directive(self, label: str, given: dict[str, str], body: str, line: int) -> str:
@@ -113,9 +118,12 @@ class SlideWriter(TextWriter):
 
         They are how the first lines of the steps begin, with | between them.
         """
-        code = self.find(self.chapter.solution, label)
-        cuts = [cut.strip() for cut in given.pop("clicks", "").split("|")]
-        html: str = self.find(typed_as_html, code, cuts, WIDTH * self.share)
+        return self.typed(self.find(self.chapter.solution, label), given.pop("clicks", ""))
+
+    def typed(self, code: str, cuts: str) -> str:
+        """Code in steps, each of which begins as one of the cuts."""
+        each = [cut.strip() for cut in cuts.split("|")]
+        html: str = self.find(typed_as_html, code, each, WIDTH * self.share)
         return html
 
     def stack_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
@@ -127,7 +135,11 @@ class SlideWriter(TextWriter):
         return f'<div class="stacked">{"".join(html).replace(" fragment", "", 1)}</div>'
 
     def output_directive(self, start: str, given: dict[str, str], body: str, line: int) -> str:
-        """What a cell printed, or the lines that ``:only:`` finds; they must have ``:has:``."""
+        """What a cell printed; they must have ``:has:``.
+
+        ``:after:`` leaves out what stands up to the last line that it finds, ``:only:`` the lines
+        that it does not find, ``:most:`` those behind so many.
+        """
         cell, _ = self.find(self.chapter.cell, start)
         return self.output(cell.printed, "has", given)
 
@@ -165,21 +177,35 @@ class SlideWriter(TextWriter):
         return html
 
     def kept(self, text: str, has: str, given: dict[str, str]) -> list[str]:
-        """The printed lines that ``:only:`` finds; they must have what the option says."""
+        """The printed lines of ``:after:``, ``:only:`` and ``:most:``, with what the option says."""
+        lines = text.rstrip("\n").split("\n")
+        if behind := given.pop("after", ""):
+            found = self.find(expression, "after", behind)
+            places = [place for place, one in enumerate(lines, 1) if found.search(one)]
+            if not places:
+                raise self.error(f"after: no printed line has {behind!r}")
+            lines = lines[places[-1] :]
         only = self.find(expression, "only", given.pop("only", ""))
-        lines = [one for one in text.rstrip("\n").split("\n") if only.search(one)]
+        lines = [one for one in lines if only.search(one)]
+        lines = lines[: self.find(int, given.pop("most", str(len(lines))))]
         self.find(expect, has, given.pop(has, ""), lines or [""])
         return lines
 
     def bars_directive(self, most: str, given: dict[str, str], body: str, line: int) -> str:
-        """Numbers as bars, "name :: number" a line; :: floor or :: now at its end is a colour."""
-        rows = []
+        """Numbers as bars, "name :: number" a line; :: floor or :: now at its end is a colour.
+
+        Behind +++ each comes with a click.
+        """
+        rows, click = [], ""
         for place, one in enumerate(body.split("\n")):
             self.line = line + place
+            if one == "+++":
+                click = " fragment"
+                continue
             found = re.fullmatch(r"(.+?) :: (\d+\.?\d*)(?: :: (floor|now))?", self.words(one))
             if found is None:
                 raise self.error(f"bars: got {one!r}, expected name :: number (:: floor or now)")
-            rows.append((found[1].strip(), found[2], found[3] or ""))
+            rows.append((found[1].strip(), found[2], (found[3] or "") + click))
         top = self.find(float, most) if most else max(float(number) for _, number, _ in rows)
         html = "".join(
             f'<div class="bar {kind}"><span>{self.inline(name)}</span>'

@@ -21,27 +21,35 @@ function source(text, name) {
   return all.filter((one) => wanted.includes(one)).join("\n\n");
 }
 
-/** Give the reader the file. */
-function download(cell) {
-  const text = mine();
-  if (!text) { cell.say("Nothing is built yet in this browser. A right answer goes into mine.py."); return; }
+/** What the site knows of builds: their checks, and what stands at the end of mine.py; null where it does not answer. */
+async function ofBuilds(cell) {
+  try { return await (await fetch(`${STATIC}run/python.json`)).json(); }
+  catch { cell.say("The site does not answer."); return null; }
+}
+
+/** Give the reader the file, as a program. */
+async function download(cell) {
+  const built = mine();
+  if (!built) { cell.say("Nothing is built yet in this browser. A right answer goes into mine.py."); return; }
+  const { tail } = await ofBuilds(cell) ?? {};
+  if (!tail) return;
+  const text = built.includes(tail.split("\n")[0]) ? built : `${built.trimEnd()}\n\n\n${tail}`;
   const link = make("a", "");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/x-python" }));
   link.download = "mine.py";
   link.click();
-  cell.say("mine.py has all that you built in this browser.");
+  cell.say("mine.py has all that you built in this browser. Where the book is installed, python mine.py text.txt trains it.");
 }
 
 /** Take a file of the reader's: what it has of the builds is filled in on their pages. */
 async function load(cell, file) {
-  let checks = {};
-  try { checks = (await (await fetch(`${STATIC}run/python.json`)).json()).builds; }
-  catch { cell.say("The site does not answer."); return; }
-  const text = (await file.text()).replaceAll("\r\n", "\n");
-  const found = Object.keys(checks).filter((name) => source(text, name));
+  const { builds: checks, tail } = await ofBuilds(cell) ?? {};
+  if (!checks) return;
+  const text = (await file.text()).replaceAll("\r\n", "\n"), [above] = text.split(tail.split("\n")[0]);
+  const found = Object.keys(checks).filter((name) => source(above, name));
   if (!found.length) { cell.say(`${file.name} has no function of a build: ${Object.keys(checks).join(", ")}.`, true); return; }
   keepMine(text);
-  for (const name of found) keep(["builds", name], `${source(text, name)}\n\n${checks[name]}`);
+  for (const name of found) keep(["builds", name], `${source(above, name)}\n\n${checks[name]}`);
   if (found.includes(cell.kept[1])) cell.fill(drafts().builds?.[cell.kept[1]] ?? "");
   const list = new Intl.ListFormat("en").format(found);
   cell.say(`${list} ${found.length > 1 ? "are" : "is"} filled in, each in its chapter.`);

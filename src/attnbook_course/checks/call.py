@@ -25,8 +25,35 @@ def call(function: Function, *arguments: Any) -> np.ndarray:
 
     Each library's attempt gets its own copies: an answer may write into its arguments.
     """
+    return _answer(function, arguments, _converters())
+
+
+@asked_where_it_is
+def call_by_torch(function: Function, *arguments: Any) -> np.ndarray:
+    """As call, for a function that PyTorch finds slopes of: it gets that one's tensors alone."""
+    return _answer(function, arguments, _torch_converters())
+
+
+@asked_where_it_is
+def call_training(function: Function, *arguments: Any) -> np.ndarray:
+    """As call_by_torch; Wrong if no weight, in the dictionary that comes first, has moved."""
+
+    @wraps(function)
+    def watched(weights: dict[str, Any], *others: Any) -> Any:
+        before = {name: deepcopy(one) for name, one in weights.items() if name != "blocks"}
+        answer = function(weights, *others)
+        if all(bool((before[name] == weights[name]).all()) for name in before):
+            raise Wrong("the weights stay as they were: let Adam step, and on these, not on copies")
+        return answer
+
+    return call_by_torch(watched, *arguments)
+
+
+def _answer(
+    function: Function, arguments: tuple[Any, ...], converters: Iterator[Function]
+) -> np.ndarray:
     errors = []
-    for convert in _converters():
+    for convert in converters:
         try:
             return to_numpy(function(*(convert(deepcopy(a)) for a in arguments)))
         except Wrong:
@@ -156,16 +183,22 @@ def _converters() -> Iterator[Function]:
     """What turns a check's NumPy arrays into each library's; numbers stay numbers."""
     yield lambda a: a
     with suppress(ImportError):
-        torch = import_module("torch")
-        yield partial(_convert, torch.from_numpy)
-        yield partial(_convert, lambda a: torch.from_numpy(_single(a)))  # torch's own default
+        yield from _torch_converters()
     with suppress(ImportError):
         yield partial(_convert, import_module("jax.numpy").asarray)
+
+
+def _torch_converters() -> Iterator[Function]:
+    torch = import_module("torch")
+    yield partial(_convert, torch.from_numpy)
+    yield partial(_convert, lambda a: torch.from_numpy(_single(a)))  # torch's own default
 
 
 def _convert(convert: Function, argument: Any) -> Any:
     if isinstance(argument, dict):
         return {name: _convert(convert, one) for name, one in argument.items()}
+    if isinstance(argument, list):
+        return [_convert(convert, one) for one in argument]
     return convert(argument) if isinstance(argument, np.ndarray) else argument
 
 

@@ -1,37 +1,111 @@
 """Checks for chapter 8. Each knows the usual wrong answers by what they give."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from attnbook_course.checks.call import call, call_pair
+from attnbook_course import builds
+from attnbook_course.checks import writers
+from attnbook_course.checks.build import build
+from attnbook_course.checks.call import call, call_by_torch, call_pair, call_training
 from attnbook_course.checks.repair import repaired
-from attnbook_course.checks.verdict import Function, Wrong, check, expect, one_number, show
+from attnbook_course.checks.verdict import (
+    Function,
+    Wrong,
+    check,
+    expect,
+    one_number,
+    show,
+)
+
+NUMPYS = "Your block is NumPy's alone: mine.use('block') makes one of it that PyTorch can train."
 
 
-@check
-def inverse_root_rate(function: Function) -> str:
-    """function(step, embed_dim, warmup): the learning rate of Vaswani et al. (2017), equation 3."""
-    steps = np.asarray([1, 3, 7, 8, 31])
-    for e, w in ((5, 7), (64, 3)):
-        up, down = steps / (w * (e * w) ** 0.5), 1 / (e * steps) ** 0.5
-        right = np.where(steps <= w, up, down)
-        where = f"for embed_dim = {e}, warmup = {w} and steps 1, 3, 7, 8, 31"
-        got = np.asarray([one_number(call(function, int(s), e, w), where) for s in steps])
-        late, slope = steps > w, got[steps <= w] / steps[steps <= w]
-        straight = np.allclose(slope, slope[0], rtol=1e-4) and slope[0] > 0
-        if np.allclose(got[late], down[late], rtol=1e-4) and straight and slope[0] > 1.001 * up[0]:
-            jump = "It jumps after warmup: what is the slope before?"
-            raise Wrong(f"{where}, at step 1 you give {show(slope[0])}. {jump}")
-        from_two = np.minimum(up * (steps + 1) / steps, 1 / (e * (steps + 1)) ** 0.5)
+@build
+def logits(function: Function) -> str:
+    """function(tokens, weights, num_heads): (..., n) to logits (..., n, vocab), in PyTorch.
+
+    The build, first of three: embedding and position, the blocks of chapter 7's build under a
+    causal mask, a last layer norm, the readout. The weights, by name: embedding (vocab, e),
+    position (window, e), blocks, a list of dictionaries, norm (e,) and readout (vocab, e).
+    """
+    rng, weights = np.random.default_rng(8), writers.weights(18)
+    one, several = rng.integers(writers.VOCAB, size=5), rng.integers(writers.VOCAB, size=(3, 8))
+    for tokens, where in ((one, "for five tokens"), (several, "for three rows of tokens")):
+        got = call_by_torch(function, tokens, weights, writers.HEADS)
+        right = builds.logits(tokens, weights, writers.HEADS)
+        expect(got, right, where, writers.wrong_logits(tokens, weights))
+    return "one pass says what follows every token, of all rows at once."
+
+
+@build
+def train(function: Function) -> str:
+    """function(weights, text, num_heads, starts, rate): each step's bits, (steps,), in PyTorch.
+
+    The build, second of three: Adam changes the weights of logits in place. In a step, rows of
+    window + 1 tokens begin in the text where a row of starts says, and all but the first token of
+    each are predicted. The bits are the mean of their cross-entropy, before the step.
+    """
+    rng, weights = np.random.default_rng(28), writers.weights(38)
+    text, starts = rng.integers(writers.VOCAB, size=60), rng.integers(51, size=(4, 3))
+    try:
+        got = call_training(function, weights, text, writers.HEADS, starts, 0.01)
+    except RuntimeError as error:
+        raise Wrong(NUMPYS) if "Can't call numpy() on Tensor" in str(error) else error from None
+
+    def path(**mistake: Any) -> np.ndarray:
+        return writers.trained(weights, text, starts, 0.01, **mistake)
+
+    mistakes = [
+        (path(ahead=0), "Each token is to predict itself: its label is the next one."),
+        (path(softmax=True), "A softmax stands before cross_entropy, which has one itself."),
+        (path(forget=False), "Slopes of earlier steps are added up: zero_grad before backward."),
+        (path(blocks=False), "The blocks' weights stay as they were: put them into the list, too."),
+        (path(length=writers.WINDOW - 1), "The rows are one token short: window + 1 of them."),
+    ]
+    factor = "That is a multiple: take the mean of all losses, and divide by log 2.", 0
+    expect(got, path(), "for four steps", mistakes, tolerance=1e-4, but_for_a_factor=factor)
+    return "it reads, is wrong, and is a little less wrong."
+
+
+@build
+def generate(function: Function) -> str:
+    """function(tokens, weights, num_heads, draws, temperature): tokens (n,), and one a draw.
+
+    The build, last of three: a draw, evenly spread over [0, 1), chooses the first token whose
+    probability, with those of all tokens before it, is above the draw. A text that is longer than
+    the window is read from its last tokens alone.
+    """
+    rng, weights = np.random.default_rng(48), writers.weights(58)
+    tokens, long = np.asarray([3, 1]), "for a text longer than the window"
+    for draws, where in ((rng.random(3), "for three draws"), (rng.random(12), long)):
+        given = tokens, weights, writers.HEADS, draws, 0.7
+        try:
+            got = call_by_torch(function, *given)
+        except (IndexError, RuntimeError) as error:
+            if where is not long:
+                raise
+            cut = f"let the model read the last {writers.WINDOW}, for which there are positions"
+            raise Wrong(f"{where} your function stops: {cut}. ({error})") from None
+
+        def text(temperature: float = 0.7, draws: Any = draws, **mistake: Any) -> np.ndarray:
+            return writers.written(tokens, weights, draws, temperature, **mistake)
+
+        if got.shape == draws.shape:
+            raise Wrong(f"{where} you return {len(draws)} tokens: the given ones belong to them.")
         mistakes = [
-            (np.maximum(up, down), "Of the two lines the lower one counts."),
-            (down, "There is no warm-up: it is largest at step 1."),
-            (from_two, "Steps are counted from 1: do not add one."),
-            (np.where(steps <= w, up, w**0.5 / (e**0.5 * steps)), "It falls as 1/step."),
+            (text(best=True), "That is the likeliest token: the draw is to decide."),
+            (text(1 / 0.7), "Divide the logits by the temperature: a cold one makes it surer."),
+            (text(1.0), "The temperature is missing."),
+            (text(at=0), "What follows the last token is in the last row of the logits."),
+            (text(first=True), "It reads the first tokens for ever: cut the last ones out."),
         ]
+        right = text()
+        if got.shape == right.shape and np.any(got != call_by_torch(function, *given)):
+            raise Wrong(f"{where} you write another text each time: the draws are to decide.")
         expect(got, right, where, mistakes)
-    return "a line up to 1/√(embed_dim · warmup), and from there on down."
+    return "a draw and a row of probabilities give the next token."
 
 
 @check
@@ -179,30 +253,6 @@ def smoothed_loss(function: Function) -> str:
         ]
         expect(got, right, where, mistakes)
     return "the best logits are finite now, and the best loss is not 0."
-
-
-@check
-def entropy_slope(function: Function) -> str:
-    """function(logits, temperature): dH/dτ in nats of softmax(logits / τ)."""
-    rng = np.random.default_rng(12)
-    for n, tau, base in ((7, 2.0, 0), (5, 0.6, 0), (3, 3.0, 4000)):
-        s = base + rng.integers(-16, 16, n) / 8
-        weights = np.exp((s - s.max()) / tau)
-        p = weights / weights.sum()
-        variance = p @ (s - p @ s) ** 2
-        right = variance / tau**3
-        got = call(function, s, tau)
-        where = f"at τ = {tau} for {n} logits" + (f" around {base}" if base else "")
-        if np.any(np.isnan(got)):
-            raise Wrong(f"{where} you give NaN. Does an exponential overflow?")
-        mistakes = [
-            (-right, "The sign: a warmer softmax is more even."),
-            (variance, "That is the variance of the logits: the chain rule brings powers of τ."),
-            (np.sum((s - p @ s) ** 2) / tau**3, "All logits count the same: weight them by p."),
-            (variance / tau**2, "The power of τ: besides the variance, dH/dβ has a factor β."),
-        ]
-        expect(got, right, where, mistakes, tolerance=1e-4)
-    return "a variance is never negative, so the entropy never falls with τ."
 
 
 @check

@@ -3,10 +3,12 @@
 A file is in the safetensors format: the length of a JSON header in 8 bytes, the header with each
 parameter's name, shape and place, then the numbers, here float16. The website serves the files
 from _static/models; static/stored_model.js reads them, and static/decoder.js runs a DecoderOnly.
+A reader's own file is opened by static/own_model.js.
 """
 
 import json
 import re
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,18 +20,30 @@ from attnbook.train.byte_pairs import SIGNS, BytePairs
 
 FOLDER = Path(str(files("attnbook_course"))) / "live" / "models"
 KINDS = ("Transformer", "EncoderOnly", "DecoderOnly")
+BUILT = {  # what chapter 7's build calls the parameters of a block
+    "norm_1": "attention_norm",
+    "w_q": "attention.query",
+    "w_k": "attention.key",
+    "w_v": "attention.value",
+    "w_o": "attention.output",
+    "norm_2": "mlp_norm",
+    "w_1": "mlp.hidden",
+    "w_2": "mlp.output",
+}
 
 
-def pack(model: Any, pairs: BytePairs | None = None) -> bytes:
+def pack(model: Any, pairs: BytePairs | None = None, characters: str = "") -> bytes:
     """A model as the bytes of a file, its parameters rounded to float16.
 
     Args:
         model: a Transformer, an EncoderOnly or a DecoderOnly of attnbook.torch.
         pairs: those of learn_pairs, if the model reads and writes byte pairs.
+        characters: one for each token, if it reads and writes characters.
 
     Raises:
         TypeError: another model.
-        ValueError: a parameter that is not finite as float16, whose largest number is 65,504.
+        ValueError: a parameter that is not finite as float16, whose largest number is 65,504, or
+            characters that are not as many as the model has tokens, each another.
     """
     kind = type(model).__name__
     if kind not in KINDS:
@@ -38,8 +52,13 @@ def pack(model: Any, pairs: BytePairs | None = None) -> bytes:
     header: dict[str, Any] = {"__metadata__": {"kind": kind, "sizes": sizes}}
     if pairs is not None:
         header["__metadata__"]["merges"] = json.dumps(list(pairs.rank))
+    if characters:
+        if not len(characters) == len(set(characters)) == model.vocab_size:
+            found = f"{len(set(characters))} different of {len(characters)}"
+            raise ValueError(f"characters: got {found}, expected {model.vocab_size}")
+        header["__metadata__"]["characters"] = characters
     numbers = b""
-    for name, parameter in model.named_parameters():
+    for name, parameter in sorted(model.named_parameters()):
         with np.errstate(over="ignore"):
             half = parameter.detach().cpu().double().numpy().astype("<f2")
         if not np.all(np.isfinite(half)):
@@ -48,6 +67,7 @@ def pack(model: Any, pairs: BytePairs | None = None) -> bytes:
         place = {"dtype": "F16", "shape": half.shape, "data_offsets": [len(numbers), end]}
         header[name] = place
         numbers += half.tobytes()
+    header["__metadata__"]["sha256"] = sha256(numbers).hexdigest()
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the numbers begin at a multiple of 8
     return len(text).to_bytes(8, "little") + text + numbers
@@ -77,6 +97,39 @@ def unpack(data: bytes) -> Any:
         state[name] = torch.from_numpy(half.astype(np.float32))
     model.load_state_dict(state, assign=True)
     return model.eval()
+
+
+def save(file: str | Path, model: Any, characters: str) -> None:
+    """Write a reader's own model, which chapter 8's live writer opens.
+
+    Args:
+        file: where to.
+        model: a DecoderOnly of attnbook.torch.
+        characters: one for each token.
+    """
+    Path(file).write_bytes(pack(model, characters=characters))
+
+
+def save_built(file: str | Path, weights: Any, num_heads: int, characters: str) -> None:
+    """Write the weights of chapter 8's build, a GPT with ReLU and without biases, as save does.
+
+    Args:
+        file: where to.
+        weights: PyTorch's tensors, as builds.logits asks for them.
+        num_heads: in each block.
+        characters: one for each token.
+    """
+    from attnbook.torch import DecoderOnly
+
+    blocks, (vocab, width) = weights["blocks"], weights["embedding"].shape
+    sizes = vocab, len(weights["position"]), width, num_heads, len(blocks[0]["w_1"]), len(blocks)
+    state = {"position": weights["position"], "decoder_norm.weight": weights["norm"]}
+    state |= {f"{name}.weight": weights[name] for name in ("embedding", "readout")}
+    for n, of_block in enumerate(blocks):
+        state |= {f"decoder.{n}.{own}.weight": of_block[name] for name, own in BUILT.items()}
+    model = DecoderOnly(*sizes, activation="relu", bias=False)
+    model.load_state_dict(state)
+    save(file, model, characters)
 
 
 def store(name: str, model: Any, pairs: BytePairs | None = None) -> Path:

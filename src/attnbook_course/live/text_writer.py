@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bokeh.models import ColumnDataSource, Div, TextInput
+from bokeh.models import ColumnDataSource, Div, InlineStyleSheet, TextInput
 
 from attnbook_course.figures import COLOURS
 from attnbook_course.live import figure, models
@@ -18,6 +18,19 @@ WRITTEN = {
     "overflow-wrap": "anywhere",
     "font-family": "monospace",
 }
+# no `accept`: phones then offer no file whose ending they do not know
+OWN = """<label>Open a model of your own <input type="file"></label>
+<div>A file that examples/writer.py or your mine.py has saved. It stays on this device: nothing is
+uploaded. Reloading the page brings the book's model back.</div>"""
+LOOK = """
+label { display: flex; flex-wrap: wrap; align-items: center; gap: 0 10px; margin-bottom: 4px; }
+input { min-height: 44px; max-width: 100%; box-sizing: border-box; font: inherit; color: inherit; }
+::file-selector-button {
+  min-height: 44px; padding: 0 12px; font: inherit; color: inherit; cursor: pointer;
+  background: transparent; border: 1px solid #8a939e; border-radius: 4px;
+}
+::file-selector-button:hover { background: #8a939e40; border-color: currentColor; }
+"""
 
 
 def text_writer(
@@ -27,7 +40,8 @@ def text_writer(
 
     The page loads the model when the reader asks for it. It keeps keys and values, and where its
     positions end it goes on from the last half of them. At temperature 0 the most probable token
-    is taken.
+    is taken. The reader can open a model of their own, as models.save or examples/writer.py writes
+    it: the page checks the file and sends it nowhere.
 
     Args:
         beginning: the text to begin with.
@@ -49,6 +63,7 @@ def text_writer(
     labels = {"write": f"{models.load_label(model)} and write", "one": "one token"}
     pressed = figure.buttons({**labels, "again": "begin again"}, 150)
     written = Div(name="written", styles=WRITTEN)
+    own = Div(name="own", text=OWN, stylesheets=[InlineStyleSheet(css=LOOK)])
     text, notice = figure.words(2), figure.words(1, "notice", visible=False)
     (first, share), *_ = next_tokens
     text.text = f"The most probable next token is '{token_as_signs(first)}' {share:.2f}."
@@ -59,6 +74,7 @@ def text_writer(
             "stored_model.js",
             "decoder.js",
             "byte_pairs.js",
+            "own_model.js",
             "text_writer.js",
         ),
         controls,
@@ -66,6 +82,7 @@ def text_writer(
         bars=bars,
         labels=chart.yaxis[0],
         written=written,
+        own=own,
         words=text,
         notice=notice,
         instead=f"In Python, live.models.load('{model}') gives it, and sampling.sample writes.",
@@ -75,7 +92,8 @@ def text_writer(
         figure=NAME,
     )
     begun, warmth, nucleus = controls.values()
-    rows = text, notice, begun, figure.beside(warmth, nucleus), figure.beside(*pressed.values())
+    sliders, row = figure.beside(warmth, nucleus), figure.beside(*pressed.values())
+    rows = text, notice, begun, sliders, row, own
     return figure.LiveFigure(
         NAME,
         "A writer at work",
@@ -83,7 +101,7 @@ def text_writer(
         "A language model goes on with a text of yours. It shows the most probable next tokens as "
         "bars and writes what it draws from them. Type how the text begins, choose a temperature "
         "and a top-p, and let it write one token or many.",
-        min_height=48,
+        min_height=52,
     )
 
 

@@ -1,12 +1,12 @@
 // A DecoderOnly's forward pass in plain JavaScript, with the functions of attnbook.models.blocks and attnbook.attention.heads: pre-
-// or post-norm, GELU or ReLU, biases. A vector is a Float32Array; a matrix of shape (out, in) is one, row after row.
+// or post-norm, GELU or ReLU, biases or none. A vector is a Float32Array; a matrix of shape (out, in) is one, row after row.
 const plus = (x, y) => x.map((value, c) => value + y[c]);
 const row = (matrix, i, width) => matrix.subarray(i * width, (i + 1) * width);
 
 function linear({ weight, bias }, x) { // W x + b
-  const out = new Float32Array(bias.length);
+  const out = new Float32Array(weight.length / x.length);
   for (let r = 0, at = 0; r < out.length; r++) {
-    let sum = bias[r];
+    let sum = bias?.[r] ?? 0;
     for (let c = 0; c < x.length; c++) sum += weight[at++] * x[c];
     out[r] = sum;
   }
@@ -16,7 +16,7 @@ function linear({ weight, bias }, x) { // W x + b
 function layer_norm({ weight, bias }, x, eps = 1e-5) {
   const mean = x.reduce((total, value) => total + value, 0) / x.length;
   const variance = x.reduce((total, value) => total + (value - mean) ** 2, 0) / x.length;
-  return x.map((value, c) => (weight[c] * (value - mean)) / Math.sqrt(variance + eps) + bias[c]);
+  return x.map((value, c) => (weight[c] * (value - mean)) / Math.sqrt(variance + eps) + (bias?.[c] ?? 0));
 }
 
 function erf(x) { // Abramowitz and Stegun (1964), equation 7.1.26: wrong by at most 1.5e-7

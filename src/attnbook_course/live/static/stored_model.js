@@ -1,12 +1,22 @@
-// A stored model: attnbook_course.live.models.pack writes the file, in the safetensors format with float16 numbers.
+// A stored model: attnbook_course.live.models.pack writes the file, in the safetensors format.
+function parts_of(buffer) { // what the header says of the model and of each parameter, and where the numbers begin
+  const begin = 8 + Number(new DataView(buffer).getBigUint64(0, true));
+  const { __metadata__: about, ...places } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, begin - 8)));
+  return { about, places, begin };
+}
+
+function numbers_of(buffer, begin, { dtype, data_offsets: [from, to] }) {
+  const bytes = new Uint8Array(buffer, begin + from, to - from).slice().buffer; // a copy: they may begin at any byte
+  return dtype === "F32" ? new Float32Array(bytes) : Float32Array.from(new Uint16Array(bytes), half);
+}
+
 function unpack(buffer) { // model.decoder[0].attention.query.weight and so on, as in Python, each a Float32Array
-  const view = new DataView(buffer), length = Number(view.getBigUint64(0, true));
-  const { __metadata__, ...parameters } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
-  const model = { sizes: JSON.parse(__metadata__.sizes), merges: JSON.parse(__metadata__.merges ?? "null") };
-  for (const [name, { data_offsets: [from, to] }] of Object.entries(parameters)) {
+  const { about, places, begin } = parts_of(buffer);
+  const model = { sizes: JSON.parse(about.sizes), merges: JSON.parse(about.merges ?? "null"), characters: about.characters };
+  for (const [name, place] of Object.entries(places)) {
     const path = name.split("."), last = path.pop();
     const owner = path.reduce((node, part) => (node[part] ??= {}), model);
-    owner[last] = new Float32Array((to - from) / 2).map((_, i) => half(view.getUint16(8 + length + from + 2 * i, true)));
+    owner[last] = numbers_of(buffer, begin, place);
   }
   model.decoder = Object.values(model.decoder);
   return model;
