@@ -12,41 +12,45 @@ from safetensors.torch import save_file
 from torch import nn
 from torch.nn.functional import cross_entropy, gelu
 
-WINDOW, ROWS, STEPS, RATE = 64, 16, 2000, 4e-3
-WIDTH, HEADS, BLOCKS = 128, 4, 2
+WIDTH, HEADS, BLOCKS, WINDOW = 128, 4, 2, 64
+ROWS, STEPS, RATE = 16, 2000, 4e-3
 
 
 class Attention(nn.Module):
-    def __init__(self):
+    def __init__(self, width=WIDTH, heads=HEADS):
         super().__init__()
+        self.heads = heads
         self.query, self.key, self.value, self.output = (
-            nn.Linear(WIDTH, WIDTH) for _ in range(4)
+            nn.Linear(width, width) for _ in range(4)
         )
 
-    def forward(self, x):  # (rows, n, WIDTH)
+    def forward(self, x):  # (rows, n, width)
         parts = self.query(x), self.key(x), self.value(x)
-        q, k, v = (y.unflatten(2, (HEADS, -1)).transpose(1, 2) for y in parts)
-        scores = q @ k.mT / math.sqrt(WIDTH // HEADS)  # (rows, HEADS, n, n)
+        q, k, v = (  # (rows, heads, n, d)
+            y.unflatten(2, (self.heads, -1)).transpose(1, 2) for y in parts
+        )
+        scores = q @ k.mT / math.sqrt(q.shape[-1])  # (rows, heads, n, n)
         later = torch.ones_like(scores[0, 0], dtype=torch.bool).triu(1)
         weights = scores.masked_fill(later, -math.inf).softmax(-1)
         return self.output((weights @ v).transpose(1, 2).flatten(2))
 
 
 class MLP(nn.Module):
-    def __init__(self):
+    def __init__(self, width=WIDTH):
         super().__init__()
-        self.hidden = nn.Linear(WIDTH, 4 * WIDTH)
-        self.output = nn.Linear(4 * WIDTH, WIDTH)
+        self.hidden = nn.Linear(width, 4 * width)
+        self.output = nn.Linear(4 * width, width)
 
     def forward(self, x):
         return self.output(gelu(self.hidden(x)))
 
 
 class Block(nn.Module):
-    def __init__(self):
+    def __init__(self, width=WIDTH, heads=HEADS):
         super().__init__()
-        self.attention_norm, self.attention = nn.LayerNorm(WIDTH), Attention()
-        self.mlp_norm, self.mlp = nn.LayerNorm(WIDTH), MLP()
+        self.attention_norm = nn.LayerNorm(width)
+        self.attention = Attention(width, heads)
+        self.mlp_norm, self.mlp = nn.LayerNorm(width), MLP(width)
 
     def forward(self, x):
         x = x + self.attention(self.attention_norm(x))
@@ -54,14 +58,14 @@ class Block(nn.Module):
 
 
 class Writer(nn.Module):
-    def __init__(self, vocab):
+    def __init__(self, vocab, width=WIDTH, blocks=BLOCKS):
         super().__init__()
-        self.embedding = nn.Embedding(vocab, WIDTH)
-        self.position = nn.Parameter(0.3 * torch.randn(WINDOW, WIDTH))
+        self.embedding = nn.Embedding(vocab, width)
+        self.position = nn.Parameter(0.3 * torch.randn(WINDOW, width))
         nn.init.normal_(self.embedding.weight, std=0.3)
-        self.decoder = nn.Sequential(*(Block() for _ in range(BLOCKS)))
-        self.decoder_norm = nn.LayerNorm(WIDTH)
-        self.readout = nn.Linear(WIDTH, vocab)
+        self.decoder = nn.Sequential(*(Block(width) for _ in range(blocks)))
+        self.decoder_norm = nn.LayerNorm(width)
+        self.readout = nn.Linear(width, vocab)
 
     def forward(self, tokens):  # (rows, n)
         x = self.embedding(tokens) + self.position[: tokens.shape[1]]
@@ -77,8 +81,7 @@ def train(model, text, steps):
     optimiser = torch.optim.Adam(model.parameters())
     for step in range(steps):
         first = torch.randint(len(text) - WINDOW, (ROWS, 1))
-        places = first + torch.arange(WINDOW + 1)  # (ROWS, WINDOW + 1)
-        loss = text_loss(model, text[places])
+        loss = text_loss(model, text[first + torch.arange(WINDOW + 1)])
         optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -12,9 +12,25 @@ import jax.numpy as jnp
 import numpy as np
 from safetensors.flax import save_file
 
-WINDOW, ROWS, STEPS, RATE = 64, 16, 2000, 4e-3
-WIDTH, HEADS, BLOCKS = 128, 4, 2
+WIDTH, HEADS, BLOCKS, WINDOW = 128, 4, 2, 64
+ROWS, STEPS, RATE = 16, 2000, 4e-3
 PARTS = ("query", "key", "value", "output")
+
+
+def linear(x, weight, bias):
+    return x @ weight.T + bias
+
+
+def attention(p, name, x):  # (rows, n, width)
+    query, key, value, output = (p[f"{name}.{part}"] for part in PARTS)
+    parts = linear(x, *query), linear(x, *key), linear(x, *value)
+    q, k, v = (  # (rows, heads, n, d)
+        y.reshape(*y.shape[:2], HEADS, -1).swapaxes(1, 2) for y in parts
+    )
+    scores = q @ k.mT / math.sqrt(q.shape[-1])  # (rows, heads, n, n)
+    seen = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+    weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf))
+    return linear((weights @ v).swapaxes(1, 2).reshape(x.shape), *output)
 
 
 def parameters(vocab, rng):
@@ -35,24 +51,9 @@ def parameters(vocab, rng):
     return jax.tree.map(jnp.float32, p)
 
 
-def linear(x, weight, bias):
-    return x @ weight.T + bias
-
-
 def norm(x, gain, bias):
     x = x - x.mean(-1, keepdims=True)
     return gain * x / jnp.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) + bias
-
-
-def attention(p, name, x):  # (rows, n, WIDTH)
-    query, key, value, output = (p[f"{name}.{part}"] for part in PARTS)
-    shape = *x.shape[:2], HEADS, WIDTH // HEADS
-    parts = (linear(x, *part).reshape(shape) for part in (query, key, value))
-    q, k, v = (part.swapaxes(1, 2) for part in parts)
-    scores = q @ k.mT / math.sqrt(WIDTH // HEADS)  # (rows, HEADS, n, n)
-    seen = jnp.tril(jnp.ones(scores.shape, bool))
-    weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf))
-    return linear((weights @ v).swapaxes(1, 2).reshape(x.shape), *output)
 
 
 def mlp(p, name, x):
@@ -76,28 +77,28 @@ def loss_of(p, rows):  # every token predicts the next one
 
 
 @jax.jit
-def adam_step(p, m, v, t, rate, rows):  # the t-th
+def adam_step(p, mu, nu, t, rate, rows):  # the t-th
     value, g = jax.value_and_grad(loss_of)(p, rows)
     length = jnp.sqrt(sum((x**2).sum() for x in jax.tree.leaves(g)))
     g = jax.tree.map(lambda g: g / jnp.maximum(length, 1), g)
-    m = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, g)
-    v = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g**2, v, g)
+    mu = jax.tree.map(lambda mu, g: 0.9 * mu + 0.1 * g, mu, g)
+    nu = jax.tree.map(lambda nu, g: 0.999 * nu + 0.001 * g**2, nu, g)
 
-    def moved(p, m, v):
-        scale = jnp.sqrt(v / (1 - 0.999**t)) + 1e-8
-        return p - rate * m / (1 - 0.9**t) / scale
+    def moved(p, mu, nu):
+        size = jnp.sqrt(nu / (1 - 0.999**t)) + 1e-8
+        return p - rate * mu / (1 - 0.9**t) / size
 
-    return jax.tree.map(moved, p, m, v), m, v, value
+    return jax.tree.map(moved, p, mu, nu), mu, nu, value
 
 
 def train_in_jax(p, text, steps, rng):
-    m = v = jax.tree.map(jnp.zeros_like, p)
+    mu = nu = jax.tree.map(jnp.zeros_like, p)
     for t in range(steps):
         first = rng.integers(len(text) - WINDOW, size=(ROWS, 1))
         rows = text[first + np.arange(WINDOW + 1)]
         rate = RATE * (1 + math.cos(math.pi * t / steps)) / 2
         rate *= min(1, (t + 1) / 50)
-        p, m, v, value = adam_step(p, m, v, t + 1, rate, rows)
+        p, mu, nu, value = adam_step(p, mu, nu, t + 1, rate, rows)
         yield p, float(value) / math.log(2)  # bits per character
 
 

@@ -119,9 +119,8 @@ def _parted(text: str) -> tuple[str, str]:
 
 def _write(text: str, end: str) -> None:
     """Both parts of mine.py, if they can stand in one module."""
-    theirs = _known(end)
     for name in _known(text):
-        if end and name in theirs:
+        if name in names(end)[0] and name not in BUILDS:
             raise ValueError(f"{name} is a name of the end of {FILE}: call yours something else")
     FILE.write_text(f"{text.rstrip()}\n\n\n{end}" if end else text, "utf-8")
 
@@ -160,19 +159,21 @@ def _described(error: Exception) -> str:
 
 def _trainable(block: Function) -> Function:
     """The block, which takes PyTorch's tensors and many rows of them; browsers lack PyTorch."""
+    ways: list[Function] = []
 
-    @wraps(block)
-    def adapted(*arguments: Any, **named: Any) -> Any:
-        torch, given = sys.modules.get("torch"), [*arguments, *named.values()]
-        if torch is None or not any(isinstance(one, torch.Tensor) for one in given):
-            return block(*arguments, **named)
-        if not ways:
+    def of_torch() -> list[Function]:
+        if not ways and "torch" in sys.modules:
             from attnbook_course.trainable import for_tensors
 
             ways.append(for_tensors(block))
-        return ways[0](*arguments, **named)
+        return ways or [block]
 
-    ways: list[Function] = []
+    of_torch()
+
+    @wraps(block)
+    def adapted(*arguments: Any, **named: Any) -> Any:
+        return of_torch()[0](*arguments, **named)
+
     return adapted
 
 

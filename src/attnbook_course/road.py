@@ -96,9 +96,6 @@ def _pieces(block: Block, place: str) -> Iterator[Piece]:
         yield Piece("folded" if tags & FOLDED else "code", place, block.line, block.text, tags)
         if "hide-cell" not in tags and (caption := cell_figure(block).get("caption")):
             yield Piece("caption", place, block.line, caption)
-    elif block.name == "admonition" and "dropdown" not in str(block.options.get("class", "")):
-        for child in block.children:
-            yield from _pieces(child, place)
 
 
 def words(parts: Sequence[Piece]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -31,42 +33,55 @@ def for_tensors(block: Function) -> Function:
     def in_turn(function: Function) -> Function:
         return lambda rows: torch.stack([function(row) for row in rows])
 
+    ways = ((one, over_rows) for one in (block, by_numpy) for over_rows in (torch.vmap, in_turn))
+    errors = []  # raised where tensors come, as the block may serve others
+    for one, over_rows in ways:  # vmap takes no writing into arrays
+        try:
+            _assert_slopes(one, over_rows)
+        except Exception as error:
+            errors.append(f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
+        else:
+            break
+    failed = len(errors) == 4
+
     @sdpa_kernel(SDPBackend.MATH)  # vmap knows no other
-    @torch.enable_grad()
-    def found(width: int, weights: dict[str, Any], num_heads: int) -> tuple[Any, Any]:
-        """What can be trained: the block or by_numpy, and how it takes rows."""
-        rows = torch.linspace(-1, 1, 2 * 3 * width).reshape(2, 3, width)
-        sample = {name: torch.ones(one.shape, requires_grad=True) for name, one in weights.items()}
-        causal = torch.ones(3, 3, dtype=torch.bool).tril()
-        for one in (block, by_numpy):
-            function = partial(one, weights=sample, num_heads=num_heads, mask=causal)
-            for over_rows in (torch.vmap, in_turn):  # vmap takes no writing into arrays
-                try:
-                    over_rows(function)(rows).sum().backward()
-                except Exception as said:
-                    error = said
-                else:
-                    return one, over_rows
-        first = next(iter(str(error).splitlines()), "")
-        raise TypeError(
-            "block: got one through which PyTorch finds no slopes, expected NumPy's functions or "
-            f"PyTorch's, and not JAX's. {type(error).__name__}: {first:.99}"
-        ) from None
-
-    ways: list[Any] = []
-
-    @sdpa_kernel(SDPBackend.MATH)
     def trained(x: Any, weights: dict[str, Any], num_heads: int, mask: Any = None) -> Any:
         if not isinstance(x, torch.Tensor):
             return block(x, weights, num_heads, mask)
-        ways[:] = ways or found(x.shape[-1], weights, num_heads)
-        one, over_rows = ways
+        if failed:
+            raise TypeError(
+                "block: got one through which PyTorch finds no slopes, expected NumPy's functions "
+                f"or PyTorch's, and not JAX's. {errors[-1]:.120}"
+            )
         function: Function = partial(one, weights=weights, num_heads=num_heads, mask=mask)
         for _ in x.shape[:-2]:
             function = over_rows(function)
         return function(x)
 
     return trained
+
+
+@sdpa_kernel(SDPBackend.MATH)
+def _assert_slopes(block: Function, over_rows: Function) -> None:
+    """Raises where the block cannot take rows so, or its slopes are not those of its values."""
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("w_q", "w_k", "w_v", "w_o"), (4, 4))
+    shapes |= {"w_1": (8, 4), "w_2": (4, 8), "norm_1": (4,), "norm_2": (4,), "rows": (2, 3, 4)}
+    sample = {
+        name: torch.arange(1.0, 1 + math.prod(shape)).double().sin().reshape(shape)
+        for name, shape in shapes.items()
+    }
+    causal = torch.ones(3, 3, dtype=torch.bool).tril()
+
+    def total(scale: Any) -> Any:
+        given = {name: scale * array for name, array in sample.items()}
+        rows = given.pop("rows")
+        return over_rows(partial(block, weights=given, num_heads=2, mask=causal))(rows).sum()
+
+    with torch.enable_grad(), warnings.catch_warnings(action="ignore"):  # of what may fail
+        scale = torch.ones((), dtype=torch.float64, requires_grad=True)
+        total(scale).backward()
+        slope = (total(1 + 1e-5) - total(1 - 1e-5)) / 2e-5
+    torch.testing.assert_close(scale.grad, slope, rtol=1e-3, atol=1e-3)
 
 
 def by_torch(function: Function) -> Function:

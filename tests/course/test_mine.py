@@ -173,10 +173,21 @@ def test_a_block_for_one_row_is_trained_on_many(changes):
     assert isinstance(own(x[0, 0].numpy(), weights, 2), np.ndarray | torch.Tensor)
 
 
-def test_a_block_of_another_library_cannot_be_trained():
-    Path("mine.py").write_text(PARTS.replace("np.maximum(0, ", "jax.nn.relu("), "utf-8")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("np.maximum(0, ", "jax.nn.relu("),
+        (f"np.sqrt({ROOT} + 1e-5)", "np.array([[float(v + 1e-5) ** 0.5] for v in x.var(-1)])"),
+    ],
+    ids=["JAX's", "numbers"],
+)
+def test_a_block_without_slopes_is_refused(old, new):
+    assert old in PARTS
+    Path("mine.py").write_text(f"import jax\n{PARTS.replace(old, new)}", "utf-8")
+    own, weights = mine.use("block"), writers.weights(1)["blocks"][0]
     with pytest.raises(TypeError, match="block: got one through which PyTorch finds no slopes"):
-        mine.use("block")(torch.ones(2, 6), writers.weights(1)["blocks"][0], 2)
+        own(torch.ones(2, 6), weights, 2)
+    assert own(np.ones((2, 6)), weights, 2).shape == (2, 6)
 
 
 def test_what_is_built_after_the_end_was_written_goes_above_it(notebook, capsys):
@@ -190,9 +201,9 @@ def test_what_is_built_after_the_end_was_written_goes_above_it(notebook, capsys)
     mine.finish()
     assert text() == changed
     assert mine.use("attention").__module__ == "mine"
-    clashing = ATTENTION.replace("scaled", "read_text")
+    clashing = ATTENTION.replace("scaled", "WIDTH")
     verdict = checks.ch03.attention(define(clashing, "attention", notebook))
-    assert "read_text is a name of the end of mine.py" in verdict.message and text() == changed
+    assert "WIDTH is a name of the end of mine.py" in verdict.message and text() == changed
 
 
 def test_mine_py_trains_and_writes():

@@ -21,6 +21,7 @@ from attnbook_site.runnable import PYODIDE, cells_of, is_alive  # noqa: E402
 from site_visits import Visit, visit  # noqa: E402
 
 from attnbook_course.checks.exercises import exercises  # noqa: E402
+from attnbook_course.mine import tail  # noqa: E402
 
 FOLDER = ROOT / "_build" / "pyodide-tests"
 KINDS = {"js": "text/javascript", "wasm": "application/wasm", "zip": "application/zip"}
@@ -172,6 +173,7 @@ def test_a_build_is_saved_to_a_file_read_from_it_and_used_in_another_chapter(
     with page.expect_download() as saved:
         build.get_by_role("button", name="Download").click()
     saved.value.save_as(tmp_path / "mine.py")
+    assert (tmp_path / "mine.py").read_text("utf-8").endswith(tail())
     page.evaluate(
         "localStorage.removeItem('attnbook-drafts'); localStorage.removeItem('attnbook-mine')"
     )

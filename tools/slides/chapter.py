@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from attnbook_course.checks.exercises import exercises
+from attnbook_course.figures import COLOURS
 from attnbook_course.weaving.blocks import Block, parse, walk
 from attnbook_course.weaving.book import Book, Page
 from attnbook_course.weaving.labels import Table
@@ -147,3 +148,26 @@ def _cell(cell: dict[str, Any]) -> Cell:
         figure=(options.get("figure") or {}).get("name", ""),
         alt=(options.get("image") or {}).get("alt", ""),
     )
+
+
+def without(svg: str, role: str) -> str:
+    """A figure without the curves of a role of the book's plots."""
+    if role not in COLOURS:
+        raise LookupError(f"without: got {role!r}, expected one of {', '.join(COLOURS)}")
+    curve = rf'<path [^>]*style="fill: none; stroke: {COLOURS[role]};[^>]*/>'
+    found, count = re.subn(curve, "", svg)
+    if not count:
+        raise LookupError(f"without: no curve of the figure is of the role {role!r}")
+    return found
+
+
+def part_of(svg: str, view: str) -> str:
+    """A figure cut to x, y, width and height in its own units."""
+    if not re.fullmatch(r"\d+ \d+ [1-9]\d* [1-9]\d*", view):
+        raise LookupError(f"view: got {view!r}, expected x y width height, such as 0 20 300 200")
+    _, _, width, height = view.split()
+    head = re.search(r"<svg\b[^>]*>", svg)
+    assert head is not None
+    bare = re.sub(r'\s(?:width|height|viewBox)="[^"]*"', "", head[0])
+    size = f' viewBox="{view}" width="{width}pt" height="{height}pt">'
+    return svg[: head.start()] + bare[:-1] + size + svg[head.end() :]

@@ -10,14 +10,7 @@ from attnbook_course.checks import writers
 from attnbook_course.checks.build import build
 from attnbook_course.checks.call import call, call_by_torch, call_pair, call_training
 from attnbook_course.checks.repair import repaired
-from attnbook_course.checks.verdict import (
-    Function,
-    Wrong,
-    check,
-    expect,
-    one_number,
-    show,
-)
+from attnbook_course.checks.verdict import Function, Wrong, check, expect, one_number, show
 
 NUMPYS = "Your block is NumPy's alone: mine.use('block') makes one of it that PyTorch can train."
 
