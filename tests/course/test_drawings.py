@@ -137,7 +137,7 @@ def steps_of(chapter):
 @pytest.mark.parametrize("chapter", [n for n in CHAPTERS if n != 11])
 def test_weights_and_exponentials_are_those_of_the_scores(chapter):
     """To the digits that are drawn: a score of one decimal moves its exponential by 5 %."""
-    steps, in_parts = steps_of(chapter), rows.average_of(chapter).in_parts
+    steps, in_parts = steps_of(chapter), rows.CHAPTERS[chapter]().in_parts
     for head, (drawn, shares) in enumerate(zip(steps["scores"], steps["weights"], strict=True)):
         seen = ~np.isnan(drawn)
         assert not shares[~seen].any()

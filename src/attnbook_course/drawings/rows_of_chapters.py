@@ -389,15 +389,3 @@ CHAPTERS: dict[int, Callable[[], Average]] = {
     12: in_parts,
     13: lambda: in_parts(devices=True),
 }
-
-
-def average_of(chapter: int) -> Average:
-    """A chapter's weighted average.
-
-    Raises:
-        ValueError: a chapter that has none.
-    """
-    if chapter not in CHAPTERS:
-        have = ", ".join(map(str, CHAPTERS))
-        raise ValueError(f"chapter: got {chapter!r}, expected one of {have}")
-    return CHAPTERS[chapter]()
