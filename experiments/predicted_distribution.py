@@ -117,7 +117,7 @@ def run(seed: int, scale: str, steps: int, keep: bool = False) -> dict[str, Any]
     """Train once, and judge; every loss is a mean over a fortieth of the steps."""
     model, history = train(seed, scale, steps)
     if keep:
-        models.store("regressor", model)
+        models.store(f"regressor-{seed}" if seed else "regressor", model)
     found = judge(model, scale) | (beyond(model) if scale == "fixed" else {})
     found["loss"] = history.losses.reshape(-1, max(1, steps // 40)).mean(axis=1)
     return {**rounded(found), "steps": steps, "cpu_seconds": history.cpu_seconds}
@@ -128,8 +128,7 @@ def main(experiment: Experiment) -> None:
     for scale, steps in STEPS.items():
         runs = []
         for seed in range(1 if quick else 3):
-            kept = not quick and scale == "fixed" and seed == 0
-            runs.append(run(seed, scale, 20 if quick else steps, kept))
+            runs.append(run(seed, scale, 20 if quick else steps, not quick and scale == "fixed"))
         experiment.note(scale, runs)
     shorter = run(0, "fixed", 20 if quick else 2000)  # what do steps do alone?
     experiment.note("fixed, 2000 steps", [shorter])

@@ -9,7 +9,6 @@ import numpy as np
 import reference
 
 Parameters = Mapping[str, np.ndarray]
-OWNERS = {4: [0, 1, 2, 3], 2: [0, 0, 1, 1], 1: [0, 0, 0, 0]}  # who has the keys of 4 query heads
 Score = Callable[[int, int, int, reference.Row, reference.Row], float]  # of head, i, j, q and k
 
 

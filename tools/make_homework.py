@@ -12,24 +12,19 @@ _build/homework/students/hw1.ipynb; all of _build/homework/lecturer stays with t
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import re
 import shutil
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from homework_cells import HEAD, Elsewhere, set_up
+from homework_cells import Part, Writer
 from homework_keys import fingerprint, refuse_to_lose
-from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from attnbook_course.checks.exercises import (
-    CELL,
     EXPLANATION,
     Exercise,
     exercises,
@@ -37,52 +32,21 @@ from attnbook_course.checks.exercises import (
     names,
 )
 from attnbook_course.checks.grading.homework import BadHomework, held_out_module, read_homework
-from attnbook_course.checks.grading.notebook import PLACEHOLDER
 from attnbook_course.checks.repair import define
 from attnbook_course.checks.verdict import Verdict
-from attnbook_course.weaving.blocks import parse
-from attnbook_course.weaving.book import Book, read_book
-from attnbook_course.weaving.citations import read_references
-from attnbook_course.weaving.labels import build_table
-from attnbook_course.weaving.markdown import render
-from attnbook_course.weaving.notebook import METADATA, text_of
+from attnbook_course.weaving.notebook import text_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAN = ("title", "chapters", "seconds", "minutes", "explanations")
 
 
-@dataclass(frozen=True)
-class Part:
-    """An exercise of a homework, with its points."""
-
-    exercise: Exercise
-    points: float
-    held_out: str  # the chapter whose held-out checks judge it, "ch01"; or empty
-    note: str  # the text of its solution, for the lecturer
-
-    @property
-    def function(self) -> str:
-        """The name of the function asked for; empty where the answer is an explanation."""
-        found = re.findall(r"^def (\w+)", self.exercise.stub, re.MULTILINE)
-        return found[-1] if found else ""
-
-    @property
-    def kind(self) -> str:
-        """As homework.json says it."""
-        if not self.exercise.is_checked:
-            return "explained"
-        return "held out" if self.held_out else "published"
-
-
-class Maker:
+class Maker(Writer):
     """Makes the homework of a class from the files of a repository."""
 
     def __init__(self, root: Path, seed: int, own: Path | None = None) -> None:
-        self.root, self.seed = root, seed
+        super().__init__(root)
+        self.seed = seed
         self.own = own  # a lecturer's folder of held-out exercises; a chapter's files there count
-        self.book: Book = read_book(root)
-        self.table = build_table(self.book)
-        self.references = read_references(self.book.references)
 
     def plan(self, name: str) -> dict[str, Any]:
         """What homework/NAME.toml says.
@@ -101,19 +65,6 @@ class Maker:
         if missing := [key for key in PLAN if key not in plan]:
             raise BadHomework(f"homework/{name}.toml: {', '.join(missing)}: expected a line of it")
         return plan
-
-    def chapter(self, number: str) -> Path:
-        """The source of a chapter, from a number such as "01"."""
-        found = sorted((self.root / "chapters").glob(f"{number}-*.md"))
-        if len(found) != 1:
-            raise BadHomework(f"chapters: got {number!r}, expected two digits, as in 01")
-        return found[0]
-
-    def named(self, number: str) -> str:
-        """A chapter as text, which links to it where there is a site."""
-        docname = self.book.page(self.chapter(number)).docname
-        words = f"chapter {int(number)}, *{self.table.documents[docname].text}*"
-        return f"[{words}]({self.book.address(docname)})" if self.book.site else words
 
     def parts(self, name: str, plan: dict[str, Any]) -> list[Part]:
         """The exercises of a homework, published ones first, in the plan's order."""
@@ -161,68 +112,6 @@ class Maker:
             raise BadHomework(f"{folder / name}: there is no such file")
         return folder / name
 
-    def prose(self, part: Part, text: str) -> str:
-        """A text of an exercise as plain Markdown, with links to the site where there is one."""
-        page = self.book.page(part.exercise.chapter)
-        resolver = Elsewhere(self.book, self.table, self.references, page)
-        plain = render(parse(text, part.exercise.label, 1), resolver)
-        if not self.book.site:  # then a link would lead to a file that students do not have
-            plain = re.sub(r"(?<!!)\[([^\[\]]+)\]\((?![a-z]+:)[^)\s]*\)", r"\1", plain)
-        return plain
-
-    def notebook(self, name: str, plan: dict[str, Any], *, key: bool) -> NotebookNode:
-        """The students' notebook, or with the key the lecturer's."""
-        parts = self.parts(name, plan)
-        head = HEAD.format(
-            title=plan["title"],
-            count=len(parts),
-            points=sum(part.points for part in parts),
-            seconds=plan["seconds"],
-            chapters=" and ".join(self.named(number) for number in plan["chapters"]),
-        )
-        cells = [new_markdown_cell(head, id="head"), set_up(self.book)]
-        cells.append(new_code_cell(self.imports(parts), id="imports"))
-        for number, part in enumerate(parts, 1):
-            cells += self.cells(number, part, key=key)
-        own = {"attnbook": {"homework": name, "questions": questions(name, parts)}}
-        notebook = new_notebook(cells=cells, metadata=METADATA | own)
-        notebook.nbformat_minor = 5
-        return notebook
-
-    def cells(self, number: int, part: Part, *, key: bool) -> list[NotebookNode]:
-        """An exercise's cells: its text, its hint, and the place of the answer."""
-        exercise, label = part.exercise, part.exercise.label
-        points = "1 point" if part.points == 1 else f"{part.points:g} points"
-        kinds = f"{exercise.level}, {exercise.minutes} minutes, {exercise.kinds}"
-        text = self.prose(part, exercise.text.strip())
-        hint = self.prose(part, exercise.hint.strip())
-        folded = f"<details><summary>Hint</summary>\n\n{hint}\n\n</details>"
-        question = f"## {number}. {exercise.title} ({points})\n\n*{kinds}.* {text}\n\n{folded}"
-        cells = [new_markdown_cell(question, id=f"{label}-text")]
-        own: dict[str, Any] = {"exercise": label}
-        if part.kind == "explained":
-            answer = self.prose(part, part.note.strip()) if key else PLACEHOLDER
-            own["part"] = "explanation"
-            name = f"{label}-explanation"
-            return [*cells, new_markdown_cell(answer, id=name, metadata={"attnbook": own})]
-        code = exercise.solution.strip() if key else stub_of(exercise)
-        code = f"{code}\n\n{exercise.check_line}"
-        cells.append(new_code_cell(code, id=label, metadata={"attnbook": own}))
-        if key:
-            why = self.prose(part, re.sub(r"```python\n.*?```", "", part.note, flags=re.DOTALL))
-            cells += [new_markdown_cell(why, id=f"{label}-why")] if why.strip() else []
-        return cells
-
-    def imports(self, parts: Sequence[Part]) -> str:
-        """NumPy, the checks, and what the chapters' first cells import of the package."""
-        lines = ["import math", "", "import numpy as np", "from attnbook_course import checks"]
-        for chapter in sorted({part.exercise.chapter for part in parts}):
-            first = CELL.search(chapter.read_text("utf-8"))
-            for node in ast.parse(first[1] if first else "").body:
-                if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("attnbook."):
-                    lines.append(ast.unparse(node))
-        return "\n".join(lines)
-
     def keep(self, name: str, out: Path) -> None:
         """Refuse, with a BadHomework, to write over the key of another seed or other questions."""
         key = out / "lecturer" / name / "homework.json"
@@ -254,7 +143,7 @@ class Maker:
                     words = f"the solution of {part.exercise.label} is not right: {verdict}"
                     raise BadHomework(f"homework/{name}.toml: {words}")
         for key, place in ((False, out / "students"), (True, folder)):
-            notebook = self.notebook(name, plan, key=key)
+            notebook = self.notebook(name, plan, parts, manifest["questions"], key=key)
             _write(place / f"{name}.ipynb", text_of(notebook))
         return f"{name}: {len(parts)} exercises, {homework.points:g} points"
 
@@ -288,11 +177,6 @@ def questions(name: str, parts: Sequence[Part]) -> str:
 def check_name(exercise: Exercise) -> str:
     """The check of a published exercise, "ch01.epanechnikov"; empty for an explanation."""
     return exercise.check_line.split("(")[0].removeprefix("checks.") if exercise.stub else ""
-
-
-def stub_of(exercise: Exercise) -> str:
-    """The stub without its last line, which calls the check."""
-    return exercise.stub.strip().removesuffix(exercise.check_line).rstrip()
 
 
 def scored(part: Part, check: Any) -> Verdict:

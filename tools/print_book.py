@@ -30,10 +30,8 @@ SITE = ROOT / "_build" / "html"
 PDF = ROOT / "_build" / "pdf" / "attnbook.pdf"
 ADDRESS = "http://book.invalid"  # nobody's; every request to it is answered from the site's folder
 PRINTED = f"{ADDRESS}/book.html"
-PAPER: ViewportSize = {
-    "width": 642,
-    "height": 900,
-}  # what A4 leaves between the margins of print.css
+# what A4 leaves between the margins of print.css
+PAPER: ViewportSize = {"width": 642, "height": 900}
 TAKE_OUT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 # until a few frames more have been drawn

@@ -27,7 +27,7 @@ ROAD = (
     "09-in-context-regression",
 )
 # The pages that have been written to be read so; tests/course/test_road.py reads these.
-TOLD = frozenset(ROAD[:9])
+TOLD = frozenset(ROAD)
 DEEPER, BUILD = "Deeper: ", "Build it"
 BESIDE = ("Exercises", "References")  # sections that are neither on the road nor deeper
 FOLDED = {"hide-cell", "hide-input", "exercise"}  # tags of cells whose code one need not read
@@ -96,9 +96,6 @@ def _pieces(block: Block, place: str) -> Iterator[Piece]:
         yield Piece("folded" if tags & FOLDED else "code", place, block.line, block.text, tags)
         if "hide-cell" not in tags and (caption := cell_figure(block).get("caption")):
             yield Piece("caption", place, block.line, caption)
-    elif block.name == "admonition" and "dropdown" not in str(block.options.get("class", "")):
-        for child in block.children:
-            yield from _pieces(child, place)
 
 
 def words(parts: Sequence[Piece]) -> int:

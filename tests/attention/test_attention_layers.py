@@ -15,24 +15,6 @@ def x(rng):
     return rng.normal(size=(2, 7, 12))
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"num_heads": 5}, "num_heads: got 5, expected a divisor of 12"),
-        ({"num_kv_heads": 3}, "num_kv_heads: got 3, expected a divisor of 4"),
-        ({"dropout": 1.0}, "dropout: got 1.0, expected a share from 0 to below 1"),
-        ({"rotary_base": -1.0}, "rotary_base: got -1.0, expected a number above 0"),
-        (
-            {"num_heads": 12, "rotary_base": 9.0},
-            "rotary_base: got 9.0 for heads of width 1, expected an even",
-        ),
-    ],
-)
-def test_sizes_that_do_not_fit(library, how, message):
-    with pytest.raises(ValueError, match=message):
-        library.make("MultiHeadAttention", **{"embed_dim": 12, "num_heads": 4} | how)
-
-
 @pytest.mark.parametrize("args", [("SelfAttention", 12, 12), ("MultiHeadAttention", 12, 4)])
 def test_starts_differ_from_part_to_part(library, args):
     """As wide as torch.nn.Linear's, 1/√e."""

@@ -316,13 +316,6 @@ ATTENTION = [
         numbers={"bandwidth": "above 0"},
     ),
     Row(
-        "distances.squared_distance",
-        distances.squared_distance,
-        {"queries": "2 1 m d", "keys": "3 n d"} | H,
-        points(lambda a, b, h: reference.distance(a, b, h) ** 2),
-        numbers={"bandwidth": "above 0"},
-    ),
-    Row(
         "softmax",
         attnbook.softmax,
         {"scores": "2 3 n", "mask": "bool: 3 n"},

@@ -14,7 +14,7 @@ from attnbook.distributed.traffic import Link
 
 BYTES = Link(0.0, 1.0)  # seconds of sending are bytes
 SMALL = Model(7e6, layers=12, width=60, heads=6, sequence=30, key_heads=3)
-LARGE, ROUTED = MODELS["Llama 3 70B"], MODELS["Mixtral 8x7B"]
+LARGE = MODELS["Llama 3 70B"]
 H100 = DEVICES["H100"]
 
 
@@ -64,6 +64,9 @@ def test_a_pipeline_takes_turns(stages, micro_batches):
     assert most[0] == min(stages, micro_batches)
     here = 30 * 12 / stages * activations(SMALL, "attention")
     assert_allclose(found.memory["activations"], most[0] * here)
+    each_way = micro_batches * 2 * 30 * 60  # bfloat16 tokens of the stream to a neighbour
+    slow = plan(SMALL, 30 * micro_batches, counted(stages), layout)
+    assert_allclose(slow.sending["stages"], 2 * each_way * (stages > 1))
 
 
 @pytest.mark.parametrize("zero", range(4))
@@ -94,17 +97,6 @@ def test_heads_send_what_pytorch_calls():
     assert_allclose(again.seconds["heads"], 1.5 * seen.sent(3), rtol=1e-12)
     latency = plan(model, 14, counted(3, inside=Link(1.0, 1e30)), Layout(heads=3))
     assert_allclose(latency.seconds["heads"], len(seen.calls) * 2 * (3 - 1))
-
-
-def test_experts_are_sent_token_by_token():
-    """Each rank has an expert; copies of a token go there and come back, and so do gradients."""
-    world, n, e, sent = 3, 6, 5, 0
-    for token in range(n):  # of rank 0; two experts each, as many tokens for one as for another
-        for expert in (token % world, (token + 1) % world):
-            sent += 4 * 2 * e * (expert != 0)  # of bfloat16
-    model = Model(1e4, 1, e, 1, n, experts=world, chosen=2, expert_parameters=9e3)
-    found = plan(model, n * world, counted(world), Layout(experts=world))
-    assert_allclose(found.seconds["experts"], sent)
 
 
 def test_activations_are_what_pytorch_keeps():
@@ -144,7 +136,6 @@ def test_activations_are_what_pytorch_keeps():
     model = Model(1e4, 1, e, heads, s)
     assert 0 <= found - b * s * activations(model) - means / 2 <= means / 2
     assert activations(model) - activations(model, "attention") == 5 * heads * s
-    assert activations(dataclasses.replace(model, experts=8, chosen=3)) == e * 72 + 5 * heads * s
 
 
 @pytest.mark.parametrize("zero", range(4))
@@ -181,18 +172,6 @@ def test_the_training_state_is_zeros(zero):
     gathered = 2 * 2 * LARGE.parameters / 80 if zero == 3 else 0
     assert_allclose(state, traffic.zero(LARGE.parameters, 1024, zero) + gathered)
     assert found.binds == "memory" and found.held > found.available
-
-
-def test_experts_are_divided_and_the_rest_is_copied():
-    cluster, all_of, own = Cluster(64, **H100), ROUTED.parameters, ROUTED.expert_parameters
-    for ways in (1, 4, 8):
-        found = plan(ROUTED, 2**20, cluster, Layout(zero=1, experts=ways))
-        assert_allclose(found.memory["weights"], 2 * (all_of - own + own / ways))
-        assert_allclose(found.memory["optimizer"], 12 * all_of / 64)
-    assert_allclose(ROUTED.active, all_of - own + own / 4)
-    inside = plan(ROUTED, 2**20, cluster, Layout(zero=1, experts=8)).seconds["experts"]
-    apart = plan(ROUTED, 2**20, cluster, Layout(zero=1, experts=8, heads=2)).seconds["experts"]
-    assert apart > 7 * inside > 0  # half the bytes of each device, two rows, a ninth of the speed
 
 
 @pytest.mark.parametrize(
@@ -247,16 +226,11 @@ def test_links():
 
 def test_the_models_have_the_parameters_of_their_shapes():
     """Queries and output, keys and values, three matrices of an MLP, two norms; two embeddings."""
-    hidden = {"8B": 14336, "70B": 28672, "405B": 53248, "8x7B": 14336}
-    words = {"8x7B": 32_000}
+    hidden = {"8B": 14336, "70B": 28672, "405B": 53248}
     for name, model in MODELS.items():
-        size, e = name.split()[-1], model.width
-        mlp = 3 * e * hidden[size] * model.experts
-        block = 2 * e**2 + 2 * e * model.key_width + mlp + 2 * e
-        if model.experts > 1:
-            block += e * model.experts  # the router
-            assert model.expert_parameters == model.layers * mlp
-        assert model.parameters == model.layers * block + e + 2 * words.get(size, 128_256) * e
+        e = model.width
+        block = 2 * e**2 + 2 * e * model.key_width + 3 * e * hidden[name.split()[-1]] + 2 * e
+        assert model.parameters == model.layers * block + e + 2 * 128_256 * e
 
 
 def test_what_binds():
@@ -276,7 +250,6 @@ UNPLANNED = [  # a model, a batch of tokens, a layout, and what does not fit
     (LARGE, 2**23, Layout(heads=8, ring=16), f"devices: got 64, {MULTIPLE} 128"),
     (SMALL, 2**23, Layout(heads=8), f"heads: got 6, {MULTIPLE} 8"),
     (SMALL, 30 * 64, Layout(ring=4), f"sequence: got 30, {MULTIPLE} 4"),
-    (ROUTED, 2**23, Layout(experts=8, heads=32), f"copies: got 2, {MULTIPLE} 8"),
     (LARGE, 2**18, Layout(), f"batch: got 262144, {MULTIPLE} 524288"),
     (SMALL, 3840, Layout(stages=16), "stages: got 16, expected 12 or fewer"),
 ]
@@ -294,7 +267,7 @@ def test_what_cannot_be_planned(model, batch, layout, message):
         (CLUSTER, {"devices": 60}, "devices: got 60 in machines of 8, expected whole machines"),
         (Layout(), {"zero": 4}, "zero: got 4, expected 0 to 3"),
         (Layout(), {"recompute": "some"}, "recompute: got 'some', expected "),
-        (ROUTED, {"chosen": 9}, "chosen: got 9, expected 1 to 8"),
+        (SMALL, {"key_heads": 7}, "key_heads: got 7, expected 1 to 6"),
     ],
 )
 def test_what_cannot_be_described(before, change, message):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from attnbook.distributed import traffic
-from attnbook.exact import online_softmax
 
 WORLDS = (1, 2, 3, 8)
 WHOLE = 48  # numbers, which all of the worlds divide
@@ -81,11 +80,9 @@ def test_ring_step_by_step(world):
     assert traffic.ring_backward(block, world) == sent
 
 
-def test_heads_split_and_split_attention_by_their_arrays(rng):
+def test_heads_split_by_its_arrays():
     stream = np.zeros((3, 5, 12), np.float32)
     assert traffic.heads_split(3, 5, 12, 4) == sum(a.nbytes for a in (stream, stream))
-    part = online_softmax.partial(rng.normal(size=(3, 2, 9)), rng.normal(size=(9, 4)))
-    assert traffic.split_attention(6, 4, 8) == sum(array.nbytes for array in part)
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -130,25 +127,6 @@ def test_causal_imbalance_pair_by_pair(world):
     assert traffic.causal_imbalance(world, zigzag=True) == pairs.max() / pairs.mean()
     in_order = np.bincount(contiguous, weights=allowed.sum(axis=1))
     assert in_order.max() / in_order.mean() >= traffic.causal_imbalance(world)
-
-
-@pytest.mark.parametrize("stages", [1, 2, 5])
-@pytest.mark.parametrize("micro_batches", [1, 3, 8])
-def test_pipeline_step_by_step(stages, micro_batches):
-    """A micro-batch enters a stage when the one before has finished it and the stage is free."""
-    done = -np.ones((stages, micro_batches), int)
-    step = 0
-    while (done < 0).any():
-        for stage in range(stages):
-            for batch in range(micro_batches):
-                came = stage == 0 or 0 <= done[stage - 1, batch] < step
-                if done[stage, batch] < 0 and came:
-                    done[stage, batch] = step
-                    break
-        step += 1
-    waited = stages * step - stages * micro_batches
-    bubble = traffic.pipeline_bubble(stages, micro_batches)
-    assert bubble == pytest.approx(waited / (stages * step), rel=1e-14)
 
 
 LINK = traffic.Link(latency=3e-6, bandwidth=4e9)
@@ -233,7 +211,7 @@ WRONG = [
     (traffic.all_reduce, (-1, 2), "size: got -1, expected numbers, 0 "),
     (traffic.ring, (1, 0), "world: got 0, expected integers, 1 or more"),
     (traffic.zero, (1, 2, 4), "stage: got 4, expected 0 to 3"),
-    (traffic.split_attention, (1, 0.5, 2), "width: got 0.5, expected integers"),
+    (traffic.heads_split, (1, 2, 0.5, 2), "embed_dim: got 0.5, expected integers"),
     (traffic.Link, (0.0, 0.0), "bandwidth: got 0.0"),
 ]
 

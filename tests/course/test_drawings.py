@@ -55,6 +55,7 @@ def test_a_drawing_is_an_image_for_any_theme(drawing):
 def test_every_drawing_is_shown_and_every_shown_one_is_there():
     text = "".join(path.read_text("utf-8") for path in ROOT.glob("*/*.md"))
     text += (ROOT / "index.md").read_text("utf-8")
+    text += (ROOT / "tools" / "print_book.py").read_text("utf-8")  # the ladder, on its title page
     shown = {*re.findall(r'drawings\.show\("(\w+)"\)', text)}
     shown |= {*re.findall(r"drawings/(\w+)\.svg", text)}
     assert shown <= {*drawings.names()}
@@ -137,7 +138,7 @@ def steps_of(chapter):
 @pytest.mark.parametrize("chapter", [n for n in CHAPTERS if n != 11])
 def test_weights_and_exponentials_are_those_of_the_scores(chapter):
     """To the digits that are drawn: a score of one decimal moves its exponential by 5 %."""
-    steps, in_parts = steps_of(chapter), rows.average_of(chapter).in_parts
+    steps, in_parts = steps_of(chapter), rows.CHAPTERS[chapter]().in_parts
     for head, (drawn, shares) in enumerate(zip(steps["scores"], steps["weights"], strict=True)):
         seen = ~np.isnan(drawn)
         assert not shares[~seen].any()

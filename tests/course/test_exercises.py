@@ -41,7 +41,7 @@ def test_a_chapter_has_five_or_more_of_three_kinds(chapter):
 def test_stub_is_not_yet(exercise):
     verdict = exercise.run(exercise.stub.replace(exercise.check_line, ""))
     assert verdict.status == "not yet"
-    words = "nothing has changed yet" if exercise.is_repair else "not written yet"
+    words = "nothing has changed yet" if "debugging" in exercise.kinds else "not written yet"
     assert repr(verdict).startswith(f"… {exercise.check.__name__}: {words}")
 
 
@@ -56,7 +56,7 @@ def test_stub_and_solution_differ_only_where_the_reader_writes(exercise):
     assert exercise.solution_of == exercise.label
     assert head(exercise.stub) == head(exercise.solution)
     assert head(exercise.stub)[2]
-    if exercise.is_repair:  # the code runs, and one line of it is wrong
+    if "debugging" in exercise.kinds:  # the code runs, and one line of it is wrong
         code = exercise.stub.replace(exercise.check_line, "")
         wrong, right = (ast.unparse(ast.parse(c)).splitlines() for c in (code, exercise.solution))
         assert len(wrong) == len(right)

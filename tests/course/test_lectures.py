@@ -108,7 +108,7 @@ def test_a_lecture_has_what_a_lecturer_needs(name, written):
     assert sum(question.title in kept for question in writer.questions) >= 2
     assert page.count('<aside class="notes">') == len(deck.slides) + 1
     assert "{exercises}" in deck.slides[-1].body
-    assert SPARE[0] <= deck.spare_minutes <= SPARE[1]
+    assert SPARE[0] <= sum(slide.minutes for slide in deck.slides if slide.spare) <= SPARE[1]
     assert page.count("<em>May be left out.</em>") == sum(slide.spare for slide in deck.slides)
     asked = {question.title for question in writer.questions}
     assert not [slide.title for slide in deck.slides if slide.spare and slide.title in asked]
@@ -192,6 +192,14 @@ def test_no_result_is_typed(name, written):
     ("body", "message"),
     [
         ("{printed}`never printed ([0-9])`", "13: prints nothing for 'never printed ([0-9])'"),
+        (
+            "{printed}`def no_such :: (.)`",
+            "13: no line of code in chapters/01-kernel-regression begin",
+        ),
+        (
+            "```{output} def held_out\n:after: ^never\n:has: .\n```",
+            "13: after: no printed line has",
+        ),
         ("```{cell} def local_average\n:to: nowhere\n```", "13: to: no line after"),
         ("```{cell} def local_average\n:mark: near\n:too: x\n```", "13: takes no option too"),
         ("```{cell} def local_average\n:has: ne+r_\n```", "13: has: no 'ne+r_' in the lines taken"),
@@ -277,6 +285,43 @@ def test_a_cell_comes_with_its_output_and_a_marked_line(book, tmp_path):
     assert re.fullmatch(r"the others choose 0\.\d\d, .* 0\.\d+", plain)
 
 
+def test_a_cell_is_typed_in_steps_and_what_it_printed_is_cut(book, tmp_path):
+    """Behind the last line that is found; and a number that many cells print is one cell's."""
+    body = """```{cell} class Smallest(nn.Module):
+:to: return self.readout
+:has: readout
+:clicks: def embed | def forward
+```
+
+```{output} one_block = grow
+:after: bits per held-out character$
+:has: ^The expression
+:most: 1
+```
+
+```{bars} 7
+last character :: {printed}`smallest = grow :: ^([\\d.]+) bits per held-out`
++++
+mean :: {printed}`mean_of_past = grow :: ^([\\d.]+) bits per held-out` :: now
+```
+"""
+    path = tmp_path / "08a-tried.md"
+    head = HEAD.replace("1a", "8a").replace("01-kernel-regression", "08-three-transformers")
+    head = head.replace("ex-parabola", "ex-packed").replace(
+        "The bandwidth: how far to look", "Nine pieces"
+    )
+    path.write_text(head + body + NOTES, encoding="utf-8")
+    writer = book.writer(read_deck(path))
+    page = writer.page()
+    code, printed = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
+    assert code.count('class="step fragment"') == 2
+    both = re.findall(
+        "^The expression.*", writer.chapter.cell("one_block")[0].printed, re.MULTILINE
+    )
+    assert len(both) == 2 and unescape(re.sub(r"<.*?>", "", printed)) == both[1]
+    assert re.findall(r'class="bar ([^"]*)"', page) == ["", "now fragment"]
+
+
 def test_a_solution_is_typed_in_steps_and_has_every_line_once(book, tmp_path):
     """But for its docstring; and formulas in one place have the colours of drawings."""
     body = "```{solution} build-1\n:clicks: squares | weights\n```\n"
@@ -293,6 +338,19 @@ def test_a_solution_is_typed_in_steps_and_has_every_line_once(book, tmp_path):
     assert [part.startswith(" fragment") for part in parts] == [False, True]
     for part, role in zip(parts, ("queries", "keys"), strict=True):
         assert f";color:var(--drawing-{role})" in part and "#0000a" not in part
+
+
+def test_long_code_is_typed_on_two_slides(book, tmp_path):
+    """The second part stands as far left as the page allows, and no line is lost between them."""
+    parts = (":to: squares\n:clicks: squares", ":from: s =\n:clicks: s = | return")
+    body = "".join(f"```{{solution}} build-1\n{part}\n```\n" for part in parts)
+    writer, page = page_of(book, tmp_path, HEAD + body + NOTES)
+    found = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
+    first, second = (unescape(re.sub("<.*?>", "", code)).strip("\n") for code in found)
+    assert first.startswith("def ") and second.startswith("s =")
+    lines = writer.chapter.solution("build-1").strip().split("\n")
+    kept = [one.strip() for one in lines if '"""' not in one]
+    assert [one.strip() for one in f"{first}\n{second}".split("\n")] == kept
 
 
 def test_a_map_is_darkest_at_the_largest_number_and_rings_equal_ones(written):

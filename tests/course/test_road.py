@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import pytest
 from test_terms import DAILY
 
 from attnbook_course.browser import names
@@ -151,65 +150,6 @@ def test_what_is_told_introduces_what_it_uses():
     assert set(ROAD) >= TOLD
     found = faults([ROOT / "chapters" / f"{name}.md" for name in ROAD if name in TOLD])
     assert not found, "\n" + "\n".join(found)
-
-
-TOLD_SO = """
-# A page
-
-The *bandwidth* $h$ divides distances.
-
-$$
-u = s / h
-$$
-
-Here $u$ is a distance and $s$ is what is divided. The function `softmax` makes shares.
-
-```{code-cell} ipython3
-:tags: [hide-cell]
-
-from attnbook import datasets, softmax
-```
-
-```{code-cell} ipython3
-def divided(distance, h):
-    return distance / h
-
-print(softmax(divided(np.ones(3), 2.0)))
-```
-
-## Deeper: more of it
-
-A kernel with $\\theta$ needs `nobody`.
-
-```{code-cell} ipython3
-print(nobody)
-```
-
-## Exercises
-
-$$
-\\theta = 1
-$$
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        ("", "", ""),
-        ("`softmax`", "softmax", "page.md:22: softmax, print(softmax(divided(np.ones(3), 2.0)))"),
-        ("np.ones(3)", "datasets.curve(3)", "page.md:22: curve, print(softmax(divided(datasets."),
-        ("def divided", "def other", "page.md:22: divided, print("),
-        ("## Deeper: more", "## More", "page.md:30: nobody, print(nobody)"),
-        ("*bandwidth*", "bandwidth", "page.md:4: bandwidth, The bandwidth $h$ divides distances."),
-        ("Here $u$", "Here it", "page.md:6: u, u = s / h"),
-    ],
-)
-def test_what_is_not_introduced_is_found(tmp_path, old, new, expected):
-    page = tmp_path / "page.md"
-    page.write_text(TOLD_SO.replace(old, new, 1), "utf-8")
-    found = faults([page])
-    assert found[0].startswith(expected) if expected else not found
 
 
 def test_minutes_are_of_what_one_reads(tmp_path):

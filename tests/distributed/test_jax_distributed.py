@@ -1,10 +1,9 @@
-"""Eight devices against one: sequences that are split, models that are placed, and processes."""
+"""Eight devices against one: sequences that are split, and models that are placed."""
 
 from __future__ import annotations
 
 import re
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -79,16 +78,6 @@ def test_the_ring_passes_blocks_on(qkvg):
     ring = jax.jit(many.ring_attention).lower(*qkvg[:3]).compile()
     none = dict.fromkeys(many.collectives(""), 0)
     assert many.collectives(ring) == none | {"collective-permute": 2}
-
-
-def test_keys_split(qkvg):
-    """One query over all devices: a maximum and a sum travel."""
-    q, k, v, g = qkvg
-    q, g = q[..., :3, :], g[..., :3, :]
-    assert_as_on_one_device(many.split_attention, on_one_device, q, k, v, g=g)
-    compiled = jax.jit(many.split_attention).lower(q, k, v).compile()
-    assert 1 <= many.collectives(compiled).pop("all-reduce") <= 3
-    assert many.collectives(compiled)["all-gather"] == 0
 
 
 @pytest.mark.parametrize("kind", ["sum", "decay", "delta", "gated delta"])
@@ -168,71 +157,10 @@ def test_heads_split_need_two_sums_per_block():
     assert weight.addressable_shards[0].data.shape == (16, 2)
 
 
-def in_a_process(rank: int, world: int, kind: str, limit: np.ndarray) -> dict:
-    import jax
-    import jax.numpy as jnp
-
-    from attnbook.jax import DecoderOnly
-    from attnbook.jax import distributed as many
-
-    mesh = many.make_mesh()
-    model = many.shard(DecoderOnly(8, 8, 16, 2, 16, 1, key=jax.random.key(3)), mesh, kind)
-    total = jax.jit(lambda model: sum((a**2).sum() for a in jax.tree.leaves(model)))(model)
-    keys = jnp.cos(jnp.arange(8.0 * 4).reshape(8, 4))
-    ring = many.ring_attention(keys, keys, keys, causal=True)
-    here = [part.data.shape for part in ring.addressable_shards]
-    print("rank", rank)
-    whole = jax.jit(lambda a: a, out_shardings=jax.NamedSharding(mesh, jax.P()))(ring)
-    found = {"total": float(total), "ring": whole, "here": here, "limit": limit}
-    return found | {"rank": rank, "devices": len(jax.devices())}
-
-
-def fails_in_one(rank, world, mark):
-    import jax
-
-    jax.devices()
-    if rank == 1:
-        raise KeyError("a word of its own")
-    import time
-    from pathlib import Path
-
-    time.sleep(600)
-    Path(mark).touch()
-
-
-def test_two_processes(capsys):
-    """A model and a ring across two processes; an array comes back as NumPy's."""
-    found = many.run(in_a_process, 2, kind="fsdp", limit=np.arange(3))
-    assert capsys.readouterr().out == "rank 0\nrank 1\n"
-    model = DecoderOnly(8, 8, 16, 2, 16, 1, key=jax.random.key(3))
-    total = sum(float((a**2).sum()) for a in jax.tree.leaves(model))
-    keys = jnp.cos(jnp.arange(8.0 * 4, dtype=jnp.float32).reshape(8, 4))
-    for rank, one in enumerate(found):
-        assert (one["rank"], one["devices"], one["here"]) == (rank, 2, [(4, 4)])
-        assert one["total"] == pytest.approx(total, rel=1e-5)
-        assert type(one["ring"]) is np.ndarray and one["limit"].tolist() == [0, 1, 2]
-        np.testing.assert_allclose(one["ring"], on_one_device(keys, keys, keys, True), atol=1e-6)
-
-
-def test_a_failing_process_ends_all(tmp_path: Path):
-    """Its error comes once, at once, and not at the others' leisure."""
-    mark = tmp_path / "mark"
-    with pytest.raises(RuntimeError) as error:
-        many.run(fails_in_one, 2, time_limit=1200, mark=str(mark))
-    assert str(error.value).splitlines() == [
-        "rank 1 of 2 failed:",
-        "Traceback (most recent call last):",
-        '  File "worker.py", line 7, in fails_in_one',
-        '    raise KeyError("a word of its own")',
-        "KeyError: 'a word of its own'",
-    ]
-    assert not mark.exists()  # rank 0 was ended before it could write
-
-
 def test_what_cannot_be_is_refused(qkvg):
     q, k, v, _ = qkvg
     model, mesh = DecoderOnly(11, 8, 16, 4, 32, 1, key=jax.random.key(0)), many.make_mesh()
-    ring, split, shard = many.ring_attention, many.split_attention, many.shard
+    ring, shard = many.ring_attention, many.shard
     most = "expected at most 8, as many as JAX has here"
     divisor = "expected a divisor of 4, the heads of MultiHeadAttention"
     for message, call in (
@@ -240,7 +168,7 @@ def test_what_cannot_be_is_refused(qkvg):
             "q: got 60 rows, expected a multiple of 8, the devices",
             lambda: ring(q[..., 4:, :], k, v),
         ),
-        ("k: got 60 rows, expected", lambda: split(q, k[..., 4:, :], v[..., 4:, :])),
+        ("k: got 60 rows, expected", lambda: ring(q, k[..., 4:, :], v[..., 4:, :])),
         ("v: got 56 rows, expected 64, one per key", lambda: ring(q, k, v[..., 8:, :])),
         ("causal: got 32 queries and 64 keys", lambda: ring(q[..., 32:, :], k, v, causal=True)),
         (f"devices: got 9, {most}", lambda: many.make_mesh(9)),

@@ -143,9 +143,6 @@ WRONG = {
     "causal: got 5 queries and 7 keys": lambda: flash.backward(G, Q, K, V, G, L, causal=True),
     "block: got 0": lambda: flash.backward(G, Q, K, V, G, L, block=0),
     r"g: got shape \(7, 3\), expected \(2": lambda: flash.backward(V, Q, K, V, G, L),
-    r"output: got shape \(7, 3\), expected": lambda: flash.backward(G, Q, K, V, V, L),
-    r"log_sum_exp: .* expected \(2, 5\)": lambda: flash.backward(G, Q, K, V, G, G),
-    "g: got dtype float32": lambda: flash.backward(G.astype("f4"), Q, K, V, G, L),
     "allowed: gave int64, expected truth": lambda: flash.block_kinds(lambda i, j: i - j, 5, 5, 2),
 }
 

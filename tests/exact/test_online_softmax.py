@@ -143,13 +143,10 @@ PART = partial(S, V)
 WRONG = {
     r"scores: got shape \(\)": lambda: partial(np.array(1.0), V),
     r"scores: got shape \(7,\) with values of shape": lambda: partial(S[0], np.ones((2, 7, P))),
-    r"mask: got shape \(6,\)": lambda: partial(S, V, np.ones(6, bool)),
-    "mask: got dtype float64": lambda: partial(S, V, S),
     "b: got a ndarray, expected a Partial": lambda: combine(PART, S),
     "part: got a tuple, expected a Partial": lambda: finish(tuple(PART)),
     r"b: got sums .*\(1, 3\)": lambda: combine(PART, partial(S[:1], V)),
     r"part: got shapes \(5,\)": lambda: finish(Partial(S[:, 0], S[0], V)),
-    "rows: got 2.5": lambda: empty(2.5, P, S),
     "p: got -1": lambda: empty(5, -1, S),
     "like: got a list": lambda: empty(5, P, [1.0]),
 }

@@ -23,17 +23,15 @@ def test_stored_topics_are_python_s():
     assert MODULE._topics() == topics
 
 
-@pytest.mark.parametrize("whole_topics", [False, True])
 @pytest.mark.parametrize("share", [0.01, 0.5])
-def test_no_paragraph_stands_in_both_parts(whole_topics, share):
+def test_no_paragraph_stands_in_both_parts(share):
     """Or twice in one; as much is held out as asked, and less than one more part."""
-    text = datasets.python_reference(held_out=share, whole_topics=whole_topics, seed=3)
+    text = datasets.python_reference(held_out=share, seed=3)
     train, held_out = (paragraphs(text, part) for part in (text.train, text.held_out))
     both = [*train, *held_out]
     assert len(set(both)) == len(both) > 1000
     total = len(text.train) + len(text.held_out)
-    longest = 45_000 if whole_topics else 10_000
-    assert share * total <= len(text.held_out) < share * total + longest
+    assert share * total <= len(text.held_out) < share * total + 10_000
 
 
 def test_characters_and_seeds():
@@ -49,26 +47,13 @@ def test_characters_and_seeds():
     assert set(paragraphs(text, text.held_out)) != set(paragraphs(other, other.held_out))
 
 
-def test_whole_topics_by_hand(monkeypatch):
-    """Four topics of eleven, of all their paragraphs but the shared one, which stands once."""
-    made = {}
-    for t in range(11):
-        own = [f"Paragraph {p} of {t}. " + 9 * f"{t}{p} " for p in range(7)]
-        made[f"topic{t}"] = "\n\n".join(["Shared.", *own])
-    monkeypatch.setattr(MODULE, "_topics", lambda: made)
-    text = datasets.python_reference(held_out=0.3, whole_topics=True, seed=2)
-    train, held_out = (paragraphs(text, part) for part in (text.train, text.held_out))
-    one, other = (
-        {p.split(" of ")[1][0:2] for p in part if p != "Shared."} for part in (train, held_out)
-    )
-    assert not one & other
-    assert (len(one), len(other), len(train) + len(held_out)) == (7, 4, 78)
-    assert (train + held_out).count("Shared.") == 1
-
-
 def test_what_is_not_ascii_is_replaced_or_dropped(monkeypatch):
     given = {"a": "“A”—‘b’ – c…\n\n  \n\n   indented é\n\n  “A”—‘b’ – c…  ", "b": "two\nlines\n"}
     monkeypatch.setattr(MODULE, "_topics", lambda: given)
-    text = datasets.python_reference(held_out=0.01, whole_topics=True)
+    monkeypatch.setattr(MODULE, "PART", 1)
+    text = datasets.python_reference(held_out=0.01)
     both = {text.decode(text.train), text.decode(text.held_out)}
-    assert both == {"\"A\"-'b' - c.\n\n   indented \n\n", "two\nlines\n\n"}
+    kept = ["\"A\"-'b' - c.\n\n", "   indented \n\n", "two\nlines\n\n"]
+    assert {part for text in both for part in text.split("\n\n") if part} == {
+        part.removesuffix("\n\n") for part in kept
+    }

@@ -1,6 +1,5 @@
 """What readers do with layers: save, copy, move, differentiate, compile them; and follow a call."""
 
-import copy
 import sys
 from pathlib import Path
 
@@ -33,30 +32,6 @@ def make(library, name, **how):
 
 
 @each
-def test_a_layer_of_pytorch_is_saved_copied_and_moved(torch, name, tmp_path):
-    """Its state goes to a file and back; a copy is of its own; .to, .bfloat16 and .eval act on all."""
-    library = Library("torch")
-    layer, given = make(library, name)
-    other, before = make(library, name, seed=6)[0], layer(*given)
-    assert (other(*given) - before).abs().max() > 1e-3
-    torch.save(layer.state_dict(), tmp_path / "state")
-    other.load_state_dict(torch.load(tmp_path / "state"))
-    twin = copy.deepcopy(layer)
-    assert torch.equal(other(*given), before) and torch.equal(twin(*given), before)
-    with torch.no_grad():
-        for parameter in twin.parameters():
-            parameter.zero_()
-    assert torch.equal(layer(*given), before)
-    half = layer.to("cpu", torch.bfloat16)
-    floating = [a.bfloat16() if a.is_floating_point() else a for a in given]
-    found = half(*floating)
-    assert found.dtype == torch.bfloat16
-    torch.testing.assert_close(found.double(), before, rtol=0.1, atol=0.1)
-    assert not any(part.training for part in half.modules())
-    assert all(part.training for part in half.train().modules())
-
-
-@each
 def test_under_autocast(torch, name):
     """Near the full precision, and every parameter has a gradient."""
     library = Library("torch")
@@ -68,40 +43,6 @@ def test_under_autocast(torch, name):
     torch.testing.assert_close(found.double(), expected, rtol=0.1, atol=0.05)
     found.float().sum().backward()
     assert all(parameter.grad is not None for parameter in layer.parameters())
-
-
-@each
-def test_jit_grad_and_vmap_of_a_model_in_jax(jax, name):
-    """A model is a tree of arrays: compiled as an argument, mapped over a batch, differentiated."""
-    import equinox as eqx
-
-    layer, given = make(Library("jax"), name)
-    expected = eqx.filter_jit(lambda layer, given: layer(*given))(layer, given)
-    each_alone = eqx.filter_jit(lambda layer, given: jax.vmap(layer)(*given))(layer, given)
-    np.testing.assert_allclose(each_alone, expected, rtol=1e-10, atol=1e-12)
-
-    def total(layer, given):
-        return (layer(*given) ** 2).sum()
-
-    slopes = eqx.filter_jit(eqx.filter_grad(total))(layer, given)
-    step = 1e-6
-    moved = jax.tree.map(
-        lambda a, g: a + step * g if eqx.is_array(a) else a, layer, slopes, is_leaf=eqx.is_array
-    )
-    size = sum(float((g**2).sum()) for g in jax.tree.leaves(slopes))
-    rise = float(total(moved, given) - total(layer, given))
-    assert rise == pytest.approx(step * size, rel=1e-2)
-
-
-def test_models_of_one_kind_are_compiled_once(jax):
-    """Without its arrays a JAX model is a key: equal to another of its kind."""
-    import equinox as eqx
-
-    one, other = (
-        eqx.partition(make(Library("jax"), "Transformer", seed=seed)[0], eqx.is_array)[1]
-        for seed in (1, 2)
-    )
-    assert hash(one) == hash(other) and one == other
 
 
 def test_a_bandwidth_is_learnt_by_its_logarithm(library):

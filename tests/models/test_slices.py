@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import pytest
 from layer_harness import Library
+
+pytest.importorskip("torch")
+
+from attnbook.torch.slices import slice_of, split_block
 
 LAYERS = {  # a layer, and among how many it is divided
     "heads": ("MultiHeadAttention", (24, 4), {}, 4),
@@ -27,15 +29,16 @@ def made(library, name):
     return library.make(layer, *args, **how)
 
 
-def slice_of(library, *given):
-    return importlib.import_module(f"attnbook.{library.name}.slices").slice_of(*given)
+@pytest.fixture
+def library():
+    return Library("torch")
 
 
 @each
 def test_the_sum_of_the_slices_is_the_layer(library, rng, name):
     """Output, and the gradient of the input; every number is with one rank."""
     layer, (*_, world) = made(library, name), LAYERS[name]
-    slices = [slice_of(library, layer, rank, world) for rank in range(world)]
+    slices = [slice_of(layer, rank, world) for rank in range(world)]
     how = {"causal": True} if "heads" in name else {}
     x, g = rng.normal(size=(2, 3, 5, layer.embed_dim))
 
@@ -56,20 +59,19 @@ def test_the_sum_of_the_slices_is_the_layer(library, rng, name):
 def test_a_slice_is_of_its_own(library):
     """It has these heads, shares no memory with the layer, and keeps the mode."""
     layer = made(library, "shared heads, turned")
-    part, whole = slice_of(library, layer, 1, 2), library.parameters(layer)
+    part, whole = slice_of(layer, 1, 2), library.parameters(layer)
     assert (part.embed_dim, part.num_heads, part.num_kv_heads) == (16, 4, 2)
     found = library.parameters(part)
     np.testing.assert_array_equal(found["query.weight"], whole["query.weight"][8:])
     np.testing.assert_array_equal(found["value.weight"], whole["value.weight"][4:])
     np.testing.assert_array_equal(found["output.weight"], whole["output.weight"][:, 8:])
-    if library.name == "torch":
-        before = {n: a.copy() for n, a in whole.items()}
-        with library.backend.xp.no_grad():
-            for parameter in part.parameters():
-                parameter.zero_()
-        assert not part.training
-        for n, a in library.parameters(layer).items():
-            np.testing.assert_array_equal(a, before[n])
+    before = {n: a.copy() for n, a in whole.items()}
+    with library.backend.xp.no_grad():
+        for parameter in part.parameters():
+            parameter.zero_()
+    assert not part.training
+    for n, a in library.parameters(layer).items():
+        np.testing.assert_array_equal(a, before[n])
 
 
 @pytest.mark.parametrize(
@@ -83,21 +85,15 @@ def test_a_slice_is_of_its_own(library):
 )
 def test_slices_that_cannot_be(library, name, rank, world, words):
     with pytest.raises(ValueError, match=words):
-        slice_of(library, made(library, name), rank, world)
+        slice_of(made(library, name), rank, world)
 
 
 def test_other_layers_are_refused(library):
     words = "layer: got a SelfAttention, expected a MultiHeadAttention or an MLP"
     with pytest.raises(TypeError, match=words):
-        slice_of(library, library.make("SelfAttention", 4), 0, 2)
-
-
-def test_blocks_that_are_refused():
-    made = Library("torch").make
-    from attnbook.torch.slices import split_block
-
+        slice_of(library.make("SelfAttention", 4), 0, 2)
     words = "block: got a MLP, expected an EncoderBlock or a DecoderBlock"
     with pytest.raises(TypeError, match=words):
-        split_block(made("MLP", 24, 36))
+        split_block(library.make("MLP", 24, 36))
     with pytest.raises(RuntimeError, match=r"torch\.distributed: got no process group"):
-        split_block(made("EncoderBlock", 8, 2, 16))
+        split_block(library.make("EncoderBlock", 8, 2, 16))

@@ -1,4 +1,4 @@
-"""What the libraries do to averages: second derivatives, batching."""
+"""What the libraries do to averages: second derivatives."""
 
 import functools
 
@@ -56,10 +56,3 @@ def test_a_kernel_that_learns(differentiable, rng, small_blocks):
     )
     np.testing.assert_allclose(in_a, (ahead - behind) / (2 * step), rtol=1e-6)
     np.testing.assert_allclose(1.1 * in_h, -2 * 0.5 * in_a, rtol=1e-10)
-
-
-@each
-def test_vmap_is_the_batch_axis(jax, rng, function):
-    q, k, v = (jax.numpy.asarray(a) for a in sample(rng, 11))
-    mapped = jax.jit(jax.vmap(function))(q, k, v)
-    np.testing.assert_allclose(mapped, jax.jit(function)(q, k, v), rtol=1e-10)

@@ -212,18 +212,6 @@ def test_padding_does_not_count(library, tokens, how, side):
         assert np.abs(out - library.call(model, tokens))[real].max() > 0.01
 
 
-def test_an_encoder_without_positions_sees_a_set(library, vectors):
-    """Tokens in another order: the same is said, in that order; with positions it is not."""
-    order = [3, 0, 4, 1, 2]
-    for max_length in (None, 7):
-        model = make(library, "EncoderOnly", max_length=max_length)[0]
-        out, moved = library.call(model, vectors), library.call(model, vectors[:, order])
-        if max_length is None:
-            assert_close(moved, out[:, order])
-        else:
-            assert np.all(np.abs(moved - out[:, order]).max(-1) > 0.01)
-
-
 # the cache
 
 

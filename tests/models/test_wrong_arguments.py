@@ -26,11 +26,9 @@ MADE = [  # a layer, what is wrong with its arguments, and the message
     ),
     ("EncoderBlock", {"num_heads": 5}, "num_heads: got 5, expected a divisor of 12"),
     ("DecoderOnly", {"num_kv_heads": 3}, "num_kv_heads: got 3, expected a divisor of 4"),
-    ("AttentionOnly", {"num_heads": 5}, "num_heads: got 5, expected a divisor of 12"),
     ("MLP", {"activation": "tanh"}, "activation: got 'tanh', expected 'gelu', "),
     ("EncoderBlock", {"norm": "before"}, "norm: got 'before', expected 'pre' or 'post'"),
     ("DecoderBlock", {"dropout": 1.0}, "dropout: got 1.0, expected a share from 0 to"),
-    ("EncoderOnly", {"eps": 0}, "eps: got 0, expected a number above 0"),
     ("DecoderOnly", {"rotary_base": 0.0}, "rotary_base: got 0.0, expected a number above 0"),
     (
         "DecoderOnly",
@@ -51,23 +49,11 @@ WORDS = {"source": TOKENS, "mask": TOKENS > 0, "target": TOKENS}
 LONG = np.ones((2, 8), int)
 CALLED = [  # a layer, what it is called with, and the message
     ("MLP", {"x": X[..., :7]}, r"x: got shape \(2, 5, 7\), expected \(..., n, 12\)"),
-    ("MLP", {"x": X.astype(int)}, "x: got dtype .*int64, expected a floating one"),
     ("EncoderBlock", {"x": X[..., :7]}, r"x: got shape \(2, 5, 7\), expected \(..., n, 12\)"),
-    ("EncoderBlock", {"x": X, "mask": np.ones((5, 5))}, "mask: got dtype .*, expected bool"),
-    (
-        "EncoderBlock",
-        {"x": X, "mask": np.ones((3, 5), bool)},
-        r"mask: got shape \(3, 5\), expected one that fits",
-    ),
     (
         "EncoderBlock",
         {"x": X, "mask": np.ones((2, 1, 1, 5), bool)},
         r"mask: got shape \(2, 1, 1, 5\), expected no more axes",
-    ),
-    (
-        "EncoderBlock",
-        {"x": X[:1], "mask": np.ones((2, 5, 5), bool)},
-        r"mask: got shape \(2, 5, 5\), expected no more",
     ),
     (
         "DecoderBlock",
@@ -82,7 +68,6 @@ CALLED = [  # a layer, what it is called with, and the message
     ("EncoderOnly", {"x": X}, r"x: got shape \(2, 5, 12\), expected \(..., n, 2\)"),
     ("EncoderOnly", {"x": np.ones((2, 8, 2))}, "x: got 8 tokens, expected at most 7"),
     ("DecoderOnly", {"tokens": TOKENS + 10}, "tokens: got 11 to 11, expected 0 to 10"),
-    ("DecoderOnly", {"tokens": -TOKENS}, "tokens: got -1 to -1, expected 0 to 10"),
     ("DecoderOnly", {"tokens": TOKENS / 2}, "tokens: got dtype .*float64, .* expected integers"),
     ("DecoderOnly", {"tokens": LONG}, "tokens: got 8 of them, expected at most 7"),
     (
@@ -90,8 +75,6 @@ CALLED = [  # a layer, what it is called with, and the message
         {"tokens": TOKENS, "mask": np.ones((5, 5), bool)},
         r"mask: got .*expected bool of shape \(2, 5\)",
     ),
-    ("AttentionOnly", {"tokens": TOKENS + 10}, "tokens: got 11 to 11, expected 0 to 10"),
-    ("AttentionOnly", {"tokens": LONG}, "tokens: got 8 of them, expected at most 7"),
     *(
         (name, WORDS | wrong, message)
         for name in ("EncoderDecoder", "Transformer")
@@ -112,11 +95,6 @@ CALLED = [  # a layer, what it is called with, and the message
         {"inputs": X[..., :4], "state": X[..., :5]},
         r"inputs: got shape \(2, 5, 4\), expected \(..., 3\)",
     ),
-    (
-        "GRUCell",
-        {"inputs": X[..., :3], "state": X[..., :4]},
-        r"state: got shape \(2, 5, 4\), expected \(..., 5\)",
-    ),
 ]
 
 
@@ -131,16 +109,6 @@ def test_a_call_that_does_not_fit(library, name, given, message):
     layer = library.make(name, **SIZES[name])
     with pytest.raises(ValueError, match=message):
         library.call(layer, **given)
-
-
-def test_lengths_are_known_under_jit():
-    """Where values are not."""
-    library = Library("jax")
-    import equinox as eqx
-
-    layer = eqx.filter_jit(library.make("DecoderOnly", **SIZES["DecoderOnly"]))
-    with pytest.raises(ValueError, match="tokens: got 8 of them, expected at most 7"):
-        layer(library.moved(LONG))
 
 
 @pytest.mark.parametrize(("name", "given"), [("MLP", X), ("DecoderOnly", TOKENS)])

@@ -23,8 +23,7 @@ CHAPTER_1 = r"""(ch-sample)=
 
 % not for the reader
 
-:::{admonition} What is *near*?
-:class: tip
+:::{dropdown} What is *near*?
 Numbers with $x$, and
 
 $$
@@ -93,8 +92,7 @@ Show it.
 :class: dropdown
 Done, by {eq}`eq-mean`.
 
-:::{admonition} Inner
-:class: tip
+:::{dropdown} Inner
 Inner.
 :::
 ::::

@@ -23,15 +23,13 @@ CONSTRUCTS = [
     ("`{eq}`, `` {eq}`eq-no` ``", "`{eq}`, `` {eq}`eq-no` ``"),
     ("% dropped\n\nkept", "kept"),
     ("- {eq}`eq-z`\n- b", f"- [(1)]({SITE}/appendix.html#equation-eq-z)\n- b"),
-    (":::{admonition} Why?\n$$\na\nb\n$$\n:::", "> **Why?**\n>\n> $$a b$$"),
     (
-        ":::{admonition} Why *so*\n:class: tip, dropdown\n- b\n:::",
-        "<details>\n<summary>Why <em>so</em></summary>\n\n- b\n\n</details>",
+        ":::{dropdown} *A*\n- b\n:::",
+        "<details>\n<summary><em>A</em></summary>\n\n- b\n\n</details>",
     ),
-    (":::{dropdown} Hint\nB.\n:::", "<details>\n<summary>Hint</summary>\n\nB.\n\n</details>"),
     (
-        ":::{exercise} Means\n:label: ex\nDo.\n:::\n\n:::{solution} ex\nSo.\n:::\n\n{ref}`ex`",
-        "> **Exercise 1.1 (Means).**\n>\n> Do.\n\n<details>\n<summary>Solution to Exercise 1.1 "
+        ":::{exercise} Means\n:label: ex\n$$\na\nb\n$$\n:::\n\n:::{solution} ex\nSo.\n:::\n\n{ref}`ex`",
+        "> **Exercise 1.1 (Means).**\n>\n> $$a b$$\n\n<details>\n<summary>Solution to Exercise 1.1 "
         "(Means)</summary>\n\nSo.\n\n</details>\n\nExercise 1.1",
     ),
     (
@@ -61,11 +59,8 @@ MISTAKES = [
     (":::{solution} no\n:::", "14: no exercise 'no' on this page"),
     (":::{dropdown} H\nnever", "14: the fence ':::{dropdown} H' is never closed"),
     (":::{dropdown} H\n:open:\nb\n:::", "14: unknown option 'open' of {dropdown}; takes none"),
-    (
-        ":::{admonition} H\n:name: h\nb\n:::",
-        "14: unknown option 'name' of {admonition}; takes class",
-    ),
-    (":::{admonition}\nb\n:::", "14: {admonition} needs a title"),
+    (":::{solution} ex\n:name: h\nb\n:::", "14: unknown option 'name' of {solution}; takes class"),
+    (":::{dropdown}\nb\n:::", "14: {dropdown} needs a title"),
     (":::{dropdown} H\n## No\n:::", "15: a heading inside a directive"),
     ("::::{dropdown} H\n```{code-cell} python\n1\n```\n::::", "15: a code-cell inside"),
     ("<div>", "14: raw HTML, '<div>'"),

@@ -23,6 +23,7 @@ TOGETHER = re.findall(r"^\.\. automodule:: (\S+)\n +:members:(.*)$", API, re.MUL
 def test_no_back_end_is_imported_for_numpy():
     printed = run_python(
         "import sys, attnbook, attnbook.datasets, attnbook.devices, attnbook.convert\n"
+        "import attnbook.train_lm, attnbook.write\n"
         "import attnbook.models.transformer, attnbook.generate.sampling, attnbook.pretrained, numpy\n"
         "x = numpy.ones((67, 2))\n"
         "attnbook.attend(x, x, x, mask=attnbook.causal_mask(67, x))\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -63,12 +62,6 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture
-def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wheel and the source distribution left out: they take seconds, and have their own test."""
-    monkeypatch.setattr(release, "build_package", lambda root, output: None)
-
-
 def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
@@ -98,36 +91,31 @@ def test_what_does_not_fit_is_refused(project, old, new, tag, problem):
     assert release.main(["check", tag], project) == 1
 
 
-@pytest.mark.usefixtures("no_package")
-def test_the_archives_hold_what_they_promise(project, tmp_path):
-    out = tmp_path / "dist"
-    release.archives(project, out)
-    with zipfile.ZipFile(out / "attnbook-0.2.0-site.zip") as site:
-        names = ["attnbook-0.2.0-site/_static/page.css", "attnbook-0.2.0-site/index.html"]
-        assert site.namelist() == names
-        assert site.read(names[1]).decode() == FILES["_build/html/index.html"]
-    with zipfile.ZipFile(out / "attnbook-0.2.0-notebooks.zip") as notebooks:
-        inside = [name.partition("/")[2] for name in notebooks.namelist()]
-        assert inside == ["01-one.ipynb", "LICENSE", "LICENSE-CONTENT"]
+def test_the_archives_hold_what_they_promise(project):
+    pytest.importorskip("hatchling")
+    assert release.main(["archives"], project) == 0
+    out, name = project / "dist", "attnbook-0.2.0"
+    with zipfile.ZipFile(out / f"{name}-site.zip") as site:
+        inside = {one for one in site.namelist() if not one.endswith("/")}
+        assert inside == {
+            f"{name}-site/{one}" for one in ("_static/page.css", "index.html", ".buildinfo")
+        }
+        assert site.read(f"{name}-site/index.html").decode() == FILES["_build/html/index.html"]
+    with zipfile.ZipFile(out / f"{name}-notebooks.zip") as notebooks:
+        inside = {one.partition("/")[2] for one in notebooks.namelist()}
+        assert inside == {"", "01-one.ipynb", "LICENSE", "LICENSE-CONTENT"}
     for kind, text in (("pdf", "%PDF\n"), ("apkg", "cards\n")):
-        assert (out / f"attnbook-0.2.0.{kind}").read_text(encoding="utf-8") == text
+        assert (out / f"{name}.{kind}").read_text(encoding="utf-8") == text
     lines = (out / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
     listed = dict(reversed(line.split("  ")) for line in lines)
     files = sorted(out.glob("attnbook-*"))
+    assert len(files) == 6  # the wheel and the source distribution, too
     assert listed == {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
     text = (out / "NOTES.md").read_text(encoding="utf-8")
-    assert text.startswith("- Second.\n")
-    assert "First" not in text
+    assert text.startswith("- Second.\n") and "First" not in text
     assert all(f"`{f.name}`" in text for f in files)
-
-
-def test_the_package_is_built(project, tmp_path):
-    pytest.importorskip("hatchling")
-    release.build_package(project, tmp_path)
-    wheel, source = "attnbook-0.2.0-py3-none-any.whl", "attnbook-0.2.0.tar.gz"
-    assert sorted(p.name for p in tmp_path.glob("attnbook-*")) == [wheel, source]
-    with tarfile.open(tmp_path / source) as archive:
-        assert "attnbook-0.2.0/src/attnbook/__init__.py" in archive.getnames()
+    (project / "_build/pdf/attnbook.pdf").unlink()
+    assert release.main(["archives"], project) == 1
 
 
 def test_what_is_said_elsewhere_of_the_book_is_what_pyproject_says():

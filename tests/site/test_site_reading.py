@@ -130,28 +130,6 @@ def test_results_come_while_one_types_and_lead_to_their_place(open_page: Visit) 
     page.locator(".search-results li").first.wait_for()
 
 
-def test_theme_button_switches_and_stays(open_page: Visit) -> None:
-    """By keyboard; the choice survives a reload."""
-    page, theme = open_page.go(FIRST), "document.documentElement.dataset.theme"
-    before = page.evaluate(theme)
-    for _ in range(3):
-        page.locator(".theme-switch-button:visible").first.press("Enter")
-        if page.evaluate(theme) != before:
-            break
-    after = page.evaluate(theme)
-    assert after != before
-    page.reload()
-    assert page.evaluate(theme) == after
-
-
-def test_skip_link_leads_to_the_text(open_page: Visit) -> None:
-    page = open_page.go(FIRST)
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent").strip() == "Skip to main content"
-    page.keyboard.press("Enter")
-    assert page.url.endswith("#main-content")
-
-
 @pytest.fixture
 def phone(browser: Browser, site: str) -> Iterator[Page]:
     """The first chapter on a phone, under a finger."""

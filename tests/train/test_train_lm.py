@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from processes import run_python
 
 from attnbook import train_lm, write
 from attnbook.generate.sampling import sample
@@ -327,14 +326,6 @@ def test_nothing_is_left_out_of_what_is_measured(text: Path) -> None:
         losses.append(run.measure(next(read.held_out_batches(2, 8))))
         assert run.model.training
     assert_allclose(losses[1], losses[0], rtol=1e-6)
-
-
-def test_no_back_end_is_imported_before_it_must() -> None:
-    printed = run_python(
-        "import sys\nfrom attnbook import train_lm, write\n"
-        "print({'torch', 'jax', 'equinox'} & set(sys.modules))"
-    )
-    assert printed.strip() == "set()"
 
 
 @BOTH

@@ -56,18 +56,11 @@ def test_as_many_rates_as_batches():
     assert count([1.0] * 3, [0.1] * 4) == (3, message)
 
 
-BAD_STEPS = [(0, 0.0), (-1, 1.0), (0.5, 300), (True, 1.0)]
-BAD_LOSSES = [(2, math.nan), (2, math.inf), (2, None), (2, "1"), [2, [1.0]]]
-
-
 def test_a_gate_that_is_never_reached():
     message = "gate: got 4 steps, expected at most 3, those of the run"
     assert count([1.0] * 3, gate=(4, 1.0), of=list) == (0, message)
     assert count([1.0] * 3, gate=(4, 1.0)) == (3, message)
     assert len(play([1.0] * 3, gate=(3, 1.0))[1]) == 3
-
-
-X = np.zeros((3, 2))
 
 
 def test_no_batches():
@@ -91,12 +84,6 @@ def test_a_loss_that_is_no_number_ends_it(at, steps, bad):
     message, rates = play(losses)
     assert message.startswith(f"the loss is {bad} by step")
     assert len(rates) == steps
-
-
-def test_one_bad_loss_among_good_ones_is_seen_at_the_end():
-    message, rates = play([1.0] * 3 + [math.nan] + [1.0] * 26)
-    assert "by step 30: try a lower learning rate" in message
-    assert len(rates) == 30
 
 
 def test_the_gate():
@@ -141,17 +128,6 @@ def test_rates_rise_and_fall_by_hand():
     np.testing.assert_array_equal(training.warm_cosine(0.8, 4, warmup=1), out)
     np.testing.assert_array_equal(training.warm_cosine(3.0, 1), [3.0])
     np.testing.assert_allclose(training.warm_cosine(1.0, 2, warmup=2), [1 / 2, 1 / 2], rtol=1e-14)
-
-
-def test_rates_of_a_training():
-    """As many as steps, all above 0, the peak behind the rise, and run() takes them."""
-    out = training.warm_cosine(0.01, 307, warmup=31)
-    assert out.shape == (307,)
-    assert out.argmax() == 30
-    assert 0.97 * 0.01 < out.max() < 0.01
-    assert np.all(out > 0)
-    assert np.all(np.diff(out[:31]) > 0) and np.all(np.diff(out[30:]) < 0)
-    assert play([1.0] * 4, training.warm_cosine(0.8, 4))[1] == training.warm_cosine(0.8, 4).tolist()
 
 
 def test_step_batch_is_the_loop():

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from attnbook_course.checks.exercises import exercises
+from attnbook_course.figures import COLOURS
 from attnbook_course.weaving.blocks import Block, parse, walk
 from attnbook_course.weaving.book import Book, Page
 from attnbook_course.weaving.labels import Table
@@ -106,14 +107,19 @@ class Chapter:
         return known[label].solution
 
     def printed(self, pattern: str) -> str:
-        """What the pattern's group finds in all that the chapter printed: one text and no other."""
+        """What the pattern's group finds in all that the chapter printed: one text and no other.
+
+        With "the beginning of a line of code :: pattern" it looks at what that cell printed only.
+        """
+        start, _, pattern = pattern.rpartition(" :: ")
+        cells = [self.cell(start)[0]] if start else self.cells
         try:
             expression = re.compile(pattern, re.MULTILINE)
         except re.error as error:
             raise LookupError(f"{pattern!r} is no regular expression: {error}") from error
         if expression.groups != 1:
             raise LookupError(f"{pattern!r} has {expression.groups} groups; expected one")
-        found = {m[1] for cell in self.cells for m in expression.finditer(cell.printed)}
+        found = {m[1] for cell in cells for m in expression.finditer(cell.printed)}
         if len(found) != 1:
             have = ", ".join(sorted(found)) or "nothing"
             raise LookupError(f"{self.page.docname} prints {have} for {pattern!r}; expected one")
@@ -142,3 +148,26 @@ def _cell(cell: dict[str, Any]) -> Cell:
         figure=(options.get("figure") or {}).get("name", ""),
         alt=(options.get("image") or {}).get("alt", ""),
     )
+
+
+def without(svg: str, role: str) -> str:
+    """A figure without the curves of a role of the book's plots."""
+    if role not in COLOURS:
+        raise LookupError(f"without: got {role!r}, expected one of {', '.join(COLOURS)}")
+    curve = rf'<path [^>]*style="fill: none; stroke: {COLOURS[role]};[^>]*/>'
+    found, count = re.subn(curve, "", svg)
+    if not count:
+        raise LookupError(f"without: no curve of the figure is of the role {role!r}")
+    return found
+
+
+def part_of(svg: str, view: str) -> str:
+    """A figure cut to x, y, width and height in its own units."""
+    if not re.fullmatch(r"\d+ \d+ [1-9]\d* [1-9]\d*", view):
+        raise LookupError(f"view: got {view!r}, expected x y width height, such as 0 20 300 200")
+    _, _, width, height = view.split()
+    head = re.search(r"<svg\b[^>]*>", svg)
+    assert head is not None
+    bare = re.sub(r'\s(?:width|height|viewBox)="[^"]*"', "", head[0])
+    size = f' viewBox="{view}" width="{width}pt" height="{height}pt">'
+    return svg[: head.start()] + bare[:-1] + size + svg[head.end() :]

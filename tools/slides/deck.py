@@ -83,11 +83,6 @@ class Deck:
         """How long the lecture takes in a course, its first slide included."""
         return TITLE_MINUTES + sum(slide.minutes for slide in self.slides if path in slide.paths)
 
-    @property
-    def spare_minutes(self) -> float:
-        """How long the slides take that may be left out when a question takes longer."""
-        return sum(slide.minutes for slide in self.slides if slide.spare)
-
 
 def read_deck(path: Path) -> Deck:
     """The deck in a file; DeckError with file and line if it cannot be read."""

@@ -65,6 +65,26 @@ def printed_as_html(lines: list[str], width: float) -> str:
     return f'<pre class="printed" tabindex="0" style="--size: {size}px">{printed}</pre>'
 
 
+def map_as_html(lines: list[str], names: list[str], cells: list[tuple[str, str]]) -> str:
+    """A square of printed numbers, the darker the larger; a click rings some cells, from 1."""
+    rows = [re.findall(r"-?\d+\.?\d*", one) for one in lines]
+    if {len(row) for row in rows} != {len(names)} or len(rows) != len(names):
+        shape = " + ".join(str(len(row)) for row in rows)
+        raise LookupError(f"map: got {shape} numbers, expected a square of {len(names)} names")
+    least, most = (f(float(one) for row in rows for one in row) for f in (min, max))
+    html = "".join(f"<span>{escape(one)}</span>" for one in ["", *names])
+    for name, row in zip(names, rows, strict=True):
+        html += f"<span>{escape(name)}</span>"
+        for one in row:
+            heat = 55 * (float(one) - least) / ((most - least) or 1)
+            said = one.rstrip(".").replace("-", "−") if float(one) else "0"
+            html += f'<b style="--heat: {heat:.0f}%">{said}</b>'
+    places = [f"{int(i) + 1} / {int(j) + 1}" for i, j in cells]
+    rings = "".join(f'<i style="grid-area: {place}"></i>' for place in places)
+    html += f'<div class="fragment rings">{rings}</div>' if rings else ""
+    return f'<div class="map" style="--n: {len(names)}">{html}</div>'
+
+
 def size_of(lines: list[str], width: float) -> int:
     """The size of type in which the longest line fits the width."""
     widest = max(map(len, lines))

@@ -1,4 +1,4 @@
-"""What stands on a slide beside its text: columns, formulas, figures, code, bars, questions."""
+"""What stands on a slide beside its text: columns, formulas, figures, code, bars."""
 
 from __future__ import annotations
 
@@ -8,30 +8,35 @@ from html import escape
 from textwrap import dedent
 from urllib.parse import urlencode
 
-from attnbook_course.figures import COLOURS
 from attnbook_course.weaving.stills import alternative
+from slides.asking import AskingWriter
+from slides.chapter import part_of, without
 from slides.clicks import draw, in_clicks
-from slides.deck import Slide, clicks
-from slides.listing import broken, code_as_html, expect, expression, printed_as_html, typed_as_html
+from slides.deck import clicks
+from slides.listing import (
+    broken,
+    code_as_html,
+    expect,
+    expression,
+    map_as_html,
+    printed_as_html,
+    typed_as_html,
+)
 from slides.live import settings, title_of
-from slides.question import CHOICE, LETTERS, Choice, Question, plain_answer
-from slides.text import TextWriter
 
 LETTER = re.compile(r"(?<![A-Za-z\\_])([qkv])(?![A-Za-z])(?:_[a-z])?")  # q, k_j or v_j in a formula
 WIDTH, GAP = 1168, 48  # of a slide's body, and between its columns, in its own pixels
 
 
 @dataclass
-class SlideWriter(TextWriter):
-    """Writes slides; gathers the questions of a deck and what it shows of the chapter."""
+class SlideWriter(AskingWriter):
+    """Writes slides; gathers what a deck shows of the chapter."""
 
-    questions: list[Question] = field(default_factory=list)
     live: dict[str, str] = field(default_factory=dict)  # name of a figure to its HTML
     figures: dict[str, str] = field(default_factory=dict)  # name of a figure to its SVG
     notes: list[str] = field(default_factory=list)  # of the slide that is written now
     share: float = 1.0  # of the slide's width, for what is written now
     shares: list[float] = field(default_factory=list)
-    slide: Slide | None = None
 
     def columns_directive(self, widths: str, given: dict[str, str], body: str, line: int) -> str:
         """Columns beside each other: widths such as "1fr 2fr", then a {column} for each."""
@@ -88,15 +93,13 @@ class SlideWriter(TextWriter):
     def cell_directive(self, start: str, given: dict[str, str], body: str, line: int) -> str:
         """Lines of a cell: from the one that begins so, ``:to:`` another; without its asserts.
 
-        They must have ``:mark:`` or ``:has:``, and what was printed must have ``:output:``.
+        They must have ``:mark:`` or ``:has:``, and what was printed must have ``:output:``. To be
+        typed they come in steps, as a solution does with ``:clicks:``.
         """
         cell, place = self.find(self.chapter.cell, start)
         lines = cell.without_asserts[place:]
         if last := given.pop("to", ""):
-            ends = [i for i, one in enumerate(lines) if one and one.strip().startswith(last)]
-            if not ends:
-                raise self.error(f"to: no line after {start!r} begins {last!r}")
-            lines = lines[: ends[0] + 1]
+            lines = lines[: self.place("to", lines, last) + 1]
         kept = dedent("\n".join(one for one in lines if one is not None))
         shown = re.sub(r"\n{3,}", "\n\n", kept).strip("\n").split("\n")
         mark = given.pop("mark", "")
@@ -105,17 +108,37 @@ class SlideWriter(TextWriter):
             raise self.error(f"mark: no shown line has {mark!r}")
         if "has" in given or not mark:
             self.find(expect, "has", given.pop("has", ""), shown)
-        html: str = self.find(code_as_html, shown, marked, WIDTH * self.share)
+        html: str
+        if cuts := given.pop("clicks", ""):
+            html = self.typed("\n".join(shown), cuts)
+        else:
+            html = self.find(code_as_html, shown, marked, WIDTH * self.share)
         return html + self.output(cell.printed, "output", given) if "output" in given else html
 
     def solution_directive(self, label: str, given: dict[str, str], body: str, line: int) -> str:
         """The code of an exercise's solution, to be typed: behind each of ``:clicks:`` a step.
 
-        They are how the first lines of the steps begin, with | between them.
+        They are how the first lines of the steps begin, with | between them. Long code takes two
+        slides: ``:to:`` is how the last line of the first begins, ``:from:`` the first of the next.
         """
-        code = self.find(self.chapter.solution, label)
-        cuts = [cut.strip() for cut in given.pop("clicks", "").split("|")]
-        html: str = self.find(typed_as_html, code, cuts, WIDTH * self.share)
+        lines = self.find(self.chapter.solution, label).split("\n")
+        if first := given.pop("from", ""):
+            lines = lines[self.place("from", lines, first) :]
+        if last := given.pop("to", ""):
+            lines = lines[: self.place("to", lines, last) + 1]
+        return self.typed(dedent("\n".join(lines)), given.pop("clicks", ""))
+
+    def place(self, option: str, lines: list[str | None], begins: str) -> int:
+        """Which of the lines is the first that begins so."""
+        for place, one in enumerate(lines):
+            if one and one.strip().startswith(begins):
+                return place
+        raise self.error(f"{option}: no line after {lines[0]!r} begins {begins!r}")
+
+    def typed(self, code: str, cuts: str) -> str:
+        """Code in steps, each of which begins as one of the cuts."""
+        each = [cut.strip() for cut in cuts.split("|")]
+        html: str = self.find(typed_as_html, code, each, WIDTH * self.share)
         return html
 
     def stack_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
@@ -127,7 +150,11 @@ class SlideWriter(TextWriter):
         return f'<div class="stacked">{"".join(html).replace(" fragment", "", 1)}</div>'
 
     def output_directive(self, start: str, given: dict[str, str], body: str, line: int) -> str:
-        """What a cell printed, or the lines that ``:only:`` finds; they must have ``:has:``."""
+        """What a cell printed; they must have ``:has:``.
+
+        ``:after:`` leaves out what stands up to the last line that it finds, ``:only:`` the lines
+        that it does not find, ``:most:`` those behind so many.
+        """
         cell, _ = self.find(self.chapter.cell, start)
         return self.output(cell.printed, "has", given)
 
@@ -138,24 +165,10 @@ class SlideWriter(TextWriter):
         of ``:ring:``, each a row and a column from 1. Other options are those of ``{output}``.
         """
         lines = self.kept(self.find(self.chapter.cell, start)[0].printed, "has", given)
-        rows = [re.findall(r"-?\d+\.?\d*", one) for one in lines]
-        names = [escape(one.strip()) for one in given.pop("names", "").split("|")]
-        if {len(row) for row in rows} != {len(names)} or len(rows) != len(names):
-            shape = " + ".join(str(len(row)) for row in rows)
-            raise self.error(f"map: got {shape} numbers, expected a square of {len(names)} names")
-        least, most = (f(float(one) for row in rows for one in row) for f in (min, max))
-        html = "".join(f"<span>{one}</span>" for one in ["", *names])
-        for name, row in zip(names, rows, strict=True):
-            html += f"<span>{name}</span>"
-            for one in row:
-                heat = 55 * (float(one) - least) / ((most - least) or 1)
-                said = one.rstrip(".").replace("-", "−") if float(one) else "0"
-                html += f'<b style="--heat: {heat:.0f}%">{said}</b>'
+        names = [one.strip() for one in given.pop("names", "").split("|")]
         cells = re.findall(r"(\d+) (\d+)", given.pop("ring", ""))
-        places = [f"{int(i) + 1} / {int(j) + 1}" for i, j in cells]
-        rings = "".join(f'<i style="grid-area: {place}"></i>' for place in places)
-        html += f'<div class="fragment rings">{rings}</div>' if rings else ""
-        return f'<div class="map" style="--n: {len(names)}">{html}</div>'
+        html: str = self.find(map_as_html, lines, names, cells)
+        return html
 
     def output(self, text: str, has: str, given: dict[str, str]) -> str:
         """Printed lines; ``:wrap:`` breaks those that are too long."""
@@ -165,21 +178,35 @@ class SlideWriter(TextWriter):
         return html
 
     def kept(self, text: str, has: str, given: dict[str, str]) -> list[str]:
-        """The printed lines that ``:only:`` finds; they must have what the option says."""
+        """The lines of ``:after:``, ``:only:`` and ``:most:``, with what the option says."""
+        lines = text.rstrip("\n").split("\n")
+        if behind := given.pop("after", ""):
+            found = self.find(expression, "after", behind)
+            places = [place for place, one in enumerate(lines, 1) if found.search(one)]
+            if not places:
+                raise self.error(f"after: no printed line has {behind!r}")
+            lines = lines[places[-1] :]
         only = self.find(expression, "only", given.pop("only", ""))
-        lines = [one for one in text.rstrip("\n").split("\n") if only.search(one)]
+        lines = [one for one in lines if only.search(one)]
+        lines = lines[: self.find(int, given.pop("most", str(len(lines))))]
         self.find(expect, has, given.pop(has, ""), lines or [""])
         return lines
 
     def bars_directive(self, most: str, given: dict[str, str], body: str, line: int) -> str:
-        """Numbers as bars, "name :: number" a line; :: floor or :: now at its end is a colour."""
-        rows = []
+        """Numbers as bars, "name :: number" a line; :: floor or :: now at its end is a colour.
+
+        Behind +++ each comes with a click.
+        """
+        rows, click = [], ""
         for place, one in enumerate(body.split("\n")):
             self.line = line + place
+            if one == "+++":
+                click = " fragment"
+                continue
             found = re.fullmatch(r"(.+?) :: (\d+\.?\d*)(?: :: (floor|now))?", self.words(one))
             if found is None:
                 raise self.error(f"bars: got {one!r}, expected name :: number (:: floor or now)")
-            rows.append((found[1].strip(), found[2], found[3] or ""))
+            rows.append((found[1].strip(), found[2], (found[3] or "") + click))
         top = self.find(float, most) if most else max(float(number) for _, number, _ in rows)
         html = "".join(
             f'<div class="bar {kind}"><span>{self.inline(name)}</span>'
@@ -209,75 +236,7 @@ class SlideWriter(TextWriter):
             "<span>Open the live figure</span></a></div>"
         )
 
-    def question_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
-        """Ask, wait, vote, show: choices, each wrong one with its misconception; --- the answer."""
-        lines, seconds = body.split("\n"), self.find(int, given.pop("seconds", "60"))
-        cut = lines.index("---") if "---" in lines else len(lines)
-        answer = "\n".join(lines[cut + 1 :]).strip("\n")
-        stem = "\n".join(one for one in lines[:cut] if not CHOICE.fullmatch(one)).strip()
-        choices = []
-        for place, one in enumerate(lines[:cut]):
-            if match := CHOICE.fullmatch(one):
-                self.line = line + place
-                if (match[1] == "x") == bool(match[3]):
-                    raise self.error(f"{match[2]!r}: what misleads stands behind %% of wrong ones")
-                choices.append(
-                    Choice(self.words(match[2]), match[1] == "x", self.words(match[3] or ""))
-                )
-        self.line = line
-        if not answer.strip() or sum(c.is_right for c in choices) != 1:
-            raise self.error("a question needs choices, one of them [x], and an answer behind ---")
-        if not 2 <= len(choices) <= len(LETTERS):
-            raise self.error(f"a question of {len(choices)} choices; expected 2 to {len(LETTERS)}")
-        assert self.slide is not None
-        question = Question(
-            lecture=self.deck.number,
-            title=self.slide.title,
-            section=self.slide.section,
-            stem=self.words(stem),
-            choices=tuple(choices),
-            answer=self.words(plain_answer(answer)),
-        )
-        self.questions.append(question)
-        items = "".join(
-            f'<li class="{"right" if choice.is_right else "wrong"}"><b>{letter}</b>'
-            f"<span>{self.inline(choice.text)}</span></li>"
-            for letter, choice in zip(LETTERS, choices, strict=False)
-        )
-        two = " two" if max(len(c.text) for c in choices) < 48 else ""
-        time = "one minute" if seconds == 60 else f"{seconds} seconds"
-        return (
-            f'<div class="question"><div class="stem">{self.text(stem, line)}</div>'
-            f'<ol class="choices{two}">{items}</ol>'
-            f'<div class="wait" style="--seconds: {seconds}s">'
-            f"<span>{time} to think, then vote</span><i></i></div>"
-            f'<div class="fragment answer">{self.text(answer, line + cut + 1)}</div></div>'
-        )
-
     def notes_directive(self, _: str, given: dict[str, str], body: str, line: int) -> str:
         """What the lecturer says, does and watches for."""
         self.notes.append(self.markdown(body, line))
         return ""
-
-
-def without(svg: str, role: str) -> str:
-    """A figure without the curves of a role of the book's plots."""
-    if role not in COLOURS:
-        raise LookupError(f"without: got {role!r}, expected one of {', '.join(COLOURS)}")
-    curve = rf'<path [^>]*style="fill: none; stroke: {COLOURS[role]};[^>]*/>'
-    found, count = re.subn(curve, "", svg)
-    if not count:
-        raise LookupError(f"without: no curve of the figure is of the role {role!r}")
-    return found
-
-
-def part_of(svg: str, view: str) -> str:
-    """A figure cut to x, y, width and height in its own units."""
-    if not re.fullmatch(r"\d+ \d+ [1-9]\d* [1-9]\d*", view):
-        raise LookupError(f"view: got {view!r}, expected x y width height, such as 0 20 300 200")
-    _, _, width, height = view.split()
-    head = re.search(r"<svg\b[^>]*>", svg)
-    assert head is not None
-    bare = re.sub(r'\s(?:width|height|viewBox)="[^"]*"', "", head[0])
-    size = f' viewBox="{view}" width="{width}pt" height="{height}pt">'
-    return svg[: head.start()] + bare[:-1] + size + svg[head.end() :]

@@ -11,29 +11,8 @@ from attnbook._types import Array
 from attnbook._validation import check_bandwidth, check_qkv
 
 
-def squared_distance(
-    queries: Float[Array, "... m d"], keys: Float[Array, "... n d"], bandwidth: Any = 1.0
-) -> Float[Array, "... m n"]:
-    """Squared distance in bandwidths, u²_ij = Σ_c ((q_ic − k_jc) / h_c)².
-
-    Differences come first: the expanded square ‖q‖² − 2 q·k + ‖k‖² needs one matrix product, but
-    loses digits where distances are small beside the coordinates. Time grows with d, memory does
-    not.
-
-    Args:
-        queries: of shape (..., m, d).
-        keys: of shape (..., n, d); leading axes broadcast.
-        bandwidth: h, a number, or an array of shape () or (d,), in the units of the coordinates.
-
-    Returns:
-        u², of shape (..., m, n).
-    """
-    xp = check_qkv(queries=queries, keys=keys)
-    return unchecked_squared_distance(queries, keys, check_bandwidth(xp, bandwidth, keys))
-
-
 def unchecked_squared_distance(queries: Array, keys: Array, h: Any) -> Array:
-    """The formula of squared_distance, for what was checked before."""
+    """u²_ij = Σ_c ((q_ic − k_jc) / h_c)², for what was checked before."""
     per_coordinate = not isinstance(h, float) and h.ndim == 1
 
     def term(c: int) -> Any:
@@ -47,9 +26,11 @@ def unchecked_squared_distance(queries: Array, keys: Array, h: Any) -> Array:
 def distance(
     queries: Float[Array, "... m d"], keys: Float[Array, "... n d"], bandwidth: Any = 1.0
 ) -> Float[Array, "... m n"]:
-    """Distance in bandwidths, u_ij = √u²_ij; see squared_distance.
+    """Distance in bandwidths, u_ij = √(Σ_c ((q_ic − k_jc) / h_c)²).
 
-    At u = 0 the root has no derivative; the one given here is 0, so that gradients stay finite.
+    Differences come first: the expanded square ‖q‖² − 2 q·k + ‖k‖² needs one matrix product, but
+    loses digits where distances are small beside the coordinates. Time grows with d, memory does
+    not. At u = 0 the root has no derivative; the one given is 0, so that gradients stay finite.
 
     Args:
         queries: of shape (..., m, d).

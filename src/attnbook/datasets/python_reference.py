@@ -33,7 +33,7 @@ class Text:
         return "".join(self.vocabulary[t] for t in token_list(len(self.vocabulary), tokens=tokens))
 
 
-def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed: int = 0) -> Text:
+def python_reference(*, held_out: float = 0.1, seed: int = 0) -> Text:
     """Help topics of the Python language reference, in a training and a held-out part.
 
     A fifth of the text stands there more than once, as topics share sections; every paragraph is
@@ -42,8 +42,6 @@ def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed:
 
     Args:
         held_out: the share that is held out, of parts of about PART characters each.
-        whole_topics: hold out whole topics in place of parts: a harder test, as their names are
-            nowhere in the training text.
         seed: of NumPy's default generator, which draws what is held out.
 
     Raises:
@@ -54,9 +52,8 @@ def python_reference(*, held_out: float = 0.1, whole_topics: bool = False, seed:
     fraction(held_out=held_out)
     nonnegative_int(seed=seed)
     topics, seen = _topics(), set[str]()
-    kept = [_unseen(topics[name], seen) for name in sorted(topics)]
-    parts = kept if whole_topics else _parts([paragraph for topic in kept for paragraph in topic])
-    texts = [_tokens("".join(part)) for part in parts]
+    kept = [one for name in sorted(topics) for one in _unseen(topics[name], seen)]
+    texts = [_tokens("".join(part)) for part in _parts(kept)]
     drawn = np.random.default_rng(seed).permutation(len(texts))
     total = np.cumsum([len(texts[i]) for i in drawn])
     out = set(drawn[: 1 + int(np.searchsorted(total, held_out * total[-1]))].tolist())

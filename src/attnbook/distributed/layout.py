@@ -14,15 +14,12 @@ class Model:
     """The shapes of a transformer that decodes.
 
     Args:
-        parameters: how many numbers it has, those of all experts too.
+        parameters: how many numbers it has.
         layers: blocks.
         width: of the stream.
         heads: of queries, per block.
         sequence: tokens in a row.
         key_heads: heads of keys and values; None for as many as of queries.
-        experts: MLPs of a block among which each token chooses, 1 for a plain block.
-        chosen: of them per token.
-        expert_parameters: those of the parameters that are in experts, of all blocks together.
     """
 
     parameters: float
@@ -31,27 +28,18 @@ class Model:
     heads: int
     sequence: int
     key_heads: int | None = None
-    experts: int = 1
-    chosen: int = 1
-    expert_parameters: float = 0
 
     def __post_init__(self) -> None:
         positive(parameters=self.parameters)
-        for name in ("layers", "width", "heads", "sequence", "experts"):
+        for name in ("layers", "width", "heads", "sequence"):
             positive_int(**{name: getattr(self, name)})
         if self.key_heads is not None:
             int_between(1, self.heads, key_heads=self.key_heads)
-        int_between(1, self.experts, chosen=self.chosen)
 
     @property
     def key_width(self) -> float:
         """Numbers of a key, of all heads together."""
         return self.width * (self.key_heads or self.heads) / self.heads
-
-    @property
-    def active(self) -> float:
-        """The parameters that one token meets."""
-        return self.parameters - self.expert_parameters * (1 - self.chosen / self.experts)
 
 
 @dataclass(frozen=True)
@@ -90,15 +78,14 @@ class Cluster:
 class Layout:
     """How a model and its batch are divided. The devices that are left take copies of it all.
 
-    Neighbours in a machine are first those of the heads, then those of the ring, then the copies
-    with their experts; stages are furthest apart.
+    Neighbours in a machine are first those of the heads, then those of the ring, then the copies;
+    stages are furthest apart.
 
     Args:
         zero: stage 0 to 3 of ZeRO among the copies.
         heads: ways in which heads and hidden units are divided, the norms' tokens too.
         ring: ways in which the tokens of a row are divided.
         stages: of a pipeline.
-        experts: ways in which experts are divided among the copies.
         micro_batches: into which the rows of a copy are cut in each step.
         recompute: what the way back computes anew: "none", "attention" (its scores, by a kernel
             that keeps no weights) or "all" of a block, with such a kernel.
@@ -109,24 +96,22 @@ class Layout:
     heads: int = 1
     ring: int = 1
     stages: int = 1
-    experts: int = 1
     micro_batches: int = 1
     recompute: str = "attention"
     overlap: bool = True
 
     def __post_init__(self) -> None:
         int_between(0, 3, zero=self.zero)
-        for name in ("heads", "ring", "stages", "experts", "micro_batches"):
+        for name in ("heads", "ring", "stages", "micro_batches"):
             positive_int(**{name: getattr(self, name)})
         one_of(RECOMPUTE, recompute=self.recompute)
 
 
-# Grattafiori et al. (2024), table 3; Jiang et al. (2024), table 1
+# Grattafiori et al. (2024), table 3
 MODELS = {
     "Llama 3 8B": Model(8_030_261_248, 32, 4096, 32, 8192, 8),
     "Llama 3 70B": Model(70_553_706_496, 80, 8192, 64, 8192, 8),
     "Llama 3 405B": Model(405_853_388_800, 126, 16384, 128, 8192, 8),
-    "Mixtral 8x7B": Model(46_702_792_704, 32, 4096, 32, 8192, 8, 8, 2, 45_097_156_608),
 }
 # of Cluster: the data sheets' bfloat16 and links in one direction; the latency is assumed
 DEVICES: dict[str, Any] = {

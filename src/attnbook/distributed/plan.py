@@ -24,8 +24,8 @@ class Plan:
         copies: of the model, that share the batch.
         rows: in a micro-batch.
         memory: bytes by what they hold: weights, gradients, optimizer, activations.
-        seconds: of the step, by what they go to: compute, heads, ring, experts, stages (sending
-            between them), bubble, copies; what hides behind computing is in none of them.
+        seconds: of the step, by what they go to: compute, heads, ring, stages (sending between
+            them), bubble, copies; what hides behind computing is in none of them.
         sending: seconds that each kind of sending takes, hidden or not.
         available: bytes of a device.
         tokens_per_second: of the whole cluster.
@@ -63,9 +63,9 @@ class Plan:
 def operations(model: Model) -> float:
     """Operations per token of a training step, 6 P + 12 · layers · sequence · width.
 
-    P are the parameters that a token meets. Scores and weighted sums of a block take 4 operations
-    per query, key and column of the width, once forward and twice backward. What a causal mask
-    hides is counted, as model-FLOPs utilisation counts it.
+    P are the parameters. Scores and weighted sums of a block take 4 operations per query, key and
+    column of the width, once forward and twice backward. What a causal mask hides is counted, as
+    model-FLOPs utilisation counts it.
 
     Args:
         model: a Model.
@@ -75,7 +75,7 @@ def operations(model: Model) -> float:
 
     Source: Kaplan et al. (2020), section 2.1; Chowdhery et al. (2022), appendix B.
     """
-    return OPERATIONS * model.active + _of_attention(model)
+    return OPERATIONS * model.parameters + _of_attention(model)
 
 
 def _of_attention(model: Model) -> float:
@@ -88,8 +88,7 @@ def activations(model: Model, recompute: str = "none") -> float:
     Of the 34, 11 are attention's, 19 the MLP's and 4 those of two norms, in 2 bytes per number and
     with a dropout mask of 1; the MLP is four times as wide and its activation keeps its input. The
     second part are scores, weights and their dropout mask. Where a kernel computes the scores anew,
-    it is gone; where the block is, its input alone is kept, 2 width. Of a block with experts the 19
-    are kept for each that a token has chosen.
+    it is gone; where the block is, its input alone is kept, 2 width.
 
     Args:
         model: a Model.
@@ -106,18 +105,17 @@ def activations(model: Model, recompute: str = "none") -> float:
     kind = one_of(RECOMPUTE, recompute=recompute)
     if kind == "all":
         return 2.0 * model.width
-    kept = (15.0 + 19 * model.chosen) * model.width
-    return kept + (5 * model.heads * model.sequence if kind == "none" else 0)
+    return 34.0 * model.width + (5 * model.heads * model.sequence if kind == "none" else 0)
 
 
 def plan(model: Model, batch: int, cluster: Cluster, layout: Layout) -> Plan:
     """What a training step costs each device of a cluster, in bytes and seconds, and what binds.
 
-    With T ways of heads, R of the ring, p stages, E of experts, m micro-batches and
-    D = devices / (T R p) copies, each device holds 1 / (T p) of the model. The R of a ring hold the
-    same, so ZeRO divides its part by D R, and gradients are summed over as many. It holds
-    activations of min(m, p) micro-batches (one forward, one backward in turn), divided by T and R:
-    the ways of heads also divide norms and stream, by tokens (sequence parallelism).
+    With T ways of heads, R of the ring, p stages, m micro-batches and D = devices / (T R p) copies,
+    each device holds 1 / (T p) of the model. The R of a ring hold the same, so ZeRO divides its
+    part by D R, and gradients are summed over as many. It holds activations of min(m, p)
+    micro-batches (one forward, one backward in turn), divided by T and R: the ways of heads also
+    divide norms and stream, by tokens (sequence parallelism).
     Stage 3 of ZeRO has two blocks whole at a time. Not counted are embedding and logits, the time
     of the optimizer, buffers, and uneven stages.
 
@@ -125,10 +123,9 @@ def plan(model: Model, batch: int, cluster: Cluster, layout: Layout) -> Plan:
     up to stage 1 of ZeRO once per step, behind the last micro-batch; with stage 2 gradients, with
     stage 3 weights and gradients of each block at every micro-batch. The ring hides behind its
     attention.
-    Sums over heads, tokens on their way to experts, and the stream between stages hide nowhere.
-    A collective whose ranks share a machine takes the links inside; with g of its ranks in each of
-    several machines it has g network cards, and no more than the link inside. A message to a
-    neighbour and an all-to-all have one card.
+    Sums over heads and the stream between stages hide nowhere. A collective whose ranks share a
+    machine takes the links inside; with g of its ranks in each of several machines it has g network
+    cards, and no more than the link inside. A message to a neighbour has one card.
 
     Args:
         model: a Model.
@@ -140,10 +137,10 @@ def plan(model: Model, batch: int, cluster: Cluster, layout: Layout) -> Plan:
         A Plan.
 
     Raises:
-        ValueError: devices, heads, layers, experts or rows that the layout does not divide.
+        ValueError: devices, heads, layers or rows that the layout does not divide.
 
     Source: Narayanan et al. (2021), section 3; Rajbhandari et al. (2020), sections 5 and 7;
-        Korthikanti et al. (2022), section 4; Lepikhin et al. (2021), section 3, for experts.
+        Korthikanti et al. (2022), section 4.
     """
     copies, rows = _divided(model, positive_int(batch=batch), cluster, layout)
     seconds, sending = _times(model, cluster, layout, copies, rows)
@@ -168,8 +165,6 @@ def _divided(model: Model, batch: int, cluster: Cluster, layout: Layout) -> tupl
         ("devices", cluster.devices, of_one),
         ("heads", model.heads, layout.heads),
         ("sequence", model.sequence, layout.ring),
-        ("experts", model.experts, layout.experts),
-        ("copies", cluster.devices // of_one, layout.experts),
         ("batch", batch, cluster.devices // of_one * layout.micro_batches * model.sequence or 1),
     )
     for name, whole, ways in wholes:
@@ -181,22 +176,19 @@ def _divided(model: Model, batch: int, cluster: Cluster, layout: Layout) -> tupl
     return copies, batch // (copies * layout.micro_batches * model.sequence)
 
 
-def _parts(model: Model, layout: Layout, copies: int) -> tuple[tuple[float, int], ...]:
-    """Parameters of a device before ZeRO, and the ranks that hold the same: all else, experts."""
-    ways, same = layout.heads * layout.stages, copies * layout.ring
-    shared = (model.parameters - model.expert_parameters) / ways
-    own = model.expert_parameters / (ways * layout.experts)
-    return (shared, same), (own, same // layout.experts)
+def _part(model: Model, layout: Layout, copies: int) -> tuple[float, int]:
+    """Parameters of a device before ZeRO, and the ranks that hold the same."""
+    return model.parameters / (layout.heads * layout.stages), copies * layout.ring
 
 
 def _memory(model: Model, layout: Layout, copies: int, rows: int) -> dict[str, float]:
-    parts, held = _parts(model, layout, copies), {}
+    (part, ranks), held = _part(model, layout, copies), {}
     for kind, each in KINDS.items():
         sizes: dict[str, Any] = dict.fromkeys(KINDS, 0) | {kind: each}
-        held[kind] = sum(traffic.zero(part, ranks, layout.zero, **sizes) for part, ranks in parts)
+        held[kind] = traffic.zero(part, ranks, layout.zero, **sizes)
     blocks = model.layers / layout.stages  # of a stage
     if layout.zero == 3:
-        held["weights"] += ITEMSIZE * min(2, blocks) / blocks * sum(part for part, _ in parts)
+        held["weights"] += ITEMSIZE * min(2, blocks) / blocks * part
     tokens = rows * model.sequence / (layout.heads * layout.ring)
     flying = min(layout.micro_batches, layout.stages) * blocks
     held["activations"] = tokens * flying * activations(model, layout.recompute)
@@ -213,7 +205,7 @@ def _times(
     blocks = m * model.layers / p  # of a stage, each once for every micro-batch
     share = rows * model.sequence * m / (t * r * p * cluster.flops * cluster.reached)
     attention = _of_attention(model) * share
-    once = OPERATIONS * model.active * share + attention
+    once = OPERATIONS * model.parameters * share + attention
     scores = attention / 6  # made anew by a kernel: one product of six, four of them backward
     more = {"none": 0, "attention": scores, "all": once / 3 + scores}[layout.recompute]
     forward = 2 if layout.recompute == "all" else 1  # ways forward through a block
@@ -239,11 +231,6 @@ def _times(
     add("ring", *[(there, meanwhile)] * forward, (back, 2 * meanwhile))
 
     here = ITEMSIZE * rows * model.sequence / (t * r) * model.width  # bytes of a stream
-    trips = 2 * sums if layout.experts > 1 else 0  # there and home, in each direction
-    routed = trips * traffic.all_to_all(here * model.chosen, layout.experts)
-    link = _message(cluster, t * r, layout.experts)
-    add("experts", (traffic.seconds(trips * (layout.experts - 1), routed, link), 0))
-
     passed = 2 * m if p > 1 else 0
     link = _message(cluster, t * r * copies, p)
     add("stages", (traffic.seconds(passed, passed * here, link), 0))
@@ -263,14 +250,11 @@ def _of_copies(
     ahead = {0: (0, 0), 1: (1, 1), 2: (1, 1), 3: (1, m)}[layout.zero]
     behind = {0: (2, 1), 1: (1, 1), 2: (1, m), 3: (2, m)}[layout.zero]
     pieces = model.layers / layout.stages if layout.zero == 3 else 1  # each block by itself
-    parts = zip(_parts(model, layout, copies), (1, layout.experts), strict=True)
-    kinds = [(parameters, ranks, inner) for (parameters, ranks), inner in parts if parameters]
+    parameters, ranks = _part(model, layout, copies)
+    link = _shared(cluster, layout.heads, ranks)
     for (passes, times), compute in ((ahead, forward), (behind, backward)):
-        one = 0.0
-        for parameters, ranks, inner in kinds:
-            link = _shared(cluster, layout.heads * inner, ranks)
-            size = passes * traffic.all_gather(ITEMSIZE * parameters, ranks)
-            one += traffic.seconds(passes * pieces * (ranks - 1), size, link)
+        size = passes * traffic.all_gather(ITEMSIZE * parameters, ranks)
+        one = traffic.seconds(passes * pieces * (ranks - 1), size, link)
         found.append((times * one, times * compute / m))
     return found
 

@@ -55,17 +55,6 @@ def reduce_scatter(size: Amount, world: Amount) -> Amount:
     return _share_of_others(size, world)
 
 
-def all_to_all(size: Amount, world: Amount) -> Amount:
-    """Bytes sent when each rank gets its own part of every rank's array: size (W − 1) / W.
-
-    The part that a rank has for itself stays, the others go straight to where they belong. So
-    tokens travel to the experts that they chose, and their results back. Errors are all_reduce's.
-
-    Source: Lepikhin et al. (2021), section 3.
-    """
-    return _share_of_others(size, world)
-
-
 def _share_of_others(size: Amount, world: Amount) -> Amount:
     (size,), (world,) = amounts(size=size), counts(world=world)
     return size * (world - 1) / world
@@ -119,24 +108,6 @@ def heads_split(rows: Amount, tokens: Amount, embed_dim: Amount, itemsize: Amoun
     Source: Shoeybi et al. (2019), section 3.
     """
     return 2 * math.prod(counts(rows=rows, tokens=tokens, embed_dim=embed_dim, itemsize=itemsize))
-
-
-def split_attention(rows: Amount, width: Amount, itemsize: Amount) -> Amount:
-    """Bytes of the parts that ranks with some of the keys each reduce: a maximum, then two sums.
-
-    Args:
-        rows: the number of queries, of all heads and rows of the batch.
-        width: p, that of the values.
-        itemsize: bytes of one number.
-
-    Returns:
-        rows · (1 + 1 + p) · itemsize, however many keys there are.
-
-    Raises:
-        ValueError: what is no integer, or below 1.
-    """
-    rows, width, itemsize = counts(rows=rows, width=width, itemsize=itemsize)
-    return rows * (2 + width) * itemsize
 
 
 def zero(

@@ -20,9 +20,7 @@ from attnbook._validation import upcast_half
 from attnbook.attention import scores
 from attnbook.exact import online_softmax
 from attnbook.exact.inputs import check_inputs
-from attnbook.jax.launch import run
 from attnbook.jax.sharding import axis_and_size, collectives, make_mesh, shard
-from attnbook.jax.slices import slice_of
 from attnbook.linear_attention.inputs import check_state_inputs
 
 __all__ = [
@@ -30,10 +28,7 @@ __all__ = [
     "linear_attention",
     "make_mesh",
     "ring_attention",
-    "run",
     "shard",
-    "slice_of",
-    "split_attention",
 ]
 
 
@@ -107,45 +102,6 @@ def _ring(q: Array, k: Array, v: Array, *, axis: str, world: int, causal: bool) 
     own = part_of(keys, values, jnp.tri(rows, dtype=bool) if causal else None)
     (found, _, _), _ = lax.scan(turn, (own, keys, values), jnp.arange(1, world))
     return online_softmax.unchecked_finish(found)[0].astype(v.dtype)
-
-
-def split_attention(
-    q: Float[Array, "... m d"],
-    k: Float[Array, "... n d"],
-    v: Float[Array, "... n p"],
-    *,
-    mesh: Mesh | None = None,
-) -> Float[Array, "... m p"]:
-    """Attention of few queries to keys and values that are split over devices.
-
-    As attnbook.torch.distributed.split_attention, of whole arrays: k and v, of shapes (..., n, d)
-    and (..., n, p), are split along n, which the devices of a mesh of one axis divide; q and the
-    averages, of shape (..., m, p), are whole on every device.
-
-    Raises:
-        ValueError: shapes or dtypes that do not fit, keys that the devices do not divide.
-        TypeError: arrays of another library.
-
-    Source: Dao, Haziza, Massa and Sizov (2023), on one device; Milakov and Gimelshein (2018),
-        equation 4.
-    """
-    mesh = mesh or make_mesh()
-    axis, world = axis_and_size(mesh)
-    check_inputs(q, k, v, False)
-    _check_divided(world, k=k, v=v)
-    share = functools.partial(_share, axis=axis)
-    placed = P(), _tokens(k.ndim, axis), _tokens(v.ndim, axis)
-    return jax.shard_map(share, mesh=mesh, in_specs=placed, out_specs=P())(q, k, v)
-
-
-def _share(q: Array, k: Array, v: Array, *, axis: str) -> Array:
-    """What one device does: of all queries and its blocks (..., n / W, d) and (..., n / W, p)."""
-    wide, keys, values = upcast_half(jnp, q, k, v)
-    part = online_softmax.unchecked_partial(scores.unchecked_scaled_dot(wide, keys), values, None)
-    top = lax.pmax(lax.stop_gradient(part.top), axis)  # any number is right: it is divided out
-    factor = jnp.exp(part.top - top)
-    total, weighted = lax.psum((factor * part.total, factor[..., None] * part.weighted), axis)
-    return (weighted / total[..., None]).astype(v.dtype)
 
 
 def linear_attention(

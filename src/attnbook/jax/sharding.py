@@ -24,12 +24,11 @@ SPLIT_LAYERS = (MultiHeadAttention, LinearAttention, GatedDelta, MLP)
 INTO_HEADS = ("query", "key", "value", "decay", "beta", "hidden", "gate")
 
 
-def make_mesh(devices: int | None = None, *, name: str = "devices") -> Mesh:
+def make_mesh(devices: int | None = None) -> Mesh:
     """Devices in a row, as one axis along which arrays can be split.
 
     Args:
         devices: how many, the first of jax.devices(); all of them without it.
-        name: of the axis.
 
     Returns:
         A mesh of shape (devices,), whose axis leaves it to jax.jit how arrays are split within.
@@ -45,7 +44,9 @@ def make_mesh(devices: int | None = None, *, name: str = "devices") -> Mesh:
             f'jax.config.update("jax_num_cpu_devices", {count}) before its first use gives a CPU '
             "as many"
         )
-    return jax.make_mesh((count,), (name,), axis_types=(AxisType.Auto,), devices=present[:count])
+    return jax.make_mesh(
+        (count,), ("devices",), axis_types=(AxisType.Auto,), devices=present[:count]
+    )
 
 
 def shard(model: Model, mesh: Mesh, kind: str) -> Model:

@@ -14,7 +14,6 @@ from jaxtyping import Float
 from attnbook._types import Array
 from attnbook._validation import check_floating
 from attnbook.attention.distances import distance as distance
-from attnbook.attention.distances import squared_distance as squared_distance
 
 Kernel = Callable[[Any], Array]  # of u = distance / bandwidth
 

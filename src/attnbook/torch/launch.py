@@ -3,6 +3,7 @@
 import contextlib
 import faulthandler
 import gc
+import json
 import os
 import pickle
 import re
@@ -10,6 +11,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,16 +21,18 @@ import torch
 from torch import distributed
 
 from attnbook._validation import positive, positive_int
-from attnbook.distributed.launched import (
-    WORKER,
-    first_error,
-    pickled,
-    python_path,
-    report,
-    show_printed,
-    worker_text,
-)
+from attnbook.distributed.sources import source_of
 
+WORKER = "worker.py"  # what errors call the text of the function
+# Annotations are not evaluated: they may name what is not there.
+TEXT = """from __future__ import annotations
+{source}
+
+if __name__ == "__main__":
+    from attnbook.torch.launch import work
+
+    work({name})
+"""
 START_SECONDS = 120  # until all have joined
 GRACE_SECONDS = 10  # that the launcher has to end after its workers
 
@@ -61,14 +66,22 @@ def run(
     """
     world = positive_int(processes=processes)
     seconds = positive(time_limit=time_limit)
-    text, sent = worker_text(function, "torch"), pickled(arguments)
+    text = TEXT.format(source=source_of(function), name=function.__name__)
+    try:
+        sent = pickle.dumps(arguments)
+    except Exception as error:
+        raise ValueError(
+            f"arguments: got {', '.join(arguments)}, expected what pickle takes: {error}"
+        ) from None
     prefix = "attnbook-"
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / WORKER).write_text(text, encoding="utf-8")
         (folder / "arguments").write_bytes(sent)
         status = _launch(folder, world, seconds)
-        show_printed(folder, world)
+        for printed in (folder / f"printed-{rank}" for rank in range(world)):
+            if printed.exists():
+                print(printed.read_text(encoding="utf-8", errors="replace"), end="")
         if status != 0:
             raise RuntimeError(_what_failed(folder, world, seconds)) from None
         return [pickle.loads((folder / f"result-{r}").read_bytes()) for r in range(world)]
@@ -79,7 +92,8 @@ def _launch(folder: Path, world: int, seconds: float) -> int | None:
     command = [sys.executable, "-P", "-m", "torch.distributed.run", "--standalone"]
     command += ["--local-addr=127.0.0.1", f"--nproc-per-node={world}"]
     command += [str(folder / WORKER), str(folder), str(seconds)]
-    environment = {"OMP_NUM_THREADS": "1"} | os.environ | {"PYTHONPATH": python_path()}
+    path = os.pathsep.join(path or os.getcwd() for path in sys.path)  # what can be imported here
+    environment = {"OMP_NUM_THREADS": "1"} | os.environ | {"PYTHONPATH": path}
     if sys.platform == "linux":
         environment.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with (folder / "launcher").open("wb") as said:
@@ -122,8 +136,11 @@ def _what_failed(folder: Path, world: int, seconds: float) -> str:
     late = [folder / f"late-{rank}" for rank in range(world)]
     if any(path.exists() and path.stat().st_size for path in late):
         return f"after {seconds:g} seconds, the limit: {_where(folder, world)}"
-    unknown = f"the workers ended without a result:\n{said[-2000:]}"
-    return first_error(folder, world) or unknown
+    told = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("error-*")]
+    if not told:
+        return f"the workers ended without a result:\n{said[-2000:]}"
+    first = min(told, key=lambda error: error["time"])
+    return f"rank {first['rank']} of {world} failed:\n{first['text']}"
 
 
 def _where(folder: Path, world: int) -> str:
@@ -163,19 +180,29 @@ def work(function: Callable[..., Any]) -> None:
     ):
         faulthandler.dump_traceback_later(START_SECONDS, exit=True, file=late)
         try:
-            with contextlib.redirect_stdout(printed), connected():
+            with contextlib.redirect_stdout(printed), _connected():
                 faulthandler.dump_traceback_later(seconds, exit=True, file=late)  # anew
                 found = pickle.dumps(function(rank, world, **arguments))
                 (folder / f"result-{rank}").write_bytes(found)
         except BaseException as error:
-            report(folder, rank, error)
+            _report(folder, rank, error)
             printed.flush()
             os._exit(1)  # without the others, who would be waited for
         faulthandler.cancel_dump_traceback_later()
 
 
+def _report(folder: Path, rank: int, error: BaseException) -> None:
+    """Write a worker's error to a file, without the frame of the launcher that caught it."""
+    trace = error.__traceback__.tb_next if error.__traceback__ else None
+    text = "".join(traceback.format_exception(type(error), error, trace)).strip()
+    text = text.replace(str(folder) + os.sep, "")
+    told = {"time": time.time(), "rank": rank, "text": text}
+    (folder / f"told-{rank}").write_text(json.dumps(told), encoding="utf-8")
+    (folder / f"told-{rank}").rename(folder / f"error-{rank}")
+
+
 @contextlib.contextmanager
-def connected() -> Iterator[None]:
+def _connected() -> Iterator[None]:
     """A process group on gloo, left by all at once."""
     torch.set_num_threads(1)
     distributed.init_process_group("gloo")

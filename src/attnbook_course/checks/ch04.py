@@ -227,15 +227,10 @@ def greedy(function: Function) -> str:
         mistakes = [
             (_written(logits, longest, own=False), "bos is fed at each step: feed what it wrote."),
             (_written(logits, longest, moves=False), "The state stays the first: hand on the new."),
-            (_written(logits, longest, own=False, moves=False), "Neither token nor state moves."),
             ([*right, 2], "The end is no token of the text: leave eos out."),
             ([1, *right], "bos is no token of the text: leave it out."),
-            ([1, *right, 2], "bos and eos are no tokens of the text: leave them out."),
             (_written(logits, longest, eos=None), "It writes on after eos."),
             (_written(logits, longest + 1), "One token too many: longest is what there may be."),
-            (_written(logits, longest - 1), "One token too few: longest of them are allowed."),
-            (_written(logits, 9), "It writes on beyond longest."),
-            (_written(-logits, longest), "Those are the least likely tokens: take the largest."),
         ]
         cause = next((words for one, words in mistakes if np.array_equal(got, one)), "")
         numbers, expected = (", ".join(f"{one:g}" for one in a) or "nothing" for a in (got, right))

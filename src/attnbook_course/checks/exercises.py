@@ -71,11 +71,6 @@ class Exercise:
         return self.kinds != "explanation"
 
     @property
-    def is_repair(self) -> bool:
-        """Whether the stub is broken code to be mended."""
-        return "debugging" in self.kinds
-
-    @property
     def check_line(self) -> str:
         """The stub's last line, which calls the check."""
         return self.stub.strip().splitlines()[-1]

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from attnbook._validation import int_between
 from attnbook_course.drawings.canvas import Canvas, Drawing, colour, plain
 from attnbook_course.drawings.rows import Average, Step
-from attnbook_course.drawings.rows_of_chapters import average_of
+from attnbook_course.drawings.rows_of_chapters import CHAPTERS
 
 LEFT, RIGHT = 44, 436  # middles of the first and the last column
 LINE = 26  # the height of a step's words
@@ -34,7 +35,7 @@ def average_in_steps(chapter: int = 1) -> Drawing:
     Raises:
         ValueError: a chapter without such a drawing.
     """
-    average = average_of(chapter)
+    average = CHAPTERS[int_between(1, len(CHAPTERS), chapter=chapter)]()
     head = HEAD[average.places is not None] + 10 * average.in_parts
     heights = [_height(average, step) for step in average.steps]
     canvas = Canvas("average_in_steps", head + sum(heights), described(average))

@@ -321,7 +321,7 @@ def without_softmax() -> Average:
     kernel = kernels.gaussian(np.abs(query - keys) / BANDWIDTH)
     weights = kernel @ np.linalg.inv(gram + 0.2**2 * np.eye(len(keys)))
     full, shares = float(np.abs(weights).max()), (row_of(weights),)
-    times, outputs = "times M = (K + σ^2I)^{−1}; rings: below 0", (f"= {weights @ values:.2f}",)
+    times, outputs = "times M = (G + σ^2I)^{−1}; rings: below 0", (f"= {weights @ values:.2f}",)
     return Average(
         query=f"an input, {query}",
         keys="inputs",
@@ -390,15 +390,3 @@ CHAPTERS: dict[int, Callable[[], Average]] = {
     12: in_parts,
     13: lambda: in_parts(devices=True),
 }
-
-
-def average_of(chapter: int) -> Average:
-    """A chapter's weighted average.
-
-    Raises:
-        ValueError: a chapter that has none.
-    """
-    if chapter not in CHAPTERS:
-        have = ", ".join(map(str, CHAPTERS))
-        raise ValueError(f"chapter: got {chapter!r}, expected one of {have}")
-    return CHAPTERS[chapter]()

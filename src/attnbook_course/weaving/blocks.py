@@ -22,7 +22,6 @@ from myst_parser.parsers.options import TokenizeError, options_to_items
 # Each directive with the options it takes.
 DIRECTIVES: dict[str, set[str]] = {
     "code-cell": {"tags", "mystnb"},
-    "admonition": {"class"},
     "dropdown": set(),
     "exercise": {"label", "class", "nonumber"},  # the last two of a build
     "solution": {"class"},

@@ -49,10 +49,9 @@ def _directive(block: Block, resolver: RoleResolver) -> str:
         return bibliography(resolver.cited, resolver.references)
     body = render(block.children, resolver)
     title = _title(block, resolver)
-    if name in ("solution", "dropdown") or "dropdown" in str(block.options.get("class", "")):
+    if name in ("solution", "dropdown"):
         return _folded(title, body)
-    stop = "" if title.endswith((".", "?", "!", ":")) else "."
-    return _quoted(f"**{title}{stop}**\n\n{body}")
+    return _quoted(f"**{title}.**\n\n{body}")
 
 
 def _title(block: Block, resolver: RoleResolver) -> str:

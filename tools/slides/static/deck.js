@@ -83,13 +83,18 @@ function glide(from, to) {
   }
 }
 
-// Bars in one place grow or shrink from one to the next.
+// Bars in one place grow or shrink from one to the next; one that comes with a click begins where the one above it ends.
 function grow(from, to) {
   const old = all(".bar b", from);
-  all(".bar b", to).forEach((bar, at) => old[at] && bar.animate([{ width: old[at].style.width }, { width: bar.style.width }], { duration: 800, easing: "ease-in-out" }));
+  all(".bar b", to).forEach((bar, at) => old[at] && stretch(bar, old[at]));
+}
+
+function stretch(bar, before) {
+  bar.animate([{ width: before.style.width }, { width: bar.style.width }], { duration: 800, easing: "ease-in-out" });
 }
 
 function turnPart({ fragment }, back) {
+  if (!back && !still && fragment.matches(".bar")) stretch(fragment.querySelector("b"), fragment.previousElementSibling.querySelector("b"));
   const other = fragment.matches(".stacked > .part") && fragment.previousElementSibling;
   const [from, to] = back ? [fragment, other] : [other, fragment];
   if (other && !still) for (const move of [glide, grow]) move(from, to);
