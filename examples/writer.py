@@ -77,11 +77,11 @@ def text_loss(model, rows):  # every token predicts the next one
     return cross_entropy(logits.mT, rows[:, 1:])  # wants (rows, vocab, n)
 
 
-def train(model, text, steps):
+def train(model, text, steps, loss_of=text_loss):
     optimiser = torch.optim.Adam(model.parameters())
     for step in range(steps):
         first = torch.randint(len(text) - WINDOW, (ROWS, 1))
-        loss = text_loss(model, text[first + torch.arange(WINDOW + 1)])
+        loss = loss_of(model, text[first + torch.arange(WINDOW + 1)])
         optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

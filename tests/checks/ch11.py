@@ -89,7 +89,7 @@ WRONG = {
         )
     ],
     "one_pass": [
-        (altered(one_after_another, "[t, :t] @ u[:t]", "[t] @ u"), "you give NaN where K is NaN")
+        (altered(one_after_another, "[t, :t] @ u[:t]", "[t] @ u"), "you give NaN where G is NaN")
     ],
     "landmark_features": [
         (root_of_each_entry, "you give NaN: the root of each entry"),

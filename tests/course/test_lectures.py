@@ -340,6 +340,19 @@ def test_a_solution_is_typed_in_steps_and_has_every_line_once(book, tmp_path):
         assert f";color:var(--drawing-{role})" in part and "#0000a" not in part
 
 
+def test_long_code_is_typed_on_two_slides(book, tmp_path):
+    """The second part stands as far left as the page allows, and no line is lost between them."""
+    parts = (":to: squares\n:clicks: squares", ":from: s =\n:clicks: s = | return")
+    body = "".join(f"```{{solution}} build-1\n{part}\n```\n" for part in parts)
+    writer, page = page_of(book, tmp_path, HEAD + body + NOTES)
+    found = re.findall(r"<pre.*?</pre>", page, re.DOTALL)
+    first, second = (unescape(re.sub("<.*?>", "", code)).strip("\n") for code in found)
+    assert first.startswith("def ") and second.startswith("s =")
+    lines = writer.chapter.solution("build-1").strip().split("\n")
+    kept = [one.strip() for one in lines if '"""' not in one]
+    assert [one.strip() for one in f"{first}\n{second}".split("\n")] == kept
+
+
 def test_a_map_is_darkest_at_the_largest_number_and_rings_equal_ones(written):
     (table,) = re.findall(r'<div class="map".*?</div></div>', written["5b"][1], re.DOTALL)
     cells = re.findall(r"--heat: (\d+)%\">([^<]*)<", table)

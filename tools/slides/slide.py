@@ -99,10 +99,7 @@ class SlideWriter(AskingWriter):
         cell, place = self.find(self.chapter.cell, start)
         lines = cell.without_asserts[place:]
         if last := given.pop("to", ""):
-            ends = [i for i, one in enumerate(lines) if one and one.strip().startswith(last)]
-            if not ends:
-                raise self.error(f"to: no line after {start!r} begins {last!r}")
-            lines = lines[: ends[0] + 1]
+            lines = lines[: self.place("to", lines, last) + 1]
         kept = dedent("\n".join(one for one in lines if one is not None))
         shown = re.sub(r"\n{3,}", "\n\n", kept).strip("\n").split("\n")
         mark = given.pop("mark", "")
@@ -121,9 +118,22 @@ class SlideWriter(AskingWriter):
     def solution_directive(self, label: str, given: dict[str, str], body: str, line: int) -> str:
         """The code of an exercise's solution, to be typed: behind each of ``:clicks:`` a step.
 
-        They are how the first lines of the steps begin, with | between them.
+        They are how the first lines of the steps begin, with | between them. Long code takes two
+        slides: ``:to:`` is how the last line of the first begins, ``:from:`` the first of the next.
         """
-        return self.typed(self.find(self.chapter.solution, label), given.pop("clicks", ""))
+        lines = self.find(self.chapter.solution, label).split("\n")
+        if first := given.pop("from", ""):
+            lines = lines[self.place("from", lines, first) :]
+        if last := given.pop("to", ""):
+            lines = lines[: self.place("to", lines, last) + 1]
+        return self.typed(dedent("\n".join(lines)), given.pop("clicks", ""))
+
+    def place(self, option: str, lines: list[str | None], begins: str) -> int:
+        """Which of the lines is the first that begins so."""
+        for place, one in enumerate(lines):
+            if one and one.strip().startswith(begins):
+                return place
+        raise self.error(f"{option}: no line after {lines[0]!r} begins {begins!r}")
 
     def typed(self, code: str, cuts: str) -> str:
         """Code in steps, each of which begins as one of the cuts."""

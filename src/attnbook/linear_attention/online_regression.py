@@ -1,7 +1,7 @@
-"""Regression while reading: coefficients u = M y of estimators that predict k(q, ·) u.
+"""Regression while reading: coefficients u = M v of estimators that predict k(q, ·) u.
 
 With M = I the prediction is linear attention's sum, with the inverse of a triangle it is the delta
-rule's, with (K + σ²I)⁻¹ the posterior mean of a Gaussian process.
+rule's, with (G + σ²I)⁻¹ the posterior mean of a Gaussian process.
 """
 
 import math
@@ -35,15 +35,15 @@ from attnbook._validation import (
 def one_pass(
     gram: Float[Array, "... n n"], values: Float[Array, "... n p"], *, beta: Any = 1.0
 ) -> Float[Array, "... n p"]:
-    """The delta rule's coefficients, u = (I + β tril(K, −1))⁻¹ β y: one pass over the pairs.
+    """The delta rule's coefficients, u = (I + β tril(G, −1))⁻¹ β v: one pass over the pairs.
 
-    Row by row this is u_i = β (y_i − Σ_{j<i} K_ij u_j): each pair corrects a share β of the error
+    Row by row this is u_i = β (v_i − Σ_{j<i} G_ij u_j): each pair corrects a share β of the error
     that the prediction from the pairs before it makes.
 
     Args:
-        gram: K, the kernel between the keys, in the order of arrival, of shape (..., n, n). Only
+        gram: G, the kernel between the keys, in the order of arrival, of shape (..., n, n). Only
             what is below its diagonal counts.
-        values: y, of shape (..., n, p); leading axes broadcast.
+        values: v, of shape (..., n, p); leading axes broadcast.
         beta: β, a number, or an array of shape (..., n), one per pair.
 
     Returns:
@@ -81,15 +81,15 @@ def unchecked_one_pass(gram: Array, values: Array, rate: Any) -> Float[Array, ".
 def passes(
     gram: Float[Array, "... n n"], values: Float[Array, "... n p"], count: int, *, noise: float
 ) -> Float[Array, "... n p"]:
-    """Coefficients after some passes of Gauss–Seidel on (K + σ²I) u = y, from u = 0.
+    """Coefficients after some passes of Gauss–Seidel on (G + σ²I) u = v, from u = 0.
 
     A pass goes through the pairs in their order and solves the equation of each for its own u_i. If
     K_ii = 1, the first pass is the delta rule's with β = 1/(1 + σ²); the limit of many passes is
     the posterior's coefficients.
 
     Args:
-        gram: K, symmetric and not indefinite, of shape (..., n, n).
-        values: y, of shape (..., n, p); leading axes broadcast.
+        gram: G, symmetric and not indefinite, of shape (..., n, n).
+        values: v, of shape (..., n, p); leading axes broadcast.
         count: the number of passes, 0 or more.
         noise: standard deviation σ of the values, 0 or more.
 
@@ -98,7 +98,7 @@ def passes(
 
     Raises:
         ValueError: shapes or dtypes that do not fit, a count that is no integer or below 0, noise
-            below 0, or 0 where the diagonal of K has a 0: that equation has no solution of its own.
+            below 0, or 0 where the diagonal of G has a 0: that equation has no solution of its own.
         TypeError: arrays of different libraries.
 
     Source: Saad (2003), section 4.1.
@@ -114,7 +114,7 @@ def passes(
     first, carried = xp.linalg.solve(lower, wide), xp.linalg.solve(lower, upper)
     u = xp.zeros_like(first)
     for _ in range(count):
-        u = first - carried @ u  # (L + D + σ²I) u = y − U u of the pass before
+        u = first - carried @ u  # (L + D + σ²I) u = v − U u of the pass before
     return xp.astype(u, values.dtype)
 
 
@@ -123,13 +123,13 @@ def recursive(
 ) -> tuple[Float[Array, "... r p"], Float[Array, "... r r"]]:
     """Recursive least squares: mean and covariance of weights w ~ N(0, I), one pair at a time.
 
-    A pair (φ, y) has the gain g = Pφ / (φᵀPφ + σ²); w becomes w + g (y − φᵀw), and P becomes
-    P − g (Pφ)ᵀ. After all pairs these are the posterior of Bayesian linear regression,
+    A pair (φ, y) has the gain γ = Pφ / (φᵀPφ + σ²); w becomes w + γ (y − φᵀw), and P becomes
+    P − γ (Pφ)ᵀ. After all pairs these are the posterior of Bayesian linear regression,
     (ΦᵀΦ + σ²I)⁻¹ Φᵀy and σ² (ΦᵀΦ + σ²I)⁻¹.
 
     Args:
         features: Φ, a row per pair, of shape (..., n, r).
-        values: y, of shape (..., n, p); leading axes broadcast.
+        values: v, of shape (..., n, p); leading axes broadcast.
         noise: standard deviation σ of the values, above 0.
 
     Returns:

@@ -195,7 +195,7 @@ def written(function: Function) -> str:
 
 @check
 def one_pass(function: Function) -> str:
-    """function(gram, values, beta): u with (I + β tril(K, −1)) u = β y."""
+    """function(gram, values, beta): u with (I + β tril(G, −1)) u = β v."""
     rng = np.random.default_rng(6)
     for n, p, beta in ((6, 2, 0.7), (4, 1, 0.5)):
         x = rng.uniform(-1, 1, n)
@@ -210,7 +210,7 @@ def one_pass(function: Function) -> str:
         where = f"for {n} pairs and β = {beta}"
         with_own = solved(one + beta * np.tril(gram))
         mistakes = [
-            (beta * (y - below @ y), "Earlier pairs count by u, not by y: use each u at once."),
+            (beta * (y - below @ y), "Earlier pairs count by u, not by v: use each u at once."),
             (with_own, "The diagonal is in it: at its own step a pair is not written yet."),
             (solved(one + beta * (gram - gram * one)), "Later pairs count too: sum over s < t."),
             (solved(one + below), "β multiplies the bracket, the old answers too."),
@@ -220,7 +220,7 @@ def one_pass(function: Function) -> str:
         got = call(function, gram, y, beta)
         if np.any(np.isnan(got)):
             cause = "only what lies below it is known in time."
-            raise Wrong(f"{where} you give NaN where K is NaN from the diagonal upwards: {cause}")
+            raise Wrong(f"{where} you give NaN where G is NaN from the diagonal upwards: {cause}")
         expect(got, right, where)
     return "each pair subtracts what those before it answer at its key."
 

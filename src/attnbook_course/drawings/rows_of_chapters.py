@@ -320,7 +320,7 @@ def without_softmax() -> Average:
     kernel = kernels.gaussian(np.abs(query - keys) / BANDWIDTH)
     weights = kernel @ np.linalg.inv(gram + 0.2**2 * np.eye(len(keys)))
     full, shares = float(np.abs(weights).max()), (row_of(weights),)
-    times, outputs = "times M = (K + σ^2I)^{−1}; rings: below 0", (f"= {weights @ values:.2f}",)
+    times, outputs = "times M = (G + σ^2I)^{−1}; rings: below 0", (f"= {weights @ values:.2f}",)
     return Average(
         query=f"an input, {query}",
         keys="inputs",
