@@ -30,7 +30,7 @@ from attnbook_course.drawings.rows import (
     softmax_steps,
     two_matrices,
 )
-from attnbook_course.drawings.words_read import BEST, HIS, stored, weights_of
+from attnbook_course.drawings.words_read import HIS
 
 MATRICES = np.array(
     [
@@ -290,12 +290,13 @@ def in_context() -> Average:
 
 def real_model() -> Average:
     """Chapter 10: " his" asks the words before it, in one head of a published model."""
-    names = tuple(stored()[1][: HIS + 1])
-    shares = weights_of(*BEST)[HIS, : HIS + 1]
+    head = datasets.one_head()
+    names = head.tokens[: HIS + 1]
+    table = head.queries[HIS] @ head.keys[: HIS + 1].T / head.keys.shape[1] ** 0.5
     steps = softmax_steps(
-        np.log(shares)[None],
-        [mixture(row_of(shares), names)],
-        about="from the stored weights: log(weight)",
+        table[None],
+        [mixture(row_of(softmax(table)), names)],
+        about="q · k / √64",
         new=["weights"],
         of="a vector from each token",
         exponentials=False,
