@@ -129,7 +129,7 @@ def recursive(
 
     Args:
         features: Φ, a row per pair, of shape (..., n, r).
-        values: v, of shape (..., n, p); leading axes broadcast.
+        values: y, of shape (..., n, p); leading axes broadcast.
         noise: standard deviation σ of the values, above 0.
 
     Returns:
