@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_every_live_figure_has_a_still_and_no_other_is_kept() -> None:
-    assert len(FIGURES) >= 12
+    assert len(FIGURES) >= 11
     assert {file.stem for file in STILLS.glob("*.webp")} == set(FIGURES)
 
 
