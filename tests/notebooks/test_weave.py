@@ -77,11 +77,17 @@ def test_chapter_is_faithful_and_its_outputs_are_compared(chapter):
     notebook = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
     assert_faithful(chapter, notebook)
     cells = code_cells(notebook)
+    # What a model writes hangs on the last digits of its training: chapter 8's Checked cells hold
+    # its bits, and the samples are there to be read.
+    to_be_read = [cell for cell in cells if "quoted" in cell.metadata.get("tags", [])]
     skipping = [
         cell
         for cell in cells
-        if SKIPPING & set(cell.metadata.get("tags", []))
-        or any(comment in cell.source for comment in SKIPPING_COMMENTS)
+        if cell not in to_be_read
+        and (
+            SKIPPING & set(cell.metadata.get("tags", []))
+            or any(comment in cell.source for comment in SKIPPING_COMMENTS)
+        )
     ]
     assert len(skipping) <= 0.05 * len(cells)
     assert any(cell.outputs for cell in cells), "a stripped notebook compares nothing"
