@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import torch
 from mending import altered, mended, solutions
@@ -85,6 +87,7 @@ def generate_one_by_one(tokens, weights, num_heads, draws, temperature):
     return tokens
 
 
+OWN_DRAWS = itertools.cycle((0.0, 0.99))  # three draws of one call are not those of the next
 ROWS = "tall * wide, height * width * channels"
 LOG, IN_TWO_STEPS = "less - np.log(np.exp(less)", "np.log(np.exp(less) / np.exp(less)"
 MASK, DRAWN = "return mask", "np.maximum(p - q, 0)"
@@ -108,7 +111,12 @@ WRONG = {
     "generate": [
         (altered(generate_one_by_one, "tokens[-8:]", "tokens"), "let the model read the last 8"),
         (altered(generate_one_by_one, "return tokens", "return tokens[2:]"), "the given ones"),
-        (altered(generate_one_by_one, "<= draw", "<= torch.rand(1)"), "another text each time"),
+        (
+            altered(
+                generate_one_by_one, "draw in draws", "draw in [next(OWN_DRAWS) for _ in draws]"
+            ),
+            "another text each time",
+        ),
     ],
     "nucleus": [
         (cutting("kept = order[reached <= share - 1]"), "you give NaN: nothing is kept"),
