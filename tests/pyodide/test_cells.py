@@ -94,7 +94,11 @@ def test_cells_print_what_is_stored_and_exercises_hear_their_answers(
         stored = opened.page.locator(f"div.cell.cell-{place}").evaluate(STORED).strip()
         if errors and not all("NotImplementedError" in error for error in errors):
             wrong.append((place, errors))
-        elif not errors and MINUS.sub(" ", UNSHOWN.sub("", printed)) != MINUS.sub(" ", stored):
+        elif (
+            not errors
+            and "perf_counter(" not in cell.code  # what is timed differs from run to run
+            and MINUS.sub(" ", UNSHOWN.sub("", printed)) != MINUS.sub(" ", stored)
+        ):
             wrong.append((place, (printed, stored)))
         tried += 1
     assert not wrong
