@@ -77,9 +77,11 @@ def test_chapter_is_faithful_and_its_outputs_are_compared(chapter):
     notebook = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
     assert_faithful(chapter, notebook)
     cells = code_cells(notebook)
-    # What a model writes hangs on the last digits of its training: chapter 8's Checked cells hold
-    # its bits, and the samples are there to be read.
-    to_be_read = [cell for cell in cells if "quoted" in cell.metadata.get("tags", [])]
+    # What a model writes hangs on the last digits of its training. Chapter 8 reads such a sample
+    # after every piece, and its Checked cells hold the bits; no other page has as many.
+    samples = [cell for cell in cells if "quoted" in cell.metadata.get("tags", [])]
+    to_be_read = samples if chapter.stem.startswith("08-") else []
+    assert len(to_be_read) <= 14
     skipping = [
         cell
         for cell in cells
