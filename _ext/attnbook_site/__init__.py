@@ -16,6 +16,8 @@
 - ``images``: an image says its size before it comes, and opens whole.
 - ``listings``: a long line of code goes on below its beginning on a phone.
 - ``search``: what the search finds, and by which words.
+- ``found``: what search engines and the previews of links are told of a page.
+- ``plain``: the chapters as plain Markdown, and llms.txt, which lists them for assistants.
 - ``citations``: author and year in round brackets.
 - ``assets``: fonts, styles, Bokeh and trained models go into the site.
 """
@@ -44,6 +46,8 @@ PARTS = (
     "images",
     "listings",
     "search",
+    "found",
+    "plain",
     "citations",
     "assets",
 )

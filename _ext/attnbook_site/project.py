@@ -54,8 +54,7 @@ def configure(app: Sphinx, config: Config) -> None:
     config.html_theme_options = {**config.html_theme_options, **options}
     address = project.get("urls", {}).get("Book", "").rstrip("/")
     config.html_baseurl = f"{address}/" if address else ""  # each page then says where it lives
-    card = {"card": f"{address}/_static/card.png"} if address else {}
-    config.html_context = {**config.html_context, **card, "book_version": project["version"]}
+    config.html_context = {**config.html_context, "book_version": project["version"]}
 
 
 def fill_passages(app: Sphinx, docname: str, source: list[str]) -> None:

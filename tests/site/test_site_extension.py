@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -77,8 +78,43 @@ def test_with_an_address_a_chapter_has_its_buttons_and_says_where_it_lives(built
         f"https://colab.research.google.com/github/{notebook}",
         "https://mybinder.org/v2/gh/some-one/a.copy/main?urlpath=lab/tree/chapters/01-sample.ipynb",
     }
-    assert f'<link rel="canonical" href="{PAGES}/{FIRST}"' in html
-    assert f'<meta property="og:image" content="{PAGES}/_static/card.png"' in html
+
+
+def test_search_engines_and_previews_of_links_are_told_what_a_page_is(built: Path) -> None:
+    """Once each, and by the world's names; the list of pages has all, and not the search."""
+    html = html_of(built, FIRST)
+    head, about = html[: html.index("</head>")], 'What a weighted average is, and says "so".'
+    tags = re.findall(
+        r'<(?:meta|link) (?:name|property|rel)="([^"]*)" (?:content|href)="(.*?)"', head
+    )
+    told = {name: unescape(text) for name, text in tags}
+    title = "Sample chapter (Nadaraya–Watson & others)"
+    assert unescape(head).count(f"<title>{title} — From Kernel Regression") == 1
+    assert told["description"] == told["og:description"] == about and told["og:title"] == title
+    assert head.count("canonical") == 1
+    assert told["canonical"] == told["og:url"] == f"{PAGES}/{FIRST}"
+    assert told["og:image"] == f"{PAGES}/_static/card.png"
+    data = json.loads(re.findall(r'"application/ld\+json">(.*?)</script>', head)[0])
+    assert data["@type"] == ["Chapter", "LearningResource"] and data["position"] == "1"
+    assert data["isPartOf"]["@type"] == "Book" and data["description"] == about
+    data = re.findall(r'"application/ld\+json">(.*?)</script>', html_of(built, ROAD))[0]
+    assert json.loads(data)["timeRequired"] == "PT1M" and "position" not in json.loads(data)
+    listed = re.findall("<loc>(.*)</loc>", html_of(built, "sitemap.xml"))
+    assert sorted(listed) == sorted(
+        f"{PAGES}/{page}" for page in ("index.html", FIRST, SECOND, ROAD)
+    )
+    assert f"Sitemap: {PAGES}/sitemap.xml" in html_of(built, "robots.txt")
+
+
+def test_an_assistant_gets_a_chapter_as_markdown_without_its_solutions(built: Path) -> None:
+    """With what the code printed and its figures in words; llms.txt leads there, and pages to both."""
+    place = FIRST.replace(".html", ".md")
+    text, listed = html_of(built, place), html_of(built, "llms.txt")
+    assert "```text\n[3.]\n```" in text and "*Figure: A short diagonal line*" in text
+    assert f"## Weighted averages\n\n- [Sample chapter]({PAGES}/{place}): What a weighted" in listed
+    head = html_of(built, FIRST)
+    assert f'<link rel="alternate" type="text/markdown" href="{Path(place).name}" />' in head
+    assert '<link rel="describedby" type="text/markdown" href="../llms.txt" />' in head
 
 
 def test_cells_and_prose_follow_one_choice(open_page: Visit) -> None:
@@ -172,13 +208,16 @@ def test_faults_fail_the_build_and_are_named(built: Path, tmp_path: Path) -> Non
     """A formula that KaTeX refuses, and outputs that are not those of the code; no old ones show."""
     book = shutil.copytree(built, tmp_path / "book", symlinks=True)
     index, second = book / "index.md", book / "chapters" / "02-second.md"
-    index.write_text("# A page\n\n$\\frac{1}{$\n\n$\\nosuchcommand{x}$\n\n$a^2$\n", "utf-8")
+    index.write_text(
+        "---\ndescription: A page\n---\n# A page\n\n$\\frac{1}{$\n\n$\\nosuchcommand{x}$\n\n$a^2$\n",
+        "utf-8",
+    )
     second.write_text(second.read_text("utf-8").replace('"from JAX", 3', '"JAX", 4'), "utf-8")
     done = build(book)
     said = done.stderr + done.stdout
     assert done.returncode != 0
-    assert "index.md:3" in said and "expected '}'" in said
-    assert "index.md:5" in said and r"Undefined control sequence: \nosuchcommand" in said
+    assert "index.md:6" in said and "expected '}'" in said
+    assert "index.md:8" in said and r"Undefined control sequence: \nosuchcommand" in said
     html = html_of(book, "index.html")
     assert html.count("katex-error") == 2 and html.count('class="katex"') == 1
     assert re.search(r"02-second\.md:\d+: WARNING: got no stored outputs of the code as", said)

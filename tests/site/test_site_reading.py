@@ -9,6 +9,7 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
+import yaml
 from playwright.sync_api import Browser, Page
 from site_visits import ROOT, SITE, WIDTHS, Visit, pages_of, visiting, without_script
 from weave import woven
@@ -26,6 +27,16 @@ FIRST, TABBED = "chapters/01-kernel-regression.html", "chapters/03-queries-keys-
 SECTION = "the-bandwidth-how-far-to-look"
 OVERVIEW = "appendices/exercises.html"
 EXERCISES = [one for file in sorted(ROOT.glob("chapters/[0-9]*.md")) for one in exercises(file)]
+# What people type into a search engine, and the book has a chapter on.
+NAMES = ["attention", "softmax", "multi-head attention", "transformer", "GPT", "layer norm"]
+NAMES += ["residual", "positional encoding", "KV cache", "FlashAttention", "linear attention"]
+NAMES += [
+    "in-context learning",
+    "kernel regression",
+    "Nadaraya–Watson",
+    "Bahdanau",
+    "self-attention",
+]
 PANELS = """() => [...document.querySelectorAll(".sd-tab-set")]
   .filter((set) => set.querySelectorAll(":scope > input").length > 1)
   .map((set) => [...set.querySelectorAll(":scope > .sd-tab-content")].map((one) => one.checkVisibility()))"""
@@ -245,9 +256,30 @@ def test_a_chapter_says_where_it_ran_and_what_it_is_about() -> None:
     for path in CHAPTERS:
         ran = json.loads((ROOT / path).with_suffix(".ipynb").read_text("utf-8"))["metadata"]["ran"]
         assert f", on {ran['machine']}." in HTML[path]
-        about = (ROOT / path).with_suffix(".md").read_text("utf-8").partition("description: ")[2]
-        meta = f'<meta name="description" content="{about.splitlines()[0]}" />'
-        assert meta in unescape(HTML[path])
+        source = (ROOT / path).with_suffix(".md").read_text("utf-8")
+        about = yaml.safe_load(source.split("---")[1])["description"]
+        assert f'<meta name="description" content="{about}" />' in unescape(HTML[path])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_chapter_is_found_by_what_the_world_calls_it(name: str) -> None:
+    """Its title or its description has the words that people type."""
+    told = r'<title>.*?</title>|<meta name="description" content=".*?" />'
+    heads = {path: unescape(" ".join(re.findall(told, HTML[path]))) for path in CHAPTERS}
+    assert [path for path in heads if name.lower() in heads[path].lower()]
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_the_markdown_of_a_chapter_leads_to_pages_and_solves_no_exercise(path: str) -> None:
+    text = (SITE / path).with_suffix(".md").read_text("utf-8")
+    page = (SITE / path).resolve()
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*\.(?:html|md|ipynb|py))", text)
+    assert all((page.parent / link).is_file() for link in links)
+    woven_cells = json.loads((ROOT / path).with_suffix(".ipynb").read_text("utf-8"))["cells"]
+    notebook = "".join("".join(cell["source"]) for cell in woven_cells)
+    solutions = re.findall(r"<summary>Solution.*?</summary>\s*(.*?)</details>", notebook, re.S)
+    assert len(solutions) == notebook.count("<summary>Solution")
+    assert not [one for one in solutions if max(one.splitlines(), key=len) in text]
 
 
 CELL = "div.cell.runs:not([class*=tag_])"
