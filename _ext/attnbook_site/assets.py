@@ -99,7 +99,7 @@ def copy_assets(app: Sphinx) -> None:
     copy(Path(app.confdir, "images").glob("card.png"), static)  # goes with a link to the book
     for priority, name in enumerate(STYLES, start=900):
         app.add_css_file(name, priority=priority)
-    app.add_js_file("site.js", loading_method="defer", priority=900)
+    app.add_js_file("site.js", priority=900)
 
 
 def write_icons(target: Path) -> None:
@@ -130,6 +130,14 @@ def finish_page(app: Sphinx, page: str, template: str, context: dict[str, Any], 
         context["ipynb_source"] = f"{page}.ipynb"  # else the theme offers it with an address alone
 
 
+def defer(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """No script keeps a page from being drawn; what the theme tells its own search goes."""
+    scripts = context["script_files"]
+    scripts[:] = [one for one in scripts if one.filename]
+    for script in scripts:
+        script.attributes["defer"] = "defer"
+
+
 def finish(app: Sphinx, error: Exception | None) -> None:
     """The notebooks that are offered are ours; the theme's icons are a font, and no script too."""
     if error or app.builder.format != "html":
@@ -149,4 +157,5 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", configure)
     app.connect("builder-inited", copy_assets)
     app.connect("html-page-context", finish_page, priority=400)  # the theme's buttons come at 501
+    app.connect("html-page-context", defer, priority=900)  # when all scripts are named
     app.connect("build-finished", finish)

@@ -92,7 +92,7 @@ class InlineDrawings(SphinxPostTransform):
 def note_page(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """A page on which a drawing moves loads the script for it."""
     if '<div class="moving ' in context.get("body", ""):
-        app.add_js_file("moving.js", loading_method="defer", priority=910)
+        app.add_js_file("moving.js", priority=910)
 
 
 def setup(app: Sphinx) -> None:

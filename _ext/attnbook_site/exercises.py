@@ -115,7 +115,7 @@ class DocumentedChecks(SphinxDirective):
 def note_pages(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Pages that have or list exercises load the script that keeps the reader's progress."""
     if 'class="exercise' in context.get("body", "") or page == "appendices/exercises":
-        app.add_js_file("progress.js", loading_method="defer", priority=910)
+        app.add_js_file("progress.js", priority=910)
 
 
 def setup(app: Sphinx) -> None:

@@ -2,6 +2,7 @@
 
 So Python's structure stays to be seen; static/content.css has the rest. Prints in columns, and
 matrices, stay as they are. What is copied is the code: nothing but ``span`` and ``wbr`` is added.
+Names, operators and brackets need no colour, and so no ``span``: half of a chapter's elements.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sphinx.highlighting import PygmentsBridge
 SHORT = 30  # characters that fit any phone
 COLUMNS = re.compile(r"\S {2,}[^\s#]|\A *\[\[")
 TAG = re.compile(r"<[^>]*>")
+PLAIN = re.compile(r'<span class="(?:[nopw]|n[bcfn])">([^<]*)</span>')
 OPENING = re.compile(r"[(\[]</span>")
 
 
@@ -31,7 +33,7 @@ class Listing(HtmlFormatter[str]):
                 long(*pair) if len(pair[1]) > SHORT else pair[0]
                 for pair in zip(lines, texts, strict=True)
             ]
-        yield from super().wrap((1, line) for line in lines)  # type: ignore[no-untyped-call]
+        yield from super().wrap((1, PLAIN.sub(r"\1", line)) for line in lines)  # type: ignore[no-untyped-call]
 
 
 def long(line: str, text: str) -> str:

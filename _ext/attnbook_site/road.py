@@ -123,7 +123,7 @@ def show(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
         line = f'<p class="road-time">{line}</p>'
         context["body"] = body.replace("</h1>", f"</h1>\n{line}", 1)
     if is_on_road or '<ul class="road' in body:
-        app.add_js_file("road.js", loading_method="defer", priority=905)
+        app.add_js_file("road.js", priority=905)
 
 
 def setup(app: Sphinx) -> None:

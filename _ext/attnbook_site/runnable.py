@@ -237,9 +237,9 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 def load(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """A page with cells that run has the script."""
     if RUNS.search(context.get("body", "")):
-        app.add_js_file("run.js", loading_method="defer", priority=920)
+        app.add_js_file("run.js", priority=920)
         if BUILD.search(context["body"]):
-            app.add_js_file("builds.js", loading_method="defer", priority=930)
+            app.add_js_file("builds.js", priority=930)
 
 
 def setup(app: Sphinx) -> None:

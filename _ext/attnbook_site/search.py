@@ -179,7 +179,7 @@ def configure(app: Sphinx, config: Config) -> None:
 def replace(app: Sphinx) -> None:
     """In place of Sphinx's own search, whose index knows pages only."""
     app.builder.search = False  # type: ignore[attr-defined]
-    app.add_js_file("search.js", loading_method="defer", priority=905)
+    app.add_js_file("search.js", priority=905)
 
 
 def setup(app: Sphinx) -> None:
