@@ -41,6 +41,10 @@ THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_the
 ICONS = ["angle-left", "angle-right", "bars", "circle-half-stroke", "code", "download"]
 ICONS += ["file", "file-pdf", "list", "magnifying-glass", "moon", "sun", "xmark"]
 STYLES = ("katex/katex.min.css", "page.css", "content.css", "print.css")
+# What others wrote for any page: all pages wait for it, and need a fifth of it.
+TRIMMED = ("styles/*-theme.css", "sphinx-design.min.css", "mystnb.*.css")
+RULE = re.compile(r"/\*.*?\*/|([^{}@;/]+)\{[^{}]*\}", re.DOTALL)
+NEGATED = re.compile(r":not\((?:[^()]|\([^()]*\))*\)")
 # A list of references has no list items for assistive devices, and this role is deprecated.
 MARKUP = {
     '<div role="list" class="citation-list">': '<div class="citation-list">',
@@ -148,6 +152,25 @@ def finish(app: Sphinx, error: Exception | None) -> None:
             copy([notebook], (Path(app.outdir) / "_sources" / page).parent)
     icons = Path(app.outdir) / "_static" / "scripts" / "fontawesome.js"
     icons.write_text("// 1.5 MB that the style sheet's icon font has as well\n", encoding="utf-8")
+    trim_styles(Path(app.outdir))
+
+
+def trim_styles(site: Path) -> None:
+    """Leave out the rules for classes that are on no page and named in no script."""
+    known = set[str]()
+    for page in site.rglob("*.html"):
+        for classes in re.findall(r'class="([^"]*)"', page.read_text("utf-8")):
+            known.update(classes.split())
+    for script in site.rglob("*.js"):
+        known.update(re.findall(r"[\w-]+", script.read_text("utf-8")))
+
+    def needed(rule: re.Match[str]) -> str:
+        selectors = NEGATED.sub("", rule[1] or "").split(",")
+        classes = (re.findall(r"\.([a-zA-Z_-][\w-]*)", one) for one in selectors)
+        return rule[0] if any(map(known.issuperset, classes)) else ""
+
+    for sheet in (file for name in TRIMMED for file in (site / "_static").glob(name)):
+        sheet.write_text(RULE.sub(needed, sheet.read_text("utf-8")), "utf-8")
 
 
 def setup(app: Sphinx) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
+from attnbook_site.assets import trim_styles
 from site_visits import ROOT, Visit, served
 
 from attnbook_course.weaving.execution import execute
@@ -115,6 +116,18 @@ def test_an_assistant_gets_a_chapter_as_markdown_without_its_solutions(built: Pa
     head = html_of(built, FIRST)
     assert f'<link rel="alternate" type="text/markdown" href="{Path(place).name}" />' in head
     assert '<link rel="describedby" type="text/markdown" href="../llms.txt" />' in head
+
+
+def test_styles_lose_the_rules_for_what_is_on_no_page(tmp_path: Path) -> None:
+    """A class counts that is on a page or named in a script; one that must be missing does not."""
+    sheet, script = tmp_path / "_static/styles/a-theme.css", tmp_path / "_static/a.js"
+    sheet.parent.mkdir(parents=True)
+    kept = "/* .gone{} */.on,.gone{a:b}%s@media print{.named:not(.gone){e:f}%s}"
+    sheet.write_text(kept % (".gone .on{c:d}", ".on.gone{g:h}"), "utf-8")
+    script.write_text('one.classList.add("named")', "utf-8")
+    (tmp_path / "index.html").write_text('<p class="other on">gone</p>', "utf-8")
+    trim_styles(tmp_path)
+    assert sheet.read_text("utf-8") == kept % ("", "")
 
 
 def test_cells_and_prose_follow_one_choice(open_page: Visit) -> None:
