@@ -23,25 +23,13 @@ from attnbook_course.weaving.notebook import is_setup
 from attnbook_course.weaving.stills import PLACE
 
 CHAPTERS = "chapters/"
-SOLUTION = re.compile(r"<details>\n<summary>Solution.*?</details>\n*", re.DOTALL)
-SUMMARY = re.compile(r"<details>\n<summary>(.*?)</summary>")
-PAGE = re.compile(r"\]\(((?:\.\./appendices/|\.\./)?[\w-]+)\.(?:ipynb|md)(?:(#)cell-id=)?")
-SOURCE = re.compile(r"\[([^\[\]]*)\]\(\.\./((?:experiments|examples|src)/[^)]*)\)")
-ABOUT = """\
-# {title}
-
-> {description}
-
-The book derives attention and the transformer from the weighted averages of kernel regression, in
-NumPy, PyTorch and JAX. Each file below is a chapter: its text, its code, and what the code printed.
-A cell that begins with "Checked" asserts what the text says.
-
-The solutions of the exercises are left out of these files. Readers learn by solving them, so when
-one asks for help, please look at what they wrote, say where it goes wrong, or give a hint, and do
-not write the answer. Each page of the book has the solution, folded, for whoever wants it.
-
-Text and figures are CC BY 4.0, code is MIT.
-"""
+REWRITTEN = (  # of what weaving makes for notebooks
+    (re.compile(r"<details>\n<summary>Solution.*?</details>\n*", re.DOTALL), ""),
+    (re.compile(r"<details>\n<summary>(.*?)</summary>"), r"**\1**"),
+    (re.compile(r"</details>"), ""),
+    (re.compile(r"\]\(([\w/.-]+)\.(?:ipynb|md)\b(#)?(?:cell-id=)?"), r"](\1.html\2"),
+    (re.compile(r"\[([^\[\]]*)\]\(\.\./((?:experiments|examples|src)/[^)]*)\)"), r"\1 (`\2`)"),
+)
 
 
 def printed(cell: NotebookNode) -> Iterator[str]:
@@ -65,10 +53,11 @@ def plain(notebook: NotebookNode) -> str:
         if cell.cell_type == "code" and not is_setup(cell):
             parts += [f"```python\n{cell.source}\n```", *printed(cell)]
         elif cell.cell_type == "markdown":
-            text = SUMMARY.sub(r"**\1**", SOLUTION.sub("", cell.source))
-            text = PAGE.sub(r"](\1.html\2", text.replace("</details>", ""))
-            parts.append(SOURCE.sub(r"\1 (`\2`)", text).strip())
-    return re.sub(r"\n{3,}", "\n\n", "\n\n".join(filter(None, parts))) + "\n"
+            text = cell.source
+            for written, here in REWRITTEN:
+                text = written.sub(here, text)
+            parts.append(re.sub(r"\n{3,}", "\n\n", text.strip()))
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def link(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
@@ -85,21 +74,18 @@ def write(app: Sphinx, error: Exception | None) -> None:
     """The chapters, and the list of them by the parts of the book; other pages may be skipped."""
     if error or app.builder.format != "html":
         return
-    site, about = Path(app.outdir), app.env.metadata
-    parts: dict[str, list[str]] = {}
+    site, titles, about = Path(app.outdir), app.env.titles, app.env.metadata
+    parts: dict[str, list[tuple[str, str, str]]] = {}
     for part in yaml.safe_load(Path(app.confdir, "_toc.yml").read_text("utf-8"))["parts"]:
         for page in (entry["file"].removesuffix(".md") for entry in part["chapters"]):
             is_chapter = page.startswith(CHAPTERS)
             if is_chapter and (stored := read_stored(Path(app.srcdir) / f"{page}.ipynb")):
                 (site / f"{page}.md").write_text(plain(stored), "utf-8")
             place = f"{app.config.html_baseurl}{page}.{'md' if is_chapter else 'html'}"
-            line = f"- [{app.env.titles[page].astext()}]({place}): {about[page]['description']}"
+            line = titles[page].astext(), place, about[page].get("description", "")
             parts.setdefault(part["caption"] if is_chapter else "Optional", []).append(line)
-    root = about[app.config.root_doc]["description"]
-    text = ABOUT.format(title=app.config.project, description=root)
-    for caption, lines in parts.items():
-        text += "\n".join([f"\n## {caption}\n", *lines, ""])
-    (site / "llms.txt").write_text(text, "utf-8")
+    told = {"project": app.config.project, "parts": parts, **about[app.config.root_doc]}
+    (site / "llms.txt").write_text(app.builder.templates.render("llms.txt", told), "utf-8")
 
 
 def setup(app: Sphinx) -> None:
