@@ -40,7 +40,7 @@ SOURCES = [
     "pyproject.toml",
     "package-lock.json",
 ]
-FOLDERS = ("_ext", "appendices", "chapters", "images", "lectures", "src")
+FOLDERS = ("_ext", "appendices", "chapters", "doors", "images", "lectures", "src")
 # of a test that takes `open_page`
 without_script = pytest.mark.parametrize(
     "open_page", [{"java_script_enabled": False}], indirect=True, ids=[""]
