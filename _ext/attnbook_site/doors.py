@@ -20,12 +20,15 @@ from sphinx.util.docutils import SphinxDirective
 
 from attnbook_course.live.figure import read_scripts
 
+from .assets import copy
+
 SHARED = {"average": ["wording", "kernel_average"], "hull": ["wording", "plane_attention"]}
 FIGURE = """<figure aria-label="%TITLE%">
 <svg id="drawing" viewBox="0 0 360 230" role="img" aria-labelledby="said"></svg>
 <div id="controls"></div>
 <p id="said" role="status"></p>
-<figcaption id="task"><strong>Do this.</strong> %TASK%<span id="seen" role="status"></span></figcaption>
+<figcaption id="task"><strong>Do this.</strong> %TASK%
+<span id="seen" role="status"></span></figcaption>
 </figure>"""
 
 
@@ -105,6 +108,9 @@ def write(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html" or not folder.is_dir():
         return
     target.mkdir(exist_ok=True)
+    copy(
+        (Path(app.srcdir) / "images" / "doors").glob("*.png"), Path(app.outdir, "_static", "doors")
+    )
     doors = read(folder)
     for door in doors:
         chapter = Path(app.outdir) / f"{door.into}.html"
