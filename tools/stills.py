@@ -22,7 +22,7 @@ STILLS, CARDS_FOLDER = ROOT / "images" / "stills", ROOT / "images" / "doors"
 SIZE: ViewportSize = {"width": 1280, "height": 900}
 CARD: ViewportSize = {"width": 600, "height": 315}
 CARDS = """
-body > main { display: grid; grid: auto 1fr / 13rem 1fr; max-width: none; height: 315px; padding: 1.2rem; }
+main { display: grid; grid: auto 1fr / 13rem 1fr; max-width: none; height: 315px; padding: 1.2rem; }
 main > *, #controls, #said, #task { display: none; }
 .where, h1, figure { display: block !important; }
 .where { font-size: 0.8rem; } .where a { color: inherit; text-decoration: none; }
