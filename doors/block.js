@@ -1,8 +1,8 @@
 // What a block adds: six rows of random numbers go through random blocks, which add their results or replace the rows by them.
-const WORDS = ["to", "be", "or", "not", "to", "see"], WIDTH = 12, BLOCKS = 12;
+const WORDS = ["the", "old", "man", "walked", "his", "dog"], WIDTH = 12, BLOCKS = 12;
 const adds = choice("Each block", ["adds to the words", "replaces the words"]);
 const depth = slider("after block", { min: 0, max: BLOCKS, value: 0 });
-let seed = 2;
+let seed = 29;
 button("Other numbers", () => { seed += 1; });
 const matrix = (next, rows, columns) => Array.from({ length: rows }, () => Array.from({ length: columns }, () => next() / Math.sqrt(columns)));
 const times = (one, column) => one.map((row) => dot(row, column));
@@ -53,14 +53,15 @@ function show() {
   const is_sum = adds.at === 0, rows = through(start, Array.from({ length: BLOCKS }, () => random_block(next)), is_sum)[depth.at];
   redraw(() => {
     layer_norm(rows).forEach((row, i) => {
-      write(44, 34 + 36 * i, WORDS[i], "ink", { "text-anchor": "end" });
+      write(44, 28 + 34 * i, WORDS[i], "ink", { "text-anchor": "end" });
       row.forEach((entry, axis) => {
-        draw("rect", { x: 54 + 25 * axis, y: 14 + 36 * i, width: 25, height: 28, class: entry > 0 ? "output" : "weights", opacity: Math.min(1, 0.06 + Math.abs(entry) / 2.2) });
+        draw("rect", { x: 54 + 25 * axis, y: 8 + 34 * i, width: 25, height: 28, class: entry > 0 ? "output" : "weights", opacity: Math.min(1, 0.06 + Math.abs(entry) / 2.2) });
       });
     });
+    write(204, 228, "blue above 0, orange below", "ink small");
   });
   const alike = likeness(rows);
-  say(`After ${depth.at === 1 ? "1 block" : `${depth.at} blocks`} two words have a cosine of ${signed(alike, 2)} on average` + (alike > 0.99 ? ": they are one." : "."));
+  say(`After ${depth.at === 1 ? "1 block" : `${depth.at} blocks`} two words have a cosine of ${signed(alike, 2)} on average, where 1 is the same direction.`);
   if (depth.at >= 4) made[is_sum ? "sum" : "none"] = true;
-  done(["sum", "none"], "Six words have become one.");
+  done(["sum", "none"], "Without the sum six words had become one.");
 }

@@ -19,7 +19,7 @@ const write = (x, y, text, colour = "ink", more = {}) =>
 
 /** A slider of numbers, whose words say where it stands; its element has the value. */
 function slider(label, { min, max, step = 1, value, words = String }) {
-  const frame = document.createElement("label"), input = document.createElement("input"), now = document.createElement("output");
+  const frame = document.createElement("label"), input = document.createElement("input"), now = document.createElement("span");
   Object.assign(input, { type: "range", min, max, step, value });
   const say = () => {
     now.textContent = words(Number(input.value));
@@ -65,15 +65,15 @@ function done(steps, words) {
   document.querySelector("#seen").textContent = ` ✓ ${words}`;
 }
 
-/** A finger or the mouse on the drawing, in its coordinates. Who swipes up or down there still scrolls the page. */
+/** A tap on the drawing, or a drag that began on a handle, in its coordinates. A swipe elsewhere scrolls the page. */
 function follow(move) {
-  canvas.style.touchAction = "pan-y";
   const to = (event) => {
     const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(canvas.getScreenCTM().inverse());
     move(x, y);
     show();
   };
-  canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); to(event); });
+  canvas.addEventListener("click", to);
+  canvas.addEventListener("pointerdown", (event) => { if (event.target.matches(".handle")) canvas.setPointerCapture(event.pointerId); });
   canvas.addEventListener("pointermove", (event) => { if (canvas.hasPointerCapture(event.pointerId)) to(event); });
 }
 

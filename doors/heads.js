@@ -6,15 +6,14 @@ const pairs = new Map(); // of each mean: the pairs that were seen
 
 function show() {
   const a = first.at, b = second.at, mean = (a + b) / 2, two = heads.at === 1;
-  if (!pairs.has(mean)) pairs.set(mean, new Set());
-  pairs.get(mean).add(`${a} and ${b}`);
-  const alike = [...pairs.get(mean)];
+  if (!two) pairs.set(mean, new Set(pairs.get(mean)).add(`${a} and ${b}`));
+  const alike = [...(pairs.get(mean) ?? [])];
   redraw(() => {
     const bar = (x, value, colour, label) => {
-      draw("rect", { x: x - 22, y: 176 - 13 * value, width: 44, height: 13 * value, class: colour });
-      draw("line", { x1: x - 30, x2: x + 30, y1: 176.5, y2: 176.5, class: "line" });
-      write(x, 168 - 13 * value, signed(value, value % 1 ? 1 : 0), "ink");
-      write(x, 196, label, colour);
+      draw("rect", { x: x - 22, y: 190 - 15 * value, width: 44, height: 15 * value, class: colour });
+      draw("line", { x1: x - 30, x2: x + 30, y1: 190.5, y2: 190.5, class: "line" });
+      write(x, 182 - 15 * value, signed(value, value % 1 ? 1 : 0), "ink");
+      write(x, 208, label, colour);
     };
     bar(50, a, "values", "before");
     bar(120, b, "values", "after");
@@ -22,15 +21,15 @@ function show() {
     if (two) {
       bar(240, a, "output", "head 1");
       bar(310, b, "output", "head 2");
-      write(275, 218, "looks at one word each", "ink small");
+      write(275, 226, "looks at one word each", "ink small");
     } else {
       bar(275, mean, "output", "one head");
-      write(275, 218, "weights ½ and ½", "ink small");
+      write(275, 226, "weights ½ and ½", "ink small");
     }
   });
   if (alike.length >= 3) made.confused = true;
   if (made.confused && two) made.two = true;
   if (two) say(`Two heads bring ${a} and ${b}: every pair is told apart.`);
   else say(`One head brings ${signed(mean, mean % 1 ? 1 : 0)}. Tried with the same result: ${alike.join(", ")}.`);
-  done(["confused", "two"], "Side by side, nothing is lost.");
+  done(["confused", "two"], "Side by side, both were there.");
 }

@@ -2,12 +2,12 @@
 const next = normal(3), WIDTH = 4, vector = () => Array.from({ length: WIDTH }, next);
 const WORDS = ["the", "queen", "took", "back", "her", "crown"], OTHER = ["a", "king", "gave", "up", "his", "throne"];
 const of_word = new Map([...WORDS, ...OTHER].map((word) => [word, vector()]));
-const [W_q, W_k] = [0, 1].map(() => Array.from({ length: WIDTH }, vector));
+const [W_q, W_k] = [0, 1].map(() => Array.from({ length: WIDTH }, () => vector().map((entry) => entry / Math.sqrt(WIDTH))));
 const times = (matrix, column) => matrix.map((row) => dot(row, column));
 const masked = choice("The words", ["see all words", "see no later word (mask)"]);
 const changed = WORDS.map(() => false);
-let last = null;
-const buttons = WORDS.map((word, at) => button(word, () => { changed[at] = !changed[at]; last = at; }));
+let last = null, pressed = false;
+const buttons = WORDS.map((word, at) => button(word, () => { changed[at] = !changed[at]; last = at; pressed = true; }));
 controls.classList.add("words");
 
 /** The weights of self-attention, a row for each word that asks; with a mask none looks to its right. */
@@ -30,20 +30,22 @@ function show() {
     moved = a.map((row, i) => row.some((entry, axis) => entry !== b[i][axis]));
   }
   redraw(() => {
-    write(182, 14, "looks at", "ink small");
+    write(70, 14, "word", "ink small", { "text-anchor": "end" });
+    words.forEach((_, j) => write(95 + 34 * j, 22, j + 1, j === last ? "weights small" : "ink small"));
     write(326, 14, "output", "output small");
     words.forEach((word, i) => {
       buttons[i].textContent = word;
-      write(70, 50 + 32 * i, word, i === last ? "weights" : "ink", { "text-anchor": "end" });
+      write(70, 50 + 32 * i, `${i + 1} ${word}`, i === last ? "weights" : "ink", { "text-anchor": "end" });
       weights[i].forEach((w, j) => {
         draw("rect", { x: 80 + 34 * j, y: 30 + 32 * i, width: 30, height: 28, rx: 3, class: "weights", opacity: w === 0 ? 0.04 : 0.15 + 0.85 * w });
-        write(95 + 34 * j, 49 + 32 * i, w === 0 ? "0" : w > 0.995 ? "1" : w.toFixed(2).slice(1), w > 0.5 ? "on small" : "ink small");
+        write(95 + 34 * j, 49 + 32 * i, w === 0 || w === 1 ? w : w > 0.995 ? "1.0" : w.toFixed(2).slice(1), w > 0.75 ? "on small" : "ink small");
       });
       write(326, 49 + 32 * i, last === null ? "·" : moved[i] ? "changed" : "same", moved[i] ? "weights small" : "ink small");
     });
   });
   const count = moved.filter(Boolean).length;
   say(last === null ? "Press a word: another takes its position." : `Word ${last + 1} is another now, and ${count} of 6 outputs changed${count > 6 - last ? ", also those before it" : ""}.`);
-  if (last === 5 && count === (is_masked ? 1 : 6)) made[is_masked ? "mask" : "none"] = true;
-  done(["none", "mask"], "With the mask only its own output moves.");
+  if (pressed && last === 5) made[is_masked ? "mask" : "none"] = true;
+  pressed = false;
+  done(["none", "mask"], "With the mask only its own output moved.");
 }

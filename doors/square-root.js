@@ -7,8 +7,8 @@ button("Other numbers", () => { seed += 1; });
 
 /** Dot products of a random query with random keys, of entries with variance 1. */
 function random_scores(d, from) {
-  const next = normal(from), vector = () => Array.from({ length: d }, next), q = vector();
-  return Array.from({ length: KEYS }, () => dot(q, vector()));
+  const next = normal(from), vector = () => Array.from({ length: WIDTHS.at(-1) }, next).slice(0, d), q = vector();
+  return Array.from({ length: KEYS }, () => dot(q, vector())); // a wider query begins as a narrower one did
 }
 
 function show() {
@@ -17,6 +17,8 @@ function show() {
   const weights = softmax(scores), largest = Math.max(...weights), most = Math.max(4, ...scores.map(Math.abs));
   redraw(() => {
     write(8, 20, divided ? "scores q·k / √d" : "scores q·k", "keys", { "text-anchor": "start" });
+    const spread = Math.sqrt(dot(scores, scores) / KEYS);
+    write(352, 20, `their size: ${spread.toFixed(1)}`, "keys", { "text-anchor": "end" });
     draw("line", { x1: 8, x2: 352, y1: 68.5, y2: 68.5, class: "line" });
     write(8, 128, "weights", "weights", { "text-anchor": "start" });
     draw("line", { x1: 8, x2: 352, y1: 216.5, y2: 216.5, class: "line" });
@@ -27,8 +29,8 @@ function show() {
       if (Math.abs(score) > 0.3 * most) write(at, height > 0 ? 82 : 62, signed(score, most > 20 ? 0 : 1), "ink small");
     });
   });
-  const percent = (100 * largest).toFixed(largest > 0.995 ? 1 : 0), slope = largest * (1 - largest);
-  say(`The largest weight is ${percent} percent; its slope is w(1 − w) = ${slope < 0.001 ? "below 0.001" : slope.toFixed(3)}.`);
+  const percent = largest > 0.999 ? "above 99.9" : (100 * largest).toFixed(largest > 0.99 ? 1 : 0), slope = largest * (1 - largest);
+  say(`The largest weight is ${percent} percent. Its slope w(1 − w) is ${slope < 0.001 ? "below 0.001" : slope.toFixed(3)}.`);
   if (width.at === 10) made[divided ? "divided" : "cold"] = true;
-  done(["cold", "divided"], "The same numbers, and again a mixture.");
+  done(["cold", "divided"], "Divided, the same numbers gave a mixture.");
 }

@@ -18,20 +18,19 @@ function finds(scores) {
 function show() {
   const scores = table(turned.at), found = finds(scores), right = found.filter((one, i) => one === BEATS[i]).length;
   redraw(() => {
-    const [cx, cy, r] = [74, 118, 46];
-    draw("circle", { cx, cy, r, class: "line hollow" });
-    START.forEach((q, i) => {
-      const [qx, qy] = arrow(q), [kx, ky] = arrow(q + turned.at);
-      draw("line", { x1: cx, y1: cy, x2: cx + r * qx, y2: cy - r * qy, class: "queries thick" });
-      draw("line", { x1: cx, y1: cy, x2: cx + 0.6 * r * kx, y2: cy - 0.6 * r * ky, class: "keys thick dashed" });
-      write(cx + (r + 16) * qx, cy - (r + 14) * qy + 5, NAMES[i], "queries small");
-      write(cx + 0.8 * r * kx, cy - 0.8 * r * ky + 5, NAMES[i][0], "keys small");
+    [["asks", 0, "queries", 62], ["is found", turned.at, "keys", 176]].forEach(([words, by, colour, cy]) => {
+      write(4, cy - 42, words, "ink small", { "text-anchor": "start" });
+      draw("circle", { cx: 78, cy, r: 32, class: "line hollow" });
+      START.forEach((start, i) => {
+        const [x, y] = arrow(start + by);
+        draw("line", { x1: 78, y1: cy, x2: 78 + 32 * x, y2: cy - 32 * y, class: `${colour} thick` });
+        write(78 + 52 * x, cy - 42 * y + 4, NAMES[i], `${colour} tiny`);
+      });
     });
-    write(74, 216, "asks ——  is found - -", "ink small");
-    write(285, 18, "scores: row asks column", "ink small");
+    write(284, 18, "score: row asks column", "ink tiny");
     scores.forEach((row, i) => {
-      write(206, 74 + 50 * i, NAMES[i], "queries small", { "text-anchor": "end" });
-      write(235 + 49 * i, 42, NAMES[i], "keys small");
+      write(207, 74 + 50 * i, NAMES[i], "queries tiny", { "text-anchor": "end" });
+      write(235 + 49 * i, 42, NAMES[i], "keys tiny");
       row.forEach((score, j) => {
         draw("rect", { x: 212 + 49 * j, y: 48 + 50 * i, width: 46, height: 44, rx: 4, class: i === j ? "line hollow" : found[i] === j ? "weights faint" : "keys fainter" });
         write(235 + 49 * j, 79 + 50 * i, i === j ? "–" : signed(score, 2), "ink small");
@@ -40,7 +39,7 @@ function show() {
     });
   });
   const tied = found.every((one) => one === null);
-  say(tied ? "Each finds the other two alike: the table is the same on both sides of its diagonal." : `${right} of 3 find the one they beat.`);
-  if (right === 3) made.all = true;
-  done(["all"], "Now rock scores scissors high, and scissors scores rock low.");
+  say(tied ? "All others score the same: the table is the same on both sides of its diagonal." : `${right} of 3 find the one they beat, with a score of ${signed(scores[0][2], 2)}.`);
+  if (right === 3 && scores[0][2] > 0.999) made.all = true;
+  done(["all"], "At 120° rock scores scissors 1.00, and scissors scores rock −0.50.");
 }
