@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
 from site_visits import ROOT, WIDTHS, Visit, served
+from test_site_pages import axe_findings
 
 from attnbook import attend, causal_mask, scores, softmax
 from attnbook.layers import norms
@@ -103,6 +104,9 @@ def test_a_door_is_one_screen_of_a_phone_and_its_task_can_be_done_with_keys(
     assert len(page.content().encode()) < 40_000
     TASKS[name](page)
     assert task.get_attribute("class") == "done", page.inner_text("#said")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert axe_findings(page) == []
     assert "✓" in page.locator("#seen").inner_text()
     assert not open_page.faults
 
