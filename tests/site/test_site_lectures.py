@@ -182,14 +182,19 @@ def test_bars_grow_in_one_place_and_all_parts_have_room_on_paper(page: Page, sit
     assert min(page.locator(".stacked > .part").evaluate_all(f"(all) => all.map({room})")) >= 0
 
 
-def test_a_short_course_leaves_slides_out_and_keeps_its_time(page: Page, site: str) -> None:
-    open_deck(page, f"{site}/lectures/{FIRST}.html?path=6")
+@pytest.mark.parametrize(("path", "least", "most"), [("6", 27, 33), ("45", 42, 45)])
+def test_a_short_course_leaves_slides_out_and_keeps_its_time(
+    page: Page, site: str, path: str, least: int, most: int
+) -> None:
+    open_deck(page, f"{site}/lectures/{FIRST}.html?path={path}")
     whole = (SITE / "lectures" / f"{FIRST}.html").read_text("utf-8").count("<section ")
     assert 8 <= page.locator("section.slide").count() < whole
     minutes = page.evaluate(
         "[...document.querySelectorAll('.clock span:not(.all)')].map((s) => Number(s.textContent))"
     )
-    assert minutes == sorted(minutes) and 27 <= minutes[-1] <= 33
+    assert minutes == sorted(minutes) and least <= minutes[-1] <= most
+    (vote,) = set(page.locator("section:has(.question) .clock b").all_text_contents())
+    assert vote == ("4.5 min" if path == "45" else "3.5 min")
 
 
 def test_each_chapter_leads_to_its_slides(page: Page, site: str) -> None:

@@ -1,6 +1,6 @@
 // Wide screens get slides; narrow ones, paper and ?read get the same text as one page to scroll.
 const params = new URLSearchParams(location.search), root = document.documentElement;
-const path = params.get("path"); // 12 or 6 sessions: some slides are left out
+const path = params.get("path"); // 12 or 6 sessions, or 45 minutes: some slides are left out
 // the windows of the speaker view are narrow, and slides all the same; for paper there is one layout, whoever asks
 const linear = ["read", "print-pdf"].some((one) => params.has(one)) || (!params.has("receiver") && matchMedia("(max-width: 700px)").matches);
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -10,6 +10,10 @@ function shorten() {
   for (const slide of all(".slide[data-paths]")) if (!slide.dataset.paths.split(" ").includes(path)) slide.remove();
   let seconds = 0;
   for (const slide of all(".slide")) {
+    if (path === "45" && slide.dataset.vote) { // a question has the time that a room of sixty takes
+      slide.dataset.timing = slide.dataset.vote;
+      slide.querySelector(".clock b").textContent = `${slide.dataset.vote / 60} min`;
+    }
     seconds += Number(slide.dataset.timing);
     slide.querySelector(".clock span").textContent = Math.round(seconds / 6) / 10;
   }
