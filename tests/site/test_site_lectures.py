@@ -143,6 +143,38 @@ def test_the_speaker_sees_notes_and_steps_and_keys_turn_to_the_dark(page: Page, 
     assert not page.evaluate("Reveal.isPaused()")
 
 
+def test_the_speakers_notes_fit_mark_the_click_and_say_what_to_skip(page: Page, site: str) -> None:
+    """Without scrolling, in the deck whose notes are longest."""
+    open_deck(page, f"{site}/lectures/13a-one-model-many-workers.html")
+    with page.expect_popup() as opened:
+        page.keyboard.press("s")
+    speaker, notes = opened.value, ".speaker-controls-notes .value"
+    speaker.set_viewport_size({"width": 1280, "height": 800})
+    speaker.wait_for_selector(f"{notes} > *")
+    for at in range(page.locator("section.slide").count()):
+        clock = page.evaluate(
+            "(at) => { Reveal.slide(at); return Reveal.getCurrentSlide().querySelector('.clock').textContent; }",
+            at,
+        )
+        speaker.locator(notes).filter(has_text=clock).wait_for()
+        panel = speaker.locator("#speaker-controls")
+        assert panel.evaluate("(one) => one.scrollHeight <= one.clientHeight"), clock
+    page.evaluate("Reveal.slide(9)")
+    page.evaluate("Reveal.next()")
+    assert speaker.locator(f"{notes} .now").inner_text() == "Click."
+    late = page.locator(".late").first
+    page.evaluate(
+        "(one) => Reveal.slide(Reveal.getIndices(one.closest('section')).h)", late.element_handle()
+    )
+    to = re.fullmatch(
+        r"If late: g (\d+) Enter goes on to “(.*)” and saves [\d.]+ min.", late.text_content() or ""
+    )
+    assert to is not None
+    page.keyboard.type(f"g{to[1]}")
+    page.keyboard.press("Enter")
+    assert page.locator(".present h2").inner_text() == to[2]
+
+
 def test_a_question_keeps_its_answer_until_the_click(page: Page, site: str) -> None:
     open_deck(page, f"{site}/lectures/{FIRST}.html#/ignore-x-or-trust-one-point")
     right = page.locator(".present li.right")
