@@ -268,7 +268,7 @@ def misconceptions(writers: dict[str, PageWriter]) -> Iterator[str]:
 def exam(questions: Sequence[Exam], before: int = 0) -> Iterator[str]:
     """Exam questions, each with a folded answer, counted on from those before."""
     for number, one in enumerate(questions, before + 1):
-        yield f"**{number}** ({one.lecture}). {in_parts(one.question)}\n"
+        yield f"**{number}** ({one.lecture}, {one.points} points). {in_parts(one.question)}\n"
         yield f"````{{dropdown}} Answer to {number}\n{in_parts(one.answer)}\n````\n"
 
 

@@ -97,7 +97,8 @@ def test_the_sample_paper_takes_ninety_minutes_and_its_code_runs(plan):
     text, starts = torch.arange(640) % 64, torch.randint(600, (200, 8))
     adam = torch.optim.Adam(model.parameters(), 0.03)
     bits = names["train"](model, adam, text, starts, 16)
-    assert 5.5 < bits[0] < 7 and bits[-1] < 0.5  # each character follows from the one before it
+    assert 5.5 < bits[0] < 7 and bits[-1] < 0.5
+    assert model(torch.tensor([[5]])).argmax() == 6  # each character follows from the one before
 
 
 def test_each_project_has_its_section(plan):
