@@ -129,6 +129,16 @@ def test_no_right_answer_has_a_favourite_place(written):
     assert max(places.count(place) for place in set(places)) < len(places) / 2
 
 
+@pytest.mark.parametrize("name", DECKS)
+def test_the_notes_speak_of_no_click_that_is_not_there(name, written):
+    for slide in re.findall(r"<section .*?</section>", written[name][1], re.DOTALL)[1:]:
+        body, notes = slide.split('<aside class="notes">')
+        clicks = len(re.findall(r'class="[^"]*\bfragment\b', body))
+        labels = re.findall(r"<strong>Clicks?\b[^<]*", notes)
+        highest = max([0, *map(int, re.findall(r"\d+", "".join(labels)))])
+        assert (highest or len(labels)) <= clicks, labels
+
+
 def tells_too_early(body: str) -> bool:
     """Whether a slide's notes let the class answer first, and what it shows does not wait."""
     notes = "".join(re.findall(r"^`{3}\{notes\}\n(.*?)^`{3}$", body, re.DOTALL | re.MULTILINE))
