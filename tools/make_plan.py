@@ -210,20 +210,20 @@ def hours(root: Path, writers: dict[str, PageWriter], sets: list[Homework]) -> I
         ]
         weeks.append(sum(parts) / 60)
         numbers = " | ".join(map(str, parts))
-        rows.append(f"| {one.after[:-1]} | {numbers} | {weeks[-1]:.1f} |")
+        rows.append(f"| {one.after[:-1]} | {weeks[-1]:.1f} | {numbers} |")
     yield (
         f"A chapter a week takes a student {min(weeks):.1f} to {max(weeks):.1f} hours, by the "
         "minutes that stand in the book. A project takes an afternoon besides. "
         "Nobody has measured it; tell students to expect more, and ask them in the third week."
     )
-    yield "\n````{dropdown} Week by week, in minutes"
-    yield "| chapter | lectures | reading | exercises | homework besides | hours |"
+    yield "\n````{dropdown} Week by week, in hours, and what they consist of in minutes"
+    yield "| chapter | hours | lectures | reading | exercises | homework besides |"
     yield "|---|---|---|---|---|---|"
     yield from rows
     yield (
         "\nReading is the chapter without what is folded. Exercises are those that the two "
         "lectures assign, in the exercise class or at home; most of a homework is among them, and "
-        "what is not stands in the next column. Week 2 has the interlude besides, "
+        "what is not stands in the last column. Week 2 has the interlude besides, "
         f"{minutes(root / 'chapters/just-enough-network.md').road} minutes.\n````"
     )
 
