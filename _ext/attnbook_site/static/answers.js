@@ -13,7 +13,10 @@ function talkBack(cell, shown) {
     const [, say] = left.shift(), said = say();
     if (said) cell.output.append(said);
     if (left.length) [[onwards.textContent]] = left;
-    else onwards.remove();
+    else {
+      if (document.activeElement === onwards) onwards.nextElementSibling.focus();
+      onwards.remove();
+    }
   });
   cell.next = make("div", "run-next");
   if (left.length) {
@@ -45,7 +48,8 @@ function steps(card, cause, tried) {
   }]);
   if (tried) found.push(["The solution", () => {
     solution.open = true;
-    solution.querySelector("summary").focus();
+    solution.querySelector("summary").focus({ preventScroll: true });
+    solution.lastElementChild.scrollIntoView({ block: "nearest" });
     return null;
   }]);
   return found;
@@ -65,15 +69,15 @@ function plain(element) {
     else if (node.matches("p, ul, ol, section")) text += `\n\n${plain(node).trim()}\n\n`;
     else text += plain(node);
   }
-  return text.replace(/\n{3,}/g, "\n\n");
+  return text.replace(/\n\s*\n/g, "\n\n");
 }
 
-/** What an assistant is told: the request, the question, the draft and what the check has said so far. */
+/** What an assistant is told: the request, the question, the draft and what the page has said so far. */
 function forAssistant(card, cell) {
   const exercise = card.querySelector(".exercise"), [title, ...text] = exercise.children;
   const stub = card.querySelector(".cell_input pre")?.textContent.trimEnd(), fence = (code) => `\`\`\`python\n${code}\n\`\`\``;
-  const parts = [REQUEST, `## ${title.textContent.trim()}`, ...text.map((one) => plain(one).trim())];
-  if (cell) parts.push("## My draft", fence(cell.now().trimEnd()), "## What the check says", plain(cell.output).trim());
+  const parts = [REQUEST, `## ${title.textContent.replace(/\s+/g, " ").trim()}`, ...text.map((one) => plain(one).trim())];
+  if (cell) parts.push("## My draft", fence(cell.now().trimEnd()), "## What I was told so far", plain(cell.output).trim());
   else if (stub) parts.push("## What is to be written", fence(stub), "## My draft");
   else parts.push("## My answer so far");
   return `${parts.join("\n\n")}\n`;
@@ -87,7 +91,7 @@ function copier(card, cell) {
     copy.after(said);
     try {
       await navigator.clipboard.writeText(text);
-      said.replaceChildren("Copied: the question, your draft and what the check has said. Nothing was sent.");
+      said.replaceChildren(`Copied: the question${cell ? ", your draft and what you were told" : ""}. Nothing was sent.`);
     } catch {
       const field = make("textarea", "run-editor");
       Object.assign(field, { value: text, readOnly: true, rows: 8, ariaLabel: "The text for an assistant" });

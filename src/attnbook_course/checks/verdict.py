@@ -144,17 +144,17 @@ def expect(
     at = tuple(int(i) for i in np.argwhere(~same(expected))[0])
     if got.size > 1:
         where = f"{where.rstrip(',')}, in entry {list(at)}, counted from 0,"
-    given = f"{where} you give {show(got[at])}."
-    for wrong, cause, *share in causes:
-        if np.all(same(wrong)):
-            raise Wrong(given, cause, earned=max(earned, *share, 0))
-    if but_for_a_factor is not None and _is_multiple(got, expected, tolerance):
-        words, part = but_for_a_factor
-        raise Wrong(given, words, earned=max(earned, part))
-    own, wanted = _apart(got[at], expected[at])
+    given, wanted = _apart(got[at], expected[at])
     if secret:
         wanted = f"a {'larger' if got[at] < expected[at] else 'smaller'} number"
-    raise Wrong(f"{where} you give {own}, expected {wanted}.", earned=earned)
+    words = f"{where} you give {given}, expected {wanted}."
+    for wrong, cause, *share in causes:
+        if np.all(same(wrong)):
+            raise Wrong(words, cause, earned=max(earned, *share, 0))
+    if but_for_a_factor is not None and _is_multiple(got, expected, tolerance):
+        cause, part = but_for_a_factor
+        raise Wrong(words, cause, earned=max(earned, part))
+    raise Wrong(words, earned=earned)
 
 
 def _is_multiple(got: np.ndarray, expected: np.ndarray, tolerance: float) -> bool:
