@@ -207,7 +207,7 @@ def test_a_build_is_saved_to_a_file_read_from_it_and_used_in_another_chapter(
     build.locator("input[type=file]").set_input_files(tmp_path / "other.py")
     expect(build.locator(".files-said")).to_contain_text("other.py has no function of a build")
     build.locator("input[type=file]").set_input_files(tmp_path / "mine.py")
-    expect(build.locator(".files-said")).to_contain_text("0 ticks, 1 draft and mine.py")
+    expect(build.locator(".files-said")).to_contain_text("Taken from mine.py: 1 draft and mine.py.")
     assert "def squares(queries, keys)" in build.locator("textarea").input_value()
     page.reload()
     assert "def squares(queries, keys)" in build.locator("textarea").input_value()

@@ -79,16 +79,22 @@ async function giveMine(desk) {
 
 /** Give all that is kept. */
 function giveProgress(desk) {
-  const { done: ticked, drafts: own, mine: built } = kept();
-  give(PROGRESS, JSON.stringify(kept(), null, 1), "application/json");
-  desk.say(`${PROGRESS} has ${counted(ticked.length, "tick")}, ${counted(places(own).length, "draft")}${built ? " and mine.py" : ""}.`);
+  const all = kept();
+  give(PROGRESS, JSON.stringify(all, null, 1), "application/json");
+  desk.say(`${PROGRESS} has ${amounts(all.done.length, places(all.drafts).length, all.mine, all.road)}.`);
 }
 
-const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+/** What there is, in words. */
+function amounts(ticks, drafts, mine, road) {
+  const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+  const found = [ticks && counted(ticks, "tick"), drafts && counted(drafts, "draft"), mine && "mine.py", road && "your place on the road"];
+  return new Intl.ListFormat("en").format(found.filter(Boolean)) || "nothing yet";
+}
+
 const places = (all) => Object.entries(all).flatMap(([page, own]) => Object.keys(own).map((place) => [page, place]));
 const isMap = (one) => one !== null && typeof one === "object" && !Array.isArray(one);
 const isText = (one) => typeof one === "string";
-const isName = (one) => isText(one) && /^(?!__proto__$)[\w-]+$/.test(one);
+const isName = (one) => isText(one) && /^[\w-]+$/.test(one) && !(one in {}); // no constructor, no __proto__
 const PARTS = { // of a file of progress: what each is, in words and as a test
   attnbook: ["1", (one) => one === 1],
   done: ["a list of exercises", (one) => Array.isArray(one) && one.every(isName)],
@@ -148,18 +154,19 @@ async function take(desk, file) {
     if (JSON.stringify(both) === JSON.stringify(before)) { desk.say(`All that ${file.name} has is here, too. Nothing was changed.`); return; }
     store(both);
     const ticks = both.done.length - before.done.length, drafts = places(both.drafts).filter(([page, place]) => before.drafts[page]?.[place] !== both.drafts[page][place]);
-    desk.say(`From ${file.name} came ${counted(ticks, "tick")}, ${counted(drafts.length, "draft")}${before.mine === both.mine ? "" : " and mine.py"}.`, putBack(desk));
+    const [built, road] = ["mine", "road"].map((part) => JSON.stringify(before[part]) !== JSON.stringify(both[part]));
+    desk.say(`Taken from ${file.name}: ${amounts(ticks, drafts.length, built, road)}. `, putBack(desk));
   };
   if (!differ.length) { put(false); return; }
-  desk.say(`${file.name} differs from this browser in ${list}. Which shall stand here? The rest of the file is taken either way.`,
-    button("What is here", desk.trying(() => put(false))), button("What the file has", desk.trying(() => put(true))));
+  desk.say(`${file.name} differs from this browser in ${list}. Which shall stand here? The rest of the file is taken either way. `,
+    button("Keep what is here", desk.trying(() => put(false))), button("Take the file’s", desk.trying(() => put(true))));
 }
 
 /** A button that undoes what a file did, and pressed again does it. */
 function putBack(desk) {
   return button("Put back what was here before", desk.trying(() => {
     store(JSON.parse(localStorage.getItem(BEFORE)));
-    desk.say("What was here before is here again.", putBack(desk));
+    desk.say("What was here before is here again. ", putBack(desk));
   }));
 }
 
