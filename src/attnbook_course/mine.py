@@ -126,8 +126,8 @@ def take(file: str | Path) -> None:
         return
     if before.strip():
         aside = _free(FILE.with_stem(f"{FILE.stem}-before"))
-        FILE.replace(aside)
-        print(f"The {FILE} that was here is {aside} now.")
+        aside.write_bytes(FILE.read_bytes())
+        print(f"The {FILE} that was here is kept in {aside}.")
     _write(own, end or before_end)
     print(f"{FILE} has from {file}: {', '.join(built) or 'no function of a build'}.")
 

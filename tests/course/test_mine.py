@@ -272,7 +272,7 @@ def test_what_a_browser_has_comes_in_and_what_was_here_stays(capsys):
         assert "def attention" in text() and text().endswith(mine.tail())
     for name, own in (("mine-before.py", "first = 1"), ("mine-before-2.py", "second = 2")):
         assert Path(name).read_text("utf-8").startswith(own)
-    assert "The mine.py that was here is mine-before-2.py now." in capsys.readouterr().out
+    assert "The mine.py that was here is kept in mine-before-2.py." in capsys.readouterr().out
     assert mine.MARK in (EXTENSION / "static" / "files.js").read_text("utf-8")
 
 

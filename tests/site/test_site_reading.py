@@ -272,17 +272,20 @@ def test_progress_goes_out_and_comes_in_and_nothing_is_lost(open_page: Visit) ->
     assert kept(page).items() >= here.items() and boxes(page)["ex-lead"]
     assert load(page, "p.json", progress).startswith("All that p.json has is here, too.")
     changed = progress | {"done": ["ex-leaky"], "drafts": {"exercises": {"ex-lead": other}}}
+    changed["mine"] = "y = 2\n"
     before = kept(page)
-    assert "p.json differs from this browser in “3.2 How large a lead?”. Which" in load(
+    assert "p.json differs from this browser in “3.2 How large a lead?” and mine.py. Which" in load(
         page, "p.json", changed
     )
     assert kept(page) == before
     page.get_by_role("button", name="Keep what is here").click()
     assert answer in json.loads(kept(page)["attnbook-drafts"])["exercises"]["ex-lead"]
     assert boxes(page)["ex-lead"] and boxes(page)["ex-leaky"]
+    assert kept(page)["attnbook-mine"] == "x = 1\n"
     load(page, "p.json", changed)
     page.get_by_role("button", name="Take the file’s").click()
     assert json.loads(kept(page)["attnbook-drafts"])["exercises"]["ex-lead"] == other
+    assert kept(page)["attnbook-mine"] == "y = 2\n"
     page.get_by_role("button", name="Put back what was here before").click()
     assert json.loads(kept(page)["attnbook-drafts"])["exercises"]["ex-lead"] == answer
 
