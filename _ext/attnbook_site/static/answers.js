@@ -93,7 +93,7 @@ function copier(card, cell) {
       await navigator.clipboard.writeText(text);
       said.replaceChildren(`Copied: the question${cell ? ", your draft and what you were told" : ""}. Nothing was sent.`);
     } catch {
-      const field = make("textarea", "run-editor");
+      const field = make("textarea", "");
       Object.assign(field, { value: text, readOnly: true, rows: 8, ariaLabel: "The text for an assistant" });
       said.replaceChildren("This browser does not let the page copy. Copy the text from here:", field);
       field.focus();
