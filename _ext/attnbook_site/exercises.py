@@ -126,7 +126,7 @@ class DocumentedChecks(SphinxDirective):
 def note_pages(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """The scripts that keep what the reader does, talk about answers, and give and take files."""
     body = context.get("body", "")
-    if 'class="exercise' in body or ' runs cell-' in body or "progress-file" in body:
+    if 'class="exercise' in body or " runs cell-" in body or "progress-file" in body:
         app.add_js_file("progress.js", loading_method="defer", priority=910)
     if 'class="exercise-card' in body:
         app.add_js_file("answers.js", loading_method="defer", priority=925)

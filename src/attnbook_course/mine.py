@@ -136,7 +136,7 @@ def _of_progress(file: Path) -> str:
     """The text of mine.py in a file of progress."""
     expected = "expected attnbook-progress.json, which the website's page Exercises gives"
     if (size := file.stat().st_size) > MOST:
-        raise ValueError(f"file: got {file} of {size / 1e6:.1f} MB, {expected}, of {MOST / 1e6:g}")
+        raise ValueError(f"file: got {file} of {size / 1e6:.1f} MB, {expected}")
     try:
         found = json.loads(file.read_text("utf-8"))
     except ValueError as error:
