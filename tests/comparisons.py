@@ -41,7 +41,7 @@ class Comparison:
         """Each cause's place and words, and whether its own wrong value is told them."""
         for place, (wrong, words, *share) in enumerate(self.causes):
             said = self.heard(wrong)
-            told = said if str(said).endswith(f" {words}") else None
+            told = said if said is not None and said.cause == words else None
             assert all(0 < part <= 1 and (told is None or told.earned >= part) for part in share)
             yield (*self.lines, place, re.sub(r"[−\d.]+", "#", words)), told is not None
 

@@ -109,9 +109,9 @@ def test_the_first_entry_that_differs_is_named(got, expected, message):
 
 
 def test_a_multiple_of_the_right_answer_hears_that_it_is_one():
-    words = ("The shape is right.", 0.5)
-    given = {"but_for_a_factor": words, "secret": True}
-    assert told([2.0, 4.0], [1.0, 2.0], **given).endswith("you give 2. The shape is right.")
+    given = {"but_for_a_factor": ("The shape is right.", 0.5), "secret": True}
+    words = "you give 2, expected a smaller number. The shape is right."
+    assert told([2.0, 4.0], [1.0, 2.0], **given).endswith(words)
     for got, expected in (([2.0, 5.0], [1.0, 2.0]), ([-1.0, -2.0], [1.0, 2.0]), (3.0, 1.0)):
         assert "The shape is right." not in told(got, expected, **given)
     assert "The shape is right." not in told([2.0, np.nan], [1.0, 2.0], **given)
