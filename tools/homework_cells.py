@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from attnbook_course.checks.exercises import CELL, Exercise
-from attnbook_course.checks.grading.homework import BadHomework
+from attnbook_course.checks.grading.homework import BadHomework, counted
 from attnbook_course.checks.grading.notebook import PLACEHOLDER
 from attnbook_course.weaving.blocks import parse
 from attnbook_course.weaving.book import Book, read_book
@@ -106,6 +106,14 @@ class Writer:
         words = f"chapter {int(number)}, *{self.table.documents[docname].text}*"
         return f"[{words}]({self.book.address(docname)})" if self.book.site else words
 
+    def place(self, part: Part) -> dict[str, str]:
+        """Where the book has an exercise, or of a held-out one the chapter; as homework.json says."""
+        docname = self.book.page(part.exercise.chapter).docname
+        label = self.table.labels.get(part.exercise.label) or self.table.documents[docname]
+        chapter = f"chapter {int(part.exercise.chapter.name[:2])}, {label.text}"
+        address = self.book.address(docname, label.anchor) if self.book.site else ""
+        return {"place": chapter if part.held_out else label.text, "address": address}
+
     def prose(self, part: Part, text: str) -> str:
         """A text of an exercise as plain Markdown, with links to the site where there is one."""
         page = self.book.page(part.exercise.chapter)
@@ -138,12 +146,11 @@ class Writer:
     def cells(self, number: int, part: Part, *, key: bool) -> list[NotebookNode]:
         """An exercise's cells: its text, its hint, and the place of the answer."""
         exercise, label = part.exercise, part.exercise.label
-        points = "1 point" if part.points == 1 else f"{part.points:g} points"
         kinds = f"{exercise.level}, {exercise.minutes} minutes, {exercise.kinds}"
         text = self.prose(part, exercise.text.strip())
         hint = self.prose(part, exercise.hint.strip())
         folded = f"<details><summary>Hint</summary>\n\n{hint}\n\n</details>"
-        question = f"## {number}. {exercise.title} ({points})\n\n*{kinds}.* {text}\n\n{folded}"
+        question = f"## {number}. {exercise.title} ({counted(part.points, 'point')})\n\n*{kinds}.* {text}\n\n{folded}"
         cells = [new_markdown_cell(question, id=f"{label}-text")]
         own: dict[str, Any] = {"exercise": label}
         if part.kind == "explained":
