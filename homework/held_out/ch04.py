@@ -31,7 +31,6 @@ def checks(seed):
         by_n = mean(s, lengths, full)
         mistakes = [
             (mean(0, lengths, lengths), "The marks in front do not count."),
-            (states.mean(axis=2), "That is the mean of each state: average over the positions."),
             (states.mean(axis=1), "That is the mean of all positions, marks and padding too."),
             (
                 mean(s, lengths, lengths),
