@@ -78,8 +78,9 @@ def test_a_table_of_moodle(tmp_path, text):
 def test_a_roster_of_nobody_is_refused(tmp_path):
     with pytest.raises(BadRoster, match=r"roster\.txt: nobody is in it; expected a name a line"):
         read_roster(write(tmp_path / "roster.txt", "\n"))
-    with pytest.raises(BadRoster, match="expected a text file in UTF-8"):
-        read_roster(tmp_path / "missing.txt")
+    (tmp_path / "excel.csv").write_bytes("Émile\n".encode("cp1252"))
+    with pytest.raises(BadRoster, match=r"excel.csv in another encoding, expected .* 'CSV UTF-8'"):
+        read_roster(tmp_path / "excel.csv")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ def test_the_tables(tmp_path, graded):
     assert rows(tmp_path / "grades.csv") == cells(
         "student,ex-parabola,ex-why,points,of,complete,notes",
         "Ada Lovelace,1,2.5,3.5,4,yes,",
-        "Émile Borel,1,to read,1,4,no,",
+        "Émile Borel,1,to read,1,4,no,to be read: ex-why",
         "gone,,,,4,no,a link",
     )
     assert rows(tmp_path / "grades-moodle.csv") == cells(
@@ -174,7 +175,7 @@ def test_points_that_a_person_enters_are_kept(tmp_path, graded):
     assert class_[1][1].total == 2.5
     assert class_[1][1].complete
     said = str(class_[1][1].results["ex-why"].verdict)
-    assert said == "✓ your lecturer has read this answer: -and so?"
+    assert said == "✓ Your lecturer has read this answer: -and so?"
     assert tables.write_to_read(path, homework, class_) == 0
     assert tables.read_marks(path, homework) == marks  # also after another grading
 
@@ -205,8 +206,9 @@ def test_no_name_leaves_the_folder_of_the_pages(tmp_path, graded):
     assert {page.parent for page in pages} == {tmp_path / "pages"}
     assert not [page for page in pages if page.name.startswith(".")]
     text = pages[-1].read_text("utf-8")
-    assert "<strong>1 of 4 points so far; 1 more to be read by your lecturer</strong>" in text
-    assert "3 points, to be read" in text
+    later = "so far; your lecturer has still to read 1 answer worth 3 points"
+    assert f"<strong>1 of 4 points {later}</strong>" in text
+    assert "<p>… 3 points, not read yet</p>" in text
 
 
 PARABOLA = "def epanechnikov(u):\n    return 0.75 * np.maximum(0, 1 - u**2)"
@@ -215,7 +217,11 @@ NOTEBOOK = {
     "cells": [
         {"cell_type": "code", "source": ["import numpy as np\n", "raise SystemExit"]},
         {"cell_type": "code", "source": PARABOLA},
-        {"cell_type": "markdown", "id": "ex-why-explanation", "source": "Because it is."},
+        {
+            "cell_type": "markdown",
+            "metadata": {"attnbook": {"exercise": "ex-why"}},
+            "source": "Because it is.",
+        },
     ],
 }
 
@@ -242,7 +248,8 @@ def test_whatever_a_notebook_holds_the_class_is_graded(tmp_path, monkeypatch):
     arguments = ["grade", str(folder), "--set", str(homework), "--sandbox", "none"]
     assert checks_command.main([*arguments, "--csv", str(table)]) == 0
     found = {row[0]: row for row in rows(table)[1:]}
-    assert found["ada"] == ["ada", "1", "to read", "1", "4", "no", "the notebook is of hw2"]
+    words = "the notebook is of hw2; to be read: ex-why"
+    assert found["ada"] == ["ada", "1", "to read", "1", "4", "no", words]
     assert found["last"][-1].startswith("the grader itself stopped: stops with RuntimeError: �[2J")
     assert found["eve�[2J"][-1].startswith("the notebook is of �[2J� bob")
     assert b"\x1b" not in terminal.buffer.getvalue()
@@ -282,7 +289,7 @@ def test_a_process_that_does_not_start_is_no_student_s_fault(tmp_path, monkeypat
     ("more", "words"),
     [
         (["--set", "none.json"], "none.json: there is no such file. 'make homework SEED=…'"),
-        (["--roster", "none.txt"], "none.txt: expected a text file in UTF-8"),
+        (["--roster", "none.txt"], "roster: got none.txt (No such file or directory), expected"),
         (["missing"], "missing: expected a folder with the notebooks"),
     ],
 )

@@ -146,7 +146,7 @@ def _enter(report: Report, marks: Marks) -> None:
     for label in report.explanations:
         if (report.name, label) in marks:
             points, comment = marks[report.name, label]
-            words = f"your lecturer has read this answer{comment and f': {comment}'}"
+            words = f"Your lecturer has read this answer{comment and f': {comment}'}"
             verdict = Verdict("right" if points else "wrong", words if comment else f"{words}.")
             report.results[label] = Result(verdict, points, comment)
 

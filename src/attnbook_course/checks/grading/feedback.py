@@ -16,13 +16,13 @@ PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>{title}: {name}</title>
 <style>
-:root {{ color-scheme: light dark; --faint: color-mix(in srgb, currentColor 8%, transparent); }}
+:root {{ color-scheme: light dark; --line: color-mix(in srgb, currentColor 30%, transparent); }}
 body {{ font: 1.0625rem/1.5 serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
   overflow-wrap: anywhere; }}
-section {{ display: grid; column-gap: 2rem; border-top: 1px solid; padding: 1rem 0; }}
+section {{ display: grid; column-gap: 2rem; border-top: 1px solid var(--line); padding: 1rem 0; }}
 h2 {{ font-size: 1.125rem; margin: 0; }}
 p {{ margin: 0.5rem 0; }}
-pre {{ font-size: 0.875rem; margin: 0; padding: 0.75rem; background: var(--faint);
+pre {{ font-size: 0.875rem; margin: 0; padding: 0.75rem; border: 1px solid var(--line);
   overflow-x: auto; overflow-wrap: normal; }}
 pre.words {{ font: inherit; white-space: pre-wrap; overflow-wrap: anywhere; }}
 @media (min-width: 60rem) {{ section {{ grid-template-columns: 24rem minmax(0, 1fr); }} }}
@@ -43,8 +43,10 @@ ROW = """<section>
 </div>
 {answer}
 </section>"""
-NEXT = """<p>What next? Mend a ✗ or ◐ in your notebook and run its cell, whose check says at once what it
-makes of the new answer. If you think that a check is wrong, show your lecturer this page.</p>"""
+NEXT = """<p>What next? Take the exercises without a ✓ one at a time: read what is said of your answer,
+look at the exercise in the book, mend your cell and run it again. If you think that a check is
+wrong, show this page to your lecturer.</p>"""
+
 
 
 def page(report: Report, homework: Homework) -> str:
@@ -54,15 +56,15 @@ def page(report: Report, homework: Homework) -> str:
         points = sum(task.points for task in homework.tasks if task.label in report.unread)
         answers = f"{counted(len(report.unread), 'answer')} worth {counted(points, 'point')}"
         total += f" so far; your lecturer has still to read {answers}"
-    rows = [
-        _row(number, task, report)
-        for number, task in enumerate(homework.tasks if report.results else (), 1)
-    ]
+    tasks = homework.tasks if report.results else ()
+    rows = [_row(number, task, report) for number, task in enumerate(tasks, 1)]
+    if any(report.results[task.label].points not in (None, task.points) for task in tasks):
+        rows.append(NEXT)
     return PAGE.format(
         title=html.escape(homework.title),
         name=html.escape(report.name),
         points=f"Not graded: {html.escape(report.problem)}." if report.problem else total,
-        rows="\n".join([*rows, NEXT] if report.results else rows),
+        rows="\n".join(rows),
     )
 
 

@@ -29,9 +29,9 @@ from attnbook_course.checks.grading.student import (
 )
 from attnbook_course.checks.verdict import Verdict
 
-NOTHING_WRITTEN = "nothing is written below the question."
-GONE = "the cell of this answer is gone; your lecturer looks for it, and gives its points."
-TO_READ = "your lecturer reads this answer; its points are not in yet."
+NOTHING_WRITTEN = "Nothing is written below the question."
+GONE = "The cell of this answer is gone; your lecturer looks for it, and gives its points."
+TO_READ = "Your lecturer reads this answer; its points are not in yet."
 OTHER_QUESTIONS = (
     "this notebook asks other questions than your class's {}: hand in your answers in the notebook "
     "that your class was given; if this is the one, tell your lecturer"
@@ -224,5 +224,5 @@ def _read(task: Task, homework: Homework, report: Report, *, gone: bool) -> Resu
         report.notes.append(f"{task.label}: its cell is gone; look for the answer elsewhere")
         return Result(Verdict("not yet", GONE), None)
     if homework.completion and len(found.split()) >= FEW_WORDS:
-        return Result(Verdict("right", "you wrote an explanation."), task.points)
+        return Result(Verdict("right", "You wrote an explanation."), task.points)
     return Result(Verdict("not yet", TO_READ), None)
