@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
+import html
 import io
 import json
 import sys
@@ -257,6 +259,47 @@ def test_whatever_a_notebook_holds_the_class_is_graded(tmp_path, monkeypatch):
         text = written.read_text("utf-8")
         assert "\x1b" not in text
         assert max(map(len, text.split(","))) < 32_767  # what a spreadsheet's cell holds
+
+
+def question(number: int, title: str, more: str = "") -> dict:
+    text = f"## {number}. {title} (3 points)\n\n<details>A hint.</details>{more}"
+    return {"cell_type": "markdown", "source": text}
+
+
+@sandboxes.posix
+@pytest.mark.parametrize(
+    ("kind", "source", "at", "words"),
+    [
+        ("markdown", PARABOLA, 2, "its cell is text (Markdown), so it did not run"),
+        ("code", PARABOLA.replace("kov", "kow"), 1, "; your notebook has epanechnikow"),
+        ("code", PARABOLA.replace("epanechnikov", "mine"), 2, "; your notebook has mine"),
+        ("code", "", 2, "there is no function epanechnikov in the notebook"),
+    ],
+)
+def test_an_answer_without_metadata_or_name_is_looked_for(tmp_path, kind, source, at, words):
+    texts = [question(2, "Why?", "\n\nSince"), "*Write your explanation here.*", "it *is*."]
+    notebook = [NOTEBOOK["cells"][0], question(1, "The parabola"), texts[0]]
+    notebook += [{"cell_type": "markdown", "source": text} for text in texts[1:]]
+    notebook.insert(at, {"cell_type": kind, "source": source})
+    path = write(tmp_path / "ada.ipynb", json.dumps({"cells": notebook}))
+    homework = read_homework(homework_file(tmp_path))
+    report = grade.graded("ada", [path], homework, "none")
+    assert report.written == {"ex-parabola": source, "ex-why": "Since\n\nit *is*."}
+    assert report.explanations == {"ex-why": "Since\n\nit *is*."}
+    assert words in report.results["ex-parabola"].verdict.message  # the student hears it,
+    assert words in report.remarks  # and so does the lecturer
+    assert html.escape(source) in feedback.page(report, homework)
+
+
+def test_a_page_has_a_tick_for_all_points_alone(tmp_path, graded):
+    homework, ((_, of_ada), *_) = graded
+    place = {"place": "Exercise 1.1", "address": "https://book.example/1.html#ex-parabola"}
+    tasks = (dataclasses.replace(homework.tasks[0], **place), homework.tasks[1])
+    text = feedback.page(of_ada, dataclasses.replace(homework, tasks=tasks))
+    assert "<p>✓ 1 of 1 point</p>" in text
+    assert "<p>◐ 2.5 of 3 points</p>" in text
+    assert f'<a href="{place["address"]}">Exercise 1.1</a>, with a solution.' in text
+    assert "What next?" in text
 
 
 @pytest.mark.parametrize(

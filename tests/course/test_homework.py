@@ -13,6 +13,7 @@ from once import once
 
 from attnbook_course.checks.grading.grade import graded
 from attnbook_course.checks.grading.homework import BadHomework, read_homework
+from attnbook_course.checks.grading.notebook import PLACEHOLDER, read_notebook
 from attnbook_course.checks.grading.worker import run
 from attnbook_course.checks.verdict import Verdict
 
@@ -78,6 +79,20 @@ def test_a_student_s_notebook_runs_on_its_own_and_nothing_is_right_yet(made, nam
                 verdicts.append(eval(cell.source.splitlines()[-1], known))
     assert len(verdicts) == 7
     assert all(isinstance(one, Verdict) and one.status == "not yet" for one in verdicts)
+
+
+@each_set
+def test_every_answer_is_found_by_its_question_alone(made, name, tmp_path):
+    found = notebook(made[1] / "students" / f"{name}.ipynb")
+    for cell in found.cells:
+        cell.metadata = {}
+    nbformat.write(found, tmp_path / "colab.ipynb")
+    handed_in = read_notebook(tmp_path / "colab.ipynb")
+    for task in read_homework(made[1] / "lecturer" / name / "homework.json").tasks:
+        (cell,) = handed_in.answers(task.label, task.title)
+        assert task.function in cell.functions() if task.function else cell.text == PLACEHOLDER
+        assert task.place.startswith(("Exercise ", "Build ", "chapter "))
+        assert bool(task.address) == bool(MAKER.book.site)
 
 
 def test_the_lecturer_s_copy_scores_full(made):

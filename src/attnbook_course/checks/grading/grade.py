@@ -146,8 +146,8 @@ def _grade(report: Report, notebook: Notebook, homework: Homework, student: Stud
     asked = {task.function for task in homework.tasks}
     for task in homework.tasks:
         name, cells = _found(task, notebook, asked)
-        text = "\n\n".join(cell.text.replace(PLACEHOLDER, "").strip() for cell in cells)
-        report.written[task.label] = printable(text).strip()[:MOST_WRITTEN]
+        texts = (cell.text.replace(PLACEHOLDER, "").strip() for cell in cells)
+        report.written[task.label] = printable("\n\n".join(filter(None, texts)))[:MOST_WRITTEN]
         if task.kind == "explained":
             result = _read(task, homework, report, gone=not cells)
         else:
