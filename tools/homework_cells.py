@@ -107,7 +107,7 @@ class Writer:
         return f"[{words}]({self.book.address(docname)})" if self.book.site else words
 
     def place(self, part: Part) -> dict[str, str]:
-        """Where the book has an exercise, or of a held-out one the chapter; as homework.json says."""
+        """Where the book has an exercise, or of a held-out one its chapter, for homework.json."""
         docname = self.book.page(part.exercise.chapter).docname
         label = self.table.labels.get(part.exercise.label) or self.table.documents[docname]
         chapter = f"chapter {int(part.exercise.chapter.name[:2])}, {label.text}"
@@ -150,7 +150,8 @@ class Writer:
         text = self.prose(part, exercise.text.strip())
         hint = self.prose(part, exercise.hint.strip())
         folded = f"<details><summary>Hint</summary>\n\n{hint}\n\n</details>"
-        question = f"## {number}. {exercise.title} ({counted(part.points, 'point')})\n\n*{kinds}.* {text}\n\n{folded}"
+        head = f"## {number}. {exercise.title} ({counted(part.points, 'point')})"
+        question = f"{head}\n\n*{kinds}.* {text}\n\n{folded}"
         cells = [new_markdown_cell(question, id=f"{label}-text")]
         own: dict[str, Any] = {"exercise": label}
         if part.kind == "explained":

@@ -114,7 +114,9 @@ def test_an_answer_along_another_axis_hears_it():
     assert said == f"here, you give shape (3,). {cause}"  # also where its shape is another
     rows = np.asarray([[0.2, 0.8], [0.5, 0.5], [np.nan, np.nan]])
     said = told([[0.2, 0.3], [0.5, 0.1], [0.3, 0.6]], rows)
-    assert said.endswith("expected 0.8. Your weights sum to 1 along axis 0; they should along axis 1.")
+    assert said.endswith(
+        "expected 0.8. Your weights sum to 1 along axis 0; they should along axis 1."
+    )
     assert "axis" not in told([[0.2, 0.7], [0.5, 0.1], [0.4, 0.6]], rows)
     assert "axis" not in told([[0.3, 0.7], [0.5, 0.5], [0.4, 0.6]], rows)
 

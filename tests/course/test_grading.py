@@ -94,7 +94,9 @@ def saved(path: Path, cells: list[str], questions: str = QUESTIONS) -> None:
     code = [{"cell_type": "code", "metadata": {}, "source": cell} for cell in cells]
     question = {"cell_type": "markdown", "source": "## 4. Why? (3 points)\n\n</details>"}
     why = {"cell_type": "markdown", "source": "Because it is."}
-    path.write_text(json.dumps({"metadata": own, "cells": [*code, question, why]}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"metadata": own, "cells": [*code, question, why]}), encoding="utf-8"
+    )
 
 
 def task(label: str, points: float, kind: str, function: str, check: str) -> dict:

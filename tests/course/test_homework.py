@@ -90,7 +90,7 @@ def test_every_answer_is_found_by_its_question_alone(made, name, tmp_path):
     handed_in = read_notebook(tmp_path / "colab.ipynb")
     for task in read_homework(made[1] / "lecturer" / name / "homework.json").tasks:
         (cell,) = handed_in.answers(task.label, task.title)
-        assert task.function in cell.functions() if task.function else cell.text == PLACEHOLDER
+        assert task.function in cell.functions if task.function else cell.text == PLACEHOLDER
         assert task.place.startswith(("Exercise ", "Build ", "chapter "))
         assert bool(task.address) == bool(MAKER.book.site)
 

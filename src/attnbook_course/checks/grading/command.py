@@ -166,4 +166,5 @@ def _write(table: Path, homework: Homework, class_: list[Graded]) -> None:
         read = counted(unread, "explanation")
         _say(f"{read} to read: enter the points in {to_read}, and grade again")
     if missing := sum(not report.complete for _, report in class_):
-        _say(f"without points to import yet: {counted(missing, 'student')}; 'notes' in {table} say why")
+        students = counted(missing, "student")
+        _say(f"without points to import yet: {students}; 'notes' in {table} say why")

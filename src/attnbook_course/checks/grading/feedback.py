@@ -43,10 +43,9 @@ ROW = """<section>
 </div>
 {answer}
 </section>"""
-NEXT = """<p>What next? Take the exercises without a ✓ one at a time: read what is said of your answer,
-look at the exercise in the book, mend your cell and run it again. If you think that a check is
-wrong, show this page to your lecturer.</p>"""
-
+NEXT = """<p>What next? Take the exercises without a ✓ one at a time: read what is said of your
+answer, look at the exercise in the book, mend your cell and run it again. If you think that a check
+is wrong, show this page to your lecturer.</p>"""
 
 
 def page(report: Report, homework: Homework) -> str:
@@ -100,7 +99,9 @@ def _place(task: Task) -> str:
     words = html.escape(task.place)
     if task.address:
         words = f'<a href="{html.escape(task.address)}">{words}</a>'
-    more = "; it has no solution of this exercise" if task.kind == "held out" else ", with a solution"
+    more = (
+        "; it has no solution of this exercise" if task.kind == "held out" else ", with a solution"
+    )
     return words and f"\n<p>In the book: {words}{more}.</p>"
 
 

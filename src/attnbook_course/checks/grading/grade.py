@@ -47,6 +47,7 @@ NOT_KNOWN = (
 IS_TEXT = "its cell is text (Markdown), so it did not run. Make it a code cell"
 OTHER_NAME = "there is no function {}; your notebook has {}: is it that? Keep the name asked for"
 MOST_WRITTEN = 20_000  # characters of an answer: a cell of a table holds 32,767
+MOST_NAMES = 1000  # of functions: who writes more keeps the grader busy
 FEW_WORDS = 20  # fewer are no explanation that has its points unread
 STEP = 0.5  # partial points are whole multiples of it
 
@@ -163,11 +164,13 @@ def _found(task: Task, notebook: Notebook, asked: set[str]) -> tuple[str, list[C
     own, below = task.function, notebook.answers(task.label, task.title)
     others = asked - {own}
     there, anywhere = (
-        [name for cell in cells for name in cell.functions() if name not in others]
+        [name for cell in cells for name in cell.functions if name not in others]
         for cells in (below, notebook.cells)
     )
-    name, *_ = difflib.get_close_matches(own, anywhere, 1) or there[-1:] or [""]
-    return name, [cell for cell in notebook.cells if own and name in cell.functions()] or below
+    name, *_ = difflib.get_close_matches(own, anywhere[:MOST_NAMES], 1) or there[-1:] or [""]
+    return name, [
+        cell for cell in notebook.cells if cell in below or (own and name in cell.functions)
+    ]
 
 
 def _asked(task: Task, homework: Homework, student: Student) -> Verdict:
@@ -193,7 +196,7 @@ def _missing(
 ) -> Verdict:
     """Why there is no function of the name asked for, which the lecturer hears, too."""
     own = task.function
-    cells = [(at, cell) for at, cell in enumerate(notebook.code) if own in cell.functions()]
+    cells = [(at, cell) for at, cell in enumerate(notebook.code) if own in cell.functions]
     if problem := next(filter(None, (student.problems.get(at) for at, _ in reversed(cells))), ""):
         does = problem if problem.startswith(("does not", "ends ")) else f"stops: {problem}"
         return Verdict("wrong", f"{own}: its cell {does}")

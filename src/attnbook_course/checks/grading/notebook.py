@@ -6,6 +6,7 @@ import json
 import re
 import stat
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from attnbook_course.checks.grading.pipe import in_one_line
 
 MOST_BYTES = 30 << 20
 PLACEHOLDER = "*Write your explanation here.*"
+DEFINED = re.compile(r"^[ \t]*(?:async )?def (\w+)", re.MULTILINE)
 QUESTION = re.compile(r"## \d+\. (?P<title>.+) \([\d.]+ points?\)\s*$", re.MULTILINE)
 
 
@@ -32,9 +34,10 @@ class Cell:
     exercise: str  # a label
     question: str  # an exercise's title
 
+    @cached_property
     def functions(self) -> list[str]:
         """The names of those that it defines, also if it is text or no valid Python."""
-        return re.findall(r"^\s*(?:async\s+)?def\s+(\w+)", self.text, re.MULTILINE)
+        return DEFINED.findall(self.text)
 
 
 @dataclass(frozen=True)
