@@ -24,7 +24,7 @@ h2 {{ font-size: 1.125rem; margin: 0; }}
 p {{ margin: 0.5rem 0; }}
 pre {{ font-size: 0.875rem; margin: 0; padding: 0.75rem; border: 1px solid var(--line);
   overflow-x: auto; overflow-wrap: normal; }}
-pre.words {{ font: inherit; white-space: pre-wrap; overflow-wrap: anywhere; }}
+pre.explained {{ font: inherit; white-space: pre-wrap; overflow-wrap: anywhere; }}
 @media (min-width: 60rem) {{ section {{ grid-template-columns: 24rem minmax(0, 1fr); }} }}
 </style>
 <main>
@@ -43,6 +43,9 @@ ROW = """<section>
 </div>
 {answer}
 </section>"""
+ANSWER = (
+    """<pre class="{kind}" tabindex="0" role="region" aria-label="your answer">{answer}</pre>"""
+)
 NEXT = """<p>What next? Take the exercises without a ✓ one at a time: read what is said of your
 answer, look at the exercise in the book, mend your cell and run it again. If you think that a check
 is wrong, show this page to your lecturer.</p>"""
@@ -69,19 +72,16 @@ def page(report: Report, homework: Homework) -> str:
 
 def _row(number: int, task: Task, report: Report) -> str:
     """One exercise: what is said of it, beside what the student wrote."""
-    result, answer = report.results[task.label], html.escape(report.written.get(task.label, ""))
-    if task.kind == "explained":
-        answer = answer and f'<pre class="words">{answer}</pre>'
-    else:
-        begun = result.verdict.status != "not yet"
-        answer = f'<pre tabindex="0">{answer}</pre>' if begun and answer else ""
+    result, answer = report.results[task.label], report.written.get(task.label, "")
+    if task.function and result.verdict.status == "not yet":
+        answer = ""  # but the stub
     return ROW.format(
         number=number,
         title=html.escape(task.title),
         points=_points(result, task.points),
         said=html.escape(result.verdict.message),
         place=_place(task),
-        answer=answer,
+        answer=answer and ANSWER.format(kind=task.kind, answer=html.escape(answer)),
     )
 
 
@@ -99,9 +99,7 @@ def _place(task: Task) -> str:
     words = html.escape(task.place)
     if task.address:
         words = f'<a href="{html.escape(task.address)}">{words}</a>'
-    more = (
-        "; it has no solution of this exercise" if task.kind == "held out" else ", with a solution"
-    )
+    more = "; it has no solution of this one" if task.kind == "held out" else ", with a solution"
     return words and f"\n<p>In the book: {words}{more}.</p>"
 
 

@@ -162,6 +162,8 @@ def _grade(report: Report, notebook: Notebook, homework: Homework, student: Stud
 def _found(task: Task, notebook: Notebook, asked: set[str]) -> tuple[str, list[Cell]]:
     """The cells of an answer, and the name, perhaps misspelt, of the function in them."""
     own, below = task.function, notebook.answers(task.label, task.title)
+    if not own:
+        return "", below
     others = asked - {own}
     there, anywhere = (
         [name for cell in cells for name in cell.functions if name not in others]
@@ -169,7 +171,9 @@ def _found(task: Task, notebook: Notebook, asked: set[str]) -> tuple[str, list[C
     )
     name, *_ = difflib.get_close_matches(own, anywhere[:MOST_NAMES], 1) or there[-1:] or [""]
     return name, [
-        cell for cell in notebook.cells if cell in below or (own and name in cell.functions)
+        cell
+        for cell in notebook.cells
+        if name in cell.functions or (cell.is_code and cell in below)
     ]
 
 
