@@ -20,12 +20,7 @@ from pathlib import Path
 
 from attnbook_course.checks.grading.feedback import write_page
 from attnbook_course.checks.grading.grade import Report, Result, graded
-from attnbook_course.checks.grading.homework import (
-    BadHomework,
-    Homework,
-    counted,
-    read_homework,
-)
+from attnbook_course.checks.grading.homework import BadHomework, Homework, counted, read_homework
 from attnbook_course.checks.grading.notebook import Unreadable, chosen, read_notebook
 from attnbook_course.checks.grading.pipe import in_one_line
 from attnbook_course.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster

@@ -45,7 +45,7 @@ NOT_KNOWN = (
     "whether both have the same numbers"
 )
 IS_TEXT = "its cell is text (Markdown), so it did not run. Make it a code cell"
-OTHER_NAME = "there is no function {}; your notebook has {}: is it that? Keep the name asked for"
+OTHER_NAME = f"{MISSING} {{}}; your notebook has {{}}: is it that? Keep the name asked for"
 MOST_WRITTEN = 20_000  # characters of an answer: a cell of a table holds 32,767
 MOST_NAMES = 1000  # of functions: who writes more keeps the grader busy
 FEW_WORDS = 20  # fewer are no explanation that has its points unread
@@ -73,7 +73,6 @@ class Report:
         notes: for the lecturer; see also remarks.
         written: each answer by its label, as the student wrote it.
         explanations: those that a person reads.
-        timeouts: how often an answer or a cell did not end in time.
         seconds: that the grading took.
     """
 
@@ -84,7 +83,6 @@ class Report:
     notes: list[str] = field(default_factory=list)
     written: dict[str, str] = field(default_factory=dict)
     explanations: dict[str, str] = field(default_factory=dict)
-    timeouts: int = 0
     seconds: float = 0.0
 
     @property
@@ -136,9 +134,8 @@ def graded(name: str, paths: list[Path] | None, homework: Homework, kind: Kind) 
         except NotStarted as problem:  # never a zero for what is nobody's fault
             report.results = {}
             report.problem = f"{problem}; your lecturer grades you again"
-        report.timeouts = student.timeouts
-    if report.timeouts:
-        report.notes.append(f"time-outs: {report.timeouts}")
+    if student.timeouts:
+        report.notes.append(f"time-outs: {student.timeouts}")
     report.seconds = time.monotonic() - began
     return report
 
