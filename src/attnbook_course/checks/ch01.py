@@ -99,7 +99,7 @@ def _far_away(
     alone = call(function, far[None], keys, values, h)
     underflow = "Every exponential underflows, and 0/0 is left: subtract the largest score first."
     if np.all(np.isfinite(alone)) and not np.any(alone):
-        raise Wrong(f"{where} you give 0: a small constant in the sum hides 0/0. {underflow}")
+        raise Wrong(f"{where} you give 0:", f"a small constant in the sum hides 0/0. {underflow}")
     common = "Each query needs the largest score of its own: yours is one for all queries."
     cause = common if np.allclose(alone, nearest, rtol=1e-4) else underflow
     near = builds.nadaraya_watson(queries[:1], keys, values, h)[0]
@@ -277,11 +277,11 @@ def two_bandwidths(function: Function) -> str:
         if good:
             continue
         if h.min() < 0.05:
-            raise Wrong(f"{words} So small an h recalls each point: leave the point itself out.")
+            raise Wrong(words, "So small an h recalls each point: leave the point itself out.")
         if np.isclose(h[0], h[1]):
-            raise Wrong(f"{words} One bandwidth for both treats the noise input like the other.")
+            raise Wrong(words, "One bandwidth for both treats the noise input like the other.")
         if _error(h[::-1], case) <= 1.15 * least:
-            raise Wrong(f"{words} The two bandwidths are swapped.")
+            raise Wrong(words, "The two bandwidths are swapped.")
         grid = "Is the grid wide enough for the one input, fine enough for the other?"
         raise Wrong(f"{words} {grid}")
     return f"{words} One input does not matter, and its bandwidth says so."

@@ -1,5 +1,7 @@
 """What a check says, and how it compares an answer with the right one."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,11 +22,13 @@ class Verdict:
         status: which of the three.
         message: what is said, in at most MOST_WORDS characters.
         earned: the share of the points that a wrong answer has, from 0 to 1.
+        cause: the end of the message that says which mistake it looks like; empty if none is known.
     """
 
     status: Literal["right", "wrong", "not yet"]
     message: str
     earned: float = 0.0
+    cause: str = ""
 
     def __post_init__(self) -> None:
         if len(self.message) > MOST_WORDS:
@@ -35,16 +39,21 @@ class Verdict:
 
 
 class Wrong(Exception):
-    """Raised inside a check at the first thing that is wrong; its text is the likely cause.
+    """Raised inside a check at the first thing that is wrong.
 
     Args:
-        text: the cause.
+        text: what is wrong.
+        cause: which mistake it looks like, where that is known.
         earned: the share of the points that the answer has all the same.
     """
 
-    def __init__(self, text: str, *, earned: float = 0.0) -> None:
-        super().__init__(text)
-        self.earned = earned
+    def __init__(self, text: str, cause: str = "", *, earned: float = 0.0) -> None:
+        super().__init__(f"{text} {cause}" if cause else text)
+        self.text, self.cause, self.earned = text, cause, earned
+
+    def after(self, text: str) -> Wrong:
+        """The same, after this sentence."""
+        return Wrong(f"{text} {self.text[:1].upper()}{self.text[1:]}", self.cause)
 
 
 class NotYet(Exception):
@@ -61,7 +70,7 @@ def check(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
             with np.errstate(all="ignore"):  # 0/0 in an answer is the check's to name
                 found = Verdict("right", f"{name}: {test(function)}")
         except Wrong as wrong:
-            found = Verdict("wrong", f"{name}: {wrong}", wrong.earned)
+            found = Verdict("wrong", f"{name}: {wrong}", wrong.earned, wrong.cause)
         except NotYet as idle:
             found = Verdict("not yet", f"{name}: {idle}")
         except Exception as error:
@@ -126,29 +135,29 @@ def expect(
     def same(a: Any) -> Any:
         return np.isclose(got, a, rtol=0, atol=scale, equal_nan=True)
 
-    given, has_shape = shape_of(got), got.shape == expected.shape
+    has_shape = got.shape == expected.shape
     if has_shape:
         if np.all(same(expected)):
             return
         at = tuple(int(i) for i in np.argwhere(~same(expected))[0])
-        given = show(got[at])
         if got.size > 1:
             where = f"{where.rstrip(',')}, in entry {list(at)}, counted from 0,"
+        given, wanted = _apart(got[at], expected[at])
+        if secret:
+            wanted = f"a {'larger' if got[at] < expected[at] else 'smaller'} number"
+    else:
+        given, wanted = shape_of(got), str(expected.shape) if got.ndim else shape_of(expected)
+    words = f"{where} you give {given}, expected {wanted}."
     for wrong, cause, *share in causes:
         if np.shape(wrong) in ((), got.shape) and np.all(same(wrong)):
-            raise Wrong(f"{where} you give {given}. {cause}", earned=max(earned, *share, 0))
+            raise Wrong(words, cause, earned=max(earned, *share, 0))
     if not has_shape:
-        hint = " Is it transposed?" if got.ndim > 1 and got.shape == expected.shape[::-1] else ""
-        shape = expected.shape if got.ndim else shape_of(expected)
-        raise Wrong(f"{where} you give {given}, expected {shape}.{hint}", earned=earned)
+        turned = got.ndim > 1 and got.shape == expected.shape[::-1]
+        raise Wrong(words, "Is it transposed?" * turned, earned=earned)
     if but_for_a_factor is not None and _is_multiple(got, expected, tolerance):
-        words, part = but_for_a_factor
-        raise Wrong(f"{where} you give {given}. {words}", earned=max(earned, part))
-    given, wanted = _apart(got[at], expected[at])
-    if secret:
-        wanted = f"a {'larger' if got[at] < expected[at] else 'smaller'} number"
-    hint = _along_another_axis(got, expected)
-    raise Wrong(f"{where} you give {given}, expected {wanted}.{hint}", earned=earned)
+        cause, part = but_for_a_factor
+        raise Wrong(words, cause, earned=max(earned, part))
+    raise Wrong(words, _along_another_axis(got, expected), earned=earned)
 
 
 def _along_another_axis(got: np.ndarray, expected: np.ndarray) -> str:
@@ -156,7 +165,7 @@ def _along_another_axis(got: np.ndarray, expected: np.ndarray) -> str:
     own, right = _axes_of_shares(got), _axes_of_shares(expected)
     if not own or not right or own & right:
         return ""
-    return f" Your weights sum to 1 along axis {min(own)}; they should along axis {min(right)}."
+    return f"Your weights sum to 1 along axis {min(own)}; they should along axis {min(right)}."
 
 
 def _axes_of_shares(array: np.ndarray) -> set[int]:
@@ -178,7 +187,7 @@ def _is_multiple(got: np.ndarray, expected: np.ndarray, tolerance: float) -> boo
 def one_number(got: np.ndarray, where: str, hint: str = "") -> np.ndarray:
     """An answer of one number, as an array of shape (); Wrong if there are more, or none."""
     if got.size != 1:
-        raise Wrong(f"{where} you give {shape_of(got)}, expected one number.{hint and ' '}{hint}")
+        raise Wrong(f"{where} you give {shape_of(got)}, expected one number.", hint)
     return got.reshape(())
 
 
