@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from docutils.nodes import make_id
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -106,13 +107,28 @@ class Writer:
         words = f"chapter {int(number)}, *{self.table.documents[docname].text}*"
         return f"[{words}]({self.book.address(docname)})" if self.book.site else words
 
-    def place(self, part: Part) -> dict[str, str]:
-        """Where the book has an exercise, or of a held-out one its chapter, for homework.json."""
-        docname = self.book.page(part.exercise.chapter).docname
-        label = self.table.labels.get(part.exercise.label) or self.table.documents[docname]
-        chapter = f"chapter {int(part.exercise.chapter.name[:2])}, {label.text}"
-        address = self.book.address(docname, label.anchor) if self.book.site else ""
-        return {"place": chapter if part.held_out else label.text, "address": address}
+    def places(self, part: Part) -> list[tuple[str, str]]:
+        """Where the book has an exercise, and what it rests on: words, and an address or none.
+
+        Raises:
+            BadHomework: it names a section that its chapter has not.
+        """
+        page, exercise = self.book.page(part.exercise.chapter), part.exercise
+        blocks = parse(page.path.read_text("utf-8"), self.book.file(page), strict=page.is_notebook)
+        titles = {make_id(block.text): block.text for block in blocks if block.kind == "heading"}
+        told, chapter, found = exercise.told_in, f"chapter {int(page.path.name[:2])}", []
+        if told and told not in titles:
+            raise BadHomework(f"{exercise.label}: told-in-{told}: {chapter} has no such section")
+        if not part.held_out:
+            label = self.table.labels[exercise.label]
+            found.append((f"{label.text}, with a solution", label.anchor))
+        if told:
+            found.append((f"section “{titles[told]}”", told))
+        site = self.book.site
+        return [
+            (words, self.book.address(page.docname, anchor) if site else "")
+            for words, anchor in found or [(chapter, "")]
+        ]
 
     def prose(self, part: Part, text: str) -> str:
         """A text of an exercise as plain Markdown, with links to the site where there is one."""

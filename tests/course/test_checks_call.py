@@ -111,7 +111,9 @@ def test_the_first_entry_that_differs_is_named(got, expected, message):
 def test_an_answer_along_another_axis_hears_it():
     cause = "You sum over the queries."
     said = told([4.0, 6.0, 5.0], [3.0, 7.0], causes=[([4.0, 6.0, 5.0], cause)])
-    assert said == f"here, you give shape (3,), expected (2,). {cause}"  # also where its shape is another
+    assert (
+        said == f"here, you give shape (3,), expected (2,). {cause}"
+    )  # also where its shape is another
     rows = np.asarray([[0.2, 0.8], [0.5, 0.5], [np.nan, np.nan]])
     said = told([[0.2, 0.3], [0.5, 0.1], [0.3, 0.6]], rows)
     assert said.endswith(

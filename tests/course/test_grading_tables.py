@@ -293,12 +293,12 @@ def test_an_answer_without_metadata_or_name_is_looked_for(tmp_path, kind, source
 
 def test_a_page_has_a_tick_for_all_points_alone(tmp_path, graded):
     homework, ((_, of_ada), *_) = graded
-    place = {"place": "Exercise 1.1", "address": "https://book.example/1.html#ex-parabola"}
-    tasks = (dataclasses.replace(homework.tasks[0], **place), homework.tasks[1])
+    places = (("Exercise 1.1", "https://book.example/1.html#ex-parabola"), ("section “A < B”", ""))
+    tasks = (dataclasses.replace(homework.tasks[0], places=places), homework.tasks[1])
     text = feedback.page(of_ada, dataclasses.replace(homework, tasks=tasks))
     assert "<p>✓ 1 of 1 point</p>" in text
     assert "<p>◐ 2.5 of 3 points</p>" in text
-    assert f'<a href="{place["address"]}">Exercise 1.1</a>, with a solution.' in text
+    assert f'<a href="{places[0][1]}">Exercise 1.1</a>; section “A &lt; B”.' in text
     assert "What next?" in text
 
 

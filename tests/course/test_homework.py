@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import make_homework
@@ -91,8 +92,9 @@ def test_every_answer_is_found_by_its_question_alone(made, name, tmp_path):
     for task in read_homework(made[1] / "lecturer" / name / "homework.json").tasks:
         (cell,) = handed_in.answers(task.label, task.title)
         assert task.function in cell.functions if task.function else cell.text == PLACEHOLDER
-        assert task.place.startswith(("Exercise ", "Build ", "chapter "))
-        assert bool(task.address) == bool(MAKER.book.site)
+        words, to = task.places[-1]
+        assert words.startswith("Exercise" if task.kind == "explained" else ("section", "chapter"))
+        assert bool(to) == bool(MAKER.book.site)
 
 
 def test_the_lecturer_s_copy_scores_full(made):
@@ -145,6 +147,13 @@ def test_a_plan_that_cannot_be_is_refused(tmp_path, monkeypatch, plan, words):
     with pytest.raises(BadHomework) as found:
         MAKER.parts("hw0", MAKER.plan("hw0"))
     assert words in str(found.value)
+
+
+def test_a_section_that_the_chapter_has_not_is_refused():
+    (part, *_) = MAKER.parts("hw1", MAKER.plan("hw1"))
+    lost = dataclasses.replace(part, exercise=dataclasses.replace(part.exercise, told_in="no"))
+    with pytest.raises(BadHomework, match="build-1: told-in-no: chapter 1 has no such section"):
+        MAKER.places(lost)
 
 
 def test_a_solution_that_is_not_right_stops_the_making(tmp_path, monkeypatch):

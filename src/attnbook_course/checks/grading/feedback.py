@@ -39,7 +39,7 @@ ROW = """<section>
 <div>
 <h2>{number}. {title}</h2>
 <p>{points}</p>
-<p>{said}</p>{place}
+<p>{said}</p>{places}
 </div>
 {answer}
 </section>"""
@@ -80,7 +80,7 @@ def _row(number: int, task: Task, report: Report) -> str:
         title=html.escape(task.title),
         points=_points(result, task.points),
         said=html.escape(result.verdict.message),
-        place=_place(task),
+        places=_places(task),
         answer=answer and ANSWER.format(kind=task.kind, answer=html.escape(answer)),
     )
 
@@ -94,13 +94,11 @@ def _points(result: Result, most: float) -> str:
     return f"{sign} {result.points:g} of {counted(most, 'point')}"
 
 
-def _place(task: Task) -> str:
-    """Where the book has the exercise, or of a held-out one what it needs; a key may not say it."""
-    words = html.escape(task.place)
-    if task.address:
-        words = f'<a href="{html.escape(task.address)}">{words}</a>'
-    more = "; it has no solution of this one" if task.kind == "held out" else ", with a solution"
-    return words and f"\n<p>In the book: {words}{more}.</p>"
+def _places(task: Task) -> str:
+    """Where the book has the exercise and what it rests on; a key may not say it."""
+    places = [(html.escape(words), html.escape(address)) for words, address in task.places]
+    found = [f'<a href="{to}">{words}</a>' if to else words for words, to in places]
+    return f"\n<p>In the book: {'; '.join(found)}.</p>" if found else ""
 
 
 def write_page(folder: Path, homework: Homework, report: Report, written: list[Path]) -> None:

@@ -36,8 +36,7 @@ class Task:
     function: str  # that the student writes; empty where the answer is an explanation
     check: str  # "ch01.epanechnikov"; of a held-out exercise the chapter, "ch01"
     answer: str = ""  # the model answer, for whoever reads an explanation
-    place: str = ""  # in the book, "Exercise 1.2"; of a held-out exercise its chapter
-    address: str = ""  # of that place; empty where the book has none
+    places: tuple[tuple[str, str], ...] = ()  # in the book: words, and an address if there is one
 
 
 @dataclass(frozen=True)
