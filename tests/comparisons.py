@@ -30,7 +30,8 @@ class Comparison:
 
     def heard(self, wrong: Any) -> Wrong | None:
         """What is raised for this answer; None if it is as good as the right one."""
-        answer = np.broadcast_to(np.asarray(wrong, dtype=float), np.shape(self.expected))
+        answer = np.asarray(wrong, dtype=float)  # a number stands for an array of it
+        answer = answer if answer.ndim else np.full(np.shape(self.expected), answer)
         try:
             expect(answer, self.expected, self.where, self.causes, **self.options)
         except Wrong as said:

@@ -108,6 +108,21 @@ def test_the_first_entry_that_differs_is_named(got, expected, message):
     assert told(got, expected) == f"here, {message}"
 
 
+def test_an_answer_along_another_axis_hears_it():
+    cause = "You sum over the queries."
+    said = told([4.0, 6.0, 5.0], [3.0, 7.0], causes=[([4.0, 6.0, 5.0], cause)])
+    assert (
+        said == f"here, you give shape (3,), expected (2,). {cause}"
+    )  # also where its shape is another
+    rows = np.asarray([[0.2, 0.8], [0.5, 0.5], [np.nan, np.nan]])
+    said = told([[0.2, 0.3], [0.5, 0.1], [0.3, 0.6]], rows)
+    assert said.endswith(
+        "expected 0.8. Your weights sum to 1 along axis 0; they should along axis 1."
+    )
+    assert "axis" not in told([[0.2, 0.7], [0.5, 0.1], [0.4, 0.6]], rows)
+    assert "axis" not in told([[0.3, 0.7], [0.5, 0.5], [0.4, 0.6]], rows)
+
+
 def test_a_multiple_of_the_right_answer_hears_that_it_is_one():
     given = {"but_for_a_factor": ("The shape is right.", 0.5), "secret": True}
     words = "you give 2, expected a smaller number. The shape is right."

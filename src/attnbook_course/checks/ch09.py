@@ -268,8 +268,7 @@ def weights_error(function: Function) -> str:
         w = rng.dirichlet(np.ones(n), size=m) + rng.normal(size=(m, n)) / 3
         between = covariance(queries, keys, scale)
         noisy = covariance(keys, keys, scale) + noise**2 * np.eye(n)
-        cross = (w * between).sum(1)
-        right = (w @ noisy * w).sum(1) - 2 * cross + 1
+        right, by_key = ((w @ noisy * w - 2 * w * between).sum(axis) + 1 for axis in (1, 0))
         got = call(function, w, queries, keys, scale, noise)
         where = f"for {m} queries and {n} keys"
         least = 1 - (between * np.linalg.solve(noisy, between.T).T).sum(1)
@@ -278,6 +277,7 @@ def weights_error(function: Function) -> str:
             (right - squares, "The noise of the values is missing."),
             (right - squares + noise * (w**2).sum(1), "Its standard deviation is σ: square it."),
             (right + noise**2, "The target is the function, without noise."),
+            (by_key, "You sum over the queries: each query has an error, summed over its keys."),
             (least, "That is for the posterior's own weights: use the weights given."),
         ]
         expect(got, right, where, mistakes)
