@@ -30,7 +30,8 @@ class Comparison:
 
     def heard(self, wrong: Any) -> Wrong | None:
         """What is raised for this answer; None if it is as good as the right one."""
-        answer = np.broadcast_to(np.asarray(wrong, dtype=float), np.shape(self.expected))
+        answer = np.asarray(wrong, dtype=float)  # a number stands for an array of it
+        answer = answer if answer.ndim else np.full(np.shape(self.expected), answer)
         try:
             expect(answer, self.expected, self.where, self.causes, **self.options)
         except Wrong as said:
@@ -41,7 +42,7 @@ class Comparison:
         """Each cause's place and words, and whether its own wrong value is told them."""
         for place, (wrong, words, *share) in enumerate(self.causes):
             said = self.heard(wrong)
-            told = said if str(said).endswith(f" {words}") else None
+            told = said if said is not None and said.cause == words else None
             assert all(0 < part <= 1 and (told is None or told.earned >= part) for part in share)
             yield (*self.lines, place, re.sub(r"[−\d.]+", "#", words)), told is not None
 

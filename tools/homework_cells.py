@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from docutils.nodes import make_id
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from attnbook_course.checks.exercises import CELL, Exercise
-from attnbook_course.checks.grading.homework import BadHomework
+from attnbook_course.checks.grading.homework import BadHomework, counted
 from attnbook_course.checks.grading.notebook import PLACEHOLDER
 from attnbook_course.weaving.blocks import parse
 from attnbook_course.weaving.book import Book, read_book
@@ -106,6 +107,29 @@ class Writer:
         words = f"chapter {int(number)}, *{self.table.documents[docname].text}*"
         return f"[{words}]({self.book.address(docname)})" if self.book.site else words
 
+    def places(self, part: Part) -> list[tuple[str, str]]:
+        """Where the book has an exercise, and what it rests on: words, and an address or none.
+
+        Raises:
+            BadHomework: it names a section that its chapter has not.
+        """
+        page, exercise = self.book.page(part.exercise.chapter), part.exercise
+        blocks = parse(page.path.read_text("utf-8"), self.book.file(page), strict=page.is_notebook)
+        titles = {make_id(block.text): block.text for block in blocks if block.kind == "heading"}
+        told, chapter, found = exercise.told_in, f"chapter {int(page.path.name[:2])}", []
+        if told and told not in titles:
+            raise BadHomework(f"{exercise.label}: told-in-{told}: {chapter} has no such section")
+        if not part.held_out:
+            label = self.table.labels[exercise.label]
+            found.append((f"{label.text}, with a solution", label.anchor))
+        if told:
+            found.append((f"section “{titles[told]}”", told))
+        site = self.book.site
+        return [
+            (words, self.book.address(page.docname, anchor) if site else "")
+            for words, anchor in found or [(chapter, "")]
+        ]
+
     def prose(self, part: Part, text: str) -> str:
         """A text of an exercise as plain Markdown, with links to the site where there is one."""
         page = self.book.page(part.exercise.chapter)
@@ -138,12 +162,12 @@ class Writer:
     def cells(self, number: int, part: Part, *, key: bool) -> list[NotebookNode]:
         """An exercise's cells: its text, its hint, and the place of the answer."""
         exercise, label = part.exercise, part.exercise.label
-        points = "1 point" if part.points == 1 else f"{part.points:g} points"
         kinds = f"{exercise.level}, {exercise.minutes} minutes, {exercise.kinds}"
         text = self.prose(part, exercise.text.strip())
         hint = self.prose(part, exercise.hint.strip())
         folded = f"<details><summary>Hint</summary>\n\n{hint}\n\n</details>"
-        question = f"## {number}. {exercise.title} ({points})\n\n*{kinds}.* {text}\n\n{folded}"
+        head = f"## {number}. {exercise.title} ({counted(part.points, 'point')})"
+        question = f"{head}\n\n*{kinds}.* {text}\n\n{folded}"
         cells = [new_markdown_cell(question, id=f"{label}-text")]
         own: dict[str, Any] = {"exercise": label}
         if part.kind == "explained":

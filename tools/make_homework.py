@@ -155,7 +155,7 @@ class Maker(Writer):
             own = {"label": label, "title": title, "points": part.points, "kind": part.kind}
             own |= {"function": part.function, "check": part.held_out or check_name(part.exercise)}
             answer = "" if part.function else self.prose(part, part.note.strip())
-            tasks.append(own | {"answer": answer})
+            tasks.append(own | {"answer": answer, "places": self.places(part)})
         return {
             "name": name,
             "title": plan["title"],

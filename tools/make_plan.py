@@ -14,12 +14,23 @@ from pathlib import Path
 
 from slides import ROOT
 from slides.build import Desk, desk, sources
-from slides.deck import COURSE, PATHS, Deck, DeckError, read_deck
+from slides.deck import COURSE, PATHS, UNHURRIED, Deck, DeckError, read_deck
 from slides.live import title_of
 from slides.page import PageWriter, exercises_of
-from slides.plan import Homework, Plan, PlanError, Schedule, read_homework, read_plan
+from slides.plan import (
+    Exam,
+    Homework,
+    Plan,
+    PlanError,
+    Schedule,
+    Tutorial,
+    read_homework,
+    read_plan,
+)
 from slides.question import LETTERS, Question
 
+from attnbook_course.checks.exercises import Exercise, exercises
+from attnbook_course.road import minutes
 from attnbook_course.weaving.blocks import MystError
 
 # of lectures/, each the template of a page in appendices/
@@ -46,13 +57,19 @@ def pages(root: Path, writers: dict[str, PageWriter]) -> dict[Path, str]:
     plan = read_plan(root / "lectures/plan.toml", decks_of(writers))
     sets = read_homework(root / "homework", decks_of(writers))
     texts = {name: (root / "lectures" / name).read_text("utf-8") for name in PAGES}
+    paper, others = ([one for one in plan.exam if one.paper is wanted] for wanted in (True, False))
     parts = {
+        "first": link(next(iter(writers.values())).deck),
         "summary": plan.summary.strip(),
         "prerequisites": bullets(plan.prerequisites),
         "outcomes": bullets(plan.outcomes),
         "schedules": "\n".join(schedules(plan, writers, sets)).strip(),
         "misconceptions": "\n".join(misconceptions(writers)).strip(),
-        "exam": "\n".join(exam(plan)).strip(),
+        "hours": "\n".join(hours(root, writers, sets)).strip(),
+        "tutorials": "\n".join(tutorials(plan.tutorials, writers)).strip(),
+        "points": str(sum(one.points for one in paper)),
+        "paper": "\n".join(exam(paper)).strip(),
+        "exam": "\n".join(exam(others, len(paper))).strip(),
         "projects": bullets([project(one) for one in plan.projects]),
         "quiz": "\n".join(quiz(plan)).strip(),
     }
@@ -72,13 +89,14 @@ def bullets(lines: Sequence[str]) -> str:
 
 def project(entry: dict[str, str]) -> str:
     """A project in a line."""
-    return f"{{ref}}`{entry['title']} <{entry['label']}>` ({entry['chapters']})"
+    return f"{{ref}}`{entry['title']} <{entry['label']}>` (after lecture {entry['after']})"
 
 
-def link(deck: Deck, path: str = "") -> str:
+def link(deck: Deck, path: str = "", words: str = "") -> str:
     """A link to a deck's slides, which are no page of the book."""
     address = f"../lectures/{deck.name}.html" + (f"?path={path}" if path else "")
-    return f'<a href="{address}">{deck.number} {escape(deck.about["title"])}</a>'
+    words = words or f"{deck.number} {escape(deck.about['title'])}"
+    return f'<a href="{address}">{words}</a>'
 
 
 def schedules(plan: Plan, writers: dict[str, PageWriter], sets: list[Homework]) -> Iterator[str]:
@@ -87,37 +105,66 @@ def schedules(plan: Plan, writers: dict[str, PageWriter], sets: list[Homework]) 
         yield f"### {schedule.sessions} sessions of {schedule.minutes} minutes\n"
         yield f"{schedule.about.strip()}\n"
         if len(schedule.lectures) == COURSE:
-            yield from detailed([writers[name] for (name,) in schedule.lectures], sets)
+            lectures = [writers[name] for (name,) in schedule.lectures]
+            yield from detailed(lectures, beside(plan, lectures, sets))
         else:
             yield from compact(schedule, writers, sets)
         yield ""
     further = [writer for writer in writers.values() if writer.deck.is_further]
     if further:
         yield f"### Further lectures\n\n{plan.further.strip()}\n"
-        yield from detailed(further, sets)
+        yield from detailed(further, {one.after: [short(one)] for one in sets})
 
 
-def detailed(lectures: Sequence[PageWriter], sets: list[Homework]) -> Iterator[str]:
-    """A lecture an entry, with what to read, to show and to assign; a list, for narrow screens."""
+def beside(
+    plan: Plan, lectures: Sequence[PageWriter], sets: list[Homework]
+) -> dict[str, list[str]]:
+    """What a course does after each lecture: classes, homework, projects, quiz and exam."""
+    numbers = [writer.deck.number for writer in lectures]
+    after: dict[str, list[str]] = {number: [] for number in numbers}
+    for one in plan.tutorials:
+        after[f"{one.chapter}b"].append(f"class {one.chapter}")
+    for given in sets:
+        after.setdefault(given.after, []).append(short(given))
+    for number, task in enumerate(plan.projects, 1):
+        after[task["after"]].append(f"{{ref}}`project {number} <{task['label']}>`")
+    after[numbers[0]].insert(0, "before it the {ref}`quiz <exam-and-quiz>`")
+    after[numbers[-1]] += ["the quiz again", "the exam"]
+    return after
+
+
+def short(given: Homework) -> str:
+    """A set of homework by the name before the colon."""
+    return given.title.partition(":")[0].lower()
+
+
+def detailed(lectures: Sequence[PageWriter], after: dict[str, list[str]]) -> Iterator[str]:
+    """A lecture a row, with what to read, to show and to assign."""
+    yield "| | lecture, minutes | read and do | and then |\n|---|---|---|---|"
     for writer in lectures:
         deck, chapter = writer.deck, writer.chapter
-        yield f"{deck.place}. **{link(deck)}**, {deck.minutes():g} minutes\n"
-        page = f"{{doc}}`{chapter.title} <../{chapter.page.docname}>`"
-        yield f"   - *Read:* {page}, {sections(deck)}"
+        unhurried = link(deck, UNHURRIED, f"{deck.minutes(UNHURRIED):g}")
+        shown = f"{link(deck)}, {deck.minutes():g}, unhurried {unhurried}"
         if writer.live:
-            yield f"   - *Live:* {'; '.join(map(title_of, writer.live.values()))}"
+            shown += f". *Live:* {'; '.join(map(title_of, writer.live.values()))}"
         found = exercises_of(deck, chapter)
-        assigned = "; ".join(f"{{ref}}`{one.name} <{one.label}>`" for one in found)
-        yield f"   - *Assign ({sum(one.minutes for one in found)} minutes):* {assigned}"
-        for one in sets:
-            if one.after == deck.number:
-                yield f"   - *Homework:* {one.title}"
-        yield ""
-    yield "````{dropdown} What students can do after each of these lectures"
+        assigned = ", ".join(map(linked, found))
+        yield (
+            f"| {deck.place} | {shown} | {{doc}}`Chapter {deck.number[:-1]} "
+            f"<../{chapter.page.docname}>`, {sections(deck)}. *{sum(one.minutes for one in found)} "
+            f"minutes:* {assigned} | {', '.join(after.get(deck.number, []))} |"
+        )
+    yield "\n````{dropdown} What students can do after each of these lectures"
     for writer in lectures:
         deck = writer.deck
         yield f"- **{deck.number} {deck.about['title']}:** {'; '.join(deck.about['outcomes'])}."
     yield "````\n"
+
+
+def linked(one: Exercise) -> str:
+    """An exercise by its number, a build by its name."""
+    name = one.name if one.is_build else one.name.partition(" ")[0]
+    return f"{{ref}}`{name} <{one.label}>`"
 
 
 def sections(deck: Deck) -> str:
@@ -143,6 +190,65 @@ def compact(
         yield f"{row} {given} |" if sets else row
 
 
+def hours(root: Path, writers: dict[str, PageWriter], sets: list[Homework]) -> Iterator[str]:
+    """A student's weeks, one a chapter: two lectures, the road, the exercises, and homework."""
+    rows, weeks = [], []
+    for one in sets:
+        lectures = [writers[one.after[:-1] + half] for half in "ab"]
+        if lectures[0].deck.is_further:
+            continue
+        chapter = lectures[0].chapter.page.path
+        own = {found.label: found.minutes for found in exercises(chapter)}
+        held_out = root / "homework/held_out" / f"ch{chapter.name[:2]}.md"
+        own |= {found.label: found.minutes for found in exercises(held_out)}
+        done = [label for writer in lectures for label in writer.deck.about["exercises"]]
+        parts = [
+            round(sum(writer.deck.minutes() for writer in lectures)),
+            minutes(chapter).road,
+            sum(own[label] for label in done),
+            sum(own[label] for label in one.labels if label not in done),
+        ]
+        weeks.append(sum(parts) / 60)
+        numbers = " | ".join(map(str, parts))
+        rows.append(f"| {one.after[:-1]} | {weeks[-1]:.1f} | {numbers} |")
+    yield (
+        f"A chapter a week takes a student {min(weeks):.1f} to {max(weeks):.1f} hours, by the "
+        "minutes that stand in the book. A project takes an afternoon besides. "
+        "Nobody has measured it; tell students to expect more, and ask them in the third week."
+    )
+    yield "\n````{dropdown} Week by week, in hours, and what they consist of in minutes"
+    yield "| chapter | hours | lectures | reading | exercises | homework besides |"
+    yield "|---|---|---|---|---|---|"
+    yield from rows
+    yield (
+        "\nReading is the chapter without what is folded. Exercises are those that the two "
+        "lectures assign, in the exercise class or at home; most of a homework is among them, and "
+        "what is not stands in the last column. Week 2 has the interlude besides, "
+        f"{minutes(root / 'chapters/just-enough-network.md').road} minutes.\n````"
+    )
+
+
+def tutorials(given: Sequence[Tutorial], writers: dict[str, PageWriter]) -> Iterator[str]:
+    """A fold for each exercise class; its exercises are those that the lectures assign."""
+    for one in given:
+        chapter = writers[f"{one.chapter}a"].chapter
+        known = {
+            found.label: found
+            for half in "ab"
+            for found in exercises_of(writers[f"{one.chapter}{half}"].deck, chapter)
+        }
+
+        def named(found: re.Match[str], known: dict[str, Exercise] = known) -> str:
+            if found[1] not in known:
+                have = ", ".join(known)
+                raise PlanError(f"plan.toml: tutorial: got <{found[1]}>, expected one of {have}")
+            return f"{{ref}}`{known[found[1]].name} <{found[1]}>`"
+
+        yield f"````{{dropdown}} {one.chapter}. {chapter.title}"
+        yield bullets([re.sub(r"<((?:ex|build)-[\w-]+)>", named, line) for line in one.lines])
+        yield "````\n"
+
+
 def misconceptions(writers: dict[str, PageWriter]) -> Iterator[str]:
     """What misleads those who answer wrongly, a fold for each chapter."""
     chapters: dict[str, list[Question]] = {}
@@ -159,10 +265,10 @@ def misconceptions(writers: dict[str, PageWriter]) -> Iterator[str]:
         yield "````\n"
 
 
-def exam(plan: Plan) -> Iterator[str]:
-    """Exam questions, each with a folded answer."""
-    for number, one in enumerate(plan.exam, 1):
-        yield f"**{number}** ({one.lecture}). {in_parts(one.question)}\n"
+def exam(questions: Sequence[Exam], before: int = 0) -> Iterator[str]:
+    """Exam questions, each with a folded answer, counted on from those before."""
+    for number, one in enumerate(questions, before + 1):
+        yield f"**{number}** ({one.lecture}, {one.points} points). {in_parts(one.question)}\n"
         yield f"````{{dropdown}} Answer to {number}\n{in_parts(one.answer)}\n````\n"
 
 

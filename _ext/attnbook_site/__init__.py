@@ -8,6 +8,7 @@
 - ``runnable``: cells that run in the reader's browser, and what is sent there.
 - ``notebooks``: a page shows the outputs of its notebook, and nothing is executed.
 - ``landing``: the landing page's buttons and its live figure.
+- ``doors``: pages of one idea and one figure each, and a list of them.
 - ``lectures``: links to a chapter's slides.
 - ``road``: what is deeper folds, and pages say how long the road through them takes.
 - ``footer``: what a page's code ran on, and what was measured on.
@@ -38,6 +39,7 @@ PARTS = (
     "runnable",
     "notebooks",
     "landing",
+    "doors",
     "lectures",
     "road",
     "footer",

@@ -12,6 +12,7 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_design.shared import create_component
 from sphinx_exercise.nodes import is_exercise_node, is_solution_node
@@ -19,6 +20,9 @@ from sphinx_exercise.nodes import is_exercise_node, is_solution_node
 from attnbook_course import checks
 from attnbook_course.checks.exercises import Exercise, exercises
 
+logger = logging.getLogger(__name__)
+
+TOLD = "told-in-"  # begins the class of an exercise that names the section which explains it
 NOT_YET = "… "  # begins what a check says of a stub: for the notebook, where its cell has run
 
 
@@ -38,6 +42,13 @@ class ExerciseCards(SphinxPostTransform):
 
     def run(self, **kwargs: object) -> None:
         """Change the document in place."""
+        sections = {
+            one for section in self.document.findall(nodes.section) for one in section["ids"]
+        }
+        for exercise in self.document.findall(is_exercise_node):
+            for told in exercise["classes"]:
+                if told.startswith(TOLD) and told.removeprefix(TOLD) not in sections:
+                    logger.warning("%s is the id of no section", told, location=exercise)
         for solution in list(self.document.findall(is_solution_node)):
             parent, end = solution.parent, solution.parent.index(solution)
             before = [i for i in range(end) if is_exercise_node(parent[i])]
@@ -113,9 +124,14 @@ class DocumentedChecks(SphinxDirective):
 
 
 def note_pages(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Pages that have or list exercises load the script that keeps the reader's progress."""
-    if 'class="exercise' in context.get("body", "") or page == "appendices/exercises":
+    """The scripts that keep what the reader does, talk about answers, and give and take files."""
+    body = context.get("body", "")
+    if 'class="exercise' in body or " runs cell-" in body or "progress-file" in body:
         app.add_js_file("progress.js", priority=910)
+    if 'class="exercise-card' in body:
+        app.add_js_file("answers.js", priority=925)
+    if 'class="exercise build' in body or "progress-file" in body:
+        app.add_js_file("files.js", priority=930)
 
 
 def setup(app: Sphinx) -> None:

@@ -65,7 +65,6 @@ PURE = (
 OWN = ("attnbook", "attnbook_course")
 ALIVE = ("live", "drawings")  # what a last line of these shows moves by itself, or is a picture
 RUNS = re.compile(r'<div class="cell [^"]*\bruns\b')
-BUILD = re.compile(r'<div class="[^"]*\bexercise build\b')
 LEFT_OUT = re.compile(
     r"attnbook/(torch|jax|pretrained)/|attnbook_course/(weaving|live/models)/|\.pyi?c$|__pycache__"
 )
@@ -238,8 +237,6 @@ def load(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
     """A page with cells that run has the script."""
     if RUNS.search(context.get("body", "")):
         app.add_js_file("run.js", priority=920)
-        if BUILD.search(context["body"]):
-            app.add_js_file("builds.js", priority=930)
 
 
 def setup(app: Sphinx) -> None:

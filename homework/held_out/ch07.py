@@ -34,6 +34,7 @@ def checks(seed):
         where = f"for 4 tokens, {h} heads of width 3"
         mistakes = [
             (over(x, -1), "The mean runs over the whole row: each head has its own."),
+            (merged(over(heads, 1)), "The mean runs over the heads: each head has its own."),
             (merged(heads / np.sqrt(square)), no_epsilon, 0.6),
             (merged(over(centred, -1)), "That is a layer norm: an RMS norm subtracts nothing."),
         ]

@@ -298,7 +298,9 @@ def _represented(value: Any) -> list[Shown]:
         method = getattr(value, f"_repr_{kind}_", None)
         if method is not None and not isinstance(value, type):
             return [{"kind": kind, "content": method()}]
-    return [{"kind": "text", "content": f"{value!r}\n"}]
+    shown = {"kind": "text", "content": f"{value!r}\n"}
+    cause = getattr(value, "cause", None)  # of a check's verdict, with which its words end
+    return [shown | {"cause": cause} if isinstance(cause, str) else shown]
 
 
 def _figures() -> list[Shown]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
+import json
 import os
 import sys
 import textwrap
@@ -27,7 +29,8 @@ Function = Callable[..., Any]
 FILE = Path(os.environ.get("ATTNBOOK_MINE", "mine.py"))  # elsewhere where pages are made
 HEAD = '"""What I have built with attnbook: mine.use("attention") finds it here."""\n'
 TAIL = Path(__file__).with_name("writer_tail.py")
-MARK = "# --- All below attnbook has written"
+MARK = "# --- All below attnbook has written"  # files.js has it, too
+MOST = 5_000_000  # bytes of a file of progress
 LIBRARIES = ("attnbook", "numpy", "math", "torch", "torch.nn.functional", "jax", "jax.numpy")
 
 
@@ -106,6 +109,55 @@ def finish() -> None:
     print(f"python {FILE} text.txt trains your GPT on any text, and lets it write.")
 
 
+def take(file: str | Path) -> None:
+    """Write mine.py as a browser has it, from the file that the website's page Exercises gives.
+
+    Another mine.py that is here is kept beside it, under a name that is printed.
+
+    Raises:
+        ValueError: it is no such file, nothing is built in it, or its mine.py is no Python.
+        OSError: there is no such file, or none to be written.
+    """
+    own, end = _parted(_of_progress(Path(file)))
+    built = [name for name in _known(own, f"{file}, mine.py") if name in BUILDS]
+    before, before_end = _parted(FILE.read_text("utf-8")) if FILE.is_file() else ("", "")
+    if own.strip() == before.strip():
+        print(f"{FILE} is the same already.")
+        return
+    if before.strip():
+        aside = _free(FILE.with_stem(f"{FILE.stem}-before"))
+        aside.write_bytes(FILE.read_bytes())
+        print(f"The {FILE} that was here is kept in {aside}.")
+    _write(own, end or before_end)
+    print(f"{FILE} has from {file}: {', '.join(built) or 'no function of a build'}.")
+
+
+def _of_progress(file: Path) -> str:
+    """The text of mine.py in a file of progress."""
+    expected = "expected attnbook-progress.json, which the website's page Exercises gives"
+    if (size := file.stat().st_size) > MOST:
+        raise ValueError(f"file: got {file} of {size / 1e6:.1f} MB, {expected}")
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise ValueError(f"file: got {file}, which is no JSON ({error}), {expected}") from None
+    if not isinstance(found, dict) or found.get("attnbook") != 1:
+        raise ValueError(f"file: got {file}, which is another JSON, {expected}")
+    match found.get("mine"):
+        case str(text):
+            return text
+        case None:
+            raise ValueError(f"file: in {file} nothing is built, so it has no mine.py")
+        case other:
+            raise ValueError(f"file: in {file} mine is {other!r:.60}, expected the text of mine.py")
+
+
+def _free(path: Path) -> Path:
+    """This path, or the next with a number that no file has."""
+    others = (path.with_stem(f"{path.stem}-{i}") for i in itertools.count(2))
+    return next(one for one in itertools.chain([path], others) if not one.exists())
+
+
 def tail() -> str:
     """What finish writes, which pages write, too."""
     return "".join(_parted(TAIL.read_text("utf-8"))[1])
@@ -125,12 +177,12 @@ def _write(text: str, end: str) -> None:
     FILE.write_text(f"{text.rstrip()}\n\n\n{end}" if end else text, "utf-8")
 
 
-def _known(text: str) -> dict[str, ast.stmt]:
+def _known(text: str, called: object = FILE) -> dict[str, ast.stmt]:
     """The statements that define a module's names."""
     try:
         return {name: node for node in ast.parse(text).body for name in _sets(node)}
     except SyntaxError as error:
-        raise ValueError(f"{FILE}, line {error.lineno}: {error.msg}; mend it first") from None
+        raise ValueError(f"{called}, line {error.lineno}: {error.msg}; mend it first") from None
 
 
 def _check(name: str) -> None:

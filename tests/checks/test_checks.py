@@ -67,7 +67,7 @@ def test_a_wrong_answer_hears_its_own_cause(chapter, name, number):
     answer, cause = ANSWERS[chapter].WRONG[name][number]
     found = EXERCISES[chapter, name].check(answer)
     assert found.status == "wrong"
-    assert cause in found.message
+    assert cause in found.message and found.message.endswith(found.cause)
 
 
 @pytest.mark.parametrize(("chapter", "name"), EXERCISES, ids=lambda part: part)

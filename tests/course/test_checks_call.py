@@ -108,10 +108,25 @@ def test_the_first_entry_that_differs_is_named(got, expected, message):
     assert told(got, expected) == f"here, {message}"
 
 
+def test_an_answer_along_another_axis_hears_it():
+    cause = "You sum over the queries."
+    said = told([4.0, 6.0, 5.0], [3.0, 7.0], causes=[([4.0, 6.0, 5.0], cause)])
+    assert (
+        said == f"here, you give shape (3,), expected (2,). {cause}"
+    )  # also where its shape is another
+    rows = np.asarray([[0.2, 0.8], [0.5, 0.5], [np.nan, np.nan]])
+    said = told([[0.2, 0.3], [0.5, 0.1], [0.3, 0.6]], rows)
+    assert said.endswith(
+        "expected 0.8. Your weights sum to 1 along axis 0; they should along axis 1."
+    )
+    assert "axis" not in told([[0.2, 0.7], [0.5, 0.1], [0.4, 0.6]], rows)
+    assert "axis" not in told([[0.3, 0.7], [0.5, 0.5], [0.4, 0.6]], rows)
+
+
 def test_a_multiple_of_the_right_answer_hears_that_it_is_one():
-    words = ("The shape is right.", 0.5)
-    given = {"but_for_a_factor": words, "secret": True}
-    assert told([2.0, 4.0], [1.0, 2.0], **given).endswith("you give 2. The shape is right.")
+    given = {"but_for_a_factor": ("The shape is right.", 0.5), "secret": True}
+    words = "you give 2, expected a smaller number. The shape is right."
+    assert told([2.0, 4.0], [1.0, 2.0], **given).endswith(words)
     for got, expected in (([2.0, 5.0], [1.0, 2.0]), ([-1.0, -2.0], [1.0, 2.0]), (3.0, 1.0)):
         assert "The shape is right." not in told(got, expected, **given)
     assert "The shape is right." not in told([2.0, np.nan], [1.0, 2.0], **given)

@@ -22,7 +22,7 @@ FAULT = "weights.max()"
 
 def test_average(function):
     if not np.isclose(function(np.array([1.0, 3.0]), np.array([0.0, 4.0])), 3):
-        raise Wrong("for weights 1 and 3 it is not 3.")
+        raise Wrong("for weights 1 and 3 it is not 3.", "The sum divides.")
     return "Weights are shares of their sum."
 
 
@@ -56,6 +56,7 @@ def test_each_change_hears_its_own_verdict(old, new, status, heard):
     verdict = mended_average(define(BROKEN.replace(old, new, 1), "average"))
     assert verdict.status == status, verdict
     assert heard in verdict.message
+    assert ("For weights" in verdict.message) == (verdict.cause == "The sum divides.")
 
 
 def test_without_a_source_the_answers_decide():
@@ -63,4 +64,4 @@ def test_without_a_source_the_answers_decide():
     exec(BROKEN.replace("max", "sum"), names)
     assert mended_average(names["average"]).status == "right"
     exec(BROKEN, names)
-    assert mended_average(names["average"]).message.endswith("for weights 1 and 3 it is not 3.")
+    assert mended_average(names["average"]).message.endswith("it is not 3. The sum divides.")

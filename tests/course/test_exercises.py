@@ -46,6 +46,11 @@ def test_stub_is_not_yet(exercise):
 
 
 @each
+def test_it_names_the_section_that_tells_what_it_rests_on(exercise):
+    assert exercise.told_in  # that there is this section the site's build sees
+
+
+@each
 def test_solution_passes(exercise):
     verdict = exercise.run(exercise.solution)
     assert verdict.status == "right", verdict

@@ -92,14 +92,17 @@ HOSTILE = {
 def saved(path: Path, cells: list[str], questions: str = QUESTIONS) -> None:
     own = {"attnbook": {"homework": "hw0", "questions": questions}}
     code = [{"cell_type": "code", "metadata": {}, "source": cell} for cell in cells]
-    why = {"cell_type": "markdown", "id": "ex-why-explanation", "source": "Because it is."}
-    path.write_text(json.dumps({"metadata": own, "cells": [*code, why]}), encoding="utf-8")
+    question = {"cell_type": "markdown", "source": "## 4. Why? (3 points)\n\n</details>"}
+    why = {"cell_type": "markdown", "source": "Because it is."}
+    path.write_text(
+        json.dumps({"metadata": own, "cells": [*code, question, why]}), encoding="utf-8"
+    )
 
 
 def task(label: str, points: float, kind: str, function: str, check: str) -> dict:
     return {
         "label": label,
-        "title": f"<b>{label}</b>",
+        "title": "Why?" if kind == "explained" else f"<b>{label}</b>",
         "points": points,
         "kind": kind,
         "function": function,
@@ -200,4 +203,4 @@ def test_what_cannot_be_graded_has_no_points_but_words(graded):
 
 def test_a_page_escapes_what_it_shows(graded):
     assert "&lt;b&gt;ex-parabola&lt;/b&gt;" in page(graded, "right")
-    assert "1 more to be read by your lecturer" in page(graded, "right")
+    assert "your lecturer has still to read 1 answer worth 3 points" in page(graded, "right")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
+import html
 import io
 import json
 import sys
@@ -78,8 +80,9 @@ def test_a_table_of_moodle(tmp_path, text):
 def test_a_roster_of_nobody_is_refused(tmp_path):
     with pytest.raises(BadRoster, match=r"roster\.txt: nobody is in it; expected a name a line"):
         read_roster(write(tmp_path / "roster.txt", "\n"))
-    with pytest.raises(BadRoster, match="expected a text file in UTF-8"):
-        read_roster(tmp_path / "missing.txt")
+    (tmp_path / "excel.csv").write_bytes("Émile\n".encode("cp1252"))
+    with pytest.raises(BadRoster, match=r"excel.csv in another encoding, expected .* 'CSV UTF-8'"):
+        read_roster(tmp_path / "excel.csv")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,7 @@ def test_the_tables(tmp_path, graded):
     assert rows(tmp_path / "grades.csv") == cells(
         "student,ex-parabola,ex-why,points,of,complete,notes",
         "Ada Lovelace,1,2.5,3.5,4,yes,",
-        "Émile Borel,1,to read,1,4,no,",
+        "Émile Borel,1,to read,1,4,no,to be read: ex-why",
         "gone,,,,4,no,a link",
     )
     assert rows(tmp_path / "grades-moodle.csv") == cells(
@@ -174,7 +177,7 @@ def test_points_that_a_person_enters_are_kept(tmp_path, graded):
     assert class_[1][1].total == 2.5
     assert class_[1][1].complete
     said = str(class_[1][1].results["ex-why"].verdict)
-    assert said == "✓ your lecturer has read this answer: -and so?"
+    assert said == "✓ Your lecturer has read this answer: -and so?"
     assert tables.write_to_read(path, homework, class_) == 0
     assert tables.read_marks(path, homework) == marks  # also after another grading
 
@@ -205,8 +208,9 @@ def test_no_name_leaves_the_folder_of_the_pages(tmp_path, graded):
     assert {page.parent for page in pages} == {tmp_path / "pages"}
     assert not [page for page in pages if page.name.startswith(".")]
     text = pages[-1].read_text("utf-8")
-    assert "<strong>1 of 4 points so far; 1 more to be read by your lecturer</strong>" in text
-    assert "3 points, to be read" in text
+    later = "so far; your lecturer has still to read 1 answer worth 3 points"
+    assert f"<strong>1 of 4 points {later}</strong>" in text
+    assert "<p>… 3 points, not read yet</p>" in text
 
 
 PARABOLA = "def epanechnikov(u):\n    return 0.75 * np.maximum(0, 1 - u**2)"
@@ -215,7 +219,11 @@ NOTEBOOK = {
     "cells": [
         {"cell_type": "code", "source": ["import numpy as np\n", "raise SystemExit"]},
         {"cell_type": "code", "source": PARABOLA},
-        {"cell_type": "markdown", "id": "ex-why-explanation", "source": "Because it is."},
+        {
+            "cell_type": "markdown",
+            "metadata": {"attnbook": {"exercise": "ex-why"}},
+            "source": "Because it is.",
+        },
     ],
 }
 
@@ -242,7 +250,8 @@ def test_whatever_a_notebook_holds_the_class_is_graded(tmp_path, monkeypatch):
     arguments = ["grade", str(folder), "--set", str(homework), "--sandbox", "none"]
     assert checks_command.main([*arguments, "--csv", str(table)]) == 0
     found = {row[0]: row for row in rows(table)[1:]}
-    assert found["ada"] == ["ada", "1", "to read", "1", "4", "no", "the notebook is of hw2"]
+    words = "the notebook is of hw2; to be read: ex-why"
+    assert found["ada"] == ["ada", "1", "to read", "1", "4", "no", words]
     assert found["last"][-1].startswith("the grader itself stopped: stops with RuntimeError: �[2J")
     assert found["eve�[2J"][-1].startswith("the notebook is of �[2J� bob")
     assert b"\x1b" not in terminal.buffer.getvalue()
@@ -250,6 +259,47 @@ def test_whatever_a_notebook_holds_the_class_is_graded(tmp_path, monkeypatch):
         text = written.read_text("utf-8")
         assert "\x1b" not in text
         assert max(map(len, text.split(","))) < 32_767  # what a spreadsheet's cell holds
+
+
+def question(number: int, title: str, more: str = "") -> dict:
+    text = f"## {number}. {title} (3 points)\n\n<details>A hint.</details>{more}"
+    return {"cell_type": "markdown", "source": text}
+
+
+@sandboxes.posix
+@pytest.mark.parametrize(
+    ("kind", "source", "at", "words"),
+    [
+        ("markdown", PARABOLA, 2, "its cell is text (Markdown), so it did not run"),
+        ("code", PARABOLA.replace("kov", "kow"), 1, "; your notebook has epanechnikow"),
+        ("code", PARABOLA.replace("epanechnikov", "mine"), 2, "; your notebook has mine"),
+        ("code", "", 2, "there is no function epanechnikov in the notebook"),
+    ],
+)
+def test_an_answer_without_metadata_or_name_is_looked_for(tmp_path, kind, source, at, words):
+    texts = [question(2, "Why?", "\n\nSince"), "*Write your explanation here.*", "it *is*."]
+    notebook = [NOTEBOOK["cells"][0], question(1, "The parabola"), texts[0]]
+    notebook += [{"cell_type": "markdown", "source": text} for text in texts[1:]]
+    notebook.insert(at, {"cell_type": kind, "source": source})
+    path = write(tmp_path / "ada.ipynb", json.dumps({"cells": notebook}))
+    homework = read_homework(homework_file(tmp_path))
+    report = grade.graded("ada", [path], homework, "none")
+    assert report.written == {"ex-parabola": source, "ex-why": "Since\n\nit *is*."}
+    assert report.explanations == {"ex-why": "Since\n\nit *is*."}
+    assert words in report.results["ex-parabola"].verdict.message  # the student hears it,
+    assert words in report.remarks  # and so does the lecturer
+    assert html.escape(source) in feedback.page(report, homework)
+
+
+def test_a_page_has_a_tick_for_all_points_alone(tmp_path, graded):
+    homework, ((_, of_ada), *_) = graded
+    places = (("Exercise 1.1", "https://book.example/1.html#ex-parabola"), ("section “A < B”", ""))
+    tasks = (dataclasses.replace(homework.tasks[0], places=places), homework.tasks[1])
+    text = feedback.page(of_ada, dataclasses.replace(homework, tasks=tasks))
+    assert "<p>✓ 1 of 1 point</p>" in text
+    assert "<p>◐ 2.5 of 3 points</p>" in text
+    assert f'<a href="{places[0][1]}">Exercise 1.1</a>; section “A &lt; B”.' in text
+    assert "What next?" in text
 
 
 @pytest.mark.parametrize(
@@ -282,7 +332,7 @@ def test_a_process_that_does_not_start_is_no_student_s_fault(tmp_path, monkeypat
     ("more", "words"),
     [
         (["--set", "none.json"], "none.json: there is no such file. 'make homework SEED=…'"),
-        (["--roster", "none.txt"], "none.txt: expected a text file in UTF-8"),
+        (["--roster", "none.txt"], "roster: got none.txt (No such file or directory), expected"),
         (["missing"], "missing: expected a folder with the notebooks"),
     ],
 )

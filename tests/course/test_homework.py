@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import make_homework
@@ -13,6 +14,7 @@ from once import once
 
 from attnbook_course.checks.grading.grade import graded
 from attnbook_course.checks.grading.homework import BadHomework, read_homework
+from attnbook_course.checks.grading.notebook import PLACEHOLDER, read_notebook
 from attnbook_course.checks.grading.worker import run
 from attnbook_course.checks.verdict import Verdict
 
@@ -80,6 +82,21 @@ def test_a_student_s_notebook_runs_on_its_own_and_nothing_is_right_yet(made, nam
     assert all(isinstance(one, Verdict) and one.status == "not yet" for one in verdicts)
 
 
+@each_set
+def test_every_answer_is_found_by_its_question_alone(made, name, tmp_path):
+    found = notebook(made[1] / "students" / f"{name}.ipynb")
+    for cell in found.cells:
+        cell.metadata = {}
+    nbformat.write(found, tmp_path / "colab.ipynb")
+    handed_in = read_notebook(tmp_path / "colab.ipynb")
+    for task in read_homework(made[1] / "lecturer" / name / "homework.json").tasks:
+        (cell,) = handed_in.answers(task.label, task.title)
+        assert task.function in cell.functions if task.function else cell.text == PLACEHOLDER
+        words, to = task.places[-1]
+        assert words.startswith("Exercise" if task.kind == "explained" else ("section", "chapter"))
+        assert bool(to) == bool(MAKER.book.site)
+
+
 def test_the_lecturer_s_copy_scores_full(made):
     folder = made[1] / "lecturer" / "hw1"
     homework = read_homework(folder / "homework.json")
@@ -130,6 +147,13 @@ def test_a_plan_that_cannot_be_is_refused(tmp_path, monkeypatch, plan, words):
     with pytest.raises(BadHomework) as found:
         MAKER.parts("hw0", MAKER.plan("hw0"))
     assert words in str(found.value)
+
+
+def test_a_section_that_the_chapter_has_not_is_refused():
+    (part, *_) = MAKER.parts("hw1", MAKER.plan("hw1"))
+    lost = dataclasses.replace(part, exercise=dataclasses.replace(part.exercise, told_in="no"))
+    with pytest.raises(BadHomework, match="build-1: told-in-no: chapter 1 has no such section"):
+        MAKER.places(lost)
 
 
 def test_a_solution_that_is_not_right_stops_the_making(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 from slides import ROOT
 from slides.build import Desk, desk, sources
 from slides.clicks import draw, in_clicks
-from slides.deck import COURSE, PATHS, DeckError, clicks, options, read_deck
+from slides.deck import COURSE, PATHS, UNHURRIED, DeckError, clicks, options, read_deck
 from slides.page import PageWriter
 
 from attnbook_course import drawings
@@ -99,6 +99,7 @@ def test_a_lecture_has_what_a_lecturer_needs(name, written):
     deck = writer.deck
     assert LONG[0] <= deck.minutes() <= LONG[1]
     assert SHORT[0] <= deck.minutes("6") <= SHORT[1]
+    assert deck.minutes(UNHURRIED) <= int(UNHURRIED)
     same = ("18", "6") if deck.is_further else ("18",) if name in WHOLE_OF_TWELVE else ("6",)
     assert deck.minutes("12") in map(deck.minutes, same)
     place = "A further lecture" if deck.is_further else f"Lecture {NAMES.index(name) + 1} of 18"
@@ -126,6 +127,16 @@ def test_no_right_answer_has_a_favourite_place(written):
         for question in writer.questions
     ]
     assert max(places.count(place) for place in set(places)) < len(places) / 2
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_the_notes_speak_of_no_click_that_is_not_there(name, written):
+    for slide in re.findall(r"<section .*?</section>", written[name][1], re.DOTALL)[1:]:
+        body, notes = slide.split('<aside class="notes">')
+        clicks = len(re.findall(r'class="[^"]*\bfragment\b', body))
+        labels = re.findall(r"<strong>Clicks?\b[^<]*", notes)
+        highest = max([0, *map(int, re.findall(r"\d+", "".join(labels)))])
+        assert (highest or len(labels)) <= clicks, labels
 
 
 def tells_too_early(body: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from attnbook_course.checks.repair import define
 from attnbook_course.live import models
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
+EXTENSION = CHAPTERS.parent / "_ext" / "attnbook_site"
 ATTENTION = """
 def scaled(q, k):
     return q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1] + TINY)
@@ -242,6 +244,57 @@ def test_a_text_that_cannot_be_trained_on_is_refused(content, said):
         Path("t.txt").write_bytes(content)
     with pytest.raises(SystemExit, match=said):
         writer_tail.read_text("t.txt")
+
+
+BROUGHT = {
+    "attnbook": 1,
+    "done": [],
+    "drafts": {},
+    "mine": f"import math\n\n{ATTENTION}",
+    "road": None,
+}
+PROGRESS = "attnbook-progress.json"
+
+
+def test_what_a_browser_has_comes_in_and_what_was_here_stays(capsys):
+    """Twice is once; two files of the reader's keep their names and their words."""
+    Path(PROGRESS).write_text(json.dumps(BROUGHT), "utf-8")
+    for _ in range(2):
+        mine.take(PROGRESS)
+    assert capsys.readouterr().out.splitlines() == [
+        f"mine.py has from {PROGRESS}: attention.",
+        "mine.py is the same already.",
+    ]
+    mine.finish()  # below a line, which stays where the browser's has none
+    for own in ("first = 1\n", "second = 2\n"):
+        Path("mine.py").write_text(f"{own}\n\n{mine.tail()}", "utf-8")
+        mine.take(PROGRESS)
+        assert "def attention" in text() and text().endswith(mine.tail())
+    for name, own in (("mine-before.py", "first = 1"), ("mine-before-2.py", "second = 2")):
+        assert Path(name).read_text("utf-8").startswith(own)
+    assert "The mine.py that was here is kept in mine-before-2.py." in capsys.readouterr().out
+    assert mine.MARK in (EXTENSION / "static" / "files.js").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (json.dumps(BROUGHT)[:-9], "which is no JSON"),
+        (b"\xff\xd8", "which is no JSON"),
+        ("[1]", "which is another JSON"),
+        (json.dumps(BROUGHT | {"attnbook": 2}), "which is another JSON"),
+        (json.dumps(BROUGHT | {"mine": None}), "nothing is built"),
+        (json.dumps(BROUGHT | {"mine": [1]}), "mine is .1., expected the text of mine.py"),
+        (json.dumps(BROUGHT | {"mine": "def f(:"}), "mine.py, line 1: invalid syntax"),
+        (" " * (mine.MOST + 1), "of 5.0 MB"),
+    ],
+)
+def test_a_damaged_or_foreign_file_changes_nothing(content, said):
+    Path("mine.py").write_text("own = 1\n", "utf-8")
+    Path(PROGRESS).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ValueError, match=said):
+        mine.take(PROGRESS)
+    assert text() == "own = 1\n" and not list(Path().glob("mine-*"))
 
 
 def test_unknown_names_are_refused():

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import zipfile
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
+import torch
 from make_plan import decks_of, in_parts, pages, stale
 from make_questions import files_of, questions_of
+from numpy.testing import assert_allclose
 from slides import ROOT
 from slides.deck import COURSE, Deck
 from slides.gift import gift, html_reader, named
@@ -17,8 +21,11 @@ from slides.page import PageWriter
 from slides.plan import Plan, PlanError, read_homework, read_plan
 from slides.question import Choice, Question
 
+from attnbook import attend
+
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.md"))
 NAMES = [f"{int(path.name[:2])}{half}" for path in CHAPTERS for half in "ab"]
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PART = re.compile(r"(?:^|\\\n|\* |: )\(([a-e])\)", re.MULTILINE)
 NASTY = Question(
     "1a",
@@ -74,6 +81,26 @@ def test_exam_and_quiz_cover_the_course(plan):
     assert all(len(text) <= 75 for text in answers)
 
 
+def test_the_sample_paper_takes_ninety_minutes_and_its_code_runs(plan):
+    assert sum(one.points for one in plan.exam if one.paper) == 90
+    names = {"np": np, "torch": torch, "math": math}
+    blocks = [code for one in plan.exam for code in re.findall(PYTHON, one.answer)]
+    for code in blocks:
+        exec(code, names)
+    q, k, v = np.random.default_rng(0).normal(size=(3, 2, 5, 4))
+    seen = np.tri(5, dtype=bool)
+    assert_allclose(names["causal_attention"](q, k, v), attend(q, k, v, mask=seen), rtol=1e-12)
+    mask = names["sink_mask"](10, 4)
+    assert mask.sum() == 40 and [*np.flatnonzero(mask[-1])] == [0, 6, 7, 8, 9]
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Embedding(64, 16), torch.nn.Linear(16, 64))
+    text, starts = torch.arange(640) % 64, torch.randint(600, (200, 8))
+    adam = torch.optim.Adam(model.parameters(), 0.03)
+    bits = names["train"](model, adam, text, starts, 16)
+    assert 5.5 < bits[0] < 7 and bits[-1] < 0.5
+    assert model(torch.tensor([[5]])).argmax() == 6  # each character follows from the one before
+
+
 def test_each_project_has_its_section(plan):
     text = (ROOT / "appendices/projects.md").read_text("utf-8")
     for project in plan.projects:
@@ -127,8 +154,9 @@ def test_the_pages_have_everything_and_a_stale_one_is_found(writers, plan, tmp_p
     assert "<!--" not in teach + exam
     for writer in writers.values():
         deck = writer.deck
-        assert teach.count(f"lectures/{deck.name}.html") == (1 if deck.is_further else 4)
-        assert f"**, {deck.minutes():g} minutes" in teach
+        links = (2 if deck.is_further else 5) + (deck.number == "1a")
+        assert teach.count(f"lectures/{deck.name}.html") == links
+        assert f"</a>, {deck.minutes():g}, unhurried <a" in teach
         assert all(outcome in teach for outcome in deck.about["outcomes"])
         for question in writer.questions:
             for choice in question.choices:

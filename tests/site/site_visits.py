@@ -40,7 +40,7 @@ SOURCES = [
     "pyproject.toml",
     "package-lock.json",
 ]
-FOLDERS = ("_ext", "appendices", "chapters", "images", "lectures", "src")
+FOLDERS = ("_ext", "appendices", "chapters", "doors", "images", "lectures", "src")
 # of a test that takes `open_page`
 without_script = pytest.mark.parametrize(
     "open_page", [{"java_script_enabled": False}], indirect=True, ids=[""]
@@ -100,12 +100,12 @@ def out_of_date(root: Path) -> str | None:
 
 
 def pages_of(site: Path) -> list[str]:
-    """Every page of the book, as paths below the site; the slides are no pages of it."""
+    """Every page of the book, as paths below the site; slides and doors are no pages of it."""
     pages = (file.relative_to(site) for file in site.rglob("*.html"))
     return sorted(
         page.as_posix()
         for page in pages
-        if page.parts[0] not in ("_static", "_sources", "_images", "lectures")
+        if page.parts[0] not in ("_static", "_sources", "_images", "lectures", "doors")
     )
 
 

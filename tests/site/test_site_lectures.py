@@ -143,6 +143,41 @@ def test_the_speaker_sees_notes_and_steps_and_keys_turn_to_the_dark(page: Page, 
     assert not page.evaluate("Reveal.isPaused()")
 
 
+def test_the_speakers_notes_fit_mark_the_click_and_say_what_to_skip(page: Page, site: str) -> None:
+    """Without scrolling, in the deck whose notes are longest."""
+    open_deck(page, f"{site}/lectures/13a-one-model-many-workers.html")
+    with page.expect_popup() as opened:
+        page.keyboard.press("s")
+    speaker, notes = opened.value, ".speaker-controls-notes .value"
+    speaker.set_viewport_size({"width": 1280, "height": 800})
+    speaker.wait_for_selector(f"{notes} > *")
+    for at in range(page.locator("section.slide").count()):
+        clock = page.evaluate(
+            "(at) => { Reveal.slide(at); return Reveal.getCurrentSlide().querySelector('.clock').textContent; }",
+            at,
+        )
+        speaker.locator(notes).filter(has_text=clock).wait_for()
+        panel = speaker.locator("#speaker-controls")
+        assert panel.evaluate("(one) => one.scrollHeight <= one.clientHeight"), clock
+    marked = page.locator(".present .notes .now")
+    page.evaluate("Reveal.slide(9, 0, -1)")
+    assert marked.count() == 0
+    page.evaluate("Reveal.next()")
+    assert marked.all_inner_texts() == ["Click."]
+    speaker.wait_for_selector(f"{notes} .now")
+    late = page.locator(".late").first
+    page.evaluate(
+        "(one) => Reveal.slide(Reveal.getIndices(one.closest('section')).h)", late.element_handle()
+    )
+    to = re.fullmatch(
+        r"If late: g (\d+) Enter goes on to “(.*)” and saves [\d.]+ min.", late.text_content() or ""
+    )
+    assert to is not None
+    page.keyboard.type(f"g{to[1]}")
+    page.keyboard.press("Enter")
+    assert page.locator(".present h2").inner_text() == to[2]
+
+
 def test_a_question_keeps_its_answer_until_the_click(page: Page, site: str) -> None:
     open_deck(page, f"{site}/lectures/{FIRST}.html#/ignore-x-or-trust-one-point")
     right = page.locator(".present li.right")
@@ -182,14 +217,19 @@ def test_bars_grow_in_one_place_and_all_parts_have_room_on_paper(page: Page, sit
     assert min(page.locator(".stacked > .part").evaluate_all(f"(all) => all.map({room})")) >= 0
 
 
-def test_a_short_course_leaves_slides_out_and_keeps_its_time(page: Page, site: str) -> None:
-    open_deck(page, f"{site}/lectures/{FIRST}.html?path=6")
+@pytest.mark.parametrize(("path", "least", "most"), [("6", 27, 33), ("45", 42, 45)])
+def test_a_short_course_leaves_slides_out_and_keeps_its_time(
+    page: Page, site: str, path: str, least: int, most: int
+) -> None:
+    open_deck(page, f"{site}/lectures/{FIRST}.html?path={path}")
     whole = (SITE / "lectures" / f"{FIRST}.html").read_text("utf-8").count("<section ")
     assert 8 <= page.locator("section.slide").count() < whole
     minutes = page.evaluate(
         "[...document.querySelectorAll('.clock span:not(.all)')].map((s) => Number(s.textContent))"
     )
-    assert minutes == sorted(minutes) and 27 <= minutes[-1] <= 33
+    assert minutes == sorted(minutes) and least <= minutes[-1] <= most
+    votes = page.locator("section[data-vote] .clock b").all_text_contents()
+    assert (set(votes) == {"4.5 min"}) is (path == "45")
 
 
 def test_each_chapter_leads_to_its_slides(page: Page, site: str) -> None:

@@ -80,8 +80,9 @@ def test_page(browser: Browser, site: str, path: str) -> None:
 
 
 def test_every_link_within_the_site_leads_somewhere() -> None:
-    """Of pages and decks: the file is there, and in it the place."""
-    files = [SITE / path for path in PAGES] + sorted((SITE / "lectures").glob("*.html"))
+    """Of pages, decks and doors: the file is there, and in it the place."""
+    files = [SITE / path for path in PAGES]
+    files += (file for folder in ("lectures", "doors") for file in (SITE / folder).glob("*.html"))
     texts = {file.resolve(): file.read_text(encoding="utf-8") for file in files}
     places = {
         file: set(re.findall(r'\s(?:id|name)="([^"]+)"', text)) for file, text in texts.items()

@@ -243,6 +243,94 @@ def test_what_is_ticked_at_an_exercise_is_ticked_in_the_overview(open_page: Visi
     assert len(boxes(page)) == len(EXERCISES)
 
 
+FILES = ".progress-file"
+
+
+def load(page: Page, name: str, content: object) -> str:
+    """What the page says to a file."""
+    text = content if isinstance(content, str) else json.dumps(content)
+    given = {"name": name, "mimeType": "text/plain", "buffer": text.encode()}
+    said = page.locator(f"{FILES} .files-said")
+    said.evaluate("one => one.replaceChildren()")
+    page.locator(f"{FILES} input[type=file]").set_input_files(given)
+    said.filter(has_text=re.compile(".")).wait_for()
+    return said.inner_text()
+
+
+def kept(page: Page) -> dict[str, str]:
+    return page.evaluate("({ ...localStorage })")
+
+
+def test_progress_goes_out_and_comes_in_and_nothing_is_lost(open_page: Visit) -> None:
+    """On another device; of two answers the reader says which stands, and can take it back."""
+    answer, other = "def f():\n    return 1", "def f():\n    return 2"
+    here = {"attnbook-done": '["ex-lead"]', "attnbook-mine": "x = 1\n"}
+    road = {"at": f"{FIRST}#{SECTION}", "words": "1.3. The bandwidth"}
+    for name, value in (("drafts", {"exercises": {"ex-lead": answer}}), ("road", road)):
+        here[f"attnbook-{name}"] = json.dumps(value, separators=(",", ":"))
+    page = open_page.go(OVERVIEW)
+    page.evaluate("here => Object.assign(localStorage, here)", here)
+    page.reload()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download my progress").click()
+    assert saved.value.suggested_filename == "attnbook-progress.json"
+    progress = json.loads(saved.value.path().read_text("utf-8"))
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    assert load(page, "p.json", progress).startswith(
+        "Taken from p.json: 1 tick, 1 draft, mine.py, and your place on the road."
+    )
+    assert kept(page).items() >= here.items() and boxes(page)["ex-lead"]
+    assert load(page, "p.json", progress).startswith("All that p.json has is here, too.")
+    changed = progress | {"done": ["ex-leaky"], "drafts": {"exercises": {"ex-lead": other}}}
+    changed["mine"] = "y = 2\n"
+    before = kept(page)
+    assert "p.json differs from this browser in “3.2 How large a lead?” and mine.py. Which" in load(
+        page, "p.json", changed
+    )
+    assert kept(page) == before
+    page.get_by_role("button", name="Keep what is here").click()
+    assert answer in json.loads(kept(page)["attnbook-drafts"])["exercises"]["ex-lead"]
+    assert boxes(page)["ex-lead"] and boxes(page)["ex-leaky"]
+    assert kept(page)["attnbook-mine"] == "x = 1\n"
+    load(page, "p.json", changed)
+    page.get_by_role("button", name="Take the file’s").click()
+    assert json.loads(kept(page)["attnbook-drafts"])["exercises"]["ex-lead"] == other
+    assert kept(page)["attnbook-mine"] == "y = 2\n"
+    page.get_by_role("button", name="Put back what was here before").click()
+    assert json.loads(kept(page)["attnbook-drafts"])["exercises"]["ex-lead"] == answer
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "is no attnbook-progress.json, or is damaged"),
+        ([1], "is no attnbook-progress.json, or is damaged"),
+        ({"attnbook": 2}, "has in attnbook 2, expected 1"),
+        ({"done": [{}]}, "has in done [{}], expected a list of exercises"),
+        (
+            {"drafts": {"builds": {"f": 1}}},
+            'has in drafts {"builds":{"f":1}}, expected code by page',
+        ),
+        ({"drafts": {"builds": None}}, "has in drafts"),
+        ({"drafts": {"constructor": {"f": ""}}}, "has in drafts"),
+        ({"road": {"at": "javascript:alert(1)//.html", "words": ""}}, "has in road"),
+        ({"mine": 3}, "has in mine 3, expected the text of mine.py, or null"),
+        (" " * 5_000_001, "has 5.0 MB, expected at most 5"),
+    ],
+)
+def test_a_file_that_holds_something_else_is_refused_and_nothing_changes(
+    open_page: Visit, content: object, said: str
+) -> None:
+    good = {"attnbook": 1, "done": [], "drafts": {}, "mine": None, "road": None}
+    page = open_page.go(OVERVIEW)
+    page.evaluate("localStorage.setItem('attnbook-done', '[\"ex-lead\"]')")
+    before = kept(page)
+    words = load(page, "p.json", good | content if isinstance(content, dict) else content)
+    assert said in words and words.endswith("Nothing was changed.")
+    assert kept(page) == before
+
+
 def test_the_landing_page_starts_the_book(open_page: Visit) -> None:
     """Its figure runs; a button leads to chapter 1."""
     page = open_page.go("index.html")

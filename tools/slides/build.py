@@ -19,7 +19,7 @@ from attnbook_course.weaving.labels import build_table
 from attnbook_course.weaving.roles import RoleResolver
 from slides import ROOT
 from slides.chapter import Chapter
-from slides.deck import Deck, DeckError, read_deck
+from slides.deck import UNHURRIED, Deck, DeckError, read_deck
 from slides.page import STATIC, PageWriter, live_page
 
 # What every deck is made by, beside its own file, its chapter and the labels of the book.
@@ -156,7 +156,7 @@ def make(root: Path, site: Path, chosen: Sequence[str] = ()) -> list[str]:
                 problems.append(str(error))
                 continue
             asked = len(writer.questions)
-            short = ", ".join(f"{deck.minutes(p):g}" for p in ("12", "6"))
+            short = ", ".join(f"{deck.minutes(p):g}" for p in (UNHURRIED, "12", "6"))
             print(
                 f"{deck.number}: {len(deck.slides) + 1} slides, {deck.minutes():g} min "
                 f"(short: {short}), {asked} questions, {len(writer.live)} live"

@@ -25,6 +25,8 @@ COURSE = 18  # lectures; those after them are further ones, which no course need
 PATHS = (str(COURSE), "12", "6")  # sessions of a course; nine sessions are two lectures each
 CLASSES = ("large", "middle", "together")
 TITLE_MINUTES = 1.0
+# A lecture with time for its questions: without its spare slides, and each vote takes this long.
+UNHURRIED, VOTE = "45", 4.5
 
 
 class DeckError(ValueError):
@@ -49,6 +51,17 @@ class Slide:
     def body(self) -> str:
         """What stands below heading and options."""
         return "\n".join(self.lines)
+
+    @property
+    def asks(self) -> bool:
+        """Whether the class votes on it."""
+        return "{question}" in self.body
+
+    def minutes_in(self, path: str) -> float:
+        """How long it takes on a path, nothing where it is left out."""
+        if path == UNHURRIED:
+            return 0.0 if self.spare else max(self.minutes, VOTE * self.asks)
+        return self.minutes if path in self.paths else 0.0
 
 
 @dataclass(frozen=True)
@@ -81,7 +94,7 @@ class Deck:
 
     def minutes(self, path: str = PATHS[0]) -> float:
         """How long the lecture takes in a course, its first slide included."""
-        return TITLE_MINUTES + sum(slide.minutes for slide in self.slides if path in slide.paths)
+        return TITLE_MINUTES + sum(slide.minutes_in(path) for slide in self.slides)
 
 
 def read_deck(path: Path) -> Deck:

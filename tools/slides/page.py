@@ -15,7 +15,7 @@ from attnbook_course import drawings
 from attnbook_course.checks.exercises import Exercise, exercises
 from slides.chapter import Chapter
 from slides.clicks import in_clicks
-from slides.deck import COURSE, PATHS, TITLE_MINUTES, Deck, DeckError, Slide
+from slides.deck import COURSE, PATHS, TITLE_MINUTES, UNHURRIED, Deck, DeckError, Slide
 from slides.live import title_of
 from slides.question import LETTERS, Question
 from slides.slide import SlideWriter
@@ -94,10 +94,12 @@ class PageWriter(SlideWriter):
         layout, width = self.layout(body)
         kind = " ".join(("slide", *slide.classes, *layout))
         style = f' style="--art: {width}px"' if width else ""
-        paths = f' data-paths="{" ".join(slide.paths)}"' if slide.paths != PATHS else ""
+        paths = [path for path in (*PATHS, UNHURRIED) if slide.minutes_in(path)]
+        shown = f' data-paths="{" ".join(paths)}"' if len(paths) <= len(PATHS) else ""
+        vote = f' data-vote="{round(60 * slide.minutes_in(UNHURRIED))}"' if slide.asks else ""
         spare = ". <em>May be left out.</em>" if slide.spare else ""
         return (
-            f'<section id="{make_id(slide.title)}" class="{kind}"{paths}{style} '
+            f'<section id="{make_id(slide.title)}" class="{kind}"{shown}{vote}{style} '
             f'data-timing="{round(60 * slide.minutes)}" aria-labelledby="t{number}">'
             f'<h2 id="t{number}">{self.inline(slide.title)}</h2>'
             f'<div class="body">{body}</div><footer>'

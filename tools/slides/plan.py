@@ -1,7 +1,8 @@
-"""Read lectures/plan.toml: the course, its schedules, exam questions, projects and the quiz."""
+"""Read lectures/plan.toml: the course, its schedules and classes, exam, projects and quiz."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,23 @@ class Exam:
     lecture: str
     question: str
     answer: str
+    paper: bool = False  # whether the sample paper has it
+
+    @property
+    def points(self) -> int:
+        """One for each of the minutes that the question names."""
+        found = re.match(r"\s*\*[^*]*?(\d+) minutes", self.question)
+        if found is None:
+            raise PlanError(f"expected a question that begins *Kind, 8 minutes.*: {self.question}")
+        return int(found[1])
+
+
+@dataclass(frozen=True)
+class Tutorial:
+    """What a tutor does in the exercise class of a chapter, with ``<label>`` for an exercise."""
+
+    chapter: int
+    lines: list[str]
 
 
 @dataclass(frozen=True)
@@ -42,6 +60,7 @@ class Homework:
     name: str
     title: str
     after: str
+    labels: tuple[str, ...]  # of its exercises
 
 
 @dataclass(frozen=True)
@@ -53,6 +72,7 @@ class Plan:
     prerequisites: list[str]
     outcomes: list[str]
     schedules: list[Schedule]
+    tutorials: list[Tutorial]
     exam: list[Exam]
     projects: list[dict[str, str]]
     quiz: list[Question]
@@ -65,6 +85,7 @@ def read_plan(path: Path, decks: Mapping[str, Deck]) -> Plan:
         plan = Plan(
             **data["course"],
             schedules=[Schedule(**entry) for entry in data["schedule"]],
+            tutorials=[Tutorial(**entry) for entry in data["tutorial"]],
             exam=[Exam(**entry) for entry in data["exam"]],
             projects=data["project"],
             quiz=[_quiz(number, **entry) for number, entry in enumerate(data["quiz"], 1)],
@@ -73,6 +94,7 @@ def read_plan(path: Path, decks: Mapping[str, Deck]) -> Plan:
         raise PlanError(f"{path.name}: {error!r}") from error
     given = {name for one in plan.schedules for session in one.lectures for name in session}
     given |= {one.lecture for one in plan.exam} | {one.lecture for one in plan.quiz}
+    given |= {one["after"] for one in plan.projects}
     if unknown := sorted(given - decks.keys()):
         known = ", ".join(decks)
         raise PlanError(f"{path.name}: got the lecture {unknown[0]}, expected one of {known}")
@@ -88,7 +110,8 @@ def read_homework(folder: Path, decks: Mapping[str, Deck]) -> list[Homework]:
         if not isinstance(after, str) or after not in decks:
             known = ", ".join(decks)
             raise PlanError(f"{path.name}: after: got {after!r}, expected one of {known}")
-        found.append(Homework(path.stem, data["title"], after))
+        labels = (*data.get("points", ()), *data.get("held_out", ()))
+        found.append(Homework(path.stem, data["title"], after, labels))
     return sorted(found, key=lambda one: (list(decks).index(one.after), one.name))
 
 

@@ -1,7 +1,39 @@
-// Which exercises the reader has done. Kept in this browser alone; the pages read without it.
+// What is kept of the reader, in this browser alone: which exercises are done, drafts, and mine.py. The pages read
+// without it.
 "use strict";
 
-const DONE = "attnbook-done";
+const STATIC = new URL(".", document.currentScript.src).href;
+const DONE = "attnbook-done", DRAFTS = "attnbook-drafts", MINE = "attnbook-mine";
+
+const make = (name, className, text) => Object.assign(document.createElement(name), { className, textContent: text ?? "" });
+
+/** A button with words, for a bar. */
+function button(words, press) {
+  const made = make("button", "run-button", words);
+  made.type = "button";
+  made.addEventListener("click", press);
+  return made;
+}
+
+/** All drafts: of builds by the names of their functions, of exercises by their labels, of other cells by page and place. */
+function drafts() {
+  try { return JSON.parse(localStorage.getItem(DRAFTS)) || {}; } catch { return {}; }
+}
+
+/** Keep a draft, or forget it. */
+function keep([page, place], code) {
+  const all = drafts(), own = all[page] || {};
+  if (code === null) delete own[place];
+  else own[place] = code;
+  all[page] = own;
+  if (!Object.keys(own).length) delete all[page];
+  try { localStorage.setItem(DRAFTS, JSON.stringify(all)); } catch { /* for this visit only */ }
+}
+
+/** The text of mine.py, what the reader has built on all pages; null where that is nothing. */
+function mine() {
+  try { return localStorage.getItem(MINE); } catch { return null; }
+}
 
 /** The labels of the exercises that are ticked. */
 function done() {

@@ -1,45 +1,14 @@
 // Cells that run in the reader's browser, and answers to exercises, which are such cells. Python comes at the first
-// press and not before; the pages read without it. run_worker.js has the interpreter.
+// press and not before; the pages read without it. run_worker.js has the interpreter, progress.js what is kept.
 "use strict";
 
-const STATIC = new URL(".", document.currentScript.src).href;
 const PAGE = location.pathname.split("/").pop().replace(/\.html$/, "");
-const AGREED = "attnbook-python", DRAFTS = "attnbook-drafts", MINE = "attnbook-mine";
+const AGREED = "attnbook-python";
 const colab = document.querySelector('a[href*="colab.research.google.com"]');
 const LACKS = { torch: "PyTorch", jax: "JAX", model: "the model’s file", bokeh: "Bokeh", processes: "processes or threads" };
 const cells = new Map(); // of the page, by their places
 let worker = null, running = null, agreed = false;
 try { agreed = localStorage.getItem(AGREED) === "yes"; } catch { /* asked on every page */ }
-
-const make = (name, className, text) => Object.assign(document.createElement(name), { className, textContent: text ?? "" });
-
-/** A button with words, for a bar. */
-function button(words, press) {
-  const made = make("button", "run-button", words);
-  made.type = "button";
-  made.addEventListener("click", press);
-  return made;
-}
-
-/** All drafts, by page and place; those of builds by the names of their functions. */
-function drafts() {
-  try { return JSON.parse(localStorage.getItem(DRAFTS)) || {}; } catch { return {}; }
-}
-
-/** Keep a draft, or forget it. */
-function keep([page, place], code) {
-  const all = drafts(), own = all[page] || {};
-  if (code === null) delete own[place];
-  else own[place] = code;
-  all[page] = own;
-  if (!Object.keys(own).length) delete all[page];
-  try { localStorage.setItem(DRAFTS, JSON.stringify(all)); } catch { /* for this visit only */ }
-}
-
-/** The text of mine.py, what the reader has built on all pages; null where that is nothing. */
-function mine() {
-  try { return localStorage.getItem(MINE); } catch { return null; }
-}
 
 function keepMine(text) {
   try { localStorage.setItem(MINE, text); } catch { /* until the page is left */ }
@@ -54,8 +23,10 @@ class Cell {
     this.stored = element.querySelector(":scope > .cell_output, :scope > details > .cell_output");
     this.code = this.input.querySelector("pre").textContent.replace(/\n$/, "");
     this.exercise = element.classList.contains("tag_exercise");
-    const build = element.parentElement.querySelector(":scope > .exercise.build");
-    this.kept = build ? ["builds", this.code.match(/^def (\w+)/m)[1]] : [PAGE, this.place];
+    this.card = element.closest(".exercise-card");
+    const asked = this.card?.querySelector(".exercise");
+    this.kept = [PAGE, this.place];
+    if (asked) this.kept = asked.matches(".build") ? ["builds", this.code.match(/^def (\w+)/m)[1]] : ["exercises", asked.id];
     this.bar = make("div", "run-bar");
     this.start = button(this.exercise ? "Check" : "Run", () => this.run());
     this.change = button(this.exercise ? "Write an answer" : "Edit", () => this.edit());
@@ -66,8 +37,18 @@ class Cell {
     this.back.hidden = this.halt.hidden = true;
     this.bar.append(this.start, this.change, this.halt, this.back, this.said);
     this.input.after(this.bar);
-    const draft = drafts()[this.kept[0]]?.[this.kept[1]];
+    const draft = this.draft();
     if (draft !== undefined && draft !== this.code) this.edit(draft);
+  }
+
+  /** What is kept of the reader's. Once an exercise had its draft by its place: there it is if it has the check's line. */
+  draft() {
+    const all = drafts(), old = all[PAGE]?.[this.place];
+    if (this.kept[0] === "exercises" && old?.includes(this.code.split("\n").at(-1))) {
+      keep([PAGE, this.place], null);
+      if (all.exercises?.[this.kept[1]] === undefined) keep(this.kept, old);
+    }
+    return drafts()[this.kept[0]]?.[this.kept[1]];
   }
 
   /** The code as the reader has it. */
@@ -121,7 +102,8 @@ class Cell {
     this.input.firstElementChild.hidden = this.change.hidden = false;
     this.back.hidden = true;
     this.output?.remove();
-    this.output = null;
+    this.next?.remove();
+    this.output = this.next = null;
     if (this.stored) this.stored.hidden = false;
     this.say("");
   }
@@ -133,6 +115,11 @@ class Cell {
     running = this;
     this.start.disabled = true;
     this.halt.hidden = this.back.hidden = false;
+    if (!this.output) {
+      this.output = make("div", "run-output cell_output docutils container");
+      if (this.exercise) this.output.setAttribute("role", "status"); // a check's words are read out when they come
+      this.bar.after(this.output);
+    }
     this.say("Starting Python …");
     interpreter().postMessage({ place: this.place, code: this.now(), mine: mine() });
   }
@@ -145,21 +132,13 @@ class Cell {
 
   /** What came of it, where the stored output stood. */
   show(shown) {
-    this.output?.remove();
-    this.output = make("div", "run-output cell_output docutils container");
-    for (const { kind, content } of shown) this.output.append(one(kind, content));
-    this.bar.after(this.output);
+    this.output.replaceChildren(...shown.map(({ kind, content, cause }) => one(kind, cause ? before(content, cause) : content)));
     if (this.stored && shown.length) this.stored.hidden = true;
-    if (this.exercise && shown.some(({ content }) => content.startsWith("✓ "))) this.tick();
-  }
-
-  /** A right answer ticks its exercise. */
-  tick() {
-    const all = [...document.querySelectorAll("div.exercise[id]")];
-    const own = all.findLast((exercise) => exercise.compareDocumentPosition(this.element) & Node.DOCUMENT_POSITION_FOLLOWING);
-    if (!own || typeof window.tick !== "function") return;
-    window.tick(own.id, true);
-    window.refresh();
+    this.next?.remove();
+    if (this.card) talkBack(this, shown);
+    if (!this.card || !shown.some(({ content }) => content.startsWith("✓ "))) return;
+    tick(this.card.querySelector(".exercise").id, true); // a right answer ticks its exercise
+    refresh();
   }
 
   /** It is over; words say how. */
@@ -170,6 +149,9 @@ class Cell {
     this.say(words, failed);
   }
 }
+
+/** The words of a check without their end, the cause, which is for the next press. */
+const before = (content, cause) => content.replace(cause, "").trimEnd().replace(/:$/, ".");
 
 /** One thing that a cell showed. */
 function one(kind, content) {

@@ -14,9 +14,7 @@ import numpy as np
 from attnbook_course.checks.remote import asked_where_it_is
 from attnbook_course.checks.verdict import Function, Wrong, not_written, show
 
-TOO_MUCH = (
-    "on large arrays your function holds {:.0f} MB at once: does it build an array of all pairs?"
-)
+TOO_MUCH = "on large arrays your function holds {:.0f} MB at once:"
 
 
 @asked_where_it_is
@@ -43,7 +41,9 @@ def call_training(function: Function, *arguments: Any) -> np.ndarray:
         before = {name: deepcopy(one) for name, one in weights.items() if name != "blocks"}
         answer = function(weights, *others)
         if all(bool((before[name] == weights[name]).all()) for name in before):
-            raise Wrong("the weights stay as they were: let Adam step, and on these, not on copies")
+            raise Wrong(
+                "the weights stay as they were:", "let Adam step, and on these, not on copies"
+            )
         return answer
 
     return call_by_torch(watched, *arguments)
@@ -132,7 +132,7 @@ def refuse_writing(function: Function, *arguments: Any) -> np.ndarray:
         function(*own)
         for name, was, now in zip(signature(function).parameters, before, own, strict=False):
             if not _same(was, now):
-                raise Wrong(f"your function writes into its caller's {name}: make a new array")
+                raise Wrong(f"your function writes into its caller's {name}:", "make a new array")
         return 0
 
     return call(watched, *arguments)
@@ -152,7 +152,7 @@ def call_real(function: Function, *arguments: Any) -> np.ndarray:
     def real(*own: Any) -> Any:
         answer = function(*own)
         if "complex" in str(getattr(answer, "dtype", "")):
-            raise Wrong("your numbers are complex: return two real columns for each of them.")
+            raise Wrong("your numbers are complex:", "return two real columns for each of them.")
         return answer
 
     return call(real, *arguments)
@@ -175,7 +175,7 @@ def call_with_memory_limit(function: Function, *arguments: Any) -> np.ndarray:
         if not was_on:
             tracemalloc.stop()
     if held > 20:
-        raise Wrong(TOO_MUCH.format(held))
+        raise Wrong(TOO_MUCH.format(held), "does it build an array of all pairs?")
     return answer
 
 
@@ -210,19 +210,19 @@ def _single(array: np.ndarray) -> np.ndarray:
 def to_numpy(answer: Any) -> np.ndarray:
     """An answer as a float64 NumPy array; Wrong where it is nothing, or no numbers."""
     if answer is None:
-        raise Wrong("your function returns nothing: does it end with return?")
+        raise Wrong("your function returns nothing:", "does it end with return?")
     try:
         array = np.asarray(_without_history(answer))
     except (TypeError, ValueError) as error:
         if isinstance(answer, tuple):
-            words = "your function returns several arrays: return the one that is asked for"
-            raise Wrong(words) from None
+            words = "your function returns several arrays:"
+            raise Wrong(words, "return the one that is asked for") from None
         if "inhomogeneous" in str(error):
             raise Wrong("your function returns a list whose parts differ in length") from None
         raise _no_numbers(answer) from None
     if array.dtype.kind == "c":
         if np.any(np.abs(array.imag) > 1e-9 * np.abs(array.real).max(initial=1e-300)):
-            raise Wrong("your numbers are complex: return real ones")
+            raise Wrong("your numbers are complex:", "return real ones")
         array = array.real
     if array.dtype.kind == "O" and any(entry is None for entry in array.ravel()):
         raise Wrong("your function returns None in the place of a number")

@@ -99,7 +99,7 @@ def _far_away(
     alone = call(function, far[None], keys, values, h)
     underflow = "Every exponential underflows, and 0/0 is left: subtract the largest score first."
     if np.all(np.isfinite(alone)) and not np.any(alone):
-        raise Wrong(f"{where} you give 0: a small constant in the sum hides 0/0. {underflow}")
+        raise Wrong(f"{where} you give 0:", f"a small constant in the sum hides 0/0. {underflow}")
     common = "Each query needs the largest score of its own: yours is one for all queries."
     cause = common if np.allclose(alone, nearest, rtol=1e-4) else underflow
     near = builds.nadaraya_watson(queries[:1], keys, values, h)[0]
@@ -132,7 +132,9 @@ def effective_neighbours(function: Function) -> str:
     """function(weights): one over the sum of the squared weights, for weights of shape (m, n)."""
     w = np.asarray([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
     entropy = np.asarray([np.log(2), 1.5 * np.log(2)])
+    by_key = "You sum over the queries: a query's weights are a row."
     mistakes = [
+        (1 / np.sum(w**2, axis=0), by_key),
         ([0.5, 0.375], "That is the sum of squares: take one over it."),
         ([1.0, 1.0], "One over the sum is always 1: square the weights first."),
         ([2.0, 3.0], "That counts every weight above 0, however small."),
@@ -140,9 +142,9 @@ def effective_neighbours(function: Function) -> str:
     ]
     expect(call(function, w), [2.0, 8 / 3], "for the rows (½, ½, 0) and (¼, ¼, ½)", mistakes)
     square = np.asarray([[0.9, 0.1], [0.4, 0.6]])
-    right, by_key = (1 / np.sum(square**2, axis=axis) for axis in (1, 0))
-    mistakes = [(by_key, "You sum over the queries: a query's weights are a row.")]
-    expect(call(function, square), right, "for the rows (0.9, 0.1) and (0.4, 0.6)", mistakes)
+    right, over_queries = (1 / np.sum(square**2, axis=axis) for axis in (1, 0))
+    where = "for the rows (0.9, 0.1) and (0.4, 0.6)"
+    expect(call(function, square), right, where, [(over_queries, by_key)])
     return "from 1, all weight on one key, to n, equal weights."
 
 
@@ -152,7 +154,7 @@ def half_distance(function: Function) -> str:
     mistakes = [
         (3.0, "At a distance of h the kernel is e^(−1/2) = 0.61, not one half."),
         (3 / np.sqrt(2), "That holds for Epanechnikov's kernel: solve e^(−u²/2) = 1/2."),
-        (3 * np.sqrt(np.log(2)), "The 2 of u²/2 is missing: that is the ℓ convention."),
+        (3 * np.sqrt(np.log(2)), "The 2 of u²/2 is missing."),
         (3 * np.log(2), "The kernel falls with the square of u: solve u²/2 = ln 2."),
         (np.sqrt(2 * np.log(2)), "That is u: a distance is u times h."),
     ]
@@ -171,7 +173,7 @@ def gaussian_weights(function: Function) -> str:
     kernel = np.exp(-(d**2) / (2 * h**2))
     mistakes = [
         (kernel, "These are kernel values: weights sum to 1."),
-        (normal(np.exp(-(d**2) / h**2)), "The 2 of 2h² is missing: that is the ℓ convention."),
+        (normal(np.exp(-(d**2) / h**2)), "The 2 of 2h² is missing."),
         (normal(np.exp(-(d**2) / (2 * h))), "The bandwidth is not squared."),
     ]
     expect(call(function, d, h), normal(kernel), "for distances 0, 1, 3 and h = 3", mistakes)
@@ -275,11 +277,11 @@ def two_bandwidths(function: Function) -> str:
         if good:
             continue
         if h.min() < 0.05:
-            raise Wrong(f"{words} So small an h recalls each point: leave the point itself out.")
+            raise Wrong(words, "So small an h recalls each point: leave the point itself out.")
         if np.isclose(h[0], h[1]):
-            raise Wrong(f"{words} One bandwidth for both treats the noise input like the other.")
+            raise Wrong(words, "One bandwidth for both treats the noise input like the other.")
         if _error(h[::-1], case) <= 1.15 * least:
-            raise Wrong(f"{words} The two bandwidths are swapped.")
+            raise Wrong(words, "The two bandwidths are swapped.")
         grid = "Is the grid wide enough for the one input, fine enough for the other?"
         raise Wrong(f"{words} {grid}")
     return f"{words} One input does not matter, and its bandwidth says so."

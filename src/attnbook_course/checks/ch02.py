@@ -39,7 +39,9 @@ def descend(function: Function) -> str:
         where = f"for h = {start:g} at first, rate {rate:g} and steps = {steps}"
         got = call(function, keys, values, start, rate, steps)
         if got.shape == (steps,):
-            raise Wrong(f"{where} you give {steps} of the bandwidths: the first is start itself.")
+            raise Wrong(
+                f"{where} you give {steps} of the bandwidths:", "the first is start itself."
+            )
         right = _path(left_out, start, rate, steps)
         late = "The own point is hidden after the division: the others no longer sum to 1."
         added = "The slopes of earlier steps are added up: set the gradient to zero before each."
@@ -178,10 +180,10 @@ def whitening_metric(function: Function) -> str:
     keys = (keys + 0.9 * keys[:, [1, 2, 3, 4, 0]] + [3, 0, 1, -2, 1]) * [0.5, 1.0, 2.0, 5.0, 10.0]
     got = call(function, keys)
     if got.shape != (5, 5):
-        hint = " These are moved keys: return W." if got.shape == keys.shape else ""
-        raise Wrong(f"for keys (60, 5) you give shape {got.shape}, expected (5, 5).{hint}")
+        hint = "These are moved keys: return W." if got.shape == keys.shape else ""
+        raise Wrong(f"for keys (60, 5) you give shape {got.shape}, expected (5, 5).", hint)
     if np.any(np.isnan(got)):
-        raise Wrong("W has NaN in it: the root of a matrix is not that of its entries.")
+        raise Wrong("W has NaN in it:", "the root of a matrix is not that of its entries.")
     c = np.cov(keys, rowvar=False)
     inverse, variances = np.linalg.inv(c), np.diag(c)
     gram, turned = got.T @ got, got @ got.T  # a rotation of W leaves WᵀW as it is
@@ -195,7 +197,7 @@ def whitening_metric(function: Function) -> str:
         (gram, np.linalg.inv(keys.T @ keys / 60), "Second moments about 0: subtract the mean."),
     ):
         if _alike(matrix, target, 0.05):
-            raise Wrong(f"the moved keys' covariance is not the identity. {cause}")
+            raise Wrong("the moved keys' covariance is not the identity.", cause)
     begin = ", ".join(f"{v:.3g}" for v in (got @ c @ got.T)[0, :3])
     raise Wrong(f"the moved keys' covariance begins with {begin}, expected 1, 0, 0.")
 
@@ -233,17 +235,17 @@ def _miss(
     if cosine >= 0.95:
         return words
     if len(given) > 1 and np.allclose(got, given[0]):
-        raise Wrong(f"{words} It was right for other data: find it from these keys and values.")
+        raise Wrong(words, "It was right for other data: find it from these keys and values.")
     slope = np.linalg.lstsq(keys, values, rcond=None)[0][:, 0]
     if np.sum(np.abs(got) > 0.01) == 1:
-        raise Wrong(f"{words} It is a coordinate axis: the values depend on a mixture.")
+        raise Wrong(words, "It is a coordinate axis: the values depend on a mixture.")
     if abs(got @ slope) > 0.99 * np.linalg.norm(slope):
-        raise Wrong(f"{words} It is a plane's slope: rises and falls of the curve cancel there.")
+        raise Wrong(words, "It is a plane's slope: rises and falls of the curve cancel there.")
     if abs(got @ np.linalg.svd(keys)[2][0]) > 0.99:
-        raise Wrong(f"{words} It is where the keys spread most: the values play no part in it.")
+        raise Wrong(words, "It is where the keys spread most: the values play no part in it.")
     if cosine >= 0.8:
-        raise Wrong(f"{words} Near, 18° are allowed: search finer around it.")
-    raise Wrong(f"{words} Is the search fine, the bandwidth narrow, the point itself left out?")
+        raise Wrong(words, "Near, 18° are allowed: search finer around it.")
+    raise Wrong(words, "Is the search fine, the bandwidth narrow, the point itself left out?")
 
 
 def _one_direction(seed: int, order: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -34,7 +34,7 @@ def attention(function: Function) -> str:
             raise
         except Exception as error:
             words = f"one sequence is right, a batch of 2 stops with {type(error).__name__}"
-            raise Wrong(f"{words}. {cause}") from None
+            raise Wrong(f"{words}.", cause) from None
     large = 100 * np.linalg.norm(q[0], axis=1).max()
     got = call_pair(function, large * q[0], large * k[0], v[0])
     expected = builds.attention(large * q[0], large * k[0], v[0])
@@ -53,7 +53,7 @@ def attention(function: Function) -> str:
     after = call_pair(function, q, np.where(hidden, 1e3, k), np.where(hidden, -1e3, v), mask)
     if not all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)):
         words = "a key that the mask hides from all queries changes the answer when it is changed."
-        raise Wrong(f"{words} Only a score of −∞ gives the weight 0.")
+        raise Wrong(words, "Only a score of −∞ gives the weight 0.")
     return "one sequence or many, masked to the last bit, and finite for scores of ten thousand."
 
 
@@ -90,7 +90,7 @@ def _compare(
     arguments = (q, k, v) if mask is None else (q, k, v, mask)
     output, weights = call_pair(function, *arguments)
     if output.shape == s.shape and weights.shape == (*s.shape[:-1], p):
-        raise Wrong(f"{where} you give the weights first: output, then weights.")
+        raise Wrong(f"{where} you give the weights first:", "output, then weights.")
     right = builds.attention(q, k, v, mask)
     expect(weights, right[1], f"{where}, in the weights", causes)
     expect(output, _fused(q, k, v, mask), f"{where}, in the output")
@@ -224,7 +224,7 @@ def combined_mask(function: Function) -> str:
     where = "for lengths 3, 5, 1 and n = 5"
     for wrong, cause in causes:
         if got.shape in (shape, (1, n, n), (n, n), (3, 1, n)) and np.all(got == wrong):
-            raise Wrong(f"{where} you give shape {got.shape}. {cause}")
+            raise Wrong(f"{where} you give shape {got.shape}.", cause)
     if got.shape != shape:
         raise Wrong(f"{where} you give shape {got.shape}, expected {shape}.")
     for b, i, key in np.argwhere(got != right):
@@ -242,9 +242,9 @@ def fused_gaussian(function: Function) -> str:
     new_q, new_k = call_pair(function, q, k, h)
     where = f"for m, n, d = 5, 7, 2 and h = 0.7 you give shapes {new_q.shape} and {new_k.shape}"
     if (new_q.shape, new_k.shape) == ((7, 3), (5, 3)):
-        raise Wrong(f"{where}: queries first, then keys.")
+        raise Wrong(f"{where}:", "queries first, then keys.")
     if (new_q.shape, new_k.shape) == ((5, 4), (7, 4)):
-        raise Wrong(f"{where}: one coordinate more is enough. What does a softmax not notice?")
+        raise Wrong(f"{where}:", "one coordinate more is enough. What does a softmax not notice?")
     if (new_q.shape, new_k.shape) != ((5, 3), (7, 3)):
         raise Wrong(f"{where}, expected (5, 3) and (7, 3).")
     dot, norm, c = q @ k.T, (k**2).sum(-1), h**-2
@@ -279,10 +279,10 @@ def counting_scores(function: Function) -> str:
         seen.append(np.stack([s[:-1] - s[-1], v[:-1], v[-1] + np.zeros(n)])[:, fours])
         wrong = _miscount(bag, w, p, p / (1 - p))
         if wrong:
-            raise Wrong(f"{where} p = {p:.4g}. {wrong}")
+            raise Wrong(f"{where} p = {p:.4g}.", wrong)
     table = np.concatenate(seen, axis=1)
     if not np.allclose(table, table[:, :1], atol=1e-3):
-        raise Wrong("the counts are right, but a 4 or the anchor varies. Is the anchor last?")
+        raise Wrong("the counts are right, but a 4 or the anchor varies.", "Is the anchor last?")
     return "from no 4 to 60 of them: the anchor tells a mean how many it averages."
 
 

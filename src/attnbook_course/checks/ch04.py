@@ -34,7 +34,7 @@ def read(function: Function) -> str:
     padding = np.arange(5) >= lengths[:, None]
     if np.any(weights[padding] != 0):
         least = np.max(np.abs(weights[padding]))
-        raise Wrong(f"padding has a weight of {show(least)}: a score of −∞ gives exactly 0.")
+        raise Wrong(f"padding has a weight of {show(least)}:", "a score of −∞ gives exactly 0.")
     _read_large(function, *given)
     return "each row is read up to its own length, and padding weighs exactly 0."
 
@@ -70,7 +70,7 @@ def _read(function: Function, where: str, given: tuple[np.ndarray, ...]) -> None
         ]
     context, weights = call_pair(function, *given)
     if context.shape == (3, 5) and weights.shape == (3, memory.shape[2]):
-        raise Wrong(f"{where} you give the weights first: context, then weights.")
+        raise Wrong(f"{where} you give the weights first:", "context, then weights.")
     right = builds.read(*given)
     expect(weights, right[1], f"{where}, in the weights", causes)
     averaged = [(right[1] @ memory.mean(axis=0), "Each row averages its own memory, not all.")]
@@ -202,7 +202,9 @@ def reverse_padded(function: Function) -> str:
             causes.append((got, behind))
         expect(got, right, where, causes)
     if has_loop(function):
-        raise Wrong("the rows are right, but by a loop: all positions fit into one (b, n) array.")
+        raise Wrong(
+            "the rows are right, but by a loop:", "all positions fit into one (b, n) array."
+        )
     return "a second encoder reads from the last token, and the padding stays behind."
 
 
@@ -234,7 +236,7 @@ def greedy(function: Function) -> str:
         ]
         cause = next((words for one, words in mistakes if np.array_equal(got, one)), "")
         numbers, expected = (", ".join(f"{one:g}" for one in a) or "nothing" for a in (got, right))
-        raise Wrong(f"{case} you write {numbers}. {cause or f'Expected {expected}.'}")
+        raise Wrong(f"{case} you write {numbers}, expected {expected}.", cause)
     return "it reads what it wrote, and stops at the end, or where you stop it."
 
 
@@ -268,7 +270,7 @@ def _asked(function: Function, logits: np.ndarray, longest: int) -> np.ndarray:
             nonlocal steps
             steps += 1
             if steps > longest + 1:
-                raise Wrong(f"with longest = {longest} it asks for more tokens: stop there.")
+                raise Wrong(f"with longest = {longest} it asks for more tokens:", "stop there.")
             return state + 1, logits[int(state[0]), int(token)]
 
         return function(step, state, 1, 2, longest)
@@ -286,14 +288,14 @@ def greedy_fails(function: Function) -> str:
     if (first.shape, second.shape) != ((3,), (3, 3)):
         raise Wrong(f"you give shapes {first.shape} and {second.shape}, expected (3,) and (3, 3).")
     if not (first.min() >= 0 and second.min() >= 0):
-        raise Wrong("a probability is negative or NaN. Are these logarithms?")
+        raise Wrong("a probability is negative or NaN.", "Are these logarithms?")
     if abs(first.sum() - 1) > 1e-4:
         raise Wrong(f"the three probabilities of the first symbol sum to {first.sum():.4g}, not 1.")
     if np.abs(rows := second.sum(1) - 1).max() > 1e-4:
         cause = "A row is the second symbol's distribution after one first symbol."
         if abs(second.sum() - 1) < 1e-4:
             cause = "These are probabilities of pairs: divide each row by its sum."
-        raise Wrong(f"row {np.abs(rows).argmax()} of the second array does not sum to 1. {cause}")
+        raise Wrong(f"row {np.abs(rows).argmax()} of the second array does not sum to 1.", cause)
     pairs = first[:, None] * second
     a, c = int(first.argmax()), int(pairs.max(1).argmax())
     b = int(second[a].argmax())
@@ -301,14 +303,16 @@ def greedy_fails(function: Function) -> str:
     ordered, after = np.sort(first), np.sort(second[a])
     found = f"greedy decoding writes ({a}, {b}), with probability {greedy:.3g}"
     if ordered[-1] - ordered[-2] < 1e-4 or after[-1] - after[-2] < 1e-4:
-        raise Wrong("two symbols are equally likely where greedy chooses: let one be ahead.")
+        raise Wrong("two symbols are equally likely where greedy chooses:", "let one be ahead.")
     if best - greedy < 1e-4:
-        raise Wrong(f"{found}, and no pair has more. What follows its first symbol must be unsure.")
+        raise Wrong(
+            f"{found}, and no pair has more.", "What follows its first symbol must be unsure."
+        )
     if ordered[1] - first[c] > 1e-4:
         better = f"the best pair begins with {c}, the third most probable symbol"
-        raise Wrong(f"{found}, and {better}: a beam of two has dropped it.")
+        raise Wrong(f"{found}, and {better}:", "a beam of two has dropped it.")
     if ordered[1] - ordered[0] < 1e-4:
-        raise Wrong("two first symbols tie for the second place in the beam: let one be ahead.")
+        raise Wrong("two first symbols tie for the second place in the beam:", "let one be ahead.")
     return f"{found}, a beam of two finds {best:.3g}."
 
 

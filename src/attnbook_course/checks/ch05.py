@@ -28,7 +28,7 @@ def causal_self_attention(function: Function) -> str:
             where = f"for n, e, d, p = {n}, {e}, {d}, {p}{' and rotary = True' if rotary else ''}"
             got = call(function, *given, rotary)
             if got.shape == (2, n, n):
-                raise Wrong("you give the weights too: return the output alone.")
+                raise Wrong("you give the weights too:", "return the output alone.")
             right = builds.causal_self_attention(*given, rotary=rotary)
             expect(got, right, where, _causal_causes(*given, rotary=rotary))
             later = np.where(np.arange(n)[:, None] < 3, x, 1e3 * x)
@@ -284,9 +284,11 @@ def bilateral(function: Function) -> str:
     got, where = call(function, image, hs, hv), "for an image of 3 by 5"
     if got.shape in ((15, 3), (3, 5, 3), (3, 15)):
         given = f"{where} you give shape {got.shape}"
-        raise Wrong(f"{given}. Average the values alone, not the triples.")
+        raise Wrong(f"{given}.", "Average the values alone, not the triples.")
     if got.shape in ((15, 15), (3, 5, 3, 5)):
-        raise Wrong(f"{where} you give shape {got.shape}. Those are weights: average the pixels.")
+        raise Wrong(
+            f"{where} you give shape {got.shape}.", "Those are weights: average the pixels."
+        )
     causes = [
         (product.reshape(3, 5), "A product of two softmaxes does not sum to 1."),
         (smooth((place + value) / 2), "The sign: far pixels weigh most."),

@@ -231,11 +231,11 @@ def circuits(function: Function) -> str:
         where = f"for e = {e} and {h} heads"
         if not first.shape == second.shape == (h, e, e):
             given = f"{where} you give shapes {first.shape} and {second.shape}"
-            raise Wrong(f"{given}: for each head return a matrix of shape ({e}, {e}), twice.")
+            raise Wrong(f"{given}:", f"for each head return a matrix of shape ({e}, {e}), twice.")
         qk = np.stack([q[r].T @ k[r] for r in parts])
         ov = np.stack([o[:, r] @ v[r] for r in parts])
         if np.allclose(first, ov, atol=1e-4):
-            raise Wrong(f"{where} the first is OV: return QK first.")
+            raise Wrong(f"{where} the first is OV:", "return QK first.")
         columns = "In the (out, in) convention head h has rows of W_q, W_k and W_v, not columns."
         mistakes = [
             (qk.mT, "It is transposed: the query's token stands on the left."),
@@ -278,7 +278,7 @@ def previous_token_qk(function: Function) -> str:
         where = f"for d = {d}"
         if not q.shape == k.shape == (d,):
             given = f"{where} you give shapes {q.shape} and {k.shape}"
-            raise Wrong(f"{given}, expected ({d},) twice: one query and one key for all tokens.")
+            raise Wrong(f"{given}, expected ({d},) twice:", "one query and one key for all tokens.")
         turn = np.exp(1j * np.arange(n)[:, None] * 10_000.0 ** (-np.arange(0, d, 2) / d))
         a, b = (x[::2] + 1j * x[1::2] for x in (q, k))
         s = ((a * turn) @ (b * turn).conj().T).real / d**0.5
@@ -288,7 +288,7 @@ def previous_token_qk(function: Function) -> str:
         i = int(1 + np.argmin(np.diag(w, -1)))
         if not w[i, i - 1] >= 0.99:
             looks = f"{where} query {i} gives the token before it a weight of {w[i, i - 1]:.3f}"
-            raise Wrong(f"{looks}. {_offset(s, i, np.angle(a * b.conj()))}")
+            raise Wrong(f"{looks}.", _offset(s, i, np.angle(a * b.conj())))
     return "a query turned back by one step, and enough slow pairs to look no further."
 
 
@@ -329,12 +329,12 @@ def induction_by_hand(function: Function) -> str:
             hint = " Return logits, not tokens." if logits.shape == (n,) else ""
             raise Wrong(f"{where} you give shape {logits.shape}, expected ({n}, {vocab}).{hint}")
         if np.any(np.isnan(logits)):
-            raise Wrong(f"{where} some logits are NaN. Does a query have no key to look at?")
+            raise Wrong(f"{where} some logits are NaN.", "Does a query have no key to look at?")
         scale = float(np.ptp(np.append(0, logits[np.isfinite(logits)])))
         changed = call(function, np.append(tokens[:half], tokens[half:][::-1]), vocab)
         if not np.allclose(changed[:half], logits[:half], rtol=0, atol=1e-4 * scale):
             late = f"tokens from position {half} on change logits before it"
-            raise Wrong(f"{where} {late}: a query sees the future. Has each layer its mask?")
+            raise Wrong(f"{where} {late}:", "a query sees the future. Has each layer its mask?")
         for i in range(n):
             before = np.flatnonzero(tokens[:i] == tokens[i])
             if len(before) != 1:
@@ -351,7 +351,7 @@ def induction_by_hand(function: Function) -> str:
     if found:
         fit = [cause for cause in found[0] if np.mean([signs[cause] for signs in found]) >= 0.9]
         words = " ".join([words, *fit[:1]])
-        raise Wrong(f"{len(found)} of {tested} predictions are wrong. {words}")
+        raise Wrong(f"{len(found)} of {tested} predictions are wrong.", words)
     return "one head marks every token with the one before it, the next finds the mark."
 
 

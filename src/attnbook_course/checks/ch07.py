@@ -303,7 +303,7 @@ def stream_parts(function: Function) -> str:
         right = _parts(x, layers, post)
         if got.shape != right.shape:
             hint = "The embedding is a part too." if len(got) == 4 else "Return parts, not a sum."
-            raise Wrong(f"{where} you give shape {got.shape}, expected (5, 3, 5). {hint}")
+            raise Wrong(f"{where} you give shape {got.shape}, expected (5, 3, 5).", hint)
         embedding = np.stack([x, *(x @ w.T for w in layers)])
         mistakes = [
             (embedding, "A layer reads the stream so far, not the embedding."),
@@ -341,7 +341,7 @@ def add_by_block(function: Function) -> str:
             shapes = f"you give shapes {w.shape} and {got.shape}"
             raise Wrong(f"{where} {shapes}, expected ({n}, {n}) and ({n},).")
         if np.any(np.triu(w, 1)):
-            raise Wrong(f"{where} a place looks at a higher one: carries come from below.")
+            raise Wrong(f"{where} a place looks at a higher one:", "carries come from below.")
         if not (np.all(w >= 0) and np.allclose(w.sum(1)[1:], 1, atol=1e-4)):
             raise Wrong(f"{where} from the second row on weights are not below 0 and sum to 1.")
         _name_wrong_digits(got, sums, w, where)
@@ -350,7 +350,7 @@ def add_by_block(function: Function) -> str:
         values = np.linalg.lstsq(read, carry, rcond=None)[0]
         if np.abs(read @ values - carry).max() > 0.25:
             text = "the digits are right, but these weights do not find the carries"
-            raise Wrong(f"{where} {text}: an average of each token's own value should.")
+            raise Wrong(f"{where} {text}:", "an average of each token's own value should.")
     return "attention finds the place a carry comes from, the MLP adds it."
 
 

@@ -80,13 +80,15 @@ def generate(function: Function) -> str:
             if where is not long:
                 raise
             cut = f"let the model read the last {writers.WINDOW}, for which there are positions"
-            raise Wrong(f"{where} your function stops: {cut}. ({error})") from None
+            raise Wrong(f"{where} your function stops:", f"{cut}. ({error})") from None
 
         def text(temperature: float = 0.7, draws: Any = draws, **mistake: Any) -> np.ndarray:
             return writers.written(tokens, weights, draws, temperature, **mistake)
 
         if got.shape == draws.shape:
-            raise Wrong(f"{where} you return {len(draws)} tokens: the given ones belong to them.")
+            raise Wrong(
+                f"{where} you return {len(draws)} tokens:", "the given ones belong to them."
+            )
         mistakes = [
             (text(best=True), "That is the likeliest token: the draw is to decide."),
             (text(1 / 0.7), "Divide the logits by the temperature: a cold one makes it surer."),
@@ -96,7 +98,7 @@ def generate(function: Function) -> str:
         ]
         right = text()
         if got.shape == right.shape and np.any(got != call_by_torch(function, *given)):
-            raise Wrong(f"{where} you write another text each time: the draws are to decide.")
+            raise Wrong(f"{where} you write another text each time:", "the draws are to decide.")
         expect(got, right, where, mistakes)
     return "a draw and a row of probabilities give the next token."
 
@@ -134,7 +136,7 @@ def cut_patches(function: Function) -> str:
             (tall, wide, h * w * c): "Put the patches below each other, in one axis.",
         }
         if got.shape != right.shape and got.shape in shapes:
-            raise Wrong(f"{where} you give shape {got.shape}. {shapes[got.shape]}")
+            raise Wrong(f"{where} you give shape {got.shape}.", shapes[got.shape])
         down = grid.transpose(2, 0, 1, 3, 4).reshape(right.shape)
         inside = grid.transpose(0, 2, 3, 1, 4).reshape(right.shape)
         mistakes = [
@@ -204,7 +206,7 @@ def _keeps_the_fewest(function: Function) -> str:
         got = call(function, chances, share)
         where = f"for p = {', '.join(f'{one:g}' for one in p)} and a share of {share:g}"
         if not np.all(np.isfinite(got)):
-            raise Wrong(f"{where} you give NaN: nothing is kept, not even the most probable.")
+            raise Wrong(f"{where} you give NaN:", "nothing is kept, not even the most probable.")
         right = cut(order[:n])
         raw = np.where(right > 0, chances, 0)
         mistakes = [
@@ -233,10 +235,10 @@ def smoothed_loss(function: Function) -> str:
             where += ", with logits of some thousands,"
         if got.size == 1 and not np.isfinite(got).all():
             cause = "Take log-softmax in one step, with the largest logit taken off."
-            raise Wrong(f"{where} you give {show(got.item())}. {cause}")
+            raise Wrong(f"{where} you give {show(got.item())}.", cause)
         if got.size == 1 and size > 1000 and 0 <= got.item() < 0.5 * right:
             cause = "A small constant in the logarithm caps the loss: take log-softmax in one step."
-            raise Wrong(f"{where} you give {show(got.item())}. {cause}")
+            raise Wrong(f"{where} you give {show(got.item())}.", cause)
         others = (k * even - hit) / (k - 1)
         raw = -(1 - epsilon) * logits[np.arange(n), targets].mean() - epsilon * logits.mean()
         mistakes = [
@@ -294,14 +296,16 @@ def speculative(function: Function) -> str:
             raise Wrong(f"{given}, expected ({len(p)},) twice.")
         turned = np.divide(q, p, out=np.ones_like(p), where=p > 0)
         for bad in accept[~((accept >= -1e-6) & (accept <= 1 + 1e-6))]:
-            raise Wrong(f"{where} an acceptance is {bad:.3g}: it is a probability, even at q = 0.")
+            raise Wrong(
+                f"{where} an acceptance is {bad:.3g}:", "it is a probability, even at q = 0."
+            )
         mistakes = [
             (q * np.minimum(1, turned), "The fraction is upside down: drafts too likely are cut."),
             (q, "You accept all drafts: that gives the distribution q."),
         ]
         expect(q * accept, np.minimum(p, q), f"{where}, for q times the acceptance,", mistakes)
         if np.any(np.isnan(residual)):
-            raise Wrong(f"{where} the residual is NaN: 0/0, as no draft is ever refused.")
+            raise Wrong(f"{where} the residual is NaN:", "0/0, as no draft is ever refused.")
         if np.array_equal(p, q):
             continue  # never drawn from
         rest = np.maximum(p - q, 0)

@@ -54,9 +54,9 @@ def _compare(
     """The pair that the function gives; Wrong unless both are right."""
     got, right = call_pair(function, *given), builds.train_form(*given)
     if got[0].size == 1 and got[1].shape == (3, 3):
-        raise Wrong(f"{where} the first is the gain: return the form first.")
+        raise Wrong(f"{where} the first is the gain:", "return the form first.")
     if np.any(np.isnan(got[0])):
-        raise Wrong(f"{where} you give NaN. {of_nan}")
+        raise Wrong(f"{where} you give NaN.", of_nan)
     for part, name in enumerate(("form", "gain")):
         mistakes = [(wrong[part], cause) for wrong, cause in causes]
         expect(got[part], right[part], f"{where}, in the {name},", mistakes, tolerance=1e-3)
@@ -185,7 +185,7 @@ def one_pair(function: Function) -> str:
         where = f"for ({r}, {y}, {scale}, {noise})"
         first, second = (one_number(part, where) for part in (first, second))
         if np.allclose([first, second], [variance, mean], atol=1e-5):
-            raise Wrong(f"{where} the first is the variance: return the mean first.")
+            raise Wrong(f"{where} the first is the variance:", "return the mean first.")
         mistakes = [
             (y, "That is Nadaraya–Watson: with one key its weight is 1 at any distance."),
             (k * y, "The noise is missing."),
@@ -268,8 +268,7 @@ def weights_error(function: Function) -> str:
         w = rng.dirichlet(np.ones(n), size=m) + rng.normal(size=(m, n)) / 3
         between = covariance(queries, keys, scale)
         noisy = covariance(keys, keys, scale) + noise**2 * np.eye(n)
-        cross = (w * between).sum(1)
-        right = (w @ noisy * w).sum(1) - 2 * cross + 1
+        right, by_key = ((w @ noisy * w - 2 * w * between).sum(axis) + 1 for axis in (1, 0))
         got = call(function, w, queries, keys, scale, noise)
         where = f"for {m} queries and {n} keys"
         least = 1 - (between * np.linalg.solve(noisy, between.T).T).sum(1)
@@ -278,6 +277,7 @@ def weights_error(function: Function) -> str:
             (right - squares, "The noise of the values is missing."),
             (right - squares + noise * (w**2).sum(1), "Its standard deviation is σ: square it."),
             (right + noise**2, "The target is the function, without noise."),
+            (by_key, "You sum over the queries: each query has an error, summed over its keys."),
             (least, "That is for the posterior's own weights: use the weights given."),
         ]
         expect(got, right, where, mistakes)
@@ -299,7 +299,7 @@ def posterior_left_out(function: Function) -> str:
         first, second = call_pair(function, keys, values, scale, noise)
         where = f"for {n} keys"
         if first.shape == second.shape == (n,) and np.allclose(first, variance, atol=1e-5):
-            raise Wrong(f"{where} the first is the variance: return the mean first.")
+            raise Wrong(f"{where} the first is the variance:", "return the mean first.")
         mistakes = [
             (residual, "That is y − mean: what is left, not the prediction."),
             (values - noise**2 * solved, "That is with all keys: key i still sees its own value."),
@@ -334,7 +334,7 @@ def gradient_layer(function: Function) -> str:
         q, k, v = (tokens @ w.T for w in got)
         added = q @ k[:n].T @ v[:n]
         if not np.allclose(added[:, :p], 0, atol=1e-5):
-            raise Wrong(f"{where} the layer changes x: values may have a last entry alone.")
+            raise Wrong(f"{where} the layer changes x:", "values may have a last entry alone.")
         step = rate * x @ (x[:n].T @ y[:n]) / n  # x · β after one step from 0
         mistakes = [
             (step[n:], "The sign: it should hold minus the prediction."),
@@ -372,9 +372,9 @@ def unknown_scale(function: Function) -> str:
         got, spread = call_pair(function, queries, keys, values, scales, noise)
         where = f"for {m} queries, {n} pairs and {len(scales)} length scales"
         if np.any(np.isnan(got)):
-            raise Wrong(f"{where} you give NaN: do all exponentials underflow to 0?")
+            raise Wrong(f"{where} you give NaN:", "do all exponentials underflow to 0?")
         if size > 1 and got.shape == (m,) and not np.any(got):
-            raise Wrong(f"{where} you give 0: do all exponentials underflow?")
+            raise Wrong(f"{where} you give 0:", "do all exponentials underflow?")
         share: Any = softmax(-(fit + volume) / 2)
         mean = share @ means
         mistakes = [

@@ -41,7 +41,7 @@ def cache_per_token(function: Function) -> str:
         where = f"for ({e}, {layers}, {h}, {g}, {b})"
         first, second = (one_number(part, where) for part in (first, second))
         if np.allclose([first, second], [times, bytes_of]):
-            raise Wrong(f"{where} the first is the factor: return the bytes first.")
+            raise Wrong(f"{where} the first is the factor:", "return the bytes first.")
         mistakes = [
             (bytes_of * times, "That is with a head each, or with wider ones: here heads share."),
             (bytes_of / 2, "Keys or values alone: a later query needs both."),
@@ -224,14 +224,14 @@ def merged_word(function: Function) -> str:
         right = _merged(letters, rules)
         if got.ndim == 1 and got.size > len(letters):
             few = f"{got.size} tokens for {len(letters)} letters"
-            raise Wrong(f"{where} you give {few}: a merge makes one token of two.")
+            raise Wrong(f"{where} you give {few}:", "a merge makes one token of two.")
         if got.shape == np.shape(right) and np.array_equal(got, right):
             continue
         if got.ndim != 1:
             raise Wrong(f"{where} you give shape {got.shape}, expected one row of tokens.")
         for wrong, cause in _wrongly_merged(letters, rules):
             if got.shape == np.shape(wrong) and np.array_equal(got, wrong):
-                raise Wrong(f"{where} you give {_listed(got)}. {cause}")
+                raise Wrong(f"{where} you give {_listed(got)}.", cause)
         raise Wrong(f"{where} you give {_listed(got)}, expected {_listed(np.asarray(right))}.")
     return "the order in which the merges were learned is all that a tokenizer knows."
 
@@ -292,7 +292,7 @@ def attend_with_sink(function: Function) -> str:
         total = shifted.sum(axis=1, keepdims=True)
         zero: Any = softmax(np.hstack([s, np.zeros((3, 1))]))
         if np.any(np.isnan(got)):
-            raise Wrong(f"{where} you give NaN: subtract the largest score before exp.")
+            raise Wrong(f"{where} you give NaN:", "subtract the largest score before exp.")
         mistakes = [
             (plain @ values, "The sink takes no weight: that is attention without it."),
             (zero[:, :-1] @ values, "The sink has its own score: that is for a score of 0."),
@@ -318,7 +318,7 @@ def without_head(function: Function) -> str:
         zero = _replaced(mixed, own, 0) @ w_o.T
         place = _replaced(mixed, own, x.mean(axis=0)) @ w_o.T
         if first.shape == second.shape == (b, n, e) and np.allclose(first, place):
-            raise Wrong(f"{where} the first is by the mean: return the one by zero first.")
+            raise Wrong(f"{where} the first is by the mean:", "return the one by zero first.")
         strided, behind = slice(head, None, h), np.arange(e) // d != head
         causes = [
             (full * behind, "Take a head out before W_o mixes them: it meets columns, not rows."),

@@ -40,7 +40,7 @@ def two_tokens(function: Function) -> str:
         first, second = call_pair(function, a, b, c, e)
         where = f"for d = {d} and p = {p}"
         if first.shape == (d, p) and np.allclose(first, c @ b + e):
-            raise Wrong(f"{where} the first is B: return A first.")
+            raise Wrong(f"{where} the first is B:", "return A first.")
         turned = "The second token is applied to A₁ S + B₁: what comes later stands on the left."
         mistakes = [(a @ c, turned)]
         expect(first, c @ a, f"{where}, in A,", mistakes, secret=True)
@@ -64,7 +64,7 @@ def linear_averages(function: Function) -> str:
         w = q @ k.T
         causal, before = np.tril(w), np.tril(w, -1)
         if got.shape == (n, p) and np.all(np.isnan(got[0])):
-            raise Wrong(f"{where} the first output is NaN: write a token before you read it.")
+            raise Wrong(f"{where} the first output is NaN:", "write a token before you read it.")
         total = causal.sum(1, keepdims=True)
         lengths = np.arange(1, n + 1)[:, None]
         every = w.sum(1, keepdims=True)
@@ -220,7 +220,7 @@ def one_pass(function: Function) -> str:
         got = call(function, gram, y, beta)
         if np.any(np.isnan(got)):
             cause = "only what lies below it is known in time."
-            raise Wrong(f"{where} you give NaN where G is NaN from the diagonal upwards: {cause}")
+            raise Wrong(f"{where} you give NaN where G is NaN from the diagonal upwards:", cause)
         expect(got, right, where)
     return "each pair subtracts what those before it answer at its key."
 
@@ -269,7 +269,9 @@ def landmark_features(function: Function) -> str:
         first, second = (call(function, points, z, scale) for points in (x, other))
         where = f"for {n} points and {r} landmarks"
         if np.any(np.isnan(first)):
-            raise Wrong(f"{where} you give NaN: the root of each entry of K_z⁻¹ is none of K_z⁻¹.")
+            raise Wrong(
+                f"{where} you give NaN:", "the root of each entry of K_z⁻¹ is none of K_z⁻¹."
+            )
         if first.shape != (n, r):
             raise Wrong(f"{where} you give shape {first.shape}, expected ({n}, {r}).")
         s = 0.5 / scale**2
@@ -302,7 +304,7 @@ def chunked(function: Function) -> str:
         where = f"for {n} tokens in chunks of {chunk}"
         got = call(function, *arrays, chunk)
         if got.shape == (n // chunk * chunk, 2) != (n, 2):
-            raise Wrong(f"{where} you give {len(got)} outputs: the last chunk is shorter.")
+            raise Wrong(f"{where} you give {len(got)} outputs:", "the last chunk is shorter.")
         right = _recurrent(arrays, lambda v, s, a, b: b * (v - a * s))
         empty = "Every chunk begins with an empty state: carry it on."
         fades = "The state at the start of a chunk fades inside it: g_t."
@@ -317,7 +319,9 @@ def chunked(function: Function) -> str:
     right = _recurrent(arrays, lambda v, s, a, b: b * (v - a * s))
     got = call(function, *arrays, chunk)
     if not np.all(np.isfinite(got)):
-        raise Wrong("with a decay of 0 you give NaN or ∞: multiply decays, do not divide by them.")
+        raise Wrong(
+            "with a decay of 0 you give NaN or ∞:", "multiply decays, do not divide by them."
+        )
     expect(got, right, "with a decay of 0,")
     arrays = _tokens(5, 40, 4, 2)
     first, *others = (call(function, *arrays, chunk) for chunk in (1, 5, 40))

@@ -22,10 +22,12 @@ def _log_sum_exp(scores: np.ndarray) -> np.ndarray:
 def _average_first(first: np.ndarray, second: np.ndarray, where: str) -> None:
     """Wrong where the pair is turned round, or has a part that is no number."""
     if first.ndim == 1 and second.ndim == 2:
-        raise Wrong(f"{where} the log-sum-exp comes first: return the average first.")
+        raise Wrong(f"{where} the log-sum-exp comes first:", "return the average first.")
     for part in (first, second):
         if np.any(np.isnan(part) | np.isposinf(part)):
-            raise Wrong(f"{where} you give NaN or ∞: only differences of log-sum-exps go into exp.")
+            raise Wrong(
+                f"{where} you give NaN or ∞:", "only differences of log-sum-exps go into exp."
+            )
 
 
 @check
@@ -239,7 +241,7 @@ def least_traffic(function: Function) -> str:
         t, once = -(-n // b), 8 * n * d
         right = once * (1 + t)
         if np.allclose([first, second], [right, b]):
-            raise Wrong(f"{where} the bytes come first: return the block first.")
+            raise Wrong(f"{where} the bytes come first:", "return the block first.")
         mistakes: list[tuple[float, str]] = [
             (block(4), "There are only n rows: the block is n at most."),
             (m // (4 * d), "The scores of a block need their place too: block · block numbers."),
@@ -277,7 +279,7 @@ def block_gradients(function: Function) -> str:
         where = f"for {m} queries and a block of {b} keys"
         right = keys_by(w, bracket)
         if d != p and first.shape == (b, p) and second.shape == (b, d):
-            raise Wrong(f"{where} the values come first: return the gradient of the keys first.")
+            raise Wrong(f"{where} the values come first:", "return the gradient of the keys first.")
         mistakes = [
             (own.T @ g, "Those weights sum to 1 in the block: divide by the sum over all keys.")
         ]

@@ -117,7 +117,7 @@ def split_attention(function: Function) -> str:
         first, second = call_pair(function, q, keys, values)
         if not np.all(np.isfinite(first)):
             cause = "before exp, take off the largest score of all workers, a number per query"
-            raise Wrong(f"{where} you give NaN or ∞: {cause}, and divide at the end.")
+            raise Wrong(f"{where} you give NaN or ∞:", f"{cause}, and divide at the end.")
         s = q @ keys.swapaxes(1, 2) / np.sqrt(d)
         every, flat = np.concatenate(list(s), axis=1), values.reshape(w * n, p)
         own = s.max(axis=2, keepdims=True)
@@ -146,7 +146,7 @@ def zigzag(function: Function) -> str:
         where = f"for {n} tokens and worker {rank} of {w}"
         first, second = call_pair(function, n, w, rank)
         if first.shape == (w,) and second.shape == (m,):
-            raise Wrong(f"{where} the pairs come first: return the positions first.")
+            raise Wrong(f"{where} the pairs come first:", "return the positions first.")
         mistakes = [
             (np.arange(m) + m * rank, "That is a row of neighbours: an early and a late piece."),
             (np.arange(rank, n, w), "That deals tokens out one by one: take two pieces."),
@@ -175,17 +175,17 @@ def _check_epochs(epochs: list[np.ndarray], n: int, where: str) -> None:
     for number, epoch in enumerate(epochs):
         if len(set(epoch.ravel())) < epoch.size:
             cause = "shuffle once per epoch, and take its steps one after another."
-            raise Wrong(f"{where} an example comes twice in epoch {number}: {cause}")
+            raise Wrong(f"{where} an example comes twice in epoch {number}:", cause)
     first = epochs[0].ravel().tolist()
     if first == sorted(first):
-        raise Wrong(f"{where} epoch 0 has the order of the data: shuffle them.")
+        raise Wrong(f"{where} epoch 0 has the order of the data:", "shuffle them.")
     if {frozenset(b) for b in epochs[0]} == {frozenset(b) for b in epochs[1]}:
         cause = "where is the epoch? And shuffle examples, not batches."
-        raise Wrong(f"{where} epoch 1 has the batches of epoch 0 again: {cause}")
+        raise Wrong(f"{where} epoch 1 has the batches of epoch 0 again:", cause)
     never = sorted(set(range(n)) - {int(i) for epoch in epochs for i in epoch.ravel()})
     if never:
         cause = "order all examples, and let chance say which are left over."
-        raise Wrong(f"{where} example {never[0]} comes in none of {len(epochs)} epochs: {cause}")
+        raise Wrong(f"{where} example {never[0]} comes in none of {len(epochs)} epochs:", cause)
 
 
 def _check_shares(whole: np.ndarray, parts: list[np.ndarray], where: str) -> None:
@@ -194,9 +194,9 @@ def _check_shares(whole: np.ndarray, parts: list[np.ndarray], where: str) -> Non
         return
     if len(set(np.concatenate(parts))) < len(whole):
         cause = "the rank says which are whose, and the order must not depend on it."
-        raise Wrong(f"{where} two have the same example: {cause}")
+        raise Wrong(f"{where} two have the same example:", cause)
     cause = "order the examples as if there were one worker, then share each batch."
-    raise Wrong(f"{where} the batch is not that of one worker: {cause}")
+    raise Wrong(f"{where} the batch is not that of one worker:", cause)
 
 
 @check
@@ -219,7 +219,7 @@ def batch_share(function: Function) -> str:
         drawn(3 * steps)
         if not np.array_equal(drawn(steps + 1), late):
             cause = "what was asked before must not matter."
-            raise Wrong(f"{case}, asked twice for step {steps + 1} you give two batches: {cause}")
+            raise Wrong(f"{case}, asked twice for step {steps + 1} you give two batches:", cause)
         _check_epochs([epoch(number) for number in range(12)], n, f"{case},")
         for world in (2, 3):
             for step in (0, steps + 1):
@@ -228,7 +228,7 @@ def batch_share(function: Function) -> str:
         orders = {(s, e): epoch(e, s).tobytes() for s in range(1, 5) for e in range(4)}
         if len(set(orders.values())) < len(orders):
             cause = "do not make one number of seed and epoch."
-            raise Wrong(f"{case}, two of four seeds share an epoch: {cause}")
+            raise Wrong(f"{case}, two of four seeds share an epoch:", cause)
     return "whoever comes back knows what this epoch has not seen yet."
 
 
@@ -345,7 +345,7 @@ def ring_all_reduce(function: Function) -> str:
         sums = np.tile(arrays.sum(axis=0), (w, 1))
         if first.shape == right.shape and np.allclose(first, sums) and np.ptp(first, axis=0).any():
             cause = "a sum is finished once, and then copied."
-            raise Wrong(f"{where} the workers end with different last digits: {cause}")
+            raise Wrong(f"{where} the workers end with different last digits:", cause)
         back = _ring_all_reduce(arrays, back=True)
         even = "Pieces are as np.array_split cuts them: of nearly equal lengths, the longer first."
         long = -(-n // w)

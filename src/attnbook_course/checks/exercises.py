@@ -18,7 +18,7 @@ from attnbook_course.checks.verdict import Verdict
 
 EXERCISE = re.compile(
     r"````\{exercise\} (?P<title>[^\n]+)\n:label: (?P<label>\S+)\n"
-    r"(?::class: build\n:nonumber:\n)?\n"
+    r"(?::class: (?:build ?)?(?:told-in-(?P<told_in>\S+))?\n)?(?::nonumber:\n)?\n"
     r"\*(?P<level>Build|Warm-up|Core|Stretch), (?P<minutes>\d+) minutes, (?P<kinds>[^.*]+)\.\*"
     r"(?P<text>.*?)````(?P<rest>.*?)(?=````\{exercise\}|^## |\Z)",
     re.DOTALL | re.MULTILINE,
@@ -46,6 +46,7 @@ class Exercise:
     level: str  # Warm-up, Core or Stretch, or Build
     minutes: int
     kinds: str  # such as "derivation and code"; "explanation" has a model answer and no check
+    told_in: str | None  # the id of the chapter's section that tells what it rests on
     text: str
     stub: str
     hint: str

@@ -51,12 +51,13 @@ def repaired(
         if after is None:
             raise
         if stands:
-            raise Wrong(f"the fault is in another line than you changed. {_begun(wrong)}") from None
-        words = "that is the faulty line, but it is not right yet"
-        raise Wrong(f"{words}. {_begun(wrong)}") from None
+            raise wrong.after("the fault is in another line than you changed.") from None
+        raise wrong.after("that is the faulty line, but it is not right yet.") from None
     if stands:
         cured = "the answers are right, but the faulty line still stands"
-        raise Wrong(f"{cured}: you make good elsewhere what it does wrong. Mend the line itself.")
+        raise Wrong(
+            f"{cured}:", "you make good elsewhere what it does wrong. Mend the line itself."
+        )
     others = before - after - Counter([faulty]) if after is not None else Counter()
     also = f" (You also changed “{next(iter(others))}”, which was right.)" if others else ""
     return f"you found the line. {_begun(praise)}{also}"

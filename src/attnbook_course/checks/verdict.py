@@ -1,5 +1,7 @@
 """What a check says, and how it compares an answer with the right one."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,11 +22,13 @@ class Verdict:
         status: which of the three.
         message: what is said, in at most MOST_WORDS characters.
         earned: the share of the points that a wrong answer has, from 0 to 1.
+        cause: the end of the message that says which mistake it looks like; empty if none is known.
     """
 
     status: Literal["right", "wrong", "not yet"]
     message: str
     earned: float = 0.0
+    cause: str = ""
 
     def __post_init__(self) -> None:
         if len(self.message) > MOST_WORDS:
@@ -35,16 +39,21 @@ class Verdict:
 
 
 class Wrong(Exception):
-    """Raised inside a check at the first thing that is wrong; its text is the likely cause.
+    """Raised inside a check at the first thing that is wrong.
 
     Args:
-        text: the cause.
+        text: what is wrong.
+        cause: which mistake it looks like, where that is known.
         earned: the share of the points that the answer has all the same.
     """
 
-    def __init__(self, text: str, *, earned: float = 0.0) -> None:
-        super().__init__(text)
-        self.earned = earned
+    def __init__(self, text: str, cause: str = "", *, earned: float = 0.0) -> None:
+        super().__init__(f"{text} {cause}" if cause else text)
+        self.text, self.cause, self.earned = text, cause, earned
+
+    def after(self, text: str) -> Wrong:
+        """The same, after this sentence."""
+        return Wrong(f"{text} {self.text[:1].upper()}{self.text[1:]}", self.cause)
 
 
 class NotYet(Exception):
@@ -61,7 +70,7 @@ def check(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
             with np.errstate(all="ignore"):  # 0/0 in an answer is the check's to name
                 found = Verdict("right", f"{name}: {test(function)}")
         except Wrong as wrong:
-            found = Verdict("wrong", f"{name}: {wrong}", wrong.earned)
+            found = Verdict("wrong", f"{name}: {wrong}", wrong.earned, wrong.cause)
         except NotYet as idle:
             found = Verdict("not yet", f"{name}: {idle}")
         except Exception as error:
@@ -112,7 +121,8 @@ def expect(
         got: the reader's answer.
         expected: the right one; NaN equals NaN.
         where: the case, as in "at u = 0.5".
-        causes: wrong answers, what leads to each, and where it has points the share of them.
+        causes: wrong answers, what leads to each, and where it has points the share of them. Some
+            may have another shape than the right one, such as a sum along another axis.
         tolerance: relative to the largest expected value; generous enough for float32.
         secret: do not say what was expected, where that would give a derivation away.
         earned: the share of the points that any wrong answer has here, for the cases before.
@@ -120,30 +130,50 @@ def expect(
     """
     expected = np.asarray(expected, dtype=float)
     got = one_number(got, where) if expected.ndim == 0 else got
-    if got.shape != expected.shape:
-        hint = " Is it transposed?" if got.ndim > 1 and got.shape == expected.shape[::-1] else ""
-        shape = expected.shape if got.ndim else shape_of(expected)
-        raise Wrong(f"{where} you give {shape_of(got)}, expected {shape}.{hint}", earned=earned)
     scale = tolerance * max(1e-12, float(np.nanmax(np.abs(expected), initial=0)))
 
     def same(a: Any) -> Any:
         return np.isclose(got, a, rtol=0, atol=scale, equal_nan=True)
 
-    if np.all(same(expected)):
-        return
-    at = tuple(int(i) for i in np.argwhere(~same(expected))[0])
-    if got.size > 1:
-        where = f"{where.rstrip(',')}, in entry {list(at)}, counted from 0,"
+    has_shape = got.shape == expected.shape
+    if has_shape:
+        if np.all(same(expected)):
+            return
+        at = tuple(int(i) for i in np.argwhere(~same(expected))[0])
+        if got.size > 1:
+            where = f"{where.rstrip(',')}, in entry {list(at)}, counted from 0,"
+        given, wanted = _apart(got[at], expected[at])
+        if secret:
+            wanted = f"a {'larger' if got[at] < expected[at] else 'smaller'} number"
+    else:
+        given, wanted = shape_of(got), str(expected.shape) if got.ndim else shape_of(expected)
+    words = f"{where} you give {given}, expected {wanted}."
     for wrong, cause, *share in causes:
-        if np.all(same(wrong)):
-            raise Wrong(f"{where} you give {show(got[at])}. {cause}", earned=max(earned, *share, 0))
+        if np.shape(wrong) in ((), got.shape) and np.all(same(wrong)):
+            raise Wrong(words, cause, earned=max(earned, *share, 0))
+    if not has_shape:
+        turned = got.ndim > 1 and got.shape == expected.shape[::-1]
+        raise Wrong(words, "Is it transposed?" * turned, earned=earned)
     if but_for_a_factor is not None and _is_multiple(got, expected, tolerance):
-        words, part = but_for_a_factor
-        raise Wrong(f"{where} you give {show(got[at])}. {words}", earned=max(earned, part))
-    given, wanted = _apart(got[at], expected[at])
-    if secret:
-        wanted = f"a {'larger' if got[at] < expected[at] else 'smaller'} number"
-    raise Wrong(f"{where} you give {given}, expected {wanted}.", earned=earned)
+        cause, part = but_for_a_factor
+        raise Wrong(words, cause, earned=max(earned, part))
+    raise Wrong(words, _along_another_axis(got, expected), earned=earned)
+
+
+def _along_another_axis(got: np.ndarray, expected: np.ndarray) -> str:
+    """That these weights sum to 1 along another axis than the right ones, if they do."""
+    own, right = _axes_of_shares(got), _axes_of_shares(expected)
+    if not own or not right or own & right:
+        return ""
+    return f"Your weights sum to 1 along axis {min(own)}; they should along axis {min(right)}."
+
+
+def _axes_of_shares(array: np.ndarray) -> set[int]:
+    """The axes along which it sums to 1, wherever it is a number."""
+    sums = [array.sum(axis) for axis in range(array.ndim)]
+    ones = [np.isclose(one, 1, atol=1e-4) for one in sums]
+    found = enumerate(zip(sums, ones, strict=True))
+    return {axis for axis, (s, one) in found if np.any(one) and np.all(one | np.isnan(s))}
 
 
 def _is_multiple(got: np.ndarray, expected: np.ndarray, tolerance: float) -> bool:
@@ -157,7 +187,7 @@ def _is_multiple(got: np.ndarray, expected: np.ndarray, tolerance: float) -> boo
 def one_number(got: np.ndarray, where: str, hint: str = "") -> np.ndarray:
     """An answer of one number, as an array of shape (); Wrong if there are more, or none."""
     if got.size != 1:
-        raise Wrong(f"{where} you give {shape_of(got)}, expected one number.{hint and ' '}{hint}")
+        raise Wrong(f"{where} you give {shape_of(got)}, expected one number.", hint)
     return got.reshape(())
 
 

@@ -23,7 +23,7 @@ from myst_parser.parsers.options import TokenizeError, options_to_items
 DIRECTIVES: dict[str, set[str]] = {
     "code-cell": {"tags", "mystnb"},
     "dropdown": set(),
-    "exercise": {"label", "class", "nonumber"},  # the last two of a build
+    "exercise": {"label", "class", "nonumber"},  # the last of a build
     "solution": {"class"},
     "bibliography": {"filter"},
 }

@@ -1,6 +1,6 @@
 // Wide screens get slides; narrow ones, paper and ?read get the same text as one page to scroll.
 const params = new URLSearchParams(location.search), root = document.documentElement;
-const path = params.get("path"); // 12 or 6 sessions: some slides are left out
+const path = params.get("path"); // 12 or 6 sessions, or 45 minutes: some slides are left out
 // the windows of the speaker view are narrow, and slides all the same; for paper there is one layout, whoever asks
 const linear = ["read", "print-pdf"].some((one) => params.has(one)) || (!params.has("receiver") && matchMedia("(max-width: 700px)").matches);
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -10,10 +10,29 @@ function shorten() {
   for (const slide of all(".slide[data-paths]")) if (!slide.dataset.paths.split(" ").includes(path)) slide.remove();
   let seconds = 0;
   for (const slide of all(".slide")) {
+    if (path === "45" && slide.dataset.vote) { // a question has the time that a room of sixty takes
+      slide.dataset.timing = slide.dataset.vote;
+      slide.querySelector(".clock b").textContent = `${slide.dataset.vote / 60} min`;
+    }
     seconds += Number(slide.dataset.timing);
     slide.querySelector(".clock span").textContent = Math.round(seconds / 6) / 10;
   }
   document.querySelector(".clock .all").textContent = Math.round(seconds / 6) / 10;
+}
+
+// Where slides follow that the shortest course or the unhurried lecture does without, the notes say how to skip them.
+function exits() {
+  const slides = all(".slide"), needed = ({ dataset: { paths } }) => !paths || ["6", "45"].every((one) => paths.split(" ").includes(one));
+  slides.forEach((slide, at) => {
+    const to = slides.findIndex((one, place) => place > at && needed(one)), skipped = slides.slice(at + 1, to);
+    if (!needed(slide) || !skipped.length) return;
+    const minutes = skipped.reduce((sum, one) => sum + Number(one.dataset.timing), 0) / 60;
+    const late = Object.assign(document.createElement("p"), { className: "late" });
+    const key = Object.assign(document.createElement("code"), { textContent: `g ${to + 1} Enter` });
+    const title = slides[to].querySelector("h2").innerHTML;
+    late.innerHTML = `<strong>If late:</strong> ${key.outerHTML} goes on to “${title}” and saves ${minutes} min.`;
+    slide.querySelector(".notes").append(late);
+  });
 }
 
 // Light and dark.
@@ -106,6 +125,31 @@ function together() {
     all(".fragment", column).forEach((part, at) => { part.dataset.fragmentIndex = at; });
 }
 
+// In the notes, what belongs to the click that was done last; where it is not certain which, nothing.
+function mark() {
+  const slide = Reveal.getCurrentSlide(), labels = all(".notes strong", slide).filter((one) => /^Click\b/.test(one.textContent));
+  const clicks = new Set(all(".fragment", slide).map((one) => one.dataset.fragmentIndex)).size;
+  const done = Reveal.getIndices().f + 1;
+  labels.forEach((label, at) => {
+    const own = /\d+/.exec(label.textContent)?.[0] ?? (labels.length === clicks ? at + 1 : 0);
+    label.classList.toggle("now", Number(own) === done);
+  });
+}
+
+// The speaker's window is Reveal's own. Its notes have the right half, so that they need no scrolling.
+const NOTES = `body[data-speaker-layout="tall"] .speaker-controls-notes .value { font-size: 20px; line-height: 1.35; }
+  .speaker-controls-notes .label { display: none; } .speaker-controls-time { padding: 0 16px 4px !important; margin: 0 !important; font-size: 0.8em; }
+  .value p, .value ul { margin: 0.45em 0; } .value .now { background: #ffe08a; outline: 3px solid #ffe08a; }`;
+function speak() {
+  try { localStorage.setItem("reveal-speaker-layout", localStorage.getItem("reveal-speaker-layout") ?? "tall"); } catch { /* a private window */ }
+  addEventListener("message", ({ data, source }) => {
+    if (!/reveal-notes.*connected/.test(data)) return;
+    const style = source.document.createElement("style");
+    style.textContent = NOTES;
+    source.document.head.append(style);
+  });
+}
+
 // Reveal's own list of keys, with ours; whatever the keyboard, it comes with what types a question mark.
 function keys() {
   const ours = { D: ["light or dark", turn], W: ["start the clock of a question again", wait] };
@@ -117,9 +161,11 @@ function keys() {
 
 function present() {
   together();
+  exits();
   document.querySelector(".deck").classList.add("reveal");
   document.querySelector(".stack").classList.add("slides");
-  const turned = () => { fit(); wait(); };
+  speak();
+  const turned = () => { fit(); wait(); mark(); };
   Reveal.initialize({
     width: 1280, height: 720, margin: 0, minScale: 0.1, maxScale: 4, center: false, display: "flex",
     hash: true, controls: true, controlsTutorial: false, progress: true, transition: "none",
@@ -132,8 +178,8 @@ function present() {
     root.dataset.ready = "true";
   });
   for (const event of ["resize", "slidechanged"]) Reveal.on(event, turned);
-  Reveal.on("fragmentshown", (event) => turnPart(event, false));
-  Reveal.on("fragmenthidden", (event) => turnPart(event, true));
+  for (const [name, back] of [["fragmentshown", false], ["fragmenthidden", true]])
+    Reveal.on(name, (event) => { turnPart(event, back); mark(); });
   addEventListener("keydown", (event) => {
     if (event.key === "?") Reveal.toggleHelp();
     // Slides are not for paper, and would show their answers: the page to scroll is.

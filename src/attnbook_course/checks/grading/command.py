@@ -20,7 +20,7 @@ from pathlib import Path
 
 from attnbook_course.checks.grading.feedback import write_page
 from attnbook_course.checks.grading.grade import Report, Result, graded
-from attnbook_course.checks.grading.homework import BadHomework, Homework, read_homework
+from attnbook_course.checks.grading.homework import BadHomework, Homework, counted, read_homework
 from attnbook_course.checks.grading.notebook import Unreadable, chosen, read_notebook
 from attnbook_course.checks.grading.pipe import in_one_line
 from attnbook_course.checks.grading.roster import BadRoster, Person, handed_in, matched, read_roster
@@ -78,13 +78,13 @@ def main(arguments: Sequence[str]) -> int:
                 write_grades(options.csv, homework, class_)
             if options.feedback and report.handed_in:
                 write_page(options.feedback, homework, report, pages)
-    _say(f"{len(class_)} students in {time.monotonic() - began:.0f} s, sandbox: {kind}")
+    _say(f"{counted(len(class_), 'student')} in {time.monotonic() - began:.0f} s, sandbox: {kind}")
     if people and strangers:
         _say(f"not in the roster, or there more than once: {', '.join(strangers)}")
     if options.csv:
         _write(options.csv, homework, class_)
     if options.feedback:
-        _say(f"written: {len(pages)} pages in {options.feedback}")
+        _say(f"written: {counted(len(pages), 'page')} in {options.feedback}")
     return 0
 
 
@@ -141,7 +141,7 @@ def _enter(report: Report, marks: Marks) -> None:
     for label in report.explanations:
         if (report.name, label) in marks:
             points, comment = marks[report.name, label]
-            words = f"your lecturer has read this answer{comment and f': {comment}'}"
+            words = f"Your lecturer has read this answer{comment and f': {comment}'}"
             verdict = Verdict("right" if points else "wrong", words if comment else f"{words}.")
             report.results[label] = Result(verdict, points, comment)
 
@@ -149,8 +149,8 @@ def _enter(report: Report, marks: Marks) -> None:
 def _line(report: Report, homework: Homework) -> str:
     """One student in the terminal."""
     total = f"{report.total:g} of {homework.points:g}" if report.results else "not graded"
-    notes = in_one_line("; ".join(filter(None, [report.problem, *report.notes])))
-    return f"{in_one_line(report.name, 40):40} {total:>12} {report.seconds:6.1f} s  {notes}"
+    remarks = in_one_line(report.remarks)
+    return f"{in_one_line(report.name, 40):40} {total:>12} {report.seconds:6.1f} s  {remarks}"
 
 
 def _write(table: Path, homework: Homework, class_: list[Graded]) -> None:
@@ -158,6 +158,8 @@ def _write(table: Path, homework: Homework, class_: list[Graded]) -> None:
     _say(f"written: {', '.join(str(file) for file in files)}")
     to_read = beside(table, "to-read")
     if unread := write_to_read(to_read, homework, class_):
-        _say(f"{unread} explanations to read: enter their points in {to_read}, grade again")
+        read = counted(unread, "explanation")
+        _say(f"{read} to read: enter the points in {to_read}, and grade again")
     if missing := sum(not report.complete for _, report in class_):
-        _say(f"{missing} students have no points to import yet: see 'notes' in {table}")
+        students = counted(missing, "student")
+        _say(f"without points to import yet: {students}; 'notes' in {table} say why")

@@ -16,6 +16,11 @@ Check = Any  # a function of a function, which gives a Verdict
 HELD_OUT = "held_out"  # the folder beside homework.json
 
 
+def counted(number: float, thing: str) -> str:
+    """A number of things: "1 point", "2.5 points"."""
+    return f"{number:g} {thing}{'s' * (number != 1)}"
+
+
 class BadHomework(ValueError):
     """What is wrong with a homework's file: where, what came and what was expected."""
 
@@ -31,6 +36,7 @@ class Task:
     function: str  # that the student writes; empty where the answer is an explanation
     check: str  # "ch01.epanechnikov"; of a held-out exercise the chapter, "ch01"
     answer: str = ""  # the model answer, for whoever reads an explanation
+    places: tuple[tuple[str, str], ...] = ()  # in the book: words, and an address if there is one
 
 
 @dataclass(frozen=True)

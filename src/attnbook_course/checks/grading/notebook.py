@@ -1,4 +1,4 @@
-"""A student's notebook as the grader reads it: its code cells and its explanations."""
+"""A student's notebook as the grader reads it: its cells, and which exercise they answer."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import json
 import re
 import stat
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from attnbook_course.checks.grading.pipe import in_one_line, printable
+from attnbook_course.checks.grading.pipe import in_one_line
 
 MOST_BYTES = 30 << 20
-MOST_WRITTEN = 20_000  # characters of an explanation: a cell of a table holds 32,767
 PLACEHOLDER = "*Write your explanation here.*"
+DEFINED = re.compile(r"^[ \t]*(?:async )?def (\w+)", re.MULTILINE)
+QUESTION = re.compile(r"## \d+\. (?P<title>.+) \([\d.]+ points?\)\s*$", re.MULTILINE)
 
 
 class Unreadable(Exception):
@@ -21,18 +23,43 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A cell, and what it answers: the exercise that is written in it, or else the question above.
+
+    Some programs drop what is written in a cell, and none drops the question.
+    """
+
+    text: str
+    is_code: bool
+    exercise: str  # a label
+    question: str  # an exercise's title
+
+    @cached_property
+    def functions(self) -> list[str]:
+        """The names of those that it defines, also if it is text or no valid Python."""
+        return DEFINED.findall(self.text)
+
+
+@dataclass(frozen=True)
 class Notebook:
-    """Its code cells in order; its other cells by what they answer."""
+    """Its cells in order, without the questions."""
 
     name: str = ""  # of the homework that it answers; empty if it does not say
-    cells: list[str] = field(default_factory=list)
-    explanations: dict[str, str] = field(default_factory=dict)  # by label; "" if not written
+    cells: list[Cell] = field(default_factory=list)
     questions: str = ""  # their fingerprint; empty if it has none
 
-    def defining(self, function: str) -> list[int]:
-        """The places of the cells that define this function."""
-        own = re.compile(rf"^\s*(?:async\s+)?def\s+{re.escape(function)}\b", re.MULTILINE)
-        return [place for place, cell in enumerate(self.cells) if own.search(cell)]
+    @property
+    def code(self) -> list[Cell]:
+        """The cells that run."""
+        return [cell for cell in self.cells if cell.is_code]
+
+    def answers(self, label: str, title: str) -> list[Cell]:
+        """The cells that answer this exercise."""
+        return [
+            cell
+            for cell in self.cells
+            if cell.exercise == label or (not cell.exercise and cell.question == title)
+        ]
 
 
 def read_notebook(path: Path) -> Notebook:
@@ -59,22 +86,21 @@ def read_notebook(path: Path) -> Notebook:
 
 
 def _notebook(found: dict[str, Any]) -> Notebook:
-    cells = found["cells"]
     name, questions = (_own(found).get(key, "") for key in ("homework", "questions"))
-    code: list[str] = []
-    answers: dict[str, str] = {}
-    for cell in cells:
+    cells: list[Cell] = []
+    question = ""
+    for cell in found["cells"]:
         text = cell["source"]
         text = text if isinstance(text, str) else "".join(text)
-        own = _own(cell)
-        if cell["cell_type"] == "code":
-            code.append(text)
-        elif own.get("part") == "explanation" or str(cell.get("id", "")).endswith("-explanation"):
-            label = str(own.get("exercise") or cell["id"].removesuffix("-explanation"))
-            written = printable(text.replace(PLACEHOLDER, "")).strip()
-            answers[label] = f"{answers.get(label, '')}\n\n{written}".strip()[:MOST_WRITTEN]
+        is_code = cell["cell_type"] == "code"
+        if not is_code and (head := QUESTION.match(text)):
+            question, text = head["title"], text.rpartition("</details>")[2]  # the hint's end
+            if not text.strip():
+                continue  # nothing is written into the question itself
+        exercise = str(_own(cell).get("exercise") or "")
+        cells.append(Cell(text, is_code, exercise, question))
     name = in_one_line(name, 40) if isinstance(name, str) else ""
-    return Notebook(name, code, answers, str(questions))
+    return Notebook(name, cells, str(questions))
 
 
 def _own(part: dict[str, Any]) -> dict[str, Any]:

@@ -55,8 +55,12 @@ def read_roster(path: Path) -> list[Person]:
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRoster(f"{path}: expected a text file in UTF-8; {error}") from None
+    except OSError as error:
+        words = "expected the file with your students' names, a name a line"
+        raise BadRoster(f"roster: got {path} ({error.strerror}), {words}") from None
+    except UnicodeDecodeError:
+        words = "expected a text file in UTF-8. Do: save it as 'CSV UTF-8'"
+        raise BadRoster(f"roster: got {path} in another encoding, {words}") from None
     rows = list(csv.reader(lines))
     head = [SPELT.get(cell.strip(), cell.strip()) for cell in rows[0]] if rows else []
     table = "Student" in head or "First name" in head

@@ -25,6 +25,7 @@ from attnbook_course.checks.remote import Remote
 from attnbook_course.checks.verdict import Wrong
 
 WORKER = [sys.executable, "-P", "-m", "attnbook_course.checks.grading.worker"]
+MISSING = "there is no function"
 START_SECONDS = 60.0  # for Python itself, on a busy machine
 LOOK_SECONDS = 0.25  # between two looks at what the process does
 MOST_PROCESSES = 16  # bubblewrap's two and the worker included
@@ -207,7 +208,7 @@ class Asked(Remote):
         if kind is None:
             return self._answer(how, arrays)
         if kind == "missing":
-            raise Wrong(f"there is no function {self.name} in the notebook")
+            raise Wrong(f"{MISSING} {self.name} in the notebook")
         if kind == "Wrong":
             raise Wrong(text)
         if kind == "NotImplementedError" and words.get("bare"):

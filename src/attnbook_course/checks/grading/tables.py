@@ -60,7 +60,7 @@ def _row(report: Report, labels: list[str], homework: Homework) -> list[str]:
         f"{report.total:g}" if report.results else "",
         f"{homework.points:g}",
         "yes" if report.complete else "no",
-        "; ".join(filter(None, [report.problem, *report.notes])),
+        report.remarks,
     ]
 
 

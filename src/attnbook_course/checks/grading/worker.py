@@ -50,13 +50,13 @@ def run(source: str, number: int, known: dict[str, Any]) -> str:
 def _parsed(source: str) -> tuple[str, ast.Module]:
     """The cell's code; where it is none, without the lines that are IPython's."""
     try:
-        return source, ast.parse(source)
+        return source, ast.parse(source, "this cell")
     except SyntaxError:
         lines = source.split("\n")
         if re.match(r"\s*%%(?!time|capture)", source):
             lines = []  # another language's
         own = "\n".join("" if re.match(r"\s*[%!]|.*\?\s*$", line) else line for line in lines)
-        return own, ast.parse(own)
+        return own, ast.parse(own, "this cell")
 
 
 def _is_check(node: ast.stmt) -> bool:
