@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from playwright.sync_api import Browser, Page
-from site_visits import ROOT, WIDTHS, Visit, served
+from site_visits import ROOT, SITE, WIDTHS, Visit, served
 from test_site_pages import axe_findings
 
 from attnbook import attend, causal_mask, scores, softmax
@@ -19,6 +19,14 @@ NAMES = [file.stem for file in sorted((ROOT / "doors").glob("*.js")) if file.ste
 phone = pytest.mark.parametrize(
     "open_page", [{"viewport": WIDTHS["phone"], "has_touch": True}], indirect=True, ids=[""]
 )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_door_tells_its_question_to_whoever_gets_a_link_and_has_a_card(name: str) -> None:
+    html = (SITE / "doors" / f"{name}.html").read_text("utf-8")
+    question = html.partition("<h1>")[2].partition("</h1>")[0]
+    assert f'<meta property="og:title" content="{question}" />' in html
+    assert (SITE / "_static" / "doors" / f"{name}.png").is_file()
 
 
 def slide(page: Page, label: str, key: str, times: int = 1) -> None:
