@@ -143,11 +143,9 @@ def _enter(report: Report, marks: Marks) -> None:
         if (report.name, label) in marks:
             points, comment = marks[report.name, label]
             said = f"writes: {comment}" if comment else "has read this answer."
-            words = f"Your lecturer {said}"
-            result = replace(report.results[label], comment=comment)  # whose points may come later
-            if points is not None:
-                result = Result(Verdict("right" if points else "wrong", words), points, comment)
-            report.results[label] = result
+            verdict = Verdict("right" if points else "wrong", f"Your lecturer {said}")
+            later = replace(report.results[label], comment=comment)  # has no points yet
+            report.results[label] = later if points is None else Result(verdict, points, comment)
 
 
 def _line(report: Report, homework: Homework) -> str:

@@ -149,11 +149,9 @@ def graded(name: str, paths: list[Path] | None, homework: Homework, kind: Kind) 
 
 def _answers_some(notebook: Notebook, homework: Homework) -> bool:
     """Whether it has a cell, or a function, of any of the exercises."""
-    functions = {name for cell in notebook.cells for name in cell.functions}
-    return any(
-        task.function in functions or notebook.answers(task.label, task.title)
-        for task in homework.tasks
-    )
+    names = {name for cell in notebook.cells for name in cell.functions}
+    tasks = homework.tasks
+    return any(one.function in names or notebook.answers(one.label, one.title) for one in tasks)
 
 
 def _grade(report: Report, notebook: Notebook, homework: Homework, student: Student) -> None:

@@ -114,7 +114,7 @@ def read_marks(path: Path, homework: Homework) -> Marks:
     most = {task.label: task.points for task in homework.tasks if task.kind == "explained"}
     found: Marks = {}
     for cells in rows:
-        row = dict(zip_longest(head, cells[: len(head)], fillvalue=""))
+        row = dict(zip_longest(head, cells, fillvalue=""))
         student, label, entered, comment = (_plain(row[name].strip()) for name in NEEDED)
         where = f"{path}: {student}, {label}"
         if (entered or comment) and label not in most:
