@@ -65,8 +65,8 @@ teach: env-teach assets slides  ## questions for Moodle, Canvas and Anki, into _
 	$(PY) tools/make_cards.py
 
 # The seed is the class's secret: it draws the numbers of the held-out exercises.
-homework: env-book  ## SEED=2027: a class's notebooks, its key and the grader's files
-	@test -n "$(SEED)" || { echo "Whose homework? Do: make homework SEED=2027 (any number; it is the class's secret)" >&2; exit 2; }
+homework: env-book  ## SEED=483920: a class's notebooks, its key and the grader's files
+	@test -n "$(SEED)" || { echo "Whose homework? Do: make homework SEED=483920 (a number of your own that nobody guesses; it is the class's secret)" >&2; exit 2; }
 	$(PY) tools/make_homework.py --seed $(SEED) $(if $(HELD_OUT),--held-out "$(HELD_OUT)") $(if $(REPLACE),--replace) $(SETS)
 
 HOMEWORK := hw1

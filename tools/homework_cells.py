@@ -123,7 +123,7 @@ class Writer:
             label = self.table.labels[exercise.label]
             found.append((f"{label.text}, with a solution", label.anchor))
         if told:
-            found.append((f"section “{titles[told]}”", told))
+            found.append((f"{chapter}, section “{titles[told]}”", told))
         site = self.book.site
         return [
             (words, self.book.address(page.docname, anchor) if site else "")

@@ -1,9 +1,9 @@
 """Make a class's homework: a notebook for students; for the lecturer the key and the grader's file.
 
-python tools/make_homework.py --seed 2027            every set in homework/
-python tools/make_homework.py --seed 2027 hw1 hw3    these
-python tools/make_homework.py --seed 2027 --held-out FOLDER    with held-out exercises of one's own
-python tools/make_homework.py --seed 2028 --replace            over the keys of another seed
+python tools/make_homework.py --seed 483920            every set in homework/
+python tools/make_homework.py --seed 483920 hw1 hw3    these
+python tools/make_homework.py --seed 483920 --held-out FOLDER    with exercises of your own
+python tools/make_homework.py --seed 507613 --replace            over the keys of another seed
 
 The seed is the class's secret: the numbers of the held-out exercises come from it. Students get
 _build/homework/students/hw1.ipynb; all of _build/homework/lecturer stays with the lecturer.
@@ -18,6 +18,8 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +183,9 @@ def check_name(exercise: Exercise) -> str:
 
 def scored(part: Part, check: Any) -> Verdict:
     """What the check says to the solution."""
-    solution = define(part.exercise.solution, part.function, names(part.exercise.chapter))
-    verdict: Verdict = check(solution)
+    with redirect_stdout(StringIO()):  # where a build is the book's own, it would say so
+        solution = define(part.exercise.solution, part.function, names(part.exercise.chapter))
+        verdict: Verdict = check(solution)
     return verdict
 
 
@@ -207,7 +210,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     options = parser.parse_args(arguments)
     out = options.out or root / "_build" / "homework"
     if not re.fullmatch(r"\d{1,18}", options.seed):
-        words = f"got {options.seed!r}, expected a whole number, as in SEED=2027"
+        words = f"got {options.seed!r}, expected a whole number, as in SEED=483920"
         print(f"seed: {words}", file=sys.stderr)
         return 2
     own = options.held_out and options.held_out.expanduser()

@@ -158,7 +158,7 @@ def grade_class(folder: Path) -> tuple[Path, dict[str, dict[str, str]]]:
         patch.setenv("SECRET_OF_THE_LECTURER", "hunter2")
         assert command.main([*arguments, "--roster", str(folder / "roster.csv")]) == 0
     listener.close()
-    with (folder / "grades.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
         return folder, {row["student"]: row for row in csv.DictReader(file)}
 
 

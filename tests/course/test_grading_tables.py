@@ -7,6 +7,7 @@ import dataclasses
 import html
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def homework_file(folder: Path, **changes) -> Path:
 
 
 def rows(path: Path) -> list[list[str]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.reader(file))
 
 
@@ -68,7 +69,7 @@ def cells(*lines: str) -> list[list[str]]:
     return [line.split(",") for line in lines]
 
 
-@pytest.mark.parametrize("text", [MOODLE, MOODLE.replace("Surname", "Last name")])
+@pytest.mark.parametrize("text", [MOODLE.replace(",", ";"), MOODLE.replace("Surname", "Last name")])
 def test_a_table_of_moodle(tmp_path, text):
     ada, emile = read_roster(write(tmp_path / "roster.csv", "\ufeff" + text))
     assert (ada.name, emile.name) == ("Ada Lovelace", "Émile Borel")
@@ -160,34 +161,55 @@ def test_each_table_is_for_those_whom_the_roster_knows(tmp_path, graded):
     ]
 
 
-def test_points_that_a_person_enters_are_kept(tmp_path, graded):
+@pytest.mark.parametrize("between", [",", ";", "\t"])  # as Excel saves it, by its language
+def test_points_that_a_person_enters_are_kept(tmp_path, graded, between):
     homework, class_ = graded
     path = tmp_path / "grades-to-read.csv"
     assert tables.read_marks(path, homework) == {}
-    assert tables.write_to_read(path, homework, class_) == 1
+    assert tables.write_to_read(path, homework, class_, {}) == 1
+    assert path.read_bytes().startswith(b"\xef\xbb\xbfstudent,")  # else Excel shows no é
     assert rows(path)[1:] == [
         ["Ada Lovelace", "ex-why", "Because.", "'=1+1\nbecause", "2.5", ""],
         ["Émile Borel", "ex-why", "Because.", "'=1+1\nbecause", "", ""],
     ]
-    text = path.read_text("utf-8").rstrip().removesuffix(",,") + ',"1,5",-and so?\n'
-    marks = tables.read_marks(write(path, text), homework)
-    ada, emile = ("Ada Lovelace", "ex-why"), ("Émile Borel", "ex-why")
-    assert marks == {ada: (2.5, ""), emile: (1.5, "-and so?")}
+    entered = rows(path)
+    entered[2][4:] = "1,5", "-and so?"
+    entered += [["Gone", "ex-why", "", "", "", "Where?"], [""] * 6]
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file, delimiter=between).writerows(entered)
+    marks = tables.read_marks(path, homework)
+    ada, emile, gone = ((name, "ex-why") for name in ("Ada Lovelace", "Émile Borel", "Gone"))
+    assert marks == {ada: (2.5, ""), emile: (1.5, "-and so?"), gone: (None, "Where?")}
     command._enter(class_[1][1], marks)
     assert class_[1][1].total == 2.5
     assert class_[1][1].complete
     said = str(class_[1][1].results["ex-why"].verdict)
-    assert said == "✓ Your lecturer has read this answer: -and so?"
-    assert tables.write_to_read(path, homework, class_) == 0
+    assert said == "✓ Your lecturer writes: -and so?"
+    assert tables.write_to_read(path, homework, class_, marks) == 0
     assert tables.read_marks(path, homework) == marks  # also after another grading
 
 
-@pytest.mark.parametrize("points", ["four", "3.5", "nan"])
-def test_points_that_cannot_be_are_refused(tmp_path, graded, points):
-    path = write(tmp_path / "read.csv", f"student,exercise,answer,points\nAda,ex-why,,{points}\n")
-    said = r"Ada, ex-why: got '.*', expected points from 0 to 3"
-    with pytest.raises(tables.BadMarks, match=said):
-        tables.read_marks(path, graded[0])
+HEAD = "student,exercise,answer,points,comment"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{HEAD}\nAda,ex-why,,four,\n", "Ada, ex-why: got 'four', expected points from 0 to 3"),
+        (f"{HEAD}\nAda,ex-why,,3.5,\n", "Ada, ex-why: got '3.5', expected points from 0 to 3"),
+        (f"{HEAD}\nAda,ex-why,,nan,\n", "Ada, ex-why: got 'nan', expected points from 0 to 3"),
+        (f"{HEAD}\nAda,why,,1,\n", "Ada, why: got 'why', expected an exercise of ex-why"),
+        (f"{HEAD.replace('points', 'Punkte')}\nAda,ex-why,,1,\n", "no column points: got"),
+        (f"{HEAD}\nÉmile,ex-why,,1,\n", "in another encoding .* Do: save it as 'CSV UTF-8'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_and_left(tmp_path, graded, capsys, text, said):
+    path = tmp_path / "grades-to-read.csv"
+    path.write_bytes(entered := text.encode("cp1252"))
+    arguments = [tmp_path, "--sandbox", "none", "--set", graded[0].folder / "homework.json"]
+    assert command.main([*map(str, arguments), "--csv", str(tmp_path / "grades.csv")]) == 2
+    assert re.search(said, capsys.readouterr().out)
+    assert path.read_bytes() == entered
 
 
 @pytest.mark.parametrize("name", ["=SUM(A1)", "\tx", "−1", " =1"])

@@ -84,9 +84,12 @@ def test_the_key_of_another_class_grades_nobody(tmp_path, made, capsys):
 def test_a_notebook_without_a_fingerprint_is_graded_and_noted(tmp_path, made):
     old = solved(made[7])
     del old["metadata"]["attnbook"]["questions"]
-    assert grade(tmp_path, made[8], old=old, other=solved(made[7])) == 0
-    with (tmp_path / "grades.csv").open(encoding="utf-8", newline="") as file:
+    notes = {"cells": [{"cell_type": "code", "source": "def plot(): pass"}]}
+    assert grade(tmp_path, made[8], old=old, other=solved(made[7]), notes=notes) == 0
+    with (tmp_path / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
         found = {row["student"]: row for row in csv.DictReader(file)}
     assert float(found["old"]["points"]) < 17
-    assert "notebook or key has no fingerprint of the questions" in found["old"]["notes"]
+    assert "the notebook has no fingerprint of the questions" in found["old"]["notes"]
+    assert "nothing in the notebook answers an exercise of hw1" in found["notes"]["notes"]
+    assert found["notes"]["points"] == ""  # and no 0
     assert found["other"]["points"] == ""

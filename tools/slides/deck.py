@@ -21,6 +21,7 @@ ABOUT = {
     "outcomes": list,
     "exercises": list,
 }
+NOTES = {"notes": str}  # what the speaker says with the title, which not every lecture has
 COURSE = 18  # lectures; those after them are further ones, which no course needs
 PATHS = (str(COURSE), "12", "6")  # sessions of a course; nine sessions are two lectures each
 CLASSES = ("large", "middle", "together")
@@ -131,9 +132,9 @@ def _about(path: Path, text: str) -> dict[str, Any]:
         about = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise DeckError(f"{path.name}:1: front matter is no YAML: {error}") from error
-    if not isinstance(about, dict) or set(about) != set(ABOUT):
+    if not isinstance(about, dict) or about.keys() - NOTES.keys() != ABOUT.keys():
         raise DeckError(f"{path.name}:1: front matter: expected {', '.join(ABOUT)}; got {about}")
-    for key, kind in ABOUT.items():
+    for key, kind in (ABOUT | {key: NOTES[key] for key in about.keys() & NOTES.keys()}).items():
         if not isinstance(about[key], kind) or not about[key]:
             got, need = repr(about[key]), kind.__name__
             raise DeckError(f"{path.name}:1: {key}: got {got}, expected a {need}, not empty")

@@ -68,6 +68,7 @@ class PageWriter(SlideWriter):
             chapter=escape(self.chapter.title),
             link=f"../{self.chapter.page.docname}.html",
             outcomes="".join(f"<li>{self.inline(one)}</li>" for one in deck.about["outcomes"]),
+            notes=self.markdown(deck.about.get("notes", ""), 1),
             opening=self.markdown(deck.about["opening"], 1),
             qr=qr(f"{address}/lectures/{deck.name}.html") if address else "",
             hint="" if address else NO_ADDRESS,

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from attnbook_course.checks.grading.feedback import write_page
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
     if people and strangers:
         _say(f"not in the roster, or there more than once: {', '.join(strangers)}")
     if options.csv:
-        _write(options.csv, homework, class_)
+        _write(options.csv, homework, class_, marks)
     if options.feedback:
         _say(f"written: {counted(len(pages), 'page')} in {options.feedback}")
     return 0
@@ -141,9 +142,10 @@ def _enter(report: Report, marks: Marks) -> None:
     for label in report.explanations:
         if (report.name, label) in marks:
             points, comment = marks[report.name, label]
-            words = f"Your lecturer has read this answer{comment and f': {comment}'}"
-            verdict = Verdict("right" if points else "wrong", words if comment else f"{words}.")
-            report.results[label] = Result(verdict, points, comment)
+            said = f"writes: {comment}" if comment else "has read this answer."
+            verdict = Verdict("right" if points else "wrong", f"Your lecturer {said}")
+            later = replace(report.results[label], comment=comment)  # has no points yet
+            report.results[label] = later if points is None else Result(verdict, points, comment)
 
 
 def _line(report: Report, homework: Homework) -> str:
@@ -153,11 +155,11 @@ def _line(report: Report, homework: Homework) -> str:
     return f"{in_one_line(report.name, 40):40} {total:>12} {report.seconds:6.1f} s  {remarks}"
 
 
-def _write(table: Path, homework: Homework, class_: list[Graded]) -> None:
+def _write(table: Path, homework: Homework, class_: list[Graded], marks: Marks) -> None:
     files = [table, *write_tables(table, homework, class_)]
     _say(f"written: {', '.join(str(file) for file in files)}")
     to_read = beside(table, "to-read")
-    if unread := write_to_read(to_read, homework, class_):
+    if unread := write_to_read(to_read, homework, class_, marks):
         read = counted(unread, "explanation")
         _say(f"{read} to read: enter the points in {to_read}, and grade again")
     if missing := sum(not report.complete for _, report in class_):

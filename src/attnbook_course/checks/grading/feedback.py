@@ -47,8 +47,9 @@ ANSWER = (
     """<pre class="{kind}" tabindex="0" role="region" aria-label="your answer">{answer}</pre>"""
 )
 NEXT = """<p>What next? Take the exercises without a ✓ one at a time: read what is said of your
-answer, look at the exercise in the book, mend your cell and run it again. If you think that a check
-is wrong, show this page to your lecturer.</p>"""
+answer, look at the exercise in the book, mend your cell and run it again. A cell with
+<code>checks.trial</code> does not say whether it is right: compare what it gives with what is said
+here. If you think that a check is wrong, show this page to your lecturer.</p>"""
 
 
 def page(report: Report, homework: Homework) -> str:

@@ -41,8 +41,12 @@ MADE_OTHERWISE = (
     "made with it"
 )
 NOT_KNOWN = (
-    "notebook or key has no fingerprint of the questions: if held-out answers are wrong, look "
-    "whether both have the same numbers"
+    "the {} has no fingerprint of the questions: if held-out answers are wrong, look whether the "
+    "notebook's questions have the same numbers as the key's"
+)
+NOTHING_OF_IT = (
+    "nothing in the notebook answers an exercise of {}: hand in the notebook that your class was "
+    "given"
 )
 IS_TEXT = "its cell is text (Markdown), so it did not run. Make it a code cell"
 OTHER_NAME = f"{MISSING} {{}}; your notebook has {{}}: is it that? Keep the name asked for"
@@ -126,7 +130,10 @@ def graded(name: str, paths: list[Path] | None, homework: Homework, kind: Kind) 
             report.problem = OTHER_QUESTIONS.format(homework.name)
             report.notes.append(MADE_OTHERWISE)
             return report
-        report.notes.append(NOT_KNOWN)
+        if not notebook.questions and not _answers_some(notebook, homework):
+            report.problem = NOTHING_OF_IT.format(homework.name)
+            return report
+        report.notes.append(NOT_KNOWN.format("key" if notebook.questions else "notebook"))
     limits = {"seconds": homework.seconds, "in_all": 60 * homework.minutes}
     with Student([cell.text for cell in notebook.code], kind, **limits) as student:
         try:
@@ -138,6 +145,13 @@ def graded(name: str, paths: list[Path] | None, homework: Homework, kind: Kind) 
         report.notes.append(f"time-outs: {student.timeouts}")
     report.seconds = time.monotonic() - began
     return report
+
+
+def _answers_some(notebook: Notebook, homework: Homework) -> bool:
+    """Whether it has a cell, or a function, of any of the exercises."""
+    names = {name for cell in notebook.cells for name in cell.functions}
+    tasks = homework.tasks
+    return any(one.function in names or notebook.answers(one.label, one.title) for one in tasks)
 
 
 def _grade(report: Report, notebook: Notebook, homework: Homework, student: Student) -> None:

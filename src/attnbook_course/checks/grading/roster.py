@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ SPELT = {"Surname": "Last name", "Email": "Email address"}  # as some versions o
 # As the two put a student's name into a folder or a file.
 OF_MOODLE = re.compile(r"(?P<name>.+?)_\d+_assignsubmission_\w+_?")
 OF_CANVAS = re.compile(r"[^_]+_(?:LATE_)?(?P<id>\d+)_\d+_.+")
+NOT_UTF8 = "expected a text file in UTF-8. Do: save it as 'CSV UTF-8'"
 
 
 class BadRoster(ValueError):
@@ -54,25 +56,30 @@ def read_roster(path: Path) -> list[Person]:
         BadRoster: there is no such file, or nobody in it.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         words = "expected the file with your students' names, a name a line"
         raise BadRoster(f"roster: got {path} ({error.strerror}), {words}") from None
     except UnicodeDecodeError:
-        words = "expected a text file in UTF-8. Do: save it as 'CSV UTF-8'"
-        raise BadRoster(f"roster: got {path} in another encoding, {words}") from None
-    rows = list(csv.reader(lines))
+        raise BadRoster(f"roster: got {path} in another encoding, {NOT_UTF8}") from None
+    rows = cells_of(text)
     head = [SPELT.get(cell.strip(), cell.strip()) for cell in rows[0]] if rows else []
     table = "Student" in head or "First name" in head
     if table:
         people = [_person(dict(zip(head, row, strict=False))) for row in rows[1:]]
     else:
-        people = [Person(line.strip()) for line in lines]
+        people = [Person(line.strip()) for line in text.splitlines()]
     people = [one for one in people if one.name and one.name not in ("Points Possible", "Student")]
     if not people:
         words = f"a name a line, or a table with {MOODLE[0]!r} or {CANVAS[0]!r} in its first line"
         raise BadRoster(f"{path}: nobody is in it; expected {words}")
     return people
+
+
+def cells_of(table: str) -> list[list[str]]:
+    """A table's cells; its first line says what parts them, as Excel writes ; in many languages."""
+    parts = max(",;\t", key=table.partition("\n")[0].count)
+    return list(csv.reader(io.StringIO(table, newline=""), delimiter=parts))
 
 
 def _person(row: dict[str, str]) -> Person:

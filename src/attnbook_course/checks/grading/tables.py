@@ -5,22 +5,25 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from attnbook_course.checks.grading.grade import Report
 from attnbook_course.checks.grading.homework import Homework
 from attnbook_course.checks.grading.pipe import printable
-from attnbook_course.checks.grading.roster import CANVAS, MOODLE, Person
+from attnbook_course.checks.grading.roster import CANVAS, MOODLE, NOT_UTF8, Person, cells_of
 
 TO_READ = ("student", "exercise", "model answer", "answer", "points", "comment")
+NEEDED = ("student", "exercise", "points", "comment")
 FORMULA = re.compile(r"\s*[-=+@−＝＋－＠]")  # what a spreadsheet may take for one's beginning
+FOR_EXCEL = "utf-8-sig"  # without a mark at the beginning it shows Ã‰mile
 Graded = tuple[Person, Report]
-Marks = dict[tuple[str, str], tuple[float, str]]  # points and comment, by student and label
+Marks = dict[tuple[str, str], tuple[float | None, str]]  # points, comment, by student and label
 
 
 class BadMarks(ValueError):
-    """What is wrong with the points that a person entered."""
+    """What is wrong with the table in which a person enters points."""
 
 
 def beside(table: Path, which: str) -> Path:
@@ -32,7 +35,7 @@ def write_grades(table: Path, homework: Homework, graded: Sequence[Graded]) -> N
     """Write the table with a row for every student."""
     labels = [task.label for task in homework.tasks]
     head = ["student", *labels, "points", "of", "complete", "notes"]
-    _write(table, [head, *(_row(report, labels, homework) for _, report in graded)])
+    _write(table, [head, *(_row(report, labels, homework) for _, report in graded)], FOR_EXCEL)
 
 
 def write_tables(table: Path, homework: Homework, graded: Sequence[Graded]) -> list[Path]:
@@ -68,10 +71,10 @@ def _number(points: float | None) -> str:
     return "" if points is None else f"{points:g}"
 
 
-def write_to_read(path: Path, homework: Homework, graded: Iterable[Graded]) -> int:
+def write_to_read(path: Path, homework: Homework, graded: Iterable[Graded], marks: Marks) -> int:
     """Write every explanation with the points that a person gave, or with none; how many of them.
 
-    Points that were entered before are kept: see read_marks.
+    Marks that were entered before, see read_marks, are kept, also of whom nothing is there today.
     """
     found = [
         (report.name, task, report.explanations[task.label], report.results[task.label])
@@ -83,8 +86,12 @@ def write_to_read(path: Path, homework: Homework, graded: Iterable[Graded]) -> i
         [name, task.label, task.answer, answer, _number(result.points), result.comment]
         for name, task, answer, result in found
     ]
+    kept = {
+        key: mark for key, mark in marks.items() if key not in {(row[0], row[1]) for row in rows}
+    }
+    rows += [[*who, "", "", _number(one), comment] for who, (one, comment) in kept.items()]
     if rows:
-        _write(path, [list(TO_READ), *rows])
+        _write(path, [list(TO_READ), *rows], FOR_EXCEL)
     return sum(result.points is None for *_, result in found)
 
 
@@ -92,20 +99,29 @@ def read_marks(path: Path, homework: Homework) -> Marks:
     """The points and comments that a person entered in the table of explanations.
 
     Raises:
-        BadMarks: points that are no number, or too many.
+        BadMarks: another encoding, a column that is missing, an exercise that nobody explains, or
+            points that are no number, or too many.
     """
     if not path.exists():
         return {}
+    try:
+        head, *rows = cells_of(path.read_text("utf-8-sig")) or [[]]
+    except (UnicodeDecodeError, csv.Error):
+        raise BadMarks(f"got {path} in another encoding or form, {NOT_UTF8}") from None
+    if missing := [name for name in NEEDED if name not in head]:
+        words = f"got a first line {', '.join(head)[:100]!r}, expected {', '.join(TO_READ)}"
+        raise BadMarks(f"{path}: no column {', '.join(missing)}: {words}")
     most = {task.label: task.points for task in homework.tasks if task.kind == "explained"}
     found: Marks = {}
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        for row in csv.DictReader(file):
-            where = f"{path}: {row.get('student')}, {row.get('exercise')}"
-            entered = (row.get("points") or "").strip().replace(",", ".")
-            if entered and row.get("exercise") in most:
-                points = _points(entered, most[row["exercise"]], where)
-                comment = _plain((row.get("comment") or "").strip())
-                found[_plain(row["student"]), row["exercise"]] = points, comment
+    for cells in rows:
+        row = dict(zip_longest(head, cells, fillvalue=""))
+        student, label, entered, comment = (_plain(row[name].strip()) for name in NEEDED)
+        where = f"{path}: {student}, {label}"
+        if (entered or comment) and label not in most:
+            raise BadMarks(f"{where}: got {label!r}, expected an exercise of {', '.join(most)}")
+        if entered or comment:
+            points = _points(entered.replace(",", "."), most[label], where) if entered else None
+            found[student, label] = points, comment
     return found
 
 
@@ -120,10 +136,10 @@ def _points(entered: str, most: float, where: str) -> float:
     return points
 
 
-def _write(path: Path, rows: Iterable[Sequence[Any]]) -> None:
+def _write(path: Path, rows: Iterable[Sequence[Any]], coding: str = "utf-8") -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")  # the old table stays until the new one is whole
-    with part.open("w", newline="", encoding="utf-8", errors="replace") as file:
+    with part.open("w", newline="", encoding=coding, errors="replace") as file:
         csv.writer(file).writerows([_safe(str(cell)) for cell in row] for row in rows)
     part.replace(path)
 
