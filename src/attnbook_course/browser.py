@@ -257,15 +257,18 @@ class Page:
         shown: list[Shown] = []
         file = f"<cell {place}>"
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+        asked = asked_for(self.cells[place].code)
+        before = self.namespace.pop(asked, None)
         with _Output(shown):
-            self._run(code, file, shown, self.cells[place].code)
+            self._run(code, file, shown, asked)
+        if before is not None:
+            self.namespace.setdefault(asked, before)  # which other cells read
         self.ran.add(place)
         return shown
 
-    def _run(self, code: str, file: str, shown: list[Shown], original: str) -> None:
+    def _run(self, code: str, file: str, shown: list[Shown], asked: str) -> None:
         try:
             tree = ast.parse(code, file)
-            self.namespace.pop(asked_for(original), None)
             ends = bool(tree.body) and isinstance(tree.body[-1], ast.Expr)
             last: Any = tree.body.pop() if ends else None
             exec(compile(tree, file, "exec"), self.namespace)
@@ -275,8 +278,8 @@ class Page:
                     shown += _represented(value)
         except BaseException as error:  # whatever a reader's code does
             missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
-            if isinstance(error, NameError) and error.name == asked_for(original):
-                words = f"✗ {error.name}: {_other_name(error.name, code)}.\n"
+            if isinstance(error, NameError) and error.name == asked:
+                words = f"✗ {asked}: {_other_name(asked, code)}.\n"
                 shown.append({"kind": "text", "content": words, "cause": ""})
             else:
                 shown.append({"kind": "error", "content": _said(error, file), "missing": missing})

@@ -137,7 +137,7 @@ def test_of_the_first_cell_what_is_wanted():
 )
 def test_errors(code, said):
     before = sys.stdout
-    (shown,) = page(code).run(1, code)
+    (shown,) = page("x").run(1, code)
     assert shown["missing"] == ("no_such" if "import" in code else "")
     assert shown["kind"] == "error" and said in shown["content"] and sys.stdout is before
 
@@ -156,6 +156,7 @@ def test_what_an_exercise_had_before_is_not_checked():
     (shown,) = one.run(2, f"def my_f(x):\n    return 0{check}")
     assert shown["content"].startswith("✗ f: there is no function f; your cell has my_f: is it")
     assert one.run(2, check)[0]["content"] == "✗ f: your cell has no def f.\n"
+    assert one.namespace["f"](1) == 1  # for other cells
 
 
 def test_what_is_shown():
